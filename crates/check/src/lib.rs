@@ -1,0 +1,1 @@
+//! Consistency checkers: histories in, verdicts out.

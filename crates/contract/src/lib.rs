@@ -1,0 +1,1 @@
+//! What a consistency protocol is: Protocol, Session, Cx and their building blocks.

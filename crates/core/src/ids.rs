@@ -1,0 +1,87 @@
+//! Who: data centres (regions), partitions and the servers that hold one partition in one data centre.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A data centre (a *region* to users), numbered from 0. Shown as a letter: `A`, `B`, … `Z`, `R26`, …
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct DcId(pub u8);
+
+impl DcId {
+    /// Position in a [`crate::Vector`].
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for DcId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            n @ 0..26 => write!(f, "{}", (b'A' + n) as char),
+            n => write!(f, "R{n}"),
+        }
+    }
+}
+
+/// A partition of the key space, numbered from 0, the same in every data centre.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PartitionId(pub u16);
+
+impl PartitionId {
+    /// Position in a list of partitions.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for PartitionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// The server that holds partition `partition` in data centre `dc`: the papers' `p_n^m`. Shown as `A/0`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ServerId {
+    /// The data centre: the papers' `m`.
+    pub dc: DcId,
+    /// The partition: the papers' `n`.
+    pub partition: PartitionId,
+}
+
+impl ServerId {
+    /// The server of `partition` in `dc`.
+    #[inline]
+    pub fn new(dc: DcId, partition: PartitionId) -> Self {
+        Self { dc, partition }
+    }
+}
+
+impl fmt::Display for ServerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.dc, self.partition)
+    }
+}
+
+/// A set of data centres: where a version is to be replicated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Regions(pub u64);
+
+impl Regions {
+    /// No region: the version stays where it was written.
+    pub const NONE: Self = Self(0);
+
+    /// Every region of `count` but `but`.
+    pub fn all_but(but: DcId, count: usize) -> Self {
+        let all = if count >= 64 { u64::MAX } else { (1 << count) - 1 };
+        Self(all & !(1 << but.0))
+    }
+
+    /// Whether `dc` is in the set.
+    #[inline]
+    pub fn contains(self, dc: DcId) -> bool {
+        self.0 >> dc.0 & 1 == 1
+    }
+}

@@ -1,0 +1,17 @@
+//! What every other crate speaks of: who (ids), when (clocks and stamps), what (keys, operations and
+//! outcomes) and what happened (histories).
+//!
+//! This crate depends on nothing of ours and performs no input or output.
+
+pub mod clock;
+pub mod history;
+pub mod ids;
+pub mod op;
+pub mod slot;
+pub mod vector;
+
+pub use clock::{Hlc, Micros, Stamp};
+pub use ids::{DcId, PartitionId, Regions, ServerId};
+pub use op::{Condition, Failure, Found, Key, Op, OpKind, Outcome, Update, Value, Write};
+pub use slot::{SLOTS, Slot};
+pub use vector::Vector;

@@ -1,0 +1,239 @@
+//! What: keys, values, the operations that an application asks of a session, and their outcomes.
+
+use crate::{PartitionId, Slot, Stamp, slot::slot_of};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A key: any bytes. Cloning shares them.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Key(pub Bytes);
+
+impl Key {
+    /// The slot that decides which partition holds the key.
+    #[inline]
+    pub fn slot(&self) -> Slot {
+        slot_of(&self.0)
+    }
+}
+
+impl Deref for Key {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Borrow<[u8]> for Key {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<&str> for Key {
+    fn from(key: &str) -> Self {
+        Self(Bytes::copy_from_slice(key.as_bytes()))
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", String::from_utf8_lossy(&self.0).escape_debug())
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A value: any bytes, shared. (Sixteen bytes where it is stored, against thirty-two for `Bytes`.)
+pub type Value = Arc<[u8]>;
+
+/// What one version does to its key. A data type is the fold of the writes that a reader can see.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Write {
+    /// The register takes this value.
+    Assign(Value),
+    /// The key is deleted: a tombstone.
+    Remove,
+}
+
+impl Write {
+    /// The value that a register holds after this write.
+    pub fn value(&self) -> Option<&Value> {
+        match self {
+            Self::Assign(value) => Some(value),
+            Self::Remove => None,
+        }
+    }
+}
+
+/// When an update takes effect, decided where the key lives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Condition {
+    /// Unconditionally.
+    #[default]
+    Always,
+    /// Only if the key holds nothing that is visible there (`SETNX`).
+    IfAbsent,
+    /// Only if the key holds something that is visible there (`SET … XX`, `DEL`).
+    IfPresent,
+}
+
+/// An operation that may create a version: a write, perhaps conditional, perhaps telling what it replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Update {
+    /// What the version does if the condition holds.
+    pub write: Write,
+    /// When it takes effect.
+    pub condition: Condition,
+    /// Whether the outcome carries what was visible before (`SET … GET`, `GETSET`).
+    pub returns_previous: bool,
+}
+
+impl Update {
+    /// An unconditional, silent write: the papers' PUT.
+    pub fn put(write: Write) -> Self {
+        Self { write, condition: Condition::Always, returns_previous: false }
+    }
+
+    /// Whether the update has to look at the key before it writes.
+    #[inline]
+    pub fn observes(&self) -> bool {
+        self.returns_previous || self.condition != Condition::Always
+    }
+}
+
+/// What an application asks of its session, one at a time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Op {
+    /// The value of one key.
+    Get {
+        /// The key.
+        key: Key,
+    },
+    /// One update of one key.
+    Put {
+        /// The key.
+        key: Key,
+        /// What to do to it.
+        update: Update,
+    },
+    /// The values of several keys from one causally consistent snapshot that includes the session's past.
+    Rotx {
+        /// The keys, in the order of the answer; repetitions are answered twice.
+        keys: Vec<Key>,
+    },
+    /// As `Rotx`, but the snapshot may miss what the session itself read or wrote (GentleRain's
+    /// GET-SNAPSHOT). Protocols without such an operation run `Rotx`.
+    Snapshot {
+        /// The keys, in the order of the answer.
+        keys: Vec<Key>,
+    },
+    /// Keys of one partition that GET would find, from `cursor` on.
+    Scan {
+        /// The partition to walk.
+        partition: PartitionId,
+        /// Where to go on: 0, then what the last outcome said.
+        cursor: u64,
+        /// How many keys to look at, about.
+        limit: u32,
+    },
+    /// How many keys of one partition GET would find.
+    Count {
+        /// The partition to count.
+        partition: PartitionId,
+    },
+}
+
+/// The names of the operations, for statistics, timelines and error messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum OpKind {
+    Get,
+    Put,
+    Rotx,
+    Snapshot,
+    Scan,
+    Count,
+}
+
+impl Op {
+    /// Which operation it is.
+    pub fn kind(&self) -> OpKind {
+        match self {
+            Self::Get { .. } => OpKind::Get,
+            Self::Put { .. } => OpKind::Put,
+            Self::Rotx { .. } => OpKind::Rotx,
+            Self::Snapshot { .. } => OpKind::Snapshot,
+            Self::Scan { .. } => OpKind::Scan,
+            Self::Count { .. } => OpKind::Count,
+        }
+    }
+}
+
+/// What a read found: a version, or the initial absence of its key (`stamp` is none).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// The version that was returned. A tombstone has a stamp and no value.
+    pub stamp: Option<Stamp>,
+    /// Its value.
+    pub value: Option<Value>,
+}
+
+/// What a session answers to an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Of a GET.
+    Found(Found),
+    /// Of a PUT.
+    Written {
+        /// The new version, or none if the condition did not hold (nothing was written then).
+        stamp: Option<Stamp>,
+        /// What was visible before, if the update observed it.
+        previous: Option<Found>,
+    },
+    /// Of a ROTX or snapshot: one answer a key, in the order asked.
+    FoundAll(Vec<Found>),
+    /// Of a SCAN.
+    Keys {
+        /// Keys that GET would find.
+        keys: Vec<Key>,
+        /// Where to go on; 0 at the end.
+        cursor: u64,
+    },
+    /// Of a COUNT.
+    Count(u64),
+    /// The operation did not complete.
+    Failed(Failure),
+}
+
+/// Why an operation did not complete.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failure {
+    /// It certainly did not happen: a partition, or a region that it had to wait for, cannot be reached.
+    Unavailable(String),
+    /// It certainly did not happen: its stamp would lie too far ahead of physical time.
+    ClockSkew {
+        /// How far ahead of this server's clock it is.
+        ahead_us: u64,
+    },
+    /// It certainly did not happen: this region does not cover the session's dependencies yet.
+    StaleSession(String),
+    /// It may or may not have happened: no answer will come.
+    Indefinite(String),
+}
+
+impl Failure {
+    /// Whether the operation certainly did not take effect.
+    pub fn is_definite(&self) -> bool {
+        !matches!(self, Self::Indefinite(_))
+    }
+}

@@ -1,0 +1,1 @@
+//! One consistency protocol a file.

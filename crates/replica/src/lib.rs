@@ -1,0 +1,1 @@
+//! The half of a server that both drivers share: partitions, log, recovery, feeds.

@@ -1,0 +1,1 @@
+//! Sockets: runtime, links between regions, Redis gateway, admin HTTP.

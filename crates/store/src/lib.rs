@@ -1,0 +1,1 @@
+//! Version chains in memory, and the segmented log on a disk.

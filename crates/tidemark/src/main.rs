@@ -1,0 +1,3 @@
+//! The `tidemark` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The RESP codec and the frames between peers (no IO).

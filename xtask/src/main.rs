@@ -1,0 +1,3 @@
+//! Developer commands behind `./x`.
+
+fn main() {}
