@@ -1,1 +1,5 @@
-//! Version chains in memory, and the segmented log on a disk.
+//! What a server keeps: version chains in memory, owned by one thread, and the segmented log on a disk.
+
+pub mod chains;
+
+pub use chains::{Collected, Store, Totals, Version};

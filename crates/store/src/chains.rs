@@ -1,0 +1,271 @@
+//! Version chains in memory: for each key its versions, newest first by [`Stamp`].
+//!
+//! **Idea.** One thread owns a store, so nothing here locks. Keys are grouped by slot ([`SLOTS`] hash tables,
+//! made when first used), because a walk in slot order survives growth (`SCAN`), and a slot is what will move
+//! between partitions. An entry holds its newest version in place; the older ones, which exist only until the
+//! protocol's safe point passes them, stand in a vector in ascending order.
+//!
+//! **Invariants**
+//! - I1 A chain never holds two versions with the same stamp: inserting one again changes nothing, so that a
+//!   log may be replayed over a snapshot that already contains some of it.
+//! - I2 Every entry with more than one version, or whose only version is a tombstone, is queued for collection.
+//! - I3 Nothing depends on the order of a hash table: walks sort.
+
+use crate::chains::table::Tables;
+use std::collections::VecDeque;
+use std::iter;
+use tidemark_core::{Key, Stamp, Write};
+
+mod table;
+
+/// One version of a key: what it does, its place in the order, and what the protocol stores beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version<M> {
+    /// Identity and order.
+    pub stamp: Stamp,
+    /// The protocol's metadata.
+    pub meta: M,
+    /// What it does to the key.
+    pub write: Write,
+}
+
+/// What a store holds, for reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Keys with at least one version, tombstones included.
+    pub keys: u64,
+    /// Versions in all chains.
+    pub versions: u64,
+    /// Bytes of keys and values (not of what surrounds them).
+    pub bytes: u64,
+}
+
+/// What one round of collection did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Versions dropped because a newer one is at or below the safe point.
+    pub versions: u64,
+    /// Keys dropped because only a tombstone was left that everybody has passed.
+    pub keys: u64,
+}
+
+pub(crate) struct Entry<M> {
+    pub(crate) key: Box<[u8]>,
+    newest: Version<M>,
+    /// Ascending; allocated only while there is something in it.
+    #[expect(clippy::box_collection, reason = "eight bytes in every entry instead of twenty-four")]
+    older: Option<Box<Vec<Version<M>>>>,
+    queued: bool,
+}
+
+impl<M> Entry<M> {
+    fn versions(&self) -> impl Iterator<Item = &Version<M>> {
+        iter::once(&self.newest).chain(self.older.iter().flat_map(|older| older.iter().rev()))
+    }
+
+    fn len(&self) -> usize {
+        1 + self.older.as_ref().map_or(0, |older| older.len())
+    }
+
+    fn needs_collection(&self) -> bool {
+        self.older.is_some() || self.newest.write == Write::Remove
+    }
+
+    /// Inserts by stamp; false if the stamp is there already (I1).
+    fn insert(&mut self, version: Version<M>) -> bool {
+        if version.stamp == self.newest.stamp {
+            return false;
+        }
+        let older = self.older.get_or_insert_default();
+        if version.stamp > self.newest.stamp {
+            older.push(std::mem::replace(&mut self.newest, version));
+            return true;
+        }
+        let place = older.partition_point(|v| v.stamp < version.stamp);
+        if older.get(place).is_some_and(|v| v.stamp == version.stamp) {
+            return false;
+        }
+        older.insert(place, version);
+        true
+    }
+
+    /// Drops what is older than the newest version that satisfies `safe`; returns the dropped versions.
+    fn cut(&mut self, safe: &mut impl FnMut(&Version<M>) -> bool) -> Vec<Version<M>> {
+        let Some(older) = &mut self.older else { return Vec::new() };
+        let keep_from =
+            if safe(&self.newest) { older.len() } else { older.iter().rposition(safe).unwrap_or(0) };
+        if keep_from == older.len() {
+            return *self.older.take().expect("checked above");
+        }
+        older.drain(..keep_from).collect()
+    }
+}
+
+/// The version chains of one partition.
+pub struct Store<M> {
+    tables: Tables<M>,
+    /// Handles of entries that collection has to look at (I2).
+    queue: VecDeque<u32>,
+    totals: Totals,
+}
+
+fn bytes<M>(version: &Version<M>) -> u64 {
+    version.write.value().map_or(0, |value| value.len() as u64)
+}
+
+impl<M> Store<M> {
+    /// An empty store. `seed` decides where keys stand inside a slot: keep it secret from those who choose
+    /// keys, and the same for one data directory, so that a cursor survives a restart.
+    pub fn new(seed: u64) -> Self {
+        Self { tables: Tables::new(seed), queue: VecDeque::new(), totals: Totals::default() }
+    }
+
+    /// Adds a version to its key's chain. Returns false if it was there already.
+    pub fn insert(&mut self, key: &[u8], version: Version<M>) -> bool {
+        let added = bytes(&version);
+        let (handle, entry) = match self.tables.find(key) {
+            Some(handle) => {
+                let entry = self.tables.entry_mut(handle);
+                if !entry.insert(version) {
+                    return false;
+                }
+                (handle, entry)
+            }
+            None => {
+                self.totals.keys += 1;
+                self.totals.bytes += key.len() as u64;
+                let entry = Entry { key: key.into(), newest: version, older: None, queued: false };
+                let handle = self.tables.insert(entry);
+                (handle, self.tables.entry_mut(handle))
+            }
+        };
+        if entry.needs_collection() && !entry.queued {
+            entry.queued = true;
+            self.queue.push_back(handle);
+        }
+        self.totals.versions += 1;
+        self.totals.bytes += added;
+        true
+    }
+
+    /// The newest version of `key` that satisfies `visible`.
+    #[inline]
+    pub fn latest(&self, key: &[u8], mut visible: impl FnMut(&Version<M>) -> bool) -> Option<&Version<M>> {
+        let entry = self.tables.entry(self.tables.find(key)?);
+        if visible(&entry.newest) {
+            return Some(&entry.newest);
+        }
+        entry.older.as_ref()?.iter().rev().find(|version| visible(version))
+    }
+
+    /// All versions of `key`, newest first.
+    pub fn chain(&self, key: &[u8]) -> impl Iterator<Item = &Version<M>> {
+        self.tables.find(key).into_iter().flat_map(|handle| self.tables.entry(handle).versions())
+    }
+
+    /// Drops every version of `key` but the newest: the whole collection of a protocol that keeps one.
+    pub fn keep_newest(&mut self, key: &[u8]) {
+        let Some(handle) = self.tables.find(key) else { return };
+        let dropped = self.tables.entry_mut(handle).cut(&mut |_| true);
+        self.forget(&dropped);
+    }
+
+    /// Collects up to `budget` queued keys: of each, everything older than the newest version that is `safe`
+    /// goes; a tombstone that is left alone goes with its key once it is `gone`.
+    ///
+    /// REQUIRES: every snapshot that will ever be read here contains what is `safe`, and every version that
+    /// can still arrive is newer than what is `gone`.
+    pub fn collect(
+        &mut self,
+        budget: usize,
+        mut safe: impl FnMut(&Version<M>) -> bool,
+        mut gone: impl FnMut(Stamp) -> bool,
+    ) -> Collected {
+        let mut collected = Collected::default();
+        for _ in 0..budget.min(self.queue.len()) {
+            let Some(handle) = self.queue.pop_front() else { break };
+            let entry = self.tables.entry_mut(handle);
+            entry.queued = false;
+            let dropped = entry.cut(&mut safe);
+            let base = &entry.newest;
+            if entry.len() == 1 && base.write == Write::Remove && safe(base) && gone(base.stamp) {
+                let entry = self.tables.remove(handle);
+                self.totals.keys -= 1;
+                self.totals.versions -= 1;
+                self.totals.bytes -= entry.key.len() as u64;
+                collected.keys += 1;
+            } else if entry.needs_collection() {
+                entry.queued = true;
+                self.queue.push_back(handle);
+            }
+            collected.versions += dropped.len() as u64;
+            self.forget(&dropped);
+        }
+        collected
+    }
+
+    fn forget(&mut self, dropped: &[Version<M>]) {
+        self.totals.versions -= dropped.len() as u64;
+        self.totals.bytes -= dropped.iter().map(bytes).sum::<u64>();
+    }
+
+    /// Whether collection could have something to do.
+    pub fn has_garbage(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Keys from `cursor` on, at least `limit` candidates if there are as many, that hold a value under
+    /// `visible`; and the cursor to go on with, 0 at the end. A key that is there during the whole walk is
+    /// returned; one that comes or goes meanwhile may or may not be.
+    pub fn scan(
+        &self,
+        cursor: u64,
+        limit: usize,
+        mut visible: impl FnMut(&Version<M>) -> bool,
+    ) -> (Vec<Key>, u64) {
+        let (candidates, next) = self.tables.walk(cursor, limit);
+        let keys = candidates.into_iter().filter_map(|handle| {
+            let entry = self.tables.entry(handle);
+            let found = entry.versions().find(|version| visible(version))?;
+            found.write.value()?;
+            Some(Key(bytes::Bytes::copy_from_slice(&entry.key)))
+        });
+        (keys.collect(), next)
+    }
+
+    /// How many keys hold a value under `visible`.
+    pub fn count(&self, mut visible: impl FnMut(&Version<M>) -> bool) -> u64 {
+        let found = self.tables.entries().filter(|entry| {
+            let latest = entry.versions().find(|version| visible(version));
+            latest.is_some_and(|version| version.write.value().is_some())
+        });
+        found.count() as u64
+    }
+
+    /// Every key with its versions, oldest first, from `cursor` on, at least `limit` keys if there are as
+    /// many; and the cursor to go on with, 0 at the end. What a snapshot file writes.
+    pub fn dump(&self, cursor: u64, limit: usize, mut each: impl FnMut(&[u8], &Version<M>)) -> u64 {
+        let (handles, next) = self.tables.walk(cursor, limit);
+        for handle in handles {
+            let entry = self.tables.entry(handle);
+            for version in entry.older.iter().flat_map(|older| older.iter()) {
+                each(&entry.key, version);
+            }
+            each(&entry.key, &entry.newest);
+        }
+        next
+    }
+
+    /// Every version, in no particular order.
+    pub fn versions(&self) -> impl Iterator<Item = &Version<M>> {
+        self.tables.entries().flat_map(|entry| entry.versions())
+    }
+
+    /// What the store holds.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+use super::*;
+use std::collections::BTreeSet;
+use tidemark_core::{DcId, Hlc};
+
+fn version(ts: u64, value: Option<&str>) -> Version<()> {
+    let write = value.map_or(Write::Remove, |v| Write::Assign(v.as_bytes().into()));
+    Version { stamp: Stamp::new(Hlc(ts), DcId(0)), meta: (), write }
+}
+
+fn stamps(store: &Store<()>, key: &str) -> Vec<u64> {
+    store.chain(key.as_bytes()).map(|v| v.stamp.ts.0).collect()
+}
+
+#[test]
+fn a_chain_is_ordered_whatever_the_order_of_arrival_and_ignores_repeats() {
+    let mut store = Store::new(1);
+    for ts in [3, 1, 5, 2, 4, 3, 5, 1] {
+        store.insert(b"k", version(ts, Some("v")));
+    }
+    assert_eq!(stamps(&store, "k"), [5, 4, 3, 2, 1]);
+    assert_eq!(store.totals(), Totals { keys: 1, versions: 5, bytes: 6 });
+    assert_eq!(store.latest(b"k", |v| v.stamp.ts.0 <= 3).unwrap().stamp.ts, Hlc(3));
+    assert_eq!(store.latest(b"k", |_| false), None);
+}
+
+#[test]
+fn collection_keeps_the_newest_safe_version_and_all_that_is_newer() {
+    let mut store = Store::new(1);
+    for ts in 1..=5 {
+        store.insert(b"k", version(ts, Some("v")));
+    }
+    let collected = store.collect(10, |v| v.stamp.ts.0 <= 3, |_| false);
+    assert_eq!((stamps(&store, "k"), collected.versions), (vec![5, 4, 3], 2));
+    assert!(store.has_garbage(), "two newer versions are still there");
+    store.collect(10, |_| true, |_| false);
+    assert_eq!(stamps(&store, "k"), [5]);
+    assert!(!store.has_garbage());
+    assert_eq!(store.totals(), Totals { keys: 1, versions: 1, bytes: 2 });
+}
+
+#[test]
+fn nothing_goes_while_nothing_is_safe() {
+    let mut store = Store::new(1);
+    for ts in 1..=3 {
+        store.insert(b"k", version(ts, Some("v")));
+    }
+    store.collect(10, |_| false, |_| true);
+    assert_eq!(stamps(&store, "k"), [3, 2, 1]);
+}
+
+#[test]
+fn a_tombstone_goes_only_when_safe_alone_and_passed_by_all() {
+    let mut store = Store::new(1);
+    store.insert(b"k", version(1, Some("v")));
+    store.insert(b"k", version(2, None));
+    store.collect(10, |_| true, |_| false);
+    assert_eq!(stamps(&store, "k"), [2], "somebody may still send something older");
+    store.collect(10, |_| false, |_| true);
+    assert_eq!(stamps(&store, "k"), [2], "an older snapshot may still be read");
+    store.insert(b"k", version(3, Some("w")));
+    store.collect(10, |v| v.stamp.ts.0 <= 2, |_| true);
+    assert_eq!(stamps(&store, "k"), [3, 2], "the newer version is not safe yet");
+    store.insert(b"k", version(4, None));
+    let collected = store.collect(10, |_| true, |_| true);
+    assert_eq!((stamps(&store, "k"), collected), (vec![], Collected { versions: 2, keys: 1 }));
+    assert_eq!(store.totals(), Totals::default());
+    store.insert(b"k", version(9, Some("again")));
+    assert_eq!(stamps(&store, "k"), [9], "the place in the slab is used again");
+}
+
+#[test]
+fn a_scan_meets_every_key_once_while_others_come_and_go() {
+    let mut store = Store::new(7);
+    for i in 0..2_000 {
+        // Half of the keys share one slot: cursors have to cut inside it.
+        let key = if i % 2 == 0 { format!("key:{i}") } else { format!("{{tag}}:{i}") };
+        store.insert(key.as_bytes(), version(1, Some("v")));
+    }
+    let (mut seen, mut cursor, mut calls) = (BTreeSet::new(), 0, 0);
+    loop {
+        let (keys, next) = store.scan(cursor, 10, |_| true);
+        for key in keys {
+            assert!(seen.insert(key));
+        }
+        store.insert(format!("new:{calls}").as_bytes(), version(2, Some("v")));
+        calls += 1;
+        cursor = next;
+        if cursor == 0 {
+            break;
+        }
+    }
+    let there_all_along = seen.iter().filter(|key| !key.starts_with(b"new:")).count();
+    assert_eq!(there_all_along, 2_000);
+    assert!(calls > 100, "a call stays near its limit");
+}
+
+#[test]
+fn scan_and_count_agree_with_what_is_visible() {
+    let mut store = Store::new(7);
+    store.insert(b"a", version(1, Some("v")));
+    store.insert(b"a", version(5, None));
+    store.insert(b"b", version(2, Some("v")));
+    let names = |at: u64| {
+        let (mut keys, _) = store.scan(0, 100, |v| v.stamp.ts.0 <= at);
+        keys.sort();
+        keys.iter().map(|k| k.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (names(1), names(2), names(5)),
+        (vec!["a".into()], vec!["a".into(), "b".into()], vec!["b".into()])
+    );
+    assert_eq!([0, 1, 2, 5].map(|at| store.count(|v| v.stamp.ts.0 <= at)), [0, 1, 2, 1]);
+}
