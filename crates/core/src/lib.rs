@@ -7,11 +7,13 @@ pub mod clock;
 pub mod history;
 pub mod ids;
 pub mod op;
+pub mod promise;
 pub mod slot;
 pub mod vector;
 
 pub use clock::{Hlc, Micros, Stamp};
 pub use ids::{DcId, PartitionId, Regions, ServerId};
 pub use op::{Condition, Failure, Found, Key, Op, OpKind, Outcome, Update, Value, Write};
+pub use promise::Promise;
 pub use slot::{SLOTS, Slot};
 pub use vector::Vector;

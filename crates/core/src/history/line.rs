@@ -1,0 +1,369 @@
+//! The file form of a history: one JSON object a line, told apart by `type`.
+//!
+//! Keys and values are bytes. In the file they are strings in which a backslash is doubled and a byte that is
+//! not part of valid UTF-8 is written `\xNN`; everything else stands for itself. A version is
+//! `[ts, origin, seq]`. An unknown field is an error: a misspelt `version` must not quietly turn a white-box
+//! history into a black-box one.
+
+use super::{Action, Event, Fate, Final, Header, Read, ReadKind, SessionId};
+use crate::{DcId, Found, Hlc, Key, Micros, Promise, Stamp, Value};
+use bytes::Bytes;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The version of the file format that this code writes, and the newest it reads.
+pub const FORMAT: u32 = 1;
+
+/// One line of a history file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// The first line.
+    Header(Header),
+    /// An operation.
+    Event(Event),
+    /// What a replica returns in the end.
+    Final(Final),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Form {
+    History(HeaderForm),
+    Write(WriteForm),
+    Read(ReadForm),
+    Adopt(AdoptForm),
+    Final(FinalForm),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeaderForm {
+    format: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    protocol: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    promise: Option<Promise>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dcs: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    about: Option<String>,
+}
+
+/// `[ts, origin, seq]`.
+type StampForm = (u64, u8, u32);
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FoundForm {
+    #[serde(deserialize_with = "present")]
+    value: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    version: Option<StampForm>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyFoundForm {
+    key: Text,
+    #[serde(deserialize_with = "present")]
+    value: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    version: Option<StampForm>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WriteForm {
+    session: u64,
+    #[serde(default)]
+    dc: u8,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    txn: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    start_us: Option<Micros>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end_us: Option<Micros>,
+    key: Text,
+    #[serde(deserialize_with = "present")]
+    value: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    version: Option<StampForm>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    observed: Option<FoundForm>,
+    #[serde(default, skip_serializing_if = "is_ok")]
+    outcome: Fate,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadForm {
+    session: u64,
+    #[serde(default)]
+    dc: u8,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    txn: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    start_us: Option<Micros>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end_us: Option<Micros>,
+    #[serde(default)]
+    kind: ReadKind,
+    reads: Vec<KeyFoundForm>,
+    #[serde(default, skip_serializing_if = "is_ok")]
+    outcome: Fate,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AdoptForm {
+    session: u64,
+    #[serde(default)]
+    dc: u8,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    start_us: Option<Micros>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end_us: Option<Micros>,
+    from: u64,
+    events: u64,
+    #[serde(default, skip_serializing_if = "is_ok")]
+    outcome: Fate,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FinalForm {
+    dc: u8,
+    key: Text,
+    #[serde(deserialize_with = "present")]
+    value: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    version: Option<StampForm>,
+}
+
+fn is_ok(fate: &Fate) -> bool {
+    *fate == Fate::Ok
+}
+
+/// Makes `null` an absence and a missing field an error: a forgotten value is neither a delete nor an absence.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Text>, D::Error> {
+    Option::deserialize(deserializer)
+}
+
+/// Bytes, as a string in the file.
+struct Text(Vec<u8>);
+
+impl Text {
+    fn key(&self) -> Key {
+        Key(Bytes::copy_from_slice(&self.0))
+    }
+
+    fn value(&self) -> Value {
+        Value::from(self.0.as_slice())
+    }
+}
+
+/// `bytes` as text; see the module's header.
+fn escape(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c == '\\' { text.push_str("\\\\") } else { text.push(c) }
+        }
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text
+}
+
+fn unescape(text: &str) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        bytes.extend_from_slice(&rest.as_bytes()[..at]);
+        let escape = &rest[at + 1..];
+        if let Some(after) = escape.strip_prefix('\\') {
+            bytes.push(b'\\');
+            rest = after;
+        } else {
+            let hex = escape.strip_prefix('x').and_then(|e| e.get(..2));
+            let byte = hex.and_then(|h| u8::from_str_radix(h, 16).ok());
+            bytes.push(byte.ok_or_else(|| {
+                format!("{text:?}: after a backslash comes another backslash or `x` and two hex digits")
+            })?);
+            rest = &escape[3..];
+        }
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    Ok(bytes)
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&escape(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        unescape(&text).map(Text).map_err(D::Error::custom)
+    }
+}
+
+fn stamp_form(stamp: Option<Stamp>) -> Option<StampForm> {
+    stamp.map(|s| (s.ts.0, s.origin.0, s.seq))
+}
+
+fn stamp((ts, origin, seq): StampForm) -> Stamp {
+    Stamp { ts: Hlc(ts), origin: DcId(origin), seq }
+}
+
+fn text(bytes: &[u8]) -> Text {
+    Text(bytes.to_vec())
+}
+
+fn found(value: Option<Text>, version: Option<StampForm>) -> Found {
+    Found { stamp: version.map(stamp), value: value.map(|v| v.value()) }
+}
+
+fn value_form(value: &Option<Value>) -> Option<Text> {
+    value.as_deref().map(text)
+}
+
+impl From<&Event> for Form {
+    fn from(event: &Event) -> Self {
+        let Event { session: SessionId(session), dc: DcId(dc), fate: outcome, txn, start_us, end_us, .. } =
+            *event;
+        match &event.action {
+            Action::Write { key, value, version, observed } => {
+                let form =
+                    |f: &Found| FoundForm { value: value_form(&f.value), version: stamp_form(f.stamp) };
+                let (key, value) = (text(key), value_form(value));
+                let (version, observed) = (stamp_form(*version), observed.as_ref().map(form));
+                let form =
+                    WriteForm { session, dc, txn, start_us, end_us, key, value, version, observed, outcome };
+                Self::Write(form)
+            }
+            Action::Read { kind, reads } => {
+                let form = |r: &Read| KeyFoundForm {
+                    key: text(&r.key),
+                    value: value_form(&r.found.value),
+                    version: stamp_form(r.found.stamp),
+                };
+                let (kind, reads) = (*kind, reads.iter().map(form).collect());
+                Self::Read(ReadForm { session, dc, txn, start_us, end_us, kind, reads, outcome })
+            }
+            Action::Adopt { from: SessionId(from), events } => {
+                let (from, events) = (*from, *events);
+                Self::Adopt(AdoptForm { session, dc, start_us, end_us, from, events, outcome })
+            }
+        }
+    }
+}
+
+impl From<WriteForm> for Event {
+    fn from(f: WriteForm) -> Self {
+        let action = Action::Write {
+            key: f.key.key(),
+            value: f.value.map(|v| v.value()),
+            version: f.version.map(stamp),
+            observed: f.observed.map(|o| found(o.value, o.version)),
+        };
+        let (session, dc) = (SessionId(f.session), DcId(f.dc));
+        Self { session, dc, fate: f.outcome, txn: f.txn, start_us: f.start_us, end_us: f.end_us, action }
+    }
+}
+
+impl From<ReadForm> for Event {
+    fn from(f: ReadForm) -> Self {
+        let reads = f.reads.into_iter().map(|r| Read::new(r.key.key(), found(r.value, r.version)));
+        let action = Action::Read { kind: f.kind, reads: reads.collect() };
+        let (session, dc) = (SessionId(f.session), DcId(f.dc));
+        Self { session, dc, fate: f.outcome, txn: f.txn, start_us: f.start_us, end_us: f.end_us, action }
+    }
+}
+
+impl From<AdoptForm> for Event {
+    fn from(f: AdoptForm) -> Self {
+        let action = Action::Adopt { from: SessionId(f.from), events: f.events };
+        let (session, dc) = (SessionId(f.session), DcId(f.dc));
+        Self { session, dc, fate: f.outcome, txn: None, start_us: f.start_us, end_us: f.end_us, action }
+    }
+}
+
+impl From<&Header> for Form {
+    fn from(h: &Header) -> Self {
+        let Header { protocol, promise, dcs, seed, about } = h.clone();
+        Self::History(HeaderForm { format: FORMAT, protocol, promise, dcs, seed, about })
+    }
+}
+
+impl From<&Final> for Form {
+    fn from(f: &Final) -> Self {
+        let (value, version) = (value_form(&f.found.value), stamp_form(f.found.stamp));
+        Self::Final(FinalForm { dc: f.dc.0, key: text(&f.key), value, version })
+    }
+}
+
+/// Serialises the parts of a history by reference, as the lines that [`Line`] reads.
+macro_rules! serialize_as_form {
+    ($($part:ty),*) => {$(
+        impl Serialize for $part {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                Form::from(self).serialize(serializer)
+            }
+        }
+    )*};
+}
+serialize_as_form!(Header, Event, Final);
+
+impl Serialize for Line {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Header(header) => header.serialize(serializer),
+            Self::Event(event) => event.serialize(serializer),
+            Self::Final(last) => last.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Line {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match Form::deserialize(deserializer)? {
+            Form::History(HeaderForm { format, .. }) if format > FORMAT => {
+                return Err(D::Error::custom(format!(
+                    "format {format} is newer than this program, which reads up to {FORMAT}: use a newer one"
+                )));
+            }
+            Form::History(HeaderForm { protocol, promise, dcs, seed, about, .. }) => {
+                Self::Header(Header { protocol, promise, dcs, seed, about })
+            }
+            Form::Write(form) => Self::Event(form.into()),
+            Form::Read(form) => Self::Event(form.into()),
+            Form::Adopt(form) => Self::Event(form.into()),
+            Form::Final(FinalForm { dc, key, value, version }) => {
+                Self::Final(Final { dc: DcId(dc), key: key.key(), found: found(value, version) })
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_bytes_survive_as_text() {
+        for bytes in
+            [&b""[..], b"plain", b"back\\slash", b"\\x41", b"\xff\x00\xc3", "Gezeiten \u{1f30a}".as_bytes()]
+        {
+            assert_eq!(unescape(&escape(bytes)).unwrap(), bytes);
+        }
+        assert_eq!(escape(b"a\xff\\"), "a\\xff\\\\");
+        assert!(unescape("\\n").unwrap_err().contains("two hex digits"));
+        assert!(unescape("\\").is_err() && unescape("\\x4").is_err() && unescape("\\xé").is_err());
+    }
+}
