@@ -189,7 +189,7 @@ pub struct Found {
 }
 
 /// What a session answers to an operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// Of a GET.
     Found(Found),
@@ -211,6 +211,8 @@ pub enum Outcome {
     },
     /// Of a COUNT.
     Count(u64),
+    /// The session has taken over the past of a token.
+    Adopted,
     /// The operation did not complete.
     Failed(Failure),
 }

@@ -209,24 +209,27 @@ impl<M> Store<M> {
         self.totals.bytes -= dropped.iter().map(bytes).sum::<u64>();
     }
 
-    /// Whether collection could have something to do.
-    pub fn has_garbage(&self) -> bool {
-        !self.queue.is_empty()
+    /// How many keys collection has to look at.
+    pub fn garbage(&self) -> usize {
+        self.queue.len()
     }
 
     /// Keys from `cursor` on, at least `limit` candidates if there are as many, that hold a value under
     /// `visible`; and the cursor to go on with, 0 at the end. A key that is there during the whole walk is
-    /// returned; one that comes or goes meanwhile may or may not be.
+    /// returned; one that comes or goes meanwhile may or may not be. `saw` is called with each version that
+    /// decided.
     pub fn scan(
         &self,
         cursor: u64,
         limit: usize,
         mut visible: impl FnMut(&Version<M>) -> bool,
+        mut saw: impl FnMut(&Version<M>),
     ) -> (Vec<Key>, u64) {
         let (candidates, next) = self.tables.walk(cursor, limit);
         let keys = candidates.into_iter().filter_map(|handle| {
             let entry = self.tables.entry(handle);
             let found = entry.versions().find(|version| visible(version))?;
+            saw(found);
             found.write.value()?;
             Some(Key(bytes::Bytes::copy_from_slice(&entry.key)))
         });

@@ -1,0 +1,83 @@
+//! When to collect: once through the queue each time the safe point has risen, a piece at a time.
+//!
+//! What a server offers as its own part of the safe point must be durable before it is offered: the data
+//! centre collects below it, and a server that came back with less could be asked for a snapshot of which its
+//! siblings have dropped the versions (erratum E-12).
+
+use crate::Store;
+use tidemark_core::{Stamp, Vector};
+use tidemark_store::{Collected, Version};
+
+/// The smallest piece, in keys.
+const PIECE: usize = 1_000;
+/// A pass takes at most about this many pieces.
+const PIECES: usize = 16;
+
+/// The collection of one server's store.
+#[derive(Debug, Default)]
+pub struct Collector {
+    safe: Vector,
+    left: usize,
+    piece: usize,
+}
+
+impl Collector {
+    /// The safe point may have risen; it never goes back.
+    pub fn raise<M>(&mut self, safe: &Vector, store: &Store<M>) {
+        if !safe.le(&self.safe) {
+            self.safe.merge(safe);
+            self.left = store.garbage();
+            self.piece = PIECE.max(self.left / PIECES);
+        }
+    }
+
+    /// The safe point.
+    pub fn safe(&self) -> &Vector {
+        &self.safe
+    }
+
+    /// Collects a piece: `safe(point, version)` says whether a version is in the snapshot at `point`. A
+    /// tombstone goes once every entry of the safe point has passed it: no origin can send anything older.
+    pub fn work<M>(
+        &mut self,
+        store: &mut Store<M>,
+        mut safe: impl FnMut(&Vector, &Version<M>) -> bool,
+    ) -> Collected {
+        let piece = self.piece.min(self.left);
+        self.left -= piece;
+        let point = &self.safe;
+        store.collect(piece, |version| safe(point, version), |stamp: Stamp| stamp.ts <= point.min())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_core::{DcId, Hlc, Write};
+
+    #[test]
+    fn a_pass_is_made_for_each_rise_of_the_safe_point_and_no_other() {
+        let mut store = Store::new(0);
+        let put = |store: &mut Store<()>, ts| {
+            let stamp = Stamp::new(Hlc(ts), DcId(0));
+            store.insert(b"k", Version { stamp, meta: (), write: Write::Assign((*b"v").into()) })
+        };
+        (1..=4).for_each(|ts| assert!(put(&mut store, ts)));
+        let mut collector = Collector::default();
+        let mut visits = 0;
+        let mut pass = |collector: &mut Collector, store: &mut Store<()>| {
+            collector.work(store, |point, version| {
+                visits += 1;
+                point.covers(version.stamp)
+            })
+        };
+        let at = |ts| Vector::from_entries([Hlc(ts)]);
+        collector.raise(&at(2), &store);
+        assert_eq!(pass(&mut collector, &mut store).versions, 1);
+        collector.raise(&at(1), &store);
+        assert_eq!(pass(&mut collector, &mut store).versions, 0);
+        collector.raise(&at(4), &store);
+        assert_eq!(pass(&mut collector, &mut store).versions, 2);
+        assert!(visits <= 5, "the second pass did nothing");
+    }
+}

@@ -1,0 +1,167 @@
+//! What a protocol sees and does while it handles an event: [`Cx`], and the [`Effect`]s it leaves behind.
+
+use crate::{Protocol, Ticket, Topology};
+use serde::{Deserialize, Serialize};
+use tidemark_core::{Condition, Found, Hlc, Key, Micros, Outcome, Regions, ServerId, Update};
+use tidemark_store::{Store, Version};
+
+/// Something that a protocol wants done. Effects are values, so that they can be traced, tested, and held
+/// back until what they depend on is durable.
+#[derive(Clone, Debug)]
+pub enum Effect<P: Protocol> {
+    /// Answer a session.
+    Reply(Ticket, P::Reply),
+    /// Say something to another server: at most once, in any order.
+    Send(ServerId, P::Peer),
+    /// Log a version written here, and feed it to the peers in `regions`, in order. It is in the store.
+    Write {
+        /// Its key.
+        key: Key,
+        /// The version, as stored.
+        version: Version<P::Meta>,
+        /// Where it goes.
+        regions: Regions,
+    },
+    /// Tell every peer, after all that was written before, that later versions have times above this.
+    Heartbeat(Hlc),
+    /// Fire a timer at or after this time.
+    Arm(P::Timer, Micros),
+    /// Make this state durable together with the versions of this batch.
+    Persist(P::Hard),
+}
+
+/// The context of one event at one server.
+pub struct Cx<'a, P: Protocol> {
+    /// This server: the papers' `p_n^m`.
+    pub me: ServerId,
+    /// How many data centres and partitions there are.
+    pub topology: &'a Topology,
+    /// The protocol's numbers.
+    pub params: &'a P::Params,
+    /// Physical time here: the papers' `Clock` or `PC`.
+    pub now: Micros,
+    /// How far ahead of physical time a stamp may lie before a write is refused.
+    pub max_skew_us: Micros,
+    /// The version chains of this partition.
+    pub store: &'a mut Store<P::Meta>,
+    /// Where effects go.
+    pub effects: &'a mut Vec<Effect<P>>,
+}
+
+/// A question about many keys of one partition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Walk {
+    /// See [`tidemark_core::Op::Scan`].
+    Scan {
+        /// Where to go on.
+        cursor: u64,
+        /// How many keys to look at, about.
+        limit: u32,
+    },
+    /// See [`tidemark_core::Op::Count`].
+    Count,
+}
+
+/// What an update saw where it is about to be inserted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Before {
+    /// The visible version before the update, if the update asked for it.
+    pub previous: Option<Found>,
+    /// Whether the condition holds.
+    pub proceeds: bool,
+}
+
+impl<P: Protocol> Cx<'_, P> {
+    /// Answers `ticket`.
+    #[inline]
+    pub fn reply(&mut self, ticket: Ticket, reply: P::Reply) {
+        self.effects.push(Effect::Reply(ticket, reply));
+    }
+
+    /// Says something to another server.
+    pub fn send(&mut self, to: ServerId, message: P::Peer) {
+        self.effects.push(Effect::Send(to, message));
+    }
+
+    /// Tells every peer that later versions have times above `ts`.
+    pub fn heartbeat(&mut self, ts: Hlc) {
+        self.effects.push(Effect::Heartbeat(ts));
+    }
+
+    /// Fires `timer` after `delay` microseconds.
+    pub fn arm(&mut self, timer: P::Timer, delay: Micros) {
+        self.effects.push(Effect::Arm(timer, self.now + delay));
+    }
+
+    /// Makes `hard` durable with this batch.
+    pub fn persist(&mut self, hard: P::Hard) {
+        self.effects.push(Effect::Persist(hard));
+    }
+
+    /// Stores a version written here, logs it and feeds it to `regions`.
+    #[inline]
+    pub fn write(&mut self, key: Key, version: Version<P::Meta>, regions: Regions) {
+        self.store.insert(&key, version.clone());
+        self.effects.push(Effect::Write { key, version, regions });
+    }
+
+    /// Every other region: full replication.
+    #[inline]
+    pub fn all_regions(&self) -> Regions {
+        Regions::all_but(self.me.dc, self.topology.dcs)
+    }
+
+    /// The newest version of `key` under `view`: what the papers call "obtain latest version d".
+    #[inline]
+    pub fn latest(&self, key: &Key, view: &P::View) -> Option<&Version<P::Meta>> {
+        self.store.latest(key, |version| P::visible(view, version.stamp, &version.meta))
+    }
+
+    /// Looks before an update: whether its condition holds under `view`, and what it is to report. `saw` is
+    /// called with the version that decided, which the new version and the session depend on from then on.
+    #[inline]
+    pub fn look(
+        &self,
+        key: &Key,
+        update: &Update,
+        view: &P::View,
+        saw: impl FnOnce(&Version<P::Meta>),
+    ) -> Before {
+        if !update.observes() {
+            return Before { previous: None, proceeds: true };
+        }
+        let found = self.latest(key, view);
+        if let Some(version) = found {
+            saw(version);
+        }
+        let found = found_of(found);
+        let proceeds = match update.condition {
+            Condition::Always => true,
+            Condition::IfAbsent => found.value.is_none(),
+            Condition::IfPresent => found.value.is_some(),
+        };
+        Before { previous: Some(found), proceeds }
+    }
+
+    /// Walks this partition under `view`. `saw` is called with each version that decided about a key of a
+    /// scan; a count is a number that nothing comes to depend on.
+    pub fn walk(&self, walk: &Walk, view: &P::View, saw: impl FnMut(&Version<P::Meta>)) -> Outcome {
+        let visible = |version: &Version<P::Meta>| P::visible(view, version.stamp, &version.meta);
+        match walk {
+            Walk::Scan { cursor, limit } => {
+                let (keys, cursor) = self.store.scan(*cursor, *limit as usize, visible, saw);
+                Outcome::Keys { keys, cursor }
+            }
+            Walk::Count => Outcome::Count(self.store.count(visible)),
+        }
+    }
+}
+
+/// What a reader is told of a version, or of none.
+#[inline]
+pub fn found_of<M>(version: Option<&Version<M>>) -> Found {
+    match version {
+        Some(version) => Found { stamp: Some(version.stamp), value: version.write.value().cloned() },
+        None => Found::default(),
+    }
+}

@@ -1,0 +1,333 @@
+//! A cluster driven by hand: tests of single steps, and golden transcripts.
+//!
+//! Nothing happens in a lab by itself. A test sets clocks, fires timers, and delivers what is in flight, in the
+//! order that it chooses between any two servers; what happened is written down as a transcript. Durability is
+//! not modelled here: that is the simulator's job.
+
+use crate::{
+    Ask, Cx, Effect, Protocol, Recovered, Session, SessionCx, SessionEffects, Store, Ticket, Topology,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::{Display, Write as _};
+use tidemark_core::{DcId, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Update, Vector, Write};
+use tidemark_store::Version;
+
+/// Something on its way from one server to its peer, in order.
+enum Feed<P: Protocol> {
+    Version(Key, Version<P::Meta>),
+    Heartbeat(Hlc),
+}
+
+struct Server<P: Protocol> {
+    protocol: Option<P>,
+    store: Store<P::Meta>,
+    hard: P::Hard,
+    now: Micros,
+    life: u64,
+    received: Vector,
+    timers: BTreeMap<P::Timer, Micros>,
+}
+
+struct Client<P: Protocol> {
+    dc: DcId,
+    session: P::Session,
+    effects: SessionEffects<P>,
+}
+
+type Channel = (ServerId, ServerId);
+
+/// A cluster driven by hand.
+pub struct Lab<P: Protocol> {
+    topology: Topology,
+    params: P::Params,
+    servers: BTreeMap<ServerId, Server<P>>,
+    clients: Vec<Client<P>>,
+    feeds: BTreeMap<Channel, VecDeque<Feed<P>>>,
+    messages: BTreeMap<Channel, VecDeque<P::Peer>>,
+    replies: Vec<(Ticket, ServerId, P::Reply)>,
+    /// What happened, one line an event or effect.
+    pub transcript: String,
+}
+
+/// The server of partition `partition` in data centre `dc`, both by number.
+pub fn server(dc: u8, partition: u16) -> ServerId {
+    ServerId::new(DcId(dc), PartitionId(partition))
+}
+
+impl<P: Protocol> Lab<P> {
+    /// `dcs` data centres of `partitions` partitions, all clocks at 1,000 µs.
+    pub fn new(dcs: usize, partitions: usize, params: P::Params) -> Self {
+        let topology = Topology::new(dcs, partitions);
+        let mut lab = Self {
+            servers: BTreeMap::new(),
+            clients: Vec::new(),
+            feeds: BTreeMap::new(),
+            messages: BTreeMap::new(),
+            replies: Vec::new(),
+            transcript: String::new(),
+            topology,
+            params,
+        };
+        for (dc, partition) in (0..dcs as u8).flat_map(|dc| (0..partitions as u16).map(move |p| (dc, p))) {
+            let fresh = Server {
+                protocol: None,
+                store: Store::new(0),
+                hard: P::Hard::default(),
+                now: 1_000,
+                life: 0,
+                received: Vector::zero(dcs),
+                timers: BTreeMap::new(),
+            };
+            lab.servers.insert(server(dc, partition), fresh);
+            lab.restart(server(dc, partition));
+        }
+        lab
+    }
+
+    /// A key that partition `partition` holds, whose name begins with `name`.
+    pub fn key(&self, name: &str, partition: u16) -> Key {
+        let names =
+            (0..).map(|i| Key::from(if i == 0 { name.to_string() } else { format!("{name}{i}") }.as_str()));
+        let mut held = names.filter(|key| self.topology.partition_of(key) == PartitionId(partition));
+        held.next().expect("some name hashes to the partition")
+    }
+
+    /// Sets the physical clock of one server.
+    pub fn set_clock(&mut self, at: ServerId, now: Micros) {
+        self.server(at).now = now;
+        self.note(format_args!("{at} clock {now}"));
+    }
+
+    /// Sets the physical clock of every server.
+    pub fn set_clocks(&mut self, now: Micros) {
+        self.servers.values_mut().for_each(|server| server.now = now);
+        self.note(format_args!("all clocks {now}"));
+    }
+
+    /// Starts the server again from its versions and persisted state; what was in flight stays in flight.
+    pub fn restart(&mut self, at: ServerId) {
+        let place = self.server(at);
+        place.life += 1;
+        place.timers.clear();
+        let recovered =
+            Recovered { hard: place.hard.clone(), life: place.life, received: place.received.clone() };
+        self.note(format_args!("{at} starts, life {}", recovered.life));
+        let mut effects = Vec::new();
+        let protocol = P::start(recovered, &mut self.cx(at, &mut effects));
+        self.server(at).protocol = Some(protocol);
+        self.absorb(at, effects);
+    }
+
+    /// A session of data centre `dc`, by number.
+    pub fn client(&mut self, dc: u8) -> usize {
+        let session = P::Session::open(DcId(dc));
+        self.clients.push(Client { dc: DcId(dc), session, effects: SessionEffects::default() });
+        self.clients.len() - 1
+    }
+
+    /// The session itself.
+    pub fn session(&self, client: usize) -> &P::Session {
+        &self.clients[client].session
+    }
+
+    /// Begins an operation and delivers its questions; the answers come when they come.
+    pub fn begin(&mut self, client: usize, op: Op) {
+        self.note(format_args!("s{client} begins {op:?}"));
+        self.with_client(client, |session, cx| session.begin(op, cx));
+    }
+
+    /// The outcome of the running operation, if it has ended.
+    pub fn outcome(&mut self, client: usize) -> Option<Outcome> {
+        self.clients[client].effects.outcome.take()
+    }
+
+    /// Runs an operation that needs nothing but servers of its own data centre, all of which answer at once.
+    pub fn run(&mut self, client: usize, op: Op) -> Outcome {
+        self.begin(client, op);
+        self.deliver_within(self.clients[client].dc);
+        self.outcome(client).expect("the operation waits for something")
+    }
+
+    /// GET, as text: the value, or `-` for none.
+    pub fn get(&mut self, client: usize, key: &Key) -> String {
+        match self.run(client, Op::Get { key: key.clone() }) {
+            Outcome::Found(found) => text(found.value.as_deref()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// PUT; returns the time of the new version.
+    pub fn put(&mut self, client: usize, key: &Key, value: &str) -> Hlc {
+        let update = Update::put(Write::Assign(value.as_bytes().into()));
+        match self.run(client, Op::Put { key: key.clone(), update }) {
+            Outcome::Written { stamp: Some(stamp), .. } => stamp.ts,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// ROTX, as text: values separated by blanks, `-` for none.
+    pub fn rotx(&mut self, client: usize, keys: &[&Key]) -> String {
+        let keys = keys.iter().map(|key| (*key).clone()).collect();
+        match self.run(client, Op::Rotx { keys }) {
+            Outcome::FoundAll(all) => {
+                all.iter().map(|found| text(found.value.as_deref())).collect::<Vec<_>>().join(" ")
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Asks a server directly, without a session; returns its answer if it gives one at once.
+    pub fn ask(&mut self, at: ServerId, request: P::Request) -> Option<P::Reply> {
+        let ticket = Ticket { node: u16::MAX, session: 0, ask: Default::default() };
+        self.note(format_args!("{at} <- {request:?}"));
+        self.at(at, |protocol, cx| protocol.on_request(ticket, request, cx));
+        let place = self.replies.iter().position(|(to, _, _)| *to == ticket)?;
+        Some(self.replies.remove(place).2)
+    }
+
+    /// Fires a timer.
+    pub fn fire(&mut self, at: ServerId, timer: P::Timer) {
+        self.note(format_args!("{at} timer {timer:?}"));
+        self.server(at).timers.remove(&timer);
+        self.at(at, |protocol, cx| protocol.on_timer(timer, cx));
+    }
+
+    /// When a timer is due, if it is armed.
+    pub fn due(&mut self, at: ServerId, timer: P::Timer) -> Option<Micros> {
+        self.server(at).timers.get(&timer).copied()
+    }
+
+    /// Delivers the next thing that `from` feeds to its peer `to`; false if there is none.
+    pub fn deliver(&mut self, from: ServerId, to: ServerId) -> bool {
+        let Some(feed) = self.feeds.get_mut(&(from, to)).and_then(VecDeque::pop_front) else { return false };
+        match feed {
+            Feed::Version(key, version) => {
+                self.note(format_args!("{to} <- {from} replicate {key} {version:?}"));
+                self.server(to).received.include(version.stamp);
+                self.at(to, |protocol, cx| protocol.on_replicate(from, key, version, cx));
+            }
+            Feed::Heartbeat(ts) => {
+                self.note(format_args!("{to} <- {from} heartbeat {ts}"));
+                self.at(to, |protocol, cx| protocol.on_heartbeat(from, ts, cx));
+            }
+        }
+        true
+    }
+
+    /// Delivers everything that is fed between data centres `from` and `to`.
+    pub fn deliver_between(&mut self, from: u8, to: u8) {
+        for partition in 0..self.topology.partitions as u16 {
+            while self.deliver(server(from, partition), server(to, partition)) {}
+        }
+    }
+
+    /// Delivers one message from `from` to `to`; false if there is none.
+    pub fn deliver_message(&mut self, from: ServerId, to: ServerId) -> bool {
+        let Some(message) = self.messages.get_mut(&(from, to)).and_then(VecDeque::pop_front) else {
+            return false;
+        };
+        self.note(format_args!("{to} <- {from} {message:?}"));
+        self.at(to, |protocol, cx| protocol.on_peer(from, message, cx));
+        true
+    }
+
+    /// Delivers messages among the servers of `dc`, and answers to sessions, until nothing is left.
+    pub fn deliver_within(&mut self, dc: DcId) {
+        loop {
+            let ready = self
+                .messages
+                .iter()
+                .find(|((from, to), queue)| from.dc == dc && to.dc == dc && !queue.is_empty());
+            let Some((from, to)) = ready.map(|(channel, _)| *channel) else { return };
+            self.deliver_message(from, to);
+        }
+    }
+
+    fn server(&mut self, at: ServerId) -> &mut Server<P> {
+        self.servers.get_mut(&at).expect("the server exists")
+    }
+
+    fn cx<'a>(&'a mut self, at: ServerId, effects: &'a mut Vec<Effect<P>>) -> Cx<'a, P> {
+        let server = self.servers.get_mut(&at).expect("the server exists");
+        Cx {
+            me: at,
+            topology: &self.topology,
+            params: &self.params,
+            now: server.now,
+            max_skew_us: 10_000_000,
+            store: &mut server.store,
+            effects,
+        }
+    }
+
+    /// Runs one event at a server and carries out its effects.
+    fn at(&mut self, at: ServerId, event: impl FnOnce(&mut P, &mut Cx<'_, P>)) {
+        let mut effects = Vec::new();
+        let mut protocol = self.server(at).protocol.take().expect("the server is up");
+        event(&mut protocol, &mut self.cx(at, &mut effects));
+        self.server(at).protocol = Some(protocol);
+        self.absorb(at, effects);
+    }
+
+    fn absorb(&mut self, at: ServerId, effects: Vec<Effect<P>>) {
+        for effect in effects {
+            match effect {
+                Effect::Reply(ticket, reply) => {
+                    self.note(format_args!("{at} -> s{} {reply:?}", ticket.session));
+                    self.answer(ticket, at, reply);
+                }
+                Effect::Send(to, message) => {
+                    self.note(format_args!("{at} -> {to} {message:?}"));
+                    self.messages.entry((at, to)).or_default().push_back(message);
+                }
+                Effect::Write { key, version, regions } => {
+                    self.note(format_args!("{at} writes {key} {version:?}"));
+                    self.server(at).received.include(version.stamp);
+                    for to in self.topology.peers(at).filter(|to| regions.contains(to.dc)) {
+                        let shipped = Version { meta: P::shipped(&version.meta), ..version.clone() };
+                        let feed = self.feeds.entry((at, to)).or_default();
+                        feed.push_back(Feed::Version(key.clone(), shipped));
+                    }
+                }
+                Effect::Heartbeat(ts) => {
+                    self.note(format_args!("{at} heartbeat {ts}"));
+                    for to in self.topology.peers(at) {
+                        self.feeds.entry((at, to)).or_default().push_back(Feed::Heartbeat(ts));
+                    }
+                }
+                Effect::Arm(timer, due) => drop(self.server(at).timers.insert(timer, due)),
+                Effect::Persist(hard) => {
+                    self.note(format_args!("{at} persists {hard:?}"));
+                    self.server(at).hard = hard;
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, ticket: Ticket, from: ServerId, reply: P::Reply) {
+        if ticket.node == u16::MAX {
+            return self.replies.push((ticket, from, reply));
+        }
+        let client = ticket.session as usize;
+        self.with_client(client, |session, cx| session.on_reply(ticket.ask, from, reply, cx));
+    }
+
+    fn with_client(&mut self, number: usize, event: impl FnOnce(&mut P::Session, &mut SessionCx<'_, P>)) {
+        let client = &mut self.clients[number];
+        let mut cx = SessionCx::new(client.dc, &self.topology, &mut client.effects);
+        event(&mut client.session, &mut cx);
+        for Ask { id, to, request } in std::mem::take(&mut client.effects.asks) {
+            let ticket = Ticket { node: 0, session: number as u64, ask: id };
+            self.note(format_args!("{to} <- s{number} {request:?}"));
+            self.at(to, |protocol, cx| protocol.on_request(ticket, request, cx));
+        }
+    }
+
+    fn note(&mut self, line: impl Display) {
+        writeln!(self.transcript, "{line}").expect("writing to a string cannot fail");
+    }
+}
+
+fn text(value: Option<&[u8]>) -> String {
+    value.map_or("-".into(), |value| String::from_utf8_lossy(value).into_owned())
+}

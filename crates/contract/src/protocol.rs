@@ -1,0 +1,136 @@
+//! The server's half of a protocol, and what its driver owes it.
+
+use crate::{Cx, Session, Ticket};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt::Debug;
+use tidemark_core::promise::Promise;
+use tidemark_core::{Hlc, Key, ServerId, Stamp, Vector};
+use tidemark_store::Version;
+
+/// What can travel between servers and stand in a log.
+pub trait Wire: Serialize + DeserializeOwned + Clone + Debug + Send + 'static {}
+
+impl<T: Serialize + DeserializeOwned + Clone + Debug + Send + 'static> Wire for T {}
+
+/// The numbers that a protocol can be tuned by; `Default` gives the paper's.
+///
+/// Field names end in their unit. An interval that decides when a server stabilises or sends heartbeats is
+/// called `theta_us` or `delta_us`, so that the simulator can vary it.
+pub trait Params: Wire + Default {}
+
+impl<T: Wire + Default> Params for T {}
+
+/// What a protocol needs of its physical clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// It bears jumps both ways.
+    Any,
+    /// It must never go back: the driver holds it where it was until physical time has caught up.
+    Monotone,
+}
+
+/// What survived, when a server starts. The store already holds the versions.
+#[derive(Clone, Debug)]
+pub struct Recovered<H> {
+    /// The last state that was persisted; the default if none was.
+    pub hard: H,
+    /// Differs for every start of this server: 1 at the first.
+    pub life: u64,
+    /// For each other data centre the time of the last record received from this partition's server there;
+    /// for this data centre the time of the last version written here. What was collected since is included.
+    pub received: Vector,
+}
+
+/// A consistency protocol: the state machine of one server, which holds one partition in one data centre.
+///
+/// # What the driver owes it
+///
+/// 1. One event at a time for each server.
+/// 2. Effects leave the server's process only after every record of this *or an earlier* batch is durable as
+///    the policy says, the versions that were merely read included. Versions and persisted state of one batch
+///    are durable together or not at all.
+/// 3. Replicated versions and heartbeats between two peers arrive in the order sent (erratum E-8): versions
+///    exactly once as the protocol sees it, across crashes of either side; repeats are dropped by the sender's
+///    incarnation and log position, never by stamp. Other messages arrive at most once, on a channel of their
+///    own, in any order.
+/// 4. A timer fires at or after its time.
+/// 5. `now` may jump either way, unless [`Protocol::CLOCK`] says that it must not.
+/// 6. What was persisted is there at the next start.
+///
+/// # What the protocol owes its driver
+///
+/// A restarted server never serves below a stable value that could still be depended on, and never stamps at
+/// or below a stamp it announced (see [`crate::Ceiling`]). It decides on its inputs alone, and never iterates
+/// over anything whose order is not defined.
+pub trait Protocol: Sized + 'static {
+    /// The name by which users choose it: lower case, words joined by hyphens.
+    const NAME: &'static str;
+    /// One line for `tidemark protocols`.
+    const ABOUT: &'static str;
+    /// What the checker holds it to.
+    const PROMISE: Promise;
+    /// What it needs of its clock.
+    const CLOCK: Clock = Clock::Any;
+
+    /// What is stored beside each version.
+    type Meta: Wire;
+    /// What a session asks a server.
+    type Request: Wire;
+    /// What a server answers.
+    type Reply: Wire;
+    /// What servers say to each other, beside versions and heartbeats.
+    type Peer: Wire;
+    /// What must outlive a crash besides versions.
+    type Hard: Wire + Default;
+    /// Timers: one slot a value; arming it again moves it.
+    type Timer: Copy + Ord + Debug + Send + 'static;
+    /// What a reader can see: a rule for [`Protocol::visible`].
+    type View;
+    /// The client's half.
+    type Session: Session<Self>;
+    /// The numbers.
+    type Params: Params;
+
+    /// A server starts, for the first time or again.
+    fn start(recovered: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self;
+
+    /// A session asks. The answer goes to `ticket`, now or later, from here or from another server.
+    fn on_request(&mut self, ticket: Ticket, request: Self::Request, cx: &mut Cx<'_, Self>);
+
+    /// A sibling or peer says something.
+    fn on_peer(&mut self, from: ServerId, message: Self::Peer, cx: &mut Cx<'_, Self>);
+
+    /// A version that peer `from` wrote arrives. It is in the log already.
+    fn on_replicate(&mut self, from: ServerId, key: Key, version: Version<Self::Meta>, cx: &mut Cx<'_, Self>);
+
+    /// Peer `from` says that whatever it writes from now on has a time above `ts`.
+    fn on_heartbeat(&mut self, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Self>);
+
+    /// `peer` restarted: what was asked of it and not answered will not be.
+    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>);
+
+    /// A timer fires.
+    fn on_timer(&mut self, timer: Self::Timer, cx: &mut Cx<'_, Self>);
+
+    /// Whether a version can be seen: one rule for reads, slices, scans and collection.
+    fn visible(view: &Self::View, stamp: Stamp, meta: &Self::Meta) -> bool;
+
+    /// What is sent of `meta` when its version is replicated; by default all of it.
+    fn shipped(meta: &Self::Meta) -> Self::Meta {
+        meta.clone()
+    }
+
+    /// What must outlive a crash, as of now: written beside the versions when a snapshot is taken.
+    fn hard(&self) -> Self::Hard;
+
+    /// What this server believes to be stable, for status pages: one entry a data centre, or one in all.
+    fn stable(&self) -> Vector {
+        Vector::default()
+    }
+
+    /// How much work is parked, for status pages.
+    fn parked(&self) -> usize {
+        0
+    }
+}

@@ -1,0 +1,146 @@
+//! The client's half of a protocol: what a session remembers, and how it turns operations into questions.
+
+use crate::{Protocol, Topology, Wire};
+use serde::{Deserialize, Serialize};
+use tidemark_core::{DcId, Failure, Key, Op, Outcome, PartitionId, ServerId};
+
+/// Where an answer goes. A ticket is a value that can travel: any server may answer it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Ticket {
+    /// The process that holds the session.
+    pub node: u16,
+    /// The session there.
+    pub session: u64,
+    /// The question.
+    pub ask: AskId,
+}
+
+/// Names one question of one session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct AskId(pub u64);
+
+/// The client's half of a protocol. One operation at a time: after [`Session::begin`] or [`Session::adopt`]
+/// nothing begins until an outcome was given; and what answers a question of an operation that has ended is
+/// never delivered.
+pub trait Session<P: Protocol>: Sized + 'static {
+    /// What a session hands over when it moves: dependencies, and what only its home region understands
+    /// (erratum E-13).
+    type Token: Wire;
+
+    /// A session with an empty past, whose home is `dc`.
+    fn open(dc: DcId) -> Self;
+
+    /// An operation begins.
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, P>);
+
+    /// A server answers a question of the running operation.
+    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: P::Reply, cx: &mut SessionCx<'_, P>);
+
+    /// No answer to a question will come. The operation ends; a session that can go on some other way does so.
+    fn on_lost(&mut self, _ask: AskId, cx: &mut SessionCx<'_, P>) {
+        cx.lost();
+    }
+
+    /// What to hand over.
+    fn token(&self) -> Self::Token;
+
+    /// Takes over the past that `token` stands for, waiting if need be until this region covers it. Ends with
+    /// [`Outcome::Adopted`].
+    fn adopt(&mut self, token: Self::Token, cx: &mut SessionCx<'_, P>);
+}
+
+/// A question that a session asks a server.
+#[derive(Clone, Debug)]
+pub struct Ask<P: Protocol> {
+    /// Comes back with the answer.
+    pub id: AskId,
+    /// Who is asked.
+    pub to: ServerId,
+    /// What is asked.
+    pub request: P::Request,
+}
+
+/// What a session wants done; its driver owns and drains it.
+pub struct SessionEffects<P: Protocol> {
+    /// Questions to send.
+    pub asks: Vec<Ask<P>>,
+    /// How the operation ended, if it did.
+    pub outcome: Option<Outcome>,
+    next_ask: u64,
+    writes: bool,
+}
+
+impl<P: Protocol> Default for SessionEffects<P> {
+    fn default() -> Self {
+        Self { asks: Vec::new(), outcome: None, next_ask: 0, writes: false }
+    }
+}
+
+/// What a session sees and does while it handles an event.
+pub struct SessionCx<'a, P: Protocol> {
+    /// The data centre that the session talks to.
+    pub dc: DcId,
+    /// How the key space is divided.
+    pub topology: &'a Topology,
+    effects: &'a mut SessionEffects<P>,
+}
+
+impl<'a, P: Protocol> SessionCx<'a, P> {
+    /// For drivers: a context whose effects go to `effects`.
+    pub fn new(dc: DcId, topology: &'a Topology, effects: &'a mut SessionEffects<P>) -> Self {
+        Self { dc, topology, effects }
+    }
+
+    /// Asks the server that holds `key` in this data centre.
+    #[inline]
+    pub fn ask_owner(&mut self, key: &Key, request: P::Request) -> AskId {
+        self.ask_partition(self.topology.partition_of(key), request)
+    }
+
+    /// Asks the server of `partition` in this data centre.
+    pub fn ask_partition(&mut self, partition: PartitionId, request: P::Request) -> AskId {
+        self.ask(ServerId::new(self.dc, partition), request)
+    }
+
+    /// Asks `to`.
+    #[inline]
+    pub fn ask(&mut self, to: ServerId, request: P::Request) -> AskId {
+        self.effects.next_ask += 1;
+        let id = AskId(self.effects.next_ask);
+        self.effects.asks.push(Ask { id, to, request });
+        id
+    }
+
+    /// Says that the questions of this operation can change something, so that losing one leaves it open
+    /// whether it did.
+    #[inline]
+    pub fn may_write(&mut self, writes: bool) {
+        self.effects.writes = writes;
+    }
+
+    /// The operation ends.
+    #[inline]
+    pub fn done(&mut self, outcome: Outcome) {
+        self.effects.outcome = Some(outcome);
+    }
+
+    /// The operation fails.
+    pub fn fail(&mut self, failure: Failure) {
+        self.done(Outcome::Failed(failure));
+    }
+
+    /// The operation fails because an answer is lost: a read did not happen, a write may have.
+    pub fn lost(&mut self) {
+        let why = "the server that was asked did not answer".to_string();
+        self.fail(if self.effects.writes { Failure::Indefinite(why) } else { Failure::Unavailable(why) });
+    }
+}
+
+/// A token that cannot be taken over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TokenError {
+    /// It is not a token, or was damaged on the way.
+    Malformed,
+    /// It is a token of another protocol.
+    OtherProtocol(String),
+}
