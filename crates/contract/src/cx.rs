@@ -105,6 +105,13 @@ impl<P: Protocol> Cx<'_, P> {
         self.effects.push(Effect::Write { key, version, regions });
     }
 
+    /// By how much `stamp` lies too far ahead of physical time to be given to a client's write.
+    #[inline]
+    pub fn too_far_ahead(&self, stamp: Hlc) -> Option<Micros> {
+        let ahead = stamp.micros().saturating_sub(self.now);
+        (ahead > self.max_skew_us).then_some(ahead)
+    }
+
     /// Every other region: full replication.
     #[inline]
     pub fn all_regions(&self) -> Regions {

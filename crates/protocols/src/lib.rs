@@ -1,1 +1,64 @@
-//! One consistency protocol a file.
+//! One consistency protocol a file, the paper's server and session side by side.
+//!
+//! A protocol that is listed in [`with_protocol!`] runs in both drivers under its name, and every test that
+//! takes each protocol in turn covers it.
+
+pub mod causal_spartan_x;
+pub mod eventual;
+
+pub use causal_spartan_x::CausalSpartanX;
+pub use eventual::Eventual;
+
+/// The protocol that `causal` means: the default.
+pub const CAUSAL: &str = <CausalSpartanX as tidemark_contract::Protocol>::NAME;
+
+/// The name in the registry that `name` means.
+pub fn resolve(name: &str) -> &str {
+    if name == "causal" { CAUSAL } else { name }
+}
+
+/// Runs `$body` with `$P` standing for the protocol called `$name`; `$otherwise` if there is none.
+///
+/// ```
+/// use tidemark_protocols::{Protocol, with_protocol};
+/// let about = with_protocol!("eventual", P => P::ABOUT, otherwise "no such protocol");
+/// assert!(about.contains("last writer"));
+/// ```
+#[macro_export]
+macro_rules! with_protocol {
+    ($name:expr, $P:ident => $body:expr, otherwise $otherwise:expr) => {
+        $crate::with_protocol!(@each $name, $P => $body, otherwise $otherwise;
+            $crate::Eventual,
+            $crate::CausalSpartanX,
+            $crate::causal_spartan_x::CausalSpartanXPublished)
+    };
+    (@each $name:expr, $P:ident => $body:expr, otherwise $otherwise:expr; $($protocol:ty),*) => {{
+        let name = $crate::resolve($name);
+        $(if name == <$protocol as $crate::Protocol>::NAME {
+            type $P = $protocol;
+            $body
+        } else)* {
+            $otherwise
+        }
+    }};
+}
+
+/// The names of all protocols, in the order in which they are listed to users.
+pub const NAMES: &[&str] =
+    &[Eventual::NAME, CausalSpartanX::NAME, causal_spartan_x::CausalSpartanXPublished::NAME];
+
+pub use tidemark_contract::Protocol;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_leads_to_its_protocol() {
+        for name in NAMES {
+            assert_eq!(with_protocol!(name, P => P::NAME, otherwise ""), *name);
+        }
+        assert_eq!(with_protocol!("causal", P => P::NAME, otherwise ""), CAUSAL);
+        assert_eq!(with_protocol!("none", P => P::NAME, otherwise "-"), "-");
+    }
+}

@@ -1,0 +1,186 @@
+//! Eventual consistency: the last writer wins, and nothing else is promised.
+//!
+//! **Idea.** Every server takes writes at once and sends them to its peers; whoever has the larger stamp wins
+//! everywhere. The upper bound of what a store without guarantees can do, and the first thing that a checker
+//! must be able to convict of causal violations.
+//!
+//! **Source.** Folklore; the baseline of GentleRain (001 §6) and of the dissertation (000 §3.4).
+//!
+//! **Names.** `hlc` the server's clock · `ut` the time of a version.
+//!
+//! **Deviations**
+//! - D1 A multi-read is GETs to all partitions at once: values side by side, no snapshot.
+//!
+//! **Invariants**
+//! - I1 A chain holds one version, the newest received; tombstones stay.
+//! - I2 `hlc` is at or above the time of every version stored here, so a write wins over all it could replace.
+
+use serde::{Deserialize, Serialize};
+use tidemark_contract::core::promise::Promise;
+use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
+use tidemark_contract::{
+    AskId, Cx, Protocol, Recovered, Session, SessionCx, Ticket, Version, Walk, found_of,
+};
+
+/// A server.
+pub struct Eventual {
+    hlc: Hlc,
+}
+
+/// What a session asks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Request {
+    Get { key: Key },
+    Put { key: Key, update: Update },
+    Walk(Walk),
+}
+
+/// What a server answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Reply {
+    Got(Found),
+    Put(Outcome),
+    Walked(Outcome),
+}
+
+/// Servers say nothing to each other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Peer {}
+
+/// There is no timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timer {}
+
+impl Protocol for Eventual {
+    const NAME: &'static str = "eventual";
+    const ABOUT: &'static str = "last writer wins on arrival; nothing else is promised";
+    const PROMISE: Promise = Promise::Eventual;
+
+    type Meta = ();
+    type Request = Request;
+    type Reply = Reply;
+    type Peer = Peer;
+    type Hard = ();
+    type Timer = Timer;
+    type View = ();
+    type Session = Client;
+    type Params = ();
+
+    fn start(recovered: Recovered<()>, _cx: &mut Cx<'_, Self>) -> Self {
+        Self { hlc: recovered.received.max() } // I2
+    }
+
+    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+        let reply = match request {
+            Request::Get { key } => Reply::Got(found_of(cx.latest(&key, &()))),
+            Request::Put { key, update } => Reply::Put(self.put(key, update, cx)),
+            Request::Walk(walk) => Reply::Walked(cx.walk(&walk, &(), |_| ())),
+        };
+        cx.reply(ticket, reply);
+    }
+
+    fn on_replicate(&mut self, _from: ServerId, key: Key, version: Version<()>, cx: &mut Cx<'_, Self>) {
+        self.hlc = self.hlc.observe(cx.now, version.stamp.ts);
+        cx.store.insert(&key, version);
+        cx.store.keep_newest(&key);
+    }
+
+    fn on_peer(&mut self, _from: ServerId, message: Peer, _cx: &mut Cx<'_, Self>) {
+        match message {}
+    }
+
+    fn on_heartbeat(&mut self, _from: ServerId, _ts: Hlc, _cx: &mut Cx<'_, Self>) {}
+
+    fn on_peer_reset(&mut self, _peer: ServerId, _cx: &mut Cx<'_, Self>) {}
+
+    fn on_timer(&mut self, timer: Timer, _cx: &mut Cx<'_, Self>) {
+        match timer {}
+    }
+
+    fn visible(_view: &(), _stamp: Stamp, _meta: &()) -> bool {
+        true
+    }
+
+    fn hard(&self) {}
+
+    fn stable(&self) -> Vector {
+        Vector::default()
+    }
+}
+
+impl Eventual {
+    fn put(&mut self, key: Key, update: Update, cx: &mut Cx<'_, Self>) -> Outcome {
+        let before = cx.look(&key, &update, &(), |_| ());
+        if !before.proceeds {
+            return Outcome::Written { stamp: None, previous: before.previous };
+        }
+        let ut = self.hlc.tick(cx.now);
+        if let Some(ahead_us) = cx.too_far_ahead(ut) {
+            return Outcome::Failed(Failure::ClockSkew { ahead_us });
+        }
+        self.hlc = ut;
+        let stamp = Stamp::new(ut, cx.me.dc);
+        cx.write(key.clone(), Version { stamp, meta: (), write: update.write }, cx.all_regions());
+        cx.store.keep_newest(&key); // I1
+        Outcome::Written { stamp: Some(stamp), previous: before.previous }
+    }
+}
+
+/// A session: it remembers nothing but what it is still waiting for.
+pub struct Client {
+    parts: Vec<(AskId, Option<Found>)>,
+}
+
+impl Session<Eventual> for Client {
+    type Token = ();
+
+    fn open(_dc: DcId) -> Self {
+        Self { parts: Vec::new() }
+    }
+
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Eventual>) {
+        cx.may_write(matches!(op, Op::Put { .. }));
+        match op {
+            Op::Get { key } => drop(cx.ask_owner(&key.clone(), Request::Get { key })),
+            Op::Put { key, update } => drop(cx.ask_owner(&key.clone(), Request::Put { key, update })),
+            Op::Rotx { keys } | Op::Snapshot { keys } => {
+                let ask = |key: Key| (cx.ask_owner(&key.clone(), Request::Get { key }), None);
+                self.parts = keys.into_iter().map(ask).collect(); // D1
+            }
+            Op::Scan { partition, cursor, limit } => {
+                cx.ask_partition(partition, Request::Walk(Walk::Scan { cursor, limit }));
+            }
+            Op::Count { partition } => drop(cx.ask_partition(partition, Request::Walk(Walk::Count))),
+        }
+    }
+
+    fn on_reply(&mut self, ask: AskId, _from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Eventual>) {
+        match reply {
+            Reply::Got(found) if self.parts.is_empty() => cx.done(Outcome::Found(found)),
+            Reply::Got(found) => {
+                self.parts
+                    .iter_mut()
+                    .filter(|(id, _)| *id == ask)
+                    .for_each(|(_, part)| *part = Some(found.clone()));
+                if self.parts.iter().all(|(_, part)| part.is_some()) {
+                    let parts = std::mem::take(&mut self.parts);
+                    cx.done(Outcome::FoundAll(parts.into_iter().filter_map(|(_, part)| part).collect()));
+                }
+            }
+            Reply::Put(outcome) | Reply::Walked(outcome) => cx.done(outcome),
+        }
+    }
+
+    fn on_lost(&mut self, _ask: AskId, cx: &mut SessionCx<'_, Eventual>) {
+        self.parts.clear();
+        cx.lost();
+    }
+
+    fn token(&self) {}
+
+    fn adopt(&mut self, _token: (), cx: &mut SessionCx<'_, Eventual>) {
+        cx.done(Outcome::Adopted);
+    }
+}
