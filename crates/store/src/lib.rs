@@ -1,5 +1,7 @@
 //! What a server keeps: version chains in memory, owned by one thread, and the segmented log on a disk.
 
 pub mod chains;
+pub mod disk;
+pub mod log;
 
 pub use chains::{Collected, Store, Totals, Version};

@@ -1,0 +1,452 @@
+//! A disk in memory that a simulation can crash, fill, fail and corrupt. Deterministic: every choice comes from the
+//! generator that the caller passes.
+//!
+//! It keeps two contents of every file: what programs see, and what the platter has, with the list of writes between
+//! them. A crash keeps, a file at a time, none of that list, all of it, a prefix torn at any byte, or any subset of its
+//! 512-byte pieces; and of the names not made durable, a prefix or any subset. A failed sync forgets the list but goes
+//! on showing the writes, as kernels do (I3 of [`super`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use fastrand::Rng;
+
+use super::{Disk, DiskError, DiskErrorKind, DiskFile, DiskLock, DiskResult};
+
+const SECTOR: usize = 512;
+
+/// An operation that can be made to fail once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// A write: half of it reaches the file.
+    Write,
+    /// A sync of a file: its unsynced writes will never be durable, though they go on being read.
+    Sync,
+    /// A sync of the directory.
+    SyncDir,
+    /// A read.
+    Read,
+    /// The creation of a file, for want of space.
+    CreateNoSpace,
+}
+
+/// A simulated disk. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct SimDisk {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    files: BTreeMap<u64, Inode>,
+    names: BTreeMap<String, u64>,
+    durable_names: BTreeMap<String, u64>,
+    name_changes: Vec<NameChange>,
+    next_inode: u64,
+    life: u64,
+    capacity: Option<u64>,
+    faults: BTreeMap<Fault, u64>,
+    locks: BTreeSet<(u64, String)>,
+    syncs: u64,
+    written_bytes: u64,
+}
+
+#[derive(Debug, Clone)]
+enum NameChange {
+    Create(String, u64),
+    Rename(String, String, u64),
+    Remove(String),
+}
+
+/// Bytes, followed by zeros up to `size`: reserved space costs no memory.
+#[derive(Debug, Clone, Default)]
+struct Content {
+    bytes: Vec<u8>,
+    size: u64,
+}
+
+#[derive(Debug)]
+enum Change {
+    Write(u64, Vec<u8>),
+    SetLen(u64),
+}
+
+#[derive(Debug, Default)]
+struct Inode {
+    seen: Content,
+    durable: Content,
+    changes: Vec<Change>,
+}
+
+impl Content {
+    fn write(&mut self, offset: u64, data: &[u8]) {
+        let start = offset as usize;
+        let end = start + data.len();
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
+        }
+        self.bytes[start..end].copy_from_slice(data);
+        self.size = self.size.max(end as u64);
+    }
+
+    fn set_len(&mut self, size: u64) {
+        self.bytes.truncate(size as usize);
+        self.size = size;
+    }
+
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> usize {
+        let n = self.size.saturating_sub(offset).min(buffer.len() as u64) as usize;
+        buffer[..n].fill(0);
+        let from = (offset as usize).min(self.bytes.len());
+        let have = (self.bytes.len() - from).min(n);
+        buffer[..have].copy_from_slice(&self.bytes[from..from + have]);
+        n
+    }
+
+    fn apply(&mut self, change: &Change) {
+        match change {
+            Change::Write(offset, data) => self.write(*offset, data),
+            Change::SetLen(size) => self.set_len(*size),
+        }
+    }
+}
+
+impl Inode {
+    /// What is left of the file when the power goes.
+    fn crash(&mut self, rng: &mut Rng) {
+        let changes = std::mem::take(&mut self.changes);
+        match rng.u32(0..4) {
+            0 => {}
+            1 => changes.iter().for_each(|c| self.durable.apply(c)),
+            2 if !changes.is_empty() => {
+                let whole = rng.usize(0..changes.len());
+                changes[..whole].iter().for_each(|c| self.durable.apply(c));
+                if let Change::Write(offset, data) = &changes[whole] {
+                    self.durable.write(*offset, &data[..rng.usize(0..=data.len())]);
+                }
+            }
+            _ => changes.iter().for_each(|c| self.tear(c, rng)),
+        }
+        self.seen = self.durable.clone();
+    }
+
+    /// Keeps any of the sectors that one change touched.
+    fn tear(&mut self, change: &Change, rng: &mut Rng) {
+        match change {
+            Change::SetLen(size) => {
+                if rng.bool() {
+                    self.durable.set_len(*size);
+                }
+            }
+            Change::Write(offset, data) => {
+                let mut done = 0;
+                while done < data.len() {
+                    let at = *offset + done as u64;
+                    let end = data.len().min(done + SECTOR - at as usize % SECTOR);
+                    if rng.bool() {
+                        self.durable.write(at, &data[done..end]);
+                    }
+                    done = end;
+                }
+            }
+        }
+    }
+}
+
+fn rename(names: &mut BTreeMap<String, u64>, change: &NameChange) {
+    match change {
+        NameChange::Create(name, inode) => {
+            names.insert(name.clone(), *inode);
+        }
+        NameChange::Rename(from, to, inode) => {
+            if names.get(from) == Some(inode) {
+                names.remove(from);
+            }
+            names.insert(to.clone(), *inode);
+        }
+        NameChange::Remove(name) => {
+            names.remove(name);
+        }
+    }
+}
+
+impl State {
+    fn error(kind: DiskErrorKind, operation: &'static str, name: &str, detail: &str) -> DiskError {
+        DiskError { kind, operation, path: name.to_owned(), detail: detail.to_owned() }
+    }
+
+    fn trip(&mut self, fault: Fault, operation: &'static str, name: &str) -> DiskResult<()> {
+        match self.faults.get_mut(&fault) {
+            Some(0) => {
+                self.faults.remove(&fault);
+                let kind =
+                    if fault == Fault::CreateNoSpace { DiskErrorKind::NoSpace } else { DiskErrorKind::Io };
+                Err(Self::error(kind, operation, name, "a fault was injected"))
+            }
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn used(&self) -> u64 {
+        self.names.values().collect::<BTreeSet<_>>().into_iter().map(|i| self.files[i].seen.size).sum()
+    }
+
+    fn reserve(&self, more: u64, operation: &'static str, name: &str) -> DiskResult<()> {
+        match self.capacity {
+            Some(capacity) if self.used() + more > capacity => Err(Self::error(
+                DiskErrorKind::NoSpace,
+                operation,
+                name,
+                "no space left on the simulated disk",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Drops the inodes that no name leads to: handles of a life that is over are refused anyway.
+    fn forget_unnamed(&mut self) {
+        let kept: BTreeSet<u64> = self.names.values().copied().collect();
+        self.files.retain(|inode, _| kept.contains(inode));
+    }
+}
+
+impl SimDisk {
+    /// An empty disk without bound.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no method of the simulated disk panics with the lock held")
+    }
+
+    /// The power fails: what was not synced is kept, lost or torn as `rng` decides, and every open handle is dead.
+    pub fn crash(&self, rng: &mut Rng) {
+        let mut state = self.state();
+        state.life += 1;
+        state.locks.clear();
+        state.faults.clear();
+        let changes = std::mem::take(&mut state.name_changes);
+        let ordered = rng.bool();
+        let kept = rng.usize(0..=changes.len());
+        for (i, change) in changes.iter().enumerate() {
+            if if ordered { i < kept } else { rng.bool() } {
+                rename(&mut state.durable_names, change);
+            }
+        }
+        state.names = state.durable_names.clone();
+        state.forget_unnamed();
+        for inode in state.files.values_mut() {
+            inode.crash(rng);
+        }
+    }
+
+    /// The process dies but the system lives: nothing is lost, every open handle is dead.
+    pub fn kill(&self) {
+        let mut state = self.state();
+        state.life += 1;
+        state.locks.clear();
+        state.faults.clear();
+    }
+
+    /// Makes one operation fail: the next one, after `skip` that go well.
+    pub fn inject(&self, fault: Fault, skip: u64) {
+        self.state().faults.insert(fault, skip);
+    }
+
+    /// Bounds the disk, or frees it of its bound. Reserved space counts.
+    pub fn set_capacity(&self, bytes: Option<u64>) {
+        self.state().capacity = bytes;
+    }
+
+    /// Bytes taken by all files, reserved space included.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.state().used()
+    }
+
+    /// How many file syncs have succeeded.
+    #[must_use]
+    pub fn syncs(&self) -> u64 {
+        self.state().syncs
+    }
+
+    /// How many bytes have been written.
+    #[must_use]
+    pub fn written_bytes(&self) -> u64 {
+        self.state().written_bytes
+    }
+
+    /// Flips bits of one byte, on the platter and in what is read.
+    ///
+    /// # Panics
+    /// When there is no such file.
+    pub fn corrupt(&self, name: &str, offset: u64, xor: u8) {
+        let mut state = self.state();
+        let inode = state.names[name];
+        let file = state.files.get_mut(&inode).expect("a name leads to a file");
+        for content in [&mut file.seen, &mut file.durable] {
+            let mut byte = [0];
+            content.read(offset, &mut byte);
+            content.write(offset, &[byte[0] ^ xor]);
+        }
+    }
+}
+
+#[derive(Debug)]
+struct SimFile {
+    disk: SimDisk,
+    inode: u64,
+    life: u64,
+    name: String,
+}
+
+struct SimLock {
+    disk: SimDisk,
+    key: (u64, String),
+}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        self.disk.state().locks.remove(&self.key);
+    }
+}
+
+impl SimFile {
+    fn with<T>(
+        &self,
+        operation: &'static str,
+        act: impl FnOnce(&mut State, u64) -> DiskResult<T>,
+    ) -> DiskResult<T> {
+        let mut state = self.disk.state();
+        if state.life != self.life {
+            return Err(State::error(DiskErrorKind::Io, operation, &self.name, "this process has died"));
+        }
+        act(&mut state, self.inode)
+    }
+}
+
+impl Disk for SimDisk {
+    fn list(&self) -> DiskResult<Vec<String>> {
+        Ok(self.state().names.keys().cloned().collect())
+    }
+
+    fn create(&self, name: &str, bytes: u64) -> DiskResult<Arc<dyn DiskFile>> {
+        let mut state = self.state();
+        state.trip(Fault::CreateNoSpace, "create", name)?;
+        if state.names.contains_key(name) {
+            return Err(State::error(DiskErrorKind::AlreadyExists, "create", name, "the file exists"));
+        }
+        state.reserve(bytes, "reserve space for", name)?;
+        let inode = state.next_inode;
+        state.next_inode += 1;
+        let mut file = Inode::default();
+        file.seen.set_len(bytes);
+        file.changes.push(Change::SetLen(bytes));
+        state.files.insert(inode, file);
+        state.names.insert(name.to_owned(), inode);
+        state.name_changes.push(NameChange::Create(name.to_owned(), inode));
+        Ok(Arc::new(SimFile { disk: self.clone(), inode, life: state.life, name: name.to_owned() }))
+    }
+
+    fn open(&self, name: &str) -> DiskResult<Arc<dyn DiskFile>> {
+        let state = self.state();
+        let Some(&inode) = state.names.get(name) else {
+            return Err(State::error(DiskErrorKind::NotFound, "open", name, "no such file"));
+        };
+        Ok(Arc::new(SimFile { disk: self.clone(), inode, life: state.life, name: name.to_owned() }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> DiskResult<()> {
+        let mut state = self.state();
+        let Some(&inode) = state.names.get(from) else {
+            return Err(State::error(DiskErrorKind::NotFound, "rename", from, "no such file"));
+        };
+        let change = NameChange::Rename(from.to_owned(), to.to_owned(), inode);
+        rename(&mut state.names, &change);
+        state.name_changes.push(change);
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> DiskResult<()> {
+        let mut state = self.state();
+        if state.names.remove(name).is_none() {
+            return Err(State::error(DiskErrorKind::NotFound, "remove", name, "no such file"));
+        }
+        state.name_changes.push(NameChange::Remove(name.to_owned()));
+        Ok(())
+    }
+
+    fn sync_dir(&self) -> DiskResult<()> {
+        let mut state = self.state();
+        state.trip(Fault::SyncDir, "sync", "the directory")?;
+        state.name_changes.clear();
+        state.durable_names = state.names.clone();
+        Ok(())
+    }
+
+    fn lock(&self, name: &str) -> DiskResult<DiskLock> {
+        let mut state = self.state();
+        let key = (state.life, name.to_owned());
+        if !state.locks.insert(key.clone()) {
+            return Err(State::error(DiskErrorKind::Locked, "lock", name, "another process holds it"));
+        }
+        drop(state);
+        Ok(DiskLock::new(SimLock { disk: self.clone(), key }))
+    }
+}
+
+impl DiskFile for SimFile {
+    fn size(&self) -> DiskResult<u64> {
+        self.with("stat", |state, inode| Ok(state.files[&inode].seen.size))
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> DiskResult<usize> {
+        self.with("read", |state, inode| {
+            state.trip(Fault::Read, "read", &self.name)?;
+            Ok(state.files[&inode].seen.read(offset, buffer))
+        })
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> DiskResult<()> {
+        self.with("write", |state, inode| {
+            let tripped = state.trip(Fault::Write, "write", &self.name);
+            let bytes = if tripped.is_ok() { bytes } else { &bytes[..bytes.len() / 2] };
+            let more = (offset + bytes.len() as u64).saturating_sub(state.files[&inode].seen.size);
+            if more > 0 {
+                state.reserve(more, "write", &self.name)?;
+            }
+            state.written_bytes += bytes.len() as u64;
+            let file = state.files.get_mut(&inode).expect("an open file exists");
+            file.seen.write(offset, bytes);
+            file.changes.push(Change::Write(offset, bytes.to_vec()));
+            tripped
+        })
+    }
+
+    fn set_len(&self, bytes: u64) -> DiskResult<()> {
+        self.with("resize", |state, inode| {
+            let file = state.files.get_mut(&inode).expect("an open file exists");
+            file.seen.set_len(bytes);
+            file.changes.push(Change::SetLen(bytes));
+            Ok(())
+        })
+    }
+
+    fn sync(&self) -> DiskResult<()> {
+        self.with("sync", |state, inode| {
+            let tripped = state.trip(Fault::Sync, "sync", &self.name);
+            let file = state.files.get_mut(&inode).expect("an open file exists");
+            let changes = std::mem::take(&mut file.changes);
+            tripped?;
+            changes.iter().for_each(|change| file.durable.apply(change));
+            state.syncs += 1;
+            Ok(())
+        })
+    }
+}

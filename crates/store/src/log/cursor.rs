@@ -1,0 +1,104 @@
+//! The reading side: records in order, from disk, for links and replay.
+
+use super::reader::{FrameReader, Next};
+use super::segment::{self, Segment, SegmentHeader};
+use super::{Log, LogError, LogResult, Position, frame};
+
+/// One record, as it stands in the cursor's buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// The caller's kind.
+    pub kind: u8,
+    /// The partition it belongs to.
+    pub partition: u16,
+    /// The caller's sequence number.
+    pub seq: u64,
+    /// Where it begins.
+    pub position: Position,
+    /// Where it ends: a cursor opened here goes on with the record after it.
+    pub end: Position,
+    /// The caller's bytes.
+    pub payload: &'a [u8],
+}
+
+/// A place in a log, with an open segment and a buffer: reading on is one `read` a hundred kilobytes.
+#[derive(Debug)]
+pub struct LogCursor {
+    reader: FrameReader,
+    segment: SegmentHeader,
+    /// No record was read since the caller named the position.
+    fresh: bool,
+}
+
+impl LogCursor {
+    pub(super) fn new(log: &Log, position: Position) -> LogResult<Self> {
+        if position > log.flushed() {
+            return Err(LogError::BeyondEnd { position, end: log.flushed() });
+        }
+        if position < log.oldest() {
+            return Err(LogError::Dropped { position, oldest: log.oldest() });
+        }
+        let after = log.segments.partition_point(|s| s.header.first <= position.0);
+        let Segment { header, file } = &log.segments[after - 1];
+        let offset = (position.0 - header.first).max(segment::HEADER);
+        let reader = FrameReader::new(file.clone(), header.incarnation, header.first, offset);
+        Ok(Self { reader, segment: *header, fresh: true })
+    }
+
+    /// Where the next record is looked for.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        Position(self.segment.first + self.reader.offset())
+    }
+
+    pub(super) fn next<'c>(&'c mut self, log: &Log) -> LogResult<Option<Frame<'c>>> {
+        loop {
+            let position = self.position();
+            if position >= log.flushed() {
+                return Ok(None);
+            }
+            let limit = self.segment.capacity.min(log.flushed().0 - self.segment.first);
+            let first = self.segment.first;
+            let (header, offset) = match self.reader.next(limit)? {
+                Next::Frame(header, offset) => (header, offset),
+                Next::End => return Err(self.nothing_at(position, "there is no record")),
+                Next::Bad(detail) => return Err(self.nothing_at(position, detail)),
+            };
+            self.fresh = false;
+            match header.kind {
+                frame::KIND_COMMIT => {}
+                frame::KIND_SEAL => self.enter(log, header.seq)?,
+                kind => {
+                    return Ok(Some(Frame {
+                        kind,
+                        partition: header.partition,
+                        seq: header.seq,
+                        position: Position(first + offset),
+                        end: Position(first + offset + header.length as u64),
+                        payload: self.reader.payload(&header, offset),
+                    }));
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, log: &Log, number: u64) -> LogResult<()> {
+        let at = log.segments.partition_point(|s| s.header.number < number);
+        let Some(next) = log.segments.get(at).filter(|s| s.header.number == number) else {
+            return Err(LogError::Dropped { position: self.position(), oldest: log.oldest() });
+        };
+        self.segment = next.header;
+        self.reader.switch(next.file.clone(), next.header.first, segment::HEADER);
+        Ok(())
+    }
+
+    fn nothing_at(&self, position: Position, detail: &'static str) -> LogError {
+        let file = segment::name_of(self.segment.number);
+        let offset = position.0 - self.segment.first;
+        if self.fresh {
+            LogError::NoRecordAt { position, file, offset, detail }
+        } else {
+            LogError::Corrupt { file, offset, detail, synced: position }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Frames: the unit of the log and of snapshots. `docs/on-disk-format.md` has the byte tables.
+//!
+//! ```text
+//! 0  u32  CRC-32 of bytes 4..length, continued from a seed
+//! 4  u32  length of the whole frame, this header included; 0 means "no frame: the data ends here"
+//! 8  u64  sequence
+//! 16 u16  partition
+//! 18 u8   kind
+//! 19 u8   flags, 0
+//! 20 …    payload
+//! ```
+//!
+//! **Invariants.**
+//! - **I1** The seed mixes the log's incarnation and the frame's position, so bytes of another log, or of another place
+//!   of this one, do not pass for a frame.
+
+use std::ops::Range;
+
+/// Bytes before the payload.
+pub(crate) const HEADER: usize = 20;
+
+/// Kinds from here on belong to the log itself.
+pub(crate) const FIRST_INTERNAL_KIND: u8 = 0xF0;
+/// The segment ends; the sequence is the number of the segment that follows.
+pub(crate) const KIND_SEAL: u8 = 0xFE;
+/// A batch ends; the sequence is the position up to which the log is known to be durable. Footer of a snapshot.
+pub(crate) const KIND_COMMIT: u8 = 0xFF;
+/// The partition that internal frames name.
+const INTERNAL_PARTITION: u16 = 0xFFFF;
+
+/// A frame's header, checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) length: usize,
+    pub(crate) seq: u64,
+    pub(crate) partition: u16,
+    pub(crate) kind: u8,
+}
+
+/// What stands at some place of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Parsed {
+    Frame(Header),
+    /// A zero length: nothing was written here.
+    End,
+    /// More bytes are needed to tell: this many in all.
+    Short(usize),
+    Bad(&'static str),
+}
+
+fn seed(incarnation: u64, position: u64) -> u32 {
+    let mixed = (incarnation ^ position.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed >> 32) as u32
+}
+
+/// The checksum of a whole frame whose first four bytes are ignored.
+fn checksum(incarnation: u64, position: u64, frame: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new_with_initial(seed(incarnation, position));
+    hasher.update(&frame[4..]);
+    hasher.finalize()
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// Writes the header of the frame that fills `frame`, payload already in place.
+pub(crate) fn finish(frame: &mut [u8], incarnation: u64, position: u64, kind: u8, partition: u16, seq: u64) {
+    let length = u32::try_from(frame.len()).expect("a frame is shorter than a segment");
+    frame[4..8].copy_from_slice(&length.to_le_bytes());
+    frame[8..16].copy_from_slice(&seq.to_le_bytes());
+    frame[16..18].copy_from_slice(&partition.to_le_bytes());
+    frame[18] = kind;
+    frame[19] = 0;
+    let crc = checksum(incarnation, position, frame);
+    frame[..4].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// Appends an internal frame without payload.
+pub(crate) fn push_internal(buffer: &mut Vec<u8>, incarnation: u64, position: u64, kind: u8, seq: u64) {
+    let at = buffer.len();
+    buffer.resize(at + HEADER, 0);
+    finish(&mut buffer[at..], incarnation, position, kind, INTERNAL_PARTITION, seq);
+}
+
+/// Reads the frame at the start of `bytes`; `room` is how long it may be at most.
+pub(crate) fn parse(bytes: &[u8], room: u64, incarnation: u64, position: u64) -> Parsed {
+    if room < HEADER as u64 {
+        return Parsed::End;
+    }
+    if bytes.len() < HEADER {
+        return Parsed::Short(HEADER);
+    }
+    let length = u32_at(bytes, 4) as usize;
+    if length == 0 {
+        return Parsed::End;
+    }
+    if length < HEADER || length as u64 > room {
+        return Parsed::Bad("a record has an impossible length");
+    }
+    if bytes.len() < length {
+        return Parsed::Short(length);
+    }
+    let frame = &bytes[..length];
+    if u32_at(frame, 0) != checksum(incarnation, position, frame) {
+        return Parsed::Bad("a record's checksum does not match");
+    }
+    Parsed::Frame(Header {
+        length,
+        seq: u64::from_le_bytes(frame[8..16].try_into().expect("eight bytes")),
+        partition: u16::from_le_bytes(frame[16..18].try_into().expect("two bytes")),
+        kind: frame[18],
+    })
+}
+
+/// The places in `bytes` where a commit frame may begin: found without knowing where frames begin.
+pub(crate) fn commit_candidates(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
+    let length = (HEADER as u32).to_le_bytes();
+    (0..bytes.len().saturating_sub(HEADER - 1)).filter_map(move |at| {
+        let here = &bytes[at..at + HEADER];
+        (here[18] == KIND_COMMIT && here[4..8] == length).then_some(at..at + HEADER)
+    })
+}

@@ -1,0 +1,124 @@
+//! Group commit: the sync is a job that can run on another thread while the log goes on.
+
+use std::sync::Arc;
+
+use super::segment::{self, Segment, SegmentHeader};
+use super::{Log, LogResult, Position};
+use crate::disk::{Disk, DiskFile, DiskResult};
+
+/// A sync to be run, once, on any thread. One is in flight at a time. REQUIRES: what [`SyncJob::run`] returns is given
+/// to [`Log::synced`]; a job that is dropped instead leaves the log without syncs.
+#[derive(Debug)]
+#[must_use = "nothing is durable before the job has run"]
+pub struct SyncJob {
+    files: Vec<Arc<dyn DiskFile>>,
+    position: Position,
+    spare: Option<(Arc<dyn Disk>, SegmentHeader)>,
+}
+
+/// What a sync did.
+#[derive(Debug)]
+#[must_use = "hand it to Log::synced"]
+pub struct SyncDone {
+    position: Position,
+    result: DiskResult<()>,
+    spare: Option<DiskResult<Segment>>,
+}
+
+impl SyncJob {
+    /// Everything before it will be durable.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Syncs; blocks for as long as the disk takes. Also makes the next segment when the log will soon need it.
+    pub fn run(self) -> SyncDone {
+        let result = self.files.iter().try_for_each(|file| file.sync());
+        let spare = match (&result, self.spare) {
+            (Ok(()), Some((disk, header))) => Some(segment::create(&*disk, header)),
+            _ => None,
+        };
+        SyncDone { position: self.position, result, spare }
+    }
+}
+
+impl Log {
+    /// The sync of everything flushed so far; `None` when that is durable already, or while another is in flight.
+    pub fn sync_job(&mut self) -> Option<SyncJob> {
+        if self.sync_in_flight || self.flushed <= self.synced {
+            return None;
+        }
+        let active = self.active().header;
+        let half_full = self.end().0 - active.first > active.capacity / 2;
+        let spare = if half_full && self.spare_wanted && self.spare.is_none() {
+            self.spare_wanted = false;
+            Some((self.disk.clone(), self.plan_segment()))
+        } else {
+            None
+        };
+        self.sync_in_flight = true;
+        let files = self.unsynced.iter().map(|segment| segment.file.clone()).collect();
+        Some(SyncJob { files, position: self.flushed, spare })
+    }
+
+    /// Takes the result of a sync. Returns the end of what is durable.
+    ///
+    /// # Errors
+    /// A failed sync poisons the log: what of the unsynced records reached the disk will not be known before a restart.
+    pub fn synced(&mut self, done: SyncDone) -> LogResult<Position> {
+        self.sync_in_flight = false;
+        self.check()?;
+        if let Err(error) = done.result {
+            return Err(self.poison(&error));
+        }
+        match done.spare {
+            Some(Ok(spare))
+                if self.spare.is_none() && spare.header.previous == self.active().header.number =>
+            {
+                self.spare = Some(spare);
+            }
+            // The log needed it before it came, and made another. Removing is best effort: opening does it too.
+            Some(Ok(late)) => drop(self.disk.remove(&segment::name_of(late.header.number))),
+            // A full disk, most likely: found again, and reported, by the append that needs the segment.
+            Some(Err(_)) | None => {}
+        }
+        self.synced = done.position;
+        let position = done.position;
+        while self.unsynced.len() > 1 && !self.unsynced[0].header.covers(position) {
+            self.unsynced.pop_front();
+        }
+        Ok(position)
+    }
+
+    /// Makes everything flushed durable before it returns: for a simulated disk, start-up and shut-down.
+    ///
+    /// # Errors
+    /// As [`Log::synced`].
+    ///
+    /// # Panics
+    /// When a job is in flight.
+    pub fn sync(&mut self) -> LogResult<Position> {
+        assert!(!self.sync_in_flight, "a sync is in flight on another thread");
+        self.check()?;
+        match self.sync_job() {
+            Some(job) => self.synced(job.run()),
+            None => Ok(self.synced),
+        }
+    }
+
+    /// Flushes, syncs, and leaves a mark that all of it is durable, so that damage to any of it will be noticed.
+    ///
+    /// # Errors
+    /// As [`Log::flush`] and [`Log::sync`].
+    ///
+    /// # Panics
+    /// When a job is in flight.
+    pub fn close(mut self) -> LogResult<Position> {
+        self.flush()?;
+        let durable = self.sync()?;
+        self.write_commit()?;
+        self.sync()?;
+        Ok(durable)
+    }
+}
