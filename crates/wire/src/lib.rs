@@ -1,1 +1,5 @@
-//! The RESP codec and the frames between peers (no IO).
+//! What goes over a socket, as bytes in and values out (no IO).
+//!
+//! [`resp`] is the protocol of Redis clients, both versions, both sides.
+
+pub mod resp;

@@ -1,0 +1,6 @@
+//! Tests of the RESP codec from outside.
+
+mod checks;
+mod mutation;
+mod replies;
+mod requests;
