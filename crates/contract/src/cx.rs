@@ -24,7 +24,7 @@ pub enum Effect<P: Protocol> {
     },
     /// Tell every peer, after all that was written before, that later versions have times above this.
     Heartbeat(Hlc),
-    /// Fire a timer at or after this time.
+    /// Fire a timer after this many microseconds, on a clock that does not jump.
     Arm(P::Timer, Micros),
     /// Make this state durable together with the versions of this batch.
     Persist(P::Hard),
@@ -90,7 +90,7 @@ impl<P: Protocol> Cx<'_, P> {
 
     /// Fires `timer` after `delay` microseconds.
     pub fn arm(&mut self, timer: P::Timer, delay: Micros) {
-        self.effects.push(Effect::Arm(timer, self.now + delay));
+        self.effects.push(Effect::Arm(timer, delay));
     }
 
     /// Makes `hard` durable with this batch.

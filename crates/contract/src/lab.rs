@@ -295,7 +295,10 @@ impl<P: Protocol> Lab<P> {
                         self.feeds.entry((at, to)).or_default().push_back(Feed::Heartbeat(ts));
                     }
                 }
-                Effect::Arm(timer, due) => drop(self.server(at).timers.insert(timer, due)),
+                Effect::Arm(timer, delay) => {
+                    let server = self.server(at);
+                    server.timers.insert(timer, server.now + delay);
+                }
                 Effect::Persist(hard) => {
                     self.note(format_args!("{at} persists {hard:?}"));
                     self.server(at).hard = hard;

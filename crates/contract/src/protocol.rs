@@ -54,7 +54,7 @@ pub struct Recovered<H> {
 ///    exactly once as the protocol sees it, across crashes of either side; repeats are dropped by the sender's
 ///    incarnation and log position, never by stamp. Other messages arrive at most once, on a channel of their
 ///    own, in any order.
-/// 4. A timer fires at or after its time.
+/// 4. A timer fires after its delay, measured on a clock that does not jump.
 /// 5. `now` may jump either way, unless [`Protocol::CLOCK`] says that it must not.
 /// 6. What was persisted is there at the next start.
 ///

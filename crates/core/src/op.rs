@@ -59,7 +59,7 @@ pub type Value = Arc<[u8]>;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Write {
     /// The register takes this value.
-    Assign(Value),
+    Assign(#[serde(with = "crate::op::shared_bytes")] Value),
     /// The key is deleted: a tombstone.
     Remove,
 }
@@ -185,6 +185,7 @@ pub struct Found {
     /// The version that was returned. A tombstone has a stamp and no value.
     pub stamp: Option<Stamp>,
     /// Its value.
+    #[serde(with = "crate::op::optional_bytes")]
     pub value: Option<Value>,
 }
 
@@ -237,5 +238,59 @@ impl Failure {
     /// Whether the operation certainly did not take effect.
     pub fn is_definite(&self) -> bool {
         !matches!(self, Self::Indefinite(_))
+    }
+}
+
+/// Values as byte strings: one copy instead of an element at a time.
+mod shared_bytes {
+    use super::Value;
+    use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+    use serde::ser::Serializer;
+    use std::fmt;
+
+    pub(super) fn serialize<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(value)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_bytes(Bytes)
+    }
+
+    struct Bytes;
+
+    impl<'de> Visitor<'de> for Bytes {
+        type Value = Value;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("bytes")
+        }
+
+        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Value, E> {
+            Ok(bytes.into())
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+            let mut bytes = Vec::new();
+            while let Some(byte) = seq.next_element()? {
+                bytes.push(byte);
+            }
+            Ok(bytes.into())
+        }
+    }
+}
+
+mod optional_bytes {
+    use super::Value;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Shared(#[serde(with = "super::shared_bytes")] Value);
+
+    pub(super) fn serialize<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
+        value.clone().map(Shared).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+        Ok(Option::<Shared>::deserialize(deserializer)?.map(|shared| shared.0))
     }
 }
