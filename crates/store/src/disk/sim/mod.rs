@@ -13,7 +13,9 @@ use fastrand::Rng;
 
 use super::{Disk, DiskError, DiskErrorKind, DiskFile, DiskLock, DiskResult};
 
-const SECTOR: usize = 512;
+mod platter;
+
+use platter::{Change, Inode, NameChange};
 
 /// An operation that can be made to fail once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,126 +53,14 @@ struct State {
     written_bytes: u64,
 }
 
-#[derive(Debug, Clone)]
-enum NameChange {
-    Create(String, u64),
-    Rename(String, String, u64),
-    Remove(String),
-}
-
-/// Bytes, followed by zeros up to `size`: reserved space costs no memory.
-#[derive(Debug, Clone, Default)]
-struct Content {
-    bytes: Vec<u8>,
-    size: u64,
-}
-
-#[derive(Debug)]
-enum Change {
-    Write(u64, Vec<u8>),
-    SetLen(u64),
-}
-
-#[derive(Debug, Default)]
-struct Inode {
-    seen: Content,
-    durable: Content,
-    changes: Vec<Change>,
-}
-
-impl Content {
-    fn write(&mut self, offset: u64, data: &[u8]) {
-        let start = offset as usize;
-        let end = start + data.len();
-        if self.bytes.len() < end {
-            self.bytes.resize(end, 0);
-        }
-        self.bytes[start..end].copy_from_slice(data);
-        self.size = self.size.max(end as u64);
-    }
-
-    fn set_len(&mut self, size: u64) {
-        self.bytes.truncate(size as usize);
-        self.size = size;
-    }
-
-    fn read(&self, offset: u64, buffer: &mut [u8]) -> usize {
-        let n = self.size.saturating_sub(offset).min(buffer.len() as u64) as usize;
-        buffer[..n].fill(0);
-        let from = (offset as usize).min(self.bytes.len());
-        let have = (self.bytes.len() - from).min(n);
-        buffer[..have].copy_from_slice(&self.bytes[from..from + have]);
-        n
-    }
-
-    fn apply(&mut self, change: &Change) {
-        match change {
-            Change::Write(offset, data) => self.write(*offset, data),
-            Change::SetLen(size) => self.set_len(*size),
-        }
-    }
-}
-
-impl Inode {
-    /// What is left of the file when the power goes.
-    fn crash(&mut self, rng: &mut Rng) {
-        let changes = std::mem::take(&mut self.changes);
-        match rng.u32(0..4) {
-            0 => {}
-            1 => changes.iter().for_each(|c| self.durable.apply(c)),
-            2 if !changes.is_empty() => {
-                let whole = rng.usize(0..changes.len());
-                changes[..whole].iter().for_each(|c| self.durable.apply(c));
-                if let Change::Write(offset, data) = &changes[whole] {
-                    self.durable.write(*offset, &data[..rng.usize(0..=data.len())]);
-                }
-            }
-            _ => changes.iter().for_each(|c| self.tear(c, rng)),
-        }
-        self.seen = self.durable.clone();
-    }
-
-    /// Keeps any of the sectors that one change touched.
-    fn tear(&mut self, change: &Change, rng: &mut Rng) {
-        match change {
-            Change::SetLen(size) => {
-                if rng.bool() {
-                    self.durable.set_len(*size);
-                }
-            }
-            Change::Write(offset, data) => {
-                let mut done = 0;
-                while done < data.len() {
-                    let at = *offset + done as u64;
-                    let end = data.len().min(done + SECTOR - at as usize % SECTOR);
-                    if rng.bool() {
-                        self.durable.write(at, &data[done..end]);
-                    }
-                    done = end;
-                }
-            }
-        }
-    }
-}
-
-fn rename(names: &mut BTreeMap<String, u64>, change: &NameChange) {
-    match change {
-        NameChange::Create(name, inode) => {
-            names.insert(name.clone(), *inode);
-        }
-        NameChange::Rename(from, to, inode) => {
-            if names.get(from) == Some(inode) {
-                names.remove(from);
-            }
-            names.insert(to.clone(), *inode);
-        }
-        NameChange::Remove(name) => {
-            names.remove(name);
-        }
-    }
-}
-
 impl State {
+    fn end_life(&mut self) {
+        self.life += 1;
+        self.locks.clear();
+        self.faults.clear();
+        self.files.values_mut().for_each(|file| file.handles = 0);
+    }
+
     fn error(kind: DiskErrorKind, operation: &'static str, name: &str, detail: &str) -> DiskError {
         DiskError { kind, operation, path: name.to_owned(), detail: detail.to_owned() }
     }
@@ -207,10 +97,18 @@ impl State {
         }
     }
 
-    /// Drops the inodes that no name leads to: handles of a life that is over are refused anyway.
-    fn forget_unnamed(&mut self) {
-        let kept: BTreeSet<u64> = self.names.values().copied().collect();
-        self.files.retain(|inode, _| kept.contains(inode));
+    /// Drops a file that nothing leads to any more: no name, no durable name, no change that may survive, no handle.
+    fn forget(&mut self, inode: u64) {
+        let named = self.names.values().chain(self.durable_names.values()).any(|&i| i == inode);
+        let pending = !self.name_changes.is_empty();
+        if !named && !pending && self.files.get(&inode).is_some_and(|file| file.handles == 0) {
+            self.files.remove(&inode);
+        }
+    }
+
+    fn inode(&self, operation: &'static str, name: &str) -> DiskResult<u64> {
+        let missing = || Self::error(DiskErrorKind::NotFound, operation, name, "no such file");
+        self.names.get(name).copied().ok_or_else(missing)
     }
 }
 
@@ -225,22 +123,26 @@ impl SimDisk {
         self.state.lock().expect("no method of the simulated disk panics with the lock held")
     }
 
+    fn handle(&self, state: &mut State, inode: u64, name: &str) -> Arc<dyn DiskFile> {
+        state.files.get_mut(&inode).expect("a name leads to a file").handles += 1;
+        Arc::new(SimFile { disk: self.clone(), inode, life: state.life, name: name.to_owned() })
+    }
+
     /// The power fails: what was not synced is kept, lost or torn as `rng` decides, and every open handle is dead.
     pub fn crash(&self, rng: &mut Rng) {
         let mut state = self.state();
-        state.life += 1;
-        state.locks.clear();
-        state.faults.clear();
+        state.end_life();
         let changes = std::mem::take(&mut state.name_changes);
         let ordered = rng.bool();
         let kept = rng.usize(0..=changes.len());
         for (i, change) in changes.iter().enumerate() {
             if if ordered { i < kept } else { rng.bool() } {
-                rename(&mut state.durable_names, change);
+                change.apply(&mut state.durable_names);
             }
         }
         state.names = state.durable_names.clone();
-        state.forget_unnamed();
+        let kept: BTreeSet<u64> = state.names.values().copied().collect();
+        state.files.retain(|inode, _| kept.contains(inode));
         for inode in state.files.values_mut() {
             inode.crash(rng);
         }
@@ -248,10 +150,7 @@ impl SimDisk {
 
     /// The process dies but the system lives: nothing is lost, every open handle is dead.
     pub fn kill(&self) {
-        let mut state = self.state();
-        state.life += 1;
-        state.locks.clear();
-        state.faults.clear();
+        self.state().end_life();
     }
 
     /// Makes one operation fail: the next one, after `skip` that go well.
@@ -306,6 +205,16 @@ struct SimFile {
     name: String,
 }
 
+impl Drop for SimFile {
+    fn drop(&mut self) {
+        let mut state = self.disk.state();
+        if state.life == self.life {
+            state.files.get_mut(&self.inode).expect("an open file exists").handles -= 1;
+            state.forget(self.inode);
+        }
+    }
+}
+
 struct SimLock {
     disk: SimDisk,
     key: (u64, String),
@@ -351,34 +260,31 @@ impl Disk for SimDisk {
         state.files.insert(inode, file);
         state.names.insert(name.to_owned(), inode);
         state.name_changes.push(NameChange::Create(name.to_owned(), inode));
-        Ok(Arc::new(SimFile { disk: self.clone(), inode, life: state.life, name: name.to_owned() }))
+        Ok(self.handle(&mut state, inode, name))
     }
 
     fn open(&self, name: &str) -> DiskResult<Arc<dyn DiskFile>> {
-        let state = self.state();
-        let Some(&inode) = state.names.get(name) else {
-            return Err(State::error(DiskErrorKind::NotFound, "open", name, "no such file"));
-        };
-        Ok(Arc::new(SimFile { disk: self.clone(), inode, life: state.life, name: name.to_owned() }))
+        let mut state = self.state();
+        let inode = state.inode("open", name)?;
+        Ok(self.handle(&mut state, inode, name))
     }
 
     fn rename(&self, from: &str, to: &str) -> DiskResult<()> {
         let mut state = self.state();
-        let Some(&inode) = state.names.get(from) else {
-            return Err(State::error(DiskErrorKind::NotFound, "rename", from, "no such file"));
-        };
+        let inode = state.inode("rename", from)?;
         let change = NameChange::Rename(from.to_owned(), to.to_owned(), inode);
-        rename(&mut state.names, &change);
+        change.apply(&mut state.names);
         state.name_changes.push(change);
         Ok(())
     }
 
     fn remove(&self, name: &str) -> DiskResult<()> {
         let mut state = self.state();
-        if state.names.remove(name).is_none() {
+        let Some(inode) = state.names.remove(name) else {
             return Err(State::error(DiskErrorKind::NotFound, "remove", name, "no such file"));
-        }
-        state.name_changes.push(NameChange::Remove(name.to_owned()));
+        };
+        state.name_changes.push(NameChange::Remove(name.to_owned(), inode));
+        state.forget(inode);
         Ok(())
     }
 
@@ -386,7 +292,9 @@ impl Disk for SimDisk {
         let mut state = self.state();
         state.trip(Fault::SyncDir, "sync", "the directory")?;
         state.name_changes.clear();
+        let before = std::mem::take(&mut state.durable_names);
         state.durable_names = state.names.clone();
+        before.into_values().for_each(|inode| state.forget(inode));
         Ok(())
     }
 
