@@ -70,13 +70,13 @@ impl Model {
         for fault in [Fault::Write, Fault::Sync, Fault::SyncDir, Fault::Read] {
             if self.rng.u8(0..8) == 0 {
                 self.disk.inject(fault, self.rng.u64(0..4));
-                if let Err(error) = Log::open(Arc::new(self.disk.clone()), self.config) {
+                if let Err(error) = Log::open(Arc::new(self.disk.process()), self.config) {
                     assert!(matches!(error, LogError::Disk(_)), "{error:?}");
                 }
                 self.end_life(end);
             }
         }
-        let (log, report) = Log::open(Arc::new(self.disk.clone()), self.config).unwrap();
+        let (log, report) = Log::open(Arc::new(self.disk.process()), self.config).unwrap();
         self.compare(&log, &report, end);
         log
     }

@@ -28,9 +28,11 @@ mod cursor;
 mod error;
 mod frame;
 mod fsync;
+pub mod manifest;
 mod reader;
 mod recover;
 mod segment;
+pub mod snapshot;
 mod sync;
 mod writer;
 

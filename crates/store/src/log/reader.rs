@@ -79,8 +79,13 @@ impl FrameReader {
 
     /// The payload of the frame that `next` returned last.
     pub(crate) fn payload(&self, header: &Header, offset: u64) -> &[u8] {
+        &self.frame(header, offset)[frame::HEADER..]
+    }
+
+    /// All bytes of the frame that `next` returned last.
+    pub(crate) fn frame(&self, header: &Header, offset: u64) -> &[u8] {
         let at = (offset - self.buffer_offset) as usize;
-        &self.buffer[at + frame::HEADER..at + header.length]
+        &self.buffer[at..at + header.length]
     }
 
     fn fill(&mut self, need: usize, limit: u64) -> DiskResult<()> {

@@ -36,6 +36,8 @@ pub enum Fault {
 #[derive(Debug, Clone, Default)]
 pub struct SimDisk {
     state: Arc<Mutex<State>>,
+    /// The process life that this handle belongs to, after which it is dead; `None` for the simulation itself.
+    life: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -123,9 +125,28 @@ impl SimDisk {
         self.state.lock().expect("no method of the simulated disk panics with the lock held")
     }
 
+    /// The disk as one process sees it: dead after the next [`SimDisk::crash`] or [`SimDisk::kill`], so that what is left
+    /// of the process cannot touch what its successor does.
+    #[must_use]
+    pub fn process(&self) -> Self {
+        let life = self.state().life;
+        Self { state: self.state.clone(), life: Some(life) }
+    }
+
+    fn alive(&self, operation: &'static str, name: &str) -> DiskResult<MutexGuard<'_, State>> {
+        let state = self.state();
+        match self.life {
+            Some(life) if life != state.life => {
+                Err(State::error(DiskErrorKind::Io, operation, name, "this process has died"))
+            }
+            _ => Ok(state),
+        }
+    }
+
     fn handle(&self, state: &mut State, inode: u64, name: &str) -> Arc<dyn DiskFile> {
         state.files.get_mut(&inode).expect("a name leads to a file").handles += 1;
-        Arc::new(SimFile { disk: self.clone(), inode, life: state.life, name: name.to_owned() })
+        let disk = self.clone();
+        Arc::new(SimFile { disk, inode, life: state.life, name: name.to_owned() })
     }
 
     /// The power fails: what was not synced is kept, lost or torn as `rng` decides, and every open handle is dead.
@@ -242,11 +263,11 @@ impl SimFile {
 
 impl Disk for SimDisk {
     fn list(&self) -> DiskResult<Vec<String>> {
-        Ok(self.state().names.keys().cloned().collect())
+        Ok(self.alive("list", "the directory")?.names.keys().cloned().collect())
     }
 
     fn create(&self, name: &str, bytes: u64) -> DiskResult<Arc<dyn DiskFile>> {
-        let mut state = self.state();
+        let mut state = self.alive("create", name)?;
         state.trip(Fault::CreateNoSpace, "create", name)?;
         if state.names.contains_key(name) {
             return Err(State::error(DiskErrorKind::AlreadyExists, "create", name, "the file exists"));
@@ -264,13 +285,13 @@ impl Disk for SimDisk {
     }
 
     fn open(&self, name: &str) -> DiskResult<Arc<dyn DiskFile>> {
-        let mut state = self.state();
+        let mut state = self.alive("open", name)?;
         let inode = state.inode("open", name)?;
         Ok(self.handle(&mut state, inode, name))
     }
 
     fn rename(&self, from: &str, to: &str) -> DiskResult<()> {
-        let mut state = self.state();
+        let mut state = self.alive("rename", from)?;
         let inode = state.inode("rename", from)?;
         let change = NameChange::Rename(from.to_owned(), to.to_owned(), inode);
         change.apply(&mut state.names);
@@ -279,7 +300,7 @@ impl Disk for SimDisk {
     }
 
     fn remove(&self, name: &str) -> DiskResult<()> {
-        let mut state = self.state();
+        let mut state = self.alive("remove", name)?;
         let Some(inode) = state.names.remove(name) else {
             return Err(State::error(DiskErrorKind::NotFound, "remove", name, "no such file"));
         };
@@ -289,7 +310,7 @@ impl Disk for SimDisk {
     }
 
     fn sync_dir(&self) -> DiskResult<()> {
-        let mut state = self.state();
+        let mut state = self.alive("sync", "the directory")?;
         state.trip(Fault::SyncDir, "sync", "the directory")?;
         state.name_changes.clear();
         let before = std::mem::take(&mut state.durable_names);
@@ -299,7 +320,7 @@ impl Disk for SimDisk {
     }
 
     fn lock(&self, name: &str) -> DiskResult<DiskLock> {
-        let mut state = self.state();
+        let mut state = self.alive("lock", name)?;
         let key = (state.life, name.to_owned());
         if !state.locks.insert(key.clone()) {
             return Err(State::error(DiskErrorKind::Locked, "lock", name, "another process holds it"));
