@@ -88,6 +88,7 @@ impl SnapshotWriter {
     pub fn finish(mut self, log_durable: Position) -> SnapshotResult<SnapshotInfo> {
         let replay_from = self.replay_from;
         if log_durable < replay_from {
+            let _ = self.disk.remove(&self.temporary);
             return Err(SnapshotError::NotDurable { replay_from, durable: log_durable });
         }
         let total = self.total.clone().finalize();
