@@ -1,1 +1,27 @@
-//! The half of a server that both drivers share: partitions, log, recovery, feeds.
+//! The half of a server that both drivers share: partitions, their log, recovery, and feeds to peers.
+//!
+//! A [`Host`] is one server thread's worth of a data centre: some partitions, one data directory, one log. It keeps
+//! the driver's obligations of [`tidemark_contract::Protocol`] that concern events, durability and order, and
+//! performs no input or output but through a [`tidemark_store::disk::Disk`]. What is left to a driver is to move
+//! messages, to tell the time, and to hold back what the host says is not durable yet.
+//!
+//! **Invariants**
+//! - I1 Nothing that [`Host::take_outputs`] or [`Host::poll_feed`] returns depends on a record that is not
+//!   durable as the policy says (obligation 2).
+//! - I2 Records that a partition writes are numbered 1, 2, 3, … in one incarnation of its log; a receiver takes
+//!   them in that order without gaps, each once (obligation 3).
+//! - I3 A record is confirmed to its sender only when it is durable here.
+
+mod feed;
+mod host;
+mod place;
+mod record;
+mod recover;
+mod snapshot;
+mod status;
+
+pub use feed::{FeedError, FeedItem, FeedRefusal, Resume};
+pub use host::{Fatal, Host, HostConfig, Now, Output};
+pub use recover::OpenError;
+pub use snapshot::{UpkeepDone, UpkeepJob};
+pub use status::{HostStatus, PartitionStatus, PeerStatus};

@@ -1,0 +1,388 @@
+//! Feeds: how what is written here reaches the peers, in order, each record once, across cuts and crashes.
+//!
+//! The log is the queue. A receiver says what it has durably received ([`Resume`]); the sender opens a feed there,
+//! and reads records from its log as the link takes them. Between records it puts the latest heartbeat, if no
+//! record was written after it: a record's own time says more.
+
+use crate::host::{Host, Now};
+use crate::place::Place;
+use crate::record::{self, PEER, RECEIVED, SKIPPED, VersionParts, WRITTEN};
+use serde::{Deserialize, Serialize};
+use tidemark_contract::{Protocol, Version};
+use tidemark_core::{DcId, Hlc, Key, Micros, PartitionId, Regions, ServerId};
+use tidemark_store::log::{LogCursor, LogError, Position};
+
+/// What a receiver has of one peer's records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resume {
+    /// The incarnation of the peer's log; 0 if there was no feed yet.
+    pub incarnation: u64,
+    /// The number of the last record received.
+    pub received: u64,
+}
+
+/// One thing that a feed carries.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub enum FeedItem<P: Protocol> {
+    /// A version.
+    Record {
+        /// Its number.
+        seq: u64,
+        /// Its key.
+        key: Key,
+        /// The version, as shipped.
+        #[serde(with = "version_parts")]
+        version: Version<P::Meta>,
+    },
+    /// A record that does not go to this data centre: only its number and time.
+    Skipped {
+        /// Its number.
+        seq: u64,
+        /// Its time.
+        ts: Hlc,
+    },
+    /// Later records have times above this.
+    Heartbeat {
+        /// The last record before it.
+        after_seq: u64,
+        /// The time.
+        ts: Hlc,
+    },
+}
+
+mod version_parts {
+    use serde::de::DeserializeOwned;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use tidemark_contract::Version;
+    use tidemark_core::{Stamp, Write};
+
+    pub(super) fn serialize<M: Serialize, S: Serializer>(v: &Version<M>, s: S) -> Result<S::Ok, S::Error> {
+        (&v.stamp, &v.meta, &v.write).serialize(s)
+    }
+
+    pub(super) fn deserialize<'de, M: DeserializeOwned, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Version<M>, D::Error> {
+        let (stamp, meta, write): (Stamp, M, Write) = Deserialize::deserialize(deserializer)?;
+        Ok(Version { stamp, meta, write })
+    }
+}
+
+/// Why a sender does not open a feed, or a receiver does not take it. It needs an operator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum FeedRefusal {
+    /// The receiver has more than the sender.
+    #[error(
+        "this server's log ends at record {mine}, but its peer holds record {theirs}: the log was rolled back or lost \
+         its end in a power failure. Restore the newest copy of the data directory, or empty it and seed it anew"
+    )]
+    LostLog {
+        /// The last record that the receiver has.
+        theirs: u64,
+        /// The last record that the sender has.
+        mine: u64,
+    },
+    /// The sender has dropped what the receiver needs.
+    #[error(
+        "records from {needed} on are needed, but the log is kept from record {first_kept} on (log-retain): the peer \
+         was away too long and needs a copy of this region's data"
+    )]
+    Truncated {
+        /// The first record that the receiver needs.
+        needed: u64,
+        /// The first record that the sender has.
+        first_kept: u64,
+    },
+    /// The log is not the one that the receiver knows.
+    #[error(
+        "the peer's log is {found:016x}, but records of log {known:016x} were received before: its data directory was \
+         replaced. Restore it, or empty this server's directory too and seed it anew"
+    )]
+    OtherIncarnation {
+        /// The one that the receiver knows.
+        known: u64,
+        /// The one that the sender has.
+        found: u64,
+    },
+    /// The sender's log cannot be read.
+    #[error("the log cannot be read: {0}")]
+    Unreadable(String),
+}
+
+/// Why an item was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FeedError {
+    /// A record is missing before it: the link must be opened again.
+    #[error("record {expected} was expected, record {got} came")]
+    Gap {
+        /// The next in order.
+        expected: u64,
+        /// What came.
+        got: u64,
+    },
+    /// Its time lies too far ahead of this server's clock: the link waits and offers it again.
+    #[error("a record's time is {by_us} µs ahead of this server's clock; check the clocks of both")]
+    Ahead {
+        /// By how much, in microseconds.
+        by_us: Micros,
+    },
+    /// It cannot be logged now: the link waits and offers it again.
+    #[error("{0}")]
+    NoRoom(String),
+    /// No feed was accepted from this peer.
+    #[error("no feed was accepted from {0}")]
+    NotAccepted(ServerId),
+}
+
+/// An open feed to one peer.
+pub(crate) struct Feed {
+    cursor: LogCursor,
+    /// The last record that was handed out.
+    sent: u64,
+    /// The last heartbeat that was handed out.
+    beat: Hlc,
+}
+
+impl<P: Protocol> Host<P> {
+    /// What to ask `from` for, on behalf of `at`, which is here.
+    pub fn resume_point(&self, from: ServerId, at: PartitionId) -> Resume {
+        let received = &self.place(at).received[from.dc.index()];
+        Resume { incarnation: received.incarnation, received: received.seq }
+    }
+
+    /// Opens the feed of `partition` to `to`, which has what `resume` says. Returns the incarnation of this log.
+    ///
+    /// # Errors
+    /// The peer cannot be fed from this log.
+    pub fn open_feed(
+        &mut self,
+        partition: PartitionId,
+        to: DcId,
+        resume: Resume,
+    ) -> Result<u64, FeedRefusal> {
+        if resume.incarnation != 0 && resume.incarnation != self.incarnation() {
+            return Err(FeedRefusal::OtherIncarnation {
+                known: resume.incarnation,
+                found: self.incarnation(),
+            });
+        }
+        let mine = self.place(partition).written;
+        if resume.received > mine {
+            return Err(FeedRefusal::LostLog { theirs: resume.received, mine });
+        }
+        let feed = self.find(partition, resume.received)?;
+        let place = self.place_mut(partition);
+        place.confirmed[to.index()] = resume.received;
+        place.needs_seeding[to.index()] = false;
+        place.feeds[to.index()] = Some(feed);
+        Ok(self.incarnation())
+    }
+
+    /// Closes the feed to `to`; it can be opened again at any time.
+    pub fn close_feed(&mut self, partition: PartitionId, to: DcId) {
+        self.place_mut(partition).feeds[to.index()] = None;
+    }
+
+    /// A cursor from which the record after `received` is the next of its partition.
+    fn find(&mut self, partition: PartitionId, received: u64) -> Result<Feed, FeedRefusal> {
+        let place = self.place(partition);
+        let unreadable = |error: LogError| FeedRefusal::Unreadable(error.to_string());
+        if received == place.written {
+            let cursor = self.log.cursor(self.log.flushed()).map_err(unreadable)?;
+            // What this turn has written, but not committed, comes after it.
+            return Ok(Feed { cursor, sent: received, beat: Hlc::ZERO });
+        }
+        let indexed = place.index.range(..=received + 1).next_back().map(|(_, position)| *position);
+        let from = indexed.filter(|position| *position >= self.log.oldest()).unwrap_or(self.log.oldest());
+        let mut cursor = self.log.cursor(from).map_err(unreadable)?;
+        let mut before = cursor.position();
+        while let Some(frame) = self.log.read(&mut cursor).map_err(unreadable)? {
+            if frame.kind == WRITTEN && frame.partition == partition.0 && frame.seq > received {
+                if frame.seq > received + 1 {
+                    return Err(FeedRefusal::Truncated { needed: received + 1, first_kept: frame.seq });
+                }
+                let cursor = self.log.cursor(frame.position).map_err(unreadable)?;
+                return Ok(Feed { cursor, sent: received, beat: Hlc::ZERO });
+            }
+            before = frame.end;
+        }
+        // The record after `received` is of this turn, or it is gone though nothing follows it.
+        if self.log.end() > self.log.flushed() {
+            let cursor = self.log.cursor(before).map_err(unreadable)?;
+            return Ok(Feed { cursor, sent: received, beat: Hlc::ZERO });
+        }
+        Err(FeedRefusal::Truncated { needed: received + 1, first_kept: self.place(partition).written + 1 })
+    }
+
+    /// Appends to `out` what comes next in the feed of `partition` to `to` and is durable, about `max_bytes` of
+    /// it. Nothing if the feed is closed.
+    ///
+    /// # Errors
+    /// The log dropped what comes next, or cannot be read; the feed is closed.
+    pub fn poll_feed(
+        &mut self,
+        partition: PartitionId,
+        to: DcId,
+        max_bytes: usize,
+        out: &mut Vec<FeedItem<P>>,
+    ) -> Result<(), FeedRefusal> {
+        let durable = self.durable();
+        let at = self.place_of[partition.index()];
+        let Some(mut feed) = self.places[at].feeds[to.index()].take() else { return Ok(()) };
+        let result = self.read_feed(partition, to, &mut feed, durable, max_bytes, out);
+        if result.is_ok() {
+            self.places[at].feeds[to.index()] = Some(feed);
+        }
+        result
+    }
+
+    fn read_feed(
+        &mut self,
+        partition: PartitionId,
+        to: DcId,
+        feed: &mut Feed,
+        durable: Position,
+        max_bytes: usize,
+        out: &mut Vec<FeedItem<P>>,
+    ) -> Result<(), FeedRefusal> {
+        let unreadable = |error: LogError| FeedRefusal::Unreadable(error.to_string());
+        let mut bytes = 0;
+        while bytes < max_bytes && feed.cursor.position() < durable {
+            let Some(frame) = self.log.read(&mut feed.cursor).map_err(unreadable)? else { break };
+            if frame.kind != WRITTEN || frame.partition != partition.0 || frame.seq <= feed.sent {
+                continue;
+            }
+            let parts: (Regions, VersionParts<P::Meta>) = record::decode(frame.payload)
+                .map_err(|error| FeedRefusal::Unreadable(format!("record {}: {error}", frame.seq)))?;
+            bytes += frame.payload.len();
+            feed.sent = frame.seq;
+            out.push(item(frame.seq, to, parts));
+        }
+        let place: &Place<P> = self.place(partition);
+        let ready = place.heartbeats.iter().rev().find(|(position, _)| *position <= durable);
+        if let Some((_, heartbeat)) = ready
+            && heartbeat.after == feed.sent
+            && heartbeat.ts > feed.beat
+        {
+            feed.beat = heartbeat.ts;
+            out.push(FeedItem::Heartbeat { after_seq: heartbeat.after, ts: heartbeat.ts });
+        }
+        Ok(())
+    }
+
+    /// The peer in `to` has durably received the records up to `seq`.
+    pub fn confirm(&mut self, partition: PartitionId, to: DcId, seq: u64) {
+        let place = self.place_mut(partition);
+        let confirmed = &mut place.confirmed[to.index()];
+        *confirmed = seq.clamp(*confirmed, place.written);
+    }
+
+    /// `from` opened the feed that `at` asked for; its log is `incarnation`.
+    ///
+    /// # Errors
+    /// It is another log than the one that was received from before.
+    pub fn accept_feed(
+        &mut self,
+        from: ServerId,
+        at: PartitionId,
+        incarnation: u64,
+    ) -> Result<(), FeedRefusal> {
+        let received = &mut self.place_mut(at).received[from.dc.index()];
+        if received.incarnation == incarnation {
+            return Ok(());
+        }
+        if received.incarnation != 0 {
+            let known = received.incarnation;
+            return Err(FeedRefusal::OtherIncarnation { known, found: incarnation });
+        }
+        received.incarnation = incarnation;
+        self.append(PEER, at, 0, |buffer| record::encode(&(from.dc, incarnation), buffer));
+        Ok(())
+    }
+
+    /// Takes an item of the feed from `from` to `at`. Repeats are dropped.
+    ///
+    /// # Errors
+    /// It was not taken; nothing changed.
+    pub fn feed(
+        &mut self,
+        now: Now,
+        from: ServerId,
+        at: PartitionId,
+        item: FeedItem<P>,
+    ) -> Result<(), FeedError> {
+        let received = &self.place(at).received[from.dc.index()];
+        if received.incarnation == 0 {
+            return Err(FeedError::NotAccepted(from));
+        }
+        let expected = received.seq + 1;
+        match item {
+            FeedItem::Record { seq, .. } | FeedItem::Skipped { seq, .. } if seq < expected => Ok(()),
+            FeedItem::Record { seq, .. } | FeedItem::Skipped { seq, .. } if seq > expected => {
+                Err(FeedError::Gap { expected, got: seq })
+            }
+            FeedItem::Record { seq, key, version } => self.receive(now, from, at, seq, key, version),
+            FeedItem::Skipped { seq, ts } => {
+                self.make_room(64).map_err(|failure| FeedError::NoRoom(format!("{failure:?}")))?;
+                self.append(SKIPPED, at, seq, |buffer| record::encode(&from.dc, buffer));
+                self.place_mut(at).received[from.dc.index()].seq = seq;
+                self.event(now, at, |protocol, cx| protocol.on_heartbeat(from, ts, cx));
+                Ok(())
+            }
+            FeedItem::Heartbeat { after_seq, ts } if after_seq + 1 == expected => {
+                self.not_ahead(now, ts)?;
+                self.event(now, at, |protocol, cx| protocol.on_heartbeat(from, ts, cx));
+                Ok(())
+            }
+            FeedItem::Heartbeat { after_seq, .. } if after_seq >= expected => {
+                Err(FeedError::Gap { expected, got: after_seq + 1 })
+            }
+            FeedItem::Heartbeat { .. } => Ok(()),
+        }
+    }
+
+    fn receive(
+        &mut self,
+        now: Now,
+        from: ServerId,
+        at: PartitionId,
+        seq: u64,
+        key: Key,
+        version: Version<P::Meta>,
+    ) -> Result<(), FeedError> {
+        self.not_ahead(now, version.stamp.ts)?;
+        let value = version.write.value().map_or(0, |value| value.len());
+        self.make_room(key.len() + value + 512)
+            .map_err(|failure| FeedError::NoRoom(format!("{failure:?}")))?;
+        let payload = (from.dc, record::parts(&key, &version));
+        self.append(RECEIVED, at, seq, |buffer| record::encode(&payload, buffer));
+        let place = self.place_mut(at);
+        place.received[from.dc.index()].seq = seq;
+        place.last.include(version.stamp);
+        self.event(now, at, |protocol, cx| protocol.on_replicate(from, key, version, cx));
+        Ok(())
+    }
+
+    fn not_ahead(&self, now: Now, ts: Hlc) -> Result<(), FeedError> {
+        match ts.micros().saturating_sub(now.wall) {
+            by_us if by_us > self.config.max_skew_us => Err(FeedError::Ahead { by_us }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The last record of `from` that is durable at `at`: what to confirm.
+    pub fn received(&self, from: ServerId, at: PartitionId) -> u64 {
+        self.place(at).received[from.dc.index()].durable
+    }
+}
+
+fn item<P: Protocol>(seq: u64, to: DcId, (regions, parts): (Regions, VersionParts<P::Meta>)) -> FeedItem<P> {
+    let (key, version) = record::whole(parts);
+    if regions.contains(to) {
+        let version = Version { meta: P::shipped(&version.meta), ..version };
+        FeedItem::Record { seq, key, version }
+    } else {
+        FeedItem::Skipped { seq, ts: version.stamp.ts }
+    }
+}

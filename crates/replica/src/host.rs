@@ -1,0 +1,452 @@
+//! Events in, effects out, one commit a turn.
+
+use crate::place::{Heartbeat, Place};
+use crate::record::{self, HARD, WRITTEN};
+use crate::snapshot::Upkeep;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tidemark_contract::{Clock, Cx, Effect, Protocol, Store, Ticket, Topology};
+use tidemark_core::{DcId, Failure, Micros, PartitionId, ServerId};
+use tidemark_store::disk::Disk;
+use tidemark_store::log::manifest::DataDir;
+use tidemark_store::log::{Fsync, Log, LogError, Position, SyncDone, SyncJob};
+
+/// The time, on two clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Now {
+    /// Physical time in microseconds since 1970, as protocols see it. It may jump.
+    pub wall: Micros,
+    /// A clock that never goes back and never jumps, from any origin: timers run on it.
+    pub mono: Micros,
+}
+
+/// How a host is opened.
+#[derive(Clone, Debug)]
+pub struct HostConfig<P: Protocol> {
+    /// Its data centre.
+    pub dc: DcId,
+    /// The partitions that it holds there.
+    pub partitions: Vec<PartitionId>,
+    /// All data centres and partitions.
+    pub topology: Topology,
+    /// The protocol's numbers.
+    pub params: P::Params,
+    /// When a commit is durable.
+    pub fsync: Fsync,
+    /// How far ahead of physical time a stamp may lie.
+    pub max_skew_us: Micros,
+    /// The size of a log segment, in bytes.
+    pub log_segment_bytes: u64,
+    /// How much log is kept for peers that are away, in bytes.
+    pub log_retain_bytes: u64,
+    /// How much log is written before the next snapshot, in bytes.
+    pub snapshot_every_bytes: u64,
+    /// Names the log, if the directory is new: a random number, not 0.
+    pub new_incarnation: u64,
+}
+
+/// Something that leaves a server.
+#[derive(Clone, Debug)]
+pub enum Output<P: Protocol> {
+    /// An answer to a session.
+    Reply {
+        /// Where it goes.
+        ticket: Ticket,
+        /// Who answers.
+        from: ServerId,
+        /// The answer.
+        reply: P::Reply,
+    },
+    /// A question that the server did not take.
+    Refused {
+        /// Where it goes.
+        ticket: Ticket,
+        /// Who refuses.
+        from: ServerId,
+        /// Why: always definite.
+        failure: Failure,
+    },
+    /// Something that one server says to another.
+    Send {
+        /// Who says it.
+        from: ServerId,
+        /// To whom.
+        to: ServerId,
+        /// What.
+        message: P::Peer,
+    },
+}
+
+/// The host cannot go on; its process stops and says this.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("this server stops: {0}")]
+pub struct Fatal(#[from] pub LogError);
+
+/// The partitions of one server thread, and their log.
+pub struct Host<P: Protocol> {
+    pub(crate) config: HostConfig<P>,
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) directory: DataDir,
+    pub(crate) log: Log,
+    pub(crate) life: u64,
+    pub(crate) places: Vec<Place<P>>,
+    /// Position of each partition in `places`; `usize::MAX` if another host holds it.
+    pub(crate) place_of: Vec<usize>,
+    pub(crate) upkeep: Upkeep,
+    /// The first failure; everything after it fails alike.
+    pub(crate) fatal: Option<Fatal>,
+    effects: Vec<Effect<P>>,
+    /// Messages between partitions of this host, delivered within the event.
+    within: VecDeque<(ServerId, ServerId, P::Peer)>,
+    /// Of this turn, not committed.
+    replies: Vec<Output<P>>,
+    sends: Vec<Output<P>>,
+    /// Committed; each batch may leave once the log is durable up to its position.
+    held: VecDeque<(Position, Vec<Output<P>>)>,
+    highest_wall: Micros,
+}
+
+/// Left free for the small records that keep a server going when writes are refused.
+fn reserve_bytes(segment_bytes: u64) -> usize {
+    (segment_bytes / 16).min(256 << 10) as usize
+}
+
+impl<P: Protocol> Host<P> {
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn assemble(
+        config: HostConfig<P>,
+        disk: Arc<dyn Disk>,
+        directory: DataDir,
+        log: Log,
+        life: u64,
+        places: Vec<Place<P>>,
+        upkeep: Upkeep,
+    ) -> Self {
+        let mut place_of = vec![usize::MAX; config.topology.partitions];
+        places.iter().enumerate().for_each(|(at, place)| place_of[place.id.index()] = at);
+        Self {
+            config,
+            disk,
+            directory,
+            log,
+            life,
+            places,
+            place_of,
+            upkeep,
+            fatal: None,
+            effects: Vec::new(),
+            within: VecDeque::new(),
+            replies: Vec::new(),
+            sends: Vec::new(),
+            held: VecDeque::new(),
+            highest_wall: 0,
+        }
+    }
+
+    /// The name of this log: another directory has another.
+    pub fn incarnation(&self) -> u64 {
+        self.directory.manifest().incarnation
+    }
+
+    /// The number of this start: 1 at the first.
+    pub fn life(&self) -> u64 {
+        self.life
+    }
+
+    /// Whether `partition` is here.
+    pub fn holds(&self, partition: PartitionId) -> bool {
+        self.place_of.get(partition.index()).is_some_and(|at| *at != usize::MAX)
+    }
+
+    /// The protocol of a partition that is here.
+    pub fn partition(&self, partition: PartitionId) -> &P {
+        self.place(partition).protocol.as_ref().expect("no handler is running")
+    }
+
+    /// The version chains of a partition that is here.
+    pub fn store(&self, partition: PartitionId) -> &Store<P::Meta> {
+        &self.place(partition).store
+    }
+
+    pub(crate) fn place(&self, partition: PartitionId) -> &Place<P> {
+        &self.places[self.place_of[partition.index()]]
+    }
+
+    pub(crate) fn place_mut(&mut self, partition: PartitionId) -> &mut Place<P> {
+        &mut self.places[self.place_of[partition.index()]]
+    }
+
+    pub(crate) fn server(&self, partition: PartitionId) -> ServerId {
+        ServerId::new(self.config.dc, partition)
+    }
+
+    /// A session asks `to`. `writes` says that the question may change something: it is refused while nothing
+    /// can be written.
+    pub fn request(&mut self, now: Now, to: PartitionId, ticket: Ticket, request: P::Request, writes: bool) {
+        if writes && let Err(failure) = self.make_room(4 << 10) {
+            let from = self.server(to);
+            return self.replies.push(Output::Refused { ticket, from, failure });
+        }
+        self.event(now, to, |protocol, cx| protocol.on_request(ticket, request, cx));
+    }
+
+    /// `from` says something to `to`, which is here.
+    pub fn message(&mut self, now: Now, from: ServerId, to: PartitionId, message: P::Peer) {
+        self.event(now, to, |protocol, cx| protocol.on_peer(from, message, cx));
+    }
+
+    /// `peer`, a server elsewhere, has restarted: what was asked of it will not be answered.
+    pub fn peer_reset(&mut self, now: Now, peer: ServerId) {
+        for at in 0..self.places.len() {
+            let partition = self.places[at].id;
+            self.event(now, partition, |protocol, cx| protocol.on_peer_reset(peer, cx));
+        }
+    }
+
+    /// Fires the timers that are due.
+    pub fn fire_timers(&mut self, now: Now) {
+        for at in 0..self.places.len() {
+            let partition = self.places[at].id;
+            let due = |(_, when): &(&P::Timer, &Micros)| **when <= now.mono;
+            while let Some((timer, _)) = self.places[at].timers.iter().find(due) {
+                let timer = *timer;
+                self.places[at].timers.remove(&timer);
+                self.event(now, partition, |protocol, cx| protocol.on_timer(timer, cx));
+            }
+        }
+    }
+
+    /// When the next timer is due, on the monotonic clock.
+    pub fn next_timer(&self) -> Option<Micros> {
+        self.places.iter().filter_map(|place| place.timers.values().min()).min().copied()
+    }
+
+    /// Runs one event at `to`, and what it causes at other partitions that are here.
+    pub(crate) fn event(&mut self, now: Now, to: PartitionId, event: impl FnOnce(&mut P, &mut Cx<'_, P>)) {
+        if self.fatal.is_some() {
+            return;
+        }
+        self.handle(now, to, event);
+        while let Some((from, to, message)) = self.within.pop_front() {
+            self.handle(now, to.partition, |protocol, cx| protocol.on_peer(from, message, cx));
+        }
+    }
+
+    #[inline]
+    fn handle(&mut self, now: Now, to: PartitionId, event: impl FnOnce(&mut P, &mut Cx<'_, P>)) {
+        let wall = self.wall(now);
+        let mut effects = std::mem::take(&mut self.effects);
+        let me = self.server(to);
+        let place = &mut self.places[self.place_of[to.index()]];
+        let mut protocol = place.protocol.take().expect("handlers do not nest");
+        let mut cx = Cx {
+            me,
+            topology: &self.config.topology,
+            params: &self.config.params,
+            now: wall,
+            max_skew_us: self.config.max_skew_us,
+            store: &mut place.store,
+            effects: &mut effects,
+        };
+        event(&mut protocol, &mut cx);
+        place.protocol = Some(protocol);
+        for effect in effects.drain(..) {
+            self.carry_out(now, me, effect);
+        }
+        self.effects = effects;
+    }
+
+    /// Physical time as the protocol bears it.
+    fn wall(&mut self, now: Now) -> Micros {
+        match P::CLOCK {
+            Clock::Any => now.wall,
+            Clock::Monotone => {
+                self.highest_wall = self.highest_wall.max(now.wall);
+                self.highest_wall
+            }
+        }
+    }
+
+    /// Starts the protocol of a partition from what was recovered.
+    pub(crate) fn start(&mut self, now: Now, at: usize) {
+        let wall = self.wall(now);
+        let me = self.server(self.places[at].id);
+        let mut effects = Vec::new();
+        let place = &mut self.places[at];
+        let recovered = tidemark_contract::Recovered {
+            hard: place.hard.clone().unwrap_or_default(),
+            life: self.life,
+            received: place.last.clone(),
+        };
+        let mut cx = Cx {
+            me,
+            topology: &self.config.topology,
+            params: &self.config.params,
+            now: wall,
+            max_skew_us: self.config.max_skew_us,
+            store: &mut place.store,
+            effects: &mut effects,
+        };
+        place.protocol = Some(P::start(recovered, &mut cx));
+        effects.into_iter().for_each(|effect| self.carry_out(now, me, effect));
+    }
+
+    fn carry_out(&mut self, now: Now, me: ServerId, effect: Effect<P>) {
+        match effect {
+            Effect::Reply(ticket, reply) => self.replies.push(Output::Reply { ticket, from: me, reply }),
+            Effect::Send(to, message) if to.dc == self.config.dc && self.holds(to.partition) => {
+                self.within.push_back((me, to, message));
+            }
+            Effect::Send(to, message) => self.sends.push(Output::Send { from: me, to, message }),
+            Effect::Write { key, version, regions } => {
+                let place = self.place_mut(me.partition);
+                place.written += 1;
+                place.last.include(version.stamp);
+                let seq = place.written;
+                let payload = (regions, record::parts(&key, &version));
+                let encode = |buffer: &mut Vec<u8>| record::encode(&payload, buffer);
+                if let Some(position) = self.append(WRITTEN, me.partition, seq, encode) {
+                    self.place_mut(me.partition).note(seq, position);
+                }
+            }
+            Effect::Heartbeat(ts) => {
+                let place = self.place_mut(me.partition);
+                place.announced = Some(Heartbeat { after: place.written, ts });
+            }
+            Effect::Arm(timer, delay) => {
+                self.place_mut(me.partition).timers.insert(timer, now.mono + delay);
+            }
+            Effect::Persist(hard) => {
+                self.append(HARD, me.partition, 0, |buffer| record::encode(&hard, buffer));
+                self.place_mut(me.partition).hard = Some(hard);
+            }
+        }
+    }
+
+    /// Appends a record. A failure is kept: memory has changed already, so nothing of this turn may leave.
+    pub(crate) fn append(
+        &mut self,
+        kind: u8,
+        partition: PartitionId,
+        seq: u64,
+        encode: impl FnOnce(&mut Vec<u8>),
+    ) -> Option<Position> {
+        match self.log.append(kind, partition.0, seq, encode) {
+            Ok(position) => Some(position),
+            Err(error) => {
+                self.fatal.get_or_insert(Fatal(error));
+                None
+            }
+        }
+    }
+
+    /// Whether writes are accepted; if not, why, in words for a client.
+    ///
+    /// # Errors
+    /// The reason, and what to do.
+    pub fn can_write(&mut self) -> Result<(), String> {
+        match self.make_room(0) {
+            Ok(()) => Ok(()),
+            Err(Failure::Unavailable(why)) => Err(why),
+            Err(other) => Err(format!("{other:?}")),
+        }
+    }
+
+    /// Makes sure that an event whose records take about `bytes` will find room, before it changes anything.
+    pub(crate) fn make_room(&mut self, bytes: usize) -> Result<(), Failure> {
+        let bytes = bytes.min(self.config.log_segment_bytes as usize / 8);
+        let reserve = reserve_bytes(self.config.log_segment_bytes);
+        match self.log.reserve(8, bytes + reserve) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(Failure::Unavailable(error.to_string())),
+        }
+    }
+
+    /// Answers of this turn, before they are durable. REQUIRES: the caller holds back everything that leaves its
+    /// process until [`Self::durable`] has reached what the next [`Self::commit`] returns.
+    pub fn take_replies(&mut self) -> std::vec::Drain<'_, Output<P>> {
+        self.replies.drain(..)
+    }
+
+    /// Ends the turn: writes its records with one write. What the turn caused may leave once
+    /// [`Self::durable`] has reached the position that this returns.
+    ///
+    /// # Errors
+    /// The log failed: nothing of this turn may leave, and the process must stop.
+    pub fn commit(&mut self) -> Result<Position, Fatal> {
+        if let Some(fatal) = &self.fatal {
+            return Err(fatal.clone());
+        }
+        let position = match self.log.flush() {
+            Ok(position) => position,
+            Err(error) => return Err(self.fatal.insert(Fatal(error)).clone()),
+        };
+        self.places.iter_mut().for_each(|place| place.committed(position));
+        if !(self.replies.is_empty() && self.sends.is_empty()) {
+            let mut batch = std::mem::take(&mut self.sends);
+            batch.append(&mut self.replies);
+            self.held.push_back((position, batch));
+        }
+        self.settle();
+        Ok(position)
+    }
+
+    /// Everything at or below may leave.
+    #[inline]
+    pub fn durable(&self) -> Position {
+        match self.config.fsync {
+            Fsync::Always => self.log.durable(),
+            Fsync::EverySec | Fsync::No => self.log.flushed(),
+        }
+    }
+
+    fn settle(&mut self) {
+        let durable = self.durable();
+        self.places.iter_mut().for_each(|place| place.durable(durable));
+    }
+
+    /// What may leave now, in the order in which it was caused.
+    pub fn take_outputs(&mut self) -> Vec<Output<P>> {
+        let durable = self.durable();
+        let mut outputs = Vec::new();
+        while self.held.front().is_some_and(|(position, _)| *position <= durable) {
+            let (_, mut batch) = self.held.pop_front().expect("just seen");
+            if outputs.is_empty() {
+                outputs = batch;
+            } else {
+                outputs.append(&mut batch);
+            }
+        }
+        outputs
+    }
+
+    /// A sync of what is written, if there is something to sync and none is running: to be run anywhere, its
+    /// result to be given to [`Self::synced`].
+    pub fn sync_job(&mut self) -> Option<SyncJob> {
+        self.log.sync_job()
+    }
+
+    /// A sync has ended.
+    ///
+    /// # Errors
+    /// It failed: what is on disk is unknown, and the process must stop.
+    pub fn synced(&mut self, done: SyncDone) -> Result<(), Fatal> {
+        match self.log.synced(done) {
+            Ok(_) => {
+                self.settle();
+                Ok(())
+            }
+            Err(error) => Err(self.fatal.insert(Fatal(error)).clone()),
+        }
+    }
+
+    /// Ends well: everything is written, synced, and marked as such.
+    ///
+    /// # Errors
+    /// The log failed.
+    pub fn close(mut self) -> Result<(), Fatal> {
+        self.commit()?;
+        self.log.close().map(drop).map_err(Fatal)
+    }
+}

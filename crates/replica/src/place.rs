@@ -1,0 +1,116 @@
+//! One partition of a host: its protocol, its chains, its timers, and where its feeds stand.
+
+use crate::feed::Feed;
+use std::collections::{BTreeMap, VecDeque};
+use tidemark_contract::{Protocol, Store};
+use tidemark_core::{Hlc, Micros, PartitionId, Vector};
+use tidemark_store::log::Position;
+
+/// What has been received from one peer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Received {
+    /// The incarnation of the peer's log; 0 before its first feed.
+    pub(crate) incarnation: u64,
+    /// The last record, appended to the log here.
+    pub(crate) seq: u64,
+    /// The last record that may be confirmed.
+    pub(crate) durable: u64,
+    /// Records that will be durable with the log up to a position.
+    pub(crate) written: VecDeque<(Position, u64)>,
+}
+
+/// A heartbeat on its way to the feeds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heartbeat {
+    /// The last record before it.
+    pub(crate) after: u64,
+    pub(crate) ts: Hlc,
+}
+
+/// One partition.
+pub(crate) struct Place<P: Protocol> {
+    pub(crate) id: PartitionId,
+    /// Absent only while one of its own handlers runs.
+    pub(crate) protocol: Option<P>,
+    pub(crate) store: Store<P::Meta>,
+    /// On the driver's monotonic clock.
+    pub(crate) timers: BTreeMap<P::Timer, Micros>,
+    /// The last hard state that was appended to the log.
+    pub(crate) hard: Option<P::Hard>,
+    /// The number of the last record written here.
+    pub(crate) written: u64,
+    /// Where some of them stand: every [`INDEX_EVERY`]th.
+    pub(crate) index: BTreeMap<u64, Position>,
+    /// One a data centre.
+    pub(crate) received: Vec<Received>,
+    /// One a data centre: the time of its last record.
+    pub(crate) last: Vector,
+    /// One a data centre: the feed to it, while there is one.
+    pub(crate) feeds: Vec<Option<Feed>>,
+    /// One a data centre: the last record that its peer has confirmed, as far as is known.
+    pub(crate) confirmed: Vec<u64>,
+    /// One a data centre: the log it needs was dropped, because it was away too long.
+    pub(crate) needs_seeding: Vec<bool>,
+    /// Announced in this turn.
+    pub(crate) announced: Option<Heartbeat>,
+    /// Announced before; each may leave once the log is durable up to its position.
+    pub(crate) heartbeats: VecDeque<(Position, Heartbeat)>,
+}
+
+/// How far apart the records of the index are.
+pub(crate) const INDEX_EVERY: u64 = 256;
+
+impl<P: Protocol> Place<P> {
+    pub(crate) fn new(id: PartitionId, dcs: usize, seed: u64) -> Self {
+        Self {
+            id,
+            protocol: None,
+            store: Store::new(seed),
+            timers: BTreeMap::new(),
+            hard: None,
+            written: 0,
+            index: BTreeMap::new(),
+            received: vec![Received::default(); dcs],
+            last: Vector::zero(dcs),
+            feeds: (0..dcs).map(|_| None).collect(),
+            confirmed: vec![0; dcs],
+            needs_seeding: vec![false; dcs],
+            announced: None,
+            heartbeats: VecDeque::new(),
+        }
+    }
+
+    /// Remembers where record `seq` stands.
+    #[inline]
+    pub(crate) fn note(&mut self, seq: u64, position: Position) {
+        if seq % INDEX_EVERY == 1 {
+            self.index.insert(seq, position);
+        }
+    }
+
+    /// The turn's records were written; they end at `position`.
+    pub(crate) fn committed(&mut self, position: Position) {
+        if let Some(heartbeat) = self.announced.take() {
+            self.heartbeats.push_back((position, heartbeat));
+        }
+        for received in &mut self.received {
+            let last = received.written.back().map_or(received.durable, |(_, seq)| *seq);
+            if received.seq > last {
+                received.written.push_back((position, received.seq));
+            }
+        }
+    }
+
+    /// The log is durable up to `position`.
+    pub(crate) fn durable(&mut self, position: Position) {
+        for received in &mut self.received {
+            while received.written.front().is_some_and(|(at, _)| *at <= position) {
+                received.durable = received.written.pop_front().expect("just seen").1;
+            }
+        }
+        // Only the last one matters: what it says includes what earlier ones said.
+        while self.heartbeats.get(1).is_some_and(|(at, _)| *at <= position) {
+            self.heartbeats.pop_front();
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Upkeep: snapshots, so that a restart replays little, and dropping what of the log nobody needs.
+//!
+//! A snapshot is written a piece at a time while the partitions go on, so it mixes times; replaying the log from where
+//! it was begun makes it whole, because inserting a version twice changes nothing. It counts only once the log is
+//! durable up to where it was ended: otherwise a power failure could leave a version in the snapshot that the log, and
+//! so every peer, has never heard of.
+
+use crate::host::Host;
+use crate::record::{self, PLACE, PlaceState, VERSION};
+use std::sync::Arc;
+use tidemark_contract::Protocol;
+use tidemark_core::{DcId, Key};
+use tidemark_store::log::Position;
+use tidemark_store::log::snapshot::{LatestSnapshot, SnapshotInfo, SnapshotResult, SnapshotWriter};
+
+/// Keys in one piece.
+const PIECE: usize = 2_000;
+
+/// Where upkeep stands.
+pub(crate) struct Upkeep {
+    /// Where a restart would replay from.
+    pub(crate) replay_from: Position,
+    stage: Stage,
+    /// Why the last snapshot failed, until one succeeds.
+    pub(crate) failure: Option<String>,
+    /// The log has to grow to here before another is begun after a failure.
+    not_before: Position,
+}
+
+enum Stage {
+    Idle,
+    /// Dumping the chains of a partition, from a cursor on.
+    Dumping {
+        writer: SnapshotWriter,
+        replay_from: Position,
+        place: usize,
+        cursor: u64,
+    },
+    /// Everything is dumped; the log has to be durable up to here.
+    Waiting {
+        writer: SnapshotWriter,
+        replay_from: Position,
+        end: Position,
+    },
+    /// A job is out.
+    Finishing {
+        replay_from: Position,
+    },
+}
+
+/// The end of a snapshot, to be run on any thread: it syncs, renames, and removes what is older.
+#[must_use = "the snapshot does not count before the job has run"]
+pub struct UpkeepJob {
+    writer: SnapshotWriter,
+    durable: Position,
+}
+
+/// What an [`UpkeepJob`] did.
+#[must_use = "hand it to Host::upkept"]
+pub struct UpkeepDone(SnapshotResult<SnapshotInfo>);
+
+impl UpkeepJob {
+    /// Does it; blocks for as long as the disk takes.
+    pub fn run(self) -> UpkeepDone {
+        UpkeepDone(self.writer.finish(self.durable))
+    }
+}
+
+impl Upkeep {
+    pub(crate) fn new(latest: &LatestSnapshot) -> Self {
+        let failure = latest.refused.first().map(|error| error.to_string());
+        Self { replay_from: latest.replay_from(), stage: Stage::Idle, failure, not_before: Position::START }
+    }
+
+    fn failed(&mut self, error: impl ToString, now: Position, every: u64) {
+        self.stage = Stage::Idle;
+        self.failure = Some(error.to_string());
+        self.not_before = Position(now.0 + every / 4);
+    }
+}
+
+impl<P: Protocol> Host<P> {
+    /// Does a piece of what has to be done now and then; a driver calls it every few milliseconds. A job that it
+    /// returns is run anywhere, and its result given to [`Self::upkept`].
+    pub fn upkeep(&mut self) -> Option<UpkeepJob> {
+        let every = self.config.snapshot_every_bytes;
+        match std::mem::replace(&mut self.upkeep.stage, Stage::Idle) {
+            Stage::Idle => {
+                let end = self.log.flushed();
+                if end.0 - self.upkeep.replay_from.0 >= every && end >= self.upkeep.not_before {
+                    self.begin(end);
+                }
+                self.drop_log();
+                None
+            }
+            Stage::Dumping { writer, replay_from, place, cursor } => {
+                match self.dump(writer, replay_from, place, cursor) {
+                    Ok(stage) => self.upkeep.stage = stage,
+                    Err(error) => self.upkeep.failed(error, self.log.end(), every),
+                }
+                None
+            }
+            Stage::Waiting { writer, replay_from, end } if self.log.durable() >= end => {
+                self.upkeep.stage = Stage::Finishing { replay_from };
+                Some(UpkeepJob { writer, durable: self.log.durable() })
+            }
+            stage => {
+                self.upkeep.stage = stage;
+                None
+            }
+        }
+    }
+
+    /// An upkeep job has ended. A snapshot that failed is tried again later: the log is kept meanwhile.
+    pub fn upkept(&mut self, done: UpkeepDone) {
+        let Stage::Finishing { replay_from } = self.upkeep.stage else { return };
+        self.upkeep.stage = Stage::Idle;
+        match done.0 {
+            Ok(_) => {
+                self.upkeep.replay_from = replay_from;
+                self.upkeep.failure = None;
+            }
+            Err(error) => self.upkeep.failed(error, self.log.end(), self.config.snapshot_every_bytes),
+        }
+    }
+
+    fn begin(&mut self, replay_from: Position) {
+        match SnapshotWriter::create(Arc::clone(&self.disk), self.incarnation(), replay_from) {
+            Ok(writer) => self.upkeep.stage = Stage::Dumping { writer, replay_from, place: 0, cursor: 0 },
+            Err(error) => self.upkeep.failed(error, self.log.end(), self.config.snapshot_every_bytes),
+        }
+    }
+
+    fn dump(
+        &mut self,
+        mut writer: SnapshotWriter,
+        replay_from: Position,
+        at: usize,
+        cursor: u64,
+    ) -> SnapshotResult<Stage> {
+        let Some(place) = self.places.get(at) else {
+            self.dump_states(&mut writer)?;
+            return Ok(Stage::Waiting { writer, replay_from, end: self.log.end() });
+        };
+        let mut result = Ok(());
+        let next = place.store.dump(cursor, PIECE, |key, version| {
+            if result.is_ok() {
+                let key = Key(bytes::Bytes::copy_from_slice(key));
+                let payload = record::parts(&key, version);
+                result = writer.append(VERSION, place.id.0, 0, |buffer| record::encode(&payload, buffer));
+            }
+        });
+        result?;
+        let place = if next == 0 { at + 1 } else { at };
+        Ok(Stage::Dumping { writer, replay_from, place, cursor: next })
+    }
+
+    fn dump_states(&self, writer: &mut SnapshotWriter) -> SnapshotResult<()> {
+        for place in &self.places {
+            let state = PlaceState {
+                hard: Some(place.protocol.as_ref().expect("no handler is running").hard()),
+                life: self.life,
+                written: place.written,
+                received: place.received.iter().map(|r| (r.incarnation, r.seq)).collect(),
+                last: place.last.clone(),
+            };
+            writer.append(PLACE, place.id.0, 0, |buffer| record::encode(&state, buffer))?;
+        }
+        Ok(())
+    }
+
+    /// Drops the segments that neither a restart nor a peer needs. A peer that holds back more than `log_retain_bytes`
+    /// is given up: it will need a copy of the data.
+    fn drop_log(&mut self) {
+        let floor = Position(self.log.flushed().0.saturating_sub(self.config.log_retain_bytes));
+        let mut keep = self.upkeep.replay_from;
+        for at in 0..self.places.len() {
+            for dc in self.config.topology.all_dcs().filter(|dc| *dc != self.config.dc) {
+                match self.needed_by(at, dc) {
+                    Some(position) if position >= floor => keep = keep.min(position),
+                    Some(_) if self.upkeep.replay_from > floor => {
+                        self.places[at].needs_seeding[dc.index()] = true
+                    }
+                    Some(position) => keep = keep.min(position),
+                    None => {}
+                }
+            }
+        }
+        // A failure leaves the segments where they are; the next upkeep tries again.
+        if keep > self.log.oldest() && self.log.drop_before(keep).is_ok() {
+            let oldest = self.log.oldest();
+            self.places.iter_mut().for_each(|place| place.index.retain(|_, position| *position >= oldest));
+        }
+    }
+
+    /// From where on the log is needed to feed `dc`, if it lacks anything and was not given up.
+    fn needed_by(&self, at: usize, dc: DcId) -> Option<Position> {
+        let place = &self.places[at];
+        let confirmed = place.confirmed[dc.index()];
+        if confirmed >= place.written || place.needs_seeding[dc.index()] {
+            return None;
+        }
+        let indexed = place.index.range(..=confirmed + 1).next_back();
+        Some(indexed.map_or(self.log.oldest(), |(_, position)| *position))
+    }
+}

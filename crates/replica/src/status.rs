@@ -1,0 +1,109 @@
+//! What a host says about itself: for status pages, metrics and tests.
+
+use crate::host::Host;
+use serde::Serialize;
+use tidemark_contract::Protocol;
+use tidemark_core::{DcId, PartitionId, Vector};
+
+/// A host's state.
+#[derive(Clone, Debug, Serialize)]
+pub struct HostStatus {
+    /// Names the log.
+    pub incarnation: String,
+    /// The number of this start.
+    pub life: u64,
+    /// Bytes of disk that the log's segments take, reserved space included.
+    pub log_bytes: u64,
+    /// The end of what is written, in bytes since the log began.
+    pub log_written: u64,
+    /// The end of what is synced.
+    pub log_synced: u64,
+    /// Where a restart would replay from.
+    pub replay_from: u64,
+    /// Why the last snapshot failed, if it did.
+    pub snapshot_failure: Option<String>,
+    /// Its partitions.
+    pub partitions: Vec<PartitionStatus>,
+}
+
+/// A partition's state.
+#[derive(Clone, Debug, Serialize)]
+pub struct PartitionStatus {
+    /// Which.
+    pub partition: PartitionId,
+    /// Keys, deleted ones that are not collected included.
+    pub keys: u64,
+    /// Versions in all chains.
+    pub versions: u64,
+    /// Bytes of keys and values.
+    pub bytes: u64,
+    /// Keys that collection has to look at.
+    pub garbage: u64,
+    /// The number of the last record written here.
+    pub written: u64,
+    /// What the protocol believes to be stable.
+    pub stable: Vector,
+    /// Work that waits.
+    pub parked: u64,
+    /// Its peers.
+    pub peers: Vec<PeerStatus>,
+}
+
+/// How a partition stands with its peer in another data centre.
+#[derive(Clone, Debug, Serialize)]
+pub struct PeerStatus {
+    /// Which.
+    pub dc: DcId,
+    /// The last of our records that it has confirmed.
+    pub confirmed: u64,
+    /// The last of its records that is durable here.
+    pub received: u64,
+    /// How many of our records it has not confirmed.
+    pub behind: u64,
+    /// A feed to it is open.
+    pub feeding: bool,
+    /// It was away too long: the log that it needs is gone.
+    pub needs_seeding: bool,
+}
+
+impl<P: Protocol> Host<P> {
+    /// The state of this host.
+    pub fn status(&self) -> HostStatus {
+        HostStatus {
+            incarnation: format!("{:016x}", self.incarnation()),
+            life: self.life,
+            log_bytes: self.log.total_bytes(),
+            log_written: self.log.flushed().0,
+            log_synced: self.log.durable().0,
+            replay_from: self.upkeep.replay_from.0,
+            snapshot_failure: self.upkeep.failure.clone(),
+            partitions: (0..self.places.len()).map(|at| self.partition_status(at)).collect(),
+        }
+    }
+
+    fn partition_status(&self, at: usize) -> PartitionStatus {
+        let place = &self.places[at];
+        let protocol = place.protocol.as_ref().expect("no handler is running");
+        let totals = place.store.totals();
+        let peer = |dc: DcId| PeerStatus {
+            dc,
+            confirmed: place.confirmed[dc.index()],
+            received: place.received[dc.index()].durable,
+            behind: place.written - place.confirmed[dc.index()],
+            feeding: place.feeds[dc.index()].is_some(),
+            needs_seeding: place.needs_seeding[dc.index()],
+        };
+        let peers = self.config.topology.all_dcs().filter(|dc| *dc != self.config.dc);
+        PartitionStatus {
+            partition: place.id,
+            keys: totals.keys,
+            versions: totals.versions,
+            bytes: totals.bytes,
+            garbage: place.store.garbage() as u64,
+            written: place.written,
+            stable: protocol.stable(),
+            parked: protocol.parked() as u64,
+            peers: peers.map(peer).collect(),
+        }
+    }
+}
