@@ -1,0 +1,235 @@
+//! What one node needs to know to run: the cluster as all nodes see it, and its own share of it.
+//!
+//! These are plain values. They come from `cluster.toml`, from the environment and from flags; nothing here reads any
+//! of them.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tidemark_contract::Topology;
+use tidemark_core::{DcId, Micros, PartitionId, ServerId};
+use tidemark_store::log::Fsync;
+
+/// A process of the cluster: its place in [`ClusterLayout::nodes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub struct NodeId(pub u16);
+
+impl NodeId {
+    /// Position in [`ClusterLayout::nodes`].
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The cluster as every node sees it: the same in all of them.
+#[derive(Clone, Debug)]
+pub struct ClusterLayout {
+    /// Its name: nodes of different clusters refuse each other.
+    pub name: String,
+    /// The protocol's name, or `causal` for the default.
+    pub protocol: String,
+    /// The protocol's numbers as JSON; null for the paper's.
+    pub params: serde_json::Value,
+    /// How many regions and partitions there are.
+    pub topology: Topology,
+    /// The name of each region, by number.
+    pub regions: Vec<String>,
+    /// Every node.
+    pub nodes: Vec<NodeLayout>,
+    /// Emulated distances between regions.
+    pub wan: Vec<WanLink>,
+}
+
+/// One node as the others see it.
+#[derive(Clone, Debug)]
+pub struct NodeLayout {
+    /// Its name.
+    pub name: String,
+    /// Its region.
+    pub dc: DcId,
+    /// The partitions that it holds there.
+    pub partitions: Vec<PartitionId>,
+    /// Where other nodes reach it, as `host:port`.
+    pub peer_address: String,
+}
+
+/// The emulated distance from one region to another; one entry a direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WanLink {
+    /// The sending region.
+    pub from: DcId,
+    /// The receiving region.
+    pub to: DcId,
+    /// One way, in microseconds: half of the round trip.
+    pub delay_us: Micros,
+    /// At most so much more, at random, in microseconds. Order is kept.
+    pub jitter_us: Micros,
+    /// In bytes a second; none for no limit.
+    pub bytes_per_s: Option<u64>,
+}
+
+/// What one node needs to run.
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// The cluster.
+    pub cluster: Arc<ClusterLayout>,
+    /// Which of its nodes this is.
+    pub me: NodeId,
+    /// Where its log is kept.
+    pub data_dir: PathBuf,
+    /// Where Redis clients connect.
+    pub redis_listen: SocketAddr,
+    /// Where other nodes connect; none in a cluster of one node.
+    pub peer_listen: Option<SocketAddr>,
+    /// Where the admin HTTP server listens; none for no such server.
+    pub admin_listen: Option<SocketAddr>,
+    /// The clients' password. Required unless `redis_listen` is a loopback address.
+    pub requirepass: Option<String>,
+    /// The nodes' shared secret. Required unless `peer_listen` is a loopback address.
+    pub peer_secret: Option<String>,
+    /// When a write is durable.
+    pub fsync: Fsync,
+    /// How far ahead of physical time a stamp may lie.
+    pub max_skew_us: Micros,
+    /// The size of a log segment.
+    pub log_segment_bytes: u64,
+    /// How much log is kept for absent peers.
+    pub log_retain_bytes: u64,
+    /// How much log is written between two snapshots.
+    pub snapshot_every_bytes: u64,
+    /// At most so many clients at once.
+    pub max_clients: usize,
+    /// How long an operation may wait for answers.
+    pub op_deadline_us: Micros,
+    /// How long the data thread looks for work before it blocks; 0 blocks at once.
+    pub spin_us: Micros,
+    /// Written once the node serves: one line of JSON with its addresses.
+    pub ready_file: Option<PathBuf>,
+}
+
+impl NodeConfig {
+    /// Node `me` of `cluster` with default numbers, serving Redis clients at `redis_listen`.
+    pub fn new(cluster: Arc<ClusterLayout>, me: NodeId, data_dir: PathBuf, redis_listen: SocketAddr) -> Self {
+        Self {
+            cluster,
+            me,
+            data_dir,
+            redis_listen,
+            peer_listen: None,
+            admin_listen: None,
+            requirepass: None,
+            peer_secret: None,
+            fsync: Fsync::EverySec,
+            max_skew_us: 5_000_000,
+            log_segment_bytes: 64 << 20,
+            log_retain_bytes: 8 << 30,
+            snapshot_every_bytes: 256 << 20,
+            max_clients: 10_000,
+            op_deadline_us: 5_000_000,
+            spin_us: 0,
+            ready_file: None,
+        }
+    }
+
+    /// This node as the others see it.
+    pub fn layout(&self) -> &NodeLayout {
+        &self.cluster.nodes[self.me.index()]
+    }
+
+    /// This node's region.
+    pub fn dc(&self) -> DcId {
+        self.layout().dc
+    }
+
+    /// Checks what no single value can tell.
+    ///
+    /// # Errors
+    /// What is wrong, in words for whoever wrote the configuration.
+    pub fn validate(&self) -> Result<(), String> {
+        self.cluster.validate()?;
+        if self.me.index() >= self.cluster.nodes.len() {
+            return Err(format!("there is no node number {} in the cluster", self.me.0));
+        }
+        if !self.redis_listen.ip().is_loopback() && self.requirepass.is_none() {
+            return Err(format!(
+                "refusing to serve clients at {}: an address other than loopback needs a password (requirepass)",
+                self.redis_listen
+            ));
+        }
+        if let Some(listen) = self.peer_listen
+            && !listen.ip().is_loopback()
+            && self.peer_secret.is_none()
+        {
+            return Err(format!(
+                "refusing to serve peers at {listen}: an address other than loopback needs a shared secret (peer_secret)"
+            ));
+        }
+        if self.cluster.nodes.len() > 1 && self.peer_listen.is_none() {
+            return Err("a cluster of several nodes needs an address for peers (peer_listen)".to_string());
+        }
+        Ok(())
+    }
+}
+
+impl ClusterLayout {
+    /// A cluster of one node: one region that holds everything.
+    pub fn single(protocol: &str, partitions: usize) -> Self {
+        let node = NodeLayout {
+            name: "node".to_string(),
+            dc: DcId(0),
+            partitions: (0..partitions as u16).map(PartitionId).collect(),
+            peer_address: String::new(),
+        };
+        Self {
+            name: "tidemark".to_string(),
+            protocol: protocol.to_string(),
+            params: serde_json::Value::Null,
+            topology: Topology::new(1, partitions),
+            regions: vec!["A".to_string()],
+            nodes: vec![node],
+            wan: Vec::new(),
+        }
+    }
+
+    /// Checks that every partition of every region lives on exactly one node.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn validate(&self) -> Result<(), String> {
+        let Topology { dcs, partitions } = self.topology;
+        if self.regions.len() != dcs {
+            return Err(format!("{dcs} regions, but {} names for them", self.regions.len()));
+        }
+        let mut holders = vec![0_u32; dcs * partitions];
+        for node in &self.nodes {
+            for partition in &node.partitions {
+                if node.dc.index() >= dcs || partition.index() >= partitions {
+                    let server = ServerId::new(node.dc, *partition);
+                    return Err(format!("node {} holds {server}, which does not exist", node.name));
+                }
+                holders[node.dc.index() * partitions + partition.index()] += 1;
+            }
+        }
+        match holders.iter().position(|count| *count != 1) {
+            None => Ok(()),
+            Some(at) => {
+                let (region, partition) = (&self.regions[at / partitions], at % partitions);
+                let count = holders[at];
+                Err(format!("partition {partition} of region {region} lives on {count} nodes, not on one"))
+            }
+        }
+    }
+
+    /// The node that runs each server: region by region, partition by partition.
+    pub fn homes(&self) -> Vec<NodeId> {
+        let partitions = self.topology.partitions;
+        let mut homes = vec![NodeId(0); self.topology.dcs * partitions];
+        for (at, node) in self.nodes.iter().enumerate() {
+            for partition in &node.partitions {
+                homes[node.dc.index() * partitions + partition.index()] = NodeId(at as u16);
+            }
+        }
+        homes
+    }
+}
