@@ -175,6 +175,8 @@ fn write(disk: &dyn Disk, manifest: &Manifest) -> Result<(), ManifestError> {
 }
 
 fn read(disk: &dyn Disk) -> Result<Option<Manifest>, ManifestError> {
+    // What is acted upon must not be undone by a power failure, even if its writer died before it synced the name.
+    disk.sync_dir()?;
     let file = match disk.open(MANIFEST) {
         Ok(file) => file,
         Err(error) if error.kind == DiskErrorKind::NotFound => return Ok(None),

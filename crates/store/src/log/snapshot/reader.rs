@@ -25,6 +25,9 @@ impl LatestSnapshot {
     /// `Disk`, when the directory cannot be read.
     pub fn find(disk: &dyn Disk, incarnation: u64) -> SnapshotResult<Self> {
         let mut refused = Vec::new();
+        // A process may have died between the rename and the sync of the directory: a snapshot that is relied upon, and
+        // for which log segments will go, must not lose its name again.
+        disk.sync_dir()?;
         let mut names = disk.list()?;
         for name in names.iter().filter(|name| name.ends_with(TEMPORARY_SUFFIX)) {
             disk.remove(name)?;
