@@ -121,3 +121,52 @@ pub(crate) fn commit_candidates(bytes: &[u8]) -> impl Iterator<Item = Range<usiz
         (here[18] == KIND_COMMIT && here[4..8] == length).then_some(at..at + HEADER)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(incarnation: u64, position: u64) -> Vec<u8> {
+        let mut bytes = vec![0; HEADER];
+        bytes.extend_from_slice(b"payload");
+        finish(&mut bytes, incarnation, position, 5, 6, 7);
+        bytes
+    }
+
+    #[test]
+    fn a_frame_is_one_only_where_it_was_written() {
+        let bytes = frame(11, 4096);
+        let header = Header { length: 27, seq: 7, partition: 6, kind: 5 };
+        assert_eq!(parse(&bytes, 100, 11, 4096), Parsed::Frame(header));
+        assert!(matches!(parse(&bytes, 100, 11, 4097), Parsed::Bad(_)));
+        assert!(matches!(parse(&bytes, 100, 12, 4096), Parsed::Bad(_)));
+    }
+
+    #[test]
+    fn what_is_not_whole_says_how_much_is_missing() {
+        let bytes = frame(1, 2);
+        assert_eq!(parse(&bytes[..10], 100, 1, 2), Parsed::Short(HEADER));
+        assert_eq!(parse(&bytes[..22], 100, 1, 2), Parsed::Short(27));
+        assert!(matches!(parse(&bytes, 26, 1, 2), Parsed::Bad(_)));
+        assert_eq!(parse(&bytes, 19, 1, 2), Parsed::End);
+        assert_eq!(parse(&[0; 32], 100, 1, 2), Parsed::End);
+        assert!(matches!(parse(&[1; 32], 100, 1, 2), Parsed::Bad(_)));
+    }
+
+    /// The document's words for the checksum, in another implementation.
+    #[test]
+    fn the_checksum_is_the_documented_one() {
+        let (incarnation, position) = (0x0123_4567_89AB_CDEF_u64, 64_u64);
+        let bytes = frame(incarnation, position);
+        let seed =
+            ((incarnation ^ position.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
+        let mut crc = !seed;
+        for &byte in &bytes[4..] {
+            crc ^= u32::from(byte);
+            for _ in 0..8 {
+                crc = if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 };
+            }
+        }
+        assert_eq!(bytes[..4], (!crc).to_le_bytes());
+    }
+}

@@ -43,3 +43,17 @@ impl fmt::Display for Fsync {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_policies() {
+        for policy in [Fsync::Always, Fsync::EverySec, Fsync::No] {
+            assert_eq!(policy.to_string().parse(), Ok(policy));
+        }
+        assert_eq!("EverySec".parse(), Ok(Fsync::EverySec));
+        assert_eq!("never".parse::<Fsync>(), Err(UnknownFsync("never".to_owned())));
+    }
+}
