@@ -1,13 +1,14 @@
 //! What a protocol sees and does while it handles an event: [`Cx`], and the [`Effect`]s it leaves behind.
 
 use crate::{Protocol, Ticket, Topology};
+use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{Condition, Found, Hlc, Key, Micros, Outcome, Regions, ServerId, Update};
 use tidemark_store::{Store, Version};
 
 /// Something that a protocol wants done. Effects are values, so that they can be traced, tested, and held
 /// back until what they depend on is durable.
-#[derive(Clone, Debug)]
+#[derive_where(Clone, Debug)]
 pub enum Effect<P: Protocol> {
     /// Answer a session.
     Reply(Ticket, P::Reply),

@@ -1,6 +1,7 @@
 //! The client's half of a protocol: what a session remembers, and how it turns operations into questions.
 
 use crate::{Protocol, Topology, Wire};
+use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{DcId, Failure, Key, Op, Outcome, PartitionId, ServerId};
 
@@ -50,7 +51,7 @@ pub trait Session<P: Protocol>: Sized + 'static {
 }
 
 /// A question that a session asks a server.
-#[derive(Clone, Debug)]
+#[derive_where(Clone, Debug)]
 pub struct Ask<P: Protocol> {
     /// Comes back with the answer.
     pub id: AskId,

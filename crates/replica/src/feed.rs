@@ -7,6 +7,7 @@
 use crate::host::{Host, Now};
 use crate::place::Place;
 use crate::record::{self, PEER, RECEIVED, SKIPPED, VersionParts, WRITTEN};
+use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::{Protocol, Version};
 use tidemark_core::{DcId, Hlc, Key, Micros, PartitionId, Regions, ServerId};
@@ -22,7 +23,8 @@ pub struct Resume {
 }
 
 /// One thing that a feed carries.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
+#[derive_where(Clone, Debug)]
 #[serde(bound = "")]
 pub enum FeedItem<P: Protocol> {
     /// A version.
@@ -250,6 +252,11 @@ impl<P: Protocol> Host<P> {
         let mut bytes = 0;
         while bytes < max_bytes && feed.cursor.position() < durable {
             let Some(frame) = self.log.read(&mut feed.cursor).map_err(unreadable)? else { break };
+            let position = frame.position;
+            if position >= durable {
+                feed.cursor = self.log.cursor(position).map_err(unreadable)?;
+                break;
+            }
             if frame.kind != WRITTEN || frame.partition != partition.0 || frame.seq <= feed.sent {
                 continue;
             }
@@ -324,7 +331,7 @@ impl<P: Protocol> Host<P> {
             }
             FeedItem::Record { seq, key, version } => self.receive(now, from, at, seq, key, version),
             FeedItem::Skipped { seq, ts } => {
-                self.make_room(64).map_err(|failure| FeedError::NoRoom(format!("{failure:?}")))?;
+                self.make_room(0).map_err(|failure| FeedError::NoRoom(format!("{failure:?}")))?;
                 self.append(SKIPPED, at, seq, |buffer| record::encode(&from.dc, buffer));
                 self.place_mut(at).received[from.dc.index()].seq = seq;
                 self.event(now, at, |protocol, cx| protocol.on_heartbeat(from, ts, cx));
@@ -353,8 +360,7 @@ impl<P: Protocol> Host<P> {
     ) -> Result<(), FeedError> {
         self.not_ahead(now, version.stamp.ts)?;
         let value = version.write.value().map_or(0, |value| value.len());
-        self.make_room(key.len() + value + 512)
-            .map_err(|failure| FeedError::NoRoom(format!("{failure:?}")))?;
+        self.make_room(key.len() + value).map_err(|failure| FeedError::NoRoom(format!("{failure:?}")))?;
         let payload = (from.dc, record::parts(&key, &version));
         self.append(RECEIVED, at, seq, |buffer| record::encode(&payload, buffer));
         let place = self.place_mut(at);

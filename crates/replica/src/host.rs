@@ -3,6 +3,7 @@
 use crate::place::{Heartbeat, Place};
 use crate::record::{self, HARD, WRITTEN};
 use crate::snapshot::Upkeep;
+use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub struct Now {
 }
 
 /// How a host is opened.
-#[derive(Clone, Debug)]
+#[derive_where(Clone, Debug)]
 pub struct HostConfig<P: Protocol> {
     /// Its data centre.
     pub dc: DcId,
@@ -47,7 +48,7 @@ pub struct HostConfig<P: Protocol> {
 }
 
 /// Something that leaves a server.
-#[derive(Clone, Debug)]
+#[derive_where(Clone, Debug)]
 pub enum Output<P: Protocol> {
     /// An answer to a session.
     Reply {
@@ -106,6 +107,9 @@ pub struct Host<P: Protocol> {
     held: VecDeque<(Position, Vec<Output<P>>)>,
     highest_wall: Micros,
 }
+
+/// What a record takes beside its key and value, generously.
+const ORDINARY: usize = 256;
 
 /// Left free for the small records that keep a server going when writes are refused.
 fn reserve_bytes(segment_bytes: u64) -> usize {
@@ -181,10 +185,19 @@ impl<P: Protocol> Host<P> {
         ServerId::new(self.config.dc, partition)
     }
 
-    /// A session asks `to`. `writes` says that the question may change something: it is refused while nothing
-    /// can be written.
-    pub fn request(&mut self, now: Now, to: PartitionId, ticket: Ticket, request: P::Request, writes: bool) {
-        if writes && let Err(failure) = self.make_room(4 << 10) {
+    /// A session asks `to`. `writes` says that the question may change something, and about how many bytes of keys
+    /// and values it brings: it is refused while they cannot be logged.
+    pub fn request(
+        &mut self,
+        now: Now,
+        to: PartitionId,
+        ticket: Ticket,
+        request: P::Request,
+        writes: Option<usize>,
+    ) {
+        if let Some(bytes) = writes
+            && let Err(failure) = self.make_room(bytes)
+        {
             let from = self.server(to);
             return self.replies.push(Output::Refused { ticket, from, failure });
         }
@@ -346,16 +359,17 @@ impl<P: Protocol> Host<P> {
     /// # Errors
     /// The reason, and what to do.
     pub fn can_write(&mut self) -> Result<(), String> {
-        match self.make_room(0) {
+        match self.make_room(ORDINARY) {
             Ok(()) => Ok(()),
             Err(Failure::Unavailable(why)) => Err(why),
             Err(other) => Err(format!("{other:?}")),
         }
     }
 
-    /// Makes sure that an event whose records take about `bytes` will find room, before it changes anything.
+    /// Makes sure that an event whose records bring about `bytes` of keys and values will find room, before it
+    /// changes anything.
     pub(crate) fn make_room(&mut self, bytes: usize) -> Result<(), Failure> {
-        let bytes = bytes.min(self.config.log_segment_bytes as usize / 8);
+        let bytes = bytes + ORDINARY;
         let reserve = reserve_bytes(self.config.log_segment_bytes);
         match self.log.reserve(8, bytes + reserve) {
             Ok(()) => Ok(()),

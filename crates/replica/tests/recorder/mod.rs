@@ -1,0 +1,82 @@
+//! A protocol that writes numbered versions and insists that its peers' arrive in order.
+
+use serde::{Deserialize, Serialize};
+use tidemark_contract::core::promise::Promise;
+use tidemark_contract::core::{DcId, Hlc, Key, Op, ServerId, Stamp, Write};
+use tidemark_contract::{AskId, Cx, Protocol, Recovered, Session, SessionCx, Ticket, Version};
+
+pub struct Recorder {
+    pub written: u64,
+    arrived: Vec<u64>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Request {
+    Put(u64),
+    Read,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timer {}
+
+impl Protocol for Recorder {
+    const NAME: &'static str = "recorder";
+    const ABOUT: &'static str = "numbers";
+    const PROMISE: Promise = Promise::Eventual;
+    type Meta = u64;
+    type Request = Request;
+    type Reply = ();
+    type Peer = ();
+    type Hard = ();
+    type Timer = Timer;
+    type View = ();
+    type Session = NoSession;
+    type Params = ();
+
+    fn start(_recovered: Recovered<()>, cx: &mut Cx<'_, Self>) -> Self {
+        let last = |dc: DcId| cx.store.versions().filter(|v| v.stamp.origin == dc).map(|v| v.meta).max();
+        let arrived: Vec<u64> = cx.topology.all_dcs().map(|dc| last(dc).unwrap_or(0)).collect();
+        Self { written: arrived[cx.me.dc.index()], arrived }
+    }
+
+    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+        if let Request::Put(number) = request {
+            assert_eq!(number, self.written + 1);
+            self.written = number;
+            let stamp = Stamp::new(Hlc(number), cx.me.dc);
+            let write = Write::Assign(vec![b'v'; 20].into());
+            let key = Key::from(format!("{}{number}", cx.me.dc).as_str());
+            cx.write(key, Version { stamp, meta: number, write }, cx.all_regions());
+        }
+        cx.reply(ticket, ());
+    }
+
+    fn on_replicate(&mut self, from: ServerId, key: Key, version: Version<u64>, cx: &mut Cx<'_, Self>) {
+        let last = &mut self.arrived[from.dc.index()];
+        assert_eq!(version.meta, *last + 1, "from {from} at {}", cx.me);
+        *last = version.meta;
+        cx.store.insert(&key, version);
+    }
+
+    fn on_peer(&mut self, _from: ServerId, _message: (), _cx: &mut Cx<'_, Self>) {}
+    fn on_heartbeat(&mut self, _from: ServerId, _ts: Hlc, _cx: &mut Cx<'_, Self>) {}
+    fn on_peer_reset(&mut self, _peer: ServerId, _cx: &mut Cx<'_, Self>) {}
+    fn on_timer(&mut self, _timer: Timer, _cx: &mut Cx<'_, Self>) {}
+    fn visible(_view: &(), _stamp: Stamp, _meta: &u64) -> bool {
+        true
+    }
+    fn hard(&self) {}
+}
+
+pub struct NoSession;
+
+impl Session<Recorder> for NoSession {
+    type Token = ();
+    fn open(_dc: DcId) -> Self {
+        Self
+    }
+    fn begin(&mut self, _op: Op, _cx: &mut SessionCx<'_, Recorder>) {}
+    fn on_reply(&mut self, _ask: AskId, _from: ServerId, _reply: (), _cx: &mut SessionCx<'_, Recorder>) {}
+    fn token(&self) {}
+    fn adopt(&mut self, _token: (), _cx: &mut SessionCx<'_, Recorder>) {}
+}
