@@ -1,5 +1,6 @@
 //! Sockets: runtime, links between regions, Redis gateway, admin HTTP.
 
+pub mod config;
 pub mod node;
 
 pub use node::{ClusterLayout, NodeConfig, NodeId, NodeLayout, WanLink};

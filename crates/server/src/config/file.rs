@@ -1,0 +1,224 @@
+//! The cluster file as it is written: one TOML file, the same for every node.
+//!
+//! These types say only what may stand where; what it means together is checked in `check`.
+
+use super::units::{Address, PartitionSet, Size, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The cluster file.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Tidemark cluster file")]
+pub struct ClusterFile {
+    /// What holds for the whole cluster.
+    pub cluster: ClusterTable,
+    /// The numbers of the protocol, each with the paper's default; lengths of time may be written `theta = "5ms"`
+    /// for `theta_us = 5000`.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub protocol: toml::Table,
+    /// Bounds, the same at every node.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub limits: Limits,
+    /// Delays between regions, for a cluster whose regions all live on one machine or in one data centre.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wan: Option<WanTable>,
+    /// The regions; the first is A, the second B, …
+    #[serde(rename = "region", default)]
+    pub regions: Vec<RegionTable>,
+    /// The nodes: one process each.
+    #[serde(rename = "node", default)]
+    pub nodes: Vec<NodeTable>,
+}
+
+/// `[cluster]`
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterTable {
+    /// The cluster's name: data directories and peers of another cluster are refused.
+    pub name: String,
+    /// The consistency protocol; `tidemark protocols` lists them.
+    #[serde(default = "causal")]
+    pub protocol: String,
+    /// Into how many partitions each region divides the key space, 1 to 16384.
+    #[serde(default = "one")]
+    pub partitions: u16,
+    /// When a write is made durable.
+    #[serde(default)]
+    pub fsync: Fsync,
+    /// What nodes prove to each other when they connect. Required unless peers listen on loopback only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_secret: Option<Secret>,
+    /// The password of Redis clients (`AUTH`). Required unless clients are listened for on loopback only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requirepass: Option<Secret>,
+    /// Allows listening beyond loopback without password or secret.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub allow_unprotected: bool,
+    /// How far ahead of its clock a server may stamp a write before it refuses with `CLOCKSKEW`.
+    #[serde(default = "five_seconds")]
+    pub max_skew: Span,
+}
+
+/// `[limits]`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// The log kept for a peer that is away; past it the peer must be seeded again from a snapshot.
+    pub log_retain: Size,
+    /// The size of one segment of the log.
+    pub log_segment: Size,
+    /// How much log is written between two snapshots.
+    pub snapshot_every: Size,
+    /// How many Redis clients a node serves at once.
+    pub max_clients: u32,
+    /// How long an operation waits for a partition of its region before it answers `UNAVAILABLE`.
+    pub request_timeout: Span,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            log_retain: Size(8 << 30),
+            log_segment: Size(64 << 20),
+            snapshot_every: Size(256 << 20),
+            max_clients: 10_000,
+            request_timeout: Span(Duration::from_secs(5)),
+        }
+    }
+}
+
+/// `[wan]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WanTable {
+    /// Round-trip times of a paper: gentlerain, spartan, nukv, swiftcloud, or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Round-trip times by region: `virginia = { oregon = "81ms", ireland = "88ms" }`. Each pair once.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rtt: BTreeMap<String, BTreeMap<String, Span>>,
+    /// The round-trip time of pairs that are not listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_rtt: Option<Span>,
+    /// Each message is late by up to this much more, at random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Span>,
+}
+
+/// `[[region]]`
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RegionTable {
+    /// Its name: letters, digits and hyphens.
+    pub name: String,
+}
+
+/// `[[node]]`
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeTable {
+    /// Its name: letters, digits and hyphens.
+    pub name: String,
+    /// The region it belongs to.
+    pub region: String,
+    /// Where Redis clients connect.
+    pub listen: Address,
+    /// Where other nodes connect.
+    pub peer_listen: Address,
+    /// How other nodes reach `peer_listen`, if not under the same address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_address: Option<Address>,
+    /// Where metrics, health and status are served over HTTP.
+    pub admin_listen: Address,
+    /// Its data directory, relative to the cluster file; `data/<name>` by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dir: Option<String>,
+    /// The partitions it holds.
+    #[serde(default)]
+    pub partitions: PartitionSet,
+}
+
+/// When a write is made durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Fsync {
+    /// Before it is acknowledged: a power loss takes nothing.
+    Always,
+    /// Once a second: a power loss can take the last second, and with it causality between servers.
+    #[default]
+    EverySec,
+    /// When the operating system likes.
+    No,
+}
+
+impl FromStr for Fsync {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "always" => Ok(Self::Always),
+            "everysec" => Ok(Self::EverySec),
+            "no" => Ok(Self::No),
+            _ => Err(format!("{text:?} is no fsync policy; choose always, everysec or no")),
+        }
+    }
+}
+
+impl From<Fsync> for tidemark_store::log::Fsync {
+    fn from(fsync: Fsync) -> Self {
+        match fsync {
+            Fsync::Always => Self::Always,
+            Fsync::EverySec => Self::EverySec,
+            Fsync::No => Self::No,
+        }
+    }
+}
+
+impl fmt::Display for Fsync {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Always => "always",
+            Self::EverySec => "everysec",
+            Self::No => "no",
+        })
+    }
+}
+
+/// A password: never shown by `Debug`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+fn causal() -> String {
+    "causal".into()
+}
+
+fn one() -> u16 {
+    1
+}
+
+fn five_seconds() -> Span {
+    Span(Duration::from_secs(5))
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -1,0 +1,105 @@
+//! The numbers of a protocol: the `[protocol]` table laid over the paper's defaults.
+
+use super::problem::{Problem, nearest};
+use super::units::Span;
+use serde_json::{Map, Value};
+use tidemark_protocols::{Protocol, with_protocol};
+
+/// Numbers at zero of which a protocol would spin or stand still.
+const POSITIVE: &[&str] = &["theta_us", "delta_us", "fan_out"];
+
+/// Checks the `[protocol]` table of the protocol called `name`, which exists.
+pub(super) fn check(name: &str, table: &toml::Table) -> Result<Value, Problem> {
+    with_protocol!(name, P => {
+        let value = overlay::<P>(table)?;
+        match serde_json::from_value::<<P as Protocol>::Params>(value.clone()) {
+            Ok(_) => Ok(value),
+            Err(error) => Err(Problem::new("protocol", error.to_string(), known::<P>())),
+        }
+    }, otherwise Ok(Value::Null))
+}
+
+fn defaults<P: Protocol>() -> Map<String, Value> {
+    match serde_json::to_value(P::Params::default()) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}
+
+fn known<P: Protocol>() -> String {
+    let fields = defaults::<P>();
+    if fields.is_empty() {
+        return format!("{} has no numbers to set: remove the [protocol] table", P::NAME);
+    }
+    let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    format!("{} has {}", P::NAME, fields.join(", "))
+}
+
+/// `table` over the defaults, as what `Params` is deserialised from.
+fn overlay<P: Protocol>(table: &toml::Table) -> Result<Value, Problem> {
+    let mut fields = defaults::<P>();
+    for (key, value) in table {
+        let place = format!("protocol.{key}");
+        let wrong = |what: String| Problem::new(place.clone(), what, known::<P>());
+        let in_micros = format!("{key}_us");
+        let (field, value) = match value {
+            toml::Value::String(text) if fields.contains_key(&in_micros) => {
+                let span: Span = text.parse().map_err(|error| wrong(format!("{error}")))?;
+                (&in_micros, Value::from(span.0.as_micros() as u64))
+            }
+            value if fields.contains_key(key) => (key, serde_json::to_value(value).unwrap_or_default()),
+            _ if fields.contains_key(&in_micros) => {
+                return Err(wrong(format!(
+                    "{key} is a length of time: write {key} = \"5ms\" or {in_micros} = 5000"
+                )));
+            }
+            _ => {
+                let names = fields.keys().map(String::as_str);
+                let meant =
+                    nearest(key, names).map_or(String::new(), |near| format!("; did you mean {near}?"));
+                return Err(wrong(format!("{} has no number called {key}{meant}", P::NAME)));
+            }
+        };
+        if field != key && table.contains_key(field) {
+            return Err(wrong(format!("{key} and {field} are the same: keep one")));
+        }
+        if POSITIVE.contains(&field.as_str()) && value.as_u64() == Some(0) {
+            return Err(wrong(format!("{key} must be above zero")));
+        }
+        fields.insert(field.clone(), value);
+    }
+    Ok(if fields.is_empty() { Value::Null } else { Value::Object(fields) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(name: &str, toml: &str) -> Result<Value, String> {
+        check(name, &toml::from_str(toml).expect("valid"))
+            .map_err(|problem| format!("{}: {}; {}", problem.place, problem.what, problem.remedy))
+    }
+
+    #[test]
+    fn numbers_lie_over_the_defaults() {
+        let value = checked("causal", "theta = \"7ms\"\nfan_out = 4").unwrap();
+        assert_eq!((value["theta_us"].as_u64(), value["delta_us"].as_u64()), (Some(7_000), Some(5_000)));
+        assert_eq!(value["fan_out"].as_u64(), Some(4));
+        assert_eq!(checked("eventual", ""), Ok(Value::Null));
+    }
+
+    #[test]
+    fn a_wrong_number_is_named_with_those_there_are() {
+        let unknown = checked("causal", "theta_ms = 5").unwrap_err();
+        assert!(
+            unknown.contains("protocol.theta_ms") && unknown.contains("did you mean theta_us"),
+            "{unknown}"
+        );
+        assert!(checked("eventual", "theta_us = 5").unwrap_err().contains("no numbers to set"));
+        assert!(checked("causal", "theta = 5").unwrap_err().contains("theta_us = 5000"));
+        assert!(checked("causal", "theta = \"soon\"").unwrap_err().contains("no length of time"));
+        assert!(checked("causal", "fan_out = 0").unwrap_err().contains("above zero"));
+        assert!(checked("causal", "fan_out = \"two\"").unwrap_err().contains("invalid type"));
+        assert!(checked("causal", "theta = \"5ms\"\ntheta_us = 4").unwrap_err().contains("keep one"));
+    }
+}
