@@ -1,41 +1,59 @@
-//! Stamps that survive a restart: a durable bound above everything that a server has announced.
+//! What survives a restart: a durable bound above every stamp that a server has announced, and the stable
+//! value that it had reached when the bound was last renewed.
 //!
 //! A heartbeat raises what peers believe about a server without leaving anything in its log. After a restart
 //! with a slow clock the server could stamp a write at or below such an announcement, and its peers would
 //! count the write as received before it was. So a server makes a ceiling durable ahead of its clock, in
-//! steps, and starts again at the ceiling (PROTOCOLS: E-8, E-12).
+//! steps, and starts again at the ceiling (PROTOCOLS: E-8, E-12). The stable value goes with it, and what a
+//! server lets its data centre collect below is the one that is durable, never the one it has in memory.
 
-use tidemark_core::{Hlc, Micros};
+use serde::{Deserialize, Serialize};
+use tidemark_core::{Hlc, Micros, Vector};
 
 /// How far ahead of the clock the ceiling is renewed, in microseconds.
 pub const STEP: Micros = 400_000;
 
-/// The durable ceiling of one server's stamps.
-#[derive(Clone, Copy, Debug)]
+/// What outlives a crash, in protocols that stabilise.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hard {
+    /// Nothing above it was announced.
+    pub ceiling: Hlc,
+    /// The stable value: one entry a data centre, or one in all.
+    pub stable: Vector,
+}
+
+/// The durable ceiling of one server's stamps, with the durable stable value.
+#[derive(Clone, Debug)]
 pub struct Ceiling {
-    durable: Hlc,
+    durable: Hard,
 }
 
 impl Ceiling {
     /// The ceiling that was recovered: the first stamp of this life must lie above it.
-    pub fn new(recovered: Hlc) -> Self {
+    pub fn new(recovered: Hard) -> Self {
         Self { durable: recovered }
     }
 
-    /// If `stamp` comes near the ceiling or passes it: the new ceiling, which the caller persists in the same
-    /// event, before anything that carries `stamp` leaves.
+    /// If `stamp` comes near the ceiling or passes it: the new ceiling with the stable value of now, which the
+    /// caller persists in the same event, before anything that carries `stamp` leaves.
+    #[inline]
     #[must_use = "the new ceiling has to be persisted"]
-    pub fn renew(&mut self, stamp: Hlc) -> Option<Hlc> {
-        if stamp < self.durable {
+    pub fn renew(&mut self, stamp: Hlc, stable: impl FnOnce() -> Vector) -> Option<Hard> {
+        if stamp < self.durable.ceiling {
             return None;
         }
-        self.durable = Hlc::at(stamp.micros() + STEP);
-        Some(self.durable)
+        self.durable = Hard { ceiling: Hlc::at(stamp.micros() + STEP), stable: stable() };
+        Some(self.durable.clone())
     }
 
     /// The ceiling: nothing above it was announced.
     pub fn get(&self) -> Hlc {
-        self.durable
+        self.durable.ceiling
+    }
+
+    /// The stable value that survives a crash.
+    pub fn stable(&self) -> &Vector {
+        &self.durable.stable
     }
 }
 
@@ -45,12 +63,13 @@ mod tests {
 
     #[test]
     fn a_ceiling_is_renewed_in_steps_and_always_lies_above_the_stamp() {
-        let mut ceiling = Ceiling::new(Hlc::ZERO);
+        let mut ceiling = Ceiling::new(Hard::default());
         let renewed = (0..2_000).filter(|ms| {
             let stamp = Hlc::at(ms * 1000);
-            let new = ceiling.renew(stamp);
+            let new = ceiling.renew(stamp, || Vector::from_entries([stamp]));
             assert!(stamp < ceiling.get());
-            new.is_some()
+            assert!(new.is_none_or(|hard| hard.stable == *ceiling.stable()));
+            ceiling.stable()[tidemark_core::DcId(0)] == stamp
         });
         assert_eq!(renewed.count(), 5);
     }

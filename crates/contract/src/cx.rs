@@ -151,6 +151,21 @@ impl<P: Protocol> Cx<'_, P> {
         Before { previous: Some(found), proceeds }
     }
 
+    /// Reads a slice: the newest version of each key under `view`. `saw` is called with each version found.
+    pub fn read(
+        &self,
+        keys: &[(u32, Key)],
+        view: &P::View,
+        mut saw: impl FnMut(&Version<P::Meta>),
+    ) -> Vec<(u32, Found)> {
+        let find = |(place, key): &(u32, Key)| {
+            let found = self.latest(key, view);
+            found.into_iter().for_each(&mut saw);
+            (*place, found_of(found))
+        };
+        keys.iter().map(find).collect()
+    }
+
     /// Walks this partition under `view`. `saw` is called with each version that decided about a key of a
     /// scan; a count is a number that nothing comes to depend on.
     pub fn walk(&self, walk: &Walk, view: &P::View, saw: impl FnMut(&Version<P::Meta>)) -> Outcome {

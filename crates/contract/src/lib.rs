@@ -5,8 +5,9 @@
 //! effects to a buffer that its driver owns. The same file runs in the simulator and behind real sockets.
 //!
 //! Beside the two traits stand the building blocks that several protocols share: [`Waiters`] (waiting is
-//! data), [`Gather`] (one question to several siblings, one answer), [`Stabilisation`] (the aggregation
-//! tree), [`Ceiling`] (stamps that survive a restart) and [`Lab`] (a hand-driven cluster for tests).
+//! data), [`Gather`] (one question to several siblings, one answer), [`Slices`] (snapshot reads of one
+//! round), [`Stabilisation`] (the aggregation tree), [`Ceiling`] (stamps and stable values that survive a
+//! restart), [`Collector`] (when to drop old versions) and [`Lab`] (a hand-driven cluster for tests).
 
 pub mod ceiling;
 pub mod collector;
@@ -15,18 +16,20 @@ pub mod gather;
 pub mod lab;
 pub mod protocol;
 pub mod session;
+pub mod slices;
 pub mod stabilisation;
 pub mod topology;
 pub mod waiters;
 
-pub use ceiling::Ceiling;
+pub use ceiling::{Ceiling, Hard};
 pub use collector::Collector;
 pub use cx::{Before, Cx, Effect, Walk, found_of};
 pub use gather::{Gather, GatherId};
 pub use lab::Lab;
 pub use protocol::{Clock, Params, Protocol, Recovered, Wire};
-pub use session::{Ask, AskId, Session, SessionCx, SessionEffects, Ticket, TokenError};
-pub use stabilisation::{Pass, Report, Stabilisation};
+pub use session::{Ask, AskId, Session, SessionCx, SessionEffects, Ticket, TokenError, not_covered};
+pub use slices::{SliceReply, SliceReq, Slices, SnapshotRead, unanswered};
+pub use stabilisation::{Report, Stabilisation, Tree};
 pub use tidemark_core as core;
 pub use tidemark_store::{Store, Version};
 pub use topology::Topology;

@@ -98,6 +98,18 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
         self.ask_partition(self.topology.partition_of(key), request)
     }
 
+    /// The server of this data centre that `op` goes to: the one that holds its key or the first of its keys,
+    /// or the partition that it names. None if it has no key.
+    #[inline]
+    pub fn server_for(&self, op: &Op) -> Option<ServerId> {
+        let partition = match op {
+            Op::Get { key } | Op::Put { key, .. } => self.topology.partition_of(key),
+            Op::Rotx { keys } | Op::Snapshot { keys } => self.topology.partition_of(keys.first()?),
+            Op::Scan { partition, .. } | Op::Count { partition } => *partition,
+        };
+        Some(ServerId::new(self.dc, partition))
+    }
+
     /// Asks the server of `partition` in this data centre.
     pub fn ask_partition(&mut self, partition: PartitionId, request: P::Request) -> AskId {
         self.ask(ServerId::new(self.dc, partition), request)
@@ -135,6 +147,11 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
         let why = "the server that was asked did not answer".to_string();
         self.fail(if self.effects.writes { Failure::Indefinite(why) } else { Failure::Unavailable(why) });
     }
+}
+
+/// What a session is told that moved to a region which does not cover its past in time.
+pub fn not_covered() -> Failure {
+    Failure::StaleSession("this region has not received what the session depends on".to_string())
 }
 
 /// A token that cannot be taken over.

@@ -8,11 +8,12 @@
 //! minimum of only rises. So a lost or late message costs freshness and nothing else, and a receiver merges
 //! with `max`, never by assignment (erratum E-2).
 
-use crate::Topology;
+use crate::{Collector, Cx, Protocol, Topology};
 use serde::{Deserialize, Serialize};
 use tidemark_core::{PartitionId, ServerId, Vector};
+use tidemark_store::{Collected, Version};
 
-/// What travels: two vectors that are minimised along the tree.
+/// Two vectors that are minimised along the tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// Upwards: what the sender's subtree has received. Downwards: the stable vector.
@@ -21,20 +22,31 @@ pub struct Report {
     pub safe: Vector,
 }
 
-/// Where one server stands in the tree of its data centre, and what its children last said.
+impl Report {
+    /// What one server says of itself: what it has received; and as safe the stable value that it will recover
+    /// from a crash, or the oldest of the snapshots that it reads, if that is less (erratum E-12).
+    pub fn new(received: Vector, durable: &Vector, snapshots: impl Iterator<Item = Vector>) -> Self {
+        let mut safe = durable.clone();
+        snapshots.for_each(|snapshot| safe.meet(&snapshot));
+        Self { stable: received, safe }
+    }
+}
+
+/// What the servers of a data centre say to each other along the tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Tree {
+    Up(Report),
+    Down(Report),
+}
+
+/// Where one server stands in the tree of its data centre, what its children last said, and the collection of
+/// what the data centre will not read again.
 pub struct Stabilisation {
     parent: Option<ServerId>,
     children: Vec<(ServerId, Option<Report>)>,
     heard_since_sent: usize,
-}
-
-/// What to do with an aggregate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pass {
-    /// Send it to the parent.
-    Up(ServerId, Report),
-    /// This server is the root: the aggregate is the data centre's value. Adopt it and send it to the children.
-    Down(Report),
+    collector: Collector,
 }
 
 impl Stabilisation {
@@ -47,17 +59,59 @@ impl Stabilisation {
             parent: (n > 0).then(|| server((n - 1) / fan_out)),
             children: children.map(|child| (server(child), None)).collect(),
             heard_since_sent: 0,
+            collector: Collector::default(),
         }
     }
 
-    /// The servers below this one.
-    pub fn children(&self) -> impl Iterator<Item = ServerId> + '_ {
-        self.children.iter().map(|(child, _)| *child)
+    /// At every θ: passes on the aggregate of `mine` and what the children last said. At the root that is the
+    /// data centre's stable vector, which is returned.
+    ///
+    /// `wrap` makes a message of the protocol, here and below.
+    pub fn tick<P: Protocol>(
+        &mut self,
+        mine: Report,
+        wrap: fn(Tree) -> P::Peer,
+        cx: &mut Cx<'_, P>,
+    ) -> Option<Vector> {
+        let report = self.aggregate(mine)?;
+        match self.parent {
+            Some(parent) => {
+                cx.send(parent, wrap(Tree::Up(report)));
+                None
+            }
+            None => Some(self.down(report, wrap, cx)),
+        }
     }
 
-    /// Takes a child's report; true if every child has now reported since the last aggregate was passed on,
-    /// so that it is time to pass on the next.
-    pub fn on_report(&mut self, child: ServerId, report: Report) -> bool {
+    /// Takes a message. An inner node does not wait for its own θ once every child has reported again. Returns
+    /// the data centre's stable vector whenever it learns of one; it is passed on already.
+    pub fn on_message<P: Protocol>(
+        &mut self,
+        (from, message): (ServerId, Tree),
+        mine: Report,
+        wrap: fn(Tree) -> P::Peer,
+        cx: &mut Cx<'_, P>,
+    ) -> Option<Vector> {
+        match message {
+            Tree::Up(report) => {
+                if self.hear(from, report) { self.tick(mine, wrap, cx) } else { None }
+            }
+            Tree::Down(report) => Some(self.down(report, wrap, cx)),
+        }
+    }
+
+    /// Collects a piece of what is safe to collect: `safe(point, version)` says whether a version is in the
+    /// snapshot at `point`.
+    pub fn collect<P: Protocol>(
+        &mut self,
+        cx: &mut Cx<'_, P>,
+        safe: impl FnMut(&Vector, &Version<P::Meta>) -> bool,
+    ) -> Collected {
+        self.collector.work(cx.store, safe)
+    }
+
+    /// Takes a child's report; true if every child has now reported since the last aggregate was passed on.
+    fn hear(&mut self, child: ServerId, report: Report) -> bool {
         if let Some((_, last)) = self.children.iter_mut().find(|(server, _)| *server == child) {
             *last = Some(report);
             self.heard_since_sent += 1;
@@ -66,7 +120,7 @@ impl Stabilisation {
     }
 
     /// The aggregate of `mine` and the last report of every child; none while a child has never reported.
-    pub fn aggregate(&mut self, mine: Report) -> Option<Pass> {
+    fn aggregate(&mut self, mine: Report) -> Option<Report> {
         let mut report = mine;
         for (_, last) in &self.children {
             let last = last.as_ref()?;
@@ -74,10 +128,13 @@ impl Stabilisation {
             report.safe.meet(&last.safe);
         }
         self.heard_since_sent = 0;
-        Some(match self.parent {
-            Some(parent) => Pass::Up(parent, report),
-            None => Pass::Down(report),
-        })
+        Some(report)
+    }
+
+    fn down<P: Protocol>(&mut self, report: Report, wrap: fn(Tree) -> P::Peer, cx: &mut Cx<'_, P>) -> Vector {
+        self.collector.raise(&report.safe, cx.store);
+        self.children.iter().for_each(|(child, _)| cx.send(*child, wrap(Tree::Down(report.clone()))));
+        report.stable
     }
 }
 
@@ -101,7 +158,7 @@ mod tests {
         for fan_out in 1..=5 {
             let nodes: Vec<_> = (0..12).map(|n| Stabilisation::new(server(n), &topology, fan_out)).collect();
             for (n, node) in nodes.iter().enumerate() {
-                for child in node.children() {
+                for (child, _) in &node.children {
                     assert_eq!(nodes[child.partition.index()].parent, Some(server(n as u16)));
                 }
             }
@@ -114,10 +171,18 @@ mod tests {
     fn an_inner_node_passes_on_the_minimum_once_all_children_have_reported() {
         let mut root = Stabilisation::new(server(0), &Topology::new(1, 3), 2);
         assert_eq!(root.aggregate(report([5, 5])), None, "nothing is known of the children");
-        assert!(!root.on_report(server(1), report([3, 9])));
-        assert!(root.on_report(server(2), report([4, 8])));
-        assert_eq!(root.aggregate(report([5, 5])), Some(Pass::Down(report([3, 5]))));
+        assert!(!root.hear(server(1), report([3, 9])));
+        assert!(root.hear(server(2), report([4, 8])));
+        assert_eq!(root.aggregate(report([5, 5])), Some(report([3, 5])));
+        assert!(!root.hear(server(2), report([5, 5])), "the other child has not reported again");
         let mut leaf = Stabilisation::new(server(2), &Topology::new(1, 3), 2);
-        assert_eq!(leaf.aggregate(report([1, 2])), Some(Pass::Up(server(0), report([1, 2]))));
+        assert_eq!(leaf.aggregate(report([1, 2])), Some(report([1, 2])));
+    }
+
+    #[test]
+    fn what_is_safe_is_durable_and_at_or_below_every_snapshot_in_use() {
+        let at = |entries: [u64; 2]| Vector::from_entries(entries.map(Hlc));
+        let mine = Report::new(at([9, 9]), &at([5, 6]), [at([7, 4]), at([5, 8])].into_iter());
+        assert_eq!(mine, Report { stable: at([9, 9]), safe: at([5, 4]) });
     }
 }

@@ -61,6 +61,14 @@ impl<T: Threshold, W> Waiters<T, W> {
         self.parked.iter().map(|parked| parked.deadline).min()
     }
 
+    /// The least threshold: where what is awaited is time itself, when to look again.
+    pub fn least(&self) -> Option<&T>
+    where
+        T: Ord,
+    {
+        self.parked.iter().map(|parked| &parked.threshold).min()
+    }
+
     /// How much work is parked.
     pub fn len(&self) -> usize {
         self.parked.len()
@@ -93,6 +101,7 @@ mod tests {
         waiters.park(Hlc(9), 100, 'b');
         waiters.park(Hlc(4), 100, 'c');
         assert_eq!(waiters.wake(&Hlc(3)), []);
+        assert_eq!(waiters.least(), Some(&Hlc(4)));
         assert_eq!(waiters.wake(&Hlc(5)), ['a', 'c']);
         assert_eq!(waiters.wake(&Hlc(9)), ['b']);
         assert!(waiters.is_empty());

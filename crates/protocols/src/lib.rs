@@ -5,9 +5,11 @@
 
 pub mod causal_spartan_x;
 pub mod eventual;
+pub mod gentlerain;
 
 pub use causal_spartan_x::CausalSpartanX;
 pub use eventual::Eventual;
+pub use gentlerain::GentleRain;
 
 /// The protocol that `causal` means: the default.
 pub const CAUSAL: &str = <CausalSpartanX as tidemark_contract::Protocol>::NAME;
@@ -29,7 +31,9 @@ macro_rules! with_protocol {
     ($name:expr, $P:ident => $body:expr, otherwise $otherwise:expr) => {
         $crate::with_protocol!(@each $name, $P => $body, otherwise $otherwise;
             $crate::Eventual,
+            $crate::GentleRain,
             $crate::CausalSpartanX,
+            $crate::gentlerain::GentleRainPublished,
             $crate::causal_spartan_x::CausalSpartanXPublished)
     };
     (@each $name:expr, $P:ident => $body:expr, otherwise $otherwise:expr; $($protocol:ty),*) => {{
@@ -44,8 +48,13 @@ macro_rules! with_protocol {
 }
 
 /// The names of all protocols, in the order in which they are listed to users.
-pub const NAMES: &[&str] =
-    &[Eventual::NAME, CausalSpartanX::NAME, causal_spartan_x::CausalSpartanXPublished::NAME];
+pub const NAMES: &[&str] = &[
+    Eventual::NAME,
+    GentleRain::NAME,
+    CausalSpartanX::NAME,
+    gentlerain::GentleRainPublished::NAME,
+    causal_spartan_x::CausalSpartanXPublished::NAME,
+];
 
 pub use tidemark_contract::Protocol;
 

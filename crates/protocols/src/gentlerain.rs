@@ -1,0 +1,509 @@
+//! GentleRain: causal consistency with one number a version, for the price of waiting for the farthest region.
+//!
+//! **Idea.** Every version carries the physical time of its creation, which is above that of all it depends
+//! on. The servers of a data centre agree, through an aggregation tree, on a *global stable time*: everything
+//! up to it has arrived from everywhere. A version written elsewhere is readable once its time is stable.
+//!
+//! **Source.** J. Du et al., GentleRain, SoCC 2014 (001), §4, Algorithms 1 to 4; §4.5 for the tree, §5.3 for
+//! collection. The variant on hybrid clocks is the one that the dissertation (000) measures in §5.5.4.
+//!
+//! **Names.** `vv` VV, the version vector (`vv[m]` is the last time announced here) · `gst` GST, the global
+//! stable time · `dt` DT, the largest update time that a session has seen · `ut` update time · `sr` source
+//! replica (`stamp.origin`) · `st` snapshot time · θ [`Params::theta_us`] · Δ [`Params::delta_us`].
+//!
+//! **Deviations**
+//! - D1 (E-1) PUT carries the session's `gst` and the server adopts it. Without, a version written here is
+//!   seen by readers whose server has not reached what the version depends on.
+//! - D2 (E-2) `gst` is never lowered: late reports of the tree are merged, not assigned.
+//! - D3 (E-9) A server's stamps strictly increase: `max(Clock, VV[m] + 1)`. PUT waits until that is above `dt`.
+//! - D4 (E-12) A version keeps the `gst` of its PUT (it is logged, not shipped), and a restarted server begins
+//!   at the largest it finds. Whoever reads a version written here then leaves with at least the `gst` that
+//!   its writer had, as before the crash. Nothing else needs the lost rest: sessions carry theirs, a root
+//!   that starts again knows less than it once said, which `max` mends, and what a server offers as safe to
+//!   collect below is what it will recover. Stamps start above a persisted ceiling ([`Ceiling`]), which is
+//!   announced at once. What a server reported before it crashed stays true: it had received it, durably.
+//! - D5 (E-13) A token's `gst` is adopted only in the region it speaks of; elsewhere the session waits until
+//!   the region's own reaches its `dt`.
+//! - D6 A conditional update depends on the version that decided it, and so does its session.
+//! - D7 ROTX always waits until `gst` is above `dt` (α is infinite), at most [`Params::wait_limit_us`].
+//! - D8 The coordinator of a snapshot is the owner of its first key.
+//! - D9 Conflicts are not reported (§4.4): the last writer wins.
+//!
+//! **Invariants**
+//! - I1 `gst` never falls, and is at or below every entry of every `vv` in the data centre.
+//! - I2 A version's `ut` is above the `dt` of its PUT, above everything announced here before, and so (I1)
+//!   above every `gst` and snapshot in use when it is written.
+
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+use tidemark_contract::core::promise::Promise;
+use tidemark_contract::core::{
+    DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
+};
+use tidemark_contract::{
+    AskId, Ceiling, Clock, Cx, Hard, Protocol, Recovered, Report, Session, SessionCx, SliceReply, SliceReq,
+    Slices, Stabilisation, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered, unanswered,
+};
+
+/// Where the corrected protocol and the published one differ, and what tests break to see it matter.
+#[allow(missing_docs)]
+pub trait Rules: 'static {
+    const NAME: &'static str;
+    const ABOUT: &'static str;
+    const PUT_CARRIES_GST: bool = true; // D1
+    const GST_NEVER_FALLS: bool = true; // D2
+    const STAMPS_INCREASE: bool = true; // D3
+    const GST_SURVIVES: bool = true; // D4
+    const STABLE_STAYS_HOME: bool = true; // D5
+    const PUT_WAITS: bool = true; // Algorithm 2 line 6
+    const ROTX_WAITS: bool = true; // Algorithm 4 line 11
+}
+
+/// The protocol as it should be.
+pub type GentleRain = Server<Corrected>;
+/// The rules of [`GentleRain`].
+pub struct Corrected;
+
+impl Rules for Corrected {
+    const NAME: &'static str = "gentlerain";
+    const ABOUT: &'static str = "causal+ with one number a version; waits for the farthest region";
+}
+
+/// The protocol to the letter of the paper, for the checker to convict.
+pub type GentleRainPublished = Server<Published>;
+/// The rules of [`GentleRainPublished`].
+pub struct Published;
+
+impl Rules for Published {
+    const NAME: &'static str = "gentlerain-published";
+    const ABOUT: &'static str = "GentleRain to the letter, with errata E-1, E-2 and E-9: for study only";
+    const PUT_CARRIES_GST: bool = false;
+    const GST_NEVER_FALLS: bool = false;
+    const STAMPS_INCREASE: bool = false;
+}
+
+/// What stamps are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stamps {
+    /// Physical time, as published: a PUT waits for a clock that lags behind its session.
+    Physical,
+    /// A hybrid clock: no PUT waits.
+    Hlc,
+}
+
+/// The numbers: θ and the fan-out are those of the paper's evaluation, which does not tell its Δ.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// θ: how often a server passes on what it has received.
+    pub theta_us: Micros,
+    /// Δ: how long a server that writes nothing lets its peers wait for a heartbeat.
+    pub delta_us: Micros,
+    /// Children of a node of the aggregation tree.
+    pub fan_out: usize,
+    /// How long a ROTX, or a session that moved here, waits for `gst`.
+    pub wait_limit_us: Micros,
+    /// What stamps are made of.
+    pub clock: Stamps,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        let (theta_us, delta_us, wait_limit_us) = (5_000, 5_000, 2_000_000);
+        Self { theta_us, delta_us, fan_out: 2, wait_limit_us, clock: Stamps::Physical }
+    }
+}
+
+/// DT and GST of a session, and what an answer adds to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Past {
+    pub dt: Hlc,
+    pub gst: Hlc,
+}
+
+impl Past {
+    fn merge(&mut self, other: Past) {
+        self.dt = self.dt.max(other.dt);
+        self.gst = self.gst.max(other.gst);
+    }
+}
+
+/// What a session asks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Request {
+    Get(Key, Hlc),           // GETREQ k, gst
+    Put(Key, Update, Past),  // PUTREQ k, v, dt; D1: and gst
+    Snapshot(Vec<Key>, Hlc), // GETSNAPSHOT kset, gst
+    Rotx(Vec<Key>, Past),    // GETROTX kset, gst, dt
+    Walk(Walk, Hlc),         // SCAN and COUNT, gst
+    Cover(Hlc),              // D5: wait for everything up to dt
+}
+
+/// What a server answers: every reply in the paper is ⟨v, ut, gst⟩ or part of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Reply(pub Outcome, pub Past);
+
+/// What the servers of a data centre say to each other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Peer {
+    Tree(Tree),
+    SliceReq(SliceReq<Hlc>),      // SLICEREQ k, st
+    SliceReply(SliceReply<Past>), // SLICEREPLY v, ut, gst
+}
+
+/// Timers; `Clock` is armed while a PUT waits for the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Timer {
+    Theta,
+    Delta,
+    Clock,
+}
+
+/// What a reader can see.
+pub enum View {
+    /// GET in data centre `m` at `gst`: what was written here, and what is stable.
+    Fresh(DcId, Hlc),
+    /// A snapshot: everything up to `st`, wherever it was written.
+    At(Hlc),
+}
+
+/// A server, `p_n^m`. What waits is taken up again from its beginning.
+pub struct Server<R> {
+    vv: Vector,
+    gst: Hlc,
+    /// Tells apart what has one stamp; always 0 with D3.
+    seq: u32,
+    waiting_for_clock: Waiters<Hlc, (Ticket, Request)>,
+    waiting_for_gst: Waiters<Hlc, (Ticket, Request)>,
+    reads: Slices<Hlc, Past>,
+    stabilisation: Stabilisation,
+    ceiling: Ceiling,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Protocol for Server<R> {
+    const NAME: &'static str = R::NAME;
+    const ABOUT: &'static str = R::ABOUT;
+    const PROMISE: Promise = Promise::CausalImmediate;
+    const CLOCK: Clock = Clock::Monotone;
+
+    type Meta = Hlc; // D4: gst at the PUT
+    type Request = Request;
+    type Reply = Reply;
+    type Peer = Peer;
+    type Hard = Hard;
+    type Timer = Timer;
+    type View = View;
+    type Session = Client<R>;
+    type Params = Params;
+
+    fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let mut vv = received;
+        vv.raise(cx.me.dc, hard.ceiling);
+        let known = cx.store.versions().map(|d| d.meta).fold(hard.stable.min(), Hlc::max); // D4
+        cx.heartbeat(vv[cx.me.dc]);
+        cx.arm(Timer::Theta, cx.params.theta_us);
+        cx.arm(Timer::Delta, cx.params.delta_us);
+        Self {
+            vv,
+            gst: if R::GST_SURVIVES { known } else { Hlc::ZERO },
+            seq: 0,
+            waiting_for_clock: Waiters::default(),
+            waiting_for_gst: Waiters::default(),
+            reads: Slices::new(life),
+            stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
+            ceiling: Ceiling::new(hard),
+            rules: PhantomData,
+        }
+    }
+
+    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+        match request {
+            Request::Get(key, gst) => self.get(ticket, &key, gst, cx),
+            Request::Put(key, update, past) => self.put(ticket, key, update, past, cx),
+            Request::Snapshot(keys, gst) => self.snapshot(ticket, keys, gst, cx),
+            Request::Rotx(keys, Past { dt, gst }) => {
+                self.raise(gst, cx);
+                if dt < self.gst || !R::ROTX_WAITS {
+                    return self.snapshot(ticket, keys, gst, cx); // Algorithm 4 line 12
+                }
+                let request = (ticket, Request::Rotx(keys, Past { dt, gst }));
+                self.waiting_for_gst.park(dt.next(), cx.now + cx.params.wait_limit_us, request); // line 11, D7
+            }
+            Request::Walk(walk, gst) => {
+                self.raise(gst, cx);
+                let mut past = Past { dt: Hlc::ZERO, gst: self.gst };
+                let outcome = cx.walk(&walk, &self.fresh(cx), |d| past.dt = past.dt.max(d.stamp.ts));
+                cx.reply(ticket, Reply(outcome, past));
+            }
+            Request::Cover(dt) if dt <= self.gst => {
+                cx.reply(ticket, Reply(Outcome::Adopted, Past { dt, gst: self.gst }));
+            }
+            Request::Cover(dt) => {
+                self.waiting_for_gst.park(dt, cx.now + cx.params.wait_limit_us, (ticket, request));
+            }
+        }
+    }
+
+    fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
+        match message {
+            Peer::Tree(message) => {
+                let stable = self.stabilisation.on_message((from, message), self.report(), Peer::Tree, cx);
+                self.adopt(stable, cx);
+            }
+            Peer::SliceReq(request) => self.slice(from, request, cx),
+            Peer::SliceReply(reply) => {
+                if let Some(read) = self.reads.gather(from, reply, Past::merge) {
+                    // Algorithm 3 lines 16 to 19.
+                    cx.reply(read.ticket, Reply(Outcome::FoundAll(read.found), read.seen));
+                }
+            }
+        }
+    }
+
+    /// Algorithm 2 lines 18 to 20.
+    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Hlc>, cx: &mut Cx<'_, Self>) {
+        let ut = d.stamp.ts;
+        cx.store.insert(&key, d);
+        self.vv.raise(from.dc, ut);
+    }
+
+    /// Algorithm 2 lines 27 and 28.
+    fn on_heartbeat(&mut self, from: ServerId, ct: Hlc, _cx: &mut Cx<'_, Self>) {
+        self.vv.raise(from.dc, ct);
+    }
+
+    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
+        self.reads.reset(peer).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
+    }
+
+    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
+        match timer {
+            // Algorithm 2 lines 29 to 31.
+            Timer::Theta => {
+                cx.arm(Timer::Theta, cx.params.theta_us);
+                let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
+                self.adopt(stable, cx);
+                self.stabilisation.collect(cx, |safe, d| d.stamp.ts <= safe.min()); // §5.3
+                self.give_up(cx);
+            }
+            // Algorithm 2 lines 21 to 26.
+            Timer::Delta => {
+                let due = self.vv[cx.me.dc].micros() + cx.params.delta_us;
+                if cx.now < due {
+                    return cx.arm(Timer::Delta, due - cx.now); // 23
+                }
+                cx.arm(Timer::Delta, cx.params.delta_us);
+                self.advance(Hlc::at(cx.now), cx); // 22, 24
+                cx.heartbeat(Hlc::at(cx.now)); // 25, 26
+            }
+            Timer::Clock => {
+                for (ticket, put) in self.waiting_for_clock.wake(&Hlc::at(cx.now)) {
+                    self.on_request(ticket, put, cx);
+                }
+                self.arm_clock(cx);
+            }
+        }
+    }
+
+    fn visible(view: &View, stamp: Stamp, _: &Hlc) -> bool {
+        match view {
+            View::Fresh(m, gst) => stamp.origin == *m || stamp.ts <= *gst,
+            View::At(st) => stamp.ts <= *st,
+        }
+    }
+
+    fn shipped(_: &Hlc) -> Hlc {
+        Hlc::ZERO
+    }
+
+    fn hard(&self) -> Hard {
+        Hard { ceiling: self.ceiling.get(), stable: one(self.gst) }
+    }
+
+    fn stable(&self) -> Vector {
+        one(self.gst)
+    }
+
+    fn parked(&self) -> usize {
+        self.waiting_for_clock.len() + self.waiting_for_gst.len()
+    }
+}
+
+impl<R: Rules> Server<R> {
+    /// Algorithm 2 lines 1 to 4.
+    fn get(&mut self, ticket: Ticket, key: &Key, gst: Hlc, cx: &mut Cx<'_, Self>) {
+        self.raise(gst, cx); // 2
+        let d = cx.latest(key, &self.fresh(cx)); // 3
+        let past = Past { dt: d.map_or(Hlc::ZERO, |d| d.stamp.ts), gst: self.gst };
+        let found = found_of(d);
+        cx.reply(ticket, Reply(Outcome::Found(found), past)); // 4
+    }
+
+    /// Algorithm 2 lines 5 to 17.
+    fn put(&mut self, ticket: Ticket, key: Key, update: Update, past: Past, cx: &mut Cx<'_, Self>) {
+        if R::PUT_CARRIES_GST {
+            self.raise(past.gst, cx); // D1
+        }
+        let (m, last) = (cx.me.dc, self.vv[cx.me.dc]);
+        let clock = Hlc::at(cx.now).max(if R::STAMPS_INCREASE { last.next() } else { last }); // D3
+        let ut = if R::PUT_WAITS { clock.max(past.dt.next()) } else { clock };
+        if let Some(ahead_us) = cx.too_far_ahead(ut) {
+            return fail(ticket, Failure::ClockSkew { ahead_us }, cx);
+        }
+        if ut > clock && cx.params.clock == Stamps::Physical {
+            self.waiting_for_clock.park(ut, Micros::MAX, (ticket, Request::Put(key, update, past))); // 6
+            return self.arm_clock(cx);
+        }
+        let mut seen = Past::default(); // D6; its time is at or below vv[m] (I1), so below ut
+        let looked =
+            cx.look(&key, &update, &self.fresh(cx), |d| seen = Past { dt: d.stamp.ts, gst: self.gst });
+        let (mut stamp, previous) = (None, looked.previous);
+        if looked.proceeds {
+            self.seq = if ut == last { self.seq + 1 } else { 0 };
+            self.advance(ut, cx); // 7
+            let new = Stamp { ts: ut, origin: m, seq: self.seq }; // 11, 12
+            let d = Version { stamp: new, meta: self.gst, write: update.write }; // 8 to 10, D4
+            cx.write(key, d, cx.all_regions()); // 13, 15 to 17
+            (stamp, seen.dt) = (Some(new), ut);
+        }
+        cx.reply(ticket, Reply(Outcome::Written { stamp, previous }, seen)); // 14
+    }
+
+    /// Algorithm 3 lines 9 to 15.
+    fn snapshot(&mut self, ticket: Ticket, keys: Vec<Key>, gst: Hlc, cx: &mut Cx<'_, Self>) {
+        self.raise(gst, cx); // 10
+        let (st, deadline) = (self.gst, cx.now + cx.params.wait_limit_us); // 12
+        self.reads.scatter((ticket, keys), st, Past::default(), deadline, Peer::SliceReq, cx); // 11, 13, 14
+    }
+
+    /// Algorithm 3 lines 20 to 24.
+    fn slice(&mut self, from: ServerId, request: SliceReq<Hlc>, cx: &mut Cx<'_, Self>) {
+        let SliceReq { id, keys, at: st } = request;
+        self.raise(st, cx); // 22
+        let mut seen = Past { dt: Hlc::ZERO, gst: self.gst };
+        let found = cx.read(&keys, &View::At(st), |d| seen.dt = seen.dt.max(d.stamp.ts)); // 23
+        cx.send(from, Peer::SliceReply(SliceReply { id, found, seen })); // 24
+    }
+
+    /// Algorithm 2 line 30; for collection, §5.3 and D4.
+    fn report(&self) -> Report {
+        Report::new(one(self.vv.min()), self.ceiling.stable(), self.reads.snapshots().map(|st| one(*st)))
+    }
+
+    /// Algorithm 2 line 31.
+    fn adopt(&mut self, stable: Option<Vector>, cx: &mut Cx<'_, Self>) {
+        let Some(stable) = stable else { return };
+        if !R::GST_NEVER_FALLS {
+            self.gst = stable.min(); // as printed
+        }
+        self.raise(stable.min(), cx); // D2
+    }
+
+    /// `GST ← max(GST, gst)`, and takes up what waited for it.
+    #[inline]
+    fn raise(&mut self, gst: Hlc, cx: &mut Cx<'_, Self>) {
+        if gst > self.gst {
+            self.gst = gst;
+            for (ticket, request) in self.waiting_for_gst.wake(&gst) {
+                self.on_request(ticket, request, cx);
+            }
+        }
+    }
+
+    fn give_up(&mut self, cx: &mut Cx<'_, Self>) {
+        self.reads.expire(cx.now).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
+        for (ticket, request) in self.waiting_for_gst.expire(cx.now) {
+            let why = "the session's past is not stable here yet: a region lags or is cut off".to_string();
+            let moved = matches!(request, Request::Cover(_));
+            fail(ticket, if moved { not_covered() } else { Failure::Unavailable(why) }, cx);
+        }
+    }
+
+    /// Moves `vv[m]`, and keeps the durable ceiling above it.
+    fn advance(&mut self, to: Hlc, cx: &mut Cx<'_, Self>) {
+        self.vv[cx.me.dc] = to;
+        let renewed = self.ceiling.renew(to, || one(self.gst));
+        renewed.into_iter().for_each(|hard| cx.persist(hard));
+    }
+
+    fn arm_clock(&self, cx: &mut Cx<'_, Self>) {
+        if let Some(ut) = self.waiting_for_clock.least() {
+            cx.arm(Timer::Clock, (ut.micros() + 1).saturating_sub(cx.now).max(1));
+        }
+    }
+
+    fn fresh(&self, cx: &Cx<'_, Self>) -> View {
+        View::Fresh(cx.me.dc, self.gst)
+    }
+}
+
+fn one(time: Hlc) -> Vector {
+    Vector::from_entries([time])
+}
+
+fn fail<R: Rules>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<R>>) {
+    cx.reply(ticket, Reply(Outcome::Failed(failure), Past::default()));
+}
+
+/// A session: Algorithm 1, and the client side of 3 and 4.
+pub struct Client<R> {
+    home: DcId,
+    past: Past,
+    rules: PhantomData<R>,
+}
+
+/// What a session hands over.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Token {
+    home: DcId,
+    past: Past,
+}
+
+impl<R: Rules> Session<Server<R>> for Client<R> {
+    type Token = Token;
+
+    fn open(home: DcId) -> Self {
+        Self { home, past: Past::default(), rules: PhantomData }
+    }
+
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+        cx.may_write(matches!(op, Op::Put { .. }));
+        let Some(server) = cx.server_for(&op) else { return cx.done(Outcome::FoundAll(Vec::new())) }; // D8
+        let past = self.past;
+        let request = match op {
+            Op::Get { key } => Request::Get(key, past.gst), // Algorithm 1 line 2
+            Op::Put { key, update } => Request::Put(key, update, past), // Algorithm 1 line 8
+            Op::Snapshot { keys } => Request::Snapshot(keys, past.gst), // Algorithm 3 line 3
+            Op::Rotx { keys } => Request::Rotx(keys, past), // Algorithm 4 line 3
+            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }, past.gst),
+            Op::Count { .. } => Request::Walk(Walk::Count, past.gst),
+        };
+        cx.ask(server, request);
+    }
+
+    fn on_reply(&mut self, _: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+        self.past.merge(reply.1); // Algorithm 1 lines 4, 5 and 10; 3 and 4 lines 5 and 6
+        cx.done(reply.0);
+    }
+
+    fn token(&self) -> Token {
+        Token { home: self.home, past: self.past }
+    }
+
+    fn adopt(&mut self, Token { home, past }: Token, cx: &mut SessionCx<'_, Server<R>>) {
+        if home == self.home {
+            self.past.merge(past);
+            return cx.done(Outcome::Adopted);
+        }
+        if !R::STABLE_STAYS_HOME {
+            self.past.gst = self.past.gst.max(past.gst);
+        }
+        cx.ask_partition(Default::default(), Request::Cover(past.dt)); // D5
+    }
+}
