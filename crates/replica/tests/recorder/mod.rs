@@ -5,19 +5,19 @@ use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Hlc, Key, Op, ServerId, Stamp, Write};
 use tidemark_contract::{AskId, Cx, Protocol, Recovered, Session, SessionCx, Ticket, Version};
 
-pub struct Recorder {
+pub(crate) struct Recorder {
     pub written: u64,
     arrived: Vec<u64>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Request {
+pub(crate) enum Request {
     Put(u64),
     Read,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Timer {}
+pub(crate) enum Timer {}
 
 impl Protocol for Recorder {
     const NAME: &'static str = "recorder";
@@ -68,7 +68,7 @@ impl Protocol for Recorder {
     fn hard(&self) {}
 }
 
-pub struct NoSession;
+pub(crate) struct NoSession;
 
 impl Session<Recorder> for NoSession {
     type Token = ();

@@ -1,0 +1,154 @@
+//! The servers under test: started, watched, and stopped.
+
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Clock ticks a second in /proc, on every Linux that we know of.
+const TICKS: f64 = 100.0;
+
+/// A server, with all of its processes and files; dropping it stops it.
+pub(crate) struct Server {
+    pub(crate) name: String,
+    pub(crate) port: u16,
+    child: Child,
+    dir: PathBuf,
+}
+
+/// What Tidemark is to run.
+pub(crate) struct Setup {
+    protocol: &'static str,
+    regions: usize,
+    partitions: usize,
+    port: u16,
+}
+
+impl Setup {
+    pub(crate) fn new(protocol: &'static str, regions: usize, partitions: usize, port: u16) -> Self {
+        Self { protocol, regions, partitions, port }
+    }
+}
+
+/// Builds the release binary.
+pub(crate) fn build() -> Result<()> {
+    let status = Command::new("cargo").args(["build", "--release", "-p", "tidemark"]).status()?;
+    if !status.success() {
+        bail!("the release build failed");
+    }
+    Ok(())
+}
+
+fn scratch(name: &str, port: u16) -> Result<PathBuf> {
+    let dir =
+        std::env::temp_dir().join(format!("tidemark-bench-{}-{port}", name.replace([' ', ',', '+'], "-")));
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir)?;
+    Ok(dir)
+}
+
+impl Server {
+    /// A redis-server with an append-only file, synced every second; a replica of the one at `primary`.
+    pub(crate) fn redis(name: &str, port: u16, primary: Option<u16>) -> Result<Self> {
+        let dir = scratch(name, port)?;
+        let mut command = Command::new("redis-server");
+        command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
+        command.args(["--appendonly", "yes", "--appendfsync", "everysec", "--dir"]).arg(&dir);
+        if let Some(primary) = primary {
+            command.args(["--replicaof", &format!("127.0.0.1 {primary}")]);
+        }
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().context("redis-server does not start; Debian has it in redis-server")?;
+        let server = Self { name: name.into(), port, child, dir };
+        server.wait_until_it_answers()?;
+        Ok(server)
+    }
+
+    /// A Tidemark cluster on this machine; the load goes to its first region.
+    pub(crate) fn tidemark(name: &str, setup: &Setup) -> Result<Self> {
+        let dir = scratch(name, setup.port)?;
+        let mut command = Command::new("target/release/tidemark");
+        command.args(["up", "--fsync", "everysec", "--protocol", setup.protocol]);
+        command.args([
+            "--regions",
+            &setup.regions.to_string(),
+            "--partitions",
+            &setup.partitions.to_string(),
+        ]);
+        command.args(["--base-port", &setup.port.to_string()]);
+        command.args(["--http-port", &(setup.port + 50).to_string(), "--dir"]).arg(&dir);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
+        let output = child.stdout.take().expect("it is piped");
+        let mut lines = BufReader::new(output).lines();
+        if !lines.by_ref().map_while(Result::ok).any(|line| line.trim() == "ready") {
+            bail!("{name} did not become ready");
+        }
+        std::thread::spawn(move || lines.for_each(drop));
+        let server = Self { name: name.into(), port: setup.port, child, dir };
+        server.wait_until_it_answers()?;
+        Ok(server)
+    }
+
+    fn wait_until_it_answers(&self) -> Result<()> {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < deadline {
+            if TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], self.port))).is_ok() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        bail!("{} does not answer on port {}", self.name, self.port)
+    }
+
+    /// The processes that serve: the child itself, or its children.
+    fn processes(&self) -> Result<Vec<u32>> {
+        let mut all = vec![self.child.id()];
+        for entry in fs::read_dir("/proc")?.flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+                continue;
+            };
+            if stat(pid).is_ok_and(|fields| fields[1] == self.child.id().to_string()) {
+                all.push(pid);
+            }
+        }
+        Ok(all)
+    }
+
+    /// CPU time of all its processes so far, user and system, in seconds.
+    pub(crate) fn cpu_seconds(&self) -> Result<f64> {
+        let ticks = |pid: u32| {
+            stat(pid).ok().and_then(|f| Some(f[11].parse::<f64>().ok()? + f[12].parse::<f64>().ok()?))
+        };
+        Ok(self.processes()?.into_iter().filter_map(ticks).sum::<f64>() / TICKS)
+    }
+
+    /// Resident memory of the largest of its processes, in MiB.
+    pub(crate) fn resident_mib(&self) -> Result<f64> {
+        let resident = |pid: u32| {
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+            let line = status.lines().find(|line| line.starts_with("VmRSS:"))?.to_string();
+            line.split_whitespace().nth(1)?.parse::<f64>().ok()
+        };
+        let largest = self.processes()?.into_iter().filter_map(resident).fold(0.0, f64::max);
+        Ok(largest / 1024.0)
+    }
+}
+
+/// The fields of /proc/PID/stat from the state on.
+fn stat(pid: u32) -> Result<Vec<String>> {
+    let mut text = String::new();
+    fs::File::open(format!("/proc/{pid}/stat"))?.read_to_string(&mut text)?;
+    let after = text.rsplit_once(')').context("no process name")?.1;
+    Ok(after.split_whitespace().map(String::from).collect())
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
