@@ -2,6 +2,7 @@
 
 pub mod config;
 pub mod node;
+pub mod redis;
 
 pub use node::{ClusterLayout, NodeConfig, NodeId, NodeLayout, WanLink};
 

@@ -1,0 +1,98 @@
+//! Error replies, in the words of Redis: clients and test suites match on them.
+
+use super::table::Spec;
+use std::borrow::Cow;
+use std::fmt;
+use tidemark_wire::resp::{Encoder, Request};
+
+/// How much of a request an error repeats.
+const ECHO_BYTES_MAX: usize = 128;
+
+/// An error: a word in capitals, then what is wrong. It may repeat bytes that a client sent.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ErrorReply(Cow<'static, [u8]>);
+
+impl ErrorReply {
+    /// `ERR syntax error`.
+    pub const SYNTAX: Self = Self::fixed("ERR syntax error");
+    /// An argument that should be an integer is none, or too large.
+    pub const NOT_AN_INTEGER: Self = Self::fixed("ERR value is not an integer or out of range");
+    /// A SCAN cursor that is no number.
+    pub const INVALID_CURSOR: Self = Self::fixed("ERR invalid cursor");
+    /// EX, PX, EXAT, PXAT and KEEPTTL.
+    pub const NO_EXPIRY: Self = Self::fixed("ERR expiry is not supported yet");
+    /// A password is needed first.
+    pub const NOAUTH: Self = Self::fixed("NOAUTH Authentication required.");
+    /// The name or the password is wrong.
+    pub const WRONGPASS: Self = Self::fixed("WRONGPASS invalid username-password pair or user is disabled.");
+
+    /// An error that is always the same.
+    pub const fn fixed(text: &'static str) -> Self {
+        Self(Cow::Borrowed(text.as_bytes()))
+    }
+
+    /// An error with something in it.
+    #[cold]
+    pub fn new(text: impl Into<Vec<u8>>) -> Self {
+        Self(Cow::Owned(text.into()))
+    }
+
+    /// `ERR unknown command '…', with args beginning with: …`.
+    #[cold]
+    pub fn unknown_command(request: &Request<'_>) -> Self {
+        let mut text = b"ERR unknown command '".to_vec();
+        text.extend_from_slice(head(&request[0], ECHO_BYTES_MAX));
+        text.extend_from_slice(b"', with args beginning with: ");
+        let start = text.len();
+        for argument in request.iter().skip(1) {
+            let Some(room) = ECHO_BYTES_MAX.checked_sub(text.len() - start).filter(|room| *room > 0) else {
+                break;
+            };
+            text.push(b'\'');
+            text.extend_from_slice(head(argument, room));
+            text.extend_from_slice(b"' ");
+        }
+        Self::new(text)
+    }
+
+    /// `ERR unknown subcommand '…'. Try CLIENT HELP.`
+    #[cold]
+    pub fn unknown_subcommand(container: &Spec, subcommand: &[u8]) -> Self {
+        let mut text = b"ERR unknown subcommand '".to_vec();
+        text.extend_from_slice(head(subcommand, ECHO_BYTES_MAX));
+        text.extend_from_slice(format!("'. Try {} HELP.", container.name.to_ascii_uppercase()).as_bytes());
+        Self::new(text)
+    }
+
+    /// `ERR wrong number of arguments for 'x' command`; subcommands are named `client|id`.
+    #[cold]
+    pub fn arity(name: &str) -> Self {
+        Self::new(format!("ERR wrong number of arguments for '{name}' command"))
+    }
+
+    /// The text.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Writes it as a reply.
+    pub fn write(&self, out: &mut Encoder<'_>) {
+        out.error(&self.0);
+    }
+}
+
+impl fmt::Display for ErrorReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl fmt::Debug for ErrorReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn head(bytes: &[u8], length: usize) -> &[u8] {
+    &bytes[..bytes.len().min(length)]
+}

@@ -1,0 +1,199 @@
+//! The command table: one row a command, from which arity errors, COMMAND and the documentation come.
+
+use super::command::{Call, Command};
+use super::commands;
+use super::connection::{Connection, Context, Next};
+use super::error::ErrorReply;
+use std::sync::LazyLock;
+use tidemark_wire::resp::{Encoder, Request};
+
+/// Turns a request of the right length into a command for the store.
+pub type ParseFn = fn(&mut Request<'_>) -> Result<Command, ErrorReply>;
+
+/// Answers a command that needs no store.
+pub type LocalFn = fn(&mut Connection, &Call, &mut Context<'_>, &mut Encoder<'_>) -> Result<Next, ErrorReply>;
+
+/// Who answers.
+#[derive(Clone, Copy, Debug)]
+pub enum Handler {
+    /// The store: the function parses the arguments.
+    Store(ParseFn),
+    /// The connection itself.
+    Local(LocalFn),
+    /// One of the subcommands.
+    Subcommands,
+}
+
+/// What a command is about, as Redis groups them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Group {
+    String,
+    Generic,
+    Connection,
+    Server,
+    Cluster,
+    Scripting,
+    Tidemark,
+}
+
+impl Group {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Generic => "generic",
+            Self::Connection => "connection",
+            Self::Server => "server",
+            Self::Cluster => "cluster",
+            Self::Scripting => "scripting",
+            Self::Tidemark => "tidemark",
+        }
+    }
+}
+
+/// Which arguments are keys, counted from the command's name; `last` may count from the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keys {
+    /// The first key; 0 if there is none.
+    pub first: i32,
+    /// The last one: −1 for the last argument.
+    pub last: i32,
+    /// How far apart they are.
+    pub step: i32,
+}
+
+impl Keys {
+    /// No keys.
+    pub const NONE: Self = Self { first: 0, last: 0, step: 0 };
+    /// The first argument.
+    pub const FIRST: Self = Self { first: 1, last: 1, step: 1 };
+    /// The second argument, behind a subcommand.
+    pub const SECOND: Self = Self { first: 2, last: 2, step: 1 };
+    /// Every argument.
+    pub const ALL: Self = Self { first: 1, last: -1, step: 1 };
+    /// Every other argument.
+    pub const PAIRS: Self = Self { first: 1, last: -1, step: 2 };
+}
+
+/// One row.
+#[derive(Debug)]
+pub struct Spec {
+    /// In lower case; of a subcommand, `client|id`.
+    pub name: &'static str,
+    /// How many arguments it takes, its name (and its container's) included; at least so many if negative.
+    pub arity: i32,
+    /// As COMMAND shows them.
+    pub flags: &'static [&'static str],
+    /// Which arguments are keys.
+    pub keys: Keys,
+    /// What it is about.
+    pub group: Group,
+    /// The version of Redis that brought it; of our own commands, ours.
+    pub since: &'static str,
+    /// Its arguments in the notation of Redis's documentation.
+    pub syntax: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// How it differs from Redis, or empty.
+    pub remark: &'static str,
+    /// Who answers.
+    pub handler: Handler,
+    /// Its subcommands.
+    pub subcommands: &'static [Spec],
+}
+
+impl Spec {
+    /// A row to be completed with `..`: a fast command of the server group that takes no arguments.
+    pub const DEFAULT: Self = Self {
+        name: "",
+        arity: 1,
+        flags: &[],
+        keys: Keys::NONE,
+        group: Group::Server,
+        since: "1.0.0",
+        syntax: "",
+        summary: "",
+        remark: "",
+        handler: Handler::Subcommands,
+        subcommands: &[],
+    };
+
+    /// Whether a request of `count` arguments has the right length.
+    #[inline]
+    pub fn takes(&self, count: usize) -> bool {
+        let count = i32::try_from(count).unwrap_or(i32::MAX);
+        if self.arity >= 0 { count == self.arity } else { count >= -self.arity }
+    }
+
+    /// Whether it has the flag.
+    pub fn has(&self, flag: &str) -> bool {
+        self.flags.contains(&flag)
+    }
+
+    /// The name behind the container's: `id` of `client|id`.
+    pub fn own_name(&self) -> &'static str {
+        self.name.rsplit('|').next().unwrap_or(self.name)
+    }
+
+    /// The subcommand called `name`.
+    pub fn subcommand(&self, name: &[u8]) -> Option<&'static Spec> {
+        self.subcommands.iter().find(|spec| spec.own_name().as_bytes().eq_ignore_ascii_case(name))
+    }
+}
+
+/// All commands, by name.
+#[derive(Debug)]
+pub struct Table {
+    sorted: Vec<&'static Spec>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let mut sorted: Vec<&'static Spec> = commands::FAMILIES.iter().copied().flatten().collect();
+    sorted.sort_by_key(|spec| spec.name);
+    Table { sorted }
+});
+
+impl Table {
+    /// The one table.
+    pub fn get() -> &'static Self {
+        &TABLE
+    }
+
+    /// The commands in alphabetical order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'static Spec> + '_ {
+        self.sorted.iter().copied()
+    }
+
+    /// The command called `name`, in any case.
+    pub fn command(&self, name: &[u8]) -> Option<&'static Spec> {
+        let folded = name.iter().map(u8::to_ascii_lowercase);
+        let at = self.sorted.binary_search_by(|spec| spec.name.bytes().cmp(folded.clone())).ok()?;
+        Some(self.sorted[at])
+    }
+
+    /// The command or subcommand called `name`, the latter as `client|id`.
+    pub fn any(&self, name: &[u8]) -> Option<&'static Spec> {
+        match name.iter().position(|byte| *byte == b'|') {
+            None => self.command(name),
+            Some(bar) => self.command(&name[..bar])?.subcommand(&name[bar + 1..]),
+        }
+    }
+
+    /// The row that a request means, if it has the right length.
+    pub fn resolve(&self, request: &Request<'_>) -> Result<&'static Spec, ErrorReply> {
+        let Some(mut spec) = self.command(&request[0]) else {
+            return commands::connection::attack(&request[0])
+                .ok_or_else(|| ErrorReply::unknown_command(request));
+        };
+        if !spec.subcommands.is_empty()
+            && let Some(name) = request.get(1)
+        {
+            spec = spec.subcommand(name).ok_or_else(|| ErrorReply::unknown_subcommand(spec, name))?;
+        }
+        if !spec.takes(request.len()) || matches!(spec.handler, Handler::Subcommands) {
+            return Err(ErrorReply::arity(spec.name));
+        }
+        Ok(spec)
+    }
+}

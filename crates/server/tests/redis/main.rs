@@ -1,0 +1,7 @@
+//! Tests of the Redis surface from outside.
+
+mod answers;
+mod clients;
+mod documents;
+mod harness;
+mod parsing;
