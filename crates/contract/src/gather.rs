@@ -5,13 +5,20 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use tidemark_core::{Micros, ServerId};
 
 /// Names one question of one life of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct GatherId {
     life: u64,
     number: u64,
+}
+
+impl fmt::Debug for GatherId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.life, self.number)
+    }
 }
 
 struct Open<A> {

@@ -9,7 +9,10 @@ use crate::{
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Display, Write as _};
-use tidemark_core::{DcId, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Update, Vector, Write};
+use tidemark_core::{
+    Condition, DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Update, Vector,
+    Write,
+};
 use tidemark_store::Version;
 
 /// Something on its way from one server to its peer, in order.
@@ -45,6 +48,7 @@ pub struct Lab<P: Protocol> {
     feeds: BTreeMap<Channel, VecDeque<Feed<P>>>,
     messages: BTreeMap<Channel, VecDeque<P::Peer>>,
     replies: Vec<(Ticket, ServerId, P::Reply)>,
+    max_skew_us: Micros,
     /// What happened, one line an event or effect.
     pub transcript: String,
 }
@@ -64,6 +68,7 @@ impl<P: Protocol> Lab<P> {
             feeds: BTreeMap::new(),
             messages: BTreeMap::new(),
             replies: Vec::new(),
+            max_skew_us: 10_000_000,
             transcript: String::new(),
             topology,
             params,
@@ -79,9 +84,14 @@ impl<P: Protocol> Lab<P> {
                 timers: BTreeMap::new(),
             };
             lab.servers.insert(server(dc, partition), fresh);
-            lab.restart(server(dc, partition));
         }
+        lab.all().into_iter().for_each(|at| lab.start(at));
         lab
+    }
+
+    /// Refuses writes whose stamps lie further ahead of the clock than this; ten seconds at first.
+    pub fn set_max_skew(&mut self, us: Micros) {
+        self.max_skew_us = us;
     }
 
     /// A key that partition `partition` holds, whose name begins with `name`.
@@ -90,6 +100,11 @@ impl<P: Protocol> Lab<P> {
             (0..).map(|i| Key::from(if i == 0 { name.to_string() } else { format!("{name}{i}") }.as_str()));
         let mut held = names.filter(|key| self.topology.partition_of(key) == PartitionId(partition));
         held.next().expect("some name hashes to the partition")
+    }
+
+    /// Writes a remark into the transcript.
+    pub fn say(&mut self, remark: &str) {
+        self.note(format_args!("\n# {remark}"));
     }
 
     /// Sets the physical clock of one server.
@@ -104,8 +119,16 @@ impl<P: Protocol> Lab<P> {
         self.note(format_args!("all clocks {now}"));
     }
 
-    /// Starts the server again from its versions and persisted state; what was in flight stays in flight.
+    /// Starts the server again from its versions and persisted state, and tells all others. What was in flight
+    /// stays in flight.
     pub fn restart(&mut self, at: ServerId) {
+        self.start(at);
+        for other in self.all().into_iter().filter(|other| *other != at) {
+            self.at(other, |protocol, cx| protocol.on_peer_reset(at, cx));
+        }
+    }
+
+    fn start(&mut self, at: ServerId) {
         let place = self.server(at);
         place.life += 1;
         place.timers.clear();
@@ -116,6 +139,13 @@ impl<P: Protocol> Lab<P> {
         let protocol = P::start(recovered, &mut self.cx(at, &mut effects));
         self.server(at).protocol = Some(protocol);
         self.absorb(at, effects);
+    }
+
+    /// Every server, data centre by data centre, the leaves of a tree before their parents.
+    fn all(&self) -> Vec<ServerId> {
+        let dcs = (0..self.topology.dcs as u8).map(DcId);
+        let partitions = (0..self.topology.partitions as u16).rev();
+        dcs.flat_map(|dc| partitions.clone().map(move |p| ServerId::new(dc, PartitionId(p)))).collect()
     }
 
     /// A session of data centre `dc`, by number.
@@ -141,39 +171,70 @@ impl<P: Protocol> Lab<P> {
         self.clients[client].effects.outcome.take()
     }
 
-    /// Runs an operation that needs nothing but servers of its own data centre, all of which answer at once.
+    /// Runs an operation. If it is not answered at once, delivers what is in flight in its data centre.
     pub fn run(&mut self, client: usize, op: Op) -> Outcome {
         self.begin(client, op);
+        self.finish(client)
+    }
+
+    /// The outcome of an operation that was begun; delivers what is in flight in its data centre if need be.
+    pub fn finish(&mut self, client: usize) -> Outcome {
+        if let Some(outcome) = self.outcome(client) {
+            return outcome;
+        }
         self.deliver_within(self.clients[client].dc);
         self.outcome(client).expect("the operation waits for something")
     }
 
     /// GET, as text: the value, or `-` for none.
     pub fn get(&mut self, client: usize, key: &Key) -> String {
-        match self.run(client, Op::Get { key: key.clone() }) {
-            Outcome::Found(found) => text(found.value.as_deref()),
-            other => panic!("{other:?}"),
-        }
+        text(&self.run(client, Op::Get { key: key.clone() }))
     }
 
     /// PUT; returns the time of the new version.
     pub fn put(&mut self, client: usize, key: &Key, value: &str) -> Hlc {
-        let update = Update::put(Write::Assign(value.as_bytes().into()));
-        match self.run(client, Op::Put { key: key.clone(), update }) {
-            Outcome::Written { stamp: Some(stamp), .. } => stamp.ts,
-            other => panic!("{other:?}"),
-        }
+        let outcome = self.run(client, put(key, value));
+        written(&outcome).unwrap_or_else(|| panic!("{outcome:?}"))
+    }
+
+    /// `SETNX`; returns the time of the new version, if the key held nothing.
+    pub fn put_new(&mut self, client: usize, key: &Key, value: &str) -> Option<Hlc> {
+        let write = Write::Assign(value.as_bytes().into());
+        let update = Update { write, condition: Condition::IfAbsent, returns_previous: false };
+        written(&self.run(client, Op::Put { key: key.clone(), update }))
+    }
+
+    /// DEL without looking: a tombstone.
+    pub fn remove(&mut self, client: usize, key: &Key) {
+        self.run(client, Op::Put { key: key.clone(), update: Update::put(Write::Remove) });
     }
 
     /// ROTX, as text: values separated by blanks, `-` for none.
     pub fn rotx(&mut self, client: usize, keys: &[&Key]) -> String {
-        let keys = keys.iter().map(|key| (*key).clone()).collect();
-        match self.run(client, Op::Rotx { keys }) {
-            Outcome::FoundAll(all) => {
-                all.iter().map(|found| text(found.value.as_deref())).collect::<Vec<_>>().join(" ")
-            }
-            other => panic!("{other:?}"),
-        }
+        text(&self.run(client, rotx(keys)))
+    }
+
+    /// GET-SNAPSHOT, as text.
+    pub fn snapshot(&mut self, client: usize, keys: &[&Key]) -> String {
+        text(&self.run(client, Op::Snapshot { keys: owned(keys) }))
+    }
+
+    /// Every key that a SCAN of `partition` finds, sorted and separated by blanks, and then their COUNT.
+    pub fn scan(&mut self, client: usize, partition: u16) -> String {
+        let partition = PartitionId(partition);
+        let keys = text(&self.run(client, Op::Scan { partition, cursor: 0, limit: u32::MAX }));
+        format!("{keys} {}", text(&self.run(client, Op::Count { partition })))
+    }
+
+    /// What the session would hand over.
+    pub fn token(&self, client: usize) -> <P::Session as Session<P>>::Token {
+        self.clients[client].session.token()
+    }
+
+    /// Begins to take over a token; the outcome comes when it comes.
+    pub fn adopt(&mut self, client: usize, token: <P::Session as Session<P>>::Token) {
+        self.note(format_args!("s{client} adopts {token:?}"));
+        self.with_client(client, |session, cx| session.adopt(token, cx));
     }
 
     /// Asks a server directly, without a session; returns its answer if it gives one at once.
@@ -197,12 +258,52 @@ impl<P: Protocol> Lab<P> {
         self.server(at).timers.get(&timer).copied()
     }
 
+    /// The state of a server.
+    pub fn protocol(&self, at: ServerId) -> &P {
+        self.servers[&at].protocol.as_ref().expect("the server is up")
+    }
+
+    /// The version chains of a server.
+    pub fn store(&self, at: ServerId) -> &Store<P::Meta> {
+        &self.servers[&at].store
+    }
+
+    /// What a server would recover, were it to crash now.
+    pub fn hard(&self, at: ServerId) -> &P::Hard {
+        &self.servers[&at].hard
+    }
+
+    /// All clocks show `now`; then each of `timers` fires at every server, leaves of a tree first, and after
+    /// each everything in flight is delivered.
+    pub fn round(&mut self, now: Micros, timers: &[P::Timer]) {
+        self.set_clocks(now);
+        for timer in timers {
+            self.all().into_iter().for_each(|at| self.fire(at, *timer));
+            self.deliver_all();
+        }
+    }
+
+    /// Delivers everything that is in flight.
+    pub fn deliver_all(&mut self) {
+        let dcs = self.topology.dcs as u8;
+        for (from, to) in (0..dcs).flat_map(|from| (0..dcs).map(move |to| (from, to))) {
+            self.deliver_between(from, to);
+        }
+        (0..dcs).for_each(|dc| self.deliver_within(DcId(dc)));
+    }
+
+    /// Loses the messages in flight from `from` to `to`: they arrive at most once.
+    pub fn lose_messages(&mut self, from: ServerId, to: ServerId) {
+        self.note(format_args!("{from} -> {to} lost"));
+        self.messages.remove(&(from, to));
+    }
+
     /// Delivers the next thing that `from` feeds to its peer `to`; false if there is none.
     pub fn deliver(&mut self, from: ServerId, to: ServerId) -> bool {
         let Some(feed) = self.feeds.get_mut(&(from, to)).and_then(VecDeque::pop_front) else { return false };
         match feed {
             Feed::Version(key, version) => {
-                self.note(format_args!("{to} <- {from} replicate {key} {version:?}"));
+                self.note(format_args!("{to} <- {from} replicate {}", shown(&key, &version)));
                 self.server(to).received.include(version.stamp);
                 self.at(to, |protocol, cx| protocol.on_replicate(from, key, version, cx));
             }
@@ -254,7 +355,7 @@ impl<P: Protocol> Lab<P> {
             topology: &self.topology,
             params: &self.params,
             now: server.now,
-            max_skew_us: 10_000_000,
+            max_skew_us: self.max_skew_us,
             store: &mut server.store,
             effects,
         }
@@ -281,7 +382,7 @@ impl<P: Protocol> Lab<P> {
                     self.messages.entry((at, to)).or_default().push_back(message);
                 }
                 Effect::Write { key, version, regions } => {
-                    self.note(format_args!("{at} writes {key} {version:?}"));
+                    self.note(format_args!("{at} writes {}", shown(&key, &version)));
                     self.server(at).received.include(version.stamp);
                     for to in self.topology.peers(at).filter(|to| regions.contains(to.dc)) {
                         let shipped = Version { meta: P::shipped(&version.meta), ..version.clone() };
@@ -331,6 +432,52 @@ impl<P: Protocol> Lab<P> {
     }
 }
 
-fn text(value: Option<&[u8]>) -> String {
-    value.map_or("-".into(), |value| String::from_utf8_lossy(value).into_owned())
+/// An unconditional PUT.
+pub fn put(key: &Key, value: &str) -> Op {
+    Op::Put { key: key.clone(), update: Update::put(Write::Assign(value.as_bytes().into())) }
+}
+
+/// A ROTX.
+pub fn rotx(keys: &[&Key]) -> Op {
+    Op::Rotx { keys: owned(keys) }
+}
+
+/// An outcome as text: values with `-` for none, keys in order, counts; blanks between them.
+pub fn text(outcome: &Outcome) -> String {
+    let value = |found: &Found| match &found.value {
+        Some(value) => String::from_utf8_lossy(value).into_owned(),
+        None => "-".to_string(),
+    };
+    match outcome {
+        Outcome::Found(found) => value(found),
+        Outcome::FoundAll(all) => all.iter().map(value).collect::<Vec<_>>().join(" "),
+        Outcome::Keys { keys, .. } => {
+            let mut keys: Vec<_> = keys.iter().map(Key::to_string).collect();
+            keys.sort();
+            keys.join(" ")
+        }
+        Outcome::Count(count) => count.to_string(),
+        Outcome::Written { stamp: Some(stamp), .. } => stamp.to_string(),
+        Outcome::Written { stamp: None, .. } => "not written".to_string(),
+        Outcome::Adopted => "adopted".to_string(),
+        Outcome::Failed(Failure::Unavailable(_)) => "unavailable".to_string(),
+        Outcome::Failed(Failure::ClockSkew { .. }) => "clock skew".to_string(),
+        Outcome::Failed(Failure::StaleSession(_)) => "stale session".to_string(),
+        Outcome::Failed(Failure::Indefinite(_)) => "indefinite".to_string(),
+    }
+}
+
+fn owned(keys: &[&Key]) -> Vec<Key> {
+    keys.iter().map(|key| (*key).clone()).collect()
+}
+
+fn written(outcome: &Outcome) -> Option<Hlc> {
+    match outcome {
+        Outcome::Written { stamp, .. } => stamp.map(|stamp| stamp.ts),
+        _ => None,
+    }
+}
+
+fn shown<M: std::fmt::Debug>(key: &Key, version: &Version<M>) -> String {
+    format!("{key}={:?} {}, meta {:?}", version.write, version.stamp, version.meta)
 }

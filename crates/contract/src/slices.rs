@@ -3,10 +3,10 @@
 //!
 //! `S` is what names a snapshot (a time, a vector), `D` what the reader comes to depend on.
 
-use crate::{Cx, Gather, GatherId, Protocol, Ticket};
+use crate::{Cx, Gather, GatherId, Protocol, Ticket, Topology};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tidemark_core::{Failure, Found, Key, Micros, ServerId};
+use tidemark_core::{DcId, Failure, Found, Key, Micros, ServerId};
 
 /// The papers' SLICEREQ, for all keys of one partition: each with its place in the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,17 +64,28 @@ impl<S: Clone, D> Slices<S, D> {
         wrap: fn(SliceReq<S>) -> P::Peer,
         cx: &mut Cx<'_, P>,
     ) {
+        let read = SnapshotRead { ticket, at, found: vec![Found::default(); keys.len()], seen };
+        for (server, request) in self.open(read, keys, deadline, cx.me.dc, cx.topology) {
+            cx.send(server, wrap(request));
+        }
+    }
+
+    fn open(
+        &mut self,
+        read: SnapshotRead<S, D>,
+        keys: Vec<Key>,
+        deadline: Micros,
+        dc: DcId,
+        topology: &Topology,
+    ) -> impl Iterator<Item = (ServerId, SliceReq<S>)> + use<S, D> {
         let mut slices = BTreeMap::<ServerId, Vec<(u32, Key)>>::new();
-        let found = vec![Found::default(); keys.len()];
-        for (place, key) in keys.into_iter().enumerate() {
-            let server = ServerId::new(cx.me.dc, cx.topology.partition_of(&key));
-            slices.entry(server).or_default().push((place as u32, key));
+        for (place, key) in (0..).zip(keys) {
+            let server = ServerId::new(dc, topology.partition_of(&key));
+            slices.entry(server).or_default().push((place, key));
         }
-        let read = SnapshotRead { ticket, at: at.clone(), found, seen };
+        let at = read.at.clone();
         let id = self.0.open(slices.keys().copied().collect(), deadline, read);
-        for (server, keys) in slices {
-            cx.send(server, wrap(SliceReq { id, keys, at: at.clone() }));
-        }
+        slices.into_iter().map(move |(server, keys)| (server, SliceReq { id, keys, at: at.clone() }))
     }
 
     /// Takes a slice; returns the whole read if it was the last one missing.
@@ -113,4 +124,64 @@ impl<S: Clone, D> Slices<S, D> {
 /// What a reader is told when a slice does not come.
 pub fn unanswered() -> Failure {
     Failure::Unavailable("a partition that the transaction reads did not answer".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_core::{PartitionId, Value};
+
+    /// A read of one key of each partition, and of the first once more, in the snapshot 7.
+    fn open(slices: &mut Slices<u64, u64>, deadline: Micros) -> Vec<(ServerId, SliceReq<u64>)> {
+        let topology = Topology::new(1, 2);
+        let key =
+            |p| (0..).map(|i| Key::from(format!("{i}").as_str())).find(|k| topology.partition_of(k) == p);
+        let (x, y) = (key(PartitionId(0)).unwrap(), key(PartitionId(1)).unwrap());
+        let ticket = Ticket { node: 0, session: deadline, ask: Default::default() };
+        let read = SnapshotRead { ticket, at: 7, found: vec![Found::default(); 3], seen: 0 };
+        slices.open(read, vec![x.clone(), y, x], deadline, DcId(0), &topology).collect()
+    }
+
+    fn reply(SliceReq { id, keys, .. }: &SliceReq<u64>, seen: u64) -> SliceReply<u64> {
+        let value = |key: &Key| Some(Value::from(&key[..]));
+        let found = keys.iter().map(|(place, key)| (*place, Found { stamp: None, value: value(key) }));
+        SliceReply { id: *id, found: found.collect(), seen }
+    }
+
+    fn keep_larger(mine: &mut u64, theirs: u64) {
+        *mine = theirs.max(*mine);
+    }
+
+    #[test]
+    fn each_partition_is_asked_once_and_what_it_finds_stands_where_it_was_asked_for() {
+        let mut slices = Slices::new(1);
+        let asked = open(&mut slices, 100);
+        assert_eq!(
+            asked.iter().map(|(server, req)| (server.partition.0, req.keys.len())).collect::<Vec<_>>(),
+            [(0, 2), (1, 1)]
+        );
+        assert_eq!(slices.snapshots().collect::<Vec<_>>(), [&7]);
+        let [(a, first), (b, second)] = &asked[..] else { panic!("two servers") };
+        assert_eq!(slices.gather(*b, reply(second, 9), keep_larger), None);
+        assert_eq!(slices.gather(*b, reply(second, 99), keep_larger), None, "a repeat changes nothing");
+        let whole = slices.gather(*a, reply(first, 3), keep_larger).expect("all have answered");
+        let expected = [&first.keys[0].1, &second.keys[0].1, &first.keys[1].1].map(|key| key.to_vec());
+        assert_eq!(
+            whole.found.iter().map(|f| f.value.as_deref().unwrap().to_vec()).collect::<Vec<_>>(),
+            expected
+        );
+        assert_eq!((whole.seen, slices.snapshots().count()), (9, 0));
+    }
+
+    #[test]
+    fn a_read_ends_with_the_restart_of_whom_it_waits_for_or_with_its_deadline() {
+        let mut slices = Slices::new(1);
+        let (early, late) = (open(&mut slices, 100), open(&mut slices, 200));
+        slices.gather(early[0].0, reply(&early[0].1, 0), keep_larger);
+        let tickets = |tickets: Vec<Ticket>| tickets.into_iter().map(|t| t.session).collect::<Vec<_>>();
+        assert_eq!(tickets(slices.reset(early[0].0)), [200], "the early read has that slice");
+        assert_eq!(tickets(slices.expire(99)), []);
+        assert_eq!(tickets(slices.expire(100)), [100]);
+        assert_eq!(slices.gather(late[0].0, reply(&late[0].1, 0), keep_larger), None);
+    }
 }

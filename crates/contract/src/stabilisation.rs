@@ -94,7 +94,11 @@ impl Stabilisation {
     ) -> Option<Vector> {
         match message {
             Tree::Up(report) => {
-                if self.hear(from, report) { self.tick(mine, wrap, cx) } else { None }
+                if self.hear(from, report) {
+                    self.tick(mine, wrap, cx)
+                } else {
+                    None
+                }
             }
             Tree::Down(report) => Some(self.down(report, wrap, cx)),
         }

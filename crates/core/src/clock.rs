@@ -12,7 +12,7 @@ use std::fmt;
 pub type Micros = u64;
 
 /// A hybrid logical clock reading, or a physical one in the same unit (counter 0).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Hlc(pub u64);
 
 impl Hlc {
@@ -68,7 +68,7 @@ impl fmt::Display for Hlc {
 ///
 /// `seq` only tells apart two versions that one server stamped with the same `ts`; a protocol whose clock is
 /// strictly increasing leaves it 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Stamp {
     /// The papers' update time `ut`.
     pub ts: Hlc,
@@ -90,6 +90,18 @@ impl fmt::Display for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.ts, self.origin)?;
         if self.seq > 0 { write!(f, "#{}", self.seq) } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for Hlc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Debug for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A data centre (a *region* to users), numbered from 0. Shown as a letter: `A`, `B`, … `Z`, `R26`, …
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct DcId(pub u8);
 
 impl DcId {
@@ -12,6 +12,12 @@ impl DcId {
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
+    }
+}
+
+impl fmt::Debug for DcId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -25,7 +31,7 @@ impl fmt::Display for DcId {
 }
 
 /// A partition of the key space, numbered from 0, the same in every data centre.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PartitionId(pub u16);
 
 impl PartitionId {
@@ -36,6 +42,12 @@ impl PartitionId {
     }
 }
 
+impl fmt::Debug for PartitionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl fmt::Display for PartitionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
@@ -43,7 +55,7 @@ impl fmt::Display for PartitionId {
 }
 
 /// The server that holds partition `partition` in data centre `dc`: the papers' `p_n^m`. Shown as `A/0`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ServerId {
     /// The data centre: the papers' `m`.
     pub dc: DcId,
@@ -56,6 +68,12 @@ impl ServerId {
     #[inline]
     pub fn new(dc: DcId, partition: PartitionId) -> Self {
         Self { dc, partition }
+    }
+}
+
+impl fmt::Debug for ServerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

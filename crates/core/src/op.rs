@@ -56,7 +56,7 @@ impl fmt::Debug for Key {
 pub type Value = Arc<[u8]>;
 
 /// What one version does to its key. A data type is the fold of the writes that a reader can see.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Write {
     /// The register takes this value.
     Assign(#[serde(with = "crate::op::shared_bytes")] Value),
@@ -70,6 +70,15 @@ impl Write {
         match self {
             Self::Assign(value) => Some(value),
             Self::Remove => None,
+        }
+    }
+}
+
+impl fmt::Debug for Write {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.value() {
+            Some(value) => write!(f, "{:?}", String::from_utf8_lossy(value)),
+            None => f.write_str("removed"),
         }
     }
 }
@@ -180,13 +189,24 @@ impl Op {
 }
 
 /// What a read found: a version, or the initial absence of its key (`stamp` is none).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     /// The version that was returned. A tombstone has a stamp and no value.
     pub stamp: Option<Stamp>,
     /// Its value.
     #[serde(with = "crate::op::optional_bytes")]
     pub value: Option<Value>,
+}
+
+impl fmt::Debug for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.stamp, &self.value) {
+            (Some(stamp), Some(value)) => write!(f, "{:?} {stamp}", String::from_utf8_lossy(value)),
+            (Some(stamp), None) => write!(f, "removed {stamp}"),
+            (None, Some(value)) => write!(f, "{:?} of unknown stamp", String::from_utf8_lossy(value)),
+            (None, None) => f.write_str("nothing"),
+        }
+    }
 }
 
 /// What a session answers to an operation.

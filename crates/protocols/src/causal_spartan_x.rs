@@ -406,33 +406,33 @@ fn fail<R: Rules>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<R>>) 
 
 /// A session: Algorithm 5.1, and the client side of 5.4.
 pub struct Client<R> {
-    home: DcId,
-    past: Past,
+    token: Token,
     rules: PhantomData<R>,
 }
 
-/// What a session hands over.
+/// What a session hands over: all that it is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
 pub struct Token {
-    home: DcId,
-    past: Past,
+    pub home: DcId,
+    pub past: Past,
 }
 
 impl<R: Rules> Session<Server<R>> for Client<R> {
     type Token = Token;
 
     fn open(home: DcId) -> Self {
-        Self { home, past: Past::default(), rules: PhantomData }
+        Self { token: Token { home, past: Past::default() }, rules: PhantomData }
     }
 
     fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
         cx.may_write(matches!(op, Op::Put { .. }));
         let Some(server) = cx.server_for(&op) else { return cx.done(Outcome::FoundAll(Vec::new())) }; // D6
-        let Past { ds, dsv } = &self.past;
+        let Past { ds, dsv } = &self.token.past;
         let request = match op {
             Op::Get { key } => Request::Get(key, dsv.clone()), // 5.1 line 2
             Op::Put { key, update } => Request::Put(key, update, ds.clone()), // 5.1 line 8
-            Op::Rotx { keys } | Op::Snapshot { keys } => Request::Rotx(keys, self.past.clone()), // 5.4 line 3
+            Op::Rotx { keys } | Op::Snapshot { keys } => Request::Rotx(keys, self.token.past.clone()), // 5.4 line 3
             Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }, dsv.clone()),
             Op::Count { .. } => Request::Walk(Walk::Count, dsv.clone()),
         };
@@ -440,21 +440,21 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     }
 
     fn on_reply(&mut self, _: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
-        self.past.merge(&reply.1); // 5.1 lines 4, 5 and 10; 5.4 lines 5 and 6
+        self.token.past.merge(&reply.1); // 5.1 lines 4, 5 and 10; 5.4 lines 5 and 6
         cx.done(reply.0);
     }
 
     fn token(&self) -> Token {
-        Token { home: self.home, past: self.past.clone() }
+        self.token.clone()
     }
 
     fn adopt(&mut self, Token { home, past }: Token, cx: &mut SessionCx<'_, Server<R>>) {
-        if home == self.home {
-            self.past.merge(&past);
+        if home == self.token.home {
+            self.token.past.merge(&past);
             return cx.done(Outcome::Adopted);
         }
         if !R::STABLE_STAYS_HOME {
-            self.past.dsv.merge(&past.dsv);
+            self.token.past.dsv.merge(&past.dsv);
         }
         cx.ask_partition(Default::default(), Request::Cover(past.ds)); // D3
     }

@@ -31,8 +31,8 @@ pub struct Eventual {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Request {
-    Get { key: Key },
-    Put { key: Key, update: Update },
+    Get(Key),
+    Put(Key, Update),
     Walk(Walk),
 }
 
@@ -74,8 +74,8 @@ impl Protocol for Eventual {
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
         let reply = match request {
-            Request::Get { key } => Reply::Got(found_of(cx.latest(&key, &()))),
-            Request::Put { key, update } => Reply::Put(self.put(key, update, cx)),
+            Request::Get(key) => Reply::Got(found_of(cx.latest(&key, &()))),
+            Request::Put(key, update) => Reply::Put(self.put(key, update, cx)),
             Request::Walk(walk) => Reply::Walked(cx.walk(&walk, &(), |_| ())),
         };
         cx.reply(ticket, reply);
@@ -142,18 +142,19 @@ impl Session<Eventual> for Client {
 
     fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Eventual>) {
         cx.may_write(matches!(op, Op::Put { .. }));
-        match op {
-            Op::Get { key } => drop(cx.ask_owner(&key.clone(), Request::Get { key })),
-            Op::Put { key, update } => drop(cx.ask_owner(&key.clone(), Request::Put { key, update })),
+        let Some(server) = cx.server_for(&op) else { return cx.done(Outcome::FoundAll(Vec::new())) };
+        let request = match op {
+            Op::Get { key } => Request::Get(key),
+            Op::Put { key, update } => Request::Put(key, update),
+            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }),
+            Op::Count { .. } => Request::Walk(Walk::Count),
             Op::Rotx { keys } | Op::Snapshot { keys } => {
-                let ask = |key: Key| (cx.ask_owner(&key.clone(), Request::Get { key }), None);
+                let ask = |key: Key| (cx.ask_owner(&key.clone(), Request::Get(key)), None);
                 self.parts = keys.into_iter().map(ask).collect(); // D1
+                return;
             }
-            Op::Scan { partition, cursor, limit } => {
-                cx.ask_partition(partition, Request::Walk(Walk::Scan { cursor, limit }));
-            }
-            Op::Count { partition } => drop(cx.ask_partition(partition, Request::Walk(Walk::Count))),
-        }
+        };
+        cx.ask(server, request);
     }
 
     fn on_reply(&mut self, ask: AskId, _from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Eventual>) {

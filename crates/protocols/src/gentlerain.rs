@@ -30,7 +30,8 @@
 //! - D9 Conflicts are not reported (§4.4): the last writer wins.
 //!
 //! **Invariants**
-//! - I1 `gst` never falls, and is at or below every entry of every `vv` in the data centre.
+//! - I1 `gst` never falls; every server of the data centre has received all that was written elsewhere at or
+//!   below it, and has a `vv[m]` at or above it.
 //! - I2 A version's `ut` is above the `dt` of its PUT, above everything announced here before, and so (I1)
 //!   above every `gst` and snapshot in use when it is written.
 
@@ -206,7 +207,9 @@ impl<R: Rules> Protocol for Server<R> {
         let mut vv = received;
         vv.raise(cx.me.dc, hard.ceiling);
         let known = cx.store.versions().map(|d| d.meta).fold(hard.stable.min(), Hlc::max); // D4
-        cx.heartbeat(vv[cx.me.dc]);
+        if life > 1 {
+            cx.heartbeat(vv[cx.me.dc]);
+        }
         cx.arm(Timer::Theta, cx.params.theta_us);
         cx.arm(Timer::Delta, cx.params.delta_us);
         Self {
@@ -453,29 +456,29 @@ fn fail<R: Rules>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<R>>) 
 
 /// A session: Algorithm 1, and the client side of 3 and 4.
 pub struct Client<R> {
-    home: DcId,
-    past: Past,
+    token: Token,
     rules: PhantomData<R>,
 }
 
-/// What a session hands over.
+/// What a session hands over: all that it is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
 pub struct Token {
-    home: DcId,
-    past: Past,
+    pub home: DcId,
+    pub past: Past,
 }
 
 impl<R: Rules> Session<Server<R>> for Client<R> {
     type Token = Token;
 
     fn open(home: DcId) -> Self {
-        Self { home, past: Past::default(), rules: PhantomData }
+        Self { token: Token { home, past: Past::default() }, rules: PhantomData }
     }
 
     fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
         cx.may_write(matches!(op, Op::Put { .. }));
         let Some(server) = cx.server_for(&op) else { return cx.done(Outcome::FoundAll(Vec::new())) }; // D8
-        let past = self.past;
+        let past = self.token.past;
         let request = match op {
             Op::Get { key } => Request::Get(key, past.gst), // Algorithm 1 line 2
             Op::Put { key, update } => Request::Put(key, update, past), // Algorithm 1 line 8
@@ -488,21 +491,21 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     }
 
     fn on_reply(&mut self, _: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
-        self.past.merge(reply.1); // Algorithm 1 lines 4, 5 and 10; 3 and 4 lines 5 and 6
+        self.token.past.merge(reply.1); // Algorithm 1 lines 4, 5 and 10; 3 and 4 lines 5 and 6
         cx.done(reply.0);
     }
 
     fn token(&self) -> Token {
-        Token { home: self.home, past: self.past }
+        self.token.clone()
     }
 
     fn adopt(&mut self, Token { home, past }: Token, cx: &mut SessionCx<'_, Server<R>>) {
-        if home == self.home {
-            self.past.merge(past);
+        if home == self.token.home {
+            self.token.past.merge(past);
             return cx.done(Outcome::Adopted);
         }
         if !R::STABLE_STAYS_HOME {
-            self.past.gst = self.past.gst.max(past.gst);
+            self.token.past.gst = self.token.past.gst.max(past.gst);
         }
         cx.ask_partition(Default::default(), Request::Cover(past.dt)); // D5
     }

@@ -1,0 +1,81 @@
+//! Golden transcripts: one scripted run a protocol, every event and effect a line.
+//!
+//! They are compared word for word with `tests/golden/<protocol>.txt`. A difference is a change of behaviour, or
+//! of what is written down: read it before you write it over.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use tidemark_contract::lab::{rotx, server};
+use tidemark_contract::{Lab, Protocol};
+use tidemark_protocols::{CausalSpartanX, Eventual, GentleRain, causal_spartan_x, gentlerain};
+
+/// Two data centres of two partitions: writes, replication, stabilisation, a remote read, a transaction, a
+/// heartbeat, a restart.
+fn script<P: Protocol>(timers: &[P::Timer]) -> String {
+    let mut lab = Lab::<P>::new(2, 2, P::Params::default());
+    let (ann, ben) = (lab.client(0), lab.client(1));
+    let (x, y) = (lab.key("x", 0), lab.key("y", 1));
+    lab.say("Ann writes x, and then y, which depends on it.");
+    lab.put(ann, &x, "photo");
+    lab.set_clocks(2_000);
+    lab.put(ann, &y, "comment");
+    lab.say("Only y reaches B, where Ben looks for both.");
+    lab.deliver(server(0, 1), server(1, 1));
+    lab.get(ben, &y);
+    lab.get(ben, &x);
+    lab.say("Everything arrives; heartbeats; the data centres stabilise.");
+    lab.deliver_all();
+    lab.round(10_000, timers);
+    lab.round(20_000, timers);
+    lab.say("Ben reads y, and answers. Then he reads both at once.");
+    lab.get(ben, &y);
+    lab.set_clocks(21_000);
+    lab.put(ben, &x, "answer");
+    lab.begin(ben, rotx(&[&x, &y]));
+    lab.deliver_all();
+    lab.round(30_000, timers);
+    lab.round(40_000, timers);
+    lab.say("A/1 restarts with a slow clock. Ann reads there, and writes once more.");
+    lab.set_clock(server(0, 1), 1_000);
+    lab.restart(server(0, 1));
+    lab.get(ann, &y);
+    lab.put(ann, &y, "comment 2");
+    lab.transcript
+}
+
+fn golden<P: Protocol>(timers: &[P::Timer]) {
+    let actual = script::<P>(timers);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{}.txt", P::NAME));
+    if env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, &actual).expect("the transcript can be written");
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    let mut lines = actual.lines().zip(expected.lines()).enumerate();
+    let differs = lines.find(|(_, (actual, expected))| actual != expected);
+    let (line, (actual_line, expected_line)) = match differs {
+        Some((line, pair)) => (line + 1, pair),
+        None if actual == expected => return,
+        None => (actual.lines().count().min(expected.lines().count()) + 1, ("one ends", "the other goes on")),
+    };
+    panic!(
+        "{}, line {line}:\n  expected {expected_line}\n  but was  {actual_line}\n\
+         Only if you understand why: UPDATE_GOLDEN=1 cargo test -p tidemark-protocols golden, and read the diff.",
+        path.display()
+    );
+}
+
+#[test]
+fn golden_eventual() {
+    golden::<Eventual>(&[]);
+}
+
+#[test]
+fn golden_gentlerain() {
+    golden::<GentleRain>(&[gentlerain::Timer::Delta, gentlerain::Timer::Theta]);
+}
+
+#[test]
+fn golden_causal_spartan_x() {
+    golden::<CausalSpartanX>(&[causal_spartan_x::Timer::Delta, causal_spartan_x::Timer::Theta]);
+}

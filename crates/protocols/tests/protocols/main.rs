@@ -1,0 +1,14 @@
+//! Tests of protocols by hand: one for each numbered step of a paper's listings, one for each deviation, the
+//! traces of the errata, and golden transcripts.
+
+mod causal_spartan_x;
+mod eventual;
+mod gentlerain;
+mod golden;
+
+use tidemark_contract::core::Hlc;
+
+/// A time without a counter.
+fn at(us: u64) -> Hlc {
+    Hlc::at(us)
+}
