@@ -41,6 +41,8 @@ pub struct Cx<'a, P: Protocol> {
     pub params: &'a P::Params,
     /// Physical time here: the papers' `Clock` or `PC`.
     pub now: Micros,
+    /// A clock that does not jump and means nothing elsewhere: for deadlines.
+    pub mono: Micros,
     /// How far ahead of physical time a stamp may lie before a write is refused.
     pub max_skew_us: Micros,
     /// The version chains of this partition.

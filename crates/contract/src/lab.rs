@@ -26,6 +26,7 @@ struct Server<P: Protocol> {
     store: Store<P::Meta>,
     hard: P::Hard,
     now: Micros,
+    mono: Micros,
     life: u64,
     received: Vector,
     timers: BTreeMap<P::Timer, Micros>,
@@ -79,6 +80,7 @@ impl<P: Protocol> Lab<P> {
                 store: Store::new(0),
                 hard: P::Hard::default(),
                 now: 1_000,
+                mono: 1_000,
                 life: 0,
                 received: Vector::zero(dcs),
                 timers: BTreeMap::new(),
@@ -107,15 +109,24 @@ impl<P: Protocol> Lab<P> {
         self.note(format_args!("\n# {remark}"));
     }
 
-    /// Sets the physical clock of one server.
+    /// Sets the physical clock of one server; the clock for deadlines comes along if that means forward.
     pub fn set_clock(&mut self, at: ServerId, now: Micros) {
+        self.jump_clock(at, now);
+        let place = self.server(at);
+        place.mono = place.mono.max(now);
+    }
+
+    /// Makes the physical clock of one server jump; no time passes.
+    pub fn jump_clock(&mut self, at: ServerId, now: Micros) {
         self.server(at).now = now;
         self.note(format_args!("{at} clock {now}"));
     }
 
     /// Sets the physical clock of every server.
     pub fn set_clocks(&mut self, now: Micros) {
-        self.servers.values_mut().for_each(|server| server.now = now);
+        for server in self.servers.values_mut() {
+            (server.now, server.mono) = (now, server.mono.max(now));
+        }
         self.note(format_args!("all clocks {now}"));
     }
 
@@ -355,6 +366,7 @@ impl<P: Protocol> Lab<P> {
             topology: &self.topology,
             params: &self.params,
             now: server.now,
+            mono: server.mono,
             max_skew_us: self.max_skew_us,
             store: &mut server.store,
             effects,

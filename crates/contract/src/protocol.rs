@@ -55,7 +55,7 @@ pub struct Recovered<H> {
 ///    incarnation and log position, never by stamp. Other messages arrive at most once, on a channel of their
 ///    own, in any order.
 /// 4. A timer fires after its delay, measured on a clock that does not jump.
-/// 5. `now` may jump either way, unless [`Protocol::CLOCK`] says that it must not.
+/// 5. `now` may jump either way, unless [`Protocol::CLOCK`] says that it must not; `mono` does not.
 /// 6. What was persisted is there at the next start.
 ///
 /// # What the protocol owes its driver

@@ -98,13 +98,20 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
         self.ask_partition(self.topology.partition_of(key), request)
     }
 
-    /// The server of this data centre that `op` goes to: the one that holds its key or the first of its keys,
-    /// or the partition that it names. None if it has no key.
+    /// An operation begins. Returns the server of this data centre that it goes to: the one that holds its key
+    /// or the first of its keys, or the partition that it names. An operation without a key ends here.
     #[inline]
-    pub fn server_for(&self, op: &Op) -> Option<ServerId> {
+    pub fn begin(&mut self, op: &Op) -> Option<ServerId> {
+        self.may_write(matches!(op, Op::Put { .. }));
         let partition = match op {
             Op::Get { key } | Op::Put { key, .. } => self.topology.partition_of(key),
-            Op::Rotx { keys } | Op::Snapshot { keys } => self.topology.partition_of(keys.first()?),
+            Op::Rotx { keys } | Op::Snapshot { keys } => match keys.first() {
+                Some(key) => self.topology.partition_of(key),
+                None => {
+                    self.done(Outcome::FoundAll(Vec::new()));
+                    return None;
+                }
+            },
             Op::Scan { partition, .. } | Op::Count { partition } => *partition,
         };
         Some(ServerId::new(self.dc, partition))

@@ -214,7 +214,7 @@ impl<R: Rules> Protocol for Server<R> {
             Request::Cover(ds) => {
                 let mut remote = ds.clone();
                 remote[cx.me.dc] = Hlc::ZERO; // what was written here is here
-                self.arrivals.park(remote, cx.now + cx.params.wait_limit_us, (ticket, ds));
+                self.arrivals.park(remote, cx.mono + cx.params.wait_limit_us, (ticket, ds));
                 self.wake(cx);
             }
         }
@@ -261,8 +261,8 @@ impl<R: Rules> Protocol for Server<R> {
                 let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
                 self.adopt(stable, cx);
                 self.stabilisation.collect(cx, |safe, d| d.meta.le(safe) && safe.covers(d.stamp)); // D4
-                self.reads.expire(cx.now).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
-                self.arrivals.expire(cx.now).into_iter().for_each(|(t, _)| fail(t, not_covered(), cx));
+                self.reads.expire(cx.mono).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
+                self.arrivals.expire(cx.mono).into_iter().for_each(|(t, _)| fail(t, not_covered(), cx));
             }
             // Algorithm 5.3 lines 3 to 7.
             Timer::Delta => {
@@ -343,7 +343,7 @@ impl<R: Rules> Server<R> {
     fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, Past { ds, dsv }: Past, cx: &mut Cx<'_, Self>) {
         self.dsv.merge(&dsv); // 10
         self.dsv.merge(&ds);
-        let (sv, deadline) = (self.dsv.clone(), cx.now + cx.params.wait_limit_us); // 12
+        let (sv, deadline) = (self.dsv.clone(), cx.mono + cx.params.wait_limit_us); // 12
         self.reads.scatter((ticket, keys), sv, ds, deadline, Peer::SliceReq, cx); // 11, 13, 14
     }
 
@@ -426,8 +426,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     }
 
     fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
-        cx.may_write(matches!(op, Op::Put { .. }));
-        let Some(server) = cx.server_for(&op) else { return cx.done(Outcome::FoundAll(Vec::new())) }; // D6
+        let Some(server) = cx.begin(&op) else { return }; // D6
         let Past { ds, dsv } = &self.token.past;
         let request = match op {
             Op::Get { key } => Request::Get(key, dsv.clone()), // 5.1 line 2

@@ -141,8 +141,7 @@ impl Session<Eventual> for Client {
     }
 
     fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Eventual>) {
-        cx.may_write(matches!(op, Op::Put { .. }));
-        let Some(server) = cx.server_for(&op) else { return cx.done(Outcome::FoundAll(Vec::new())) };
+        let Some(server) = cx.begin(&op) else { return };
         let request = match op {
             Op::Get { key } => Request::Get(key),
             Op::Put { key, update } => Request::Put(key, update),

@@ -236,7 +236,7 @@ impl<R: Rules> Protocol for Server<R> {
                     return self.snapshot(ticket, keys, gst, cx); // Algorithm 4 line 12
                 }
                 let request = (ticket, Request::Rotx(keys, Past { dt, gst }));
-                self.waiting_for_gst.park(dt.next(), cx.now + cx.params.wait_limit_us, request); // line 11, D7
+                self.waiting_for_gst.park(dt.next(), cx.mono + cx.params.wait_limit_us, request); // line 11, D7
             }
             Request::Walk(walk, gst) => {
                 self.raise(gst, cx);
@@ -248,7 +248,7 @@ impl<R: Rules> Protocol for Server<R> {
                 cx.reply(ticket, Reply(Outcome::Adopted, Past { dt, gst: self.gst }));
             }
             Request::Cover(dt) => {
-                self.waiting_for_gst.park(dt, cx.now + cx.params.wait_limit_us, (ticket, request));
+                self.waiting_for_gst.park(dt, cx.mono + cx.params.wait_limit_us, (ticket, request));
             }
         }
     }
@@ -381,7 +381,7 @@ impl<R: Rules> Server<R> {
     /// Algorithm 3 lines 9 to 15.
     fn snapshot(&mut self, ticket: Ticket, keys: Vec<Key>, gst: Hlc, cx: &mut Cx<'_, Self>) {
         self.raise(gst, cx); // 10
-        let (st, deadline) = (self.gst, cx.now + cx.params.wait_limit_us); // 12
+        let (st, deadline) = (self.gst, cx.mono + cx.params.wait_limit_us); // 12
         self.reads.scatter((ticket, keys), st, Past::default(), deadline, Peer::SliceReq, cx); // 11, 13, 14
     }
 
@@ -420,8 +420,8 @@ impl<R: Rules> Server<R> {
     }
 
     fn give_up(&mut self, cx: &mut Cx<'_, Self>) {
-        self.reads.expire(cx.now).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
-        for (ticket, request) in self.waiting_for_gst.expire(cx.now) {
+        self.reads.expire(cx.mono).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
+        for (ticket, request) in self.waiting_for_gst.expire(cx.mono) {
             let why = "the session's past is not stable here yet: a region lags or is cut off".to_string();
             let moved = matches!(request, Request::Cover(_));
             fail(ticket, if moved { not_covered() } else { Failure::Unavailable(why) }, cx);
@@ -476,8 +476,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     }
 
     fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
-        cx.may_write(matches!(op, Op::Put { .. }));
-        let Some(server) = cx.server_for(&op) else { return cx.done(Outcome::FoundAll(Vec::new())) }; // D8
+        let Some(server) = cx.begin(&op) else { return }; // D8
         let past = self.token.past;
         let request = match op {
             Op::Get { key } => Request::Get(key, past.gst), // Algorithm 1 line 2

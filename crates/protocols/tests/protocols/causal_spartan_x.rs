@@ -553,6 +553,23 @@ fn a_transaction_whose_slice_is_lost_ends_with_the_restart_or_the_deadline() {
     }
 }
 
+/// What the driver owes (5): `now` may jump, and neither ends nor prolongs what waits.
+#[test]
+fn a_clock_that_jumps_does_not_move_deadlines() {
+    let mut lab = spartan(1, 2);
+    let (s, x, y, p) = (lab.client(0), lab.key("x", 0), lab.key("y", 1), server(0, 0));
+    for (jump, later) in [(1, 3_000_000), (1_000_000_000, 6_000_000)] {
+        lab.begin(s, rotx(&[&x, &y]));
+        lab.lose_messages(p, server(0, 1));
+        lab.jump_clock(p, jump);
+        lab.fire(p, Timer::Theta);
+        assert_eq!(lab.outcome(s), None);
+        lab.set_clock(p, later);
+        lab.fire(p, Timer::Theta);
+        assert_eq!(text(&lab.finish(s)), "unavailable");
+    }
+}
+
 #[test]
 fn a_walk_finds_what_get_finds_and_its_session_depends_on_it() {
     let mut lab = spartan(2, 1);
