@@ -341,12 +341,12 @@ fn protection(file: &ClusterFile, problems: &mut Vec<Problem>) {
         if table.requirepass.is_none() {
             let remedy = "set requirepass in [cluster] or TIDEMARK_REQUIREPASS";
             beyond("listen", &node.listen, "clients need no password", remedy);
+            let remedy = "set requirepass, which HTTP requests then bear as their token";
+            beyond("admin_listen", &node.admin_listen, "anybody may change the cluster", remedy);
         }
         if table.peer_secret.is_none() {
             let remedy = "set peer_secret in [cluster] or TIDEMARK_PEER_SECRET";
             beyond("peer_listen", &node.peer_listen, "anybody may pose as a peer", remedy);
-            let remedy = "set peer_secret, which admin requests that change something must bear";
-            beyond("admin_listen", &node.admin_listen, "anybody may change the cluster", remedy);
         }
     }
 }

@@ -1,0 +1,31 @@
+//! `tidemark cut`
+
+use crate::running::Which;
+use crate::supervisor::api::Action;
+use clap::Args;
+use std::process::ExitCode;
+
+/// Cut the links between two regions, or two servers, of a running cluster.
+///
+/// What is under way is lost, as when a cable breaks; what was written meanwhile arrives after `heal`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  tidemark cut a b\n  tidemark cut virginia oregon --one-way\n  tidemark cut a/0 b/0"
+)]
+pub(crate) struct Cut {
+    /// A region by name or letter, or the server of one of its partitions: a, virginia, a/0.
+    from: String,
+    /// The other side.
+    to: String,
+    /// Only what the first says to the second is lost.
+    #[arg(long)]
+    one_way: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+impl Cut {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        self.which.act(&Action::Cut { from: self.from, to: self.to, one_way: self.one_way })
+    }
+}

@@ -1,0 +1,25 @@
+//! `tidemark heal`
+
+use crate::running::Which;
+use crate::supervisor::api::Action;
+use clap::Args;
+use std::process::ExitCode;
+
+/// Mend what `cut` and `slow` did: between two places, or everywhere.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  tidemark heal\n  tidemark heal a b")]
+pub(crate) struct Heal {
+    /// One side; everything is mended if it is left out.
+    #[arg(requires = "to")]
+    from: Option<String>,
+    /// The other side.
+    to: Option<String>,
+    #[command(flatten)]
+    which: Which,
+}
+
+impl Heal {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        self.which.act(&Action::Heal { between: self.from.zip(self.to) })
+    }
+}

@@ -1,0 +1,12 @@
+//! One file a verb.
+
+pub(crate) mod config;
+pub(crate) mod cut;
+pub(crate) mod heal;
+pub(crate) mod kill;
+pub(crate) mod protocols;
+pub(crate) mod restart;
+pub(crate) mod serve;
+pub(crate) mod slow;
+pub(crate) mod status;
+pub(crate) mod up;

@@ -1,0 +1,145 @@
+//! `tidemark serve`
+
+use crate::Usage;
+use clap::{Args, ValueEnum};
+use rustix::process::{Signal, getpid, kill_process};
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use tidemark_server::config::{self, Address, Fsync, Overrides, Secret, Size};
+use tidemark_server::{ServeError, run_node};
+use tracing_subscriber::EnvFilter;
+
+const ENVIRONMENT: &str = "\
+Every flag wins over its variable, and both win over the cluster file. Secrets have variables
+only, since others on the machine can read command lines:
+  TIDEMARK_PEER_SECRET     [cluster] peer_secret
+  TIDEMARK_REQUIREPASS     [cluster] requirepass
+
+Example:
+  tidemark serve --config /etc/tidemark/cluster.toml --node virginia-1 --log-format json";
+
+/// Run one node of a cluster: what a service manager starts in production.
+///
+/// All nodes read the same cluster file. The node stops cleanly on SIGTERM and SIGINT; killed in any other way
+/// it loses nothing that it acknowledged.
+#[derive(Args)]
+#[command(after_help = ENVIRONMENT)]
+pub(crate) struct Serve {
+    /// The cluster file.
+    #[arg(long, value_name = "FILE", env = "TIDEMARK_CONFIG")]
+    config: PathBuf,
+    /// Which node of the file to run.
+    #[arg(long, value_name = "NAME", env = "TIDEMARK_NODE")]
+    node: String,
+    #[command(flatten)]
+    set: Set,
+    /// What to log: error, warn, info, debug, trace, or a filter such as `info,tidemark_server::link=debug`.
+    #[arg(long, value_name = "FILTER", env = "TIDEMARK_LOG", default_value = "info")]
+    log: String,
+    /// How to log, to standard error.
+    #[arg(long, value_name = "FORMAT", env = "TIDEMARK_LOG_FORMAT", default_value = "text")]
+    log_format: LogFormat,
+    /// Write this file, one line of JSON, once the node serves.
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
+    /// Stop when standard input ends: how children of `up` notice that it died.
+    #[arg(long, hide = true)]
+    stop_on_eof: bool,
+}
+
+/// What may differ from the cluster file.
+#[derive(Args)]
+struct Set {
+    /// When a write is made durable: always, everysec or no.
+    #[arg(long, value_name = "POLICY", env = "TIDEMARK_FSYNC")]
+    fsync: Option<Fsync>,
+    /// Where Redis clients connect.
+    #[arg(long, value_name = "HOST:PORT", env = "TIDEMARK_LISTEN")]
+    listen: Option<Address>,
+    /// Where other nodes connect.
+    #[arg(long, value_name = "HOST:PORT", env = "TIDEMARK_PEER_LISTEN")]
+    peer_listen: Option<Address>,
+    /// Where metrics, health and status are served over HTTP.
+    #[arg(long, value_name = "HOST:PORT", env = "TIDEMARK_ADMIN_LISTEN")]
+    admin_listen: Option<Address>,
+    /// The data directory.
+    #[arg(long, value_name = "DIR", env = "TIDEMARK_DIR")]
+    dir: Option<String>,
+    /// The log kept for a peer that is away, such as 8GiB.
+    #[arg(long, value_name = "SIZE", env = "TIDEMARK_LOG_RETAIN")]
+    log_retain: Option<Size>,
+    /// How many Redis clients are served at once.
+    #[arg(long, value_name = "COUNT", env = "TIDEMARK_MAX_CLIENTS")]
+    max_clients: Option<u32>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What the environment says about the whole cluster.
+pub(crate) fn secrets() -> Overrides {
+    let secret = |name: &str| std::env::var(name).ok().map(Secret::from);
+    Overrides {
+        peer_secret: secret("TIDEMARK_PEER_SECRET"),
+        requirepass: secret("TIDEMARK_REQUIREPASS"),
+        ..Overrides::default()
+    }
+}
+
+impl Set {
+    fn overrides(self) -> Overrides {
+        Overrides {
+            fsync: self.fsync,
+            listen: self.listen,
+            peer_listen: self.peer_listen,
+            admin_listen: self.admin_listen,
+            dir: self.dir,
+            log_retain: self.log_retain,
+            max_clients: self.max_clients,
+            ..secrets()
+        }
+    }
+}
+
+impl Serve {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let filter =
+            EnvFilter::try_new(&self.log).map_err(|error| Usage(format!("--log {}: {error}", self.log)))?;
+        let logs =
+            tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false);
+        match self.log_format {
+            LogFormat::Text => logs.init(),
+            LogFormat::Json => logs.json().init(),
+        }
+        if self.stop_on_eof {
+            std::thread::spawn(stop_at_end_of_input);
+        }
+        let overrides = self.set.overrides();
+        let loaded = config::load_node(&self.config, &self.node, &overrides);
+        let (cluster, me) = loaded.map_err(|error| Usage(error.to_string()))?;
+        let mut node = cluster.node_config(me).map_err(Usage)?;
+        node.ready_file = self.ready_file;
+        match run_node(node) {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(ServeError::Config(what)) => Err(Usage(what).into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Waits until the other end of standard input is gone, then stops this process as SIGTERM would, and by
+/// force if that takes too long.
+fn stop_at_end_of_input() {
+    let mut byte = [0];
+    while matches!(std::io::stdin().read(&mut byte), Ok(1..)) {}
+    let _ = kill_process(getpid(), Signal::TERM);
+    std::thread::sleep(Duration::from_secs(10));
+    std::process::exit(1);
+}

@@ -1,0 +1,70 @@
+//! `tidemark status`
+
+use crate::output::{print, print_json, row, table};
+use crate::running::Which;
+use crate::supervisor::api::{ClusterStatus, Fault};
+use clap::Args;
+use std::process::ExitCode;
+
+/// Show the cluster that `tidemark up` runs: its nodes, and the links that are cut or slow.
+#[derive(Args)]
+pub(crate) struct Status {
+    /// Print JSON, with what each node says of itself.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+impl Status {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let status = self.which.find()?.status()?;
+        if self.json {
+            print_json(&status)?
+        } else {
+            print(&described(&status))
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn described(status: &ClusterStatus) -> String {
+    let partitions = if status.partitions == 1 { "partition" } else { "partitions" };
+    let head = format!(
+        "{} ({}), {} {partitions} a region, in {}",
+        status.protocol,
+        status.promise,
+        status.partitions,
+        status.dir.display()
+    );
+    let mut rows = vec![row(["REGION", "NODE", "STATE", "PID", "REDIS", "ADMIN"])];
+    for node in &status.nodes {
+        let region = format!("{} {}", node.letter, node.region);
+        let pid = node.pid.map_or("-".into(), |pid| pid.to_string());
+        let admin = format!("http://{}", node.admin);
+        rows.push(row([&region, &node.name, &node.state, &pid, &node.redis, &admin]));
+    }
+    let mut text = format!("{head}\n\n{}", table(&rows));
+    for fault in &status.faults {
+        text.push_str(&format!("\n{}", in_words(fault)));
+    }
+    if !status.faults.is_empty() {
+        text.push_str("\n\n`tidemark heal` mends all of it.\n");
+    }
+    text
+}
+
+/// A fault as a line of text.
+pub(crate) fn in_words(fault: &Fault) -> String {
+    let slow = if fault.slow_us > 0 {
+        format!("slower by {} ms", fault.slow_us as f64 / 1e3)
+    } else {
+        String::new()
+    };
+    let what = match (fault.cut, fault.slow_us > 0) {
+        (true, true) => format!("cut, and {slow}"),
+        (true, false) => "cut".to_string(),
+        _ => slow,
+    };
+    format!("{} → {}: {what}", fault.from, fault.to)
+}

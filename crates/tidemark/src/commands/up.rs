@@ -1,0 +1,185 @@
+//! `tidemark up`
+
+use crate::output::{print, row, table};
+use crate::running::Registered;
+use crate::supervisor::api::Running;
+use crate::supervisor::control::{Token, router};
+use crate::supervisor::plan::Wish;
+use crate::supervisor::prepare::{Directory, ports_are_free};
+use crate::supervisor::{Event, Supervisor};
+use anyhow::Context;
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tidemark_protocols::{Protocol, with_protocol};
+use tidemark_server::config::{Cluster, Fsync};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+const EXAMPLES: &str = "\
+Examples:
+  tidemark up
+  tidemark up --latency gentlerain             Virginia, Oregon and Ireland, as far apart as they are
+  tidemark up --regions 2 --protocol eventual
+  tidemark up --dir ~/shop                     keeps the data; run again, it goes on where it was
+
+From another terminal: tidemark status, cut, heal, slow, kill, restart.
+
+A file for --latency names the regions and the round-trip times between them:
+  jitter = \"1ms\"
+  [rtt]
+  rome = { oslo = \"40ms\", oporto = \"45ms\" }
+  oslo = { oporto = \"60ms\" }";
+
+/// Run a whole cluster on this machine: one process a region, and emulated distances between them.
+///
+/// When all regions serve, a table with their ports is printed, and then the line `ready`. Ctrl-C stops the
+/// cluster; its processes never outlive it.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Up {
+    /// How many regions [default: 3, or as many as --latency names].
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
+    regions: Option<u8>,
+    /// Into how many partitions each region divides its keys [default: 2].
+    #[arg(long, value_name = "COUNT")]
+    partitions: Option<u16>,
+    /// The consistency protocol; see `tidemark protocols` [default: causal].
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<String>,
+    /// When a write is made durable: always, everysec or no [default: everysec].
+    #[arg(long, value_name = "POLICY")]
+    fsync: Option<Fsync>,
+    /// Distances between regions: none, gentlerain, spartan, nukv, swiftcloud, or a file [default: none].
+    #[arg(long, value_name = "PRESET|FILE")]
+    latency: Option<String>,
+    /// Where the cluster is kept; used as it is if there is one. Otherwise a temporary directory, removed at the end.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// The first region's port for Redis clients; the next ones follow; 0 for any free ones [default: 7001].
+    #[arg(long, value_name = "PORT")]
+    base_port: Option<u16>,
+    /// The first region's port for HTTP; the next ones follow [default: 8001].
+    #[arg(long, value_name = "PORT")]
+    http_port: Option<u16>,
+}
+
+impl Up {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let wish = Wish {
+            regions: self.regions,
+            partitions: self.partitions,
+            protocol: self.protocol,
+            fsync: self.fsync,
+            latency: self.latency,
+            base_port: self.base_port,
+            http_port: self.http_port,
+        };
+        let directory = Directory::take(self.dir)?;
+        let cluster = directory.cluster(&wish)?;
+        ports_are_free(&cluster)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(supervise(cluster, &directory))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Runs the cluster until a signal ends it.
+async fn supervise(cluster: Cluster, directory: &Directory) -> anyhow::Result<()> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut hang_up = signal(SignalKind::hangup())?;
+    let stop = async move {
+        tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {}, _ = hang_up.recv() => {} }
+        interrupt
+    };
+    tokio::pin!(stop);
+    let (sender, mut events) = mpsc::unbounded_channel();
+    let supervisor = Supervisor::new(cluster.clone(), directory.path.clone(), sender);
+    print(&heading(&cluster, directory));
+    let started = tokio::select! {
+        started = supervisor.start_all() => started,
+        _ = &mut stop => {
+            supervisor.stop_all().await;
+            return Ok(());
+        }
+    };
+    if let Err(error) = started {
+        supervisor.stop_all().await;
+        return Err(error);
+    }
+    let registered = register(&supervisor, directory).await;
+    let _registered = match registered {
+        Ok(registered) => registered,
+        Err(error) => {
+            supervisor.stop_all().await;
+            return Err(error);
+        }
+    };
+    print(&format!("{}\nready\n", addresses(&cluster)));
+    let mut interrupt = loop {
+        tokio::select! {
+            interrupt = &mut stop => break interrupt,
+            Some(event) = events.recv() => tell(&event),
+        }
+    };
+    print("stopping\n");
+    tokio::select! {
+        () = supervisor.stop_all() => print("stopped\n"),
+        _ = interrupt.recv() => print("stopped by force\n"), // The pipes end with this process, and so do the children.
+    }
+    Ok(())
+}
+
+/// Listens for other terminals, and leaves word where.
+async fn register(supervisor: &Arc<Supervisor>, directory: &Directory) -> anyhow::Result<Registered> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.context("cannot listen on loopback")?;
+    let token = Token::random()?;
+    let running = Running {
+        pid: std::process::id(),
+        control: listener.local_addr()?.to_string(),
+        token: token.0.to_string(),
+        dir: directory.path.clone(),
+    };
+    let routes = router(Arc::clone(supervisor), token);
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    Registered::new(&running)
+}
+
+fn tell(event: &Event) {
+    match event {
+        Event::Logged { node, line } => print(&format!("{node} | {line}\n")),
+        Event::Died { node, how } => {
+            print(&format!("{node} died: {how}; `tidemark restart {node}` starts it again\n"));
+        }
+    }
+}
+
+fn heading(cluster: &Cluster, directory: &Directory) -> String {
+    let promise = with_protocol!(cluster.protocol, P => P::PROMISE.description(), otherwise "");
+    let kept = if directory.is_temporary() { ", removed at the end (--dir keeps it)" } else { "" };
+    let (regions, partitions) = (cluster.regions.len(), cluster.topology.partitions);
+    let many = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    format!(
+        "Tidemark: {}, {} each, fsync {}\nProtocol {}: {promise}\nDirectory {}{kept}\n",
+        many(regions, "region"),
+        many(partitions, "partition"),
+        cluster.fsync,
+        cluster.protocol,
+        directory.path.display(),
+    )
+}
+
+fn addresses(cluster: &Cluster) -> String {
+    let mut rows = vec![row(["REGION", "NODE", "REDIS", "ADMIN", "TRY"])];
+    for node in &cluster.nodes {
+        let region = format!("{} {}", node.region, cluster.regions[node.region.index()]);
+        let host =
+            if node.listen.host == "127.0.0.1" { String::new() } else { format!("-h {} ", node.listen.host) };
+        let attempt = format!("redis-cli {host}-p {}", node.listen.port);
+        let admin = format!("http://{}", node.admin_listen);
+        rows.push(row([&region, &node.name, &node.listen.to_string(), &admin, &attempt]));
+    }
+    format!("\n{}", table(&rows))
+}

@@ -1,0 +1,98 @@
+//! What other terminals say to the supervisor of a running cluster, and what it answers: JSON over HTTP on
+//! loopback, with the token that stands in `up.json`.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// `up.json`: where a running cluster is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Running {
+    /// The supervisor's process.
+    pub(crate) pid: u32,
+    /// Where it listens: `127.0.0.1:port`.
+    pub(crate) control: String,
+    /// What requests must bear.
+    pub(crate) token: String,
+    /// The cluster's directory.
+    pub(crate) dir: PathBuf,
+}
+
+/// Something to be done to a running cluster.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum Action {
+    /// Nothing passes between two places any more.
+    Cut { from: String, to: String, one_way: bool },
+    /// Everything passes again: between two places, or everywhere.
+    Heal { between: Option<(String, String)> },
+    /// What passes between two places takes longer; zero ends it.
+    Slow { from: String, to: String, by_us: u64, one_way: bool },
+    /// Kills the nodes of a region, or one node, with SIGKILL.
+    Kill { target: String },
+    /// Starts them again; stops them cleanly before if they run.
+    Restart { target: String },
+}
+
+/// What became of an [`Action`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Done {
+    /// In words: what was done, or why not.
+    pub(crate) message: String,
+}
+
+/// `tidemark status`
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ClusterStatus {
+    /// The cluster's name.
+    pub(crate) name: String,
+    /// Its directory.
+    pub(crate) dir: PathBuf,
+    /// Its protocol.
+    pub(crate) protocol: String,
+    /// What the protocol promises.
+    pub(crate) promise: String,
+    /// Partitions a region.
+    pub(crate) partitions: usize,
+    /// Every node.
+    pub(crate) nodes: Vec<NodeStatus>,
+    /// Links that are cut or slow.
+    pub(crate) faults: Vec<Fault>,
+}
+
+/// One node.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct NodeStatus {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its region's letter.
+    pub(crate) letter: String,
+    /// Its region's name.
+    pub(crate) region: String,
+    /// The partitions it holds.
+    pub(crate) partitions: Vec<u16>,
+    /// Where Redis clients connect.
+    pub(crate) redis: String,
+    /// Where it serves HTTP.
+    pub(crate) admin: String,
+    /// Its process, while it runs.
+    pub(crate) pid: Option<u32>,
+    /// `running`, `starting`, `killed`, or how it died.
+    pub(crate) state: String,
+    /// Its log.
+    pub(crate) log: PathBuf,
+    /// What it says of itself, while it runs.
+    pub(crate) detail: Option<serde_json::Value>,
+}
+
+/// What is wrong with the way from one place to another; a place is a region (`A`) or a server (`A/0`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Fault {
+    /// Where it leads from.
+    pub(crate) from: String,
+    /// Where it leads to.
+    pub(crate) to: String,
+    /// Nothing passes.
+    pub(crate) cut: bool,
+    /// It takes so much longer.
+    pub(crate) slow_us: u64,
+}

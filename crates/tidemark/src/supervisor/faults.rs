@@ -1,0 +1,175 @@
+//! Links that are cut or slow. The supervisor knows them all and tells every node, again after a restart.
+
+use super::Supervisor;
+use super::api::{Action, Fault};
+use crate::commands::status::in_words;
+use crate::http;
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use std::sync::PoisonError;
+use std::time::Duration;
+use tidemark_server::config::Node;
+
+/// How long a node may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The faults of one cluster.
+#[derive(Default)]
+pub(super) struct Faults(Vec<Fault>);
+
+impl Faults {
+    fn change(&mut self, from: &str, to: &str, change: impl FnOnce(&mut Fault)) {
+        let place = self.0.iter().position(|fault| fault.from == from && fault.to == to);
+        let place = place.unwrap_or_else(|| {
+            self.0.push(Fault { from: from.into(), to: to.into(), cut: false, slow_us: 0 });
+            self.0.len() - 1
+        });
+        change(&mut self.0[place]);
+        self.0.retain(|fault| fault.cut || fault.slow_us > 0);
+    }
+
+    /// Heals what leads from `from` to `to`; naming a region heals what is inside, too.
+    fn heal(&mut self, from: &str, to: &str) {
+        let inside = |outer: &str, inner: &str| inner == outer || inner.split('/').next() == Some(outer);
+        self.0.retain(|fault| !(inside(from, &fault.from) && inside(to, &fault.to)));
+    }
+}
+
+impl Supervisor {
+    /// The faults there are.
+    pub(super) fn known_faults(&self) -> Vec<Fault> {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
+    /// Cuts, slows or heals; says in words what is so now.
+    pub(super) async fn change_faults(&self, action: Action) -> anyhow::Result<String> {
+        let before = self.known_faults();
+        self.note(action)?;
+        let after = self.known_faults();
+        let still = |old: &Fault| after.iter().any(|new| new.from == old.from && new.to == old.to);
+        let healed: Vec<Fault> = before.into_iter().filter(|old| !still(old)).collect();
+        self.tell(&healed, &after).await?;
+        if after.is_empty() {
+            return Ok("all links are whole".into());
+        }
+        Ok(after.iter().map(in_words).collect::<Vec<_>>().join("\n"))
+    }
+
+    fn note(&self, action: Action) -> anyhow::Result<()> {
+        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        match action {
+            Action::Cut { from, to, one_way } => {
+                let (from, to) = self.places(&from, &to)?;
+                faults.change(&from, &to, |fault| fault.cut = true);
+                if !one_way {
+                    faults.change(&to, &from, |fault| fault.cut = true);
+                }
+            }
+            Action::Slow { from, to, by_us, one_way } => {
+                let (from, to) = self.places(&from, &to)?;
+                if from.contains('/') {
+                    bail!("only whole regions can be slowed: say {from:.1} and {to:.1}");
+                }
+                faults.change(&from, &to, |fault| fault.slow_us = by_us);
+                if !one_way {
+                    faults.change(&to, &from, |fault| fault.slow_us = by_us);
+                }
+            }
+            Action::Heal { between: Some((from, to)) } => {
+                let (from, to) = self.places(&from, &to)?;
+                faults.heal(&from, &to);
+                faults.heal(&to, &from);
+            }
+            _ => faults.0.clear(),
+        }
+        Ok(())
+    }
+
+    /// Two places as all nodes name them, in different regions: two regions, or two servers.
+    fn places(&self, from: &str, to: &str) -> anyhow::Result<(String, String)> {
+        let (a, b) = (self.place(from)?, self.place(to)?);
+        if a.split('/').next() == b.split('/').next() {
+            bail!("{from} and {to} are in one region: only links between regions can be cut or slowed");
+        }
+        if a.contains('/') != b.contains('/') {
+            bail!("name two regions, or two servers, not one of each: {a} and {b}");
+        }
+        Ok((a, b))
+    }
+
+    fn place(&self, text: &str) -> anyhow::Result<String> {
+        let (region, partition) =
+            text.split_once('/').map_or((text, None), |(region, rest)| (region, Some(rest)));
+        let Some(region) = self.cluster.find_region(region) else {
+            bail!("there is no region {region:?}; the regions are {}", self.cluster.regions.join(", "));
+        };
+        let Some(partition) = partition else { return Ok(region.to_string()) };
+        let count = self.cluster.topology.partitions;
+        match partition.parse::<usize>() {
+            Ok(partition) if partition < count => Ok(format!("{region}/{partition}")),
+            _ => bail!("there is no partition {text:?}: they are numbered 0 to {}", count - 1),
+        }
+    }
+
+    /// Tells every node that runs which faults are no more, and which there are.
+    pub(super) async fn tell(&self, healed: &[Fault], faults: &[Fault]) -> anyhow::Result<()> {
+        let mut orders: Vec<(&str, Value)> = Vec::new();
+        for Fault { from, to, .. } in healed {
+            orders.push(("admin/heal", json!({"from": from, "to": to, "one_way": true})));
+        }
+        for Fault { from, to, cut, slow_us } in faults {
+            if *cut {
+                orders.push(("admin/cut", json!({"from": from, "to": to, "one_way": true})));
+            }
+            if !from.contains('/') {
+                let ms = *slow_us as f64 / 1e3;
+                orders.push(("admin/slow", json!({"from": from, "to": to, "one_way": true, "ms": ms})));
+            }
+        }
+        for (index, node) in self.cluster.nodes.iter().enumerate() {
+            let runs = self.locked()[index].child.is_some();
+            for (what, body) in orders.iter().filter(|_| runs) {
+                let told = self.ask(node, what, Some(body.clone())).await;
+                told.with_context(|| format!("{} could not be told", node.name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a node answers over HTTP.
+    pub(super) async fn ask(&self, node: &Node, what: &str, body: Option<Value>) -> anyhow::Result<Value> {
+        let url = format!("http://{}/{what}", node.admin_listen);
+        let bearer = self.cluster.requirepass.clone().map(|secret| secret.0);
+        let answer = tokio::task::spawn_blocking(move || match body {
+            Some(body) => http::post(&url, bearer.as_deref(), PATIENCE, &body),
+            None => http::get(&url, bearer.as_deref(), PATIENCE),
+        });
+        let (status, text) = answer.await??;
+        let answer: Value = serde_json::from_str(&text).unwrap_or_default();
+        match answer["error"].as_str() {
+            Some(error) => bail!("{error}"),
+            None if status != 200 => bail!("it answered {status}"),
+            None => Ok(answer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn healing_a_region_heals_what_is_inside_it_and_nothing_else() {
+        let mut faults = Faults::default();
+        for (from, to) in [("A", "B"), ("A/0", "B/0"), ("A", "C")] {
+            faults.change(from, to, |fault| fault.cut = true);
+        }
+        faults.heal("A/0", "B/0");
+        assert_eq!(faults.0.len(), 2);
+        faults.change("A/1", "B/1", |fault| fault.cut = true);
+        faults.heal("A", "B");
+        assert_eq!(faults.0.iter().map(|fault| fault.to.as_str()).collect::<Vec<_>>(), ["C"]);
+        faults.change("A", "C", |fault| fault.cut = false);
+        assert!(faults.0.is_empty());
+    }
+}

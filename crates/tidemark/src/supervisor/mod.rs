@@ -1,0 +1,263 @@
+//! The supervisor behind `tidemark up`: one child process a node, and what other terminals ask of them.
+//!
+//! It starts children, reports those that die, and stops them when it stops; it never starts one again by
+//! itself. A child holds the reading end of a pipe whose other end only the supervisor has: however the
+//! supervisor ends, even by SIGKILL, the pipe ends with it, and the child stops.
+
+pub(crate) mod api;
+mod child;
+pub(crate) mod control;
+mod faults;
+pub(crate) mod plan;
+pub(crate) mod prepare;
+mod tail;
+
+use anyhow::bail;
+use api::{Action, ClusterStatus, NodeStatus};
+use child::Child;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tidemark_protocols::{Protocol, with_protocol};
+use tidemark_server::config::{Cluster, Node};
+use tokio::sync::mpsc;
+
+/// How long a node may take to replay its log and serve.
+const START_LIMIT: Duration = Duration::from_secs(120);
+/// How long a node may take to stop before it is killed.
+const STOP_LIMIT: Duration = Duration::from_secs(15);
+
+/// Something that the terminal is to be told.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A node ended that nobody had ended.
+    Died { node: String, how: String },
+    /// A node logged a warning or an error.
+    Logged { node: String, line: String },
+}
+
+/// How a node is.
+#[derive(Clone, Debug, PartialEq)]
+enum State {
+    /// Not started yet, or on its way.
+    Starting,
+    Running,
+    /// It is being stopped or killed, and will be in this state.
+    Ending(&'static str),
+    /// As it was meant to end.
+    Ended(&'static str),
+    Died(String),
+}
+
+struct Slot {
+    state: State,
+    child: Option<Child>,
+}
+
+/// The children of one cluster.
+pub(crate) struct Supervisor {
+    cluster: Cluster,
+    dir: PathBuf,
+    slots: Mutex<Vec<Slot>>,
+    faults: Mutex<faults::Faults>,
+    /// Actions are carried out one after the other.
+    busy: tokio::sync::Mutex<()>,
+    events: mpsc::UnboundedSender<Event>,
+}
+
+impl Supervisor {
+    /// No child runs yet. The cluster file is `cluster.toml` in `dir`.
+    pub(crate) fn new(cluster: Cluster, dir: PathBuf, events: mpsc::UnboundedSender<Event>) -> Arc<Self> {
+        let slot = |_: &Node| Slot { state: State::Starting, child: None };
+        let slots = Mutex::new(cluster.nodes.iter().map(slot).collect());
+        Arc::new(Self { cluster, dir, slots, faults: Mutex::default(), busy: Default::default(), events })
+    }
+
+    /// Starts every node, and waits until all serve.
+    pub(crate) async fn start_all(self: &Arc<Self>) -> anyhow::Result<()> {
+        self.start((0..self.cluster.nodes.len()).collect()).await
+    }
+
+    /// Stops every node: cleanly, and by force what does not stop in time.
+    pub(crate) async fn stop_all(&self) {
+        let running = (0..self.cluster.nodes.len()).collect::<Vec<_>>();
+        self.end(&running, "stopped", Child::stop).await;
+    }
+
+    /// Carries out what another terminal asks for; says in words what was done.
+    pub(crate) async fn act(self: &Arc<Self>, action: Action) -> anyhow::Result<String> {
+        let _busy = self.busy.lock().await;
+        match action {
+            Action::Kill { target } => {
+                let nodes = self.nodes_of(&target)?;
+                if nodes.iter().all(|node| self.locked()[*node].child.is_none()) {
+                    bail!("{} does not run; `tidemark restart {target}` starts it", self.names(&nodes));
+                }
+                self.end(&nodes, "killed", Child::kill).await;
+                Ok(format!("killed {}; `tidemark restart {target}` starts it again", self.names(&nodes)))
+            }
+            Action::Restart { target } => {
+                let nodes = self.nodes_of(&target)?;
+                self.end(&nodes, "stopped", Child::stop).await;
+                let names = self.names(&nodes);
+                self.start(nodes).await?;
+                self.tell(&[], &self.known_faults()).await?;
+                Ok(format!("restarted {names}"))
+            }
+            Action::Cut { .. } | Action::Heal { .. } | Action::Slow { .. } => {
+                self.change_faults(action).await
+            }
+        }
+    }
+
+    /// How the cluster is.
+    pub(crate) async fn status(&self) -> ClusterStatus {
+        let protocol = self.cluster.protocol;
+        let promise = with_protocol!(protocol, P => P::PROMISE.name(), otherwise "");
+        let mut nodes = Vec::new();
+        for (index, node) in self.cluster.nodes.iter().enumerate() {
+            let (state, pid) = {
+                let slot = &self.locked()[index];
+                (slot.state.clone(), slot.child.as_ref().map(|child| child.pid))
+            };
+            let detail = match state {
+                State::Running => self.ask(node, "status", None).await.ok(),
+                _ => None,
+            };
+            nodes.push(NodeStatus {
+                name: node.name.clone(),
+                letter: node.region.to_string(),
+                region: self.cluster.regions[node.region.index()].clone(),
+                partitions: node.partitions.iter().map(|partition| partition.0).collect(),
+                redis: node.listen.to_string(),
+                admin: node.admin_listen.to_string(),
+                pid,
+                state: state.in_words(),
+                log: self.log_of(node),
+                detail,
+            });
+        }
+        ClusterStatus {
+            name: self.cluster.name.clone(),
+            dir: self.dir.clone(),
+            protocol: protocol.to_string(),
+            promise: promise.to_string(),
+            partitions: self.cluster.topology.partitions,
+            nodes,
+            faults: self.known_faults(),
+        }
+    }
+
+    async fn start(self: &Arc<Self>, nodes: Vec<usize>) -> anyhow::Result<()> {
+        for index in &nodes {
+            let child = Child::spawn(self, *index)?;
+            let mut slots = self.locked();
+            slots[*index] = Slot { state: State::Starting, child: Some(child) };
+        }
+        for index in nodes {
+            self.ready(index).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until a node serves.
+    async fn ready(&self, index: usize) -> anyhow::Result<()> {
+        let node = &self.cluster.nodes[index];
+        let mut tries = START_LIMIT.as_millis() / 20;
+        while !self.ready_file(node).exists() {
+            tries -= 1;
+            let state = self.locked()[index].state.clone();
+            if state != State::Starting || tries == 0 {
+                let how = if tries == 0 { "did not serve in time".into() } else { state.in_words() };
+                let log = self.log_of(node);
+                bail!(
+                    "{} {how}; its log is {}, and ends with:\n{}",
+                    node.name,
+                    log.display(),
+                    tail::last_lines(&log, 8)
+                );
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        self.locked()[index].state = State::Running;
+        Ok(())
+    }
+
+    /// Ends those of `nodes` that run, and waits until they have ended.
+    async fn end(&self, nodes: &[usize], state: &'static str, end: impl Fn(&Child)) {
+        let mut exits = Vec::new();
+        for index in nodes {
+            let slot = &mut self.locked()[*index];
+            if let Some(child) = &slot.child {
+                slot.state = State::Ending(state);
+                end(child);
+                exits.push((*index, child.exit()));
+            }
+        }
+        for (index, mut exit) in exits {
+            if tokio::time::timeout(STOP_LIMIT, exit.wait_for(|ended| *ended)).await.is_err() {
+                if let Some(child) = &self.locked()[index].child {
+                    child.kill();
+                }
+                let _ = exit.wait_for(|ended| *ended).await;
+            }
+        }
+    }
+
+    /// A child has ended: was it meant to?
+    fn ended(&self, index: usize, how: String) {
+        let slot = &mut self.locked()[index];
+        slot.child = None;
+        slot.state = match slot.state {
+            State::Ending(state) => State::Ended(state),
+            State::Starting => State::Died(how),
+            _ => {
+                let node = self.cluster.nodes[index].name.clone();
+                let _ = self.events.send(Event::Died { node, how: how.clone() });
+                State::Died(how)
+            }
+        };
+    }
+
+    /// The nodes that `target` means: those of a region, or the one of that name.
+    fn nodes_of(&self, target: &str) -> anyhow::Result<Vec<usize>> {
+        if let Some(region) = self.cluster.find_region(target) {
+            return Ok(self.cluster.nodes_in(region).map(|(id, _)| id.index()).collect());
+        }
+        match self.cluster.find_node(target) {
+            Some(id) => Ok(vec![id.index()]),
+            None => {
+                bail!("there is no region {target:?}; the regions are {}", self.cluster.regions.join(", "))
+            }
+        }
+    }
+
+    fn names(&self, nodes: &[usize]) -> String {
+        let names: Vec<&str> = nodes.iter().map(|node| self.cluster.nodes[*node].name.as_str()).collect();
+        names.join(", ")
+    }
+
+    fn log_of(&self, node: &Node) -> PathBuf {
+        self.dir.join(format!("{}.log", node.name))
+    }
+
+    fn ready_file(&self, node: &Node) -> PathBuf {
+        self.dir.join(format!("{}.ready", node.name))
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Vec<Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn in_words(&self) -> String {
+        match self {
+            Self::Starting => "starting".into(),
+            Self::Running => "running".into(),
+            Self::Ending(_) => "stopping".into(),
+            Self::Ended(state) => state.to_string(),
+            Self::Died(how) => format!("died: {how}"),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Running other programs, and saying how long each step took.
+
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the root").to_path_buf()
+}
+
+/// `program` with `args`, to be run in the root.
+pub(crate) fn command(program: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(args).current_dir(root());
+    command
+}
+
+/// Runs a command; its output goes to the terminal.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let shown = shown(command);
+    let status = command.status().with_context(|| format!("cannot run {shown}"))?;
+    if status.success() { Ok(()) } else { bail!("failed ({status}): {shown}") }
+}
+
+/// Runs `cargo` with `args`.
+pub(crate) fn cargo(args: &[&str]) -> Result<()> {
+    run(&mut command(env!("CARGO"), args))
+}
+
+/// What a command writes to standard output.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let shown = shown(command);
+    let output = command.output().with_context(|| format!("cannot run {shown}"))?;
+    if !output.status.success() {
+        bail!("failed ({}): {shown}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// Steps that are all run, even if one fails; each is timed.
+pub(crate) struct Steps {
+    began: Instant,
+    done: Vec<(String, f64, Result<()>)>,
+}
+
+impl Steps {
+    pub(crate) fn new() -> Self {
+        Self { began: Instant::now(), done: Vec::new() }
+    }
+
+    /// Runs a step.
+    pub(crate) fn step(&mut self, name: &str, step: impl FnOnce() -> Result<()>) -> bool {
+        println!("\n=== {name}");
+        let began = Instant::now();
+        let result = step();
+        if let Err(error) = &result {
+            println!("{name}: {error:#}");
+        }
+        let passed = result.is_ok();
+        self.done.push((name.to_string(), began.elapsed().as_secs_f64(), result));
+        passed
+    }
+
+    /// The summary; an error if a step failed.
+    pub(crate) fn finish(self) -> Result<()> {
+        println!("\n=== summary");
+        for (name, seconds, result) in &self.done {
+            println!("{} {name} ({seconds:.1} s)", if result.is_ok() { "ok    " } else { "FAILED" });
+        }
+        let failed = self.done.iter().filter(|(_, _, result)| result.is_err()).count();
+        let passed = self.done.len() - failed;
+        println!(
+            "steps: {passed} passed, {failed} failed; {:.1} s in all",
+            self.began.elapsed().as_secs_f64()
+        );
+        if failed == 0 { Ok(()) } else { bail!("{failed} of {} steps failed", passed + failed) }
+    }
+}
