@@ -5,7 +5,7 @@ use tidemark_contract::core::{Hlc, Key, Op, Outcome, Stamp, Update, Vector, Writ
 use tidemark_contract::lab::{put, rotx, server, text};
 use tidemark_contract::{Hard, Lab, Protocol};
 use tidemark_protocols::gentlerain::{
-    Corrected, Params, Past, Published, Request, Rules, Server, Stamps, Timer,
+    Corrected, Params, Past, Published, Request, Rules, Server, Stamps, Timer, Token,
 };
 
 fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
@@ -37,7 +37,7 @@ fn alg_1_line_2_a_get_brings_the_sessions_gst_to_the_server() {
     let mut lab = rain(2, 2);
     let (s, x) = (lab.client(0), lab.key("x", 1));
     let home = lab.token(s).home;
-    lab.adopt(s, tidemark_protocols::gentlerain::Token { home, past: Past { dt: at(1), gst: at(2) } });
+    lab.adopt(s, Token { home, past: Past { dt: at(1), gst: at(2) } });
     lab.get(s, &x);
     assert_eq!(gst(&lab, 0, 1), at(2));
 }
@@ -296,11 +296,10 @@ fn alg_3_lines_22_to_24_a_slice_raises_gst_and_reads_up_to_the_snapshot_local_ve
     let mut lab = rain(1, 2);
     let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 0), lab.key("y", 1));
     lab.put(s, &y, "old");
-    lab.set_clocks(6_000);
-    lab.fire(server(0, 0), Timer::Delta);
-    lab.fire(server(0, 1), Timer::Delta);
-    lab.fire(server(0, 1), Timer::Theta);
-    lab.deliver_message(server(0, 1), server(0, 0)); // the root knows, the leaf does not
+    lab.round(6_000, &[Timer::Delta]);
+    let home = lab.token(t).home;
+    lab.adopt(t, Token { home, past: Past { dt: Hlc::ZERO, gst: at(6_000) } }); // as from a sibling that knows
+    assert_eq!(lab.finish(t), Outcome::Adopted);
     lab.begin(t, Op::Snapshot { keys: vec![x, y.clone()] });
     lab.put(s, &y, "new");
     assert_eq!(text(&lab.finish(t)), "- old");
@@ -316,7 +315,13 @@ fn alg_4_line_11_a_rotx_waits_until_gst_is_above_dt() {
     lab.begin(s, rotx(&[&x]));
     lab.fire(server(0, 0), Timer::Theta);
     assert_eq!((gst(&lab, 0, 0), lab.outcome(s)), (dt, None), "dt < GST is strict");
+    let late = lab.client(0);
+    lab.adopt(late, lab.token(s));
+    assert_eq!(lab.finish(late), Outcome::Adopted);
+    lab.begin(late, rotx(&[&x]));
+    assert_eq!(lab.protocol(server(0, 0)).parked(), 2, "for one that comes now, too");
     stabilise(&mut lab, 9_000);
+    assert_eq!(text(&lab.finish(late)), "1");
     assert_eq!(text(&lab.finish(s)), "1");
     assert_eq!(lab.rotx(s, &[&x, &x]), "1 1", "no wait once GST has passed");
 }
@@ -367,7 +372,7 @@ fn sec_5_3_only_the_latest_version_at_or_below_the_safe_time_is_kept_and_all_abo
     }
     lab.remove(s, &y);
     let values = |lab: &Lab<Server<Corrected>>| lab.store(server(0, 0)).chain(&x).count();
-    stabilise(&mut lab, 700_000);
+    [700_000, 710_000, 720_000].into_iter().for_each(|us| stabilise(&mut lab, us));
     assert_eq!(values(&lab), 4, "D4: no stable time is durable yet");
     stabilise(&mut lab, 1_200_000); // renews the ceiling, with the stable time 700,000
     stabilise(&mut lab, 1_300_000);
