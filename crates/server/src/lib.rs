@@ -1,10 +1,18 @@
 //! Sockets: runtime, links between regions, Redis gateway, admin HTTP.
 
+mod admin;
+mod clock;
 pub mod config;
+mod gateway;
+mod link;
 pub mod node;
 pub mod redis;
+mod run;
+mod shard;
+mod stats;
 
 pub use node::{ClusterLayout, NodeConfig, NodeId, NodeLayout, WanLink};
+pub use run::{Hooks, Ready, run_node, run_node_with};
 
 /// Why a node does not start, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -15,12 +23,4 @@ pub enum ServeError {
     /// The node cannot be set up, or cannot go on. Says what to do.
     #[error("{0}")]
     Failed(String),
-}
-
-/// Runs a node until it is told to stop (SIGTERM, SIGINT): blocks. `Ok` is a clean end.
-///
-/// # Errors
-/// See [`ServeError`].
-pub fn run_node(_config: NodeConfig) -> Result<(), ServeError> {
-    Err(ServeError::Failed("under construction".to_string()))
 }

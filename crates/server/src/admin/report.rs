@@ -1,0 +1,121 @@
+//! How a node stands: copied out of the data thread, made into JSON and metrics elsewhere.
+
+use crate::link::faults::{Fault, Place};
+use crate::shard::Shard;
+use crate::stats::Stats;
+use serde::Serialize;
+use tidemark_contract::Protocol;
+use tidemark_core::Micros;
+use tidemark_replica::HostStatus;
+
+/// Everything that status pages and metrics tell.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) cluster: String,
+    pub(crate) node: String,
+    pub(crate) region: String,
+    pub(crate) protocol: &'static str,
+    pub(crate) promise: String,
+    pub(crate) version: &'static str,
+    /// The wall clock, in microseconds since 1970.
+    pub(crate) now_us: Micros,
+    pub(crate) uptime_s: u64,
+    /// Why writes are refused, if they are.
+    pub(crate) writes_refused: Option<String>,
+    pub(crate) clients: usize,
+    pub(crate) host: HostStatus,
+    pub(crate) regions: Vec<String>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) faults: Vec<FaultLine>,
+    #[serde(skip)]
+    pub(crate) stats: Stats,
+}
+
+/// The links to one other node.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Link {
+    pub(crate) node: String,
+    pub(crate) region: String,
+    pub(crate) address: String,
+    pub(crate) messages_out: bool,
+    pub(crate) messages_in: bool,
+    pub(crate) feed_out: bool,
+    pub(crate) feed_in: bool,
+    /// Bytes that wait to be sent, those that an emulated distance holds included.
+    pub(crate) queued_bytes: usize,
+    /// The emulated distance from here, one way, faults included.
+    pub(crate) delay_us: Micros,
+    /// Neither cut nor broken.
+    pub(crate) up: bool,
+    pub(crate) trouble: Option<String>,
+}
+
+/// One fault.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct FaultLine {
+    pub(crate) from: String,
+    pub(crate) to: String,
+    #[serde(flatten)]
+    pub(crate) fault: Fault,
+}
+
+fn place(place: Place) -> String {
+    match place {
+        Place::Region(dc) => dc.to_string(),
+        Place::Server(server) => server.to_string(),
+    }
+}
+
+impl<P: Protocol> Shard<P> {
+    /// How this node stands.
+    pub(crate) fn report(&self) -> Report {
+        let mut core = self.core.borrow_mut();
+        let writes_refused = core.engine.host.can_write().err();
+        let links = (0..core.links.peers.len()).filter(|node| *node != core.engine.me.index());
+        let links = links.map(|node| self.link(&core, node)).collect();
+        let engine = &core.engine;
+        let cluster = &engine.config.cluster;
+        let faults = engine.faults.iter();
+        let faults = faults.map(|(from, to, fault)| FaultLine { from: place(from), to: place(to), fault });
+        let now = engine.clock.now();
+        Report {
+            cluster: cluster.name.clone(),
+            node: engine.about.node.clone(),
+            region: engine.about.region.clone(),
+            protocol: P::NAME,
+            promise: P::PROMISE.to_string(),
+            version: env!("CARGO_PKG_VERSION"),
+            now_us: now.wall,
+            uptime_s: now.wall.saturating_sub(engine.about.started_at) / 1_000_000,
+            writes_refused,
+            clients: core.clients.len(),
+            host: engine.host.status(),
+            regions: cluster.regions.clone(),
+            faults: faults.collect(),
+            links,
+            stats: engine.stats.clone(),
+        }
+    }
+
+    fn link(&self, core: &crate::shard::Core<P>, node: usize) -> Link {
+        let engine = &core.engine;
+        let (layout, peer) = (&engine.config.cluster.nodes[node], &core.links.peers[node]);
+        let feeds = core.links.outs.iter().filter(|out| out.node.index() == node).map(|out| out.outbox.len());
+        let messages = engine.outgoing[node].outbox.as_ref().map_or(0, |outbox| outbox.len());
+        let wants_feed = layout.dc != engine.dc && layout.partitions.iter().any(|id| engine.host.holds(*id));
+        let feeds_up = !wants_feed || peer.feed_in && peer.feed_out;
+        Link {
+            node: layout.name.clone(),
+            region: engine.config.cluster.regions[layout.dc.index()].clone(),
+            address: layout.peer_address.clone(),
+            messages_out: peer.messages_out,
+            messages_in: peer.messages_in,
+            feed_out: peer.feed_out,
+            feed_in: peer.feed_in,
+            queued_bytes: messages + feeds.sum::<usize>(),
+            delay_us: core.distance(layout.dc).delay_us,
+            up: peer.messages_out && peer.messages_in && feeds_up,
+            trouble: peer.trouble.clone(),
+        }
+    }
+}

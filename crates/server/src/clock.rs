@@ -1,0 +1,37 @@
+//! The time, on two clocks: physical time for protocols, a clock that never jumps for timers.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use tidemark_core::Micros;
+use tidemark_replica::Now;
+
+/// Reads the clocks of this machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    pub(crate) fn new() -> Self {
+        Self { start: Instant::now() }
+    }
+
+    /// Both clocks.
+    #[inline]
+    pub(crate) fn now(&self) -> Now {
+        // Before 1970 is as good as 1970: such a clock is refused by every peer.
+        let wall =
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as Micros);
+        Now { wall, mono: self.mono() }
+    }
+
+    /// The clock that never jumps.
+    #[inline]
+    pub(crate) fn mono(&self) -> Micros {
+        self.start.elapsed().as_micros() as Micros
+    }
+
+    /// When the clock that never jumps will show `mono`.
+    pub(crate) fn instant(&self, mono: Micros) -> tokio::time::Instant {
+        (self.start + std::time::Duration::from_micros(mono)).into()
+    }
+}

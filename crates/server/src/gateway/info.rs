@@ -1,0 +1,118 @@
+//! What INFO says of this node, and the context in which a connection answers by itself.
+
+use crate::redis::{Context, Facts, ServerInfo};
+use crate::shard::engine::Engine;
+use crate::stats::Stats;
+use std::cell::Cell;
+use tidemark_contract::Protocol;
+use tidemark_core::Micros;
+use tidemark_replica::Host;
+
+/// The figures, made when somebody asks.
+struct Info<'a, P: Protocol> {
+    host: &'a Host<P>,
+    stats: &'a Stats,
+    about: &'a About,
+    reset: Cell<bool>,
+}
+
+/// What does not change while the node runs.
+pub(crate) struct About {
+    /// 40 hexadecimal digits, new at each start.
+    pub(crate) run_id: String,
+    /// When the node started.
+    pub(crate) started_at: Micros,
+    /// The port for Redis clients.
+    pub(crate) port: u16,
+    /// The node's name.
+    pub(crate) node: String,
+    /// The name of its region.
+    pub(crate) region: String,
+}
+
+/// Runs `answer` with what a connection needs to answer by itself.
+pub(crate) fn with_context<P: Protocol, R>(
+    engine: &mut Engine<P>,
+    answer: impl FnOnce(&mut Context<'_>) -> R,
+) -> R {
+    let before = engine.redis.password().map(str::to_string);
+    let reset = Cell::new(false);
+    let info = Info { host: &engine.host, stats: &engine.stats, about: &engine.about, reset };
+    let mut cx = Context {
+        now: engine.now.wall,
+        config: &mut engine.redis,
+        registry: &mut engine.registry,
+        info: &info,
+    };
+    let result = answer(&mut cx);
+    if info.reset.get() {
+        engine.stats = Stats::default();
+    }
+    // Who can reach the port must go on needing a password.
+    if let Some(password) = before
+        && engine.redis.password().is_none()
+        && !engine.config.redis_listen.ip().is_loopback()
+    {
+        engine.redis.preset("requirepass", password);
+    }
+    result
+}
+
+impl<P: Protocol> ServerInfo for Info<'_, P> {
+    fn facts(&self) -> Facts {
+        let status = self.host.status();
+        let (stats, about) = (self.stats, self.about);
+        let line = |key: &str, value: String| (key.to_string(), value);
+        let mut tidemark = vec![
+            line("node", about.node.clone()),
+            line("region", about.region.clone()),
+            line("protocol", P::NAME.to_string()),
+            line("promise", P::PROMISE.to_string()),
+            line("log_bytes", status.log_bytes.to_string()),
+        ];
+        for partition in &status.partitions {
+            for peer in &partition.peers {
+                let state = if peer.needs_seeding {
+                    "needs_seeding"
+                } else if peer.feeding {
+                    "feeding"
+                } else {
+                    "absent"
+                };
+                let key = format!("partition_{}_peer_{}", partition.partition, peer.dc);
+                tidemark.push((key, format!("state={state},behind={}", peer.behind)));
+            }
+        }
+        let (used, peak) = memory();
+        Facts {
+            run_id: about.run_id.clone(),
+            process_id: std::process::id(),
+            tcp_port: about.port,
+            started_at: about.started_at,
+            used_memory_bytes: used,
+            used_memory_peak_bytes: peak,
+            log_is_good: true,
+            connections_received: stats.connections,
+            connections_rejected: stats.refused,
+            commands_processed: stats.total(),
+            keys: status.partitions.iter().map(|partition| partition.keys).sum(),
+            tidemark,
+            ..Facts::default()
+        }
+    }
+
+    fn reset_statistics(&self) {
+        self.reset.set(true);
+    }
+}
+
+/// Resident memory of this process and its peak, in bytes; zeros where the system does not tell.
+fn memory() -> (u64, u64) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let field = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name));
+        let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+        kib.unwrap_or(0) * 1024
+    };
+    (field("VmRSS:"), field("VmHWM:"))
+}

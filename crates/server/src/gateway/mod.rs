@@ -1,0 +1,7 @@
+//! The Redis gateway: a connection is a session, and its commands run in order.
+
+pub(crate) mod execute;
+pub(crate) mod info;
+pub(crate) mod plan;
+pub(crate) mod serve;
+pub(crate) mod token;

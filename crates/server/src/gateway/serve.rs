@@ -1,0 +1,152 @@
+//! Sockets of clients: accepting them, and one task for each that reads.
+//!
+//! A connection's task reads and runs commands; what it wants to say is written by the task that ends turns
+//! ([`crate::shard::turn`]), so that one write of the log serves all connections.
+
+use super::execute::{Status, execute};
+use crate::redis;
+use crate::shard::Shard;
+use crate::shard::client::Client;
+use bytes::BytesMut;
+use socket2::SockRef;
+use std::cell::RefCell;
+use std::net::Shutdown;
+use std::rc::Rc;
+use std::time::Duration;
+use tidemark_contract::Protocol;
+use tidemark_wire::resp::RequestParser;
+use tokio::io::AsyncReadExt;
+use tokio::net::tcp::OwnedReadHalf;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{spawn_local, yield_now};
+
+/// The least and the most that is read at once.
+const READ_BYTES_MIN: usize = 4 << 10;
+const READ_BYTES_MAX: usize = 64 << 10;
+
+/// Accepts clients until the node stops.
+pub(crate) async fn accept<P: Protocol>(shard: Rc<Shard<P>>, listener: TcpListener) {
+    loop {
+        let stream = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shard.stopped() => return,
+        };
+        match stream {
+            Ok((stream, _)) => welcome(&shard, stream),
+            Err(error) => {
+                // Out of file descriptors, most likely: others will be closed.
+                tracing::warn!("cannot accept a client: {error}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+fn welcome<P: Protocol>(shard: &Rc<Shard<P>>, stream: TcpStream) {
+    let mut core = shard.core.borrow_mut();
+    let core = &mut *core;
+    let engine = &mut core.engine;
+    engine.now = engine.clock.now();
+    if core.clients.len() >= engine.config.max_clients {
+        engine.stats.refused += 1;
+        // Best effort: the socket's buffer is empty.
+        let _ = stream.try_write(b"-ERR max number of clients reached\r\n");
+        return;
+    }
+    engine.stats.connections += 1;
+    let address =
+        |address: std::io::Result<std::net::SocketAddr>| address.map_or(String::new(), |a| a.to_string());
+    let (peer, local) = (address(stream.peer_addr()), address(stream.local_addr()));
+    // Replies leave in one write a turn: there is nothing to wait for.
+    let _ = stream.set_nodelay(true);
+    let id = engine.registry.register(peer, local, engine.now.wall);
+    let connection = redis::Connection::new(id, &engine.redis);
+    let limits = engine.redis.request_limits();
+    let (read, write) = stream.into_split();
+    let client = Client::new(connection, engine.dc, Rc::new(write));
+    let wake = client.wake.clone();
+    let key = core.clients.add(client);
+    let shard = shard.clone();
+    spawn_local(async move {
+        let connection = Reader { read, parser: RequestParser::new(limits), buffer: BytesMut::new() };
+        serve(&shard, key, connection, &wake).await;
+        let mut core = shard.core.borrow_mut();
+        if let Some(client) = core.clients.remove(key) {
+            core.engine.registry.remove(client.redis.id());
+        }
+    });
+}
+
+struct Reader {
+    read: OwnedReadHalf,
+    parser: RequestParser,
+    buffer: BytesMut,
+}
+
+async fn serve<P: Protocol>(shard: &Rc<Shard<P>>, key: u64, mut reader: Reader, wake: &tokio::sync::Notify) {
+    let mut status = Status::Read;
+    let mut room = READ_BYTES_MIN;
+    loop {
+        match status {
+            Status::Read => {
+                let wanted = reader.parser.wanted(reader.buffer.len()).min(READ_BYTES_MAX);
+                reader.buffer.reserve(room.max(wanted));
+                let before = reader.buffer.capacity() - reader.buffer.len();
+                match reader.read.read_buf(&mut reader.buffer).await {
+                    Ok(0) => return close(shard, key, wake).await,
+                    Err(_) => return,
+                    Ok(count) if count == before => room = (room * 2).min(READ_BYTES_MAX),
+                    Ok(_) => {}
+                }
+            }
+            Status::Wait => wake.notified().await,
+            Status::Yield => yield_now().await,
+            Status::Close => return close(shard, key, wake).await,
+        }
+        status = step(&shard.core, key, &mut reader);
+        shard.want_turn();
+        if !reader.buffer.is_empty() || room == READ_BYTES_MIN {
+            continue;
+        }
+        // What a large request took is given back when it has been served.
+        if reader.buffer.capacity() > 4 * READ_BYTES_MAX {
+            reader.buffer = BytesMut::new();
+        }
+    }
+}
+
+#[inline]
+fn step<P: Protocol>(core: &RefCell<crate::shard::Core<P>>, key: u64, reader: &mut Reader) -> Status {
+    let mut core = core.borrow_mut();
+    let status = execute(&mut core, key, &mut reader.parser, &mut reader.buffer);
+    let doomed = core.engine.registry.take_killed();
+    if !doomed.is_empty() {
+        for client in core.clients.iter().filter(|client| doomed.contains(&client.redis.id())) {
+            client.closing = true;
+            client.wake.notify_one();
+            // The task that reads finds the end of its input.
+            let _ = SockRef::from(client.write.as_ref().as_ref()).shutdown(Shutdown::Read);
+        }
+    }
+    status
+}
+
+/// Waits until what was said has been written.
+async fn close<P: Protocol>(shard: &Rc<Shard<P>>, key: u64, wake: &tokio::sync::Notify) {
+    let written = async {
+        loop {
+            {
+                let mut core = shard.core.borrow_mut();
+                let Some(client) = core.clients.get(key) else { return };
+                client.wants_room = true;
+                if client.out.bytes.is_empty() {
+                    return;
+                }
+            }
+            shard.want_turn();
+            wake.notified().await;
+        }
+    };
+    // A client that does not read what it is told is not waited for.
+    let _ = tokio::time::timeout(Duration::from_secs(5), written).await;
+}

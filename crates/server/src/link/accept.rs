@@ -1,0 +1,108 @@
+//! Being called by other nodes.
+
+use super::dial::{HANDSHAKE, prepare};
+use super::frame::{FrameReader, frame, value};
+use super::hello::{Channel, Hello, Welcome};
+use super::{feed_out, messages};
+use crate::shard::Shard;
+use std::rc::Rc;
+use std::time::Duration;
+use tidemark_contract::Protocol;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::spawn_local;
+use tokio::time::timeout;
+
+/// Connections that have not introduced themselves yet, at most.
+const STRANGERS_MAX: usize = 64;
+
+/// Accepts nodes until this one stops.
+pub(crate) async fn accept<P: Protocol>(shard: Rc<Shard<P>>, listener: TcpListener) {
+    let strangers = Rc::new(tokio::sync::Semaphore::new(STRANGERS_MAX));
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shard.stopped() => return,
+        };
+        match accepted {
+            Ok((stream, address)) => {
+                let (shard, strangers) = (shard.clone(), strangers.clone());
+                spawn_local(async move {
+                    // Too many strangers: the connection is dropped.
+                    let Ok(stranger) = strangers.try_acquire() else { return };
+                    let met = timeout(HANDSHAKE, meet(&shard, stream)).await;
+                    drop(stranger);
+                    match met {
+                        Ok(Ok((hello, reader, write))) => serve(&shard, hello, reader, write).await,
+                        Ok(Err(why)) => tracing::warn!("a caller from {address} was refused: {why}"),
+                        Err(_) => tracing::warn!("a caller from {address} did not introduce itself"),
+                    }
+                });
+            }
+            Err(error) => {
+                tracing::warn!("cannot accept a node: {error}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+type Met = (Hello, FrameReader<tokio::net::tcp::OwnedReadHalf>, tokio::net::tcp::OwnedWriteHalf);
+
+async fn meet<P: Protocol>(shard: &Rc<Shard<P>>, stream: TcpStream) -> Result<Met, String> {
+    prepare(&stream);
+    let (read, mut write) = stream.into_split();
+    let mut reader = FrameReader::new(read);
+    let payload = reader.next().await.map_err(|error| error.to_string())?;
+    let hello: Hello = value(&payload).map_err(|error| error.to_string())?;
+    let checked = {
+        let core = shard.core.borrow();
+        let (engine, config) = (&core.engine, &core.engine.config);
+        let checked = hello.check(&config.cluster, config.peer_secret.as_deref(), P::NAME, config.me);
+        checked.and_then(|()| {
+            let other = config.cluster.nodes[hello.from.index()].dc;
+            let (from, to) = match hello.channel {
+                Channel::Messages => (other, engine.dc),
+                Channel::Feed => (engine.dc, other),
+            };
+            if engine.faults.is_region_cut(from, to) {
+                return Err(format!("the link from {from} to {to} is cut"));
+            }
+            Ok(shard.life(&core))
+        })
+    };
+    let answer = match &checked {
+        Ok(life) => Welcome::Accepted(*life),
+        Err(why) => Welcome::Refused(why.clone()),
+    };
+    write.write_all(&frame(&answer)).await.map_err(|error| error.to_string())?;
+    checked?;
+    reader.trust();
+    Ok((hello, reader, write))
+}
+
+async fn serve<P: Protocol>(
+    shard: &Rc<Shard<P>>,
+    hello: Hello,
+    reader: FrameReader<tokio::net::tcp::OwnedReadHalf>,
+    write: tokio::net::tcp::OwnedWriteHalf,
+) {
+    let node = hello.from;
+    let name = {
+        let mut core = shard.core.borrow_mut();
+        core.meet(node, hello.life);
+        core.engine.config.cluster.nodes[node.index()].name.clone()
+    };
+    shard.want_turn();
+    let result = match hello.channel {
+        Channel::Messages => {
+            // Kept open: the caller notices by it that we are gone.
+            let _write = write;
+            messages::listen(shard, node, reader).await
+        }
+        Channel::Feed => feed_out::send(shard, node, reader, write).await,
+    };
+    if let Err(error) = result {
+        tracing::debug!("{:?} from node {name} ended: {error}", hello.channel);
+    }
+}

@@ -1,0 +1,169 @@
+//! Calling other nodes, again and again until they answer, and whether a link is cut.
+
+use super::frame::{FrameReader, frame, value};
+use super::hello::{Channel, Hello, Life, Welcome};
+use super::{feed_in, messages};
+use crate::node::NodeId;
+use crate::shard::Shard;
+use socket2::{SockRef, TcpKeepalive};
+use std::rc::Rc;
+use std::time::Duration;
+use tidemark_contract::Protocol;
+use tidemark_core::DcId;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+
+/// The longest that a call may take.
+pub(crate) const HANDSHAKE: Duration = Duration::from_secs(5);
+/// Between two calls: at first, and at most.
+const PAUSE_MIN: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_millis(1_000);
+
+/// An answered call.
+pub(crate) struct Call {
+    pub(crate) node: NodeId,
+    pub(crate) reader: FrameReader<OwnedReadHalf>,
+    pub(crate) write: OwnedWriteHalf,
+}
+
+/// The two ends of a link.
+#[derive(Clone, Copy)]
+pub(crate) struct Dcs {
+    pub(crate) mine: DcId,
+    pub(crate) other: DcId,
+}
+
+/// Whether a connection is cut, and when that changes.
+pub(crate) struct Cut<P: Protocol> {
+    shard: Rc<Shard<P>>,
+    direction: (DcId, DcId),
+    changes: watch::Receiver<u64>,
+}
+
+impl<P: Protocol> Cut<P> {
+    /// Of what flows in `direction` between this node and one in `other`.
+    pub(crate) fn new(shard: &Rc<Shard<P>>, direction: impl Fn(Dcs) -> (DcId, DcId), other: DcId) -> Self {
+        let mine = shard.core.borrow().engine.dc;
+        let direction = direction(Dcs { mine, other });
+        Self { shard: shard.clone(), direction, changes: shard.faults.subscribe() }
+    }
+
+    /// Whether nothing passes.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.shard.core.borrow().engine.faults.is_region_cut(self.direction.0, self.direction.1)
+    }
+
+    /// When faults have changed: whether nothing passes now.
+    pub(crate) async fn changed(&mut self) -> bool {
+        // The sender lives as long as the shard does.
+        let _ = self.changes.changed().await;
+        self.is_cut()
+    }
+
+    /// When something passes.
+    pub(crate) async fn healed(&mut self) {
+        while self.is_cut() {
+            let _ = self.changes.changed().await;
+        }
+    }
+}
+
+/// Keeps one channel to `node` open until the node stops.
+pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel: Channel) {
+    let (name, dc) = {
+        let core = shard.core.borrow();
+        let layout = &core.engine.config.cluster.nodes[node.index()];
+        (layout.name.clone(), layout.dc)
+    };
+    let mut cut = Cut::new(
+        &shard,
+        |dcs| match channel {
+            Channel::Messages => (dcs.mine, dcs.other),
+            Channel::Feed => (dcs.other, dcs.mine),
+        },
+        dc,
+    );
+    let (mut pause, mut last) = (PAUSE_MIN, String::new());
+    loop {
+        cut.healed().await;
+        let started = Instant::now();
+        let trouble = match call(&shard, node, channel).await {
+            Ok(call) => {
+                shard.core.borrow_mut().links.peers[node.index()].trouble = None;
+                tracing::debug!("{channel:?} to node {name} is up");
+                last.clear();
+                let ended = match channel {
+                    Channel::Messages => messages::speak(&shard, call).await,
+                    Channel::Feed => feed_in::receive(&shard, call).await,
+                };
+                ended.err().map(|error| error.to_string())
+            }
+            Err(why) => Some(why),
+        };
+        if let Some(trouble) = trouble {
+            if trouble != last {
+                tracing::warn!("{channel:?} to node {name}: {trouble}");
+                last.clone_from(&trouble);
+            }
+            shard.core.borrow_mut().links.peers[node.index()].trouble = Some(trouble);
+        }
+        pause = if started.elapsed() > PAUSE_MAX { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
+        // Nodes that lost each other at the same moment do not call at the same moments.
+        sleep(pause.mul_f64(0.75 + fastrand::f64() / 2.0)).await;
+    }
+}
+
+async fn call<P: Protocol>(shard: &Rc<Shard<P>>, node: NodeId, channel: Channel) -> Result<Call, String> {
+    let (hello, address) = {
+        let core = shard.core.borrow();
+        let engine = &core.engine;
+        let (config, cluster) = (&engine.config, &engine.config.cluster);
+        let secret = config.peer_secret.as_deref();
+        let hello = Hello::new(cluster, secret, P::NAME, (engine.me, node), shard.life(&core), channel);
+        (hello, cluster.nodes[node.index()].peer_address.clone())
+    };
+    let handshake = async {
+        let stream = TcpStream::connect(&address)
+            .await
+            .map_err(|error| format!("cannot connect to {address}: {error}"))?;
+        prepare(&stream);
+        let (read, mut write) = stream.into_split();
+        write.write_all(&frame(&hello)).await.map_err(|error| error.to_string())?;
+        let mut reader = FrameReader::new(read);
+        let payload = reader.next().await.map_err(|error| error.to_string())?;
+        match value(&payload).map_err(|error| error.to_string())? {
+            Welcome::Refused(why) => Err(format!("refused by {address}: {why}")),
+            Welcome::Accepted(life) => {
+                reader.trust();
+                shard.core.borrow_mut().meet(node, life);
+                shard.want_turn();
+                Ok(Call { node, reader, write })
+            }
+        }
+    };
+    match timeout(HANDSHAKE, handshake).await {
+        Ok(result) => result,
+        Err(_) => Err(format!("no answer from {address}")),
+    }
+}
+
+/// Small frames leave at once, and a dead connection is noticed.
+pub(crate) fn prepare(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let keepalive =
+        TcpKeepalive::new().with_time(Duration::from_secs(5)).with_interval(Duration::from_secs(2));
+    let socket = SockRef::from(stream);
+    let _ = socket.set_tcp_keepalive(&keepalive);
+    #[cfg(target_os = "linux")]
+    let _ = socket.set_tcp_user_timeout(Some(Duration::from_secs(10)));
+}
+
+impl<P: Protocol> Shard<P> {
+    /// This start of this node.
+    pub(crate) fn life(&self, core: &crate::shard::Core<P>) -> Life {
+        Life { incarnation: core.engine.host.incarnation(), life: core.engine.host.life() }
+    }
+}

@@ -1,0 +1,138 @@
+//! The first frame of a connection between nodes, and the answer: whether they belong together.
+
+use crate::node::{ClusterLayout, NodeId};
+use serde::{Deserialize, Serialize};
+use tidemark_contract::Topology;
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Channel {
+    /// The caller says things.
+    Messages,
+    /// The caller wants records.
+    Feed,
+}
+
+/// One start of one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Life {
+    /// The name of its log.
+    pub(crate) incarnation: u64,
+    /// The number of this start.
+    pub(crate) life: u64,
+}
+
+/// The caller introduces itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    cluster: String,
+    secret: String,
+    protocol: String,
+    topology: Topology,
+    /// Who lives where, as the caller has it.
+    homes: Vec<NodeId>,
+    pub(crate) from: NodeId,
+    to: NodeId,
+    pub(crate) life: Life,
+    pub(crate) channel: Channel,
+}
+
+/// The answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Welcome {
+    Accepted(Life),
+    /// Why not, in words for the caller's log.
+    Refused(String),
+}
+
+impl Hello {
+    pub(crate) fn new(
+        cluster: &ClusterLayout,
+        secret: Option<&str>,
+        protocol: &str,
+        (from, to): (NodeId, NodeId),
+        life: Life,
+        channel: Channel,
+    ) -> Self {
+        Self {
+            cluster: cluster.name.clone(),
+            secret: secret.unwrap_or_default().to_string(),
+            protocol: protocol.to_string(),
+            topology: cluster.topology.clone(),
+            homes: cluster.homes(),
+            from,
+            to,
+            life,
+            channel,
+        }
+    }
+
+    /// Whether the caller belongs to `cluster`, of which this is node `me`; if not, why not. A caller without the
+    /// secret learns nothing else.
+    pub(crate) fn check(
+        &self,
+        cluster: &ClusterLayout,
+        secret: Option<&str>,
+        protocol: &str,
+        me: NodeId,
+    ) -> Result<(), String> {
+        if !same(self.secret.as_bytes(), secret.unwrap_or_default().as_bytes()) {
+            return Err("the shared secret (peer_secret) is another one".to_string());
+        }
+        if self.cluster != cluster.name {
+            return Err(format!("this is cluster '{}', not '{}'", cluster.name, self.cluster));
+        }
+        if self.protocol != protocol {
+            return Err(format!("this cluster runs protocol {protocol}, not {}", self.protocol));
+        }
+        if self.topology != cluster.topology {
+            let (mine, theirs) = (&cluster.topology, &self.topology);
+            return Err(format!(
+                "this cluster has {} regions of {} partitions, the caller's {} of {}",
+                mine.dcs, mine.partitions, theirs.dcs, theirs.partitions
+            ));
+        }
+        if self.homes != cluster.homes() {
+            return Err("the two cluster files place partitions on different nodes".to_string());
+        }
+        let name = |node: NodeId| cluster.nodes.get(node.index()).map_or("?", |node| node.name.as_str());
+        if self.to != me {
+            return Err(format!("this is node {}, not {}: check the addresses", name(me), name(self.to)));
+        }
+        if self.from == me || self.from.index() >= cluster.nodes.len() {
+            return Err(format!("node {} calls itself", name(me)));
+        }
+        Ok(())
+    }
+}
+
+/// Compares without telling by its duration where two secrets differ.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |differs, (x, y)| differs | (x ^ y)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_that_do_not_belong_together_are_told_why() {
+        let mut cluster = ClusterLayout::single("causal", 2);
+        cluster.nodes.push(cluster.nodes[0].clone());
+        let life = Life { incarnation: 1, life: 1 };
+        let hello = |cluster: &ClusterLayout, secret, protocol, to| {
+            let nodes = (NodeId(0), NodeId(to));
+            Hello::new(cluster, secret, protocol, nodes, life, Channel::Feed)
+        };
+        let check = |hello: Hello| hello.check(&cluster, Some("s"), "p", NodeId(1)).err().unwrap_or_default();
+        assert_eq!(check(hello(&cluster, Some("s"), "p", 1)), "");
+        assert!(check(hello(&cluster, Some("t"), "p", 1)).contains("secret"));
+        assert!(check(hello(&cluster, None, "p", 1)).contains("secret"));
+        assert!(check(hello(&cluster, Some("s"), "q", 1)).contains("protocol"));
+        assert!(check(hello(&cluster, Some("s"), "p", 0)).contains("addresses"));
+        let other = ClusterLayout { name: "other".into(), ..cluster.clone() };
+        assert!(check(hello(&other, Some("s"), "p", 1)).contains("other"));
+        let larger = ClusterLayout { topology: Topology::new(1, 3), ..cluster.clone() };
+        assert!(check(hello(&larger, Some("s"), "p", 1)).contains("partitions"));
+    }
+}

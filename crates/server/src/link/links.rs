@@ -1,0 +1,147 @@
+//! What the data thread knows of its links: who feeds whom, who was met in which life, how things stand.
+
+use super::feed::{Request, Supply};
+use super::frame::Batch;
+use super::hello::Life;
+use super::outbox::{Distance, Outbox};
+use crate::node::NodeId;
+use crate::shard::Core;
+use std::rc::Rc;
+use tidemark_contract::Protocol;
+use tidemark_core::{DcId, PartitionId, ServerId};
+use tokio::sync::Notify;
+
+/// What one feed item batch holds at most, about.
+const BATCH_BYTES: usize = 64 << 10;
+
+/// What is known of one other node.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Peer {
+    /// Its last known start.
+    pub(crate) life: Option<Life>,
+    /// We can say something to it.
+    pub(crate) messages_out: bool,
+    /// It can say something to us.
+    pub(crate) messages_in: bool,
+    /// It sends us records.
+    pub(crate) feed_in: bool,
+    /// We send it records.
+    pub(crate) feed_out: bool,
+    /// Why it cannot be reached, or why it does not feed us.
+    pub(crate) trouble: Option<String>,
+}
+
+/// A connection on which records leave.
+pub(crate) struct FeedOut {
+    pub(crate) node: NodeId,
+    pub(crate) dc: DcId,
+    pub(crate) open: Vec<PartitionId>,
+    pub(crate) outbox: Rc<Outbox>,
+    /// Another connection took its place.
+    pub(crate) replaced: Rc<Notify>,
+}
+
+/// A connection on which records come.
+pub(crate) struct FeedIn {
+    pub(crate) node: NodeId,
+    /// Who feeds which partition, and what was confirmed.
+    pub(crate) open: Vec<(ServerId, u64)>,
+    pub(crate) outbox: Rc<Outbox>,
+}
+
+/// All links of a node.
+pub(crate) struct Links {
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) outs: Vec<FeedOut>,
+    pub(crate) ins: Vec<FeedIn>,
+}
+
+impl Links {
+    pub(crate) fn new(nodes: usize) -> Self {
+        Self { peers: vec![Peer::default(); nodes], outs: Vec::new(), ins: Vec::new() }
+    }
+
+    /// Whether there is anything for the pump to do.
+    #[inline]
+    pub(crate) fn has_feeds(&self) -> bool {
+        !(self.outs.is_empty() && self.ins.is_empty())
+    }
+}
+
+impl<P: Protocol> Core<P> {
+    /// The emulated distance to `dc`, faults included.
+    pub(crate) fn distance(&self, dc: DcId) -> Distance {
+        let engine = &self.engine;
+        let wan = engine.config.cluster.wan.iter().find(|wan| wan.from == engine.dc && wan.to == dc);
+        let mut distance = wan.map_or(Distance::default(), |wan| Distance {
+            delay_us: wan.delay_us,
+            jitter_us: wan.jitter_us,
+            bytes_per_s: wan.bytes_per_s,
+        });
+        distance.delay_us += engine.faults.slow_us(engine.dc, dc);
+        distance
+    }
+
+    /// A node was met. If it is a new start of it, what was asked of the last one will not be answered.
+    pub(crate) fn meet(&mut self, node: NodeId, life: Life) {
+        let before = self.links.peers[node.index()].life.replace(life);
+        if before.is_none_or(|before| before == life) {
+            return;
+        }
+        let engine = &mut self.engine;
+        engine.now = engine.clock.now();
+        let layout = &engine.config.cluster.nodes[node.index()];
+        tracing::info!("node {} has restarted", layout.name);
+        for partition in &layout.partitions {
+            engine.host.peer_reset(engine.now, ServerId::new(layout.dc, *partition));
+        }
+        engine.lose_node(node, &mut self.clients);
+    }
+
+    /// Sends on feeds what is there and durable; true if there is more.
+    pub(crate) fn pump_feeds(&mut self) -> bool {
+        let mut more = false;
+        for out in &mut self.links.outs {
+            let mut batch = Batch::default();
+            let mut broken = Vec::new();
+            for partition in &out.open {
+                let (from, to) =
+                    (ServerId::new(self.engine.dc, *partition), ServerId::new(out.dc, *partition));
+                if out.outbox.is_full() || self.engine.faults.is_cut(from, to) {
+                    continue;
+                }
+                let mut items = Vec::new();
+                let polled = self.engine.host.poll_feed(*partition, out.dc, BATCH_BYTES, &mut items);
+                if !items.is_empty() {
+                    self.engine.stats.feed_items_out += items.len() as u64;
+                    let before = batch.len();
+                    batch.push(&Supply::<P>::Items { partition: *partition, items });
+                    more |= batch.len() - before >= BATCH_BYTES / 2;
+                }
+                if let Err(refusal) = polled {
+                    tracing::error!("cannot feed {to}: {refusal}");
+                    batch.push(&Supply::<P>::Refused { partition: *partition, refusal });
+                    broken.push(*partition);
+                }
+            }
+            out.open.retain(|partition| !broken.contains(partition));
+            out.outbox.push(&mut batch);
+        }
+        more
+    }
+
+    /// Confirms what has become durable.
+    pub(crate) fn confirm_feeds(&mut self) {
+        for feed in &mut self.links.ins {
+            let mut batch = Batch::default();
+            for (from, confirmed) in &mut feed.open {
+                let seq = self.engine.host.received(*from, from.partition);
+                if seq > *confirmed {
+                    *confirmed = seq;
+                    batch.push(&Request::Confirm { partition: from.partition, seq });
+                }
+            }
+            feed.outbox.push(&mut batch);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The message connections: what this node says to another, and what it hears.
+
+use super::dial::{Call, Cut};
+use super::frame::{FrameError, FrameReader, values};
+use super::message::Message;
+use super::outbox::Outbox;
+use crate::node::NodeId;
+use crate::shard::Shard;
+use std::rc::Rc;
+use tidemark_contract::Protocol;
+use tidemark_core::Failure;
+use tokio::net::tcp::OwnedReadHalf;
+
+/// Keeps the connection on which this node speaks to `call.node`: until it breaks or is cut.
+pub(crate) async fn speak<P: Protocol>(shard: &Rc<Shard<P>>, mut call: Call) -> Result<(), FrameError> {
+    let node = call.node;
+    let dc = shard.core.borrow().engine.config.cluster.nodes[node.index()].dc;
+    let outbox = {
+        let mut core = shard.core.borrow_mut();
+        let outbox = Outbox::new(core.distance(dc));
+        core.engine.outgoing[node.index()].outbox = Some(outbox.clone());
+        core.links.peers[node.index()].messages_out = true;
+        outbox
+    };
+    let mut cut = Cut::new(shard, |dcs| (dcs.mine, dcs.other), dc);
+    let writing = outbox.clone().write_to(&mut call.write, || ());
+    tokio::pin!(writing);
+    let result = loop {
+        tokio::select! {
+            result = &mut writing => break result.map_err(FrameError::from),
+            // The other side says nothing here; what it can do is go away.
+            result = call.reader.next() => break result.map(drop),
+            is_cut = cut.changed() => {
+                if is_cut {
+                    break Ok(());
+                }
+                outbox.set_distance(shard.core.borrow().distance(dc));
+            }
+        }
+    };
+    outbox.close();
+    let mut core = shard.core.borrow_mut();
+    let core = &mut *core;
+    core.engine.outgoing[node.index()] = Default::default();
+    core.links.peers[node.index()].messages_out = false;
+    core.engine.lose_node(node, &mut core.clients);
+    shard.want_turn();
+    result
+}
+
+/// Hears what `node` says until the connection breaks or is cut.
+pub(crate) async fn listen<P: Protocol>(
+    shard: &Rc<Shard<P>>,
+    node: NodeId,
+    mut reader: FrameReader<OwnedReadHalf>,
+) -> Result<(), FrameError> {
+    let dc = shard.core.borrow().engine.config.cluster.nodes[node.index()].dc;
+    shard.core.borrow_mut().links.peers[node.index()].messages_in = true;
+    let mut cut = Cut::new(shard, |dcs| (dcs.other, dcs.mine), dc);
+    let result = loop {
+        tokio::select! {
+            payload = reader.next() => match payload.and_then(|payload| shard.hear(&payload)) {
+                Ok(()) => {}
+                Err(error) => break Err(error),
+            },
+            is_cut = cut.changed() => if is_cut { break Ok(()) },
+        }
+    };
+    let mut core = shard.core.borrow_mut();
+    let core = &mut *core;
+    core.links.peers[node.index()].messages_in = false;
+    core.engine.lose_node(node, &mut core.clients);
+    shard.want_turn();
+    result
+}
+
+impl<P: Protocol> Shard<P> {
+    /// Takes a frame of messages.
+    fn hear(&self, payload: &[u8]) -> Result<(), FrameError> {
+        let mut core = self.core.borrow_mut();
+        let engine = &mut core.engine;
+        engine.now = engine.clock.now();
+        let result = values::<Message<P>>(payload, |message| {
+            engine.stats.messages_in += 1;
+            match message {
+                Message::Ask { ticket, to, writes, request } if engine.host.holds(to) => {
+                    engine.host.request(engine.now, to, ticket, request, writes);
+                }
+                Message::Ask { ticket, to, .. } => {
+                    let why = format!("partition {to} is not on this node");
+                    let from = tidemark_core::ServerId::new(engine.dc, to);
+                    engine.answered(ticket, from, Err(Failure::Unavailable(why)));
+                }
+                Message::Answer { ticket, from, reply } => engine.answered(ticket, from, Ok(reply)),
+                Message::Refusal { ticket, failure } => {
+                    engine.answered(ticket, Default::default(), Err(failure));
+                }
+                Message::Peer { from, to, message } => {
+                    let me = tidemark_core::ServerId::new(engine.dc, to);
+                    if engine.host.holds(to) && engine.home(from).is_some() && !engine.faults.is_cut(from, me)
+                    {
+                        engine.host.message(engine.now, from, to, message);
+                    }
+                }
+            }
+        });
+        self.want_turn();
+        result
+    }
+}

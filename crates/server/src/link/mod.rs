@@ -1,0 +1,19 @@
+//! Links between nodes: messages at most once, feeds in order and resumed from the log, emulated distances, faults.
+//!
+//! Between two nodes stand up to two connections a direction. The *message* connection carries what the sender says
+//! and is read only. The *feed* connection is opened by the receiver of records, which asks for each partition from
+//! where it stands, and confirms what is durable. A broken connection is opened again; the feeds then go on from the
+//! log, messages that were under way are lost.
+
+pub(crate) mod accept;
+pub(crate) mod dial;
+pub(crate) mod faults;
+pub(crate) mod feed;
+pub(crate) mod feed_in;
+pub(crate) mod feed_out;
+pub(crate) mod frame;
+pub(crate) mod hello;
+pub(crate) mod links;
+pub(crate) mod message;
+pub(crate) mod messages;
+pub(crate) mod outbox;

@@ -1,0 +1,322 @@
+//! The host and what surrounds it: who is where, what is said to other nodes, questions out and answers in.
+
+use super::client::{Client, Clients, Resumption};
+use crate::clock::Clock;
+use crate::gateway::info::About;
+use crate::link::faults::Faults;
+use crate::link::frame::Batch;
+use crate::link::message::Message;
+use crate::link::outbox::Outbox;
+use crate::node::{NodeConfig, NodeId};
+use crate::redis;
+use crate::stats::Stats;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use tidemark_contract::{Ask, AskId, Protocol, Session, SessionCx, Ticket, Topology};
+use tidemark_core::{DcId, Failure, Micros, Op, Outcome, ServerId};
+use tidemark_replica::{Host, Now, Output};
+
+/// What is on its way to another node.
+#[derive(Default)]
+pub(crate) struct Outgoing {
+    /// Of the turn that is being gathered: it depends on what is not durable yet.
+    pub(crate) held: Batch,
+    /// May leave at any time.
+    pub(crate) free: Batch,
+    /// The connection for messages, while there is one.
+    pub(crate) outbox: Option<Rc<Outbox>>,
+}
+
+/// An operation that waits, in the order of their deadlines.
+struct Deadline {
+    at: Micros,
+    client: u64,
+    operation: u64,
+}
+
+/// The host and what surrounds it.
+pub(crate) struct Engine<P: Protocol> {
+    pub(crate) host: Host<P>,
+    pub(crate) clock: Clock,
+    /// The time of what is being done.
+    pub(crate) now: Now,
+    pub(crate) config: Arc<NodeConfig>,
+    pub(crate) me: NodeId,
+    pub(crate) dc: DcId,
+    pub(crate) topology: Topology,
+    /// The node of each server.
+    homes: Vec<NodeId>,
+    pub(crate) outgoing: Vec<Outgoing>,
+    pub(crate) faults: Faults,
+    pub(crate) stats: Stats,
+    pub(crate) about: About,
+    pub(crate) redis: redis::Config,
+    pub(crate) registry: redis::ClientRegistry,
+    /// Clients with replies for the turn that is being gathered.
+    pub(crate) dirty: Vec<u64>,
+    /// Answers to sessions other than the one that was being served.
+    strays: VecDeque<(Ticket, ServerId, Result<P::Reply, Failure>)>,
+    deadlines: VecDeque<Deadline>,
+}
+
+impl<P: Protocol> Engine<P> {
+    pub(crate) fn new(
+        host: Host<P>,
+        clock: Clock,
+        config: Arc<NodeConfig>,
+        about: About,
+        redis: redis::Config,
+    ) -> Self {
+        let cluster = &config.cluster;
+        Self {
+            now: clock.now(),
+            me: config.me,
+            dc: config.dc(),
+            topology: cluster.topology.clone(),
+            homes: cluster.homes(),
+            outgoing: cluster.nodes.iter().map(|_| Outgoing::default()).collect(),
+            faults: Faults::default(),
+            stats: Stats::default(),
+            about,
+            redis,
+            registry: redis::ClientRegistry::default(),
+            dirty: Vec::new(),
+            strays: VecDeque::new(),
+            deadlines: VecDeque::new(),
+            host,
+            clock,
+            config,
+        }
+    }
+
+    /// The node that runs `server`; none if there is no such server.
+    #[inline]
+    pub(crate) fn home(&self, server: ServerId) -> Option<NodeId> {
+        let exists =
+            server.dc.index() < self.topology.dcs && server.partition.index() < self.topology.partitions;
+        exists.then(|| self.homes[server.dc.index() * self.topology.partitions + server.partition.index()])
+    }
+
+    /// Begins an operation; its outcome, if it ends within this call.
+    #[inline]
+    pub(crate) fn begin(&mut self, client: &mut Client<P>, op: Op) -> Option<Outcome> {
+        client.writes = match &op {
+            Op::Put { key, update } => Some(key.len() + update.write.value().map_or(0, |value| value.len())),
+            _ => None,
+        };
+        client.operation += 1;
+        client.handed = false;
+        let mut cx = SessionCx::new(self.dc, &self.topology, &mut client.effects);
+        client.session.begin(op, &mut cx);
+        self.pump(client)
+    }
+
+    /// Begins taking over a token; its outcome, if it ends within this call.
+    pub(crate) fn adopt(
+        &mut self,
+        client: &mut Client<P>,
+        token: <P::Session as Session<P>>::Token,
+    ) -> Option<Outcome> {
+        client.writes = None;
+        client.operation += 1;
+        client.handed = false;
+        let mut cx = SessionCx::new(self.dc, &self.topology, &mut client.effects);
+        client.session.adopt(token, &mut cx);
+        self.pump(client)
+    }
+
+    /// Carries out what the session wants until it waits, or until the operation ends.
+    #[inline]
+    fn pump(&mut self, client: &mut Client<P>) -> Option<Outcome> {
+        loop {
+            if let Some(outcome) = client.effects.outcome.take() {
+                client.waiting.clear();
+                client.effects.asks.clear();
+                return Some(outcome);
+            }
+            if client.effects.asks.is_empty() {
+                return None;
+            }
+            let mut asks = std::mem::take(&mut client.effects.asks);
+            asks.drain(..).for_each(|ask| self.ask(client, ask));
+            client.effects.asks = asks;
+            self.collect(Some(client));
+        }
+    }
+
+    fn ask(&mut self, client: &mut Client<P>, ask: Ask<P>) {
+        let (Ask { id, to, request }, writes) = (ask, client.writes);
+        let ticket = Ticket { node: self.me.0, session: client.key, ask: id };
+        let Some(home) = self.home(to) else { return self.lose(client, id) };
+        if home == self.me {
+            client.waiting.push((id, home));
+            client.handed = true;
+            return self.host.request(self.now, to.partition, ticket, request, writes);
+        }
+        let outgoing = &mut self.outgoing[home.index()];
+        if outgoing.outbox.is_none() {
+            return self.lose(client, id);
+        }
+        client.waiting.push((id, home));
+        client.handed = true;
+        outgoing.held.push(&Message::<P>::Ask { ticket, to: to.partition, writes, request });
+    }
+
+    /// No answer to question `id` will come.
+    fn lose(&mut self, client: &mut Client<P>, id: AskId) {
+        client.waiting.retain(|(waiting, _)| *waiting != id);
+        if client.effects.outcome.is_some() {
+            return;
+        }
+        let mut cx = SessionCx::new(self.dc, &self.topology, &mut client.effects);
+        client.session.on_lost(id, &mut cx);
+        if let Some(Outcome::Failed(failure)) = &mut client.effects.outcome
+            && (!client.handed || matches!(failure, Failure::Unavailable(_)))
+        {
+            let why = "a server that the operation needs cannot be reached, or did not answer in time";
+            *failure = Failure::Unavailable(why.to_string());
+        }
+    }
+
+    /// Takes the host's answers: those to `client` at once, the others when the turn ends.
+    #[inline]
+    pub(crate) fn collect(&mut self, mut client: Option<&mut Client<P>>) {
+        for output in self.host.take_replies() {
+            let (ticket, from, answer) = match output {
+                Output::Reply { ticket, from, reply } => (ticket, from, Ok(reply)),
+                Output::Refused { ticket, from, failure } => (ticket, from, Err(failure)),
+                Output::Send { .. } => continue,
+            };
+            match &mut client {
+                Some(client) if ticket.node == self.me.0 && ticket.session == client.key => {
+                    hear(client, (self.dc, &self.topology), ticket.ask, from, answer);
+                }
+                _ => self.strays.push_back((ticket, from, answer)),
+            }
+        }
+    }
+
+    /// An answer came from another node.
+    pub(crate) fn answered(&mut self, ticket: Ticket, from: ServerId, answer: Result<P::Reply, Failure>) {
+        self.strays.push_back((ticket, from, answer));
+    }
+
+    /// Brings answers to the sessions that wait for them, and to other nodes.
+    pub(crate) fn settle(&mut self, clients: &mut Clients<P>) {
+        self.collect(None);
+        while let Some((ticket, from, answer)) = self.strays.pop_front() {
+            if ticket.node != self.me.0 {
+                if let Some(outgoing) = self.outgoing.get_mut(ticket.node as usize) {
+                    outgoing.held.push(&match answer {
+                        Ok(reply) => Message::<P>::Answer { ticket, from, reply },
+                        Err(failure) => Message::Refusal { ticket, failure },
+                    });
+                }
+                continue;
+            }
+            if let Some(client) = clients.get(ticket.session) {
+                hear(client, (self.dc, &self.topology), ticket.ask, from, answer);
+                self.go_on(client);
+            }
+            self.collect(None);
+        }
+    }
+
+    /// Carries on with an operation that waited; wakes the client's task if it has ended.
+    fn go_on(&mut self, client: &mut Client<P>) {
+        if let Some(outcome) = self.pump(client)
+            && let Some(running) = &mut client.running
+        {
+            running.next = Resumption::Outcome(outcome);
+            client.wake.notify_one();
+        }
+    }
+
+    /// From now on the client's operation waits.
+    pub(crate) fn suspend(&mut self, client: &Client<P>) {
+        let at = self.now.mono + self.config.op_deadline_us;
+        self.deadlines.push_back(Deadline { at, client: client.key, operation: client.operation });
+        self.stats.suspended += 1;
+    }
+
+    /// Ends the operations whose deadline has passed; returns whether there were any.
+    pub(crate) fn expire(&mut self, clients: &mut Clients<P>) -> bool {
+        let mut expired = false;
+        while self.deadlines.front().is_some_and(|deadline| deadline.at <= self.now.mono) {
+            let Some(Deadline { client, operation, .. }) = self.deadlines.pop_front() else { break };
+            let Some(client) = clients.get(client) else { continue };
+            if client.operation == operation && client.running.is_some() {
+                expired = true;
+                while let Some((id, _)) = client.waiting.first().copied() {
+                    self.lose(client, id);
+                }
+                self.go_on(client);
+            }
+        }
+        expired
+    }
+
+    /// What was asked of `node` and not answered will not be.
+    pub(crate) fn lose_node(&mut self, node: NodeId, clients: &mut Clients<P>) {
+        for client in clients.iter() {
+            let mut lost = false;
+            while let Some((id, _)) = client.waiting.iter().find(|(_, asked)| *asked == node).copied() {
+                self.lose(client, id);
+                lost = true;
+            }
+            if lost {
+                self.go_on(client);
+            }
+        }
+    }
+
+    /// Something that a server says to another, durable: it may leave.
+    pub(crate) fn send(&mut self, output: Output<P>) {
+        let Output::Send { from, to, message } = output else { return };
+        if self.faults.is_cut(from, to) {
+            return;
+        }
+        if let Some(home) = self.home(to) {
+            let message = Message::<P>::Peer { from, to: to.partition, message };
+            let outgoing = &mut self.outgoing[home.index()];
+            if outgoing.outbox.is_some() {
+                outgoing.free.push(&message);
+            }
+        }
+    }
+
+    /// Notes that `client` has replies in this turn.
+    #[inline]
+    pub(crate) fn touch(&mut self, client: &mut Client<P>) {
+        if !client.out.dirty {
+            client.out.dirty = true;
+            self.dirty.push(client.key);
+        }
+    }
+}
+
+/// Gives an answer to the session, if its operation still waits for it.
+#[inline]
+fn hear<P: Protocol>(
+    client: &mut Client<P>,
+    (dc, topology): (DcId, &Topology),
+    ask: AskId,
+    from: ServerId,
+    answer: Result<P::Reply, Failure>,
+) {
+    let Some(place) = client.waiting.iter().position(|(waiting, _)| *waiting == ask) else { return };
+    client.waiting.swap_remove(place);
+    if client.effects.outcome.is_some() {
+        return;
+    }
+    let mut cx = SessionCx::new(dc, topology, &mut client.effects);
+    match answer {
+        Ok(reply) => client.session.on_reply(ask, from, reply, &mut cx),
+        // The session forgets its operation; what the server said is what the client hears.
+        Err(failure) => {
+            client.session.on_lost(ask, &mut cx);
+            client.effects.outcome = Some(Outcome::Failed(failure));
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! One timer for everything that happens by itself: the protocols' timers of all partitions, deadlines, syncs, upkeep.
+
+use super::Shard;
+use super::disk::Job;
+use std::rc::Rc;
+use tidemark_contract::Protocol;
+use tidemark_core::Micros;
+use tidemark_store::log::Fsync;
+
+/// The longest sleep: a protocol may arm a timer, and an operation begin to wait, while the ticker sleeps.
+const SLEEP_MAX_US: Micros = 10_000;
+/// Between two pieces of upkeep.
+const UPKEEP_US: Micros = 20_000;
+/// Between two syncs of policy `everysec`.
+const SYNC_US: Micros = 1_000_000;
+
+/// Ticks until the node stops.
+pub(crate) async fn run<P: Protocol>(shard: Rc<Shard<P>>) {
+    let clock = shard.core.borrow().engine.clock;
+    let (mut upkeep_at, mut sync_at) = (clock.mono() + UPKEEP_US, clock.mono() + SYNC_US);
+    loop {
+        let next = shard.core.borrow().engine.host.next_timer().unwrap_or(Micros::MAX);
+        let due = next.min(clock.mono() + SLEEP_MAX_US);
+        tokio::time::sleep_until(clock.instant(due)).await;
+
+        let mut core = shard.core.borrow_mut();
+        let core = &mut *core;
+        let now = clock.now();
+        core.engine.now = now;
+        if next <= now.mono {
+            core.engine.host.fire_timers(now);
+            shard.want_turn();
+        }
+        if core.engine.expire(&mut core.clients) {
+            shard.want_turn();
+        }
+        if upkeep_at <= now.mono {
+            upkeep_at = now.mono + UPKEEP_US;
+            if let Some(job) = core.engine.host.upkeep() {
+                shard.disk.run(Job::Upkeep(job));
+            }
+        }
+        if sync_at <= now.mono {
+            sync_at = now.mono + SYNC_US;
+            if core.engine.config.fsync == Fsync::EverySec
+                && let Some(job) = core.engine.host.sync_job()
+            {
+                shard.disk.run(Job::Sync(job));
+            }
+        }
+    }
+}

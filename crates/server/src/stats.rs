@@ -1,0 +1,90 @@
+//! Counters of the data thread: plain numbers that nobody else writes, copied out when somebody asks.
+
+use tidemark_core::{Failure, Micros};
+
+/// The families of commands, as metrics name them.
+pub(crate) const FAMILIES: [&str; 10] =
+    ["get", "set", "mget", "mset", "del", "exists", "scan", "flush", "session", "other"];
+/// How commands end, as metrics name it.
+pub(crate) const OUTCOMES: [&str; 6] =
+    ["ok", "error", "unavailable", "clock_skew", "stale_session", "indefinite"];
+/// Latencies are counted by powers of two of microseconds, up to 2^23 µs (8.4 s).
+pub(crate) const BUCKETS: usize = 24;
+
+/// Places in [`FAMILIES`].
+pub(crate) mod family {
+    pub(crate) const GET: usize = 0;
+    pub(crate) const SET: usize = 1;
+    pub(crate) const MGET: usize = 2;
+    pub(crate) const MSET: usize = 3;
+    pub(crate) const DEL: usize = 4;
+    pub(crate) const EXISTS: usize = 5;
+    pub(crate) const SCAN: usize = 6;
+    pub(crate) const FLUSH: usize = 7;
+    pub(crate) const SESSION: usize = 8;
+    pub(crate) const OTHER: usize = 9;
+}
+
+/// Places in [`OUTCOMES`].
+pub(crate) mod outcome {
+    pub(crate) const OK: usize = 0;
+    pub(crate) const ERROR: usize = 1;
+}
+
+/// The place of a failure in [`OUTCOMES`].
+pub(crate) fn outcome_of(failure: &Failure) -> usize {
+    match failure {
+        Failure::Unavailable(_) => 2,
+        Failure::ClockSkew { .. } => 3,
+        Failure::StaleSession(_) => 4,
+        Failure::Indefinite(_) => 5,
+    }
+}
+
+/// What the data thread counts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stats {
+    /// Commands by family and outcome.
+    pub(crate) commands: [[u64; OUTCOMES.len()]; FAMILIES.len()],
+    /// Batches of replies by latency: from the read of the first command to the write of its replies.
+    pub(crate) latency: [u64; BUCKETS + 1],
+    /// The sum of those latencies.
+    pub(crate) latency_us: u64,
+    /// Connections accepted.
+    pub(crate) connections: u64,
+    /// Connections refused: too many.
+    pub(crate) refused: u64,
+    /// Operations that had to wait for an answer.
+    pub(crate) suspended: u64,
+    /// Turns: commits of the log.
+    pub(crate) turns: u64,
+    /// Messages from other nodes.
+    pub(crate) messages_in: u64,
+    /// Items of feeds taken.
+    pub(crate) feed_items_in: u64,
+    /// Items of feeds sent.
+    pub(crate) feed_items_out: u64,
+    /// Times a feed had to wait because a record came from too far in the future.
+    pub(crate) feeds_ahead: u64,
+}
+
+impl Stats {
+    /// Counts a command.
+    #[inline]
+    pub(crate) fn command(&mut self, family: usize, outcome: usize) {
+        self.commands[family][outcome] += 1;
+    }
+
+    /// Counts `commands` whose replies took so long.
+    #[inline]
+    pub(crate) fn latency(&mut self, took: Micros, commands: u32) {
+        let bucket = (u64::BITS - took.leading_zeros()) as usize;
+        self.latency[bucket.min(BUCKETS)] += u64::from(commands);
+        self.latency_us += took * u64::from(commands);
+    }
+
+    /// Commands of every family and outcome.
+    pub(crate) fn total(&self) -> u64 {
+        self.commands.iter().flatten().sum()
+    }
+}

@@ -1,0 +1,8 @@
+//! Nodes end to end: real sockets, real disks, clients that speak RESP.
+
+mod limits;
+mod links;
+mod spread;
+mod strings;
+mod support;
+mod tokens;

@@ -1,0 +1,84 @@
+//! A region that spans two nodes.
+
+use crate::support::{Cluster, PATIENCE, eventually};
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+const SHAPE: &[(u8, &[u16])] = &[(0, &[0, 2]), (0, &[1, 3]), (1, &[0, 1, 2, 3])];
+
+/// Waits until every node of the region can ask the other.
+fn whole(protocol: &str) -> Cluster {
+    let cluster = Cluster::start(protocol, SHAPE, |config| config.op_deadline_us = 1_000_000);
+    for node in 0..2 {
+        let mut client = cluster.client(node);
+        eventually("the nodes know each other", || client.call(&["DBSIZE"]).integer().is_some());
+    }
+    cluster
+}
+
+#[test]
+fn every_node_serves_every_key() {
+    for protocol in ["eventual", "causal"] {
+        let cluster = whole(protocol);
+        let (mut x, mut y) = (cluster.client(0), cluster.client(1));
+        let keys: BTreeSet<String> = (0..200).map(|i| format!("k{i}")).collect();
+        for key in &keys {
+            x.ok(&["SET", key, key]);
+            assert_eq!(x.text(&["GET", key]), *key);
+        }
+        for key in &keys {
+            eventually("the other node's answer", || y.text(&["GET", key]) == *key);
+        }
+        let all: Vec<&str> = std::iter::once("MGET").chain(keys.iter().map(String::as_str)).collect();
+        assert_eq!(x.list(&all), keys.iter().cloned().collect::<Vec<_>>());
+        assert_eq!(x.text(&["DBSIZE"]), "200");
+        assert_eq!(x.list(&["KEYS", "*"]).into_iter().collect::<BTreeSet<_>>(), keys);
+        assert_eq!(x.text(&["EXISTS", "k1", "k2", "k3", "k4", "none"]), "4");
+        assert_eq!(x.text(&["DEL", "k1", "k2", "k3", "k4", "none"]), "4");
+        assert_eq!(x.text(&["SETNX", "k1", "x"]), "1");
+        let mut far = cluster.client(2);
+        eventually("the other region", || far.text(&["DBSIZE"]) == "197");
+        x.ok(&["FLUSHALL"]);
+        assert_eq!(x.text(&["DBSIZE"]), "0");
+        eventually("the flush in the other region", || far.text(&["DBSIZE"]) == "0");
+    }
+}
+
+#[test]
+fn pipelined_commands_are_answered_in_order_wherever_they_go() {
+    let cluster = whole("causal");
+    let mut client = cluster.client(0);
+    let mut bytes = Vec::new();
+    for i in 0..2_000 {
+        let key = format!("k{}", i % 50);
+        tidemark_wire::resp::encode_request(&mut bytes, &["SET", &key, &i.to_string()]);
+        tidemark_wire::resp::encode_request(&mut bytes, &["GET", &key]);
+    }
+    client.send(&bytes);
+    for i in 0..2_000 {
+        assert_eq!(crate::support::text(&client.reply().unwrap()), "OK");
+        assert_eq!(crate::support::text(&client.reply().unwrap()), i.to_string());
+    }
+}
+
+#[test]
+fn without_the_other_node_its_keys_are_unavailable_and_the_rest_is_served() {
+    let mut cluster = whole("causal");
+    let mut client = cluster.client(0);
+    // "bar" is in slot 5061: partition 1 of 4, on the second node; slot 0 is the empty key, partition 0.
+    client.ok(&["SET", "bar", "1"]);
+    cluster.stop(1);
+    let start = Instant::now();
+    eventually("the loss is noticed", || {
+        let text = client.text(&["GET", "bar"]);
+        text.starts_with("!UNAVAILABLE")
+    });
+    client.ok(&["SET", "", "here"]);
+    let write = client.text(&["SET", "bar", "2"]);
+    assert!(write.starts_with("!UNAVAILABLE"), "nothing was sent: {write}");
+    assert!(start.elapsed() < PATIENCE);
+    cluster.restart(1);
+    eventually("it is back", || client.text(&["GET", "bar"]) == "1");
+    client.ok(&["SET", "bar", "3"]);
+    assert_eq!(client.text(&["GET", "bar"]), "3");
+}

@@ -1,0 +1,251 @@
+//! Clusters on loopback ports and temporary directories, and clients that speak RESP to them.
+
+use bytes::BytesMut;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tidemark_contract::Topology;
+use tidemark_core::{DcId, PartitionId};
+use tidemark_server::{
+    ClusterLayout, Hooks, NodeConfig, NodeId, NodeLayout, Ready, ServeError, run_node_with,
+};
+use tidemark_wire::resp::{Decoder, Reply, encode_request};
+
+/// The longest that anything may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Polls until `condition` holds.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A node that runs on a thread of this process.
+struct Running {
+    stop: Arc<tokio::sync::Notify>,
+    thread: JoinHandle<Result<(), ServeError>>,
+}
+
+/// One node: its configuration stays while it is stopped and started.
+pub(crate) struct Node {
+    pub(crate) config: NodeConfig,
+    running: Option<Running>,
+    pub(crate) ready: Option<Ready>,
+}
+
+/// A cluster.
+pub(crate) struct Cluster {
+    pub(crate) nodes: Vec<Node>,
+    _directory: tempfile::TempDir,
+}
+
+impl Cluster {
+    /// One node a region, each with every partition.
+    pub(crate) fn regions(protocol: &str, regions: usize, partitions: usize) -> Self {
+        let all: Vec<u16> = (0..partitions as u16).collect();
+        let shape: Vec<(u8, &[u16])> = (0..regions as u8).map(|dc| (dc, &all[..])).collect();
+        Self::start(protocol, &shape, |_| ())
+    }
+
+    /// Nodes of the given regions and partitions; `adjust` may change each configuration before it starts.
+    pub(crate) fn start(protocol: &str, shape: &[(u8, &[u16])], adjust: impl Fn(&mut NodeConfig)) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let dcs = shape.iter().map(|(dc, _)| *dc as usize + 1).max().unwrap();
+        let partitions = shape.iter().flat_map(|(_, held)| *held).map(|id| *id as usize + 1).max().unwrap();
+        let listen = || TcpListener::bind("127.0.0.1:0").unwrap();
+        let peers: Vec<TcpListener> = shape.iter().map(|_| listen()).collect();
+        let nodes = shape.iter().zip(&peers).enumerate().map(|(at, ((dc, held), peer))| NodeLayout {
+            name: format!("n{at}"),
+            dc: DcId(*dc),
+            partitions: held.iter().copied().map(PartitionId).collect(),
+            peer_address: peer.local_addr().unwrap().to_string(),
+        });
+        let cluster = Arc::new(ClusterLayout {
+            name: "test".to_string(),
+            protocol: protocol.to_string(),
+            params: serde_json::Value::Null,
+            topology: Topology::new(dcs, partitions),
+            regions: (0..dcs as u8).map(|dc| DcId(dc).to_string()).collect(),
+            nodes: nodes.collect(),
+            wan: Vec::new(),
+        });
+        let nodes = peers.into_iter().enumerate().map(|(at, peer)| {
+            let (redis, admin) = (listen(), listen());
+            let data = directory.path().join(format!("n{at}"));
+            let mut config =
+                NodeConfig::new(cluster.clone(), NodeId(at as u16), data, redis.local_addr().unwrap());
+            config.peer_listen = Some(peer.local_addr().unwrap());
+            config.admin_listen = Some(admin.local_addr().unwrap());
+            config.log_segment_bytes = 4 << 20;
+            adjust(&mut config);
+            let mut node = Node { config, running: None, ready: None };
+            node.start(Hooks {
+                redis: Some(redis),
+                peer: Some(peer),
+                admin: Some(admin),
+                ..Hooks::default()
+            });
+            node
+        });
+        Self { nodes: nodes.collect(), _directory: directory }
+    }
+
+    /// A client of a node, after authentication if it needs that.
+    pub(crate) fn client(&self, node: usize) -> Client {
+        let config = &self.nodes[node].config;
+        let mut client = Client::connect(config.redis_listen);
+        if let Some(password) = &config.requirepass {
+            client.ok(&["AUTH", password]);
+        }
+        client
+    }
+
+    /// Stops a node cleanly.
+    pub(crate) fn stop(&mut self, node: usize) {
+        self.nodes[node].stop();
+    }
+
+    /// Starts a node that was stopped.
+    pub(crate) fn restart(&mut self, node: usize) {
+        self.nodes[node].start(Hooks::default());
+    }
+
+    /// An order to the admin server of a node.
+    pub(crate) fn admin(&self, node: usize, path: &str, body: &str) -> String {
+        http(self.nodes[node].config.admin_listen.unwrap(), "POST", path, body)
+    }
+
+    /// What the admin server of a node says.
+    pub(crate) fn page(&self, node: usize, path: &str) -> String {
+        http(self.nodes[node].config.admin_listen.unwrap(), "GET", path, "")
+    }
+}
+
+impl Node {
+    fn start(&mut self, mut hooks: Hooks) {
+        let stop = Arc::new(tokio::sync::Notify::new());
+        let (ready, is_ready) = mpsc::channel();
+        hooks.stop = Some(stop.clone());
+        hooks.ready = Some(ready);
+        let config = self.config.clone();
+        let thread = std::thread::spawn(move || run_node_with(config, hooks));
+        match is_ready.recv_timeout(PATIENCE) {
+            Ok(ready) => {
+                self.ready = Some(ready);
+                self.running = Some(Running { stop, thread });
+            }
+            Err(_) => panic!("the node does not start: {:?}", thread.join()),
+        }
+    }
+
+    fn stop(&mut self) {
+        if let Some(Running { stop, thread }) = self.running.take() {
+            stop.notify_one();
+            thread.join().expect("no panic").expect("a clean end");
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.stop();
+        }
+    }
+}
+
+/// A client's connection.
+pub(crate) struct Client {
+    pub(crate) stream: TcpStream,
+    buffer: BytesMut,
+    decoder: Decoder,
+}
+
+impl Client {
+    pub(crate) fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self { stream, buffer: BytesMut::new(), decoder: Decoder::default() }
+    }
+
+    /// Sends bytes as they are.
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).unwrap();
+    }
+
+    /// The next reply; none if the connection was closed.
+    pub(crate) fn reply(&mut self) -> Option<Reply> {
+        loop {
+            if let Some(reply) = self.decoder.decode(&mut self.buffer).unwrap() {
+                return Some(reply);
+            }
+            let mut chunk = [0; 64 << 10];
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return None,
+                Ok(count) => self.buffer.extend_from_slice(&chunk[..count]),
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
+                Err(error) => panic!("no reply: {error}"),
+            }
+        }
+    }
+
+    /// A command and its reply.
+    #[track_caller]
+    pub(crate) fn call(&mut self, command: &[&str]) -> Reply {
+        let mut bytes = Vec::new();
+        encode_request(&mut bytes, command);
+        self.send(&bytes);
+        self.reply().expect("the connection stands")
+    }
+
+    /// A command that answers OK.
+    #[track_caller]
+    pub(crate) fn ok(&mut self, command: &[&str]) {
+        assert_eq!(self.call(command), Reply::Simple("OK".into()), "{command:?}");
+    }
+
+    /// A command's reply as text: `-` for none, errors with a leading `!`.
+    #[track_caller]
+    pub(crate) fn text(&mut self, command: &[&str]) -> String {
+        text(&self.call(command))
+    }
+
+    /// The words of a list, in order.
+    #[track_caller]
+    pub(crate) fn list(&mut self, command: &[&str]) -> Vec<String> {
+        let reply = self.call(command);
+        reply.items().unwrap_or_else(|| panic!("{command:?}: {reply:?}")).iter().map(text).collect()
+    }
+}
+
+/// A reply as text.
+pub(crate) fn text(reply: &Reply) -> String {
+    if let Some(error) = reply.error() {
+        return format!("!{}", String::from_utf8_lossy(error));
+    }
+    match (reply.bytes(), reply.integer()) {
+        (Some(bytes), _) => String::from_utf8_lossy(bytes).into_owned(),
+        (_, Some(number)) => number.to_string(),
+        _ if *reply == Reply::Null => "-".to_string(),
+        _ => format!("{reply:?}"),
+    }
+}
+
+fn http(address: SocketAddr, method: &str, path: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let length = body.len();
+    let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
+    let kind = "Content-Type: application/json\r\n";
+    write!(stream, "{head}{kind}Content-Length: {length}\r\n\r\n{body}").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
