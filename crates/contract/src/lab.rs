@@ -303,6 +303,13 @@ impl<P: Protocol> Lab<P> {
         (0..dcs).for_each(|dc| self.deliver_within(DcId(dc)));
     }
 
+    /// Delivers the messages in flight from `from` to `to` but the oldest, which they overtake.
+    pub fn overtake(&mut self, from: ServerId, to: ServerId) {
+        let Some(oldest) = self.messages.get_mut(&(from, to)).and_then(VecDeque::pop_front) else { return };
+        while self.deliver_message(from, to) {}
+        self.messages.entry((from, to)).or_default().push_front(oldest);
+    }
+
     /// Loses the messages in flight from `from` to `to`: they arrive at most once.
     pub fn lose_messages(&mut self, from: ServerId, to: ServerId) {
         self.note(format_args!("{from} -> {to} lost"));

@@ -296,6 +296,20 @@ fn alg_5_4_line_22_a_slice_reads_what_the_snapshot_covers_wherever_it_was_writte
     assert_eq!((lab.rotx(t, &[&x]), lab.rotx(s, &[&x])), ("-".into(), "1".into()));
 }
 
+/// Reference: 000 Algorithm 5.4 line 22: every entry of `maxDS(d.ds, {⟨d.sr, d.ut⟩})`.
+#[test]
+fn alg_5_4_line_22_a_slice_tests_dependencies_and_the_versions_own_time() {
+    for (sv, seen) in [(v(&[0, 1_000, 699]), "-"), (v(&[0, 999, 700]), "-"), (v(&[0, 1_000, 700]), "1")] {
+        let mut lab = spartan(3, 1);
+        let (s, t, x) = (lab.client(1), lab.client(0), lab.key("x", 0));
+        remember(&mut lab, s, Past { ds: v(&[0, 0, 700]), dsv: v(&[]) });
+        lab.put(s, &x, "1");
+        lab.deliver_all();
+        remember(&mut lab, t, Past { ds: v(&[]), dsv: sv });
+        assert_eq!(lab.rotx(t, &[&x]), seen);
+    }
+}
+
 /// A transaction reads `k1`, which is written then, and after it `k2`; its slice of `k2` comes last. The clock of
 /// the coordinator is ahead, so the snapshot lies ahead of the other servers' clocks.
 fn torn<R: Rules>(between: impl FnOnce(&mut Lab<Server<R>>)) -> String {
@@ -407,6 +421,17 @@ fn e_12_a_restart_recovers_the_dsv_that_versions_written_here_need() {
     assert_eq!(behind::<Forgets>(|lab| lab.restart(crash)), "-");
 }
 
+/// Reference: PROTOCOLS E-12: what was offered as safe to collect below is there after a restart.
+#[test]
+fn e_12_a_restart_recovers_the_dsv_that_was_persisted() {
+    let mut lab = spartan(2, 1);
+    [9_000, 500_000, 1_000_000].into_iter().for_each(|us| stabilise(&mut lab, us));
+    let persisted = lab.hard(server(0, 0)).stable.clone();
+    assert!(persisted.min() >= at(500_000));
+    lab.restart(server(0, 0));
+    assert_eq!(dsv(&lab, 0, 0), persisted);
+}
+
 /// Reference: PROTOCOLS E-8, E-12: a server that comes back with a slow clock.
 #[test]
 fn e_12_a_restart_stamps_above_everything_announced() {
@@ -455,7 +480,10 @@ fn d3_a_session_that_moves_waits_until_the_region_covers_it_or_is_told_that_it_i
     let mut lab = spartan(2, 2);
     let (s, x) = (lab.client(0), lab.key("x", 1));
     lab.put(s, &x, "1");
-    let (patient, unlucky) = (lab.client(1), lab.client(1));
+    let (patient, unlucky, back) = (lab.client(1), lab.client(1), lab.client(0));
+    let home = lab.token(patient).home;
+    lab.adopt(back, Token { home, past: Past { ds: v(&[1_000]), dsv: v(&[]) } });
+    assert_eq!(lab.finish(back), Outcome::Adopted, "what was written here is here");
     lab.adopt(unlucky, lab.token(s));
     lab.set_clocks(2_001_000);
     lab.fire(server(1, 0), Timer::Theta);
@@ -477,7 +505,7 @@ fn d4_collection_stays_below_running_snapshots_and_below_what_a_crash_leaves() {
     stabilise(&mut lab, 9_000);
     lab.begin(t, Op::Rotx { keys: vec![x, y.clone()] });
     let (root, leaf) = (server(0, 0), server(0, 1));
-    // The slice is slow: its request stays in flight, while values go up the tree and down by the same channel.
+    // The slice is slow: everything else overtakes it.
     for us in [500_000, 1_000_000, 1_500_000] {
         lab.set_clocks(us);
         lab.put(s, &y, "new");
@@ -486,13 +514,36 @@ fn d4_collection_stays_below_running_snapshots_and_below_what_a_crash_leaves() {
             lab.fire(root, timer);
             lab.deliver_message(leaf, root);
         }
+        lab.overtake(root, leaf);
     }
+    lab.fire(leaf, Timer::Theta);
     assert_eq!(text(&lab.finish(t)), "- old");
     assert_eq!(lab.store(leaf).chain(&y).count(), 4, "nothing could go");
     stabilise(&mut lab, 2_000_000);
     stabilise(&mut lab, 2_500_000);
     stabilise(&mut lab, 3_000_000);
     assert_eq!(lab.store(leaf).chain(&y).count(), 1);
+}
+
+/// D4: what is kept is readable in every snapshot that may still be asked for.
+#[test]
+fn d4_a_version_whose_dependencies_are_not_stable_replaces_nothing() {
+    let mut lab = spartan(3, 1);
+    let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 0));
+    lab.put(b, &x, "old");
+    remember(&mut lab, b, Past { ds: v(&[0, 0, 5_000]), dsv: v(&[]) });
+    lab.put(b, &x, "new");
+    for us in [500_000, 1_000_000, 1_500_000, 2_000_000] {
+        lab.set_clocks(us); // and nothing comes from C
+        for p in [server(1, 0), server(0, 0)] {
+            lab.fire(p, Timer::Delta);
+            lab.fire(p, Timer::Delta);
+            lab.deliver_between(1, 0);
+        }
+        lab.fire(server(0, 0), Timer::Theta);
+    }
+    assert!(lab.hard(server(0, 0)).stable[DcId(1)] > at(5_000));
+    assert_eq!(lab.get(a, &x), "old");
 }
 
 /// D5: without DSV the session would know the dependencies of what decided, and not find them.
