@@ -146,12 +146,33 @@ impl Spec {
 #[derive(Debug)]
 pub struct Table {
     sorted: Vec<&'static Spec>,
+    /// Each command at the place that its name gives it, or at the next free one.
+    places: [Option<&'static Spec>; PLACES],
+}
+
+/// A power of two, several times the number of commands.
+const PLACES: usize = 256;
+
+/// From three letters and the length: long names cost no more than short ones.
+#[inline]
+fn place(name: &[u8]) -> usize {
+    let letter = |index: usize| name.get(index).map_or(0, |byte| usize::from(byte | 0x20));
+    let middle = letter(name.len() / 2);
+    (name.len() + 3 * letter(0) + 7 * middle + 31 * letter(name.len().wrapping_sub(1))) % PLACES
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut sorted: Vec<&'static Spec> = commands::FAMILIES.iter().copied().flatten().collect();
     sorted.sort_by_key(|spec| spec.name);
-    Table { sorted }
+    let mut places = [None; PLACES];
+    for spec in &sorted {
+        let mut at = place(spec.name.as_bytes());
+        while places[at].is_some() {
+            at = (at + 1) % PLACES;
+        }
+        places[at] = Some(*spec);
+    }
+    Table { sorted, places }
 });
 
 impl Table {
@@ -167,9 +188,14 @@ impl Table {
 
     /// The command called `name`, in any case.
     pub fn command(&self, name: &[u8]) -> Option<&'static Spec> {
-        let folded = name.iter().map(u8::to_ascii_lowercase);
-        let at = self.sorted.binary_search_by(|spec| spec.name.bytes().cmp(folded.clone())).ok()?;
-        Some(self.sorted[at])
+        let mut at = place(name);
+        while let Some(spec) = self.places[at] {
+            if spec.name.as_bytes().eq_ignore_ascii_case(name) {
+                return Some(spec);
+            }
+            at = (at + 1) % PLACES;
+        }
+        None
     }
 
     /// The command or subcommand called `name`, the latter as `client|id`.

@@ -82,6 +82,21 @@ fn key_positions_are_described_as_redis_does() {
 }
 
 #[test]
+fn arguments_are_documented_as_they_are_written() {
+    let mut server = Server::new();
+    let mut client = server.connect();
+    let docs = server.ask(&mut client, "command docs set dbsize");
+    let names = |reply: &Reply| -> Vec<String> {
+        let name = |argument: &Reply| argument.lookup("name").unwrap().bytes().unwrap().to_vec();
+        reply.items().unwrap().iter().map(|argument| String::from_utf8(name(argument)).unwrap()).collect()
+    };
+    let arguments = docs.lookup("set").unwrap().lookup("arguments").unwrap();
+    assert_eq!(names(arguments), ["key", "value", "NX | XX", "GET"]);
+    assert!(arguments.items().unwrap()[3].lookup("flags").is_some());
+    assert!(docs.lookup("dbsize").unwrap().lookup("arguments").is_none());
+}
+
+#[test]
 fn containers_have_help() {
     let mut server = Server::new();
     let mut client = server.connect();

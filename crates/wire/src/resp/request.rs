@@ -1,5 +1,4 @@
-//! The server's side of RESP: requests out of a read buffer, without copying and, in the steady state, without
-//! allocating.
+//! Requests out of a read buffer, without copying and, in the steady state, without allocating.
 //!
 //! A request stays where it was read. [`RequestParser::parse`] notes where its arguments lie; [`Request`] lends
 //! them as slices and gives one away as `Bytes` when asked, which costs one reference count.
@@ -12,6 +11,7 @@
 //! - D2: a line's limit holds wherever packets end; Redis applies it only to what one read left incomplete.
 //! - D3: a request beyond `request_bytes_max` (Redis: `client-query-buffer-limit`) gets an answer before the
 //!   connection is closed.
+//! - D4: the byte found instead of `$` is shown as its Latin-1 letter in UTF-8; Redis repeats the byte.
 //!
 //! **Invariants**
 //! - I1: the requests do not depend on how the bytes were cut into reads.

@@ -49,7 +49,7 @@ pub(in super::super) const SPECS: &[Spec] = &[Spec {
             since: "7.0.0",
             syntax: "[command-name [command-name ...]]",
             summary: "Documents some commands, or all.",
-            remark: "Without the structure of the arguments.",
+            remark: "Arguments as they are written, without their types.",
             handler: Handler::Local(docs),
             ..COMMAND
         },
@@ -182,15 +182,53 @@ fn document(specs: &[&Spec], out: &mut Encoder<'_>) {
     out.map(specs.len());
     for spec in specs {
         out.bulk(spec.name);
-        out.map(3 + usize::from(!spec.subcommands.is_empty()));
+        let arguments = arguments(spec.syntax);
+        out.map(3 + usize::from(!arguments.is_empty()) + usize::from(!spec.subcommands.is_empty()));
         for (key, value) in [("summary", spec.summary), ("since", spec.since), ("group", spec.group.name())] {
             out.bulk(key);
             out.bulk(value);
+        }
+        if !arguments.is_empty() {
+            out.bulk("arguments");
+            out.array(arguments.len());
+            arguments.iter().for_each(|argument| document_argument(argument, out));
         }
         if !spec.subcommands.is_empty() {
             out.bulk("subcommands");
             document(&spec.subcommands.iter().collect::<Vec<_>>(), out);
         }
+    }
+}
+
+/// The words of a syntax, what stands in brackets being one word.
+fn arguments(syntax: &str) -> Vec<&str> {
+    let (mut found, mut depth, mut start) = (Vec::new(), 0, 0);
+    for (at, letter) in syntax.char_indices() {
+        match letter {
+            '[' | '<' => depth += 1,
+            ']' | '>' => depth -= 1,
+            ' ' if depth == 0 => {
+                found.push(&syntax[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found.push(&syntax[start..]);
+    found.retain(|argument| !argument.is_empty());
+    found
+}
+
+fn document_argument(argument: &str, out: &mut Encoder<'_>) {
+    let optional = argument.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
+    out.map(2 + usize::from(optional.is_some()));
+    out.bulk("name");
+    out.bulk(optional.unwrap_or(argument));
+    out.bulk("type");
+    out.bulk("string");
+    if optional.is_some() {
+        out.bulk("flags");
+        names(out, &["optional"]);
     }
 }
 
