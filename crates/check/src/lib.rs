@@ -1,1 +1,136 @@
 //! Consistency checkers: histories in, verdicts out.
+//!
+//! A history is what clients saw of a store, session by session ([`History`], described in
+//! `docs/history-format.md`). [`check`] holds it to a [`Promise`] and returns a [`Report`]: which properties
+//! are violated, each told by the few events that matter. The crate knows no protocol and no store.
+//!
+//! ```
+//! use tidemark_check::{Options, Promise, check, parse};
+//!
+//! // s1 writes x, then y; s2 reads y and then finds no x.
+//! let history = parse("w(1,10,1,0)\nw(2,20,1,1)\nr(2,20,2,2)\nr(1,0,2,3)\n".as_bytes()).unwrap();
+//! let report = check(&history, Promise::Causal);
+//! assert!(!report.ok());
+//! println!("{report}");
+//! ```
+//!
+//! How it works: `index` turns a history into numbers and resolves what each read returned; `walk` visits
+//! events in causal order with their pasts; `properties` asks one question a file; `story` tells the answers.
+
+mod format;
+mod hash;
+mod index;
+mod properties;
+mod property;
+mod report;
+mod story;
+mod walk;
+
+pub use format::{ReadError, TextError, parse, read_history, read_text, write_history, write_text};
+pub use property::{Properties, Property};
+pub use report::{Link, Mode, Report, Step, Violation};
+pub use tidemark_core::Promise;
+pub use tidemark_core::history::History;
+
+use index::{ABSENT, Index};
+use properties::black_box::BlackBox;
+use properties::white_box::WhiteBox;
+use properties::{Findings, convergence, immediate, transaction, well_formed};
+use tidemark_core::history::{Action, Fate};
+
+/// What to check, and how much to tell.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The properties to check.
+    pub properties: Properties,
+    /// How many violations of each property are told; all are counted.
+    pub limit: usize,
+}
+
+impl Options {
+    /// The properties of `promise`, ten violations of each told.
+    pub fn of(promise: Promise) -> Self {
+        Self { properties: Property::of(promise), limit: 10 }
+    }
+}
+
+/// Holds `history` to `promise`.
+pub fn check(history: &History, promise: Promise) -> Report {
+    Report { promise: Some(promise), ..check_with(history, Options::of(promise)) }
+}
+
+/// Checks single properties of `history`.
+pub fn check_with(history: &History, options: Options) -> Report {
+    let index = Index::new(history);
+    let mut findings = Findings::new(&index, options.properties, options.limit);
+    let mut notes = Vec::new();
+    let cycles = if index.white_box {
+        walk::walk(&index, &mut WhiteBox::new(&mut findings))
+    } else {
+        let mut black_box = BlackBox::new(&mut findings);
+        let cycles = walk::walk(&index, &mut black_box);
+        black_box.finish(&cycles);
+        cycles
+    };
+    well_formed::check(&mut findings, &cycles);
+    if findings.checks(Property::Snapshot) && index.has_txns {
+        transaction::check(&mut findings);
+    }
+    if findings.checks(Property::Convergence) {
+        convergence::check(&mut findings);
+    }
+    if findings.checks(Property::Immediate) && index.white_box {
+        let untimed = immediate::check(&mut findings);
+        if untimed > 0 {
+            notes.push(format!("immediate: {untimed} GETs have no start_us and were not checked for it"));
+        }
+    }
+    unchecked(&index, options.properties, &mut notes);
+    let (violated, violations) = findings.finish();
+    let mode = if index.white_box { Mode::WhiteBox } else { Mode::BlackBox };
+    let (reads, writes) = counts(&index);
+    let (ops, sessions) = (history.events.len() as u64, index.session_ids.len() as u64);
+    Report { promise: None, mode, ops, reads, writes, sessions, violated, violations, notes }
+}
+
+fn counts(index: &Index<'_>) -> (u64, u64) {
+    let events = 0..index.history.events.len() as u32;
+    let reads = events.clone().map(|e| index.reads_of(e).len() as u64).sum();
+    (reads, events.filter(|e| index.wrote[*e as usize] != ABSENT).count() as u64)
+}
+
+/// Says what the history does not let us check.
+fn unchecked(index: &Index<'_>, properties: Properties, notes: &mut Vec<String>) {
+    if properties.contains(Property::Convergence) && index.finals.is_empty() {
+        notes.push("convergence: no `final` lines say what replicas return in the end".to_string());
+    }
+    if index.ambiguous > 0 {
+        let n = index.ambiguous;
+        notes.push(format!("{n} reads were not checked: more than one write may have written their value"));
+    }
+    if index.white_box {
+        return;
+    }
+    let is_write = |fate, version| fate == Fate::Ok && version;
+    let versioned = index.history.events.iter().filter(
+        |e| matches!(&e.action, Action::Write { version, .. } if is_write(e.fate, version.is_some())),
+    );
+    match versioned.count() {
+        0 => {}
+        n => notes.push(format!("only {n} of the writes have a version: all were told apart by value")),
+    }
+    use Property::*;
+    let white = [
+        ReadYourWrites,
+        MonotonicReads,
+        MonotonicWrites,
+        WritesFollowReads,
+        WritesFollowReadsGlobal,
+        OverwriteOrder,
+        Immediate,
+    ];
+    let skipped: Vec<&str> = white.iter().filter(|p| properties.contains(**p)).map(|p| p.name()).collect();
+    if !skipped.is_empty() {
+        notes.push(format!("not checked without versions: {}", skipped.join(", ")));
+    }
+}

@@ -1,0 +1,233 @@
+//! The black box: values say who wrote what was read, and nothing says which of two writes is newer. A history
+//! is causally convergent if *some* total order of the writes, an arbitration, explains it.
+//!
+//! Source: Biswas and Enea, *On the complexity of checking transactional consistency* (OOPSLA 2019): if `t3`
+//! reads a key from `t1`, and `t2` writes that key in `t3`'s causal past, then `t2` comes before `t1` in every
+//! arbitration; the history is (transactionally) causally consistent if these edges, with session order and
+//! reads-from, have no cycle. In the words of Bouajjani et al. (POPL 2017) a cycle with one such edge is
+//! WriteCORead, one with several is CyclicCF, and a `t1` that is the initial absence is WriteCOInitRead;
+//! ThinAirRead and CyclicCO are found as ill-formedness. A read-only transaction is one `t3`; single reads are
+//! one each. A replica's last word has every write in its past.
+//!
+//! It is enough to take, of each session, the last write of the key in the past (as Plume and AWDIT do).
+//! **Blind**: an absent key that was ever deleted, values written twice, writes that nobody read and no answer
+//! came for; and whatever some arbitration explains although the store's own stamps say otherwise.
+
+use super::Findings;
+use crate::hash::Map;
+use crate::index::{ABSENT, Index, NONE, Ref, UNCHECKED};
+use crate::property::Property;
+use crate::report::{Link, Violation};
+use crate::story::read_words;
+use crate::walk::{Cycle, Observer, Past};
+use tidemark_core::history::{Fate, ReadKind};
+
+mod graph;
+use graph::{Edge, Graph};
+
+/// In every arbitration the write `from` comes before the write `to`, because of the read `reader`.
+#[derive(Clone, Copy)]
+struct Before {
+    from: u32,
+    to: u32,
+    reader: u32,
+}
+
+/// The writes of one key by one column, in order: clock position and version.
+type Written = Vec<(u32, u32)>;
+
+pub(crate) struct BlackBox<'f, 'i> {
+    findings: &'f mut Findings<'i>,
+    /// Per key: its writers' columns.
+    written: Vec<Vec<(u32, Written)>>,
+    before: Vec<Before>,
+    /// Per version and column: up to where that column's writes are known to come before it.
+    known: Map<(u32, u32), u32>,
+    causal: bool,
+    snapshot: bool,
+}
+
+impl<'f, 'i> BlackBox<'f, 'i> {
+    pub(crate) fn new(findings: &'f mut Findings<'i>) -> Self {
+        let written = vec![Vec::new(); findings.index.keys.len()];
+        let (causal, snapshot) = (findings.checks(Property::Causal), findings.checks(Property::Snapshot));
+        Self { findings, written, before: Vec::new(), known: Map::default(), causal, snapshot }
+    }
+
+    /// What a read from `read.version` says about the writes of its key in the `past`.
+    fn infer(&mut self, e: u32, property: Property, read: Ref, past: &Past<'_>) {
+        let index = self.findings.index;
+        let own = past.of_version(read.version);
+        for (column, written) in &self.written[read.key as usize] {
+            let before = written.partition_point(|(pos, _)| *pos <= past.reading(*column));
+            let Some((pos, last)) = before.checked_sub(1).map(|i| written[i]) else { continue };
+            if last == read.version || own.is_some_and(|clock| clock[*column as usize] >= pos) {
+                continue;
+            }
+            if read.version == ABSENT {
+                if !index.ever_deleted(read.key) {
+                    self.findings.found(property, e, read, last);
+                }
+                return;
+            }
+            let known = self.known.entry((read.version, *column)).or_default();
+            if *known < pos {
+                *known = pos;
+                self.before.push(Before { from: last, to: read.version, reader: e });
+            }
+        }
+    }
+
+    /// Adds what the replicas' last words say, and looks for cycles.
+    pub(crate) fn finish(mut self, cuts: &[Cycle]) {
+        let index = self.findings.index;
+        if self.causal {
+            for last in &index.finals {
+                if last.version == ABSENT || last.version == UNCHECKED {
+                    continue;
+                }
+                for (_, written) in &self.written[last.key as usize] {
+                    let from = written.last().map_or(ABSENT, |(_, version)| *version);
+                    if from != last.version {
+                        self.before.push(Before { from, to: last.version, reader: NONE });
+                    }
+                }
+            }
+        }
+        self.before.retain(|b| index.version(b.from).writer != NONE && index.version(b.to).writer != NONE);
+        if self.before.is_empty() {
+            return;
+        }
+        let graph = graph(index, &self.before, cuts);
+        for cycle in graph.shortest_cycles() {
+            let property = property_of(index, &self.before, &cycle);
+            if self.findings.checks(property) {
+                let before = &self.before;
+                self.findings.told(property, |index| tell(index, property, before, &cycle));
+            }
+        }
+    }
+}
+
+impl Observer for BlackBox<'_, '_> {
+    fn on_reads(&mut self, e: u32, kind: ReadKind, reads: &[Ref], past: &Past<'_>, joint: &Past<'_>) {
+        for read in reads.iter().filter(|r| r.version != UNCHECKED) {
+            match kind {
+                ReadKind::Get if self.causal => self.infer(e, Property::Causal, *read, past),
+                ReadKind::Rotx | ReadKind::Snapshot if self.snapshot => {
+                    self.infer(e, Property::Snapshot, *read, joint);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn on_write(&mut self, _e: u32, version: u32, _past: &Past<'_>) {
+        let v = self.findings.index.version(version);
+        let columns = &mut self.written[v.key as usize];
+        match columns.iter_mut().find(|(column, _)| *column == v.column) {
+            Some((_, written)) => written.push((v.pos, version)),
+            None => columns.push((v.column, vec![(v.pos, version)])),
+        }
+    }
+}
+
+/// The node of a transaction is its last event.
+fn node(index: &Index<'_>, e: u32) -> u32 {
+    if index.event(e).fate == Fate::Unknown {
+        return e;
+    }
+    index.events_of(index.session_of[e as usize])[index.pos[e as usize] as usize - 1]
+}
+
+/// Session order, reads-from and adoption, and what must come before what.
+fn graph(index: &Index<'_>, before: &[Before], cuts: &[Cycle]) -> Graph {
+    let mut edges = Vec::with_capacity(index.history.events.len() * 2 + before.len());
+    let mut edge = |from: u32, to: u32, label: Edge| {
+        if from != to {
+            edges.push((from, to, label));
+        }
+    };
+    let cut: Vec<u32> = cuts.iter().map(|c| c.waits[0].0).collect();
+    for session in 0..index.session_ids.len() as u32 {
+        let mut last = None;
+        for e in index.events_of(session) {
+            let here = node(index, *e);
+            if let Some(last) = last {
+                edge(last, here, Edge::Session);
+            }
+            if index.event(*e).fate != Fate::Unknown {
+                last = Some(here);
+            }
+            if cut.contains(e) {
+                continue;
+            }
+            for read in index.reads_of(*e).iter().filter(|r| r.version != UNCHECKED) {
+                let writer = index.version(read.version).writer;
+                if writer != NONE {
+                    edge(node(index, writer), here, Edge::Reads);
+                }
+            }
+            if let Some((from, n)) = index.adopts(*e) {
+                edge(node(index, index.events_of(from)[n as usize - 1]), here, Edge::Adopts);
+            }
+        }
+    }
+    for (i, b) in before.iter().enumerate() {
+        let writer = |version: u32| node(index, index.version(version).writer);
+        edge(writer(b.from), writer(b.to), Edge::Before(i as u32));
+    }
+    Graph::new(index.history.events.len(), edges)
+}
+
+fn reasons(cycle: &[(u32, Edge)]) -> impl Iterator<Item = usize> + '_ {
+    cycle.iter().filter_map(|(_, edge)| if let Edge::Before(i) = edge { Some(*i as usize) } else { None })
+}
+
+/// A cycle that rests on a transaction's read violates its snapshot; one that rests on last words, convergence.
+fn property_of(index: &Index<'_>, before: &[Before], cycle: &[(u32, Edge)]) -> Property {
+    let readers: Vec<u32> = reasons(cycle).map(|i| before[i].reader).collect();
+    if readers.contains(&NONE) {
+        return Property::Convergence;
+    }
+    let in_transaction = |e: &u32| {
+        index.kind(*e) != ReadKind::Get
+            || node(index, *e) != *e
+            || index.seat[*e as usize] > 0 && {
+                let previous =
+                    index.events_of(index.session_of[*e as usize])[index.seat[*e as usize] as usize - 1];
+                index.pos[previous as usize] == index.pos[*e as usize]
+            }
+    };
+    if readers.iter().any(in_transaction) { Property::Snapshot } else { Property::Causal }
+}
+
+fn tell(index: &Index<'_>, property: Property, before: &[Before], cycle: &[(u32, Edge)]) -> Violation {
+    let why: Vec<String> = reasons(cycle).map(|i| reason(index, before[i])).collect();
+    let pattern = if why.len() == 1 { "WriteCORead" } else { "CyclicCF" };
+    let explanation =
+        format!("no order of the writes explains what was read ({pattern}): {}", why.join("; "));
+    let mut steps = Vec::new();
+    let mut link = Link::Beside;
+    for (e, edge) in cycle {
+        steps.push(index.step(*e, link));
+        link = match edge {
+            Edge::Session => Link::SessionOrder,
+            Edge::Reads => Link::ReadsFrom,
+            Edge::Adopts => Link::Adopts,
+            Edge::Before(_) => Link::Overwrites,
+        };
+    }
+    steps.push(index.step(cycle[0].0, link));
+    Violation { property, explanation, steps }
+}
+
+fn reason(index: &Index<'_>, b: Before) -> String {
+    let key = index.version(b.to).key;
+    let read = read_words(index, Ref { key, version: b.to });
+    let other = index.version_words(b.from);
+    match b.reader {
+        NONE => format!("in the end {read}, which must be newer than {other}"),
+        e => format!("{} (#{e}) reads {read} with {other} in its past", index.actor(e)),
+    }
+}

@@ -1,0 +1,70 @@
+//! **Immediate local visibility**: once a write was acknowledged in a data centre, every GET that starts
+//! there later returns it or a newer version.
+//!
+//! Source: the dissertation's Definition 15 (causal++), with I = {GET}. Read-only transactions are exempt:
+//! they may answer from an older snapshot. So are updates, whose observation Definition 15 does not name.
+//!
+//! Needs times on one clock. "Later" is strict, since a reading of the clock is a whole microsecond long.
+
+use super::{Finding, Findings};
+use crate::hash::Map;
+use crate::index::{ABSENT, Index, Ref, UNCHECKED};
+use crate::property::Property;
+use crate::report::{Link, Violation};
+use crate::story::read_words;
+use tidemark_core::history::{Action, Fate, ReadKind};
+
+/// Checks every GET that has a start time. Returns how many GETs have none.
+pub(crate) fn check(findings: &mut Findings<'_>) -> u64 {
+    let index = findings.index;
+    let mut writes: Map<(u8, u32), Vec<(u64, u32)>> = Map::default();
+    for (e, event) in index.history.events.iter().enumerate() {
+        let version = index.wrote[e];
+        if let (true, Fate::Ok, Some(end_us)) = (version != ABSENT, event.fate, event.end_us) {
+            writes.entry((event.dc.0, index.version(version).key)).or_default().push((end_us, version));
+        }
+    }
+    for acknowledged in writes.values_mut() {
+        acknowledged.sort_unstable();
+        // From here on, each entry carries the newest version acknowledged so far.
+        let mut newest = ABSENT;
+        for (_, version) in acknowledged {
+            newest = if index.rank(*version) > index.rank(newest) { *version } else { newest };
+            *version = newest;
+        }
+    }
+    let mut untimed = 0;
+    for (e, event) in index.history.events.iter().enumerate() {
+        if !matches!(event.action, Action::Read { kind: ReadKind::Get, .. }) || event.fate != Fate::Ok {
+            continue;
+        }
+        let Some(start_us) = event.start_us else {
+            untimed += 1;
+            continue;
+        };
+        for read in index.reads_of(e as u32).iter().filter(|r| r.version != UNCHECKED) {
+            let Some(acknowledged) = writes.get(&(event.dc.0, read.key)) else { continue };
+            let before = acknowledged.partition_point(|(end_us, _)| *end_us < start_us);
+            let newest = before.checked_sub(1).map_or(ABSENT, |i| acknowledged[i].1);
+            if index.rank(newest) > index.rank(read.version) && !index.excused(*read, newest) {
+                findings.found(Property::Immediate, e as u32, *read, newest);
+            }
+        }
+    }
+    untimed
+}
+
+pub(super) fn tell(index: &Index<'_>, f: &Finding) -> Violation {
+    let writer = index.version(f.newer).writer;
+    let time = |us: Option<u64>| us.unwrap_or_default();
+    let explanation = format!(
+        "{} reads {} at {} us, although {} was acknowledged there at {} us",
+        index.actor(f.e),
+        read_words(index, Ref { ..f.at }),
+        time(index.event(f.e).start_us),
+        index.version_words(f.newer),
+        time(index.event(writer).end_us)
+    );
+    let steps = vec![index.step(writer, Link::Beside), index.step(f.e, Link::Later)];
+    Violation { property: f.property, explanation, steps }
+}

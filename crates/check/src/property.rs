@@ -1,0 +1,118 @@
+//! The properties that histories are checked for, and which of them a promise consists of.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use tidemark_core::Promise;
+
+/// One property of histories; its file under `properties/` states it and names its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Property {
+    /// Every version read was written by somebody, once, and before it was read.
+    WellFormed,
+    /// A session's read of a key returns its own last write of it, or a newer version.
+    ReadYourWrites,
+    /// A session's read of a key returns what it read of it before, or a newer version.
+    MonotonicReads,
+    /// A session's write of a key is newer than its earlier writes of it.
+    MonotonicWrites,
+    /// A session's write of a key is newer than what it had read of it.
+    WritesFollowReads,
+    /// Who has read a write of any key reads nothing older than what its writer had read before it.
+    WritesFollowReadsGlobal,
+    /// A read returns the newest version of its key in the session's causal past, or a newer one.
+    Causal,
+    /// A version is newer than every version of its key in its own causal past.
+    OverwriteOrder,
+    /// What a read-only transaction returns is causally consistent among itself (and with its session).
+    Snapshot,
+    /// An acknowledged write is visible at once to every later GET in its data centre.
+    Immediate,
+    /// In the end all replicas return the same version of a key: the newest one.
+    Convergence,
+}
+
+impl Property {
+    /// Every property.
+    pub const ALL: [Self; 11] = [
+        Self::WellFormed,
+        Self::ReadYourWrites,
+        Self::MonotonicReads,
+        Self::MonotonicWrites,
+        Self::WritesFollowReads,
+        Self::WritesFollowReadsGlobal,
+        Self::Causal,
+        Self::OverwriteOrder,
+        Self::Snapshot,
+        Self::Immediate,
+        Self::Convergence,
+    ];
+
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WellFormed => "well-formed",
+            Self::ReadYourWrites => "read-your-writes",
+            Self::MonotonicReads => "monotonic-reads",
+            Self::MonotonicWrites => "monotonic-writes",
+            Self::WritesFollowReads => "writes-follow-reads",
+            Self::WritesFollowReadsGlobal => "writes-follow-reads-global",
+            Self::Causal => "causal",
+            Self::OverwriteOrder => "overwrite-order",
+            Self::Snapshot => "snapshot",
+            Self::Immediate => "immediate",
+            Self::Convergence => "convergence",
+        }
+    }
+
+    /// The properties that `promise` consists of.
+    pub fn of(promise: Promise) -> Properties {
+        use Property::*;
+        let own: &[Self] = match promise {
+            Promise::Eventual => &[],
+            Promise::ReadYourWrites => &[ReadYourWrites],
+            Promise::MonotonicReads => &[MonotonicReads],
+            Promise::MonotonicWrites => &[MonotonicWrites],
+            Promise::WritesFollowReads => &[WritesFollowReads],
+            Promise::Session => &[ReadYourWrites, MonotonicReads, MonotonicWrites, WritesFollowReads],
+            Promise::Causal => &[Causal, OverwriteOrder],
+            Promise::CausalSnapshot => &[Causal, OverwriteOrder, Snapshot],
+            Promise::CausalImmediate => &[Causal, OverwriteOrder, Snapshot, Immediate],
+        };
+        own.iter().fold(Properties::default().with(WellFormed).with(Convergence), |set, p| set.with(*p))
+    }
+}
+
+impl fmt::Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A set of properties.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Properties(u16);
+
+impl Properties {
+    /// Every property there is.
+    pub fn all() -> Self {
+        Property::ALL.into_iter().fold(Self::default(), Self::with)
+    }
+
+    /// The set with one more.
+    #[must_use]
+    pub fn with(self, property: Property) -> Self {
+        Self(self.0 | 1 << property as u16)
+    }
+
+    /// Whether `property` is in the set.
+    #[inline]
+    pub fn contains(self, property: Property) -> bool {
+        self.0 >> property as u16 & 1 == 1
+    }
+
+    /// The properties in the set.
+    pub fn iter(self) -> impl Iterator<Item = Property> {
+        Property::ALL.into_iter().filter(move |p| self.contains(*p))
+    }
+}
