@@ -171,12 +171,12 @@ impl<'h> Resolver<'_, 'h> {
             }
             return self.find_unknown(key, found, Some(stamp), e);
         }
-        match self.by_value().get(&(key, found.value.as_deref())) {
-            Some(&UNCHECKED) => {
+        match self.by_value().get(&(key, found.value.as_deref())).copied() {
+            Some(UNCHECKED) => {
                 self.index.ambiguous += 1;
                 UNCHECKED
             }
-            Some(version) => *version,
+            Some(version) => version,
             None if self.index.white_box => self.give_up(key, found, e),
             None => self.find_unknown(key, found, None, e),
         }

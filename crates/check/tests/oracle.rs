@@ -1,0 +1,346 @@
+//! The checker against a slow oracle that takes every definition literally: happens-before as a matrix closed
+//! under transitivity, every property as a loop over all writes. Both must convict the same histories of the
+//! same properties, whatever is done to a good history.
+
+mod common;
+
+use common::{Shape, generate, shuffled, without_versions};
+use fastrand::Rng;
+use std::collections::{BTreeMap, BTreeSet};
+use tidemark_check::{Options, Promise, Properties, Property, check, check_with};
+use tidemark_core::history::{Action, Event, Fate, History, ReadKind};
+use tidemark_core::{DcId, Found, Hlc, Key, Stamp};
+
+/// A version and the event that wrote it.
+#[derive(Clone, Debug)]
+struct Wrote {
+    key: Key,
+    stamp: Stamp,
+    delete: bool,
+    by: usize,
+}
+
+struct Oracle<'h> {
+    history: &'h History,
+    writes: Vec<Wrote>,
+    /// `before[a]` holds `b`: event `a` happens before event `b`.
+    before: Vec<Vec<bool>>,
+    /// Per event: the events of its own session, or of an adopted one, that come before it.
+    own: Vec<BTreeSet<usize>>,
+}
+
+fn reads_of(event: &Event) -> Vec<(Key, Found)> {
+    match (&event.action, event.fate) {
+        (Action::Read { reads, .. }, Fate::Ok) => {
+            reads.iter().map(|r| (r.key.clone(), r.found.clone())).collect()
+        }
+        (Action::Write { key, observed: Some(found), .. }, Fate::Ok | Fate::Skipped) => {
+            vec![(key.clone(), found.clone())]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn writes_of(history: &History) -> Vec<Wrote> {
+    let mut writes = Vec::new();
+    let read: Vec<(Key, Found)> = history.events.iter().flat_map(reads_of).collect();
+    let last = history.finals.iter().map(|f| (f.key.clone(), f.found.clone()));
+    let seen: Vec<(Key, Found)> = read.into_iter().chain(last).collect();
+    for (by, event) in history.events.iter().enumerate() {
+        let Action::Write { key, value, version, .. } = &event.action else { continue };
+        let stamp = match event.fate {
+            Fate::Ok => *version,
+            Fate::Unknown => {
+                let same = |(k, found): &&(Key, Found)| k == key && found.value == *value && value.is_some();
+                seen.iter().find(same).and_then(|(_, found)| found.stamp)
+            }
+            _ => None,
+        };
+        if let Some(stamp) = stamp {
+            writes.push(Wrote { key: key.clone(), stamp, delete: value.is_none(), by });
+        }
+    }
+    writes
+}
+
+impl<'h> Oracle<'h> {
+    /// None if happens-before is cyclic.
+    fn new(history: &'h History) -> Option<Self> {
+        let events = &history.events;
+        let n = events.len();
+        let writes = writes_of(history);
+        let mut before = vec![vec![false; n]; n];
+        let mut own = vec![BTreeSet::new(); n];
+        for b in 0..n {
+            for a in 0..b {
+                if events[a].session == events[b].session {
+                    before[a][b] = events[a].fate != Fate::Unknown;
+                    own[b].insert(a);
+                    if let (Action::Adopt { from, events: n }, Fate::Ok) = (&events[a].action, events[a].fate)
+                    {
+                        let theirs = (0..events.len()).filter(|i| events[*i].session == *from);
+                        for i in theirs.take(*n as usize) {
+                            let more = own[i].clone();
+                            own[b].extend(more);
+                            own[b].insert(i);
+                        }
+                    }
+                }
+            }
+        }
+        for (b, event) in events.iter().enumerate() {
+            for (key, found) in reads_of(event) {
+                for w in writes.iter().filter(|w| w.key == key && Some(w.stamp) == found.stamp) {
+                    before[w.by][b] = true;
+                }
+            }
+            if let (Action::Adopt { from, events: n }, Fate::Ok) = (&event.action, event.fate) {
+                for a in (0..events.len()).filter(|i| events[*i].session == *from).take(*n as usize) {
+                    before[a][b] = events[a].fate != Fate::Unknown;
+                }
+            }
+        }
+        for k in 0..n {
+            let through = before[k].clone();
+            for row in before.iter_mut().filter(|row| row[k]) {
+                row.iter_mut().zip(&through).for_each(|(r, t)| *r |= t);
+            }
+        }
+        (0..n).all(|i| !before[i][i]).then_some(Self { history, writes, before, own })
+    }
+
+    fn excused(&self, key: &Key, found: &Found, newer: Stamp) -> bool {
+        let unknown_delete = self.history.events.iter().any(|e| {
+            matches!(&e.action, Action::Write { key: k, value: None, version: None, .. } if k == key)
+                && e.fate == Fate::Unknown
+        });
+        let delete = self.writes.iter().any(|w| w.key == *key && w.delete && w.stamp >= newer);
+        found.stamp.is_none() && (delete || unknown_delete)
+    }
+
+    /// Whether some write that `owed` holds for is newer than what was found.
+    fn stale(&self, key: &Key, found: &Found, owed: impl Fn(&Wrote) -> bool) -> bool {
+        let newer = |w: &&Wrote| w.key == *key && Some(w.stamp) > found.stamp;
+        self.writes.iter().filter(newer).any(|w| owed(w) && !self.excused(key, found, w.stamp))
+    }
+
+    fn has_read(&self, e: usize, w: &Wrote) -> bool {
+        let read = |i: &usize| reads_of(&self.history.events[*i]);
+        self.own[e].iter().flat_map(|i| read(i)).any(|(k, f)| k == w.key && f.stamp == Some(w.stamp))
+    }
+
+    /// What event `e` violates.
+    fn violated(&self, e: usize, into: &mut BTreeSet<Property>) {
+        let event = &self.history.events[e];
+        let kind = if let Action::Read { kind, .. } = &event.action { *kind } else { ReadKind::Get };
+        let acknowledged = |w: &Wrote| self.history.events[w.by].fate == Fate::Ok;
+        let reads = reads_of(event);
+        for (key, found) in &reads {
+            let mut hold = |property, owed: &dyn Fn(&Wrote) -> bool| {
+                if self.stale(key, found, owed) {
+                    into.insert(property);
+                }
+            };
+            let past = |w: &Wrote| self.before[w.by][e];
+            let returned = |w: &Wrote| {
+                reads.iter().any(|(k, y)| {
+                    self.writes.iter().any(|v| {
+                        v.key == *k && Some(v.stamp) == y.stamp && (v.by == w.by || self.before[w.by][v.by])
+                    })
+                })
+            };
+            if kind != ReadKind::Snapshot {
+                hold(Property::ReadYourWrites, &|w| self.own[e].contains(&w.by) && acknowledged(w));
+                hold(Property::MonotonicReads, &|w| self.has_read(e, w));
+            }
+            match kind {
+                ReadKind::Get => {
+                    // Not what is in its past only because of this very read.
+                    let earlier = |w: &Wrote| self.own_or_before(e, w) || !returned(w) && past(w);
+                    hold(Property::Causal, &earlier);
+                }
+                ReadKind::Rotx => hold(Property::Snapshot, &|w| past(w) || returned(w)),
+                ReadKind::Snapshot => hold(Property::Snapshot, &returned),
+            }
+            if let (Action::Read { kind: ReadKind::Get, .. }, Some(start)) = (&event.action, event.start_us) {
+                hold(Property::Immediate, &|w| {
+                    let by = &self.history.events[w.by];
+                    acknowledged(w) && by.dc == event.dc && by.end_us.is_some_and(|end| end < start)
+                });
+            }
+        }
+        for w in self.writes.iter().filter(|w| w.by == e) {
+            let mut lose = |property, owed: &dyn Fn(&Wrote) -> bool| {
+                if self.writes.iter().any(|x| x.key == w.key && x.stamp > w.stamp && owed(x)) {
+                    into.insert(property);
+                }
+            };
+            lose(Property::MonotonicWrites, &|x| self.own[e].contains(&x.by) && acknowledged(x));
+            lose(Property::WritesFollowReads, &|x| {
+                self.has_read(e, x) || reads.iter().any(|(k, f)| *k == x.key && f.stamp == Some(x.stamp))
+            });
+            lose(Property::OverwriteOrder, &|x| self.before[x.by][e]);
+        }
+    }
+
+    /// Whether `w` happens before an event that comes before `e` in its session (or is adopted there).
+    fn own_or_before(&self, e: usize, w: &Wrote) -> bool {
+        let session = self.history.events[e].session;
+        let fine = |i: usize| self.history.events[i].fate != Fate::Unknown;
+        (0..e).any(|i| {
+            self.history.events[i].session == session && fine(i) && (i == w.by || self.before[w.by][i])
+        })
+    }
+
+    fn verdict(&self) -> BTreeSet<Property> {
+        let mut violated = BTreeSet::new();
+        for e in 0..self.history.events.len() {
+            self.violated(e, &mut violated);
+        }
+        violated
+    }
+}
+
+/// Does something to a history that its store would not do.
+fn mutate(history: &mut History, rng: &mut Rng) {
+    let mut found: BTreeMap<Key, Vec<Found>> = BTreeMap::new();
+    for event in &history.events {
+        for (key, f) in reads_of(event) {
+            found.entry(key).or_default().push(f);
+        }
+    }
+    let e = rng.usize(..history.events.len());
+    let stamp = Stamp { ts: Hlc(rng.u64(1..12)), origin: DcId(rng.u8(..2)), seq: 7 + e as u32 };
+    let swap = |key: &Key, rng: &mut Rng| match found.get(key) {
+        Some(all) if rng.u32(..4) > 0 => all[rng.usize(..all.len())].clone(),
+        _ => Found::default(),
+    };
+    let (dc, reorder) = (rng.u8(..2), rng.usize(..history.events.len()));
+    let event = &mut history.events[e];
+    let fate = event.fate;
+    match &mut event.action {
+        Action::Read { reads, kind } if !reads.is_empty() => match rng.u32(..8) {
+            0 => *kind = [ReadKind::Get, ReadKind::Rotx, ReadKind::Snapshot][rng.usize(..3)],
+            1 => event.dc = DcId(dc),
+            _ => {
+                let i = rng.usize(..reads.len());
+                reads[i].found = swap(&reads[i].key.clone(), rng);
+            }
+        },
+        Action::Write { key, version, observed, .. } => match rng.u32(..4) {
+            0 if observed.is_some() => *observed = Some(swap(&key.clone(), rng)),
+            1 if fate == Fate::Ok => {
+                let (key, old) = (key.clone(), *version);
+                *version = Some(stamp);
+                restamp(history, &key, old, stamp);
+            }
+            _ => event.dc = DcId(dc),
+        },
+        _ => history.events.swap(e, reorder),
+    }
+}
+
+/// Lets everybody see the version by its new stamp.
+fn restamp(history: &mut History, key: &Key, old: Option<Stamp>, new: Stamp) {
+    let fix = |k: &Key, found: &mut Found| {
+        if k == key && found.stamp == old && old.is_some() {
+            found.stamp = Some(new);
+        }
+    };
+    for event in &mut history.events {
+        match &mut event.action {
+            Action::Read { reads, .. } => reads.iter_mut().for_each(|r| fix(&r.key.clone(), &mut r.found)),
+            Action::Write { key, observed: Some(found), .. } => fix(&key.clone(), found),
+            _ => {}
+        }
+    }
+    history.finals.iter_mut().for_each(|f| fix(&f.key.clone(), &mut f.found));
+}
+
+const COMPARED: [Property; 8] = [
+    Property::ReadYourWrites,
+    Property::MonotonicReads,
+    Property::MonotonicWrites,
+    Property::WritesFollowReads,
+    Property::Causal,
+    Property::OverwriteOrder,
+    Property::Snapshot,
+    Property::Immediate,
+];
+
+#[test]
+fn the_checker_and_the_definitions_agree() {
+    let mut convictions: BTreeMap<Property, u32> = BTreeMap::new();
+    let (mut cyclic, mut compared) = (0, 0);
+    for seed in 0..6000 {
+        let mut rng = Rng::with_seed(seed ^ 0x7153);
+        let shape = Shape { ops: 20, causal: seed % 4 > 0, ..Shape::SMALL };
+        let mut history = generate(seed, shape);
+        for _ in 0..rng.u32(..3) {
+            mutate(&mut history, &mut rng);
+        }
+        let report = check_with(&history, Options { properties: Properties::all(), limit: 1000 });
+        let Some(oracle) = Oracle::new(&history) else {
+            cyclic += 1;
+            assert!(report.violates(Property::WellFormed), "a cycle is seen: seed {seed}\n{report}");
+            continue;
+        };
+        let expected = oracle.verdict();
+        for property in COMPARED {
+            let (ours, theirs) = (report.violates(property), expected.contains(&property));
+            assert_eq!(ours, theirs, "seed {seed}: {property}\n{report}\n{history:#?}");
+            *convictions.entry(property).or_default() += u32::from(ours);
+        }
+        compared += 1;
+    }
+    assert!(compared > 5000 && cyclic > 10, "{compared} compared, {cyclic} cyclic");
+    for property in COMPARED {
+        assert!(convictions[&property] > 50, "too few of {property}: {convictions:?}");
+    }
+}
+
+/// An order of the writes by brute force: the edges of Biswas and Enea, all of them, and a closure.
+fn explained(history: &History) -> bool {
+    let n = history.events.len();
+    let Some(oracle) = Oracle::new(history) else { return false };
+    let mut order = oracle.before.clone();
+    for (e, event) in history.events.iter().enumerate() {
+        let Action::Read { kind: ReadKind::Get, .. } = &event.action else { continue };
+        for (key, found) in reads_of(event) {
+            let from = oracle.writes.iter().find(|w| w.key == key && Some(w.stamp) == found.stamp);
+            for w in oracle.writes.iter().filter(|w| w.key == key && oracle.before[w.by][e]) {
+                match from {
+                    None => return false,
+                    Some(v) if v.by != w.by => order[w.by][v.by] = true,
+                    Some(_) => {}
+                }
+            }
+        }
+    }
+    for k in 0..n {
+        let through = order[k].clone();
+        for row in order.iter_mut().filter(|row| row[k]) {
+            row.iter_mut().zip(&through).for_each(|(r, t)| *r |= t);
+        }
+    }
+    (0..n).all(|i| !order[i][i])
+}
+
+#[test]
+fn the_black_box_finds_an_order_exactly_when_there_is_one() {
+    let (mut good, mut bad) = (0, 0);
+    for seed in 0..4000 {
+        let mut rng = Rng::with_seed(seed);
+        let shape = Shape { ops: 24, frills: false, keys: 2, causal: seed % 2 > 0, ..Shape::SMALL };
+        let mut history = generate(seed, shape);
+        history.finals.clear();
+        for _ in 0..rng.u32(..4) {
+            mutate(&mut history, &mut rng);
+        }
+        let expected = explained(&history);
+        let report = check(&without_versions(shuffled(&history, seed)), Promise::Causal);
+        assert_eq!(report.ok(), expected, "seed {seed}\n{report}\n{history:#?}");
+        *(if expected { &mut good } else { &mut bad }) += 1;
+    }
+    assert!(good > 500 && bad > 500, "{good} good, {bad} bad");
+}
