@@ -126,7 +126,7 @@ impl<'h> Oracle<'h> {
 
     fn has_read(&self, e: usize, w: &Wrote) -> bool {
         let read = |i: &usize| reads_of(&self.history.events[*i]);
-        self.own[e].iter().flat_map(|i| read(i)).any(|(k, f)| k == w.key && f.stamp == Some(w.stamp))
+        self.own[e].iter().flat_map(read).any(|(k, f)| k == w.key && f.stamp == Some(w.stamp))
     }
 
     /// What event `e` violates.
