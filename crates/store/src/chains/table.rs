@@ -35,7 +35,7 @@ impl<M> Tables<M> {
     #[inline]
     pub(super) fn find(&self, key: &[u8]) -> Option<u32> {
         let table = self.table(slot_of(key))?;
-        table.find(self.hasher.hash_one(key), |handle| *self.entry(*handle).key == *key).copied()
+        table.find(self.hasher.hash_one(key), |handle| self.entry(*handle).key.as_slice() == key).copied()
     }
 
     #[inline]
@@ -52,7 +52,7 @@ impl<M> Tables<M> {
 
     /// REQUIRES: the key is not there.
     pub(super) fn insert(&mut self, entry: Entry<M>) -> u32 {
-        let (slot, hash) = (slot_of(&entry.key) as usize, self.hasher.hash_one(&*entry.key));
+        let (slot, hash) = (slot_of(&entry.key) as usize, self.hasher.hash_one(entry.key.as_slice()));
         let handle = self.place(entry);
         if self.groups.is_empty() {
             self.groups.resize_with(SLOTS as usize / SLOTS_A_GROUP, || None);
@@ -63,7 +63,7 @@ impl<M> Tables<M> {
         group[slot % SLOTS_A_GROUP].insert_unique(hash, handle, |handle| {
             let at = *handle as usize;
             let entry = chunks[at / ENTRIES_A_CHUNK][at % ENTRIES_A_CHUNK].as_ref();
-            hasher.hash_one(&*entry.expect("handles point at entries").key)
+            hasher.hash_one(entry.expect("handles point at entries").key.as_slice())
         });
         handle
     }
@@ -90,7 +90,7 @@ impl<M> Tables<M> {
         let entry = place.take().expect("handles point at entries");
         let slot = slot_of(&entry.key) as usize;
         let group = self.groups[slot / SLOTS_A_GROUP].as_mut().expect("the key was inserted");
-        let hash = self.hasher.hash_one(&*entry.key);
+        let hash = self.hasher.hash_one(entry.key.as_slice());
         let found = group[slot % SLOTS_A_GROUP].find_entry(hash, |candidate| *candidate == handle);
         found.expect("the key was inserted").remove();
         self.free.push(handle);
@@ -131,6 +131,6 @@ impl<M> Tables<M> {
 
     /// Where an entry stands inside its slot.
     fn order(&self, handle: u32) -> u32 {
-        (self.hasher.hash_one(&*self.entry(handle).key) >> 32) as u32
+        (self.hasher.hash_one(self.entry(handle).key.as_slice()) >> 32) as u32
     }
 }
