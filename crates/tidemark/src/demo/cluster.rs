@@ -1,0 +1,137 @@
+//! A cluster of three regions, run and controlled by the same commands that a user would type.
+
+use super::Stage;
+use super::client::Client;
+use anyhow::{Context, bail};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long anything may take before the demo gives up.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PARTITIONS: u16 = 2;
+
+/// A running cluster; dropping it stops it and removes its files.
+pub(crate) struct Cluster {
+    child: Child,
+    dir: PathBuf,
+    base_port: u16,
+}
+
+impl Cluster {
+    pub(crate) fn start(stage: &Stage) -> anyhow::Result<Self> {
+        let dir = std::env::temp_dir().join(format!("tidemark-demo-{}-{}", std::process::id(), stage.protocol));
+        let (redis, http) = (stage.base_port.to_string(), (stage.base_port + 50).to_string());
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["up", "--regions", "3", "--partitions", &PARTITIONS.to_string()]);
+        command.args(["--protocol", &stage.protocol, "--base-port", &redis, "--http-port", &http, "--dir"]);
+        let mut child = command.arg(&dir).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let output = child.stdout.take().context("the cluster has no output")?;
+        let mut lines = BufReader::new(output).lines();
+        let ready = lines.by_ref().map_while(Result::ok).any(|line| line.trim() == "ready");
+        let cluster = Self { child, dir, base_port: stage.base_port };
+        if !ready {
+            bail!("the cluster did not start; see above");
+        }
+        // Somebody has to read what the cluster goes on to say.
+        std::thread::spawn(move || lines.for_each(drop));
+        Ok(cluster)
+    }
+
+    /// A session in region `region`, 0 for A.
+    pub(crate) fn client(&self, region: u16) -> anyhow::Result<Client> {
+        Client::connect(self.base_port + region)
+    }
+
+    /// A key that `partition` holds, whose name begins with `name`.
+    pub(crate) fn key(&self, name: &str, partition: u16) -> String {
+        let topology = tidemark_contract::Topology::new(3, PARTITIONS as usize);
+        let names = (0..).map(|n| if n == 0 { name.to_string() } else { format!("{name}:{n}") });
+        let mut held = names.filter(|name| topology.partition_of(&name.as_str().into()).0 == partition);
+        held.next().expect("some name hashes to the partition")
+    }
+
+    /// Runs `tidemark VERB …` on this cluster.
+    fn tell(&self, args: &[&str]) -> anyhow::Result<Output> {
+        let output = Command::new(std::env::current_exe()?).args(args).arg("--dir").arg(&self.dir).output()?;
+        if !output.status.success() {
+            bail!("tidemark {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(output)
+    }
+
+    /// Cuts what partition `partition` of A sends to B.
+    pub(crate) fn cut(&self, partition: u16) -> anyhow::Result<()> {
+        self.tell(&["cut", &format!("a/{partition}"), &format!("b/{partition}")]).map(drop)
+    }
+
+    /// Mends everything.
+    pub(crate) fn heal(&self) -> anyhow::Result<()> {
+        self.tell(&["heal"]).map(drop)
+    }
+
+    fn status(&self) -> anyhow::Result<Value> {
+        Ok(serde_json::from_slice(&self.tell(&["status", "--json"])?.stdout)?)
+    }
+
+    /// What the protocol promises, in words.
+    pub(crate) fn promise(&self) -> anyhow::Result<String> {
+        Ok(self.status()?["promise"].as_str().unwrap_or_default().to_string())
+    }
+
+    /// Whether the protocol promises what the acts show.
+    pub(crate) fn promises_causality(&self) -> anyhow::Result<bool> {
+        Ok(self.promise()?.starts_with("causal"))
+    }
+
+    /// How many records partition `partition` has written in A, and how many of them B has received.
+    fn progress(&self, partition: u16) -> anyhow::Result<(u64, u64)> {
+        let status = self.status()?;
+        let of = |letter: &str| -> anyhow::Result<Value> {
+            let nodes = status["nodes"].as_array().context("status has no nodes")?;
+            let node = nodes.iter().find(|node| node["letter"] == letter).context("a region is missing")?;
+            let partitions = node["detail"]["host"]["partitions"].as_array().context("a region does not answer")?;
+            Ok(partitions[partition as usize].clone())
+        };
+        let written = of("A")?["written"].as_u64().context("no count of what was written")?;
+        let b = of("B")?;
+        let peers = b["peers"].as_array().context("no peers")?;
+        let from_a = peers.iter().find(|peer| peer["dc"] == 0).context("A is no peer of B")?;
+        Ok((written, from_a["received"].as_u64().context("no count of what was received")?))
+    }
+
+    /// Waits until everything that partition `partition` has written in A has arrived in B.
+    pub(crate) fn await_arrival(&self, partition: u16) -> anyhow::Result<()> {
+        self.until("nothing arrives", || {
+            let (written, received) = self.progress(partition)?;
+            Ok(received == written)
+        })
+    }
+
+    /// Waits until `what` holds.
+    pub(crate) fn until(
+        &self,
+        otherwise: &str,
+        mut what: impl FnMut() -> anyhow::Result<bool>,
+    ) -> anyhow::Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while !what()? {
+            if Instant::now() > deadline {
+                bail!("{otherwise} within {} s", PATIENCE.as_secs());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // Closing its door politely: SIGTERM, as Ctrl-C would.
+        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
