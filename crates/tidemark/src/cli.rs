@@ -1,6 +1,6 @@
 //! The verbs of the command line: one file each under `commands`.
 
-use crate::commands::{config, cut, heal, kill, protocols, restart, serve, slow, status, up};
+use crate::commands::{config, cut, demo, heal, kill, protocols, restart, serve, slow, status, up};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -10,6 +10,7 @@ Examples:
   tidemark up --latency gentlerain             with the round-trip times of a paper between them
   tidemark cut a b                             from another terminal: two regions lose each other
   tidemark heal                                and find each other again
+  tidemark demo                                what causal consistency prevents, shown on a real cluster
   tidemark serve --config cluster.toml --node virginia-1
 
 Exit codes: 0 all is well, 1 it failed or what was checked does not hold, 2 the command or its input is wrong.";
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     Slow(slow::Slow),
     Kill(kill::Kill),
     Restart(restart::Restart),
+    Demo(demo::Demo),
     Protocols(protocols::Protocols),
     #[command(subcommand)]
     Config(config::Config),
@@ -51,6 +53,7 @@ impl Command {
             Self::Slow(slow) => slow.run(),
             Self::Kill(kill) => kill.run(),
             Self::Restart(restart) => restart.run(),
+            Self::Demo(demo) => demo.run(),
             Self::Protocols(protocols) => protocols.run(),
             Self::Config(config) => config.run(),
         }

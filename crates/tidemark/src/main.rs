@@ -2,6 +2,7 @@
 
 mod cli;
 mod commands;
+mod demo;
 mod http;
 mod output;
 mod running;

@@ -2,6 +2,7 @@
 
 pub(crate) mod config;
 pub(crate) mod cut;
+pub(crate) mod demo;
 pub(crate) mod heal;
 pub(crate) mod kill;
 pub(crate) mod protocols;

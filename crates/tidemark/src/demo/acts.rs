@@ -27,9 +27,14 @@ pub(crate) fn photo_album(cluster: &Cluster) -> anyhow::Result<bool> {
     let seen = bob.get(&photo)?;
     line.event("Bob", &format!("GET {photo} → {}", shown(&seen)));
     let anomaly = listed.is_some() && seen.is_none();
-    line.verdict(anomaly, if anomaly { "the album lists a photo that is not there" } else { "nothing is missing" });
+    line.verdict(
+        anomaly,
+        if anomaly { "the album lists a photo that is not there" } else { "nothing is missing" },
+    );
     heal(cluster, &line)?;
-    cluster.until("the album does not appear", || Ok(bob.get(&album)?.is_some() && bob.get(&photo)?.is_some()))?;
+    cluster.until("the album does not appear", || {
+        Ok(bob.get(&album)?.is_some() && bob.get(&photo)?.is_some())
+    })?;
     line.event("Bob", "sees the album and the photo in it");
     Ok(anomaly)
 }
@@ -58,7 +63,8 @@ pub(crate) fn profile_picture(cluster: &Cluster) -> anyhow::Result<bool> {
     line.event("Bob", &format!("MGET {access} {picture} → {}, {}", shown(&page[0]), shown(&page[1])));
     let is = |value: &Option<String>, text: &str| value.as_deref() == Some(text);
     let anomaly = is(&page[0], "allowed") && is(&page[1], "new");
-    let meaning = if anomaly { "Bob is shown a picture that was hidden from him" } else { "Alice's wish is kept" };
+    let meaning =
+        if anomaly { "Bob is shown a picture that was hidden from him" } else { "Alice's wish is kept" };
     line.verdict(anomaly, meaning);
     heal(cluster, &line)?;
     cluster.until("the block does not arrive", || {

@@ -22,7 +22,8 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn start(stage: &Stage) -> anyhow::Result<Self> {
-        let dir = std::env::temp_dir().join(format!("tidemark-demo-{}-{}", std::process::id(), stage.protocol));
+        let dir =
+            std::env::temp_dir().join(format!("tidemark-demo-{}-{}", std::process::id(), stage.protocol));
         let (redis, http) = (stage.base_port.to_string(), (stage.base_port + 50).to_string());
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["up", "--regions", "3", "--partitions", &PARTITIONS.to_string()]);
@@ -55,7 +56,8 @@ impl Cluster {
 
     /// Runs `tidemark VERB …` on this cluster.
     fn tell(&self, args: &[&str]) -> anyhow::Result<Output> {
-        let output = Command::new(std::env::current_exe()?).args(args).arg("--dir").arg(&self.dir).output()?;
+        let output =
+            Command::new(std::env::current_exe()?).args(args).arg("--dir").arg(&self.dir).output()?;
         if !output.status.success() {
             bail!("tidemark {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
         }
@@ -92,7 +94,8 @@ impl Cluster {
         let of = |letter: &str| -> anyhow::Result<Value> {
             let nodes = status["nodes"].as_array().context("status has no nodes")?;
             let node = nodes.iter().find(|node| node["letter"] == letter).context("a region is missing")?;
-            let partitions = node["detail"]["host"]["partitions"].as_array().context("a region does not answer")?;
+            let partitions =
+                node["detail"]["host"]["partitions"].as_array().context("a region does not answer")?;
             Ok(partitions[partition as usize].clone())
         };
         let written = of("A")?["written"].as_u64().context("no count of what was written")?;

@@ -10,7 +10,6 @@ mod cluster;
 mod timeline;
 
 use cluster::Cluster;
-use timeline::Timeline;
 
 /// Where a play takes place.
 pub(crate) struct Stage {
