@@ -55,6 +55,7 @@ pub fn read_text(input: impl BufRead) -> Result<History, ReadError> {
         let event = *events.last().expect("one was pushed or extended");
         history.events[event].txn = Some(txn);
     }
+    // tidy: allowed, because closing a transaction touches nothing of another session.
     for (_, events) in open.values_mut() {
         close(&mut history, events);
     }

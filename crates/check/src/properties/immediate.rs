@@ -24,6 +24,7 @@ pub(crate) fn check(findings: &mut Findings<'_>) -> u64 {
             writes.entry((event.dc.0, index.version(version).key)).or_default().push((end_us, version));
         }
     }
+    // tidy: allowed, because each list is put in order on its own.
     for acknowledged in writes.values_mut() {
         acknowledged.sort_unstable();
         // From here on, each entry carries the newest version acknowledged so far.

@@ -41,6 +41,7 @@ impl Newest {
 
     fn adopt(&mut self, index: &Index<'_>, session: u32, export: (u32, u32)) {
         let Some(adopted) = self.exports.get(&export).cloned() else { return };
+        // tidy: allowed, because a maximum does not depend on the order.
         for (key, version) in adopted {
             self.raise(index, session, key, version);
         }

@@ -9,7 +9,7 @@ use super::{Finding, Findings};
 use crate::hash::Map;
 use crate::index::{ABSENT, Index, NONE, Ref, UNCHECKED};
 use crate::property::Property;
-use crate::report::Violation;
+use crate::report::{Link, Step, Violation};
 use crate::story::read_words;
 use crate::walk::Past;
 
@@ -61,6 +61,28 @@ pub(super) fn tell(index: &Index<'_>, f: &Finding) -> Violation {
         read_words(index, f.at),
         index.version_words(f.newer)
     );
-    let steps = index.chain_or_ends(f.newer, f.e, false);
+    let steps = witness(index, f).unwrap_or_else(|| index.chain_or_ends(f.newer, f.e, false));
     Violation { property: f.property, explanation, steps }
+}
+
+/// Who had read the newer version and then wrote what the session read.
+fn witness(index: &Index<'_>, f: &Finding) -> Option<Vec<Step>> {
+    let before = |e: u32| &index.events_of(index.session_of[e as usize])[..index.seat[e as usize] as usize];
+    let known =
+        |r: &&Ref| r.version != UNCHECKED && r.version != ABSENT && index.version(r.version).writer != NONE;
+    before(f.e).iter().find_map(|here| {
+        index.reads_of(*here).iter().filter(known).find_map(|read| {
+            let wrote = index.version(read.version).writer;
+            let sees = |e: &&u32| index.reads_of(**e).iter().any(|r| r.version == f.newer);
+            let saw = *before(wrote).iter().find(sees)?;
+            let story = [
+                (index.version(f.newer).writer, Link::Beside),
+                (saw, Link::ReadsFrom),
+                (wrote, Link::SessionOrder),
+                (*here, Link::ReadsFrom),
+                (f.e, Link::SessionOrder),
+            ];
+            Some(story.into_iter().map(|(e, link)| index.step(e, link)).collect())
+        })
+    })
 }

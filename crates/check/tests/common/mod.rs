@@ -5,6 +5,8 @@
 //! eventual: it converges and keeps the session guarantees of sessions that stay at home.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod script;
+
 use fastrand::Rng;
 use tidemark_core::history::{Action, Event, Fate, Final, History, Read, ReadKind, SessionId};
 use tidemark_core::{DcId, Found, Hlc, Key, Stamp, Value};
