@@ -72,6 +72,43 @@ fn causal_spartan_merging_dependencies_into_the_stable_vector() {
     assert!(check(&without_versions(history(script)), Promise::Causal).violates(Causal));
 }
 
+/// COPS with a dependency check that any newer version satisfies: y is applied in B without z.
+#[test]
+fn cops_dependency_check_answered_by_a_concurrent_version() {
+    violates(
+        "c1@B put x x0 1
+         c1@B put x x2 2
+         c2@A put z z1 1
+         c2@A put x x3 2
+         c2@A put y y4 3
+         c3@B get y y4 3A
+         c3@B get z -",
+        &[Causal],
+    );
+}
+
+/// CC-LO answering an old reader by logical time: the time falls before a version that another slice needs.
+#[test]
+fn cc_lo_cut_by_logical_time() {
+    let report = violates(
+        "c1@A put x x0 5
+         c1@A put y y1 7
+         c2@A put z z2 2
+         c2@A put x x3 8
+         c0@A rotx z -, y y1 7A, x -",
+        &[Snapshot],
+    );
+    assert!(report.violations[0].explanation.contains("x = nothing"), "{report}");
+}
+
+/// NuKV, Alg. 4.2: a leader that answers before it has committed.
+#[test]
+fn nukv_acknowledgement_before_commit() {
+    let script = "c0@A put x v0 1\nc0@A put x v1 2\nc0@A get x v0 1A";
+    assert!(check(&history(script), Promise::ReadYourWrites).violates(ReadYourWrites));
+    assert!(check(&history(script), Promise::MonotonicReads).ok());
+}
+
 #[test]
 fn the_photo_that_the_blocked_friend_sees() {
     // Two GETs in this order are fine; in one transaction they are not.
