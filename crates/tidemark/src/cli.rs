@@ -1,6 +1,6 @@
 //! The verbs of the command line: one file each under `commands`.
 
-use crate::commands::{config, cut, demo, heal, kill, protocols, restart, serve, slow, status, up};
+use crate::commands::{check, config, cut, demo, heal, kill, protocols, restart, serve, slow, status, up};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -40,6 +40,7 @@ pub(crate) enum Command {
     Protocols(protocols::Protocols),
     #[command(subcommand)]
     Config(config::Config),
+    Check(check::Check),
 }
 
 impl Command {
@@ -56,6 +57,7 @@ impl Command {
             Self::Demo(demo) => demo.run(),
             Self::Protocols(protocols) => protocols.run(),
             Self::Config(config) => config.run(),
+            Self::Check(check) => check.run(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::output::{print, print_json, row, table};
 use crate::running::Which;
-use crate::supervisor::api::{ClusterStatus, Fault};
+use crate::supervisor::api::{ClusterStatus, Fault, NodeStatus};
 use clap::Args;
 use std::process::ExitCode;
 
@@ -37,12 +37,12 @@ fn described(status: &ClusterStatus) -> String {
         status.partitions,
         status.dir.display()
     );
-    let mut rows = vec![row(["REGION", "NODE", "STATE", "PID", "REDIS", "ADMIN"])];
+    let mut rows = vec![row(["REGION", "NODE", "STATE", "LINKS", "PID", "REDIS", "ADMIN"])];
     for node in &status.nodes {
         let region = format!("{} {}", node.letter, node.region);
         let pid = node.pid.map_or("-".into(), |pid| pid.to_string());
         let admin = format!("http://{}", node.admin);
-        rows.push(row([&region, &node.name, &node.state, &pid, &node.redis, &admin]));
+        rows.push(row([&region, &node.name, &node.state, &links(node), &pid, &node.redis, &admin]));
     }
     let mut text = format!("{head}\n\n{}", table(&rows));
     for fault in &status.faults {
@@ -52,6 +52,15 @@ fn described(status: &ClusterStatus) -> String {
         text.push_str("\n\n`tidemark heal` mends all of it.\n");
     }
     text
+}
+
+/// How many of a node's links are up.
+fn links(node: &NodeStatus) -> String {
+    let Some(links) = node.detail.as_ref().and_then(|detail| detail["links"].as_array()) else {
+        return "-".into();
+    };
+    let up = links.iter().filter(|link| link["up"] == true).count();
+    format!("{up} of {} up", links.len())
 }
 
 /// A fault as a line of text.

@@ -149,6 +149,7 @@ async fn register(supervisor: &Arc<Supervisor>, directory: &Directory) -> anyhow
 
 fn tell(event: &Event) {
     match event {
+        Event::Done(what) => print(&format!("{what}\n")),
         Event::Logged { node, line } => print(&format!("{node} | {line}\n")),
         Event::Died { node, how } => {
             print(&format!("{node} died: {how}; `tidemark restart {node}` starts it again\n"));

@@ -46,9 +46,8 @@ impl Supervisor {
         let before = self.known_faults();
         self.note(action)?;
         let after = self.known_faults();
-        let still = |old: &Fault| after.iter().any(|new| new.from == old.from && new.to == old.to);
-        let healed: Vec<Fault> = before.into_iter().filter(|old| !still(old)).collect();
-        self.tell(&healed, &after).await?;
+        let everybody: Vec<usize> = (0..self.cluster.nodes.len()).collect();
+        self.tell(&everybody, &orders(&before, &after)).await?;
         if after.is_empty() {
             return Ok("all links are whole".into());
         }
@@ -111,23 +110,16 @@ impl Supervisor {
         }
     }
 
-    /// Tells every node that runs which faults are no more, and which there are.
-    pub(super) async fn tell(&self, healed: &[Fault], faults: &[Fault]) -> anyhow::Result<()> {
-        let mut orders: Vec<(&str, Value)> = Vec::new();
-        for Fault { from, to, .. } in healed {
-            orders.push(("admin/heal", json!({"from": from, "to": to, "one_way": true})));
-        }
-        for Fault { from, to, cut, slow_us } in faults {
-            if *cut {
-                orders.push(("admin/cut", json!({"from": from, "to": to, "one_way": true})));
-            }
-            if !from.contains('/') {
-                let ms = *slow_us as f64 / 1e3;
-                orders.push(("admin/slow", json!({"from": from, "to": to, "one_way": true, "ms": ms})));
-            }
-        }
-        for (index, node) in self.cluster.nodes.iter().enumerate() {
-            let runs = self.locked()[index].child.is_some();
+    /// Tells nodes that have just started what everybody else knows.
+    pub(super) async fn tell_again(&self, nodes: &[usize]) -> anyhow::Result<()> {
+        self.tell(nodes, &orders(&[], &self.known_faults())).await
+    }
+
+    /// Gives orders to those of `nodes` that run.
+    async fn tell(&self, nodes: &[usize], orders: &[Order]) -> anyhow::Result<()> {
+        for index in nodes {
+            let node = &self.cluster.nodes[*index];
+            let runs = self.locked()[*index].child.is_some();
             for (what, body) in orders.iter().filter(|_| runs) {
                 let told = self.ask(node, what, Some(body.clone())).await;
                 told.with_context(|| format!("{} could not be told", node.name))?;
@@ -154,9 +146,51 @@ impl Supervisor {
     }
 }
 
+/// A request to a node: its path, and its body.
+type Order = (&'static str, Value);
+
+/// What turns the faults that nodes know into those that they are to know.
+fn orders(before: &[Fault], after: &[Fault]) -> Vec<Order> {
+    let whole = |of: &Fault| Fault { cut: false, slow_us: 0, ..of.clone() };
+    let same = |a: &Fault, b: &Fault| a.from == b.from && a.to == b.to;
+    let in_list = |list: &[Fault], of: &Fault| list.iter().find(|fault| same(fault, of)).cloned();
+    let gone = before.iter().filter(|old| in_list(after, old).is_none()).map(whole);
+    let mut orders = Vec::new();
+    for new in gone.chain(after.iter().cloned()) {
+        let old = in_list(before, &new).unwrap_or_else(|| whole(&new));
+        let Fault { from, to, .. } = &new;
+        if old.cut && !new.cut {
+            orders.push(("admin/heal", json!({"from": from, "to": to, "one_way": true})));
+        }
+        if new.cut && !old.cut {
+            orders.push(("admin/cut", json!({"from": from, "to": to, "one_way": true})));
+        }
+        if new.slow_us != old.slow_us {
+            let ms = new.slow_us as f64 / 1e3;
+            orders.push(("admin/slow", json!({"from": from, "to": to, "one_way": true, "ms": ms})));
+        }
+    }
+    orders
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nodes_are_told_what_has_changed_and_nothing_else() {
+        let fault = |to: &str, cut, slow_us| Fault { from: "A".into(), to: to.into(), cut, slow_us };
+        let order = |before: &[Fault], after: &[Fault]| {
+            let told = orders(before, after).into_iter();
+            told.map(|(what, body)| format!("{what} {} {}", body["to"], body["ms"])).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&[], &[fault("B", true, 0)]), ["admin/cut \"B\" null"]);
+        assert_eq!(order(&[fault("B", true, 0)], &[fault("B", true, 5_000)]), ["admin/slow \"B\" 5.0"]);
+        assert_eq!(order(&[fault("B", false, 5_000)], &[]), ["admin/slow \"B\" 0.0"]);
+        let (b, c) = (fault("B", true, 0), fault("C", true, 0));
+        assert_eq!(order(&[b.clone(), c.clone()], std::slice::from_ref(&c)), ["admin/heal \"B\" null"]);
+        assert!(order(&[b.clone(), c.clone()], &[c, b]).is_empty());
+    }
 
     #[test]
     fn healing_a_region_heals_what_is_inside_it_and_nothing_else() {

@@ -30,6 +30,8 @@ const STOP_LIMIT: Duration = Duration::from_secs(15);
 /// Something that the terminal is to be told.
 #[derive(Debug)]
 pub(crate) enum Event {
+    /// Something was done that another terminal had asked for.
+    Done(String),
     /// A node ended that nobody had ended.
     Died { node: String, how: String },
     /// A node logged a warning or an error.
@@ -87,6 +89,12 @@ impl Supervisor {
     /// Carries out what another terminal asks for; says in words what was done.
     pub(crate) async fn act(self: &Arc<Self>, action: Action) -> anyhow::Result<String> {
         let _busy = self.busy.lock().await;
+        let done = self.carry_out(action).await?;
+        let _ = self.events.send(Event::Done(done.clone()));
+        Ok(done)
+    }
+
+    async fn carry_out(self: &Arc<Self>, action: Action) -> anyhow::Result<String> {
         match action {
             Action::Kill { target } => {
                 let nodes = self.nodes_of(&target)?;
@@ -99,10 +107,9 @@ impl Supervisor {
             Action::Restart { target } => {
                 let nodes = self.nodes_of(&target)?;
                 self.end(&nodes, "stopped", Child::stop).await;
-                let names = self.names(&nodes);
-                self.start(nodes).await?;
-                self.tell(&[], &self.known_faults()).await?;
-                Ok(format!("restarted {names}"))
+                self.start(nodes.clone()).await?;
+                self.tell_again(&nodes).await?;
+                Ok(format!("restarted {}", self.names(&nodes)))
             }
             Action::Cut { .. } | Action::Heal { .. } | Action::Slow { .. } => {
                 self.change_faults(action).await

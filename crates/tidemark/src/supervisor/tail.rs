@@ -37,6 +37,8 @@ fn alarm(line: &str) -> Option<String> {
     let (first, rest) = (words.next()?, words.next().unwrap_or_default().trim_start());
     let stamped = first.len() > 19 && first.as_bytes()[10] == b'T';
     match stamped {
+        // What the supervisor ordered itself it need not hear again.
+        true if rest.contains(" tidemark_server::admin") => None,
         true => (rest.starts_with("WARN") || rest.starts_with("ERROR")).then(|| rest.to_string()),
         false => (first == "tidemark:" || (first == "thread" && rest.contains("panicked")))
             .then(|| line.to_string()),
@@ -65,7 +67,7 @@ mod tests {
         writeln!(log, "2026-01-01T00:00:00.000000Z  INFO serving").unwrap();
         write!(log, "2026-01-01T00:00:00.000000Z  WARN link: peer b is").unwrap();
         assert!(tail.alarming().is_empty());
-        writeln!(log, " away\nthread 'main' panicked at src\ntidemark: disk full\nnote: other").unwrap();
+        writeln!(log, " away\n2026-01-01T00:00:00.000000Z  WARN tidemark_server::admin::orders: links: Cut\nthread 'main' panicked at src\ntidemark: disk full\nnote: other").unwrap();
         assert_eq!(
             tail.alarming(),
             ["WARN link: peer b is away", "thread 'main' panicked at src", "tidemark: disk full"]

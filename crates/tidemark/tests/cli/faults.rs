@@ -1,0 +1,126 @@
+//! Regions are cut off, slowed, killed and restarted from another terminal, while clients go on.
+
+use crate::harness::{Up, eventually, has, said};
+use std::time::{Duration, Instant};
+
+#[test]
+fn regions_that_are_cut_off_go_on_and_catch_up() {
+    if !has("redis-cli") {
+        return;
+    }
+    let up = Up::start(&[]);
+    up.redis("a", &["SET", "x", "before"]);
+    eventually("before".into(), || up.redis("b", &["GET", "x"]));
+    let told = up.order(&["cut", "a", "b"]);
+    assert!(told.contains("A → B: cut") && told.contains("B → A: cut"), "{told}");
+    assert_eq!(up.redis("a", &["SET", "x", "during"]), "OK");
+    assert_eq!(up.redis("b", &["SET", "y", "during"]), "OK");
+    eventually("during".into(), || up.redis("c", &["GET", "y"]));
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(up.redis("b", &["GET", "x"]), "before");
+    assert_eq!(up.redis("a", &["GET", "y"]), "");
+    assert!(up.order(&["status"]).contains("A → B: cut"));
+    assert!(up.order(&["heal"]).contains("all links are whole"));
+    eventually("during".into(), || up.redis("b", &["GET", "x"]));
+    eventually("during".into(), || up.redis("a", &["GET", "y"]));
+    up.stop();
+}
+
+#[test]
+fn a_one_way_cut_is_one_way() {
+    if !has("redis-cli") {
+        return;
+    }
+    let up = Up::start(&["--regions", "2", "--protocol", "eventual"]);
+    up.order(&["cut", "b", "a", "--one-way"]);
+    up.redis("a", &["SET", "from-a", "1"]);
+    up.redis("b", &["SET", "from-b", "1"]);
+    eventually("1".into(), || up.redis("b", &["GET", "from-a"]));
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(up.redis("a", &["GET", "from-b"]), "");
+    up.order(&["heal", "b", "a"]);
+    eventually("1".into(), || up.redis("a", &["GET", "from-b"]));
+    up.stop();
+}
+
+#[test]
+fn a_cut_between_two_servers_leaves_the_other_partitions_alone() {
+    if !has("redis-cli") {
+        return;
+    }
+    let up = Up::start(&["--regions", "2", "--protocol", "eventual"]);
+    // `bar` is in the first half of the slots, `foo` in the second.
+    up.order(&["cut", "a/0", "b/0"]);
+    up.redis("a", &["SET", "bar", "1"]);
+    up.redis("a", &["SET", "foo", "1"]);
+    eventually("1".into(), || up.redis("b", &["GET", "foo"]));
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(up.redis("b", &["GET", "bar"]), "");
+    up.order(&["heal", "a", "b"]);
+    eventually("1".into(), || up.redis("b", &["GET", "bar"]));
+    up.stop();
+}
+
+#[test]
+fn a_killed_region_loses_nothing_it_acknowledged() {
+    if !has("redis-cli") {
+        return;
+    }
+    let up = Up::start(&["--regions", "2"]);
+    up.order(&["cut", "a", "b"]);
+    for n in 0..20 {
+        assert_eq!(up.redis("b", &["SET", &format!("key{n}"), &n.to_string()]), "OK");
+    }
+    up.order(&["kill", "b"]);
+    assert_eq!(up.node("b")["state"], "killed");
+    assert_eq!(up.redis("a", &["SET", "meanwhile", "yes"]), "OK", "the other region goes on");
+    let again = up.tidemark(&["kill", "b"]);
+    assert!(said(&again).contains("does not run"), "{}", said(&again));
+    up.order(&["restart", "b"]);
+    for n in 0..20 {
+        assert_eq!(up.redis("b", &["GET", &format!("key{n}")]), n.to_string());
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(up.redis("a", &["GET", "key0"]), "", "a restarted node is told again of the cut");
+    up.order(&["heal"]);
+    eventually("19".into(), || up.redis("a", &["GET", "key19"]));
+    eventually("yes".into(), || up.redis("b", &["GET", "meanwhile"]));
+    up.stop();
+}
+
+#[test]
+fn a_slow_link_is_slow_until_it_is_healed() {
+    if !has("redis-cli") {
+        return;
+    }
+    let up = Up::start(&["--regions", "2"]);
+    up.order(&["slow", "a", "b", "--by", "700ms"]);
+    let began = Instant::now();
+    up.redis("a", &["SET", "x", "1"]);
+    eventually("1".into(), || up.redis("b", &["GET", "x"]));
+    assert!(began.elapsed() >= Duration::from_millis(700), "{:?}", began.elapsed());
+    let told = up.order(&["slow", "a", "b", "--by", "0s"]);
+    assert!(told.contains("all links are whole"), "{told}");
+    up.stop();
+}
+
+#[test]
+fn what_cannot_be_done_is_explained() {
+    let up = Up::start(&["--regions", "2"]);
+    for (args, words) in [
+        (&["cut", "a", "x"][..], "there is no region \"x\"; the regions are a, b"),
+        (&["cut", "a", "a"], "in one region"),
+        (&["cut", "a/0", "b"], "two regions, or two servers"),
+        (&["cut", "a/7", "b/7"], "numbered 0 to 1"),
+        (&["slow", "a/0", "b/0", "--by", "1ms"], "only whole regions"),
+        (&["kill", "nobody"], "there is no region \"nobody\""),
+    ] {
+        let output = up.tidemark(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        assert!(said(&output).contains(words), "{args:?}: {}", said(&output));
+    }
+    let usage = up.tidemark(&["slow", "a", "b", "--by", "fast"]);
+    assert_eq!(usage.status.code(), Some(2));
+    assert!(said(&usage).contains("5ms"), "{}", said(&usage));
+    up.stop();
+}

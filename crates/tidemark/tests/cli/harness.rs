@@ -1,0 +1,264 @@
+//! Running the binary, and clusters of it.
+
+use serde_json::Value;
+use std::fmt::Debug;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long anything may take that is to happen by itself.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The binary under test.
+pub(crate) fn binary() -> PathBuf {
+    std::env::var_os("TIDEMARK_BIN").map_or_else(|| env!("CARGO_BIN_EXE_tidemark").into(), PathBuf::from)
+}
+
+/// Runs `tidemark` with `args`, away from clusters that the user may have running.
+pub(crate) fn tidemark(args: &[&str]) -> Output {
+    let alone = TempDir::new().unwrap();
+    Command::new(binary()).args(args).env("XDG_RUNTIME_DIR", alone.path()).output().unwrap()
+}
+
+/// Whether a program is there; where all tests have to run, it must be.
+pub(crate) fn has(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let found = found.is_ok_and(|status| status.success());
+    assert!(found || std::env::var_os("TIDEMARK_TEST_ALL").is_none(), "{program} is missing");
+    if !found {
+        eprintln!("{program} is missing: the test is left out");
+    }
+    found
+}
+
+/// What was written to standard output, and to standard error.
+pub(crate) fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// Waits until `check` returns what is wanted.
+#[track_caller]
+pub(crate) fn eventually<T: PartialEq + Debug>(wanted: T, mut check: impl FnMut() -> T) {
+    let began = Instant::now();
+    loop {
+        let found = check();
+        if found == wanted {
+            return;
+        }
+        assert!(
+            began.elapsed() < PATIENCE,
+            "wanted {wanted:?}, and after {PATIENCE:?} still found {found:?}"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Whether a process runs (and is not a zombie).
+pub(crate) fn runs(pid: u64) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The state follows the command, which stands in parentheses.
+    status.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
+/// The first of a block of ports that is probably free: below those that the system gives to connections, which
+/// could take the port of a node while it is down.
+pub(crate) fn some_port() -> u16 {
+    let chance = RandomState::new().build_hasher().finish();
+    10_000 + 40 * (chance % 550) as u16
+}
+
+/// A cluster under `tidemark up`.
+pub(crate) struct Up {
+    pub(crate) process: Child,
+    pub(crate) dir: PathBuf,
+    said: Arc<Mutex<String>>,
+    runtime: Arc<TempDir>,
+    _kept: Option<TempDir>,
+}
+
+impl Up {
+    /// Starts a cluster in a directory of its own, and waits until it is ready.
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let kept = TempDir::new().unwrap();
+        let mut up = Self::start_in(kept.path(), args);
+        up._kept = Some(kept);
+        up
+    }
+
+    /// Starts another cluster of the same user.
+    pub(crate) fn beside(&self, args: &[&str]) -> Self {
+        let kept = TempDir::new().unwrap();
+        let mut up = Self::start_with(kept.path(), args, &self.runtime);
+        up._kept = Some(kept);
+        up
+    }
+
+    /// Starts a cluster in `dir`, on ports that are free, and waits until it is ready.
+    pub(crate) fn start_in(dir: &Path, args: &[&str]) -> Self {
+        Self::start_with(dir, args, &Arc::new(TempDir::new().unwrap()))
+    }
+
+    fn start_with(dir: &Path, args: &[&str], runtime: &Arc<TempDir>) -> Self {
+        loop {
+            let base = some_port();
+            let (base, http) = (base.to_string(), (base + 10).to_string());
+            let mut all = vec!["up", "--dir", dir.to_str().unwrap()];
+            let new = !dir.join("cluster.toml").exists();
+            if new {
+                all.extend(["--base-port", &base, "--http-port", &http]);
+            }
+            all.extend(args);
+            let up = Self::spawn_with(dir, &all, runtime);
+            let began = Instant::now();
+            while !up.said().contains("\nready\n") {
+                assert!(
+                    began.elapsed() < PATIENCE,
+                    "it does not become ready:\n{}\n{}",
+                    up.said(),
+                    up.logs()
+                );
+                std::thread::sleep(Duration::from_millis(10));
+                if new && up.said().contains(" in use") {
+                    break;
+                }
+            }
+            if up.said().contains("\nready\n") {
+                return up;
+            }
+            drop(up); // Somebody else was there first: elsewhere, then.
+            std::fs::remove_file(dir.join("cluster.toml")).unwrap();
+        }
+    }
+
+    /// Starts `tidemark` with `args`.
+    pub(crate) fn spawn(dir: &Path, args: &[&str]) -> Self {
+        Self::spawn_with(dir, args, &Arc::new(TempDir::new().unwrap()))
+    }
+
+    fn spawn_with(dir: &Path, args: &[&str], runtime: &Arc<TempDir>) -> Self {
+        let runtime = Arc::clone(runtime);
+        let mut command = Command::new(binary());
+        command.args(args).env("XDG_RUNTIME_DIR", runtime.path());
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let said = Arc::new(Mutex::new(String::new()));
+        let (out, err) = (process.stdout.take().unwrap(), process.stderr.take().unwrap());
+        follow(out, &said);
+        follow(err, &said);
+        Self { process, dir: dir.to_path_buf(), said, runtime, _kept: None }
+    }
+
+    /// What it has printed so far.
+    pub(crate) fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+
+    /// Waits until it has printed `words`.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, words: &str) {
+        let began = Instant::now();
+        while !self.said().contains(words) {
+            assert!(began.elapsed() < PATIENCE, "{words:?} did not come:\n{}\n{}", self.said(), self.logs());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// The logs of its nodes.
+    pub(crate) fn logs(&self) -> String {
+        let files = std::fs::read_dir(&self.dir).into_iter().flatten().flatten().map(|entry| entry.path());
+        let logs = files.filter(|path| path.extension().is_some_and(|extension| extension == "log"));
+        logs.map(|log| format!("{}:\n{}\n", log.display(), std::fs::read_to_string(&log).unwrap_or_default()))
+            .collect()
+    }
+
+    /// Runs `tidemark` from another terminal of the same user.
+    pub(crate) fn tidemark(&self, args: &[&str]) -> Output {
+        Command::new(binary()).args(args).env("XDG_RUNTIME_DIR", self.runtime.path()).output().unwrap()
+    }
+
+    /// Runs a command that has to succeed; returns what it said.
+    #[track_caller]
+    pub(crate) fn order(&self, args: &[&str]) -> String {
+        let output = self.tidemark(args);
+        assert!(output.status.success(), "{args:?}: {}\n{}\n{}", said(&output), self.said(), self.logs());
+        said(&output)
+    }
+
+    pub(crate) fn status(&self) -> Value {
+        serde_json::from_str(&self.order(&["status", "--json"])).unwrap()
+    }
+
+    /// What `status` says of one node.
+    pub(crate) fn node(&self, name: &str) -> Value {
+        let status = self.status();
+        let nodes = status["nodes"].as_array().unwrap().clone();
+        nodes.into_iter().find(|node| node["name"] == name).unwrap()
+    }
+
+    /// The processes of its nodes.
+    pub(crate) fn pids(&self) -> Vec<u64> {
+        let dir = self.dir.join("up.json").exists().then(|| self.dir.to_str().unwrap());
+        let which = dir.map_or(vec![], |dir| vec!["--dir", dir]);
+        let status: Value =
+            serde_json::from_str(&self.order(&[&["status", "--json"], &which[..]].concat())).unwrap();
+        status["nodes"].as_array().unwrap().iter().filter_map(|node| node["pid"].as_u64()).collect()
+    }
+
+    /// What redis-cli prints when it asks a node.
+    pub(crate) fn redis(&self, node: &str, words: &[&str]) -> String {
+        redis(self.port(node), words)
+    }
+
+    /// The port of a node for Redis clients, as the cluster file says.
+    pub(crate) fn port(&self, node: &str) -> u16 {
+        let file: toml::Table =
+            std::fs::read_to_string(self.dir.join("cluster.toml")).unwrap().parse().unwrap();
+        let nodes = file["node"].as_array().unwrap();
+        let node = nodes.iter().find(|found| found["name"].as_str() == Some(node)).unwrap();
+        node["listen"].as_str().unwrap().rsplit_once(':').unwrap().1.parse().unwrap()
+    }
+
+    /// Sends a signal to the supervisor.
+    pub(crate) fn signal(&self, signal: &str) {
+        let pid = self.process.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    }
+
+    /// Stops it as Ctrl-C does; nothing that belonged to it may be left.
+    #[track_caller]
+    pub(crate) fn stop(mut self) {
+        let pids = self.pids();
+        self.signal("-INT");
+        let status = self.process.wait().unwrap();
+        assert!(status.success(), "{status}: {}", self.said());
+        for pid in pids {
+            assert!(!runs(pid), "{pid} is an orphan");
+        }
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        // Its nodes notice, and stop: that is what a test below is about.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn follow(stream: impl std::io::Read + Send + 'static, said: &Arc<Mutex<String>>) {
+    let said = Arc::clone(said);
+    std::thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            said.lock().unwrap().push_str(&(line + "\n"));
+        }
+    });
+}
+
+/// What redis-cli prints when it asks whoever listens at `port`.
+pub(crate) fn redis(port: u16, words: &[&str]) -> String {
+    let output = Command::new("redis-cli").args(["-p", &port.to_string()]).args(words).output().unwrap();
+    said(&output).trim().to_string()
+}

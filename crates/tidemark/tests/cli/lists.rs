@@ -1,0 +1,77 @@
+//! What is listed, and what the help says.
+
+use crate::harness::{said, tidemark};
+
+#[test]
+fn protocols_are_listed_with_their_promises() {
+    let text = said(&tidemark(&["protocols"]));
+    assert!(text.contains("causal-spartan-x (default)") && text.contains("What is promised:"), "{text}");
+    let json: serde_json::Value = serde_json::from_slice(&tidemark(&["protocols", "--json"]).stdout).unwrap();
+    let json = json.as_array().unwrap();
+    assert_eq!(json.iter().filter(|protocol| protocol["default"] == true).count(), 1);
+    assert!(json.iter().all(|protocol| !protocol["promise_means"].as_str().unwrap().is_empty()));
+    let causal = json.iter().find(|protocol| protocol["default"] == true).unwrap();
+    assert_eq!(causal["params"]["theta_us"], 5_000);
+}
+
+#[test]
+fn help_begins_with_what_it_is_and_ends_with_examples() {
+    let help = tidemark(&["--help"]);
+    assert!(help.status.success());
+    assert!(said(&help).starts_with("A geo-replicated") && said(&help).contains("Examples:"));
+    for verb in ["up", "cut", "heal", "slow"] {
+        assert!(said(&tidemark(&[verb, "--help"])).contains("Examples:"), "{verb}");
+    }
+    assert_eq!(tidemark(&["nonsense"]).status.code(), Some(2));
+    assert!(said(&tidemark(&["--version"])).starts_with("tidemark "));
+}
+
+#[test]
+fn without_a_cluster_there_is_nothing_to_act_on() {
+    for args in [&["status"][..], &["cut", "a", "b"], &["heal"], &["kill", "a"], &["restart", "a"]] {
+        let output = tidemark(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        assert!(said(&output).contains("no cluster runs; start one with `tidemark up`"), "{}", said(&output));
+    }
+}
+
+#[test]
+fn wishes_that_contradict_each_other_are_refused_before_anything_starts() {
+    for (args, words) in [
+        (&["up", "--latency", "nukv", "--regions", "3"][..], "has 2 sites (phoenix, salt-lake-city)"),
+        (
+            &["up", "--latency", "moon"],
+            "neither a preset (none, gentlerain, spartan, nukv, swiftcloud) nor a file",
+        ),
+        (&["up", "--regions", "65"], "65 is not in 1..=64"),
+        (&["up", "--protocol", "casual"], "did you mean \"causal\"?"),
+        (&["up", "--fsync", "often"], "choose always, everysec or no"),
+        (&["up", "--partitions", "0"], "choose 1 to 16384"),
+    ] {
+        let output = tidemark(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", said(&output));
+        assert!(said(&output).contains(words), "{args:?}: {}", said(&output));
+    }
+}
+
+#[test]
+fn histories_are_held_to_promises() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let file = dir.path().join("run.txt");
+    let path = file.to_str().unwrap();
+    // Session 1 writes x, then y; session 2 reads y, and then finds no x.
+    std::fs::write(&file, "w(1,10,1,0)\nw(2,20,1,1)\nr(2,20,2,2)\nr(1,0,2,3)\n").unwrap();
+    let violated = tidemark(&["check", path, "--promise", "causal"]);
+    assert_eq!(violated.status.code(), Some(1), "{}", said(&violated));
+    assert!(said(&violated).contains("against causal: 1 violation"), "{}", said(&violated));
+    let kept = tidemark(&["check", path, "--promise", "session", "--json"]);
+    assert_eq!(kept.status.code(), Some(0), "{}", said(&kept));
+    let report: serde_json::Value = serde_json::from_slice(&kept.stdout).unwrap();
+    assert_eq!((report["violated"].as_u64(), report["ops"].as_u64()), (Some(0), Some(4)));
+    std::fs::write(&file, "nonsense\n").unwrap();
+    assert_eq!(tidemark(&["check", path, "--promise", "causal"]).status.code(), Some(2));
+    assert_eq!(tidemark(&["check", "/no/such/file", "--promise", "causal"]).status.code(), Some(2));
+    let unknown = tidemark(&["check", path, "--promise", "linearizable"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(said(&unknown).contains("causal-snapshot"), "{}", said(&unknown));
+}

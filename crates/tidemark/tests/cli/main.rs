@@ -1,0 +1,11 @@
+//! The command line from outside: real processes, real sockets, `redis-cli`.
+//!
+//! `./x test` runs this with the release binary (`TIDEMARK_BIN`); without it, the one of this profile is used.
+
+mod clients;
+mod config;
+mod faults;
+mod harness;
+mod lists;
+mod nodes;
+mod up;

@@ -1,0 +1,168 @@
+//! A cluster comes up, serves, and goes without a trace.
+
+use crate::harness::{Up, eventually, has, redis, runs, said, tidemark};
+use std::net::TcpListener;
+use std::process::Command;
+use tempfile::TempDir;
+
+#[test]
+fn a_write_in_one_region_arrives_in_the_others() {
+    if !has("redis-cli") {
+        return;
+    }
+    let up = Up::start(&[]);
+    assert!(up.said().contains("3 regions, 2 partitions each"), "{}", up.said());
+    assert!(up.said().contains(&format!("redis-cli -p {}", up.port("b"))), "{}", up.said());
+    assert_eq!(up.redis("a", &["SET", "fruit", "plum"]), "OK");
+    assert_eq!(up.redis("a", &["GET", "fruit"]), "plum", "its own region sees it at once");
+    eventually("plum".into(), || up.redis("b", &["GET", "fruit"]));
+    eventually("plum".into(), || up.redis("c", &["GET", "fruit"]));
+    up.stop();
+}
+
+#[test]
+fn status_tells_how_every_node_is() {
+    let up = Up::start(&["--regions", "2", "--protocol", "eventual", "--latency", "nukv"]);
+    let status = up.status();
+    assert_eq!(status["protocol"], "eventual");
+    assert_eq!(status["dir"].as_str(), up.dir.canonicalize().unwrap().to_str());
+    let phoenix = up.node("phoenix");
+    assert_eq!((phoenix["letter"].as_str(), phoenix["state"].as_str()), (Some("A"), Some("running")));
+    assert_eq!(phoenix["detail"]["links"][0]["delay_us"], 7_500, "half of 15 ms: {phoenix}");
+    let text = up.order(&["status"]);
+    assert!(text.contains("B salt-lake-city") && text.contains("running"), "{text}");
+    up.stop();
+}
+
+#[test]
+fn children_die_with_a_supervisor_that_is_killed() {
+    let mut up = Up::start(&["--regions", "2"]);
+    let pids = up.pids();
+    assert_eq!(pids.len(), 2);
+    up.process.kill().unwrap();
+    up.process.wait().unwrap();
+    for pid in pids {
+        eventually(false, || runs(pid));
+    }
+    // What it left behind does not count as a cluster any more.
+    let status = up.tidemark(&["status"]);
+    assert_eq!(status.status.code(), Some(1));
+    assert!(said(&status).contains("no cluster runs"), "{}", said(&status));
+}
+
+#[test]
+fn a_directory_keeps_the_data_and_is_used_as_it_is() {
+    if !has("redis-cli") {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    let up = Up::start_in(dir.path(), &["--regions", "2", "--partitions", "3"]);
+    for n in 0..50 {
+        assert_eq!(up.redis("a", &["SET", &format!("key{n}"), &n.to_string()]), "OK");
+    }
+    up.stop();
+    let up = Up::start_in(dir.path(), &[]);
+    for n in 0..50 {
+        assert_eq!(up.redis("a", &["GET", &format!("key{n}")]), n.to_string());
+    }
+    up.stop();
+    let path = dir.path().to_str().unwrap();
+    let other = tidemark(&["up", "--dir", path, "--regions", "4"]);
+    assert_eq!(other.status.code(), Some(2));
+    assert!(said(&other).contains("describes another cluster"), "{}", said(&other));
+}
+
+#[test]
+fn without_a_directory_nothing_is_left() {
+    let temporary = TempDir::new().unwrap();
+    let up = Up::spawn(temporary.path(), &["up", "--regions", "1", "--base-port", "0"]);
+    up.wait_for("\nready\n");
+    let said = up.said();
+    let dir = said.lines().find_map(|line| line.strip_prefix("Directory ")).unwrap();
+    let dir = std::path::Path::new(dir.split(',').next().unwrap()).to_path_buf();
+    assert!(dir.join("cluster.toml").exists());
+    up.stop();
+    assert!(!dir.exists());
+}
+
+#[test]
+fn a_second_cluster_in_the_same_place_is_refused() {
+    let up = Up::start(&["--regions", "1"]);
+    let second = up.tidemark(&["up", "--dir", up.dir.to_str().unwrap()]);
+    assert_eq!(second.status.code(), Some(1));
+    assert!(said(&second).contains("runs in") && said(&second).contains("--dir"), "{}", said(&second));
+    let port = up.port("a").to_string();
+    let clash = up.tidemark(&["up", "--base-port", &port]);
+    let words = said(&clash);
+    let dir = up.dir.canonicalize().unwrap();
+    assert_eq!(clash.status.code(), Some(1));
+    assert!(words.contains(&format!("127.0.0.1:{port}")) && words.contains("--base-port"), "{words}");
+    assert!(words.contains(&format!("by the cluster in {}", dir.display())), "{words}");
+    up.stop();
+}
+
+#[test]
+fn a_port_that_another_program_holds_is_named() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let up = tidemark(&["up", "--regions", "1", "--base-port", &port.to_string()]);
+    assert_eq!(up.status.code(), Some(1));
+    assert!(
+        said(&up).contains(&format!("127.0.0.1:{port}, for Redis clients of a, is in use;")),
+        "{}",
+        said(&up)
+    );
+}
+
+#[test]
+fn of_several_clusters_one_has_to_be_named() {
+    let first = Up::start(&["--regions", "1"]);
+    let second = first.beside(&["--regions", "1"]);
+    let unclear = first.tidemark(&["status"]);
+    assert_eq!(unclear.status.code(), Some(1));
+    let (one, two) = (first.dir.canonicalize().unwrap(), second.dir.canonicalize().unwrap());
+    for dir in [&one, &two] {
+        assert!(said(&unclear).contains(&format!("--dir {}", dir.display())), "{}", said(&unclear));
+        let status = first.order(&["status", "--dir", dir.to_str().unwrap()]);
+        assert!(status.contains(&dir.display().to_string()), "{status}");
+    }
+    let nowhere = TempDir::new().unwrap();
+    let nowhere = first.tidemark(&["status", "--dir", nowhere.path().to_str().unwrap()]);
+    assert!(said(&nowhere).contains("no cluster runs in"), "{}", said(&nowhere));
+    second.stop();
+    first.stop();
+}
+
+#[test]
+fn a_child_that_dies_is_reported_and_not_restarted() {
+    let up = Up::start(&["--regions", "2"]);
+    let pid = up.node("b")["pid"].as_u64().unwrap();
+    assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
+    up.wait_for("b died: killed by SIGKILL; `tidemark restart b` starts it again");
+    assert_eq!(up.node("b")["state"], "died: killed by SIGKILL");
+    assert_eq!(up.node("a")["state"], "running");
+    up.order(&["restart", "b"]);
+    assert_eq!(up.node("b")["state"], "running");
+    up.stop();
+}
+
+#[test]
+fn signals_end_it_while_clients_are_connected() {
+    if !has("redis-cli") {
+        return;
+    }
+    for signal in ["-TERM", "-HUP"] {
+        let mut up = Up::start(&["--regions", "1"]);
+        let (pids, port) = (up.pids(), up.port("a"));
+        assert_eq!(redis(port, &["PING"]), "PONG");
+        let mut client = Command::new("redis-cli")
+            .args(["-p", &port.to_string(), "SUBSCRIBE", "nothing"])
+            .spawn()
+            .unwrap();
+        up.signal(signal);
+        assert!(up.process.wait().unwrap().success());
+        assert!(pids.into_iter().all(|pid| !runs(pid)));
+        let _ = client.kill();
+        let _ = client.wait();
+    }
+}
