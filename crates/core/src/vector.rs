@@ -1,37 +1,90 @@
 //! One clock reading a data centre: version vectors, dependency vectors, stable vectors and snapshots.
 
 use crate::{DcId, Hlc, Stamp};
-use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{Index, IndexMut};
 
+/// How many entries need no allocation.
+const INLINE: usize = 4;
+
 /// `M` clock readings, one a data centre; a missing entry reads as zero, so the empty vector is the bottom of
-/// every comparison and an absent dependency is the entry 0. Up to four data centres need no allocation.
-#[derive(Clone, Default, Serialize, Deserialize)]
-pub struct Vector(SmallVec<[Hlc; 4]>);
+/// every comparison and an absent dependency is the entry 0. Up to four data centres need no allocation, and
+/// their vectors are copied like numbers: vectors travel with every operation.
+#[derive(Clone)]
+pub struct Vector(Entries);
+
+#[derive(Clone)]
+enum Entries {
+    /// The first `len` count; the others are zero.
+    Few {
+        len: u8,
+        entries: [Hlc; INLINE],
+    },
+    Many(Vec<Hlc>),
+}
+
+impl Default for Vector {
+    #[inline]
+    fn default() -> Self {
+        Self(Entries::Few { len: 0, entries: [Hlc::ZERO; INLINE] })
+    }
+}
 
 impl Vector {
     /// `m` entries, all zero.
     pub fn zero(m: usize) -> Self {
-        Self(SmallVec::from_elem(Hlc::ZERO, m))
+        let mut vector = Self::default();
+        vector.grow(m);
+        vector
     }
 
     /// The vector with the given entries.
     pub fn from_entries(entries: impl IntoIterator<Item = Hlc>) -> Self {
-        Self(entries.into_iter().collect())
+        let mut vector = Self::default();
+        for (i, entry) in entries.into_iter().enumerate() {
+            vector.grow(i + 1);
+            vector.entries_mut()[i] = entry;
+        }
+        vector
+    }
+
+    /// Makes it at least `m` entries long.
+    #[inline]
+    fn grow(&mut self, m: usize) {
+        match &mut self.0 {
+            Entries::Few { len, .. } if m <= INLINE => *len = (*len).max(m as u8),
+            Entries::Few { len, entries } => {
+                let mut many = entries[..*len as usize].to_vec();
+                many.resize(m, Hlc::ZERO);
+                self.0 = Entries::Many(many);
+            }
+            Entries::Many(many) if many.len() < m => many.resize(m, Hlc::ZERO),
+            Entries::Many(_) => {}
+        }
+    }
+
+    #[inline]
+    fn entries_mut(&mut self) -> &mut [Hlc] {
+        match &mut self.0 {
+            Entries::Few { len, entries } => &mut entries[..*len as usize],
+            Entries::Many(many) => many,
+        }
     }
 
     /// The entries, data centre 0 first. Trailing zeros may be missing.
     #[inline]
     pub fn entries(&self) -> &[Hlc] {
-        &self.0
+        match &self.0 {
+            Entries::Few { len, entries } => &entries[..*len as usize],
+            Entries::Many(many) => many,
+        }
     }
 
     /// Each data centre with its entry, zeros included as far as the vector is long.
     pub fn iter(&self) -> impl Iterator<Item = (DcId, Hlc)> + '_ {
-        self.0.iter().enumerate().map(|(i, h)| (DcId(i as u8), *h))
+        self.entries().iter().enumerate().map(|(i, h)| (DcId(i as u8), *h))
     }
 
     /// Raises entry `dc` to at least `ts`.
@@ -52,17 +105,15 @@ impl Vector {
     /// Entry-wise maximum with `other`.
     #[inline]
     pub fn merge(&mut self, other: &Vector) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), Hlc::ZERO);
-        }
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+        self.grow(other.entries().len());
+        for (mine, theirs) in self.entries_mut().iter_mut().zip(other.entries()) {
             *mine = (*mine).max(*theirs);
         }
     }
 
     /// Entry-wise minimum with `other`.
     pub fn meet(&mut self, other: &Vector) {
-        for (i, mine) in self.0.iter_mut().enumerate() {
+        for (i, mine) in self.entries_mut().iter_mut().enumerate() {
             *mine = (*mine).min(other[DcId(i as u8)]);
         }
     }
@@ -70,9 +121,10 @@ impl Vector {
     /// Whether every entry is at or below `other`'s.
     #[inline]
     pub fn le(&self, other: &Vector) -> bool {
-        let common = self.0.len().min(other.0.len());
-        self.0[..common].iter().zip(&other.0[..common]).all(|(a, b)| a <= b)
-            && self.0[common..].iter().all(|a| *a == Hlc::ZERO)
+        let (mine, theirs) = (self.entries(), other.entries());
+        let common = mine.len().min(theirs.len());
+        mine[..common].iter().zip(&theirs[..common]).all(|(a, b)| a <= b)
+            && mine[common..].iter().all(|a| *a == Hlc::ZERO)
     }
 
     /// Whether `stamp`'s time is at or below the entry of its origin.
@@ -84,13 +136,13 @@ impl Vector {
     /// The smallest entry; zero for the empty vector.
     #[inline]
     pub fn min(&self) -> Hlc {
-        self.0.iter().copied().min().unwrap_or_default()
+        self.entries().iter().copied().min().unwrap_or_default()
     }
 
     /// The largest entry; zero for the empty vector.
     #[inline]
     pub fn max(&self) -> Hlc {
-        self.0.iter().copied().max().unwrap_or_default()
+        self.entries().iter().copied().max().unwrap_or_default()
     }
 }
 
@@ -99,17 +151,27 @@ impl Index<DcId> for Vector {
     #[inline]
     fn index(&self, dc: DcId) -> &Hlc {
         const ZERO: Hlc = Hlc::ZERO;
-        self.0.get(dc.index()).unwrap_or(&ZERO)
+        self.entries().get(dc.index()).unwrap_or(&ZERO)
     }
 }
 
 impl IndexMut<DcId> for Vector {
     #[inline]
     fn index_mut(&mut self, dc: DcId) -> &mut Hlc {
-        if self.0.len() <= dc.index() {
-            self.0.resize(dc.index() + 1, Hlc::ZERO);
-        }
-        &mut self.0[dc.index()]
+        self.grow(dc.index() + 1);
+        &mut self.entries_mut()[dc.index()]
+    }
+}
+
+impl Serialize for Vector {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.entries())
+    }
+}
+
+impl<'de> Deserialize<'de> for Vector {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::from_entries(smallvec::SmallVec::<[Hlc; INLINE]>::deserialize(deserializer)?))
     }
 }
 
@@ -142,7 +204,7 @@ impl fmt::Debug for Vector {
 impl fmt::Display for Vector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[")?;
-        for (i, h) in self.0.iter().enumerate() {
+        for (i, h) in self.entries().iter().enumerate() {
             let gap = if i == 0 { "" } else { " " };
             write!(f, "{gap}{h}")?;
         }
@@ -164,6 +226,19 @@ mod tests {
         assert!(v(&[]).le(&v(&[0, 3])) && v(&[0, 0, 0]).le(&v(&[])));
         assert!(!v(&[0, 1]).le(&v(&[5])));
         assert_eq!(v(&[1, 2]).partial_cmp(&v(&[2, 1])), None);
+    }
+
+    #[test]
+    fn vectors_of_any_length_behave_alike() {
+        let long: Vec<u64> = (1..=9).collect();
+        for cut in 0..=9 {
+            let mut grown = v(&long[..cut]);
+            grown.raise(DcId(8), Hlc(9));
+            grown.merge(&v(&long));
+            assert_eq!(grown, v(&long));
+            assert!(v(&long[..cut]).le(&v(&long)) && (cut == 9 || !v(&long).le(&v(&long[..cut]))));
+        }
+        assert_eq!(Vector::zero(7).entries().len(), 7);
     }
 
     #[test]

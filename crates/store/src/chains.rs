@@ -54,9 +54,9 @@ pub(crate) struct Entry<M> {
     /// Up to sixteen bytes stand in the entry itself: no other line of memory is touched to compare them.
     pub(crate) key: SmallVec<[u8; 16]>,
     newest: Version<M>,
-    /// Ascending; allocated only while there is something in it.
-    #[expect(clippy::box_collection, reason = "eight bytes in every entry instead of twenty-four")]
-    older: Option<Box<Vec<Version<M>>>>,
+    /// Ascending; allocated only while there is something in it, and with room for one: most keys are overwritten
+    /// once before collection comes by.
+    older: Option<Box<SmallVec<[Version<M>; 1]>>>,
     queued: bool,
 }
 
@@ -91,15 +91,19 @@ impl<M> Entry<M> {
         true
     }
 
-    /// Drops what is older than the newest version that satisfies `safe`; returns the dropped versions.
-    fn cut(&mut self, safe: &mut impl FnMut(&Version<M>) -> bool) -> Vec<Version<M>> {
-        let Some(older) = &mut self.older else { return Vec::new() };
+    /// Drops what is older than the newest version that satisfies `safe`; returns how many versions that were and how
+    /// many bytes of values.
+    fn cut(&mut self, safe: &mut impl FnMut(&Version<M>) -> bool) -> (u64, u64) {
+        let Some(older) = &mut self.older else { return (0, 0) };
         let keep_from =
             if safe(&self.newest) { older.len() } else { older.iter().rposition(safe).unwrap_or(0) };
+        let dropped = (keep_from as u64, older[..keep_from].iter().map(bytes).sum());
         if keep_from == older.len() {
-            return *self.older.take().expect("checked above");
+            self.older = None;
+        } else {
+            older.drain(..keep_from);
         }
-        older.drain(..keep_from).collect()
+        dropped
     }
 }
 
@@ -169,7 +173,7 @@ impl<M> Store<M> {
     pub fn keep_newest(&mut self, key: &[u8]) {
         let Some(handle) = self.tables.find(key) else { return };
         let dropped = self.tables.entry_mut(handle).cut(&mut |_| true);
-        self.forget(&dropped);
+        self.forget(dropped);
     }
 
     /// Collects up to `budget` queued keys: of each, everything older than the newest version that is `safe`
@@ -200,15 +204,15 @@ impl<M> Store<M> {
                 entry.queued = true;
                 self.queue.push_back(handle);
             }
-            collected.versions += dropped.len() as u64;
-            self.forget(&dropped);
+            collected.versions += dropped.0;
+            self.forget(dropped);
         }
         collected
     }
 
-    fn forget(&mut self, dropped: &[Version<M>]) {
-        self.totals.versions -= dropped.len() as u64;
-        self.totals.bytes -= dropped.iter().map(bytes).sum::<u64>();
+    fn forget(&mut self, (versions, bytes): (u64, u64)) {
+        self.totals.versions -= versions;
+        self.totals.bytes -= bytes;
     }
 
     /// How many keys collection has to look at.
