@@ -84,7 +84,8 @@ pub struct NodeConfig {
     pub peer_listen: Option<SocketAddr>,
     /// Where the admin HTTP server listens; none for no such server.
     pub admin_listen: Option<SocketAddr>,
-    /// The clients' password. Required unless `redis_listen` is a loopback address.
+    /// The clients' password. Required unless `redis_listen` and `admin_listen` are loopback addresses; at any other
+    /// the admin server wants it as a bearer token.
     pub requirepass: Option<String>,
     /// The nodes' shared secret. Required unless `peer_listen` is a loopback address.
     pub peer_secret: Option<String>,
@@ -163,6 +164,14 @@ impl NodeConfig {
         {
             return Err(format!(
                 "refusing to serve peers at {listen}: an address other than loopback needs a shared secret (peer_secret)"
+            ));
+        }
+        if let Some(listen) = self.admin_listen
+            && !listen.ip().is_loopback()
+            && self.requirepass.is_none()
+        {
+            return Err(format!(
+                "refusing to serve administrators at {listen}: an address other than loopback needs a password (requirepass)"
             ));
         }
         if self.cluster.nodes.len() > 1 && self.peer_listen.is_none() {

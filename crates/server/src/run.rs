@@ -12,9 +12,11 @@ use crate::shard::{Core, Shard, ticker, turn};
 use crate::{NodeConfig, NodeId, ServeError};
 use crate::{admin, gateway, link, redis};
 use serde::Serialize;
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::rc::Rc;
 use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 use tidemark_contract::Protocol;
 use tidemark_protocols::with_protocol;
 use tidemark_replica::{Host, HostConfig};
@@ -128,13 +130,22 @@ impl Listeners {
     }
 }
 
-/// A listener whose address can be taken again at once after a restart.
+/// A listener whose address can be taken again at once after a restart. The life before may be dying still: it is
+/// waited for, a little.
 fn bind(address: SocketAddr) -> std::io::Result<StdListener> {
-    let socket = socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::STREAM, None)?;
-    socket.set_reuse_address(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(1024)?;
-    Ok(socket.into())
+    let patience = Instant::now() + Duration::from_secs(2);
+    loop {
+        let socket =
+            socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::STREAM, None)?;
+        socket.set_reuse_address(true)?;
+        match socket.bind(&address.into()).and_then(|()| socket.listen(1024)) {
+            Ok(()) => return Ok(socket.into()),
+            Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < patience => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 fn open_host<P: Protocol>(config: &NodeConfig, clock: &Clock) -> Result<Host<P>, ServeError> {

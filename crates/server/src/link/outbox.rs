@@ -142,3 +142,46 @@ impl Outbox {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::{TcpListener, TcpStream};
+
+    /// Sends `frames` over `distance`; what arrived, and how long it took.
+    fn send(distance: Distance, frames: &[Vec<u8>]) -> (Vec<u8>, Duration) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        tokio::task::LocalSet::new().block_on(&runtime, async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let (_read, mut write) =
+                TcpStream::connect(listener.local_addr().unwrap()).await.unwrap().into_split();
+            let (mut other, _) = listener.accept().await.unwrap();
+            let outbox = Outbox::new(distance);
+            let start = Instant::now();
+            frames.iter().for_each(|frame| outbox.push_frame(frame.clone()));
+            let writing = outbox.clone();
+            tokio::task::spawn_local(async move { writing.write_to(&mut write, || ()).await });
+            let mut arrived = vec![0; frames.iter().map(Vec::len).sum()];
+            other.read_exact(&mut arrived).await.unwrap();
+            assert_eq!(outbox.len(), 0);
+            (arrived, start.elapsed())
+        })
+    }
+
+    #[test]
+    fn frames_keep_their_order_whatever_the_jitter() {
+        let frames: Vec<Vec<u8>> = (0..200_u8).map(|byte| vec![byte; 3]).collect();
+        let distance = Distance { delay_us: 5_000, jitter_us: 20_000, bytes_per_s: None };
+        let (arrived, took) = send(distance, &frames);
+        assert_eq!(arrived, frames.concat());
+        assert!(took >= Duration::from_millis(5), "{took:?}");
+    }
+
+    #[test]
+    fn a_limited_bandwidth_takes_its_time() {
+        let distance = Distance { delay_us: 0, jitter_us: 0, bytes_per_s: Some(100_000) };
+        let (_, took) = send(distance, &[vec![0; 5_000], vec![0; 5_000]]);
+        assert!(took >= Duration::from_millis(100), "{took:?}");
+    }
+}

@@ -64,6 +64,8 @@ fn other_addresses_than_loopback_need_a_password_and_a_secret() {
     assert!(error.contains("requirepass"), "{error}");
     let error = refused(|config| config.peer_listen = Some(([0, 0, 0, 0], 0).into()));
     assert!(error.contains("peer_secret"), "{error}");
+    let error = refused(|config| config.admin_listen = Some(([0, 0, 0, 0], 0).into()));
+    assert!(error.contains("requirepass"), "{error}");
 }
 
 #[test]
