@@ -11,7 +11,7 @@ use tidemark_contract::{Clock, Cx, Effect, Protocol, Store, Ticket, Topology};
 use tidemark_core::{DcId, Failure, Micros, PartitionId, ServerId};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::DataDir;
-use tidemark_store::log::{Fsync, Log, LogError, Position, SyncDone, SyncJob};
+use tidemark_store::log::{Cut, Fsync, Log, LogError, Position, SyncDone, SyncJob};
 
 /// The time, on two clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +95,8 @@ pub struct Host<P: Protocol> {
     /// Position of each partition in `places`; `usize::MAX` if another host holds it.
     pub(crate) place_of: Vec<usize>,
     pub(crate) upkeep: Upkeep,
+    /// The tail of the log that opening cut.
+    pub(crate) cut: Option<Cut>,
     /// The first failure; everything after it fails alike.
     pub(crate) fatal: Option<Fatal>,
     effects: Vec<Effect<P>>,
@@ -138,6 +140,7 @@ impl<P: Protocol> Host<P> {
             places,
             place_of,
             upkeep,
+            cut: None,
             fatal: None,
             effects: Vec::new(),
             within: VecDeque::new(),
@@ -373,10 +376,7 @@ impl<P: Protocol> Host<P> {
     pub(crate) fn make_room(&mut self, bytes: usize) -> Result<(), Failure> {
         let bytes = bytes + ORDINARY;
         let reserve = reserve_bytes(self.config.log_segment_bytes);
-        match self.log.reserve(8, bytes + reserve) {
-            Ok(()) => Ok(()),
-            Err(error) => Err(Failure::Unavailable(error.to_string())),
-        }
+        self.log.reserve(8, bytes + reserve).map_err(|error| Failure::Unavailable(error.to_string()))
     }
 
     /// Answers of this turn, before they are durable. REQUIRES: the caller holds back everything that leaves its

@@ -12,7 +12,7 @@ use tidemark_core::{DcId, PartitionId, Regions};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::{DataDir, ManifestError};
 use tidemark_store::log::snapshot::{LatestSnapshot, SnapshotError};
-use tidemark_store::log::{Log, LogConfig, LogError, Position};
+use tidemark_store::log::{Cut, Log, LogConfig, LogError, Position};
 
 /// Why a host does not open. Every message says what to do.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -94,7 +94,7 @@ impl<P: Protocol> Host<P> {
             replay_from,
             may_create: !directory.manifest().initialised,
         };
-        let (log, _) = Log::open(disk.clone(), log)?;
+        let (log, report) = Log::open(disk.clone(), log)?;
         directory.update(|manifest| manifest.initialised = true)?;
         let mut cursor = log.cursor(replay_from)?;
         while let Some(frame) = log.read(&mut cursor)? {
@@ -108,6 +108,7 @@ impl<P: Protocol> Host<P> {
         }
         let Recovery { places, life } = recovery;
         let mut host = Self::assemble(config, disk, directory, log, life + 1, places, upkeep);
+        host.cut = report.cut;
         host.append(LIFE, PartitionId(0), host.life, |_| ());
         for at in 0..host.places.len() {
             for received in &mut host.places[at].received {
@@ -117,6 +118,11 @@ impl<P: Protocol> Host<P> {
         }
         host.flush_and_sync()?;
         Ok(host)
+    }
+
+    /// The torn tail that was cut when the log was opened, if there was one: worth telling whoever runs this.
+    pub fn cut(&self) -> Option<&Cut> {
+        self.cut.as_ref()
     }
 
     fn flush_and_sync(&mut self) -> Result<(), OpenError> {

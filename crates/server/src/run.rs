@@ -190,6 +190,9 @@ fn start<P: Protocol>(config: NodeConfig, mut hooks: Hooks) -> Result<(), ServeE
     let ready = listeners.ready::<P>(&config).map_err(failed("cannot use a listener"))?;
     let clock = Clock::new();
     let host = open_host::<P>(&config, &clock)?;
+    if let Some(cut) = host.cut() {
+        tracing::warn!("{cut}");
+    }
     let config = Arc::new(config);
     let about = About {
         run_id: (0..5).map(|_| format!("{:08x}", fastrand::u32(..))).collect(),

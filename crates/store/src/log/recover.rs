@@ -37,6 +37,17 @@ pub struct Cut {
     pub detail: &'static str,
 }
 
+impl std::fmt::Display for Cut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { file, offset, bytes, detail } = self;
+        write!(
+            f,
+            "the log's tail was torn: {file} is cut at offset {offset}, where {bytes} bytes were not a whole batch \
+             ({detail}), and that no mark calls synced. Peers that hold more of this log will say so"
+        )
+    }
+}
+
 /// What opening a log found and did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecoveryReport {
