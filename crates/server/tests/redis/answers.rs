@@ -86,7 +86,7 @@ fn one_request_one_answer() {
         ("debug sleep 0", "-ERR DEBUG command not allowed.\r\n"),
         ("info foo", "$0\r\n\r\n"),
         ("command docs foo", "*0\r\n"),
-        ("command info foo", "*1\r\n*-1\r\n"),
+        ("command info foo", "*1\r\n$-1\r\n"),
         ("command list filterby foo bar", "-ERR syntax error\r\n"),
         ("command list filterby module bar", "*0\r\n"),
         ("command list filterby pattern g*t", "*2\r\n$3\r\nget\r\n$6\r\ngetset\r\n"),

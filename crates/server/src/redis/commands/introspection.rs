@@ -161,7 +161,7 @@ fn info(_: &mut Connection, call: &Call, _: &mut Context<'_>, out: &mut Encoder<
     for name in &call.arguments {
         match table.any(name) {
             Some(spec) => describe(spec, out),
-            None => out.null_array(),
+            None => out.null(),
         }
     }
     Ok(Next::Continue)
