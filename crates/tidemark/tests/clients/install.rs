@@ -1,0 +1,85 @@
+//! Getting hold of the clients.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+/// One installation at a time.
+static BUSY: Mutex<()> = Mutex::new(());
+
+/// Runs a command to its end; what it printed.
+///
+/// # Panics
+/// If it fails, with everything that it said.
+pub(crate) fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} cannot be run: {error}"));
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}\n{out}{err}", output.status);
+    format!("{out}{err}")
+}
+
+fn exists(program: &str, argument: &str) -> bool {
+    Command::new(program).arg(argument).output().is_ok_and(|output| output.status.success())
+}
+
+/// Makes sure that `program` can be run: installs Debian package `package` if it cannot.
+pub(crate) fn program(program: &str, package: &str) {
+    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
+    if exists(program, "--version") {
+        return;
+    }
+    eprintln!("installing {package} for {program}");
+    let root = run(Command::new("id").arg("-u")).trim() == "0";
+    let apt = |arguments: &[&str]| {
+        let mut command = if root { Command::new("apt-get") } else { Command::new("sudo") };
+        if !root {
+            command.args(["-n", "apt-get"]);
+        }
+        run(command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    apt(&["update"]);
+    apt(&["install", "--yes", "--no-install-recommends", package]);
+    assert!(exists(program, "--version"), "{package} was installed, but {program} cannot be run");
+}
+
+/// Where installed libraries are kept between runs.
+fn shelf(name: &str) -> PathBuf {
+    let shelf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients").join(name);
+    std::fs::create_dir_all(&shelf).expect("a directory under target/");
+    shelf
+}
+
+/// A Python with redis-py: the one that `./x test` has made, else one with the newest.
+pub(crate) fn python() -> PathBuf {
+    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(python) = std::env::var_os("TIDEMARK_TEST_PYTHON") {
+        return python.into();
+    }
+    let python = shelf("python").join("bin/python3");
+    let has_it = |python: &Path| {
+        let import = Command::new(python).args(["-c", "import redis"]).output();
+        import.is_ok_and(|output| output.status.success())
+    };
+    if !has_it(&python) {
+        eprintln!("installing redis-py with pip");
+        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(shelf("python")));
+        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "redis"]));
+    }
+    python
+}
+
+/// A folder whose scripts can import the newest ioredis and node-redis.
+pub(crate) fn node_modules() -> PathBuf {
+    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = shelf("node");
+    let has = |package: &str| folder.join("node_modules").join(package).join("package.json").exists();
+    if !(has("ioredis") && has("redis")) {
+        eprintln!("installing ioredis and node-redis with npm");
+        std::fs::write(folder.join("package.json"), "{\"private\": true, \"type\": \"module\"}\n")
+            .expect("a file");
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--no-audit", "--no-fund", "ioredis", "redis"]).current_dir(&folder);
+        run(&mut npm);
+    }
+    folder
+}

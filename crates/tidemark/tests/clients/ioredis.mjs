@@ -1,0 +1,51 @@
+// ioredis, as an application uses it: host, port and password are the arguments.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import Redis from 'ioredis';
+
+const [host, port, password] = process.argv.slice(2);
+const r = new Redis({ host, port: Number(port), password, connectionName: 'tester' });
+const binary = Buffer.from([...Array(256).keys(), 13, 10, 36, 53, 13, 10]);
+
+assert.equal(await r.ping(), 'PONG');
+assert.equal(await r.flushall(), 'OK');
+assert.equal(await r.set('a', '1'), 'OK');
+assert.equal(await r.get('a'), '1');
+assert.equal(await r.get('missing'), null);
+assert.equal(await r.set('a', '2', 'NX'), null);
+assert.equal(await r.set('a', '2', 'XX'), 'OK');
+assert.equal(await r.set('a', '3', 'GET'), '2');
+assert.equal(await r.setnx('a', '4'), 0);
+assert.equal(await r.getset('a', '5'), '3');
+assert.equal(await r.mset({ m1: '1', m2: '2' }), 'OK');
+assert.deepEqual(await r.mget('m1', 'missing', 'm2'), ['1', null, '2']);
+assert.equal(await r.exists('m1', 'm2', 'missing'), 2);
+assert.equal(await r.del('m1', 'm2', 'missing'), 2);
+await r.set(binary, binary);
+assert.deepEqual(await r.getBuffer(binary), binary);
+const large = 'x'.repeat(1_000_000);
+await r.set('large', large);
+assert.equal(await r.get('large'), large);
+
+const pipeline = r.pipeline();
+for (let n = 0; n < 500; n++) pipeline.set(`many:${n}`, n);
+for (let n = 0; n < 500; n++) pipeline.get(`many:${n}`);
+const replies = await pipeline.exec();
+assert.ok(replies.every(([error]) => error === null));
+assert.deepEqual(replies.slice(500).map(([, value]) => value), [...Array(500).keys()].map(String));
+const found = [];
+for await (const keys of r.scanStream({ match: 'many:*' })) found.push(...keys);
+assert.deepEqual([...new Set(found)].length, 500);
+
+await assert.rejects(r.call('NOSUCH'), /unknown command/);
+await assert.rejects(r.call('GET'), /wrong number of arguments/);
+await assert.rejects(r.set('a', '1', 'EX', 10), /expiry is not supported/);
+assert.equal(await r.client('GETNAME'), 'tester');
+await r.quit();
+
+const wrong = new Redis({ host, port: Number(port), password: 'wrong', retryStrategy: null, lazyConnect: true });
+wrong.on('error', () => {});
+await assert.rejects(async () => { await wrong.connect(); await wrong.get('a'); });
+wrong.disconnect();
+const { version } = JSON.parse(readFileSync(new URL('./node_modules/ioredis/package.json', import.meta.url)));
+console.log(`ioredis ${version}: all is well`);

@@ -1,0 +1,12 @@
+//! Unmodified clients against a running node, and its replies beside those of redis-server.
+//!
+//! The tests install what they need themselves: `redis-server` and `redis-tools` with apt-get (through sudo unless
+//! root), redis-py into a virtual environment and the two JavaScript clients into a folder, both under `target/`. An
+//! install that fails fails the test.
+
+mod differential;
+#[path = "../torture/harness/mod.rs"]
+mod harness;
+mod install;
+mod libraries;
+mod tools;

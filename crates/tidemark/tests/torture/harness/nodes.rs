@@ -1,0 +1,235 @@
+//! A cluster of `tidemark serve` processes, as a service manager would run them: one cluster file, a region may
+//! have several nodes. Harmed with signals and through the nodes' admin HTTP.
+
+use super::admin::{self, http};
+use super::resp::Client;
+use super::{Cluster, Node, Scratch, free_addresses, program, terminate, wait_for};
+use serde_json::Value;
+use std::fs::OpenOptions;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What a cluster file says, as far as tests vary it.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// By region: the partitions of each of its nodes.
+    pub(crate) regions: Vec<Vec<&'static str>>,
+    /// Partitions a region.
+    pub(crate) partitions: usize,
+    /// The protocol.
+    pub(crate) protocol: &'static str,
+    /// always, everysec or no.
+    pub(crate) fsync: &'static str,
+    /// More lines of `[cluster]`.
+    pub(crate) cluster: &'static str,
+    /// Lines of `[limits]`.
+    pub(crate) limits: &'static str,
+}
+
+impl Default for Plan {
+    /// One region with one node and two partitions.
+    fn default() -> Self {
+        let regions = vec![vec!["all"]];
+        Self { regions, partitions: 2, protocol: "causal", fsync: "everysec", cluster: "", limits: "" }
+    }
+}
+
+/// A link that is not as it should be: told again to nodes that restart.
+#[derive(Clone, Debug)]
+struct Fault {
+    path: &'static str,
+    body: String,
+}
+
+/// The nodes; they end with this value.
+pub(crate) struct Nodes {
+    nodes: Vec<Node>,
+    partitions: usize,
+    config: PathBuf,
+    children: Mutex<Vec<Option<Child>>>,
+    faults: Mutex<Vec<Fault>>,
+}
+
+impl Nodes {
+    /// Writes the cluster file into `scratch`, and starts no process.
+    pub(crate) fn plan(scratch: &Scratch, plan: &Plan) -> Self {
+        let count = plan.regions.iter().map(Vec::len).sum::<usize>();
+        let addresses = free_addresses(3 * count);
+        let (protocol, fsync, partitions) = (plan.protocol, plan.fsync, plan.partitions);
+        let mut file = format!(
+            "[cluster]\nname = \"test\"\nprotocol = \"{protocol}\"\nfsync = \"{fsync}\"\npartitions = {partitions}\n\
+             {}\n[limits]\n{}\n",
+            plan.cluster, plan.limits
+        );
+        let mut nodes: Vec<Node> = Vec::new();
+        for (region, held) in plan.regions.iter().enumerate() {
+            let letter = (b'a' + region as u8) as char;
+            file.push_str(&format!("[[region]]\nname = \"{letter}\"\n"));
+            for (at, partitions) in held.iter().enumerate() {
+                let name = format!("{letter}{at}");
+                let [redis, peer, admin] = [0, 1, 2].map(|kind| addresses[3 * nodes.len() + kind]);
+                file.push_str(&format!(
+                    "[[node]]\nname = \"{name}\"\nregion = \"{letter}\"\nlisten = \"{redis}\"\n\
+                     peer_listen = \"{peer}\"\nadmin_listen = \"{admin}\"\npartitions = \"{partitions}\"\n"
+                ));
+                let log = scratch.join(&format!("{name}.log"));
+                nodes.push(Node { name, region: letter.to_ascii_uppercase().to_string(), redis, admin, log });
+            }
+        }
+        let config = scratch.join("cluster.toml");
+        std::fs::write(&config, file).expect("the cluster file");
+        let children = Mutex::new(nodes.iter().map(|_| None).collect());
+        Self { nodes, partitions, config, children, faults: Mutex::default() }
+    }
+
+    /// Starts all nodes, and waits until they serve.
+    pub(crate) fn start(scratch: &Scratch, plan: &Plan) -> Self {
+        let nodes = Self::plan(scratch, plan);
+        (0..nodes.nodes.len()).for_each(|node| nodes.spawn(node));
+        (0..nodes.nodes.len()).for_each(|node| nodes.wait_until_it_serves(node));
+        nodes.nodes.iter().for_each(wait_for_siblings);
+        nodes
+    }
+
+    /// The command that runs a node.
+    pub(crate) fn command(&self, node: usize) -> Command {
+        let mut command = program();
+        command.arg("serve").arg("--config").arg(&self.config).args(["--node", &self.nodes[node].name]);
+        command
+    }
+
+    /// Starts a node, which appends to its log.
+    pub(crate) fn spawn(&self, node: usize) {
+        let log = OpenOptions::new().create(true).append(true).open(&self.nodes[node].log).expect("its log");
+        let mut command = self.command(node);
+        command.stdin(Stdio::null()).stderr(log.try_clone().expect("its log")).stdout(log);
+        let child = command.spawn().expect("the program runs");
+        self.children()[node] = Some(child);
+    }
+
+    /// Waits until a node answers PING.
+    pub(crate) fn wait_until_it_serves(&self, node: usize) {
+        let Node { name, redis, log, .. } = &self.nodes[node];
+        wait_for(&format!("node {name} serves; see {}", log.display()), Duration::from_secs(60), || {
+            if let Some(child) = &mut self.children()[node] {
+                let ended = child.try_wait().expect("a child");
+                assert!(ended.is_none(), "node {name} ended: {ended:?}; see {}", log.display());
+            }
+            Client::connect(*redis).ok()?.call(&["PING"]).ok()
+        });
+    }
+
+    /// SIGTERM, and waits for its end.
+    pub(crate) fn stop(&self, node: usize) {
+        let mut child = self.children()[node].take().expect("it runs");
+        let status = terminate(&mut child, Duration::from_secs(30));
+        assert!(status.success(), "node {} stopped with {status}", self.nodes[node].name);
+    }
+
+    /// Connects to a node.
+    pub(crate) fn client(&self, node: usize) -> Client {
+        Client::connect(self.nodes[node].redis).expect("it serves")
+    }
+
+    /// The node's process, until [`Cluster::kill`] or [`Self::stop`] ends it.
+    pub(crate) fn pid(&self, node: usize) -> u32 {
+        self.children()[node].as_ref().expect("it runs").id()
+    }
+
+    /// What a node has logged.
+    pub(crate) fn log(&self, node: usize) -> String {
+        std::fs::read_to_string(&self.nodes[node].log).unwrap_or_default()
+    }
+
+    /// The data directory of a node.
+    pub(crate) fn data(&self, node: usize) -> PathBuf {
+        self.config.with_file_name("data").join(&self.nodes[node].name)
+    }
+
+    fn children(&self) -> MutexGuard<'_, Vec<Option<Child>>> {
+        self.children.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn order(&self, node: usize, fault: &Fault) {
+        let answer = http(self.nodes[node].admin, "POST", fault.path, &fault.body);
+        assert!(answer.as_ref().is_some_and(|(code, _)| (200..300).contains(code)), "{fault:?}: {answer:?}");
+    }
+
+    fn harm(&self, fault: Fault) {
+        let running: Vec<usize> =
+            (0..self.nodes.len()).filter(|node| self.children()[*node].is_some()).collect();
+        running.iter().for_each(|node| self.order(*node, &fault));
+        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        if fault.path.ends_with("heal") { faults.clear() } else { faults.push(fault) }
+    }
+}
+
+/// Waits until a node can reach those that share its region: before that some keys are UNAVAILABLE.
+fn wait_for_siblings(node: &Node) {
+    let up = |link: &Value| link["messages_out"] == true && link["messages_in"] == true;
+    let reached = || {
+        let status = admin::status(node)?;
+        let links = status["links"].as_array().expect("a list of links");
+        links.iter().filter(|link| link["region"] == status["region"]).all(up).then_some(())
+    };
+    wait_for(&format!("node {} reaches its siblings", node.name), Duration::from_secs(30), reached);
+}
+
+impl Cluster for Nodes {
+    fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    fn partitions(&self) -> usize {
+        self.partitions
+    }
+
+    fn kill(&self, node: usize) {
+        let mut child = self.children()[node].take().expect("it runs");
+        child.kill().expect("SIGKILL");
+        child.wait().expect("a child");
+    }
+
+    fn restart(&self, node: usize) {
+        self.spawn(node);
+        self.wait_until_it_serves(node);
+        let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        faults.iter().for_each(|fault| self.order(node, fault));
+    }
+
+    fn cut(&self, from: &str, to: &str, one_way: bool) {
+        let body = serde_json::json!({"from": from, "to": to, "one_way": one_way}).to_string();
+        self.harm(Fault { path: "/admin/cut", body });
+    }
+
+    fn slow(&self, from: &str, to: &str, by_ms: u64) {
+        let body = serde_json::json!({"from": from, "to": to, "one_way": true, "ms": by_ms}).to_string();
+        self.harm(Fault { path: "/admin/slow", body });
+    }
+
+    fn heal(&self) {
+        self.harm(Fault { path: "/admin/heal", body: "{}".to_string() });
+    }
+
+    fn processes(&self) -> Vec<Result<Option<u32>, String>> {
+        let process = |(child, node): (&mut Option<Child>, &Node)| match child {
+            None => Ok(None),
+            Some(child) => match child.try_wait().expect("a child") {
+                None => Ok(Some(child.id())),
+                Some(status) => Err(format!("node {} died: {status}", node.name)),
+            },
+        };
+        self.children().iter_mut().zip(&self.nodes).map(process).collect()
+    }
+}
+
+impl Drop for Nodes {
+    fn drop(&mut self) {
+        for child in self.children().iter_mut().flatten() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The end of a torture: everything mended and exchanged, what clients recorded goes to `tidemark check`.
+
+use crate::harness::admin::{Ledger, region_number, settled};
+use crate::harness::{Cluster, Scratch, said, tidemark};
+use crate::shared::{Expected, Log, Shared};
+use crate::workload::read_all;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::Duration;
+use tidemark_core::history::{Event, Final, Header, History};
+use tidemark_core::{DcId, Found, Key};
+
+/// How long regions may take to catch up after all faults are mended.
+const CATCH_UP: Duration = Duration::from_secs(90);
+
+/// Where each region's nodes listen, by region.
+pub(crate) fn addresses(cluster: &dyn Cluster) -> Vec<Vec<SocketAddr>> {
+    let regions = cluster.nodes().iter().map(|node| region_number(&node.region) + 1).max().unwrap_or(0);
+    let mut addresses = vec![Vec::new(); regions];
+    cluster.nodes().iter().for_each(|node| addresses[region_number(&node.region)].push(node.redis));
+    addresses
+}
+
+/// A history of what clients saw and of what every region returns in the end.
+pub(crate) struct Evidence {
+    /// For the checker.
+    pub(crate) history: History,
+    /// The records of all feeds.
+    pub(crate) ledger: Ledger,
+    /// By key: what each region returns in the end.
+    pub(crate) finals: BTreeMap<String, Vec<Found>>,
+}
+
+/// Waits until all is exchanged, and reads every key in every region.
+pub(crate) fn gather(cluster: &dyn Cluster, logs: &[Log], shared: &Shared, header: Header) -> Evidence {
+    let stable = header.protocol.as_deref() != Some("eventual");
+    let ledger = settled(cluster, CATCH_UP, stable);
+    let mut keys = shared.all_keys();
+    keys.extend(logs.iter().flat_map(|log| log.unique.keys().cloned()));
+    let mut finals: BTreeMap<String, Vec<Found>> = BTreeMap::new();
+    for region in &shared.addresses {
+        for (key, found) in keys.iter().zip(read_all(region[0], &keys)) {
+            finals.entry(key.clone()).or_default().push(found);
+        }
+    }
+    let mut events: Vec<Event> = logs.iter().flat_map(|log| log.events.iter().cloned()).collect();
+    events.sort_by_key(|event| event.start_us);
+    let last = |key: &String, dc: usize, found: &Found| Final {
+        dc: DcId(dc as u8),
+        key: Key::from(&**key),
+        found: found.clone(),
+    };
+    let rows = finals
+        .iter()
+        .flat_map(|(key, found)| found.iter().enumerate().map(move |(dc, found)| last(key, dc, found)));
+    let history = History { header, events, finals: rows.collect() };
+    Evidence { history, ledger, finals }
+}
+
+/// Writes the history as one JSON object a line.
+pub(crate) fn write(history: &History, scratch: &Scratch) -> PathBuf {
+    let path = scratch.join("history.jsonl");
+    let mut file = std::io::BufWriter::new(std::fs::File::create(&path).expect("the history's file"));
+    let mut line = |text: serde_json::Result<String>| {
+        writeln!(file, "{}", text.expect("a line of a history")).expect("the history's file");
+    };
+    line(serde_json::to_string(&history.header));
+    history.events.iter().for_each(|event| line(serde_json::to_string(event)));
+    history.finals.iter().for_each(|last| line(serde_json::to_string(last)));
+    path
+}
+
+/// `tidemark check`
+pub(crate) fn check(path: &Path, promise: &str) -> Output {
+    tidemark(&["check", path.to_str().expect("a path in UTF-8"), "--promise", promise])
+}
+
+/// Asserts that the history fulfils the promise.
+pub(crate) fn accept(path: &Path, promise: &str) {
+    let verdict = check(path, promise);
+    assert_eq!(verdict.status.code(), Some(0), "the checker convicts:\n{}", said(&verdict));
+}
+
+/// No acknowledged write is lost, nothing deleted comes back, nothing refused appears, and regions agree.
+pub(crate) fn assert_nothing_is_lost(logs: &[Log], evidence: &Evidence) {
+    let mut wrong = Vec::new();
+    for (key, expected) in logs.iter().flat_map(|log| &log.unique) {
+        let values: Vec<Option<String>> = evidence.finals[key].iter().map(words).collect();
+        let right = match expected {
+            Expected::Value(value) => values.iter().all(|found| found.as_deref() == Some(value)),
+            Expected::Nothing => values.iter().all(Option::is_none),
+            Expected::Unknown(value) => {
+                let same = values.iter().all(|found| *found == values[0]);
+                same && values[0].as_deref().is_none_or(|found| found == value)
+            }
+        };
+        if !right {
+            wrong.push(format!("{key}: {expected:?} is expected, the regions return {values:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} keys are wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+fn words(found: &Found) -> Option<String> {
+    found.value.as_ref().map(|value| String::from_utf8_lossy(value).into_owned())
+}
+
+/// What nodes logged that they should never have to: panics and errors.
+pub(crate) fn assert_logs_are_calm(cluster: &dyn Cluster) {
+    for node in cluster.nodes() {
+        let log = std::fs::read_to_string(&node.log).unwrap_or_default();
+        let alarming = |line: &&str| line.contains("panicked") || line.contains(" ERROR ");
+        let lines: Vec<&str> = log.lines().filter(alarming).collect();
+        assert!(lines.is_empty(), "node {} logged:\n{}", node.name, lines.join("\n"));
+    }
+}

@@ -1,0 +1,13 @@
+//! Torture of real clusters: processes killed, links cut, disks damaged, while clients record what they see.
+//!
+//! `TORTURE_SEED` chooses the faults, `TORTURE_ROUNDS` how many there are for each cluster (each takes one to two
+//! seconds). What fails keeps its directory, with the history and every node's log, and prints where it is.
+
+mod chaos;
+mod convict;
+mod disk;
+mod harness;
+mod judge;
+mod shared;
+mod spread;
+mod workload;

@@ -1,0 +1,114 @@
+//! Clients, faults and the checker together: no acknowledged write is lost, and what anyone saw was causal.
+
+use crate::chaos::Chaos;
+use crate::harness::nodes::{Nodes, Plan};
+use crate::harness::up::Up;
+use crate::harness::{Cluster, Scratch, alone};
+use crate::judge::{self, addresses};
+use crate::shared::{Log, Shared};
+use crate::workload::Worker;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tidemark_core::history::Header;
+
+const CLIENTS: usize = 9;
+const ROUNDS: u64 = 12;
+
+/// A number from the environment.
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text:?} is no number")))
+}
+
+/// Names the seed of a test that fails.
+struct Seed(u64);
+
+impl Seed {
+    fn choose() -> Self {
+        Self(number("TORTURE_SEED").unwrap_or_else(|| fastrand::u64(0..1_000_000)))
+    }
+}
+
+impl Drop for Seed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("run it again with TORTURE_SEED={}", self.0);
+        }
+    }
+}
+
+fn torture(cluster: &dyn Cluster, scratch: &Scratch, protocol: &str, promise: &str) {
+    let seed = Seed::choose();
+    let shared = Shared::new(addresses(cluster), cluster.partitions());
+    let mut chaos = Chaos::new(cluster, seed.0);
+    let worker = |number| {
+        let worker = Worker::new(Arc::clone(&shared), number, seed.0);
+        std::thread::spawn(move || worker.run())
+    };
+    let workers: Vec<_> = (0..CLIENTS).map(worker).collect();
+    for _ in 0..number("TORTURE_ROUNDS").unwrap_or(ROUNDS) {
+        chaos.round();
+        assert!(!workers.iter().any(|worker| worker.is_finished()), "a client gave up; its reason is above");
+    }
+    shared.stop.store(true, Ordering::Relaxed);
+    let logs: Vec<Log> = workers.into_iter().map(|worker| worker.join().expect("a client gave up")).collect();
+    let about = format!("torture of {} nodes", cluster.nodes().len());
+    let header = Header {
+        protocol: Some(protocol.to_string()),
+        dcs: Some(shared.addresses.len() as u32),
+        seed: Some(seed.0),
+        about: Some(about.clone()),
+        ..Header::default()
+    };
+    let evidence = judge::gather(cluster, &logs, &shared, header);
+    let path = judge::write(&evidence.history, scratch);
+    judge::assert_logs_are_calm(cluster);
+    judge::assert_nothing_is_lost(&logs, &evidence);
+    judge::accept(&path, promise);
+    let mut tally: BTreeMap<&str, u64> = BTreeMap::new();
+    logs.iter().flat_map(|log| &log.tally).for_each(|(what, count)| *tally.entry(what).or_default() += count);
+    println!(
+        "{about}, {protocol}, seed {}: {} events in {:.0} s, {} unique keys, {} records; clients {tally:?}; faults {:?}",
+        seed.0,
+        evidence.history.events.len(),
+        shared.begun.elapsed().as_secs_f64(),
+        logs.iter().map(|log| log.unique.len()).sum::<usize>(),
+        evidence.ledger.total(),
+        chaos.done,
+    );
+}
+
+fn on_one_machine(fsync: &str, protocol: &str, promise: &str) {
+    let _turn = alone();
+    let scratch = Scratch::new(&format!("torture-{protocol}-{fsync}"));
+    let cluster = Up::start(&scratch, &["--partitions", "2", "--fsync", fsync, "--protocol", protocol]);
+    torture(&cluster, &scratch, protocol, promise);
+}
+
+#[test]
+fn three_regions_that_sync_every_second() {
+    on_one_machine("everysec", "causal", "causal-snapshot");
+}
+
+#[test]
+fn three_regions_that_sync_before_they_answer() {
+    on_one_machine("always", "causal", "causal-snapshot");
+}
+
+#[test]
+fn three_regions_under_gentlerain() {
+    on_one_machine("everysec", "gentlerain", "causal-snapshot");
+}
+
+/// Two of the regions have two nodes: operations and snapshots go over sockets within the region, and a node's death
+/// leaves half of a region.
+#[test]
+fn regions_of_two_nodes() {
+    let _turn = alone();
+    let scratch = Scratch::new("torture-two-nodes");
+    let regions = vec![vec!["0-1", "2"], vec!["all"], vec!["0", "1-2"]];
+    let plan = Plan { regions, partitions: 3, ..Plan::default() };
+    let cluster = Nodes::start(&scratch, &plan);
+    torture(&cluster, &scratch, "causal", "causal-snapshot");
+}
