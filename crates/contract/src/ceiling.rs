@@ -13,6 +13,9 @@ use tidemark_core::{Hlc, Micros, Vector};
 /// How far ahead of the clock the ceiling is renewed, in microseconds.
 pub const STEP: Micros = 400_000;
 
+/// How many keys may wait for collection before the stable value is persisted out of turn.
+const PRESSING: usize = 500;
+
 /// What outlives a crash, in protocols that stabilise.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hard {
@@ -46,6 +49,21 @@ impl Ceiling {
         Some(self.durable.clone())
     }
 
+    /// If so much waits for collection that it should not wait for the next renewal: the stable value of now under
+    /// the old ceiling, which the caller persists. Collected soon, overwritten versions are still in the caches.
+    #[must_use = "the stable value has to be persisted"]
+    pub fn hurry(&mut self, garbage: usize, stable: impl FnOnce() -> Vector) -> Option<Hard> {
+        if garbage < PRESSING {
+            return None;
+        }
+        let stable = stable();
+        if stable.le(&self.durable.stable) {
+            return None;
+        }
+        self.durable.stable = stable;
+        Some(self.durable.clone())
+    }
+
     /// The ceiling: nothing above it was announced.
     pub fn get(&self) -> Hlc {
         self.durable.ceiling
@@ -72,5 +90,16 @@ mod tests {
             ceiling.stable()[tidemark_core::DcId(0)] == stamp
         });
         assert_eq!(renewed.count(), 5);
+    }
+
+    #[test]
+    fn the_stable_value_is_persisted_out_of_turn_only_when_it_rose_and_much_waits() {
+        let mut ceiling = Ceiling::new(Hard::default());
+        let _ = ceiling.renew(Hlc::at(1), Vector::default);
+        let (before, at) = (ceiling.get(), |ts| Vector::from_entries([Hlc(ts)]));
+        assert_eq!(ceiling.hurry(PRESSING - 1, || at(7)), None);
+        assert_eq!(ceiling.hurry(PRESSING, || at(7)), Some(Hard { ceiling: before, stable: at(7) }));
+        assert_eq!(ceiling.hurry(PRESSING, || at(7)), None);
+        assert_eq!((ceiling.stable(), ceiling.get()), (&at(7), before));
     }
 }

@@ -8,10 +8,9 @@ use crate::Store;
 use tidemark_core::{Stamp, Vector};
 use tidemark_store::{Collected, Version};
 
-/// The smallest piece, in keys.
-const PIECE: usize = 1_000;
-/// A pass takes at most about this many pieces.
-const PIECES: usize = 16;
+/// The smallest and the largest piece, in keys: a pass through what is left takes about two pieces, but never holds up
+/// the server for more than some milliseconds.
+const PIECE: (usize, usize) = (1_000, 20_000);
 
 /// The collection of one server's store.
 #[derive(Debug, Default)]
@@ -27,7 +26,7 @@ impl Collector {
         if !safe.le(&self.safe) {
             self.safe.merge(safe);
             self.left = store.garbage();
-            self.piece = PIECE.max(self.left / PIECES);
+            self.piece = (self.left / 2).clamp(PIECE.0, PIECE.1);
         }
     }
 

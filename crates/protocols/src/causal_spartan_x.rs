@@ -258,6 +258,8 @@ impl<R: Rules> Protocol for Server<R> {
             // Algorithm 5.3 lines 1 and 2.
             Timer::Theta => {
                 cx.arm(Timer::Theta, cx.params.theta_us);
+                let hurried = self.ceiling.hurry(cx.store.garbage(), || self.dsv.clone());
+                hurried.into_iter().for_each(|hard| cx.persist(hard));
                 let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
                 self.adopt(stable, cx);
                 self.stabilisation.collect(cx, |safe, d| d.meta.le(safe) && safe.covers(d.stamp)); // D4

@@ -290,6 +290,8 @@ impl<R: Rules> Protocol for Server<R> {
             // Algorithm 2 lines 29 to 31.
             Timer::Theta => {
                 cx.arm(Timer::Theta, cx.params.theta_us);
+                let hurried = self.ceiling.hurry(cx.store.garbage(), || one(self.gst));
+                hurried.into_iter().for_each(|hard| cx.persist(hard));
                 let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
                 self.adopt(stable, cx);
                 self.stabilisation.collect(cx, |safe, d| d.stamp.ts <= safe.min()); // §5.3
