@@ -18,10 +18,15 @@ fn a_write_in_one_region_is_seen_in_the_others_under_every_protocol() {
             arrives(&cluster, node, "c", "3");
             let mut client = cluster.client(node);
             eventually("a snapshot", || client.list(&["MGET", "a", "b", "c"]) == ["1", "2", "3"]);
-            client.ok(&["SET", "a", &format!("from {node}")]);
+            // A key of its own: what other nodes are asked for must not be overwritten meanwhile.
+            client.ok(&["SET", &format!("from {node}"), "1"]);
         }
-        arrives(&cluster, 0, "a", "from 2");
-        arrives(&cluster, 1, "a", "from 2");
+        for (key, others) in [("from 1", [0, 2]), ("from 2", [0, 1])] {
+            others.iter().for_each(|node| arrives(&cluster, *node, key, "1"));
+        }
+        cluster.client(2).ok(&["SET", "a", "2"]);
+        arrives(&cluster, 0, "a", "2");
+        arrives(&cluster, 1, "a", "2");
     }
 }
 
