@@ -127,6 +127,15 @@ impl Cluster {
     }
 }
 
+impl Cluster {
+    /// How a node says that it stands.
+    pub(crate) fn status(&self, node: usize) -> serde_json::Value {
+        let page = self.page(node, "/status");
+        let (_, body) = page.split_once("\r\n\r\n").expect("a body");
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {page}"))
+    }
+}
+
 impl Node {
     fn start(&mut self, mut hooks: Hooks) {
         let stop = Arc::new(tokio::sync::Notify::new());
