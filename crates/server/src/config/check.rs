@@ -322,11 +322,7 @@ fn clashes(nodes: &[Node], problems: &mut Vec<Problem>) {
 /// What listens beyond loopback must be protected.
 fn protection(file: &ClusterFile, problems: &mut Vec<Problem>) {
     let table = &file.cluster;
-    if table.allow_unprotected {
-        return;
-    }
-    let otherwise =
-        "or listen on loopback, or say allow_unprotected = true in [cluster] if the network is trusted";
+    let otherwise = "or listen on loopback";
     for (index, node) in file.nodes.iter().enumerate() {
         let mut beyond = |key: &str, address: &Address, what: &str, remedy: &str| {
             if !address.is_loopback() {

@@ -57,9 +57,6 @@ pub struct ClusterTable {
     /// The password of Redis clients (`AUTH`). Required unless clients are listened for on loopback only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requirepass: Option<Secret>,
-    /// Allows listening beyond loopback without password or secret.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub allow_unprotected: bool,
     /// How far ahead of its clock a server may stamp a write before it refuses with `CLOCKSKEW`.
     #[serde(default = "five_seconds")]
     pub max_skew: Span,

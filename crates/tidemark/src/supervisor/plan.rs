@@ -47,7 +47,6 @@ pub(crate) fn cluster_file(wish: &Wish) -> anyhow::Result<ClusterFile> {
             fsync: wish.fsync.unwrap_or_default(),
             peer_secret: None,
             requirepass: None,
-            allow_unprotected: false,
             max_skew: "5s".parse().expect("a length of time"),
         },
         protocol: toml::Table::new(),
