@@ -5,7 +5,7 @@
 
 use crate::check::steps_of_check;
 use crate::run::{Steps, cargo, command, output, root, run};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -18,10 +18,6 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("node", "nodejs"),
     ("npm", "npm"),
 ];
-
-/// Client libraries that the end-to-end tests talk with.
-const REDIS_PY: &str = "redis>=5,<9";
-const IOREDIS: &str = "ioredis@5";
 
 pub(crate) fn test() -> Result<()> {
     let mut steps = Steps::new();
@@ -39,8 +35,6 @@ fn tests() -> Result<()> {
     tests.env("TIDEMARK_BIN", target().join("release/tidemark"));
     // With this set, a test whose tools are missing fails instead of saying that it was left out.
     tests.env("TIDEMARK_TEST_ALL", "1");
-    tests.env("TIDEMARK_TEST_PYTHON", python());
-    tests.env("TIDEMARK_TEST_NODE_MODULES", node_modules());
     run(&mut tests)
 }
 
@@ -48,15 +42,8 @@ fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |target| root().join(target))
 }
 
-fn python() -> PathBuf {
-    target().join("venv/bin/python")
-}
-
-fn node_modules() -> PathBuf {
-    target().join("clients/node_modules")
-}
-
-/// Installs what is missing, and says so.
+/// Installs programs that are missing, and says so. Client libraries are installed under `target` by the tests
+/// that use them.
 fn tools() -> Result<()> {
     let missing = PROGRAMS.iter().filter(|(program, _)| !exists(program));
     let mut packages: Vec<&str> = missing.map(|(_, package)| *package).collect();
@@ -65,11 +52,10 @@ fn tools() -> Result<()> {
     }
     packages.dedup();
     if packages.is_empty() {
-        println!("programs: all there");
-    } else {
-        apt(&packages)?;
+        println!("all there");
+        return Ok(());
     }
-    clients()
+    apt(&packages)
 }
 
 fn exists(program: &str) -> bool {
@@ -93,28 +79,4 @@ fn apt(packages: &[&str]) -> Result<()> {
     };
     apt(&["update", "-qq"])?;
     apt(&[&["install", "-y", "-qq", "--no-install-recommends"], packages].concat())
-}
-
-/// Client libraries go under `target`, beside everything else that can be made again.
-fn clients() -> Result<()> {
-    let python = python().display().to_string();
-    if output(&mut command(&python, &["-c", "import redis"])).is_err() {
-        println!("installing {REDIS_PY} into target/venv");
-        run(&mut command("python3", &["-m", "venv", &target().join("venv").display().to_string()]))?;
-        run(&mut command(
-            &python,
-            &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", REDIS_PY],
-        ))?;
-    }
-    if !node_modules().join("ioredis").is_dir() {
-        println!("installing {IOREDIS} into target/clients");
-        let place = target().join("clients");
-        std::fs::create_dir_all(&place).context("cannot create target/clients")?;
-        let place = place.display().to_string();
-        run(&mut command(
-            "npm",
-            &["install", "--silent", "--no-audit", "--no-fund", "--prefix", &place, IOREDIS],
-        ))?;
-    }
-    Ok(())
 }

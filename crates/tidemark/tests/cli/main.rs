@@ -2,7 +2,6 @@
 //!
 //! `./x test` runs this with the release binary (`TIDEMARK_BIN`); without it, the one of this profile is used.
 
-mod clients;
 mod config;
 mod faults;
 mod harness;
