@@ -7,6 +7,7 @@
 //! steps, and starts again at the ceiling (PROTOCOLS: E-8, E-12). The stable value goes with it, and what a
 //! server lets its data centre collect below is the one that is durable, never the one it has in memory.
 
+use crate::{Cx, Protocol};
 use serde::{Deserialize, Serialize};
 use tidemark_core::{Hlc, Micros, Vector};
 
@@ -37,11 +38,26 @@ impl Ceiling {
         Self { durable: recovered }
     }
 
-    /// If `stamp` comes near the ceiling or passes it: the new ceiling with the stable value of now, which the
-    /// caller persists in the same event, before anything that carries `stamp` leaves.
+    /// If `stamp` comes near the ceiling or passes it: persists a new ceiling, with the stable value of now, in the
+    /// event that announces `stamp`.
     #[inline]
-    #[must_use = "the new ceiling has to be persisted"]
-    pub fn renew(&mut self, stamp: Hlc, stable: impl FnOnce() -> Vector) -> Option<Hard> {
+    pub fn renew<P: Protocol<Hard = Hard>>(
+        &mut self,
+        stamp: Hlc,
+        stable: impl FnOnce() -> Vector,
+        cx: &mut Cx<'_, P>,
+    ) {
+        self.renewed(stamp, stable).into_iter().for_each(|hard| cx.persist(hard));
+    }
+
+    /// If so much waits for collection that it should not wait for the next renewal: persists the stable value of
+    /// now under the old ceiling. Collected soon, overwritten versions are still in the caches.
+    pub fn hurry<P: Protocol<Hard = Hard>>(&mut self, stable: impl FnOnce() -> Vector, cx: &mut Cx<'_, P>) {
+        self.hurried(cx.store.garbage(), stable).into_iter().for_each(|hard| cx.persist(hard));
+    }
+
+    #[inline]
+    fn renewed(&mut self, stamp: Hlc, stable: impl FnOnce() -> Vector) -> Option<Hard> {
         if stamp < self.durable.ceiling {
             return None;
         }
@@ -49,10 +65,7 @@ impl Ceiling {
         Some(self.durable.clone())
     }
 
-    /// If so much waits for collection that it should not wait for the next renewal: the stable value of now under
-    /// the old ceiling, which the caller persists. Collected soon, overwritten versions are still in the caches.
-    #[must_use = "the stable value has to be persisted"]
-    pub fn hurry(&mut self, garbage: usize, stable: impl FnOnce() -> Vector) -> Option<Hard> {
+    fn hurried(&mut self, garbage: usize, stable: impl FnOnce() -> Vector) -> Option<Hard> {
         if garbage < PRESSING {
             return None;
         }
@@ -84,7 +97,7 @@ mod tests {
         let mut ceiling = Ceiling::new(Hard::default());
         let renewed = (0..2_000).filter(|ms| {
             let stamp = Hlc::at(ms * 1000);
-            let new = ceiling.renew(stamp, || Vector::from_entries([stamp]));
+            let new = ceiling.renewed(stamp, || Vector::from_entries([stamp]));
             assert!(stamp < ceiling.get());
             assert!(new.is_none_or(|hard| hard.stable == *ceiling.stable()));
             ceiling.stable()[tidemark_core::DcId(0)] == stamp
@@ -95,11 +108,11 @@ mod tests {
     #[test]
     fn the_stable_value_is_persisted_out_of_turn_only_when_it_rose_and_much_waits() {
         let mut ceiling = Ceiling::new(Hard::default());
-        let _ = ceiling.renew(Hlc::at(1), Vector::default);
+        let _ = ceiling.renewed(Hlc::at(1), Vector::default);
         let (before, at) = (ceiling.get(), |ts| Vector::from_entries([Hlc(ts)]));
-        assert_eq!(ceiling.hurry(PRESSING - 1, || at(7)), None);
-        assert_eq!(ceiling.hurry(PRESSING, || at(7)), Some(Hard { ceiling: before, stable: at(7) }));
-        assert_eq!(ceiling.hurry(PRESSING, || at(7)), None);
+        assert_eq!(ceiling.hurried(PRESSING - 1, || at(7)), None);
+        assert_eq!(ceiling.hurried(PRESSING, || at(7)), Some(Hard { ceiling: before, stable: at(7) }));
+        assert_eq!(ceiling.hurried(PRESSING, || at(7)), None);
         assert_eq!((ceiling.stable(), ceiling.get()), (&at(7), before));
     }
 }

@@ -258,8 +258,7 @@ impl<R: Rules> Protocol for Server<R> {
             // Algorithm 5.3 lines 1 and 2.
             Timer::Theta => {
                 cx.arm(Timer::Theta, cx.params.theta_us);
-                let hurried = self.ceiling.hurry(cx.store.garbage(), || self.dsv.clone());
-                hurried.into_iter().for_each(|hard| cx.persist(hard));
+                self.ceiling.hurry(|| self.dsv.clone(), cx);
                 let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
                 self.adopt(stable, cx);
                 self.stabilisation.collect(cx, |safe, d| d.meta.le(safe) && safe.covers(d.stamp)); // D4
@@ -387,8 +386,7 @@ impl<R: Rules> Server<R> {
 
     /// Keeps the durable ceiling above `hlc`, so that no later life stamps a write at or below it.
     fn keep(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        let renewed = self.ceiling.renew(hlc, || self.dsv.clone());
-        renewed.into_iter().for_each(|hard| cx.persist(hard));
+        self.ceiling.renew(hlc, || self.dsv.clone(), cx);
     }
 
     fn fresh(&self, cx: &Cx<'_, Self>) -> View {

@@ -290,8 +290,7 @@ impl<R: Rules> Protocol for Server<R> {
             // Algorithm 2 lines 29 to 31.
             Timer::Theta => {
                 cx.arm(Timer::Theta, cx.params.theta_us);
-                let hurried = self.ceiling.hurry(cx.store.garbage(), || one(self.gst));
-                hurried.into_iter().for_each(|hard| cx.persist(hard));
+                self.ceiling.hurry(|| one(self.gst), cx);
                 let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
                 self.adopt(stable, cx);
                 self.stabilisation.collect(cx, |safe, d| d.stamp.ts <= safe.min()); // §5.3
@@ -433,8 +432,7 @@ impl<R: Rules> Server<R> {
     /// Moves `vv[m]`, and keeps the durable ceiling above it.
     fn advance(&mut self, to: Hlc, cx: &mut Cx<'_, Self>) {
         self.vv[cx.me.dc] = to;
-        let renewed = self.ceiling.renew(to, || one(self.gst));
-        renewed.into_iter().for_each(|hard| cx.persist(hard));
+        self.ceiling.renew(to, || one(self.gst), cx);
     }
 
     fn arm_clock(&self, cx: &mut Cx<'_, Self>) {
