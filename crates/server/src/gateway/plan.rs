@@ -30,13 +30,13 @@ pub(crate) enum Plan {
     MemoryUsage { key_bytes: usize },
     ObjectEncoding,
     Import,
-    MSet(IntoIter<(Key, Value)>),
+    MSet { rest: IntoIter<(Key, Value)>, changed: bool },
     Del { rest: IntoIter<Key>, count: i64 },
     Exists { rest: IntoIter<Key>, count: i64 },
     DbSize { next: u16, count: u64 },
     Scan(Box<Filter>),
     Keys(Box<(Filter, Vec<Key>)>),
-    Flush(Box<(u64, IntoIter<Key>)>),
+    Flush(Box<Flushing>),
 }
 
 /// Which keys a walk returns.
@@ -44,6 +44,16 @@ pub(crate) struct Filter {
     pattern: Option<Bytes>,
     /// Only keys of a type that does not exist here: none.
     nothing: bool,
+}
+
+/// A walk that deletes what it finds.
+#[derive(Default)]
+pub(crate) struct Flushing {
+    /// Where the walk goes on.
+    cursor: u64,
+    /// Found, and to be deleted.
+    doomed: IntoIter<Key>,
+    changed: bool,
 }
 
 /// What comes next.
@@ -111,7 +121,10 @@ impl Plan {
             Command::MSet { pairs } => {
                 let mut rest = pairs.into_iter();
                 let (key, value) = rest.next().expect("MSET has a pair");
-                (Self::MSet(rest), put(key, Write::Assign(value), Condition::Always, false))
+                (
+                    Self::MSet { rest, changed: false },
+                    put(key, Write::Assign(value), Condition::Always, false),
+                )
             }
             Command::Del { keys } => {
                 let mut rest = keys.into_iter();
@@ -133,7 +146,7 @@ impl Plan {
                 let limit = count.clamp(1, SCAN_MAX) as u32;
                 (Self::Scan(Box::new(Filter { pattern, nothing })), scan(topology, cursor, limit))
             }
-            Command::Flush => (Self::Flush(Box::new((0, Vec::new().into_iter()))), scan(topology, 0, WALK)),
+            Command::Flush => (Self::Flush(Box::default()), scan(topology, 0, WALK)),
             other => return Err(other),
         })
     }
@@ -147,13 +160,30 @@ impl Plan {
                 Some(_) => out.ok(),
                 None => out.null(),
             },
-            (_, Outcome::Failed(failure)) => {
-                write_failure(&failure, out);
+            (this, Outcome::Failed(failure)) => {
+                write_failure(&this.failure_of_all(failure), out);
                 return Step::Done(false);
             }
             (_, outcome) => return self.rarer_step(outcome, topology, out),
         }
         Step::Done(true)
+    }
+
+    /// What a failure of one operation means for the command: one that has changed something cannot be said not to
+    /// have happened.
+    #[cold]
+    fn failure_of_all(&self, failure: Failure) -> Failure {
+        let changed = match self {
+            Self::MSet { changed, .. } => *changed,
+            Self::Del { count, .. } => *count > 0,
+            Self::Flush(state) => state.changed,
+            _ => false,
+        };
+        if changed && failure.is_definite() {
+            Failure::Indefinite(format!("some of its keys were changed, then {}", in_words(&failure)))
+        } else {
+            failure
+        }
     }
 
     fn rarer_step(&mut self, outcome: Outcome, topology: &Topology, out: &mut Encoder<'_>) -> Step {
@@ -181,8 +211,9 @@ impl Plan {
                 None => out.null(),
             },
             (Self::Import, Outcome::Adopted) => out.ok(),
-            (Self::MSet(rest), Outcome::Written { .. }) => match rest.next() {
+            (Self::MSet { rest, changed }, Outcome::Written { .. }) => match rest.next() {
                 Some((key, value)) => {
+                    *changed = true;
                     return Step::Op(put(key, Write::Assign(value), Condition::Always, false));
                 }
                 None => out.ok(),
@@ -249,20 +280,23 @@ impl Plan {
                 Step::Done(true)
             }
             (Self::Flush(state), Outcome::Keys { keys, cursor }) => {
-                **state = (after(topology, partition, cursor), keys.into_iter());
+                (state.cursor, state.doomed) = (after(topology, partition, cursor), keys.into_iter());
                 flush(state, topology, out)
             }
-            (Self::Flush(state), Outcome::Written { .. }) => flush(state, topology, out),
+            (Self::Flush(state), Outcome::Written { stamp, .. }) => {
+                state.changed |= stamp.is_some();
+                flush(state, topology, out)
+            }
             (this, outcome) => this.step(outcome, topology, out),
         }
     }
 }
 
 /// What comes next of a flush: the next key, then the next piece of the walk.
-fn flush((cursor, doomed): &mut (u64, IntoIter<Key>), topology: &Topology, out: &mut Encoder<'_>) -> Step {
-    match doomed.next() {
+fn flush(state: &mut Flushing, topology: &Topology, out: &mut Encoder<'_>) -> Step {
+    match state.doomed.next() {
         Some(key) => Step::Op(remove(key)),
-        None if *cursor != 0 => Step::Op(scan(topology, *cursor, WALK)),
+        None if state.cursor != 0 => Step::Op(scan(topology, state.cursor, WALK)),
         None => {
             out.ok();
             Step::Done(true)
@@ -291,7 +325,11 @@ fn write_keys(keys: &[Key], out: &mut Encoder<'_>) {
 
 /// Writes a failure as an error whose first word says what it means for the operation.
 pub(crate) fn write_failure(failure: &Failure, out: &mut Encoder<'_>) {
-    out.error(match failure {
+    out.error(in_words(failure));
+}
+
+fn in_words(failure: &Failure) -> String {
+    match failure {
         Failure::Unavailable(why) => format!("UNAVAILABLE {why}"),
         Failure::StaleSession(why) => format!("STALESESSION {why}"),
         Failure::ClockSkew { ahead_us } => format!(
@@ -299,5 +337,52 @@ pub(crate) fn write_failure(failure: &Failure, out: &mut Encoder<'_>) {
             *ahead_us as f64 / 1e6
         ),
         Failure::Indefinite(why) => format!("INDEFINITE the operation may or may not have happened: {why}"),
-    });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_core::{DcId, Hlc, Stamp};
+    use tidemark_wire::resp::Version;
+
+    fn reply_after(command: Command, outcomes: Vec<Outcome>) -> String {
+        let topology = Topology::new(1, 2);
+        let Ok((mut plan, _)) = Plan::of(command, &topology) else { panic!("it needs the store") };
+        let mut reply = Vec::new();
+        for outcome in outcomes {
+            let mut out = Encoder::new(&mut reply, Version::Resp2);
+            match plan.is_walk() {
+                true => plan.walk_step(outcome, PartitionId(0), &topology, &mut out),
+                false => plan.step(outcome, &topology, &mut out),
+            };
+        }
+        String::from_utf8(reply).unwrap()
+    }
+
+    /// Found by the torture of real clusters: MSET wrote its first key, could not reach the partition of the second,
+    /// and answered that nothing had happened.
+    #[test]
+    fn a_command_on_many_keys_that_failed_half_way_is_indefinite() {
+        let key = |name: &str| Key::from(name);
+        let mset =
+            || Command::MSet { pairs: ["a", "b"].map(|name| (key(name), Value::from(&b"1"[..]))).into() };
+        let del = || Command::Del { keys: vec![key("a"), key("b")] };
+        let written = |stamp| Outcome::Written { stamp, previous: None };
+        let done = || written(Some(Stamp { ts: Hlc(1), origin: DcId(0), seq: 0 }));
+        let lost = || Outcome::Failed(Failure::Unavailable("gone".into()));
+        let keys = || Outcome::Keys { keys: vec![key("a"), key("b")], cursor: 0 };
+        for (command, outcomes, start) in [
+            (mset(), vec![lost()], "-UNAVAILABLE gone"),
+            (mset(), vec![done(), lost()], "-INDEFINITE"),
+            (del(), vec![lost()], "-UNAVAILABLE gone"),
+            (del(), vec![written(None), lost()], "-UNAVAILABLE gone"),
+            (del(), vec![done(), lost()], "-INDEFINITE"),
+            (Command::Flush, vec![keys(), lost()], "-UNAVAILABLE gone"),
+            (Command::Flush, vec![keys(), done(), lost()], "-INDEFINITE"),
+        ] {
+            let reply = reply_after(command, outcomes);
+            assert!(reply.starts_with(start), "{reply}, not {start}");
+        }
+    }
 }
