@@ -3,6 +3,7 @@
 //! `TORTURE_SEED` chooses the faults, `TORTURE_ROUNDS` how many there are for each cluster (each takes one to two
 //! seconds). What fails keeps its directory, with the history and every node's log, and prints where it is.
 
+mod absent;
 mod chaos;
 mod convict;
 mod disk;

@@ -102,13 +102,16 @@ fn three_regions_under_gentlerain() {
 }
 
 /// Two of the regions have two nodes: operations and snapshots go over sockets within the region, and a node's death
-/// leaves half of a region.
+/// leaves half of a region. Segments and snapshots are small, so that restarts read what was written in between.
 #[test]
 fn regions_of_two_nodes() {
     let _turn = alone();
     let scratch = Scratch::new("torture-two-nodes");
     let regions = vec![vec!["0-1", "2"], vec!["all"], vec!["0", "1-2"]];
-    let plan = Plan { regions, partitions: 3, ..Plan::default() };
-    let cluster = Nodes::start(&scratch, &plan);
+    let limits = "log_segment = \"1MiB\"\nsnapshot_every = \"1MiB\"";
+    let cluster = Nodes::start(&scratch, &Plan { regions, partitions: 3, limits, ..Plan::default() });
     torture(&cluster, &scratch, "causal", "causal-snapshot");
+    let files = std::fs::read_dir(cluster.data(2)).expect("the data directory").flatten();
+    let snapshots = files.filter(|file| file.file_name().to_string_lossy().ends_with(".snapshot")).count();
+    assert!(snapshots > 0, "no snapshot was made, so that no restart has read one");
 }

@@ -97,7 +97,8 @@ impl Worker {
         let key = self.shared.keys[self.rng.usize(0..self.shared.keys.len())].clone();
         match self.rng.u8(0..100) {
             0..28 => drop(self.get(&key)),
-            28..46 => self.set(&key),
+            28..42 => self.set(&key),
+            42..46 => self.set_many(),
             46..52 => self.set_if_absent(&key),
             52..58 => self.get_set(&key),
             58..62 => drop(self.delete(&key)),
@@ -110,9 +111,10 @@ impl Worker {
         }
     }
 
+    /// A value that nobody else writes, of any size that fills a log within a test.
     fn value(&mut self) -> String {
         self.written += 1;
-        format!("v{}.{}", self.number, self.written)
+        format!("v{}.{}{}", self.number, self.written, ".".repeat(self.rng.usize(0..256)))
     }
 
     /// Asks, and tells certainty from doubt. Any error that is not one of ours is a failure of the test.
@@ -219,6 +221,23 @@ impl Worker {
         };
         self.note_write(began, fate, key, Some(value), None);
         fate
+    }
+
+    /// MSET is several writes, one after the other: it either happened as a whole, or not at all, or nobody knows.
+    fn set_many(&mut self) {
+        let keys: Vec<String> = self.rng.choose_multiple(self.shared.all_keys(), 3);
+        let pairs: Vec<(String, String)> = keys.into_iter().map(|key| (key, self.value())).collect();
+        let arguments = pairs.iter().flat_map(|(key, value)| [&**key, &**value]);
+        let arguments: Vec<&str> = std::iter::once("MSET").chain(arguments).collect();
+        let began = self.shared.now();
+        let fate = match self.ask(&arguments) {
+            Answer::Reply(_) => Fate::Ok,
+            Answer::Refused => Fate::Failed,
+            Answer::Unknown => Fate::Unknown,
+        };
+        for (key, value) in &pairs {
+            self.note_write(began, fate, key, Some(value), None);
+        }
     }
 
     fn set_if_absent(&mut self, key: &str) {
