@@ -176,6 +176,11 @@ impl<P: Protocol> Host<P> {
         &self.place(partition).store
     }
 
+    /// The number of the last record that a partition that is here has written.
+    pub fn written(&self, partition: PartitionId) -> u64 {
+        self.place(partition).written
+    }
+
     pub(crate) fn place(&self, partition: PartitionId) -> &Place<P> {
         &self.places[self.place_of[partition.index()]]
     }
