@@ -1,1 +1,29 @@
-//! The deterministic simulator: scheduler, network, clocks, disks, faults, workloads.
+//! The deterministic simulator: every protocol, on the code that serves users, in virtual time.
+//!
+//! One thread plays one schedule: servers with their logs on simulated disks, links that are slow or cut, clocks that
+//! drift and jump, processes that are killed or lose power, and sessions that read and write meanwhile. Everything is
+//! drawn from a seed before it begins ([`Plan`]), so that the same seed gives the same run, a failing run can be
+//! shrunk by taking things out of its plan, and every number of a run can be explained.
+//!
+//! A run has two halves: safety while things fail; then everything heals, and what was promised for then has to come
+//! true. The history of what sessions saw goes to the checker, which knows no protocol.
+
+//mod campaign;
+mod options;
+mod outcome;
+mod plan;
+mod queue;
+mod report;
+mod rng;
+mod run;
+mod shrink;
+mod trace;
+mod world;
+
+//pub use campaign::{Campaign, Progress, Summary, campaign};
+pub use options::{FaultKind, Faults, Options};
+pub use outcome::{Problem, ProblemKind, RunOutcome, Stats, Verdict};
+pub use plan::{Act, Fault, Held, Hold, Layout, Plan, Step, Trouble};
+pub use report::{Conviction, replay_command};
+pub use run::{Simulation, run};
+pub use shrink::Shrunk;

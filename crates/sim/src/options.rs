@@ -1,0 +1,220 @@
+//! What a run is asked for: the options of `tidemark sim`.
+
+use serde::Serialize;
+use std::fmt;
+use std::str::FromStr;
+use tidemark_core::Promise;
+use tidemark_store::log::Fsync;
+
+/// What is run, apart from the protocol and the seeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Data centres: 1 to 8.
+    pub dcs: usize,
+    /// Partitions in each: 1 to 64.
+    pub partitions: usize,
+    /// Sessions in all.
+    pub sessions: usize,
+    /// Operations of a schedule, those of all sessions together.
+    pub ops: usize,
+    /// What may fail.
+    pub faults: Faults,
+    /// What histories are held to; the protocol's own promise if none.
+    pub promise: Option<Promise>,
+    /// When logs are synced; drawn for each schedule if none, and `always` wherever power can fail.
+    pub fsync: Option<Fsync>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            dcs: 3,
+            partitions: 4,
+            sessions: 12,
+            ops: 200,
+            faults: Faults::ALL,
+            promise: None,
+            fsync: None,
+        }
+    }
+}
+
+impl Options {
+    /// Says what is wrong with the numbers, if something is.
+    ///
+    /// # Errors
+    /// A sentence for the user.
+    pub fn validate(&self) -> Result<(), String> {
+        let within = |name: &str, value: usize, low: usize, high: usize| {
+            if (low..=high).contains(&value) {
+                Ok(())
+            } else {
+                Err(format!("--{name} is {low} to {high}, not {value}"))
+            }
+        };
+        within("dcs", self.dcs, 1, 8)?;
+        within("partitions", self.partitions, 1, 64)?;
+        within("sessions", self.sessions, 1, 10_000)?;
+        within("ops", self.ops, 1, 1_000_000)
+    }
+}
+
+/// The options as they stand on a command line, defaults left out.
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let default = Self::default();
+        let numbers = [
+            ("dcs", self.dcs, default.dcs),
+            ("partitions", self.partitions, default.partitions),
+            ("sessions", self.sessions, default.sessions),
+            ("ops", self.ops, default.ops),
+        ];
+        for (name, value, default) in numbers {
+            if value != default {
+                write!(f, " --{name} {value}")?;
+            }
+        }
+        if self.faults != default.faults {
+            write!(f, " --faults {}", self.faults)?;
+        }
+        if let Some(promise) = self.promise {
+            write!(f, " --promise {promise}")?;
+        }
+        if let Some(fsync) = self.fsync {
+            write!(f, " --fsync {fsync}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultKind {
+    /// Links cut in both directions and healed: between data centres, of one partition, between siblings.
+    Cuts,
+    /// Links cut in one direction.
+    OneWay,
+    /// Slow links and slow servers.
+    Slow,
+    /// Clocks that run fast or slow.
+    Drift,
+    /// Clocks that jump, both ways.
+    Jumps,
+    /// Server processes killed and started again: what was written is kept.
+    Crashes,
+    /// Power failures: what was not synced is lost, in whole, in part, or torn.
+    Power,
+    /// Writes and syncs that fail, disks that are full for a while.
+    Disk,
+}
+
+impl FaultKind {
+    /// Every kind.
+    pub const ALL: [Self; 8] = [
+        Self::Cuts,
+        Self::OneWay,
+        Self::Slow,
+        Self::Drift,
+        Self::Jumps,
+        Self::Crashes,
+        Self::Power,
+        Self::Disk,
+    ];
+
+    /// The name on command lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cuts => "cuts",
+            Self::OneWay => "one-way",
+            Self::Slow => "slow",
+            Self::Drift => "drift",
+            Self::Jumps => "jumps",
+            Self::Crashes => "crashes",
+            Self::Power => "power",
+            Self::Disk => "disk",
+        }
+    }
+}
+
+/// A set of kinds of faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Faults(u8);
+
+impl Faults {
+    /// No fault: messages are late, nothing else.
+    pub const NONE: Self = Self(0);
+    /// Every kind.
+    pub const ALL: Self = Self(u8::MAX);
+
+    /// The set with one more kind.
+    #[must_use]
+    pub fn with(self, kind: FaultKind) -> Self {
+        Self(self.0 | 1 << kind as u8)
+    }
+
+    /// Whether `kind` is in the set.
+    pub fn has(self, kind: FaultKind) -> bool {
+        self.0 >> kind as u8 & 1 == 1
+    }
+}
+
+impl FromStr for Faults {
+    type Err = String;
+
+    fn from_str(list: &str) -> Result<Self, String> {
+        match list {
+            "all" => return Ok(Self::ALL),
+            "none" | "" => return Ok(Self::NONE),
+            _ => {}
+        }
+        list.split(',').try_fold(Self::NONE, |set, name| {
+            let kind = FaultKind::ALL.into_iter().find(|kind| kind.name() == name.trim());
+            kind.map(|kind| set.with(kind)).ok_or_else(|| {
+                let names: Vec<&str> = FaultKind::ALL.iter().map(|kind| kind.name()).collect();
+                format!("no fault is called {name:?}; choose none, all, or some of {}", names.join(","))
+            })
+        })
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::ALL => f.write_str("all"),
+            Self::NONE => f.write_str("none"),
+            set => {
+                let names = FaultKind::ALL.into_iter().filter(|kind| set.has(*kind)).map(FaultKind::name);
+                f.write_str(&names.collect::<Vec<_>>().join(","))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_parse_back() {
+        for list in ["all", "none", "cuts", "one-way,jumps,disk"] {
+            assert_eq!(list.parse::<Faults>().unwrap().to_string(), list);
+        }
+        assert!("cuts,meteor".parse::<Faults>().unwrap_err().contains("\"meteor\""));
+        let each = FaultKind::ALL.map(FaultKind::name).join(",");
+        assert_eq!(each.parse(), Ok(Faults::ALL));
+    }
+
+    #[test]
+    fn options_print_as_they_are_typed() {
+        assert_eq!(Options::default().to_string(), "");
+        let options = Options {
+            dcs: 2,
+            faults: Faults::NONE,
+            promise: Some(Promise::Causal),
+            fsync: Some(Fsync::Always),
+            ..Options::default()
+        };
+        assert_eq!(options.to_string(), " --dcs 2 --faults none --promise causal --fsync always");
+    }
+}

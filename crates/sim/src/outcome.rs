@@ -1,0 +1,137 @@
+//! What a run was like.
+
+use serde::Serialize;
+use std::fmt;
+use tidemark_check::Report;
+use tidemark_core::Micros;
+use tidemark_core::history::History;
+
+/// What happened in one run.
+#[derive(Clone, Debug)]
+pub struct RunOutcome {
+    /// The seed.
+    pub seed: u64,
+    /// Names the run: everything that was delivered, and when. The same seed gives the same digest.
+    pub digest: u64,
+    /// What sessions did and saw.
+    pub history: History,
+    /// What went wrong that is no matter of histories.
+    pub problems: Vec<Problem>,
+    /// What the checker found, if it was asked.
+    pub report: Option<Report>,
+    /// Counts.
+    pub stats: Stats,
+}
+
+impl RunOutcome {
+    /// Whether everything that was promised was kept.
+    pub fn ok(&self) -> bool {
+        self.problems.is_empty() && self.report.as_ref().is_none_or(Report::ok)
+    }
+
+    /// What kind of violation it is, if it is one: shrinking keeps it.
+    pub fn verdict(&self) -> Verdict {
+        let violation = self.report.as_ref().and_then(|report| report.violations.first());
+        match (violation, self.problems.first()) {
+            (Some(violation), _) => Verdict::Violates(violation.property.name()),
+            (None, Some(problem)) => Verdict::Problem(problem.kind),
+            (None, None) => Verdict::Kept,
+        }
+    }
+}
+
+/// What became of the promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It was kept.
+    Kept,
+    /// The checker found a violation of this property.
+    Violates(&'static str),
+    /// Something else went wrong.
+    Problem(ProblemKind),
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kept => f.write_str("kept"),
+            Self::Violates(property) => f.write_str(property),
+            Self::Problem(kind) => write!(f, "{kind}"),
+        }
+    }
+}
+
+/// Something that must not happen, whatever the promise.
+#[derive(Clone, Debug, Serialize)]
+pub struct Problem {
+    /// Its kind.
+    pub kind: ProblemKind,
+    /// When.
+    pub at_us: Micros,
+    /// What.
+    pub text: String,
+}
+
+/// Kinds of problems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProblemKind {
+    /// Something that has to come true in the end did not.
+    Liveness,
+    /// A server does not start from what its disk kept.
+    Recovery,
+    /// A feed was refused, or did not carry records in order.
+    Feed,
+}
+
+impl fmt::Display for ProblemKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Liveness => "liveness",
+            Self::Recovery => "recovery",
+            Self::Feed => "feed",
+        })
+    }
+}
+
+/// Counts of one run, or of many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stats {
+    /// Events handled.
+    pub events: u64,
+    /// Steps that sessions took.
+    pub ops: u64,
+    /// Steps that failed, whether or not they took effect.
+    pub failed: u64,
+    /// Faults.
+    pub faults: u64,
+    /// Processes that died.
+    pub crashes: u64,
+    /// Processes that stopped because their disk failed.
+    pub disk_failures: u64,
+    /// Snapshots.
+    pub snapshots: u64,
+    /// Messages and questions lost.
+    pub lost: u64,
+    /// Feeds that had to wait: a clock too far behind, a full disk.
+    pub feeds_waited: u64,
+    /// Virtual time, in microseconds.
+    pub virtual_us: Micros,
+}
+
+impl Stats {
+    /// Adds another run's counts.
+    pub fn add(&mut self, other: &Self) {
+        self.events += other.events;
+        self.ops += other.ops;
+        self.failed += other.failed;
+        self.faults += other.faults;
+        self.crashes += other.crashes;
+        self.disk_failures += other.disk_failures;
+        self.snapshots += other.snapshots;
+        self.lost += other.lost;
+        self.feeds_waited += other.feeds_waited;
+        self.virtual_us += other.virtual_us;
+    }
+}

@@ -1,0 +1,95 @@
+//! What fails, and when.
+
+use super::{Fault, Layout, Plan, Trouble};
+use crate::options::FaultKind;
+use crate::rng::{Draw, Rng, Stream, stream};
+use tidemark_core::{DcId, Micros, PartitionId, ServerId};
+
+struct Drawer<'a> {
+    rng: Rng,
+    plan: &'a mut Plan,
+    layout: &'a Layout,
+    wan: Micros,
+}
+
+/// Draws the faults of the kinds that the schedule has.
+pub(super) fn draw(plan: &mut Plan, layout: &Layout, on: impl Fn(FaultKind) -> bool) {
+    let wan = plan.config.farthest_us();
+    let rng = stream(plan.seed, Stream::Faults);
+    let mut drawer = Drawer { rng, plan, layout, wan };
+    for kind in FaultKind::ALL.into_iter().filter(|kind| on(*kind)) {
+        for _ in 0..drawer.rng.u32(1..=3) {
+            if let Some(what) = drawer.trouble(kind) {
+                let (at, until) = drawer.span();
+                drawer.plan.faults.push(Fault { at, until, what });
+            }
+        }
+    }
+}
+
+impl Drawer<'_> {
+    fn span(&mut self) -> (Micros, Micros) {
+        let end = self.plan.end_us.max(1);
+        let at = self.rng.u64(0..end);
+        (at, at + self.rng.scale(self.wan / 4, (end / 2).max(self.wan)))
+    }
+
+    fn node(&mut self) -> usize {
+        let nodes = self.plan.nodes(&self.layout.topology);
+        self.rng.usize(0..nodes)
+    }
+
+    fn partition(&mut self) -> PartitionId {
+        PartitionId(self.rng.u16(0..self.layout.topology.partitions as u16))
+    }
+
+    /// Two different data centres.
+    fn dcs(&mut self) -> Option<(DcId, DcId)> {
+        let dcs = self.layout.topology.dcs as u8;
+        if dcs < 2 {
+            return None;
+        }
+        let from = self.rng.u8(0..dcs);
+        Some((DcId(from), DcId((from + self.rng.u8(1..dcs)) % dcs)))
+    }
+
+    fn trouble(&mut self, kind: FaultKind) -> Option<Trouble> {
+        Some(match kind {
+            FaultKind::Cuts => self.cut(true)?,
+            FaultKind::OneWay => self.cut(false)?,
+            FaultKind::Slow if self.rng.bool() => {
+                let (from, to) = self.dcs()?;
+                Trouble::SlowLink { from, to, extra_us: self.rng.scale(self.wan / 2, self.wan * 10) }
+            }
+            FaultKind::Slow => {
+                let extra_us = self.rng.scale(self.plan.config.lan_us, self.wan * 2);
+                Trouble::SlowNode { node: self.node(), extra_us }
+            }
+            FaultKind::Drift => return None,
+            FaultKind::Jumps => {
+                let by_us = self.rng.scale(1_000, self.wan * 8) as i64;
+                Trouble::Jump { node: self.node(), by_us: if self.rng.bool() { by_us } else { -by_us } }
+            }
+            FaultKind::Crashes => Trouble::Crash { node: self.node(), power: false },
+            FaultKind::Power => Trouble::Crash { node: self.node(), power: true },
+            FaultKind::Disk => match self.rng.u32(0..3) {
+                0 => Trouble::DiskFull { node: self.node() },
+                n => {
+                    let skip = self.rng.u64(0..20);
+                    Trouble::DiskFails { node: self.node(), sync: n == 1, skip }
+                }
+            },
+        })
+    }
+
+    fn cut(&mut self, both_ways: bool) -> Option<Trouble> {
+        if self.layout.topology.partitions > 1 && self.rng.chance(20) {
+            let dc = DcId(self.rng.u8(0..self.layout.topology.dcs as u8));
+            let (from, to) = (ServerId::new(dc, self.partition()), ServerId::new(dc, self.partition()));
+            return Some(Trouble::CutSiblings { from, to, both_ways });
+        }
+        let (from, to) = self.dcs()?;
+        let partition = if self.rng.bool() { None } else { Some(self.partition()) };
+        Some(Trouble::Cut { from, to, partition, both_ways })
+    }
+}

@@ -1,0 +1,230 @@
+//! A schedule as data: everything that a seed decides before anything runs.
+//!
+//! What sessions do and when, what fails and when, which messages are held: all of it is drawn up front and
+//! then only played. So a schedule can be shrunk by taking things out of it, and what is left happens as it
+//! did before: delays depend on the channel and the time of sending, not on how often chance was asked.
+
+use crate::options::{FaultKind, Options};
+use crate::rng::{Draw, Stream, stream};
+use tidemark_contract::Topology;
+use tidemark_core::{DcId, Key, Micros, Op, PartitionId, ServerId};
+
+pub mod config;
+mod faults;
+mod motifs;
+mod scenes;
+mod workload;
+
+pub use config::{ClockPlan, Config};
+
+/// Who and where: the same for every schedule of a run.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Data centres and partitions.
+    pub topology: Topology,
+    /// Names of keys, those of one partition together.
+    pub keys: Vec<Vec<Key>>,
+}
+
+/// How many names each partition has.
+const NAMES: usize = 6;
+
+impl Layout {
+    /// Finds names that fall to each partition.
+    pub fn new(options: &Options) -> Self {
+        let topology = Topology::new(options.dcs, options.partitions);
+        let mut keys = vec![Vec::new(); options.partitions];
+        for n in 0.. {
+            let (letter, round) = ((b'a' + (n % 26) as u8) as char, n / 26);
+            let key = Key::from(if round == 0 { letter.into() } else { format!("{letter}{round}") }.as_str());
+            let held = &mut keys[topology.partition_of(&key).index()];
+            if held.len() < NAMES {
+                held.push(key);
+            }
+            if keys.iter().all(|keys| keys.len() == NAMES) {
+                break;
+            }
+        }
+        Self { topology, keys }
+    }
+}
+
+/// One schedule.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What it was drawn from.
+    pub seed: u64,
+    /// The numbers.
+    pub config: Config,
+    /// What each session does; session `i` starts in data centre `i % dcs`.
+    pub scripts: Vec<Vec<Step>>,
+    /// What fails.
+    pub faults: Vec<Fault>,
+    /// Which messages are held.
+    pub holds: Vec<Hold>,
+    /// When the last step is due.
+    pub end_us: Micros,
+}
+
+/// One step of one session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Not before this time, and not before the step before it has ended.
+    pub at: Micros,
+    /// What is done.
+    pub act: Act,
+}
+
+/// What a session does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Act {
+    /// An operation.
+    Op(Op),
+    /// It takes over the past of another session, by number.
+    Adopt(usize),
+}
+
+/// Something that fails from one time to another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// When it begins.
+    pub at: Micros,
+    /// When it is over. Jumps are over at once.
+    pub until: Micros,
+    /// What it is.
+    pub what: Trouble,
+}
+
+/// What can fail.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Trouble {
+    /// Nothing of `partitions` (all if none) passes from one data centre to another.
+    Cut {
+        /// From here.
+        from: DcId,
+        /// To there.
+        to: DcId,
+        /// Only this partition's servers.
+        partition: Option<PartitionId>,
+        /// Not even in the other direction.
+        both_ways: bool,
+    },
+    /// Nothing passes between two servers of one data centre.
+    CutSiblings {
+        /// One of them.
+        from: ServerId,
+        /// The other.
+        to: ServerId,
+        /// Not even in the other direction.
+        both_ways: bool,
+    },
+    /// What is fed from one data centre to another takes this much longer.
+    SlowLink {
+        /// From here.
+        from: DcId,
+        /// To there.
+        to: DcId,
+        /// The additional delay.
+        extra_us: Micros,
+    },
+    /// Everything to and from the node takes this much longer.
+    SlowNode {
+        /// Its number.
+        node: usize,
+        /// The additional delay.
+        extra_us: Micros,
+    },
+    /// The clock of a node jumps.
+    Jump {
+        /// Its number.
+        node: usize,
+        /// How far, either way.
+        by_us: i64,
+    },
+    /// The node is down.
+    Crash {
+        /// Its number.
+        node: usize,
+        /// Its power fails: what was not synced is at the mercy of the disk.
+        power: bool,
+    },
+    /// A write or sync of the node's disk fails, after some that go well; the node stops, and is started again.
+    DiskFails {
+        /// Its number.
+        node: usize,
+        /// A sync; else a write.
+        sync: bool,
+        /// How many go well before.
+        skip: u64,
+    },
+    /// The node's disk is full.
+    DiskFull {
+        /// Its number.
+        node: usize,
+    },
+}
+
+/// Messages sent in a span of time that are delivered only after it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hold {
+    /// Which.
+    pub what: Held,
+    /// Sent at or after this.
+    pub at: Micros,
+    /// Sent before this, and delivered after it.
+    pub until: Micros,
+}
+
+/// Which messages are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// What a server feeds to its peer in another data centre.
+    Feed(ServerId, DcId),
+    /// What a server says to a sibling.
+    Siblings(ServerId, ServerId),
+    /// What a server says to a sibling because a session asked it something.
+    Asked(ServerId, ServerId),
+}
+
+impl Plan {
+    /// Draws the schedule of a seed.
+    pub fn draw(seed: u64, options: &Options, layout: &Layout) -> Self {
+        let mut rng = stream(seed, Stream::Config);
+        // Each schedule has its own selection of troubles: those with many hide what those with few show.
+        let on = |rng: &mut crate::rng::Rng, kind: FaultKind| {
+            let drawn = rng.chance(40);
+            drawn && options.faults.has(kind)
+        };
+        let selected = FaultKind::ALL.map(|kind| on(&mut rng, kind));
+        let selected = |kind: FaultKind| selected[kind as usize];
+        let config = Config::draw(&mut rng, options, selected);
+        let mut plan = Self {
+            seed,
+            scripts: vec![Vec::new(); options.sessions],
+            faults: Vec::new(),
+            holds: Vec::new(),
+            end_us: 0,
+            config,
+        };
+        workload::compose(&mut plan, options, layout, selected);
+        faults::draw(&mut plan, layout, selected);
+        plan
+    }
+
+    /// How many steps there are.
+    pub fn steps(&self) -> usize {
+        self.scripts.iter().map(Vec::len).sum()
+    }
+
+    /// The number of the node that hosts a server.
+    #[inline]
+    pub fn node_of(&self, topology: &Topology, server: ServerId) -> usize {
+        let a_dc = topology.partitions.div_ceil(self.config.partitions_a_node);
+        server.dc.index() * a_dc + server.partition.index() / self.config.partitions_a_node
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self, topology: &Topology) -> usize {
+        topology.dcs * topology.partitions.div_ceil(self.config.partitions_a_node)
+    }
+}

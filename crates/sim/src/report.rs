@@ -1,0 +1,85 @@
+//! What is told of a violation: the shortest trace that was found, why it is one, and how to see it again.
+
+use crate::options::Options;
+use crate::outcome::RunOutcome;
+use crate::run::Simulation;
+use serde::Serialize;
+use std::fmt;
+use tidemark_contract::Protocol;
+
+/// The command that runs one seed again.
+pub fn replay_command(protocol: &str, seed: u64, options: &Options) -> String {
+    format!("tidemark sim --protocol {protocol} --seeds {seed}..{}{options}", seed + 1)
+}
+
+/// A violation, for people.
+#[derive(Clone, Debug, Serialize)]
+pub struct Conviction {
+    /// The protocol.
+    pub protocol: String,
+    /// The seed.
+    pub seed: u64,
+    /// The property, or the kind of problem.
+    pub verdict: String,
+    /// Why it is a violation.
+    pub explanation: String,
+    /// The schedule as it was: its steps.
+    pub steps: usize,
+    /// The schedule as it was shrunk: its steps.
+    pub shrunk_steps: usize,
+    /// How many schedules were tried to shrink it.
+    pub runs: u32,
+    /// What happens in the shrunk schedule.
+    pub timeline: String,
+    /// The command that shows all this again.
+    pub replay: String,
+}
+
+impl<P: Protocol> Simulation<P> {
+    /// Shrinks a violation and explains it; none if there is none.
+    pub fn convict(&self, outcome: &RunOutcome) -> Option<Conviction> {
+        if outcome.ok() {
+            return None;
+        }
+        let shrunk = self.shrink(outcome);
+        Some(Conviction {
+            protocol: P::NAME.into(),
+            seed: outcome.seed,
+            verdict: outcome.verdict().to_string(),
+            explanation: explanation(&shrunk.outcome),
+            steps: self.plan(outcome.seed).steps(),
+            shrunk_steps: shrunk.plan.steps(),
+            runs: shrunk.runs,
+            timeline: shrunk.timeline,
+            replay: replay_command(P::NAME, outcome.seed, &self.options),
+        })
+    }
+}
+
+fn explanation(outcome: &RunOutcome) -> String {
+    let mut lines = Vec::new();
+    if let Some(report) = &outcome.report {
+        lines.extend(report.violations.iter().take(1).map(|violation| violation.to_string()));
+    }
+    if lines.is_empty() {
+        lines.extend(outcome.problems.iter().map(|problem| format!("{}: {}", problem.kind, problem.text)));
+    }
+    lines.join("\n")
+}
+
+impl fmt::Display for Conviction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} violates its promise at seed {}: {}", self.protocol, self.seed, self.verdict)?;
+        writeln!(f)?;
+        writeln!(f, "{}", self.explanation.trim_end())?;
+        writeln!(f)?;
+        writeln!(
+            f,
+            "The shortest schedule that shows it has {} of {} steps ({} were tried):",
+            self.shrunk_steps, self.steps, self.runs
+        )?;
+        f.write_str(&self.timeline)?;
+        writeln!(f)?;
+        write!(f, "To see it again:\n  {}", self.replay)
+    }
+}

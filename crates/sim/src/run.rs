@@ -1,0 +1,70 @@
+//! One schedule from its seed to its verdict.
+
+use crate::options::Options;
+use crate::outcome::RunOutcome;
+use crate::plan::{Layout, Plan};
+use crate::trace::Trace;
+use crate::world::{World, params};
+use std::marker::PhantomData;
+use tidemark_contract::Protocol;
+use tidemark_core::Promise;
+
+/// A protocol under some options: what all seeds share.
+pub struct Simulation<P> {
+    /// The options.
+    pub options: Options,
+    /// Who and where.
+    pub layout: Layout,
+    protocol: PhantomData<fn() -> P>,
+}
+
+/// Runs the schedule of one seed, checker included.
+pub fn run<P: Protocol>(seed: u64, options: &Options) -> RunOutcome {
+    Simulation::<P>::new(options.clone()).run(seed)
+}
+
+impl<P: Protocol> Simulation<P> {
+    /// Prepares what all seeds share.
+    pub fn new(options: Options) -> Self {
+        let layout = Layout::new(&options);
+        Self { options, layout, protocol: PhantomData }
+    }
+
+    /// What histories are held to.
+    pub fn promise(&self) -> Promise {
+        self.options.promise.unwrap_or(P::PROMISE)
+    }
+
+    /// The schedule of a seed.
+    pub fn plan(&self, seed: u64) -> Plan {
+        Plan::draw(seed, &self.options, &self.layout)
+    }
+
+    /// Runs the schedule of a seed.
+    pub fn run(&self, seed: u64) -> RunOutcome {
+        self.play(&self.plan(seed))
+    }
+
+    /// Runs a schedule and checks its history.
+    pub fn play(&self, plan: &Plan) -> RunOutcome {
+        self.play_with(plan, None).0
+    }
+
+    /// As [`Self::play`], writing a timeline.
+    pub(crate) fn play_traced(&self, plan: &Plan) -> (RunOutcome, Trace) {
+        let (outcome, trace) = self.play_with(plan, Some(Trace::default()));
+        (outcome, trace.unwrap_or_default())
+    }
+
+    fn play_with(&self, plan: &Plan, trace: Option<Trace>) -> (RunOutcome, Option<Trace>) {
+        let params = params::<P>(plan, plan.nodes(&self.layout.topology));
+        let params = params.expect("intervals are numbers of microseconds, as Params asks");
+        let mut world = World::<P>::new(plan, &self.layout, params);
+        world.trace = trace;
+        let (mut outcome, trace) = world.run();
+        let promise = self.promise();
+        outcome.history.header.promise = Some(promise);
+        outcome.report = Some(tidemark_check::check(&outcome.history, promise));
+        (outcome, trace)
+    }
+}

@@ -1,0 +1,158 @@
+//! A run as a timeline that people read.
+
+use crate::plan::{Act, Trouble};
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
+use tidemark_core::history::SessionId;
+use tidemark_core::{Condition, DcId, Found, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Write};
+
+/// Something worth a line.
+#[derive(Clone, Debug)]
+pub(crate) enum Happening {
+    /// A session's step ended.
+    Done { session: SessionId, dc: DcId, began: Micros, act: Act, outcome: Outcome },
+    /// A version arrived.
+    Received { from: ServerId, to: ServerId, key: Key, write: Write, stamp: Stamp },
+    /// Something failed, or was over.
+    Trouble(String),
+}
+
+/// The lines of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trace {
+    lines: Vec<(Micros, Happening)>,
+}
+
+impl Trace {
+    pub(crate) fn add(&mut self, at: Micros, line: Happening) {
+        self.lines.push((at, line));
+    }
+
+    /// The timeline, in milliseconds since the first step.
+    pub(crate) fn render(&self) -> String {
+        let used = self.used();
+        let begin = self.lines.iter().find_map(|(_, line)| match line {
+            Happening::Done { began, .. } => Some(*began),
+            _ => None,
+        });
+        let begin = begin.unwrap_or_default();
+        let mut text = String::new();
+        for (at, line) in &self.lines {
+            let ms = (*at as f64 - begin as f64) / 1000.0;
+            let line = match line {
+                Happening::Received { key, .. } if !used.contains(key) => continue,
+                Happening::Received { from, to, key, write, stamp } => {
+                    format!("            {to} receives {key} = {} from {from} ({stamp})", value(write))
+                }
+                Happening::Trouble(what) => format!("            {what}"),
+                Happening::Done { session, dc, act, outcome, .. } => {
+                    format!("{:<4} {dc}      {} → {}", session.to_string(), Shown(act), result(outcome))
+                }
+            };
+            let _ = writeln!(text, "{ms:>9.1} ms  {line}");
+        }
+        text
+    }
+
+    /// The keys of which sessions did something.
+    fn used(&self) -> BTreeSet<Key> {
+        let keys = self.lines.iter().flat_map(|(_, line)| match line {
+            Happening::Done { act: Act::Op(op), .. } => match op {
+                Op::Get { key } | Op::Put { key, .. } => vec![key.clone()],
+                Op::Rotx { keys } | Op::Snapshot { keys } => keys.clone(),
+                Op::Scan { .. } | Op::Count { .. } => Vec::new(),
+            },
+            _ => Vec::new(),
+        });
+        keys.collect()
+    }
+}
+
+fn value(write: &Write) -> String {
+    match write {
+        Write::Assign(value) => String::from_utf8_lossy(value).into_owned(),
+        Write::Remove => "deleted".into(),
+    }
+}
+
+fn found(found: &Found) -> String {
+    let value = found.value.as_deref().map(|value| String::from_utf8_lossy(value).into_owned());
+    match (value, found.stamp) {
+        (Some(value), Some(stamp)) => format!("{value} ({stamp})"),
+        (Some(value), None) => value,
+        (None, Some(stamp)) => format!("deleted ({stamp})"),
+        (None, None) => "nothing".into(),
+    }
+}
+
+fn result(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Found(one) => found(one),
+        Outcome::FoundAll(all) => all.iter().map(found).collect::<Vec<_>>().join(", "),
+        Outcome::Written { stamp, previous } => {
+            let before = previous.as_ref().map(|f| format!(", before: {}", found(f))).unwrap_or_default();
+            match stamp {
+                Some(stamp) => format!("written ({stamp}){before}"),
+                None => format!("not written{before}"),
+            }
+        }
+        Outcome::Keys { keys, cursor } => format!("{} keys, cursor {cursor}", keys.len()),
+        Outcome::Count(count) => count.to_string(),
+        Outcome::Adopted => "adopted".into(),
+        Outcome::Failed(failure) => format!("failed: {failure:?}"),
+    }
+}
+
+struct Shown<'a>(&'a Act);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |keys: &[Key]| keys.iter().map(Key::to_string).collect::<Vec<_>>().join(" ");
+        match self.0 {
+            Act::Adopt(from) => write!(f, "ADOPT the past of s{from}"),
+            Act::Op(Op::Get { key }) => write!(f, "GET {key}"),
+            Act::Op(Op::Put { key, update }) => put(f, key, update),
+            Act::Op(Op::Rotx { keys }) => write!(f, "ROTX {}", names(keys)),
+            Act::Op(Op::Snapshot { keys }) => write!(f, "SNAPSHOT {}", names(keys)),
+            Act::Op(Op::Scan { partition, .. }) => write!(f, "SCAN partition {partition}"),
+            Act::Op(Op::Count { partition }) => write!(f, "COUNT partition {partition}"),
+        }
+    }
+}
+
+fn put(f: &mut fmt::Formatter<'_>, key: &Key, update: &Update) -> fmt::Result {
+    match &update.write {
+        Write::Assign(_) => write!(f, "PUT {key} {}", value(&update.write))?,
+        Write::Remove => write!(f, "DEL {key}")?,
+    }
+    f.write_str(match update.condition {
+        Condition::Always => "",
+        Condition::IfAbsent => " if absent",
+        Condition::IfPresent => " if present",
+    })?;
+    f.write_str(if update.returns_previous { ", returning what was before" } else { "" })
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let arrow = |both: bool| if both { "↔" } else { "→" };
+        match self {
+            Self::Cut { from, to, partition: None, both_ways } => {
+                write!(f, "cut {from} {} {to}", arrow(*both_ways))
+            }
+            Self::Cut { from, to, partition: Some(partition), both_ways } => {
+                write!(f, "cut {from}/{partition} {} {to}/{partition}", arrow(*both_ways))
+            }
+            Self::CutSiblings { from, to, both_ways } => write!(f, "cut {from} {} {to}", arrow(*both_ways)),
+            Self::SlowLink { from, to, extra_us } => write!(f, "link {from} → {to} slow by {extra_us} µs"),
+            Self::SlowNode { node, extra_us } => write!(f, "node n{node} slow by {extra_us} µs"),
+            Self::Jump { node, by_us } => write!(f, "the clock of node n{node} jumps by {by_us} µs"),
+            Self::Crash { node, power: false } => write!(f, "node n{node} is killed"),
+            Self::Crash { node, power: true } => write!(f, "node n{node} loses power"),
+            Self::DiskFails { node, sync, .. } => {
+                write!(f, "a {} on the disk of node n{node} fails", if *sync { "sync" } else { "write" })
+            }
+            Self::DiskFull { node } => write!(f, "the disk of node n{node} is full"),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! One run of one schedule: hosts, links, clocks and sessions in virtual time, on one thread.
+
+use crate::outcome::{Problem, ProblemKind, RunOutcome, Stats};
+use crate::plan::{Layout, Plan, Step};
+use crate::queue::Queue;
+use crate::rng::{Rng, Stream, mix, stream};
+use crate::trace::Trace;
+use links::{Links, StreamId};
+use nodes::Node;
+use sessions::Client;
+use std::borrow::Cow;
+use tidemark_contract::{AskId, Protocol, Ticket};
+use tidemark_core::history::{Header, History, SessionId};
+use tidemark_core::{Failure, Micros, ServerId};
+use tidemark_replica::{FeedItem, Resume};
+use tidemark_store::log::SyncJob;
+
+mod faults;
+mod feeds;
+mod links;
+mod nodes;
+mod sessions;
+mod settle;
+
+/// Something that happens at a moment of virtual time.
+enum Event<P: Protocol> {
+    /// A node starts, for the first time or again.
+    Boot(usize),
+    /// A node's timer may be due.
+    Timer(usize),
+    /// A node tidies up and confirms what it has received.
+    Upkeep(usize),
+    /// A sync that a node began in one of its lives ends.
+    Synced(usize, u64, SyncJob),
+    /// A node notices that another is in a new life.
+    Notice { at: usize, of: usize, life: u64 },
+    /// A session's question arrives.
+    Request { ticket: Ticket, to: ServerId, life: u64, writes: Option<usize>, request: P::Request },
+    /// An answer arrives.
+    Reply { ticket: Ticket, from: ServerId, reply: Result<P::Reply, Failure> },
+    /// A session learns that a question will not be answered.
+    Lost { session: SessionId, ask: AskId },
+    /// A session gives up waiting.
+    Deadline { session: SessionId, number: u64 },
+    /// A session takes its next step.
+    Wake(usize),
+    /// One server's word to another, with the lives of the two nodes when it was sent.
+    Message { from: ServerId, to: ServerId, lives: (u64, u64), message: P::Peer },
+    /// A receiver tries to open a feed.
+    Connect(StreamId, u32),
+    /// The question for a feed arrives at the sender.
+    Open(StreamId, u32, Resume),
+    /// The sender's consent arrives at the receiver.
+    Opened(StreamId, u32, u64),
+    /// Items of a feed arrive.
+    Feed(StreamId, u32, Vec<FeedItem<P>>),
+    /// Items that a receiver could not take are offered again.
+    Again(StreamId, u32),
+    /// A confirmation arrives at the sender.
+    Confirm(StreamId, u64),
+    /// A fault begins or ends.
+    Fault { number: usize, begins: bool },
+    /// Everything has healed: is all exchanged yet?
+    Settle,
+}
+
+/// Where the run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Sessions work, things fail.
+    Work,
+    /// Everything has healed; the replicas exchange what they have, until the time given.
+    Settle(Micros),
+    /// What every replica returns is read.
+    Finals,
+    /// Nothing is left to do.
+    Over,
+}
+
+/// A run.
+pub(crate) struct World<'a, P: Protocol> {
+    plan: &'a Plan,
+    layout: &'a Layout,
+    params: Vec<P::Params>,
+    queue: Queue<Event<P>>,
+    now: Micros,
+    stage: Stage,
+    nodes: Vec<Node<P>>,
+    links: Links,
+    /// Items that have arrived and were not taken yet, for each feed.
+    waiting: Vec<Vec<FeedItem<P>>>,
+    clients: Vec<Client<'a, P>>,
+    /// Clients that have steps left.
+    busy: usize,
+    active_faults: Vec<bool>,
+    history: History,
+    problems: Vec<Problem>,
+    digest: u64,
+    stats: Stats,
+    disk_rng: Rng,
+    pub(crate) trace: Option<Trace>,
+}
+
+/// More events than any schedule of this size needs: something feeds itself.
+fn limit(plan: &Plan) -> u64 {
+    2_000_000 + 20_000 * plan.steps() as u64
+}
+
+impl<'a, P: Protocol> World<'a, P> {
+    pub(crate) fn new(plan: &'a Plan, layout: &'a Layout, params: Vec<P::Params>) -> Self {
+        let header = Header {
+            protocol: Some(P::NAME.into()),
+            promise: Some(P::PROMISE),
+            dcs: Some(layout.topology.dcs as u32),
+            seed: Some(plan.seed),
+            about: None,
+        };
+        let mut world = Self {
+            queue: Queue::new(),
+            now: 0,
+            stage: Stage::Work,
+            nodes: Node::all(plan, layout),
+            links: Links::new(plan, layout),
+            waiting: Vec::new(),
+            clients: Vec::new(),
+            busy: 0,
+            active_faults: vec![false; plan.faults.len()],
+            history: History { header, ..History::default() },
+            problems: Vec::new(),
+            digest: 0,
+            stats: Stats::default(),
+            disk_rng: stream(plan.seed, Stream::Disks),
+            trace: None,
+            plan,
+            layout,
+            params,
+        };
+        world.waiting.resize_with(world.links.streams.len(), Vec::new);
+        world.history.events.reserve(plan.steps());
+        world.schedule();
+        world
+    }
+
+    /// Everything that the plan says.
+    fn schedule(&mut self) {
+        for (node, at) in self.plan.config.boot_us.iter().enumerate().take(self.nodes.len()) {
+            self.queue.push(*at, Event::Boot(node));
+            let first = mix(self.plan.seed, node as u64) % self.plan.config.upkeep_us;
+            self.queue.push(at + first, Event::Upkeep(node));
+        }
+        for (number, fault) in self.plan.faults.iter().enumerate() {
+            self.queue.push(fault.at, Event::Fault { number, begins: true });
+            self.queue.push(fault.until, Event::Fault { number, begins: false });
+        }
+        let dcs = self.layout.topology.dcs;
+        for (number, script) in self.plan.scripts.iter().enumerate() {
+            self.add_client(number % dcs, Cow::Borrowed(script), false);
+        }
+        if self.busy == 0 {
+            self.heal();
+        }
+    }
+
+    fn add_client(&mut self, dc: usize, script: Cow<'a, [Step]>, last_words: bool) {
+        let number = self.clients.len();
+        let client = Client::new(number, dc, script, last_words);
+        if let Some(step) = client.script.first() {
+            self.busy += 1;
+            self.queue.push(step.at.max(self.now), Event::Wake(number));
+        }
+        self.clients.push(client);
+    }
+
+    /// Runs to the end.
+    pub(crate) fn run(mut self) -> (RunOutcome, Option<Trace>) {
+        let limit = limit(self.plan);
+        while self.stage != Stage::Over {
+            let Some((at, event)) = self.queue.pop() else { break };
+            debug_assert!(at >= self.now, "time does not go back");
+            self.now = at;
+            self.stats.events += 1;
+            if self.stats.events > limit {
+                self.problem(ProblemKind::Liveness, "the schedule does not end: too many events".into());
+                break;
+            }
+            self.handle(event);
+        }
+        self.stats.virtual_us = self.now;
+        let digest = mix(self.digest, self.stats.events);
+        let outcome = RunOutcome {
+            seed: self.plan.seed,
+            digest,
+            history: self.history,
+            problems: self.problems,
+            report: None,
+            stats: self.stats,
+        };
+        (outcome, self.trace)
+    }
+
+    fn handle(&mut self, event: Event<P>) {
+        let note = |digest: &mut u64, now: Micros, kind: u64, of: u64| {
+            *digest = mix(*digest ^ now, kind << 56 ^ of);
+        };
+        let (digest, now) = (&mut self.digest, self.now);
+        match event {
+            Event::Boot(node) => {
+                note(digest, now, 1, node as u64);
+                self.boot(node);
+            }
+            Event::Timer(node) => {
+                note(digest, now, 2, node as u64);
+                self.timer(node);
+            }
+            Event::Upkeep(node) => self.upkeep(node),
+            Event::Synced(node, life, job) => {
+                note(digest, now, 3, node as u64);
+                self.synced(node, life, job);
+            }
+            Event::Notice { at, of, life } => {
+                note(digest, now, 4, (at << 16 | of) as u64);
+                self.notice(at, of, life);
+            }
+            Event::Request { ticket, to, life, writes, request } => {
+                note(digest, now, 5, ticket.session << 20 ^ ticket.ask.0);
+                self.request(ticket, to, life, writes, request);
+            }
+            Event::Reply { ticket, from, reply } => {
+                note(digest, now, 6, ticket.session << 20 ^ ticket.ask.0);
+                self.reply(ticket, from, reply);
+            }
+            Event::Lost { session, ask } => self.lost(session, ask),
+            Event::Deadline { session, number } => self.deadline(session, number),
+            Event::Wake(client) => self.wake(client),
+            Event::Message { from, to, lives, message } => {
+                note(digest, now, 7, server_number(from) << 24 ^ server_number(to));
+                self.message(from, to, lives, message);
+            }
+            Event::Connect(stream, epoch) => self.connect(stream, epoch),
+            Event::Open(stream, epoch, resume) => self.open_feed(stream, epoch, resume),
+            Event::Opened(stream, epoch, incarnation) => self.opened(stream, epoch, incarnation),
+            Event::Feed(stream, epoch, items) => {
+                note(digest, now, 8, (stream.0 as u64) << 16 ^ items.len() as u64);
+                self.feed(stream, epoch, items);
+            }
+            Event::Again(stream, epoch) => self.again(stream, epoch),
+            Event::Confirm(stream, seq) => self.confirmed(stream, seq),
+            Event::Fault { number, begins } => {
+                note(digest, now, 9, (number as u64) << 1 | u64::from(begins));
+                self.fault(number, begins);
+            }
+            Event::Settle => self.settle(),
+        }
+    }
+
+    /// Something that must not happen did.
+    fn problem(&mut self, kind: ProblemKind, text: String) {
+        if self.problems.len() < 16 {
+            self.problems.push(Problem { kind, at_us: self.now, text });
+        }
+    }
+
+    /// A line for the timeline, made only if one is drawn.
+    #[inline]
+    fn trace(&mut self, line: impl FnOnce() -> crate::trace::Happening) {
+        if let Some(trace) = &mut self.trace {
+            trace.add(self.now, line());
+        }
+    }
+
+    #[inline]
+    fn node_of(&self, server: ServerId) -> usize {
+        self.plan.node_of(&self.layout.topology, server)
+    }
+}
+
+fn server_number(server: ServerId) -> u64 {
+    u64::from(server.dc.0) << 16 | u64::from(server.partition.0)
+}
+
+/// The protocol's numbers for each node: its defaults, with the intervals of the plan.
+pub(crate) fn params<P: Protocol>(plan: &Plan, nodes: usize) -> Result<Vec<P::Params>, String> {
+    let defaults = serde_json::to_value(P::Params::default()).map_err(|error| error.to_string())?;
+    let config = &plan.config;
+    let one = |node: usize| -> Result<P::Params, String> {
+        let mut numbers = defaults.clone();
+        if let Some(fields) = numbers.as_object_mut() {
+            for (name, value) in [("theta_us", config.theta_us[node]), ("delta_us", config.delta_us[node])] {
+                if let Some(field) = fields.get_mut(name) {
+                    *field = value.into();
+                }
+            }
+        }
+        P::Params::deserialize_from(numbers)
+    };
+    let mut all: Vec<P::Params> = Vec::with_capacity(nodes);
+    for node in 0..nodes {
+        let same = |n: usize| {
+            config.theta_us[n] == config.theta_us[node] && config.delta_us[n] == config.delta_us[node]
+        };
+        let params = match (0..node).find(|n| same(*n)) {
+            Some(before) => all[before].clone(),
+            None => one(node)?,
+        };
+        all.push(params);
+    }
+    Ok(all)
+}
+
+/// Numbers read back from their patched form.
+trait FromNumbers: Sized {
+    fn deserialize_from(numbers: serde_json::Value) -> Result<Self, String>;
+}
+
+impl<T: serde::de::DeserializeOwned> FromNumbers for T {
+    fn deserialize_from(numbers: serde_json::Value) -> Result<Self, String> {
+        serde_json::from_value(numbers).map_err(|error| error.to_string())
+    }
+}

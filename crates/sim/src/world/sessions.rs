@@ -1,0 +1,292 @@
+//! Sessions in their gateways: one step at a time, questions with a deadline, everything written down.
+
+use super::{Event, Stage, World};
+use crate::plan::{Act, Step};
+use crate::rng::mix;
+use crate::trace::Happening;
+use std::borrow::Cow;
+use tidemark_contract::{Ask, AskId, Protocol, Session, SessionCx, SessionEffects, Ticket};
+use tidemark_core::history::{self, Final, SessionId};
+use tidemark_core::{DcId, Failure, Found, Micros, Op, Outcome, ServerId};
+
+/// A user of the store: a script, and the session that plays it.
+pub(super) struct Client<'a, P: Protocol> {
+    pub(super) dc: DcId,
+    pub(super) script: Cow<'a, [Step]>,
+    /// It reads what is there in the end; that goes to the end of the history.
+    pub(super) last_words: bool,
+    step: usize,
+    session: P::Session,
+    id: SessionId,
+    /// How many events of this session the history has.
+    recorded: u64,
+    effects: SessionEffects<P>,
+    running: Option<Running>,
+    /// Counts operations, for deadlines.
+    number: u64,
+    /// Attempts at the current step.
+    tries: u32,
+}
+
+/// The operation that a session waits for.
+struct Running {
+    start: Micros,
+    asked: Vec<(AskId, ServerId)>,
+    /// Of an adoption: from whom, and how many events that one had.
+    adopts: Option<(SessionId, u64)>,
+}
+
+impl<'a, P: Protocol> Client<'a, P> {
+    pub(super) fn new(number: usize, dc: usize, script: Cow<'a, [Step]>, last_words: bool) -> Self {
+        let dc = DcId(dc as u8);
+        Self {
+            session: P::Session::open(dc),
+            id: SessionId(number as u64),
+            effects: SessionEffects::default(),
+            running: None,
+            step: 0,
+            number: 0,
+            recorded: 0,
+            tries: 0,
+            dc,
+            script,
+            last_words,
+        }
+    }
+}
+
+impl<P: Protocol> Client<'_, P> {
+    /// About how many bytes what it asks now can write, if it can write.
+    fn writes(&self) -> Option<usize> {
+        match &self.script.get(self.step)?.act {
+            Act::Op(Op::Put { key, update }) => {
+                Some(key.len() + update.write.value().map_or(0, |value| value.len()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Sessions that are opened again get numbers that tell which they were: 3, 1003, 2003 …
+const AGAIN: u64 = 1_000_000;
+
+impl<P: Protocol> World<'_, P> {
+    fn client_of(&self, session: SessionId) -> Option<usize> {
+        let number = (session.0 % AGAIN) as usize;
+        (self.clients[number].id == session).then_some(number)
+    }
+
+    /// A session takes its next step.
+    pub(super) fn wake(&mut self, number: usize) {
+        let client = &mut self.clients[number];
+        client.number += 1;
+        let act = &client.script[client.step].act;
+        let (deadline, session) = (self.plan.config.deadline_us, client.id);
+        self.queue.push(self.now + deadline, Event::Deadline { session, number: client.number });
+        match act.clone() {
+            Act::Op(op) => {
+                client.running = Some(Running { start: self.now, asked: Vec::new(), adopts: None });
+                self.with_session(number, |session, cx| session.begin(op, cx));
+            }
+            Act::Adopt(from) => {
+                let other = &self.clients[from];
+                let (token, adopts) = (other.session.token(), Some((other.id, other.recorded)));
+                self.clients[number].running = Some(Running { start: self.now, asked: Vec::new(), adopts });
+                self.with_session(number, |session, cx| session.adopt(token, cx));
+            }
+        }
+    }
+
+    /// Lets a session handle an event, sends what it asks, and ends its step if it has an outcome.
+    fn with_session(&mut self, number: usize, event: impl FnOnce(&mut P::Session, &mut SessionCx<'_, P>)) {
+        let client = &mut self.clients[number];
+        let mut cx = SessionCx::new(client.dc, &self.layout.topology, &mut client.effects);
+        event(&mut client.session, &mut cx);
+        let (dc, session) = (client.dc, client.id.0);
+        while let Some(Ask { id, to, request }) = self.clients[number].effects.asks.pop() {
+            if let Some(running) = &mut self.clients[number].running {
+                running.asked.push((id, to));
+            }
+            let ticket = Ticket { node: u16::from(dc.0), session, ask: id };
+            let node = self.node_of(to);
+            let Some(delay) = self.links.question_delay(self.now, dc, to, session) else { continue };
+            let at = self.now + delay + self.nodes[node].slow_us;
+            let writes = self.clients[number].writes();
+            let life = self.nodes[node].life;
+            self.queue.push(at, Event::Request { ticket, to, life, writes, request });
+        }
+        if let Some(outcome) = self.clients[number].effects.outcome.take() {
+            self.end_step(number, &outcome);
+        }
+    }
+
+    pub(super) fn request(
+        &mut self,
+        ticket: Ticket,
+        to: ServerId,
+        life: u64,
+        writes: Option<usize>,
+        request: P::Request,
+    ) {
+        let node = self.node_of(to);
+        if self.nodes[node].host.is_none() || self.nodes[node].life != life {
+            self.stats.lost += 1;
+            let at = self.now + self.plan.config.lan_us;
+            return self.queue.push(at, Event::Lost { session: SessionId(ticket.session), ask: ticket.ask });
+        }
+        self.turn(node, true, |host, now| host.request(now, to.partition, ticket, request, writes));
+    }
+
+    pub(super) fn reply(&mut self, ticket: Ticket, from: ServerId, reply: Result<P::Reply, Failure>) {
+        let Some(number) = self.waiting_for(SessionId(ticket.session), ticket.ask) else { return };
+        match reply {
+            Ok(reply) => {
+                self.with_session(number, |session, cx| session.on_reply(ticket.ask, from, reply, cx));
+            }
+            Err(failure) => self.end_step(number, &Outcome::Failed(failure)),
+        }
+    }
+
+    /// The client whose running operation waits for this answer; it does not any more.
+    fn waiting_for(&mut self, session: SessionId, ask: AskId) -> Option<usize> {
+        let number = self.client_of(session)?;
+        let asked = &mut self.clients[number].running.as_mut()?.asked;
+        let place = asked.iter().position(|(id, _)| *id == ask)?;
+        asked.swap_remove(place);
+        Some(number)
+    }
+
+    pub(super) fn lost(&mut self, session: SessionId, ask: AskId) {
+        if let Some(number) = self.waiting_for(session, ask) {
+            self.with_session(number, |session, cx| session.on_lost(ask, cx));
+        }
+    }
+
+    /// A node died: half of the sessions that wait for it notice it soon, the others by their deadline.
+    pub(super) fn break_questions_to(&mut self, node: usize) {
+        let at = self.now + self.plan.config.lan_us;
+        for number in 0..self.clients.len() {
+            let client = &self.clients[number];
+            let Some(running) = &client.running else { continue };
+            if mix(client.id.0, self.now) % 2 == 0 {
+                continue;
+            }
+            for (ask, to) in &running.asked {
+                if self.node_of(*to) == node {
+                    self.queue.push(at, Event::Lost { session: client.id, ask: *ask });
+                }
+            }
+        }
+    }
+
+    pub(super) fn deadline(&mut self, session: SessionId, number: u64) {
+        let Some(client) = self.client_of(session) else { return };
+        if self.clients[client].number != number {
+            return;
+        }
+        loop {
+            let Some(running) = &mut self.clients[client].running else { return };
+            let Some((ask, _)) = running.asked.pop() else { break };
+            self.with_session(client, |session, cx| session.on_lost(ask, cx));
+        }
+        // It waits for nothing that could still come.
+        if self.clients[client].running.is_some() {
+            let failure = Failure::Indefinite("the operation did not end by its deadline".into());
+            self.end_step(client, &Outcome::Failed(failure));
+        }
+    }
+
+    /// A step has ended: it is written down, and the next one planned.
+    fn end_step(&mut self, number: usize, outcome: &Outcome) {
+        let Some(running) = self.clients[number].running.take() else { return };
+        self.note_outcome(number, outcome);
+        if self.clients[number].last_words {
+            return self.end_last_word(number, outcome);
+        }
+        self.record(number, &running, outcome);
+        let client = &mut self.clients[number];
+        client.step += 1;
+        if matches!(outcome, Outcome::Failed(Failure::Indefinite(_))) {
+            // Nobody knows what became of it: the connection is given up, and with it its session.
+            client.session = P::Session::open(client.dc);
+            client.effects = SessionEffects::default();
+            client.id.0 += AGAIN;
+            client.recorded = 0;
+        }
+        self.next_step(number);
+    }
+
+    fn next_step(&mut self, number: usize) {
+        let client = &self.clients[number];
+        match client.script.get(client.step) {
+            Some(step) => self.queue.push(step.at.max(self.now), Event::Wake(number)),
+            None => {
+                self.busy -= 1;
+                if self.busy == 0 {
+                    if self.stage == Stage::Work { self.heal() } else { self.stage = Stage::Over }
+                }
+            }
+        }
+    }
+
+    fn record(&mut self, number: usize, running: &Running, outcome: &Outcome) {
+        let client = &mut self.clients[number];
+        let times = (running.start, self.now);
+        let event = match (&client.script[client.step].act, running.adopts) {
+            (Act::Op(op), _) => history::Event::of(client.id, client.dc, times, op, outcome),
+            (Act::Adopt(_), Some((from, events))) if *outcome == Outcome::Adopted => {
+                Some(history::Event::adopt(client.id, client.dc, from, events).at(times.0, times.1))
+            }
+            (Act::Adopt(_), _) => None,
+        };
+        self.stats.ops += 1;
+        self.stats.failed += u64::from(matches!(outcome, Outcome::Failed(_)));
+        if self.trace.is_some() {
+            let (session, dc) = (client.id, client.dc);
+            let act = client.script[client.step].act.clone();
+            let outcome = outcome.clone();
+            self.trace(|| Happening::Done { session, dc, began: times.0, act, outcome });
+        }
+        let client = &mut self.clients[number];
+        if let Some(event) = event {
+            client.recorded += 1;
+            self.history.events.push(event);
+        }
+    }
+
+    fn note_outcome(&mut self, number: usize, outcome: &Outcome) {
+        let stamp = |found: &Found| found.stamp.map_or(1, |stamp| stamp.ts.0 << 3 ^ u64::from(stamp.origin.0));
+        let told = match outcome {
+            Outcome::Found(found) => stamp(found),
+            Outcome::Written { stamp, .. } => stamp.map_or(2, |stamp| stamp.ts.0),
+            Outcome::FoundAll(all) => all.iter().fold(3, |so_far, found| mix(so_far, stamp(found))),
+            Outcome::Keys { keys, cursor } => mix(keys.len() as u64, *cursor),
+            Outcome::Count(count) => *count,
+            Outcome::Adopted => 4,
+            Outcome::Failed(failure) => 5 + u64::from(failure.is_definite()),
+        };
+        self.digest = mix(self.digest ^ self.now, mix(self.clients[number].id.0, told));
+    }
+
+    /// A last word: tried again if it failed, for everything has healed.
+    fn end_last_word(&mut self, number: usize, outcome: &Outcome) {
+        let client = &mut self.clients[number];
+        let Act::Op(Op::Get { key }) = &client.script[client.step].act else { return };
+        client.tries += 1;
+        match outcome {
+            Outcome::Found(found) => {
+                let last = Final { dc: client.dc, key: key.clone(), found: found.clone() };
+                self.history.finals.push(last);
+            }
+            other if client.tries >= 5 => {
+                let text = format!("after everything healed, GET {key} in {} still fails: {other:?}", client.dc);
+                self.problem(crate::outcome::ProblemKind::Liveness, text);
+            }
+            _ => return self.queue.push(self.now + self.plan.config.farthest_us(), Event::Wake(number)),
+        }
+        let client = &mut self.clients[number];
+        client.tries = 0;
+        client.step += 1;
+        self.next_step(number);
+    }
+}

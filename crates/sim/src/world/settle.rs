@@ -1,0 +1,122 @@
+//! The second half of every run: after everything has healed, what was promised for then has to come true.
+//! Every operation has ended; every feed is received to its end; every stable vector passes the last write; work
+//! that was parked is done; and every replica returns the same.
+
+use super::{Event, Stage, World};
+use crate::outcome::ProblemKind;
+use crate::plan::{Act, Step};
+use std::borrow::Cow;
+use tidemark_contract::Protocol;
+use tidemark_core::history::Action;
+use tidemark_core::{Hlc, Key, Micros, Op, ServerId, Vector};
+
+/// Collection follows what servers have made durable, which they do in steps of this length.
+const COLLECTION_STEP_US: Micros = 400_000;
+
+impl<P: Protocol> World<'_, P> {
+    pub(super) fn begin_settling(&mut self) {
+        let config = &self.plan.config;
+        let interval = config.theta_us.iter().chain(&config.delta_us).max().copied().unwrap_or_default();
+        let offsets = config.clocks.iter().map(|clock| clock.offset_us.unsigned_abs()).max().unwrap_or(0);
+        let jumps = self.nodes.iter().map(|node| node.clocks.jumped_us.unsigned_abs()).max().unwrap_or(0);
+        let drift = config.clocks.iter().map(|clock| clock.drift_ppm.unsigned_abs()).max().unwrap_or(0);
+        let apart = 2 * (offsets + jumps + drift * self.now / 1_000_000);
+        let far = config.farthest_us() * (2 + config.wan_jitter_percent / 100) * config.late_factor;
+        let patience = 40 * (far + interval) + 4 * apart + 20 * COLLECTION_STEP_US;
+        self.stage = Stage::Settle(self.now + patience);
+    }
+
+    /// Looks whether everything has been exchanged; in the end, or when patience is, reads the last words.
+    pub(super) fn settle(&mut self) {
+        let Stage::Settle(until) = self.stage else { return };
+        let unsettled = self.unsettled();
+        if unsettled.is_some() && self.now < until {
+            return self.queue.push(self.now + self.plan.config.farthest_us() / 2, Event::Settle);
+        }
+        if let Some(what) = unsettled {
+            self.problem(ProblemKind::Liveness, format!("long after everything healed, {what}"));
+        }
+        self.stage = Stage::Finals;
+        let keys = self.keys();
+        if keys.is_empty() {
+            self.stage = Stage::Over;
+        }
+        for dc in 0..if keys.is_empty() { 0 } else { self.layout.topology.dcs } {
+            let steps = keys.iter().map(|key| Step { at: 0, act: Act::Op(Op::Get { key: key.clone() }) });
+            self.add_client(dc, Cow::Owned(steps.collect()), true);
+        }
+    }
+
+    /// Every key that somebody wrote.
+    fn keys(&self) -> Vec<Key> {
+        let mut keys: Vec<Key> = Vec::new();
+        for event in &self.history.events {
+            if let Action::Write { key, .. } = &event.action {
+                if !keys.contains(key) {
+                    keys.push(key.clone());
+                }
+            }
+        }
+        keys.sort();
+        keys
+    }
+
+    /// What is not as it has to be in the end, if anything is not.
+    fn unsettled(&self) -> Option<String> {
+        if let Some(node) = self.nodes.iter().position(|node| node.host.is_none()) {
+            return Some(format!("node n{node} is down"));
+        }
+        let last = self.last_writes();
+        for server in self.servers() {
+            let host = self.nodes[self.node_of(server)].host.as_ref()?;
+            for peer in self.layout.topology.peers(server) {
+                let sender = self.nodes[self.node_of(peer)].host.as_ref()?;
+                let (has, of) = (host.received(peer, server.partition), sender.written(peer.partition));
+                if has < of {
+                    return Some(format!("{server} has durably received {has} of {of} records of {peer}"));
+                }
+            }
+            let stable = host.partition(server.partition).stable();
+            let passed = match stable.entries().len() {
+                0 => true,
+                1 => last.max() <= stable.max(),
+                _ => last.le(&stable),
+            };
+            if !passed {
+                return Some(format!("{server} believes {stable} to be stable; the last writes are {last}"));
+            }
+            if self.plan.config.deep
+                && let Some(what) = self.uncollected(server)
+            {
+                return Some(what);
+            }
+        }
+        None
+    }
+
+    fn uncollected(&self, server: ServerId) -> Option<String> {
+        let host = self.nodes[self.node_of(server)].host.as_ref()?;
+        let totals = host.store(server.partition).totals();
+        if totals.versions > totals.keys {
+            return Some(format!("{server} keeps {} versions of {} keys", totals.versions, totals.keys));
+        }
+        let parked = host.partition(server.partition).parked();
+        (parked > 0).then(|| format!("{server} has {parked} pieces of parked work"))
+    }
+
+    fn servers(&self) -> impl Iterator<Item = ServerId> + use<'_, P> {
+        self.nodes.iter().flat_map(|node| node.servers())
+    }
+
+    /// The time of the last version of each data centre, whether or not a session was told of it.
+    fn last_writes(&self) -> Vector {
+        let mut last = Vector::from_entries(self.layout.topology.all_dcs().map(|_| Hlc::ZERO));
+        for server in self.servers() {
+            if let Some(host) = &self.nodes[self.node_of(server)].host {
+                let stamps = host.store(server.partition).versions().map(|version| version.stamp);
+                stamps.for_each(|stamp| last.include(stamp));
+            }
+        }
+        last
+    }
+}
