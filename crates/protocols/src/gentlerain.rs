@@ -109,6 +109,10 @@ pub struct Params {
     pub clock: Stamps,
 }
 
+/// A clock that was set back stands still until physical time has caught up, and coarse ones stand still between
+/// ticks: who waits for one looks at it now and then.
+const SHORTEST_WAIT_US: Micros = 200;
+
 impl Default for Params {
     fn default() -> Self {
         let (theta_us, delta_us, wait_limit_us) = (5_000, 5_000, 2_000_000);
@@ -300,7 +304,7 @@ impl<R: Rules> Protocol for Server<R> {
             Timer::Delta => {
                 let due = self.vv[cx.me.dc].micros() + cx.params.delta_us;
                 if cx.now < due {
-                    return cx.arm(Timer::Delta, due - cx.now); // 23
+                    return cx.arm(Timer::Delta, (due - cx.now).max(SHORTEST_WAIT_US)); // 23
                 }
                 cx.arm(Timer::Delta, cx.params.delta_us);
                 self.advance(Hlc::at(cx.now), cx); // 22, 24
@@ -437,7 +441,8 @@ impl<R: Rules> Server<R> {
 
     fn arm_clock(&self, cx: &mut Cx<'_, Self>) {
         if let Some(ut) = self.waiting_for_clock.least() {
-            cx.arm(Timer::Clock, (ut.micros() + 1).saturating_sub(cx.now).max(1));
+            let wait = (ut.micros() + 1).saturating_sub(cx.now);
+            cx.arm(Timer::Clock, wait.max(SHORTEST_WAIT_US));
         }
     }
 
