@@ -8,7 +8,7 @@
 //! A run has two halves: safety while things fail; then everything heals, and what was promised for then has to come
 //! true. The history of what sessions saw goes to the checker, which knows no protocol.
 
-//mod campaign;
+mod campaign;
 mod options;
 mod outcome;
 mod plan;
@@ -20,7 +20,7 @@ mod shrink;
 mod trace;
 mod world;
 
-//pub use campaign::{Campaign, Progress, Summary, campaign};
+pub use campaign::{Campaign, Progress, Summary, campaign};
 pub use options::{FaultKind, Faults, Options};
 pub use outcome::{Problem, ProblemKind, RunOutcome, Stats, Verdict};
 pub use plan::{Act, Fault, Held, Hold, Layout, Plan, Step, Trouble};

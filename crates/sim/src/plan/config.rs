@@ -53,6 +53,8 @@ pub struct Config {
     pub upkeep_us: Micros,
     /// The mean time from one operation to the next, over all sessions.
     pub spacing_us: Micros,
+    /// How far into one motif the next begins, at most.
+    pub overlap_percent: u64,
     /// How many keys of each partition are used.
     pub keys_a_partition: usize,
     /// What sessions like to do.
@@ -125,8 +127,9 @@ impl Config {
             clocks: clocks(rng, wan, lan_us, nodes, on(FaultKind::Drift)),
             max_skew_us: if rng.chance(5) { rng.scale(wan, 20 * wan) } else { 60_000_000 },
             deadline_us,
-            upkeep_us: rng.u64(2 * wan..=6 * wan),
-            spacing_us: rng.scale((wan / 40).max(1), wan / 6),
+            upkeep_us: rng.u64(4 * wan..=16 * wan),
+            spacing_us: rng.scale((wan / 60).max(1), wan / 8),
+            overlap_percent: rng.one(&[8, 16, 40]),
             keys_a_partition: rng.one(&[1, 1, 2, 3, 5]),
             mix: Mix::draw(rng),
             segment_bytes: rng.one(&[4 << 10, 16 << 10, 64 << 10]),
@@ -158,10 +161,12 @@ impl Mix {
     }
 }
 
-/// An interval for each node: the same for all, or each its own.
+/// An interval for each node: the same for all, or each its own. Many nodes have longer ones: ticks are most of what
+/// a schedule costs.
 fn intervals(rng: &mut Rng, wan: Micros, nodes: usize) -> Vec<Micros> {
-    let all = rng.scale(wan / 2, wan * 3);
-    if rng.chance(70) { vec![all; nodes] } else { (0..nodes).map(|_| rng.scale(wan / 2, wan * 3)).collect() }
+    let (low, high) = if nodes > 6 { (wan, wan * 5) } else { (wan / 2, wan * 3) };
+    let all = rng.scale(low, high);
+    if rng.chance(70) { vec![all; nodes] } else { (0..nodes).map(|_| rng.scale(low, high)).collect() }
 }
 
 fn clocks(rng: &mut Rng, wan: Micros, lan: Micros, nodes: usize, drift: bool) -> Vec<ClockPlan> {

@@ -23,7 +23,8 @@ pub(super) fn play(composer: &mut Composer<'_>, chance: &mut Rng) {
         _ => scenes::fresh_lift(&mut stage),
     }
     let span = stage.now - begin;
-    composer.now = begin + span * chance.u64(10..70) / 100 + 1;
+    let overlap = composer.plan.config.overlap_percent;
+    composer.now = begin + span * chance.u64(2..overlap) / 100 + 1;
 }
 
 /// A motif that is being laid out: a clock of its own, and short words for what scenes are made of.

@@ -193,15 +193,17 @@ impl<P: Protocol> World<'_, P> {
         let mut failed = None;
         let mut taken = 0;
         let node = self.node_of(to);
-        self.turn(node, false, |host, now| {
-            for item in &items {
-                if let Err(error) = host.feed(now, from, to.partition, item.clone()) {
-                    failed = Some(error);
-                    break;
-                }
-                taken += 1;
+        let place = &mut self.nodes[node];
+        let Some(host) = &mut place.host else { return };
+        let now = place.clocks.read(self.now);
+        for item in &items {
+            if let Err(error) = host.feed(now, from, to.partition, item.clone()) {
+                failed = Some(error);
+                break;
             }
-        });
+            taken += 1;
+        }
+        self.end_turn(node, false);
         if self.trace.is_some() {
             self.trace_items(from, to, &items[..taken]);
         }

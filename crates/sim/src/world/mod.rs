@@ -41,7 +41,7 @@ enum Event<P: Protocol> {
     /// A session learns that a question will not be answered.
     Lost { session: SessionId, ask: AskId },
     /// A session gives up waiting.
-    Deadline { session: SessionId, number: u64 },
+    Deadline(usize),
     /// A session takes its next step.
     Wake(usize),
     /// One server's word to another, with the lives of the two nodes when it was sent.
@@ -230,7 +230,7 @@ impl<'a, P: Protocol> World<'a, P> {
                 self.reply(ticket, from, reply);
             }
             Event::Lost { session, ask } => self.lost(session, ask),
-            Event::Deadline { session, number } => self.deadline(session, number),
+            Event::Deadline(client) => self.deadline(client),
             Event::Wake(client) => self.wake(client),
             Event::Message { from, to, lives, message } => {
                 note(digest, now, 7, server_number(from) << 24 ^ server_number(to));

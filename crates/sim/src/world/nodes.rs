@@ -28,7 +28,7 @@ impl Clocks {
         now.saturating_add_signed(drift)
     }
 
-    fn read(&self, now: Micros) -> Now {
+    pub(super) fn read(&self, now: Micros) -> Now {
         let mono = self.mono(now);
         let wall = mono.saturating_add_signed(EPOCH_US + self.plan.offset_us + self.jumped_us);
         Now { wall: wall - wall % self.plan.grain_us.max(1), mono }
@@ -115,6 +115,17 @@ impl<P: Protocol> World<'_, P> {
         let Some(host) = &mut place.host else { return };
         event(host, place.clocks.read(self.now));
         self.end_turn(node, asked);
+        self.feed_on(node);
+    }
+
+    /// What the turn has made durable goes to the peers.
+    pub(super) fn feed_on(&mut self, node: usize) {
+        let place = &mut self.nodes[node];
+        let Some(host) = &place.host else { return };
+        let durable = host.durable();
+        if std::mem::replace(&mut place.polled, durable) != durable {
+            self.poll_feeds(node);
+        }
     }
 
     /// Commits, syncs as the policy says, and lets out what may leave.
@@ -135,12 +146,7 @@ impl<P: Protocol> World<'_, P> {
             }
         }
         let outputs = host.take_outputs();
-        let durable = host.durable();
-        let polled = std::mem::replace(&mut place.polled, durable) != durable;
         outputs.into_iter().for_each(|output| self.leave(node, output, asked));
-        if polled {
-            self.poll_feeds(node);
-        }
         self.plan_timer(node);
     }
 
@@ -208,7 +214,10 @@ impl<P: Protocol> World<'_, P> {
         }
         let Some(host) = &mut place.host else { return };
         match host.synced(job.run()) {
-            Ok(()) => self.end_turn(node, true),
+            Ok(()) => {
+                self.end_turn(node, true);
+                self.feed_on(node);
+            }
             Err(fatal) => self.stops(node, &fatal),
         }
     }
@@ -232,6 +241,7 @@ impl<P: Protocol> World<'_, P> {
             self.stats.snapshots += 1;
         }
         self.end_turn(node, false);
+        self.feed_on(node);
         self.confirm_feeds(node);
     }
 

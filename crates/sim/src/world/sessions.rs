@@ -22,8 +22,10 @@ pub(super) struct Client<'a, P: Protocol> {
     recorded: u64,
     effects: SessionEffects<P>,
     running: Option<Running>,
-    /// Counts operations, for deadlines.
-    number: u64,
+    /// When the running step is given up.
+    deadline: Micros,
+    /// A look at the deadline is scheduled.
+    watched: bool,
     /// Attempts at the current step.
     tries: u32,
 }
@@ -45,7 +47,8 @@ impl<'a, P: Protocol> Client<'a, P> {
             effects: SessionEffects::default(),
             running: None,
             step: 0,
-            number: 0,
+            deadline: 0,
+            watched: false,
             recorded: 0,
             tries: 0,
             dc,
@@ -79,10 +82,11 @@ impl<P: Protocol> World<'_, P> {
     /// A session takes its next step.
     pub(super) fn wake(&mut self, number: usize) {
         let client = &mut self.clients[number];
-        client.number += 1;
         let act = &client.script[client.step].act;
-        let (deadline, session) = (self.plan.config.deadline_us, client.id);
-        self.queue.push(self.now + deadline, Event::Deadline { session, number: client.number });
+        client.deadline = self.now + self.plan.config.deadline_us;
+        if !std::mem::replace(&mut client.watched, true) {
+            self.queue.push(client.deadline, Event::Deadline(number));
+        }
         match act.clone() {
             Act::Op(op) => {
                 client.running = Some(Running { start: self.now, asked: Vec::new(), adopts: None });
@@ -179,10 +183,15 @@ impl<P: Protocol> World<'_, P> {
         }
     }
 
-    pub(super) fn deadline(&mut self, session: SessionId, number: u64) {
-        let Some(client) = self.client_of(session) else { return };
-        if self.clients[client].number != number {
+    pub(super) fn deadline(&mut self, client: usize) {
+        let waiting = &mut self.clients[client];
+        waiting.watched = false;
+        if waiting.running.is_none() {
             return;
+        }
+        if waiting.deadline > self.now {
+            waiting.watched = true;
+            return self.queue.push(waiting.deadline, Event::Deadline(client));
         }
         loop {
             let Some(running) = &mut self.clients[client].running else { return };

@@ -1,0 +1,212 @@
+//! `tidemark sim`: schedules drawn from seeds, played in virtual time, and checked.
+
+use crate::output::{print, print_json};
+use anyhow::{Context, bail};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use tidemark_check::write_history;
+use tidemark_contract::core::Promise;
+use tidemark_contract::core::history::History;
+use tidemark_protocols::{NAMES, Protocol, with_protocol};
+use tidemark_sim::{Campaign, Faults, Options, Progress, Summary, campaign};
+
+const EXAMPLES: &str = "\
+Examples:
+  tidemark sim --protocol causal --seeds 0..10000
+  tidemark sim --protocol eventual --promise causal --seeds 0..100        convicted at once
+  tidemark sim --protocol causal-spartan-x-published --seeds 0..300000 \\
+      --dcs 2 --partitions 2 --sessions 4 --ops 40 --faults none          a paper's own mistake, found
+
+The same seed always gives the same run, and the same digest. Exit codes: 0 the promise held on all seeds,
+1 it was violated, 2 the command is wrong.";
+
+/// Play schedules drawn from seeds in virtual time, with faults, and check what sessions saw.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Sim {
+    /// The protocol; `causal` is the default one.
+    #[arg(long, value_name = "NAME", default_value = "causal", value_parser = protocols())]
+    protocol: String,
+    /// The seeds, from A on, before B.
+    #[arg(long, value_name = "A..B", default_value = "0..1000", value_parser = seeds)]
+    seeds: Range<u64>,
+    /// Data centres.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    dcs: usize,
+    /// Partitions of each data centre.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    partitions: usize,
+    /// Sessions in all.
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    sessions: usize,
+    /// Operations of a schedule, those of all sessions together.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    ops: usize,
+    /// What fails: none, all that the protocol bears, or some of
+    /// cuts,one-way,slow,drift,jumps,crashes,power,disk.
+    #[arg(long, value_name = "LIST", default_value = "all")]
+    faults: Faults,
+    /// What histories are held to; the protocol's own promise by default.
+    #[arg(long, value_name = "NAME")]
+    promise: Option<Promise>,
+    /// When logs are synced: always, everysec or no. Drawn for each schedule by default, and `always` in those
+    /// in which power fails.
+    #[arg(long, value_name = "POLICY")]
+    fsync: Option<tidemark_sim::Fsync>,
+    /// Go on after a violation, and count.
+    #[arg(long)]
+    keep_going: bool,
+    /// Write the history of the first violation, or else of the last schedule, to a file.
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
+    /// Threads; the results do not depend on how many.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    jobs: usize,
+    /// Print a summary as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Sim {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let options = Options {
+            dcs: self.dcs,
+            partitions: self.partitions,
+            sessions: self.sessions,
+            ops: self.ops,
+            faults: self.faults,
+            promise: self.promise,
+            fsync: self.fsync,
+        };
+        options.validate().map_err(crate::Usage)?;
+        let what = Campaign {
+            keep_going: self.keep_going,
+            jobs: self.jobs.max(1),
+            ..Campaign::new(options, self.seeds.clone())
+        };
+        let mut shown = Shown::new(&what.seeds);
+        let begin = Instant::now();
+        let summary = with_protocol!(
+            &self.protocol,
+            P => run::<P>(&what, &mut shown),
+            otherwise bail!("no protocol is called {}", self.protocol)
+        );
+        shown.end();
+        if let (Some(path), Some(history)) = (&self.history, &summary.history) {
+            write(path, history)?;
+        }
+        if self.json { print_json(&summary)? } else { print(&report(&summary, begin.elapsed())) }
+        Ok(ExitCode::from(u8::from(summary.violations > 0)))
+    }
+}
+
+fn run<P: Protocol>(what: &Campaign, shown: &mut Shown) -> Summary {
+    campaign::<P>(what, |progress| shown.update(progress))
+}
+
+fn protocols() -> PossibleValuesParser {
+    PossibleValuesParser::new(NAMES.iter().copied().chain(["causal"]))
+}
+
+fn seeds(text: &str) -> Result<Range<u64>, String> {
+    let number = |digits: &str| digits.replace('_', "").parse::<u64>().ok();
+    let ends = text.split_once("..").and_then(|(from, to)| Some((number(from)?, number(to)?)));
+    match ends {
+        Some((from, to)) if from < to => Ok(from..to),
+        Some(_) => Err("the range is empty".into()),
+        None => Err("write a range of whole numbers, such as 0..1000".into()),
+    }
+}
+
+fn write(path: &Path, history: &History) -> anyhow::Result<()> {
+    let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
+    write_history(BufWriter::new(file), history)
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn report(summary: &Summary, took: Duration) -> String {
+    let mut text = String::new();
+    for conviction in &summary.convictions {
+        text.push_str(&format!("{conviction}\n\n"));
+    }
+    let rate = summary.schedules as f64 / took.as_secs_f64().max(1e-9);
+    let stats = &summary.stats;
+    text.push_str(&format!(
+        "{} schedules of {} against {}: {} violations\n\
+         {} operations ({} failed), {} faults, {} crashes, {} events; {rate:.0} schedules a second\n\
+         digest {}\n",
+        summary.schedules,
+        summary.protocol,
+        summary.promise,
+        summary.violations,
+        stats.ops,
+        stats.failed,
+        stats.faults,
+        stats.crashes,
+        stats.events,
+        summary.digest,
+    ));
+    if summary.violations > 1 {
+        let kinds: Vec<String> =
+            summary.by_verdict.iter().map(|(verdict, count)| format!("{verdict} {count}")).collect();
+        text.push_str(&format!("violated: {}\n", kinds.join(", ")));
+    }
+    text
+}
+
+/// How far a campaign is: a bar on a terminal, a line now and then elsewhere.
+struct Shown {
+    bar: ProgressBar,
+    terminal: bool,
+    told: Instant,
+}
+
+/// How often a line is written where there is no terminal.
+const TELL_EVERY: Duration = Duration::from_secs(30);
+
+impl Shown {
+    fn new(seeds: &Range<u64>) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = ProgressBar::new(seeds.end - seeds.start);
+        bar.set_draw_target(if terminal { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() });
+        let style = "{bar:40} {human_pos} of {human_len} schedules, {per_sec}, {eta} left{msg}";
+        bar.set_style(ProgressStyle::with_template(style).expect("the template is a constant"));
+        Self { bar, terminal, told: Instant::now() }
+    }
+
+    fn update(&mut self, Progress { done, of, violations }: Progress) {
+        if self.terminal {
+            self.bar.set_position(done);
+            if violations > 0 {
+                self.bar.set_message(format!(", {violations} violations"));
+            }
+        } else if done % 64 == 0 && self.told.elapsed() >= TELL_EVERY {
+            self.told = Instant::now();
+            eprintln!("{done} of {of} schedules, {violations} violations");
+        }
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_of_seeds_is_read_or_explained() {
+        assert_eq!(seeds("3..5"), Ok(3..5));
+        assert_eq!(seeds("0..1_000_000"), Ok(0..1_000_000));
+        assert!(seeds("5..5").unwrap_err().contains("empty"));
+        assert!(seeds("7").unwrap_err().contains("0..1000"));
+    }
+}
