@@ -5,13 +5,12 @@
 //! record was written after it: a record's own time says more.
 
 use crate::host::{Host, Now};
-use crate::place::Place;
 use crate::record::{self, PEER, RECEIVED, SKIPPED, VersionParts, WRITTEN};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::{Protocol, Version};
 use tidemark_core::{DcId, Hlc, Key, Micros, PartitionId, Regions, ServerId};
-use tidemark_store::log::{LogCursor, LogError, Position};
+use tidemark_store::log::{Log, LogCursor, LogError, Position};
 
 /// What a receiver has of one peer's records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -230,43 +229,12 @@ impl<P: Protocol> Host<P> {
         out: &mut Vec<FeedItem<P>>,
     ) -> Result<(), FeedRefusal> {
         let durable = self.durable();
-        let at = self.place_of[partition.index()];
-        let Some(mut feed) = self.places[at].feeds[to.index()].take() else { return Ok(()) };
-        let result = self.read_feed(partition, to, &mut feed, durable, max_bytes, out);
-        if result.is_ok() {
-            self.places[at].feeds[to.index()] = Some(feed);
+        let place = &mut self.places[self.place_of[partition.index()]];
+        let Some(feed) = &mut place.feeds[to.index()] else { return Ok(()) };
+        if let Err(refusal) = read_feed(&self.log, (partition, to), feed, durable, max_bytes, out) {
+            place.feeds[to.index()] = None;
+            return Err(refusal);
         }
-        result
-    }
-
-    fn read_feed(
-        &mut self,
-        partition: PartitionId,
-        to: DcId,
-        feed: &mut Feed,
-        durable: Position,
-        max_bytes: usize,
-        out: &mut Vec<FeedItem<P>>,
-    ) -> Result<(), FeedRefusal> {
-        let unreadable = |error: LogError| FeedRefusal::Unreadable(error.to_string());
-        let mut bytes = 0;
-        while bytes < max_bytes && feed.cursor.position() < durable {
-            let Some(frame) = self.log.read(&mut feed.cursor).map_err(unreadable)? else { break };
-            let position = frame.position;
-            if position >= durable {
-                feed.cursor = self.log.cursor(position).map_err(unreadable)?;
-                break;
-            }
-            if frame.kind != WRITTEN || frame.partition != partition.0 || frame.seq <= feed.sent {
-                continue;
-            }
-            let parts: (Regions, VersionParts<P::Meta>) = record::decode(frame.payload)
-                .map_err(|error| FeedRefusal::Unreadable(format!("record {}: {error}", frame.seq)))?;
-            bytes += frame.payload.len();
-            feed.sent = frame.seq;
-            out.push(item(frame.seq, to, parts));
-        }
-        let place: &Place<P> = self.place(partition);
         let ready = place.heartbeats.iter().rev().find(|(position, _)| *position <= durable);
         if let Some((_, heartbeat)) = ready
             && heartbeat.after == feed.sent
@@ -381,6 +349,36 @@ impl<P: Protocol> Host<P> {
     pub fn received(&self, from: ServerId, at: PartitionId) -> u64 {
         self.place(at).received[from.dc.index()].durable
     }
+}
+
+/// Appends the durable records that come next in the feed of `partition` to `to`.
+fn read_feed<P: Protocol>(
+    log: &Log,
+    (partition, to): (PartitionId, DcId),
+    feed: &mut Feed,
+    durable: Position,
+    max_bytes: usize,
+    out: &mut Vec<FeedItem<P>>,
+) -> Result<(), FeedRefusal> {
+    let unreadable = |error: LogError| FeedRefusal::Unreadable(error.to_string());
+    let mut bytes = 0;
+    while bytes < max_bytes && feed.cursor.position() < durable {
+        let Some(frame) = log.read(&mut feed.cursor).map_err(unreadable)? else { break };
+        let position = frame.position;
+        if position >= durable {
+            feed.cursor = log.cursor(position).map_err(unreadable)?;
+            break;
+        }
+        if frame.kind != WRITTEN || frame.partition != partition.0 || frame.seq <= feed.sent {
+            continue;
+        }
+        let parts: (Regions, VersionParts<P::Meta>) = record::decode(frame.payload)
+            .map_err(|error| FeedRefusal::Unreadable(format!("record {}: {error}", frame.seq)))?;
+        bytes += frame.payload.len();
+        feed.sent = frame.seq;
+        out.push(item(frame.seq, to, parts));
+    }
+    Ok(())
 }
 
 fn item<P: Protocol>(seq: u64, to: DcId, (regions, parts): (Regions, VersionParts<P::Meta>)) -> FeedItem<P> {

@@ -260,7 +260,7 @@ impl<P: Protocol> Host<P> {
         let mut effects = std::mem::take(&mut self.effects);
         let me = self.server(to);
         let place = &mut self.places[self.place_of[to.index()]];
-        let mut protocol = place.protocol.take().expect("handlers do not nest");
+        let protocol = place.protocol.as_mut().expect("every partition has started");
         let mut cx = Cx {
             me,
             topology: &self.config.topology,
@@ -271,8 +271,7 @@ impl<P: Protocol> Host<P> {
             store: &mut place.store,
             effects: &mut effects,
         };
-        event(&mut protocol, &mut cx);
-        place.protocol = Some(protocol);
+        event(protocol, &mut cx);
         for effect in effects.drain(..) {
             self.carry_out(now, me, effect);
         }

@@ -30,7 +30,7 @@ pub(crate) struct Heartbeat {
 /// One partition.
 pub(crate) struct Place<P: Protocol> {
     pub(crate) id: PartitionId,
-    /// Absent only while one of its own handlers runs.
+    /// Absent only until it has started.
     pub(crate) protocol: Option<P>,
     pub(crate) store: Store<P::Meta>,
     /// On the driver's monotonic clock.
