@@ -68,7 +68,8 @@ impl Protocol for Eventual {
     type Session = Client;
     type Params = ();
 
-    fn start(recovered: Recovered<()>, _cx: &mut Cx<'_, Self>) -> Self {
+    fn start(recovered: Recovered<()>, cx: &mut Cx<'_, Self>) -> Self {
+        cx.store.collect(usize::MAX, |_| true, |_| false); // I1: a log holds all that a chain ever held
         Self { hlc: recovered.received.max() } // I2
     }
 
