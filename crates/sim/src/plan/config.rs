@@ -129,11 +129,11 @@ impl Config {
             deadline_us,
             upkeep_us: rng.u64(4 * wan..=16 * wan),
             spacing_us: rng.scale((wan / 60).max(1), wan / 8),
-            overlap_percent: rng.one(&[8, 16, 40]),
+            overlap_percent: rng.one(&[6, 12, 30]),
             keys_a_partition: rng.one(&[1, 1, 2, 3, 5]),
             mix: Mix::draw(rng),
-            segment_bytes: rng.one(&[4 << 10, 16 << 10, 64 << 10]),
-            snapshot_bytes: rng.one(&[4 << 10, 16 << 10, 1 << 20, 1 << 20]),
+            segment_bytes: rng.one(&[4 << 10, 8 << 10, 16 << 10]),
+            snapshot_bytes: rng.one(&[4 << 10, 8 << 10, 1 << 20, 1 << 20]),
             deep: rng.chance(6),
             partitions_a_node,
         }
@@ -153,7 +153,7 @@ impl Mix {
             conditional: rng.one(&[0, 10, 40]),
             rotx: rng.one(&[0, 20, 50]),
             snapshots: rng.one(&[0, 0, 50]),
-            scans: rng.one(&[0, 0, 5]),
+            scans: rng.one(&[0, 0, 0, 4]),
             roams: rng.one(&[0, 0, 3, 10]),
             skew: rng.one(&[0, 50, 90]),
             motifs: rng.one(&[0, 40, 80, 100]),
@@ -164,7 +164,7 @@ impl Mix {
 /// An interval for each node: the same for all, or each its own. Many nodes have longer ones: ticks are most of what
 /// a schedule costs.
 fn intervals(rng: &mut Rng, wan: Micros, nodes: usize) -> Vec<Micros> {
-    let (low, high) = if nodes > 6 { (wan, wan * 5) } else { (wan / 2, wan * 3) };
+    let (low, high) = if nodes > 6 { (wan, wan * 6) } else { (wan / 2, wan * 3) };
     let all = rng.scale(low, high);
     if rng.chance(70) { vec![all; nodes] } else { (0..nodes).map(|_| rng.scale(low, high)).collect() }
 }

@@ -13,6 +13,9 @@ use tidemark_core::{Hlc, Key, Micros, Op, ServerId, Vector};
 /// Collection follows what servers have made durable, which they do in steps of this length.
 const COLLECTION_STEP_US: Micros = 400_000;
 
+/// How many sessions of each data centre read the last words.
+const READERS: usize = 4;
+
 impl<P: Protocol> World<'_, P> {
     pub(super) fn begin_settling(&mut self) {
         let config = &self.plan.config;
@@ -41,9 +44,11 @@ impl<P: Protocol> World<'_, P> {
         if keys.is_empty() {
             self.stage = Stage::Over;
         }
-        for dc in 0..if keys.is_empty() { 0 } else { self.layout.topology.dcs } {
-            let steps = keys.iter().map(|key| Step { at: 0, act: Act::Op(Op::Get { key: key.clone() }) });
-            self.add_client(dc, Cow::Owned(steps.collect()), true);
+        for dc in 0..self.layout.topology.dcs {
+            for keys in keys.chunks(keys.len().div_ceil(READERS).max(1)) {
+                let steps = keys.iter().map(|key| Step { at: 0, act: Act::Op(Op::Get { key: key.clone() }) });
+                self.add_client(dc, Cow::Owned(steps.collect()), true);
+            }
         }
     }
 
