@@ -216,8 +216,7 @@ mod tests {
         let options = Options { promise: Some(tidemark_core::Promise::Causal), ..small() };
         let stops = Campaign { explain: 0, jobs: 2, ..Campaign::new(options, 0..400) };
         let goes_on = Campaign { keep_going: true, ..stops.clone() };
-        let (first, all) =
-            (campaign::<Eventual>(&stops, |_| ()), campaign::<Eventual>(&goes_on, |_| ()));
+        let (first, all) = (campaign::<Eventual>(&stops, |_| ()), campaign::<Eventual>(&goes_on, |_| ()));
         assert_eq!(first.violations, 1);
         assert_eq!(first.violating_seeds[0], all.violating_seeds[0]);
         assert_eq!(all.schedules, 400);

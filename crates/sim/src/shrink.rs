@@ -48,8 +48,7 @@ impl<P: Protocol> Shrinker<'_, P> {
     fn shrink(&mut self) {
         loop {
             let before = self.runs;
-            let changed =
-                self.faults() | self.holds() | self.steps() | self.config() | self.keys();
+            let changed = self.faults() | self.holds() | self.steps() | self.config() | self.keys();
             if !changed || self.runs >= MAX_RUNS || self.runs == before {
                 return;
             }

@@ -178,10 +178,7 @@ fn clocks(rng: &mut Rng, wan: Micros, lan: Micros, nodes: usize, drift: bool) ->
     } as i64;
     let ppm = if drift { rng.one(&[200, 20_000, 100_000]) } else { 0 };
     let grain_us = if rng.chance(60) { 1 } else { rng.scale(10, 20_000) };
-    let one = |_| ClockPlan {
-        offset_us: rng.i64(-spread..=spread),
-        drift_ppm: rng.i64(-ppm..=ppm),
-        grain_us,
-    };
+    let one =
+        |_| ClockPlan { offset_us: rng.i64(-spread..=spread), drift_ppm: rng.i64(-ppm..=ppm), grain_us };
     (0..nodes).map(one).collect()
 }

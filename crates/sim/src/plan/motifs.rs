@@ -13,13 +13,13 @@ pub(super) fn play(composer: &mut Composer<'_>, chance: &mut Rng) {
     composer.omit = chance.one(&[0, 0, 10, 25]);
     let begin = composer.now;
     let mut stage = Stage::new(composer, chance);
-    match chance.u32(0..8) {
-        0 => scenes::held_transaction(&mut stage),
-        1 => scenes::photo_album(&mut stage),
-        2 | 3 => scenes::stale_sibling(&mut stage),
-        4 => scenes::chain(&mut stage),
-        5 => scenes::tombstones(&mut stage),
-        6 => scenes::mover(&mut stage),
+    match chance.u32(0..10) {
+        0..=2 => scenes::held_transaction(&mut stage),
+        3 => scenes::photo_album(&mut stage),
+        4 | 5 => scenes::stale_sibling(&mut stage),
+        6 => scenes::chain(&mut stage),
+        7 => scenes::tombstones(&mut stage),
+        8 => scenes::mover(&mut stage),
         _ => scenes::fresh_lift(&mut stage),
     }
     let span = stage.now - begin;

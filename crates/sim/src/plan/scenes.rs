@@ -1,7 +1,7 @@
 //! The motifs themselves.
 
-use super::motifs::Stage;
 use super::Act;
+use super::motifs::Stage;
 use crate::rng::Draw;
 
 /// A read-only transaction of session `a` is held half-way · one of its keys is written · session `b` reads
@@ -11,31 +11,47 @@ pub(super) fn held_transaction(s: &mut Stage<'_, '_>) {
     let (first, second) = (s.key(p), s.key(q));
     let a = s.session(dc, None);
     let b = s.session(dc, Some(a));
-    let from = if s.c.rng.chance(70) { s.c.other_dc(dc) } else { dc };
+    let from = if s.c.rng.bool() { s.c.other_dc(dc) } else { dc };
     let writer = s.session(from, Some(a));
-    if s.c.rng.chance(40) {
+    // Who coordinates: the owner of one of the keys, or of a third one, which is read first.
+    let partitions = s.c.layout.keys.len();
+    let third = (0..partitions).filter(|r| ![p, q].contains(r)).nth(s.c.rng.usize(0..partitions));
+    let (r, lead) = match third {
+        Some(r) => (r, Some(s.key(r))),
+        None => (p, None),
+    };
+    if s.c.rng.chance(50) {
         // The fence of the transaction lies where the fastest clock of the session's past put it.
-        let anywhere = s.c.rng.usize(0..s.c.layout.keys.len());
+        let anywhere = if s.c.rng.bool() { r } else { s.c.rng.usize(0..partitions) };
         let key = s.key(anywhere);
         s.put(a, &key);
         s.soon();
     }
     let long = s.while_held();
     let begin = s.now;
-    s.hold_asked(dc, p, q, long);
+    s.hold_asked(dc, r, q, long);
     let written_before = s.c.rng.chance(40);
     if written_before {
         s.put(writer, &first);
         s.soon();
     }
-    s.read(a, &[&first, &second]);
+    let keys: Vec<_> = lead.iter().chain([&first, &second]).collect();
+    s.read(a, &keys);
     s.soon();
     if !written_before {
         s.put(writer, &first);
     }
-    if from != dc { s.far() } else { s.soon() }
+    if from != dc {
+        s.far()
+    } else {
+        s.soon()
+    }
     let times = s.c.rng.u32(1..4);
-    if s.c.rng.chance(25) { s.read(b, &[&first]) } else { s.poll(b, &first, times, long / 3) }
+    if s.c.rng.chance(25) {
+        s.read(b, &[&first])
+    } else {
+        s.poll(b, &first, times, long / 3)
+    }
     s.soon();
     s.update(b, &second);
     s.now = s.now.max(begin + long);
@@ -101,6 +117,10 @@ pub(super) fn stale_sibling(s: &mut Stage<'_, '_>) {
     s.soon();
     s.put(first, &top);
     s.soon();
+    if s.c.rng.chance(25) {
+        s.crash(here, q);
+        s.soon();
+    }
     let third = s.session(here, Some(first));
     s.compare(third, &top, &deep);
 }

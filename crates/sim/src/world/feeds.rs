@@ -207,7 +207,11 @@ impl<P: Protocol> World<'_, P> {
         if self.trace.is_some() {
             self.trace_items(from, to, &items[..taken]);
         }
-        items.drain(..taken);
+        for item in items.drain(..taken) {
+            if let FeedItem::Record { version, .. } = item {
+                self.written.include(version.stamp);
+            }
+        }
         let epoch = self.links.streams[stream.0].epoch;
         match failed {
             None => items.clear(),

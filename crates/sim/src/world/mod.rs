@@ -11,7 +11,7 @@ use sessions::Client;
 use std::borrow::Cow;
 use tidemark_contract::{AskId, Protocol, Ticket};
 use tidemark_core::history::{Header, History, SessionId};
-use tidemark_core::{Failure, Micros, ServerId};
+use tidemark_core::{Failure, Micros, ServerId, Vector};
 use tidemark_replica::{FeedItem, Resume};
 use tidemark_store::log::SyncJob;
 
@@ -94,6 +94,8 @@ pub(crate) struct World<'a, P: Protocol> {
     busy: usize,
     active_faults: Vec<bool>,
     history: History,
+    /// The time of the last version of each data centre that anybody was told of.
+    written: Vector,
     problems: Vec<Problem>,
     digest: u64,
     stats: Stats,
@@ -126,6 +128,7 @@ impl<'a, P: Protocol> World<'a, P> {
             busy: 0,
             active_faults: vec![false; plan.faults.len()],
             history: History { header, ..History::default() },
+            written: Vector::zero(layout.topology.dcs),
             problems: Vec::new(),
             digest: 0,
             stats: Stats::default(),

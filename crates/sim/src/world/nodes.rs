@@ -260,7 +260,11 @@ impl<P: Protocol> World<'_, P> {
         if place.host.is_none() {
             return;
         }
-        if power { place.disk.crash(&mut self.disk_rng) } else { place.disk.kill() }
+        if power {
+            place.disk.crash(&mut self.disk_rng)
+        } else {
+            place.disk.kill()
+        }
         place.host = None;
         place.timer_at = None;
         place.injected = false;
@@ -315,9 +319,7 @@ impl<P: Protocol> World<'_, P> {
         place.polled = Position::START;
         let life = place.life;
         if !first {
-            self.trace(|| {
-                Happening::Trouble(format!("node {} is up again, life {life}", node_name(node)))
-            });
+            self.trace(|| Happening::Trouble(format!("node {} is up again, life {life}", node_name(node))));
         }
         for other in (0..self.nodes.len()).filter(|other| *other != node) {
             // Who restarts knows nothing of whom it will hear next.

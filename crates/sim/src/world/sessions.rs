@@ -256,6 +256,9 @@ impl<P: Protocol> World<'_, P> {
             let outcome = outcome.clone();
             self.trace(|| Happening::Done { session, dc, began: times.0, act, outcome });
         }
+        if let Outcome::Written { stamp: Some(stamp), .. } = outcome {
+            self.written.include(*stamp);
+        }
         let client = &mut self.clients[number];
         if let Some(event) = event {
             client.recorded += 1;
@@ -264,7 +267,8 @@ impl<P: Protocol> World<'_, P> {
     }
 
     fn note_outcome(&mut self, number: usize, outcome: &Outcome) {
-        let stamp = |found: &Found| found.stamp.map_or(1, |stamp| stamp.ts.0 << 3 ^ u64::from(stamp.origin.0));
+        let stamp =
+            |found: &Found| found.stamp.map_or(1, |stamp| stamp.ts.0 << 3 ^ u64::from(stamp.origin.0));
         let told = match outcome {
             Outcome::Found(found) => stamp(found),
             Outcome::Written { stamp, .. } => stamp.map_or(2, |stamp| stamp.ts.0),
@@ -288,7 +292,8 @@ impl<P: Protocol> World<'_, P> {
                 self.history.finals.push(last);
             }
             other if client.tries >= 5 => {
-                let text = format!("after everything healed, GET {key} in {} still fails: {other:?}", client.dc);
+                let text =
+                    format!("after everything healed, GET {key} in {} still fails: {other:?}", client.dc);
                 self.problem(crate::outcome::ProblemKind::Liveness, text);
             }
             _ => return self.queue.push(self.now + self.plan.config.farthest_us(), Event::Wake(number)),

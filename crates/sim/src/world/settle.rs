@@ -5,10 +5,11 @@
 use super::{Event, Stage, World};
 use crate::outcome::ProblemKind;
 use crate::plan::{Act, Step};
+use crate::trace::Happening;
 use std::borrow::Cow;
 use tidemark_contract::Protocol;
 use tidemark_core::history::Action;
-use tidemark_core::{Hlc, Key, Micros, Op, ServerId, Vector};
+use tidemark_core::{Key, Micros, Op, ServerId};
 
 /// Collection follows what servers have made durable, which they do in steps of this length.
 const COLLECTION_STEP_US: Micros = 400_000;
@@ -40,6 +41,7 @@ impl<P: Protocol> World<'_, P> {
             self.problem(ProblemKind::Liveness, format!("long after everything healed, {what}"));
         }
         self.stage = Stage::Finals;
+        self.trace_servers();
         let keys = self.keys();
         if keys.is_empty() {
             self.stage = Stage::Over;
@@ -71,7 +73,7 @@ impl<P: Protocol> World<'_, P> {
         if let Some(node) = self.nodes.iter().position(|node| node.host.is_none()) {
             return Some(format!("node n{node} is down"));
         }
-        let last = self.last_writes();
+        let last = &self.written;
         for server in self.servers() {
             let host = self.nodes[self.node_of(server)].host.as_ref()?;
             for peer in self.layout.topology.peers(server) {
@@ -99,6 +101,20 @@ impl<P: Protocol> World<'_, P> {
         None
     }
 
+    /// For the timeline: what each server holds.
+    fn trace_servers(&mut self) {
+        if self.trace.is_none() {
+            return;
+        }
+        let servers: Vec<ServerId> = self.servers().collect();
+        for server in servers {
+            let Some(host) = &self.nodes[self.node_of(server)].host else { continue };
+            let stable = host.partition(server.partition).stable();
+            let versions = host.store(server.partition).versions().count();
+            self.trace(|| Happening::Trouble(format!("{server} holds {versions} versions, stable {stable}")));
+        }
+    }
+
     fn uncollected(&self, server: ServerId) -> Option<String> {
         let host = self.nodes[self.node_of(server)].host.as_ref()?;
         let totals = host.store(server.partition).totals();
@@ -111,17 +127,5 @@ impl<P: Protocol> World<'_, P> {
 
     fn servers(&self) -> impl Iterator<Item = ServerId> + use<'_, P> {
         self.nodes.iter().flat_map(|node| node.servers())
-    }
-
-    /// The time of the last version of each data centre, whether or not a session was told of it.
-    fn last_writes(&self) -> Vector {
-        let mut last = Vector::from_entries(self.layout.topology.all_dcs().map(|_| Hlc::ZERO));
-        for server in self.servers() {
-            if let Some(host) = &self.nodes[self.node_of(server)].host {
-                let stamps = host.store(server.partition).versions().map(|version| version.stamp);
-                stamps.for_each(|stamp| last.include(stamp));
-            }
-        }
-        last
     }
 }
