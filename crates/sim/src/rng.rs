@@ -1,11 +1,11 @@
 //! Chance, split into streams: each decision has a number of its own, drawn from the seed and from what the
 //! decision is about, so that taking something out of a schedule leaves the rest as it was.
 
-pub use fastrand::Rng;
+pub(crate) use fastrand::Rng;
 
 /// What a stream of random numbers decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
+pub(crate) enum Stream {
     /// The configuration of the schedule.
     Config = 1,
     /// What sessions do.
@@ -21,13 +21,13 @@ pub enum Stream {
 }
 
 /// The generator of one stream of a schedule.
-pub fn stream(seed: u64, stream: Stream) -> Rng {
+pub(crate) fn stream(seed: u64, stream: Stream) -> Rng {
     Rng::with_seed(mix(seed, stream as u64))
 }
 
 /// Two numbers to one, well spread (the finaliser of MurmurHash3).
 #[inline]
-pub fn mix(a: u64, b: u64) -> u64 {
+pub(crate) fn mix(a: u64, b: u64) -> u64 {
     let mut x = (a ^ b.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     x = (x ^ (x >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
@@ -35,7 +35,7 @@ pub fn mix(a: u64, b: u64) -> u64 {
 }
 
 /// Small draws that read well where they are used.
-pub trait Draw {
+pub(crate) trait Draw {
     /// True in `percent` of a hundred cases.
     fn chance(&mut self, percent: u32) -> bool;
     /// One of `items`.

@@ -1,6 +1,8 @@
 //! The verbs of the command line: one file each under `commands`.
 
-use crate::commands::{check, config, cut, demo, heal, kill, protocols, restart, serve, slow, status, up};
+use crate::commands::{
+    check, config, cut, demo, heal, kill, protocols, restart, serve, sim, slow, status, up,
+};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -40,6 +42,7 @@ pub(crate) enum Command {
     Protocols(protocols::Protocols),
     #[command(subcommand)]
     Config(config::Config),
+    Sim(sim::Sim),
     Check(check::Check),
 }
 
@@ -57,6 +60,7 @@ impl Command {
             Self::Demo(demo) => demo.run(),
             Self::Protocols(protocols) => protocols.run(),
             Self::Config(config) => config.run(),
+            Self::Sim(sim) => sim.run(),
             Self::Check(check) => check.run(),
         }
     }

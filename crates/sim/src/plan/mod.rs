@@ -9,13 +9,13 @@ use crate::rng::{Draw, Stream, stream};
 use tidemark_contract::Topology;
 use tidemark_core::{DcId, Key, Micros, Op, PartitionId, ServerId};
 
-pub mod config;
+mod config;
 mod faults;
 mod motifs;
 mod scenes;
 mod workload;
 
-pub use config::{ClockPlan, Config};
+pub(crate) use config::{ClockPlan, Config};
 
 /// Who and where: the same for every schedule of a run.
 #[derive(Clone, Debug)]

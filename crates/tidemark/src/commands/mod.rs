@@ -9,6 +9,7 @@ pub(crate) mod kill;
 pub(crate) mod protocols;
 pub(crate) mod restart;
 pub(crate) mod serve;
+pub(crate) mod sim;
 pub(crate) mod slow;
 pub(crate) mod status;
 pub(crate) mod up;

@@ -102,7 +102,11 @@ impl Sim {
         if let (Some(path), Some(history)) = (&self.history, &summary.history) {
             write(path, history)?;
         }
-        if self.json { print_json(&summary)? } else { print(&report(&summary, begin.elapsed())) }
+        if self.json {
+            print_json(&summary)?
+        } else {
+            print(&report(&summary, begin.elapsed()))
+        }
         Ok(ExitCode::from(u8::from(summary.violations > 0)))
     }
 }
@@ -127,8 +131,7 @@ fn seeds(text: &str) -> Result<Range<u64>, String> {
 
 fn write(path: &Path, history: &History) -> anyhow::Result<()> {
     let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
-    write_history(BufWriter::new(file), history)
-        .with_context(|| format!("cannot write {}", path.display()))
+    write_history(history, BufWriter::new(file)).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn report(summary: &Summary, took: Duration) -> String {
@@ -175,7 +178,11 @@ impl Shown {
     fn new(seeds: &Range<u64>) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let bar = ProgressBar::new(seeds.end - seeds.start);
-        bar.set_draw_target(if terminal { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() });
+        bar.set_draw_target(if terminal {
+            ProgressDrawTarget::stderr_with_hz(4)
+        } else {
+            ProgressDrawTarget::hidden()
+        });
         let style = "{bar:40} {human_pos} of {human_len} schedules, {per_sec}, {eta} left{msg}";
         bar.set_style(ProgressStyle::with_template(style).expect("the template is a constant"));
         Self { bar, terminal, told: Instant::now() }
