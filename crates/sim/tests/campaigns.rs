@@ -1,0 +1,90 @@
+//! Campaigns over seeds: who is convicted, who is cleared, and that a seed says it all.
+
+use tidemark_contract::Protocol;
+use tidemark_contract::core::Promise;
+use tidemark_protocols::causal_spartan_x::CausalSpartanXPublished;
+use tidemark_protocols::gentlerain::GentleRainPublished;
+use tidemark_protocols::{CausalSpartanX, Eventual, GentleRain};
+use tidemark_sim::{Campaign, Options, Summary, campaign};
+
+/// Two data centres, two partitions: few actors meet often.
+fn small(faults: &str) -> Options {
+    let faults = faults.parse().expect("a list of faults");
+    Options { dcs: 2, partitions: 2, sessions: 4, ops: 40, faults, ..Options::default() }
+}
+
+fn play<P: Protocol>(options: Options, seeds: std::ops::Range<u64>) -> Summary {
+    campaign::<P>(&Campaign { jobs: 2, ..Campaign::new(options, seeds) }, |_| ())
+}
+
+/// What a known seed is convicted of, with no fault but delays.
+fn conviction<P: Protocol>(options: Options, seed: u64) -> (String, usize) {
+    let summary = play::<P>(options, seed..seed + 1);
+    let conviction = summary.convictions.first().unwrap_or_else(|| panic!("{} was cleared", P::NAME));
+    println!("{conviction}");
+    (conviction.verdict.clone(), conviction.shrunk_steps)
+}
+
+#[track_caller]
+fn cleared<P: Protocol>(options: Options, seeds: std::ops::Range<u64>) {
+    let summary = play::<P>(options, seeds);
+    let told: Vec<String> = summary.convictions.iter().map(ToString::to_string).collect();
+    assert!(summary.violations == 0, "{}", told.join("\n"));
+}
+
+/// Reference: erratum E-1. A session reads a stable version, and the server of its next update has not heard that
+/// it is stable: the update does not see the version's cause.
+#[test]
+fn gentlerain_as_published_is_convicted_by_a_trace_of_e_1() {
+    let (verdict, steps) = conviction::<GentleRainPublished>(small("none"), 625);
+    assert_eq!(verdict, "causal");
+    assert!(steps <= 4, "{steps} steps");
+}
+
+/// Reference: erratum E-3.
+#[test]
+fn causal_spartan_x_as_published_is_convicted_by_a_trace_of_e_3() {
+    let (verdict, steps) = conviction::<CausalSpartanXPublished>(small("none"), 420);
+    assert_eq!(verdict, "causal");
+    assert!(steps <= 8, "{steps} steps");
+}
+
+#[test]
+fn the_corrected_protocols_are_cleared_of_what_convicts_the_published_ones() {
+    cleared::<GentleRain>(small("none"), 625..626);
+    cleared::<CausalSpartanX>(small("none"), 420..421);
+}
+
+#[test]
+fn eventual_is_convicted_at_once_of_not_being_causal() {
+    let summary = play::<Eventual>(Options { promise: Some(Promise::Causal), ..Options::default() }, 0..20);
+    assert!(summary.violations > 0);
+}
+
+#[test]
+fn eventual_keeps_its_own_promise_under_all_faults() {
+    cleared::<Eventual>(small("all"), 0..1_000);
+    cleared::<Eventual>(Options::default(), 0..100);
+}
+
+#[test]
+fn gentlerain_keeps_its_promise_under_all_faults() {
+    cleared::<GentleRain>(small("all"), 0..2_000);
+    cleared::<GentleRain>(Options::default(), 0..200);
+}
+
+#[test]
+fn causal_spartan_x_keeps_its_promise_under_all_faults() {
+    cleared::<CausalSpartanX>(small("all"), 0..2_000);
+    cleared::<CausalSpartanX>(Options::default(), 0..200);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_on_any_number_of_threads() {
+    let digest = |jobs: usize, seeds: std::ops::Range<u64>| {
+        let what = Campaign { jobs, ..Campaign::new(Options::default(), seeds) };
+        campaign::<CausalSpartanX>(&what, |_| ()).digest
+    };
+    assert_eq!(digest(1, 0..40), digest(2, 0..40));
+    assert_ne!(digest(1, 0..40), digest(1, 1..41));
+}

@@ -1,0 +1,79 @@
+//! A checker of protocols is itself checked by protocols that are wrong. Each mutant breaks one rule that a
+//! protocol's correctness rests on, and is convicted within a range of seeds.
+
+use tidemark_contract::Protocol;
+use tidemark_protocols::causal_spartan_x::{self as spartan, Rules as SpartanRules};
+use tidemark_protocols::gentlerain::{self as rain, Rules as RainRules};
+use tidemark_sim::{Campaign, Options, campaign};
+
+macro_rules! mutants {
+    ($($rules:ident $name:ident breaks $rule:ident;)*) => {$(
+        struct $name;
+        impl $rules for $name {
+            const NAME: &'static str = concat!("mutant-", stringify!($name));
+            const ABOUT: &'static str = concat!("without ", stringify!($rule));
+            const $rule: bool = false;
+        }
+    )*};
+}
+
+mutants! {
+    SpartanRules UtUnstable breaks UT_MUST_BE_STABLE;
+    SpartanRules DsvLost breaks DSV_SURVIVES;
+    SpartanRules StableTravels breaks STABLE_STAYS_HOME;
+    SpartanRules PutForgetsDs breaks PUT_MERGES_DS;
+    SpartanRules PutBelowDsv breaks PUT_ABOVE_DSV;
+    SpartanRules SliceLeaves breaks SLICE_LIFTS;
+    RainRules PutForgetsGst breaks PUT_CARRIES_GST;
+    RainRules GstFalls breaks GST_NEVER_FALLS;
+    RainRules GstLost breaks GST_SURVIVES;
+    RainRules GstTravels breaks STABLE_STAYS_HOME;
+    RainRules PutHurries breaks PUT_WAITS;
+    RainRules RotxHurries breaks ROTX_WAITS;
+}
+
+/// Hunts for a violation in `seeds` schedules of a few actors under all faults.
+#[track_caller]
+fn convicted<P: Protocol>(seeds: u64) {
+    let options = Options { dcs: 2, partitions: 2, sessions: 4, ops: 40, ..Options::default() };
+    let what = Campaign { jobs: 2, explain: 0, ..Campaign::new(options, 0..seeds) };
+    let summary = campaign::<P>(&what, |_| ());
+    println!("{}: {:?} {:?}", P::NAME, summary.violating_seeds.first(), summary.by_verdict);
+    assert!(summary.violations > 0, "{} was cleared in {seeds} schedules", P::NAME);
+}
+
+#[test]
+fn causal_spartan_x_with_a_rule_broken_is_convicted() {
+    convicted::<spartan::Server<UtUnstable>>(20_000);
+    convicted::<spartan::Server<PutForgetsDs>>(20_000);
+    convicted::<spartan::Server<StableTravels>>(20_000);
+}
+
+#[test]
+fn causal_spartan_x_that_forgets_its_stable_vector_is_convicted() {
+    convicted::<spartan::Server<DsvLost>>(20_000);
+}
+
+#[test]
+fn causal_spartan_x_without_a_fence_for_snapshots_is_convicted() {
+    convicted::<spartan::Server<PutBelowDsv>>(20_000);
+    convicted::<spartan::Server<SliceLeaves>>(20_000);
+}
+
+#[test]
+fn gentlerain_with_a_rule_broken_is_convicted() {
+    convicted::<rain::Server<PutForgetsGst>>(20_000);
+    convicted::<rain::Server<GstFalls>>(20_000);
+    convicted::<rain::Server<PutHurries>>(20_000);
+    convicted::<rain::Server<RotxHurries>>(20_000);
+}
+
+#[test]
+fn gentlerain_that_forgets_its_stable_time_is_convicted() {
+    convicted::<rain::Server<GstLost>>(20_000);
+}
+
+#[test]
+fn gentlerain_whose_stable_time_travels_is_convicted() {
+    convicted::<rain::Server<GstTravels>>(20_000);
+}
