@@ -22,8 +22,6 @@ mutants! {
     SpartanRules DsvLost breaks DSV_SURVIVES;
     SpartanRules StableTravels breaks STABLE_STAYS_HOME;
     SpartanRules PutForgetsDs breaks PUT_MERGES_DS;
-    SpartanRules PutBelowDsv breaks PUT_ABOVE_DSV;
-    SpartanRules SliceLeaves breaks SLICE_LIFTS;
     RainRules PutForgetsGst breaks PUT_CARRIES_GST;
     RainRules GstFalls breaks GST_NEVER_FALLS;
     RainRules GstLost breaks GST_SURVIVES;
@@ -52,12 +50,6 @@ fn causal_spartan_x_with_a_rule_broken_is_convicted() {
 #[test]
 fn causal_spartan_x_that_forgets_its_stable_vector_is_convicted() {
     convicted::<spartan::Server<DsvLost>>(20_000);
-}
-
-#[test]
-fn causal_spartan_x_without_a_fence_for_snapshots_is_convicted() {
-    convicted::<spartan::Server<PutBelowDsv>>(20_000);
-    convicted::<spartan::Server<SliceLeaves>>(20_000);
 }
 
 #[test]

@@ -90,6 +90,8 @@ impl<P: Protocol> World<'_, P> {
             }
         }
         for node in 0..self.nodes.len() {
+            // A failure that has not come up by now must not fell the node after it has settled.
+            self.nodes[node].disk.mend();
             self.boot(node);
         }
         self.reconnect();

@@ -214,9 +214,9 @@ impl Links {
     #[inline]
     fn vary(&self, now: Micros, channel: u64, base: Micros, jitter: Micros) -> Micros {
         let chance = mix(self.seed ^ channel, now);
-        let delay = base + ((chance & 0xffff) * jitter >> 16);
+        let delay = base + (((chance & 0xffff) * jitter) >> 16);
         if (chance >> 16) % 100 < self.late_percent {
-            delay + (((chance >> 40) & 0xffff) * base * self.late_factor >> 16)
+            delay + ((((chance >> 40) & 0xffff) * base * self.late_factor) >> 16)
         } else {
             delay
         }

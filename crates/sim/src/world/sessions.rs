@@ -172,7 +172,7 @@ impl<P: Protocol> World<'_, P> {
         for number in 0..self.clients.len() {
             let client = &self.clients[number];
             let Some(running) = &client.running else { continue };
-            if mix(client.id.0, self.now) % 2 == 0 {
+            if mix(client.id.0, self.now).is_multiple_of(2) {
                 continue;
             }
             for (ask, to) in &running.asked {

@@ -58,10 +58,10 @@ impl<P: Protocol> World<'_, P> {
     fn keys(&self) -> Vec<Key> {
         let mut keys: Vec<Key> = Vec::new();
         for event in &self.history.events {
-            if let Action::Write { key, .. } = &event.action {
-                if !keys.contains(key) {
-                    keys.push(key.clone());
-                }
+            if let Action::Write { key, .. } = &event.action
+                && !keys.contains(key)
+            {
+                keys.push(key.clone());
             }
         }
         keys.sort();

@@ -179,6 +179,11 @@ impl SimDisk {
         self.state().faults.insert(fault, skip);
     }
 
+    /// Takes back the failures that were injected and have not happened yet.
+    pub fn mend(&self) {
+        self.state().faults.clear();
+    }
+
     /// Bounds the disk, or frees it of its bound. Reserved space counts.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.state().capacity = bytes;
