@@ -22,6 +22,9 @@ mutants! {
     SpartanRules DsvLost breaks DSV_SURVIVES;
     SpartanRules StableTravels breaks STABLE_STAYS_HOME;
     SpartanRules PutForgetsDs breaks PUT_MERGES_DS;
+    SpartanRules PutBelowFence breaks PUT_ABOVE_DSV;
+    SpartanRules SliceUnfenced breaks SLICE_LIFTS;
+    RainRules StampsRepeat breaks STAMPS_INCREASE;
     RainRules PutForgetsGst breaks PUT_CARRIES_GST;
     RainRules GstFalls breaks GST_NEVER_FALLS;
     RainRules GstLost breaks GST_SURVIVES;
@@ -33,7 +36,12 @@ mutants! {
 /// Hunts for a violation in `seeds` schedules of a few actors under all faults.
 #[track_caller]
 fn convicted<P: Protocol>(seeds: u64) {
-    let options = Options { dcs: 2, partitions: 2, sessions: 4, ops: 40, ..Options::default() };
+    convicted_over::<P>(2, seeds);
+}
+
+#[track_caller]
+fn convicted_over<P: Protocol>(partitions: usize, seeds: u64) {
+    let options = Options { dcs: 2, partitions, sessions: 4, ops: 40, ..Options::default() };
     let what = Campaign { jobs: 2, explain: 0, ..Campaign::new(options, 0..seeds) };
     let summary = campaign::<P>(&what, |_| ());
     println!("{}: {:?} {:?}", P::NAME, summary.violating_seeds.first(), summary.by_verdict);
@@ -47,6 +55,14 @@ fn causal_spartan_x_with_a_rule_broken_is_convicted() {
     convicted::<spartan::Server<StableTravels>>(20_000);
 }
 
+/// The fence of a transaction lies above a server's clock only where another server of the data centre put it.
+/// The transaction must then meet two servers that are behind it, so this takes three.
+#[test]
+fn causal_spartan_x_without_a_fence_is_convicted() {
+    convicted_over::<spartan::Server<PutBelowFence>>(3, 20_000);
+    convicted_over::<spartan::Server<SliceUnfenced>>(3, 20_000);
+}
+
 #[test]
 fn causal_spartan_x_that_forgets_its_stable_vector_is_convicted() {
     convicted::<spartan::Server<DsvLost>>(20_000);
@@ -54,6 +70,7 @@ fn causal_spartan_x_that_forgets_its_stable_vector_is_convicted() {
 
 #[test]
 fn gentlerain_with_a_rule_broken_is_convicted() {
+    convicted::<rain::Server<StampsRepeat>>(20_000);
     convicted::<rain::Server<PutForgetsGst>>(20_000);
     convicted::<rain::Server<GstFalls>>(20_000);
     convicted::<rain::Server<PutHurries>>(20_000);
