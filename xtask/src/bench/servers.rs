@@ -17,6 +17,8 @@ pub(crate) struct Server {
     pub(crate) port: u16,
     child: Child,
     dir: PathBuf,
+    /// What copies its data; it counts with it.
+    replicas: Vec<Server>,
 }
 
 /// What Tidemark is to run.
@@ -62,9 +64,15 @@ impl Server {
         }
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().context("redis-server does not start; Debian has it in redis-server")?;
-        let server = Self { name: name.into(), port, child, dir };
+        let server = Self { name: name.into(), port, child, dir, replicas: Vec::new() };
         server.wait_until_it_answers()?;
         Ok(server)
+    }
+
+    /// With `replicas`: their CPU time counts as this server's.
+    pub(crate) fn with(mut self, replicas: Vec<Server>) -> Self {
+        self.replicas = replicas;
+        self
     }
 
     /// A Tidemark cluster on this machine; the load goes to its first region.
@@ -87,7 +95,7 @@ impl Server {
             bail!("{name} did not become ready");
         }
         std::thread::spawn(move || lines.for_each(drop));
-        let server = Self { name: name.into(), port: setup.port, child, dir };
+        let server = Self { name: name.into(), port: setup.port, child, dir, replicas: Vec::new() };
         server.wait_until_it_answers()?;
         Ok(server)
     }
@@ -103,9 +111,10 @@ impl Server {
         bail!("{} does not answer on port {}", self.name, self.port)
     }
 
-    /// The processes that serve: the child itself, or its children.
+    /// The processes that serve: the child itself, its children, and the replicas.
     fn processes(&self) -> Result<Vec<u32>> {
         let mut all = vec![self.child.id()];
+        all.extend(self.replicas.iter().map(|replica| replica.child.id()));
         for entry in fs::read_dir("/proc")?.flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
                 continue;
