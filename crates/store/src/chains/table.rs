@@ -1,22 +1,127 @@
-//! From keys to entries: 16,384 hash tables of handles, one a slot, over one slab of entries.
+//! From keys to entries: an index of 32-bit handles over one slab of entries.
 //!
-//! Handles are 32-bit positions in the slab, which grows by whole chunks: an entry never moves, a table costs
-//! five bytes a key, and no table is ever so large that its growth stalls the thread.
+//! Handles are positions in the slab, which grows by whole chunks: an entry never moves. The index is split into
+//! groups of slots, so that its growth never stalls the thread for more than a thousandth of it. A group is one
+//! array, probed from where a key's tag falls to: a look-up touches one line of memory beside the entry itself, and
+//! growth touches no entry at all. At large sizes memory is what a look-up waits for, and this is why hash tables
+//! from the shelf, which keep control bytes and places apart, were replaced.
 
 use super::Entry;
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
 use std::hash::BuildHasher;
-use tidemark_core::{SLOTS, Slot, slot::slot_of};
+use tidemark_core::{SLOTS, slot::slot_of};
 
-const SLOTS_A_GROUP: usize = 128;
+const SLOTS_A_GROUP: u32 = 16;
+const GROUPS: usize = SLOTS as usize / SLOTS_A_GROUP as usize;
 const ENTRIES_A_CHUNK: usize = 1024;
 
-/// Slots are made a group at a time, so that a store of a few keys stays small.
-type Group = Box<[HashTable<u32>]>;
+/// Bits of a tag that come from the key's hash; above them stands its slot's number within the group.
+const HASH_BITS: u32 = 28;
+
+/// Where a key stands, without its entry.
+#[derive(Clone, Copy)]
+struct Place {
+    group: usize,
+    tag: u32,
+}
+
+impl Place {
+    #[inline]
+    fn of(key: &[u8], hasher: &FixedState) -> Self {
+        let slot = u32::from(slot_of(key));
+        let hash = (hasher.hash_one(key) >> (64 - HASH_BITS)) as u32;
+        Self { group: (slot / SLOTS_A_GROUP) as usize, tag: (slot % SLOTS_A_GROUP) << HASH_BITS | hash }
+    }
+}
+
+/// What the index says of one key.
+#[derive(Clone, Copy)]
+struct Item {
+    tag: u32,
+    handle: u32,
+}
+
+const EMPTY: Item = Item { tag: 0, handle: u32::MAX };
+
+/// The index of one group: open addressing with linear probing, at most three quarters full.
+#[derive(Default)]
+struct Group {
+    /// None, or a power of two.
+    items: Box<[Item]>,
+    len: u32,
+}
+
+impl Group {
+    /// Where the probes for `tag` begin. REQUIRES: there are items.
+    #[inline]
+    fn home(&self, tag: u32) -> usize {
+        // Multiplied so that neighbouring tags of one slot spread over the whole array.
+        (u64::from(tag.wrapping_mul(0x9E37_79B1)) * self.items.len() as u64 >> 32) as usize
+    }
+
+    /// The place of the item with `tag` whose handle is meant.
+    #[inline]
+    fn find(&self, tag: u32, mut meant: impl FnMut(u32) -> bool) -> Option<usize> {
+        if self.len == 0 {
+            return None;
+        }
+        let mask = self.items.len() - 1;
+        let mut at = self.home(tag);
+        loop {
+            let item = self.items[at];
+            if item.handle == EMPTY.handle {
+                return None;
+            }
+            if item.tag == tag && meant(item.handle) {
+                return Some(at);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    fn insert(&mut self, item: Item) {
+        if self.len as usize >= self.items.len() / 4 * 3 {
+            let larger = vec![EMPTY; (self.items.len() * 2).max(4)].into_boxed_slice();
+            let items = std::mem::replace(&mut self.items, larger);
+            items.into_iter().filter(|item| item.handle != EMPTY.handle).for_each(|item| self.put(item));
+        }
+        self.put(item);
+        self.len += 1;
+    }
+
+    fn put(&mut self, item: Item) {
+        let mask = self.items.len() - 1;
+        let mut at = self.home(item.tag);
+        while self.items[at].handle != EMPTY.handle {
+            at = (at + 1) & mask;
+        }
+        self.items[at] = item;
+    }
+
+    /// Takes an item out; those behind it that were pushed on by it move back, so that probes need no marks.
+    fn remove(&mut self, mut hole: usize) {
+        let mask = self.items.len() - 1;
+        let mut at = hole;
+        loop {
+            at = (at + 1) & mask;
+            if self.items[at].handle == EMPTY.handle {
+                break;
+            }
+            // It may stand in the hole only if that does not lie before its home.
+            let (from_home, from_hole) = (at.wrapping_sub(self.home(self.items[at].tag)), at.wrapping_sub(hole));
+            if from_home & mask >= from_hole & mask {
+                self.items[hole] = self.items[at];
+                hole = at;
+            }
+        }
+        self.items[hole] = EMPTY;
+        self.len -= 1;
+    }
+}
 
 pub(super) struct Tables<M> {
-    groups: Vec<Option<Group>>,
+    /// None until the first key.
+    groups: Vec<Group>,
     chunks: Vec<Vec<Option<Entry<M>>>>,
     free: Vec<u32>,
     hasher: FixedState,
@@ -27,15 +132,15 @@ impl<M> Tables<M> {
         Self { groups: Vec::new(), chunks: Vec::new(), free: Vec::new(), hasher: FixedState::with_seed(seed) }
     }
 
-    fn table(&self, slot: Slot) -> Option<&HashTable<u32>> {
-        let group = self.groups.get(slot as usize / SLOTS_A_GROUP)?.as_ref()?;
-        Some(&group[slot as usize % SLOTS_A_GROUP])
-    }
-
     #[inline]
     pub(super) fn find(&self, key: &[u8]) -> Option<u32> {
-        let table = self.table(slot_of(key))?;
-        table.find(self.hasher.hash_one(key), |handle| self.entry(*handle).key.as_slice() == key).copied()
+        if self.groups.is_empty() {
+            return None;
+        }
+        let Place { group, tag } = Place::of(key, &self.hasher);
+        let group = &self.groups[group];
+        let at = group.find(tag, |handle| self.entry(handle).key.as_slice() == key)?;
+        Some(group.items[at].handle)
     }
 
     #[inline]
@@ -52,19 +157,12 @@ impl<M> Tables<M> {
 
     /// REQUIRES: the key is not there.
     pub(super) fn insert(&mut self, entry: Entry<M>) -> u32 {
-        let (slot, hash) = (slot_of(&entry.key) as usize, self.hasher.hash_one(entry.key.as_slice()));
+        let Place { group, tag } = Place::of(&entry.key, &self.hasher);
         let handle = self.place(entry);
         if self.groups.is_empty() {
-            self.groups.resize_with(SLOTS as usize / SLOTS_A_GROUP, || None);
+            self.groups.resize_with(GROUPS, Group::default);
         }
-        let group = self.groups[slot / SLOTS_A_GROUP]
-            .get_or_insert_with(|| (0..SLOTS_A_GROUP).map(|_| HashTable::new()).collect());
-        let (chunks, hasher) = (&self.chunks, &self.hasher);
-        group[slot % SLOTS_A_GROUP].insert_unique(hash, handle, |handle| {
-            let at = *handle as usize;
-            let entry = chunks[at / ENTRIES_A_CHUNK][at % ENTRIES_A_CHUNK].as_ref();
-            hasher.hash_one(entry.expect("handles point at entries").key.as_slice())
-        });
+        self.groups[group].insert(Item { tag, handle });
         handle
     }
 
@@ -88,11 +186,10 @@ impl<M> Tables<M> {
         let at = handle as usize;
         let place = &mut self.chunks[at / ENTRIES_A_CHUNK][at % ENTRIES_A_CHUNK];
         let entry = place.take().expect("handles point at entries");
-        let slot = slot_of(&entry.key) as usize;
-        let group = self.groups[slot / SLOTS_A_GROUP].as_mut().expect("the key was inserted");
-        let hash = self.hasher.hash_one(entry.key.as_slice());
-        let found = group[slot % SLOTS_A_GROUP].find_entry(hash, |candidate| *candidate == handle);
-        found.expect("the key was inserted").remove();
+        let Place { group, tag } = Place::of(&entry.key, &self.hasher);
+        let group = &mut self.groups[group];
+        let found = group.find(tag, |candidate| candidate == handle).expect("the key was inserted");
+        group.remove(found);
         self.free.push(handle);
         entry
     }
@@ -101,36 +198,60 @@ impl<M> Tables<M> {
         self.chunks.iter().flatten().flatten()
     }
 
-    /// Handles from `cursor` on in the order of (slot, hash), whole slots or cut between two hashes once
-    /// `limit` are found. The cursor is `slot << 32 | hash` of the next one.
+    /// Handles from `cursor` on in the order of (slot, hash), at least `limit` of them if there are as many; and the
+    /// cursor to go on with, 0 at the end. A cursor is (group, tag): growth changes neither.
     pub(super) fn walk(&self, cursor: u64, limit: usize) -> (Vec<u32>, u64) {
         let (first, mut from) = ((cursor >> 32) as usize, cursor as u32);
         let mut found = Vec::new();
-        for slot in first..SLOTS as usize {
-            if let Some(table) = self.table(slot as Slot) {
-                let mut here: Vec<(u32, u32)> =
-                    table.iter().map(|handle| (self.order(*handle), *handle)).collect();
-                here.retain(|(hash, _)| *hash >= from);
-                here.sort_unstable();
-                for (hash, handle) in here {
-                    // Equal hashes are never torn apart: the cursor could not tell them apart.
-                    if found.len() >= limit.max(1)
-                        && found.last().is_none_or(|last| self.order(*last) != hash)
-                    {
-                        return (found, (slot as u64) << 32 | hash as u64);
-                    }
-                    found.push(handle);
-                }
-            } else if slot % SLOTS_A_GROUP == 0 && found.len() >= limit.max(1) {
-                return (found, (slot as u64) << 32);
+        for (number, group) in self.groups.iter().enumerate().skip(first) {
+            let wanted = limit.max(1) - found.len();
+            let there = |item: &&Item| item.handle != EMPTY.handle && item.tag >= from;
+            let mut here: Vec<Item> = group.items.iter().filter(there).copied().collect();
+            let mut next = None;
+            if here.len() >= wanted {
+                // Equal tags are never torn apart: the cursor could not tell them apart.
+                let last = here.select_nth_unstable_by_key(wanted - 1, |item| item.tag).1.tag;
+                here.retain(|item| item.tag <= last);
+                next = Some(((number as u64) << 32 | u64::from(last)) + 1);
+            }
+            here.sort_unstable_by_key(|item| (item.tag, item.handle));
+            found.extend(here.into_iter().map(|item| item.handle));
+            if let Some(next) = next {
+                return (found, next);
             }
             from = 0;
         }
         (found, 0)
     }
+}
 
-    /// Where an entry stands inside its slot.
-    fn order(&self, handle: u32) -> u32 {
-        (self.hasher.hash_one(self.entry(handle).key.as_slice()) >> 32) as u32
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fastrand::Rng;
+    use std::collections::BTreeSet;
+
+    /// Many items with few tags: probes run long and around the end, and removals move much back.
+    #[test]
+    fn a_group_finds_what_was_put_in_and_not_what_was_taken_out() {
+        let (mut rng, mut group, mut there) = (Rng::with_seed(7), Group::default(), BTreeSet::new());
+        for round in 0..20_000 {
+            let (tag, handle) = (rng.u32(0..8) * 0x1234_5677, rng.u32(0..64));
+            let found = group.find(tag, |candidate| candidate == handle);
+            assert_eq!(found.is_some(), there.contains(&(tag, handle)), "round {round}");
+            match found {
+                Some(at) => {
+                    group.remove(at);
+                    there.remove(&(tag, handle));
+                }
+                None if rng.u32(0..100) < 60 => {
+                    group.insert(Item { tag, handle });
+                    there.insert((tag, handle));
+                }
+                None => {}
+            }
+            assert_eq!(group.len as usize, there.len());
+        }
+        assert!(there.iter().all(|(tag, handle)| group.find(*tag, |candidate| candidate == *handle).is_some()));
     }
 }
