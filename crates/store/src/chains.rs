@@ -3,7 +3,7 @@
 //! **Idea.** One thread owns a store, so nothing here locks. Keys are grouped by slot ([`SLOTS`] hash tables,
 //! made when first used), because a walk in slot order survives growth (`SCAN`), and a slot is what will move
 //! between partitions. An entry holds its newest version in place; the older ones, which exist only until the
-//! protocol's safe point passes them, stand in a vector in ascending order.
+//! protocol's safe point passes them, stand in a list beside it.
 //!
 //! **Invariants**
 //! - I1 A chain never holds two versions with the same stamp: inserting one again changes nothing, so that a
@@ -11,12 +11,14 @@
 //! - I2 Every entry with more than one version, or whose only version is a tombstone, is queued for collection.
 //! - I3 Nothing depends on the order of a hash table: walks sort.
 
+use crate::chains::older::{NONE, Older};
 use crate::chains::table::Tables;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::iter;
 use tidemark_core::{Key, Stamp, Write};
 
+mod older;
 mod table;
 
 /// One version of a key: what it does, its place in the order, and what the protocol stores beside it.
@@ -54,62 +56,53 @@ pub(crate) struct Entry<M> {
     /// Up to sixteen bytes stand in the entry itself: no other line of memory is touched to compare them.
     pub(crate) key: SmallVec<[u8; 16]>,
     newest: Version<M>,
-    /// Ascending; allocated only while there is something in it, and with room for one: most keys are overwritten
-    /// once before collection comes by.
-    older: Option<Box<SmallVec<[Version<M>; 1]>>>,
+    /// The list of older versions, if there are any.
+    older: u32,
     queued: bool,
 }
 
 impl<M> Entry<M> {
-    fn versions(&self) -> impl Iterator<Item = &Version<M>> {
-        iter::once(&self.newest).chain(self.older.iter().flat_map(|older| older.iter().rev()))
-    }
-
-    fn len(&self) -> usize {
-        1 + self.older.as_ref().map_or(0, |older| older.len())
-    }
-
     fn needs_collection(&self) -> bool {
-        self.older.is_some() || self.newest.write == Write::Remove
+        self.older != NONE || self.newest.write == Write::Remove
+    }
+
+    fn versions<'a>(&'a self, older: &'a Older<M>) -> impl Iterator<Item = &'a Version<M>> {
+        iter::once(&self.newest).chain(older.list(self.older))
     }
 
     /// Inserts by stamp; false if the stamp is there already (I1).
-    fn insert(&mut self, version: Version<M>) -> bool {
+    #[inline]
+    fn insert(&mut self, older: &mut Older<M>, version: Version<M>) -> bool {
+        if version.stamp > self.newest.stamp {
+            self.older = older.push(std::mem::replace(&mut self.newest, version), self.older);
+            return true;
+        }
         if version.stamp == self.newest.stamp {
             return false;
         }
-        let older = self.older.get_or_insert_default();
-        if version.stamp > self.newest.stamp {
-            older.push(std::mem::replace(&mut self.newest, version));
-            return true;
-        }
-        let place = older.partition_point(|v| v.stamp < version.stamp);
-        if older.get(place).is_some_and(|v| v.stamp == version.stamp) {
-            return false;
-        }
-        older.insert(place, version);
-        true
+        let (list, inserted) = older.insert(self.older, version);
+        self.older = list;
+        inserted
     }
 
     /// Drops what is older than the newest version that satisfies `safe`; returns how many versions that were and how
     /// many bytes of values.
-    fn cut(&mut self, safe: &mut impl FnMut(&Version<M>) -> bool) -> (u64, u64) {
-        let Some(older) = &mut self.older else { return (0, 0) };
-        let keep_from =
-            if safe(&self.newest) { older.len() } else { older.iter().rposition(safe).unwrap_or(0) };
-        let dropped = (keep_from as u64, older[..keep_from].iter().map(bytes).sum());
-        if keep_from == older.len() {
-            self.older = None;
+    #[inline]
+    fn cut(&mut self, older: &mut Older<M>, mut safe: impl FnMut(&Version<M>) -> bool) -> (u64, u64) {
+        if self.older == NONE {
+            (0, 0)
+        } else if safe(&self.newest) {
+            older.drop_list(std::mem::replace(&mut self.older, NONE))
         } else {
-            older.drain(..keep_from);
+            older.cut(self.older, safe)
         }
-        dropped
     }
 }
 
 /// The version chains of one partition.
 pub struct Store<M> {
     tables: Tables<M>,
+    older: Older<M>,
     /// Handles of entries that collection has to look at (I2).
     queue: VecDeque<u32>,
     totals: Totals,
@@ -123,7 +116,8 @@ impl<M> Store<M> {
     /// An empty store. `seed` decides where keys stand inside a slot: keep it secret from those who choose
     /// keys, and the same for one data directory, so that a cursor survives a restart.
     pub fn new(seed: u64) -> Self {
-        Self { tables: Tables::new(seed), queue: VecDeque::new(), totals: Totals::default() }
+        let (tables, older) = (Tables::new(seed), Older::new());
+        Self { tables, older, queue: VecDeque::new(), totals: Totals::default() }
     }
 
     /// Adds a version to its key's chain. Returns false if it was there already.
@@ -132,7 +126,7 @@ impl<M> Store<M> {
         let (handle, entry) = match self.tables.find(key) {
             Some(handle) => {
                 let entry = self.tables.entry_mut(handle);
-                if !entry.insert(version) {
+                if !entry.insert(&mut self.older, version) {
                     return false;
                 }
                 (handle, entry)
@@ -140,7 +134,7 @@ impl<M> Store<M> {
             None => {
                 self.totals.keys += 1;
                 self.totals.bytes += key.len() as u64;
-                let entry = Entry { key: key.into(), newest: version, older: None, queued: false };
+                let entry = Entry { key: key.into(), newest: version, older: NONE, queued: false };
                 let handle = self.tables.insert(entry);
                 (handle, self.tables.entry_mut(handle))
             }
@@ -161,18 +155,18 @@ impl<M> Store<M> {
         if visible(&entry.newest) {
             return Some(&entry.newest);
         }
-        entry.older.as_ref()?.iter().rev().find(|version| visible(version))
+        self.older.list(entry.older).find(|version| visible(version))
     }
 
     /// All versions of `key`, newest first.
     pub fn chain(&self, key: &[u8]) -> impl Iterator<Item = &Version<M>> {
-        self.tables.find(key).into_iter().flat_map(|handle| self.tables.entry(handle).versions())
+        self.tables.find(key).into_iter().flat_map(|handle| self.tables.entry(handle).versions(&self.older))
     }
 
     /// Drops every version of `key` but the newest: the whole collection of a protocol that keeps one.
     pub fn keep_newest(&mut self, key: &[u8]) {
         let Some(handle) = self.tables.find(key) else { return };
-        let dropped = self.tables.entry_mut(handle).cut(&mut |_| true);
+        let dropped = self.tables.entry_mut(handle).cut(&mut self.older, |_| true);
         self.forget(dropped);
     }
 
@@ -192,9 +186,9 @@ impl<M> Store<M> {
             let Some(handle) = self.queue.pop_front() else { break };
             let entry = self.tables.entry_mut(handle);
             entry.queued = false;
-            let dropped = entry.cut(&mut safe);
+            let dropped = entry.cut(&mut self.older, &mut safe);
             let base = &entry.newest;
-            if entry.len() == 1 && base.write == Write::Remove && safe(base) && gone(base.stamp) {
+            if entry.older == NONE && base.write == Write::Remove && safe(base) && gone(base.stamp) {
                 let entry = self.tables.remove(handle);
                 self.totals.keys -= 1;
                 self.totals.versions -= 1;
@@ -234,7 +228,7 @@ impl<M> Store<M> {
         let (candidates, next) = self.tables.walk(cursor, limit);
         let keys = candidates.into_iter().filter_map(|handle| {
             let entry = self.tables.entry(handle);
-            let found = entry.versions().find(|version| visible(version))?;
+            let found = entry.versions(&self.older).find(|version| visible(version))?;
             saw(found);
             found.write.value()?;
             Some(Key(bytes::Bytes::copy_from_slice(&entry.key)))
@@ -245,7 +239,7 @@ impl<M> Store<M> {
     /// How many keys hold a value under `visible`.
     pub fn count(&self, mut visible: impl FnMut(&Version<M>) -> bool) -> u64 {
         let found = self.tables.entries().filter(|entry| {
-            let latest = entry.versions().find(|version| visible(version));
+            let latest = entry.versions(&self.older).find(|version| visible(version));
             latest.is_some_and(|version| version.write.value().is_some())
         });
         found.count() as u64
@@ -257,17 +251,15 @@ impl<M> Store<M> {
         let (handles, next) = self.tables.walk(cursor, limit);
         for handle in handles {
             let entry = self.tables.entry(handle);
-            for version in entry.older.iter().flat_map(|older| older.iter()) {
-                each(&entry.key, version);
-            }
-            each(&entry.key, &entry.newest);
+            let newest_first: SmallVec<[&Version<M>; 4]> = entry.versions(&self.older).collect();
+            newest_first.into_iter().rev().for_each(|version| each(&entry.key, version));
         }
         next
     }
 
     /// Every version, in no particular order.
     pub fn versions(&self) -> impl Iterator<Item = &Version<M>> {
-        self.tables.entries().flat_map(|entry| entry.versions())
+        self.tables.entries().flat_map(|entry| entry.versions(&self.older))
     }
 
     /// What the store holds.
