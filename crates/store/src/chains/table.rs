@@ -108,7 +108,8 @@ impl Group {
                 break;
             }
             // It may stand in the hole only if that does not lie before its home.
-            let (from_home, from_hole) = (at.wrapping_sub(self.home(self.items[at].tag)), at.wrapping_sub(hole));
+            let (from_home, from_hole) =
+                (at.wrapping_sub(self.home(self.items[at].tag)), at.wrapping_sub(hole));
             if from_home & mask >= from_hole & mask {
                 self.items[hole] = self.items[at];
                 hole = at;
@@ -252,6 +253,8 @@ mod tests {
             }
             assert_eq!(group.len as usize, there.len());
         }
-        assert!(there.iter().all(|(tag, handle)| group.find(*tag, |candidate| candidate == *handle).is_some()));
+        assert!(
+            there.iter().all(|(tag, handle)| group.find(*tag, |candidate| candidate == *handle).is_some())
+        );
     }
 }

@@ -141,14 +141,17 @@ fn report(summary: &Summary, took: Duration) -> String {
     }
     let rate = summary.schedules as f64 / took.as_secs_f64().max(1e-9);
     let stats = &summary.stats;
+    let violations = match summary.violations {
+        1 => "1 violation".to_string(),
+        n => format!("{n} violations"),
+    };
     text.push_str(&format!(
-        "{} schedules of {} against {}: {} violations\n\
+        "{} schedules of {} against {}: {violations}\n\
          {} operations ({} failed), {} faults, {} crashes, {} events; {rate:.0} schedules a second\n\
          digest {}\n",
         summary.schedules,
         summary.protocol,
         summary.promise,
-        summary.violations,
         stats.ops,
         stats.failed,
         stats.faults,
