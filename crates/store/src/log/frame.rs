@@ -122,9 +122,29 @@ pub(crate) fn commit_candidates(bytes: &[u8]) -> impl Iterator<Item = Range<usiz
     })
 }
 
+/// Where the last byte stands that is not zero. Most of a segment is empty, so whole blocks are looked at.
+pub(crate) fn last_used(bytes: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 256;
+    let empty = bytes.rchunks(BLOCK).take_while(|block| block.iter().fold(0, |any, byte| any | byte) == 0);
+    let end = bytes.len().saturating_sub(empty.count() * BLOCK);
+    bytes[..end].iter().rposition(|&byte| byte != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_byte_in_use_is_found_in_any_block() {
+        for length in [0, 1, 255, 256, 257, 1000] {
+            let mut bytes = vec![0; length];
+            assert_eq!(last_used(&bytes), None);
+            for at in 0..length {
+                bytes[at] = 1;
+                assert_eq!(last_used(&bytes), Some(at));
+            }
+        }
+    }
 
     fn frame(incarnation: u64, position: u64) -> Vec<u8> {
         let mut bytes = vec![0; HEADER];

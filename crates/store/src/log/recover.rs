@@ -297,11 +297,12 @@ fn search_segment(
     incarnation: u64,
 ) -> LogResult<(Option<Position>, u64)> {
     let mut last_byte = 0;
-    let mut buffer = vec![0; CHUNK];
+    let more_than_is_left = segment.header.capacity.saturating_sub(offset) as usize + frame::HEADER + 1;
+    let mut buffer = vec![0; CHUNK.min(more_than_is_left)];
     loop {
         let n = segment.file.read_at(offset, &mut buffer)?;
         let bytes = &buffer[..n];
-        if let Some(last) = bytes.iter().rposition(|&byte| byte != 0) {
+        if let Some(last) = frame::last_used(bytes) {
             let base = segment.header.first + offset;
             last_byte = base + last as u64 + 1;
             for range in frame::commit_candidates(bytes) {
@@ -314,17 +315,16 @@ fn search_segment(
                 }
             }
         }
-        if n < CHUNK {
+        if n < buffer.len() {
             return Ok((None, last_byte));
         }
-        // Chunks overlap, for a frame that lies across the boundary.
-        offset += (CHUNK - frame::HEADER) as u64;
+        offset += (n - frame::HEADER) as u64; // chunks overlap, for a frame that lies across the boundary
     }
 }
 
 /// Step 4.
 fn rewrite(found: &[Segment], chain: &[usize], marked: Position, end: Position) -> LogResult<()> {
-    let mut buffer = vec![0; CHUNK];
+    let mut buffer = vec![0; CHUNK.min(end.0.saturating_sub(marked.0) as usize)];
     for &i in chain {
         let Segment { header, file } = &found[i];
         let mut offset = marked.0.max(header.first).min(header.end()) - header.first;

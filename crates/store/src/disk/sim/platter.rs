@@ -42,10 +42,12 @@ impl Content {
     pub(super) fn write(&mut self, offset: u64, data: &[u8]) {
         let start = offset as usize;
         let end = start + data.len();
-        if self.bytes.len() < end {
-            self.bytes.resize(end, 0);
+        if self.bytes.len() < start {
+            self.bytes.resize(start, 0);
         }
-        self.bytes[start..end].copy_from_slice(data);
+        let (over, beyond) = data.split_at(data.len().min(self.bytes.len() - start));
+        self.bytes[start..start + over.len()].copy_from_slice(over);
+        self.bytes.extend_from_slice(beyond);
         self.size = self.size.max(end as u64);
     }
 
@@ -56,10 +58,10 @@ impl Content {
 
     pub(super) fn read(&self, offset: u64, buffer: &mut [u8]) -> usize {
         let n = self.size.saturating_sub(offset).min(buffer.len() as u64) as usize;
-        buffer[..n].fill(0);
         let from = (offset as usize).min(self.bytes.len());
         let have = (self.bytes.len() - from).min(n);
         buffer[..have].copy_from_slice(&self.bytes[from..from + have]);
+        buffer[have..n].fill(0);
         n
     }
 
