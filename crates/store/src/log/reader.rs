@@ -25,17 +25,28 @@ pub(crate) struct FrameReader {
     /// Where in the file the next frame is.
     offset: u64,
     buffer: Vec<u8>,
+    /// How much of the buffer was read; what follows is left over from before.
+    filled: usize,
     /// Where in the file the buffer begins.
     buffer_offset: u64,
 }
 
 impl FrameReader {
     pub(crate) fn new(file: Arc<dyn DiskFile>, incarnation: u64, first: u64, offset: u64) -> Self {
-        Self { file, incarnation, first, offset, buffer: Vec::new(), buffer_offset: offset }
+        Self { file, incarnation, first, offset, buffer: Vec::new(), filled: 0, buffer_offset: offset }
     }
 
     pub(crate) fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Goes on further on in the same file. REQUIRES: a frame begins or ended there.
+    pub(crate) fn skip_to(&mut self, offset: u64) {
+        self.offset = offset;
+        if offset > self.buffer_offset + self.filled as u64 {
+            self.buffer_offset = offset;
+            self.filled = 0;
+        }
     }
 
     /// Goes on in another file, with the same buffer.
@@ -44,7 +55,7 @@ impl FrameReader {
         self.first = first;
         self.offset = offset;
         self.buffer_offset = offset;
-        self.buffer.clear();
+        self.filled = 0;
     }
 
     /// The frame at the current place, which then moves past it. Nothing at or after file offset `limit` is looked at,
@@ -55,7 +66,7 @@ impl FrameReader {
         let mut need = 0;
         loop {
             let at = (self.offset - self.buffer_offset) as usize;
-            match frame::parse(&self.buffer[at..], room, self.incarnation, position) {
+            match frame::parse(&self.buffer[at..self.filled], room, self.incarnation, position) {
                 Parsed::Frame(header) => {
                     let offset = self.offset;
                     self.offset += header.length as u64;
@@ -65,7 +76,7 @@ impl FrameReader {
                 Parsed::Bad(detail) => return Ok(Next::Bad(detail)),
                 Parsed::Short(more) if more == need => {
                     // The file itself ends here: an empty rest is an end, anything else a torn frame.
-                    let rest = &self.buffer[at..];
+                    let rest = &self.buffer[at..self.filled];
                     let empty = rest.iter().all(|&byte| byte == 0);
                     return Ok(if empty { Next::End } else { Next::Bad("a record is cut short") });
                 }
@@ -90,13 +101,16 @@ impl FrameReader {
 
     fn fill(&mut self, need: usize, limit: u64) -> DiskResult<()> {
         let at = (self.offset - self.buffer_offset) as usize;
-        self.buffer.drain(..at);
+        self.buffer.copy_within(at..self.filled, 0);
+        self.filled -= at;
         self.buffer_offset = self.offset;
-        let have = self.buffer.len();
         let room = (limit - self.offset) as usize;
-        self.buffer.resize(need.max(CHUNK).min(room), 0);
-        let n = self.file.read_at(self.offset + have as u64, &mut self.buffer[have..])?;
-        self.buffer.truncate(have + n);
+        let until = need.max(CHUNK).min(room).max(self.filled);
+        if self.buffer.len() < until {
+            self.buffer.resize(until, 0);
+        }
+        let rest = &mut self.buffer[self.filled..until];
+        self.filled += self.file.read_at(self.offset + self.filled as u64, rest)?;
         Ok(())
     }
 }
