@@ -188,7 +188,6 @@ impl<P: Protocol> Host<P> {
     /// A cursor from which the record after `received` is the next of its partition.
     fn find(&mut self, partition: PartitionId, received: u64) -> Result<Feed, FeedRefusal> {
         let place = self.place(partition);
-        let unreadable = |error: LogError| FeedRefusal::Unreadable(error.to_string());
         if received == place.written {
             let cursor = self.log.cursor(self.log.flushed()).map_err(unreadable)?;
             // What this turn has written, but not committed, comes after it.
@@ -231,7 +230,12 @@ impl<P: Protocol> Host<P> {
         let durable = self.durable();
         let place = &mut self.places[self.place_of[partition.index()]];
         let Some(feed) = &mut place.feeds[to.index()] else { return Ok(()) };
-        if let Err(refusal) = read_feed(&self.log, (partition, to), feed, durable, max_bytes, out) {
+        // If all that was written here was sent, what the log has more came from peers, and is not even read.
+        let read = match feed.sent == place.written {
+            true => self.log.skip(&mut feed.cursor, durable).map_err(unreadable),
+            false => read_feed(&self.log, (partition, to), feed, durable, max_bytes, out),
+        };
+        if let Err(refusal) = read {
             place.feeds[to.index()] = None;
             return Err(refusal);
         }
@@ -351,6 +355,10 @@ impl<P: Protocol> Host<P> {
     }
 }
 
+fn unreadable(error: LogError) -> FeedRefusal {
+    FeedRefusal::Unreadable(error.to_string())
+}
+
 /// Appends the durable records that come next in the feed of `partition` to `to`.
 fn read_feed<P: Protocol>(
     log: &Log,
@@ -360,15 +368,9 @@ fn read_feed<P: Protocol>(
     max_bytes: usize,
     out: &mut Vec<FeedItem<P>>,
 ) -> Result<(), FeedRefusal> {
-    let unreadable = |error: LogError| FeedRefusal::Unreadable(error.to_string());
     let mut bytes = 0;
-    while bytes < max_bytes && feed.cursor.position() < durable {
-        let Some(frame) = log.read(&mut feed.cursor).map_err(unreadable)? else { break };
-        let position = frame.position;
-        if position >= durable {
-            feed.cursor = log.cursor(position).map_err(unreadable)?;
-            break;
-        }
+    while bytes < max_bytes {
+        let Some(frame) = log.read_before(&mut feed.cursor, durable).map_err(unreadable)? else { break };
         if frame.kind != WRITTEN || frame.partition != partition.0 || frame.seq <= feed.sent {
             continue;
         }

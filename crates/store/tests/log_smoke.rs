@@ -59,3 +59,37 @@ fn on_real_files() {
 fn on_the_simulated_disk() {
     append_flush_sync_reopen(Arc::new(SimDisk::new()));
 }
+
+/// Through several segments: one cursor waits for what is durable, another skips every other batch.
+#[test]
+fn a_cursor_waits_where_it_is_told_and_skips_what_is_of_no_interest() {
+    let (mut log, _) = Log::open(Arc::new(SimDisk::new()), config()).unwrap();
+    let (mut waits, mut skips) = (log.cursor(Position::START).unwrap(), log.cursor(Position::START).unwrap());
+    let (mut waited, mut taken) = (Vec::new(), Vec::new());
+    for batch in 0..200_u64 {
+        for seq in [2 * batch, 2 * batch + 1] {
+            log.append(1, 0, seq, |buffer| buffer.extend([seq as u8; 40])).unwrap();
+        }
+        let flushed = log.flush().unwrap();
+        while let Some(frame) = log.read_before(&mut waits, log.durable()).unwrap() {
+            assert!(frame.end <= log.durable());
+            waited.push(frame.seq);
+        }
+        assert_eq!(waited.len() as u64, batch / 3 * 6, "what was synced, and no more");
+        if batch % 3 == 2 {
+            log.sync().unwrap();
+        }
+        if batch % 2 == 1 {
+            log.skip(&mut skips, flushed).unwrap();
+        }
+        while let Some(frame) = log.read(&mut skips).unwrap() {
+            taken.push(frame.seq);
+        }
+    }
+    assert!(log.total_bytes() > 3 * config().segment_bytes);
+    assert_eq!(waited, (0..waited.len() as u64).collect::<Vec<_>>());
+    assert_eq!(
+        taken,
+        (0..200).filter(|batch| batch % 2 == 0).flat_map(|b| [2 * b, 2 * b + 1]).collect::<Vec<u64>>()
+    );
+}

@@ -51,13 +51,14 @@ impl LogCursor {
         Position(self.segment.first + self.reader.offset())
     }
 
-    pub(super) fn next<'c>(&'c mut self, log: &Log) -> LogResult<Option<Frame<'c>>> {
+    pub(super) fn next<'c>(&'c mut self, log: &Log, end: Position) -> LogResult<Option<Frame<'c>>> {
+        let end = end.min(log.flushed());
         loop {
             let position = self.position();
-            if position >= log.flushed() {
+            if position >= end {
                 return Ok(None);
             }
-            let limit = self.segment.capacity.min(log.flushed().0 - self.segment.first);
+            let limit = self.segment.capacity.min(end.0 - self.segment.first);
             let first = self.segment.first;
             let (header, offset) = match self.reader.next(limit)? {
                 Next::Frame(header, offset) => (header, offset),
@@ -80,6 +81,18 @@ impl LogCursor {
                 }
             }
         }
+    }
+
+    pub(super) fn skip(&mut self, log: &Log, to: Position) -> LogResult<()> {
+        if to <= self.position() {
+            return Ok(());
+        }
+        if !self.segment.covers(to) {
+            *self = Self::new(log, to)?;
+            return Ok(());
+        }
+        self.reader.skip_to(to.0 - self.segment.first);
+        Ok(())
     }
 
     fn enter(&mut self, log: &Log, number: u64) -> LogResult<()> {

@@ -203,7 +203,25 @@ impl Log {
     /// # Errors
     /// `Dropped` when the cursor fell behind what is kept; `Corrupt`, `NoRecordAt`, `Disk`.
     pub fn read<'c>(&self, cursor: &'c mut LogCursor) -> LogResult<Option<Frame<'c>>> {
-        cursor.next(self)
+        cursor.next(self, self.flushed)
+    }
+
+    /// As [`Self::read`], of what stands before `end`: the cursor waits there. REQUIRES: `end` was what
+    /// [`Self::flushed`] or [`Self::durable`] returned.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_before<'c>(&self, cursor: &'c mut LogCursor, end: Position) -> LogResult<Option<Frame<'c>>> {
+        cursor.next(self, end)
+    }
+
+    /// Moves a cursor on to `to` without reading what lies between: for whoever knows that it is of no interest.
+    /// REQUIRES: `to` was what [`Self::flushed`] or [`Self::durable`] returned.
+    ///
+    /// # Errors
+    /// As [`Self::cursor`].
+    pub fn skip(&self, cursor: &mut LogCursor, to: Position) -> LogResult<()> {
+        cursor.skip(self, to)
     }
 
     /// Removes the segments of which every byte is before `position`. Returns how many bytes that freed. The names may
