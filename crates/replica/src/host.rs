@@ -107,6 +107,8 @@ pub struct Host<P: Protocol> {
     sends: Vec<Output<P>>,
     /// Committed; each batch may leave once the log is durable up to its position.
     held: VecDeque<(Position, Vec<Output<P>>)>,
+    /// Up to where the partitions know the log to be durable.
+    settled: Position,
     highest_wall: Micros,
 }
 
@@ -147,6 +149,7 @@ impl<P: Protocol> Host<P> {
             replies: Vec::new(),
             sends: Vec::new(),
             held: VecDeque::new(),
+            settled: Position::START,
             highest_wall: 0,
         }
     }
@@ -223,24 +226,6 @@ impl<P: Protocol> Host<P> {
             let partition = self.places[at].id;
             self.event(now, partition, |protocol, cx| protocol.on_peer_reset(peer, cx));
         }
-    }
-
-    /// Fires the timers that are due.
-    pub fn fire_timers(&mut self, now: Now) {
-        for at in 0..self.places.len() {
-            let partition = self.places[at].id;
-            let due = |(_, when): &(&P::Timer, &Micros)| **when <= now.mono;
-            while let Some((timer, _)) = self.places[at].timers.iter().find(due) {
-                let timer = *timer;
-                self.places[at].timers.remove(&timer);
-                self.event(now, partition, |protocol, cx| protocol.on_timer(timer, cx));
-            }
-        }
-    }
-
-    /// When the next timer is due, on the monotonic clock.
-    pub fn next_timer(&self) -> Option<Micros> {
-        self.places.iter().filter_map(|place| place.timers.values().min()).min().copied()
     }
 
     /// Runs one event at `to`, and what it causes at other partitions that are here.
@@ -337,7 +322,7 @@ impl<P: Protocol> Host<P> {
                 place.announced = Some(Heartbeat { after: place.written, ts });
             }
             Effect::Arm(timer, delay) => {
-                self.place_mut(me.partition).timers.insert(timer, now.mono + delay);
+                self.place_mut(me.partition).timers.arm(timer, now.mono + delay);
             }
             Effect::Persist(hard) => {
                 self.append(HARD, me.partition, 0, |buffer| record::encode(&hard, buffer));
@@ -398,11 +383,15 @@ impl<P: Protocol> Host<P> {
         if let Some(fatal) = &self.fatal {
             return Err(fatal.clone());
         }
+        let before = self.log.flushed();
         let position = match self.log.flush() {
             Ok(position) => position,
             Err(error) => return Err(self.fatal.insert(Fatal(error)).clone()),
         };
-        self.places.iter_mut().for_each(|place| place.committed(position));
+        self.places.iter_mut().for_each(|place| place.announce(position));
+        if position > before {
+            self.places.iter_mut().for_each(|place| place.committed(position));
+        }
         if !(self.replies.is_empty() && self.sends.is_empty()) {
             let mut batch = std::mem::take(&mut self.sends);
             batch.append(&mut self.replies);
@@ -423,7 +412,9 @@ impl<P: Protocol> Host<P> {
 
     fn settle(&mut self) {
         let durable = self.durable();
-        self.places.iter_mut().for_each(|place| place.durable(durable));
+        if std::mem::replace(&mut self.settled, durable) != durable {
+            self.places.iter_mut().for_each(|place| place.durable(durable));
+        }
     }
 
     /// What may leave now, in the order in which it was caused.

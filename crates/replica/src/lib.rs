@@ -19,6 +19,7 @@ mod record;
 mod recover;
 mod snapshot;
 mod status;
+mod timers;
 
 pub use feed::{FeedError, FeedItem, FeedRefusal, Resume};
 pub use host::{Fatal, Host, HostConfig, Now, Output};

@@ -1,9 +1,10 @@
 //! One partition of a host: its protocol, its chains, its timers, and where its feeds stand.
 
 use crate::feed::Feed;
+use crate::timers::Timers;
 use std::collections::{BTreeMap, VecDeque};
 use tidemark_contract::{Protocol, Store};
-use tidemark_core::{Hlc, Micros, PartitionId, Vector};
+use tidemark_core::{Hlc, PartitionId, Vector};
 use tidemark_store::log::Position;
 
 /// What has been received from one peer.
@@ -34,7 +35,7 @@ pub(crate) struct Place<P: Protocol> {
     pub(crate) protocol: Option<P>,
     pub(crate) store: Store<P::Meta>,
     /// On the driver's monotonic clock.
-    pub(crate) timers: BTreeMap<P::Timer, Micros>,
+    pub(crate) timers: Timers<P::Timer>,
     /// The last hard state that was appended to the log.
     pub(crate) hard: Option<P::Hard>,
     /// The number of the last record written here.
@@ -66,7 +67,7 @@ impl<P: Protocol> Place<P> {
             id,
             protocol: None,
             store: Store::new(seed),
-            timers: BTreeMap::new(),
+            timers: Timers::default(),
             hard: None,
             written: 0,
             index: BTreeMap::new(),
@@ -88,11 +89,18 @@ impl<P: Protocol> Place<P> {
         }
     }
 
+    /// The turn ends at `position`: its heartbeat may leave once what was written before it is durable.
+    pub(crate) fn announce(&mut self, position: Position) {
+        let Some(heartbeat) = self.announced.take() else { return };
+        match self.heartbeats.back_mut() {
+            // What it says includes what that one said.
+            Some((at, earlier)) if *at == position => *earlier = heartbeat,
+            _ => self.heartbeats.push_back((position, heartbeat)),
+        }
+    }
+
     /// The turn's records were written; they end at `position`.
     pub(crate) fn committed(&mut self, position: Position) {
-        if let Some(heartbeat) = self.announced.take() {
-            self.heartbeats.push_back((position, heartbeat));
-        }
         for received in &mut self.received {
             let last = received.written.back().map_or(received.durable, |(_, seq)| *seq);
             if received.seq > last {

@@ -1,0 +1,71 @@
+//! The timers of the partitions: what is armed, and what fires.
+
+use crate::host::{Host, Now};
+use tidemark_contract::Protocol;
+use tidemark_core::Micros;
+
+/// What one partition has armed, and when it is due. A protocol has few timers, so they stand in a vector, in their order.
+pub(crate) struct Timers<T> {
+    armed: Vec<(T, Micros)>,
+}
+
+impl<T> Default for Timers<T> {
+    fn default() -> Self {
+        Self { armed: Vec::new() }
+    }
+}
+
+impl<T: Copy + Ord> Timers<T> {
+    /// Arms `timer` for `at`, in place of when it was armed for before.
+    pub(crate) fn arm(&mut self, timer: T, at: Micros) {
+        match self.armed.binary_search_by_key(&timer, |(timer, _)| *timer) {
+            Ok(place) => self.armed[place].1 = at,
+            Err(place) => self.armed.insert(place, (timer, at)),
+        }
+    }
+
+    /// Disarms the first timer that is due.
+    pub(crate) fn take_due(&mut self, now: Micros) -> Option<T> {
+        let place = self.armed.iter().position(|(_, at)| *at <= now)?;
+        Some(self.armed.remove(place).0)
+    }
+
+    /// When the next one is due.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<Micros> {
+        self.armed.iter().map(|(_, at)| *at).min()
+    }
+}
+
+impl<P: Protocol> Host<P> {
+    /// Fires the timers that are due.
+    pub fn fire_timers(&mut self, now: Now) {
+        for at in 0..self.places.len() {
+            let partition = self.places[at].id;
+            while let Some(timer) = self.places[at].timers.take_due(now.mono) {
+                self.event(now, partition, |protocol, cx| protocol.on_timer(timer, cx));
+            }
+        }
+    }
+
+    /// When the next timer is due, on the monotonic clock.
+    pub fn next_timer(&self) -> Option<Micros> {
+        self.places.iter().filter_map(|place| place.timers.next()).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_is_armed_once_and_fires_once() {
+        let mut timers = Timers::default();
+        [('b', 5), ('a', 9), ('c', 4), ('b', 7)].into_iter().for_each(|(timer, at)| timers.arm(timer, at));
+        assert_eq!(timers.next(), Some(4));
+        assert_eq!(timers.take_due(3), None);
+        let fired: Vec<char> = std::iter::from_fn(|| timers.take_due(8)).collect();
+        assert_eq!(fired, ['b', 'c'], "in their own order");
+        assert_eq!((timers.next(), timers.take_due(9), timers.next()), (Some(9), Some('a'), None));
+    }
+}
