@@ -161,12 +161,12 @@ impl<P: Protocol> World<'_, P> {
         let slow = self.nodes[node].slow_us;
         let Some(host) = &mut self.nodes[node].host else { return };
         loop {
-            let mut items = Vec::new();
+            let mut items = self.spare.pop().unwrap_or_default();
             if let Err(refusal) = host.poll_feed(from.partition, to.dc, PIECE_BYTES, &mut items) {
                 return self.refused(stream, &refusal.to_string());
             }
             if items.is_empty() {
-                return;
+                return self.spare.push(items);
             }
             let epoch = self.links.streams[stream.0].epoch;
             let arrival = self.links.feed_arrival(self.now, stream) + slow;
@@ -175,12 +175,17 @@ impl<P: Protocol> World<'_, P> {
         }
     }
 
-    pub(super) fn feed(&mut self, stream: StreamId, epoch: u32, items: Vec<FeedItem<P>>) {
+    pub(super) fn feed(&mut self, stream: StreamId, epoch: u32, mut items: Vec<FeedItem<P>>) {
         if self.links.streams[stream.0].epoch != epoch {
             return;
         }
         let waiting = &mut self.waiting[stream.0];
-        waiting.extend(items);
+        if waiting.is_empty() {
+            std::mem::swap(waiting, &mut items);
+        } else {
+            waiting.append(&mut items);
+        }
+        self.spare.push(items);
         if !self.links.streams[stream.0].waits {
             self.take_items(stream);
         }

@@ -57,6 +57,8 @@ pub(super) struct Links {
     late_percent: u64,
     late_factor: u64,
     pub(super) streams: Vec<FeedLink>,
+    /// The sender and the receiver of each feed.
+    ends: Vec<(ServerId, ServerId)>,
     /// How many faults cut two siblings, by `(dc * partitions + from) * partitions + to`.
     pub(super) siblings_cut: Vec<u32>,
     held_feeds: Vec<(usize, Spans)>,
@@ -86,6 +88,7 @@ impl Links {
             late_percent: config.late_percent,
             late_factor: config.late_factor,
             streams: vec![fresh; dcs * partitions * dcs],
+            ends: Vec::with_capacity(dcs * partitions * dcs),
             siblings_cut: vec![0; dcs * partitions * partitions],
             held_feeds: Vec::new(),
             held_siblings: Vec::new(),
@@ -93,6 +96,12 @@ impl Links {
             dcs,
             partitions,
         };
+        for from in layout.topology.all_dcs() {
+            for partition in layout.topology.all_partitions() {
+                let ends = |to| (ServerId::new(from, partition), ServerId::new(to, partition));
+                links.ends.extend(layout.topology.all_dcs().map(ends));
+            }
+        }
         for hold in &plan.holds {
             let (spans, channel) = match hold.what {
                 Held::Feed(from, to) => (0, links.stream(from, to).0),
@@ -118,10 +127,7 @@ impl Links {
     /// The sender and the receiver of a feed.
     #[inline]
     pub(super) fn ends(&self, stream: StreamId) -> (ServerId, ServerId) {
-        let (server, to) = (stream.0 / self.dcs, stream.0 % self.dcs);
-        let partition = tidemark_core::PartitionId((server % self.partitions) as u16);
-        let from = DcId((server / self.partitions) as u8);
-        (ServerId::new(from, partition), ServerId::new(DcId(to as u8), partition))
+        self.ends[stream.0]
     }
 
     #[inline]

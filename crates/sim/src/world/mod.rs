@@ -87,8 +87,12 @@ pub(crate) struct World<'a, P: Protocol> {
     stage: Stage,
     nodes: Vec<Node<P>>,
     links: Links,
+    /// The node of each server, by `dc * partitions + partition`.
+    node_of: Vec<usize>,
     /// Items that have arrived and were not taken yet, for each feed.
     waiting: Vec<Vec<FeedItem<P>>>,
+    /// Emptied lists of items, to be filled again.
+    spare: Vec<Vec<FeedItem<P>>>,
     clients: Vec<Client<'a, P>>,
     /// Clients that have steps left.
     busy: usize,
@@ -118,12 +122,14 @@ impl<'a, P: Protocol> World<'a, P> {
             about: None,
         };
         let mut world = Self {
-            queue: Queue::new(),
+            queue: Queue::new(8 * plan.config.farthest_us()),
             now: 0,
             stage: Stage::Work,
             nodes: Node::all(plan, layout),
             links: Links::new(plan, layout),
+            node_of: Vec::new(),
             waiting: Vec::new(),
+            spare: Vec::new(),
             clients: Vec::new(),
             busy: 0,
             active_faults: vec![false; plan.faults.len()],
@@ -138,6 +144,11 @@ impl<'a, P: Protocol> World<'a, P> {
             layout,
             params,
         };
+        for dc in layout.topology.all_dcs() {
+            let server = |partition| ServerId::new(dc, partition);
+            let nodes = layout.topology.all_partitions().map(server);
+            world.node_of.extend(nodes.map(|server| plan.node_of(&layout.topology, server)));
+        }
         world.waiting.resize_with(world.links.streams.len(), Vec::new);
         world.history.events.reserve(plan.steps());
         world.schedule();
@@ -273,7 +284,7 @@ impl<'a, P: Protocol> World<'a, P> {
 
     #[inline]
     fn node_of(&self, server: ServerId) -> usize {
-        self.plan.node_of(&self.layout.topology, server)
+        self.node_of[server.dc.index() * self.layout.topology.partitions + server.partition.index()]
     }
 }
 

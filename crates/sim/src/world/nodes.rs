@@ -68,6 +68,8 @@ pub(super) struct Node<P: Protocol> {
     /// A failure of its disk was injected in this life, or before it.
     pub(super) injected: bool,
     timer_at: Option<Micros>,
+    /// For which timer of its own clock that is.
+    timer_due: Micros,
     polled: Position,
     synced_at: Micros,
 }
@@ -89,6 +91,7 @@ impl<P: Protocol> Node<P> {
                 full: false,
                 injected: false,
                 timer_at: None,
+                timer_due: 0,
                 polled: Position::START,
                 synced_at: 0,
             })
@@ -183,9 +186,13 @@ impl<P: Protocol> World<'_, P> {
     fn plan_timer(&mut self, node: usize) {
         let place = &mut self.nodes[node];
         let Some(due) = place.host.as_ref().and_then(Host::next_timer) else { return };
+        if place.timer_at.is_some() && place.timer_due == due {
+            return;
+        }
         let at = place.clocks.when(due, self.now);
         if place.timer_at.is_none_or(|planned| at < planned) {
             place.timer_at = Some(at);
+            place.timer_due = due;
             self.queue.push(at, Event::Timer(node));
         }
     }
