@@ -7,6 +7,7 @@ use crate::outcome::ProblemKind;
 use crate::plan::{Act, Step};
 use crate::trace::Happening;
 use std::borrow::Cow;
+use std::fmt::Arguments;
 use tidemark_contract::Protocol;
 use tidemark_core::history::Action;
 use tidemark_core::{Key, Micros, Op, ServerId};
@@ -33,11 +34,10 @@ impl<P: Protocol> World<'_, P> {
     /// Looks whether everything has been exchanged; in the end, or when patience is, reads the last words.
     pub(super) fn settle(&mut self) {
         let Stage::Settle(until) = self.stage else { return };
-        let unsettled = self.unsettled();
-        if unsettled.is_some() && self.now < until {
+        if self.now < until && self.unsettled(|_| ()).is_some() {
             return self.queue.push(self.now + self.plan.config.farthest_us() / 2, Event::Settle);
         }
-        if let Some(what) = unsettled {
+        if let Some(what) = self.unsettled(|what| what.to_string()) {
             self.problem(ProblemKind::Liveness, format!("long after everything healed, {what}"));
         }
         self.stage = Stage::Finals;
@@ -68,10 +68,10 @@ impl<P: Protocol> World<'_, P> {
         keys
     }
 
-    /// What is not as it has to be in the end, if anything is not.
-    fn unsettled(&self) -> Option<String> {
+    /// What is not as it has to be in the end, if anything is not, in the form that `say` makes of it.
+    fn unsettled<T>(&self, say: impl Fn(Arguments<'_>) -> T) -> Option<T> {
         if let Some(node) = self.nodes.iter().position(|node| node.host.is_none()) {
-            return Some(format!("node n{node} is down"));
+            return Some(say(format_args!("node n{node} is down")));
         }
         let last = &self.written;
         for server in self.servers() {
@@ -80,7 +80,9 @@ impl<P: Protocol> World<'_, P> {
                 let sender = self.nodes[self.node_of(peer)].host.as_ref()?;
                 let (has, of) = (host.received(peer, server.partition), sender.written(peer.partition));
                 if has < of {
-                    return Some(format!("{server} has durably received {has} of {of} records of {peer}"));
+                    return Some(say(format_args!(
+                        "{server} has durably received {has} of {of} records of {peer}"
+                    )));
                 }
             }
             let stable = host.partition(server.partition).stable();
@@ -90,10 +92,12 @@ impl<P: Protocol> World<'_, P> {
                 _ => last.le(&stable),
             };
             if !passed {
-                return Some(format!("{server} believes {stable} to be stable; the last writes are {last}"));
+                return Some(say(format_args!(
+                    "{server} believes {stable} to be stable; the last writes are {last}"
+                )));
             }
             if self.plan.config.deep
-                && let Some(what) = self.uncollected(server)
+                && let Some(what) = self.uncollected(server, &say)
             {
                 return Some(what);
             }
@@ -115,14 +119,15 @@ impl<P: Protocol> World<'_, P> {
         }
     }
 
-    fn uncollected(&self, server: ServerId) -> Option<String> {
+    fn uncollected<T>(&self, server: ServerId, say: impl Fn(Arguments<'_>) -> T) -> Option<T> {
         let host = self.nodes[self.node_of(server)].host.as_ref()?;
         let totals = host.store(server.partition).totals();
         if totals.versions > totals.keys {
-            return Some(format!("{server} keeps {} versions of {} keys", totals.versions, totals.keys));
+            let (versions, keys) = (totals.versions, totals.keys);
+            return Some(say(format_args!("{server} keeps {versions} versions of {keys} keys")));
         }
         let parked = host.partition(server.partition).parked();
-        (parked > 0).then(|| format!("{server} has {parked} pieces of parked work"))
+        (parked > 0).then(|| say(format_args!("{server} has {parked} pieces of parked work")))
     }
 
     fn servers(&self) -> impl Iterator<Item = ServerId> + use<'_, P> {
