@@ -56,7 +56,7 @@ impl Group {
     #[inline]
     fn home(&self, tag: u32) -> usize {
         // Multiplied so that neighbouring tags of one slot spread over the whole array.
-        (u64::from(tag.wrapping_mul(0x9E37_79B1)) * self.items.len() as u64 >> 32) as usize
+        ((u64::from(tag.wrapping_mul(0x9E37_79B1)) * self.items.len() as u64) >> 32) as usize
     }
 
     /// The place of the item with `tag` whose handle is meant.
