@@ -120,6 +120,12 @@ impl Group {
     }
 }
 
+/// Where a walk goes on: 0 behind the last group.
+fn cursor_at(group: usize, tag: u32) -> u64 {
+    let slot = group as u64 * u64::from(SLOTS_A_GROUP) + u64::from(tag >> HASH_BITS);
+    if group == GROUPS { 0 } else { slot << 32 | u64::from(tag) }
+}
+
 pub(super) struct Tables<M> {
     /// None until the first key.
     groups: Vec<Group>,
@@ -200,9 +206,10 @@ impl<M> Tables<M> {
     }
 
     /// Handles from `cursor` on in the order of (slot, hash), at least `limit` of them if there are as many; and the
-    /// cursor to go on with, 0 at the end. A cursor is (group, tag): growth changes neither.
+    /// cursor to go on with, 0 at the end. A cursor is (slot, tag), whatever the groups: growth changes neither, and who
+    /// walks several stores knows where the next one begins.
     pub(super) fn walk(&self, cursor: u64, limit: usize) -> (Vec<u32>, u64) {
-        let (first, mut from) = ((cursor >> 32) as usize, cursor as u32);
+        let (first, mut from) = ((cursor >> 32) as usize / SLOTS_A_GROUP as usize, cursor as u32);
         let mut found = Vec::new();
         for (number, group) in self.groups.iter().enumerate().skip(first) {
             let wanted = limit.max(1) - found.len();
@@ -213,7 +220,8 @@ impl<M> Tables<M> {
                 // Equal tags are never torn apart: the cursor could not tell them apart.
                 let last = here.select_nth_unstable_by_key(wanted - 1, |item| item.tag).1.tag;
                 here.retain(|item| item.tag <= last);
-                next = Some(((number as u64) << 32 | u64::from(last)) + 1);
+                next =
+                    Some(last.checked_add(1).map_or(cursor_at(number + 1, 0), |tag| cursor_at(number, tag)));
             }
             here.sort_unstable_by_key(|item| (item.tag, item.handle));
             found.extend(here.into_iter().map(|item| item.handle));
