@@ -479,7 +479,7 @@ pub fn text(outcome: &Outcome) -> String {
         Outcome::Written { stamp: Some(stamp), .. } => stamp.to_string(),
         Outcome::Written { stamp: None, .. } => "not written".to_string(),
         Outcome::Adopted => "adopted".to_string(),
-        Outcome::Failed(Failure::Unavailable(_)) => "unavailable".to_string(),
+        Outcome::Failed(Failure::Unavailable(_) | Failure::Misconfigured(_)) => "unavailable".to_string(),
         Outcome::Failed(Failure::ClockSkew { .. }) => "clock skew".to_string(),
         Outcome::Failed(Failure::StaleSession(_)) => "stale session".to_string(),
         Outcome::Failed(Failure::Indefinite(_)) => "indefinite".to_string(),

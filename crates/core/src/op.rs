@@ -252,6 +252,8 @@ pub enum Failure {
     StaleSession(String),
     /// It may or may not have happened: no answer will come.
     Indefinite(String),
+    /// It certainly did not happen: the server takes no writes until somebody has put its data right.
+    Misconfigured(String),
 }
 
 impl Failure {

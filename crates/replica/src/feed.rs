@@ -6,6 +6,7 @@
 
 use crate::host::{Host, Now};
 use crate::record::{self, PEER, RECEIVED, SKIPPED, VersionParts, WRITTEN};
+use crate::refusal::FeedRefusal;
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::{Protocol, Version};
@@ -70,47 +71,6 @@ mod version_parts {
     }
 }
 
-/// Why a sender does not open a feed, or a receiver does not take it. It needs an operator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum FeedRefusal {
-    /// The receiver has more than the sender.
-    #[error(
-        "this server's log ends at record {mine}, but its peer holds record {theirs}: the log was rolled back or lost \
-         its end in a power failure. Restore the newest copy of the data directory, or empty it and seed it anew"
-    )]
-    LostLog {
-        /// The last record that the receiver has.
-        theirs: u64,
-        /// The last record that the sender has.
-        mine: u64,
-    },
-    /// The sender has dropped what the receiver needs.
-    #[error(
-        "records from {needed} on are needed, but the log is kept from record {first_kept} on (log-retain): the peer \
-         was away too long and needs a copy of this region's data"
-    )]
-    Truncated {
-        /// The first record that the receiver needs.
-        needed: u64,
-        /// The first record that the sender has.
-        first_kept: u64,
-    },
-    /// The log is not the one that the receiver knows.
-    #[error(
-        "the peer's log is {found:016x}, but records of log {known:016x} were received before: its data directory was \
-         replaced. Restore it, or empty this server's directory too and seed it anew"
-    )]
-    OtherIncarnation {
-        /// The one that the receiver knows.
-        known: u64,
-        /// The one that the sender has.
-        found: u64,
-    },
-    /// The sender's log cannot be read.
-    #[error("the log cannot be read: {0}")]
-    Unreadable(String),
-}
-
 /// Why an item was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FeedError {
@@ -155,22 +115,17 @@ impl<P: Protocol> Host<P> {
     /// Opens the feed of `partition` to `to`, which has what `resume` says. Returns the incarnation of this log.
     ///
     /// # Errors
-    /// The peer cannot be fed from this log.
+    /// The peer cannot be fed from this log. If that is because this log is not the one that it knows, writes are
+    /// refused from now on: see [`Self::disowned`].
     pub fn open_feed(
         &mut self,
         partition: PartitionId,
         to: DcId,
         resume: Resume,
     ) -> Result<u64, FeedRefusal> {
-        if resume.incarnation != 0 && resume.incarnation != self.incarnation() {
-            return Err(FeedRefusal::OtherIncarnation {
-                known: resume.incarnation,
-                found: self.incarnation(),
-            });
-        }
-        let mine = self.place(partition).written;
-        if resume.received > mine {
-            return Err(FeedRefusal::LostLog { theirs: resume.received, mine });
+        if let Err(refusal) = self.recognise(partition, resume) {
+            self.disowned = self.disowned.take().or(refusal.disowns());
+            return Err(refusal);
         }
         let feed = self.find(partition, resume.received)?;
         let place = self.place_mut(partition);
@@ -178,6 +133,19 @@ impl<P: Protocol> Host<P> {
         place.needs_seeding[to.index()] = false;
         place.feeds[to.index()] = Some(feed);
         Ok(self.incarnation())
+    }
+
+    /// Whether what a receiver knows of `partition` can be of this log.
+    fn recognise(&self, partition: PartitionId, resume: Resume) -> Result<(), FeedRefusal> {
+        let (known, found) = (resume.incarnation, self.incarnation());
+        if known != 0 && known != found {
+            return Err(FeedRefusal::OtherIncarnation { known, found });
+        }
+        let (theirs, mine) = (resume.received, self.place(partition).written);
+        if theirs > mine {
+            return Err(FeedRefusal::LostLog { theirs, mine });
+        }
+        Ok(())
     }
 
     /// Closes the feed to `to`; it can be opened again at any time.

@@ -99,6 +99,8 @@ pub struct Host<P: Protocol> {
     pub(crate) cut: Option<Cut>,
     /// The first failure; everything after it fails alike.
     pub(crate) fatal: Option<Fatal>,
+    /// See [`Host::disowned`].
+    pub(crate) disowned: Option<String>,
     effects: Vec<Effect<P>>,
     /// Messages between partitions of this host, delivered within the event.
     within: VecDeque<(ServerId, ServerId, P::Peer)>,
@@ -110,14 +112,6 @@ pub struct Host<P: Protocol> {
     /// Up to where the partitions know the log to be durable.
     settled: Position,
     highest_wall: Micros,
-}
-
-/// What a record takes beside its key and value, generously.
-const ORDINARY: usize = 256;
-
-/// Left free for the small records that keep a server going when writes are refused.
-fn reserve_bytes(segment_bytes: u64) -> usize {
-    (segment_bytes / 16).min(256 << 10) as usize
 }
 
 impl<P: Protocol> Host<P> {
@@ -144,6 +138,7 @@ impl<P: Protocol> Host<P> {
             upkeep,
             cut: None,
             fatal: None,
+            disowned: None,
             effects: Vec::new(),
             within: VecDeque::new(),
             replies: Vec::new(),
@@ -207,7 +202,7 @@ impl<P: Protocol> Host<P> {
         writes: Option<usize>,
     ) {
         if let Some(bytes) = writes
-            && let Err(failure) = self.make_room(bytes)
+            && let Err(failure) = self.may_write(bytes)
         {
             let from = self.server(to);
             return self.replies.push(Output::Refused { ticket, from, failure });
@@ -346,26 +341,6 @@ impl<P: Protocol> Host<P> {
                 None
             }
         }
-    }
-
-    /// Whether writes are accepted; if not, why, in words for a client.
-    ///
-    /// # Errors
-    /// The reason, and what to do.
-    pub fn can_write(&mut self) -> Result<(), String> {
-        match self.make_room(ORDINARY) {
-            Ok(()) => Ok(()),
-            Err(Failure::Unavailable(why)) => Err(why),
-            Err(other) => Err(format!("{other:?}")),
-        }
-    }
-
-    /// Makes sure that an event whose records bring about `bytes` of keys and values will find room, before it
-    /// changes anything.
-    pub(crate) fn make_room(&mut self, bytes: usize) -> Result<(), Failure> {
-        let bytes = bytes + ORDINARY;
-        let reserve = reserve_bytes(self.config.log_segment_bytes);
-        self.log.reserve(8, bytes + reserve).map_err(|error| Failure::Unavailable(error.to_string()))
     }
 
     /// Answers of this turn, before they are durable. REQUIRES: the caller holds back everything that leaves its

@@ -17,12 +17,14 @@ mod host;
 mod place;
 mod record;
 mod recover;
+mod refusal;
 mod snapshot;
 mod status;
 mod timers;
 
-pub use feed::{FeedError, FeedItem, FeedRefusal, Resume};
+pub use feed::{FeedError, FeedItem, Resume};
 pub use host::{Fatal, Host, HostConfig, Now, Output};
 pub use recover::OpenError;
+pub use refusal::FeedRefusal;
 pub use snapshot::{UpkeepDone, UpkeepJob};
 pub use status::{HostStatus, PartitionStatus, PeerStatus};

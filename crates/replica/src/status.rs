@@ -22,6 +22,8 @@ pub struct HostStatus {
     pub replay_from: u64,
     /// Why the last snapshot failed, if it did.
     pub snapshot_failure: Option<String>,
+    /// Why no peer would take what is written here: see [`Host::disowned`].
+    pub disowned: Option<String>,
     /// Its partitions.
     pub partitions: Vec<PartitionStatus>,
 }
@@ -77,6 +79,7 @@ impl<P: Protocol> Host<P> {
             log_synced: self.log.durable().0,
             replay_from: self.upkeep.replay_from.0,
             snapshot_failure: self.upkeep.failure.clone(),
+            disowned: self.disowned.clone(),
             partitions: (0..self.places.len()).map(|at| self.partition_status(at)).collect(),
         }
     }

@@ -132,8 +132,16 @@ fn a_receiver_that_knows_another_log_or_more_of_this_one_is_refused() {
     let mut host = open(&disk, config(0, 2, Fsync::EverySec)).unwrap();
     let refused = host.open_feed(P0, DcId(1), Resume { incarnation: 5, received: 0 });
     assert_eq!(refused, Err(FeedRefusal::OtherIncarnation { known: 5, found: 77 }));
+    let mut host = open(&SimDisk::new(), config(0, 2, Fsync::EverySec)).unwrap();
     let refused = host.open_feed(P0, DcId(1), Resume { incarnation: 77, received: 3 });
     assert_eq!(refused, Err(FeedRefusal::LostLog { theirs: 3, mine: 0 }));
+    assert!(host.disowned().is_some_and(|why| why.contains("ends at 0")));
+    put(&mut host, 1);
+    host.commit().unwrap();
+    let outputs = host.take_outputs();
+    let refused =
+        |output: &Output<_>| matches!(output, Output::Refused { failure: Failure::Misconfigured(_), .. });
+    assert!(outputs.iter().all(refused) && outputs.len() == 1, "{outputs:?}");
     host.accept_feed(server(1), P0, 8).unwrap();
     assert_eq!(host.accept_feed(server(1), P0, 9), Err(FeedRefusal::OtherIncarnation { known: 8, found: 9 }));
 }

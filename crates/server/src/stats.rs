@@ -6,8 +6,8 @@ use tidemark_core::{Failure, Micros};
 pub(crate) const FAMILIES: [&str; 10] =
     ["get", "set", "mget", "mset", "del", "exists", "scan", "flush", "session", "other"];
 /// How commands end, as metrics name it.
-pub(crate) const OUTCOMES: [&str; 6] =
-    ["ok", "error", "unavailable", "clock_skew", "stale_session", "indefinite"];
+pub(crate) const OUTCOMES: [&str; 7] =
+    ["ok", "error", "unavailable", "clock_skew", "stale_session", "indefinite", "misconfigured"];
 /// Latencies are counted by powers of two of microseconds, up to 2^23 µs (8.4 s).
 pub(crate) const BUCKETS: usize = 24;
 
@@ -38,6 +38,7 @@ pub(crate) fn outcome_of(failure: &Failure) -> usize {
         Failure::ClockSkew { .. } => 3,
         Failure::StaleSession(_) => 4,
         Failure::Indefinite(_) => 5,
+        Failure::Misconfigured(_) => 6,
     }
 }
 

@@ -90,12 +90,14 @@ impl Metrics {
     fn totals(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let (report, stats) = (&self.0, &self.0.stats);
         let parked: u64 = report.host.partitions.iter().map(|partition| partition.parked).sum();
+        let disowned = u64::from(report.host.disowned.is_some());
         let gauges = [
             ("clients", "Clients connected", report.clients as u64),
             ("log_bytes", "Bytes of disk that the log takes", report.host.log_bytes),
             ("blocked_operations", "Operations that wait inside the protocol", parked),
             ("faults", "Faults injected at this node", report.faults.len() as u64),
             ("writes_refused", "1 while writes are refused", u64::from(report.writes_refused.is_some())),
+            ("log_disowned", "1 once a peer knows another log of this node", disowned),
             ("life", "The number of this start", report.host.life),
         ];
         for (name, help, value) in gauges {

@@ -337,6 +337,8 @@ fn in_words(failure: &Failure) -> String {
             *ahead_us as f64 / 1e6
         ),
         Failure::Indefinite(why) => format!("INDEFINITE the operation may or may not have happened: {why}"),
+        // The word with which Redis, too, refuses writes but not reads until an operator has done something.
+        Failure::Misconfigured(why) => format!("MISCONF {why}"),
     }
 }
 

@@ -121,13 +121,21 @@ impl<P: Protocol> Core<P> {
         match request {
             Request::Open { resume, .. } => {
                 out.open.retain(|open| *open != partition);
+                let known = self.engine.host.disowned().is_some();
                 let answer = match self.engine.host.open_feed(partition, dc, resume) {
                     Ok(incarnation) => {
                         out.open.push(partition);
                         Supply::<P>::Opened { partition, incarnation }
                     }
                     Err(refusal) => {
-                        tracing::error!("cannot feed {}: {refusal}", ServerId::new(dc, partition));
+                        // Said once: every peer asks again and again, for every partition.
+                        match self.engine.host.disowned() {
+                            Some(why) if !known => tracing::error!("{why}"),
+                            Some(_) => {}
+                            None => {
+                                tracing::error!("cannot feed {}: {refusal}", ServerId::new(dc, partition))
+                            }
+                        }
                         Supply::Refused { partition, refusal }
                     }
                 };

@@ -45,6 +45,11 @@ fn described(status: &ClusterStatus) -> String {
         rows.push(row([&region, &node.name, &node.state, &links(node), &pid, &node.redis, &admin]));
     }
     let mut text = format!("{head}\n\n{}", table(&rows));
+    for node in &status.nodes {
+        if let Some(why) = node.detail.as_ref().and_then(|detail| detail["writes_refused"].as_str()) {
+            text.push_str(&format!("\n{} refuses writes: {why}\n", node.name));
+        }
+    }
     for fault in &status.faults {
         text.push_str(&format!("\n{}", in_words(fault)));
     }

@@ -7,6 +7,7 @@ mod absent;
 mod chaos;
 mod convict;
 mod disk;
+mod disowned;
 mod harness;
 mod judge;
 mod shared;

@@ -167,7 +167,7 @@ impl Nodes {
 }
 
 /// Waits until a node can reach those that share its region: before that some keys are UNAVAILABLE.
-fn wait_for_siblings(node: &Node) {
+pub(crate) fn wait_for_siblings(node: &Node) {
     let up = |link: &Value| link["messages_out"] == true && link["messages_in"] == true;
     let reached = || {
         let status = admin::status(node)?;

@@ -1,0 +1,113 @@
+//! What a host refuses: writes that cannot be logged, or that no peer would take; and feeds, and why.
+
+use crate::host::Host;
+use serde::{Deserialize, Serialize};
+use tidemark_contract::Protocol;
+use tidemark_core::Failure;
+
+/// What a record takes beside its key and value, generously.
+const ORDINARY: usize = 256;
+
+/// Left free for the small records that keep a server going when writes are refused.
+fn reserve_bytes(segment_bytes: u64) -> usize {
+    (segment_bytes / 16).min(256 << 10) as usize
+}
+
+/// Why a sender does not open a feed, or a receiver does not take it. It needs an operator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum FeedRefusal {
+    /// The receiver has more than the sender.
+    #[error(
+        "the sender's log ends at record {mine}, but the receiver holds record {theirs}: the log was rolled back, or \
+         lost its end in a power failure. Stop the sender, restore the newest copy of its data directory, start it"
+    )]
+    LostLog {
+        /// The last record that the receiver has.
+        theirs: u64,
+        /// The last record that the sender has.
+        mine: u64,
+    },
+    /// The sender has dropped what the receiver needs.
+    #[error(
+        "the receiver needs records from {needed} on, but the sender's log begins at record {first_kept}: the receiver \
+         was away for too long. What is missing cannot be sent again. Before the next cut, raise log_retain \
+         (--log-retain) at every node"
+    )]
+    Truncated {
+        /// The first record that the receiver needs.
+        needed: u64,
+        /// The first record that the sender has.
+        first_kept: u64,
+    },
+    /// The log is not the one that the receiver knows.
+    #[error(
+        "the sender's log is {found:016x}, but the receiver knows {known:016x}: the sender's data directory was emptied \
+         or replaced. Stop the sender, restore its own data directory, start it"
+    )]
+    OtherIncarnation {
+        /// The one that the receiver knows.
+        known: u64,
+        /// The one that the sender has.
+        found: u64,
+    },
+    /// The sender's log cannot be read.
+    #[error("the log cannot be read: {0}")]
+    Unreadable(String),
+}
+
+impl FeedRefusal {
+    /// If it says that the sender's log is not the one that the receiver knows: what the sender is to tell whoever
+    /// wants to write there, and its operator.
+    pub(crate) fn disowns(&self) -> Option<String> {
+        let what = match self {
+            Self::LostLog { theirs, mine } => format!(
+                "a peer holds record {theirs} of this node, but the log in its data directory ends at {mine}: it was \
+                 rolled back, or lost its end in a power failure"
+            ),
+            Self::OtherIncarnation { known, found } => format!(
+                "a peer knows log {known:016x} of this node, but its data directory holds {found:016x}: it was emptied \
+                 or replaced"
+            ),
+            Self::Truncated { .. } | Self::Unreadable(_) => return None,
+        };
+        Some(format!(
+            "this node takes no more writes, which no peer would receive: {what}. Stop it, restore its own data \
+             directory, start it; reads go on"
+        ))
+    }
+}
+
+impl<P: Protocol> Host<P> {
+    /// Whether writes are accepted; if not, why, in words for a client.
+    ///
+    /// # Errors
+    /// The reason, and what to do.
+    pub fn can_write(&mut self) -> Result<(), String> {
+        match self.may_write(ORDINARY) {
+            Ok(()) => Ok(()),
+            Err(Failure::Unavailable(why) | Failure::Misconfigured(why)) => Err(why),
+            Err(other) => Err(format!("{other:?}")),
+        }
+    }
+
+    /// Why this log cannot be the one that a peer knows as this server's, once one has said so. From then on writes
+    /// are refused, which that peer would never take. Only another start, with another log, ends it.
+    pub fn disowned(&self) -> Option<&str> {
+        self.disowned.as_deref()
+    }
+
+    pub(crate) fn may_write(&mut self, bytes: usize) -> Result<(), Failure> {
+        match &self.disowned {
+            Some(why) => Err(Failure::Misconfigured(why.clone())),
+            None => self.make_room(bytes),
+        }
+    }
+
+    /// Makes sure that an event whose records bring about `bytes` of keys and values will find room, before it
+    /// changes anything.
+    pub(crate) fn make_room(&mut self, bytes: usize) -> Result<(), Failure> {
+        let bytes = bytes + ORDINARY;
+        let reserve = reserve_bytes(self.config.log_segment_bytes);
+        self.log.reserve(8, bytes + reserve).map_err(|error| Failure::Unavailable(error.to_string()))
+    }
+}
