@@ -138,7 +138,7 @@ impl Metrics {
         let figures: [Figure<PeerStatus>; 3] = [
             ("peer_behind_records", "Records that a peer has not confirmed", |peer| peer.behind),
             ("peer_received_records", "Records of a peer that are durable here", |peer| peer.received),
-            ("peer_needs_seeding", "1 if the log that a peer needs is gone", |peer| {
+            ("peer_needs_seeding", "1 if the log that a peer needs was dropped", |peer| {
                 u64::from(peer.needs_seeding)
             }),
         ];

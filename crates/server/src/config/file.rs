@@ -66,7 +66,8 @@ pub struct ClusterTable {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// The log kept for a peer that is away; past it the peer must be seeded again from a snapshot.
+    /// The log kept for a peer that is away. Past it the peer never gets what was dropped: choose it for the longest
+    /// cut that you want to survive.
     pub log_retain: Size,
     /// The size of one segment of the log.
     pub log_segment: Size,

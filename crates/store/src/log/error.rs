@@ -8,7 +8,7 @@ use crate::disk::DiskError;
 pub enum LogError {
     /// The disk is full; nothing was appended and the log still works.
     #[error(
-        "the disk is full: {0}; nothing was written. Free space, or lower log-retain; writes are accepted again as soon as a segment fits"
+        "the disk is full: {0}; nothing was written. Free space: writes are accepted again as soon as a segment fits"
     )]
     Full(DiskError),
     /// An operation of the disk failed.
@@ -33,9 +33,7 @@ pub enum LogError {
         limit: usize,
     },
     /// The directory has no log, and none may be created.
-    #[error(
-        "there is no log here, though this server had one. Restore the data directory, or remove it whole to start anew and be seeded by the peers"
-    )]
+    #[error("there is no log here, though this server had one. Restore the data directory from a copy")]
     NoLog,
     /// A file with a segment's name is something else.
     #[error("{file} is not a Tidemark log segment (wrong magic). Move it out of the data directory")]
@@ -45,7 +43,7 @@ pub enum LogError {
     },
     /// A segment of another version of the format.
     #[error(
-        "{file} has log format {found}; this program reads format {expected}. Use the version of Tidemark that wrote it, or export and import"
+        "{file} has log format {found}; this program reads format {expected}. Use the version of Tidemark that wrote it"
     )]
     WrongVersion {
         /// The file.
@@ -56,9 +54,7 @@ pub enum LogError {
         expected: u32,
     },
     /// A segment's header is damaged.
-    #[error(
-        "the header of {file} is damaged: {detail}. Restore this file from a backup, or remove the data directory and let the peers seed this server"
-    )]
+    #[error("the header of {file} is damaged: {detail}. Restore it from a copy")]
     HeaderDamaged {
         /// The file.
         file: String,
@@ -78,9 +74,7 @@ pub enum LogError {
         expected: u64,
     },
     /// A segment that must be there is not.
-    #[error(
-        "log segment {file} is missing: {detail}. Restore it from a backup, or remove the data directory and let the peers seed this server"
-    )]
+    #[error("log segment {file} is missing: {detail}. Restore it from a copy")]
     MissingSegment {
         /// The file.
         file: String,
@@ -89,7 +83,7 @@ pub enum LogError {
     },
     /// A record that was durable cannot be read.
     #[error(
-        "{file} is corrupt at offset {offset}: {detail}, and the log says that everything before position {synced} was durable. Restore the file from a backup, or remove the data directory and let the peers seed this server; do not edit it"
+        "{file} is corrupt at offset {offset}: {detail}, and the log says that everything before position {synced} was durable. Restore the file from a copy; do not edit it"
     )]
     Corrupt {
         /// The file.
@@ -103,7 +97,7 @@ pub enum LogError {
     },
     /// The snapshot continues where this log does not reach.
     #[error(
-        "the log ends at position {end}, before {replay_from} where the snapshot continues. Log and snapshot are of different times: restore both together, or remove the data directory and let the peers seed this server"
+        "the log ends at position {end}, before {replay_from} where the snapshot continues. Log and snapshot are of different times: restore both from one copy"
     )]
     EndsBeforeSnapshot {
         /// Where the log ends.
@@ -113,7 +107,7 @@ pub enum LogError {
     },
     /// The position is older than what is kept.
     #[error(
-        "log position {position} was dropped; the oldest kept is {oldest}. The reader must be seeded from a snapshot"
+        "log position {position} was dropped; the oldest kept is {oldest}. What the reader lacks is gone from this log"
     )]
     Dropped {
         /// The position asked for.
@@ -123,7 +117,7 @@ pub enum LogError {
     },
     /// The position is beyond what was ever written here.
     #[error(
-        "log position {position} is beyond the end of this log, {end}: the reader holds more than this server, which lost its tail or was restored from a backup. Seed this server from that reader's region"
+        "log position {position} is beyond the end of this log, {end}: the reader holds more than this server, which lost its end or was rolled back. Restore the newest copy of its data directory"
     )]
     BeyondEnd {
         /// The position asked for.
@@ -133,7 +127,7 @@ pub enum LogError {
     },
     /// No record begins at the position.
     #[error(
-        "no record begins at log position {position} ({file}, offset {offset}: {detail}): either the reader holds records that this server lost in a power failure, or the file is damaged. Seed the one from the other's region"
+        "no record begins at log position {position} ({file}, offset {offset}: {detail}): either the reader holds records that this server lost in a power failure, or the file is damaged. Restore the newest copy of this server's data directory"
     )]
     NoRecordAt {
         /// The position asked for.

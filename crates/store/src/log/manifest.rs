@@ -30,7 +30,7 @@ pub enum ManifestError {
     InUse(DiskError),
     /// There are data, but nothing says whose.
     #[error(
-        "the data directory holds {file} but no MANIFEST. Restore the MANIFEST from a backup, or empty the directory to start anew"
+        "the data directory holds {file} but no MANIFEST. Restore the MANIFEST from a copy; a node that has never run needs an empty directory"
     )]
     Unclaimed {
         /// One of the files.
