@@ -27,7 +27,7 @@ pub use cx::{Before, Cx, Effect, Walk, found_of};
 pub use gather::{Gather, GatherId};
 pub use lab::Lab;
 pub use protocol::{Clock, Params, Protocol, Recovered, Wire};
-pub use session::{Ask, AskId, Session, SessionCx, SessionEffects, Ticket, TokenError, not_covered};
+pub use session::{Ask, AskId, Reach, Session, SessionCx, SessionEffects, Ticket, Token, not_covered};
 pub use slices::{SliceReply, SliceReq, Slices, SnapshotRead, unanswered};
 pub use stabilisation::{Report, Stabilisation, Tree};
 pub use tidemark_core as core;

@@ -3,7 +3,7 @@
 use crate::{Protocol, Topology, Wire};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
-use tidemark_core::{DcId, Failure, Key, Op, Outcome, PartitionId, ServerId};
+use tidemark_core::{DcId, Failure, Hlc, Key, Op, Outcome, PartitionId, ServerId, Vector};
 
 /// Where an answer goes. A ticket is a value that can travel: any server may answer it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -45,9 +45,45 @@ pub trait Session<P: Protocol>: Sized + 'static {
     /// What to hand over.
     fn token(&self) -> Self::Token;
 
+    /// How far `token` reaches. A driver that took it from a client refuses it, before it comes here, if it reaches
+    /// farther than its clock and its topology do.
+    fn reach(_token: &Self::Token) -> Reach {
+        Reach::default()
+    }
+
     /// Takes over the past that `token` stands for, waiting if need be until this region covers it. Ends with
     /// [`Outcome::Adopted`].
     fn adopt(&mut self, token: Self::Token, cx: &mut SessionCx<'_, P>);
+}
+
+/// What a session hands over in protocols whose sessions are their past: all that it is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Token<T> {
+    /// The data centre that alone understands what the past says of what is stable.
+    pub home: DcId,
+    /// The past.
+    pub past: T,
+}
+
+/// How far a token reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// The latest time in it.
+    pub latest: Hlc,
+    /// How many data centres there have to be for it to name none that does not exist.
+    pub dcs: usize,
+}
+
+impl Reach {
+    /// Of a token with these vectors, whose home is `home`.
+    pub fn of<'a>(home: DcId, vectors: impl IntoIterator<Item = &'a Vector>) -> Self {
+        let mut reach = Self { latest: Hlc::ZERO, dcs: home.index() + 1 };
+        for vector in vectors {
+            reach.latest = reach.latest.max(vector.max());
+            reach.dcs = reach.dcs.max(vector.entries().len());
+        }
+        reach
+    }
 }
 
 /// A question that a session asks a server.
@@ -159,13 +195,4 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
 /// What a session is told that moved to a region which does not cover its past in time.
 pub fn not_covered() -> Failure {
     Failure::StaleSession("this region has not received what the session depends on".to_string())
-}
-
-/// A token that cannot be taken over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TokenError {
-    /// It is not a token, or was damaged on the way.
-    Malformed,
-    /// It is a token of another protocol.
-    OtherProtocol(String),
 }

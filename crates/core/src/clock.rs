@@ -21,10 +21,10 @@ impl Hlc {
     /// Before every reading.
     pub const ZERO: Self = Self(0);
 
-    /// The reading at physical time `now` with counter 0.
+    /// The reading at physical time `now` with counter 0. Times that do not fit are as late as can be.
     #[inline]
     pub fn at(now: Micros) -> Self {
-        Self(now << Self::COUNTER_BITS)
+        Self(now.saturating_mul(1 << Self::COUNTER_BITS))
     }
 
     /// The physical part, in microseconds.
@@ -33,10 +33,11 @@ impl Hlc {
         self.0 >> Self::COUNTER_BITS
     }
 
-    /// The smallest reading above this one.
+    /// The smallest reading above this one; at the end of time, which lies too far ahead to be given to anything,
+    /// the same.
     #[inline]
     pub fn next(self) -> Self {
-        Self(self.0 + 1)
+        Self(self.0.saturating_add(1))
     }
 
     /// A new reading for an event at physical time `now`: above the last one, at or above `now`.
@@ -117,6 +118,16 @@ mod tests {
         assert_eq!(a.tick(5), a.next(), "a clock that jumps back does not take stamps back");
         assert_eq!(a.observe(10, Hlc::at(99)), Hlc::at(99).next());
         assert_eq!(a.observe(200, Hlc::at(99)), Hlc::at(200));
+    }
+
+    #[test]
+    fn at_the_end_of_time_nothing_wraps() {
+        let end = Hlc(u64::MAX);
+        assert_eq!((end.next(), end.tick(10), Hlc::ZERO.observe(10, end)), (end, end, end));
+        assert_eq!(
+            (Hlc::at(u64::MAX), Hlc::at(1 << 52), Hlc::at((1 << 52) - 1).next()),
+            (end, end, Hlc(!0xfff + 1))
+        );
     }
 
     #[test]

@@ -35,8 +35,8 @@ use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Protocol, Recovered, Report, Session, SessionCx, SliceReply, SliceReq, Slices,
-    Stabilisation, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered, unanswered,
+    AskId, Ceiling, Cx, Hard, Protocol, Reach, Recovered, Report, Session, SessionCx, SliceReply, SliceReq,
+    Slices, Stabilisation, Ticket, Token, Tree, Version, Waiters, Walk, found_of, not_covered, unanswered,
 };
 
 /// Where the corrected protocol and the published one differ, and what tests break to see it matter.
@@ -406,20 +406,12 @@ fn fail<R: Rules>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<R>>) 
 
 /// A session: Algorithm 5.1, and the client side of 5.4.
 pub struct Client<R> {
-    token: Token,
+    token: Token<Past>,
     rules: PhantomData<R>,
 }
 
-/// What a session hands over: all that it is.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct Token {
-    pub home: DcId,
-    pub past: Past,
-}
-
 impl<R: Rules> Session<Server<R>> for Client<R> {
-    type Token = Token;
+    type Token = Token<Past>;
 
     fn open(home: DcId) -> Self {
         Self { token: Token { home, past: Past::default() }, rules: PhantomData }
@@ -443,11 +435,15 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         cx.done(reply.0);
     }
 
-    fn token(&self) -> Token {
+    fn token(&self) -> Token<Past> {
         self.token.clone()
     }
 
-    fn adopt(&mut self, Token { home, past }: Token, cx: &mut SessionCx<'_, Server<R>>) {
+    fn reach(token: &Token<Past>) -> Reach {
+        Reach::of(token.home, [&token.past.ds, &token.past.dsv])
+    }
+
+    fn adopt(&mut self, Token { home, past }: Token<Past>, cx: &mut SessionCx<'_, Server<R>>) {
         if home == self.token.home {
             self.token.past.merge(&past);
             return cx.done(Outcome::Adopted);

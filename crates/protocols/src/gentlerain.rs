@@ -42,8 +42,9 @@ use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Clock, Cx, Hard, Protocol, Recovered, Report, Session, SessionCx, SliceReply, SliceReq,
-    Slices, Stabilisation, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered, unanswered,
+    AskId, Ceiling, Clock, Cx, Hard, Protocol, Reach, Recovered, Report, Session, SessionCx, SliceReply,
+    SliceReq, Slices, Stabilisation, Ticket, Token, Tree, Version, Waiters, Walk, found_of, not_covered,
+    unanswered,
 };
 
 /// Where the corrected protocol and the published one differ, and what tests break to see it matter.
@@ -461,20 +462,12 @@ fn fail<R: Rules>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<R>>) 
 
 /// A session: Algorithm 1, and the client side of 3 and 4.
 pub struct Client<R> {
-    token: Token,
+    token: Token<Past>,
     rules: PhantomData<R>,
 }
 
-/// What a session hands over: all that it is.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct Token {
-    pub home: DcId,
-    pub past: Past,
-}
-
 impl<R: Rules> Session<Server<R>> for Client<R> {
-    type Token = Token;
+    type Token = Token<Past>;
 
     fn open(home: DcId) -> Self {
         Self { token: Token { home, past: Past::default() }, rules: PhantomData }
@@ -499,11 +492,15 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         cx.done(reply.0);
     }
 
-    fn token(&self) -> Token {
+    fn token(&self) -> Token<Past> {
         self.token.clone()
     }
 
-    fn adopt(&mut self, Token { home, past }: Token, cx: &mut SessionCx<'_, Server<R>>) {
+    fn reach(token: &Token<Past>) -> Reach {
+        Reach::of(token.home, [&one(token.past.dt), &one(token.past.gst)])
+    }
+
+    fn adopt(&mut self, Token { home, past }: Token<Past>, cx: &mut SessionCx<'_, Server<R>>) {
         if home == self.token.home {
             self.token.past.merge(past);
             return cx.done(Outcome::Adopted);

@@ -3,9 +3,9 @@
 use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Op, Outcome, Stamp, Vector};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Hard, Lab, Protocol};
+use tidemark_contract::{Hard, Lab, Protocol, Token};
 use tidemark_protocols::causal_spartan_x::{
-    Corrected, Params, Past, Published, Request, Rules, Server, Timer, Token,
+    Corrected, Params, Past, Published, Request, Rules, Server, Timer,
 };
 
 fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {

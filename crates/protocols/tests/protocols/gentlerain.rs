@@ -3,9 +3,9 @@
 use crate::at;
 use tidemark_contract::core::{Hlc, Key, Op, Outcome, Stamp, Update, Vector, Write};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Hard, Lab, Protocol};
+use tidemark_contract::{Hard, Lab, Protocol, Token};
 use tidemark_protocols::gentlerain::{
-    Corrected, Params, Past, Published, Request, Rules, Server, Stamps, Timer, Token,
+    Corrected, Params, Past, Published, Request, Rules, Server, Stamps, Timer,
 };
 
 fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {

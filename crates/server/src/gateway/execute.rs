@@ -2,6 +2,7 @@
 //! call where that is possible, their replies appended to its outbound bytes.
 
 use super::plan::{Plan, Step};
+use super::token::TokenError;
 use super::{info, token};
 use crate::redis::{Call, Command, ErrorReply, Next};
 use crate::shard::Core;
@@ -222,10 +223,13 @@ fn fail<P: Protocol>(client: &mut Client<P>, error: &ErrorReply) -> Progress {
 
 fn import<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>, text: &[u8]) -> Progress {
     let (cluster, time) = (&engine.config.cluster.name, (engine.now.wall, engine.config.max_skew_us));
-    let token = match token::import(cluster, P::NAME, time, text) {
+    let token = token::import(cluster, P::NAME, time, text);
+    let token = match token.and_then(|token| token::check::<P>(token, &engine.topology, time)) {
         Ok(token) => token,
         Err(error) => {
-            engine.stats.command(family::SESSION, outcome::ERROR);
+            let ahead =
+                if let TokenError::Ahead(failure) = &error { Some(outcome_of(failure)) } else { None };
+            engine.stats.command(family::SESSION, ahead.unwrap_or(outcome::ERROR));
             return fail(client, &ErrorReply::new(error.to_string()));
         }
     };

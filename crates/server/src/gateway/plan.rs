@@ -328,7 +328,8 @@ pub(crate) fn write_failure(failure: &Failure, out: &mut Encoder<'_>) {
     out.error(in_words(failure));
 }
 
-fn in_words(failure: &Failure) -> String {
+/// A failure as the text of an error reply.
+pub(crate) fn in_words(failure: &Failure) -> String {
     match failure {
         Failure::Unavailable(why) => format!("UNAVAILABLE {why}"),
         Failure::StaleSession(why) => format!("STALESESSION {why}"),
@@ -336,9 +337,9 @@ fn in_words(failure: &Failure) -> String {
             "CLOCKSKEW the time is {:.3} s ahead of this server's clock; nothing was done. Check the clocks of all servers",
             *ahead_us as f64 / 1e6
         ),
-        Failure::Indefinite(why) => format!("INDEFINITE the operation may or may not have happened: {why}"),
         // The word with which Redis, too, refuses writes but not reads until an operator has done something.
         Failure::Misconfigured(why) => format!("MISCONF {why}"),
+        Failure::Indefinite(why) => format!("INDEFINITE the operation may or may not have happened: {why}"),
     }
 }
 

@@ -6,12 +6,14 @@
 //! ```
 //!
 //! The envelope names the cluster and the protocol, so that a token of another one is refused in words, and says when
-//! it was made: nothing in it is later than that plus the skew that a server bears. The sum finds damage, not malice:
-//! who may run commands may also write.
+//! it was made. The sum finds damage, not malice: who may run commands may also write. But no token, however it came
+//! about, takes a session or a server to a time that no clock has reached, or to a region that does not exist.
 
+use super::plan::in_words;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tidemark_core::Micros;
+use tidemark_contract::{Protocol, Session, Topology};
+use tidemark_core::{Failure, Micros};
 
 const PREFIX: &str = "tm1.";
 /// Longer texts are no tokens: a token holds a few numbers a region.
@@ -41,12 +43,9 @@ pub(crate) enum TokenError {
     /// It is another protocol's.
     #[error("ERR this session token belongs to protocol '{0}'")]
     OtherProtocol(String),
-    /// It was made in the future.
-    #[error(
-        "CLOCKSKEW the session token was made {:.3} s ahead of this server's clock; check the clocks of all servers",
-        *.0 as f64 / 1e6
-    )]
-    Ahead(Micros),
+    /// It was made in the future, or speaks of it.
+    #[error("{}", in_words(.0))]
+    Ahead(Failure),
 }
 
 /// The text of `token`.
@@ -89,13 +88,31 @@ pub(crate) fn import<T: DeserializeOwned>(
     if head.1 != protocol {
         return Err(TokenError::OtherProtocol(head.1));
     }
-    let ahead = head.2.saturating_sub(now);
-    if ahead > max_skew_us {
-        return Err(TokenError::Ahead(ahead));
-    }
+    not_ahead(head.2, (now, max_skew_us))?;
     match postcard::take_from_bytes(rest) {
         Ok((token, [])) => Ok(token),
         _ => Err(TokenError::Malformed),
+    }
+}
+
+/// Whether `token` speaks of nothing that lies farther ahead than clocks may, and of no region that does not exist.
+pub(crate) fn check<P: Protocol>(
+    token: <P::Session as Session<P>>::Token,
+    topology: &Topology,
+    time: (Micros, Micros),
+) -> Result<<P::Session as Session<P>>::Token, TokenError> {
+    let reach = P::Session::reach(&token);
+    if reach.dcs > topology.dcs {
+        return Err(TokenError::Malformed);
+    }
+    not_ahead(reach.latest.micros(), time)?;
+    Ok(token)
+}
+
+fn not_ahead(at: Micros, (now, max_skew_us): (Micros, Micros)) -> Result<(), TokenError> {
+    match at.saturating_sub(now) {
+        ahead_us if ahead_us > max_skew_us => Err(TokenError::Ahead(Failure::ClockSkew { ahead_us })),
+        _ => Ok(()),
     }
 }
 
@@ -157,7 +174,8 @@ mod tests {
         assert_eq!(of("other", "causal"), Err(TokenError::OtherCluster("mine".into())));
         assert_eq!(of("mine", "eventual"), Err(TokenError::OtherProtocol("causal".into())));
         assert_eq!(import::<u64>("mine", "causal", NOW, b"tm2.AAAA"), Err(TokenError::Newer));
+        let ahead = |ahead_us| TokenError::Ahead(Failure::ClockSkew { ahead_us });
         let late = export("mine", "causal", NOW.0 + 600_000, 7_u64);
-        assert_eq!(import::<u64>("mine", "causal", NOW, late.as_bytes()), Err(TokenError::Ahead(600_000)));
+        assert_eq!(import::<u64>("mine", "causal", NOW, late.as_bytes()), Err(ahead(600_000)));
     }
 }

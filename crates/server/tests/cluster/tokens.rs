@@ -1,6 +1,11 @@
 //! Sessions that move between connections and regions.
 
 use crate::support::{Cluster, eventually};
+use serde::Serialize;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tidemark_contract::Token;
+use tidemark_core::{DcId, Hlc, Vector};
+use tidemark_protocols::{causal_spartan_x, gentlerain};
 
 #[test]
 fn a_session_reads_its_writes_in_the_region_it_moves_to() {
@@ -51,4 +56,80 @@ fn foreign_and_damaged_tokens_are_refused_in_words() {
     assert!(import("").starts_with("!ERR"));
     assert!(import("tm9.AAAA").contains("newer"));
     assert!(import(&token[..token.len() - 1]).starts_with("!ERR"));
+}
+
+/// The text of a token as anybody can make it who reads the source.
+fn forged(protocol: &str, token: impl Serialize) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut bytes = postcard::to_stdvec(&("test", protocol, 0_u64, token)).unwrap();
+    bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
+    let bits = |at: usize| (0..6).fold(0, |word, bit| word << 1 | bit_of(&bytes, 6 * at + bit));
+    let text = (0..(bytes.len() * 8).div_ceil(6)).map(|at| ALPHABET[bits(at)] as char);
+    format!("tm1.{}", text.collect::<String>())
+}
+
+fn bit_of(bytes: &[u8], at: usize) -> usize {
+    bytes.get(at / 8).map_or(0, |byte| usize::from(byte >> (7 - at % 8) & 1))
+}
+
+/// Such a token once took the session, then the server that it wrote to, and then every peer to a time that no clock
+/// would reach for years: that server refused all writes with CLOCKSKEW, and near the end of time it panicked.
+#[test]
+fn a_token_from_the_far_future_changes_nothing() {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
+    let hour = 3_600_000_000;
+    for time in [Hlc::at(now + hour), Hlc(u64::MAX - 1), Hlc(u64::MAX)] {
+        let vector = |at: u8| {
+            let mut vector = Vector::default();
+            vector.raise(DcId(at), time);
+            vector
+        };
+        let causal = |home, ds: Vector, dsv: Vector| {
+            let past = causal_spartan_x::Past { ds, dsv };
+            forged("causal-spartan-x", Token { home: DcId(home), past })
+        };
+        let gentle = |home, dt, gst| {
+            let past = gentlerain::Past { dt, gst };
+            forged("gentlerain", Token { home: DcId(home), past })
+        };
+        let none = Vector::default;
+        let causal =
+            [causal(0, vector(0), none()), causal(0, none(), vector(1)), causal(1, vector(1), none())];
+        let gentle = [gentle(0, time, Hlc::ZERO), gentle(0, Hlc::ZERO, time), gentle(1, time, Hlc::ZERO)];
+        for (protocol, tokens) in [("causal", causal), ("gentlerain", gentle)] {
+            let cluster = Cluster::regions(protocol, 2, 1);
+            let mut client = cluster.client(0);
+            for token in tokens {
+                let answer = client.text(&["TIDE.SESSION", "IMPORT", &token]);
+                assert!(answer.starts_with("!CLOCKSKEW the time is"), "{answer}");
+                client.ok(&["SET", "k", "v"]);
+                assert_eq!(client.list(&["MGET", "k"]), ["v"]);
+            }
+            let mut other = cluster.client(1);
+            eventually("the write arrives", || other.text(&["GET", "k"]) == "v");
+            other.ok(&["SET", "k", "w"]);
+        }
+    }
+}
+
+#[test]
+fn a_token_that_names_a_region_too_many_is_malformed() {
+    let past = |entries: usize| causal_spartan_x::Past {
+        ds: Vector::from_entries((0..entries).map(|_| Hlc(1))),
+        dsv: Vector::default(),
+    };
+    let causal = |home, entries| forged("causal-spartan-x", Token { home: DcId(home), past: past(entries) });
+    let cluster = Cluster::regions("causal", 2, 1);
+    let mut client = cluster.client(0);
+    assert_eq!(client.text(&["TIDE.SESSION", "IMPORT", &causal(0, 2)]), "OK", "the forgery is a good one");
+    for token in [causal(2, 0), causal(255, 2), causal(0, 3), causal(1, 300)] {
+        let answer = client.text(&["TIDE.SESSION", "IMPORT", &token]);
+        assert!(answer.starts_with("!ERR this is not a session token"), "{answer}");
+    }
+    client.ok(&["SET", "k", "v"]);
+    let cluster = Cluster::regions("gentlerain", 1, 1);
+    let past = gentlerain::Past { dt: Hlc(1), gst: Hlc(1) };
+    let token = forged("gentlerain", Token { home: DcId(1), past });
+    let answer = cluster.client(0).text(&["TIDE.SESSION", "IMPORT", &token]);
+    assert!(answer.starts_with("!ERR this is not a session token"), "{answer}");
 }
