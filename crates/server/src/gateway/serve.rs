@@ -47,7 +47,7 @@ fn welcome<P: Protocol>(shard: &Rc<Shard<P>>, stream: TcpStream) {
     let core = &mut *core;
     let engine = &mut core.engine;
     engine.now = engine.clock.now();
-    if core.clients.len() >= engine.config.max_clients {
+    if core.clients.len() >= engine.redis.clients_max() {
         engine.stats.refused += 1;
         // Best effort: the socket's buffer is empty.
         let _ = stream.try_write(b"-ERR max number of clients reached\r\n");

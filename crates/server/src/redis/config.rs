@@ -26,6 +26,9 @@ enum Kind {
 /// Name, value unless set, what it may be.
 type Parameter = (&'static str, &'static str, Kind);
 
+/// More than a node can tell apart.
+const CLIENTS_MAX: i64 = 1_000_000;
+
 const COUNT: Kind = Kind::Number(0, i64::MAX);
 const POLICIES: Kind = Kind::Choice(&[
     "volatile-lru",
@@ -42,7 +45,7 @@ const PARAMETERS: &[Parameter] = &[
     ("requirepass", "", Kind::Text),
     ("proto-max-bulk-len", "536870912", Kind::Memory),
     ("client-query-buffer-limit", "1073741824", Kind::Memory),
-    ("maxclients", "10000", Kind::Number(1, u32::MAX as i64)),
+    ("maxclients", "10000", Kind::Number(1, CLIENTS_MAX)),
     ("timeout", "0", Kind::Number(0, i32::MAX as i64)),
     ("tcp-keepalive", "300", Kind::Number(0, i32::MAX as i64)),
     ("appendonly", "yes", Kind::Switch),
@@ -113,6 +116,11 @@ impl Config {
     /// The password that connections need, if any.
     pub fn password(&self) -> Option<&str> {
         self.set.get("requirepass").map(String::as_str).filter(|password| !password.is_empty())
+    }
+
+    /// How many clients may be connected at once. Those that are stay when it is lowered, as in Redis.
+    pub fn clients_max(&self) -> usize {
+        self.get("maxclients").and_then(|text| text.parse().ok()).expect("checked when it was set")
     }
 
     /// How much a client may send.

@@ -149,3 +149,23 @@ fn quit_answers_before_it_closes() {
     assert_eq!(client.reply(), None);
     assert_eq!(cluster.client(0).text(&["GET", "k"]), "v");
 }
+
+/// It was accepted and changed nothing.
+#[test]
+fn config_set_maxclients_counts_at_once() {
+    let cluster = one(|_| ());
+    let mut first = cluster.client(0);
+    first.ok(&["CONFIG", "SET", "maxclients", "1"]);
+    let turned_away = || {
+        let mut client = Client::connect(cluster.nodes[0].config.redis_listen);
+        client.send(b"PING\r\n");
+        text(&client.reply().unwrap()).contains("max number of clients")
+    };
+    assert!(turned_away());
+    first.ok(&["SET", "k", "those who are in stay"]);
+    first.ok(&["CONFIG", "SET", "maxclients", "2"]);
+    eventually("a place", || !turned_away());
+    for wrong in ["0", "1000001"] {
+        assert!(first.text(&["CONFIG", "SET", "maxclients", wrong]).contains("between 1 and 1000000"));
+    }
+}
