@@ -12,6 +12,7 @@ use crate::shard::{Core, Shard, ticker, turn};
 use crate::{NodeConfig, NodeId, ServeError};
 use crate::{admin, gateway, link, redis};
 use serde::Serialize;
+use socket2::{Domain, Socket, Type};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::rc::Rc;
@@ -86,43 +87,66 @@ fn failed(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> ServeE
     move |error| ServeError::Failed(format!("{what}: {error}"))
 }
 
-/// The sockets that a node listens at.
+/// The sockets of a node, each bound to its address. They are bound first, so that an address that is taken is noticed
+/// at once; but nobody is let in before the log was read back, rather than let in and kept waiting.
+struct Sockets {
+    redis: Socket,
+    peer: Option<Socket>,
+    admin: Option<Socket>,
+}
+
+/// The same, open.
 struct Listeners {
     redis: StdListener,
     peer: Option<StdListener>,
     admin: Option<StdListener>,
 }
 
-impl Listeners {
-    fn open(config: &NodeConfig, hooks: &mut Hooks) -> Result<Self, ServeError> {
-        let listen = |given: Option<StdListener>, address: Option<SocketAddr>, whom: &str| {
-            let listener = match (given, address) {
-                (Some(listener), _) => listener,
-                (None, None) => return Ok(None),
+impl Sockets {
+    fn bind(config: &NodeConfig, hooks: &mut Hooks) -> Result<Self, ServeError> {
+        let socket =
+            |given: Option<StdListener>, address: Option<SocketAddr>, whom: &str| match (given, address) {
+                (Some(listener), _) => Ok(Some(listener.into())),
+                (None, None) => Ok(None),
                 (None, Some(address)) => {
-                    bind(address).map_err(failed(format!("cannot listen for {whom} at {address}")))?
+                    bind(address).map(Some).map_err(failed(format!("cannot listen for {whom} at {address}")))
                 }
             };
-            listener.set_nonblocking(true).map_err(failed("cannot use a listener"))?;
-            Ok(Some(listener))
-        };
-        let redis = listen(hooks.redis.take(), Some(config.redis_listen), "clients")?;
+        let redis = socket(hooks.redis.take(), Some(config.redis_listen), "clients")?;
         Ok(Self {
             redis: redis.expect("clients always have an address"),
-            peer: listen(hooks.peer.take(), config.peer_listen, "nodes")?,
-            admin: listen(hooks.admin.take(), config.admin_listen, "the admin server")?,
+            peer: socket(hooks.peer.take(), config.peer_listen, "nodes")?,
+            admin: socket(hooks.admin.take(), config.admin_listen, "the admin server")?,
+        })
+    }
+
+    fn listen(self) -> Result<Listeners, ServeError> {
+        let listen = |socket: Socket| {
+            socket
+                .listen(1024)
+                .map_err(failed("cannot listen: somebody else has taken the address meanwhile"))?;
+            socket.set_nonblocking(true).map_err(failed("cannot use a listener"))?;
+            Ok(socket.into())
+        };
+        Ok(Listeners {
+            redis: listen(self.redis)?,
+            peer: self.peer.map(listen).transpose()?,
+            admin: self.admin.map(listen).transpose()?,
         })
     }
 
     fn ready<P: Protocol>(&self, config: &NodeConfig) -> std::io::Result<Ready> {
         let layout = config.layout();
-        let address =
-            |listener: &Option<StdListener>| listener.as_ref().map(StdListener::local_addr).transpose();
+        let address_of = |socket: &Socket| {
+            let address = socket.local_addr()?.as_socket();
+            address.ok_or_else(|| std::io::Error::other("it has no IP address"))
+        };
+        let address = |socket: &Option<Socket>| socket.as_ref().map(address_of).transpose();
         Ok(Ready {
             node: layout.name.clone(),
             region: config.cluster.regions[layout.dc.index()].clone(),
             protocol: P::NAME.to_string(),
-            redis: self.redis.local_addr()?,
+            redis: address_of(&self.redis)?,
             peer: address(&self.peer)?,
             admin: address(&self.admin)?,
             pid: std::process::id(),
@@ -130,16 +154,15 @@ impl Listeners {
     }
 }
 
-/// A listener whose address can be taken again at once after a restart. The life before may be dying still: it is
-/// waited for, a little.
-fn bind(address: SocketAddr) -> std::io::Result<StdListener> {
+/// A socket whose address can be taken again at once after a restart. The life before may be dying still: it is waited
+/// for, a little.
+fn bind(address: SocketAddr) -> std::io::Result<Socket> {
     let patience = Instant::now() + Duration::from_secs(2);
     loop {
-        let socket =
-            socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::STREAM, None)?;
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
         socket.set_reuse_address(true)?;
-        match socket.bind(&address.into()).and_then(|()| socket.listen(1024)) {
-            Ok(()) => return Ok(socket.into()),
+        match socket.bind(&address.into()) {
+            Ok(()) => return Ok(socket),
             Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < patience => {
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -186,10 +209,11 @@ fn redis_config(config: &NodeConfig, port: u16) -> redis::Config {
 }
 
 fn start<P: Protocol>(config: NodeConfig, mut hooks: Hooks) -> Result<(), ServeError> {
-    let listeners = Listeners::open(&config, &mut hooks)?;
-    let ready = listeners.ready::<P>(&config).map_err(failed("cannot use a listener"))?;
+    let sockets = Sockets::bind(&config, &mut hooks)?;
+    let ready = sockets.ready::<P>(&config).map_err(failed("cannot use a listener"))?;
     let clock = Clock::new();
     let host = open_host::<P>(&config, &clock)?;
+    let listeners = sockets.listen()?;
     if let Some(cut) = host.cut() {
         tracing::warn!("{cut}");
     }

@@ -13,8 +13,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long an action may take: a restart replays a log.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// How long the supervisor may take to say how the cluster is.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long an action may take: a restart reads a log back. Who does not want to wait presses Ctrl-C.
+const ACTION_PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
 /// Which running cluster is meant.
 #[derive(Args)]
@@ -69,7 +71,7 @@ impl Running {
         let url = |path: &str| format!("http://{}/{path}", self.control);
         let answer = match action {
             None => http::get(&url("status"), Some(&self.token), PATIENCE),
-            Some(action) => http::post(&url("do"), Some(&self.token), PATIENCE, action),
+            Some(action) => http::post(&url("do"), Some(&self.token), ACTION_PATIENCE, action),
         };
         let gone = || format!("the supervisor (process {}) does not answer at {}", self.pid, self.control);
         let (status, text) = answer.with_context(gone)?;

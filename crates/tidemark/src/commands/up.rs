@@ -98,25 +98,26 @@ async fn supervise(cluster: Cluster, directory: &Directory) -> anyhow::Result<()
     let (sender, mut events) = mpsc::unbounded_channel();
     let supervisor = Supervisor::new(cluster.clone(), directory.path.clone(), sender);
     print(&heading(&cluster, directory));
-    let started = tokio::select! {
-        started = supervisor.start_all() => started,
-        _ = &mut stop => {
-            supervisor.stop_all().await;
-            return Ok(());
+    // Before the nodes serve, so that `tidemark status` shows how far they are.
+    let _registered = register(&supervisor, directory).await?;
+    let started = {
+        let start = supervisor.start_all();
+        tokio::pin!(start);
+        loop {
+            tokio::select! {
+                started = &mut start => break started,
+                Some(event) = events.recv() => tell(&event),
+                _ = &mut stop => {
+                    supervisor.stop_all().await;
+                    return Ok(());
+                }
+            }
         }
     };
     if let Err(error) = started {
         supervisor.stop_all().await;
         return Err(error);
     }
-    let registered = register(&supervisor, directory).await;
-    let _registered = match registered {
-        Ok(registered) => registered,
-        Err(error) => {
-            supervisor.stop_all().await;
-            return Err(error);
-        }
-    };
     print(&format!("{}\nready\n", addresses(&cluster)));
     let mut interrupt = loop {
         tokio::select! {
@@ -151,6 +152,7 @@ fn tell(event: &Event) {
     match event {
         Event::Done(what) => print(&format!("{what}\n")),
         Event::Logged { node, line } => print(&format!("{node} | {line}\n")),
+        Event::Slow { node } => print(&format!("{node} reads its log back; it serves when it has\n")),
         Event::Died { node, how } => {
             print(&format!("{node} died: {how}; `tidemark restart {node}` starts it again\n"));
         }

@@ -22,8 +22,8 @@ use tidemark_protocols::{Protocol, with_protocol};
 use tidemark_server::config::{Cluster, Node};
 use tokio::sync::mpsc;
 
-/// How long a node may take to replay its log and serve.
-const START_LIMIT: Duration = Duration::from_secs(120);
+/// A node that takes longer to read its log back and serve is reported. It is not given up: a large log takes its time.
+const START_REPORT: Duration = Duration::from_secs(3);
 /// How long a node may take to stop before it is killed.
 const STOP_LIMIT: Duration = Duration::from_secs(15);
 
@@ -32,6 +32,8 @@ const STOP_LIMIT: Duration = Duration::from_secs(15);
 pub(crate) enum Event {
     /// Something was done that another terminal had asked for.
     Done(String),
+    /// A node reads its log back, and it takes a while.
+    Slow { node: String },
     /// A node ended that nobody had ended.
     Died { node: String, how: String },
     /// A node logged a warning or an error.
@@ -75,8 +77,9 @@ impl Supervisor {
         Arc::new(Self { cluster, dir, slots, faults: Mutex::default(), busy: Default::default(), events })
     }
 
-    /// Starts every node, and waits until all serve.
+    /// Starts every node, and waits until all serve; what other terminals ask for waits, too.
     pub(crate) async fn start_all(self: &Arc<Self>) -> anyhow::Result<()> {
+        let _busy = self.busy.lock().await;
         self.start((0..self.cluster.nodes.len()).collect()).await
     }
 
@@ -170,19 +173,21 @@ impl Supervisor {
     /// Waits until a node serves.
     async fn ready(&self, index: usize) -> anyhow::Result<()> {
         let node = &self.cluster.nodes[index];
-        let mut tries = START_LIMIT.as_millis() / 20;
+        let (begun, mut reported) = (tokio::time::Instant::now(), false);
         while !self.ready_file(node).exists() {
-            tries -= 1;
             let state = self.locked()[index].state.clone();
-            if state != State::Starting || tries == 0 {
-                let how = if tries == 0 { "did not serve in time".into() } else { state.in_words() };
-                let log = self.log_of(node);
+            if state != State::Starting {
+                let (how, log) = (state.in_words(), self.log_of(node));
                 bail!(
                     "{} {how}; its log is {}, and ends with:\n{}",
                     node.name,
                     log.display(),
                     tail::last_lines(&log, 8)
                 );
+            }
+            if !reported && begun.elapsed() > START_REPORT {
+                reported = true;
+                let _ = self.events.send(Event::Slow { node: node.name.clone() });
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

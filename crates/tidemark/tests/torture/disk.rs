@@ -243,3 +243,27 @@ fn a_disk_that_has_room_again_is_used_again() {
     });
     assert_eq!(client.ask(&["STRLEN", "key0"]), Reply::Integer(10_000));
 }
+
+/// It was let in, and kept waiting for as long as the log took; clients that connect with a time limit gave up then.
+#[test]
+fn nobody_is_let_in_before_the_log_was_read_back() {
+    let scratch = Scratch::new("disk-reading");
+    let nodes = Nodes::start(&scratch, &Plan::default());
+    let mut client = nodes.client(0);
+    let value = "x".repeat(200);
+    for n in 0..100 {
+        let pairs = (0..1_000).flat_map(|m| [format!("key{n}-{m}"), value.clone()]);
+        let command: Vec<String> = std::iter::once("MSET".to_string()).chain(pairs).collect();
+        assert_eq!(client.ask(&command), Reply::Simple("OK".into()));
+    }
+    drop(client);
+    nodes.kill(0);
+    // A start is recorded in the log, behind all that was read back.
+    let end = || newest_segment(&nodes.data(0));
+    let before = end();
+    nodes.spawn(0);
+    wait_for("it lets a client in", Duration::from_secs(60), || Client::connect(nodes.nodes()[0].redis).ok());
+    assert_ne!(end(), before, "it had not read its log back");
+    nodes.wait_until_it_serves(0);
+    assert_eq!(nodes.client(0).ask(&["STRLEN", "key99-999"]), Reply::Integer(200));
+}
