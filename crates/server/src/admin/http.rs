@@ -44,7 +44,6 @@ fn router(ask: Ask, password: Option<String>) -> Router {
         .route("/admin/cut", post(|ask, body| order(Deed::Cut, ask, body)))
         .route("/admin/slow", post(|ask, body| order(Deed::Slow, ask, body)))
         .route("/admin/heal", post(|ask, body| order(Deed::Heal, ask, body)))
-        .route("/admin/kill", post(kill))
         .layer(middleware::from_fn(from_page))
         .layer(from_fn_with_state(password, authorised));
     Router::new().route("/healthz", get(healthz)).merge(guarded).with_state(ask)
@@ -127,14 +126,4 @@ async fn order(deed: Deed, State(ask): State<Ask>, body: Option<Json<Where>>) ->
         Ok(Err(why)) => problem(StatusCode::BAD_REQUEST, &why),
         Err(_) => problem(StatusCode::SERVICE_UNAVAILABLE, "the node is stopping"),
     }
-}
-
-/// The process dies on the spot, as if it had crashed; the answer is given first.
-async fn kill() -> Response {
-    tracing::warn!("killed by the operator");
-    tokio::spawn(async {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        std::process::abort();
-    });
-    Json(json!({ "status": "dying" })).into_response()
 }
