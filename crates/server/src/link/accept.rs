@@ -88,12 +88,8 @@ async fn serve<P: Protocol>(
     write: tokio::net::tcp::OwnedWriteHalf,
 ) {
     let node = hello.from;
-    let name = {
-        let mut core = shard.core.borrow_mut();
-        core.meet(node, hello.life);
-        core.engine.config.cluster.nodes[node.index()].name.clone()
-    };
-    shard.want_turn();
+    shard.meet(node, hello.life);
+    let name = shard.core.borrow().engine.config.cluster.nodes[node.index()].name.clone();
     let result = match hello.channel {
         Channel::Messages => {
             // Kept open: the caller notices by it that we are gone.

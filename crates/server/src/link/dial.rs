@@ -86,7 +86,8 @@ pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel
         },
         dc,
     );
-    let (mut pause, mut last) = (PAUSE_MIN, String::new());
+    let (mut pauses, mut last) = (Pauses::default(), String::new());
+    let mut met = shard.met.subscribe();
     loop {
         cut.healed().await;
         let started = Instant::now();
@@ -110,9 +111,35 @@ pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel
             }
             shard.core.borrow_mut().links.peers[node.index()].trouble = Some(trouble);
         }
-        pause = if started.elapsed() > PAUSE_MAX { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
-        // Nodes that lost each other at the same moment do not call at the same moments.
-        sleep(pause.mul_f64(0.75 + fastrand::f64() / 2.0)).await;
+        if started.elapsed() > PAUSE_MAX {
+            pauses = Pauses::default();
+        }
+        tokio::select! {
+            () = sleep(pauses.next()) => {}
+            // A node that has just started calls everybody: it need not wait until it is called back.
+            _ = met.changed() => {
+                pauses = Pauses::default();
+                sleep(pauses.next()).await;
+            }
+        }
+    }
+}
+
+/// How long to wait before the next call, on every channel: soon at first, then twice as long each time.
+struct Pauses(Duration);
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self(PAUSE_MIN)
+    }
+}
+
+impl Pauses {
+    /// Nodes that lost each other at the same moment do not call at the same moments: up to a quarter more or less.
+    fn next(&mut self) -> Duration {
+        let pause = self.0;
+        self.0 = (pause * 2).min(PAUSE_MAX);
+        pause.mul_f64(0.75 + fastrand::f64() / 2.0)
     }
 }
 
@@ -138,8 +165,7 @@ async fn call<P: Protocol>(shard: &Rc<Shard<P>>, node: NodeId, channel: Channel)
             Welcome::Refused(why) => Err(format!("refused by {address}: {why}")),
             Welcome::Accepted(life) => {
                 reader.trust();
-                shard.core.borrow_mut().meet(node, life);
-                shard.want_turn();
+                shard.meet(node, life);
                 Ok(Call { node, reader, write })
             }
         }
@@ -165,5 +191,19 @@ impl<P: Protocol> Shard<P> {
     /// This start of this node.
     pub(crate) fn life(&self, core: &crate::shard::Core<P>) -> Life {
         Life { incarnation: core.engine.host.incarnation(), life: core.engine.host.life() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_repeated_soon_and_then_ever_more_rarely() {
+        let mut pauses = Pauses::default();
+        for ms in [20, 40, 80, 160, 320, 640, 1_000, 1_000] {
+            let pause = pauses.next().as_millis();
+            assert!((ms * 3 / 4..=ms * 5 / 4).contains(&pause), "{pause} instead of {ms}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use super::frame::Batch;
 use super::hello::Life;
 use super::outbox::{Distance, Outbox};
 use crate::node::NodeId;
-use crate::shard::Core;
+use crate::shard::{Core, Shard};
 use std::rc::Rc;
 use tidemark_contract::Protocol;
 use tidemark_core::{DcId, PartitionId, ServerId};
@@ -68,6 +68,16 @@ impl Links {
     }
 }
 
+impl<P: Protocol> Shard<P> {
+    /// A node was met.
+    pub(crate) fn meet(&self, node: NodeId, life: Life) {
+        if self.core.borrow_mut().meet(node, life) {
+            self.met.send_modify(|count| *count += 1);
+        }
+        self.want_turn();
+    }
+}
+
 impl<P: Protocol> Core<P> {
     /// The emulated distance to `dc`, faults included.
     pub(crate) fn distance(&self, dc: DcId) -> Distance {
@@ -82,11 +92,12 @@ impl<P: Protocol> Core<P> {
         distance
     }
 
-    /// A node was met. If it is a new start of it, what was asked of the last one will not be answered.
-    pub(crate) fn meet(&mut self, node: NodeId, life: Life) {
+    /// A node was met; whether for the first time since it started. What was asked of an earlier start of it will not
+    /// be answered.
+    fn meet(&mut self, node: NodeId, life: Life) -> bool {
         let before = self.links.peers[node.index()].life.replace(life);
         if before.is_none_or(|before| before == life) {
-            return;
+            return before.is_none();
         }
         let engine = &mut self.engine;
         engine.now = engine.clock.now();
@@ -96,6 +107,7 @@ impl<P: Protocol> Core<P> {
             engine.host.peer_reset(engine.now, ServerId::new(layout.dc, *partition));
         }
         engine.lose_node(node, &mut self.clients);
+        true
     }
 
     /// Sends on feeds what is there and durable; true if there is more.

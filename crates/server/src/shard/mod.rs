@@ -44,6 +44,8 @@ pub(crate) struct Shard<P: Protocol> {
     pub(crate) pump: Notify,
     /// A fault was injected or healed.
     pub(crate) faults: watch::Sender<u64>,
+    /// A node was met for the first time since it started.
+    pub(crate) met: watch::Sender<u64>,
     /// Work for the thread that waits for the disk.
     pub(crate) disk: disk::DiskThread,
     stop: Stop,
@@ -66,6 +68,7 @@ impl<P: Protocol> Shard<P> {
             turn_wanted: Cell::new(false),
             pump: Notify::new(),
             faults: watch::Sender::new(0),
+            met: watch::Sender::new(0),
             disk,
             stop: Stop::default(),
         }
