@@ -71,6 +71,9 @@ impl<P: Protocol> Cut<P> {
     }
 }
 
+/// How long a node may not be reached before that is told.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Keeps one channel to `node` open until the node stops.
 pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel: Channel) {
     let (name, dc) = {
@@ -88,10 +91,11 @@ pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel
     );
     let (mut pauses, mut last) = (Pauses::default(), String::new());
     let mut met = shard.met.subscribe();
+    let mut down_since = Instant::now();
     loop {
         cut.healed().await;
         let started = Instant::now();
-        let trouble = match call(&shard, node, channel).await {
+        let (trouble, patience) = match call(&shard, node, channel).await {
             Ok(call) => {
                 shard.core.borrow_mut().links.peers[node.index()].trouble = None;
                 tracing::debug!("{channel:?} to node {name} is up");
@@ -100,12 +104,14 @@ pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel
                     Channel::Messages => messages::speak(&shard, call).await,
                     Channel::Feed => feed_in::receive(&shard, call).await,
                 };
-                ended.err().map(|error| error.to_string())
+                down_since = Instant::now();
+                (ended.err().map(|error| error.to_string()), Duration::ZERO)
             }
-            Err(why) => Some(why),
+            // Nodes that start together call each other before all of them listen: no trouble yet.
+            Err(why) => (Some(why), PATIENCE),
         };
         if let Some(trouble) = trouble {
-            if trouble != last {
+            if trouble != last && down_since.elapsed() >= patience {
                 tracing::warn!("{channel:?} to node {name}: {trouble}");
                 last.clone_from(&trouble);
             }
