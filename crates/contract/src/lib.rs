@@ -7,7 +7,8 @@
 //! Beside the two traits stand the building blocks that several protocols share: [`Waiters`] (waiting is
 //! data), [`Gather`] (one question to several siblings, one answer), [`Slices`] (snapshot reads of one
 //! round), [`Stabilisation`] (the aggregation tree), [`Ceiling`] (stamps and stable values that survive a
-//! restart), [`Collector`] (when to drop old versions) and [`Lab`] (a hand-driven cluster for tests).
+//! restart), [`Collector`] (when to drop old versions), [`Watched`] (versions that will be lighter then) and [`Lab`]
+//! (a hand-driven cluster for tests).
 
 pub mod ceiling;
 pub mod collector;
@@ -20,6 +21,7 @@ pub mod slices;
 pub mod stabilisation;
 pub mod topology;
 pub mod waiters;
+pub mod watched;
 
 pub use ceiling::{Ceiling, Hard};
 pub use collector::Collector;
@@ -34,3 +36,4 @@ pub use tidemark_core as core;
 pub use tidemark_store::{Store, Version};
 pub use topology::Topology;
 pub use waiters::{Threshold, Waiters};
+pub use watched::Watched;

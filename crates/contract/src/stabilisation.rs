@@ -114,6 +114,11 @@ impl Stabilisation {
         self.collector.work(cx.store, safe)
     }
 
+    /// Below this nobody in the data centre reads any more.
+    pub fn safe(&self) -> &Vector {
+        self.collector.safe()
+    }
+
     /// Takes a child's report; true if every child has now reported since the last aggregate was passed on.
     fn hear(&mut self, child: ServerId, report: Report) -> bool {
         if let Some((_, last)) = self.children.iter_mut().find(|(server, _)| *server == child) {

@@ -103,7 +103,7 @@ pub struct Past {
 }
 
 impl Past {
-    fn merge(&mut self, other: &Past) {
+    pub(crate) fn merge(&mut self, other: &Past) {
         self.ds.merge(&other.ds);
         self.dsv.merge(&other.dsv);
     }

@@ -6,10 +6,12 @@
 pub mod causal_spartan_x;
 pub mod eventual;
 pub mod gentlerain;
+pub mod tidemark;
 
 pub use causal_spartan_x::CausalSpartanX;
 pub use eventual::Eventual;
 pub use gentlerain::GentleRain;
+pub use tidemark::Tidemark;
 
 /// The protocol that `causal` means: the default.
 pub const CAUSAL: &str = <CausalSpartanX as tidemark_contract::Protocol>::NAME;
@@ -33,6 +35,7 @@ macro_rules! with_protocol {
             $crate::Eventual,
             $crate::GentleRain,
             $crate::CausalSpartanX,
+            $crate::Tidemark,
             $crate::gentlerain::GentleRainPublished,
             $crate::causal_spartan_x::CausalSpartanXPublished)
     };
@@ -52,6 +55,7 @@ pub const NAMES: &[&str] = &[
     Eventual::NAME,
     GentleRain::NAME,
     CausalSpartanX::NAME,
+    Tidemark::NAME,
     gentlerain::GentleRainPublished::NAME,
     causal_spartan_x::CausalSpartanXPublished::NAME,
 ];

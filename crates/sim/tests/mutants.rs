@@ -4,6 +4,7 @@
 use tidemark_contract::Protocol;
 use tidemark_protocols::causal_spartan_x::{self as spartan, Rules as SpartanRules};
 use tidemark_protocols::gentlerain::{self as rain, Rules as RainRules};
+use tidemark_protocols::tidemark::{self as own, Rules as OwnRules};
 use tidemark_sim::{Campaign, Options, campaign};
 
 macro_rules! mutants {
@@ -31,6 +32,20 @@ mutants! {
     RainRules GstTravels breaks STABLE_STAYS_HOME;
     RainRules PutHurries breaks PUT_WAITS;
     RainRules RotxHurries breaks ROTX_WAITS;
+    OwnRules GetUnfenced breaks GET_FENCES;
+    OwnRules PutForgetsDsv breaks PUT_TAKES_DSV;
+    OwnRules PutForgetsFence breaks PUT_TAKES_FENCE;
+    OwnRules FreshIsStable breaks DS_IS_NOT_STABLE;
+    OwnRules PutUnderFence breaks PUT_ABOVE_FENCE;
+    OwnRules SliceLiftsNothing breaks SLICE_LIFTS;
+    OwnRules AllCausesStable breaks FRESH_CAUSES_MAY_LACK;
+    OwnRules NeedAboveFence breaks NEED_UNDER_FENCE;
+    OwnRules SliceTellsNoFence breaks SLICE_FENCES;
+    OwnRules CollectsAtOwn breaks COLLECTS_AT_SAFE;
+    OwnRules ExceptionsDropped breaks EXCEPTIONS_UNTIL_SAFE;
+    OwnRules OwnDsvLost breaks DSV_SURVIVES;
+    OwnRules FenceLost breaks FENCE_SURVIVES;
+    OwnRules OwnDsvTravels breaks STABLE_STAYS_HOME;
 }
 
 /// Hunts for a violation in `seeds` schedules of a few actors under all faults.

@@ -163,6 +163,14 @@ impl<M> Store<M> {
         self.tables.find(key).into_iter().flat_map(|handle| self.tables.entry(handle).versions(&self.older))
     }
 
+    /// What the protocol stores beside the version `stamp` of `key`, if that is the newest. It is changed in memory: the
+    /// log keeps what was written.
+    pub fn newest_meta(&mut self, key: &[u8], stamp: Stamp) -> Option<&mut M> {
+        let handle = self.tables.find(key)?;
+        let newest = &mut self.tables.entry_mut(handle).newest;
+        (newest.stamp == stamp).then_some(&mut newest.meta)
+    }
+
     /// Drops every version of `key` but the newest: the whole collection of a protocol that keeps one.
     pub fn keep_newest(&mut self, key: &[u8]) {
         let Some(handle) = self.tables.find(key) else { return };

@@ -1,0 +1,469 @@
+//! Tidemark: our own protocol. Reads are as fresh as what has arrived, snapshots take one round and never block,
+//! and writes never wait.
+//!
+//! **Idea.** CausalSpartanX hides a version until its own data centre's channel is stable, because a session that
+//! read it earlier would carry a time into other servers that they cannot vouch for (E-3). But *whatever a session
+//! here has read beyond the stable vector has arrived here already*. So it may be read at once, and a version that
+//! is then written here keeps, beside its dependencies, the part of them that was stable: its *need*. A snapshot
+//! that covers the need can contain the version if everything fresh had arrived when the snapshot was read; and a
+//! *fence* under all later local stamps, which readers carry from server to server, tells whether it had.
+//!
+//! **Source.** PROTOCOLS §19; `docs/tidemark-protocol.md` explains it and argues that it is right. Steps are
+//! numbered as there. Clocks, heartbeats, stabilisation, what sessions remember and the numbers are CausalSpartanX's.
+//!
+//! **Names.** `vv` VV, the version vector (`vv[m]` is the server's HLC) · `dsv` DSV: entries i ≠ m are the data
+//! centre's stable vector, entry m is the fence · `ds` DS, dependencies · `need` the stable part of `ds`, where it
+//! is less · `ut` update time · `sr` source replica (`stamp.origin`) · `sv` snapshot vector · S(sv) the versions
+//! in that snapshot · θ [`Params::theta_us`] · Δ [`Params::delta_us`].
+//!
+//! **Where §19 is silent**
+//! - D1 (E-12) After a crash `dsv` is at least the persisted one and the `need` of every version written here, and
+//!   the fence at least the persisted [`Ceiling`]: that lies above every snapshot of which a slice was read here,
+//!   so it stands between those slices and all that is read or written here later.
+//! - D2 (E-13) Elsewhere, a token brings its `ds` and nothing else, and the session waits until the region's
+//!   stable vector covers them. What it read abroad did not pass the fences here, but now it is stable, so no later
+//!   `need` leaves any of it out.
+//! - D3 A conditional update depends on the version that decided it. Its session takes `dsv`, as from a GET.
+//! - D4 SCAN and COUNT read like GET. The coordinator of a ROTX is the owner of its first key.
+//! - D5 The exceptions of a version are dropped all at once. A version that is not [`Watched`], as after a
+//!   restart, keeps them as long as it lives.
+//!
+//! **Invariants**
+//! - I1 For i ≠ m, `dsv[i]` never exceeds `vv[i]` of any server of the data centre, nor do the entries of sessions
+//!   of this data centre. `dsv` never falls.
+//! - I2 A version's `ut` is above its `ds`, and above the fence where it was written.
+//! - I3 A session's `dsv` covers, for i ≠ m, the `need` of every local version and the `ds` of every remote one
+//!   in its past.
+
+pub use crate::causal_spartan_x::{Params, Past, Timer, Token};
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+use tidemark_contract::core::promise::Promise;
+use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
+use tidemark_contract::{
+    AskId, Ceiling, Cx, Hard, Protocol, Recovered, Report, Session, SessionCx, SliceReply, SliceReq, Slices,
+    Stabilisation, Ticket, Tree, Version, Waiters, Walk, Watched, found_of, not_covered, unanswered,
+};
+
+/// What the protocol's safety rests on, for tests to break one at a time.
+#[allow(missing_docs)]
+pub trait Rules: 'static {
+    const NAME: &'static str;
+    const ABOUT: &'static str;
+    const GET_FENCES: bool = true; // 3
+    const PUT_TAKES_DSV: bool = true; // 4
+    const PUT_TAKES_FENCE: bool = true; // 4
+    const DS_IS_NOT_STABLE: bool = true; // 4: E-3
+    const PUT_ABOVE_FENCE: bool = true; // 5
+    const SLICE_LIFTS: bool = true; // 9
+    const FRESH_CAUSES_MAY_LACK: bool = true; // 9 (b)
+    const NEED_UNDER_FENCE: bool = true; // 9 (b)
+    const SLICE_FENCES: bool = true; // 10
+    const COLLECTS_AT_SAFE: bool = true;
+    const EXCEPTIONS_UNTIL_SAFE: bool = true;
+    const DSV_SURVIVES: bool = true; // D1
+    const FENCE_SURVIVES: bool = true; // D1
+    const STABLE_STAYS_HOME: bool = true; // D2
+}
+
+/// The protocol as it should be.
+pub type Tidemark = Server<Sound>;
+/// The rules of [`Tidemark`].
+pub struct Sound;
+
+impl Rules for Sound {
+    const NAME: &'static str = "tidemark";
+    const ABOUT: &'static str = "causal+, fresh reads: writes never wait, snapshots take one round";
+}
+
+/// What is stored beside a version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// DS.
+    pub ds: Vector,
+    /// Its exceptions: what was stable of `ds` when it was written, if that was not all of it. Kept where it was
+    /// written, logged and not shipped. Entry m means nothing.
+    pub need: Option<Box<Vector>>,
+}
+
+impl Meta {
+    fn need(&self) -> &Vector {
+        self.need.as_deref().unwrap_or(&self.ds)
+    }
+}
+
+/// What a session asks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Request {
+    Get(Key, Vector),       // k, DSV_c
+    Put(Key, Update, Past), // k, v, DS_c, DSV_c
+    Rotx(Vec<Key>, Vector), // ks, DSV_c with entry m at DS_c[m] at least
+    Walk(Walk, Vector),     // D4
+    Cover(Vector),          // D2: wait for what DS_c names
+}
+
+/// What a server answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Reply(pub Outcome, pub Past);
+
+/// What the servers of a data centre say to each other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Peer {
+    Tree(Tree),
+    SliceReq(SliceReq<Vector>),   // at sv
+    SliceReply(SliceReply<Past>), // ds of what was found, and in dsv the fence
+}
+
+/// What a reader in data centre m can see.
+pub enum View {
+    /// GET at DSV (2).
+    Fresh(DcId, Vector),
+    /// S(sv) (9).
+    Snapshot(DcId, Vector),
+}
+
+/// A server, `p_n^m`.
+pub struct Server<R> {
+    vv: Vector,
+    dsv: Vector,
+    sent_since_delta: bool,
+    reads: Slices<Vector, Past>,
+    /// Sessions that moved here and wait until `dsv` covers what they depend on: the second vector.
+    arrivals: Waiters<Vector, (Ticket, Vector)>,
+    /// Versions with exceptions.
+    exceptional: Watched,
+    stabilisation: Stabilisation,
+    ceiling: Ceiling,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Protocol for Server<R> {
+    const NAME: &'static str = R::NAME;
+    const ABOUT: &'static str = R::ABOUT;
+    const PROMISE: Promise = Promise::CausalImmediate;
+
+    type Meta = Meta;
+    type Request = Request;
+    type Reply = Reply;
+    type Peer = Peer;
+    type Hard = Hard;
+    type Timer = Timer;
+    type View = View;
+    type Session = Client<R>;
+    type Params = Params;
+
+    fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let (m, mut vv, mut dsv) = (cx.me.dc, received, Vector::zero(cx.topology.dcs));
+        vv.raise(m, hard.ceiling);
+        if R::DSV_SURVIVES {
+            dsv.merge(&hard.stable); // D1
+            let written_here = cx.store.versions().filter(|d| d.stamp.origin == m);
+            written_here.for_each(|d| dsv.merge(d.meta.need()));
+        }
+        dsv[m] = if R::FENCE_SURVIVES { dsv[m].max(hard.ceiling) } else { Hlc::ZERO };
+        cx.arm(Timer::Theta, cx.params.theta_us);
+        cx.arm(Timer::Delta, cx.params.delta_us);
+        Self {
+            vv,
+            dsv,
+            sent_since_delta: false,
+            reads: Slices::new(life),
+            arrivals: Waiters::default(),
+            exceptional: Watched::default(),
+            stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
+            ceiling: Ceiling::new(hard),
+            rules: PhantomData,
+        }
+    }
+
+    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+        match request {
+            Request::Get(key, dsv) => self.get(ticket, &key, &dsv, cx),
+            Request::Put(key, update, past) => self.put(ticket, key, update, past, cx),
+            Request::Rotx(keys, dsv) => self.rotx(ticket, keys, &dsv, cx),
+            Request::Walk(walk, dsv) => {
+                self.dsv.merge(&dsv);
+                let mut ds = Vector::default();
+                let outcome = cx.walk(&walk, &self.fresh(cx), |d| depend(&mut ds, d));
+                cx.reply(ticket, Reply(outcome, Past { ds, dsv: self.known(cx) }));
+            }
+            Request::Cover(ds) => {
+                let mut remote = ds.clone();
+                remote[cx.me.dc] = Hlc::ZERO; // what was written here is here
+                self.arrivals.park(remote, cx.mono + cx.params.wait_limit_us, (ticket, ds));
+                self.adopt(&Vector::default(), cx);
+            }
+        }
+    }
+
+    fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
+        match message {
+            Peer::Tree(message) => {
+                let stable = self.stabilisation.on_message((from, message), self.report(), Peer::Tree, cx);
+                stable.into_iter().for_each(|stable| self.adopt(&stable, cx));
+            }
+            Peer::SliceReq(request) => self.slice(from, request, cx),
+            Peer::SliceReply(reply) => {
+                if let Some(read) = self.reads.gather(from, reply, |past, slice| past.merge(&slice)) {
+                    cx.reply(read.ticket, Reply(Outcome::FoundAll(read.found), read.seen)); // 10
+                }
+            }
+        }
+    }
+
+    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
+        let ut = d.stamp.ts;
+        cx.store.insert(&key, d);
+        self.vv.raise(from.dc, ut);
+    }
+
+    fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, _cx: &mut Cx<'_, Self>) {
+        self.vv.raise(from.dc, hlc);
+    }
+
+    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
+        self.reads.reset(peer).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
+    }
+
+    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
+        match timer {
+            Timer::Theta => {
+                cx.arm(Timer::Theta, cx.params.theta_us);
+                self.ceiling.hurry(|| self.dsv.clone(), cx);
+                let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
+                stable.into_iter().for_each(|stable| self.adopt(&stable, cx));
+                self.collect(cx);
+                self.reads.expire(cx.mono).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
+                self.arrivals.expire(cx.mono).into_iter().for_each(|(t, _)| fail(t, not_covered(), cx));
+            }
+            Timer::Delta => {
+                cx.arm(Timer::Delta, cx.params.delta_us);
+                if !std::mem::take(&mut self.sent_since_delta) {
+                    let hlc = self.vv[cx.me.dc].tick(cx.now);
+                    self.advance(hlc, cx);
+                    cx.heartbeat(hlc);
+                }
+            }
+        }
+    }
+
+    fn visible(view: &View, stamp: Stamp, meta: &Meta) -> bool {
+        match view {
+            View::Fresh(m, dsv) => stamp.origin == *m || covered(&meta.ds, dsv, *m), // 2
+            View::Snapshot(m, sv) => in_snapshot::<R>(*m, sv, stamp, meta),
+        }
+    }
+
+    fn shipped(meta: &Meta) -> Meta {
+        Meta { ds: meta.ds.clone(), need: None } // 7
+    }
+
+    fn hard(&self) -> Hard {
+        Hard { ceiling: self.ceiling.get(), stable: self.dsv.clone() }
+    }
+
+    fn stable(&self) -> Vector {
+        self.dsv.clone()
+    }
+
+    fn parked(&self) -> usize {
+        self.arrivals.len()
+    }
+}
+
+impl<R: Rules> Server<R> {
+    /// GET.
+    fn get(&mut self, ticket: Ticket, key: &Key, dsv: &Vector, cx: &mut Cx<'_, Self>) {
+        self.dsv.merge(dsv); // 1
+        let d = cx.latest(key, &self.fresh(cx)); // 2
+        let mut ds = Vector::default();
+        d.into_iter().for_each(|d| depend(&mut ds, d));
+        let found = Outcome::Found(found_of(d));
+        cx.reply(ticket, Reply(found, Past { ds, dsv: self.known(cx) })); // 3
+    }
+
+    /// PUT.
+    fn put(&mut self, ticket: Ticket, key: Key, update: Update, past: Past, cx: &mut Cx<'_, Self>) {
+        let (m, Past { mut ds, mut dsv }) = (cx.me.dc, past);
+        dsv[m] = if R::PUT_TAKES_FENCE { dsv[m] } else { Hlc::ZERO };
+        if R::PUT_TAKES_DSV {
+            self.dsv.merge(&dsv); // 4
+        }
+        if !R::DS_IS_NOT_STABLE {
+            self.dsv.merge(&ds);
+        }
+        let mut past = Past::default();
+        let looked = cx.look(&key, &update, &self.fresh(cx), |d| {
+            depend(&mut past.ds, d); // D3
+            past.dsv = self.known(cx);
+        });
+        let (mut stamp, previous) = (None, looked.previous);
+        if looked.proceeds {
+            ds.merge(&past.ds);
+            let fence = if R::PUT_ABOVE_FENCE { self.dsv[m] } else { dsv[m] };
+            let ut = self.vv[m].observe(cx.now, ds.max().max(fence)); // 5
+            if let Some(ahead_us) = cx.too_far_ahead(ut) {
+                return fail(ticket, Failure::ClockSkew { ahead_us }, cx);
+            }
+            self.advance(ut, cx);
+            self.sent_since_delta = true;
+            let new = Stamp::new(ut, m);
+            let mut need = ds.clone(); // 6
+            need.meet(&self.dsv);
+            need[m] = Hlc::ZERO;
+            past.dsv.merge(&need);
+            let need = (!covered(&ds, &need, m)).then(|| Box::new(need));
+            if need.is_some() {
+                self.exceptional.watch(&key, new);
+            }
+            let d = Version { stamp: new, meta: Meta { ds, need }, write: update.write };
+            cx.write(key, d, cx.all_regions());
+            past.ds.include(new);
+            stamp = Some(new);
+        }
+        cx.reply(ticket, Reply(Outcome::Written { stamp, previous }, past)); // 7
+    }
+
+    /// ROTX.
+    fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, dsv: &Vector, cx: &mut Cx<'_, Self>) {
+        self.dsv.merge(dsv); // 8
+        let (sv, deadline) = (self.dsv.clone(), cx.mono + cx.params.wait_limit_us);
+        let past = Past { ds: Vector::default(), dsv: sv.clone() };
+        self.reads.scatter((ticket, keys), sv, past, deadline, Peer::SliceReq, cx);
+    }
+
+    /// A slice of it.
+    fn slice(&mut self, from: ServerId, request: SliceReq<Vector>, cx: &mut Cx<'_, Self>) {
+        let (m, SliceReq { id, keys, at: sv }) = (cx.me.dc, request);
+        if R::SLICE_LIFTS {
+            self.dsv.raise(m, sv[m]); // 9
+            self.ceiling.renew(sv[m], || self.dsv.clone(), cx); // D1
+        }
+        let mut seen = Past::default();
+        let found = cx.read(&keys, &View::Snapshot(m, sv), |d| depend(&mut seen.ds, d));
+        seen.dsv[m] = if R::SLICE_FENCES { self.dsv[m] } else { Hlc::ZERO }; // 10
+        cx.send(from, Peer::SliceReply(SliceReply { id, found, seen }));
+    }
+
+    /// Collection, and exceptions that no snapshot tells apart any more from what they are exceptions to.
+    fn collect(&mut self, cx: &mut Cx<'_, Self>) {
+        let (m, dsv) = (cx.me.dc, &self.dsv);
+        self.stabilisation.collect(cx, |safe, d| {
+            in_snapshot::<R>(m, if R::COLLECTS_AT_SAFE { safe } else { dsv }, d.stamp, &d.meta)
+        });
+        let safe = if R::EXCEPTIONS_UNTIL_SAFE { self.stabilisation.safe() } else { dsv };
+        self.exceptional.settle(cx.store, |meta| {
+            let settled = covered(&meta.ds, safe, m);
+            meta.need = meta.need.take().filter(|_| !settled);
+            settled
+        });
+    }
+
+    /// What stabilisation and collection take from this server.
+    fn report(&self) -> Report {
+        Report::new(self.vv.clone(), self.ceiling.stable(), self.reads.snapshots().cloned())
+    }
+
+    /// Takes over a stable vector, and lets in the sessions that it covers.
+    fn adopt(&mut self, stable: &Vector, cx: &mut Cx<'_, Self>) {
+        self.dsv.merge(stable); // I1
+        for (ticket, ds) in self.arrivals.wake(&self.dsv) {
+            cx.reply(ticket, Reply(Outcome::Adopted, Past { ds, dsv: self.dsv.clone() }));
+        }
+    }
+
+    /// Moves the clock, `vv[m]`, and keeps the durable ceiling above it.
+    fn advance(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
+        self.vv[cx.me.dc] = hlc;
+        self.ceiling.renew(hlc, || self.dsv.clone(), cx);
+    }
+
+    fn fresh(&self, cx: &Cx<'_, Self>) -> View {
+        View::Fresh(cx.me.dc, self.dsv.clone())
+    }
+
+    /// What a reader takes along: the stable vector and the fence.
+    fn known(&self, cx: &Cx<'_, Self>) -> Vector {
+        let (m, mut dsv) = (cx.me.dc, self.dsv.clone());
+        dsv[m] = if R::GET_FENCES { dsv[m] } else { Hlc::ZERO };
+        dsv
+    }
+}
+
+/// Whether `a[i] <= b[i]` for all i ≠ m.
+fn covered(a: &Vector, b: &Vector, m: DcId) -> bool {
+    a.iter().all(|(i, h)| i == m || h <= b[i])
+}
+
+/// S(sv): (a) all that the version depends on is covered; or (b) it was written here, under the fence, and what
+/// it needs is.
+fn in_snapshot<R: Rules>(m: DcId, sv: &Vector, stamp: Stamp, meta: &Meta) -> bool {
+    meta.ds.le(sv)
+        || R::FRESH_CAUSES_MAY_LACK
+            && stamp.origin == m
+            && (stamp.ts <= sv[m] || !R::NEED_UNDER_FENCE)
+            && covered(meta.need(), sv, m)
+}
+
+/// `ds ∪max d.ds ∪max (d.sr, d.ut)`.
+fn depend(ds: &mut Vector, d: &Version<Meta>) {
+    ds.merge(&d.meta.ds);
+    ds.include(d.stamp);
+}
+
+fn fail<R: Rules>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<R>>) {
+    cx.reply(ticket, Reply(Outcome::Failed(failure), Past::default()));
+}
+
+/// A session.
+pub struct Client<R> {
+    token: Token,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Session<Server<R>> for Client<R> {
+    type Token = Token;
+
+    fn open(home: DcId) -> Self {
+        Self { token: Token { home, past: Past::default() }, rules: PhantomData }
+    }
+
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+        let Some(server) = cx.begin(&op) else { return }; // D4
+        let Token { home: m, past } = &self.token;
+        let mut dsv = past.dsv.clone();
+        let request = match op {
+            Op::Get { key } => Request::Get(key, dsv),
+            Op::Put { key, update } => Request::Put(key, update, past.clone()),
+            Op::Rotx { keys } | Op::Snapshot { keys } => {
+                dsv.raise(*m, past.ds[*m]);
+                Request::Rotx(keys, dsv)
+            }
+            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }, dsv),
+            Op::Count { .. } => Request::Walk(Walk::Count, dsv),
+        };
+        cx.ask(server, request);
+    }
+
+    fn on_reply(&mut self, _: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+        self.token.past.merge(&reply.1); // 3, 7, 10
+        cx.done(reply.0);
+    }
+
+    fn token(&self) -> Token {
+        self.token.clone()
+    }
+
+    fn adopt(&mut self, Token { home, past }: Token, cx: &mut SessionCx<'_, Server<R>>) {
+        if home == self.token.home {
+            self.token.past.merge(&past);
+            return cx.done(Outcome::Adopted);
+        }
+        if !R::STABLE_STAYS_HOME {
+            self.token.past.dsv.merge(&past.dsv);
+        }
+        cx.ask_partition(Default::default(), Request::Cover(past.ds)); // D2
+    }
+}
