@@ -4,7 +4,7 @@ use tidemark_contract::Protocol;
 use tidemark_contract::core::Promise;
 use tidemark_protocols::causal_spartan_x::CausalSpartanXPublished;
 use tidemark_protocols::gentlerain::GentleRainPublished;
-use tidemark_protocols::{CausalSpartanX, Eventual, GentleRain};
+use tidemark_protocols::{CausalSpartanX, Eventual, GentleRain, Tidemark};
 use tidemark_sim::{Campaign, Options, Summary, campaign};
 
 /// Two data centres, two partitions: few actors meet often.
@@ -53,6 +53,7 @@ fn causal_spartan_x_as_published_is_convicted_by_a_trace_of_e_3() {
 fn the_corrected_protocols_are_cleared_of_what_convicts_the_published_ones() {
     cleared::<GentleRain>(small("none"), 625..626);
     cleared::<CausalSpartanX>(small("none"), 420..421);
+    cleared::<Tidemark>(small("none"), 420..421);
 }
 
 #[test]
@@ -77,6 +78,13 @@ fn gentlerain_keeps_its_promise_under_all_faults() {
 fn causal_spartan_x_keeps_its_promise_under_all_faults() {
     cleared::<CausalSpartanX>(small("all"), 0..2_000);
     cleared::<CausalSpartanX>(Options::default(), 0..200);
+}
+
+#[test]
+fn tidemark_keeps_its_promise_under_all_faults() {
+    cleared::<Tidemark>(small("all"), 0..2_000);
+    cleared::<Tidemark>(Options { partitions: 3, ..small("all") }, 0..4_000);
+    cleared::<Tidemark>(Options::default(), 0..200);
 }
 
 /// A failure injected into a disk, but not met by the time everything healed, came up after the last words had been

@@ -84,6 +84,29 @@ fn causal_spartan_x_that_forgets_its_stable_vector_is_convicted() {
 }
 
 #[test]
+fn tidemark_with_a_rule_broken_is_convicted() {
+    convicted::<own::Server<PutForgetsDsv>>(20_000);
+    convicted::<own::Server<FreshIsStable>>(20_000);
+    convicted::<own::Server<AllCausesStable>>(20_000);
+    convicted::<own::Server<NeedAboveFence>>(20_000);
+    convicted::<own::Server<CollectsAtOwn>>(20_000);
+    convicted::<own::Server<ExceptionsDropped>>(20_000);
+    convicted::<own::Server<OwnDsvLost>>(20_000);
+    convicted::<own::Server<OwnDsvTravels>>(20_000);
+}
+
+/// As above: it takes three.
+#[test]
+fn tidemark_without_a_fence_is_convicted() {
+    convicted_over::<own::Server<GetUnfenced>>(3, 20_000);
+    convicted_over::<own::Server<PutForgetsFence>>(3, 20_000);
+    convicted_over::<own::Server<PutUnderFence>>(3, 20_000);
+    convicted_over::<own::Server<SliceLiftsNothing>>(3, 20_000);
+    convicted_over::<own::Server<SliceTellsNoFence>>(3, 20_000);
+    convicted_over::<own::Server<FenceLost>>(3, 20_000);
+}
+
+#[test]
 fn gentlerain_with_a_rule_broken_is_convicted() {
     convicted::<rain::Server<StampsRepeat>>(20_000);
     convicted::<rain::Server<PutForgetsGst>>(20_000);

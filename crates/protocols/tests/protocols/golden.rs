@@ -8,7 +8,9 @@ use std::fs;
 use std::path::Path;
 use tidemark_contract::lab::{rotx, server};
 use tidemark_contract::{Lab, Protocol};
-use tidemark_protocols::{CausalSpartanX, Eventual, GentleRain, causal_spartan_x, gentlerain};
+use tidemark_protocols::{
+    CausalSpartanX, Eventual, GentleRain, Tidemark, causal_spartan_x, gentlerain, tidemark,
+};
 
 /// Two data centres of two partitions: writes, replication, stabilisation, a remote read, a transaction, a
 /// heartbeat, a restart.
@@ -78,4 +80,9 @@ fn golden_gentlerain() {
 #[test]
 fn golden_causal_spartan_x() {
     golden::<CausalSpartanX>(&[causal_spartan_x::Timer::Delta, causal_spartan_x::Timer::Theta]);
+}
+
+#[test]
+fn golden_tidemark() {
+    golden::<Tidemark>(&[tidemark::Timer::Delta, tidemark::Timer::Theta]);
 }

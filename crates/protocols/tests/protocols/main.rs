@@ -5,6 +5,7 @@ mod causal_spartan_x;
 mod eventual;
 mod gentlerain;
 mod golden;
+mod tidemark;
 
 use tidemark_contract::core::Hlc;
 

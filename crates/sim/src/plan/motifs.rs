@@ -5,7 +5,7 @@
 
 use super::workload::Composer;
 use super::{Fault, Held, Layout, Plan, Trouble, scenes};
-use crate::rng::{Draw, Rng};
+use crate::rng::{Draw, Rng, Stream, mix, stream};
 use tidemark_core::{DcId, Key, Micros, Op, PartitionId, ServerId};
 
 /// Plays one motif, drawn with `chance`.
@@ -58,6 +58,11 @@ impl<'c, 'a> Stage<'c, 'a> {
     /// About as long as stabilisation takes.
     pub(super) fn settle(&mut self) {
         self.now += (self.wan + self.interval * 2) * self.c.rng.u64(40..160) / 100;
+    }
+
+    /// As long as stabilisation takes at least, drawn with `aside`.
+    pub(super) fn quiet(&mut self, aside: &mut Rng) {
+        self.now += (self.wan + self.interval * 2) * aside.u64(100..250) / 100;
     }
 
     /// Any of these.
@@ -154,10 +159,30 @@ impl<'c, 'a> Stage<'c, 'a> {
             return false;
         }
         let power = self.c.power && self.c.rng.bool();
-        let node = node(self.c.plan, self.c.layout, server(dc, p));
-        let until = self.now + self.c.rng.scale(1, self.lan * 4);
-        self.c.plan.faults.push(Fault { at: self.now, until, what: Trouble::Crash { node, power } });
+        let down = self.c.rng.scale(1, self.lan * 4);
+        self.fall(dc, p, power, down);
         true
+    }
+
+    /// As [`Self::crash`], drawn with `aside`, and goes on when it is up again.
+    pub(super) fn restart(&mut self, dc: DcId, p: usize, aside: &mut Rng) {
+        if self.c.crashes {
+            let power = self.c.power && aside.bool();
+            let down = aside.scale(1, self.lan * 4);
+            self.fall(dc, p, power, down);
+            self.now += down + aside.u64(0..=self.lan * 3);
+        }
+    }
+
+    fn fall(&mut self, dc: DcId, p: usize, power: bool, down: Micros) {
+        let node = node(self.c.plan, self.c.layout, server(dc, p));
+        let (at, until) = (self.now, self.now + down);
+        self.c.plan.faults.push(Fault { at, until, what: Trouble::Crash { node, power } });
+    }
+
+    /// Chance for what was thought of later: it leaves what is drawn otherwise, and with it all known seeds, alone.
+    pub(super) fn aside(&self) -> Rng {
+        stream(mix(self.c.plan.seed, self.now), Stream::Motifs)
     }
 }
 

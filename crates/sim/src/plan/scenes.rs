@@ -15,12 +15,22 @@ pub(super) fn held_transaction(s: &mut Stage<'_, '_>) {
     let writer = s.session(from, Some(a));
     // Who coordinates: the owner of one of the keys, or of a third one, which is read first.
     let partitions = s.c.layout.keys.len();
-    let third = (0..partitions).filter(|r| ![p, q].contains(r)).nth(s.c.rng.usize(0..partitions));
+    let mut aside = s.aside();
+    let sharp = aside.chance(40);
+    let which = s.c.rng.usize(0..partitions);
+    let third = (0..partitions).filter(|r| ![p, q].contains(r)).nth(if sharp { 0 } else { which });
     let (r, lead) = match third {
         Some(r) => (r, Some(s.key(r))),
         None => (p, None),
     };
-    if s.c.rng.chance(50) {
+    if sharp {
+        // What all of them know is stable, and a clock is far ahead, as after a restart.
+        s.quiet(&mut aside);
+        s.restart(dc, r, &mut aside);
+        let key = s.key(r);
+        s.put(a, &key);
+        s.soon();
+    } else if s.c.rng.chance(50) {
         // The fence of the transaction lies where the fastest clock of the session's past put it.
         let anywhere = if s.c.rng.bool() { r } else { s.c.rng.usize(0..partitions) };
         let key = s.key(anywhere);
@@ -30,6 +40,10 @@ pub(super) fn held_transaction(s: &mut Stage<'_, '_>) {
     let long = s.while_held();
     let begin = s.now;
     s.hold_asked(dc, r, q, long);
+    if sharp && from != dc && aside.chance(70) {
+        // Nothing from there becomes stable: what is read is fresh.
+        s.hold_feed(q, from, dc, long);
+    }
     let written_before = s.c.rng.chance(40);
     if written_before {
         s.put(writer, &first);
@@ -47,8 +61,14 @@ pub(super) fn held_transaction(s: &mut Stage<'_, '_>) {
         s.soon()
     }
     let times = s.c.rng.u32(1..4);
+    if sharp && lead.is_some() && aside.chance(40) {
+        // What stands between the slice and whoever reads here later has to survive.
+        s.restart(dc, p, &mut aside);
+    }
     if s.c.rng.chance(25) {
-        s.read(b, &[&first])
+        // A transaction that another server coordinates learns of it from its slices alone.
+        let keys = [&second, &first];
+        s.read(b, if sharp { &keys } else { &keys[1..] })
     } else {
         s.poll(b, &first, times, long / 3)
     }

@@ -1,0 +1,568 @@
+//! Tidemark (PROTOCOLS §19): its steps one by one, what each fence is for, collection, recovery, tokens.
+
+use crate::at;
+use tidemark_contract::core::{DcId, Hlc, Key, Outcome, Update, Vector, Write};
+use tidemark_contract::lab::{put, rotx, server, text};
+use tidemark_contract::{Lab, Protocol};
+use tidemark_protocols::tidemark::{Meta, Params, Past, Request, Rules, Server, Sound, Timer, Token};
+
+macro_rules! broken {
+    ($($name:ident: $rule:ident;)*) => {$(
+        struct $name;
+        impl Rules for $name {
+            const NAME: &'static str = stringify!($name);
+            const ABOUT: &'static str = concat!("without ", stringify!($rule));
+            const $rule: bool = false;
+        }
+    )*};
+}
+
+broken! {
+    GetUnfenced: GET_FENCES;
+    PutForgetsDsv: PUT_TAKES_DSV;
+    PutForgetsFence: PUT_TAKES_FENCE;
+    FreshIsStable: DS_IS_NOT_STABLE;
+    PutUnderFence: PUT_ABOVE_FENCE;
+    SliceLiftsNothing: SLICE_LIFTS;
+    SliceTellsNoFence: SLICE_FENCES;
+    CollectsAtOwn: COLLECTS_AT_SAFE;
+    ExceptionsDropped: EXCEPTIONS_UNTIL_SAFE;
+    DsvLost: DSV_SURVIVES;
+    FenceLost: FENCE_SURVIVES;
+    DsvTravels: STABLE_STAYS_HOME;
+}
+
+fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
+    Lab::new(dcs, partitions, Params::default())
+}
+
+fn sound(dcs: usize, partitions: usize) -> Lab<Server<Sound>> {
+    lab(dcs, partitions)
+}
+
+fn v(micros: &[u64]) -> Vector {
+    Vector::from_entries(micros.iter().map(|us| at(*us)))
+}
+
+fn past(ds: &[u64], dsv: &[u64]) -> Past {
+    Past { ds: v(ds), dsv: v(dsv) }
+}
+
+fn dsv<R: Rules>(lab: &Lab<Server<R>>, dc: u8, partition: u16) -> Vector {
+    lab.protocol(server(dc, partition)).stable()
+}
+
+/// What is stored beside the newest version of `key`.
+fn meta<R: Rules>(lab: &Lab<Server<R>>, dc: u8, partition: u16, key: &Key) -> Meta {
+    lab.store(server(dc, partition)).chain(key).next().expect("there is a version").meta.clone()
+}
+
+/// Gives a session a past that it could have.
+fn remember<R: Rules>(lab: &mut Lab<Server<R>>, session: usize, past: Past) {
+    let home = lab.token(session).home;
+    lab.adopt(session, Token { home, past });
+    assert_eq!(lab.finish(session), Outcome::Adopted);
+}
+
+/// Heartbeats everywhere at `us`, twice, so that Δ has passed without a write; then θ.
+fn stabilise<R: Rules>(lab: &mut Lab<Server<R>>, us: u64) {
+    lab.round(us, &[Timer::Delta, Timer::Delta, Timer::Theta]);
+}
+
+/// Lets data centre A hear heartbeats from everywhere, and its root, but not its leaf, stabilise.
+fn stabilise_root_of_a<R: Rules>(lab: &mut Lab<Server<R>>, us: u64) {
+    lab.set_clocks(us);
+    for p in [server(0, 0), server(0, 1), server(1, 0), server(1, 1)] {
+        lab.fire(p, Timer::Delta);
+        lab.fire(p, Timer::Delta);
+    }
+    lab.deliver_between(1, 0);
+    lab.fire(server(0, 1), Timer::Theta);
+    lab.deliver_message(server(0, 1), server(0, 0));
+}
+
+#[test]
+fn step_1_a_get_raises_dsv_fence_included_and_never_lowers_it() {
+    let mut lab = sound(2, 1);
+    for (carried, after) in [(v(&[0, 5]), v(&[0, 5])), (v(&[4, 3]), v(&[4, 5]))] {
+        lab.ask(server(0, 0), Request::Get(Key::from("x"), carried));
+        assert_eq!(dsv(&lab, 0, 0), after);
+    }
+}
+
+#[test]
+fn step_2_a_get_tests_neither_the_time_of_a_version_nor_its_local_dependencies() {
+    let mut lab = sound(3, 1);
+    let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 0));
+    remember(&mut lab, b, past(&[900, 0, 400], &[]));
+    lab.put(b, &x, "1");
+    lab.deliver_all();
+    for (dsv, seen) in [(v(&[0, 0, 399]), "-"), (v(&[0, 0, 400]), "1")] {
+        let reply = lab.ask(server(0, 0), Request::Get(x.clone(), dsv)).expect("a GET does not wait");
+        assert_eq!(text(&reply.0), seen);
+    }
+    remember(&mut lab, a, past(&[0, 0, 700], &[]));
+    lab.set_clocks(2_000);
+    lab.put(a, &x, "2");
+    let other = lab.client(0);
+    assert_eq!(lab.get(other, &x), "2", "what was written here is read at once");
+}
+
+#[test]
+fn step_3_the_reply_tells_the_version_with_its_dependencies_and_dsv() {
+    let mut lab = sound(3, 1);
+    let (s, t, x) = (lab.client(1), lab.client(1), lab.key("x", 0));
+    remember(&mut lab, s, past(&[30, 20, 10], &[0, 0, 5]));
+    lab.put(s, &x, "1");
+    remember(&mut lab, t, past(&[], &[50, 60]));
+    lab.get(t, &x);
+    assert_eq!(lab.token(t).past, past(&[30, 1_000, 10], &[50, 60, 5]));
+}
+
+#[test]
+fn step_4_a_put_merges_the_sessions_dsv_and_never_its_ds() {
+    let mut lab = sound(2, 1);
+    let (s, x) = (lab.client(0), lab.key("x", 0));
+    remember(&mut lab, s, past(&[0, 70], &[5, 60]));
+    lab.put(s, &x, "1");
+    assert_eq!(dsv(&lab, 0, 0), v(&[5, 60]));
+}
+
+#[test]
+fn step_5_a_writes_time_is_above_its_dependencies_and_above_the_fence() {
+    let mut lab = sound(2, 1);
+    let [s, t, u] = [(); 3].map(|()| lab.client(0));
+    let x = lab.key("x", 0);
+    remember(&mut lab, s, past(&[0, 3_000], &[]));
+    assert_eq!(lab.put(s, &x, "1"), at(3_000).next(), "above every dependency, with no wait");
+    remember(&mut lab, t, past(&[], &[5_000, 9_000]));
+    assert_eq!(lab.put(t, &x, "2"), at(5_000).next(), "above the fence that it brings, and only that");
+    lab.ask(server(0, 0), Request::Get(x.clone(), v(&[7_000])));
+    assert_eq!(lab.put(u, &x, "3"), at(7_000).next(), "above the fence that is there");
+}
+
+#[test]
+fn step_6_a_version_keeps_what_was_stable_of_its_dependencies_where_that_is_less() {
+    let mut lab = sound(3, 1);
+    let (s, x) = (lab.client(0), lab.key("x", 0));
+    remember(&mut lab, s, past(&[0, 70, 80], &[0, 60, 90]));
+    lab.put(s, &x, "1");
+    let need = Some(Box::new(v(&[0, 60, 80])));
+    assert_eq!(meta(&lab, 0, 0, &x), Meta { ds: v(&[0, 70, 80]), need });
+    remember(&mut lab, s, past(&[], &[0, 70]));
+    lab.put(s, &x, "2");
+    assert_eq!(meta(&lab, 0, 0, &x), Meta { ds: v(&[1_000, 70, 80]), need: None }, "no exceptions");
+}
+
+#[test]
+fn step_7_the_session_learns_what_is_needed_and_peers_do_not() {
+    let mut lab = sound(3, 1);
+    let (s, x) = (lab.client(0), lab.key("x", 0));
+    lab.ask(server(0, 0), Request::Get(x.clone(), v(&[0, 65, 100])));
+    remember(&mut lab, s, past(&[0, 70, 80], &[0, 60]));
+    lab.put(s, &x, "1");
+    assert_eq!(lab.token(s).past, past(&[1_000, 70, 80], &[0, 65, 80]));
+    lab.deliver_all();
+    assert_eq!(meta(&lab, 1, 0, &x), Meta { ds: v(&[0, 70, 80]), need: None });
+}
+
+#[test]
+fn step_8_the_snapshot_is_dsv_after_merging_the_sessions_and_covers_its_own_writes() {
+    let mut lab = sound(2, 2);
+    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
+    remember(&mut lab, s, past(&[70, 90], &[50, 20]));
+    lab.begin(s, rotx(&[&x, &y]));
+    assert!(lab.transcript.contains("at: [70 20]"));
+    assert_eq!(dsv(&lab, 0, 0), v(&[70, 20]));
+}
+
+#[test]
+fn step_9_a_slice_lifts_the_fence_and_nothing_else() {
+    let mut lab = sound(2, 2);
+    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
+    remember(&mut lab, s, past(&[], &[70, 80]));
+    lab.rotx(s, &[&x, &y]);
+    assert_eq!(dsv(&lab, 0, 1), v(&[70, 0]));
+}
+
+#[test]
+fn step_9_a_remote_version_is_in_a_snapshot_that_covers_its_dependencies() {
+    for (sv, seen) in [(&[499, 0, 700], "-"), (&[500, 0, 699], "-"), (&[500, 0, 700], "1")] {
+        let mut lab = sound(3, 1);
+        let (s, t, x) = (lab.client(1), lab.client(0), lab.key("x", 0));
+        remember(&mut lab, s, past(&[500, 0, 700], &[]));
+        lab.put(s, &x, "1");
+        lab.deliver_all();
+        remember(&mut lab, t, past(&[], sv));
+        assert_eq!(lab.rotx(t, &[&x]), seen);
+    }
+}
+
+#[test]
+fn step_9_a_a_local_version_is_in_a_snapshot_that_covers_its_dependencies() {
+    for (sv, seen) in [(&[499, 700], "- -"), (&[500, 699], "- -"), (&[500, 700], "- 1")] {
+        let mut lab = sound(2, 2);
+        let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 1), lab.key("y", 0));
+        remember(&mut lab, s, past(&[500, 700], &[0, 700]));
+        lab.put(s, &x, "1");
+        remember(&mut lab, t, past(&[], sv));
+        assert_eq!(lab.rotx(t, &[&y, &x]), seen);
+    }
+}
+
+#[test]
+fn step_9_b_a_local_version_under_the_fence_is_in_a_snapshot_that_covers_its_need() {
+    for (sv, seen) in [(&[999, 60], "- -"), (&[1_000, 59], "- -"), (&[1_000, 60], "- 1")] {
+        let mut lab = sound(2, 2);
+        let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 1), lab.key("y", 0));
+        remember(&mut lab, s, past(&[0, 70], &[0, 60]));
+        lab.put(s, &x, "1");
+        remember(&mut lab, t, past(&[], sv));
+        assert_eq!(lab.rotx(t, &[&y, &x]), seen);
+        assert_eq!(lab.rotx(s, &[&y, &x]), "- 1", "a session's own writes always are");
+    }
+}
+
+#[test]
+fn step_10_a_transaction_takes_along_dependencies_snapshot_and_the_largest_fence() {
+    let mut lab = sound(2, 3);
+    let (s, t) = (lab.client(0), lab.client(0));
+    let keys = [("a", 0), ("b", 1), ("c", 2)].map(|(k, p)| lab.key(k, p));
+    remember(&mut lab, s, past(&[0, 40], &[0, 40]));
+    lab.put(s, &keys[1], "1");
+    lab.ask(server(0, 2), Request::Get(keys[2].clone(), v(&[900])));
+    remember(&mut lab, t, past(&[], &[500, 50]));
+    assert_eq!(lab.rotx(t, &[&keys[0], &keys[1], &keys[2]]), "- 1 -");
+    assert_eq!(lab.token(t).past, past(&[1_000, 40], &[900, 50]));
+    assert_eq!(lab.rotx(t, &[]), "");
+}
+
+/// A transaction reads `k1`, and then something happens, and its slice of `k2` comes last. The clock of the
+/// coordinator is ahead, so the snapshot lies ahead of the other servers' clocks.
+fn torn<R: Rules>(between: impl FnOnce(&mut Lab<Server<R>>, &[Key; 3])) -> String {
+    let mut lab = lab::<R>(2, 3);
+    let reader = lab.client(0);
+    let keys = [0, 1, 2].map(|p| lab.key("k", p));
+    lab.set_clock(server(0, 0), 5_000);
+    lab.put(reader, &keys[0], "0");
+    lab.begin(reader, rotx(&[&keys[0], &keys[1], &keys[2]]));
+    lab.deliver_message(server(0, 0), server(0, 1));
+    lab.deliver_message(server(0, 1), server(0, 0));
+    between(&mut lab, &keys);
+    text(&lab.finish(reader))
+}
+
+/// `k1` is written in another data centre, and arrives.
+fn arrives<R: Rules>(lab: &mut Lab<Server<R>>, k1: &Key) {
+    let writer = lab.client(1);
+    lab.put(writer, k1, "1");
+    lab.deliver(server(1, 1), server(0, 1));
+}
+
+fn written_here<R: Rules>(lab: &mut Lab<Server<R>>, [_, k1, k2]: &[Key; 3]) {
+    let writer = lab.client(0);
+    lab.put(writer, k1, "1");
+    lab.put(writer, k2, "2");
+}
+
+fn read_here<R: Rules>(lab: &mut Lab<Server<R>>, [_, k1, k2]: &[Key; 3]) {
+    arrives(lab, k1);
+    let other = lab.client(0);
+    assert_eq!(lab.get(other, k1), "1");
+    lab.put(other, k2, "2");
+}
+
+fn read_here_after_a_restart<R: Rules>(lab: &mut Lab<Server<R>>, keys: &[Key; 3]) {
+    lab.restart(server(0, 1));
+    read_here(lab, keys);
+}
+
+fn read_by_a_transaction<R: Rules>(lab: &mut Lab<Server<R>>, [_, k1, k2]: &[Key; 3]) {
+    arrives(lab, k1);
+    let other = lab.client(0);
+    lab.begin(other, rotx(&[k2, k1]));
+    for (from, to) in [(2, 2), (2, 2), (2, 1), (1, 2)] {
+        assert!(lab.deliver_message(server(0, from), server(0, to)));
+    }
+    assert_eq!(text(&lab.outcome(other).expect("both slices are in")), "- 1");
+    lab.put(other, k2, "2");
+}
+
+#[test]
+fn steps_5_and_9_keep_what_is_written_later_out_of_a_snapshot() {
+    assert_eq!(torn::<Sound>(written_here), "0 - -");
+    assert_eq!(torn::<SliceLiftsNothing>(written_here), "0 - 2", "the effect without its cause");
+    assert_eq!(torn::<PutUnderFence>(written_here), "0 - 2", "the effect without its cause");
+}
+
+#[test]
+fn steps_3_and_4_keep_what_depends_on_later_arrivals_out_of_a_snapshot() {
+    assert_eq!(torn::<Sound>(read_here), "0 - -");
+    assert_eq!(torn::<GetUnfenced>(read_here), "0 - 2", "the effect without its cause");
+    assert_eq!(torn::<PutForgetsFence>(read_here), "0 - 2", "the effect without its cause");
+}
+
+#[test]
+fn step_10_keeps_what_depends_on_later_arrivals_out_of_a_snapshot() {
+    assert_eq!(torn::<Sound>(read_by_a_transaction), "0 - -");
+    assert_eq!(torn::<SliceTellsNoFence>(read_by_a_transaction), "0 - 2", "the effect without its cause");
+}
+
+/// D1: the fence stands after a crash, too.
+#[test]
+fn d1_a_restart_between_a_slice_and_a_read_does_not_tear_a_snapshot() {
+    assert_eq!(torn::<Sound>(read_here_after_a_restart), "0 - -");
+    assert_eq!(torn::<FenceLost>(read_here_after_a_restart), "0 - 2", "the effect without its cause");
+}
+
+/// D1: sessions can bring a fence from above the ceiling. Once it is persisted, collection counts on it.
+#[test]
+fn d1_a_restart_recovers_a_fence_above_the_ceiling() {
+    let (mut lab, p) = (sound(2, 1), server(0, 0));
+    lab.ask(p, Request::Get(Key::from("x"), v(&[900_000])));
+    lab.fire(p, Timer::Delta);
+    assert!(lab.hard(p).ceiling < at(900_000) && lab.hard(p).stable == v(&[900_000]));
+    lab.restart(p);
+    assert_eq!(dsv(&lab, 0, 0), v(&[900_000]));
+}
+
+/// D1.
+#[test]
+fn d1_a_restart_stamps_above_everything_announced() {
+    let (mut lab, p) = (sound(2, 1), server(0, 0));
+    let (s, x) = (lab.client(0), lab.key("x", 0));
+    stabilise(&mut lab, 9_000);
+    let ceiling = lab.hard(p).ceiling;
+    lab.set_clock(p, 1_000);
+    lab.restart(p);
+    assert_eq!((lab.put(s, &x, "1"), dsv(&lab, 0, 0)[DcId(0)]), (ceiling.next(), ceiling));
+}
+
+/// Reference: PROTOCOLS E-3, event by event: what is read fresh is not taken for stable.
+#[test]
+fn e_3_what_a_session_read_says_nothing_about_the_other_partitions() {
+    fn trace<R: Rules>() -> [String; 3] {
+        let mut lab = lab::<R>(2, 2);
+        let (c0, c3, c1) = (lab.client(0), lab.client(0), lab.client(1));
+        let (x, y, z) = (lab.key("x", 0), lab.key("y", 1), lab.key("z", 0));
+        lab.put(c3, &y, "cause");
+        lab.set_clocks(1_001);
+        lab.put(c0, &z, "z");
+        lab.deliver(server(0, 0), server(1, 0));
+        lab.set_clocks(1_002);
+        lab.put(c3, &x, "effect");
+        let seen = lab.get(c1, &z);
+        lab.put(c1, &z, "again");
+        lab.deliver(server(0, 0), server(1, 0));
+        [seen, lab.get(c1, &x), lab.get(c1, &y)]
+    }
+    assert_eq!(trace::<Sound>(), ["z", "-", "-"], "fresh, and no effect without its cause");
+    assert_eq!(trace::<FreshIsStable>(), ["z", "effect", "-"]);
+}
+
+/// A local version that depends on a remote one is read where DSV is behind, and then what it depends on.
+fn behind<R: Rules>(then: impl FnOnce(&mut Lab<Server<R>>)) -> String {
+    let mut lab = lab::<R>(2, 2);
+    let (c0, c1, c2) = (lab.client(0), lab.client(1), lab.client(0));
+    let (x, y, z) = (lab.key("x", 1), lab.key("y", 0), lab.key("z", 1));
+    lab.put(c1, &y, "first");
+    lab.put(c1, &z, "remote");
+    lab.put(c1, &y, "remote");
+    lab.deliver_all();
+    stabilise_root_of_a(&mut lab, 9_000);
+    assert_eq!(lab.get(c0, &y), "remote");
+    lab.put(c0, &x, "local");
+    then(&mut lab);
+    assert_eq!(lab.get(c2, &x), "local");
+    lab.get(c2, &z)
+}
+
+#[test]
+fn step_4_is_why_a_reader_of_a_local_version_finds_what_it_depends_on() {
+    assert_eq!((behind::<Sound>(|_| ()), behind::<PutForgetsDsv>(|_| ())), ("remote".into(), "-".into()));
+}
+
+/// Reference: PROTOCOLS E-12. D1.
+#[test]
+fn e_12_a_restart_recovers_the_dsv_that_versions_written_here_need() {
+    let crash = server(0, 1);
+    assert_eq!(behind::<Sound>(|lab| lab.restart(crash)), "remote");
+    assert_eq!(behind::<DsvLost>(|_| ()), "remote", "without a restart");
+    assert_eq!(behind::<DsvLost>(|lab| lab.restart(crash)), "-");
+}
+
+/// Collection: a snapshot is held, and is read when its server knows of much newer ones.
+#[test]
+fn collection_stays_below_the_snapshots_and_the_persisted_dsv_of_all() {
+    fn held<R: Rules>() -> (String, usize) {
+        let mut lab = lab::<R>(1, 2);
+        let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 0), lab.key("y", 1));
+        let (root, leaf) = (server(0, 0), server(0, 1));
+        lab.put(s, &y, "old");
+        stabilise(&mut lab, 9_000);
+        lab.begin(t, rotx(&[&x, &y]));
+        for us in [500_000, 1_000_000, 1_500_000] {
+            lab.set_clocks(us);
+            lab.put(s, &y, &us.to_string());
+            for timer in [Timer::Delta, Timer::Delta, Timer::Theta] {
+                lab.fire(leaf, timer);
+                lab.fire(root, timer);
+                lab.deliver_message(leaf, root);
+            }
+            lab.overtake(root, leaf);
+        }
+        lab.fire(leaf, Timer::Theta);
+        let seen = text(&lab.finish(t));
+        for us in [2_000_000, 2_500_000, 3_000_000] {
+            stabilise(&mut lab, us);
+        }
+        (seen, lab.store(leaf).chain(&y).count())
+    }
+    assert_eq!(held::<Sound>(), ("- 500000".into(), 1), "the last of which all causes are covered");
+    assert_eq!(held::<CollectsAtOwn>().0, "- -");
+}
+
+/// Collection: an exception is what a session that read fresh finds its own write by, from any server.
+#[test]
+fn exceptions_stay_until_no_snapshot_in_the_data_centre_is_below_them() {
+    fn own_write<R: Rules>() -> (String, bool) {
+        let mut lab = lab::<R>(2, 2);
+        let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
+        remember(&mut lab, s, past(&[0, 70], &[0, 60]));
+        lab.put(s, &x, "1");
+        lab.ask(server(0, 0), Request::Get(x.clone(), v(&[0, 80])));
+        lab.fire(server(0, 0), Timer::Theta);
+        let seen = lab.rotx(s, &[&y, &x]);
+        for us in [500_000, 1_000_000, 1_500_000, 2_000_000] {
+            stabilise(&mut lab, us);
+        }
+        (seen, meta(&lab, 0, 0, &x).need.is_none())
+    }
+    assert_eq!(own_write::<Sound>(), ("- 1".into(), true));
+    assert_eq!(own_write::<ExceptionsDropped>().0, "- -");
+}
+
+/// Reference: PROTOCOLS E-13.
+#[test]
+fn e_13_a_token_brings_its_dependencies_elsewhere_and_its_dsv_only_home() {
+    /// x depends on y; only x has reached data centre B. A session that saw neither moves from A to B.
+    fn moved<R: Rules>() -> [String; 2] {
+        let mut lab = lab::<R>(2, 2);
+        let (writer, mover, arrived) = (lab.client(0), lab.client(0), lab.client(1));
+        let (x, y, other) = (lab.key("x", 0), lab.key("y", 1), lab.key("other", 0));
+        lab.put(writer, &y, "cause");
+        lab.put(writer, &x, "effect");
+        lab.deliver(server(0, 0), server(1, 0));
+        stabilise_root_of_a(&mut lab, 9_000);
+        lab.get(mover, &other);
+        let token = lab.token(mover);
+        assert_eq!((&token.past.ds, token.past.dsv[DcId(0)] >= at(9_000)), (&v(&[]), true));
+        lab.adopt(arrived, token);
+        assert_eq!(lab.finish(arrived), Outcome::Adopted);
+        [lab.get(arrived, &x), lab.get(arrived, &y)]
+    }
+    assert_eq!(moved::<Sound>(), ["-", "-"]);
+    assert_eq!(moved::<DsvTravels>(), ["effect", "-"], "an effect without its cause");
+}
+
+/// D2: and after the wait nothing that it brought is an exception.
+#[test]
+fn d2_a_session_that_moves_waits_until_the_region_covers_it_or_is_told_that_it_is_stale() {
+    let mut lab = sound(2, 2);
+    let (s, x, y) = (lab.client(0), lab.key("x", 1), lab.key("y", 0));
+    lab.put(s, &x, "1");
+    let (patient, unlucky) = (lab.client(1), lab.client(1));
+    lab.adopt(unlucky, lab.token(s));
+    lab.set_clocks(2_001_000);
+    lab.fire(server(1, 0), Timer::Theta);
+    assert_eq!(text(&lab.finish(unlucky)), "stale session");
+    assert_eq!(lab.token(unlucky).past, Past::default());
+    lab.adopt(patient, lab.token(s));
+    assert_eq!((lab.outcome(patient), lab.protocol(server(1, 0)).parked()), (None, 1));
+    stabilise(&mut lab, 2_009_000);
+    assert_eq!(lab.finish(patient), Outcome::Adopted);
+    assert_eq!(lab.rotx(patient, &[&x, &y]), "1 -");
+    lab.put(patient, &y, "2");
+    assert_eq!((meta(&lab, 1, 0, &y).ds[DcId(0)], meta(&lab, 1, 0, &y).need), (at(1_000), None));
+}
+
+/// D3: without DSV the session would know the dependencies of what decided, and not find them.
+#[test]
+fn d3_a_conditional_update_takes_the_servers_dsv_to_its_session() {
+    let mut lab = sound(2, 2);
+    let (c0, c1, c2) = (lab.client(0), lab.client(1), lab.client(0));
+    let (lock, y, z) = (lab.key("lock", 0), lab.key("y", 0), lab.key("z", 1));
+    lab.put(c1, &y, "first");
+    lab.put(c1, &z, "remote");
+    lab.put(c1, &y, "remote");
+    lab.deliver_all();
+    stabilise_root_of_a(&mut lab, 9_000);
+    lab.get(c0, &y);
+    assert!(lab.put_new(c0, &lock, "mine").is_some());
+    assert_eq!(lab.put_new(c2, &lock, "mine"), None);
+    assert!(lab.token(c2).past.ds[DcId(1)] > Hlc::ZERO);
+    assert_eq!(lab.get(c2, &z), "remote");
+}
+
+/// D3: what decided was read fresh, so the new version has an exception.
+#[test]
+fn d3_a_conditional_update_depends_on_and_wins_over_what_it_saw() {
+    let mut lab = sound(2, 1);
+    let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 0));
+    lab.set_clock(server(1, 0), 8_000);
+    lab.put(b, &x, "1");
+    lab.deliver_all();
+    let update = Update { returns_previous: true, ..Update::put(Write::Remove) };
+    let reply = lab.ask(server(0, 0), Request::Put(x.clone(), update, past(&[], &[0, 7_000]))).unwrap();
+    let ut = at(8_000).next();
+    assert_eq!(reply.1, Past { ds: Vector::from_entries([ut, at(8_000)]), dsv: v(&[0, 7_000]) });
+    assert_eq!(meta(&lab, 0, 0, &x), Meta { ds: v(&[0, 8_000]), need: Some(Box::new(v(&[0, 7_000]))) });
+    assert!(lab.put_new(a, &x, "2").is_some(), "a tombstone is nothing");
+}
+
+/// D4.
+#[test]
+fn d4_a_walk_finds_what_get_finds_and_its_session_depends_on_it() {
+    let mut lab = sound(2, 1);
+    let (a, b, t) = (lab.client(0), lab.client(1), lab.client(0));
+    for key in ["mine", "gone", "theirs", "hidden"] {
+        lab.put(if ["theirs", "hidden"].contains(&key) { b } else { a }, &Key::from(key), "v");
+    }
+    lab.remove(a, &Key::from("gone"));
+    lab.deliver_all();
+    assert_eq!(lab.scan(t, 0), "mine theirs 2");
+    assert_eq!(lab.token(t).past.ds[DcId(1)], at(1_000));
+    stabilise(&mut lab, 9_000);
+    assert_eq!(lab.scan(t, 0), "hidden mine theirs 3");
+}
+
+#[test]
+fn a_write_too_far_ahead_of_the_clock_is_refused() {
+    let mut lab = sound(1, 2);
+    lab.set_max_skew(1_000);
+    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
+    lab.set_clock(server(0, 0), 5_000);
+    lab.put(s, &x, "1");
+    assert_eq!(text(&lab.run(s, put(&y, "2"))), "clock skew");
+    assert_eq!(lab.store(server(0, 1)).totals().versions, 0);
+}
+
+#[test]
+fn a_transaction_whose_slice_is_lost_ends_with_the_restart_or_the_deadline() {
+    let mut lab = sound(1, 2);
+    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
+    for restart in [true, false] {
+        lab.begin(s, rotx(&[&x, &y]));
+        lab.lose_messages(server(0, 0), server(0, 1));
+        if restart {
+            lab.restart(server(0, 1));
+        } else {
+            lab.jump_clock(server(0, 0), 1);
+            lab.fire(server(0, 0), Timer::Theta);
+            assert_eq!(lab.outcome(s), None, "a clock that jumps does not move deadlines");
+            lab.set_clocks(3_000_000);
+            lab.fire(server(0, 0), Timer::Theta);
+        }
+        assert_eq!(text(&lab.finish(s)), "unavailable");
+    }
+}
