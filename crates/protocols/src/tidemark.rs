@@ -1,12 +1,10 @@
 //! Tidemark: our own protocol. Reads are as fresh as what has arrived, snapshots take one round and never block,
 //! and writes never wait.
 //!
-//! **Idea.** CausalSpartanX hides a version until its own data centre's channel is stable, because a session that
-//! read it earlier would carry a time into other servers that they cannot vouch for (E-3). But *whatever a session
-//! here has read beyond the stable vector has arrived here already*. So it may be read at once, and a version that
-//! is then written here keeps, beside its dependencies, the part of them that was stable: its *need*. A snapshot
-//! that covers the need can contain the version if everything fresh had arrived when the snapshot was read; and a
-//! *fence* under all later local stamps, which readers carry from server to server, tells whether it had.
+//! **Idea.** *Whatever a session here has read beyond the stable vector has arrived here already*. So it may be read
+//! at once, and a version that is then written here keeps, beside its dependencies, the part of them that was
+//! stable: its *need*. A snapshot that covers the need can contain the version if everything fresh had arrived when
+//! the snapshot was read; and a *fence* under later local stamps, which readers carry along, tells whether it had.
 //!
 //! **Source.** PROTOCOLS §19; `docs/tidemark-protocol.md` explains it and argues that it is right. Steps are
 //! numbered as there. Clocks, heartbeats, stabilisation, what sessions remember and the numbers are CausalSpartanX's.
@@ -20,29 +18,26 @@
 //! - D1 (E-12) After a crash `dsv` is at least the persisted one and the `need` of every version written here, and
 //!   the fence at least the persisted [`Ceiling`]: that lies above every snapshot of which a slice was read here,
 //!   so it stands between those slices and all that is read or written here later.
-//! - D2 (E-13) Elsewhere, a token brings its `ds` and nothing else, and the session waits until the region's
-//!   stable vector covers them. What it read abroad did not pass the fences here, but now it is stable, so no later
-//!   `need` leaves any of it out.
+//! - D2 (E-13) Elsewhere, a token brings its `ds` and nothing else, and the session waits until the region's stable
+//!   vector covers them. What it read abroad passed no fence here; but it is stable now, and in every later `need`.
 //! - D3 A conditional update depends on the version that decided it. Its session takes `dsv`, as from a GET.
 //! - D4 SCAN and COUNT read like GET. The coordinator of a ROTX is the owner of its first key.
-//! - D5 The exceptions of a version are dropped all at once. A version that is not [`Watched`], as after a
-//!   restart, keeps them as long as it lives.
+//! - D5 The exceptions of a version are dropped all at once, if it is [`Watched`]; it is not after a restart.
 //!
 //! **Invariants**
-//! - I1 For i ≠ m, `dsv[i]` never exceeds `vv[i]` of any server of the data centre, nor do the entries of sessions
-//!   of this data centre. `dsv` never falls.
+//! - I1 `dsv` never falls. For i ≠ m, no `dsv[i]` here, of servers or sessions, exceeds any server's `vv[i]`.
 //! - I2 A version's `ut` is above its `ds`, and above the fence where it was written.
-//! - I3 A session's `dsv` covers, for i ≠ m, the `need` of every local version and the `ds` of every remote one
-//!   in its past.
+//! - I3 For i ≠ m, a session's `dsv` covers the `need` of each local version in its past, and `ds` of each remote.
 
-pub use crate::causal_spartan_x::{Params, Past, Timer, Token};
+pub use crate::causal_spartan_x::{Params, Past, Timer};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Protocol, Recovered, Report, Session, SessionCx, SliceReply, SliceReq, Slices,
-    Stabilisation, Ticket, Tree, Version, Waiters, Walk, Watched, found_of, not_covered, unanswered,
+    AskId, Ceiling, Cx, Hard, Protocol, Reach, Recovered, Report, Session, SessionCx, SliceReply, SliceReq,
+    Slices, Stabilisation, Ticket, Token, Tree, Version, Waiters, Walk, Watched, found_of, not_covered,
+    unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -81,8 +76,7 @@ impl Rules for Sound {
 pub struct Meta {
     /// DS.
     pub ds: Vector,
-    /// Its exceptions: what was stable of `ds` when it was written, if that was not all of it. Kept where it was
-    /// written, logged and not shipped. Entry m means nothing.
+    /// Exceptions: what of `ds` was stable when it was written here, if not all; entry m is zero. Not shipped.
     pub need: Option<Box<Vector>>,
 }
 
@@ -214,9 +208,8 @@ impl<R: Rules> Protocol for Server<R> {
     }
 
     fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
-        let ut = d.stamp.ts;
+        self.vv.raise(from.dc, d.stamp.ts);
         cx.store.insert(&key, d);
-        self.vv.raise(from.dc, ut);
     }
 
     fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, _cx: &mut Cx<'_, Self>) {
@@ -277,8 +270,7 @@ impl<R: Rules> Server<R> {
     /// GET.
     fn get(&mut self, ticket: Ticket, key: &Key, dsv: &Vector, cx: &mut Cx<'_, Self>) {
         self.dsv.merge(dsv); // 1
-        let d = cx.latest(key, &self.fresh(cx)); // 2
-        let mut ds = Vector::default();
+        let (d, mut ds) = (cx.latest(key, &self.fresh(cx)), Vector::default()); // 2
         d.into_iter().for_each(|d| depend(&mut ds, d));
         let found = Outcome::Found(found_of(d));
         cx.reply(ticket, Reply(found, Past { ds, dsv: self.known(cx) })); // 3
@@ -315,9 +307,7 @@ impl<R: Rules> Server<R> {
             need[m] = Hlc::ZERO;
             past.dsv.merge(&need);
             let need = (!covered(&ds, &need, m)).then(|| Box::new(need));
-            if need.is_some() {
-                self.exceptional.watch(&key, new);
-            }
+            need.iter().for_each(|_| self.exceptional.watch(&key, new)); // D5
             let d = Version { stamp: new, meta: Meta { ds, need }, write: update.write };
             cx.write(key, d, cx.all_regions());
             past.ds.include(new);
@@ -330,7 +320,7 @@ impl<R: Rules> Server<R> {
     fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, dsv: &Vector, cx: &mut Cx<'_, Self>) {
         self.dsv.merge(dsv); // 8
         let (sv, deadline) = (self.dsv.clone(), cx.mono + cx.params.wait_limit_us);
-        let past = Past { ds: Vector::default(), dsv: sv.clone() };
+        let past = Past { dsv: sv.clone(), ..Past::default() };
         self.reads.scatter((ticket, keys), sv, past, deadline, Peer::SliceReq, cx);
     }
 
@@ -347,7 +337,7 @@ impl<R: Rules> Server<R> {
         cx.send(from, Peer::SliceReply(SliceReply { id, found, seen }));
     }
 
-    /// Collection, and exceptions that no snapshot tells apart any more from what they are exceptions to.
+    /// Collection, also of exceptions that no snapshot is below any more.
     fn collect(&mut self, cx: &mut Cx<'_, Self>) {
         let (m, dsv) = (cx.me.dc, &self.dsv);
         self.stabilisation.collect(cx, |safe, d| {
@@ -356,7 +346,7 @@ impl<R: Rules> Server<R> {
         let safe = if R::EXCEPTIONS_UNTIL_SAFE { self.stabilisation.safe() } else { dsv };
         self.exceptional.settle(cx.store, |meta| {
             let settled = covered(&meta.ds, safe, m);
-            meta.need = meta.need.take().filter(|_| !settled);
+            meta.need.take_if(|_| settled);
             settled
         });
     }
@@ -397,8 +387,7 @@ fn covered(a: &Vector, b: &Vector, m: DcId) -> bool {
     a.iter().all(|(i, h)| i == m || h <= b[i])
 }
 
-/// S(sv): (a) all that the version depends on is covered; or (b) it was written here, under the fence, and what
-/// it needs is.
+/// S(sv): (a) what it depends on is covered; or (b) it was written here, under the fence, and what it needs is.
 fn in_snapshot<R: Rules>(m: DcId, sv: &Vector, stamp: Stamp, meta: &Meta) -> bool {
     meta.ds.le(sv)
         || R::FRESH_CAUSES_MAY_LACK
@@ -419,12 +408,12 @@ fn fail<R: Rules>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<R>>) 
 
 /// A session.
 pub struct Client<R> {
-    token: Token,
+    token: Token<Past>,
     rules: PhantomData<R>,
 }
 
 impl<R: Rules> Session<Server<R>> for Client<R> {
-    type Token = Token;
+    type Token = Token<Past>;
 
     fn open(home: DcId) -> Self {
         Self { token: Token { home, past: Past::default() }, rules: PhantomData }
@@ -452,11 +441,15 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         cx.done(reply.0);
     }
 
-    fn token(&self) -> Token {
+    fn token(&self) -> Token<Past> {
         self.token.clone()
     }
 
-    fn adopt(&mut self, Token { home, past }: Token, cx: &mut SessionCx<'_, Server<R>>) {
+    fn reach(token: &Token<Past>) -> Reach {
+        Reach::of(token.home, [&token.past.ds, &token.past.dsv])
+    }
+
+    fn adopt(&mut self, Token { home, past }: Token<Past>, cx: &mut SessionCx<'_, Server<R>>) {
         if home == self.token.home {
             self.token.past.merge(&past);
             return cx.done(Outcome::Adopted);

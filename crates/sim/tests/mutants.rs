@@ -108,7 +108,7 @@ fn tidemark_without_a_fence_is_convicted() {
 
 #[test]
 fn gentlerain_with_a_rule_broken_is_convicted() {
-    convicted::<rain::Server<StampsRepeat>>(20_000);
+    convicted_over::<rain::Server<StampsRepeat>>(3, 20_000);
     convicted::<rain::Server<PutForgetsGst>>(20_000);
     convicted::<rain::Server<GstFalls>>(20_000);
     convicted::<rain::Server<PutHurries>>(20_000);
