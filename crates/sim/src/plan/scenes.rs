@@ -2,7 +2,8 @@
 
 use super::Act;
 use super::motifs::Stage;
-use crate::rng::Draw;
+use crate::rng::{Draw, Rng};
+use tidemark_core::DcId;
 
 /// A read-only transaction of session `a` is held half-way · one of its keys is written · session `b` reads
 /// that and writes another key of the transaction · the slices that are left run.
@@ -23,20 +24,7 @@ pub(super) fn held_transaction(s: &mut Stage<'_, '_>) {
         Some(r) => (r, Some(s.key(r))),
         None => (p, None),
     };
-    if sharp {
-        // What all of them know is stable, and a clock is far ahead, as after a restart.
-        s.quiet(&mut aside);
-        s.restart(dc, r, &mut aside);
-        let key = s.key(r);
-        s.put(a, &key);
-        s.soon();
-    } else if s.c.rng.chance(50) {
-        // The fence of the transaction lies where the fastest clock of the session's past put it.
-        let anywhere = if s.c.rng.bool() { r } else { s.c.rng.usize(0..partitions) };
-        let key = s.key(anywhere);
-        s.put(a, &key);
-        s.soon();
-    }
+    put_ahead(s, a, (dc, r), sharp.then_some(&mut aside));
     let long = s.while_held();
     let begin = s.now;
     s.hold_asked(dc, r, q, long);
@@ -77,6 +65,23 @@ pub(super) fn held_transaction(s: &mut Stage<'_, '_>) {
     s.now = s.now.max(begin + long);
     s.soon();
     s.compare(a, &second, &first);
+}
+
+/// Session `a` writes where a clock is ahead, perhaps: there the fence of its transaction will lie. With `aside` the
+/// server of partition `r` was restarted, and is far ahead, when what everybody knows has become stable.
+fn put_ahead(s: &mut Stage<'_, '_>, a: usize, (dc, r): (DcId, usize), aside: Option<&mut Rng>) {
+    let partition = if let Some(aside) = aside {
+        s.quiet(aside);
+        s.restart(dc, r, aside);
+        r
+    } else if s.c.rng.chance(50) {
+        if s.c.rng.bool() { r } else { s.c.rng.usize(0..s.c.layout.keys.len()) }
+    } else {
+        return;
+    };
+    let key = s.key(partition);
+    s.put(a, &key);
+    s.soon();
 }
 
 /// The link of one partition is slow: a cause comes later than its effect.
