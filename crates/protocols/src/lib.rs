@@ -4,11 +4,13 @@
 //! takes each protocol in turn covers it.
 
 pub mod causal_spartan_x;
+pub mod contrarian;
 pub mod eventual;
 pub mod gentlerain;
 pub mod tidemark;
 
 pub use causal_spartan_x::CausalSpartanX;
+pub use contrarian::Contrarian;
 pub use eventual::Eventual;
 pub use gentlerain::GentleRain;
 pub use tidemark::Tidemark;
@@ -35,6 +37,7 @@ macro_rules! with_protocol {
             $crate::Eventual,
             $crate::GentleRain,
             $crate::CausalSpartanX,
+            $crate::Contrarian,
             $crate::Tidemark,
             $crate::gentlerain::GentleRainPublished,
             $crate::causal_spartan_x::CausalSpartanXPublished)
@@ -55,6 +58,7 @@ pub const NAMES: &[&str] = &[
     Eventual::NAME,
     GentleRain::NAME,
     CausalSpartanX::NAME,
+    Contrarian::NAME,
     Tidemark::NAME,
     gentlerain::GentleRainPublished::NAME,
     causal_spartan_x::CausalSpartanXPublished::NAME,

@@ -4,7 +4,7 @@ use tidemark_contract::Protocol;
 use tidemark_contract::core::Promise;
 use tidemark_protocols::causal_spartan_x::CausalSpartanXPublished;
 use tidemark_protocols::gentlerain::GentleRainPublished;
-use tidemark_protocols::{CausalSpartanX, Eventual, GentleRain, Tidemark};
+use tidemark_protocols::{CausalSpartanX, Contrarian, Eventual, GentleRain, Tidemark};
 use tidemark_sim::{Campaign, Options, Summary, campaign};
 
 /// Two data centres, two partitions: few actors meet often.
@@ -85,6 +85,21 @@ fn tidemark_keeps_its_promise_under_all_faults() {
     cleared::<Tidemark>(small("all"), 0..2_000);
     cleared::<Tidemark>(Options { partitions: 3, ..small("all") }, 0..4_000);
     cleared::<Tidemark>(Options::default(), 0..200);
+}
+
+#[test]
+fn contrarian_keeps_its_promise_under_all_faults() {
+    cleared::<Contrarian>(small("all"), 0..2_000);
+    cleared::<Contrarian>(Options { partitions: 3, ..small("all") }, 0..2_000);
+    cleared::<Contrarian>(Options::default(), 0..200);
+}
+
+/// An acknowledged write of another session may depend on what is not stable yet: it shows a moment later.
+#[test]
+fn contrarian_does_not_show_local_writes_at_once() {
+    let immediate = Some(Promise::CausalImmediate);
+    let summary = play::<Contrarian>(Options { promise: immediate, ..small("none") }, 0..200);
+    assert!(summary.violations > 0);
 }
 
 /// A failure injected into a disk, but not met by the time everything healed, came up after the last words had been

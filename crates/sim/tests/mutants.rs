@@ -3,6 +3,7 @@
 
 use tidemark_contract::Protocol;
 use tidemark_protocols::causal_spartan_x::{self as spartan, Rules as SpartanRules};
+use tidemark_protocols::contrarian::{self, Rules as ContrarianRules};
 use tidemark_protocols::gentlerain::{self as rain, Rules as RainRules};
 use tidemark_protocols::tidemark::{self as own, Rules as OwnRules};
 use tidemark_sim::{Campaign, Options, campaign};
@@ -32,6 +33,11 @@ mutants! {
     RainRules GstTravels breaks STABLE_STAYS_HOME;
     RainRules PutHurries breaks PUT_WAITS;
     RainRules RotxHurries breaks ROTX_WAITS;
+    ContrarianRules SvForgetsDv breaks SV_COVERS_DV;
+    ContrarianRules ReadLiftsNothing breaks READ_LIFTS_CLOCK;
+    ContrarianRules PutUnderDv breaks PUT_ABOVE_DV;
+    ContrarianRules AnswersCollected breaks REFUSES_COLLECTED;
+    ContrarianRules ContrarianTravels breaks STABLE_STAYS_HOME;
     OwnRules GetUnfenced breaks GET_FENCES;
     OwnRules PutForgetsDsv breaks PUT_TAKES_DSV;
     OwnRules PutForgetsFence breaks PUT_TAKES_FENCE;
@@ -81,6 +87,15 @@ fn causal_spartan_x_without_a_fence_is_convicted() {
 #[test]
 fn causal_spartan_x_that_forgets_its_stable_vector_is_convicted() {
     convicted::<spartan::Server<DsvLost>>(20_000);
+}
+
+#[test]
+fn contrarian_with_a_rule_broken_is_convicted() {
+    convicted::<contrarian::Server<SvForgetsDv>>(20_000);
+    convicted_over::<contrarian::Server<ReadLiftsNothing>>(3, 20_000);
+    convicted::<contrarian::Server<PutUnderDv>>(20_000);
+    convicted::<contrarian::Server<AnswersCollected>>(20_000);
+    convicted::<contrarian::Server<ContrarianTravels>>(20_000);
 }
 
 #[test]

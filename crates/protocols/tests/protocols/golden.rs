@@ -9,7 +9,7 @@ use std::path::Path;
 use tidemark_contract::lab::{rotx, server};
 use tidemark_contract::{Lab, Protocol};
 use tidemark_protocols::{
-    CausalSpartanX, Eventual, GentleRain, Tidemark, causal_spartan_x, gentlerain, tidemark,
+    CausalSpartanX, Contrarian, Eventual, GentleRain, Tidemark, causal_spartan_x, gentlerain, tidemark,
 };
 
 /// Two data centres of two partitions: writes, replication, stabilisation, a remote read, a transaction, a
@@ -75,6 +75,11 @@ fn golden_eventual() {
 #[test]
 fn golden_gentlerain() {
     golden::<GentleRain>(&[gentlerain::Timer::Delta, gentlerain::Timer::Theta]);
+}
+
+#[test]
+fn golden_contrarian() {
+    golden::<Contrarian>(&[causal_spartan_x::Timer::Delta, causal_spartan_x::Timer::Theta]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! traces of the errata, and golden transcripts.
 
 mod causal_spartan_x;
+mod contrarian;
 mod eventual;
 mod gentlerain;
 mod golden;

@@ -182,7 +182,8 @@ pub enum Held {
     Feed(ServerId, DcId),
     /// What a server says to a sibling.
     Siblings(ServerId, ServerId),
-    /// What a server says to a sibling because a session asked it something.
+    /// What a server says to a sibling because a session asked it something. Where sessions themselves ask one server
+    /// after the other, what they ask the second in a later round.
     Asked(ServerId, ServerId),
 }
 

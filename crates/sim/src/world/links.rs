@@ -5,7 +5,7 @@
 
 use crate::plan::{Config, Held, Layout, Plan};
 use crate::rng::{Stream, mix};
-use tidemark_core::{DcId, Micros, ServerId};
+use tidemark_core::{DcId, Micros, PartitionId, ServerId};
 
 /// The feed from a server to its peer in another data centre.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,20 +180,28 @@ impl Links {
         (!cut).then(|| self.far(now, channel, from.dc, gateway))
     }
 
-    /// How long a session's question takes to a server; none if it is lost.
+    /// How long a question takes from a session at a gateway to a server; none if it is lost. A question that `goes_on`
+    /// with what others began is held like those that servers ask each other.
     pub(super) fn question_delay(
         &self,
         now: Micros,
-        gateway: DcId,
+        (gateway, session): (DcId, u64),
         to: ServerId,
-        session: u64,
+        goes_on: bool,
     ) -> Option<Micros> {
         let channel = session << 8 | 4 << 32 | u64::from(to.partition.0);
         if to.dc == gateway {
-            return Some(self.near(now, channel));
+            let until = if goes_on { self.held_for_all(to, now) } else { 0 };
+            return Some(self.near(now, channel) + until.saturating_sub(now));
         }
         let cut = self.streams[self.stream(ServerId::new(gateway, to.partition), to.dc).0].cut > 0;
         (!cut).then(|| self.far(now, channel, gateway, to.dc))
+    }
+
+    /// Until when the questions that anybody asks `to` are held, if one asker's are.
+    fn held_for_all(&self, to: ServerId, now: Micros) -> Micros {
+        let askers = (0..self.partitions).map(|p| ServerId::new(to.dc, PartitionId(p as u16)));
+        askers.map(|from| held(&self.held_asked, self.pair(from, to), now)).max().unwrap_or(0)
     }
 
     /// When items sent now on a feed arrive: after everything sent before.

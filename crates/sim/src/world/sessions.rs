@@ -90,19 +90,25 @@ impl<P: Protocol> World<'_, P> {
         match act.clone() {
             Act::Op(op) => {
                 client.running = Some(Running { start: self.now, asked: Vec::new(), adopts: None });
-                self.with_session(number, |session, cx| session.begin(op, cx));
+                self.with_session(number, false, |session, cx| session.begin(op, cx));
             }
             Act::Adopt(from) => {
                 let other = &self.clients[from];
                 let (token, adopts) = (other.session.token(), Some((other.id, other.recorded)));
                 self.clients[number].running = Some(Running { start: self.now, asked: Vec::new(), adopts });
-                self.with_session(number, |session, cx| session.adopt(token, cx));
+                self.with_session(number, false, |session, cx| session.adopt(token, cx));
             }
         }
     }
 
-    /// Lets a session handle an event, sends what it asks, and ends its step if it has an outcome.
-    fn with_session(&mut self, number: usize, event: impl FnOnce(&mut P::Session, &mut SessionCx<'_, P>)) {
+    /// Lets a session handle an event, sends what it asks, and ends its step if it has an outcome. `goes_on` if the event
+    /// is an answer: what is asked then is a later round.
+    fn with_session(
+        &mut self,
+        number: usize,
+        goes_on: bool,
+        event: impl FnOnce(&mut P::Session, &mut SessionCx<'_, P>),
+    ) {
         let client = &mut self.clients[number];
         let mut cx = SessionCx::new(client.dc, &self.layout.topology, &mut client.effects);
         event(&mut client.session, &mut cx);
@@ -113,7 +119,9 @@ impl<P: Protocol> World<'_, P> {
             }
             let ticket = Ticket { node: u16::from(dc.0), session, ask: id };
             let node = self.node_of(to);
-            let Some(delay) = self.links.question_delay(self.now, dc, to, session) else { continue };
+            let Some(delay) = self.links.question_delay(self.now, (dc, session), to, goes_on) else {
+                continue;
+            };
             let at = self.now + delay + self.nodes[node].slow_us;
             let writes = self.clients[number].writes();
             let life = self.nodes[node].life;
@@ -145,7 +153,7 @@ impl<P: Protocol> World<'_, P> {
         let Some(number) = self.waiting_for(SessionId(ticket.session), ticket.ask) else { return };
         match reply {
             Ok(reply) => {
-                self.with_session(number, |session, cx| session.on_reply(ticket.ask, from, reply, cx));
+                self.with_session(number, true, |session, cx| session.on_reply(ticket.ask, from, reply, cx));
             }
             Err(failure) => self.end_step(number, &Outcome::Failed(failure)),
         }
@@ -162,7 +170,7 @@ impl<P: Protocol> World<'_, P> {
 
     pub(super) fn lost(&mut self, session: SessionId, ask: AskId) {
         if let Some(number) = self.waiting_for(session, ask) {
-            self.with_session(number, |session, cx| session.on_lost(ask, cx));
+            self.with_session(number, false, |session, cx| session.on_lost(ask, cx));
         }
     }
 
@@ -196,7 +204,7 @@ impl<P: Protocol> World<'_, P> {
         loop {
             let Some(running) = &mut self.clients[client].running else { return };
             let Some((ask, _)) = running.asked.pop() else { break };
-            self.with_session(client, |session, cx| session.on_lost(ask, cx));
+            self.with_session(client, false, |session, cx| session.on_lost(ask, cx));
         }
         // It waits for nothing that could still come.
         if self.clients[client].running.is_some() {

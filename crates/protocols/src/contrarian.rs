@@ -1,0 +1,467 @@
+//! Contrarian: read-only transactions of two rounds that never block and move one version, so that writes pay
+//! nothing for them.
+//!
+//! **Idea.** Transactions of one round have a price, and writes pay it (CC-LO). Contrarian asks twice instead: a
+//! coordinator names a snapshot, one time a data centre, and the session then reads in it at each partition. The
+//! snapshot's entry of its own data centre is the coordinator's clock, and hybrid clocks move up to it at once, so
+//! nobody waits for one; the others are what is stable.
+//!
+//! **Source.** D. Didona et al., *Causal consistency and latency optimality*, VLDB 2018 (002), §4 and §5.
+//!
+//! **Names.** `vv` VV, the version vector (`vv[m]` is the server's HLC) · `gss` GSS, the global stable snapshot ·
+//! `dv` DV, dependencies of a version with `DV[sr] = ut` among them, or what a session depends on (DV_c) · `sv` SV,
+//! a snapshot · θ [`Params::theta_us`] · Δ [`Params::delta_us`].
+//!
+//! **Deviations**
+//! - D1 The paper does not say how long a snapshot that a session was given can be read. Its coordinator keeps
+//!   collection below it for [`Params::lease_us`]; a server that has collected more refuses, and the session asks
+//!   for another snapshot, which covers what the server has collected.
+//! - D2 (E-12) Stamps start above a persisted ceiling ([`Ceiling`]), which covers what reads promise too: no later
+//!   write lies in a snapshot that was read here. What was stable need not survive for safety, since snapshots cover
+//!   what their sessions depend on; it does because collection has used it.
+//! - D3 (E-13) A session that moves brings its `dv`, and waits until the region's stable snapshot covers it.
+//! - D4 A conditional update depends on the version that decided it, which it finds as a GET does; so does its
+//!   session. SCAN and COUNT read like GET.
+//! - D5 Clocks are not exchanged while stabilising: they tick by physical time, which is as fresh.
+//!
+//! **Invariants**
+//! - I1 For i ≠ m, `gss[i]` and the `dv[i]` of sessions of this data centre never exceed `vv[i]` of any of its servers.
+//! - I2 A version's `ut` is above the other entries of its `dv`, and above `sv[m]` of every snapshot read before
+//!   where it was written.
+
+pub use crate::causal_spartan_x::Timer;
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+use tidemark_contract::core::promise::Promise;
+use tidemark_contract::core::{
+    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
+};
+use tidemark_contract::{
+    AskId, Ceiling, Cx, Hard, Protocol, Reach, Recovered, Report, Session, SessionCx, Stabilisation, Ticket,
+    Token, Tree, Version, Waiters, Walk, found_of, not_covered,
+};
+
+/// What the protocol's safety rests on, for tests to break one at a time.
+#[allow(missing_docs)]
+pub trait Rules: 'static {
+    const NAME: &'static str;
+    const ABOUT: &'static str;
+    const SV_COVERS_DV: bool = true; // the first round
+    const READ_LIFTS_CLOCK: bool = true; // the second
+    const PUT_ABOVE_DV: bool = true;
+    const REFUSES_COLLECTED: bool = true; // D1
+    const CEILING_COVERS_READS: bool = true; // D2
+    const STABLE_STAYS_HOME: bool = true; // D3
+}
+
+/// The protocol as it should be.
+pub type Contrarian = Server<Sound>;
+/// The rules of [`Contrarian`].
+pub struct Sound;
+
+impl Rules for Sound {
+    const NAME: &'static str = "contrarian";
+    const ABOUT: &'static str =
+        "causal+, snapshots of two rounds that never block; local writes show a moment later";
+}
+
+/// The numbers: those of the paper's evaluation; the lease is ours (D1).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// θ: how often a server passes on what it has received.
+    pub theta_us: Micros,
+    /// Δ: how long a server that writes nothing lets its peers wait for a heartbeat.
+    pub delta_us: Micros,
+    /// Children of a node of the aggregation tree.
+    pub fan_out: usize,
+    /// How long collection stays below a snapshot that was given to a session.
+    pub lease_us: Micros,
+    /// How long a session that moved here waits for what it depends on.
+    pub wait_limit_us: Micros,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        let (theta_us, delta_us, lease_us, wait_limit_us) = (5_000, 1_000, 100_000, 2_000_000);
+        Self { theta_us, delta_us, fan_out: 2, lease_us, wait_limit_us }
+    }
+}
+
+/// What a session asks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Request {
+    Get(Key, Vector),         // both rounds at the owner, DV_c
+    Put(Key, Update, Vector), // k, v, DV_c
+    Start(Vector),            // DV_c: which snapshot?
+    Read(Vec<Key>, Vector),   // keys of one partition, SV
+    Walk(Walk, Vector),       // D4
+    Cover(Vector),            // D3: wait for what DV_c names
+}
+
+/// What a server answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Reply {
+    /// An outcome, and the DV of what was read or written.
+    Done(Outcome, Vector),
+    /// SV.
+    Snapshot(Vector),
+    /// What [`Request::Read`] found, in its order.
+    Slice(Vec<Found>, Vector),
+    /// D1: versions of the snapshot were collected; a new one has to cover this.
+    TooOld(Vector),
+}
+
+/// What the servers of a data centre say to each other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Peer {
+    Tree(Tree),
+}
+
+/// What a reader can see: what SV covers, wherever it was written.
+pub struct View(Vector);
+
+/// A server, `p_n^m`.
+pub struct Server<R> {
+    vv: Vector,
+    gss: Vector,
+    sent_since_delta: bool,
+    /// Snapshots that were given out, and until when collection stays below them (D1).
+    leases: Vec<(Micros, Vector)>,
+    /// Up to here collection may have gone in an earlier life.
+    collected_before: Vector,
+    /// Sessions that moved here and wait until `gss` covers what they depend on: the second vector.
+    arrivals: Waiters<Vector, (Ticket, Vector)>,
+    stabilisation: Stabilisation,
+    ceiling: Ceiling,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Protocol for Server<R> {
+    const NAME: &'static str = R::NAME;
+    const ABOUT: &'static str = R::ABOUT;
+    const PROMISE: Promise = Promise::CausalSnapshot;
+
+    type Meta = Vector; // DV
+    type Request = Request;
+    type Reply = Reply;
+    type Peer = Peer;
+    type Hard = Hard;
+    type Timer = Timer;
+    type View = View;
+    type Session = Client<R>;
+    type Params = Params;
+
+    fn start(Recovered { hard, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let mut vv = received;
+        vv.raise(cx.me.dc, hard.ceiling);
+        let mut gss = Vector::zero(cx.topology.dcs);
+        gss.merge(&hard.stable);
+        cx.arm(Timer::Theta, cx.params.theta_us);
+        cx.arm(Timer::Delta, cx.params.delta_us);
+        Self {
+            vv,
+            gss,
+            sent_since_delta: false,
+            leases: Vec::new(),
+            collected_before: hard.stable.clone(),
+            arrivals: Waiters::default(),
+            stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
+            ceiling: Ceiling::new(hard),
+            rules: PhantomData,
+        }
+    }
+
+    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+        match request {
+            Request::Get(key, dv) => {
+                let view = View(self.snapshot(&dv, cx));
+                let d = cx.latest(&key, &view);
+                let dv = d.map(|d| d.meta.clone()).unwrap_or_default();
+                let found = Outcome::Found(found_of(d));
+                cx.reply(ticket, Reply::Done(found, dv));
+            }
+            Request::Put(key, update, dv) => self.put(ticket, key, update, dv, cx),
+            Request::Start(dv) => {
+                let sv = self.snapshot(&dv, cx);
+                self.leases.push((cx.mono + cx.params.lease_us, sv.clone())); // D1
+                cx.reply(ticket, Reply::Snapshot(sv));
+            }
+            Request::Read(keys, sv) => self.read(ticket, &keys, sv, cx),
+            Request::Walk(walk, dv) => {
+                let (view, mut seen) = (View(self.snapshot(&dv, cx)), Vector::default());
+                let outcome = cx.walk(&walk, &view, |d| seen.merge(&d.meta));
+                cx.reply(ticket, Reply::Done(outcome, seen));
+            }
+            Request::Cover(dv) => {
+                let mut remote = dv.clone();
+                remote[cx.me.dc] = Hlc::ZERO; // what was written here is here
+                self.arrivals.park(remote, cx.mono + cx.params.wait_limit_us, (ticket, dv));
+                self.adopt(None, cx);
+            }
+        }
+    }
+
+    fn on_peer(&mut self, from: ServerId, Peer::Tree(message): Peer, cx: &mut Cx<'_, Self>) {
+        let stable = self.stabilisation.on_message((from, message), self.report(), Peer::Tree, cx);
+        self.adopt(stable, cx);
+    }
+
+    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Vector>, cx: &mut Cx<'_, Self>) {
+        let ut = d.stamp.ts;
+        cx.store.insert(&key, d);
+        self.vv.raise(from.dc, ut);
+    }
+
+    fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, _cx: &mut Cx<'_, Self>) {
+        self.vv.raise(from.dc, hlc);
+    }
+
+    /// Servers ask each other nothing: sessions do.
+    fn on_peer_reset(&mut self, _peer: ServerId, _cx: &mut Cx<'_, Self>) {}
+
+    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
+        match timer {
+            Timer::Theta => {
+                cx.arm(Timer::Theta, cx.params.theta_us);
+                self.leases.retain(|(until, _)| *until > cx.mono);
+                self.ceiling.hurry(|| self.gss.clone(), cx);
+                let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
+                self.adopt(stable, cx);
+                self.stabilisation.collect(cx, |safe, d| d.meta.le(safe));
+                for (ticket, _) in self.arrivals.expire(cx.mono) {
+                    cx.reply(ticket, Reply::Done(Outcome::Failed(not_covered()), Vector::default()));
+                }
+            }
+            Timer::Delta => {
+                cx.arm(Timer::Delta, cx.params.delta_us);
+                if !std::mem::take(&mut self.sent_since_delta) {
+                    let hlc = self.vv[cx.me.dc].tick(cx.now);
+                    self.advance(hlc, cx);
+                    cx.heartbeat(hlc);
+                }
+            }
+        }
+    }
+
+    fn visible(View(sv): &View, _: Stamp, dv: &Vector) -> bool {
+        dv.le(sv)
+    }
+
+    fn hard(&self) -> Hard {
+        Hard { ceiling: self.ceiling.get(), stable: self.gss.clone() }
+    }
+
+    fn stable(&self) -> Vector {
+        self.gss.clone()
+    }
+
+    fn parked(&self) -> usize {
+        self.arrivals.len()
+    }
+}
+
+impl<R: Rules> Server<R> {
+    /// The first round: `SV[m] = max(HLC, DV_c[m])`, `SV[i] = max(GSS[i], DV_c[i])`.
+    fn snapshot(&mut self, dv: &Vector, cx: &mut Cx<'_, Self>) -> Vector {
+        let m = cx.me.dc;
+        self.lift(Hlc::at(cx.now).max(dv[m]), cx);
+        let mut sv = self.gss.clone();
+        if R::SV_COVERS_DV {
+            sv.merge(dv);
+        }
+        sv.raise(m, self.vv[m]);
+        sv
+    }
+
+    /// The second round, at one partition.
+    fn read(&mut self, ticket: Ticket, keys: &[Key], sv: Vector, cx: &mut Cx<'_, Self>) {
+        let mut collected = self.collected_before.clone();
+        collected.merge(self.stabilisation.safe());
+        if R::REFUSES_COLLECTED && !collected.le(&sv) {
+            return cx.reply(ticket, Reply::TooOld(collected)); // D1
+        }
+        if R::READ_LIFTS_CLOCK {
+            self.lift(sv[cx.me.dc], cx);
+        }
+        let (view, mut seen) = (View(sv), Vector::default());
+        let find = |key| {
+            let d = cx.latest(key, &view);
+            d.into_iter().for_each(|d| seen.merge(&d.meta));
+            found_of(d)
+        };
+        let found = keys.iter().map(find).collect();
+        cx.reply(ticket, Reply::Slice(found, seen));
+    }
+
+    /// PUT.
+    fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut dv: Vector, cx: &mut Cx<'_, Self>) {
+        let m = cx.me.dc;
+        let mut seen = Vector::default();
+        let view = View(if update.observes() { self.snapshot(&dv, cx) } else { Vector::default() });
+        let looked = cx.look(&key, &update, &view, |d| seen = d.meta.clone()); // D4
+        let (mut stamp, previous) = (None, looked.previous);
+        if looked.proceeds {
+            dv.merge(&seen);
+            let ut = self.vv[m].observe(cx.now, if R::PUT_ABOVE_DV { dv.max() } else { Hlc::ZERO });
+            if let Some(ahead_us) = cx.too_far_ahead(ut) {
+                let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
+                return cx.reply(ticket, Reply::Done(failed, Vector::default()));
+            }
+            self.advance(ut, cx);
+            self.sent_since_delta = true;
+            let new = Stamp::new(ut, m);
+            dv[m] = ut;
+            seen.include(new);
+            cx.write(key, Version { stamp: new, meta: dv, write: update.write }, cx.all_regions());
+            stamp = Some(new);
+        }
+        cx.reply(ticket, Reply::Done(Outcome::Written { stamp, previous }, seen));
+    }
+
+    /// What stabilisation and collection take from this server.
+    fn report(&self) -> Report {
+        let leased = self.leases.iter().map(|(_, sv)| sv.clone());
+        Report::new(self.vv.clone(), self.ceiling.stable(), leased)
+    }
+
+    /// `GSS = max(GSS, stable)`, and lets in the sessions that it covers.
+    fn adopt(&mut self, stable: Option<Vector>, cx: &mut Cx<'_, Self>) {
+        stable.into_iter().for_each(|stable| self.gss.merge(&stable)); // I1
+        for (ticket, dv) in self.arrivals.wake(&self.gss) {
+            cx.reply(ticket, Reply::Done(Outcome::Adopted, dv));
+        }
+    }
+
+    /// Moves the clock up to `hlc`, if it is behind: later writes here lie above it.
+    fn lift(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
+        let m = cx.me.dc;
+        if hlc > self.vv[m] {
+            self.vv[m] = hlc;
+            if R::CEILING_COVERS_READS {
+                self.ceiling.renew(hlc, || self.gss.clone(), cx); // D2
+            }
+        }
+    }
+
+    /// Moves the clock, and keeps the durable ceiling above it.
+    fn advance(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
+        self.vv[cx.me.dc] = hlc;
+        self.ceiling.renew(hlc, || self.gss.clone(), cx);
+    }
+}
+
+/// A session.
+pub struct Client<R> {
+    /// Its past is DV_c.
+    token: Token<Vector>,
+    /// The transaction that runs.
+    rot: Rot,
+    rules: PhantomData<R>,
+}
+
+/// A read-only transaction, or none.
+#[derive(Default)]
+struct Rot {
+    keys: Vec<Key>,
+    found: Vec<Found>,
+    seen: Vector,
+    /// Who has not answered yet, and where what is found there stands in the answer.
+    missing: Vec<(AskId, Vec<usize>)>,
+}
+
+impl<R: Rules> Client<R> {
+    /// The second round: to each partition its keys.
+    fn read(&mut self, sv: &Vector, cx: &mut SessionCx<'_, Server<R>>) {
+        let rot = &mut self.rot;
+        rot.found = vec![Found::default(); rot.keys.len()];
+        rot.seen = Vector::default();
+        rot.missing.clear();
+        let owner = |place: usize| cx.topology.partition_of(&rot.keys[place]);
+        let mut places: Vec<usize> = (0..rot.keys.len()).collect();
+        places.sort_by_key(|place| owner(*place));
+        let slices: Vec<Vec<usize>> =
+            places.chunk_by(|a, b| owner(*a) == owner(*b)).map(<[usize]>::to_vec).collect();
+        for slice in slices {
+            let keys: Vec<Key> = slice.iter().map(|place| rot.keys[*place].clone()).collect();
+            let ask = cx.ask_partition(cx.topology.partition_of(&keys[0]), Request::Read(keys, sv.clone()));
+            rot.missing.push((ask, slice));
+        }
+    }
+
+    fn heard(&mut self, ask: AskId, found: Vec<Found>, seen: &Vector, cx: &mut SessionCx<'_, Server<R>>) {
+        let rot = &mut self.rot;
+        let Some(place) = rot.missing.iter().position(|(missing, _)| *missing == ask) else { return };
+        let (_, slice) = rot.missing.swap_remove(place);
+        slice.into_iter().zip(found).for_each(|(place, found)| rot.found[place] = found);
+        rot.seen.merge(seen);
+        if rot.missing.is_empty() {
+            let rot = std::mem::take(rot);
+            self.token.past.merge(&rot.seen);
+            cx.done(Outcome::FoundAll(rot.found));
+        }
+    }
+}
+
+impl<R: Rules> Session<Server<R>> for Client<R> {
+    type Token = Token<Vector>;
+
+    fn open(home: DcId) -> Self {
+        let token = Token { home, past: Vector::default() };
+        Self { token, rot: Rot::default(), rules: PhantomData }
+    }
+
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+        self.rot = Rot::default();
+        let Some(server) = cx.begin(&op) else { return };
+        let dv = self.token.past.clone();
+        let request = match op {
+            Op::Get { key } => Request::Get(key, dv),
+            Op::Put { key, update } => Request::Put(key, update, dv),
+            Op::Rotx { keys } | Op::Snapshot { keys } => {
+                self.rot.keys = keys;
+                Request::Start(dv)
+            }
+            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }, dv),
+            Op::Count { .. } => Request::Walk(Walk::Count, dv),
+        };
+        cx.ask(server, request);
+    }
+
+    fn on_reply(&mut self, ask: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+        match reply {
+            Reply::Done(outcome, dv) => {
+                self.token.past.merge(&dv);
+                cx.done(outcome);
+            }
+            Reply::Snapshot(sv) => self.read(&sv, cx),
+            Reply::Slice(found, seen) => self.heard(ask, found, &seen, cx),
+            Reply::TooOld(collected) if self.rot.missing.iter().any(|(missing, _)| *missing == ask) => {
+                self.rot.missing.clear(); // D1
+                let mut dv = self.token.past.clone();
+                dv.merge(&collected);
+                let coordinator = cx.topology.partition_of(&self.rot.keys[0]);
+                cx.ask_partition(coordinator, Request::Start(dv));
+            }
+            Reply::TooOld(_) => {} // of a snapshot that was given up already
+        }
+    }
+
+    fn token(&self) -> Token<Vector> {
+        self.token.clone()
+    }
+
+    fn reach(token: &Token<Vector>) -> Reach {
+        Reach::of(token.home, [&token.past])
+    }
+
+    fn adopt(&mut self, Token { home, past: dv }: Token<Vector>, cx: &mut SessionCx<'_, Server<R>>) {
+        if home == self.token.home || !R::STABLE_STAYS_HOME {
+            self.token.past.merge(&dv);
+            return cx.done(Outcome::Adopted);
+        }
+        cx.ask_partition(Default::default(), Request::Cover(dv)); // D3
+    }
+}

@@ -1,0 +1,264 @@
+//! Contrarian (002 §5): its two rounds step by step, the deviations of the file, and what each rule is for.
+
+use crate::at;
+use tidemark_contract::core::{DcId, Failure, Hlc, Key, Micros, Outcome, Update, Vector, Write};
+use tidemark_contract::lab::{rotx, server, text};
+use tidemark_contract::{Lab, Protocol, Token};
+use tidemark_protocols::contrarian::{Params, Reply, Request, Rules, Server, Sound, Timer};
+
+const A: DcId = DcId(0);
+const B: DcId = DcId(1);
+const C: DcId = DcId(2);
+
+macro_rules! broken {
+    ($($name:ident: $rule:ident;)*) => {$(
+        struct $name;
+        impl Rules for $name {
+            const NAME: &'static str = stringify!($name);
+            const ABOUT: &'static str = concat!("without ", stringify!($rule));
+            const $rule: bool = false;
+        }
+    )*};
+}
+
+broken! {
+    SvForgetsDv: SV_COVERS_DV;
+    ReadLiftsNothing: READ_LIFTS_CLOCK;
+    PutUnderDv: PUT_ABOVE_DV;
+    AnswersCollected: REFUSES_COLLECTED;
+    CeilingUnderReads: CEILING_COVERS_READS;
+    StableTravels: STABLE_STAYS_HOME;
+}
+
+fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
+    Lab::new(dcs, partitions, Params::default())
+}
+
+fn sound(dcs: usize, partitions: usize) -> Lab<Server<Sound>> {
+    lab(dcs, partitions)
+}
+
+fn v(micros: &[u64]) -> Vector {
+    Vector::from_entries(micros.iter().map(|us| at(*us)))
+}
+
+/// Gives a session a past that it could have.
+fn remember<R: Rules>(lab: &mut Lab<Server<R>>, session: usize, dv: &[u64]) {
+    let home = lab.token(session).home;
+    lab.adopt(session, Token { home, past: v(dv) });
+    assert_eq!(lab.finish(session), Outcome::Adopted);
+}
+
+/// Heartbeats everywhere at `us`, twice, so that Δ has passed without a write; then θ.
+fn stabilise<R: Rules>(lab: &mut Lab<Server<R>>, us: Micros) {
+    lab.round(us, &[Timer::Delta, Timer::Delta, Timer::Theta]);
+}
+
+/// The snapshot that the coordinator at A/0 gives a session that depends on `dv`.
+fn snapshot<R: Rules>(lab: &mut Lab<Server<R>>, dv: &[u64]) -> Vector {
+    match lab.ask(server(0, 0), Request::Start(v(dv))) {
+        Some(Reply::Snapshot(sv)) => sv,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What partition `p` of A has of `key` in a snapshot; none if it refuses.
+fn slice<R: Rules>(lab: &mut Lab<Server<R>>, p: u16, key: &Key, sv: &Vector) -> Option<String> {
+    match lab.ask(server(0, p), Request::Read(vec![key.clone()], sv.clone())) {
+        Some(Reply::Slice(found, _)) => Some(text(&Outcome::FoundAll(found))),
+        Some(Reply::TooOld(_)) => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Reference: 002 §5, the first round; the snapshot's entry of its own data centre is the coordinator's clock.
+#[test]
+fn round_1_the_snapshot_is_the_clock_and_what_is_stable_or_what_the_session_depends_on() {
+    let mut lab = sound(3, 2);
+    stabilise(&mut lab, 5_000);
+    stabilise(&mut lab, 7_000);
+    lab.set_clocks(9_000);
+    let sv = snapshot(&mut lab, &[]);
+    assert_eq!((sv[A], sv[B].micros() >= 5_000), (at(9_000), true));
+    let sv = snapshot(&mut lab, &[11_000, 8_000, 1]);
+    assert_eq!((sv[A], sv[B]), (at(11_000), at(8_000)));
+    assert!(sv[C].micros() >= 5_000);
+}
+
+/// Reference: 002 §5, the first round: DV_c is covered, or a session would not see what it has seen.
+#[test]
+fn round_1_a_session_sees_its_own_writes_though_the_coordinator_is_behind() {
+    fn read<R: Rules>() -> String {
+        let mut lab = lab::<R>(2, 2);
+        let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
+        remember(&mut lab, s, &[0, 600]);
+        lab.put(s, &y, "mine");
+        lab.rotx(s, &[&x, &y])
+    }
+    assert_eq!(read::<Sound>(), "- mine");
+    assert_eq!(read::<SvForgetsDv>(), "- -");
+}
+
+/// Reference: 002 §5, the second round: "each partition … sets its clock to the maximum of its own and SV[m]".
+#[test]
+fn round_2_what_is_written_after_a_read_lies_above_its_snapshot() {
+    fn writes<R: Rules>() -> Hlc {
+        let mut lab = lab::<R>(1, 2);
+        let (s, y) = (lab.client(0), lab.key("y", 1));
+        lab.set_clock(server(0, 0), 30_000);
+        let sv = snapshot(&mut lab, &[]);
+        assert_eq!(slice(&mut lab, 1, &y, &sv).as_deref(), Some("-"));
+        lab.put(s, &y, "later")
+    }
+    assert!(writes::<Sound>() > at(30_000));
+    assert!(writes::<ReadLiftsNothing>() < at(30_000));
+}
+
+/// Reference: 002 §5: a version is in a snapshot if all of its DV is, wherever it was written.
+#[test]
+fn round_2_reads_the_newest_version_whose_dv_the_snapshot_covers() {
+    let mut lab = sound(2, 1);
+    let (a, x) = (lab.client(0), lab.key("x", 0));
+    remember(&mut lab, a, &[0, 600]);
+    lab.put(a, &x, "1"); // at 1,000 with DV [1000, 600]
+    for (sv, seen) in [(&[1_000, 599], "-"), (&[999, 600], "-"), (&[1_000, 600], "1")] {
+        assert_eq!(slice(&mut lab, 0, &x, &v(sv)).as_deref(), Some(seen), "{sv:?}");
+    }
+}
+
+/// Reference: 002 §5: the transaction never waits, and one version is moved.
+#[test]
+fn two_rounds_are_all_a_transaction_takes_while_another_region_is_cut_off() {
+    let mut lab = sound(2, 3);
+    let (s, t) = (lab.client(0), lab.client(0));
+    let keys = [lab.key("x", 0), lab.key("y", 1), lab.key("z", 2)];
+    for key in &keys {
+        lab.put(s, key, "1");
+    }
+    lab.begin(t, rotx(&[&keys[2], &keys[0], &keys[1], &keys[0]]));
+    assert!(matches!(lab.outcome(t), Some(Outcome::FoundAll(found)) if found.len() == 4));
+    lab.set_clocks(2_000);
+    assert_eq!(lab.rotx(t, &[&keys[2], &keys[0], &keys[1], &keys[0]]), "1 1 1 1");
+}
+
+/// Reference: 002 §5: a GET is a transaction of one key that its owner coordinates.
+#[test]
+fn get_asks_once_and_finds_local_versions_of_which_the_dependencies_are_stable() {
+    let mut lab = sound(2, 1);
+    let (a, b, x) = (lab.client(0), lab.client(0), lab.key("x", 0));
+    remember(&mut lab, a, &[0, 600]);
+    lab.put(a, &x, "1");
+    assert_eq!((lab.get(a, &x).as_str(), lab.get(b, &x).as_str()), ("1", "-"));
+    stabilise(&mut lab, 5_000);
+    assert_eq!(lab.get(b, &x), "1");
+    assert_eq!(lab.token(b).past, v(&[1_000, 600]), "the version's DV is the session's from now on");
+}
+
+/// Reference: 002 §5: PUT.
+#[test]
+fn put_stamps_above_what_the_session_depends_on_and_stores_it() {
+    fn write<R: Rules>() -> (Hlc, Vector) {
+        let mut lab = lab::<R>(2, 1);
+        let (a, x) = (lab.client(0), lab.key("x", 0));
+        remember(&mut lab, a, &[0, 70_000]);
+        let ut = lab.put(a, &x, "1");
+        (ut, lab.store(server(0, 0)).chain(&x).next().expect("it is there").meta.clone())
+    }
+    let (ut, dv) = write::<Sound>();
+    assert!(ut > at(70_000));
+    assert_eq!((dv[A], dv[B]), (ut, at(70_000)));
+    assert!(write::<PutUnderDv>().0 < at(70_000));
+}
+
+#[test]
+fn put_too_far_ahead_is_refused() {
+    let mut lab = sound(1, 1);
+    lab.set_max_skew(1_000);
+    let reply = lab.ask(
+        server(0, 0),
+        Request::Put(Key::from("x"), Update::put(Write::Assign((*b"1").into())), v(&[90_000])),
+    );
+    assert!(matches!(reply, Some(Reply::Done(Outcome::Failed(Failure::ClockSkew { .. }), _))), "{reply:?}");
+}
+
+/// D1: while a snapshot is leased, nothing of it is collected; afterwards it is refused, and the session asks again.
+#[test]
+fn d1_a_snapshot_outlives_collection_for_its_lease_and_is_refused_afterwards() {
+    fn read_late<R: Rules>(after: Micros) -> Option<String> {
+        let mut lab = lab::<R>(1, 2);
+        let (s, y) = (lab.client(0), lab.key("y", 1));
+        lab.put(s, &y, "old");
+        stabilise(&mut lab, 5_000);
+        let sv = snapshot(&mut lab, &[]);
+        lab.set_clocks(6_000);
+        lab.put(s, &y, "new");
+        for round in 1..=8 {
+            stabilise(&mut lab, 6_000 + round * after / 8);
+        }
+        slice(&mut lab, 1, &y, &sv)
+    }
+    assert_eq!(read_late::<Sound>(90_000).as_deref(), Some("old"));
+    assert_eq!(read_late::<Sound>(1_600_000), None);
+    assert_eq!(read_late::<AnswersCollected>(1_600_000).as_deref(), Some("-"), "a hole where a version was");
+}
+
+/// D2: a restarted server with a slow clock writes nothing into a snapshot that was read in its earlier life.
+#[test]
+fn d2_what_a_read_promised_survives_a_restart() {
+    fn writes<R: Rules>() -> Hlc {
+        let mut lab = lab::<R>(1, 2);
+        let (s, y) = (lab.client(0), lab.key("y", 1));
+        lab.set_max_skew(60_000_000);
+        lab.set_clock(server(0, 0), 30_000_000);
+        let sv = snapshot(&mut lab, &[]);
+        slice(&mut lab, 1, &y, &sv);
+        lab.restart(server(0, 1));
+        lab.put(s, &y, "later")
+    }
+    assert!(writes::<Sound>() > at(30_000_000));
+    assert!(writes::<CeilingUnderReads>() < at(30_000_000));
+}
+
+/// D3: elsewhere, what a session depends on has to be stable first.
+#[test]
+fn d3_a_session_that_moves_waits_until_the_region_covers_it() {
+    fn moved<R: Rules>() -> bool {
+        let mut lab = lab::<R>(3, 1);
+        let (a, b) = (lab.client(0), lab.client(1));
+        remember(&mut lab, a, &[1_000, 0, 4_000]);
+        let token = lab.token(a);
+        lab.adopt(b, token);
+        let at_once = lab.outcome(b).is_some();
+        if !at_once {
+            stabilise(&mut lab, 9_000);
+            stabilise(&mut lab, 12_000);
+            assert_eq!(lab.outcome(b), Some(Outcome::Adopted));
+            assert_eq!(lab.token(b).past, v(&[1_000, 0, 4_000]));
+        }
+        at_once
+    }
+    assert!(!moved::<Sound>());
+    assert!(moved::<StableTravels>());
+}
+
+/// D4: what decides a conditional update becomes a dependency of the version and of the session.
+#[test]
+fn d4_a_conditional_update_depends_on_what_decided_it() {
+    let mut lab = sound(2, 1);
+    let (a, b, x) = (lab.client(0), lab.client(0), lab.key("x", 0));
+    remember(&mut lab, a, &[0, 600]);
+    lab.put(a, &x, "1");
+    stabilise(&mut lab, 5_000);
+    assert_eq!(lab.put_new(b, &x, "2"), None);
+    assert_eq!(lab.token(b).past, v(&[1_000, 600]));
+}
+
+#[test]
+fn heartbeats_and_records_raise_vv_and_the_least_becomes_stable() {
+    let mut lab = sound(2, 2);
+    stabilise(&mut lab, 5_000);
+    let before = lab.protocol(server(0, 1)).stable();
+    stabilise(&mut lab, 8_000);
+    let after = lab.protocol(server(0, 1)).stable();
+    assert!(before.le(&after) && after.min() >= at(5_000), "{before} then {after}");
+}
