@@ -16,7 +16,7 @@ pub use gentlerain::GentleRain;
 pub use tidemark::Tidemark;
 
 /// The protocol that `causal` means: the default.
-pub const CAUSAL: &str = <CausalSpartanX as tidemark_contract::Protocol>::NAME;
+pub const CAUSAL: &str = <Tidemark as tidemark_contract::Protocol>::NAME;
 
 /// The name in the registry that `name` means.
 pub fn resolve(name: &str) -> &str {

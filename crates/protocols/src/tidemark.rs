@@ -7,7 +7,8 @@
 //! the snapshot was read; and a *fence* under later local stamps, which readers carry along, tells whether it had.
 //!
 //! **Source.** PROTOCOLS §19; `docs/tidemark-protocol.md` explains it and argues that it is right. Steps are
-//! numbered as there. Clocks, heartbeats, stabilisation, what sessions remember and the numbers are CausalSpartanX's.
+//! numbered as there, and step 8 is taken with its option. Clocks, heartbeats, stabilisation, what sessions remember
+//! and the numbers are CausalSpartanX's.
 //!
 //! **Names.** `vv` VV, the version vector (`vv[m]` is the server's HLC) · `dsv` DSV: entries i ≠ m are the data
 //! centre's stable vector, entry m is the fence · `ds` DS, dependencies · `need` the stable part of `ds`, where it
@@ -319,6 +320,7 @@ impl<R: Rules> Server<R> {
     /// ROTX.
     fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, dsv: &Vector, cx: &mut Cx<'_, Self>) {
         self.dsv.merge(dsv); // 8
+        self.dsv.raise(cx.me.dc, self.vv[cx.me.dc].max(Hlc::at(cx.now)));
         let (sv, deadline) = (self.dsv.clone(), cx.mono + cx.params.wait_limit_us);
         let past = Past { dsv: sv.clone(), ..Past::default() };
         self.reads.scatter((ticket, keys), sv, past, deadline, Peer::SliceReq, cx);

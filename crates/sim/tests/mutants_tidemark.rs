@@ -41,6 +41,6 @@ fn tidemark_without_a_fence_is_convicted() {
     convicted_over::<Server<PutForgetsFence>>(3, 20_000);
     convicted_over::<Server<PutUnderFence>>(3, 20_000);
     convicted_over::<Server<SliceLiftsNothing>>(3, 20_000);
-    convicted_over::<Server<SliceTellsNoFence>>(3, 20_000);
+    convicted_over::<Server<SliceTellsNoFence>>(3, 40_000);
     convicted_over::<Server<FenceLost>>(3, 20_000);
 }

@@ -168,10 +168,16 @@ fn step_7_the_session_learns_what_is_needed_and_peers_do_not() {
     assert_eq!(meta(&lab, 1, 0, &x), Meta { ds: v(&[0, 70, 80]), need: None });
 }
 
+/// Puts the clock of A/0 so far back that its snapshots begin at what their sessions bring.
+fn slow_coordinator<R: Rules>(lab: &mut Lab<Server<R>>) {
+    lab.jump_clock(server(0, 0), 0);
+}
+
 #[test]
 fn step_8_the_snapshot_is_dsv_after_merging_the_sessions_and_covers_its_own_writes() {
     let mut lab = sound(2, 2);
     let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
+    slow_coordinator(&mut lab);
     remember(&mut lab, s, past(&[70, 90], &[50, 20]));
     lab.begin(s, rotx(&[&x, &y]));
     assert!(lab.transcript.contains("at: [70 20]"));
@@ -179,9 +185,20 @@ fn step_8_the_snapshot_is_dsv_after_merging_the_sessions_and_covers_its_own_writ
 }
 
 #[test]
+fn step_8_a_snapshot_begins_at_the_clock_and_so_has_what_was_acknowledged_before() {
+    let mut lab = sound(2, 2);
+    let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 0), lab.key("y", 1));
+    lab.put(s, &y, "1");
+    lab.set_clock(server(0, 0), 1_001);
+    assert_eq!(lab.rotx(t, &[&x, &y]), "- 1");
+    assert_eq!(dsv(&lab, 0, 1), v(&[1_001, 0]));
+}
+
+#[test]
 fn step_9_a_slice_lifts_the_fence_and_nothing_else() {
     let mut lab = sound(2, 2);
     let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
+    slow_coordinator(&mut lab);
     remember(&mut lab, s, past(&[], &[70, 80]));
     lab.rotx(s, &[&x, &y]);
     assert_eq!(dsv(&lab, 0, 1), v(&[70, 0]));
@@ -195,6 +212,7 @@ fn step_9_a_remote_version_is_in_a_snapshot_that_covers_its_dependencies() {
         remember(&mut lab, s, past(&[500, 0, 700], &[]));
         lab.put(s, &x, "1");
         lab.deliver_all();
+        slow_coordinator(&mut lab);
         remember(&mut lab, t, past(&[], sv));
         assert_eq!(lab.rotx(t, &[&x]), seen);
     }
@@ -207,6 +225,7 @@ fn step_9_a_a_local_version_is_in_a_snapshot_that_covers_its_dependencies() {
         let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 1), lab.key("y", 0));
         remember(&mut lab, s, past(&[500, 700], &[0, 700]));
         lab.put(s, &x, "1");
+        slow_coordinator(&mut lab);
         remember(&mut lab, t, past(&[], sv));
         assert_eq!(lab.rotx(t, &[&y, &x]), seen);
     }
@@ -219,6 +238,7 @@ fn step_9_b_a_local_version_under_the_fence_is_in_a_snapshot_that_covers_its_nee
         let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 1), lab.key("y", 0));
         remember(&mut lab, s, past(&[0, 70], &[0, 60]));
         lab.put(s, &x, "1");
+        slow_coordinator(&mut lab);
         remember(&mut lab, t, past(&[], sv));
         assert_eq!(lab.rotx(t, &[&y, &x]), seen);
         assert_eq!(lab.rotx(s, &[&y, &x]), "- 1", "a session's own writes always are");
@@ -233,6 +253,7 @@ fn step_10_a_transaction_takes_along_dependencies_snapshot_and_the_largest_fence
     remember(&mut lab, s, past(&[0, 40], &[0, 40]));
     lab.put(s, &keys[1], "1");
     lab.ask(server(0, 2), Request::Get(keys[2].clone(), v(&[900])));
+    slow_coordinator(&mut lab);
     remember(&mut lab, t, past(&[], &[500, 50]));
     assert_eq!(lab.rotx(t, &[&keys[0], &keys[1], &keys[2]]), "- 1 -");
     assert_eq!(lab.token(t).past, past(&[1_000, 40], &[900, 50]));

@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidemark_contract::Token;
 use tidemark_core::{DcId, Hlc, Vector};
-use tidemark_protocols::{causal_spartan_x, gentlerain};
+use tidemark_protocols::{CAUSAL, gentlerain, tidemark};
 
 #[test]
 fn a_session_reads_its_writes_in_the_region_it_moves_to() {
@@ -85,8 +85,8 @@ fn a_token_from_the_far_future_changes_nothing() {
             vector
         };
         let causal = |home, ds: Vector, dsv: Vector| {
-            let past = causal_spartan_x::Past { ds, dsv };
-            forged("causal-spartan-x", Token { home: DcId(home), past })
+            let past = tidemark::Past { ds, dsv };
+            forged(CAUSAL, Token { home: DcId(home), past })
         };
         let gentle = |home, dt, gst| {
             let past = gentlerain::Past { dt, gst };
@@ -114,11 +114,11 @@ fn a_token_from_the_far_future_changes_nothing() {
 
 #[test]
 fn a_token_that_names_a_region_too_many_is_malformed() {
-    let past = |entries: usize| causal_spartan_x::Past {
+    let past = |entries: usize| tidemark::Past {
         ds: Vector::from_entries((0..entries).map(|_| Hlc(1))),
         dsv: Vector::default(),
     };
-    let causal = |home, entries| forged("causal-spartan-x", Token { home: DcId(home), past: past(entries) });
+    let causal = |home, entries| forged(CAUSAL, Token { home: DcId(home), past: past(entries) });
     let cluster = Cluster::regions("causal", 2, 1);
     let mut client = cluster.client(0);
     assert_eq!(client.text(&["TIDE.SESSION", "IMPORT", &causal(0, 2)]), "OK", "the forgery is a good one");
