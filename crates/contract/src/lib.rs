@@ -5,7 +5,7 @@
 //! effects to a buffer that its driver owns. The same file runs in the simulator and behind real sockets.
 //!
 //! Beside the two traits stand the building blocks that several protocols share: [`Waiters`] (waiting is
-//! data), [`Gather`] (one question to several siblings, one answer), [`Slices`] (snapshot reads of one
+//! data), [`OneRound`] (sessions that are their past), [`Gather`] (one question to several siblings, one answer), [`Slices`] (snapshot reads of one
 //! round), [`Stabilisation`] (the aggregation tree), [`Ceiling`] (stamps and stable values that survive a
 //! restart), [`Collector`] (when to drop old versions), [`Watched`] (versions that will be lighter then) and [`Lab`]
 //! (a hand-driven cluster for tests).
@@ -15,6 +15,7 @@ pub mod collector;
 pub mod cx;
 pub mod gather;
 pub mod lab;
+pub mod one_round;
 pub mod protocol;
 pub mod session;
 pub mod slices;
@@ -28,6 +29,7 @@ pub use collector::Collector;
 pub use cx::{Before, Cx, Effect, Walk, found_of};
 pub use gather::{Gather, GatherId};
 pub use lab::Lab;
+pub use one_round::{Answer, Arrivals, OneRound, OneRoundSession, Past};
 pub use protocol::{Clock, Params, Protocol, Recovered, Wire};
 pub use session::{Ask, AskId, Reach, Session, SessionCx, SessionEffects, Ticket, Token, not_covered};
 pub use slices::{SliceReply, SliceReq, Slices, SnapshotRead, unanswered};

@@ -35,8 +35,8 @@ use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Protocol, Reach, Recovered, Report, Session, SessionCx, SliceReply, SliceReq,
-    Slices, Stabilisation, Ticket, Token, Tree, Version, Waiters, Walk, found_of, not_covered, unanswered,
+    Answer, Arrivals, Ceiling, Cx, Hard, OneRound, OneRoundSession, Protocol, Reach, Recovered, Report,
+    SliceReply, SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Walk, found_of, unanswered,
 };
 
 /// Where the corrected protocol and the published one differ, and what tests break to see it matter.
@@ -102,10 +102,15 @@ pub struct Past {
     pub dsv: Vector,
 }
 
-impl Past {
-    pub(crate) fn merge(&mut self, other: &Past) {
+impl tidemark_contract::Past for Past {
+    /// Algorithm 5.1 lines 4, 5 and 10; 5.4 lines 5 and 6.
+    fn merge(&mut self, other: &Past) {
         self.ds.merge(&other.ds);
         self.dsv.merge(&other.dsv);
+    }
+
+    fn reach(&self, home: DcId) -> Reach {
+        Reach::of(home, [&self.ds, &self.dsv])
     }
 }
 
@@ -121,8 +126,7 @@ pub enum Request {
 }
 
 /// What a server answers: every reply in the paper is ⟨v, ds, dsv⟩ or part of it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Reply(pub Outcome, pub Past);
+pub type Reply = Answer<Past>;
 
 /// What the servers of a data centre say to each other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -156,8 +160,7 @@ pub struct Server<R> {
     dsv: Vector,
     sent_since_delta: bool,
     reads: Slices<Vector, Vector>,
-    /// Sessions that moved here and wait until `dsv` covers what they depend on: the second vector.
-    arrivals: Waiters<Vector, (Ticket, Vector)>,
+    arrivals: Arrivals,
     stabilisation: Stabilisation,
     ceiling: Ceiling,
     rules: PhantomData<R>,
@@ -175,7 +178,7 @@ impl<R: Rules> Protocol for Server<R> {
     type Hard = Hard;
     type Timer = Timer;
     type View = View;
-    type Session = Client<R>;
+    type Session = OneRoundSession<Self>;
     type Params = Params;
 
     fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
@@ -193,7 +196,7 @@ impl<R: Rules> Protocol for Server<R> {
             dsv,
             sent_since_delta: false,
             reads: Slices::new(life),
-            arrivals: Waiters::default(),
+            arrivals: Arrivals::default(),
             stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
             ceiling: Ceiling::new(hard),
             rules: PhantomData,
@@ -209,12 +212,10 @@ impl<R: Rules> Protocol for Server<R> {
                 self.dsv.merge(&dsv);
                 let mut ds = Vector::default();
                 let outcome = cx.walk(&walk, &self.fresh(cx), |d| depend(&mut ds, d));
-                cx.reply(ticket, Reply(outcome, Past { ds, dsv: self.dsv.clone() }));
+                cx.answer(ticket, outcome, Past { ds, dsv: self.dsv.clone() });
             }
             Request::Cover(ds) => {
-                let mut remote = ds.clone();
-                remote[cx.me.dc] = Hlc::ZERO; // what was written here is here
-                self.arrivals.park(remote, cx.mono + cx.params.wait_limit_us, (ticket, ds));
+                self.arrivals.wait(ticket, ds, cx.me.dc, cx.mono + cx.params.wait_limit_us);
                 self.wake(cx);
             }
         }
@@ -231,7 +232,7 @@ impl<R: Rules> Protocol for Server<R> {
                 // Algorithm 5.4 lines 15 to 18.
                 if let Some(read) = self.reads.gather(from, reply, |ds, seen| ds.merge(&seen)) {
                     let past = Past { ds: read.seen, dsv: self.dsv.clone() };
-                    cx.reply(read.ticket, Reply(Outcome::FoundAll(read.found), past));
+                    cx.answer(read.ticket, Outcome::FoundAll(read.found), past);
                 }
             }
         }
@@ -250,7 +251,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
-        self.reads.reset(peer).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
+        cx.fail_all(self.reads.reset(peer), unanswered);
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
@@ -262,8 +263,8 @@ impl<R: Rules> Protocol for Server<R> {
                 let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
                 self.adopt(stable, cx);
                 self.stabilisation.collect(cx, |safe, d| d.meta.le(safe) && safe.covers(d.stamp)); // D4
-                self.reads.expire(cx.mono).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
-                self.arrivals.expire(cx.mono).into_iter().for_each(|(t, _)| fail(t, not_covered(), cx));
+                cx.fail_all(self.reads.expire(cx.mono), unanswered);
+                self.arrivals.turn_away(cx);
             }
             // Algorithm 5.3 lines 3 to 7.
             Timer::Delta => {
@@ -307,7 +308,7 @@ impl<R: Rules> Server<R> {
         let mut ds = Vector::default();
         d.into_iter().for_each(|d| depend(&mut ds, d)); // 4
         let found = Outcome::Found(found_of(d));
-        cx.reply(ticket, Reply(found, Past { ds, dsv: self.dsv.clone() })); // 5
+        cx.answer(ticket, found, Past { ds, dsv: self.dsv.clone() }); // 5
     }
 
     /// Algorithm 5.2 lines 6 to 19.
@@ -327,7 +328,7 @@ impl<R: Rules> Server<R> {
             let dt = if R::PUT_ABOVE_DSV { ds.max().max(self.dsv[m]) } else { ds.max() }; // 8
             let ut = self.vv[m].observe(cx.now, dt); // 9
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return fail(ticket, Failure::ClockSkew { ahead_us }, cx);
+                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
             }
             self.advance(ut, cx);
             self.sent_since_delta = true;
@@ -337,7 +338,7 @@ impl<R: Rules> Server<R> {
             past.ds.include(new);
             stamp = Some(new);
         }
-        cx.reply(ticket, Reply(Outcome::Written { stamp, previous }, past)); // 17
+        cx.answer(ticket, Outcome::Written { stamp, previous }, past); // 17
     }
 
     /// Algorithm 5.4 lines 9 to 14.
@@ -373,8 +374,8 @@ impl<R: Rules> Server<R> {
     }
 
     fn wake(&mut self, cx: &mut Cx<'_, Self>) {
-        for (ticket, ds) in self.arrivals.wake(&self.dsv) {
-            cx.reply(ticket, Reply(Outcome::Adopted, Past { ds, dsv: self.dsv.clone() }));
+        for (ticket, ds) in self.arrivals.enter(&self.dsv) {
+            cx.answer(ticket, Outcome::Adopted, Past { ds, dsv: self.dsv.clone() });
         }
     }
 
@@ -400,57 +401,27 @@ fn depend(ds: &mut Vector, d: &Version<Vector>) {
     ds.include(d.stamp);
 }
 
-fn fail<R: Rules>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<R>>) {
-    cx.reply(ticket, Reply(Outcome::Failed(failure), Past::default()));
-}
-
 /// A session: Algorithm 5.1, and the client side of 5.4.
-pub struct Client<R> {
-    token: Token<Past>,
-    rules: PhantomData<R>,
-}
+impl<R: Rules> OneRound for Server<R> {
+    type Past = Past;
 
-impl<R: Rules> Session<Server<R>> for Client<R> {
-    type Token = Token<Past>;
-
-    fn open(home: DcId) -> Self {
-        Self { token: Token { home, past: Past::default() }, rules: PhantomData }
-    }
-
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
-        let Some(server) = cx.begin(&op) else { return }; // D6
-        let Past { ds, dsv } = &self.token.past;
-        let request = match op {
+    fn question(op: Op, _: DcId, past: &Past) -> Request {
+        let Past { ds, dsv } = past;
+        match op {
             Op::Get { key } => Request::Get(key, dsv.clone()), // 5.1 line 2
             Op::Put { key, update } => Request::Put(key, update, ds.clone()), // 5.1 line 8
-            Op::Rotx { keys } | Op::Snapshot { keys } => Request::Rotx(keys, self.token.past.clone()), // 5.4 line 3
+            Op::Rotx { keys } | Op::Snapshot { keys } => Request::Rotx(keys, past.clone()), // 5.4 line 3, D6
             Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }, dsv.clone()),
             Op::Count { .. } => Request::Walk(Walk::Count, dsv.clone()),
-        };
-        cx.ask(server, request);
-    }
-
-    fn on_reply(&mut self, _: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
-        self.token.past.merge(&reply.1); // 5.1 lines 4, 5 and 10; 5.4 lines 5 and 6
-        cx.done(reply.0);
-    }
-
-    fn token(&self) -> Token<Past> {
-        self.token.clone()
-    }
-
-    fn reach(token: &Token<Past>) -> Reach {
-        Reach::of(token.home, [&token.past.ds, &token.past.dsv])
-    }
-
-    fn adopt(&mut self, Token { home, past }: Token<Past>, cx: &mut SessionCx<'_, Server<R>>) {
-        if home == self.token.home {
-            self.token.past.merge(&past);
-            return cx.done(Outcome::Adopted);
         }
-        if !R::STABLE_STAYS_HOME {
-            self.token.past.dsv.merge(&past.dsv);
-        }
-        cx.ask_partition(Default::default(), Request::Cover(past.ds)); // D3
+    }
+
+    fn arrival(past: Past) -> Request {
+        Request::Cover(past.ds) // D3
+    }
+
+    fn travels(past: &Past) -> Past {
+        let dsv = if R::STABLE_STAYS_HOME { Vector::default() } else { past.dsv.clone() };
+        Past { ds: Vector::default(), dsv }
     }
 }

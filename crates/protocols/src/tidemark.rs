@@ -36,9 +36,8 @@ use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Protocol, Reach, Recovered, Report, Session, SessionCx, SliceReply, SliceReq,
-    Slices, Stabilisation, Ticket, Token, Tree, Version, Waiters, Walk, Watched, found_of, not_covered,
-    unanswered,
+    Answer, Arrivals, Ceiling, Cx, Hard, OneRound, OneRoundSession, Past as _, Protocol, Recovered, Report,
+    SliceReply, SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Walk, Watched, found_of, unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -98,10 +97,6 @@ pub enum Request {
     Cover(Vector),          // D2: wait for what DS_c names
 }
 
-/// What a server answers.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Reply(pub Outcome, pub Past);
-
 /// What the servers of a data centre say to each other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
@@ -125,8 +120,7 @@ pub struct Server<R> {
     dsv: Vector,
     sent_since_delta: bool,
     reads: Slices<Vector, Past>,
-    /// Sessions that moved here and wait until `dsv` covers what they depend on: the second vector.
-    arrivals: Waiters<Vector, (Ticket, Vector)>,
+    arrivals: Arrivals,
     /// Versions with exceptions.
     exceptional: Watched,
     stabilisation: Stabilisation,
@@ -141,12 +135,12 @@ impl<R: Rules> Protocol for Server<R> {
 
     type Meta = Meta;
     type Request = Request;
-    type Reply = Reply;
+    type Reply = Answer<Past>;
     type Peer = Peer;
     type Hard = Hard;
     type Timer = Timer;
     type View = View;
-    type Session = Client<R>;
+    type Session = OneRoundSession<Self>;
     type Params = Params;
 
     fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
@@ -165,7 +159,7 @@ impl<R: Rules> Protocol for Server<R> {
             dsv,
             sent_since_delta: false,
             reads: Slices::new(life),
-            arrivals: Waiters::default(),
+            arrivals: Arrivals::default(),
             exceptional: Watched::default(),
             stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
             ceiling: Ceiling::new(hard),
@@ -182,12 +176,10 @@ impl<R: Rules> Protocol for Server<R> {
                 self.dsv.merge(&dsv);
                 let mut ds = Vector::default();
                 let outcome = cx.walk(&walk, &self.fresh(cx), |d| depend(&mut ds, d));
-                cx.reply(ticket, Reply(outcome, Past { ds, dsv: self.known(cx) }));
+                cx.answer(ticket, outcome, Past { ds, dsv: self.known(cx) });
             }
             Request::Cover(ds) => {
-                let mut remote = ds.clone();
-                remote[cx.me.dc] = Hlc::ZERO; // what was written here is here
-                self.arrivals.park(remote, cx.mono + cx.params.wait_limit_us, (ticket, ds));
+                self.arrivals.wait(ticket, ds, cx.me.dc, cx.mono + cx.params.wait_limit_us);
                 self.adopt(&Vector::default(), cx);
             }
         }
@@ -202,7 +194,7 @@ impl<R: Rules> Protocol for Server<R> {
             Peer::SliceReq(request) => self.slice(from, request, cx),
             Peer::SliceReply(reply) => {
                 if let Some(read) = self.reads.gather(from, reply, |past, slice| past.merge(&slice)) {
-                    cx.reply(read.ticket, Reply(Outcome::FoundAll(read.found), read.seen)); // 10
+                    cx.answer(read.ticket, Outcome::FoundAll(read.found), read.seen); // 10
                 }
             }
         }
@@ -218,7 +210,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
-        self.reads.reset(peer).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
+        cx.fail_all(self.reads.reset(peer), unanswered);
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
@@ -229,8 +221,8 @@ impl<R: Rules> Protocol for Server<R> {
                 let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
                 stable.into_iter().for_each(|stable| self.adopt(&stable, cx));
                 self.collect(cx);
-                self.reads.expire(cx.mono).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
-                self.arrivals.expire(cx.mono).into_iter().for_each(|(t, _)| fail(t, not_covered(), cx));
+                cx.fail_all(self.reads.expire(cx.mono), unanswered);
+                self.arrivals.turn_away(cx);
             }
             Timer::Delta => {
                 cx.arm(Timer::Delta, cx.params.delta_us);
@@ -274,7 +266,7 @@ impl<R: Rules> Server<R> {
         let (d, mut ds) = (cx.latest(key, &self.fresh(cx)), Vector::default()); // 2
         d.into_iter().for_each(|d| depend(&mut ds, d));
         let found = Outcome::Found(found_of(d));
-        cx.reply(ticket, Reply(found, Past { ds, dsv: self.known(cx) })); // 3
+        cx.answer(ticket, found, Past { ds, dsv: self.known(cx) }); // 3
     }
 
     /// PUT.
@@ -298,7 +290,7 @@ impl<R: Rules> Server<R> {
             let fence = if R::PUT_ABOVE_FENCE { self.dsv[m] } else { dsv[m] };
             let ut = self.vv[m].observe(cx.now, ds.max().max(fence)); // 5
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return fail(ticket, Failure::ClockSkew { ahead_us }, cx);
+                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
             }
             self.advance(ut, cx);
             self.sent_since_delta = true;
@@ -314,7 +306,7 @@ impl<R: Rules> Server<R> {
             past.ds.include(new);
             stamp = Some(new);
         }
-        cx.reply(ticket, Reply(Outcome::Written { stamp, previous }, past)); // 7
+        cx.answer(ticket, Outcome::Written { stamp, previous }, past); // 7
     }
 
     /// ROTX.
@@ -361,8 +353,8 @@ impl<R: Rules> Server<R> {
     /// Takes over a stable vector, and lets in the sessions that it covers.
     fn adopt(&mut self, stable: &Vector, cx: &mut Cx<'_, Self>) {
         self.dsv.merge(stable); // I1
-        for (ticket, ds) in self.arrivals.wake(&self.dsv) {
-            cx.reply(ticket, Reply(Outcome::Adopted, Past { ds, dsv: self.dsv.clone() }));
+        for (ticket, ds) in self.arrivals.enter(&self.dsv) {
+            cx.answer(ticket, Outcome::Adopted, Past { ds, dsv: self.dsv.clone() });
         }
     }
 
@@ -404,61 +396,30 @@ fn depend(ds: &mut Vector, d: &Version<Meta>) {
     ds.include(d.stamp);
 }
 
-fn fail<R: Rules>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<R>>) {
-    cx.reply(ticket, Reply(Outcome::Failed(failure), Past::default()));
-}
+/// A session; what it remembers is merged with every answer (3, 7, 10).
+impl<R: Rules> OneRound for Server<R> {
+    type Past = Past;
 
-/// A session.
-pub struct Client<R> {
-    token: Token<Past>,
-    rules: PhantomData<R>,
-}
-
-impl<R: Rules> Session<Server<R>> for Client<R> {
-    type Token = Token<Past>;
-
-    fn open(home: DcId) -> Self {
-        Self { token: Token { home, past: Past::default() }, rules: PhantomData }
-    }
-
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
-        let Some(server) = cx.begin(&op) else { return }; // D4
-        let Token { home: m, past } = &self.token;
+    fn question(op: Op, m: DcId, past: &Past) -> Request {
         let mut dsv = past.dsv.clone();
-        let request = match op {
+        match op {
             Op::Get { key } => Request::Get(key, dsv),
             Op::Put { key, update } => Request::Put(key, update, past.clone()),
             Op::Rotx { keys } | Op::Snapshot { keys } => {
-                dsv.raise(*m, past.ds[*m]);
+                dsv.raise(m, past.ds[m]); // 8
                 Request::Rotx(keys, dsv)
             }
             Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }, dsv),
             Op::Count { .. } => Request::Walk(Walk::Count, dsv),
-        };
-        cx.ask(server, request);
-    }
-
-    fn on_reply(&mut self, _: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
-        self.token.past.merge(&reply.1); // 3, 7, 10
-        cx.done(reply.0);
-    }
-
-    fn token(&self) -> Token<Past> {
-        self.token.clone()
-    }
-
-    fn reach(token: &Token<Past>) -> Reach {
-        Reach::of(token.home, [&token.past.ds, &token.past.dsv])
-    }
-
-    fn adopt(&mut self, Token { home, past }: Token<Past>, cx: &mut SessionCx<'_, Server<R>>) {
-        if home == self.token.home {
-            self.token.past.merge(&past);
-            return cx.done(Outcome::Adopted);
         }
-        if !R::STABLE_STAYS_HOME {
-            self.token.past.dsv.merge(&past.dsv);
-        }
-        cx.ask_partition(Default::default(), Request::Cover(past.ds)); // D2
+    }
+
+    fn arrival(past: Past) -> Request {
+        Request::Cover(past.ds) // D2
+    }
+
+    fn travels(past: &Past) -> Past {
+        let dsv = if R::STABLE_STAYS_HOME { Vector::default() } else { past.dsv.clone() };
+        Past { ds: Vector::default(), dsv }
     }
 }

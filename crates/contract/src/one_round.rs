@@ -1,0 +1,154 @@
+//! Sessions that are their past, and whose every operation is one question and one answer: the client side of
+//! GentleRain, CausalSpartanX and most that followed. What remains for a protocol to say is what it asks.
+
+use crate::{AskId, Cx, Protocol, Reach, Session, SessionCx, Ticket, Token, Waiters, Wire, not_covered};
+use serde::{Deserialize, Serialize};
+use tidemark_core::{DcId, Failure, Hlc, Micros, Op, Outcome, ServerId, Vector};
+
+/// What a session remembers, and what an answer adds to it.
+pub trait Past: Wire + Default {
+    /// Takes over what an answer says, or what another session remembered.
+    fn merge(&mut self, other: &Self);
+
+    /// How far it reaches, for a session whose home is `home`.
+    fn reach(&self, home: DcId) -> Reach;
+}
+
+/// An answer: how the operation ended, and what its session comes to remember.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Answer<T>(pub Outcome, pub T);
+
+/// A protocol of which each operation is one question to one server.
+pub trait OneRound: Protocol<Session = OneRoundSession<Self>, Reply = Answer<Self::Past>> {
+    /// What a session remembers.
+    type Past: Past;
+
+    /// What a session asks that remembers `past`; it goes to the server that [`SessionCx::begin`] names.
+    fn question(op: Op, home: DcId, past: &Self::Past) -> Self::Request;
+
+    /// What a session asks that comes from another region with `past`. The answer, an [`Outcome::Adopted`] once this
+    /// region covers that past, says what to remember.
+    fn arrival(past: Self::Past) -> Self::Request;
+
+    /// What of a past from another region holds here too, before anyone was asked: nothing, as a rule (erratum E-13).
+    fn travels(_past: &Self::Past) -> Self::Past {
+        Self::Past::default()
+    }
+}
+
+/// A session of such a protocol.
+pub struct OneRoundSession<P: OneRound> {
+    token: Token<P::Past>,
+}
+
+impl<P: OneRound> Session<P> for OneRoundSession<P> {
+    type Token = Token<P::Past>;
+
+    fn open(home: DcId) -> Self {
+        Self { token: Token { home, past: P::Past::default() } }
+    }
+
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, P>) {
+        let Some(server) = cx.begin(&op) else { return };
+        cx.ask(server, P::question(op, self.token.home, &self.token.past));
+    }
+
+    fn on_reply(
+        &mut self,
+        _: AskId,
+        _: ServerId,
+        Answer(outcome, past): P::Reply,
+        cx: &mut SessionCx<'_, P>,
+    ) {
+        self.token.past.merge(&past);
+        cx.done(outcome);
+    }
+
+    fn token(&self) -> Token<P::Past> {
+        self.token.clone()
+    }
+
+    fn reach(token: &Token<P::Past>) -> Reach {
+        token.past.reach(token.home)
+    }
+
+    fn adopt(&mut self, Token { home, past }: Token<P::Past>, cx: &mut SessionCx<'_, P>) {
+        if home == self.token.home {
+            self.token.past.merge(&past);
+            return cx.done(Outcome::Adopted);
+        }
+        self.token.past.merge(&P::travels(&past));
+        cx.ask_partition(Default::default(), P::arrival(past));
+    }
+}
+
+impl<T: Past, P: Protocol<Reply = Answer<T>>> Cx<'_, P> {
+    /// Answers `ticket`.
+    #[inline]
+    pub fn answer(&mut self, ticket: Ticket, outcome: Outcome, past: T) {
+        self.reply(ticket, Answer(outcome, past));
+    }
+
+    /// Tells `ticket` that its operation failed.
+    pub fn fail(&mut self, ticket: Ticket, failure: Failure) {
+        self.answer(ticket, Outcome::Failed(failure), T::default());
+    }
+
+    /// Tells all of `tickets` that their operations failed.
+    pub fn fail_all(&mut self, tickets: impl IntoIterator<Item = Ticket>, failure: impl Fn() -> Failure) {
+        tickets.into_iter().for_each(|ticket| self.fail(ticket, failure()));
+    }
+}
+
+/// Sessions that came from another region, and wait until this one covers what they depend on.
+#[derive(Default)]
+pub struct Arrivals(Waiters<Vector, (Ticket, Vector)>);
+
+impl Arrivals {
+    /// A session comes to data centre `here`, and waits until everything that it depends on and that was written
+    /// elsewhere is stable: what was written here is here.
+    pub fn wait(&mut self, ticket: Ticket, dependencies: Vector, here: DcId, deadline: Micros) {
+        let mut elsewhere = dependencies.clone();
+        elsewhere[here] = Hlc::ZERO;
+        self.0.park(elsewhere, deadline, (ticket, dependencies));
+    }
+
+    /// Lets in those that `stable` covers: whom to answer, and what they depend on.
+    pub fn enter(&mut self, stable: &Vector) -> Vec<(Ticket, Vector)> {
+        self.0.wake(stable)
+    }
+
+    /// Turns away those whose deadline has passed.
+    pub fn turn_away<T: Past, P: Protocol<Reply = Answer<T>>>(&mut self, cx: &mut Cx<'_, P>) {
+        cx.fail_all(self.0.expire(cx.mono).into_iter().map(|(ticket, _)| ticket), not_covered);
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arrival_waits_for_what_was_written_elsewhere_and_keeps_all_that_it_depends_on() {
+        let ticket = |session| Ticket { node: 0, session, ask: Default::default() };
+        let v = |entries: [u64; 3]| Vector::from_entries(entries.map(Hlc));
+        let mut arrivals = Arrivals::default();
+        arrivals.wait(ticket(1), v([9, 5, 0]), DcId(0), 100);
+        arrivals.wait(ticket(2), v([9, 5, 7]), DcId(0), 100);
+        assert_eq!(arrivals.enter(&v([0, 4, 9])), []);
+        assert_eq!(arrivals.enter(&v([0, 5, 6])), [(ticket(1), v([9, 5, 0]))]);
+        assert_eq!(arrivals.len(), 1);
+        assert_eq!(arrivals.enter(&v([0, 5, 7])), [(ticket(2), v([9, 5, 7]))]);
+        assert!(arrivals.is_empty());
+    }
+}
