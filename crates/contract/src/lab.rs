@@ -5,7 +5,7 @@
 //! not modelled here: that is the simulator's job.
 
 use crate::{
-    Ask, Cx, Effect, Protocol, Recovered, Session, SessionCx, SessionEffects, Store, Ticket, Topology,
+    Ask, AskId, Cx, Effect, Protocol, Recovered, Session, SessionCx, SessionEffects, Store, Ticket, Topology,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Display, Write as _};
@@ -36,6 +36,8 @@ struct Client<P: Protocol> {
     dc: DcId,
     session: P::Session,
     effects: SessionEffects<P>,
+    /// The questions of the running operation that are open, and whether several servers may answer.
+    open: Vec<(AskId, bool)>,
 }
 
 type Channel = (ServerId, ServerId);
@@ -162,7 +164,12 @@ impl<P: Protocol> Lab<P> {
     /// A session of data centre `dc`, by number.
     pub fn client(&mut self, dc: u8) -> usize {
         let session = P::Session::open(DcId(dc));
-        self.clients.push(Client { dc: DcId(dc), session, effects: SessionEffects::default() });
+        self.clients.push(Client {
+            dc: DcId(dc),
+            session,
+            effects: SessionEffects::default(),
+            open: Vec::new(),
+        });
         self.clients.len() - 1
     }
 
@@ -180,6 +187,13 @@ impl<P: Protocol> Lab<P> {
     /// The outcome of the running operation, if it has ended.
     pub fn outcome(&mut self, client: usize) -> Option<Outcome> {
         self.clients[client].effects.outcome.take()
+    }
+
+    /// What a session waits for does not come: its deadline.
+    pub fn lose(&mut self, client: usize) {
+        for (ask, _) in std::mem::take(&mut self.clients[client].open) {
+            self.with_client(client, |session, cx| session.on_lost(ask, cx));
+        }
     }
 
     /// Runs an operation. If it is not answered at once, delivers what is in flight in its data centre.
@@ -431,15 +445,27 @@ impl<P: Protocol> Lab<P> {
         if ticket.node == u16::MAX {
             return self.replies.push((ticket, from, reply));
         }
-        let client = ticket.session as usize;
-        self.with_client(client, |session, cx| session.on_reply(ticket.ask, from, reply, cx));
+        let number = ticket.session as usize;
+        let open = &mut self.clients[number].open;
+        let Some(place) = open.iter().position(|(ask, _)| *ask == ticket.ask) else {
+            return self.note(format_args!("s{number} does not wait for it"));
+        };
+        if !open[place].1 {
+            open.swap_remove(place);
+        }
+        self.with_client(number, |session, cx| session.on_reply(ticket.ask, from, reply, cx));
     }
 
     fn with_client(&mut self, number: usize, event: impl FnOnce(&mut P::Session, &mut SessionCx<'_, P>)) {
         let client = &mut self.clients[number];
         let mut cx = SessionCx::new(client.dc, &self.topology, &mut client.effects);
         event(&mut client.session, &mut cx);
-        for Ask { id, to, request } in std::mem::take(&mut client.effects.asks) {
+        if client.effects.outcome.is_some() {
+            client.open.clear();
+        }
+        let asks = std::mem::take(&mut client.effects.asks);
+        client.open.extend(asks.iter().map(|ask| (ask.id, ask.several)));
+        for Ask { id, to, request, .. } in asks {
             let ticket = Ticket { node: 0, session: number as u64, ask: id };
             self.note(format_args!("{to} <- s{number} {request:?}"));
             self.at(to, |protocol, cx| protocol.on_request(ticket, request, cx));

@@ -32,7 +32,7 @@ pub use lab::Lab;
 pub use one_round::{Answer, Arrivals, OneRound, OneRoundSession, Past};
 pub use protocol::{Clock, Params, Protocol, Recovered, Wire};
 pub use session::{Ask, AskId, Reach, Session, SessionCx, SessionEffects, Ticket, Token, not_covered};
-pub use slices::{SliceReply, SliceReq, Slices, SnapshotRead, unanswered};
+pub use slices::{SliceReply, SliceReq, Slices, SnapshotRead, by_partition, put_in_place, unanswered};
 pub use stabilisation::{Report, Stabilisation, Tree};
 pub use tidemark_core as core;
 pub use tidemark_store::{Store, Version};

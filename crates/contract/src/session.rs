@@ -5,7 +5,8 @@ use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{DcId, Failure, Hlc, Key, Op, Outcome, PartitionId, ServerId, Vector};
 
-/// Where an answer goes. A ticket is a value that can travel: any server may answer it.
+/// Where an answer goes. A ticket is a value that can travel: any server may answer it, and several may if the session
+/// said so ([`SessionCx::ask_through`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ticket {
     /// The process that holds the session.
@@ -34,7 +35,7 @@ pub trait Session<P: Protocol>: Sized + 'static {
     /// An operation begins.
     fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, P>);
 
-    /// A server answers a question of the running operation.
+    /// A server answers a question of the running operation: once, unless it was asked through another one.
     fn on_reply(&mut self, ask: AskId, from: ServerId, reply: P::Reply, cx: &mut SessionCx<'_, P>);
 
     /// No answer to a question will come. The operation ends; a session that can go on some other way does so.
@@ -93,6 +94,8 @@ pub struct Ask<P: Protocol> {
     pub id: AskId,
     /// Who is asked.
     pub to: ServerId,
+    /// Several servers may answer: the question stays open until the operation ends.
+    pub several: bool,
     /// What is asked.
     pub request: P::Request,
 }
@@ -161,9 +164,20 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
     /// Asks `to`.
     #[inline]
     pub fn ask(&mut self, to: ServerId, request: P::Request) -> AskId {
+        self.push(to, false, request)
+    }
+
+    /// Asks `to`, which lets others answer, perhaps several of them. The session tells them apart by who answers, and
+    /// counts for itself; the question is lost only with `to`, or at the deadline.
+    pub fn ask_through(&mut self, to: ServerId, request: P::Request) -> AskId {
+        self.push(to, true, request)
+    }
+
+    #[inline]
+    fn push(&mut self, to: ServerId, several: bool, request: P::Request) -> AskId {
         self.effects.next_ask += 1;
         let id = AskId(self.effects.next_ask);
-        self.effects.asks.push(Ask { id, to, request });
+        self.effects.asks.push(Ask { id, to, several, request });
         id
     }
 

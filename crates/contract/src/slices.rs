@@ -6,7 +6,7 @@
 use crate::{Cx, Gather, GatherId, Protocol, Ticket, Topology};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tidemark_core::{DcId, Failure, Found, Key, Micros, ServerId};
+use tidemark_core::{DcId, Failure, Found, Key, Micros, PartitionId, ServerId};
 
 /// The papers' SLICEREQ, for all keys of one partition: each with its place in the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,14 +78,12 @@ impl<S: Clone, D> Slices<S, D> {
         dc: DcId,
         topology: &Topology,
     ) -> impl Iterator<Item = (ServerId, SliceReq<S>)> + use<S, D> {
-        let mut slices = BTreeMap::<ServerId, Vec<(u32, Key)>>::new();
-        for (place, key) in (0..).zip(keys) {
-            let server = ServerId::new(dc, topology.partition_of(&key));
-            slices.entry(server).or_default().push((place, key));
-        }
+        let slices = by_partition(keys, topology);
+        let server = move |partition| ServerId::new(dc, partition);
         let at = read.at.clone();
-        let id = self.0.open(slices.keys().copied().collect(), deadline, read);
-        slices.into_iter().map(move |(server, keys)| (server, SliceReq { id, keys, at: at.clone() }))
+        let id = self.0.open(slices.keys().copied().map(server).collect(), deadline, read);
+        let asks = slices.into_iter();
+        asks.map(move |(of, keys)| (server(of), SliceReq { id, keys, at: at.clone() }))
     }
 
     /// Takes a slice; returns the whole read if it was the last one missing.
@@ -97,11 +95,7 @@ impl<S: Clone, D> Slices<S, D> {
     ) -> Option<SnapshotRead<S, D>> {
         self.0.answer(id, from, |read| {
             merge(&mut read.seen, seen);
-            for (place, found) in found {
-                if let Some(slot) = read.found.get_mut(place as usize) {
-                    *slot = found;
-                }
-            }
+            put_in_place(&mut read.found, found);
         })
     }
 
@@ -121,6 +115,27 @@ impl<S: Clone, D> Slices<S, D> {
     }
 }
 
+/// The keys of each partition, each with its place in the answer.
+pub fn by_partition(
+    keys: impl IntoIterator<Item = Key>,
+    topology: &Topology,
+) -> BTreeMap<PartitionId, Vec<(u32, Key)>> {
+    let mut slices = BTreeMap::<PartitionId, Vec<(u32, Key)>>::new();
+    for (place, key) in (0..).zip(keys) {
+        slices.entry(topology.partition_of(&key)).or_default().push((place, key));
+    }
+    slices
+}
+
+/// Puts what a slice found where it was asked for.
+pub fn put_in_place(all: &mut [Found], slice: Vec<(u32, Found)>) {
+    for (place, found) in slice {
+        if let Some(slot) = all.get_mut(place as usize) {
+            *slot = found;
+        }
+    }
+}
+
 /// What a reader is told when a slice does not come.
 pub fn unanswered() -> Failure {
     Failure::Unavailable("a partition that the transaction reads did not answer".to_string())
@@ -129,7 +144,7 @@ pub fn unanswered() -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_core::{PartitionId, Value};
+    use tidemark_core::Value;
 
     /// A read of one key of each partition, and of the first once more, in the snapshot 7.
     fn open(slices: &mut Slices<u64, u64>, deadline: Micros) -> Vec<(ServerId, SliceReq<u64>)> {

@@ -1,12 +1,14 @@
-//! Contrarian: read-only transactions of two rounds that never block and move one version, so that writes pay
-//! nothing for them.
+//! Contrarian: read-only transactions of two rounds, or one and a half, that never block and move one version, so
+//! that writes pay nothing for them.
 //!
 //! **Idea.** Transactions of one round have a price, and writes pay it (CC-LO). Contrarian asks twice instead: a
 //! coordinator names a snapshot, one time a data centre, and the session then reads in it at each partition. The
 //! snapshot's entry of its own data centre is the coordinator's clock, and hybrid clocks move up to it at once, so
-//! nobody waits for one; the others are what is stable.
+//! nobody waits for one; the others are what is stable. Or the coordinator passes the question on with the snapshot,
+//! and each partition answers the session: the same reads in three steps instead of four ([`Rounds`]).
 //!
-//! **Source.** D. Didona et al., *Causal consistency and latency optimality*, VLDB 2018 (002), §4 and §5.
+//! **Source.** D. Didona et al., *Causal consistency and latency optimality*, VLDB 2018 (002), §4 and §5; of one and a
+//! half rounds tells the abstract of an earlier version (arXiv 1803.04237).
 //!
 //! **Names.** `vv` VV, the version vector (`vv[m]` is the server's HLC) · `gss` GSS, the global stable snapshot ·
 //! `dv` DV, dependencies of a version with `DV[sr] = ut` among them, or what a session depends on (DV_c) · `sv` SV,
@@ -23,6 +25,8 @@
 //! - D4 A conditional update depends on the version that decided it, which it finds as a GET does; so does its
 //!   session. SCAN and COUNT read like GET.
 //! - D5 Clocks are not exchanged while stabilising: they tick by physical time, which is as fresh.
+//! - D6 The steps of one and a half rounds are ours, for the paper has only two: the coordinator alone decides. Its own
+//!   slice is one like the others; sessions always send their keys, and cope with either answer.
 //!
 //! **Invariants**
 //! - I1 For i ≠ m, `gss[i]` and the `dv[i]` of sessions of this data centre never exceed `vv[i]` of any of its servers.
@@ -34,11 +38,11 @@ use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
-    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
+    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
     AskId, Ceiling, Cx, Hard, Protocol, Reach, Recovered, Report, Session, SessionCx, Stabilisation, Ticket,
-    Token, Tree, Version, Waiters, Walk, found_of, not_covered,
+    Token, Tree, Version, Waiters, Walk, by_partition, found_of, not_covered, put_in_place,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -65,10 +69,22 @@ impl Rules for Sound {
         "causal+, snapshots of two rounds that never block; local writes show a moment later";
 }
 
+/// How a coordinator goes on with a transaction that it has named a snapshot for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rounds {
+    /// It answers, and the session asks the partitions: four steps.
+    Two,
+    /// It asks the partitions, and they answer the session: three steps, and more work for servers.
+    OneAndAHalf,
+}
+
 /// The numbers: those of the paper's evaluation; the lease is ours (D1).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
+    /// What a read-only transaction takes: `two`, or `one-and-a-half`.
+    pub rounds: Rounds,
     /// θ: how often a server passes on what it has received.
     pub theta_us: Micros,
     /// Δ: how long a server that writes nothing lets its peers wait for a heartbeat.
@@ -84,7 +100,7 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         let (theta_us, delta_us, lease_us, wait_limit_us) = (5_000, 1_000, 100_000, 2_000_000);
-        Self { theta_us, delta_us, fan_out: 2, lease_us, wait_limit_us }
+        Self { rounds: Rounds::Two, theta_us, delta_us, fan_out: 2, lease_us, wait_limit_us }
     }
 }
 
@@ -92,12 +108,12 @@ impl Default for Params {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Request {
-    Get(Key, Vector),         // both rounds at the owner, DV_c
-    Put(Key, Update, Vector), // k, v, DV_c
-    Start(Vector),            // DV_c: which snapshot?
-    Read(Vec<Key>, Vector),   // keys of one partition, SV
-    Walk(Walk, Vector),       // D4
-    Cover(Vector),            // D3: wait for what DV_c names
+    Get(Key, Vector),              // both rounds at the owner, DV_c
+    Put(Key, Update, Vector),      // k, v, DV_c
+    Start(Vec<Key>, Vector),       // the first round: ks, DV_c
+    Read(Vec<(u32, Key)>, Vector), // the second: keys of one partition with their places, SV
+    Walk(Walk, Vector),            // D4
+    Cover(Vector),                 // D3: wait for what DV_c names
 }
 
 /// What a server answers.
@@ -107,8 +123,8 @@ pub enum Reply {
     Done(Outcome, Vector),
     /// SV.
     Snapshot(Vector),
-    /// What [`Request::Read`] found, in its order.
-    Slice(Vec<Found>, Vector),
+    /// What a partition found, each with its place in the answer, and what the reader comes to depend on.
+    Slice(Vec<(u32, Found)>, Vector),
     /// D1: versions of the snapshot were collected; a new one has to cover this.
     TooOld(Vector),
 }
@@ -118,6 +134,7 @@ pub enum Reply {
 #[allow(missing_docs)]
 pub enum Peer {
     Tree(Tree),
+    Read(Ticket, Vec<(u32, Key)>, Vector), // D6: whom to answer, keys, SV
 }
 
 /// What a reader can see: what SV covers, wherever it was written.
@@ -184,11 +201,7 @@ impl<R: Rules> Protocol for Server<R> {
                 cx.reply(ticket, Reply::Done(found, dv));
             }
             Request::Put(key, update, dv) => self.put(ticket, key, update, dv, cx),
-            Request::Start(dv) => {
-                let sv = self.snapshot(&dv, cx);
-                self.leases.push((cx.mono + cx.params.lease_us, sv.clone())); // D1
-                cx.reply(ticket, Reply::Snapshot(sv));
-            }
+            Request::Start(keys, dv) => self.coordinate(ticket, keys, &dv, cx),
             Request::Read(keys, sv) => self.read(ticket, &keys, sv, cx),
             Request::Walk(walk, dv) => {
                 let (view, mut seen) = (View(self.snapshot(&dv, cx)), Vector::default());
@@ -204,9 +217,14 @@ impl<R: Rules> Protocol for Server<R> {
         }
     }
 
-    fn on_peer(&mut self, from: ServerId, Peer::Tree(message): Peer, cx: &mut Cx<'_, Self>) {
-        let stable = self.stabilisation.on_message((from, message), self.report(), Peer::Tree, cx);
-        self.adopt(stable, cx);
+    fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
+        match message {
+            Peer::Tree(message) => {
+                let stable = self.stabilisation.on_message((from, message), self.report(), Peer::Tree, cx);
+                self.adopt(stable, cx);
+            }
+            Peer::Read(ticket, keys, sv) => self.read(ticket, &keys, sv, cx),
+        }
     }
 
     fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Vector>, cx: &mut Cx<'_, Self>) {
@@ -219,7 +237,7 @@ impl<R: Rules> Protocol for Server<R> {
         self.vv.raise(from.dc, hlc);
     }
 
-    /// Servers ask each other nothing: sessions do.
+    /// Servers wait for nothing from each other: sessions do.
     fn on_peer_reset(&mut self, _peer: ServerId, _cx: &mut Cx<'_, Self>) {}
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
@@ -264,7 +282,19 @@ impl<R: Rules> Protocol for Server<R> {
 }
 
 impl<R: Rules> Server<R> {
-    /// The first round: `SV[m] = max(HLC, DV_c[m])`, `SV[i] = max(GSS[i], DV_c[i])`.
+    /// The first round, and in one and a half the way to the second.
+    fn coordinate(&mut self, ticket: Ticket, keys: Vec<Key>, dv: &Vector, cx: &mut Cx<'_, Self>) {
+        let sv = self.snapshot(dv, cx);
+        self.leases.push((cx.mono + cx.params.lease_us, sv.clone())); // D1
+        if cx.params.rounds == Rounds::Two {
+            return cx.reply(ticket, Reply::Snapshot(sv));
+        }
+        for (of, keys) in by_partition(keys, cx.topology) {
+            cx.send(ServerId::new(cx.me.dc, of), Peer::Read(ticket, keys, sv.clone()));
+        }
+    }
+
+    /// `SV[m] = max(HLC, DV_c[m])`, `SV[i] = max(GSS[i], DV_c[i])`.
     fn snapshot(&mut self, dv: &Vector, cx: &mut Cx<'_, Self>) -> Vector {
         let m = cx.me.dc;
         self.lift(Hlc::at(cx.now).max(dv[m]), cx);
@@ -277,7 +307,7 @@ impl<R: Rules> Server<R> {
     }
 
     /// The second round, at one partition.
-    fn read(&mut self, ticket: Ticket, keys: &[Key], sv: Vector, cx: &mut Cx<'_, Self>) {
+    fn read(&mut self, ticket: Ticket, keys: &[(u32, Key)], sv: Vector, cx: &mut Cx<'_, Self>) {
         let mut collected = self.collected_before.clone();
         collected.merge(self.stabilisation.safe());
         if R::REFUSES_COLLECTED && !collected.le(&sv) {
@@ -286,13 +316,8 @@ impl<R: Rules> Server<R> {
         if R::READ_LIFTS_CLOCK {
             self.lift(sv[cx.me.dc], cx);
         }
-        let (view, mut seen) = (View(sv), Vector::default());
-        let find = |key| {
-            let d = cx.latest(key, &view);
-            d.into_iter().for_each(|d| seen.merge(&d.meta));
-            found_of(d)
-        };
-        let found = keys.iter().map(find).collect();
+        let mut seen = Vector::default();
+        let found = cx.read(keys, &View(sv), |d| seen.merge(&d.meta));
         cx.reply(ticket, Reply::Slice(found, seen));
     }
 
@@ -368,34 +393,44 @@ struct Rot {
     keys: Vec<Key>,
     found: Vec<Found>,
     seen: Vector,
-    /// Who has not answered yet, and where what is found there stands in the answer.
-    missing: Vec<(AskId, Vec<usize>)>,
+    /// The slices that have not come: of which partition, in answer to what.
+    missing: Vec<(AskId, PartitionId)>,
 }
 
 impl<R: Rules> Client<R> {
-    /// The second round: to each partition its keys.
-    fn read(&mut self, sv: &Vector, cx: &mut SessionCx<'_, Server<R>>) {
+    /// The first round, or one and a half: asks for a snapshot that covers `dv`.
+    fn start(&mut self, dv: Vector, cx: &mut SessionCx<'_, Server<R>>) {
         let rot = &mut self.rot;
-        rot.found = vec![Found::default(); rot.keys.len()];
-        rot.seen = Vector::default();
-        rot.missing.clear();
-        let owner = |place: usize| cx.topology.partition_of(&rot.keys[place]);
-        let mut places: Vec<usize> = (0..rot.keys.len()).collect();
-        places.sort_by_key(|place| owner(*place));
-        let slices: Vec<Vec<usize>> =
-            places.chunk_by(|a, b| owner(*a) == owner(*b)).map(<[usize]>::to_vec).collect();
-        for slice in slices {
-            let keys: Vec<Key> = slice.iter().map(|place| rot.keys[*place].clone()).collect();
-            let ask = cx.ask_partition(cx.topology.partition_of(&keys[0]), Request::Read(keys, sv.clone()));
-            rot.missing.push((ask, slice));
-        }
+        (rot.found, rot.seen) = (vec![Found::default(); rot.keys.len()], Vector::default());
+        let slices = by_partition(rot.keys.iter().cloned(), cx.topology).into_keys();
+        let coordinator = ServerId::new(cx.dc, cx.topology.partition_of(&rot.keys[0]));
+        let ask = cx.ask_through(coordinator, Request::Start(rot.keys.clone(), dv)); // D6
+        rot.missing = slices.map(|of| (ask, of)).collect();
     }
 
-    fn heard(&mut self, ask: AskId, found: Vec<Found>, seen: &Vector, cx: &mut SessionCx<'_, Server<R>>) {
+    /// The second round: to each partition its keys.
+    fn read(&mut self, sv: &Vector, cx: &mut SessionCx<'_, Server<R>>) {
+        let slices = by_partition(self.rot.keys.iter().cloned(), cx.topology).into_iter();
+        let ask = |(of, keys)| (cx.ask_partition(of, Request::Read(keys, sv.clone())), of);
+        self.rot.missing = slices.map(ask).collect();
+    }
+
+    /// Whether the transaction waits for an answer to this question.
+    fn waits_for(&self, ask: AskId) -> bool {
+        self.rot.missing.iter().any(|(missing, _)| *missing == ask)
+    }
+
+    fn heard(
+        &mut self,
+        slice: (AskId, PartitionId),
+        found: Vec<(u32, Found)>,
+        seen: &Vector,
+        cx: &mut SessionCx<'_, Server<R>>,
+    ) {
         let rot = &mut self.rot;
-        let Some(place) = rot.missing.iter().position(|(missing, _)| *missing == ask) else { return };
-        let (_, slice) = rot.missing.swap_remove(place);
-        slice.into_iter().zip(found).for_each(|(place, found)| rot.found[place] = found);
+        let Some(place) = rot.missing.iter().position(|missing| *missing == slice) else { return };
+        rot.missing.swap_remove(place);
+        put_in_place(&mut rot.found, found);
         rot.seen.merge(seen);
         if rot.missing.is_empty() {
             let rot = std::mem::take(rot);
@@ -422,7 +457,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
             Op::Put { key, update } => Request::Put(key, update, dv),
             Op::Rotx { keys } | Op::Snapshot { keys } => {
                 self.rot.keys = keys;
-                Request::Start(dv)
+                return self.start(dv, cx);
             }
             Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }, dv),
             Op::Count { .. } => Request::Walk(Walk::Count, dv),
@@ -430,22 +465,27 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         cx.ask(server, request);
     }
 
-    fn on_reply(&mut self, ask: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
         match reply {
             Reply::Done(outcome, dv) => {
                 self.token.past.merge(&dv);
                 cx.done(outcome);
             }
+            Reply::Slice(found, seen) => self.heard((ask, from.partition), found, &seen, cx),
+            Reply::Snapshot(_) | Reply::TooOld(_) if !self.waits_for(ask) => {} // of a snapshot given up already
             Reply::Snapshot(sv) => self.read(&sv, cx),
-            Reply::Slice(found, seen) => self.heard(ask, found, &seen, cx),
-            Reply::TooOld(collected) if self.rot.missing.iter().any(|(missing, _)| *missing == ask) => {
-                self.rot.missing.clear(); // D1
+            Reply::TooOld(collected) => {
                 let mut dv = self.token.past.clone();
                 dv.merge(&collected);
-                let coordinator = cx.topology.partition_of(&self.rot.keys[0]);
-                cx.ask_partition(coordinator, Request::Start(dv));
+                self.start(dv, cx); // D1
             }
-            Reply::TooOld(_) => {} // of a snapshot that was given up already
+        }
+    }
+
+    /// A coordinator that has named its snapshot is not needed any more.
+    fn on_lost(&mut self, ask: AskId, cx: &mut SessionCx<'_, Server<R>>) {
+        if self.rot.keys.is_empty() || self.waits_for(ask) {
+            cx.lost();
         }
     }
 

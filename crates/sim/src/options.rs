@@ -1,8 +1,11 @@
 //! What a run is asked for: the options of `tidemark sim`.
 
 use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use tidemark_contract::Protocol;
 use tidemark_core::Promise;
 use tidemark_store::log::Fsync;
 
@@ -23,6 +26,8 @@ pub struct Options {
     pub promise: Option<Promise>,
     /// When logs are synced; drawn for each schedule if none, and `always` wherever power can fail.
     pub fsync: Option<Fsync>,
+    /// Numbers of the protocol that are not to be its defaults, nor drawn.
+    pub params: BTreeMap<String, Value>,
 }
 
 impl Default for Options {
@@ -35,16 +40,17 @@ impl Default for Options {
             faults: Faults::ALL,
             promise: None,
             fsync: None,
+            params: BTreeMap::new(),
         }
     }
 }
 
 impl Options {
-    /// Says what is wrong with the numbers, if something is.
+    /// Says what is wrong with the numbers for protocol `P`, if something is.
     ///
     /// # Errors
     /// A sentence for the user.
-    pub fn validate(&self) -> Result<(), String> {
+    pub fn validate<P: Protocol>(&self) -> Result<(), String> {
         let within = |name: &str, value: usize, low: usize, high: usize| {
             if (low..=high).contains(&value) {
                 Ok(())
@@ -55,8 +61,22 @@ impl Options {
         within("dcs", self.dcs, 1, 8)?;
         within("partitions", self.partitions, 1, 64)?;
         within("sessions", self.sessions, 1, 10_000)?;
-        within("ops", self.ops, 1, 1_000_000)
+        within("ops", self.ops, 1, 1_000_000)?;
+        params::<P>(&self.params).map(|_| ())
     }
+}
+
+/// The numbers of `P`: its defaults, and over them `changed`.
+pub(crate) fn params<P: Protocol>(changed: &BTreeMap<String, Value>) -> Result<P::Params, String> {
+    let defaults = serde_json::to_value(P::Params::default()).map_err(|error| error.to_string())?;
+    let mut numbers = defaults.clone();
+    for (name, value) in changed {
+        match numbers.get_mut(name) {
+            Some(number) => *number = value.clone(),
+            None => return Err(format!("{} has no number called {name}, but {defaults}", P::NAME)),
+        }
+    }
+    serde_json::from_value(numbers).map_err(|error| format!("{}: {error}", P::NAME))
 }
 
 /// The options as they stand on a command line, defaults left out.
@@ -82,6 +102,12 @@ impl fmt::Display for Options {
         }
         if let Some(fsync) = self.fsync {
             write!(f, " --fsync {fsync}")?;
+        }
+        for (name, value) in &self.params {
+            match value {
+                Value::String(word) => write!(f, " --param {name}={word}")?,
+                number => write!(f, " --param {name}={number}")?,
+            }
         }
         Ok(())
     }
@@ -194,6 +220,7 @@ impl fmt::Display for Faults {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidemark_protocols::Contrarian;
 
     #[test]
     fn faults_parse_back() {
@@ -213,8 +240,24 @@ mod tests {
             faults: Faults::NONE,
             promise: Some(Promise::Causal),
             fsync: Some(Fsync::Always),
+            params: BTreeMap::from([("fan_out".into(), 3.into()), ("rounds".into(), "two".into())]),
             ..Options::default()
         };
-        assert_eq!(options.to_string(), " --dcs 2 --faults none --promise causal --fsync always");
+        let typed =
+            " --dcs 2 --faults none --promise causal --fsync always --param fan_out=3 --param rounds=two";
+        assert_eq!(options.to_string(), typed);
+    }
+
+    #[test]
+    fn a_number_is_changed_or_those_that_there_are_are_named() {
+        let of = |name: &str, value: Value| {
+            let params = BTreeMap::from([(name.to_string(), value)]);
+            Options { params, ..Options::default() }.validate::<Contrarian>()
+        };
+        assert_eq!(of("rounds", "one-and-a-half".into()), Ok(()));
+        assert!(of("rounds", "three".into()).unwrap_err().contains("one-and-a-half"));
+        assert!(of("round", "two".into()).unwrap_err().contains("lease_us"));
+        let changed = params::<Contrarian>(&BTreeMap::from([("lease_us".into(), 7.into())])).unwrap();
+        assert_eq!((changed.lease_us, changed.theta_us), (7, 5_000));
     }
 }

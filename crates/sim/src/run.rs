@@ -57,8 +57,8 @@ impl<P: Protocol> Simulation<P> {
     }
 
     fn play_with(&self, plan: &Plan, trace: Option<Trace>) -> (RunOutcome, Option<Trace>) {
-        let params = params::<P>(plan, plan.nodes(&self.layout.topology));
-        let params = params.expect("intervals are numbers of microseconds, as Params asks");
+        let params = params::<P>(plan, plan.nodes(&self.layout.topology), &self.options.params);
+        let params = params.expect("the options are valid");
         let mut world = World::<P>::new(plan, &self.layout, params);
         world.trace = trace;
         let (mut outcome, trace) = world.run();

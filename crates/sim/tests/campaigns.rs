@@ -94,6 +94,18 @@ fn contrarian_keeps_its_promise_under_all_faults() {
     cleared::<Contrarian>(Options::default(), 0..200);
 }
 
+/// Two partitions are asked through a third, and answer by themselves.
+#[test]
+fn contrarian_keeps_its_promise_in_one_and_a_half_rounds_too() {
+    let through = |options: Options| {
+        let rounds = [("rounds".into(), "one-and-a-half".into())];
+        Options { params: rounds.into(), ..options }
+    };
+    cleared::<Contrarian>(through(small("all")), 0..2_000);
+    cleared::<Contrarian>(through(Options { partitions: 3, ..small("all") }), 0..2_000);
+    cleared::<Contrarian>(through(Options::default()), 0..200);
+}
+
 /// An acknowledged write of another session may depend on what is not stable yet: it shows a moment later.
 #[test]
 fn contrarian_does_not_show_local_writes_at_once() {

@@ -4,7 +4,7 @@ use crate::at;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Micros, Outcome, Update, Vector, Write};
 use tidemark_contract::lab::{rotx, server, text};
 use tidemark_contract::{Lab, Protocol, Token};
-use tidemark_protocols::contrarian::{Params, Reply, Request, Rules, Server, Sound, Timer};
+use tidemark_protocols::contrarian::{Params, Reply, Request, Rounds, Rules, Server, Sound, Timer};
 
 const A: DcId = DcId(0);
 const B: DcId = DcId(1);
@@ -56,7 +56,7 @@ fn stabilise<R: Rules>(lab: &mut Lab<Server<R>>, us: Micros) {
 
 /// The snapshot that the coordinator at A/0 gives a session that depends on `dv`.
 fn snapshot<R: Rules>(lab: &mut Lab<Server<R>>, dv: &[u64]) -> Vector {
-    match lab.ask(server(0, 0), Request::Start(v(dv))) {
+    match lab.ask(server(0, 0), Request::Start(vec![], v(dv))) {
         Some(Reply::Snapshot(sv)) => sv,
         other => panic!("{other:?}"),
     }
@@ -64,8 +64,10 @@ fn snapshot<R: Rules>(lab: &mut Lab<Server<R>>, dv: &[u64]) -> Vector {
 
 /// What partition `p` of A has of `key` in a snapshot; none if it refuses.
 fn slice<R: Rules>(lab: &mut Lab<Server<R>>, p: u16, key: &Key, sv: &Vector) -> Option<String> {
-    match lab.ask(server(0, p), Request::Read(vec![key.clone()], sv.clone())) {
-        Some(Reply::Slice(found, _)) => Some(text(&Outcome::FoundAll(found))),
+    match lab.ask(server(0, p), Request::Read(vec![(0, key.clone())], sv.clone())) {
+        Some(Reply::Slice(found, _)) => {
+            Some(text(&Outcome::FoundAll(found.into_iter().map(|(_, found)| found).collect())))
+        }
         Some(Reply::TooOld(_)) => None,
         other => panic!("{other:?}"),
     }
@@ -139,6 +141,110 @@ fn two_rounds_are_all_a_transaction_takes_while_another_region_is_cut_off() {
     assert!(matches!(lab.outcome(t), Some(Outcome::FoundAll(found)) if found.len() == 4));
     lab.set_clocks(2_000);
     assert_eq!(lab.rotx(t, &[&keys[2], &keys[0], &keys[1], &keys[0]]), "1 1 1 1");
+}
+
+/// A cluster in which coordinators pass transactions on.
+fn one_and_a_half<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
+    Lab::new(dcs, partitions, Params { rounds: Rounds::OneAndAHalf, ..Params::default() })
+}
+
+/// D6: the coordinator asks, the partitions answer the session; nobody answers the coordinator.
+#[test]
+fn d6_one_and_a_half_rounds_are_three_steps() {
+    let mut lab = one_and_a_half::<Sound>(2, 3);
+    let (s, t) = (lab.client(0), lab.client(0));
+    let keys = [lab.key("x", 0), lab.key("y", 1), lab.key("z", 2)];
+    for key in &keys {
+        lab.put(s, key, "1");
+    }
+    lab.set_clocks(2_000);
+    let from = lab.transcript.len();
+    lab.begin(t, rotx(&[&keys[2], &keys[0], &keys[1], &keys[0]]));
+    for to in [1, 0, 2] {
+        assert_eq!(lab.outcome(t), None, "not all have answered");
+        assert!(lab.deliver_message(server(0, 2), server(0, to)));
+    }
+    assert_eq!(lab.outcome(t).as_ref().map(text).as_deref(), Some("1 1 1 1"));
+    let steps = &lab.transcript[from..];
+    assert_eq!(steps.matches("<- s1 ").count(), 1, "one question:\n{steps}");
+    assert_eq!(steps.matches(" -> s1 Slice").count(), 3, "as many answers as partitions:\n{steps}");
+    assert_eq!(
+        steps.matches(" -> A/2 ").count(),
+        1,
+        "its own slice comes to the coordinator as to the others"
+    );
+}
+
+/// D6: the fence of the second round stands in one and a half as well.
+#[test]
+fn d6_what_is_written_after_a_forwarded_read_lies_above_its_snapshot() {
+    fn writes<R: Rules>() -> Hlc {
+        let mut lab = one_and_a_half::<R>(1, 2);
+        let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 0), lab.key("y", 1));
+        lab.set_clock(server(0, 0), 30_000);
+        assert_eq!(lab.rotx(t, &[&x, &y]), "- -");
+        lab.put(s, &y, "later")
+    }
+    assert!(writes::<Sound>() > at(30_000));
+    assert!(writes::<ReadLiftsNothing>() < at(30_000));
+}
+
+/// θ at three servers, where A/2 is a leaf: only what the tree says is delivered, and that not to A/2.
+fn collect_around(lab: &mut Lab<Server<Sound>>, us: Micros) {
+    lab.set_clocks(us);
+    for partition in [2, 1, 0] {
+        lab.fire(server(0, partition), Timer::Delta);
+        lab.fire(server(0, partition), Timer::Theta);
+    }
+    while lab.deliver_message(server(0, 2), server(0, 0)) || lab.deliver_message(server(0, 1), server(0, 0)) {
+    }
+    while lab.deliver_message(server(0, 0), server(0, 1)) {}
+}
+
+/// D1 and D6: one of the partitions refuses, and what comes of the snapshot that was given up is not taken for the new one.
+#[test]
+fn d6_a_refused_snapshot_is_asked_for_again_and_late_slices_of_it_are_not_heard() {
+    let mut lab = one_and_a_half::<Sound>(1, 3);
+    let (s, t) = (lab.client(0), lab.client(0));
+    let [x, y, z] = [lab.key("x", 0), lab.key("y", 1), lab.key("z", 2)];
+    let keys = [&z, &x, &y];
+    for key in keys {
+        lab.put(s, key, "old");
+    }
+    stabilise(&mut lab, 5_000);
+    lab.begin(t, rotx(&keys));
+    assert!(lab.deliver_message(server(0, 2), server(0, 0)), "x answers; y and z will be late");
+    lab.set_clocks(6_000);
+    for key in keys {
+        lab.put(s, key, "new");
+    }
+    for round in 1..=8 {
+        collect_around(&mut lab, 6_000 + round * 200_000);
+        while round == 1 && lab.deliver_message(server(0, 0), server(0, 2)) {}
+    }
+    assert!(lab.deliver_message(server(0, 2), server(0, 1)) && lab.outcome(t).is_none(), "y starts it again");
+    let from = lab.transcript.len();
+    assert!(lab.deliver_message(server(0, 2), server(0, 2)));
+    assert!(lab.transcript[from..].contains("Slice([(0, \"old\""), "{}", &lab.transcript[from..]);
+    assert_eq!(text(&lab.finish(t)), "new new new");
+}
+
+/// D6: what comes after the end, or twice, ends nothing.
+#[test]
+fn d6_answers_of_a_transaction_that_has_ended_are_not_taken_for_the_next_one() {
+    let mut lab = one_and_a_half::<Sound>(1, 2);
+    let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 0), lab.key("y", 1));
+    lab.begin(t, rotx(&[&x, &y]));
+    lab.lose(t); // the deadline
+    assert_eq!(text(&lab.outcome(t).expect("it ended")), "unavailable");
+    lab.put(s, &x, "1");
+    lab.set_clocks(2_000);
+    lab.begin(t, rotx(&[&x, &y]));
+    assert!(
+        lab.deliver_message(server(0, 0), server(0, 1)) && lab.deliver_message(server(0, 0), server(0, 0))
+    );
+    assert_eq!(lab.outcome(t), None, "those were the slices of the first");
+    assert_eq!(text(&lab.finish(t)), "1 -");
 }
 
 /// Reference: 002 §5: a GET is a transaction of one key that its owner coordinates.

@@ -23,8 +23,8 @@ pub(crate) struct Client<P: Protocol> {
     pub(crate) redis: redis::Connection,
     pub(crate) session: P::Session,
     pub(crate) effects: SessionEffects<P>,
-    /// Questions of the running operation that are not answered, and who was asked.
-    pub(crate) waiting: SmallVec<[(AskId, NodeId); 2]>,
+    /// Questions of the running operation that are open.
+    pub(crate) waiting: SmallVec<[Question; 2]>,
     /// Whether a question of the running operation was handed to a server: it may have an effect.
     pub(crate) handed: bool,
     /// If the running operation may change something: how many bytes of keys and values it brings.
@@ -42,6 +42,16 @@ pub(crate) struct Client<P: Protocol> {
     pub(crate) wants_room: bool,
     /// No more commands; it is closed when its replies are written.
     pub(crate) closing: bool,
+}
+
+/// A question that is open.
+#[derive(Clone, Copy)]
+pub(crate) struct Question {
+    pub(crate) ask: AskId,
+    /// Who was asked.
+    pub(crate) node: NodeId,
+    /// It stays open when it is answered.
+    pub(crate) several: bool,
 }
 
 /// A command that waits.

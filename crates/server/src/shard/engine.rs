@@ -1,6 +1,6 @@
 //! The host and what surrounds it: who is where, what is said to other nodes, questions out and answers in.
 
-use super::client::{Client, Clients, Resumption};
+use super::client::{Client, Clients, Question, Resumption};
 use crate::clock::Clock;
 use crate::gateway::info::About;
 use crate::link::faults::Faults;
@@ -146,11 +146,12 @@ impl<P: Protocol> Engine<P> {
     }
 
     fn ask(&mut self, client: &mut Client<P>, ask: Ask<P>) {
-        let (Ask { id, to, request }, writes) = (ask, client.writes);
+        let (Ask { id, to, several, request }, writes) = (ask, client.writes);
         let ticket = Ticket { node: self.me.0, session: client.key, ask: id };
         let Some(home) = self.home(to) else { return self.lose(client, id) };
+        let question = Question { ask: id, node: home, several };
         if home == self.me {
-            client.waiting.push((id, home));
+            client.waiting.push(question);
             client.handed = true;
             return self.host.request(self.now, to.partition, ticket, request, writes);
         }
@@ -158,14 +159,14 @@ impl<P: Protocol> Engine<P> {
         if outgoing.outbox.is_none() {
             return self.lose(client, id);
         }
-        client.waiting.push((id, home));
+        client.waiting.push(question);
         client.handed = true;
         outgoing.held.push(&Message::<P>::Ask { ticket, to: to.partition, writes, request });
     }
 
     /// No answer to question `id` will come.
     fn lose(&mut self, client: &mut Client<P>, id: AskId) {
-        client.waiting.retain(|(waiting, _)| *waiting != id);
+        client.waiting.retain(|question| question.ask != id);
         if client.effects.outcome.is_some() {
             return;
         }
@@ -248,8 +249,8 @@ impl<P: Protocol> Engine<P> {
             let Some(client) = clients.get(client) else { continue };
             if client.operation == operation && client.running.is_some() {
                 expired = true;
-                while let Some((id, _)) = client.waiting.first().copied() {
-                    self.lose(client, id);
+                while let Some(Question { ask, .. }) = client.waiting.first().copied() {
+                    self.lose(client, ask);
                 }
                 self.go_on(client);
             }
@@ -261,8 +262,10 @@ impl<P: Protocol> Engine<P> {
     pub(crate) fn lose_node(&mut self, node: NodeId, clients: &mut Clients<P>) {
         for client in clients.iter() {
             let mut lost = false;
-            while let Some((id, _)) = client.waiting.iter().find(|(_, asked)| *asked == node).copied() {
-                self.lose(client, id);
+            while let Some(Question { ask, .. }) =
+                client.waiting.iter().find(|question| question.node == node).copied()
+            {
+                self.lose(client, ask);
                 lost = true;
             }
             if lost {
@@ -305,8 +308,10 @@ fn hear<P: Protocol>(
     from: ServerId,
     answer: Result<P::Reply, Failure>,
 ) {
-    let Some(place) = client.waiting.iter().position(|(waiting, _)| *waiting == ask) else { return };
-    client.waiting.swap_remove(place);
+    let Some(place) = client.waiting.iter().position(|question| question.ask == ask) else { return };
+    if !client.waiting[place].several {
+        client.waiting.swap_remove(place);
+    }
     if client.effects.outcome.is_some() {
         return;
     }

@@ -2,6 +2,7 @@
 
 use crate::support::{Cluster, PATIENCE, eventually};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 const SHAPE: &[(u8, &[u16])] = &[(0, &[0, 2]), (0, &[1, 3]), (1, &[0, 1, 2, 3])];
@@ -9,11 +10,13 @@ const SHAPE: &[(u8, &[u16])] = &[(0, &[0, 2]), (0, &[1, 3]), (1, &[0, 1, 2, 3])]
 /// Waits until every node of the region can ask the other.
 fn whole(protocol: &str) -> Cluster {
     let cluster = Cluster::start(protocol, SHAPE, |config| config.op_deadline_us = 1_000_000);
-    for node in 0..2 {
-        let mut client = cluster.client(node);
-        eventually("the nodes know each other", || client.call(&["DBSIZE"]).integer().is_some());
-    }
+    (0..2).for_each(|node| knows_all(&cluster, node));
     cluster
+}
+
+fn knows_all(cluster: &Cluster, node: usize) {
+    let mut client = cluster.client(node);
+    eventually("the nodes know each other", || client.call(&["DBSIZE"]).integer().is_some());
 }
 
 #[test]
@@ -81,4 +84,36 @@ fn without_the_other_node_its_keys_are_unavailable_and_the_rest_is_served() {
     eventually("it is back", || client.text(&["GET", "bar"]) == "1");
     client.ok(&["SET", "bar", "3"]);
     assert_eq!(client.text(&["GET", "bar"]), "3");
+}
+
+/// Contrarian in one and a half rounds: the node that a session asks lets the others answer. One of those stops while
+/// transactions run, and is started again: what comes late, or not at all, is never taken for the answer of another one.
+#[test]
+fn a_question_that_several_nodes_answer_survives_the_stop_of_one() {
+    let shape: &[(u8, &[u16])] = &[(0, &[0]), (0, &[1]), (0, &[2])];
+    let mut cluster = Cluster::start("contrarian", shape, |config| {
+        config.op_deadline_us = 200_000;
+        Arc::make_mut(&mut config.cluster).params = serde_json::json!({ "rounds": "one-and-a-half" });
+    });
+    (0..3).for_each(|node| knows_all(&cluster, node));
+    let mut client = cluster.client(0);
+    let keys: Vec<String> = (0..60).map(|i| format!("k{i}")).collect();
+    keys.iter().for_each(|key| client.ok(&["SET", key, key]));
+    let mut read = |from: usize| {
+        let asked: Vec<&str> = (0..12).map(|i| keys[(from + 7 * i) % keys.len()].as_str()).collect();
+        let command: Vec<&str> = std::iter::once("MGET").chain(asked.iter().copied()).collect();
+        let reply = client.call(&command);
+        match reply.items() {
+            Some(found) => assert_eq!(found.iter().map(crate::support::text).collect::<Vec<_>>(), asked),
+            None => assert!(crate::support::text(&reply).starts_with("!UNAVAILABLE"), "{reply:?}"),
+        }
+        reply.items().is_some()
+    };
+    assert!((0..200).all(&mut read), "nothing is missing");
+    let stopping = cluster.stopping(2);
+    let mut from = 0..;
+    eventually("it is gone", || !from.by_ref().take(10).any(&mut read));
+    stopping.join().expect("no panic").expect("a clean end");
+    cluster.restart(2);
+    eventually("it is back", || from.by_ref().take(100).all(&mut read));
 }

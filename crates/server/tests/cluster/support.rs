@@ -111,6 +111,13 @@ impl Cluster {
         self.nodes[node].stop();
     }
 
+    /// Begins to stop a node, and does not wait for its end.
+    pub(crate) fn stopping(&mut self, node: usize) -> JoinHandle<Result<(), ServeError>> {
+        let Running { stop, thread } = self.nodes[node].running.take().expect("it runs");
+        stop.notify_one();
+        thread
+    }
+
     /// Starts a node that was stopped.
     pub(crate) fn restart(&mut self, node: usize) {
         self.nodes[node].start(Hooks::default());

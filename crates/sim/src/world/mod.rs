@@ -7,8 +7,10 @@ use crate::rng::{Rng, Stream, mix, stream};
 use crate::trace::Trace;
 use links::{Links, StreamId};
 use nodes::Node;
+use serde_json::Value;
 use sessions::Client;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use tidemark_contract::{AskId, Protocol, Ticket};
 use tidemark_core::history::{Header, History, SessionId};
 use tidemark_core::{Failure, Micros, ServerId, Vector};
@@ -292,20 +294,22 @@ fn server_number(server: ServerId) -> u64 {
     u64::from(server.dc.0) << 16 | u64::from(server.partition.0)
 }
 
-/// The protocol's numbers for each node: its defaults, with the intervals of the plan.
-pub(crate) fn params<P: Protocol>(plan: &Plan, nodes: usize) -> Result<Vec<P::Params>, String> {
+/// The protocol's numbers for each node: its defaults, over them the intervals of the plan, and over those what the user
+/// has `chosen`.
+pub(crate) fn params<P: Protocol>(
+    plan: &Plan,
+    nodes: usize,
+    chosen: &BTreeMap<String, Value>,
+) -> Result<Vec<P::Params>, String> {
     let defaults = serde_json::to_value(P::Params::default()).map_err(|error| error.to_string())?;
     let config = &plan.config;
     let one = |node: usize| -> Result<P::Params, String> {
-        let mut numbers = defaults.clone();
-        if let Some(fields) = numbers.as_object_mut() {
-            for (name, value) in [("theta_us", config.theta_us[node]), ("delta_us", config.delta_us[node])] {
-                if let Some(field) = fields.get_mut(name) {
-                    *field = value.into();
-                }
-            }
-        }
-        P::Params::deserialize_from(numbers)
+        let drawn = [("theta_us", config.theta_us[node]), ("delta_us", config.delta_us[node])].into_iter();
+        let drawn = drawn.filter(|(name, _)| defaults.get(name).is_some());
+        let mut changed: BTreeMap<String, Value> =
+            drawn.map(|(name, us)| (name.to_string(), us.into())).collect();
+        changed.extend(chosen.clone());
+        crate::options::params::<P>(&changed)
     };
     let mut all: Vec<P::Params> = Vec::with_capacity(nodes);
     for node in 0..nodes {
@@ -319,15 +323,4 @@ pub(crate) fn params<P: Protocol>(plan: &Plan, nodes: usize) -> Result<Vec<P::Pa
         all.push(params);
     }
     Ok(all)
-}
-
-/// Numbers read back from their patched form.
-trait FromNumbers: Sized {
-    fn deserialize_from(numbers: serde_json::Value) -> Result<Self, String>;
-}
-
-impl<T: serde::de::DeserializeOwned> FromNumbers for T {
-    fn deserialize_from(numbers: serde_json::Value) -> Result<Self, String> {
-        serde_json::from_value(numbers).map_err(|error| error.to_string())
-    }
 }

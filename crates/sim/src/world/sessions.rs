@@ -33,9 +33,17 @@ pub(super) struct Client<'a, P: Protocol> {
 /// The operation that a session waits for.
 struct Running {
     start: Micros,
-    asked: Vec<(AskId, ServerId)>,
+    asked: Vec<Question>,
     /// Of an adoption: from whom, and how many events that one had.
     adopts: Option<(SessionId, u64)>,
+}
+
+/// A question that is open.
+struct Question {
+    ask: AskId,
+    to: ServerId,
+    /// It stays open when it is answered.
+    several: bool,
 }
 
 impl<'a, P: Protocol> Client<'a, P> {
@@ -113,9 +121,9 @@ impl<P: Protocol> World<'_, P> {
         let mut cx = SessionCx::new(client.dc, &self.layout.topology, &mut client.effects);
         event(&mut client.session, &mut cx);
         let (dc, session) = (client.dc, client.id.0);
-        while let Some(Ask { id, to, request }) = self.clients[number].effects.asks.pop() {
+        while let Some(Ask { id, to, several, request }) = self.clients[number].effects.asks.pop() {
             if let Some(running) = &mut self.clients[number].running {
-                running.asked.push((id, to));
+                running.asked.push(Question { ask: id, to, several });
             }
             let ticket = Ticket { node: u16::from(dc.0), session, ask: id };
             let node = self.node_of(to);
@@ -150,7 +158,7 @@ impl<P: Protocol> World<'_, P> {
     }
 
     pub(super) fn reply(&mut self, ticket: Ticket, from: ServerId, reply: Result<P::Reply, Failure>) {
-        let Some(number) = self.waiting_for(SessionId(ticket.session), ticket.ask) else { return };
+        let Some(number) = self.waiting_for(SessionId(ticket.session), ticket.ask, true) else { return };
         match reply {
             Ok(reply) => {
                 self.with_session(number, true, |session, cx| session.on_reply(ticket.ask, from, reply, cx));
@@ -159,17 +167,19 @@ impl<P: Protocol> World<'_, P> {
         }
     }
 
-    /// The client whose running operation waits for this answer; it does not any more.
-    fn waiting_for(&mut self, session: SessionId, ask: AskId) -> Option<usize> {
+    /// The client whose running operation waits for this answer. It does not any more, unless this is one of several.
+    fn waiting_for(&mut self, session: SessionId, ask: AskId, answered: bool) -> Option<usize> {
         let number = self.client_of(session)?;
         let asked = &mut self.clients[number].running.as_mut()?.asked;
-        let place = asked.iter().position(|(id, _)| *id == ask)?;
-        asked.swap_remove(place);
+        let place = asked.iter().position(|question| question.ask == ask)?;
+        if !(answered && asked[place].several) {
+            asked.swap_remove(place);
+        }
         Some(number)
     }
 
     pub(super) fn lost(&mut self, session: SessionId, ask: AskId) {
-        if let Some(number) = self.waiting_for(session, ask) {
+        if let Some(number) = self.waiting_for(session, ask, false) {
             self.with_session(number, false, |session, cx| session.on_lost(ask, cx));
         }
     }
@@ -183,7 +193,7 @@ impl<P: Protocol> World<'_, P> {
             if mix(client.id.0, self.now).is_multiple_of(2) {
                 continue;
             }
-            for (ask, to) in &running.asked {
+            for Question { ask, to, .. } in &running.asked {
                 if self.node_of(*to) == node {
                     self.queue.push(at, Event::Lost { session: client.id, ask: *ask });
                 }
@@ -203,7 +213,7 @@ impl<P: Protocol> World<'_, P> {
         }
         loop {
             let Some(running) = &mut self.clients[client].running else { return };
-            let Some((ask, _)) = running.asked.pop() else { break };
+            let Some(Question { ask, .. }) = running.asked.pop() else { break };
             self.with_session(client, false, |session, cx| session.on_lost(ask, cx));
         }
         // It waits for nothing that could still come.

@@ -28,7 +28,16 @@ pub(crate) fn convicted<P: Protocol>(seeds: u64) {
 
 #[track_caller]
 pub(crate) fn convicted_over<P: Protocol>(partitions: usize, seeds: u64) {
-    let options = Options { dcs: 2, partitions, sessions: 4, ops: 40, ..Options::default() };
+    convicted_under::<P>(Options { partitions, ..few() }, seeds);
+}
+
+/// A few actors.
+pub(crate) fn few() -> Options {
+    Options { dcs: 2, partitions: 2, sessions: 4, ops: 40, ..Options::default() }
+}
+
+#[track_caller]
+pub(crate) fn convicted_under<P: Protocol>(options: Options, seeds: u64) {
     let what = Campaign { jobs: 2, explain: 0, ..Campaign::new(options, 0..seeds) };
     let summary = campaign::<P>(&what, |_| ());
     println!("{}: {:?} {:?}", P::NAME, summary.violating_seeds.first(), summary.by_verdict);

@@ -5,6 +5,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::Value;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal};
 use std::ops::Range;
@@ -60,6 +61,9 @@ pub(crate) struct Sim {
     /// in which power fails.
     #[arg(long, value_name = "POLICY")]
     fsync: Option<tidemark_sim::Fsync>,
+    /// A number of the protocol, as in the [protocol] table of a configuration; may be repeated.
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = param)]
+    params: Vec<(String, Value)>,
     /// Go on after a violation, and count.
     #[arg(long)]
     keep_going: bool,
@@ -84,8 +88,8 @@ impl Sim {
             faults: self.faults,
             promise: self.promise,
             fsync: self.fsync,
+            params: self.params.into_iter().collect(),
         };
-        options.validate().map_err(crate::Usage)?;
         let what = Campaign {
             keep_going: self.keep_going,
             jobs: self.jobs.max(1),
@@ -95,7 +99,7 @@ impl Sim {
         let begin = Instant::now();
         let summary = with_protocol!(
             &self.protocol,
-            P => run::<P>(&what, &mut shown),
+            P => run::<P>(&what, &mut shown)?,
             otherwise bail!("no protocol is called {}", self.protocol)
         );
         shown.end();
@@ -111,8 +115,9 @@ impl Sim {
     }
 }
 
-fn run<P: Protocol>(what: &Campaign, shown: &mut Shown) -> Summary {
-    campaign::<P>(what, |progress| shown.update(progress))
+fn run<P: Protocol>(what: &Campaign, shown: &mut Shown) -> anyhow::Result<Summary> {
+    what.options.validate::<P>().map_err(crate::Usage)?;
+    Ok(campaign::<P>(what, |progress| shown.update(progress)))
 }
 
 fn protocols() -> PossibleValuesParser {
@@ -127,6 +132,13 @@ fn seeds(text: &str) -> Result<Range<u64>, String> {
         Some(_) => Err("the range is empty".into()),
         None => Err("write a range of whole numbers, such as 0..1000".into()),
     }
+}
+
+/// A number, or else a word.
+fn param(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, such as fan_out=3")?;
+    let word = || Value::from(value);
+    Ok((name.to_string(), serde_json::from_str(value).unwrap_or_else(|_| word())))
 }
 
 fn write(path: &Path, history: &History) -> anyhow::Result<()> {
