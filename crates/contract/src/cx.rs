@@ -3,7 +3,7 @@
 use crate::{Protocol, Ticket, Topology};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
-use tidemark_core::{Condition, Found, Hlc, Key, Micros, Outcome, Regions, ServerId, Update};
+use tidemark_core::{Condition, Found, Hlc, Key, Micros, Outcome, Regions, ServerId, Stamp, Update};
 use tidemark_store::{Store, Version};
 
 /// Something that a protocol wants done. Effects are values, so that they can be traced, tested, and held
@@ -22,6 +22,15 @@ pub enum Effect<P: Protocol> {
         version: Version<P::Meta>,
         /// Where it goes.
         regions: Regions,
+    },
+    /// Log that what is stored beside a version has changed. It is in the store.
+    Revise {
+        /// Its key.
+        key: Key,
+        /// Which of its versions.
+        stamp: Stamp,
+        /// What is stored beside it now.
+        meta: P::Meta,
     },
     /// Tell every peer, after all that was written before, that later versions have times above this.
     Heartbeat(Hlc),
@@ -106,6 +115,15 @@ impl<P: Protocol> Cx<'_, P> {
     pub fn write(&mut self, key: Key, version: Version<P::Meta>, regions: Regions) {
         self.store.insert(&key, version.clone());
         self.effects.push(Effect::Write { key, version, regions });
+    }
+
+    /// Changes what is stored beside a version here, and logs it: the change is there after a restart, and what leaves
+    /// from now on leaves after it. Nothing if the version is not in the store any more. Peers are not told.
+    pub fn revise(&mut self, key: &Key, stamp: Stamp, change: impl FnOnce(&mut P::Meta)) {
+        let Some(meta) = self.store.meta_mut(key, stamp) else { return };
+        change(meta);
+        let meta = meta.clone();
+        self.effects.push(Effect::Revise { key: key.clone(), stamp, meta });
     }
 
     /// By how much `stamp` lies too far ahead of physical time to be given to a client's write.

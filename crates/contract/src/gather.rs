@@ -21,6 +21,12 @@ impl fmt::Debug for GatherId {
     }
 }
 
+impl GatherId {
+    pub(crate) fn new(life: u64, number: u64) -> Self {
+        Self { life, number }
+    }
+}
+
 struct Open<A> {
     waiting_for: Vec<ServerId>,
     deadline: Micros,
@@ -43,7 +49,7 @@ impl<A> Gather<A> {
     /// Opens a question to `waiting_for`, each of which will answer once.
     pub fn open(&mut self, waiting_for: Vec<ServerId>, deadline: Micros, answer: A) -> GatherId {
         self.asked += 1;
-        let id = GatherId { life: self.life, number: self.asked };
+        let id = GatherId::new(self.life, self.asked);
         self.open.insert(id, Open { waiting_for, deadline, answer });
         id
     }

@@ -423,6 +423,9 @@ impl<P: Protocol> Lab<P> {
                         feed.push_back(Feed::Version(key.clone(), shipped));
                     }
                 }
+                Effect::Revise { key, stamp, meta } => {
+                    self.note(format_args!("{at} revises {key} {stamp}, meta {meta:?}"));
+                }
                 Effect::Heartbeat(ts) => {
                     self.note(format_args!("{at} heartbeat {ts}"));
                     for to in self.topology.peers(at) {

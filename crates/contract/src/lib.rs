@@ -5,14 +5,17 @@
 //! effects to a buffer that its driver owns. The same file runs in the simulator and behind real sockets.
 //!
 //! Beside the two traits stand the building blocks that several protocols share: [`Waiters`] (waiting is
-//! data), [`OneRound`] (sessions that are their past), [`Gather`] (one question to several siblings, one answer), [`Slices`] (snapshot reads of one
-//! round), [`Stabilisation`] (the aggregation tree), [`Ceiling`] (stamps and stable values that survive a
-//! restart), [`Collector`] (when to drop old versions), [`Watched`] (versions that will be lighter then) and [`Lab`]
-//! (a hand-driven cluster for tests).
+//! data), [`OneRound`] (sessions that are their past), [`Gather`] (one question to several siblings, one answer),
+//! [`Slices`] (snapshot reads of one round), [`Stabilisation`] (the aggregation tree), [`Deps`] and [`Checks`]
+//! (dependencies that name operations, and waiting for them), [`Everywhere`] (what nobody waits for any more),
+//! [`Ceiling`] (stamps and stable values that survive a restart), [`Collector`] (when to drop old versions),
+//! [`Watched`] (versions that will be lighter then) and [`Lab`] (a hand-driven cluster for tests).
 
 pub mod ceiling;
+pub mod checks;
 pub mod collector;
 pub mod cx;
+pub mod deps;
 pub mod gather;
 pub mod lab;
 pub mod one_round;
@@ -25,8 +28,10 @@ pub mod waiters;
 pub mod watched;
 
 pub use ceiling::{Ceiling, Hard};
+pub use checks::{Check, Checks, Everywhere};
 pub use collector::Collector;
 pub use cx::{Before, Cx, Effect, Walk, found_of};
+pub use deps::{Dep, Deps, Scope};
 pub use gather::{Gather, GatherId};
 pub use lab::Lab;
 pub use one_round::{Answer, Arrivals, OneRound, OneRoundSession, Past};

@@ -73,7 +73,7 @@ pub trait Protocol: Sized + 'static {
     /// What it needs of its clock.
     const CLOCK: Clock = Clock::Any;
 
-    /// What is stored beside each version.
+    /// What is stored beside each version; it can be revised ([`Cx::revise`]).
     type Meta: Wire;
     /// What a session asks a server.
     type Request: Wire;

@@ -73,12 +73,14 @@ pub struct Reach {
     pub latest: Hlc,
     /// How many data centres there have to be for it to name none that does not exist.
     pub dcs: usize,
+    /// How many partitions there have to be for it to name none that does not exist.
+    pub partitions: usize,
 }
 
 impl Reach {
     /// Of a token with these vectors, whose home is `home`.
     pub fn of<'a>(home: DcId, vectors: impl IntoIterator<Item = &'a Vector>) -> Self {
-        let mut reach = Self { latest: Hlc::ZERO, dcs: home.index() + 1 };
+        let mut reach = Self { latest: Hlc::ZERO, dcs: home.index() + 1, partitions: 0 };
         for vector in vectors {
             reach.latest = reach.latest.max(vector.max());
             reach.dcs = reach.dcs.max(vector.entries().len());

@@ -1,7 +1,7 @@
 //! Events in, effects out, one commit a turn.
 
 use crate::place::{Heartbeat, Place};
-use crate::record::{self, HARD, WRITTEN};
+use crate::record::{self, HARD, REVISED, WRITTEN};
 use crate::snapshot::Upkeep;
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
@@ -311,6 +311,10 @@ impl<P: Protocol> Host<P> {
                 if let Some(position) = self.append(WRITTEN, me.partition, seq, encode) {
                     self.place_mut(me.partition).note(seq, position);
                 }
+            }
+            Effect::Revise { key, stamp, meta } => {
+                let payload = (key, stamp, meta);
+                self.append(REVISED, me.partition, 0, |buffer| record::encode(&payload, buffer));
             }
             Effect::Heartbeat(ts) => {
                 let place = self.place_mut(me.partition);

@@ -24,6 +24,9 @@ pub(crate) const VERSION: u8 = 6;
 /// Snapshots only: what a partition knows beside its versions, a [`PlaceState`].
 pub(crate) const PLACE: u8 = 7;
 
+/// What the protocol stores beside a version has changed: `(key, stamp, meta)`.
+pub(crate) const REVISED: u8 = 9;
+
 /// A record of a peer that is not for this data centre: `dc`; the sequence is the sender's.
 pub(crate) const SKIPPED: u8 = 8;
 

@@ -3,12 +3,12 @@
 use crate::host::{Host, HostConfig, Now};
 use crate::place::Place;
 use crate::record::{
-    self, HARD, LIFE, PEER, PLACE, PlaceState, RECEIVED, SKIPPED, VERSION, VersionParts, WRITTEN,
+    self, HARD, LIFE, PEER, PLACE, PlaceState, RECEIVED, REVISED, SKIPPED, VERSION, VersionParts, WRITTEN,
 };
 use crate::snapshot::Upkeep;
 use std::sync::Arc;
 use tidemark_contract::Protocol;
-use tidemark_core::{DcId, PartitionId, Regions};
+use tidemark_core::{DcId, Key, PartitionId, Regions, Stamp};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::{DataDir, ManifestError};
 use tidemark_store::log::snapshot::{LatestSnapshot, SnapshotError};
@@ -161,6 +161,9 @@ impl<P: Protocol> Recovery<P> {
         match frame.kind {
             WRITTEN => written(place, &frame),
             RECEIVED => received(place, &frame),
+            REVISED => record::decode::<(Key, Stamp, P::Meta)>(frame.payload).map(|(key, stamp, revised)| {
+                place.store.meta_mut(&key, stamp).into_iter().for_each(|meta| *meta = revised.clone());
+            }),
             SKIPPED => record::decode::<DcId>(frame.payload)
                 .map(|dc| raise(&mut place.received[dc.index()].seq, frame.seq)),
             HARD => record::decode(frame.payload).map(|hard| place.hard = Some(hard)),

@@ -240,6 +240,36 @@ fn a_snapshot_bounds_the_log_and_recovery_goes_on_after_it() {
 }
 
 #[test]
+fn what_stands_beside_a_version_is_as_it_was_last_revised_and_committed() {
+    let disk = SimDisk::new();
+    let small = HostConfig { snapshot_every_bytes: 4 << 10, ..config(0, 1, Fsync::EverySec) };
+    let mut host = open(&disk, small.clone()).unwrap();
+    let revise = |host: &mut Host<Recorder>, number| {
+        let ticket = Ticket { node: 0, session: 0, ask: AskId(0) };
+        host.request(NOW, P0, ticket, Request::Revise(number), None);
+    };
+    put(&mut host, 1);
+    revise(&mut host, 1);
+    revise(&mut host, 77);
+    for number in 2..=200 {
+        put(&mut host, number);
+        host.commit().unwrap();
+        sync(&mut host);
+        if let Some(job) = host.upkeep() {
+            host.upkept(job.run());
+        }
+    }
+    assert!(host.status().replay_from > 0, "the first revision is in a snapshot");
+    revise(&mut host, 100);
+    host.commit().unwrap();
+    revise(&mut host, 101);
+    disk.kill();
+    let host = open(&disk, small).unwrap();
+    let left: Vec<u64> = (1..=200).filter(|number| !numbers(&host).contains(number)).collect();
+    assert_eq!((left, numbers(&host).len()), (vec![1, 100], 200));
+}
+
+#[test]
 fn a_peer_that_stays_away_too_long_is_given_up_and_told_so() {
     let disk = SimDisk::new();
     let mut settings = config(0, 2, Fsync::EverySec);

@@ -171,6 +171,16 @@ impl<M> Store<M> {
         (newest.stamp == stamp).then_some(&mut newest.meta)
     }
 
+    /// What the protocol stores beside the version `stamp` of `key`, if the version is there.
+    pub fn meta_mut(&mut self, key: &[u8], stamp: Stamp) -> Option<&mut M> {
+        let handle = self.tables.find(key)?;
+        let entry = self.tables.entry_mut(handle);
+        if entry.newest.stamp == stamp {
+            return Some(&mut entry.newest.meta);
+        }
+        self.older.find_mut(entry.older, stamp).map(|version| &mut version.meta)
+    }
+
     /// Drops every version of `key` but the newest: the whole collection of a protocol that keeps one.
     pub fn keep_newest(&mut self, key: &[u8]) {
         let Some(handle) = self.tables.find(key) else { return };

@@ -13,6 +13,8 @@ pub(crate) struct Recorder {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
     Put(u64),
+    /// Revises what is stored beside a record: 0 from then on.
+    Revise(u64),
     Read,
 }
 
@@ -40,13 +42,18 @@ impl Protocol for Recorder {
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
-        if let Request::Put(number) = request {
-            assert_eq!(number, self.written + 1);
-            self.written = number;
-            let stamp = Stamp::new(Hlc(number), cx.me.dc);
-            let write = Write::Assign(vec![b'v'; 20].into());
-            let key = Key::from(format!("{}{number}", cx.me.dc).as_str());
-            cx.write(key, Version { stamp, meta: number, write }, cx.all_regions());
+        let stamp = |number| Stamp::new(Hlc(number), cx.me.dc);
+        let key = |number| Key::from(format!("{}{number}", cx.me.dc).as_str());
+        match request {
+            Request::Put(number) => {
+                assert_eq!(number, self.written + 1);
+                self.written = number;
+                let write = Write::Assign(vec![b'v'; 20].into());
+                let version = Version { stamp: stamp(number), meta: number, write };
+                cx.write(key(number), version, cx.all_regions());
+            }
+            Request::Revise(number) => cx.revise(&key(number), stamp(number), |meta| *meta = 0),
+            Request::Read => {}
         }
         cx.reply(ticket, ());
     }

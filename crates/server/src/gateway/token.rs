@@ -95,14 +95,15 @@ pub(crate) fn import<T: DeserializeOwned>(
     }
 }
 
-/// Whether `token` speaks of nothing that lies farther ahead than clocks may, and of no region that does not exist.
+/// Whether `token` speaks of nothing that lies farther ahead than clocks may, and of no region or partition that does not
+/// exist.
 pub(crate) fn check<P: Protocol>(
     token: <P::Session as Session<P>>::Token,
     topology: &Topology,
     time: (Micros, Micros),
 ) -> Result<<P::Session as Session<P>>::Token, TokenError> {
     let reach = P::Session::reach(&token);
-    if reach.dcs > topology.dcs {
+    if reach.dcs > topology.dcs || reach.partitions > topology.partitions {
         return Err(TokenError::Malformed);
     }
     not_ahead(reach.latest.micros(), time)?;

@@ -5,6 +5,7 @@
 
 use super::{Version, bytes};
 use std::iter;
+use tidemark_core::Stamp;
 
 /// No list, or the end of one.
 pub(super) const NONE: u32 = u32::MAX;
@@ -54,6 +55,12 @@ impl<M> Older<M> {
     /// The versions of a list, newest first.
     pub(super) fn list(&self, head: u32) -> impl Iterator<Item = &Version<M>> {
         self.places(head).map(|at| self.version(at))
+    }
+
+    /// The version `stamp` of a list.
+    pub(super) fn find_mut(&mut self, head: u32, stamp: Stamp) -> Option<&mut Version<M>> {
+        let place = self.places(head).find(|at| self.version(*at).stamp == stamp)?;
+        self.nodes[place as usize].version.as_mut()
     }
 
     fn places(&self, head: u32) -> impl Iterator<Item = u32> {

@@ -69,6 +69,21 @@ fn a_tombstone_goes_only_when_safe_alone_and_passed_by_all() {
 }
 
 #[test]
+fn what_stands_beside_any_version_of_a_chain_can_be_changed() {
+    let mut store = Store::new(1);
+    for ts in 1..=3 {
+        let Version { stamp, write, .. } = version(ts, Some("v"));
+        store.insert(b"k", Version { stamp, write, meta: ts });
+    }
+    let at = |ts| version(ts, None).stamp;
+    for ts in [1, 3, 9] {
+        store.meta_mut(b"k", at(ts)).into_iter().for_each(|meta| *meta += 10);
+    }
+    assert_eq!(store.chain(b"k").map(|v| v.meta).collect::<Vec<_>>(), [13, 2, 11]);
+    assert_eq!(store.meta_mut(b"other", at(1)), None);
+}
+
+#[test]
 fn a_scan_meets_every_key_once_while_others_come_and_go() {
     let mut store = Store::new(7);
     for i in 0..2_000 {
