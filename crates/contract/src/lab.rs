@@ -347,11 +347,12 @@ impl<P: Protocol> Lab<P> {
         true
     }
 
-    /// Delivers everything that is fed between data centres `from` and `to`.
+    /// Delivers everything that is on its way from data centre `from` to another: feeds, then messages.
     pub fn deliver_between(&mut self, from: u8, to: u8) {
         for partition in 0..self.topology.partitions as u16 {
             while self.deliver(server(from, partition), server(to, partition)) {}
         }
+        while from != to && self.deliver_any(DcId(from), DcId(to)) {}
     }
 
     /// Delivers one message from `from` to `to`; false if there is none.
@@ -366,14 +367,13 @@ impl<P: Protocol> Lab<P> {
 
     /// Delivers messages among the servers of `dc`, and answers to sessions, until nothing is left.
     pub fn deliver_within(&mut self, dc: DcId) {
-        loop {
-            let ready = self
-                .messages
-                .iter()
-                .find(|((from, to), queue)| from.dc == dc && to.dc == dc && !queue.is_empty());
-            let Some((from, to)) = ready.map(|(channel, _)| *channel) else { return };
-            self.deliver_message(from, to);
-        }
+        while self.deliver_any(dc, dc) {}
+    }
+
+    fn deliver_any(&mut self, here: DcId, there: DcId) -> bool {
+        let mut ready = self.messages.iter().filter(|((from, to), _)| (from.dc, to.dc) == (here, there));
+        let next = ready.find(|(_, queue)| !queue.is_empty()).map(|(channel, _)| *channel);
+        next.is_some_and(|(from, to)| self.deliver_message(from, to))
     }
 
     fn server(&mut self, at: ServerId) -> &mut Server<P> {

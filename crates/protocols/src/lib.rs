@@ -7,12 +7,14 @@ pub mod causal_spartan_x;
 pub mod contrarian;
 pub mod eventual;
 pub mod gentlerain;
+pub mod okapi;
 pub mod tidemark;
 
 pub use causal_spartan_x::CausalSpartanX;
 pub use contrarian::Contrarian;
 pub use eventual::Eventual;
 pub use gentlerain::GentleRain;
+pub use okapi::Okapi;
 pub use tidemark::Tidemark;
 
 /// The protocol that `causal` means: the default.
@@ -38,6 +40,7 @@ macro_rules! with_protocol {
             $crate::GentleRain,
             $crate::CausalSpartanX,
             $crate::Contrarian,
+            $crate::Okapi,
             $crate::Tidemark,
             $crate::gentlerain::GentleRainPublished,
             $crate::causal_spartan_x::CausalSpartanXPublished)
@@ -59,6 +62,7 @@ pub const NAMES: &[&str] = &[
     GentleRain::NAME,
     CausalSpartanX::NAME,
     Contrarian::NAME,
+    Okapi::NAME,
     Tidemark::NAME,
     gentlerain::GentleRainPublished::NAME,
     causal_spartan_x::CausalSpartanXPublished::NAME,

@@ -9,7 +9,8 @@ use std::path::Path;
 use tidemark_contract::lab::{rotx, server};
 use tidemark_contract::{Lab, Protocol};
 use tidemark_protocols::{
-    CausalSpartanX, Contrarian, Eventual, GentleRain, Tidemark, causal_spartan_x, gentlerain, tidemark,
+    CausalSpartanX, Contrarian, Eventual, GentleRain, Okapi, Tidemark, causal_spartan_x, gentlerain, okapi,
+    tidemark,
 };
 
 /// Two data centres of two partitions: writes, replication, stabilisation, a remote read, a transaction, a
@@ -85,6 +86,11 @@ fn golden_contrarian() {
 #[test]
 fn golden_causal_spartan_x() {
     golden::<CausalSpartanX>(&[causal_spartan_x::Timer::Delta, causal_spartan_x::Timer::Theta]);
+}
+
+#[test]
+fn golden_okapi() {
+    golden::<Okapi>(&[okapi::Timer::Delta, okapi::Timer::Theta]);
 }
 
 #[test]

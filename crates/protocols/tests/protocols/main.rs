@@ -6,6 +6,7 @@ mod contrarian;
 mod eventual;
 mod gentlerain;
 mod golden;
+mod okapi;
 mod tidemark;
 
 use tidemark_contract::core::Hlc;

@@ -27,6 +27,7 @@ pub(crate) fn convicted<P: Protocol>(seeds: u64) {
 }
 
 #[track_caller]
+#[allow(dead_code)]
 pub(crate) fn convicted_over<P: Protocol>(partitions: usize, seeds: u64) {
     convicted_under::<P>(Options { partitions, ..few() }, seeds);
 }

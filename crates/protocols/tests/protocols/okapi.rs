@@ -1,0 +1,477 @@
+//! Okapi: its operations step by step, the decisions of the file, and what each rule is for.
+
+use crate::at;
+use tidemark_contract::core::{DcId, Hlc, Key, Micros, Op, Outcome, Vector};
+use tidemark_contract::lab::{put, rotx, server, text};
+use tidemark_contract::{Lab, Protocol, Token};
+use tidemark_protocols::okapi::{Params, Request, Rules, Server, Sound, Timer};
+
+const A: DcId = DcId(0);
+const B: DcId = DcId(1);
+
+macro_rules! broken {
+    ($($name:ident: $rule:ident;)*) => {$(
+        struct $name;
+        impl Rules for $name {
+            const NAME: &'static str = stringify!($name);
+            const ABOUT: &'static str = concat!("without ", stringify!($rule));
+            const $rule: bool = false;
+        }
+    )*};
+}
+
+broken! {
+    OneDcHasIt: EVERY_DC_HAS_IT;
+    OnArrival: UT_IS_STABLE;
+    UsvForgetsDs: USV_COVERS_DS;
+    EffectsAlone: SNAPSHOT_HOLDS_DS;
+    SliceLiftsNothing: SLICE_LIFTS_CLOCK;
+    PutUnderDs: PUT_ABOVE_DS;
+    UsvLost: USV_SURVIVES;
+    MovesAtOnce: HOME_MUST_BE_STABLE;
+}
+
+fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
+    Lab::new(dcs, partitions, Params::default())
+}
+
+fn okapi(dcs: usize, partitions: usize) -> Lab<Server<Sound>> {
+    lab(dcs, partitions)
+}
+
+fn v(micros: &[u64]) -> Vector {
+    Vector::from_entries(micros.iter().map(|us| at(*us)))
+}
+
+fn usv<R: Rules>(lab: &Lab<Server<R>>, dc: u8, partition: u16) -> Vector {
+    lab.protocol(server(dc, partition)).stable()
+}
+
+/// Gives a session a past that it could have.
+fn remember<R: Rules>(lab: &mut Lab<Server<R>>, session: usize, ds: &[u64]) {
+    let home = lab.token(session).home;
+    lab.adopt(session, Token { home, past: v(ds) });
+    assert_eq!(lab.finish(session), Outcome::Adopted);
+}
+
+/// Heartbeats everywhere at `us`, twice, so that Δ has passed without a write; then θ: once to acknowledge, once to
+/// agree.
+fn stabilise<R: Rules>(lab: &mut Lab<Server<R>>, us: Micros) {
+    lab.round(us, &[Timer::Delta, Timer::Delta, Timer::Theta, Timer::Theta]);
+}
+
+/// What a server of A answers a GET that brings `ds`.
+fn get<R: Rules>(lab: &mut Lab<Server<R>>, dc: u8, key: &Key, ds: &[u64]) -> (String, Vector) {
+    let reply = lab.ask(server(dc, 0), Request::Get(key.clone(), v(ds))).expect("a GET does not wait");
+    (text(&reply.0), reply.1)
+}
+
+#[test]
+fn get_finds_what_was_written_here_at_once_and_tells_what_it_depends_on() {
+    let mut lab = okapi(3, 1);
+    let (a, x) = (lab.client(0), lab.key("x", 0));
+    remember(&mut lab, a, &[500, 600, 700]);
+    lab.put(a, &x, "1");
+    assert_eq!(get(&mut lab, 0, &x, &[]), ("1".into(), v(&[1_000, 600, 700])));
+    assert_eq!(lab.token(a).past, v(&[1_000, 600, 700]), "the writer depends on it too");
+}
+
+/// Reference: the abstract: "makes a remote update visible when its delivery has been acknowledged by every data center".
+#[test]
+fn get_finds_a_remote_version_once_every_data_centre_has_it() {
+    /// B has x and knows that C, cut off, has not.
+    fn read<R: Rules>() -> String {
+        let mut lab = lab::<R>(3, 1);
+        let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 0));
+        lab.put(a, &x, "1");
+        for (us, timer) in [(9_000, Timer::Delta), (9_000, Timer::Delta), (9_000, Timer::Theta)].repeat(2) {
+            lab.set_clocks(us);
+            for dc in 0..3 {
+                lab.fire(server(dc, 0), timer);
+            }
+            [(0, 1), (1, 0), (2, 0), (2, 1)].into_iter().for_each(|(from, to)| lab.deliver_between(from, to));
+        }
+        lab.get(b, &x)
+    }
+    assert_eq!((read::<Sound>().as_str(), read::<OneDcHasIt>().as_str()), ("-", "1"));
+    let mut lab = okapi(3, 1);
+    let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 0));
+    lab.put(a, &x, "1");
+    stabilise(&mut lab, 9_000);
+    assert_eq!(lab.get(b, &x), "1");
+    assert_eq!(lab.token(b).past, v(&[1_000]));
+}
+
+/// The version's own time decides, and nothing else.
+#[test]
+fn get_looks_at_a_remote_versions_own_time_alone() {
+    fn seen<R: Rules>(ds: &[u64]) -> String {
+        let mut lab = lab::<R>(3, 1);
+        let (a, x) = (lab.client(0), lab.key("x", 0));
+        remember(&mut lab, a, &[900, 0, 700]);
+        lab.put(a, &x, "1");
+        lab.deliver_all();
+        get(&mut lab, 1, &x, ds).0
+    }
+    assert_eq!([seen::<Sound>(&[999]), seen::<Sound>(&[1_000])], ["-", "1"]);
+    assert_eq!(seen::<OnArrival>(&[]), "1");
+}
+
+/// I1: what a session depends on of other data centres is everywhere, and so is what follows from it.
+#[test]
+fn get_brings_what_the_session_depends_on_to_a_server_that_is_behind() {
+    fn read<R: Rules>() -> String {
+        let mut lab = lab::<R>(2, 2);
+        let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 1));
+        lab.put(a, &x, "1");
+        lab.deliver_all();
+        remember(&mut lab, b, &[1_000]);
+        lab.get(b, &x)
+    }
+    assert_eq!((read::<Sound>().as_str(), read::<UsvForgetsDs>().as_str()), ("1", "-"));
+}
+
+#[test]
+fn get_learns_of_others_only_and_never_falls() {
+    let mut lab = okapi(2, 1);
+    let x = Key::from("x");
+    for (ds, after) in [(&[9, 5], [0, 5]), (&[9, 3], [0, 5])] {
+        get(&mut lab, 0, &x, ds);
+        assert_eq!(usv(&lab, 0, 0), v(&after), "usv[m] is what all have of this one");
+    }
+}
+
+#[test]
+fn latest_is_the_largest_update_time_then_the_data_centre() {
+    let mut lab = okapi(2, 1);
+    let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 0));
+    assert_eq!((lab.put(a, &x, "a"), lab.put(b, &x, "b")), (at(1_000), at(1_000)));
+    stabilise(&mut lab, 9_000);
+    assert_eq!([a, b].map(|s| lab.get(s, &x)), ["b", "b"]);
+}
+
+/// I2.
+#[test]
+fn put_stamps_above_what_the_session_depends_on_with_no_wait() {
+    fn write<R: Rules>() -> Hlc {
+        let mut lab = lab::<R>(2, 1);
+        let (a, x) = (lab.client(0), lab.key("x", 0));
+        remember(&mut lab, a, &[0, 70_000]);
+        lab.put(a, &x, "1")
+    }
+    assert_eq!((write::<Sound>(), write::<PutUnderDs>()), (at(70_000).next(), at(1_000)));
+}
+
+#[test]
+fn put_stores_what_the_session_depends_on_and_sends_it_to_every_peer() {
+    let mut lab = okapi(3, 2);
+    let (b, x) = (lab.client(1), lab.key("x", 1));
+    remember(&mut lab, b, &[30, 20, 10]);
+    assert_eq!(text(&lab.run(b, put(&x, "1"))), "1000@B");
+    assert_eq!(lab.store(server(1, 1)).chain(&x).next().expect("stored").meta, v(&[30, 20, 10]));
+    assert!(lab.deliver(server(1, 1), server(0, 1)) && lab.deliver(server(1, 1), server(2, 1)));
+    assert!(!lab.deliver(server(1, 1), server(0, 1)) && !lab.deliver(server(1, 0), server(0, 0)));
+    assert_eq!(lab.store(server(2, 1)).chain(&x).next().expect("received").meta, v(&[30, 20, 10]));
+}
+
+#[test]
+fn put_too_far_ahead_of_the_clock_is_refused() {
+    let mut lab = okapi(1, 2);
+    lab.set_max_skew(1_000);
+    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
+    lab.set_clock(server(0, 0), 5_000);
+    lab.put(s, &x, "1");
+    assert_eq!(text(&lab.run(s, put(&y, "2"))), "clock skew");
+    assert_eq!(lab.store(server(0, 1)).totals().versions, 0);
+}
+
+/// D1, and erratum E-2.
+#[test]
+fn d1_usv_is_the_least_that_any_server_of_any_data_centre_has_and_never_falls() {
+    let mut lab = okapi(3, 2);
+    let (a, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
+    lab.put(a, &x, "x");
+    lab.set_clocks(2_000);
+    lab.put(a, &y, "y");
+    for _ in 0..3 {
+        lab.round(2_000, &[Timer::Theta]);
+    }
+    for (dc, p) in [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)] {
+        assert_eq!(usv(&lab, dc, p)[A], at(1_000), "p0 has heard nothing of A after 1000");
+    }
+    lab.restart(server(1, 0)); // the root of B has forgotten what its peers have
+    lab.round(2_000, &[Timer::Theta]);
+    assert_eq!(usv(&lab, 1, 1)[A], at(1_000));
+}
+
+/// D1: acknowledgements may be lost and overtaken.
+#[test]
+fn d1_an_old_acknowledgement_takes_nothing_back() {
+    let mut lab = okapi(2, 1);
+    let (a, b) = (server(0, 0), server(1, 0));
+    for us in [5_000, 6_000] {
+        lab.set_clocks(us);
+        for p in [a, b] {
+            lab.fire(p, Timer::Delta);
+        }
+        while lab.deliver(a, b) || lab.deliver(b, a) {}
+        lab.fire(b, Timer::Theta);
+    }
+    lab.overtake(b, a);
+    lab.fire(a, Timer::Theta);
+    assert_eq!(usv(&lab, 0, 0), v(&[6_000, 6_000]));
+    while lab.deliver_message(b, a) {}
+    lab.fire(a, Timer::Theta);
+    assert_eq!(usv(&lab, 0, 0), v(&[6_000, 6_000]));
+}
+
+#[test]
+fn a_server_that_sent_nothing_for_delta_sends_its_clock_and_stays_above_it() {
+    let mut lab = okapi(2, 1);
+    let (s, x, p) = (lab.client(0), lab.key("x", 0), server(0, 0));
+    lab.put(s, &x, "1");
+    lab.deliver_all();
+    lab.fire(p, Timer::Delta);
+    assert!(!lab.deliver(p, server(1, 0)), "a version was sent in the past Δ");
+    lab.set_clock(p, 6_000);
+    lab.fire(p, Timer::Delta);
+    assert!(lab.deliver(p, server(1, 0)));
+    assert!(lab.transcript.ends_with("B/0 <- A/0 heartbeat 6000\n"));
+    assert_eq!(lab.put(s, &x, "2"), at(6_000).next(), "what follows lies above");
+}
+
+/// D6.
+#[test]
+fn d6_the_snapshot_is_the_clock_here_and_of_others_what_is_universal_or_what_the_session_depends_on() {
+    let mut lab = okapi(3, 2);
+    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
+    lab.set_clocks(9_000);
+    remember(&mut lab, s, &[30, 40, 50]);
+    lab.begin(s, rotx(&[&x, &y]));
+    assert!(lab.transcript.contains("at: [9000 40 50]"));
+    assert_eq!(text(&lab.finish(s)), "- -");
+    remember(&mut lab, s, &[11_000]);
+    lab.begin(s, rotx(&[&x, &y]));
+    assert!(lab.transcript.contains("at: [11000 40 50]"), "never below what the session depends on");
+}
+
+#[test]
+fn rotx_asks_every_partition_once_and_finds_what_was_written_here_before() {
+    let mut lab = okapi(1, 3);
+    let (s, t) = (lab.client(0), lab.client(0));
+    let keys: Vec<Key> = [("a", 0), ("b", 1), ("c", 2), ("d", 1)].map(|(k, p)| lab.key(k, p)).into();
+    for (i, key) in keys.iter().enumerate() {
+        lab.set_clocks(2_000 + 10 * i as u64);
+        lab.put(s, key, &i.to_string());
+    }
+    let asked: Vec<&Key> = [3, 2, 1, 0, 3].into_iter().map(|i| &keys[i]).collect();
+    assert_eq!(lab.rotx(t, &asked), "3 2 1 0 3");
+    assert_eq!(lab.transcript.matches("-> A/1 SliceReq").count(), 1);
+    assert_eq!(lab.token(t).past, v(&[2_030]));
+}
+
+/// A local version may depend on what its snapshot does not reach: it is left out with its causes.
+#[test]
+fn rotx_returns_no_version_without_what_it_depends_on() {
+    fn read<R: Rules>() -> String {
+        let mut lab = lab::<R>(2, 2);
+        let (a, b, t) = (lab.client(0), lab.client(1), lab.client(0));
+        let (cause, effect) = (lab.key("cause", 1), lab.key("effect", 0));
+        lab.put(b, &cause, "cause");
+        lab.deliver_all();
+        remember(&mut lab, a, &[0, 1_000]); // it has read the cause
+        lab.put(a, &effect, "effect");
+        lab.set_clocks(2_000);
+        lab.rotx(t, &[&cause, &effect]) // the owner of the cause does not know yet that it is everywhere
+    }
+    assert_eq!((read::<Sound>().as_str(), read::<EffectsAlone>().as_str()), ("- -", "- effect"));
+}
+
+/// I2.
+#[test]
+fn rotx_what_is_written_after_a_slice_was_read_lies_above_its_snapshot() {
+    fn writes<R: Rules>() -> Hlc {
+        let mut lab = lab::<R>(1, 2);
+        let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 0), lab.key("y", 1));
+        lab.set_clock(server(0, 0), 30_000);
+        assert_eq!(lab.rotx(t, &[&x, &y]), "- -");
+        lab.put(s, &y, "later")
+    }
+    assert_eq!(writes::<Sound>(), at(30_000).next());
+    assert_eq!(writes::<SliceLiftsNothing>(), at(1_000));
+}
+
+#[test]
+fn rotx_whose_slice_is_lost_ends_with_the_restart_or_the_deadline() {
+    let mut lab = okapi(1, 2);
+    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
+    for restart in [true, false] {
+        lab.begin(s, rotx(&[&x, &y]));
+        lab.lose_messages(server(0, 0), server(0, 1));
+        if restart {
+            lab.restart(server(0, 1));
+        } else {
+            lab.set_clocks(3_000_000);
+            lab.fire(server(0, 0), Timer::Theta);
+        }
+        assert_eq!(text(&lab.finish(s)), "unavailable");
+    }
+}
+
+/// D2: a restarted server with a slow clock writes nothing into a snapshot that was read in its earlier life.
+#[test]
+fn d2_what_a_slice_promised_survives_a_restart() {
+    let mut lab = okapi(1, 2);
+    let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 0), lab.key("y", 1));
+    lab.set_max_skew(60_000_000);
+    lab.set_clock(server(0, 0), 30_000_000);
+    lab.rotx(s, &[&x, &y]);
+    lab.restart(server(0, 1));
+    assert!(lab.put(t, &y, "later") > at(30_000_000));
+}
+
+/// D2, and erratum E-12: below what was collected nobody reads again, not even after a restart.
+#[test]
+fn d2_a_restart_recovers_the_usv_that_collection_used() {
+    fn read<R: Rules>() -> (String, usize) {
+        let mut lab = lab::<R>(2, 1);
+        let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 0));
+        lab.put(a, &x, "old");
+        stabilise(&mut lab, 9_000);
+        assert_eq!(lab.get(b, &x), "old");
+        lab.put(a, &x, "new");
+        [500_000, 1_000_000, 1_500_000].into_iter().for_each(|us| stabilise(&mut lab, us));
+        let kept = lab.store(server(1, 0)).chain(&x).count();
+        lab.restart(server(1, 0));
+        (lab.get(b, &x), kept)
+    }
+    assert_eq!(read::<Sound>(), ("new".into(), 1));
+    assert_eq!(read::<UsvLost>(), ("-".into(), 1), "what it had read is gone");
+}
+
+/// D3: the title's "more available".
+#[test]
+fn d3_what_a_session_read_from_afar_needs_no_wait_in_a_third_data_centre() {
+    let mut lab = okapi(3, 2);
+    let (a, b, c) = (lab.client(0), lab.client(1), lab.client(2));
+    let (x, y) = (lab.key("x", 1), lab.key("y", 0));
+    lab.put(a, &y, "y");
+    lab.put(a, &x, "x"); // which depends on y
+    // B learns that everybody has them; C has them, and has heard of nobody else that does.
+    for timer in [Timer::Delta, Timer::Delta, Timer::Theta, Timer::Theta] {
+        lab.set_clocks(9_000);
+        for p in [server(0, 0), server(0, 1), server(1, 1), server(1, 0), server(2, 0), server(2, 1)] {
+            lab.fire(p, timer);
+        }
+        for from in 0..3 {
+            lab.deliver_between(from, 1);
+        }
+        while lab.deliver(server(0, 0), server(2, 0)) || lab.deliver(server(0, 1), server(2, 1)) {}
+        lab.deliver_within(B);
+    }
+    assert_eq!(lab.get(b, &x), "x");
+    assert_eq!((usv(&lab, 2, 0)[A], usv(&lab, 2, 1)[A]), (Hlc::ZERO, Hlc::ZERO));
+    let token = lab.token(b);
+    assert_eq!(token.home, B);
+    lab.adopt(c, token);
+    assert_eq!(lab.outcome(c), Some(Outcome::Adopted), "at once, and no server was asked");
+    assert_eq!((lab.get(c, &x).as_str(), lab.get(c, &y).as_str()), ("x", "y"));
+}
+
+/// D3, and erratum E-13.
+#[test]
+fn d3_what_was_the_homes_own_has_to_be_everywhere_first() {
+    fn moved<R: Rules>() -> [String; 2] {
+        let mut lab = lab::<R>(2, 2);
+        let (a, b, reader) = (lab.client(0), lab.client(1), lab.client(1));
+        let (x, y) = (lab.key("x", 1), lab.key("y", 0));
+        lab.put(a, &x, "cause");
+        let token = lab.token(a); // x has not left A
+        lab.adopt(b, token);
+        if lab.outcome(b).is_none() {
+            assert_eq!(lab.protocol(server(1, 0)).parked(), 1);
+            stabilise(&mut lab, 9_000);
+            assert_eq!(lab.finish(b), Outcome::Adopted);
+            assert_eq!(lab.token(b).past, v(&[1_000]));
+        }
+        lab.put(b, &y, "effect");
+        [lab.get(reader, &y), lab.get(reader, &x)]
+    }
+    assert_eq!(moved::<Sound>(), ["effect", "cause"]);
+    assert_eq!(moved::<MovesAtOnce>(), ["effect", "-"], "an effect without its cause");
+}
+
+#[test]
+fn d3_a_session_that_waits_in_vain_is_told_that_it_is_stale() {
+    let mut lab = okapi(2, 1);
+    let (a, b, back) = (lab.client(0), lab.client(1), lab.client(0));
+    let x = lab.key("x", 0);
+    lab.put(a, &x, "1");
+    let token = lab.token(a);
+    lab.adopt(back, token.clone());
+    assert_eq!(lab.outcome(back), Some(Outcome::Adopted), "what was written here is here");
+    lab.adopt(b, token);
+    lab.set_clocks(2_001_000);
+    lab.fire(server(1, 0), Timer::Theta);
+    assert_eq!(text(&lab.finish(b)), "stale session");
+    assert_eq!(lab.token(b).past, Vector::default());
+}
+
+/// D4.
+#[test]
+fn d4_collection_stays_below_running_snapshots_and_below_what_a_crash_leaves() {
+    let mut lab = okapi(1, 2);
+    let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 0), lab.key("y", 1));
+    lab.put(s, &y, "old");
+    stabilise(&mut lab, 9_000);
+    lab.begin(t, Op::Rotx { keys: vec![x, y.clone()] });
+    let (root, leaf) = (server(0, 0), server(0, 1));
+    // The slice is slow: everything else overtakes it.
+    for us in [500_000, 1_000_000, 1_500_000] {
+        lab.set_clocks(us);
+        lab.put(s, &y, "new");
+        for timer in [Timer::Delta, Timer::Delta, Timer::Theta] {
+            lab.fire(leaf, timer);
+            lab.fire(root, timer);
+            lab.deliver_message(leaf, root);
+        }
+        lab.overtake(root, leaf);
+    }
+    lab.fire(leaf, Timer::Theta);
+    assert_eq!(text(&lab.finish(t)), "- old");
+    assert_eq!(lab.store(leaf).chain(&y).count(), 4, "nothing could go");
+    [2_000_000, 2_500_000, 3_000_000].into_iter().for_each(|us| stabilise(&mut lab, us));
+    assert_eq!(lab.store(leaf).chain(&y).count(), 1);
+}
+
+/// D5.
+#[test]
+fn d5_a_conditional_update_depends_on_and_wins_over_what_it_saw() {
+    let mut lab = okapi(2, 1);
+    let (a, b, other, x) = (lab.client(0), lab.client(1), lab.client(0), lab.key("x", 0));
+    lab.set_clock(server(1, 0), 8_000);
+    lab.put(b, &x, "1");
+    lab.remove(b, &x);
+    stabilise(&mut lab, 9_000);
+    let ut = lab.put_new(a, &x, "2").expect("a tombstone is nothing");
+    let meta = lab.store(server(0, 0)).chain(&x).next().expect("stored").meta.clone();
+    assert!(ut > at(8_000).next() && meta[B] == at(8_000).next());
+    assert_eq!(lab.put_new(other, &x, "3"), None);
+    assert_eq!((lab.token(other).past[A], lab.token(other).past[B]), (ut, at(8_000).next()));
+}
+
+#[test]
+fn a_walk_finds_what_get_finds_and_its_session_depends_on_it() {
+    let mut lab = okapi(2, 1);
+    let (a, b) = (lab.client(0), lab.client(1));
+    for key in ["mine", "gone", "theirs"] {
+        lab.put(if key == "theirs" { b } else { a }, &Key::from(key), "v");
+    }
+    lab.remove(a, &Key::from("gone"));
+    lab.deliver_all();
+    let t = lab.client(0);
+    assert_eq!(lab.scan(t, 0), "mine 1");
+    stabilise(&mut lab, 9_000);
+    assert_eq!(lab.scan(t, 0), "mine theirs 2");
+    assert_eq!(lab.token(t).past[B], at(1_000));
+}
