@@ -14,6 +14,17 @@ pub trait Past: Wire + Default {
     fn reach(&self, home: DcId) -> Reach;
 }
 
+/// A past that is one vector.
+impl Past for Vector {
+    fn merge(&mut self, other: &Self) {
+        Vector::merge(self, other);
+    }
+
+    fn reach(&self, home: DcId) -> Reach {
+        Reach::of(home, [self])
+    }
+}
+
 /// An answer: how the operation ended, and what its session comes to remember.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answer<T>(pub Outcome, pub T);
@@ -26,9 +37,9 @@ pub trait OneRound: Protocol<Session = OneRoundSession<Self>, Reply = Answer<Sel
     /// What a session asks that remembers `past`; it goes to the server that [`SessionCx::begin`] names.
     fn question(op: Op, home: DcId, past: &Self::Past) -> Self::Request;
 
-    /// What a session asks that comes from another region with `past`. The answer, an [`Outcome::Adopted`] once this
+    /// What a session asks that comes with `past` from another region, its `home` so far. The answer, an [`Outcome::Adopted`] once this
     /// region covers that past, says what to remember.
-    fn arrival(past: Self::Past) -> Self::Request;
+    fn arrival(home: DcId, past: Self::Past) -> Self::Request;
 
     /// What of a past from another region holds here too, before anyone was asked: nothing, as a rule (erratum E-13).
     fn travels(_past: &Self::Past) -> Self::Past {
@@ -78,7 +89,7 @@ impl<P: OneRound> Session<P> for OneRoundSession<P> {
             return cx.done(Outcome::Adopted);
         }
         self.token.past.merge(&P::travels(&past));
-        cx.ask_partition(Default::default(), P::arrival(past));
+        cx.ask_partition(Default::default(), P::arrival(home, past));
     }
 }
 

@@ -40,8 +40,8 @@ use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Protocol, Reach, Recovered, Report, Session, SessionCx, SliceReply, SliceReq,
-    Slices, Stabilisation, Ticket, Token, Tree, Version, Waiters, Walk, found_of, not_covered, unanswered,
+    Answer, Ceiling, Cx, Hard, OneRound, OneRoundSession, Protocol, Recovered, Report, SliceReply, SliceReq,
+    Slices, Stabilisation, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered, unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -79,10 +79,6 @@ pub enum Request {
     Walk(Walk, Vector),
     Cover(DcId, Vector), // D3: wait for what was home's own
 }
-
-/// What a server answers: an outcome, and what the session comes to depend on.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Reply(pub Outcome, pub Vector);
 
 /// What servers say to each other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -125,12 +121,12 @@ impl<R: Rules> Protocol for Server<R> {
 
     type Meta = Vector; // ds
     type Request = Request;
-    type Reply = Reply;
+    type Reply = Answer<Vector>;
     type Peer = Peer;
     type Hard = Hard;
     type Timer = Timer;
     type View = View;
-    type Session = Client<R>;
+    type Session = OneRoundSession<Self>;
     type Params = Params;
 
     fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
@@ -161,7 +157,7 @@ impl<R: Rules> Protocol for Server<R> {
                 let mut seen = Vector::default();
                 d.into_iter().for_each(|d| depend(&mut seen, d));
                 let found = Outcome::Found(found_of(d));
-                cx.reply(ticket, Reply(found, seen));
+                cx.answer(ticket, found, seen);
             }
             Request::Put(key, update, ds) => self.put(ticket, key, update, ds, cx),
             Request::Rotx(keys, ds) => {
@@ -171,7 +167,7 @@ impl<R: Rules> Protocol for Server<R> {
             Request::Walk(walk, ds) => {
                 let mut seen = Vector::default();
                 let outcome = cx.walk(&walk, &self.fresh(&ds, cx), |d| depend(&mut seen, d));
-                cx.reply(ticket, Reply(outcome, seen));
+                cx.answer(ticket, outcome, seen);
             }
             Request::Cover(home, ds) => {
                 let mut own = Vector::default();
@@ -193,7 +189,7 @@ impl<R: Rules> Protocol for Server<R> {
             Peer::SliceReq(request) => self.slice(from, request, cx),
             Peer::SliceReply(reply) => {
                 if let Some(read) = self.reads.gather(from, reply, |ds, seen| ds.merge(&seen)) {
-                    cx.reply(read.ticket, Reply(Outcome::FoundAll(read.found), read.seen));
+                    cx.answer(read.ticket, Outcome::FoundAll(read.found), read.seen);
                 }
             }
         }
@@ -210,7 +206,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
-        self.reads.reset(peer).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
+        cx.fail_all(self.reads.reset(peer), unanswered);
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
@@ -224,8 +220,8 @@ impl<R: Rules> Protocol for Server<R> {
                 let stable = self.stabilisation.tick(mine, Peer::Tree, cx);
                 self.adopt(stable, cx);
                 self.stabilisation.collect(cx, |safe, d| d.meta.le(safe) && safe.covers(d.stamp)); // D4
-                self.reads.expire(cx.mono).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
-                self.arrivals.expire(cx.mono).into_iter().for_each(|(t, _)| fail(t, not_covered(), cx));
+                cx.fail_all(self.reads.expire(cx.mono), unanswered);
+                cx.fail_all(self.arrivals.expire(cx.mono).into_iter().map(|(ticket, _)| ticket), not_covered);
             }
             Timer::Delta => {
                 cx.arm(Timer::Delta, cx.params.delta_us);
@@ -268,7 +264,7 @@ impl<R: Rules> Server<R> {
             ds.merge(&seen);
             let ut = self.vv[m].observe(cx.now, if R::PUT_ABOVE_DS { ds.max() } else { Hlc::ZERO }); // I2
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return fail(ticket, Failure::ClockSkew { ahead_us }, cx);
+                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
             }
             self.advance(ut, cx);
             self.sent_since_delta = true;
@@ -277,7 +273,7 @@ impl<R: Rules> Server<R> {
             seen.include(new);
             stamp = Some(new);
         }
-        cx.reply(ticket, Reply(Outcome::Written { stamp, previous }, seen));
+        cx.answer(ticket, Outcome::Written { stamp, previous }, seen);
     }
 
     /// `sv`: what is universally stable and what the session depends on; here, up to the clock (D6).
@@ -323,7 +319,7 @@ impl<R: Rules> Server<R> {
     fn adopt(&mut self, stable: Option<Vector>, cx: &mut Cx<'_, Self>) {
         stable.into_iter().for_each(|stable| self.usv.merge(&stable));
         for (ticket, ds) in self.arrivals.wake(&self.usv) {
-            cx.reply(ticket, Reply(Outcome::Adopted, ds));
+            cx.answer(ticket, Outcome::Adopted, ds);
         }
     }
 
@@ -346,54 +342,26 @@ fn depend(ds: &mut Vector, d: &Version<Vector>) {
     ds.include(d.stamp);
 }
 
-fn fail<R: Rules>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<R>>) {
-    cx.reply(ticket, Reply(Outcome::Failed(failure), Vector::default()));
-}
-
 /// A session: its past is its ds.
-pub struct Client<R> {
-    token: Token<Vector>,
-    rules: PhantomData<R>,
-}
+impl<R: Rules> OneRound for Server<R> {
+    type Past = Vector; // ds
 
-impl<R: Rules> Session<Server<R>> for Client<R> {
-    type Token = Token<Vector>;
-
-    fn open(home: DcId) -> Self {
-        Self { token: Token { home, past: Vector::default() }, rules: PhantomData }
-    }
-
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
-        let Some(server) = cx.begin(&op) else { return };
-        let ds = self.token.past.clone();
-        let request = match op {
+    fn question(op: Op, _: DcId, ds: &Vector) -> Request {
+        let ds = ds.clone();
+        match op {
             Op::Get { key } => Request::Get(key, ds),
             Op::Put { key, update } => Request::Put(key, update, ds),
             Op::Rotx { keys } | Op::Snapshot { keys } => Request::Rotx(keys, ds),
             Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }, ds),
             Op::Count { .. } => Request::Walk(Walk::Count, ds),
-        };
-        cx.ask(server, request);
-    }
-
-    fn on_reply(&mut self, _: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
-        self.token.past.merge(&reply.1);
-        cx.done(reply.0);
-    }
-
-    fn token(&self) -> Token<Vector> {
-        self.token.clone()
-    }
-
-    fn reach(token: &Token<Vector>) -> Reach {
-        Reach::of(token.home, [&token.past])
-    }
-
-    fn adopt(&mut self, Token { home, past: ds }: Token<Vector>, cx: &mut SessionCx<'_, Server<R>>) {
-        if home == self.token.home || ds[home] == Hlc::ZERO || !R::HOME_MUST_BE_STABLE {
-            self.token.past.merge(&ds);
-            return cx.done(Outcome::Adopted);
         }
-        cx.ask_partition(Default::default(), Request::Cover(home, ds)); // D3
+    }
+
+    fn arrival(home: DcId, ds: Vector) -> Request {
+        Request::Cover(home, if R::HOME_MUST_BE_STABLE { ds } else { Vector::default() }) // D3
+    }
+
+    fn travels(ds: &Vector) -> Vector {
+        if R::HOME_MUST_BE_STABLE { Vector::default() } else { ds.clone() }
     }
 }

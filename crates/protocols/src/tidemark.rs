@@ -414,7 +414,7 @@ impl<R: Rules> OneRound for Server<R> {
         }
     }
 
-    fn arrival(past: Past) -> Request {
+    fn arrival(_: DcId, past: Past) -> Request {
         Request::Cover(past.ds) // D2
     }
 
