@@ -9,6 +9,7 @@
 
 use crate::session::Reach;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use tidemark_core::{DcId, Hlc, Key, PartitionId, Stamp, Vector};
 
 /// What of an update's partition a dependency is on.
@@ -23,7 +24,7 @@ pub enum Scope {
 }
 
 /// A dependency.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Dep {
     /// Where it was written.
     pub partition: PartitionId,
@@ -33,8 +34,18 @@ pub struct Dep {
     pub scope: Scope,
 }
 
+impl fmt::Debug for Dep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.scope {
+            Scope::One => write!(f, "{}/{}", self.partition, self.stamp),
+            Scope::UpTo => write!(f, "{}/..{}", self.partition, self.stamp),
+            Scope::Newer(key) => write!(f, "{}/{key} from {}", self.partition, self.stamp),
+        }
+    }
+}
+
 /// Dependencies, in order, each once.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deps(Vec<Dep>);
 
 impl Deps {
@@ -70,7 +81,12 @@ impl Deps {
 
     /// Forgets what of `partition` is applied in every data centre: see [`crate::Everywhere`].
     pub fn settle(&mut self, partition: PartitionId, everywhere: &Vector) {
-        self.0.retain(|dep| dep.partition != partition || !everywhere.covers(dep.stamp));
+        self.retain(|dep| dep.partition != partition || !everywhere.covers(dep.stamp));
+    }
+
+    /// Keeps those that `keep` says.
+    pub fn retain(&mut self, keep: impl FnMut(&Dep) -> bool) {
+        self.0.retain(keep);
     }
 
     /// If there are more than `most`: lets one stand for all before it that its data centre wrote on its partition. What
@@ -120,6 +136,12 @@ impl Deps {
             dcs: origins.fold(home.index(), usize::max) + 1,
             partitions: self.0.last().map_or(0, |dep| dep.partition.index() + 1),
         }
+    }
+}
+
+impl fmt::Debug for Deps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.0).finish()
     }
 }
 

@@ -314,6 +314,8 @@ impl<P: Protocol> Lab<P> {
         for (from, to) in (0..dcs).flat_map(|from| (0..dcs).map(move |to| (from, to))) {
             self.deliver_between(from, to);
         }
+        let between: Vec<Channel> = self.messages.keys().filter(|(a, b)| a.dc != b.dc).copied().collect();
+        between.into_iter().for_each(|(from, to)| while self.deliver_message(from, to) {});
         (0..dcs).for_each(|dc| self.deliver_within(DcId(dc)));
     }
 

@@ -4,12 +4,19 @@
 //! a disk. [`Protocol`] is the server's half, [`Session`] the client's half; each answers events by appending
 //! effects to a buffer that its driver owns. The same file runs in the simulator and behind real sockets.
 //!
-//! Beside the two traits stand the building blocks that several protocols share: [`Waiters`] (waiting is
-//! data), [`OneRound`] (sessions that are their past), [`Gather`] (one question to several siblings, one answer),
-//! [`Slices`] (snapshot reads of one round), [`Stabilisation`] (the aggregation tree), [`Deps`] and [`Checks`]
-//! (dependencies that name operations, and waiting for them), [`Everywhere`] (what nobody waits for any more),
-//! [`Ceiling`] (stamps and stable values that survive a restart), [`Collector`] (when to drop old versions),
-//! [`Watched`] (versions that will be lighter then) and [`Lab`] (a hand-driven cluster for tests).
+//! Beside the two traits stand the building blocks that several protocols share:
+//!
+//! - [`OneRound`]: sessions that are their past, [`Arrivals`] from other regions
+//! - [`Parts`]: reads that a session puts together
+//! - [`Slices`]: snapshot reads of one round
+//! - [`Gather`]: one question to several siblings, one answer
+//! - [`Stabilisation`]: the aggregation tree
+//! - [`Deps`] and [`Checks`]: dependencies that name operations, and waiting for them; [`Everywhere`]: what nobody
+//!   waits for any more
+//! - [`Waiters`]: waiting is data
+//! - [`Ceiling`]: stamps and stable values that survive a restart
+//! - [`Collector`]: when to drop old versions; [`Watched`]: versions that will be lighter then
+//! - [`Lab`]: a hand-driven cluster for tests
 
 pub mod ceiling;
 pub mod checks;
@@ -19,6 +26,7 @@ pub mod deps;
 pub mod gather;
 pub mod lab;
 pub mod one_round;
+pub mod parts;
 pub mod protocol;
 pub mod session;
 pub mod slices;
@@ -35,6 +43,7 @@ pub use deps::{Dep, Deps, Scope};
 pub use gather::{Gather, GatherId};
 pub use lab::Lab;
 pub use one_round::{Answer, Arrivals, OneRound, OneRoundSession, Past};
+pub use parts::Parts;
 pub use protocol::{Clock, Params, Protocol, Recovered, Wire};
 pub use session::{Ask, AskId, Reach, Session, SessionCx, SessionEffects, Ticket, Token, not_covered};
 pub use slices::{SliceReply, SliceReq, Slices, SnapshotRead, by_partition, put_in_place, unanswered};

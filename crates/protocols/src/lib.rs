@@ -5,6 +5,7 @@
 
 pub mod causal_spartan_x;
 pub mod contrarian;
+pub mod cops;
 pub mod eventual;
 pub mod gentlerain;
 pub mod okapi;
@@ -12,6 +13,7 @@ pub mod tidemark;
 
 pub use causal_spartan_x::CausalSpartanX;
 pub use contrarian::Contrarian;
+pub use cops::Cops;
 pub use eventual::Eventual;
 pub use gentlerain::GentleRain;
 pub use okapi::Okapi;
@@ -39,11 +41,13 @@ macro_rules! with_protocol {
             $crate::Eventual,
             $crate::GentleRain,
             $crate::CausalSpartanX,
+            $crate::Cops,
             $crate::Contrarian,
             $crate::Okapi,
             $crate::Tidemark,
             $crate::gentlerain::GentleRainPublished,
-            $crate::causal_spartan_x::CausalSpartanXPublished)
+            $crate::causal_spartan_x::CausalSpartanXPublished,
+            $crate::cops::CopsPublished)
     };
     (@each $name:expr, $P:ident => $body:expr, otherwise $otherwise:expr; $($protocol:ty),*) => {{
         let name = $crate::resolve($name);
@@ -61,11 +65,13 @@ pub const NAMES: &[&str] = &[
     Eventual::NAME,
     GentleRain::NAME,
     CausalSpartanX::NAME,
+    Cops::NAME,
     Contrarian::NAME,
     Okapi::NAME,
     Tidemark::NAME,
     gentlerain::GentleRainPublished::NAME,
     causal_spartan_x::CausalSpartanXPublished::NAME,
+    cops::CopsPublished::NAME,
 ];
 
 pub use tidemark_contract::Protocol;

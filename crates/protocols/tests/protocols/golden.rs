@@ -6,12 +6,9 @@
 use std::env;
 use std::fs;
 use std::path::Path;
+use tidemark_contract::Lab;
 use tidemark_contract::lab::{rotx, server};
-use tidemark_contract::{Lab, Protocol};
-use tidemark_protocols::{
-    CausalSpartanX, Contrarian, Eventual, GentleRain, Okapi, Tidemark, causal_spartan_x, gentlerain, okapi,
-    tidemark,
-};
+use tidemark_protocols::*;
 
 /// Two data centres of two partitions: writes, replication, stabilisation, a remote read, a transaction, a
 /// heartbeat, a restart.
@@ -81,6 +78,11 @@ fn golden_gentlerain() {
 #[test]
 fn golden_contrarian() {
     golden::<Contrarian>(&[causal_spartan_x::Timer::Delta, causal_spartan_x::Timer::Theta]);
+}
+
+#[test]
+fn golden_cops() {
+    golden::<Cops>(&[cops::Timer::Theta, cops::Timer::Retry]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod causal_spartan_x;
 mod contrarian;
+mod cops;
 mod eventual;
 mod gentlerain;
 mod golden;

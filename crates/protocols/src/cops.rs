@@ -1,0 +1,497 @@
+//! COPS: causal+ consistency by explicit dependency checks; reads and writes never wait.
+//!
+//! **Idea.** A session remembers what it has read and written. A write carries that list to the other data centres, and
+//! shows there once everything on the list does: the server asks the siblings that hold it. Only the nearest
+//! dependencies are listed, what was read since the last write and that write, for it shows only after its own.
+//!
+//! **Source.** W. Lloyd et al., *Don't Settle for Eventual: Scalable Causal Consistency for Wide-Area Storage with COPS*,
+//! SOSP 2011; steps are numbered as in PROTOCOLS §2, which follows it (summaries in 000 §3.2.1 and 002 §3). The paper was
+//! read in excerpts: its wording of `dep_check`, and what it collects when, are taken from §2.
+//!
+//! **Names.** `ver` the version number: a [`Stamp`] · the context: [`Context`] · `near` the nearest dependencies: its
+//! [`Deps`] · `dep_check`: [`Check`] · `put_after`: a put with its context.
+//!
+//! **Deviations**
+//! - D1 (E-4) A dependency is on that very update, by partition and stamp. As published a check is met by any version of
+//!   the key that is at least as new, which may be a concurrent one and says nothing of the other's causes.
+//! - D2 Version numbers are hybrid clocks in the place of Lamport's: the same rules and one more lower bound, so that
+//!   between data centres the later writer wins, and drivers can tell a stamp from a future that has not come.
+//! - D3 That a version was applied is logged ([`Cx::revise`]) before anybody learns of it, unless a restart would find
+//!   it out at once: a session that saw it may come back. What was not applied is checked again.
+//! - D4 Contexts are bounded, and a session that only reads is where they would grow. Every θ servers tell their peers
+//!   what they have applied, and a session forgets what is applied in every data centre (the paper's *never depend*,
+//!   without a time to wait for). Beyond [`Rules::MOST_DEPS`] the rest become dependencies on *all* that a server wrote up
+//!   to a time, which is more than is needed and one a server. They cannot wait for each other: stamps rise along them.
+//! - D5 A conditional update depends on the version that decided it; so does its session. MGET is GETs to all partitions
+//!   at once, and no snapshot (COPS-GT has those). Heartbeats, every θ, let go of tombstones; they need a [`Ceiling`].
+//! - D6 A session that moves brings its context, and waits until it is applied there.
+//!
+//! **Invariants**
+//! - I1 When a version shows in a data centre, everything that it depends on has been applied there.
+//! - I2 Whatever a session's context does not name of its past is a cause of what it names, or applied everywhere.
+//! - I3 A version that waits is never dropped: it shows, or it has lost, once it was checked.
+
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+use tidemark_contract::core::promise::Promise;
+use tidemark_contract::core::{
+    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
+};
+use tidemark_contract::{
+    AskId, Ceiling, Check, Checks, Collector, Cx, Dep, Deps, Everywhere, Hard, Parts, Protocol, Reach,
+    Recovered, Scope, Session, SessionCx, Ticket, Token, Version, Walk, found_of, not_covered,
+};
+
+/// What the protocol's safety rests on, for tests to break one at a time.
+#[allow(missing_docs)]
+pub trait Rules: 'static {
+    const NAME: &'static str;
+    const ABOUT: &'static str;
+    const MOST_DEPS: usize = 64; // D4
+    const READS_ARE_NEAR: bool = true; // 1
+    const PUT_IS_NEAR: bool = true; // 2
+    const PUT_ABOVE_CONTEXT: bool = true; // 3
+    const ASKS_SIBLINGS: bool = true; // 4
+    const CHECKS_THAT_UPDATE: bool = true; // 5, D1
+    const LOSERS_WAIT: bool = true; // 6
+    const APPLIED_SURVIVES: bool = true; // D3
+    const WAITING_SURVIVES: bool = true; // D3
+    const FORGETS_ONLY_EVERYWHERE: bool = true; // D4
+    const MOVERS_WAIT: bool = true; // D6
+    const SPARES_WAITING: bool = true; // I3
+}
+
+/// The protocol as it should be.
+pub type Cops = Server<Sound>;
+/// The protocol with dependency checks that a concurrent version can meet (erratum E-4).
+pub type CopsPublished = Server<Published>;
+/// The rules of [`Cops`].
+pub struct Sound;
+/// The rules of [`CopsPublished`].
+pub struct Published;
+
+impl Rules for Sound {
+    const NAME: &'static str = "cops";
+    const ABOUT: &'static str = "causal+ by dependency checks; MGET is single reads, not a snapshot";
+}
+
+impl Rules for Published {
+    const NAME: &'static str = "cops-published";
+    const ABOUT: &'static str =
+        "COPS whose checks ask for a version at least as new; its flaw stays in (E-4)";
+    const CHECKS_THAT_UPDATE: bool = false;
+}
+
+/// The numbers. The paper gives none for these.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// How often servers tell their peers what they have applied.
+    pub theta_us: Micros,
+    /// How often a dependency check that is not answered is asked again.
+    pub retry_us: Micros,
+    /// How long a session that moved here waits for what it depends on.
+    pub wait_limit_us: Micros,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { theta_us: 20_000, retry_us: 500_000, wait_limit_us: 2_000_000 }
+    }
+}
+
+/// What a session depends on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Context {
+    /// The latest time in its past.
+    pub clock: Hlc,
+    /// What was read since the last put, and that put.
+    pub near: Deps,
+}
+
+impl Context {
+    fn of(dep: Dep) -> Self {
+        let mut near = Deps::default();
+        let clock = dep.stamp.ts;
+        near.add(dep);
+        Self { clock, near }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.clock = self.clock.max(other.clock);
+        self.near.merge(other.near);
+    }
+}
+
+/// What is stored beside a version.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// It is not applied: what it depends on is checked.
+    pub waits: bool,
+    /// Its nearest dependencies; none once it was applied, for nobody asks again.
+    pub near: Deps,
+}
+
+/// What a session asks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Request {
+    Read(Vec<Key>),            // get
+    Put(Key, Update, Context), // put_after
+    Walk(Walk),
+    Cover(Context), // D6
+}
+
+/// What a server answers: an outcome, what the session depends on now, and what is applied everywhere of this partition.
+/// After a put that is all that it depends on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Reply(pub Outcome, pub Context, pub Vector);
+
+/// What servers say to each other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Peer {
+    Check(Check),    // siblings
+    Applied(Vector), // peers (D4)
+}
+
+/// A timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timer {
+    /// To tell peers what is applied.
+    Theta,
+    /// To ask again.
+    Retry,
+}
+
+/// What waits for its dependencies.
+enum Work {
+    /// A version. `alone` if no sibling is asked: then a restart finds out at once whether it was applied.
+    Apply { key: Key, stamp: Stamp, alone: bool },
+    /// A session that moved here, and until when it waits.
+    Adopt(Ticket, Context, Micros),
+}
+
+/// A server.
+pub struct Server<R> {
+    clock: Hlc,
+    checks: Checks<Work>,
+    everywhere: Everywhere,
+    collector: Collector,
+    ceiling: Ceiling,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Protocol for Server<R> {
+    const NAME: &'static str = R::NAME;
+    const ABOUT: &'static str = R::ABOUT;
+    const PROMISE: Promise = Promise::Causal;
+
+    type Meta = Meta;
+    type Request = Request;
+    type Reply = Reply;
+    type Peer = Peer;
+    type Hard = Hard;
+    type Timer = Timer;
+    type View = ();
+    type Session = Client<R>;
+    type Params = Params;
+
+    fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let mut server = Self {
+            clock: received.max().max(hard.ceiling),
+            checks: Checks::new(cx.me, life, received),
+            everywhere: Everywhere::new(cx.topology.dcs),
+            collector: Collector::default(),
+            ceiling: Ceiling::new(hard),
+            rules: PhantomData,
+        };
+        let mut waiting = Vec::new();
+        cx.store.dump(0, usize::MAX, |key, d| {
+            if d.meta.waits {
+                waiting.push((d.stamp, Key(key.to_vec().into()), d.meta.near.clone()));
+            }
+        });
+        waiting.sort_by_key(|(stamp, ..)| *stamp);
+        waiting.iter().for_each(|(stamp, ..)| server.checks.arrived(*stamp));
+        for (stamp, key, near) in waiting {
+            let near = if R::WAITING_SURVIVES { near } else { Deps::default() };
+            server.check(key, stamp, near, cx); // D3
+        }
+        server.go_on(cx);
+        cx.arm(Timer::Theta, cx.params.theta_us);
+        cx.arm(Timer::Retry, cx.params.retry_us);
+        server
+    }
+
+    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+        match request {
+            Request::Read(keys) => {
+                let mut seen = Context::default();
+                let find = |key: &Key| {
+                    let d = cx.latest(key, &());
+                    d.into_iter().for_each(|d| seen.merge(Context::of(dep::<R>(key, d.stamp, cx))));
+                    found_of(d)
+                };
+                let found = keys.iter().map(find).collect();
+                self.reply(ticket, Outcome::FoundAll(found), seen, cx);
+            }
+            Request::Put(key, update, context) => self.put(ticket, key, update, context, cx),
+            Request::Walk(walk) => {
+                let mut near = Deps::default();
+                let outcome = cx.walk(&walk, &(), |d| near.include(cx.me.partition, d.stamp));
+                near.bound(R::MOST_DEPS);
+                self.reply(ticket, outcome, Context { clock: near.latest(), near }, cx);
+            }
+            Request::Cover(context) => {
+                let near = if R::MOVERS_WAIT { context.near.clone() } else { Deps::default() };
+                let until = cx.mono + cx.params.wait_limit_us;
+                self.checks.open(&near, Work::Adopt(ticket, context, until));
+                self.go_on(cx);
+            }
+        }
+    }
+
+    fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
+        match message {
+            Peer::Check(Check::Ask(id, mut deps)) => {
+                deps.retain(|dep| !newer_is_there(dep, cx));
+                self.checks.on_message(from, Check::Ask(id, deps)); // 5
+            }
+            Peer::Check(met) => self.checks.on_message(from, met),
+            Peer::Applied(applied) => self.everywhere.tell(from.dc, &applied),
+        }
+        self.go_on(cx);
+    }
+
+    fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
+        let (stamp, near) = (d.stamp, d.meta.near.clone());
+        let loses = !R::LOSERS_WAIT && cx.latest(&key, &()).is_some_and(|newest| newest.stamp > stamp);
+        cx.store.insert(&key, d);
+        self.checks.arrived(stamp);
+        self.check(key, stamp, if !loses { near } else { Deps::default() }, cx); // 4
+        self.go_on(cx);
+    }
+
+    fn on_heartbeat(&mut self, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Self>) {
+        self.checks.heard(from.dc, ts);
+        self.go_on(cx);
+    }
+
+    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
+        self.checks.reset(peer);
+        self.go_on(cx);
+    }
+
+    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
+        match timer {
+            Timer::Theta => {
+                cx.arm(Timer::Theta, cx.params.theta_us);
+                self.advance(self.clock.tick(cx.now), cx);
+                cx.heartbeat(self.clock);
+                let applied = self.checks.applied(self.clock);
+                self.everywhere.tell(cx.me.dc, &applied);
+                cx.topology.peers(cx.me).for_each(|peer| cx.send(peer, Peer::Applied(applied.clone())));
+                self.collector.raise(self.everywhere.get(), cx.store);
+                self.collector.work(cx.store, |everywhere, d| d.stamp.ts <= everywhere.min()); // I3
+                let late = |work: &Work| matches!(work, Work::Adopt(_, _, until) if *until <= cx.mono);
+                for work in self.checks.give_up(late) {
+                    if let Work::Adopt(ticket, ..) = work {
+                        self.reply(ticket, Outcome::Failed(not_covered()), Context::default(), cx);
+                    }
+                }
+            }
+            Timer::Retry => {
+                cx.arm(Timer::Retry, cx.params.retry_us);
+                self.checks.ask_again(); // 7
+                self.go_on(cx);
+            }
+        }
+    }
+
+    fn visible((): &(), _: Stamp, meta: &Meta) -> bool {
+        !meta.waits
+    }
+
+    fn shipped(meta: &Meta) -> Meta {
+        Meta { waits: true, near: meta.near.clone() }
+    }
+
+    fn hard(&self) -> Hard {
+        Hard { ceiling: self.ceiling.get(), stable: Vector::default() }
+    }
+
+    fn stable(&self) -> Vector {
+        self.everywhere.get().clone()
+    }
+
+    fn parked(&self) -> usize {
+        self.checks.len()
+    }
+}
+
+impl<R: Rules> Server<R> {
+    /// `put_after`.
+    fn put(&mut self, ticket: Ticket, key: Key, update: Update, context: Context, cx: &mut Cx<'_, Self>) {
+        let mut seen = Context::default();
+        let looked = cx.look(&key, &update, &(), |d| seen = Context::of(dep::<R>(&key, d.stamp, cx))); // D5
+        let (mut stamp, previous) = (None, looked.previous);
+        if looked.proceeds {
+            let mut near = context.near;
+            near.merge(seen.near);
+            let above = if R::PUT_ABOVE_CONTEXT { context.clock } else { Hlc::ZERO };
+            let ver = self.clock.observe(cx.now, above); // 3
+            if let Some(ahead_us) = cx.too_far_ahead(ver) {
+                let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
+                return self.reply(ticket, failed, Context::default(), cx);
+            }
+            self.advance(ver, cx);
+            let new = Stamp::new(ver, cx.me.dc);
+            seen = Context::of(dep::<R>(&key, new, cx));
+            let d = Version { stamp: new, meta: Meta { waits: false, near }, write: update.write };
+            cx.write(key.clone(), d, cx.all_regions());
+            cx.store.meta_mut(&key, new).into_iter().for_each(|meta| meta.near = Deps::default());
+            trim::<R>(&key, cx);
+            stamp = Some(new);
+        }
+        self.reply(ticket, Outcome::Written { stamp, previous }, seen, cx);
+    }
+
+    /// Checks what a version depends on.
+    fn check(&mut self, key: Key, stamp: Stamp, mut near: Deps, cx: &mut Cx<'_, Self>) {
+        near.retain(|dep| dep.partition != cx.me.partition || !newer_is_there(dep, cx));
+        near.retain(|dep| dep.partition == cx.me.partition || R::ASKS_SIBLINGS);
+        let alone = near.iter().all(|dep| dep.partition == cx.me.partition || dep.stamp.origin == cx.me.dc);
+        self.checks.open(&near, Work::Apply { key, stamp, alone });
+    }
+
+    /// Does what waits for nothing any more, and says what there is to say.
+    fn go_on(&mut self, cx: &mut Cx<'_, Self>) {
+        while let Some(work) = self.checks.ready() {
+            match work {
+                Work::Apply { key, stamp, alone } => {
+                    self.clock = self.clock.max(stamp.ts); // 6
+                    if alone || !R::APPLIED_SURVIVES {
+                        cx.store.meta_mut(&key, stamp).into_iter().for_each(|meta| *meta = Meta::default());
+                    } else {
+                        cx.revise(&key, stamp, |meta| *meta = Meta::default()); // D3
+                    }
+                    self.checks.apply(stamp);
+                    trim::<R>(&key, cx);
+                }
+                Work::Adopt(ticket, context, _) => self.reply(ticket, Outcome::Adopted, context, cx),
+            }
+        }
+        self.checks.send(Peer::Check, cx);
+    }
+
+    fn reply(&self, ticket: Ticket, outcome: Outcome, seen: Context, cx: &mut Cx<'_, Self>) {
+        let known = match R::FORGETS_ONLY_EVERYWHERE {
+            true => self.everywhere.get().clone(),
+            false => self.checks.applied(self.clock),
+        };
+        cx.reply(ticket, Reply(outcome, seen, known));
+    }
+
+    /// Moves the clock, and keeps the durable ceiling above it.
+    fn advance(&mut self, clock: Hlc, cx: &mut Cx<'_, Self>) {
+        self.clock = clock;
+        self.ceiling.renew(clock, Vector::default, cx);
+    }
+}
+
+/// A dependency on a version of `key`, which is here.
+fn dep<R: Rules>(key: &Key, stamp: Stamp, cx: &Cx<'_, Server<R>>) -> Dep {
+    let scope = if R::CHECKS_THAT_UPDATE { Scope::One } else { Scope::Newer(key.clone()) };
+    Dep { partition: cx.me.partition, stamp, scope }
+}
+
+/// Whether a dependency as published is met: "the current version number is at least that" (E-4).
+fn newer_is_there<R: Rules>(dep: &Dep, cx: &Cx<'_, Server<R>>) -> bool {
+    match &dep.scope {
+        Scope::Newer(key) => cx.latest(key, &()).is_some_and(|d| d.stamp >= dep.stamp),
+        Scope::One | Scope::UpTo => false,
+    }
+}
+
+/// Keeps one version of `key`, if none waits (I3).
+fn trim<R: Rules>(key: &Key, cx: &mut Cx<'_, Server<R>>) {
+    if !R::SPARES_WAITING || !cx.store.chain(key).any(|d| d.meta.waits) {
+        cx.store.keep_newest(key);
+    }
+}
+
+/// A session.
+pub struct Client<R> {
+    /// Its past is its context.
+    token: Token<Context>,
+    /// The read that runs.
+    parts: Parts<Found>,
+    /// It is a get: one key, and no list.
+    single: bool,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Session<Server<R>> for Client<R> {
+    type Token = Token<Context>;
+
+    fn open(home: DcId) -> Self {
+        let token = Token { home, past: Context::default() };
+        Self { token, parts: Parts::default(), single: false, rules: PhantomData }
+    }
+
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+        let Some(server) = cx.begin(&op) else { return };
+        self.single = matches!(op, Op::Get { .. });
+        let request = match op {
+            Op::Get { key } => return self.parts = Parts::ask(&[key], Request::Read, cx), // 1
+            Op::Rotx { keys } | Op::Snapshot { keys } => {
+                return self.parts = Parts::ask(&keys, Request::Read, cx); // D5
+            }
+            Op::Put { key, update } => Request::Put(key, update, self.token.past.clone()), // 2
+            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }),
+            Op::Count { .. } => Request::Walk(Walk::Count),
+        };
+        cx.ask(server, request);
+    }
+
+    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+        let Reply(outcome, seen, everywhere) = reply;
+        let past = &mut self.token.past;
+        let put = matches!(outcome, Outcome::Written { stamp: Some(_), .. });
+        if put {
+            past.near = Deps::default(); // 2
+        }
+        past.clock = past.clock.max(seen.clock);
+        if if put { R::PUT_IS_NEAR } else { R::READS_ARE_NEAR } {
+            past.merge(seen); // I2
+        }
+        past.near.settle(from.partition, &everywhere); // D4
+        past.near.bound(R::MOST_DEPS);
+        match outcome {
+            Outcome::FoundAll(found) => {
+                self.parts.heard(ask, found);
+                let Some(mut found) = self.parts.whole() else { return };
+                cx.done(if self.single { Outcome::Found(found.remove(0)) } else { Outcome::FoundAll(found) });
+            }
+            outcome => cx.done(outcome),
+        }
+    }
+
+    fn token(&self) -> Token<Context> {
+        self.token.clone()
+    }
+
+    fn reach(Token { home, past }: &Token<Context>) -> Reach {
+        past.near.reach(*home, past.clock)
+    }
+
+    fn adopt(&mut self, Token { home, past }: Token<Context>, cx: &mut SessionCx<'_, Server<R>>) {
+        if home == self.token.home {
+            self.token.past.merge(past);
+            return cx.done(Outcome::Adopted);
+        }
+        let partition = past.near.iter().next().map_or_else(Default::default, |dep| dep.partition);
+        cx.ask_partition(partition, Request::Cover(past)); // D6
+    }
+}
