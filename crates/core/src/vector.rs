@@ -111,6 +111,14 @@ impl Vector {
         }
     }
 
+    /// The same without the entry of `dc`: what is owed by the other data centres.
+    #[must_use]
+    pub fn without(&self, dc: DcId) -> Self {
+        let mut others = self.clone();
+        others[dc] = Hlc::ZERO;
+        others
+    }
+
     /// Entry-wise minimum with `other`.
     pub fn meet(&mut self, other: &Vector) {
         for (i, mine) in self.entries_mut().iter_mut().enumerate() {

@@ -84,7 +84,7 @@ pub struct Params {
     pub delta_us: Micros,
     /// Children of a node of the aggregation tree.
     pub fan_out: usize,
-    /// How long a session that moved here waits for what it depends on.
+    /// How long a session waits for what it depends on.
     pub wait_limit_us: Micros,
 }
 

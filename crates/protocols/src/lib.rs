@@ -9,6 +9,7 @@ pub mod cops;
 pub mod eventual;
 pub mod gentlerain;
 pub mod okapi;
+pub mod pocc;
 pub mod tidemark;
 
 pub use causal_spartan_x::CausalSpartanX;
@@ -17,6 +18,7 @@ pub use cops::Cops;
 pub use eventual::Eventual;
 pub use gentlerain::GentleRain;
 pub use okapi::Okapi;
+pub use pocc::Pocc;
 pub use tidemark::Tidemark;
 
 /// The protocol that `causal` means: the default.
@@ -44,6 +46,7 @@ macro_rules! with_protocol {
             $crate::Cops,
             $crate::Contrarian,
             $crate::Okapi,
+            $crate::Pocc,
             $crate::Tidemark,
             $crate::gentlerain::GentleRainPublished,
             $crate::causal_spartan_x::CausalSpartanXPublished,
@@ -68,6 +71,7 @@ pub const NAMES: &[&str] = &[
     Cops::NAME,
     Contrarian::NAME,
     Okapi::NAME,
+    Pocc::NAME,
     Tidemark::NAME,
     gentlerain::GentleRainPublished::NAME,
     causal_spartan_x::CausalSpartanXPublished::NAME,

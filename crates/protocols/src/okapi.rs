@@ -300,8 +300,7 @@ impl<R: Rules> Server<R> {
     /// What a session depends on of other data centres is everywhere (I1).
     fn learn(&mut self, ds: &Vector, cx: &Cx<'_, Self>) {
         if R::USV_COVERS_DS {
-            let of_others = ds.iter().filter(|(dc, _)| *dc != cx.me.dc);
-            of_others.for_each(|(dc, ts)| self.usv.raise(dc, ts));
+            self.usv.merge(&ds.without(cx.me.dc));
         }
     }
 

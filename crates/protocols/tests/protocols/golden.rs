@@ -7,6 +7,7 @@ use std::env;
 use std::fs;
 use std::path::Path;
 use tidemark_contract::Lab;
+use tidemark_contract::core::Op;
 use tidemark_contract::lab::{rotx, server};
 use tidemark_protocols::*;
 
@@ -23,11 +24,12 @@ fn script<P: Protocol>(timers: &[P::Timer]) -> String {
     lab.say("Only y reaches B, where Ben looks for both.");
     lab.deliver(server(0, 1), server(1, 1));
     lab.get(ben, &y);
-    lab.get(ben, &x);
+    lab.begin(ben, Op::Get { key: x.clone() }); // and may have to wait
     lab.say("Everything arrives; heartbeats; the data centres stabilise.");
     lab.deliver_all();
     lab.round(10_000, timers);
     lab.round(20_000, timers);
+    assert!(lab.outcome(ben).is_some());
     lab.say("Ben reads y, and answers. Then he reads both at once.");
     lab.get(ben, &y);
     lab.set_clocks(21_000);
@@ -93,6 +95,11 @@ fn golden_causal_spartan_x() {
 #[test]
 fn golden_okapi() {
     golden::<Okapi>(&[okapi::Timer::Delta, okapi::Timer::Theta]);
+}
+
+#[test]
+fn golden_pocc() {
+    golden::<Pocc>(&[pocc::Timer::Delta, pocc::Timer::Theta]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod eventual;
 mod gentlerain;
 mod golden;
 mod okapi;
+mod pocc;
 mod tidemark;
 
 use tidemark_contract::core::Hlc;

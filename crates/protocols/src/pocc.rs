@@ -1,0 +1,394 @@
+//! POCC, optimistic causal consistency: whatever has arrived is read at once, and a read waits if something that the
+//! session depends on is still on its way.
+//!
+//! **Idea.** Elsewhere a version is hidden until its causes have arrived, which they nearly always have. Here it is
+//! shown, and its reader remembers what it depends on; the server that is asked next waits for what has not arrived.
+//! Reads are as fresh as can be. The price is availability: while a link between regions is cut, whoever has seen an
+//! effect waits for its cause, and is told so after a while.
+//!
+//! **Source.** K. Spirovska, D. Didona, W. Zwaenepoel, *Optimistic Causal Consistency for Geo-Replicated Key-Value
+//! Stores*, ICDCS 2017 and TPDS 2020. Only the abstract could be read, and Table 2 of Contrarian's authors (002): they
+//! say that versions show on arrival, that serving checks dependencies, that there is a pessimistic fallback, and that
+//! transactions have a coordinator, two rounds and one version. RDV and DV are from this project's notes; all other
+//! rules of transactions and of moving, and all numbers, are *reconstructed*.
+//!
+//! **Names.** `vv` VV, the version vector (`vv[m]` is the server's HLC) · `dv` DV, dependencies; DV_c of a session ·
+//! `rdv` RDV_c, those of what it has read · `gss` GSS, the global stable snapshot · `sv` SV, a snapshot · `ut` update
+//! time · θ, Δ: [`Params`].
+//!
+//! **Deviations**
+//! - D1 The clock is hybrid, where the paper's is physical: neither a PUT nor a snapshot waits for a clock.
+//! - D2 (E-12) Stamps start above a persisted ceiling ([`Ceiling`]), which covers what slices promise too. `gss` is
+//!   persisted because collection has used it; no snapshot lies below it.
+//! - D3 (E-13) A session that moves does not wait: what it has seen joins its `rdv`, and its reads wait.
+//! - D4 No fallback: the paper closes a session that waited in vain, and opens another that reads what is stable. Here
+//!   the operation fails after [`Params::wait_limit_us`], with the reason, and the session may try again or be left.
+//! - D5 A conditional update waits and looks as a GET does, and depends on what decided it. So do SCAN and COUNT.
+//! - D6 Collection: below the least of all snapshots in use and of all persisted `gss` of the data centre.
+//!
+//! **Invariants**
+//! - I1 What a session's `dv` has above its `rdv` it wrote or read itself: a later read of those keys finds it there.
+//! - I2 For i ≠ m, `gss[i]` never exceeds `vv[i]` of any server of the data centre.
+//! - I3 A version's `ut` is above its `dv`, and above `sv[m]` of every snapshot read before where it was written.
+
+pub use crate::causal_spartan_x::{Params, Timer};
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+use tidemark_contract::core::promise::Promise;
+use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
+use tidemark_contract::{
+    AskId, Ceiling, Cx, Hard, Protocol, Reach, Recovered, Report, Session, SessionCx, SliceReply, SliceReq,
+    Slices, Stabilisation, Ticket, Token, Tree, Version, Waiters, Walk, found_of, unanswered,
+};
+
+/// What the protocol's safety rests on, for tests to break one at a time.
+#[allow(missing_docs)]
+pub trait Rules: 'static {
+    const NAME: &'static str;
+    const ABOUT: &'static str;
+    const GET_WAITS: bool = true;
+    const SLICE_WAITS: bool = true;
+    const SLICE_LIFTS_CLOCK: bool = true; // I3
+    const SV_COVERS_DV: bool = true;
+    const PUT_ABOVE_DV: bool = true; // I3
+    const GSS_SURVIVES: bool = true; // D2
+    const MOVED_READS_WAIT: bool = true; // D3
+}
+
+/// The protocol as it should be.
+pub type Pocc = Server<Sound>;
+/// The rules of [`Pocc`].
+pub struct Sound;
+
+impl Rules for Sound {
+    const NAME: &'static str = "pocc";
+    const ABOUT: &'static str =
+        "causal+, optimistic: reads are fresh, and wait for causes that have not arrived";
+}
+
+/// What a session remembers, and what an answer adds to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Past {
+    pub rdv: Vector,
+    pub dv: Vector,
+}
+
+impl Past {
+    fn merge(&mut self, other: &Past) {
+        self.rdv.merge(&other.rdv);
+        self.dv.merge(&other.dv);
+    }
+
+    /// It saw `d`.
+    fn depend(&mut self, d: &Version<Vector>) {
+        self.rdv.merge(&d.meta);
+        self.dv.merge(&d.meta);
+        self.dv.include(d.stamp);
+    }
+}
+
+/// What a session asks, and its past.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Request(pub Op, pub Past);
+
+/// What a server answers, and what that adds to the past.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Reply(pub Outcome, pub Past);
+
+/// What the servers of a data centre say to each other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Peer {
+    Tree(Tree),
+    SliceReq(SliceReq<Vector>),
+    SliceReply(SliceReply<Past>),
+}
+
+/// What a reader can see: whatever has arrived, or a snapshot: what sv covers with all that it depends on.
+pub struct View(Option<Vector>);
+
+/// Work that waits until `vv` has risen.
+enum Work {
+    Asked(Ticket, Op, Past),
+    Slice(ServerId, SliceReq<Vector>),
+}
+
+/// A server, `p_n^m`.
+pub struct Server<R> {
+    vv: Vector,
+    gss: Vector,
+    sent_since_delta: bool,
+    reads: Slices<Vector, Past>,
+    waiting: Waiters<Vector, Work>,
+    stabilisation: Stabilisation,
+    ceiling: Ceiling,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Protocol for Server<R> {
+    const NAME: &'static str = R::NAME;
+    const ABOUT: &'static str = R::ABOUT;
+    const PROMISE: Promise = Promise::CausalImmediate;
+
+    type Meta = Vector; // dv
+    type Request = Request;
+    type Reply = Reply;
+    type Peer = Peer;
+    type Hard = Hard;
+    type Timer = Timer;
+    type View = View;
+    type Session = Client<R>;
+    type Params = Params;
+
+    fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let (mut vv, mut gss) = (received, Vector::zero(cx.topology.dcs));
+        if R::GSS_SURVIVES {
+            gss.merge(&hard.stable); // D2
+            vv.merge(&hard.stable);
+        }
+        vv.raise(cx.me.dc, hard.ceiling);
+        cx.arm(Timer::Theta, cx.params.theta_us);
+        cx.arm(Timer::Delta, cx.params.delta_us);
+        Self {
+            vv,
+            gss,
+            sent_since_delta: false,
+            reads: Slices::new(life),
+            waiting: Waiters::default(),
+            stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
+            ceiling: Ceiling::new(hard),
+            rules: PhantomData,
+        }
+    }
+
+    fn on_request(&mut self, ticket: Ticket, Request(op, past): Request, cx: &mut Cx<'_, Self>) {
+        let looks = match &op {
+            Op::Put { update, .. } => update.observes(), // D5
+            Op::Rotx { .. } | Op::Snapshot { .. } => false,
+            Op::Get { .. } | Op::Scan { .. } | Op::Count { .. } => true,
+        };
+        self.when((looks && R::GET_WAITS).then(|| past.rdv.clone()), Work::Asked(ticket, op, past), cx);
+    }
+
+    fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
+        match message {
+            Peer::Tree(message) => {
+                let stable = self.stabilisation.on_message((from, message), self.report(), Peer::Tree, cx);
+                self.gss.merge(&stable.unwrap_or_default()); // I2
+            }
+            Peer::SliceReq(request) => {
+                self.when(R::SLICE_WAITS.then(|| request.at.clone()), Work::Slice(from, request), cx);
+            }
+            Peer::SliceReply(reply) => {
+                if let Some(read) = self.reads.gather(from, reply, |past, seen| past.merge(&seen)) {
+                    cx.reply(read.ticket, Reply(Outcome::FoundAll(read.found), read.seen));
+                }
+            }
+        }
+    }
+
+    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Vector>, cx: &mut Cx<'_, Self>) {
+        let ut = d.stamp.ts;
+        cx.store.insert(&key, d);
+        self.received(from.dc, ut, cx);
+    }
+
+    fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, cx: &mut Cx<'_, Self>) {
+        self.received(from.dc, hlc, cx);
+    }
+
+    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
+        self.reads.reset(peer).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
+    }
+
+    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
+        match timer {
+            Timer::Theta => {
+                cx.arm(Timer::Theta, cx.params.theta_us);
+                self.ceiling.hurry(|| self.gss.clone(), cx);
+                let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
+                self.gss.merge(&stable.unwrap_or_default()); // I2
+                self.stabilisation.collect(cx, |safe, d| d.meta.le(safe) && safe.covers(d.stamp)); // D6
+                self.reads.expire(cx.mono).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
+                self.give_up(cx);
+            }
+            Timer::Delta => {
+                cx.arm(Timer::Delta, cx.params.delta_us);
+                if !std::mem::take(&mut self.sent_since_delta) {
+                    let hlc = self.vv[cx.me.dc].tick(cx.now);
+                    self.advance(hlc, cx);
+                    cx.heartbeat(hlc);
+                }
+            }
+        }
+    }
+
+    fn visible(View(sv): &View, stamp: Stamp, dv: &Vector) -> bool {
+        sv.as_ref().is_none_or(|sv| sv.covers(stamp) && dv.le(sv))
+    }
+
+    fn hard(&self) -> Hard {
+        Hard { ceiling: self.ceiling.get(), stable: self.gss.clone() }
+    }
+
+    fn stable(&self) -> Vector {
+        self.gss.clone()
+    }
+
+    fn parked(&self) -> usize {
+        self.waiting.len()
+    }
+}
+
+impl<R: Rules> Server<R> {
+    /// Does `work` once what `needs` names of other data centres has arrived.
+    fn when(&mut self, needs: Option<Vector>, work: Work, cx: &mut Cx<'_, Self>) {
+        let needs = needs.unwrap_or_default().without(cx.me.dc);
+        if needs.le(&self.vv) {
+            return self.work(work, cx);
+        }
+        self.waiting.park(needs, cx.mono + cx.params.wait_limit_us, work);
+    }
+
+    fn work(&mut self, work: Work, cx: &mut Cx<'_, Self>) {
+        match work {
+            Work::Asked(ticket, op, past) => self.answer(ticket, op, past, cx),
+            Work::Slice(from, SliceReq { id, keys, at: sv }) => {
+                if R::SLICE_LIFTS_CLOCK {
+                    self.advance(sv[cx.me.dc], cx);
+                }
+                let (view, mut seen) = (View(Some(sv)), Past::default());
+                let found = cx.read(&keys, &view, |d| seen.depend(d));
+                cx.send(from, Peer::SliceReply(SliceReply { id, found, seen }));
+            }
+        }
+    }
+
+    fn answer(&mut self, ticket: Ticket, op: Op, past: Past, cx: &mut Cx<'_, Self>) {
+        let (view, mut seen) = (View(None), Past::default());
+        let outcome = match op {
+            Op::Get { key } => {
+                let d = cx.latest(&key, &view);
+                d.into_iter().for_each(|d| seen.depend(d));
+                Outcome::Found(found_of(d))
+            }
+            Op::Put { key, update } => return self.put(ticket, (key, update), past.dv, cx),
+            Op::Rotx { keys } | Op::Snapshot { keys } => {
+                let (sv, deadline) = (self.snapshot(&past, cx), cx.mono + cx.params.wait_limit_us);
+                return self.reads.scatter((ticket, keys), sv, past, deadline, Peer::SliceReq, cx);
+            }
+            Op::Scan { cursor, limit, .. } => {
+                cx.walk(&Walk::Scan { cursor, limit }, &view, |d| seen.depend(d))
+            }
+            Op::Count { .. } => cx.walk(&Walk::Count, &view, |_| ()),
+        };
+        cx.reply(ticket, Reply(outcome, seen));
+    }
+
+    /// PUT.
+    fn put(&mut self, ticket: Ticket, (key, update): (Key, Update), mut dv: Vector, cx: &mut Cx<'_, Self>) {
+        let mut seen = Past::default();
+        let looked = cx.look(&key, &update, &View(None), |d| seen.depend(d)); // D5
+        let (mut stamp, previous) = (None, looked.previous);
+        if looked.proceeds {
+            let m = cx.me.dc;
+            dv.merge(&seen.dv);
+            let ut = self.vv[m].observe(cx.now, if R::PUT_ABOVE_DV { dv.max() } else { Hlc::ZERO }); // I3
+            if let Some(ahead_us) = cx.too_far_ahead(ut) {
+                return fail(ticket, Failure::ClockSkew { ahead_us }, cx);
+            }
+            self.advance(ut, cx);
+            self.sent_since_delta = true;
+            let new = Stamp::new(ut, m);
+            cx.write(key, Version { stamp: new, meta: dv, write: update.write }, cx.all_regions());
+            seen.dv.include(new);
+            stamp = Some(new);
+        }
+        cx.reply(ticket, Reply(Outcome::Written { stamp, previous }, seen));
+    }
+
+    /// SV: all that the session depends on, and all that has arrived here.
+    fn snapshot(&mut self, past: &Past, cx: &mut Cx<'_, Self>) -> Vector {
+        let m = cx.me.dc;
+        self.advance(Hlc::at(cx.now).max(past.dv[m]), cx);
+        let mut sv = if R::SV_COVERS_DV { past.dv.clone() } else { Vector::default() };
+        sv.merge(&self.gss); // D2
+        sv.merge(&self.vv);
+        sv
+    }
+
+    /// Everything from `dc` up to `ts` is here.
+    fn received(&mut self, dc: DcId, ts: Hlc, cx: &mut Cx<'_, Self>) {
+        self.vv.raise(dc, ts);
+        self.waiting.wake(&self.vv).into_iter().for_each(|work| self.work(work, cx));
+    }
+
+    /// Ends what has waited too long (D4). Whoever waits for a slice gives up by itself.
+    fn give_up(&mut self, cx: &mut Cx<'_, Self>) {
+        let why = "what this session has seen depends on writes that have not arrived here yet";
+        for work in self.waiting.expire(cx.mono) {
+            if let Work::Asked(ticket, ..) = work {
+                fail(ticket, Failure::Unavailable(why.to_string()), cx);
+            }
+        }
+    }
+
+    /// What stabilisation and collection take from this server.
+    fn report(&self) -> Report {
+        Report::new(self.vv.clone(), self.ceiling.stable(), self.reads.snapshots().cloned())
+    }
+
+    /// Moves the clock up to `hlc`, if it is behind, and keeps the durable ceiling above it (D2).
+    fn advance(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
+        self.vv.raise(cx.me.dc, hlc);
+        self.ceiling.renew(self.vv[cx.me.dc], || self.gss.clone(), cx);
+    }
+}
+
+fn fail<R: Rules>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<R>>) {
+    cx.reply(ticket, Reply(Outcome::Failed(failure), Past::default()));
+}
+
+/// A session.
+pub struct Client<R> {
+    token: Token<Past>,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Session<Server<R>> for Client<R> {
+    type Token = Token<Past>;
+
+    fn open(home: DcId) -> Self {
+        Self { token: Token { home, past: Past::default() }, rules: PhantomData }
+    }
+
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+        if let Some(server) = cx.begin(&op) {
+            cx.ask(server, Request(op, self.token.past.clone()));
+        }
+    }
+
+    fn on_reply(&mut self, _: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+        self.token.past.merge(&reply.1);
+        cx.done(reply.0);
+    }
+
+    fn token(&self) -> Token<Past> {
+        self.token.clone()
+    }
+
+    fn reach(token: &Token<Past>) -> Reach {
+        Reach::of(token.home, [&token.past.rdv, &token.past.dv])
+    }
+
+    /// D3.
+    fn adopt(&mut self, Token { home, past }: Token<Past>, cx: &mut SessionCx<'_, Server<R>>) {
+        let mine = &mut self.token.past;
+        mine.merge(&past);
+        if home != self.token.home && R::MOVED_READS_WAIT {
+            mine.rdv.merge(&past.dv);
+        }
+        cx.done(Outcome::Adopted);
+    }
+}
