@@ -8,6 +8,7 @@ pub mod contrarian;
 pub mod cops;
 pub mod eventual;
 pub mod gentlerain;
+pub mod occult;
 pub mod okapi;
 pub mod pocc;
 pub mod tidemark;
@@ -17,6 +18,7 @@ pub use contrarian::Contrarian;
 pub use cops::Cops;
 pub use eventual::Eventual;
 pub use gentlerain::GentleRain;
+pub use occult::Occult;
 pub use okapi::Okapi;
 pub use pocc::Pocc;
 pub use tidemark::Tidemark;
@@ -47,6 +49,7 @@ macro_rules! with_protocol {
             $crate::Contrarian,
             $crate::Okapi,
             $crate::Pocc,
+            $crate::Occult,
             $crate::Tidemark,
             $crate::gentlerain::GentleRainPublished,
             $crate::causal_spartan_x::CausalSpartanXPublished,
@@ -72,6 +75,7 @@ pub const NAMES: &[&str] = &[
     Contrarian::NAME,
     Okapi::NAME,
     Pocc::NAME,
+    Occult::NAME,
     Tidemark::NAME,
     gentlerain::GentleRainPublished::NAME,
     causal_spartan_x::CausalSpartanXPublished::NAME,

@@ -102,6 +102,12 @@ fn golden_pocc() {
     golden::<Pocc>(&[pocc::Timer::Delta, pocc::Timer::Theta]);
 }
 
+/// Ann's y lies at its master, B: what is to reach B there alone is there already.
+#[test]
+fn golden_occult() {
+    golden::<Occult>(&[]);
+}
+
 #[test]
 fn golden_tidemark() {
     golden::<Tidemark>(&[tidemark::Timer::Delta, tidemark::Timer::Theta]);

@@ -7,6 +7,7 @@ mod cops;
 mod eventual;
 mod gentlerain;
 mod golden;
+mod occult;
 mod okapi;
 mod pocc;
 mod tidemark;
