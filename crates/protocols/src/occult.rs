@@ -61,7 +61,8 @@ pub struct Sound;
 
 impl Rules for Sound {
     const NAME: &'static str = "occult";
-    const ABOUT: &'static str = "causal+, checked by sessions: no server waits for another; writes need their partition's master region";
+    const ABOUT: &'static str =
+        "causal+, checked by sessions; a write needs the region of its partition's master";
 }
 
 /// How often a session reads one partition for one operation before it gives up.
@@ -388,7 +389,9 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     }
 
     fn reach(token: &Shardstamps) -> Reach {
-        Reach { latest: token.0.values().copied().max().unwrap_or_default(), dcs: 0 }
+        let latest = token.0.values().copied().max().unwrap_or_default();
+        let partitions = token.0.keys().last().map_or(0, |partition| partition.index() + 1);
+        Reach { latest, dcs: 0, partitions }
     }
 
     fn adopt(&mut self, token: Shardstamps, cx: &mut SessionCx<'_, Server<R>>) {
