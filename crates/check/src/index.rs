@@ -2,13 +2,14 @@
 //!
 //! Two ways to know a version. *White box*: by its stamp, which also says which of two versions is newer.
 //! *Black box*: by its value, which must be unique per key; which of two versions is newer is not known.
-//! A history is white box if every acknowledged write carries its version.
+//! A history is white box if every acknowledged write carries its version, unless values alone are to count.
 //!
 //! **Invariants**
 //! - I1: version 0 is the absence of every key, rank 0; ranks of a key's versions count from 1, oldest first
 //!   (white box).
-//! - I2: an unknown write is a version only if its stamp was recorded or somebody read it. It stands in a
-//!   column of its own: its session's later operations do not follow it.
+//! - I2: an unknown write is a version only if its stamp was recorded or somebody read it. Its session's later
+//!   operations do not follow it, so no session's column counts it: who has it in the past is known from who
+//!   read it.
 
 use crate::hash::Map;
 use tidemark_core::history::{Action, Event, Fate, History, ReadKind, SessionId};
@@ -36,9 +37,9 @@ pub(crate) struct Version {
     pub(crate) key: u32,
     /// Place among the versions of the key, oldest first; 0 in a black box.
     pub(crate) rank: u32,
-    /// The clock column that counts the writer: its session, or a column of its own; NONE if nobody wrote it.
+    /// The session that counts the write among its own; NONE if it is nobody's, or got no answer (I2).
     pub(crate) column: u32,
-    /// The clock reading in that column from which on the version is in the past.
+    /// How many events of that session have happened when the version is in the past.
     pub(crate) pos: u32,
     /// The event that wrote it, or NONE.
     pub(crate) writer: u32,
@@ -74,7 +75,6 @@ pub(crate) struct Index<'h> {
     pub(crate) key_start: Vec<u32>,
     /// Per key: the rank of the newest delete; `u32::MAX` if one may have happened whose rank is not known.
     newest_delete: Vec<u32>,
-    pub(crate) columns: usize,
     pub(crate) oddities: Vec<Oddity>,
     /// Reads that were not resolved because several writes may have written their value.
     pub(crate) ambiguous: u64,
@@ -82,11 +82,11 @@ pub(crate) struct Index<'h> {
 }
 
 impl<'h> Index<'h> {
-    pub(crate) fn new(history: &'h History) -> Self {
+    pub(crate) fn new(history: &'h History, values_only: bool) -> Self {
         let n = history.events.len();
         let mut index = Self {
             history,
-            white_box: is_white_box(history),
+            white_box: !values_only && is_white_box(history),
             keys: Vec::new(),
             session_ids: Vec::new(),
             session_numbers: Map::default(),
@@ -103,7 +103,6 @@ impl<'h> Index<'h> {
             by_key: Vec::new(),
             key_start: Vec::new(),
             newest_delete: Vec::new(),
-            columns: 0,
             oddities: Vec::new(),
             ambiguous: 0,
             has_txns: false,
@@ -143,7 +142,6 @@ impl<'h> Index<'h> {
         for (e, (session, seat)) in self.session_of.iter().zip(&self.seat).enumerate() {
             self.by_session[(self.session_start[*session as usize] + seat) as usize] = e as u32;
         }
-        self.columns = self.session_ids.len();
         if self.has_txns {
             self.close_transactions();
         }
@@ -205,6 +203,11 @@ impl<'h> Index<'h> {
     #[inline]
     pub(crate) fn reads_of(&self, e: u32) -> &[Ref] {
         &self.reads[self.first_read[e as usize] as usize..self.first_read[e as usize + 1] as usize]
+    }
+
+    /// The versions of a key, oldest first in a white box, as recorded in a black one.
+    pub(crate) fn versions_of(&self, key: u32) -> &[u32] {
+        &self.by_key[self.key_start[key as usize] as usize..self.key_start[key as usize + 1] as usize]
     }
 
     #[inline]

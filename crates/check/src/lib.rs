@@ -34,6 +34,7 @@ pub use tidemark_core::history::History;
 
 use index::{ABSENT, Index};
 use properties::black_box::BlackBox;
+use properties::black_box::guarantees::Guarantees;
 use properties::white_box::WhiteBox;
 use properties::{Findings, convergence, immediate, transaction, well_formed};
 use tidemark_core::history::{Action, Fate};
@@ -45,12 +46,19 @@ pub struct Options {
     pub properties: Properties,
     /// How many violations of each property are told; all are counted.
     pub limit: usize,
+    /// Whether to ignore the versions that were recorded, and tell writes apart by their values.
+    pub values_only: bool,
 }
 
 impl Options {
-    /// The properties of `promise`, ten violations of each told.
+    /// These properties, ten violations of each told, by version where every write has one.
+    pub fn new(properties: Properties) -> Self {
+        Self { properties, limit: 10, values_only: false }
+    }
+
+    /// The properties of `promise`.
     pub fn of(promise: Promise) -> Self {
-        Self { properties: Property::of(promise), limit: 10 }
+        Self::new(Property::of(promise))
     }
 }
 
@@ -61,17 +69,24 @@ pub fn check(history: &History, promise: Promise) -> Report {
 
 /// Checks single properties of `history`.
 pub fn check_with(history: &History, options: Options) -> Report {
-    let index = Index::new(history);
-    let mut findings = Findings::new(&index, options.properties, options.limit);
+    examine(&Index::new(history, options.values_only), options)
+}
+
+/// Checks properties of what was read once.
+fn examine(index: &Index<'_>, options: Options) -> Report {
+    let mut findings = Findings::new(index, options.properties, options.limit);
     let mut notes = Vec::new();
-    let cycles = if index.white_box {
-        walk::walk(&index, &mut WhiteBox::new(&mut findings))
+    let (cycles, untimed) = if index.white_box {
+        let pasts = [Property::Causal, Property::OverwriteOrder, Property::Snapshot];
+        let pasts = findings.checks_any(&pasts);
+        let cycles = walk::walk(index, pasts, &mut WhiteBox::new(&mut findings));
+        (cycles, if findings.checks(Property::Immediate) { immediate::check(&mut findings) } else { 0 })
     } else {
-        let mut black_box = BlackBox::new(&mut findings);
-        let cycles = walk::walk(&index, &mut black_box);
-        black_box.finish(&cycles);
-        cycles
+        by_values(&mut findings)
     };
+    if untimed > 0 {
+        notes.push(format!("immediate: {untimed} GETs have no start_us and were not checked for it"));
+    }
     well_formed::check(&mut findings, &cycles);
     if findings.checks(Property::Snapshot) && index.has_txns {
         transaction::check(&mut findings);
@@ -79,18 +94,35 @@ pub fn check_with(history: &History, options: Options) -> Report {
     if findings.checks(Property::Convergence) {
         convergence::check(&mut findings);
     }
-    if findings.checks(Property::Immediate) && index.white_box {
-        let untimed = immediate::check(&mut findings);
-        if untimed > 0 {
-            notes.push(format!("immediate: {untimed} GETs have no start_us and were not checked for it"));
-        }
-    }
-    unchecked(&index, options.properties, &mut notes);
+    unchecked(index, options, &mut notes);
     let (violated, violations) = findings.finish();
     let mode = if index.white_box { Mode::WhiteBox } else { Mode::BlackBox };
-    let (reads, writes) = counts(&index);
-    let (ops, sessions) = (history.events.len() as u64, index.session_ids.len() as u64);
+    let (reads, writes) = counts(index);
+    let (ops, sessions) = (index.history.events.len() as u64, index.session_ids.len() as u64);
     Report { promise: None, mode, ops, reads, writes, sessions, violated, violations, notes }
+}
+
+/// The black box: causality and snapshots need pasts, the guarantees do not.
+fn by_values(findings: &mut Findings<'_>) -> (Vec<walk::Cycle>, u64) {
+    let index = findings.index;
+    let mut cycles = None;
+    if findings.checks_any(&[Property::Causal, Property::Snapshot]) {
+        let mut black_box = BlackBox::new(findings);
+        let found = walk::walk(index, true, &mut black_box);
+        black_box.finish(&found);
+        cycles = Some(found);
+    }
+    let mut untimed = 0;
+    if cycles.is_none() || findings.checks_any(&Guarantees::PROPERTIES) {
+        let immediate = findings.checks(Property::Immediate);
+        let mut guarantees = Guarantees::new(findings);
+        cycles = Some(walk::walk(index, false, &mut guarantees));
+        if immediate {
+            untimed = guarantees.immediate();
+        }
+        guarantees.finish();
+    }
+    (cycles.unwrap_or_default(), untimed)
 }
 
 fn counts(index: &Index<'_>) -> (u64, u64) {
@@ -100,7 +132,8 @@ fn counts(index: &Index<'_>) -> (u64, u64) {
 }
 
 /// Says what the history does not let us check.
-fn unchecked(index: &Index<'_>, properties: Properties, notes: &mut Vec<String>) {
+fn unchecked(index: &Index<'_>, options: Options, notes: &mut Vec<String>) {
+    let properties = options.properties;
     if properties.contains(Property::Convergence) && index.finals.is_empty() {
         notes.push("convergence: no `final` lines say what replicas return in the end".to_string());
     }
@@ -117,20 +150,11 @@ fn unchecked(index: &Index<'_>, properties: Properties, notes: &mut Vec<String>)
     );
     match versioned.count() {
         0 => {}
+        _ if options.values_only => {}
         n => notes.push(format!("only {n} of the writes have a version: all were told apart by value")),
     }
-    use Property::*;
-    let white = [
-        ReadYourWrites,
-        MonotonicReads,
-        MonotonicWrites,
-        WritesFollowReads,
-        WritesFollowReadsGlobal,
-        OverwriteOrder,
-        Immediate,
-    ];
-    let skipped: Vec<&str> = white.iter().filter(|p| properties.contains(**p)).map(|p| p.name()).collect();
-    if !skipped.is_empty() {
-        notes.push(format!("not checked without versions: {}", skipped.join(", ")));
+    // Causality by values has it: happens-before is part of every order that explains what was read.
+    if properties.contains(Property::OverwriteOrder) && !properties.contains(Property::Causal) {
+        notes.push(format!("not checked without versions: {}", Property::OverwriteOrder));
     }
 }

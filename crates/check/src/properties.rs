@@ -5,9 +5,12 @@ pub(crate) mod black_box;
 pub(crate) mod causal;
 pub(crate) mod convergence;
 pub(crate) mod immediate;
+mod ledger;
 pub(crate) mod monotonic_reads;
 pub(crate) mod monotonic_writes;
+pub(crate) mod monotonic_writes_global;
 pub(crate) mod overwrite_order;
+mod reach;
 pub(crate) mod read_your_writes;
 pub(crate) mod snapshot;
 pub(crate) mod transaction;
@@ -38,6 +41,7 @@ impl Finding {
             Property::MonotonicReads => monotonic_reads::tell(index, self),
             Property::MonotonicWrites => monotonic_writes::tell(index, self),
             Property::WritesFollowReads => writes_follow_reads::tell(index, self),
+            Property::MonotonicWritesGlobal => monotonic_writes_global::tell(index, self),
             Property::WritesFollowReadsGlobal => writes_follow_reads_global::tell(index, self),
             Property::Causal => causal::tell(index, self),
             Property::OverwriteOrder => overwrite_order::tell(index, self),
@@ -67,6 +71,11 @@ impl<'i> Findings<'i> {
     #[inline]
     pub(crate) fn checks(&self, property: Property) -> bool {
         self.enabled.contains(property)
+    }
+
+    /// Whether any of these is checked.
+    pub(crate) fn checks_any(&self, properties: &[Property]) -> bool {
+        properties.iter().any(|property| self.checks(*property))
     }
 
     /// Whether one more violation of `property`, which is counted here, is still to be told.

@@ -18,6 +18,8 @@ pub enum Property {
     MonotonicWrites,
     /// A session's write of a key is newer than what it had read of it.
     WritesFollowReads,
+    /// Who has read a write of any key reads nothing older than what its writer had written before it.
+    MonotonicWritesGlobal,
     /// Who has read a write of any key reads nothing older than what its writer had read before it.
     WritesFollowReadsGlobal,
     /// A read returns the newest version of its key in the session's causal past, or a newer one.
@@ -34,12 +36,13 @@ pub enum Property {
 
 impl Property {
     /// Every property.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::WellFormed,
         Self::ReadYourWrites,
         Self::MonotonicReads,
         Self::MonotonicWrites,
         Self::WritesFollowReads,
+        Self::MonotonicWritesGlobal,
         Self::WritesFollowReadsGlobal,
         Self::Causal,
         Self::OverwriteOrder,
@@ -56,6 +59,7 @@ impl Property {
             Self::MonotonicReads => "monotonic-reads",
             Self::MonotonicWrites => "monotonic-writes",
             Self::WritesFollowReads => "writes-follow-reads",
+            Self::MonotonicWritesGlobal => "monotonic-writes-global",
             Self::WritesFollowReadsGlobal => "writes-follow-reads-global",
             Self::Causal => "causal",
             Self::OverwriteOrder => "overwrite-order",

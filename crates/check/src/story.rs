@@ -1,5 +1,6 @@
 //! Tells violations: words for events, and the shortest causal chain from a version to a read.
 
+use crate::hash::Map;
 use crate::index::{ABSENT, Index, NONE, Ref, UNCHECKED};
 use crate::report::{Link, Step};
 use tidemark_core::history::{Action, Fate, ReadKind};
@@ -116,18 +117,41 @@ impl Index<'_> {
         })
     }
 
-    /// The event in which the session of event `e`, or one whose past it adopted, read `version`
-    /// before `e`.
-    pub(crate) fn earlier_read(&self, e: u32, version: u32) -> Option<u32> {
-        let reads = |i: &&u32| self.reads_of(**i).iter().any(|r| r.version == version);
-        let own = self.events_of(self.session_of[e as usize]);
-        let earlier = own[..self.seat[e as usize] as usize].iter();
-        let adopted = earlier.clone().filter_map(|i| self.adopts(*i));
-        earlier.clone().find(reads).copied().or_else(|| {
-            adopted
-                .into_iter()
-                .find_map(|(from, n)| self.events_of(from)[..n as usize].iter().find(reads).copied())
+    /// The steps of a story; of an event that comes twice running, one is enough. What nobody is known to have
+    /// written is left out.
+    pub(crate) fn story(&self, events: impl IntoIterator<Item = (u32, Link)>) -> Vec<Step> {
+        let mut events: Vec<(u32, Link)> = events.into_iter().filter(|(e, _)| *e != NONE).collect();
+        events.dedup_by_key(|(e, _)| *e);
+        if let Some((_, link)) = events.first_mut() {
+            *link = Link::Beside;
+        }
+        events.into_iter().map(|(e, link)| self.step(e, link)).collect()
+    }
+
+    /// The events that the session of event `e` had done before it, or had taken over from those whose past it
+    /// adopted; its own first.
+    pub(crate) fn earlier(&self, e: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut seen: Map<u32, u32> = Map::default();
+        let mut spans = vec![(self.session_of[e as usize], self.seat[e as usize])];
+        std::iter::from_fn(move || {
+            let (session, events) = spans.pop()?;
+            let known = seen.insert(session, events).unwrap_or(0).min(events);
+            let span = &self.events_of(session)[known as usize..events as usize];
+            spans.extend(span.iter().filter_map(|e| self.adopts(*e)));
+            Some(span.iter().copied())
         })
+        .flatten()
+    }
+
+    /// The events that wrote what event `e` returned.
+    pub(crate) fn written(&self, e: u32) -> impl Iterator<Item = u32> + '_ {
+        let known = self.reads_of(e).iter().filter(|r| r.version != UNCHECKED && r.version != ABSENT);
+        known.map(|r| self.version(r.version).writer).filter(|writer| *writer != NONE)
+    }
+
+    /// The event in which the session of event `e`, or one whose past it adopted, read `version` before `e`.
+    pub(crate) fn earlier_read(&self, e: u32, version: u32) -> Option<u32> {
+        self.earlier(e).find(|i| self.reads_of(*i).iter().any(|r| r.version == version))
     }
 
     /// The shortest story of how `version` came into the past of event `e`: by session order, reads-from and

@@ -1,23 +1,25 @@
 //! Walks a history in an order in which causes come before effects, and knows each event's causal past.
 //!
 //! Happens-before (dissertation, Def. 8) is session order, reads-from and what follows from them; an adopted
-//! token adds an edge. The past of an event is a vector clock: for each column (a session, or one unknown
-//! write) how many of its events are in the past. Only versions that another session still has to read keep
-//! a clock, so memory is bounded by what is unread, not by the length of the history.
+//! token adds an edge. The past of an event is a vector clock: for each session how many of its events are in
+//! the past. Only versions that another session still has to read keep a clock, so memory is bounded by what is
+//! unread, not by the length of the history. Where nobody asks for pasts, the clocks are empty.
 //!
 //! **Invariants**
 //! - I1: an event is visited after everything in its past, unless happens-before is cyclic; a cycle is
 //!   reported once and cut at one read, which then carries nothing.
-//! - I2: `live` holds the visited versions of each key, oldest first, so that the newest version of a key in
-//!   somebody's past is found by looking from the newest down: few steps when sessions are walked abreast.
+//! - I2: a write without an answer is in the past of those who have read it, and of whoever has that read in
+//!   the past: no clock counts it.
 
 use crate::hash::Map;
 use crate::index::{ABSENT, Index, NONE, Ref, UNCHECKED, needs_clock};
-use tidemark_core::history::{Fate, ReadKind};
+use tidemark_core::history::ReadKind;
 
 mod clocks;
+mod live;
 mod order;
 use clocks::{Clocks, join};
+use live::Live;
 pub(crate) use order::Cycle;
 
 /// The causal past of an event, or of a set of versions.
@@ -26,6 +28,8 @@ pub(crate) struct Past<'a> {
     live: &'a Live,
     clocks: &'a Clocks,
     clock: &'a [u32],
+    /// What the event itself returns, where that counts.
+    returned: &'a [Ref],
 }
 
 impl Past<'_> {
@@ -33,31 +37,31 @@ impl Past<'_> {
     #[inline]
     pub(crate) fn includes(&self, version: u32) -> bool {
         let v = self.index.version(version);
-        v.column != NONE && self.clock[v.column as usize] >= v.pos
+        if v.column != NONE {
+            return self.clock[v.column as usize] >= v.pos;
+        }
+        self.returned.iter().any(|read| read.version == version)
+            || self.live.readers_of(version).iter().any(|(s, pos)| self.clock[*s as usize] >= *pos)
     }
 
-    /// The newest version of `key` in the past, if it is newer than `rank`.
+    /// The newest version of `key` in the past, if it is newer than `rank`. White box.
     #[inline]
     pub(crate) fn newest_above(&self, key: u32, rank: u32) -> Option<u32> {
-        let newer = self.live.of(self.index, key).iter().rev().take_while(|v| self.index.rank(**v) > rank);
-        newer.copied().find(|v| self.includes(*v))
+        self.live.newest_above(self, key, rank)
     }
 
-    /// The visited versions of `key` that are newer than `rank`, newest first, in the past or not.
-    pub(crate) fn newer(&self, key: u32, rank: u32) -> impl Iterator<Item = u32> + '_ {
-        let newer = self.live.of(self.index, key).iter().rev();
-        newer.copied().take_while(move |v| self.index.rank(*v) > rank)
+    /// Of each session the last of its writes of `key` in the past, and every write in the past that got no
+    /// answer.
+    pub(crate) fn last_writes(&self, key: u32) -> impl Iterator<Item = u32> + '_ {
+        let unanswered = self.live.unanswered(key).iter().copied().filter(|v| self.includes(*v));
+        self.live.writers(key).iter().filter_map(|w| w.last(self.clock)).map(|w| w.version).chain(unanswered)
     }
 
-    /// The past of `version`, while it is kept: another session is reading it.
-    pub(crate) fn of_version(&self, version: u32) -> Option<&[u32]> {
-        self.clocks.of_version(version)
-    }
-
-    /// How many events of `column` are in the past.
-    #[inline]
-    pub(crate) fn reading(&self, column: u32) -> u32 {
-        self.clock[column as usize]
+    /// Whether `other` is in the past of `version`, as far as that is kept: while another session reads it.
+    pub(crate) fn follows(&self, version: u32, other: u32) -> bool {
+        self.clocks
+            .of_version(version)
+            .is_some_and(|clock| Past { clock, returned: &[], ..*self }.includes(other))
     }
 }
 
@@ -72,34 +76,8 @@ pub(crate) trait Observer {
     fn after_reads(&mut self, _e: u32, _reads: &[Ref]) {}
     /// A later event adopts what `session` has seen and done in its first `events` events: now.
     fn on_export(&mut self, _session: u32, _events: u32) {}
-    /// `session` takes over what was exported by `from` at `events`.
-    fn on_adopt(&mut self, _session: u32, _from: u32, _events: u32) {}
-}
-
-/// The visited versions of each key (I2).
-struct Live {
-    versions: Vec<u32>,
-    count: Vec<u32>,
-}
-
-impl Live {
-    #[inline]
-    fn of(&self, index: &Index<'_>, key: u32) -> &[u32] {
-        let start = index.key_start[key as usize] as usize;
-        &self.versions[start..start + self.count[key as usize] as usize]
-    }
-
-    fn insert(&mut self, index: &Index<'_>, version: u32) {
-        let v = index.version(version);
-        let start = index.key_start[v.key as usize] as usize;
-        let mut at = start + self.count[v.key as usize] as usize;
-        self.count[v.key as usize] += 1;
-        while at > start && index.rank(self.versions[at - 1]) > v.rank {
-            self.versions[at] = self.versions[at - 1];
-            at -= 1;
-        }
-        self.versions[at] = version;
-    }
+    /// The session of event `e` takes over what was exported by `from` at `events`.
+    fn on_adopt(&mut self, _e: u32, _from: u32, _events: u32) {}
 }
 
 pub(crate) struct Walk<'i> {
@@ -112,11 +90,14 @@ pub(crate) struct Walk<'i> {
     /// Clocks of sessions at the moments that adopt events name.
     exports: Map<(u32, u32), Option<Vec<u32>>>,
     order: order::Order,
+    pasts: bool,
 }
 
-/// Walks the history of `index`, and returns the cycles that were cut.
-pub(crate) fn walk(index: &Index<'_>, observer: &mut impl Observer) -> Vec<Cycle> {
+/// Walks the history of `index`, and returns the cycles that were cut. Without `pasts`, every past is empty: then
+/// the walk takes no time and memory for clocks.
+pub(crate) fn walk(index: &Index<'_>, pasts: bool, observer: &mut impl Observer) -> Vec<Cycle> {
     let sessions = index.session_ids.len();
+    let columns = if pasts { sessions } else { 0 };
     let mut exports = Map::default();
     for e in 0..index.history.events.len() as u32 {
         if let Some((from, events)) = index.adopts(e) {
@@ -126,9 +107,10 @@ pub(crate) fn walk(index: &Index<'_>, observer: &mut impl Observer) -> Vec<Cycle
     let mut walk = Walk {
         index,
         visited: vec![0; sessions],
-        clocks: Clocks::new(sessions, index.columns, index.versions.len()),
-        live: Live { versions: vec![0; index.by_key.len()], count: vec![0; index.keys.len()] },
-        joint: vec![0; index.columns],
+        clocks: Clocks::new(sessions, columns, index.versions.len()),
+        live: if pasts { Live::new(index) } else { Live::default() },
+        joint: vec![0; columns],
+        pasts,
         exports,
         order: order::Order::new(index),
     };
@@ -149,19 +131,29 @@ impl Walk<'_> {
         }
         let done = self.visited[session as usize] + events.len() as u32;
         self.visited[session as usize] = done;
-        self.clocks.of_session_mut(session)[session as usize] = done;
-        for e in events {
-            let version = self.index.wrote[*e as usize];
-            if version != ABSENT {
-                self.live.insert(self.index, version);
-                self.keep_clock(session, version);
-            }
+        if self.pasts {
+            self.count(session, done, events);
         }
         if !self.exports.is_empty()
             && let Some(export) = self.exports.get_mut(&(session, done))
         {
             *export = Some(self.clocks.of_session(session).to_vec());
             observer.on_export(session, done);
+        }
+    }
+
+    /// The `events` of `session` are in its past from now on, its first `done` events.
+    fn count(&mut self, session: u32, done: u32, events: &[u32]) {
+        self.clocks.of_session_mut(session)[session as usize] = done;
+        for e in events {
+            for read in self.index.reads_of(*e).iter().filter(|r| r.version != UNCHECKED) {
+                self.live.note_reader(self.index, read.version, (session, done));
+            }
+            let version = self.index.wrote[*e as usize];
+            if version != ABSENT {
+                self.live.insert(self.index, version);
+                self.keep_clock(session, version);
+            }
         }
     }
 
@@ -177,7 +169,7 @@ impl Walk<'_> {
             if kind != ReadKind::Get {
                 self.add_pasts(e, reads, kind);
             }
-            self.observe(session, e, kind, reads, observer);
+            self.observe(e, (kind, reads), reads, observer);
             if kind == ReadKind::Get {
                 self.add_pasts(e, reads, kind);
             }
@@ -188,10 +180,10 @@ impl Walk<'_> {
             let at = (from, done_at(index, from, events));
             if let Some(Some(clock)) = self.exports.get(&at) {
                 join(self.clocks.of_session_mut(session), clock);
-                observer.on_adopt(session, at.0, at.1);
+                observer.on_adopt(e, at.0, at.1);
             }
         }
-        self.observe_write(session, e, observer);
+        self.observe_write(session, e, reads, observer);
     }
 
     /// A transaction reads one snapshot, its own writes aside, and its writes share one past.
@@ -202,34 +194,39 @@ impl Walk<'_> {
             index.reads_of(e).iter().filter(|r| !own(r)).copied().collect()
         };
         let reads: Vec<(u32, Vec<Ref>)> = events.iter().map(|e| (*e, external(*e))).collect();
+        let all: Vec<Ref> = reads.iter().flat_map(|(_, reads)| reads).copied().collect();
         self.joint.copy_from_slice(self.clocks.of_session(session));
         for (e, reads) in &reads {
             self.add_pasts(*e, reads, ReadKind::Rotx);
         }
         for (e, reads) in &reads {
-            self.observe(session, *e, ReadKind::Rotx, reads, observer);
+            self.observe(*e, (ReadKind::Rotx, reads), &all, observer);
         }
         join(self.clocks.of_session_mut(session), &self.joint);
         for (e, reads) in &reads {
             self.release(*e, reads, index.kind(*e));
             observer.after_reads(*e, reads);
-            self.observe_write(session, *e, observer);
+            self.observe_write(session, *e, &all, observer);
         }
     }
 
-    fn observe(&self, session: u32, e: u32, kind: ReadKind, reads: &[Ref], observer: &mut impl Observer) {
-        let (index, live, clocks) = (self.index, &self.live, &self.clocks);
-        let past = Past { index, live, clocks, clock: clocks.of_session(session) };
-        let joint = Past { index, live, clocks, clock: &self.joint };
-        observer.on_reads(e, kind, reads, &past, &joint);
+    /// Shows what event `e` returned; `all` is what its transaction did.
+    fn observe(&self, e: u32, (kind, reads): (ReadKind, &[Ref]), all: &[Ref], observer: &mut impl Observer) {
+        let session = self.index.session_of[e as usize];
+        let past = self.past(self.clocks.of_session(session), &[]);
+        observer.on_reads(e, kind, reads, &past, &self.past(&self.joint, all));
     }
 
-    fn observe_write(&self, session: u32, e: u32, observer: &mut impl Observer) {
+    /// Shows what event `e` wrote, having seen what its transaction returned: `all`.
+    fn observe_write(&self, session: u32, e: u32, all: &[Ref], observer: &mut impl Observer) {
         let version = self.index.wrote[e as usize];
         if version != ABSENT {
-            let (index, live, clocks) = (self.index, &self.live, &self.clocks);
-            observer.on_write(e, version, &Past { index, live, clocks, clock: clocks.of_session(session) });
+            observer.on_write(e, version, &self.past(self.clocks.of_session(session), all));
         }
+    }
+
+    fn past<'a>(&'a self, clock: &'a [u32], returned: &'a [Ref]) -> Past<'a> {
+        Past { index: self.index, live: &self.live, clocks: &self.clocks, clock, returned }
     }
 
     /// Adds the versions read, and their pasts, to `joint`.
@@ -255,13 +252,11 @@ impl Walk<'_> {
     /// Keeps the clock of a version that other sessions are going to read.
     fn keep_clock(&mut self, session: u32, version: u32) {
         let v = self.index.version(version);
-        if v.readers == 0 {
-            return;
-        }
-        let clock = self.clocks.keep(session, version, v.readers);
-        if self.index.event(v.writer).fate == Fate::Unknown {
-            clock[session as usize] = self.index.seat[v.writer as usize];
-            clock[v.column as usize] = v.pos;
+        if v.readers > 0 {
+            let clock = self.clocks.keep(session, version, v.readers);
+            if v.column == NONE {
+                clock[session as usize] = self.index.seat[v.writer as usize];
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use tidemark_check::{Options, Promise, Properties, Property, Report, check, chec
 use tidemark_core::history::History;
 
 fn all(history: &History) -> Report {
-    check_with(history, Options { properties: Properties::all(), limit: 10 })
+    check_with(history, Options { limit: 10, ..Options::new(Properties::all()) })
 }
 
 /// Exactly these properties are violated, of all there are.
@@ -68,7 +68,7 @@ fn causal_spartan_merging_dependencies_into_the_stable_vector() {
         c1@B put z z3 2
         c1@B get x x2 2A
         c1@B get y -";
-    violates(script, &[Causal]);
+    violates(script, &[MonotonicWritesGlobal, Causal]);
     assert!(check(&without_versions(history(script)), Promise::Causal).violates(Causal));
 }
 
@@ -83,7 +83,7 @@ fn cops_dependency_check_answered_by_a_concurrent_version() {
          c2@A put y y4 3
          c3@B get y y4 3A
          c3@B get z -",
-        &[Causal],
+        &[MonotonicWritesGlobal, Causal],
     );
 }
 
@@ -118,7 +118,10 @@ fn the_photo_that_the_blocked_friend_sees() {
         c0@A put bob blocked 3
         c0@A put photo new 4";
     accepts(&format!("{story}\nc1@B get bob friend 1A\nc1@B get photo new 4A"));
-    violates(&format!("{story}\nc1@B get photo new 4A\nc1@B get bob friend 1A"), &[Causal]);
+    violates(
+        &format!("{story}\nc1@B get photo new 4A\nc1@B get bob friend 1A"),
+        &[MonotonicWritesGlobal, Causal],
+    );
     let torn = format!("{story}\nc1@B rotx bob friend 1A, photo new 4A");
     let report = violates(&torn, &[Snapshot]);
     assert!(report.violations[0].explanation.contains("in the past of photo"), "{report}");
@@ -155,6 +158,28 @@ fn writes_follow_reads_across_keys() {
         c2@B get x -";
     violates(script, &[WritesFollowReadsGlobal, Causal]);
     assert!(check(&history(script), Promise::Session).ok(), "a session guarantee speaks of one key");
+}
+
+#[test]
+fn monotonic_writes_across_keys() {
+    let script = "
+        c0@A put x a 1
+        c0@A put y b 2
+        c1@B get y b 2A
+        c1@B get x -";
+    let report = violates(script, &[MonotonicWritesGlobal, Causal]);
+    let steps: Vec<u64> = report.violations[0].steps.iter().filter_map(|s| s.event).collect();
+    assert_eq!(steps, [0, 1, 2, 3], "{report}");
+    assert!(check(&history(script), Promise::Session).ok(), "a session guarantee speaks of one key");
+    // What a session adopts, it has read and written itself.
+    let adopted = "
+        c0@A put x a 1
+        c2@A adopt c0 1
+        c2@A put y b 2
+        c1@B get y b 2A
+        c3@B adopt c1 1
+        c3@B get x -";
+    violates(adopted, &[MonotonicWritesGlobal, Causal]);
 }
 
 /// Two sessions overwrite each other; everybody agrees on the last writer, whoever it is.
@@ -206,7 +231,8 @@ fn an_unknown_write_may_be_seen_and_its_session_does_not_depend_on_it() {
     accepts(story);
     accepts(&format!("{story}\nc1@B get z z1 3A\nc1@B get x -"));
     // Whoever reads it has its past.
-    violates(&format!("{story}\nc1@B get x x1 2A\nc1@B get y -"), &[Causal]);
+    let past = [MonotonicWritesGlobal, Causal];
+    violates(&format!("{story}\nc1@B get x x1 2A\nc1@B get y -"), &past);
     violates(&format!("{story}\nc1@B get x x1 2A\nc1@B get x -"), &[MonotonicReads, Causal]);
     accepts(&format!("{story}\nc1@B get x x1 2A\nc1@B get z -"));
     let report = violates(&format!("{story}\nc1@B get x x1 2A\nc2@A get x x1 7A"), &[WellFormed]);

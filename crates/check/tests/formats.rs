@@ -110,8 +110,8 @@ proptest! {
         prop_assert_eq!(&parse(lines(&history).as_bytes()).unwrap(), &history);
         // And no history, however senseless, stops the checker.
         let properties = Properties::all();
-        check_with(&history, Options { properties, limit: 100 }).to_string();
-        check_with(&without_versions(history), Options { properties, limit: 100 }).to_string();
+        check_with(&history, Options { limit: 100, ..Options::new(properties) }).to_string();
+        check_with(&without_versions(history), Options { limit: 100, ..Options::new(properties) }).to_string();
     }
 
     #[test]

@@ -23,7 +23,7 @@ fn convict(expected: &[Property], allowed: &[Property], mutation: impl Fn(&mut H
         if !mutation(&mut history) {
             continue;
         }
-        let report = check_with(&history, Options { properties: Properties::all(), limit: 100 });
+        let report = check_with(&history, Options { limit: 100, ..Options::new(Properties::all()) });
         let violated: BTreeSet<Property> =
             Property::ALL.into_iter().filter(|p| report.violates(*p)).collect();
         for property in expected {
@@ -103,7 +103,7 @@ fn session_knows(history: &History, e: usize, key: &Key, stamp: Option<Stamp>) -
 #[test]
 fn a_read_that_misses_the_sessions_own_write() {
     // What it reads instead has a past of its own, which later transactions may miss.
-    let allowed = [MonotonicReads, Immediate, WritesFollowReadsGlobal, Snapshot];
+    let allowed = [MonotonicReads, Immediate, MonotonicWritesGlobal, WritesFollowReadsGlobal, Snapshot];
     convict(&[ReadYourWrites, Causal], &allowed, |h| {
         change_get(h, |h, e, read| {
             let (wrote, _) = session_knows(h, e, &read.key, read.found.stamp);
@@ -114,7 +114,7 @@ fn a_read_that_misses_the_sessions_own_write() {
 
 #[test]
 fn a_read_that_goes_back() {
-    let allowed = [ReadYourWrites, Immediate, WritesFollowReadsGlobal, Snapshot];
+    let allowed = [ReadYourWrites, Immediate, MonotonicWritesGlobal, WritesFollowReadsGlobal, Snapshot];
     convict(&[MonotonicReads, Causal], &allowed, |h| {
         change_get(h, |h, e, read| {
             let (_, read_before) = session_knows(h, e, &read.key, read.found.stamp);
@@ -125,12 +125,16 @@ fn a_read_that_goes_back() {
 
 #[test]
 fn absence_instead_of_a_value() {
-    convict(&[Causal], &[ReadYourWrites, MonotonicReads, Immediate, WritesFollowReadsGlobal], |h| {
-        change_get(h, |h, e, read| {
-            let (wrote, before) = session_knows(h, e, &read.key, read.found.stamp);
-            (read.found.stamp.is_some() && (wrote || before)).then(Found::default)
-        })
-    });
+    convict(
+        &[Causal],
+        &[ReadYourWrites, MonotonicReads, Immediate, MonotonicWritesGlobal, WritesFollowReadsGlobal],
+        |h| {
+            change_get(h, |h, e, read| {
+                let (wrote, before) = session_knows(h, e, &read.key, read.found.stamp);
+                (read.found.stamp.is_some() && (wrote || before)).then(Found::default)
+            })
+        },
+    );
 }
 
 /// Whether an event reads a version (any, if none is named) of `key`.
@@ -140,10 +144,10 @@ fn reads(event: &Event, key: &Key, version: Option<Stamp>) -> bool {
     }))
 }
 
-/// A cause that the session knows of only through somebody else: no session guarantee notices.
+/// A cause that the session knows of only through somebody else: no session guarantee of one key notices.
 #[test]
 fn a_dropped_dependency() {
-    convict(&[Causal], &[Immediate, WritesFollowReadsGlobal], |h| {
+    convict(&[MonotonicWritesGlobal, Causal], &[Immediate, WritesFollowReadsGlobal], |h| {
         change_get(h, |h, e, read| {
             let key = &read.key;
             let (_, _, cause) = writes(h, key).into_iter().find(|w| Some(w.0) == read.found.stamp)?;
@@ -170,24 +174,30 @@ fn a_dropped_dependency() {
 
 #[test]
 fn a_torn_snapshot() {
-    convict(&[Snapshot], &[ReadYourWrites, MonotonicReads, WritesFollowReadsGlobal], |h| {
-        for e in 0..h.events.len() {
-            let before = h.clone();
-            let Action::Read { kind: ReadKind::Snapshot, reads } = &mut h.events[e].action else { continue };
-            let [x, y] = &mut reads[..] else { continue };
-            // The same session wrote what is returned for x, and later what is returned for y.
-            let by = |r: &Read| {
-                let all = writes(&before, &r.key).into_iter().find(|w| Some(w.0) == r.found.stamp);
-                all.map(|w| (before.events[w.2].session, w.2))
-            };
-            let (Some(cause), Some(effect)) = (by(x), by(y)) else { continue };
-            if cause.0 == effect.0 && cause.1 < effect.1 {
-                x.found = older(&before, &x.key, x.found.stamp).unwrap_or_default();
-                return true;
+    convict(
+        &[Snapshot],
+        &[ReadYourWrites, MonotonicReads, MonotonicWritesGlobal, WritesFollowReadsGlobal],
+        |h| {
+            for e in 0..h.events.len() {
+                let before = h.clone();
+                let Action::Read { kind: ReadKind::Snapshot, reads } = &mut h.events[e].action else {
+                    continue;
+                };
+                let [x, y] = &mut reads[..] else { continue };
+                // The same session wrote what is returned for x, and later what is returned for y.
+                let by = |r: &Read| {
+                    let all = writes(&before, &r.key).into_iter().find(|w| Some(w.0) == r.found.stamp);
+                    all.map(|w| (before.events[w.2].session, w.2))
+                };
+                let (Some(cause), Some(effect)) = (by(x), by(y)) else { continue };
+                if cause.0 == effect.0 && cause.1 < effect.1 {
+                    x.found = older(&before, &x.key, x.found.stamp).unwrap_or_default();
+                    return true;
+                }
             }
-        }
-        false
-    });
+            false
+        },
+    );
 }
 
 /// In its data centre, but in nobody's past.
@@ -208,7 +218,8 @@ fn an_acknowledged_write_that_is_not_visible_yet() {
 fn a_later_write_with_an_older_version() {
     let consequences =
         [ReadYourWrites, MonotonicReads, WritesFollowReads, Causal, Immediate, Convergence, Snapshot];
-    let allowed: Vec<Property> = consequences.into_iter().chain([WritesFollowReadsGlobal]).collect();
+    let allowed: Vec<Property> =
+        consequences.into_iter().chain([MonotonicWritesGlobal, WritesFollowReadsGlobal]).collect();
     convict(&[MonotonicWrites, OverwriteOrder], &allowed, |h| {
         for e in 0..h.events.len() {
             let Action::Write { key, version: Some(stamp), .. } = &h.events[e].action else { continue };
@@ -263,7 +274,9 @@ fn a_write_that_every_replica_lost() {
 
 #[test]
 fn a_version_out_of_thin_air() {
-    convict(&[WellFormed], &[MonotonicReads, Causal, Immediate, ReadYourWrites], |h| {
+    let stale =
+        [MonotonicReads, Causal, Immediate, ReadYourWrites, MonotonicWritesGlobal, WritesFollowReadsGlobal];
+    convict(&[WellFormed], &stale, |h| {
         change_get(h, |_, _, read| {
             let value = Some(Value::from(&b"ghost"[..]));
             Some(Found { stamp: Some(Stamp { seq: 77, ..read.found.stamp? }), value })
@@ -303,7 +316,7 @@ fn a_write_whose_client_was_told_nothing_is_fine() {
                 (event.fate, event.end_us) = (Fate::Unknown, None);
             }
         }
-        let report = check_with(&history, Options { properties: Properties::all(), limit: 3 });
+        let report = check_with(&history, Options { limit: 3, ..Options::new(Properties::all()) });
         assert!(report.ok(), "seed {seed}\n{report}");
     }
 }

@@ -4,12 +4,13 @@
 
 mod common;
 
+use common::mutate::{mutate, reads_of};
 use common::{Shape, generate, shuffled, without_versions};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_check::{Options, Promise, Properties, Property, check, check_with};
-use tidemark_core::history::{Action, Event, Fate, History, ReadKind};
-use tidemark_core::{DcId, Found, Hlc, Key, Stamp};
+use tidemark_core::history::{Action, Fate, History, ReadKind};
+use tidemark_core::{Found, Key, Stamp};
 
 /// A version and the event that wrote it.
 #[derive(Clone, Debug)]
@@ -27,18 +28,6 @@ struct Oracle<'h> {
     before: Vec<Vec<bool>>,
     /// Per event: the events of its own session, or of an adopted one, that come before it.
     own: Vec<BTreeSet<usize>>,
-}
-
-fn reads_of(event: &Event) -> Vec<(Key, Found)> {
-    match (&event.action, event.fate) {
-        (Action::Read { reads, .. }, Fate::Ok) => {
-            reads.iter().map(|r| (r.key.clone(), r.found.clone())).collect()
-        }
-        (Action::Write { key, observed: Some(found), .. }, Fate::Ok | Fate::Skipped) => {
-            vec![(key.clone(), found.clone())]
-        }
-        _ => Vec::new(),
-    }
 }
 
 fn writes_of(history: &History) -> Vec<Wrote> {
@@ -129,6 +118,13 @@ impl<'h> Oracle<'h> {
         self.own[e].iter().flat_map(read).any(|(k, f)| k == w.key && f.stamp == Some(w.stamp))
     }
 
+    /// The writes that the session of event `e` has read before it.
+    fn writes_read(&self, e: usize) -> impl Iterator<Item = &Wrote> {
+        let read: Vec<(Key, Found)> =
+            self.own[e].iter().flat_map(|i| reads_of(&self.history.events[*i])).collect();
+        self.writes.iter().filter(move |w| read.iter().any(|(k, f)| *k == w.key && f.stamp == Some(w.stamp)))
+    }
+
     /// What event `e` violates.
     fn violated(&self, e: usize, into: &mut BTreeSet<Property>) {
         let event = &self.history.events[e];
@@ -152,6 +148,16 @@ impl<'h> Oracle<'h> {
             if kind != ReadKind::Snapshot {
                 hold(Property::ReadYourWrites, &|w| self.own[e].contains(&w.by) && acknowledged(w));
                 hold(Property::MonotonicReads, &|w| self.has_read(e, w));
+                hold(Property::MonotonicWritesGlobal, &|w| {
+                    acknowledged(w) && self.writes_read(e).any(|v| self.own[v.by].contains(&w.by))
+                });
+                hold(Property::WritesFollowReadsGlobal, &|w| {
+                    let observes = |by: usize| {
+                        let reads = reads_of(&self.history.events[by]);
+                        reads.iter().any(|(k, f)| *k == w.key && f.stamp == Some(w.stamp))
+                    };
+                    self.writes_read(e).any(|v| self.has_read(v.by, w) || observes(v.by))
+                });
             }
             match kind {
                 ReadKind::Get => {
@@ -201,67 +207,13 @@ impl<'h> Oracle<'h> {
     }
 }
 
-/// Does something to a history that its store would not do.
-fn mutate(history: &mut History, rng: &mut Rng) {
-    let mut found: BTreeMap<Key, Vec<Found>> = BTreeMap::new();
-    for event in &history.events {
-        for (key, f) in reads_of(event) {
-            found.entry(key).or_default().push(f);
-        }
-    }
-    let e = rng.usize(..history.events.len());
-    let stamp = Stamp { ts: Hlc(rng.u64(1..12)), origin: DcId(rng.u8(..2)), seq: 7 + e as u32 };
-    let swap = |key: &Key, rng: &mut Rng| match found.get(key) {
-        Some(all) if rng.u32(..4) > 0 => all[rng.usize(..all.len())].clone(),
-        _ => Found::default(),
-    };
-    let (dc, reorder) = (rng.u8(..2), rng.usize(..history.events.len()));
-    let event = &mut history.events[e];
-    let fate = event.fate;
-    match &mut event.action {
-        Action::Read { reads, kind } if !reads.is_empty() => match rng.u32(..8) {
-            0 => *kind = [ReadKind::Get, ReadKind::Rotx, ReadKind::Snapshot][rng.usize(..3)],
-            1 => event.dc = DcId(dc),
-            _ => {
-                let i = rng.usize(..reads.len());
-                reads[i].found = swap(&reads[i].key.clone(), rng);
-            }
-        },
-        Action::Write { key, version, observed, .. } => match rng.u32(..4) {
-            0 if observed.is_some() => *observed = Some(swap(&key.clone(), rng)),
-            1 if fate == Fate::Ok => {
-                let (key, old) = (key.clone(), *version);
-                *version = Some(stamp);
-                restamp(history, &key, old, stamp);
-            }
-            _ => event.dc = DcId(dc),
-        },
-        _ => history.events.swap(e, reorder),
-    }
-}
-
-/// Lets everybody see the version by its new stamp.
-fn restamp(history: &mut History, key: &Key, old: Option<Stamp>, new: Stamp) {
-    let fix = |k: &Key, found: &mut Found| {
-        if k == key && found.stamp == old && old.is_some() {
-            found.stamp = Some(new);
-        }
-    };
-    for event in &mut history.events {
-        match &mut event.action {
-            Action::Read { reads, .. } => reads.iter_mut().for_each(|r| fix(&r.key.clone(), &mut r.found)),
-            Action::Write { key, observed: Some(found), .. } => fix(&key.clone(), found),
-            _ => {}
-        }
-    }
-    history.finals.iter_mut().for_each(|f| fix(&f.key.clone(), &mut f.found));
-}
-
-const COMPARED: [Property; 8] = [
+const COMPARED: [Property; 10] = [
     Property::ReadYourWrites,
     Property::MonotonicReads,
     Property::MonotonicWrites,
     Property::WritesFollowReads,
+    Property::MonotonicWritesGlobal,
+    Property::WritesFollowReadsGlobal,
     Property::Causal,
     Property::OverwriteOrder,
     Property::Snapshot,
@@ -279,7 +231,7 @@ fn the_checker_and_the_definitions_agree() {
         for _ in 0..rng.u32(..3) {
             mutate(&mut history, &mut rng);
         }
-        let report = check_with(&history, Options { properties: Properties::all(), limit: 1000 });
+        let report = check_with(&history, Options { limit: 1000, ..Options::new(Properties::all()) });
         let Some(oracle) = Oracle::new(&history) else {
             cyclic += 1;
             assert!(report.violates(Property::WellFormed), "a cycle is seen: seed {seed}\n{report}");

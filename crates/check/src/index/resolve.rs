@@ -107,13 +107,8 @@ impl<'h> Resolver<'_, 'h> {
             self.by_stamp.insert((key, stamp), version);
         }
         let (mut column, mut pos) = (NONE, 0);
-        if writer != NONE {
-            if index.history.events[writer as usize].fate == Fate::Unknown {
-                (column, pos) = (index.columns as u32, 1);
-                index.columns += 1;
-            } else {
-                (column, pos) = (index.session_of[writer as usize], index.pos[writer as usize]);
-            }
+        if writer != NONE && index.history.events[writer as usize].fate != Fate::Unknown {
+            (column, pos) = (index.session_of[writer as usize], index.pos[writer as usize]);
         }
         index.versions.push(Version { key, rank: 0, column, pos, writer, readers: 0, delete, stamp });
         version

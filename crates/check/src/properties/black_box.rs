@@ -15,7 +15,7 @@
 
 use super::Findings;
 use crate::hash::Map;
-use crate::index::{ABSENT, Index, NONE, Ref, UNCHECKED};
+use crate::index::{ABSENT, Index, NONE, Ref, UNCHECKED, Version};
 use crate::property::Property;
 use crate::report::{Link, Violation};
 use crate::story::read_words;
@@ -23,7 +23,8 @@ use crate::walk::{Cycle, Observer, Past};
 use tidemark_core::history::{Fate, ReadKind};
 
 mod graph;
-use graph::{Edge, Graph};
+pub(crate) mod guarantees;
+use graph::Graph;
 
 /// In every arbitration the write `from` comes before the write `to`, because of the read `reader`.
 #[derive(Clone, Copy)]
@@ -33,15 +34,11 @@ struct Before {
     reader: u32,
 }
 
-/// The writes of one key by one column, in order: clock position and version.
-type Written = Vec<(u32, u32)>;
-
 pub(crate) struct BlackBox<'f, 'i> {
     findings: &'f mut Findings<'i>,
-    /// Per key: its writers' columns.
-    written: Vec<Vec<(u32, Written)>>,
     before: Vec<Before>,
-    /// Per version and column: up to where that column's writes are known to come before it.
+    /// Per version and writing session (or write without an answer): up to where its writes are known to come before
+    /// the version.
     known: Map<(u32, u32), u32>,
     causal: bool,
     snapshot: bool,
@@ -49,19 +46,15 @@ pub(crate) struct BlackBox<'f, 'i> {
 
 impl<'f, 'i> BlackBox<'f, 'i> {
     pub(crate) fn new(findings: &'f mut Findings<'i>) -> Self {
-        let written = vec![Vec::new(); findings.index.keys.len()];
         let (causal, snapshot) = (findings.checks(Property::Causal), findings.checks(Property::Snapshot));
-        Self { findings, written, before: Vec::new(), known: Map::default(), causal, snapshot }
+        Self { findings, before: Vec::new(), known: Map::default(), causal, snapshot }
     }
 
     /// What a read from `read.version` says about the writes of its key in the `past`.
     fn infer(&mut self, e: u32, property: Property, read: Ref, past: &Past<'_>) {
         let index = self.findings.index;
-        let own = past.of_version(read.version);
-        for (column, written) in &self.written[read.key as usize] {
-            let before = written.partition_point(|(pos, _)| *pos <= past.reading(*column));
-            let Some((pos, last)) = before.checked_sub(1).map(|i| written[i]) else { continue };
-            if last == read.version || own.is_some_and(|clock| clock[*column as usize] >= pos) {
+        for last in past.last_writes(read.key) {
+            if last == read.version || past.follows(read.version, last) {
                 continue;
             }
             if read.version == ABSENT {
@@ -70,10 +63,25 @@ impl<'f, 'i> BlackBox<'f, 'i> {
                 }
                 return;
             }
-            let known = self.known.entry((read.version, *column)).or_default();
-            if *known < pos {
-                *known = pos;
+            let Version { column, pos, .. } = *index.version(last);
+            let sessions = index.session_ids.len() as u32;
+            let writer = if column == NONE { sessions + last } else { column };
+            let known = self.known.entry((read.version, writer)).or_default();
+            if *known < pos.max(1) {
+                *known = pos.max(1);
                 self.before.push(Before { from: last, to: read.version, reader: e });
+            }
+        }
+    }
+
+    /// Of each session the last write of a key comes before the replicas' last word.
+    fn before_last(&mut self, last: Ref) {
+        let index = self.findings.index;
+        let mut writers: Map<u32, ()> = Map::default();
+        for from in index.versions_of(last.key).iter().rev().copied().filter(|v| *v != last.version) {
+            let column = index.version(from).column;
+            if column == NONE || writers.insert(column, ()).is_none() {
+                self.before.push(Before { from, to: last.version, reader: NONE });
             }
         }
     }
@@ -82,15 +90,10 @@ impl<'f, 'i> BlackBox<'f, 'i> {
     pub(crate) fn finish(mut self, cuts: &[Cycle]) {
         let index = self.findings.index;
         if self.causal {
-            for last in &index.finals {
-                if last.version == ABSENT || last.version == UNCHECKED {
-                    continue;
-                }
-                for (_, written) in &self.written[last.key as usize] {
-                    let from = written.last().map_or(ABSENT, |(_, version)| *version);
-                    if from != last.version {
-                        self.before.push(Before { from, to: last.version, reader: NONE });
-                    }
+            let mut told: Map<u32, ()> = Map::default();
+            for last in index.finals.iter().filter(|last| ![ABSENT, UNCHECKED].contains(&last.version)) {
+                if told.insert(last.version, ()).is_none() {
+                    self.before_last(*last);
                 }
             }
         }
@@ -99,7 +102,7 @@ impl<'f, 'i> BlackBox<'f, 'i> {
             return;
         }
         let graph = graph(index, &self.before, cuts);
-        for cycle in graph.shortest_cycles() {
+        for cycle in graph.shortest_cycles(|edge| matches!(edge, Edge::Before(_))) {
             let property = property_of(index, &self.before, &cycle);
             if self.findings.checks(property) {
                 let before = &self.before;
@@ -122,14 +125,17 @@ impl Observer for BlackBox<'_, '_> {
         }
     }
 
-    fn on_write(&mut self, _e: u32, version: u32, _past: &Past<'_>) {
-        let v = self.findings.index.version(version);
-        let columns = &mut self.written[v.key as usize];
-        match columns.iter_mut().find(|(column, _)| *column == v.column) {
-            Some((_, written)) => written.push((v.pos, version)),
-            None => columns.push((v.column, vec![(v.pos, version)])),
-        }
-    }
+    fn on_write(&mut self, _e: u32, _version: u32, _past: &Past<'_>) {}
+}
+
+/// Why one event comes before another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Edge {
+    Session,
+    Reads,
+    Adopts,
+    /// In every arbitration, because of this numbered reason.
+    Before(u32),
 }
 
 /// The node of a transaction is its last event.
@@ -141,14 +147,15 @@ fn node(index: &Index<'_>, e: u32) -> u32 {
 }
 
 /// Session order, reads-from and adoption, and what must come before what.
-fn graph(index: &Index<'_>, before: &[Before], cuts: &[Cycle]) -> Graph {
+fn graph(index: &Index<'_>, before: &[Before], cuts: &[Cycle]) -> Graph<Edge> {
     let mut edges = Vec::with_capacity(index.history.events.len() * 2 + before.len());
     let mut edge = |from: u32, to: u32, label: Edge| {
         if from != to {
             edges.push((from, to, label));
         }
     };
-    let cut: Vec<u32> = cuts.iter().map(|c| c.waits[0].0).collect();
+    let mut cut: Vec<u32> = cuts.iter().map(|c| c.waits[0].0).collect();
+    cut.sort_unstable();
     for session in 0..index.session_ids.len() as u32 {
         let mut last = None;
         for e in index.events_of(session) {
@@ -159,7 +166,7 @@ fn graph(index: &Index<'_>, before: &[Before], cuts: &[Cycle]) -> Graph {
             if index.event(*e).fate != Fate::Unknown {
                 last = Some(here);
             }
-            if cut.contains(e) {
+            if cut.binary_search(e).is_ok() {
                 continue;
             }
             for read in index.reads_of(*e).iter().filter(|r| r.version != UNCHECKED) {

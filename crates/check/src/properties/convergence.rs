@@ -46,12 +46,11 @@ fn same(index: &Index<'_>, a: u32, b: u32) -> bool {
 
 /// The newest version of `key` that is known to have been written: acknowledged, or seen. Absence if none.
 fn newest_known(index: &Index<'_>, key: u32) -> u32 {
-    let range = index.key_start[key as usize] as usize..index.key_start[key as usize + 1] as usize;
     let known = |v: &&u32| {
         let version = index.version(**v);
         version.writer != NONE && (index.event(version.writer).fate == Fate::Ok || version.readers > 0)
     };
-    index.by_key[range].iter().rev().find(known).copied().unwrap_or(ABSENT)
+    index.versions_of(key).iter().rev().find(known).copied().unwrap_or(ABSENT)
 }
 
 fn last_words(index: &Index<'_>, group: &[u32]) -> Vec<Step> {

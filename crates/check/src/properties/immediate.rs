@@ -14,10 +14,12 @@ use crate::report::{Link, Violation};
 use crate::story::read_words;
 use tidemark_core::history::{Action, Fate, ReadKind};
 
-/// Checks every GET that has a start time. Returns how many GETs have none.
-pub(crate) fn check(findings: &mut Findings<'_>) -> u64 {
-    let index = findings.index;
-    let mut writes: Map<(u8, u32), Vec<(u64, u32)>> = Map::default();
+/// Per data centre and key: what was acknowledged there, in the order of its end times.
+pub(super) type Acknowledged = Map<(u8, u32), Vec<(u64, u32)>>;
+
+/// Every write that was acknowledged at a known time.
+pub(super) fn acknowledged(index: &Index<'_>) -> Acknowledged {
+    let mut writes = Acknowledged::default();
     for (e, event) in index.history.events.iter().enumerate() {
         let version = index.wrote[e];
         if let (true, Fate::Ok, Some(end_us)) = (version != ABSENT, event.fate, event.end_us) {
@@ -25,15 +27,17 @@ pub(crate) fn check(findings: &mut Findings<'_>) -> u64 {
         }
     }
     // tidy: allowed, because each list is put in order on its own.
-    for acknowledged in writes.values_mut() {
-        acknowledged.sort_unstable();
-        // From here on, each entry carries the newest version acknowledged so far.
-        let mut newest = ABSENT;
-        for (_, version) in acknowledged {
-            newest = if index.rank(*version) > index.rank(newest) { *version } else { newest };
-            *version = newest;
-        }
-    }
+    writes.values_mut().for_each(|list| list.sort_unstable());
+    writes
+}
+
+/// Tells `owed`, of what every GET with a start time returned, the last entry before it. Returns how many GETs have
+/// no start time.
+pub(super) fn look(
+    index: &Index<'_>,
+    acknowledged: &Acknowledged,
+    mut owed: impl FnMut(u32, Ref, u32),
+) -> u64 {
     let mut untimed = 0;
     for (e, event) in index.history.events.iter().enumerate() {
         if !matches!(event.action, Action::Read { kind: ReadKind::Get, .. }) || event.fate != Fate::Ok {
@@ -44,15 +48,33 @@ pub(crate) fn check(findings: &mut Findings<'_>) -> u64 {
             continue;
         };
         for read in index.reads_of(e as u32).iter().filter(|r| r.version != UNCHECKED) {
-            let Some(acknowledged) = writes.get(&(event.dc.0, read.key)) else { continue };
-            let before = acknowledged.partition_point(|(end_us, _)| *end_us < start_us);
-            let newest = before.checked_sub(1).map_or(ABSENT, |i| acknowledged[i].1);
-            if index.rank(newest) > index.rank(read.version) && !index.excused(*read, newest) {
-                findings.found(Property::Immediate, e as u32, *read, newest);
+            let Some(list) = acknowledged.get(&(event.dc.0, read.key)) else { continue };
+            let before = list.partition_point(|(end_us, _)| *end_us < start_us);
+            if let Some(last) = before.checked_sub(1) {
+                owed(e as u32, *read, list[last].1);
             }
         }
     }
     untimed
+}
+
+/// White box: checks every GET that has a start time. Returns how many GETs have none.
+pub(crate) fn check(findings: &mut Findings<'_>) -> u64 {
+    let index = findings.index;
+    let mut acknowledged = acknowledged(index);
+    // tidy: allowed, because each list is changed on its own: an entry becomes the newest version so far.
+    for list in acknowledged.values_mut() {
+        let mut newest = ABSENT;
+        for (_, version) in list {
+            newest = if index.rank(*version) > index.rank(newest) { *version } else { newest };
+            *version = newest;
+        }
+    }
+    look(index, &acknowledged, |e, read, newest| {
+        if index.rank(newest) > index.rank(read.version) && !index.excused(read, newest) {
+            findings.found(Property::Immediate, e, read, newest);
+        }
+    })
 }
 
 pub(super) fn tell(index: &Index<'_>, f: &Finding) -> Violation {

@@ -1,9 +1,11 @@
 //! The white box: asks each property that needs an event's past, once for every event of the walk, and keeps
 //! what a session has read and written of each key.
 
+use super::ledger::Ledger;
+use super::reach::{Owed, Reach};
 use super::{
-    Findings, causal, monotonic_reads, monotonic_writes, overwrite_order, read_your_writes, snapshot,
-    writes_follow_reads, writes_follow_reads_global,
+    Findings, causal, monotonic_reads, monotonic_writes, monotonic_writes_global, overwrite_order,
+    read_your_writes, snapshot, writes_follow_reads, writes_follow_reads_global,
 };
 use crate::hash::Map;
 use crate::index::{ABSENT, Index, Ref, UNCHECKED};
@@ -48,11 +50,49 @@ impl Newest {
     }
 }
 
+/// What the guarantees that span keys need: the newest version that each session had read and written of each key,
+/// and when.
+struct Across {
+    read: Ledger,
+    written: Ledger,
+    reach: Reach,
+}
+
+impl Across {
+    fn new(sessions: usize) -> Self {
+        Self { read: Ledger::new(sessions), written: Ledger::new(sessions), reach: Reach::new(sessions) }
+    }
+
+    /// The newest of what the session of event `e` is owed of `key`.
+    fn newest(&self, index: &Index<'_>, owed: Owed, e: u32, key: u32) -> u32 {
+        let known = if owed == Owed::Read { &self.read } else { &self.written };
+        let all = self.reach.owed(known, owed, index.session_of[e as usize], key);
+        all.map(|(_, version)| version).max_by_key(|v| index.rank(*v)).unwrap_or(ABSENT)
+    }
+
+    fn adopt(&mut self, index: &Index<'_>, e: u32, from: u32, events: u32) {
+        let at = (index.session_of[e as usize], index.seat[e as usize]);
+        for ledger in [&mut self.read, &mut self.written] {
+            for (key, version) in ledger.known(from, events) {
+                raise(ledger, index, at, key, version);
+            }
+        }
+        self.reach.adopt(at, from, events);
+    }
+}
+
+/// `session` knows of `version` of `key` since its event at `seat`.
+fn raise(ledger: &mut Ledger, index: &Index<'_>, (session, seat): (u32, u32), key: u32, version: u32) {
+    if ledger.latest(session, key).is_none_or(|known| index.rank(known) < index.rank(version)) {
+        ledger.push(session, key, seat, version);
+    }
+}
+
 pub(crate) struct WhiteBox<'f, 'i> {
     findings: &'f mut Findings<'i>,
     read: Option<Newest>,
     written: Option<Newest>,
-    follow: Option<writes_follow_reads_global::State>,
+    across: Option<Across>,
     causal: bool,
     snapshot: bool,
     overwrite: bool,
@@ -64,10 +104,12 @@ impl<'f, 'i> WhiteBox<'f, 'i> {
         let any = |a, b| (findings.checks(a) || findings.checks(b)).then(|| Newest::new(sessions));
         let read = any(Property::MonotonicReads, Property::WritesFollowReads);
         let written = any(Property::ReadYourWrites, Property::MonotonicWrites);
-        let follow = findings.checks(Property::WritesFollowReadsGlobal).then(Default::default);
+        let across = findings.checks(Property::MonotonicWritesGlobal)
+            || findings.checks(Property::WritesFollowReadsGlobal);
+        let across = across.then(|| Across::new(sessions));
         let (causal, snapshot) = (findings.checks(Property::Causal), findings.checks(Property::Snapshot));
         let overwrite = findings.checks(Property::OverwriteOrder);
-        Self { findings, read, written, follow, causal, snapshot, overwrite }
+        Self { findings, read, written, across, causal, snapshot, overwrite }
     }
 }
 
@@ -75,7 +117,8 @@ impl Observer for WhiteBox<'_, '_> {
     #[inline]
     fn on_reads(&mut self, e: u32, kind: ReadKind, reads: &[Ref], past: &Past<'_>, joint: &Past<'_>) {
         let findings = &mut *self.findings;
-        let session = findings.index.session_of[e as usize];
+        let index = findings.index;
+        let session = index.session_of[e as usize];
         for read in reads.iter().filter(|r| r.version != UNCHECKED) {
             match kind {
                 ReadKind::Get if self.causal => causal::on_get(findings, e, *read, past),
@@ -97,8 +140,15 @@ impl Observer for WhiteBox<'_, '_> {
             {
                 monotonic_reads::on_read(findings, e, *read, seen.get(session, read.key));
             }
-            if let Some(follow) = &self.follow {
-                follow.on_read(findings, e, *read, past);
+            if let Some(across) = &self.across {
+                if findings.checks(Property::MonotonicWritesGlobal) {
+                    let owed = across.newest(index, Owed::Written, e, read.key);
+                    monotonic_writes_global::on_read(findings, e, *read, owed);
+                }
+                if findings.checks(Property::WritesFollowReadsGlobal) {
+                    let owed = across.newest(index, Owed::Read, e, read.key);
+                    writes_follow_reads_global::on_read(findings, e, *read, owed);
+                }
             }
         }
     }
@@ -111,8 +161,9 @@ impl Observer for WhiteBox<'_, '_> {
             if let Some(seen) = &mut self.read {
                 seen.raise(index, session, read.key, read.version);
             }
-            if let Some(follow) = &mut self.follow {
-                follow.after_read(index, e, *read);
+            if let Some(across) = &mut self.across {
+                raise(&mut across.read, index, (session, index.seat[e as usize]), read.key, read.version);
+                across.reach.after_read(index, e, *read);
             }
         }
     }
@@ -125,6 +176,11 @@ impl Observer for WhiteBox<'_, '_> {
         let session = index.session_of[e as usize];
         if self.overwrite {
             overwrite_order::on_write(findings, e, wrote, past);
+        }
+        if let Some(across) = &mut self.across
+            && index.version(version).column == session
+        {
+            raise(&mut across.written, index, (session, index.seat[e as usize]), wrote.key, version);
         }
         if let Some(written) = &mut self.written {
             if findings.checks(Property::MonotonicWrites) {
@@ -148,8 +204,12 @@ impl Observer for WhiteBox<'_, '_> {
         }
     }
 
-    fn on_adopt(&mut self, session: u32, from: u32, events: u32) {
+    fn on_adopt(&mut self, e: u32, from: u32, events: u32) {
         let index = self.findings.index;
+        let session = index.session_of[e as usize];
+        if let Some(across) = &mut self.across {
+            across.adopt(index, e, from, events);
+        }
         for newest in [&mut self.read, &mut self.written].into_iter().flatten() {
             newest.adopt(index, session, (from, events));
         }

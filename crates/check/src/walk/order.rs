@@ -21,7 +21,7 @@ pub(super) struct Order {
     /// Sessions that wait for a session to have visited so many events.
     waiting: Map<(u32, u32), Vec<u32>>,
     /// Events that no longer wait: a cycle was cut there.
-    cut: Vec<u32>,
+    cut: Map<u32, ()>,
     ready: Vec<u32>,
 }
 
@@ -33,7 +33,7 @@ impl Order {
             due: vec![0; sessions],
             waits: vec![None; sessions],
             waiting: Map::default(),
-            cut: Vec::new(),
+            cut: Map::default(),
             ready: Vec::new(),
         }
     }
@@ -71,7 +71,7 @@ impl Walk<'_> {
         while let Some(cycle) = self.find_cycle() {
             let (e, _) = cycle.waits[0];
             let session = self.index.session_of[e as usize];
-            self.order.cut.push(e);
+            self.order.cut.insert(e, ());
             self.order.waits[session as usize] = None;
             self.order.ready.push(session);
             cycles.push(cycle);
@@ -142,7 +142,7 @@ impl Walk<'_> {
     }
 
     fn is_cut(&self, e: u32) -> bool {
-        !self.order.cut.is_empty() && self.order.cut.contains(&e)
+        !self.order.cut.is_empty() && self.order.cut.contains_key(&e)
     }
 
     /// Follows who waits for whom until a session comes up again. None if nobody waits.

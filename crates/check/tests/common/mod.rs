@@ -5,6 +5,7 @@
 //! eventual: it converges and keeps the session guarantees of sessions that stay at home.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod mutate;
 pub mod script;
 
 use fastrand::Rng;

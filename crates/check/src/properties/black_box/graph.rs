@@ -1,26 +1,20 @@
 //! A directed graph of events: strongly connected components (Tarjan, without recursion) and short cycles.
 
-/// Why one event comes before another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Edge {
-    Session,
-    Reads,
-    Adopts,
-    /// In every arbitration, because of this numbered reason.
-    Before(u32),
-}
-
-pub(super) struct Graph {
+/// Its edges say why one node comes before another: `E`.
+pub(super) struct Graph<E> {
     /// Per node: where its edges start.
     start: Vec<u32>,
-    edges: Vec<(u32, Edge)>,
+    edges: Vec<(u32, E)>,
 }
+
+/// Nodes in a circle, each with the edge that leaves it.
+pub(super) type Circle<E> = Vec<(u32, E)>;
 
 /// How many edges of a component are tried as the start of a shortest cycle.
 const TRIED: usize = 32;
 
-impl Graph {
-    pub(super) fn new(nodes: usize, list: Vec<(u32, u32, Edge)>) -> Self {
+impl<E: Copy> Graph<E> {
+    pub(super) fn new(nodes: usize, list: Vec<(u32, u32, E)>) -> Self {
         let mut start = vec![0u32; nodes + 1];
         for (from, _, _) in &list {
             start[*from as usize + 1] += 1;
@@ -29,7 +23,8 @@ impl Graph {
             start[i + 1] += start[i];
         }
         let mut next = start.clone();
-        let mut edges = vec![(0, Edge::Session); list.len()];
+        let Some((_, _, any)) = list.first().copied() else { return Self { start, edges: Vec::new() } };
+        let mut edges = vec![(0, any); list.len()];
         for (from, to, edge) in list {
             edges[next[from as usize] as usize] = (to, edge);
             next[from as usize] += 1;
@@ -37,43 +32,44 @@ impl Graph {
         Self { start, edges }
     }
 
-    fn of(&self, node: u32) -> &[(u32, Edge)] {
+    pub(super) fn of(&self, node: u32) -> &[(u32, E)] {
         &self.edges[self.start[node as usize] as usize..self.start[node as usize + 1] as usize]
     }
 
-    /// One short cycle of each component that has one: each node with the edge that leaves it.
-    pub(super) fn shortest_cycles(&self) -> Vec<Vec<(u32, Edge)>> {
+    /// One short cycle of each component that has one, with as few `inferred` edges as can be.
+    pub(super) fn shortest_cycles(&self, inferred: impl Fn(&E) -> bool) -> Vec<Circle<E>> {
         let component = self.components();
-        let mut members: Vec<u32> = (0..component.len() as u32).collect();
-        members.sort_by_key(|node| component[*node as usize]);
-        let same = |a: &u32, b: &u32| component[*a as usize] == component[*b as usize];
-        let cyclic = members.chunk_by(same).filter(|members| members.len() > 1);
-        let mut cycles: Vec<_> = cyclic.filter_map(|m| self.shortest_cycle(m, &component)).collect();
+        let cyclic = cyclic(&component);
+        let mut cycles: Vec<_> =
+            cyclic.iter().filter_map(|m| self.shortest_cycle(m, &component, &inferred)).collect();
         cycles.sort_by_key(|cycle| cycle.iter().map(|(node, _)| *node).min());
         cycles
     }
 
-    /// The shortest of the cycles through some arbitration edges; with the fewest such edges among equals.
-    fn shortest_cycle(&self, members: &[u32], component: &[u32]) -> Option<Vec<(u32, Edge)>> {
+    /// The shortest of the cycles through some inferred edges; with the fewest such edges among equals.
+    fn shortest_cycle(
+        &self,
+        members: &[u32],
+        component: &[u32],
+        is_inferred: &impl Fn(&E) -> bool,
+    ) -> Option<Circle<E>> {
         let inside = |to: u32| component[to as usize] == component[members[0] as usize];
         let inferred = members.iter().flat_map(|from| {
-            let inferred =
-                self.of(*from).iter().filter(|(to, e)| inside(*to) && matches!(e, Edge::Before(_)));
+            let inferred = self.of(*from).iter().filter(|(to, e)| inside(*to) && is_inferred(e));
             inferred.map(|(to, edge)| (*from, *to, *edge))
         });
-        let cycle = |(from, to, edge): (u32, u32, Edge)| {
+        let cycle = |(from, to, edge): (u32, u32, E)| {
             let mut path = self.path(to, from, &inside)?;
             path.insert(0, (from, edge));
             Some(path)
         };
-        let arbitrary =
-            |path: &[(u32, Edge)]| path.iter().filter(|(_, e)| matches!(e, Edge::Before(_))).count();
-        inferred.take(TRIED).filter_map(cycle).min_by_key(|path| (arbitrary(path), path.len()))
+        let few = |path: &Circle<E>| path.iter().filter(|(_, e)| is_inferred(e)).count();
+        inferred.take(TRIED).filter_map(cycle).min_by_key(|path| (few(path), path.len()))
     }
 
     /// A path with the fewest edges, as nodes with the edge that leaves each.
-    fn path(&self, from: u32, to: u32, inside: &impl Fn(u32) -> bool) -> Option<Vec<(u32, Edge)>> {
-        let mut came: crate::hash::Map<u32, (u32, Edge)> = Default::default();
+    fn path(&self, from: u32, to: u32, inside: &impl Fn(u32) -> bool) -> Option<Circle<E>> {
+        let mut came: crate::hash::Map<u32, (u32, E)> = Default::default();
         let mut queue = std::collections::VecDeque::from([from]);
         while let Some(node) = queue.pop_front() {
             if node == to {
@@ -98,7 +94,7 @@ impl Graph {
     }
 
     /// Per node: the number of its component.
-    fn components(&self) -> Vec<u32> {
+    pub(super) fn components(&self) -> Vec<u32> {
         const UNSEEN: u32 = u32::MAX;
         let nodes = self.start.len() - 1;
         let (mut order, mut low) = (vec![UNSEEN; nodes], vec![0u32; nodes]);
@@ -142,4 +138,12 @@ impl Graph {
         }
         component
     }
+}
+
+/// The members of each component that has several.
+pub(super) fn cyclic(component: &[u32]) -> Vec<Vec<u32>> {
+    let mut members: Vec<u32> = (0..component.len() as u32).collect();
+    members.sort_by_key(|node| component[*node as usize]);
+    let same = |a: &u32, b: &u32| component[*a as usize] == component[*b as usize];
+    members.chunk_by(same).filter(|members| members.len() > 1).map(<[u32]>::to_vec).collect()
 }
