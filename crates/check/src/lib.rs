@@ -18,6 +18,7 @@
 //! events in causal order with their pasts; `properties` asks one question a file; `story` tells the answers.
 
 mod format;
+mod guarantee;
 mod hash;
 mod index;
 mod properties;
@@ -27,6 +28,7 @@ mod story;
 mod walk;
 
 pub use format::{ReadError, TextError, parse, read_history, read_text, write_history, write_text};
+pub use guarantee::{Guarantee, Holds, Verdict, Verdicts, check_each};
 pub use property::{Properties, Property};
 pub use report::{Link, Mode, Report, Step, Violation};
 pub use tidemark_core::Promise;

@@ -69,6 +69,24 @@ impl Property {
         }
     }
 
+    /// What it says, in one line.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::WellFormed => "whatever is read was written, once, and before it was read",
+            Self::ReadYourWrites => "a session's read of a key returns its own last write or a newer one",
+            Self::MonotonicReads => "a session's reads of a key never go back",
+            Self::MonotonicWrites => "a session's later write of a key wins over its earlier ones",
+            Self::WritesFollowReads => "a session's write of a key wins over what it had read of that key",
+            Self::MonotonicWritesGlobal => "who sees a write sees what its session had written before, of any key",
+            Self::WritesFollowReadsGlobal => "who sees a write sees what its session had read before, of any key",
+            Self::Causal => "no effect is seen without its cause (single reads)",
+            Self::OverwriteOrder => "a write wins over everything in its causal past",
+            Self::Snapshot => "a read-only transaction returns a causally consistent snapshot",
+            Self::Immediate => "an acknowledged write is visible at once in its own data centre",
+            Self::Convergence => "in the end all replicas return the newest version",
+        }
+    }
+
     /// The properties that `promise` consists of.
     pub fn of(promise: Promise) -> Properties {
         use Property::*;
@@ -107,6 +125,12 @@ impl Properties {
     #[must_use]
     pub fn with(self, property: Property) -> Self {
         Self(self.0 | 1 << property as u16)
+    }
+
+    /// The set with one fewer.
+    #[must_use]
+    pub fn without(self, property: Property) -> Self {
+        Self(self.0 & !(1 << property as u16))
     }
 
     /// Whether `property` is in the set.

@@ -3,55 +3,93 @@
 use crate::Usage;
 use crate::output::{print, print_json};
 use clap::Args;
-use clap::builder::PossibleValuesParser;
-use clap::builder::TypedValueParser;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tidemark_check::{History, Report, check, parse};
+use tidemark_check::{Guarantee, History, Options, Report, check_each, check_with, parse};
 use tidemark_contract::core::Promise;
 
 const EXAMPLES: &str = "\
 Examples:
-  tidemark check run.jsonl --promise causal
+  tidemark check run.jsonl                              every guarantee, each on its own
+  tidemark check run.jsonl --guarantee monotonic-reads,session
+  tidemark check run.jsonl --promise causal             all that a promise consists of
   tidemark check - --promise session --json < run.jsonl
 
-Exit codes: 0 the history keeps the promise, 1 it does not, 2 it cannot be read.";
+Exit codes: 0 what was asked for is kept, 1 it is not, 2 the history cannot be read.";
 
-/// Hold a recorded history, of any store, to a promise.
+/// Hold a recorded history, of any store, to guarantees or to a promise.
 ///
 /// A history is what clients saw: one JSON object a line, as docs/history-format.md describes it, or in the
-/// text format of other checkers. What violates the promise is shown as the few operations that matter.
+/// text format of other checkers. Guarantees are checked each on its own, by the versions that were recorded or else
+/// by values alone; a promise is all of its properties. What is violated is shown as the few operations that matter.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Check {
     /// The history; `-` for standard input.
     file: PathBuf,
     /// What the history is held to.
-    #[arg(long, value_name = "NAME", value_parser = promises())]
-    promise: Promise,
+    #[arg(long, value_name = "NAME", value_parser = promises(), conflicts_with = "guarantees")]
+    promise: Option<Promise>,
+    /// Which guarantees are checked, each on its own; all of them if nothing is asked for.
+    #[arg(long = "guarantee", value_name = "NAME,…", value_delimiter = ',', value_parser = guarantees())]
+    guarantees: Vec<String>,
+    /// Ignore recorded versions, and tell writes apart by their values.
+    #[arg(long)]
+    values_only: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
+/// How many violations of each guarantee are shown.
+const SHOWN: usize = 3;
+
 fn promises() -> impl TypedValueParser<Value = Promise> {
-    let names = Promise::ALL
-        .map(|promise| clap::builder::PossibleValue::new(promise.name()).help(promise.description()));
+    let names = Promise::ALL.map(|promise| PossibleValue::new(promise.name()).help(promise.description()));
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Promise>())
+}
+
+fn guarantees() -> PossibleValuesParser {
+    let all = PossibleValue::new("all").help("every one of them");
+    let names = Guarantee::all().into_iter().map(|one| PossibleValue::new(one.name).help(one.about));
+    PossibleValuesParser::new(names.chain([all]))
 }
 
 impl Check {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let history = read(&self.file).map_err(|what| Usage(format!("{}: {what}", self.file.display())))?;
-        let report: Report = check(&history, self.promise);
+        let ok = match self.promise {
+            Some(promise) => {
+                let options = Options { values_only: self.values_only, ..Options::of(promise) };
+                let report = Report { promise: Some(promise), ..check_with(&history, options) };
+                self.tell(&report, format!("{report}\n"))?;
+                report.ok()
+            }
+            None => {
+                let verdicts = check_each(&history, &self.asked(), SHOWN, self.values_only);
+                self.tell(&verdicts, format!("{verdicts}\n"))?;
+                verdicts.ok()
+            }
+        };
+        Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn tell(&self, found: &impl Serialize, text: String) -> anyhow::Result<()> {
         if self.json {
-            print_json(&report)?
-        } else {
-            print(&format!("{report}\n"))
+            return print_json(found);
         }
-        Ok(if report.ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        print(&text);
+        Ok(())
+    }
+
+    fn asked(&self) -> Vec<Guarantee> {
+        let all = self.guarantees.is_empty() || self.guarantees.iter().any(|name| name == "all");
+        let asked = |guarantee: &Guarantee| all || self.guarantees.iter().any(|name| name == guarantee.name);
+        Guarantee::all().into_iter().filter(asked).collect()
     }
 }
 

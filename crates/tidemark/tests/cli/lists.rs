@@ -75,3 +75,27 @@ fn histories_are_held_to_promises() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(said(&unknown).contains("causal-snapshot"), "{}", said(&unknown));
 }
+
+#[test]
+fn each_guarantee_has_its_own_verdict() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let file = dir.path().join("run.txt");
+    let path = file.to_str().unwrap();
+    // Session 1 writes x, then y; session 2 reads y, and then finds no x.
+    std::fs::write(&file, "w(1,10,1,0)\nw(2,20,1,1)\nr(2,20,2,2)\nr(1,0,2,3)\n").unwrap();
+    let all = tidemark(&["check", path]);
+    assert_eq!(all.status.code(), Some(1), "{}", said(&all));
+    let text = said(&all);
+    assert!(text.contains("read-your-writes            holds\n"), "{text}");
+    assert!(text.contains("monotonic-writes-global     violated     1 violation\n"), "{text}");
+    assert!(text.contains("== causal\n"), "{text}");
+    let kept = tidemark(&["check", path, "--guarantee", "monotonic-reads,session", "--json"]);
+    assert_eq!(kept.status.code(), Some(0), "{}", said(&kept));
+    let verdicts: serde_json::Value = serde_json::from_slice(&kept.stdout).unwrap();
+    let names: Vec<&str> =
+        verdicts["verdicts"].as_array().unwrap().iter().map(|v| v["guarantee"].as_str().unwrap()).collect();
+    assert_eq!(names, ["monotonic-reads", "session"]);
+    assert_eq!(tidemark(&["check", path, "--guarantee", "causal"]).status.code(), Some(1));
+    let both = tidemark(&["check", path, "--guarantee", "causal", "--promise", "causal"]);
+    assert_eq!(both.status.code(), Some(2), "{}", said(&both));
+}
