@@ -153,6 +153,11 @@ impl Verdicts {
     pub fn ok(&self) -> bool {
         self.verdicts.iter().all(|verdict| verdict.violated == 0)
     }
+
+    /// The first violation that is told.
+    pub fn first(&self) -> Option<&Violation> {
+        self.verdicts.iter().find_map(|verdict| verdict.violations.first())
+    }
 }
 
 impl fmt::Display for Verdicts {

@@ -21,6 +21,7 @@ mod format;
 mod guarantee;
 mod hash;
 mod index;
+mod picture;
 mod properties;
 mod property;
 mod report;
@@ -29,8 +30,9 @@ mod walk;
 
 pub use format::{ReadError, TextError, parse, read_history, read_text, write_history, write_text};
 pub use guarantee::{Guarantee, Holds, Verdict, Verdicts, check_each};
+pub use picture::svg;
 pub use property::{Properties, Property};
-pub use report::{Link, Mode, Report, Step, Violation};
+pub use report::{Deed, DeedKind, Fact, Link, Mode, Report, Step, Violation};
 pub use tidemark_core::Promise;
 pub use tidemark_core::history::History;
 

@@ -105,6 +105,13 @@ impl<'i> Findings<'i> {
         let index = self.index;
         self.told.extend(self.kept.iter().map(|f| f.tell(index)));
         self.told.sort_by_key(|v| v.property);
+        // Where a story does not say otherwise, it ends where the violation shows.
+        for violation in &mut self.told {
+            if let (false, Some(last)) = (violation.steps.iter().any(|s| s.shows), violation.steps.last_mut())
+            {
+                last.shows = true;
+            }
+        }
         (self.counts.iter().sum(), self.told)
     }
 }

@@ -77,8 +77,12 @@ impl Property {
             Self::MonotonicReads => "a session's reads of a key never go back",
             Self::MonotonicWrites => "a session's later write of a key wins over its earlier ones",
             Self::WritesFollowReads => "a session's write of a key wins over what it had read of that key",
-            Self::MonotonicWritesGlobal => "who sees a write sees what its session had written before, of any key",
-            Self::WritesFollowReadsGlobal => "who sees a write sees what its session had read before, of any key",
+            Self::MonotonicWritesGlobal => {
+                "who sees a write sees what its session had written before, of any key"
+            }
+            Self::WritesFollowReadsGlobal => {
+                "who sees a write sees what its session had read before, of any key"
+            }
             Self::Causal => "no effect is seen without its cause (single reads)",
             Self::OverwriteOrder => "a write wins over everything in its causal past",
             Self::Snapshot => "a read-only transaction returns a causally consistent snapshot",

@@ -63,6 +63,46 @@ pub struct Step {
     pub text: String,
     /// How it follows from the step before it.
     pub link: Link,
+    /// What was done, without what was found.
+    pub deed: Deed,
+    /// What was written, or found, key by key.
+    pub facts: Vec<Fact>,
+    /// Whether the violation shows here.
+    pub shows: bool,
+}
+
+/// What an event of a story did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Deed {
+    /// Which kind of deed it was.
+    pub kind: DeedKind,
+    /// What was done, in words.
+    pub words: String,
+}
+
+/// A kind of deed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeedKind {
+    /// A write or a delete.
+    Write,
+    /// A read of one or more keys.
+    Read,
+    /// The taking over of another session's past.
+    Adopt,
+    /// A replica's last word.
+    LastWord,
+}
+
+/// What one key was found to be, or was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fact {
+    /// The key.
+    pub key: String,
+    /// Its value, as it is shown: quoted, shortened, or `nothing`, or `a delete`.
+    pub value: String,
+    /// Its version, if it is known.
+    pub version: Option<String>,
 }
 
 /// How a step follows from the one before it.

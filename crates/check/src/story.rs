@@ -2,9 +2,9 @@
 
 use crate::hash::Map;
 use crate::index::{ABSENT, Index, NONE, Ref, UNCHECKED};
-use crate::report::{Link, Step};
-use tidemark_core::history::{Action, Fate, ReadKind};
-use tidemark_core::{Found, Stamp};
+use crate::report::{Deed, DeedKind, Fact, Link, Step};
+use tidemark_core::history::{Action, Event, Fate, Final, ReadKind};
+use tidemark_core::{Found, Key, Stamp};
 
 /// Longest value shown.
 const SHOWN: usize = 24;
@@ -22,12 +22,62 @@ fn stamp_words(stamp: Option<Stamp>) -> String {
     stamp.map_or_else(String::new, |s| format!(" ({s})"))
 }
 
+/// What was found of a key, or written to it.
+fn fact(key: &Key, found: &Found) -> Fact {
+    let unstamped = Found { stamp: None, value: found.value.clone() };
+    let value = match (&found.value, found.stamp) {
+        (None, Some(_)) => "a delete".to_string(),
+        _ => found_words(&unstamped),
+    };
+    Fact { key: key.to_string(), value, version: found.stamp.map(|stamp| stamp.to_string()) }
+}
+
+/// A replica's last word.
+pub(crate) fn last_word(last: &Final) -> Step {
+    Step {
+        event: None,
+        session: None,
+        dc: last.dc,
+        text: format!("returns {} = {}", last.key, found_words(&last.found)),
+        link: Link::Beside,
+        deed: Deed { kind: DeedKind::LastWord, words: "returns in the end".to_string() },
+        facts: vec![fact(&last.key, &last.found)],
+        shows: true,
+    }
+}
+
 /// What a read found: `"1" (5@A)`, `a delete (6@B)` or `nothing`.
 pub(crate) fn found_words(found: &Found) -> String {
     match (&found.value, found.stamp) {
         (Some(value), stamp) => format!("{}{}", value_words(value), stamp_words(stamp)),
         (None, None) => "nothing".to_string(),
         (None, stamp) => format!("a delete{}", stamp_words(stamp)),
+    }
+}
+
+fn read_verb(kind: ReadKind) -> &'static str {
+    match kind {
+        ReadKind::Get => "reads",
+        ReadKind::Rotx => "reads in one transaction",
+        ReadKind::Snapshot => "reads in one snapshot",
+    }
+}
+
+/// What an event wrote or found, key by key.
+fn facts(event: &Event) -> Vec<Fact> {
+    match &event.action {
+        Action::Write { key, value: None, version, .. } => {
+            vec![Fact {
+                key: key.to_string(),
+                value: "deleted".into(),
+                version: version.map(|v| v.to_string()),
+            }]
+        }
+        Action::Write { key, value, version, .. } => {
+            vec![fact(key, &Found { stamp: *version, value: value.clone() })]
+        }
+        Action::Read { reads, .. } => reads.iter().map(|read| fact(&read.key, &read.found)).collect(),
+        Action::Adopt { .. } => Vec::new(),
     }
 }
 
@@ -74,11 +124,7 @@ impl Index<'_> {
                 format!("writes {key} = {}{}", value_words(value), stamp_words(*version))
             }
             Action::Read { kind, reads } => {
-                let verb = match kind {
-                    ReadKind::Get => "reads",
-                    ReadKind::Rotx => "reads in one transaction",
-                    ReadKind::Snapshot => "reads in one snapshot",
-                };
+                let verb = read_verb(*kind);
                 let found = reads.iter().take(6).map(|r| format!("{} = {}", r.key, found_words(&r.found)));
                 let more = if reads.len() > 6 { ", …" } else { "" };
                 format!("{verb} {}{more}", found.collect::<Vec<_>>().join(", "))
@@ -107,7 +153,25 @@ impl Index<'_> {
             dc: event.dc,
             text: self.event_words(e),
             link,
+            deed: self.deed(e),
+            facts: facts(event),
+            shows: false,
         }
+    }
+
+    fn deed(&self, e: u32) -> Deed {
+        let event = self.event(e);
+        let (kind, words) = match &event.action {
+            Action::Write { value: None, .. } => (DeedKind::Write, "deletes".to_string()),
+            Action::Write { observed: Some(found), .. } => {
+                let observed = fact(&Key::from(""), found).value;
+                (DeedKind::Write, format!("writes, having observed {observed}"))
+            }
+            Action::Write { .. } => (DeedKind::Write, "writes".to_string()),
+            Action::Read { kind, .. } => (DeedKind::Read, read_verb(*kind).to_string()),
+            Action::Adopt { .. } => (DeedKind::Adopt, self.event_words(e)),
+        };
+        Deed { kind, words: format!("{words}{}", fate_words(event.fate)) }
     }
 
     /// [`Self::chain`], or at least its two ends.
@@ -141,6 +205,28 @@ impl Index<'_> {
             Some(span.iter().copied())
         })
         .flatten()
+    }
+
+    /// How event `first`, which the session of event `e` did or took over, comes before `e`: later in the same
+    /// session, or by adoption.
+    pub(crate) fn own_story(&self, first: u32, e: u32) -> Vec<(u32, Link)> {
+        let (mut story, mut at) = (vec![(e, Link::SessionOrder)], e);
+        while self.session_of[at as usize] != self.session_of[first as usize] {
+            let adopts = |i: &u32| {
+                let (from, events) = self.adopts(*i)?;
+                let last = self.events_of(from)[events as usize - 1];
+                (last == first || self.earlier(last).any(|known| known == first)).then_some((*i, last))
+            };
+            let own = &self.events_of(self.session_of[at as usize])[..=self.seat[at as usize] as usize];
+            let Some((adopting, last)) = own.iter().find_map(adopts) else {
+                return vec![(first, Link::Beside), (e, Link::Beside)];
+            };
+            story.extend([(adopting, Link::Adopts), (last, Link::SessionOrder)]);
+            at = last;
+        }
+        story.push((first, Link::Beside));
+        story.reverse();
+        story
     }
 
     /// The events that wrote what event `e` returned.

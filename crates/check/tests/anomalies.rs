@@ -341,17 +341,3 @@ fn every_violation_is_counted_and_the_first_are_told() {
     assert_eq!(json["violations"][0]["property"], "read-your-writes");
     assert_eq!(json["promise"], "read-your-writes");
 }
-
-fn by_values(script: &str) -> Verdicts {
-    check_each(&history(script), &Guarantee::all(), 3, true)
-}
-
-/// The guarantees that a history breaks by its values alone.
-#[track_caller]
-fn breaks(script: &str, expected: &[&str]) -> Verdicts {
-    let verdicts = by_values(script);
-    let violated = verdicts.verdicts.iter().filter(|v| v.verdict == Holds::Violated);
-    assert_eq!(violated.map(|v| v.guarantee).collect::<Vec<_>>(), expected, "{script}\n{verdicts}");
-    verdicts
-}
-

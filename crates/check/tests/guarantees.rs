@@ -40,7 +40,10 @@ fn two_who_miss_their_own_writes() {
 fn an_older_write_of_ones_own() {
     let all = breaks("c0@A put x a\nc0@A put x b\nc0@A get x a", &["session", "causal"]);
     let told = all.to_string();
-    assert!(told.contains("no order of the writes of x keeps read-your-writes and monotonic-writes"), "{told}");
+    assert!(
+        told.contains("no order of the writes of x keeps read-your-writes and monotonic-writes"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::outcome::RunOutcome;
 use crate::run::Simulation;
 use serde::Serialize;
 use std::fmt;
+use tidemark_check::Violation;
 use tidemark_contract::Protocol;
 
 /// The command that runs one seed again.
@@ -31,6 +32,8 @@ pub struct Conviction {
     pub runs: u32,
     /// What happens in the shrunk schedule.
     pub timeline: String,
+    /// What its history violates, if it is a matter of histories.
+    pub violation: Option<Violation>,
     /// The command that shows all this again.
     pub replay: String,
 }
@@ -51,6 +54,7 @@ impl<P: Protocol> Simulation<P> {
             shrunk_steps: shrunk.plan.steps(),
             runs: shrunk.runs,
             timeline: shrunk.timeline,
+            violation: shrunk.outcome.report.and_then(|report| report.violations.into_iter().next()),
             replay: replay_command(P::NAME, outcome.seed, &self.options),
         })
     }

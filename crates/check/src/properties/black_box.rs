@@ -17,7 +17,7 @@ use super::Findings;
 use crate::hash::Map;
 use crate::index::{ABSENT, Index, NONE, Ref, UNCHECKED, Version};
 use crate::property::Property;
-use crate::report::{Link, Violation};
+use crate::report::{Link, Step, Violation};
 use crate::story::read_words;
 use crate::walk::{Cycle, Observer, Past};
 use tidemark_core::history::{Fate, ReadKind};
@@ -226,6 +226,12 @@ fn tell(index: &Index<'_>, property: Property, before: &[Before], cycle: &[(u32,
         };
     }
     steps.push(index.step(cycle[0].0, link));
+    for e in reasons(cycle).map(|i| before[i].reader).filter(|e| *e != NONE) {
+        match steps.iter_mut().find(|step| step.event == Some(u64::from(e))) {
+            Some(known) => known.shows = true,
+            None => steps.push(Step { shows: true, ..index.step(e, Link::Beside) }),
+        }
+    }
     Violation { property, explanation, steps }
 }
 

@@ -12,7 +12,7 @@ use super::Findings;
 use crate::index::{ABSENT, Index, NONE, Ref, UNCHECKED};
 use crate::property::Property;
 use crate::report::{Link, Step, Violation};
-use crate::story::found_words;
+use crate::story::{found_words, last_word};
 use tidemark_core::history::Fate;
 
 pub(crate) fn check(findings: &mut Findings<'_>) {
@@ -54,12 +54,7 @@ fn newest_known(index: &Index<'_>, key: u32) -> u32 {
 }
 
 fn last_words(index: &Index<'_>, group: &[u32]) -> Vec<Step> {
-    let step = |f: &u32| {
-        let last = &index.history.finals[*f as usize];
-        let text = format!("returns {} = {}", last.key, found_words(&last.found));
-        Step { event: None, session: None, dc: last.dc, text, link: Link::Beside }
-    };
-    group.iter().map(step).collect()
+    group.iter().map(|f| last_word(&index.history.finals[*f as usize])).collect()
 }
 
 fn writes_of(index: &Index<'_>, versions: &[u32]) -> Vec<Step> {

@@ -7,7 +7,7 @@
 use super::{Finding, Findings};
 use crate::index::{Index, Ref};
 use crate::property::Property;
-use crate::report::{Link, Violation};
+use crate::report::Violation;
 
 /// `own` is the newest version of the key that the session wrote before.
 #[inline]
@@ -25,7 +25,6 @@ pub(super) fn tell(index: &Index<'_>, f: &Finding) -> Violation {
         index.version_words(f.at.version),
         index.version_words(f.newer)
     );
-    let steps =
-        vec![index.step(index.version(f.newer).writer, Link::Beside), index.step(f.e, Link::SessionOrder)];
+    let steps = index.story(index.own_story(index.version(f.newer).writer, f.e));
     Violation { property: f.property, explanation, steps }
 }

@@ -39,12 +39,8 @@ pub(super) fn witness(index: &Index<'_>, e: u32, owed: u32) -> Option<Vec<Step>>
     index.earlier(e).find_map(|here| {
         index.written(here).find_map(|wrote| {
             index.earlier(wrote).find(|i| *i == first)?;
-            let story = [
-                (first, Link::Beside),
-                (wrote, Link::SessionOrder),
-                (here, Link::ReadsFrom),
-                (e, Link::SessionOrder),
-            ];
+            let story = index.own_story(first, wrote).into_iter();
+            let story = story.chain([(here, Link::ReadsFrom)]).chain(index.own_story(here, e));
             Some(index.story(story))
         })
     })

@@ -11,7 +11,7 @@
 use super::{Finding, Findings};
 use crate::index::{Index, Ref};
 use crate::property::Property;
-use crate::report::{Link, Violation};
+use crate::report::Violation;
 use crate::story::read_words;
 
 /// `own` is the newest version of the key that the session wrote.
@@ -30,7 +30,6 @@ pub(super) fn tell(index: &Index<'_>, f: &Finding) -> Violation {
         read_words(index, f.at),
         index.version_words(f.newer)
     );
-    let steps =
-        vec![index.step(index.version(f.newer).writer, Link::Beside), index.step(f.e, Link::SessionOrder)];
+    let steps = index.story(index.own_story(index.version(f.newer).writer, f.e));
     Violation { property: f.property, explanation, steps }
 }

@@ -8,7 +8,7 @@
 use super::{Finding, Findings};
 use crate::index::{Index, Ref};
 use crate::property::Property;
-use crate::report::{Link, Violation};
+use crate::report::Violation;
 
 /// `seen` is the newest version of the key that the session has read.
 #[inline]
@@ -26,7 +26,6 @@ pub(super) fn tell(index: &Index<'_>, f: &Finding) -> Violation {
         index.version_words(f.at.version),
         index.version_words(f.newer)
     );
-    let earlier = index.earlier_read(f.e, f.newer).map(|i| index.step(i, Link::Beside));
-    let steps = earlier.into_iter().chain([index.step(f.e, Link::SessionOrder)]).collect();
+    let steps = index.story(index.own_story(index.earlier_read(f.e, f.newer).unwrap_or(f.e), f.e));
     Violation { property: f.property, explanation, steps }
 }

@@ -39,13 +39,9 @@ pub(super) fn witness(index: &Index<'_>, e: u32, owed: u32) -> Option<Vec<Step>>
         index.written(here).find_map(|wrote| {
             let sees = |i: &u32| index.reads_of(*i).iter().any(|r| r.version == owed);
             let saw = index.earlier(wrote).chain([wrote]).find(sees)?;
-            let story = [
-                (index.version(owed).writer, Link::Beside),
-                (saw, Link::ReadsFrom),
-                (wrote, Link::SessionOrder),
-                (here, Link::ReadsFrom),
-                (e, Link::SessionOrder),
-            ];
+            let story = [(index.version(owed).writer, Link::Beside), (saw, Link::ReadsFrom)].into_iter();
+            let story = story.chain(index.own_story(saw, wrote));
+            let story = story.chain([(here, Link::ReadsFrom)]).chain(index.own_story(here, e));
             Some(index.story(story))
         })
     })

@@ -1,7 +1,7 @@
 //! `tidemark check`
 
 use crate::Usage;
-use crate::output::{print, print_json};
+use crate::output::{picture, print, print_json};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tidemark_check::{Guarantee, History, Options, Report, check_each, check_with, parse};
+use tidemark_check::{Guarantee, History, Options, Report, Violation, check_each, check_with, parse};
 use tidemark_contract::core::Promise;
 
 const EXAMPLES: &str = "\
@@ -17,6 +17,7 @@ Examples:
   tidemark check run.jsonl                              every guarantee, each on its own
   tidemark check run.jsonl --guarantee monotonic-reads,session
   tidemark check run.jsonl --promise causal             all that a promise consists of
+  tidemark check run.jsonl --promise causal --svg violation.svg
   tidemark check - --promise session --json < run.jsonl
 
 Exit codes: 0 what was asked for is kept, 1 it is not, 2 the history cannot be read.";
@@ -40,6 +41,9 @@ pub(crate) struct Check {
     /// Ignore recorded versions, and tell writes apart by their values.
     #[arg(long)]
     values_only: bool,
+    /// Draw the first violation as an SVG picture.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -66,19 +70,22 @@ impl Check {
             Some(promise) => {
                 let options = Options { values_only: self.values_only, ..Options::of(promise) };
                 let report = Report { promise: Some(promise), ..check_with(&history, options) };
-                self.tell(&report, format!("{report}\n"))?;
+                self.tell(&report, format!("{report}\n"), report.violations.first())?;
                 report.ok()
             }
             None => {
                 let verdicts = check_each(&history, &self.asked(), SHOWN, self.values_only);
-                self.tell(&verdicts, format!("{verdicts}\n"))?;
+                self.tell(&verdicts, format!("{verdicts}\n"), verdicts.first())?;
                 verdicts.ok()
             }
         };
         Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    fn tell(&self, found: &impl Serialize, text: String) -> anyhow::Result<()> {
+    fn tell(&self, found: &impl Serialize, text: String, first: Option<&Violation>) -> anyhow::Result<()> {
+        if let Some(path) = &self.svg {
+            picture(path, first)?;
+        }
         if self.json {
             return print_json(found);
         }

@@ -1,6 +1,6 @@
 //! `tidemark sim`: schedules drawn from seeds, played in virtual time, and checked.
 
-use crate::output::{print, print_json};
+use crate::output::{picture, print, print_json};
 use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -70,6 +70,9 @@ pub(crate) struct Sim {
     /// Write the history of the first violation, or else of the last schedule, to a file.
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
+    /// Draw the first violation, shrunk, as an SVG picture.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     /// Threads; the results do not depend on how many.
     #[arg(long, value_name = "N", default_value_t = 1)]
     jobs: usize,
@@ -105,6 +108,9 @@ impl Sim {
         shown.end();
         if let (Some(path), Some(history)) = (&self.history, &summary.history) {
             write(path, history)?;
+        }
+        if let Some(path) = &self.svg {
+            picture(path, summary.convictions.first().and_then(|conviction| conviction.violation.as_ref()))?;
         }
         if self.json {
             print_json(&summary)?

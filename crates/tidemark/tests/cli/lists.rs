@@ -95,7 +95,21 @@ fn each_guarantee_has_its_own_verdict() {
     let names: Vec<&str> =
         verdicts["verdicts"].as_array().unwrap().iter().map(|v| v["guarantee"].as_str().unwrap()).collect();
     assert_eq!(names, ["monotonic-reads", "session"]);
-    assert_eq!(tidemark(&["check", path, "--guarantee", "causal"]).status.code(), Some(1));
+    let svg = dir.path().join("violation.svg");
+    let drawn = tidemark(&["check", path, "--guarantee", "causal", "--svg", svg.to_str().unwrap()]);
+    assert_eq!(drawn.status.code(), Some(1));
+    assert!(std::fs::read_to_string(&svg).unwrap().starts_with("<svg "));
     let both = tidemark(&["check", path, "--guarantee", "causal", "--promise", "causal"]);
     assert_eq!(both.status.code(), Some(2), "{}", said(&both));
+}
+
+#[test]
+fn a_simulated_violation_is_drawn() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let svg = dir.path().join("violation.svg");
+    let args = ["sim", "--protocol", "eventual", "--promise", "causal", "--seeds", "0..50", "--svg"];
+    let convicted = tidemark(&[&args[..], &[svg.to_str().unwrap()]].concat());
+    assert_eq!(convicted.status.code(), Some(1), "{}", said(&convicted));
+    let picture = std::fs::read_to_string(&svg).unwrap();
+    assert!(picture.starts_with("<svg ") && picture.contains("violated"), "{picture}");
 }

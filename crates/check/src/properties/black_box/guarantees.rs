@@ -18,10 +18,10 @@ use super::super::reach::{Owed, Reach};
 use super::super::{Findings, immediate, monotonic_writes_global, writes_follow_reads_global};
 use super::graph::{Circle, Graph, cyclic};
 use crate::hash::Map;
-use crate::index::{ABSENT, Index, NONE, Ref, UNCHECKED};
+use crate::index::{ABSENT, Index, Ref, UNCHECKED};
 use crate::property::{Properties, Property};
 use crate::report::{Link, Step, Violation};
-use crate::story::read_words;
+use crate::story::{last_word, read_words};
 use crate::walk::{Observer, Past};
 use tidemark_core::history::ReadKind;
 
@@ -326,9 +326,15 @@ fn tell(index: &Index<'_>, property: Property, demands: &[Demand]) -> Violation 
     let explanation =
         format!("no order of the writes of {key} keeps {}: {}", names.join(" and "), reasons.join("; "));
     let mut steps: Vec<Step> = Vec::new();
-    for step in demands.iter().flat_map(|demand| story(index, demand)) {
-        if steps.last().is_none_or(|last| last.event.is_none() || last.event != step.event) {
-            steps.push(step);
+    let shown = |demand: &Demand| {
+        let mut steps = story(index, demand);
+        steps.last_mut().into_iter().for_each(|step| step.shows = true);
+        steps
+    };
+    for step in demands.iter().flat_map(shown) {
+        match steps.last_mut() {
+            Some(last) if last.event.is_some() && last.event == step.event => last.shows |= step.shows,
+            _ => steps.push(step),
         }
     }
     Violation { property, explanation, steps }
@@ -358,21 +364,17 @@ fn reason(index: &Index<'_>, (from, to, why): &Demand) -> String {
 fn story(index: &Index<'_>, (from, to, why): &Demand) -> Vec<Step> {
     let wrote = index.version(*from).writer;
     let Why::Demands(property, e) = why else {
-        let words = read_words(index, Ref { key: index.version(*to).key, version: *to });
-        let dc = index.history.finals.first().map_or_else(Default::default, |last| last.dc);
-        let text = format!("returns {words}, as every replica does");
-        let last = Step { event: None, session: None, dc, text, link: Link::Beside };
-        return index.story([(wrote, Link::Beside)]).into_iter().chain([last]).collect();
+        let version = |last: &Ref| last.version == *to;
+        let at = index.finals.iter().position(version).map(|at| last_word(&index.history.finals[at]));
+        return index.story([(wrote, Link::Beside)]).into_iter().chain(at).collect();
     };
-    let two = |first: Option<u32>, link| index.story([(first.unwrap_or(NONE), Link::Beside), (*e, link)]);
+    let own = |first: Option<u32>| index.story(index.own_story(first.unwrap_or(*e), *e));
     let across = match property {
-        Property::MonotonicReads | Property::WritesFollowReads => {
-            return two(index.earlier_read(*e, *from), Link::SessionOrder);
-        }
+        Property::MonotonicReads | Property::WritesFollowReads => return own(index.earlier_read(*e, *from)),
         Property::MonotonicWritesGlobal => monotonic_writes_global::witness(index, *e, *from),
         Property::WritesFollowReadsGlobal => writes_follow_reads_global::witness(index, *e, *from),
-        Property::Immediate => return two(Some(wrote), Link::Later),
+        Property::Immediate => return index.story([(wrote, Link::Beside), (*e, Link::Later)]),
         _ => None,
     };
-    across.unwrap_or_else(|| two(Some(wrote), Link::SessionOrder))
+    across.unwrap_or_else(|| own(Some(wrote)))
 }
