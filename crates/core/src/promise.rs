@@ -59,6 +59,11 @@ impl Promise {
         }
     }
 
+    /// Whether a multi-read is one snapshot; else it is as good as several reads.
+    pub fn snapshots(self) -> bool {
+        matches!(self, Self::CausalSnapshot | Self::CausalImmediate)
+    }
+
     /// What it means, in one line.
     pub fn description(self) -> &'static str {
         match self {

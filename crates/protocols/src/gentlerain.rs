@@ -409,7 +409,7 @@ impl<R: Rules> Server<R> {
     fn adopt(&mut self, stable: Option<Vector>, cx: &mut Cx<'_, Self>) {
         let Some(stable) = stable else { return };
         if !R::GST_NEVER_FALLS {
-            self.gst = stable.min(); // as printed
+            self.gst = self.gst.min(stable.min()); // as printed: it is assigned
         }
         self.raise(stable.min(), cx); // D2
     }

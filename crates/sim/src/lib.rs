@@ -9,6 +9,8 @@
 //! true. The history of what sessions saw goes to the checker, which knows no protocol.
 
 mod campaign;
+mod measure;
+mod meter;
 mod options;
 mod outcome;
 mod plan;
@@ -21,6 +23,8 @@ mod trace;
 mod world;
 
 pub use campaign::{Campaign, Progress, Summary, campaign};
+pub use measure::{Measurement, TRANSACTION_KEYS, measure};
+pub use meter::{Background, Measured, Operation, Updates};
 pub use options::{FaultKind, Faults, Options};
 pub use outcome::{Problem, ProblemKind, RunOutcome, Stats, Verdict};
 pub use plan::{Act, Fault, Held, Hold, Layout, Plan, Step, Trouble};

@@ -1,5 +1,6 @@
 //! One schedule from its seed to its verdict.
 
+use crate::meter::Meter;
 use crate::options::Options;
 use crate::outcome::RunOutcome;
 use crate::plan::{Layout, Plan};
@@ -27,6 +28,11 @@ impl<P: Protocol> Simulation<P> {
     /// Prepares what all seeds share.
     pub fn new(options: Options) -> Self {
         let layout = Layout::new(&options);
+        Self::with_layout(options, layout)
+    }
+
+    /// With keys of one's own.
+    pub(crate) fn with_layout(options: Options, layout: Layout) -> Self {
         Self { options, layout, protocol: PhantomData }
     }
 
@@ -47,24 +53,35 @@ impl<P: Protocol> Simulation<P> {
 
     /// Runs a schedule and checks its history.
     pub fn play(&self, plan: &Plan) -> RunOutcome {
-        self.play_with(plan, None).0
+        self.play_with(plan, None, None).0
     }
 
     /// As [`Self::play`], writing a timeline.
     pub(crate) fn play_traced(&self, plan: &Plan) -> (RunOutcome, Trace) {
-        let (outcome, trace) = self.play_with(plan, Some(Trace::default()));
+        let (outcome, trace, _) = self.play_with(plan, Some(Trace::default()), None);
         (outcome, trace.unwrap_or_default())
     }
 
-    fn play_with(&self, plan: &Plan, trace: Option<Trace>) -> (RunOutcome, Option<Trace>) {
+    /// As [`Self::play`], metered.
+    pub(crate) fn play_metered(&self, plan: &Plan, meter: Meter) -> (RunOutcome, Option<Box<Meter>>) {
+        let (outcome, _, meter) = self.play_with(plan, None, Some(Box::new(meter)));
+        (outcome, meter)
+    }
+
+    fn play_with(
+        &self,
+        plan: &Plan,
+        trace: Option<Trace>,
+        meter: Option<Box<Meter>>,
+    ) -> (RunOutcome, Option<Trace>, Option<Box<Meter>>) {
         let params = params::<P>(plan, plan.nodes(&self.layout.topology), &self.options.params);
         let params = params.expect("the options are valid");
         let mut world = World::<P>::new(plan, &self.layout, params);
-        world.trace = trace;
-        let (mut outcome, trace) = world.run();
+        (world.trace, world.meter) = (trace, meter);
+        let (mut outcome, trace, meter) = world.run();
         let promise = self.promise();
         outcome.history.header.promise = Some(promise);
         outcome.report = Some(tidemark_check::check(&outcome.history, promise));
-        (outcome, trace)
+        (outcome, trace, meter)
     }
 }

@@ -13,22 +13,25 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 const HELP: &str = "\
-./x bench [WHAT…] [--rounds N] [--requests N] [--json]
+./x bench [WHAT…] [--protocol NAME] [--rounds N] [--requests N] [--json]
 
 Runs Tidemark and redis-server interleaved and prints ratios (Tidemark / Redis), medians over rounds.
 
 WHAT (default: throughput):
-  throughput  one region, one partition, everysec: GET and SET at -P 1 and -P 16, under causal and eventual
+  throughput  one region, one partition, everysec: GET and SET at -P 1 and -P 16, and eventual beside
   regions     three regions against Redis with two replicas: SET and GET at one region
   memory      resident memory with 1,000,000 keys of 64 bytes
   idle        CPU of an idle cluster of three regions with two partitions each
   all         all of these
+
+--protocol NAME  which protocol stands beside Redis, and beside `eventual`: `causal` by default
 
 Needs redis-server and redis-benchmark (Debian: redis-server, redis-tools), and builds the release binary.
 ";
 
 struct Options {
     what: Vec<String>,
+    protocol: String,
     rounds: usize,
     requests: usize,
     json: bool,
@@ -46,8 +49,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         match what.as_str() {
             "throughput" => report.extend(throughput(&options)?),
             "regions" => report.extend(regions(&options)?),
-            "memory" => report.extend(memory()?),
-            "idle" => report.extend(idle()?),
+            "memory" => report.extend(memory(&options)?),
+            "idle" => report.extend(idle(&options)?),
             other => bail!("there is no benchmark '{other}'\n\n{HELP}"),
         }
     }
@@ -58,7 +61,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 }
 
 fn parse(args: &[String]) -> Result<Option<Options>> {
-    let mut options = Options { what: Vec::new(), rounds: 7, requests: 200_000, json: false };
+    let mut options =
+        Options { what: Vec::new(), protocol: "causal".into(), rounds: 7, requests: 200_000, json: false };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let mut number = || -> Result<usize> {
@@ -70,6 +74,10 @@ fn parse(args: &[String]) -> Result<Option<Options>> {
             "--rounds" => options.rounds = number()?.max(1),
             "--requests" => options.requests = number()?.max(1_000),
             "--json" => options.json = true,
+            "--protocol" => {
+                let Some(name) = args.next() else { bail!("{arg} takes a name") };
+                options.protocol = name.clone();
+            }
             "all" => options.what.extend(["throughput", "regions", "memory", "idle"].map(String::from)),
             flag if flag.starts_with('-') => bail!("unknown option {flag}\n\n{HELP}"),
             what => options.what.push(what.into()),
@@ -146,17 +154,18 @@ fn compare(title: &str, servers: &[&Server], loads: &[Load], runs: &[Vec<Vec<Run
 
 fn throughput(options: &Options) -> Result<Vec<Figure>> {
     let redis = Server::redis("redis", 17_000, None)?;
-    let causal = Server::tidemark("tidemark causal", &Setup::new("causal", 1, 1, 17_101))?;
+    let protocol = &options.protocol;
+    let chosen = Server::tidemark(&format!("tidemark {protocol}"), &Setup::new(protocol, 1, 1, 17_101))?;
     let eventual = Server::tidemark("tidemark eventual", &Setup::new("eventual", 1, 1, 17_201))?;
-    let servers = [&redis, &causal, &eventual];
+    let servers = [&redis, &chosen, &eventual];
     let loads = Load::standard(options.requests);
     let runs = interleave(&servers, &loads, options.rounds)?;
     let mut report = compare("throughput", &servers, &loads, &runs);
-    println!("\ncausal / eventual, the same runs");
+    println!("\n{protocol} / eventual, the same runs");
     for (load, runs) in loads.iter().zip(&runs) {
         let ratio = median(runs[1].iter().zip(&runs[2]).map(|(a, b)| a.rate / b.rate).collect());
         println!("{:<12} {ratio:>8.3}", load.name());
-        report.push(figure(format!("causal/eventual {}", load.name()), ratio, "x"));
+        report.push(figure(format!("{protocol}/eventual {}", load.name()), ratio, "x"));
     }
     Ok(report)
 }
@@ -168,7 +177,7 @@ fn regions(options: &Options) -> Result<Vec<Figure>> {
         Server::redis("replica 2", 17_002, Some(redis.port))?,
     ];
     let redis = redis.with(replicas);
-    let tidemark = Server::tidemark("tidemark, 3 regions", &Setup::new("causal", 3, 1, 17_101))?;
+    let tidemark = Server::tidemark("tidemark, 3 regions", &Setup::new(&options.protocol, 3, 1, 17_101))?;
     let servers = [&redis, &tidemark];
     let loads = Load::standard(options.requests);
     let runs = interleave(&servers, &loads, options.rounds)?;
@@ -177,10 +186,10 @@ fn regions(options: &Options) -> Result<Vec<Figure>> {
     Ok(report)
 }
 
-fn memory() -> Result<Vec<Figure>> {
+fn memory(options: &Options) -> Result<Vec<Figure>> {
     let keys = 1_000_000;
     let redis = Server::redis("redis", 17_000, None)?;
-    let tidemark = Server::tidemark("tidemark", &Setup::new("causal", 1, 1, 17_101))?;
+    let tidemark = Server::tidemark("tidemark", &Setup::new(&options.protocol, 1, 1, 17_101))?;
     println!("\nmemory: {keys} keys of 64 bytes");
     let mut resident = Vec::new();
     for server in [&redis, &tidemark] {
@@ -201,8 +210,8 @@ fn memory() -> Result<Vec<Figure>> {
     ])
 }
 
-fn idle() -> Result<Vec<Figure>> {
-    let tidemark = Server::tidemark("tidemark, 3 regions", &Setup::new("causal", 3, 2, 17_101))?;
+fn idle(options: &Options) -> Result<Vec<Figure>> {
+    let tidemark = Server::tidemark("tidemark, 3 regions", &Setup::new(&options.protocol, 3, 2, 17_101))?;
     std::thread::sleep(Duration::from_secs(3));
     let (before, start) = (tidemark.cpu_seconds()?, Instant::now());
     std::thread::sleep(Duration::from_secs(20));

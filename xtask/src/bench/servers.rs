@@ -23,15 +23,15 @@ pub(crate) struct Server {
 
 /// What Tidemark is to run.
 pub(crate) struct Setup {
-    protocol: &'static str,
+    protocol: String,
     regions: usize,
     partitions: usize,
     port: u16,
 }
 
 impl Setup {
-    pub(crate) fn new(protocol: &'static str, regions: usize, partitions: usize, port: u16) -> Self {
-        Self { protocol, regions, partitions, port }
+    pub(crate) fn new(protocol: &str, regions: usize, partitions: usize, port: u16) -> Self {
+        Self { protocol: protocol.to_string(), regions, partitions, port }
     }
 }
 
@@ -79,7 +79,7 @@ impl Server {
     pub(crate) fn tidemark(name: &str, setup: &Setup) -> Result<Self> {
         let dir = scratch(name, setup.port)?;
         let mut command = Command::new("target/release/tidemark");
-        command.args(["up", "--fsync", "everysec", "--protocol", setup.protocol]);
+        command.args(["up", "--fsync", "everysec", "--protocol", &setup.protocol]);
         command.args([
             "--regions",
             &setup.regions.to_string(),

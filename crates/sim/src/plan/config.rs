@@ -68,7 +68,7 @@ pub struct Config {
 }
 
 /// What sessions like to do, in percent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mix {
     /// Updates; the rest reads.
     pub writes: u32,

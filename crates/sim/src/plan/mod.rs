@@ -15,7 +15,7 @@ mod motifs;
 mod scenes;
 mod workload;
 
-pub(crate) use config::{ClockPlan, Config};
+pub(crate) use config::{ClockPlan, Config, Mix};
 
 /// Who and where: the same for every schedule of a run.
 #[derive(Clone, Debug)]

@@ -159,8 +159,8 @@ impl<P: Protocol> World<'_, P> {
         let (from, to) = self.links.ends(stream);
         let node = self.node_of(from);
         let slow = self.nodes[node].slow_us;
-        let Some(host) = &mut self.nodes[node].host else { return };
         loop {
+            let Some(host) = &mut self.nodes[node].host else { return };
             let mut items = self.spare.pop().unwrap_or_default();
             if let Err(refusal) = host.poll_feed(from.partition, to.dc, PIECE_BYTES, &mut items) {
                 return self.refused(stream, &refusal.to_string());
@@ -168,6 +168,7 @@ impl<P: Protocol> World<'_, P> {
             if items.is_empty() {
                 return self.spare.push(items);
             }
+            self.meter_fed(from, to.dc, &items);
             let epoch = self.links.streams[stream.0].epoch;
             let arrival = self.links.feed_arrival(self.now, stream) + slow;
             self.links.streams[stream.0].arrival = arrival;
@@ -197,6 +198,7 @@ impl<P: Protocol> World<'_, P> {
         let mut items = std::mem::take(&mut self.waiting[stream.0]);
         let mut failed = None;
         let mut taken = 0;
+        self.meter_received(to, &items);
         let node = self.node_of(to);
         let place = &mut self.nodes[node];
         let Some(host) = &mut place.host else { return };
@@ -209,6 +211,7 @@ impl<P: Protocol> World<'_, P> {
             taken += 1;
         }
         self.end_turn(node, false);
+        self.meter_turn_ends();
         if self.trace.is_some() {
             self.trace_items(from, to, &items[..taken]);
         }

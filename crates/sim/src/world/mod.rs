@@ -1,5 +1,6 @@
 //! One run of one schedule: hosts, links, clocks and sessions in virtual time, on one thread.
 
+use crate::meter::{Cause, Meter};
 use crate::outcome::{Problem, ProblemKind, RunOutcome, Stats};
 use crate::plan::{Layout, Plan, Step};
 use crate::queue::Queue;
@@ -8,7 +9,7 @@ use crate::trace::Trace;
 use links::{Links, StreamId};
 use nodes::Node;
 use serde_json::Value;
-use sessions::Client;
+use sessions::{Client, Role};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use tidemark_contract::{AskId, Protocol, Ticket};
@@ -20,6 +21,7 @@ use tidemark_store::log::SyncJob;
 mod faults;
 mod feeds;
 mod links;
+mod metering;
 mod nodes;
 mod sessions;
 mod settle;
@@ -46,8 +48,8 @@ enum Event<P: Protocol> {
     Deadline(usize),
     /// A session takes its next step.
     Wake(usize),
-    /// One server's word to another, with the lives of the two nodes when it was sent.
-    Message { from: ServerId, to: ServerId, lives: (u64, u64), message: P::Peer },
+    /// One server's word to another, with the lives of the two nodes when it was sent, and on whose behalf it was.
+    Message { from: ServerId, to: ServerId, lives: (u64, u64), cause: Cause, message: P::Peer },
     /// A receiver tries to open a feed.
     Connect(StreamId, u32),
     /// The question for a feed arrives at the sender.
@@ -107,6 +109,7 @@ pub(crate) struct World<'a, P: Protocol> {
     stats: Stats,
     disk_rng: Rng,
     pub(crate) trace: Option<Trace>,
+    pub(crate) meter: Option<Box<Meter>>,
 }
 
 /// More events than any schedule of this size needs: something feeds itself.
@@ -142,6 +145,7 @@ impl<'a, P: Protocol> World<'a, P> {
             stats: Stats::default(),
             disk_rng: stream(plan.seed, Stream::Disks),
             trace: None,
+            meter: None,
             plan,
             layout,
             params,
@@ -170,16 +174,16 @@ impl<'a, P: Protocol> World<'a, P> {
         }
         let dcs = self.layout.topology.dcs;
         for (number, script) in self.plan.scripts.iter().enumerate() {
-            self.add_client(number % dcs, Cow::Borrowed(script), false);
+            self.add_client(number % dcs, Cow::Borrowed(script), Role::Worker);
         }
         if self.busy == 0 {
             self.heal();
         }
     }
 
-    fn add_client(&mut self, dc: usize, script: Cow<'a, [Step]>, last_words: bool) {
+    fn add_client(&mut self, dc: usize, script: Cow<'a, [Step]>, role: Role) {
         let number = self.clients.len();
-        let client = Client::new(number, dc, script, last_words);
+        let client = Client::new(number, dc, script, role);
         if let Some(step) = client.script.first() {
             self.busy += 1;
             self.queue.push(step.at.max(self.now), Event::Wake(number));
@@ -188,7 +192,7 @@ impl<'a, P: Protocol> World<'a, P> {
     }
 
     /// Runs to the end.
-    pub(crate) fn run(mut self) -> (RunOutcome, Option<Trace>) {
+    pub(crate) fn run(mut self) -> (RunOutcome, Option<Trace>, Option<Box<Meter>>) {
         let limit = limit(self.plan);
         while self.stage != Stage::Over {
             let Some((at, event)) = self.queue.pop() else { break };
@@ -211,7 +215,7 @@ impl<'a, P: Protocol> World<'a, P> {
             report: None,
             stats: self.stats,
         };
-        (outcome, self.trace)
+        (outcome, self.trace, self.meter)
     }
 
     fn handle(&mut self, event: Event<P>) {
@@ -248,9 +252,9 @@ impl<'a, P: Protocol> World<'a, P> {
             Event::Lost { session, ask } => self.lost(session, ask),
             Event::Deadline(client) => self.deadline(client),
             Event::Wake(client) => self.wake(client),
-            Event::Message { from, to, lives, message } => {
+            Event::Message { from, to, lives, cause, message } => {
                 note(digest, now, 7, server_number(from) << 24 ^ server_number(to));
-                self.message(from, to, lives, message);
+                self.message((from, to), lives, cause, message);
             }
             Event::Connect(stream, epoch) => self.connect(stream, epoch),
             Event::Open(stream, epoch, resume) => self.open_feed(stream, epoch, resume),

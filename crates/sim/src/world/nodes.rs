@@ -1,6 +1,7 @@
 //! Nodes: a host, its disk, its clock; turns, syncs, crashes and starts.
 
 use super::{Event, World};
+use crate::meter::Cause;
 use crate::outcome::ProblemKind;
 use crate::plan::{ClockPlan, Layout, Plan};
 use crate::rng::mix;
@@ -159,11 +160,12 @@ impl<P: Protocol> World<'_, P> {
             Output::Reply { ticket, from, reply } => self.answer(node, ticket, from, Ok(reply)),
             Output::Refused { ticket, from, failure } => self.answer(node, ticket, from, Err(failure)),
             Output::Send { from, to, message } => {
+                let cause = self.meter_message(from, to, &message);
                 let there = self.node_of(to);
                 let slow = self.nodes[node].slow_us + self.nodes[there].slow_us;
                 let Some(delay) = self.links.delay(self.now, from, to, asked) else { return };
                 let lives = (self.nodes[node].life, self.nodes[there].life);
-                self.queue.push(self.now + delay + slow, Event::Message { from, to, lives, message });
+                self.queue.push(self.now + delay + slow, Event::Message { from, to, lives, cause, message });
             }
         }
     }
@@ -175,6 +177,7 @@ impl<P: Protocol> World<'_, P> {
         from: ServerId,
         reply: Result<P::Reply, tidemark_core::Failure>,
     ) {
+        self.meter_answer(ticket);
         let slow = self.nodes[node].slow_us;
         let gateway = DcId(ticket.node as u8);
         if let Some(delay) = self.links.answer_delay(self.now, from, gateway, ticket.session) {
@@ -359,7 +362,13 @@ impl<P: Protocol> World<'_, P> {
         self.reopen_feeds(of, at);
     }
 
-    pub(super) fn message(&mut self, from: ServerId, to: ServerId, lives: (u64, u64), message: P::Peer) {
+    pub(super) fn message(
+        &mut self,
+        (from, to): (ServerId, ServerId),
+        lives: (u64, u64),
+        cause: Cause,
+        message: P::Peer,
+    ) {
         let (there, here) = (self.node_of(from), self.node_of(to));
         let gone = self.nodes[here].life != lives.1 || self.nodes[here].noticed[there] > lives.0;
         if gone || self.links.is_cut(from, to) {
@@ -367,7 +376,9 @@ impl<P: Protocol> World<'_, P> {
             return;
         }
         self.notice(here, there, lives.0);
+        self.meter_cause(cause);
         self.turn(here, false, |host, now| host.message(now, from, to.partition, message));
+        self.meter_turn_ends();
     }
 }
 

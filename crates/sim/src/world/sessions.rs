@@ -13,10 +13,9 @@ use tidemark_core::{DcId, Failure, Found, Micros, Op, Outcome, ServerId};
 pub(super) struct Client<'a, P: Protocol> {
     pub(super) dc: DcId,
     pub(super) script: Cow<'a, [Step]>,
-    /// It reads what is there in the end; that goes to the end of the history.
-    pub(super) last_words: bool,
+    pub(super) role: Role,
     step: usize,
-    session: P::Session,
+    pub(super) session: P::Session,
     id: SessionId,
     /// How many events of this session the history has.
     recorded: u64,
@@ -28,6 +27,17 @@ pub(super) struct Client<'a, P: Protocol> {
     watched: bool,
     /// Attempts at the current step.
     tries: u32,
+}
+
+/// What a client is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It does what the schedule says.
+    Worker,
+    /// It reads what is there in the end; that goes to the end of the history.
+    LastWords,
+    /// It looks whether a version can be seen; that goes to the meter.
+    Looker,
 }
 
 /// The operation that a session waits for.
@@ -47,7 +57,7 @@ struct Question {
 }
 
 impl<'a, P: Protocol> Client<'a, P> {
-    pub(super) fn new(number: usize, dc: usize, script: Cow<'a, [Step]>, last_words: bool) -> Self {
+    pub(super) fn new(number: usize, dc: usize, script: Cow<'a, [Step]>, role: Role) -> Self {
         let dc = DcId(dc as u8);
         Self {
             session: P::Session::open(dc),
@@ -61,7 +71,7 @@ impl<'a, P: Protocol> Client<'a, P> {
             tries: 0,
             dc,
             script,
-            last_words,
+            role,
         }
     }
 }
@@ -82,6 +92,10 @@ impl<P: Protocol> Client<'_, P> {
 const AGAIN: u64 = 1_000_000;
 
 impl<P: Protocol> World<'_, P> {
+    pub(super) fn number_of(ticket: Ticket) -> usize {
+        (ticket.session % AGAIN) as usize
+    }
+
     fn client_of(&self, session: SessionId) -> Option<usize> {
         let number = (session.0 % AGAIN) as usize;
         (self.clients[number].id == session).then_some(number)
@@ -98,6 +112,7 @@ impl<P: Protocol> World<'_, P> {
         match act.clone() {
             Act::Op(op) => {
                 client.running = Some(Running { start: self.now, asked: Vec::new(), adopts: None });
+                self.meter_begin(number, &op);
                 self.with_session(number, false, |session, cx| session.begin(op, cx));
             }
             Act::Adopt(from) => {
@@ -125,6 +140,7 @@ impl<P: Protocol> World<'_, P> {
             if let Some(running) = &mut self.clients[number].running {
                 running.asked.push(Question { ask: id, to, several });
             }
+            self.meter_ask(number, id, &request);
             let ticket = Ticket { node: u16::from(dc.0), session, ask: id };
             let node = self.node_of(to);
             let Some(delay) = self.links.question_delay(self.now, (dc, session), to, goes_on) else {
@@ -154,13 +170,16 @@ impl<P: Protocol> World<'_, P> {
             let at = self.now + self.plan.config.lan_us;
             return self.queue.push(at, Event::Lost { session: SessionId(ticket.session), ask: ticket.ask });
         }
+        self.meter_question(ticket);
         self.turn(node, true, |host, now| host.request(now, to.partition, ticket, request, writes));
+        self.meter_turn_ends();
     }
 
     pub(super) fn reply(&mut self, ticket: Ticket, from: ServerId, reply: Result<P::Reply, Failure>) {
         let Some(number) = self.waiting_for(SessionId(ticket.session), ticket.ask, true) else { return };
         match reply {
             Ok(reply) => {
+                self.meter_reply(number, ticket.ask, &reply);
                 self.with_session(number, true, |session, cx| session.on_reply(ticket.ask, from, reply, cx));
             }
             Err(failure) => self.end_step(number, &Outcome::Failed(failure)),
@@ -227,12 +246,13 @@ impl<P: Protocol> World<'_, P> {
     fn end_step(&mut self, number: usize, outcome: &Outcome) {
         let Some(running) = self.clients[number].running.take() else { return };
         self.note_outcome(number, outcome);
-        if self.clients[number].last_words {
-            return self.end_last_word(number, outcome);
+        self.meter_end(number, outcome);
+        match self.clients[number].role {
+            Role::Worker => self.record(number, &running, outcome),
+            Role::LastWords => return self.end_last_word(number, outcome),
+            Role::Looker => return self.looked(number, outcome, running.start),
         }
-        self.record(number, &running, outcome);
         let client = &mut self.clients[number];
-        client.step += 1;
         if matches!(outcome, Outcome::Failed(Failure::Indefinite(_))) {
             // Nobody knows what became of it: the connection is given up, and with it its session.
             client.session = P::Session::open(client.dc);
@@ -240,11 +260,13 @@ impl<P: Protocol> World<'_, P> {
             client.id.0 += AGAIN;
             client.recorded = 0;
         }
-        self.next_step(number);
+        self.advance(number);
     }
 
-    fn next_step(&mut self, number: usize) {
-        let client = &self.clients[number];
+    /// A client goes on to its next step, if it has one.
+    pub(super) fn advance(&mut self, number: usize) {
+        let client = &mut self.clients[number];
+        client.step += 1;
         match client.script.get(client.step) {
             Some(step) => self.queue.push(step.at.max(self.now), Event::Wake(number)),
             None => {
@@ -318,7 +340,6 @@ impl<P: Protocol> World<'_, P> {
         }
         let client = &mut self.clients[number];
         client.tries = 0;
-        client.step += 1;
-        self.next_step(number);
+        self.advance(number);
     }
 }

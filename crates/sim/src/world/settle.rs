@@ -2,6 +2,7 @@
 //! Every operation has ended; every feed is received to its end; every stable vector passes the last write; work
 //! that was parked is done; and every replica returns the same.
 
+use super::sessions::Role;
 use super::{Event, Stage, World};
 use crate::outcome::ProblemKind;
 use crate::plan::{Act, Step};
@@ -49,7 +50,7 @@ impl<P: Protocol> World<'_, P> {
         for dc in 0..self.layout.topology.dcs {
             for keys in keys.chunks(keys.len().div_ceil(READERS).max(1)) {
                 let steps = keys.iter().map(|key| Step { at: 0, act: Act::Op(Op::Get { key: key.clone() }) });
-                self.add_client(dc, Cow::Owned(steps.collect()), true);
+                self.add_client(dc, Cow::Owned(steps.collect()), Role::LastWords);
             }
         }
     }

@@ -12,6 +12,9 @@ fn protocols_are_listed_with_their_promises() {
     assert!(json.iter().all(|protocol| !protocol["promise_means"].as_str().unwrap().is_empty()));
     let causal = json.iter().find(|protocol| protocol["default"] == true).unwrap();
     assert_eq!(causal["params"]["theta_us"], 5_000);
+    let mget = |name: &str| json.iter().find(|protocol| protocol["name"] == name).map(|p| p["mget"].clone());
+    assert_eq!(mget("eventual"), Some("several GETs".into()));
+    assert_eq!(mget("tidemark"), Some("snapshot".into()));
 }
 
 #[test]

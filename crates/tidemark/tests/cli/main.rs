@@ -7,4 +7,5 @@ mod faults;
 mod harness;
 mod lists;
 mod nodes;
+mod table;
 mod up;

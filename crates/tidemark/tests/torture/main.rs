@@ -8,6 +8,7 @@ mod chaos;
 mod convict;
 mod disk;
 mod disowned;
+mod every;
 mod harness;
 mod judge;
 mod shared;

@@ -1,0 +1,392 @@
+//! Roaming: a session keeps its guarantees when it moves to another data centre.
+//!
+//! **Idea.** Whoever stays in one data centre reads its own writes and never goes back, key by key, under any protocol
+//! that keeps the newest version: each key has one server there. Who moves brings the time of the newest version that
+//! it has seen of each data centre, and waits, once, until every server of its new data centre has received as much.
+//!
+//! **Source.** This example; the idea is the version vectors of Bayou's session guarantees (Terry et al., PDIS 1994).
+//!
+//! **Names.** `vv` what a server has received, one time a data centre (its own entry is its clock) · `past` what a
+//! session has seen, likewise · Δ [`Params::delta_us`].
+//!
+//! **Invariants**
+//! - I1 A server has received everything that was written at its peer in data centre `i` up to `vv[i]`.
+//! - I2 `vv[m]` is at or above the time of every version stored here, so a write wins over all it could replace.
+//! - I3 What is written here is above every heartbeat that was sent from here, also before a crash.
+
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+use tidemark_contract::core::promise::Promise;
+use tidemark_contract::core::{
+    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
+};
+use tidemark_contract::{
+    AskId, Ceiling, Cx, Hard, Protocol, Reach, Recovered, Session, SessionCx, Ticket, Token, Version,
+    Waiters, Walk, found_of, not_covered,
+};
+
+/// What the protocol rests on, for tests to break one at a time.
+pub trait Rules: 'static {
+    /// The protocol's name.
+    const NAME: &'static str;
+    /// A session that moves waits.
+    const MOVES_WAIT: bool = true;
+    /// What a session has read is part of its past, not only what it wrote.
+    const READS_COUNT: bool = true;
+    /// I3.
+    const CEILING_HOLDS: bool = true;
+}
+
+/// The protocol as it should be.
+pub type Roaming = Server<Sound>;
+/// The rules of [`Roaming`].
+pub struct Sound;
+
+impl Rules for Sound {
+    const NAME: &'static str = "roaming";
+}
+
+/// The numbers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Δ: how often a server tells its peers how far its clock is.
+    pub delta_us: Micros,
+    /// How long a session that moves waits.
+    pub wait_limit_us: Micros,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { delta_us: 1_000, wait_limit_us: 2_000_000 }
+    }
+}
+
+/// What a session asks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Request {
+    /// The newest version.
+    Get(Key),
+    /// An update.
+    Put(Key, Update),
+    /// A scan or a count.
+    Walk(Walk),
+    /// Answer when you have received all that this past names.
+    Cover(Vector),
+}
+
+/// An outcome, and what the session has seen by it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Reply(Outcome, Vector);
+
+/// Servers say nothing to each other but versions and heartbeats.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Peer {}
+
+/// There is one timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Delta;
+
+/// A server.
+pub struct Server<R> {
+    vv: Vector,
+    /// Sessions that have moved here.
+    arrivals: Waiters<Vector, Ticket>,
+    ceiling: Ceiling,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Protocol for Server<R> {
+    const NAME: &'static str = R::NAME;
+    const ABOUT: &'static str = "session guarantees for sessions that move; last writer wins";
+    const PROMISE: Promise = Promise::Session;
+
+    type Meta = ();
+    type Request = Request;
+    type Reply = Reply;
+    type Peer = Peer;
+    type Hard = Hard;
+    type Timer = Delta;
+    type View = ();
+    type Session = Client<R>;
+    type Params = Params;
+
+    fn start(Recovered { hard, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        cx.store.collect(usize::MAX, |_| true, |_| false); // a log holds all that a chain ever held
+        let mut vv = received;
+        vv.raise(cx.me.dc, vv.max()); // I2
+        if R::CEILING_HOLDS {
+            vv.raise(cx.me.dc, hard.ceiling); // I3
+        }
+        cx.arm(Delta, cx.params.delta_us);
+        Self { vv, arrivals: Waiters::default(), ceiling: Ceiling::new(hard), rules: PhantomData }
+    }
+
+    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+        let mut seen = Vector::default();
+        let outcome = match request {
+            Request::Get(key) => {
+                let found = found_of(cx.latest(&key, &()));
+                found.stamp.into_iter().for_each(|stamp| seen.include(stamp));
+                Outcome::Found(found)
+            }
+            Request::Put(key, update) => self.put(key, update, &mut seen, cx),
+            Request::Walk(walk) => cx.walk(&walk, &(), |version| seen.include(version.stamp)),
+            Request::Cover(mut past) => {
+                past[cx.me.dc] = Hlc::ZERO; // what was written here is here
+                self.arrivals.park(past, cx.mono + cx.params.wait_limit_us, ticket);
+                return self.welcome(cx);
+            }
+        };
+        cx.reply(ticket, Reply(outcome, seen));
+    }
+
+    fn on_replicate(&mut self, from: ServerId, key: Key, version: Version<()>, cx: &mut Cx<'_, Self>) {
+        let m = cx.me.dc;
+        self.vv[m] = self.vv[m].observe(cx.now, version.stamp.ts); // I2
+        self.vv.raise(from.dc, version.stamp.ts); // I1: the feed is in order
+        cx.store.insert(&key, version);
+        cx.store.keep_newest(&key);
+        self.welcome(cx);
+    }
+
+    fn on_heartbeat(&mut self, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Self>) {
+        self.vv.raise(from.dc, ts);
+        self.welcome(cx);
+    }
+
+    fn on_timer(&mut self, Delta: Delta, cx: &mut Cx<'_, Self>) {
+        cx.arm(Delta, cx.params.delta_us);
+        let ts = self.tick(cx);
+        cx.heartbeat(ts);
+        for ticket in self.arrivals.expire(cx.mono) {
+            cx.reply(ticket, Reply(Outcome::Failed(not_covered()), Vector::default()));
+        }
+    }
+
+    fn on_peer(&mut self, _: ServerId, message: Peer, _: &mut Cx<'_, Self>) {
+        match message {}
+    }
+
+    /// Servers ask each other nothing.
+    fn on_peer_reset(&mut self, _: ServerId, _: &mut Cx<'_, Self>) {}
+
+    fn visible((): &(), _: Stamp, (): &()) -> bool {
+        true
+    }
+
+    fn hard(&self) -> Hard {
+        Hard { ceiling: self.ceiling.get(), stable: Vector::default() }
+    }
+
+    fn stable(&self) -> Vector {
+        self.vv.clone()
+    }
+
+    fn parked(&self) -> usize {
+        self.arrivals.len()
+    }
+}
+
+impl<R: Rules> Server<R> {
+    fn put(&mut self, key: Key, update: Update, seen: &mut Vector, cx: &mut Cx<'_, Self>) -> Outcome {
+        let looked = cx.look(&key, &update, &(), |version| seen.include(version.stamp));
+        if !looked.proceeds {
+            return Outcome::Written { stamp: None, previous: looked.previous };
+        }
+        if let Some(ahead_us) = cx.too_far_ahead(self.vv[cx.me.dc].next()) {
+            return Outcome::Failed(Failure::ClockSkew { ahead_us });
+        }
+        let stamp = Stamp::new(self.tick(cx), cx.me.dc);
+        seen.include(stamp);
+        cx.write(key.clone(), Version { stamp, meta: (), write: update.write }, cx.all_regions());
+        cx.store.keep_newest(&key);
+        Outcome::Written { stamp: Some(stamp), previous: looked.previous }
+    }
+
+    /// A time above all that was announced or stored here, below a durable ceiling (I3).
+    fn tick(&mut self, cx: &mut Cx<'_, Self>) -> Hlc {
+        let m = cx.me.dc;
+        self.vv[m] = self.vv[m].tick(cx.now);
+        self.ceiling.renew(self.vv[m], Vector::default, cx);
+        self.vv[m]
+    }
+
+    /// Answers the sessions that have waited long enough.
+    fn welcome(&mut self, cx: &mut Cx<'_, Self>) {
+        for ticket in self.arrivals.wake(&self.vv) {
+            cx.reply(ticket, Reply(Outcome::Adopted, Vector::default()));
+        }
+    }
+}
+
+/// A session.
+pub struct Client<R> {
+    home: DcId,
+    past: Vector,
+    /// A multi-read is several reads: what each has found.
+    parts: Vec<(AskId, Option<Found>)>,
+    /// How many servers have not said yet that they cover the past.
+    uncovered: usize,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Session<Server<R>> for Client<R> {
+    type Token = Token<Vector>;
+
+    fn open(home: DcId) -> Self {
+        Self { home, past: Vector::default(), parts: Vec::new(), uncovered: 0, rules: PhantomData }
+    }
+
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+        let Some(owner) = cx.begin(&op) else { return };
+        let request = match op {
+            Op::Get { key } => Request::Get(key),
+            Op::Put { key, update } => Request::Put(key, update),
+            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }),
+            Op::Count { .. } => Request::Walk(Walk::Count),
+            Op::Rotx { keys } | Op::Snapshot { keys } => {
+                let ask = |key: Key| (cx.ask_owner(&key.clone(), Request::Get(key)), None);
+                self.parts = keys.into_iter().map(ask).collect();
+                return;
+            }
+        };
+        cx.ask(owner, request);
+    }
+
+    fn on_reply(
+        &mut self,
+        ask: AskId,
+        _: ServerId,
+        Reply(outcome, seen): Reply,
+        cx: &mut SessionCx<'_, Server<R>>,
+    ) {
+        if R::READS_COUNT || matches!(outcome, Outcome::Written { .. }) {
+            self.past.merge(&seen);
+        }
+        match outcome {
+            Outcome::Found(found) if !self.parts.is_empty() => self.part(ask, found, cx),
+            Outcome::Adopted => {
+                self.uncovered -= 1;
+                if self.uncovered == 0 {
+                    cx.done(Outcome::Adopted);
+                }
+            }
+            outcome => cx.done(outcome),
+        }
+    }
+
+    fn on_lost(&mut self, _: AskId, cx: &mut SessionCx<'_, Server<R>>) {
+        self.parts.clear();
+        cx.lost();
+    }
+
+    fn token(&self) -> Token<Vector> {
+        Token { home: self.home, past: self.past.clone() }
+    }
+
+    fn reach(token: &Token<Vector>) -> Reach {
+        Reach::of(token.home, [&token.past])
+    }
+
+    fn adopt(&mut self, Token { home, past }: Token<Vector>, cx: &mut SessionCx<'_, Server<R>>) {
+        self.past.merge(&past);
+        if home == cx.dc || !R::MOVES_WAIT {
+            return cx.done(Outcome::Adopted);
+        }
+        self.uncovered = cx.topology.partitions;
+        for partition in cx.topology.all_partitions() {
+            cx.ask_partition(partition, Request::Cover(past.clone()));
+        }
+    }
+}
+
+impl<R: Rules> Client<R> {
+    /// Takes a part of a multi-read; all of them together are its outcome.
+    fn part(&mut self, ask: AskId, found: Found, cx: &mut SessionCx<'_, Server<R>>) {
+        self.parts.iter_mut().filter(|(id, _)| *id == ask).for_each(|(_, part)| *part = Some(found.clone()));
+        if self.parts.iter().all(|(_, part)| part.is_some()) {
+            let parts = std::mem::take(&mut self.parts);
+            cx.done(Outcome::FoundAll(parts.into_iter().filter_map(|(_, part)| part).collect()));
+        }
+    }
+}
+
+/// Searches schedules of a few actors for a mistake, under every fault.
+fn search<P: Protocol>(seeds: u64) -> tidemark_sim::Summary {
+    let options = tidemark_sim::Options { dcs: 2, partitions: 2, sessions: 4, ops: 40, ..Default::default() };
+    tidemark_sim::campaign::<P>(&tidemark_sim::Campaign::new(options, 0..seeds), |_| ())
+}
+
+fn main() {
+    let summary = search::<Roaming>(2_000);
+    summary.convictions.iter().for_each(|conviction| println!("{conviction}"));
+    println!("{} schedules, {} violations", summary.schedules, summary.violations);
+    let measured = tidemark_sim::measure::<Roaming>(&tidemark_sim::Measurement::default());
+    println!("{}", serde_json::to_string_pretty(&measured).expect("numbers and words"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_contract::Lab;
+    use tidemark_contract::lab::server;
+
+    #[test]
+    fn a_session_that_moves_waits_for_what_it_has_seen_and_for_nothing_else() {
+        let mut lab = Lab::<Roaming>::new(2, 2, Params::default());
+        let (x, y) = (lab.key("x", 0), lab.key("y", 1));
+        let (ann, other) = (lab.client(0), lab.client(0));
+        lab.put(ann, &x, "1");
+        lab.set_clocks(2_000);
+        lab.put(other, &y, "not seen by Ann");
+        let there = lab.client(1);
+        lab.adopt(there, lab.token(ann));
+        assert_eq!(lab.outcome(there), None, "B has nothing yet");
+        lab.deliver_between(0, 1);
+        assert_eq!(lab.outcome(there), Some(Outcome::Adopted), "A/1 wrote above Ann's past: B/1 has it all");
+        assert_eq!(lab.get(there, &x), "1");
+    }
+
+    #[test]
+    fn i3_nothing_is_written_at_or_below_a_heartbeat_that_was_sent_before_a_crash() {
+        let mut lab = Lab::<Roaming>::new(2, 1, Params::default());
+        let (k, s) = (lab.key("k", 0), lab.client(0));
+        lab.set_clocks(50_000);
+        lab.fire(server(0, 0), Delta);
+        lab.deliver_between(0, 1);
+        lab.set_clock(server(0, 0), 1_000);
+        lab.restart(server(0, 0));
+        assert!(lab.put(s, &k, "late") > Hlc::at(50_000));
+    }
+
+    #[test]
+    fn it_keeps_its_promise_under_all_faults() {
+        let summary = search::<Roaming>(1_000);
+        let told: Vec<String> = summary.convictions.iter().map(ToString::to_string).collect();
+        assert!(summary.violations == 0, "{}", told.join("\n"));
+    }
+
+    /// A rule that can be broken without being missed is no rule, or the search is blind.
+    #[test]
+    fn without_a_rule_it_is_convicted() {
+        struct Hasty;
+        impl Rules for Hasty {
+            const NAME: &'static str = "hasty";
+            const MOVES_WAIT: bool = false;
+        }
+        struct Forgetful;
+        impl Rules for Forgetful {
+            const NAME: &'static str = "forgetful";
+            const READS_COUNT: bool = false;
+        }
+        struct Unbound;
+        impl Rules for Unbound {
+            const NAME: &'static str = "unbound";
+            const CEILING_HOLDS: bool = false;
+        }
+        assert!(search::<Server<Hasty>>(2_000).violations > 0);
+        assert!(search::<Server<Forgetful>>(5_000).violations > 0);
+        assert!(search::<Server<Unbound>>(20_000).violations > 0);
+    }
+}

@@ -1,0 +1,131 @@
+//! `tidemark protocols`
+
+mod measured;
+mod papers;
+
+use crate::output::{print, print_json, row, table};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use serde::Serialize;
+use std::process::ExitCode;
+use tidemark_protocols::{CAUSAL, NAMES, Protocol, resolve, with_protocol};
+use tidemark_sim::Measurement;
+
+const EXAMPLES: &str = "\
+Examples:
+  tidemark protocols                                    what there is
+  tidemark protocols --table                            what each costs, measured, beside what papers say
+  tidemark protocols --table contrarian tidemark --json two of them, for programs
+
+The same seed always measures the same.";
+
+/// List the consistency protocols, what each promises, and what each costs.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Protocols {
+    /// Only these; all by default.
+    #[arg(value_name = "NAME", value_parser = names())]
+    names: Vec<String>,
+    /// Measure them in the simulator: rounds, messages, bytes, waiting, staleness.
+    #[arg(long)]
+    table: bool,
+    /// Data centres of the measured runs.
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "table")]
+    dcs: usize,
+    /// Partitions of each data centre.
+    #[arg(long, value_name = "N", default_value_t = 4, requires = "table")]
+    partitions: usize,
+    /// Sessions in all.
+    #[arg(long, value_name = "N", default_value_t = 24, requires = "table")]
+    sessions: usize,
+    /// Operations in all.
+    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "table")]
+    ops: usize,
+    /// What chance is drawn from.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "table")]
+    seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    default: bool,
+    promise: &'static str,
+    promise_means: &'static str,
+    /// Whether MGET is one snapshot; else it is several GETs.
+    mget: &'static str,
+    about: &'static str,
+    params: serde_json::Value,
+}
+
+impl Protocols {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let chosen =
+            |name: &&&str| self.names.is_empty() || self.names.iter().any(|wanted| resolve(wanted) == **name);
+        let names: Vec<&str> = NAMES.iter().filter(chosen).copied().collect();
+        if self.table {
+            self.measured(&names)?
+        } else {
+            self.listed(&names)?
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn measured(&self, names: &[&str]) -> anyhow::Result<()> {
+        let Self { dcs, partitions, sessions, ops, seed, .. } = *self;
+        let what = Measurement { dcs, partitions, sessions, ops, seed };
+        what.validate().map_err(crate::Usage)?;
+        let rows: Vec<_> = names.iter().filter_map(|name| measured::row_of(name, &what)).collect();
+        if self.json {
+            return print_json(&serde_json::json!({ "measurement": what, "protocols": rows }));
+        }
+        print(&measured::tables(&rows, &what));
+        Ok(())
+    }
+
+    fn listed(&self, names: &[&str]) -> anyhow::Result<()> {
+        let all: Vec<Listed> = names.iter().filter_map(|name| listed(name)).collect();
+        if self.json {
+            return print_json(&all);
+        }
+        let mut rows = vec![row(["PROTOCOL", "PROMISE", "MGET", "ABOUT"])];
+        for listed in &all {
+            let name = format!("{}{}", listed.name, if listed.default { " (default)" } else { "" });
+            rows.push(row([&name, listed.promise, listed.mget, listed.about]));
+        }
+        let mut promises: Vec<Vec<String>> = Vec::new();
+        for listed in &all {
+            let promise = row([listed.promise, listed.promise_means]);
+            if !promises.contains(&promise) {
+                promises.push(promise);
+            }
+        }
+        print(&format!("{}\nWhat is promised:\n{}", table(&rows), table(&promises)));
+        print("\n`causal` means the default. The numbers of each: tidemark protocols --json\n");
+        print("What each costs, measured: tidemark protocols --table\n");
+        Ok(())
+    }
+}
+
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(NAMES.iter().copied().chain(["causal"]))
+}
+
+fn listed(name: &str) -> Option<Listed> {
+    with_protocol!(name, P => Some(Listed {
+        name: P::NAME,
+        default: P::NAME == CAUSAL,
+        promise: P::PROMISE.name(),
+        promise_means: P::PROMISE.description(),
+        mget: if P::PROMISE.snapshots() { "snapshot" } else { "several GETs" },
+        about: P::ABOUT,
+        params: json_of(&<P as Protocol>::Params::default()),
+    }), otherwise None)
+}
+
+fn json_of(params: &impl Serialize) -> serde_json::Value {
+    serde_json::to_value(params).unwrap_or_default()
+}
