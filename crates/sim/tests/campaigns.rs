@@ -1,10 +1,9 @@
 //! Campaigns over seeds: who is convicted, who is cleared, and that a seed says it all.
 
-use tidemark_contract::Protocol;
 use tidemark_contract::core::Promise;
 use tidemark_protocols::causal_spartan_x::CausalSpartanXPublished;
 use tidemark_protocols::gentlerain::GentleRainPublished;
-use tidemark_protocols::{CausalSpartanX, Contrarian, Eventual, GentleRain, Tidemark};
+use tidemark_protocols::*;
 use tidemark_sim::{Campaign, Options, Summary, campaign};
 
 /// Two data centres, two partitions: few actors meet often.
@@ -104,6 +103,39 @@ fn contrarian_keeps_its_promise_in_one_and_a_half_rounds_too() {
     cleared::<Contrarian>(through(small("all")), 0..2_000);
     cleared::<Contrarian>(through(Options { partitions: 3, ..small("all") }), 0..2_000);
     cleared::<Contrarian>(through(Options::default()), 0..200);
+}
+
+/// Three data centres too: Okapi asks all of them.
+#[test]
+fn okapi_keeps_its_promise_under_all_faults() {
+    everywhere::<Okapi>();
+}
+
+#[test]
+fn pocc_keeps_its_promise_under_all_faults() {
+    everywhere::<Pocc>();
+}
+
+#[test]
+fn occult_keeps_its_promise_under_all_faults() {
+    everywhere::<Occult>();
+}
+
+/// The shapes in which the mutants of these protocols are convicted, and the default one.
+#[track_caller]
+fn everywhere<P: Protocol>() {
+    for (dcs, partitions) in [(2, 2), (2, 3), (3, 2)] {
+        cleared::<P>(Options { dcs, partitions, ..small("all") }, 0..2_000);
+    }
+    cleared::<P>(Options::default(), 0..200);
+}
+
+/// Its master may be elsewhere: what a session wrote there has yet to come back.
+#[test]
+fn occult_does_not_show_local_writes_at_once() {
+    let immediate = Some(Promise::CausalImmediate);
+    let summary = play::<Occult>(Options { promise: immediate, ..small("none") }, 0..200);
+    assert!(summary.violations > 0);
 }
 
 /// An acknowledged write of another session may depend on what is not stable yet: it shows a moment later.

@@ -104,6 +104,8 @@ pub(crate) struct World<'a, P: Protocol> {
     history: History,
     /// The time of the last version of each data centre that anybody was told of.
     written: Vector,
+    /// When the last question that was asked across data centres will have arrived.
+    asked_until: Micros,
     problems: Vec<Problem>,
     digest: u64,
     stats: Stats,
@@ -140,6 +142,7 @@ impl<'a, P: Protocol> World<'a, P> {
             active_faults: vec![false; plan.faults.len()],
             history: History { header, ..History::default() },
             written: Vector::zero(layout.topology.dcs),
+            asked_until: 0,
             problems: Vec::new(),
             digest: 0,
             stats: Stats::default(),

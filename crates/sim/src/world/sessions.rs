@@ -147,6 +147,9 @@ impl<P: Protocol> World<'_, P> {
                 continue;
             };
             let at = self.now + delay + self.nodes[node].slow_us;
+            if to.dc != dc {
+                self.asked_until = self.asked_until.max(at);
+            }
             let writes = self.clients[number].writes();
             let life = self.nodes[node].life;
             self.queue.push(at, Event::Request { ticket, to, life, writes, request });

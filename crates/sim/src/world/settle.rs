@@ -74,6 +74,9 @@ impl<P: Protocol> World<'_, P> {
         if let Some(node) = self.nodes.iter().position(|node| node.host.is_none()) {
             return Some(say(format_args!("node n{node} is down")));
         }
+        if self.now <= self.asked_until {
+            return Some(say(format_args!("a question is on its way to another data centre")));
+        }
         let last = &self.written;
         for server in self.servers() {
             let host = self.nodes[self.node_of(server)].host.as_ref()?;
