@@ -4,7 +4,7 @@ use crate::{Protocol, Ticket, Topology};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{Condition, Found, Hlc, Key, Micros, Outcome, Regions, ServerId, Stamp, Update};
-use tidemark_store::{Store, Version};
+use tidemark_store::{Store, Version, Versions};
 
 /// Something that a protocol wants done. Effects are values, so that they can be traced, tested, and held
 /// back until what they depend on is durable.
@@ -139,10 +139,10 @@ impl<P: Protocol> Cx<'_, P> {
         Regions::all_but(self.me.dc, self.topology.dcs)
     }
 
-    /// The newest version of `key` under `view`: what the papers call "obtain latest version d".
+    /// What a reader with `view` gets of `key`: what the papers call "obtain latest version d".
     #[inline]
     pub fn latest(&self, key: &Key, view: &P::View) -> Option<&Version<P::Meta>> {
-        self.store.latest(key, |version| P::visible(view, version.stamp, &version.meta))
+        pick::<P>(view, self.store.chain(key))
     }
 
     /// Looks before an update: whether its condition holds under `view`, and what it is to report. `saw` is
@@ -189,15 +189,21 @@ impl<P: Protocol> Cx<'_, P> {
     /// Walks this partition under `view`. `saw` is called with each version that decided about a key of a
     /// scan; a count is a number that nothing comes to depend on.
     pub fn walk(&self, walk: &Walk, view: &P::View, saw: impl FnMut(&Version<P::Meta>)) -> Outcome {
-        let visible = |version: &Version<P::Meta>| P::visible(view, version.stamp, &version.meta);
         match walk {
             Walk::Scan { cursor, limit } => {
-                let (keys, cursor) = self.store.scan(*cursor, *limit as usize, visible, saw);
+                let limit = *limit as usize;
+                let (keys, cursor) = self.store.scan(*cursor, limit, |all| pick::<P>(view, all), saw);
                 Outcome::Keys { keys, cursor }
             }
-            Walk::Count => Outcome::Count(self.store.count(visible)),
+            Walk::Count => Outcome::Count(self.store.count(|all| pick::<P>(view, all))),
         }
     }
+}
+
+/// Of the versions of a key the one that a reader with `view` gets.
+#[inline]
+fn pick<'v, P: Protocol>(view: &P::View, versions: Versions<'v, P::Meta>) -> Option<&'v Version<P::Meta>> {
+    P::resolve(versions.filter(|version| P::visible(view, version.stamp, &version.meta)))
 }
 
 /// What a reader is told of a version, or of none.

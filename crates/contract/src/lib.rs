@@ -16,11 +16,13 @@
 //! - [`Waiters`]: waiting is data
 //! - [`Ceiling`]: stamps and stable values that survive a restart
 //! - [`Collector`]: when to drop old versions; [`Watched`]: versions that will be lighter then
+//! - [`Conflicts`]: concurrent versions of a key
 //! - [`Lab`]: a hand-driven cluster for tests
 
 pub mod ceiling;
 pub mod checks;
 pub mod collector;
+pub mod conflicts;
 pub mod cx;
 pub mod deps;
 pub mod gather;
@@ -38,6 +40,7 @@ pub mod watched;
 pub use ceiling::{Ceiling, Hard};
 pub use checks::{Check, Checks, Everywhere};
 pub use collector::Collector;
+pub use conflicts::Conflicts;
 pub use cx::{Before, Cx, Effect, Walk, found_of};
 pub use deps::{Dep, Deps, Scope};
 pub use gather::{Gather, GatherId};

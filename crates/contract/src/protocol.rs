@@ -116,6 +116,15 @@ pub trait Protocol: Sized + 'static {
     /// Whether a version can be seen: one rule for reads, slices, scans and collection.
     fn visible(view: &Self::View, stamp: Stamp, meta: &Self::Meta) -> bool;
 
+    /// Which of the versions that a reader can see it gets; they come newest first. By default the last writer wins.
+    /// A protocol that resolves conflicts decides by what is seen and nothing else (see [`crate::Conflicts`]).
+    #[inline]
+    fn resolve<'v>(
+        mut seen: impl Iterator<Item = &'v Version<Self::Meta>>,
+    ) -> Option<&'v Version<Self::Meta>> {
+        seen.next()
+    }
+
     /// What is sent of `meta` when its version is replicated; by default all of it.
     fn shipped(meta: &Self::Meta) -> Self::Meta {
         meta.clone()
@@ -127,6 +136,11 @@ pub trait Protocol: Sized + 'static {
     /// What this server believes to be stable, for status pages: one entry a data centre, or one in all.
     fn stable(&self) -> Vector {
         Vector::default()
+    }
+
+    /// How many conflicts were detected here in this life, for status pages: none if the protocol does not look.
+    fn conflicts(&self) -> Option<u64> {
+        None
     }
 
     /// How much work is parked, for status pages.

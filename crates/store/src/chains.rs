@@ -15,11 +15,13 @@ use crate::chains::older::{NONE, Older};
 use crate::chains::table::Tables;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
-use std::iter;
 use tidemark_core::{Key, Stamp, Write};
 
 mod older;
 mod table;
+mod versions;
+
+pub use versions::Versions;
 
 /// One version of a key: what it does, its place in the order, and what the protocol stores beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,8 +68,9 @@ impl<M> Entry<M> {
         self.older != NONE || self.newest.write == Write::Remove
     }
 
-    fn versions<'a>(&'a self, older: &'a Older<M>) -> impl Iterator<Item = &'a Version<M>> {
-        iter::once(&self.newest).chain(older.list(self.older))
+    #[inline]
+    fn versions<'a>(&'a self, older: &'a Older<M>) -> Versions<'a, M> {
+        Versions::new(Some(&self.newest), older, self.older)
     }
 
     /// Inserts by stamp; false if the stamp is there already (I1).
@@ -148,19 +151,13 @@ impl<M> Store<M> {
         true
     }
 
-    /// The newest version of `key` that satisfies `visible`.
-    #[inline]
-    pub fn latest(&self, key: &[u8], mut visible: impl FnMut(&Version<M>) -> bool) -> Option<&Version<M>> {
-        let entry = self.tables.entry(self.tables.find(key)?);
-        if visible(&entry.newest) {
-            return Some(&entry.newest);
-        }
-        self.older.list(entry.older).find(|version| visible(version))
-    }
-
     /// All versions of `key`, newest first.
-    pub fn chain(&self, key: &[u8]) -> impl Iterator<Item = &Version<M>> {
-        self.tables.find(key).into_iter().flat_map(|handle| self.tables.entry(handle).versions(&self.older))
+    #[inline]
+    pub fn chain(&self, key: &[u8]) -> Versions<'_, M> {
+        match self.tables.find(key) {
+            Some(handle) => self.tables.entry(handle).versions(&self.older),
+            None => Versions::new(None, &self.older, NONE),
+        }
     }
 
     /// What the protocol stores beside the version `stamp` of `key`, if that is the newest. It is changed in memory: the
@@ -232,21 +229,21 @@ impl<M> Store<M> {
         self.queue.len()
     }
 
-    /// Keys from `cursor` on, at least `limit` candidates if there are as many, that hold a value under
-    /// `visible`; and the cursor to go on with, 0 at the end. A key that is there during the whole walk is
-    /// returned; one that comes or goes meanwhile may or may not be. `saw` is called with each version that
-    /// decided.
+    /// Keys from `cursor` on, at least `limit` candidates if there are as many, that hold a value in the version that
+    /// `pick` chooses among all of theirs; and the cursor to go on with, 0 at the end. A key that is there during the
+    /// whole walk is returned; one that comes or goes meanwhile may or may not be. `saw` is called with each version
+    /// that decided.
     pub fn scan(
         &self,
         cursor: u64,
         limit: usize,
-        mut visible: impl FnMut(&Version<M>) -> bool,
+        pick: impl for<'a> Fn(Versions<'a, M>) -> Option<&'a Version<M>>,
         mut saw: impl FnMut(&Version<M>),
     ) -> (Vec<Key>, u64) {
         let (candidates, next) = self.tables.walk(cursor, limit);
         let keys = candidates.into_iter().filter_map(|handle| {
             let entry = self.tables.entry(handle);
-            let found = entry.versions(&self.older).find(|version| visible(version))?;
+            let found = pick(entry.versions(&self.older))?;
             saw(found);
             found.write.value()?;
             Some(Key(bytes::Bytes::copy_from_slice(&entry.key)))
@@ -254,11 +251,10 @@ impl<M> Store<M> {
         (keys.collect(), next)
     }
 
-    /// How many keys hold a value under `visible`.
-    pub fn count(&self, mut visible: impl FnMut(&Version<M>) -> bool) -> u64 {
+    /// How many keys hold a value in the version that `pick` chooses among all of theirs.
+    pub fn count(&self, pick: impl for<'a> Fn(Versions<'a, M>) -> Option<&'a Version<M>>) -> u64 {
         let found = self.tables.entries().filter(|entry| {
-            let latest = entry.versions(&self.older).find(|version| visible(version));
-            latest.is_some_and(|version| version.write.value().is_some())
+            pick(entry.versions(&self.older)).is_some_and(|version| version.write.value().is_some())
         });
         found.count() as u64
     }

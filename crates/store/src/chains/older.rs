@@ -52,9 +52,11 @@ impl<M> Older<M> {
         self.nodes[at as usize].version.as_ref().expect("lists hold versions")
     }
 
-    /// The versions of a list, newest first.
-    pub(super) fn list(&self, head: u32) -> impl Iterator<Item = &Version<M>> {
-        self.places(head).map(|at| self.version(at))
+    /// The newest version of a list, and the list of the others.
+    #[inline]
+    pub(super) fn at(&self, head: u32) -> Option<(&Version<M>, u32)> {
+        let node = self.nodes.get(head as usize)?;
+        Some((node.version.as_ref()?, node.next))
     }
 
     /// The version `stamp` of a list.
