@@ -16,8 +16,8 @@
 //!   seen by readers whose server has not reached what the version depends on.
 //! - D2 (E-2) `gst` is never lowered: late reports of the tree are merged, not assigned.
 //! - D3 (E-9) A server's stamps strictly increase: `max(Clock, VV[m] + 1)`. PUT waits until that is above `dt`.
-//! - D4 (E-12) A version keeps the `gst` of its PUT (it is logged, not shipped), and a restarted server begins
-//!   at the largest it finds. Whoever reads a version written here then leaves with at least the `gst` that
+//! - D4 (E-12) A version keeps the `gst` of its PUT, and a restarted server begins at the largest of those that
+//!   were written here. Whoever reads a version written here then leaves with at least the `gst` that
 //!   its writer had, as before the crash. Nothing else needs the lost rest: sessions carry theirs, a root
 //!   that starts again knows less than it once said, which `max` mends, and what a server offers as safe to
 //!   collect below is what it will recover. Stamps start above a persisted ceiling ([`Ceiling`]), which is
@@ -27,7 +27,11 @@
 //! - D6 A conditional update depends on the version that decided it, and so does its session.
 //! - D7 ROTX always waits until `gst` is above `dt` (α is infinite), at most [`Params::wait_limit_us`].
 //! - D8 The coordinator of a snapshot is the owner of its first key.
-//! - D9 Conflicts are not reported (§4.4): the last writer wins.
+//! - D9 §4.4 finds conflicts by the version that preceded a new one in its origin's chain, which misses some and
+//!   tells one side only of others. A version is shipped with the `gst` of its PUT instead, which says exactly what
+//!   was visible there: two versions from different regions conflict unless the older one's `ut` is at or below it.
+//!   Conflicts are counted; [`Rules::newer_wins`] resolves them, as the last writer wins by default, whenever they are
+//!   read: deciding once at arrival, as in §4.4, lets replicas diverge.
 //!
 //! **Invariants**
 //! - I1 `gst` never falls; every server of the data centre has received all that was written elsewhere at or
@@ -42,9 +46,9 @@ use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Clock, Cx, Hard, Protocol, Reach, Recovered, Report, Session, SessionCx, SliceReply,
-    SliceReq, Slices, Stabilisation, Ticket, Token, Tree, Version, Waiters, Walk, found_of, not_covered,
-    unanswered,
+    AskId, Ceiling, Clock, Conflicts, Cx, Hard, Protocol, Reach, Recovered, Report, Session, SessionCx,
+    SliceReply, SliceReq, Slices, Stabilisation, Ticket, Token, Tree, Version, Waiters, Walk, found_of,
+    not_covered, unanswered,
 };
 
 /// Where the corrected protocol and the published one differ, and what tests break to see it matter.
@@ -59,6 +63,13 @@ pub trait Rules: 'static {
     const STABLE_STAYS_HOME: bool = true; // D5
     const PUT_WAITS: bool = true; // Algorithm 2 line 6
     const ROTX_WAITS: bool = true; // Algorithm 4 line 11
+
+    /// Whether [`Self::newer_wins`] is to be asked.
+    const RESOLVES: bool = false;
+    /// §4.4: whether `newer` wins against `older`, which it did not see: a function of the two alone.
+    fn newer_wins(_older: &Version<Hlc>, _newer: &Version<Hlc>) -> bool {
+        true
+    }
 }
 
 /// The protocol as it should be.
@@ -189,6 +200,7 @@ pub struct Server<R> {
     reads: Slices<Hlc, Past>,
     stabilisation: Stabilisation,
     ceiling: Ceiling,
+    conflicts: Conflicts,
     rules: PhantomData<R>,
 }
 
@@ -198,7 +210,7 @@ impl<R: Rules> Protocol for Server<R> {
     const PROMISE: Promise = Promise::CausalImmediate;
     const CLOCK: Clock = Clock::Monotone;
 
-    type Meta = Hlc; // D4: gst at the PUT
+    type Meta = Hlc; // D4, D9: gst at the PUT
     type Request = Request;
     type Reply = Reply;
     type Peer = Peer;
@@ -211,7 +223,8 @@ impl<R: Rules> Protocol for Server<R> {
     fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let mut vv = received;
         vv.raise(cx.me.dc, hard.ceiling);
-        let known = cx.store.versions().map(|d| d.meta).fold(hard.stable.min(), Hlc::max); // D4
+        let written_here = cx.store.versions().filter(|d| d.stamp.origin == cx.me.dc);
+        let known = written_here.map(|d| d.meta).fold(hard.stable.min(), Hlc::max); // D4
         if life > 1 {
             cx.heartbeat(vv[cx.me.dc]);
         }
@@ -226,6 +239,7 @@ impl<R: Rules> Protocol for Server<R> {
             reads: Slices::new(life),
             stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
             ceiling: Ceiling::new(hard),
+            conflicts: Conflicts::new(cx.store, R::RESOLVES, saw),
             rules: PhantomData,
         }
     }
@@ -277,6 +291,7 @@ impl<R: Rules> Protocol for Server<R> {
     /// Algorithm 2 lines 18 to 20.
     fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Hlc>, cx: &mut Cx<'_, Self>) {
         let ut = d.stamp.ts;
+        self.conflicts.note(cx.store, &key, &d, saw); // §4.4, D9
         cx.store.insert(&key, d);
         self.vv.raise(from.dc, ut);
     }
@@ -298,7 +313,9 @@ impl<R: Rules> Protocol for Server<R> {
                 self.ceiling.hurry(|| one(self.gst), cx);
                 let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
                 self.adopt(stable, cx);
-                self.stabilisation.collect(cx, |safe, d| d.stamp.ts <= safe.min()); // §5.3
+                let settled = |stamp| self.conflicts.settled(stamp);
+                self.stabilisation.collect(cx, |safe, d| d.stamp.ts <= safe.min() && settled(d.stamp)); // §5.3
+                self.conflicts.forget(cx.store);
                 self.give_up(cx);
             }
             // Algorithm 2 lines 21 to 26.
@@ -327,8 +344,12 @@ impl<R: Rules> Protocol for Server<R> {
         }
     }
 
-    fn shipped(_: &Hlc) -> Hlc {
-        Hlc::ZERO
+    fn resolve<'v>(mut seen: impl Iterator<Item = &'v Version<Hlc>>) -> Option<&'v Version<Hlc>> {
+        if R::RESOLVES { Conflicts::resolve(seen, saw, R::newer_wins) } else { seen.next() }
+    }
+
+    fn conflicts(&self) -> Option<u64> {
+        Some(self.conflicts.detected())
     }
 
     fn hard(&self) -> Hard {
@@ -378,6 +399,7 @@ impl<R: Rules> Server<R> {
             self.advance(ut, cx); // 7
             let new = Stamp { ts: ut, origin: m, seq: self.seq }; // 11, 12
             let d = Version { stamp: new, meta: self.gst, write: update.write }; // 8 to 10, D4
+            self.conflicts.note(cx.store, &key, &d, saw); // D9
             cx.write(key, d, cx.all_regions()); // 13, 15 to 17
             (stamp, seen.dt) = (Some(new), ut);
         }
@@ -450,6 +472,11 @@ impl<R: Rules> Server<R> {
     fn fresh(&self, cx: &Cx<'_, Self>) -> View {
         View::Fresh(cx.me.dc, self.gst)
     }
+}
+
+/// D9: whether `older` was visible where `newer` was written.
+fn saw(newer: &Version<Hlc>, older: &Version<Hlc>) -> bool {
+    newer.stamp.origin == older.stamp.origin || older.stamp.ts <= newer.meta
 }
 
 fn one(time: Hlc) -> Vector {

@@ -47,6 +47,8 @@ pub struct PartitionStatus {
     pub stable: Vector,
     /// Work that waits.
     pub parked: u64,
+    /// Conflicts that the protocol has detected here since the start, if it looks for them.
+    pub conflicts: Option<u64>,
     /// Its peers.
     pub peers: Vec<PeerStatus>,
 }
@@ -106,6 +108,7 @@ impl<P: Protocol> Host<P> {
             written: place.written,
             stable: protocol.stable(),
             parked: protocol.parked() as u64,
+            conflicts: protocol.conflicts(),
             peers: peers.map(peer).collect(),
         }
     }

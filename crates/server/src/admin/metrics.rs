@@ -134,6 +134,7 @@ impl Metrics {
                 out.put(&[("partition", &partition.partition.to_string())], value(partition), false)?;
             }
         }
+        self.conflicts(encoder)?;
         self.lag(encoder)?;
         let figures: [Figure<PeerStatus>; 3] = [
             ("peer_behind_records", "Records that a peer has not confirmed", |peer| peer.behind),
@@ -151,6 +152,22 @@ impl Metrics {
                     out.put(&labels, value(peer), false)?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Nothing if the protocol does not look for conflicts.
+    fn conflicts(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let partitions = &self.0.host.partitions;
+        let detected = partitions.iter().filter_map(|partition| Some((partition, partition.conflicts?)));
+        let mut detected = detected.peekable();
+        if detected.peek().is_none() {
+            return Ok(());
+        }
+        let help = "Versions that met one of their key which neither had seen, since the start";
+        let mut out = series(encoder, "conflicts", help, MetricType::Counter)?;
+        for (partition, count) in detected {
+            out.put(&[("partition", &partition.partition.to_string())], count, true)?;
         }
         Ok(())
     }
