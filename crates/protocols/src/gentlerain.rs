@@ -25,7 +25,12 @@
 //! - D5 (E-13) A token's `gst` is adopted only in the region it speaks of; elsewhere the session waits until
 //!   the region's own reaches its `dt`.
 //! - D6 A conditional update depends on the version that decided it, and so does its session.
-//! - D7 ROTX always waits until `gst` is above `dt` (α is infinite), at most [`Params::wait_limit_us`].
+//! - D7 α is infinite unless it is set: a ROTX waits until `gst` is above `dt`, at most [`Params::wait_limit_us`].
+//!   Where §4.3 falls back on Eiger's transactions there is a snapshot that waits for nothing, takes one round, and
+//!   needs no Lamport clock: everything up to `gst`, and of what was written here also what is at or below `dt` and
+//!   was written at or below that `gst`. A server that was asked stamps above `dt` from then on (its fence), and a PUT
+//!   tells its `gst`. Eiger's own rule is unsound here: a server that has yet to hear of a `gst` says of a version
+//!   that it is valid now, and another one that has heard shows what depends on the next.
 //! - D8 The coordinator of a snapshot is the owner of its first key.
 //! - D9 §4.4 finds conflicts by the version that preceded a new one in its origin's chain, which misses some and
 //!   tells one side only of others. A version is shipped with the `gst` of its PUT instead, which says exactly what
@@ -63,6 +68,12 @@ pub trait Rules: 'static {
     const STABLE_STAYS_HOME: bool = true; // D5
     const PUT_WAITS: bool = true; // Algorithm 2 line 6
     const ROTX_WAITS: bool = true; // Algorithm 4 line 11
+    const ROTX_COVERS_DT: bool = true; // D7, from here on
+    const SLICE_FENCES: bool = true;
+    const FENCE_SURVIVES: bool = true;
+    const LOCAL_NEEDS_GST: bool = true;
+    const PUT_TELLS_GST: bool = true;
+    const ONE_GST: bool = true;
 
     /// Whether [`Self::newer_wins`] is to be asked.
     const RESOLVES: bool = false;
@@ -115,6 +126,8 @@ pub struct Params {
     pub delta_us: Micros,
     /// Children of a node of the aggregation tree.
     pub fan_out: usize,
+    /// α: how far `gst` may lie behind a session's `dt` for its ROTX to wait. At 0 none waits; if unset, all do.
+    pub alpha_us: Option<Micros>,
     /// How long a ROTX, or a session that moved here, waits for `gst`.
     pub wait_limit_us: Micros,
     /// What stamps are made of.
@@ -128,11 +141,12 @@ const SHORTEST_WAIT_US: Micros = 200;
 impl Default for Params {
     fn default() -> Self {
         let (theta_us, delta_us, wait_limit_us) = (5_000, 5_000, 2_000_000);
-        Self { theta_us, delta_us, fan_out: 2, wait_limit_us, clock: Stamps::Physical }
+        Self { theta_us, delta_us, fan_out: 2, alpha_us: None, wait_limit_us, clock: Stamps::Physical }
     }
 }
 
-/// DT and GST of a session, and what an answer adds to them.
+/// DT and GST of a session, what an answer adds to them, and what a snapshot contains (D7; its `dt` is 0 in
+/// Algorithm 3, where `gst` is called `st`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct Past {
@@ -168,7 +182,7 @@ pub struct Reply(pub Outcome, pub Past);
 #[allow(missing_docs)]
 pub enum Peer {
     Tree(Tree),
-    SliceReq(SliceReq<Hlc>),      // SLICEREQ k, st
+    SliceReq(SliceReq<Past>),     // SLICEREQ k, st
     SliceReply(SliceReply<Past>), // SLICEREPLY v, ut, gst
 }
 
@@ -185,19 +199,21 @@ pub enum Timer {
 pub enum View {
     /// GET in data centre `m` at `gst`: what was written here, and what is stable.
     Fresh(DcId, Hlc),
-    /// A snapshot: everything up to `st`, wherever it was written.
-    At(Hlc),
+    /// A snapshot in data centre `m`.
+    At(DcId, Past),
 }
 
 /// A server, `p_n^m`. What waits is taken up again from its beginning.
 pub struct Server<R> {
     vv: Vector,
     gst: Hlc,
+    /// D7: no snapshot up to here may miss what is written here later.
+    fence: Hlc,
     /// Tells apart what has one stamp; always 0 with D3.
     seq: u32,
     waiting_for_clock: Waiters<Hlc, (Ticket, Request)>,
     waiting_for_gst: Waiters<Hlc, (Ticket, Request)>,
-    reads: Slices<Hlc, Past>,
+    reads: Slices<Past, Past>,
     stabilisation: Stabilisation,
     ceiling: Ceiling,
     conflicts: Conflicts,
@@ -233,6 +249,7 @@ impl<R: Rules> Protocol for Server<R> {
         Self {
             vv,
             gst: if R::GST_SURVIVES { known } else { Hlc::ZERO },
+            fence: Hlc::ZERO, // below the ceiling
             seq: 0,
             waiting_for_clock: Waiters::default(),
             waiting_for_gst: Waiters::default(),
@@ -248,15 +265,8 @@ impl<R: Rules> Protocol for Server<R> {
         match request {
             Request::Get(key, gst) => self.get(ticket, &key, gst, cx),
             Request::Put(key, update, past) => self.put(ticket, key, update, past, cx),
-            Request::Snapshot(keys, gst) => self.snapshot(ticket, keys, gst, cx),
-            Request::Rotx(keys, Past { dt, gst }) => {
-                self.raise(gst, cx);
-                if dt < self.gst || !R::ROTX_WAITS {
-                    return self.snapshot(ticket, keys, gst, cx); // Algorithm 4 line 12
-                }
-                let request = (ticket, Request::Rotx(keys, Past { dt, gst }));
-                self.waiting_for_gst.park(dt.next(), cx.mono + cx.params.wait_limit_us, request); // line 11, D7
-            }
+            Request::Snapshot(keys, gst) => self.snapshot(ticket, keys, Past { dt: Hlc::ZERO, gst }, cx),
+            Request::Rotx(keys, past) => self.rotx(ticket, keys, past, cx),
             Request::Walk(walk, gst) => {
                 self.raise(gst, cx);
                 let mut past = Past { dt: Hlc::ZERO, gst: self.gst };
@@ -337,10 +347,13 @@ impl<R: Rules> Protocol for Server<R> {
         }
     }
 
-    fn visible(view: &View, stamp: Stamp, _: &Hlc) -> bool {
+    fn visible(view: &View, stamp: Stamp, written_at: &Hlc) -> bool {
         match view {
             View::Fresh(m, gst) => stamp.origin == *m || stamp.ts <= *gst,
-            View::At(st) => stamp.ts <= *st,
+            View::At(m, Past { dt, gst }) => {
+                let needs = if R::LOCAL_NEEDS_GST { *written_at } else { Hlc::ZERO };
+                stamp.ts <= *gst || stamp.origin == *m && stamp.ts <= *dt && needs <= *gst
+            }
         }
     }
 
@@ -382,7 +395,8 @@ impl<R: Rules> Server<R> {
         }
         let (m, last) = (cx.me.dc, self.vv[cx.me.dc]);
         let clock = Hlc::at(cx.now).max(if R::STAMPS_INCREASE { last.next() } else { last }); // D3
-        let ut = if R::PUT_WAITS { clock.max(past.dt.next()) } else { clock };
+        let after = past.dt.max(self.fence).next();
+        let ut = if R::PUT_WAITS { clock.max(after) } else { clock };
         if let Some(ahead_us) = cx.too_far_ahead(ut) {
             return fail(ticket, Failure::ClockSkew { ahead_us }, cx);
         }
@@ -402,29 +416,56 @@ impl<R: Rules> Server<R> {
             self.conflicts.note(cx.store, &key, &d, saw); // D9
             cx.write(key, d, cx.all_regions()); // 13, 15 to 17
             (stamp, seen.dt) = (Some(new), ut);
+            if R::PUT_TELLS_GST {
+                seen.gst = self.gst; // D7
+            }
         }
         cx.reply(ticket, Reply(Outcome::Written { stamp, previous }, seen)); // 14
     }
 
-    /// Algorithm 3 lines 9 to 15.
-    fn snapshot(&mut self, ticket: Ticket, keys: Vec<Key>, gst: Hlc, cx: &mut Cx<'_, Self>) {
-        self.raise(gst, cx); // 10
-        let (st, deadline) = (self.gst, cx.mono + cx.params.wait_limit_us); // 12
+    /// Algorithm 3 lines 9 to 15, with the `gst` of the session.
+    fn snapshot(&mut self, ticket: Ticket, keys: Vec<Key>, session: Past, cx: &mut Cx<'_, Self>) {
+        self.raise(session.gst, cx); // 10
+        let (st, deadline) = (Past { gst: self.gst, ..session }, cx.mono + cx.params.wait_limit_us); // 12
         self.reads.scatter((ticket, keys), st, Past::default(), deadline, Peer::SliceReq, cx); // 11, 13, 14
     }
 
+    /// Algorithm 4 lines 9 to 14.
+    fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, past: Past, cx: &mut Cx<'_, Self>) {
+        self.raise(past.gst, cx);
+        let waits = |alpha| alpha > 0 && past.dt.0 - self.gst.0 <= Hlc::at(alpha).0; // 10; 0: never
+        if past.dt < self.gst || !R::ROTX_WAITS {
+            self.snapshot(ticket, keys, Past { dt: Hlc::ZERO, ..past }, cx); // 12
+        } else if cx.params.alpha_us.is_none_or(waits) {
+            let deadline = cx.mono + cx.params.wait_limit_us;
+            self.waiting_for_gst.park(past.dt.next(), deadline, (ticket, Request::Rotx(keys, past))); // 11
+        } else {
+            let dt = if R::ROTX_COVERS_DT { past.dt } else { Hlc::ZERO };
+            self.snapshot(ticket, keys, Past { dt, ..past }, cx); // 14, D7
+        }
+    }
+
     /// Algorithm 3 lines 20 to 24.
-    fn slice(&mut self, from: ServerId, request: SliceReq<Hlc>, cx: &mut Cx<'_, Self>) {
-        let SliceReq { id, keys, at: st } = request;
-        self.raise(st, cx); // 22
+    fn slice(&mut self, from: ServerId, request: SliceReq<Past>, cx: &mut Cx<'_, Self>) {
+        let SliceReq { id, keys, at: mut st } = request;
+        self.raise(st.gst, cx); // 22
+        if R::SLICE_FENCES && st.dt > self.fence {
+            self.fence = st.dt;
+            if R::FENCE_SURVIVES {
+                self.ceiling.renew(st.dt, || one(self.gst), cx);
+            }
+        }
+        if !R::ONE_GST {
+            st.gst = self.gst;
+        }
         let mut seen = Past { dt: Hlc::ZERO, gst: self.gst };
-        let found = cx.read(&keys, &View::At(st), |d| seen.dt = seen.dt.max(d.stamp.ts)); // 23
+        let found = cx.read(&keys, &View::At(cx.me.dc, st), |d| seen.dt = seen.dt.max(d.stamp.ts)); // 23
         cx.send(from, Peer::SliceReply(SliceReply { id, found, seen })); // 24
     }
 
     /// Algorithm 2 line 30; for collection, §5.3 and D4.
     fn report(&self) -> Report {
-        Report::new(one(self.vv.min()), self.ceiling.stable(), self.reads.snapshots().map(|st| one(*st)))
+        Report::new(one(self.vv.min()), self.ceiling.stable(), self.reads.snapshots().map(|st| one(st.gst)))
     }
 
     /// Algorithm 2 line 31.

@@ -73,6 +73,27 @@ fn gentlerain_keeps_its_promise_under_all_faults() {
     cleared::<GentleRain>(Options::default(), 0..200);
 }
 
+/// α = 0: no transaction waits.
+#[test]
+fn gentlerain_keeps_its_promise_when_its_transactions_do_not_wait() {
+    let hasty = |options: Options| {
+        let alpha = ("alpha_us".to_string(), 0.into());
+        Options { params: [alpha].into(), ..options }
+    };
+    cleared::<GentleRain>(hasty(small("all")), 0..2_000);
+    cleared::<GentleRain>(hasty(Options { partitions: 3, ..small("all") }), 0..2_000);
+    cleared::<GentleRain>(hasty(Options::default()), 0..200);
+}
+
+/// Chains (fan-out 1) and stars (4) of five partitions; the default is 2.
+#[test]
+fn gentlerain_keeps_its_promise_in_trees_of_any_shape() {
+    for fan_out in [1, 3, 4] {
+        let params = [("fan_out".to_string(), fan_out.into())].into();
+        cleared::<GentleRain>(Options { partitions: 5, params, ..small("all") }, 0..300);
+    }
+}
+
 #[test]
 fn causal_spartan_x_keeps_its_promise_under_all_faults() {
     cleared::<CausalSpartanX>(small("all"), 0..2_000);

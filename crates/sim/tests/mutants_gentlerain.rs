@@ -2,8 +2,11 @@
 
 mod mutants;
 
-use mutants::{convicted, convicted_over};
+use mutants::{convicted, convicted_over, convicted_under, few};
+use std::collections::BTreeMap;
+use tidemark_contract::Protocol;
 use tidemark_protocols::gentlerain::{Rules, Server};
+use tidemark_sim::Options;
 
 mutants! {
     StampsRepeat breaks STAMPS_INCREASE;
@@ -13,6 +16,12 @@ mutants! {
     GstTravels breaks STABLE_STAYS_HOME;
     PutHurries breaks PUT_WAITS;
     RotxHurries breaks ROTX_WAITS;
+    RotxForgetsDt breaks ROTX_COVERS_DT;
+    RotxUnfenced breaks SLICE_FENCES;
+    RotxFenceLost breaks FENCE_SURVIVES;
+    LocalAtOnce breaks LOCAL_NEEDS_GST;
+    PutSilent breaks PUT_TELLS_GST;
+    EachItsGst breaks ONE_GST;
 }
 
 #[test]
@@ -32,4 +41,26 @@ fn gentlerain_that_forgets_its_stable_time_is_convicted() {
 #[test]
 fn gentlerain_whose_stable_time_travels_is_convicted() {
     convicted::<Server<GstTravels>>(20_000);
+}
+
+/// With transactions that never wait (α = 0).
+#[track_caller]
+fn convicted_underout_waiting<P: Protocol>(partitions: usize, seeds: u64) {
+    let params = BTreeMap::from([("alpha_us".to_string(), 0.into())]);
+    convicted_under::<P>(Options { partitions, params, ..few() }, seeds);
+}
+
+#[test]
+fn gentlerain_whose_transactions_do_not_wait_is_convicted_under_a_rule_of_theirs_broken() {
+    convicted_underout_waiting::<Server<RotxForgetsDt>>(2, 20_000);
+    convicted_underout_waiting::<Server<LocalAtOnce>>(2, 20_000);
+    convicted_underout_waiting::<Server<PutSilent>>(2, 20_000);
+    convicted_underout_waiting::<Server<EachItsGst>>(2, 20_000);
+}
+
+/// As for every fence: three partitions.
+#[test]
+fn gentlerain_whose_transactions_do_not_wait_is_convicted_underout_a_fence() {
+    convicted_underout_waiting::<Server<RotxUnfenced>>(3, 20_000);
+    convicted_underout_waiting::<Server<RotxFenceLost>>(3, 20_000);
 }

@@ -31,7 +31,11 @@ fn known<P: Protocol>() -> String {
     if fields.is_empty() {
         return format!("{} has no numbers to set: remove the [protocol] table", P::NAME);
     }
-    let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let shown = |(name, value): (&String, &Value)| match value {
+        Value::Null => format!("{name} (unset)"),
+        value => format!("{name} = {value}"),
+    };
+    let fields: Vec<String> = fields.iter().map(shown).collect();
     format!("{} has {}", P::NAME, fields.join(", "))
 }
 
@@ -86,6 +90,9 @@ mod tests {
         assert_eq!((value["theta_us"].as_u64(), value["delta_us"].as_u64()), (Some(7_000), Some(5_000)));
         assert_eq!(value["fan_out"].as_u64(), Some(4));
         assert_eq!(checked("eventual", ""), Ok(Value::Null));
+        let value = checked("gentlerain", "alpha = \"50ms\"\nfan_out = 3\nclock = \"hlc\"").unwrap();
+        assert_eq!(value["alpha_us"].as_u64(), Some(50_000));
+        assert!(checked("gentlerain", "").unwrap()["alpha_us"].is_null());
     }
 
     #[test]
