@@ -56,6 +56,12 @@ impl Ceiling {
         self.hurried(cx.store.garbage(), stable).into_iter().for_each(|hard| cx.persist(hard));
     }
 
+    /// Persists the stable value of now under the old ceiling: what leaves with this event, or later, rests on it.
+    pub fn keep<P: Protocol<Hard = Hard>>(&mut self, stable: Vector, cx: &mut Cx<'_, P>) {
+        self.durable.stable = stable;
+        cx.persist(self.durable.clone());
+    }
+
     #[inline]
     fn renewed(&mut self, stamp: Hlc, stable: impl FnOnce() -> Vector) -> Option<Hard> {
         if stamp < self.durable.ceiling {

@@ -10,6 +10,7 @@ pub mod eventual;
 pub mod gentlerain;
 pub mod occult;
 pub mod okapi;
+pub mod orbe;
 pub mod pocc;
 pub mod tidemark;
 
@@ -20,6 +21,7 @@ pub use eventual::Eventual;
 pub use gentlerain::GentleRain;
 pub use occult::Occult;
 pub use okapi::Okapi;
+pub use orbe::Orbe;
 pub use pocc::Pocc;
 pub use tidemark::Tidemark;
 
@@ -50,6 +52,7 @@ macro_rules! with_protocol {
             $crate::Okapi,
             $crate::Pocc,
             $crate::Occult,
+            $crate::Orbe,
             $crate::Tidemark,
             $crate::gentlerain::GentleRainPublished,
             $crate::causal_spartan_x::CausalSpartanXPublished,
@@ -76,6 +79,7 @@ pub const NAMES: &[&str] = &[
     Okapi::NAME,
     Pocc::NAME,
     Occult::NAME,
+    Orbe::NAME,
     Tidemark::NAME,
     gentlerain::GentleRainPublished::NAME,
     causal_spartan_x::CausalSpartanXPublished::NAME,

@@ -167,6 +167,21 @@ fn contrarian_does_not_show_local_writes_at_once() {
     assert!(summary.violations > 0);
 }
 
+#[test]
+fn orbe_keeps_its_promise_under_all_faults() {
+    cleared::<Orbe>(small("all"), 0..2_000);
+    cleared::<Orbe>(Options { partitions: 3, ..small("all") }, 0..2_000);
+    cleared::<Orbe>(Options { dcs: 3, ..small("all") }, 0..2_000);
+    cleared::<Orbe>(Options::default(), 0..200);
+}
+
+/// A transaction that begins in the past waits less, and rests on the same.
+#[test]
+fn orbe_keeps_its_promise_with_older_snapshots() {
+    let params = [("snapshot_age_us".to_string(), 20_000.into())].into();
+    cleared::<Orbe>(Options { partitions: 3, params, ..small("all") }, 0..2_000);
+}
+
 /// A failure injected into a disk, but not met by the time everything healed, came up after the last words had been
 /// prepared: the restarted server had not heard yet what was stable.
 #[test]

@@ -109,6 +109,11 @@ fn golden_occult() {
 }
 
 #[test]
+fn golden_orbe() {
+    golden::<Orbe>(&[orbe::Timer::Delta, orbe::Timer::Theta]);
+}
+
+#[test]
 fn golden_tidemark() {
     golden::<Tidemark>(&[tidemark::Timer::Delta, tidemark::Timer::Theta]);
 }

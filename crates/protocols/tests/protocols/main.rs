@@ -9,6 +9,7 @@ mod gentlerain;
 mod golden;
 mod occult;
 mod okapi;
+mod orbe;
 mod pocc;
 mod tidemark;
 
