@@ -595,7 +595,7 @@ impl<R: Rules> OneRound for Server<R> {
         }
     }
 
-    fn arrival(past: Past) -> Request {
+    fn arrival(_: DcId, past: Past) -> Request {
         Request::Cover(past.dm) // D6
     }
 }
