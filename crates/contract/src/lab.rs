@@ -38,6 +38,9 @@ struct Client<P: Protocol> {
     effects: SessionEffects<P>,
     /// The questions of the running operation that are open, and whether several servers may answer.
     open: Vec<(AskId, bool)>,
+    /// What it asks this server is held.
+    slow: Option<ServerId>,
+    held: Vec<Ask<P>>,
 }
 
 type Channel = (ServerId, ServerId);
@@ -164,12 +167,8 @@ impl<P: Protocol> Lab<P> {
     /// A session of data centre `dc`, by number.
     pub fn client(&mut self, dc: u8) -> usize {
         let session = P::Session::open(DcId(dc));
-        self.clients.push(Client {
-            dc: DcId(dc),
-            session,
-            effects: SessionEffects::default(),
-            open: Vec::new(),
-        });
+        let (effects, open, held) = (SessionEffects::default(), Vec::new(), Vec::new());
+        self.clients.push(Client { dc: DcId(dc), session, effects, open, slow: None, held });
         self.clients.len() - 1
     }
 
@@ -182,6 +181,20 @@ impl<P: Protocol> Lab<P> {
     pub fn begin(&mut self, client: usize, op: Op) {
         self.note(format_args!("s{client} begins {op:?}"));
         self.with_client(client, |session, cx| session.begin(op, cx));
+    }
+
+    /// Holds what a session asks `server`, until [`Self::release`].
+    pub fn hold(&mut self, client: usize, server: ServerId) {
+        self.clients[client].slow = Some(server);
+    }
+
+    /// Lets through what was held of a session's questions.
+    pub fn release(&mut self, client: usize) {
+        let place = &mut self.clients[client];
+        place.slow = None;
+        for Ask { id, to, request, .. } in std::mem::take(&mut place.held) {
+            self.question(client, id, to, request);
+        }
     }
 
     /// The outcome of the running operation, if it has ended.
@@ -470,11 +483,17 @@ impl<P: Protocol> Lab<P> {
         }
         let asks = std::mem::take(&mut client.effects.asks);
         client.open.extend(asks.iter().map(|ask| (ask.id, ask.several)));
+        let (held, asks): (Vec<_>, Vec<_>) = asks.into_iter().partition(|ask| Some(ask.to) == client.slow);
+        client.held.extend(held);
         for Ask { id, to, request, .. } in asks {
-            let ticket = Ticket { node: 0, session: number as u64, ask: id };
-            self.note(format_args!("{to} <- s{number} {request:?}"));
-            self.at(to, |protocol, cx| protocol.on_request(ticket, request, cx));
+            self.question(number, id, to, request);
         }
+    }
+
+    fn question(&mut self, client: usize, ask: AskId, to: ServerId, request: P::Request) {
+        let ticket = Ticket { node: 0, session: client as u64, ask };
+        self.note(format_args!("{to} <- s{client} {request:?}"));
+        self.at(to, |protocol, cx| protocol.on_request(ticket, request, cx));
     }
 
     fn note(&mut self, line: impl Display) {

@@ -12,13 +12,14 @@
 //! - [`Gather`]: one question to several siblings, one answer
 //! - [`Stabilisation`]: the aggregation tree
 //! - [`Deps`] and [`Checks`]: dependencies that name operations, and waiting for them; [`Everywhere`]: what nobody
-//!   waits for any more
+//!   waits for any more; [`Causes`]: a whole past as a list
 //! - [`Waiters`]: waiting is data
 //! - [`Ceiling`]: stamps and stable values that survive a restart
 //! - [`Collector`]: when to drop old versions; [`Watched`]: versions that will be lighter then
 //! - [`Conflicts`]: concurrent versions of a key
 //! - [`Lab`]: a hand-driven cluster for tests
 
+pub mod causes;
 pub mod ceiling;
 pub mod checks;
 pub mod collector;
@@ -37,6 +38,7 @@ pub mod topology;
 pub mod waiters;
 pub mod watched;
 
+pub use causes::Causes;
 pub use ceiling::{Ceiling, Hard};
 pub use checks::{Check, Checks, Everywhere};
 pub use collector::Collector;

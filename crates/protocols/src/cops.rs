@@ -5,8 +5,8 @@
 //! dependencies are listed, what was read since the last write and that write, for it shows only after its own.
 //!
 //! **Source.** W. Lloyd et al., *Don't Settle for Eventual: Scalable Causal Consistency for Wide-Area Storage with COPS*,
-//! SOSP 2011; steps are numbered as in PROTOCOLS §2, which follows it (summaries in 000 §3.2.1 and 002 §3). The paper was
-//! read in excerpts: its wording of `dep_check`, and what it collects when, are taken from §2.
+//! SOSP 2011; steps are numbered as in PROTOCOLS §2, which follows it (summaries in 000 §3.2.1 and 002 §3). Of the paper
+//! itself only the beginning could be read: its wording of `dep_check`, and what it collects when, are taken from §2.
 //!
 //! **Names.** `ver` the version number: a [`Stamp`] · the context: [`Context`] · `near` the nearest dependencies: its
 //! [`Deps`] · `dep_check`: [`Check`] · `put_after`: a put with its context.

@@ -6,6 +6,7 @@
 pub mod causal_spartan_x;
 pub mod contrarian;
 pub mod cops;
+pub mod cops_gt;
 pub mod eventual;
 pub mod gentlerain;
 pub mod occult;
@@ -17,6 +18,7 @@ pub mod tidemark;
 pub use causal_spartan_x::CausalSpartanX;
 pub use contrarian::Contrarian;
 pub use cops::Cops;
+pub use cops_gt::CopsGt;
 pub use eventual::Eventual;
 pub use gentlerain::GentleRain;
 pub use occult::Occult;
@@ -48,6 +50,7 @@ macro_rules! with_protocol {
             $crate::GentleRain,
             $crate::CausalSpartanX,
             $crate::Cops,
+            $crate::CopsGt,
             $crate::Contrarian,
             $crate::Okapi,
             $crate::Pocc,
@@ -75,6 +78,7 @@ pub const NAMES: &[&str] = &[
     GentleRain::NAME,
     CausalSpartanX::NAME,
     Cops::NAME,
+    CopsGt::NAME,
     Contrarian::NAME,
     Okapi::NAME,
     Pocc::NAME,

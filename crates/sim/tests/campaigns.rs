@@ -2,6 +2,7 @@
 
 use tidemark_contract::core::Promise;
 use tidemark_protocols::causal_spartan_x::CausalSpartanXPublished;
+use tidemark_protocols::cops::{self, CopsPublished};
 use tidemark_protocols::gentlerain::GentleRainPublished;
 use tidemark_protocols::*;
 use tidemark_sim::{Campaign, Options, Summary, campaign};
@@ -48,11 +49,20 @@ fn causal_spartan_x_as_published_is_convicted_by_a_trace_of_e_3() {
     assert!(steps <= 8, "{steps} steps");
 }
 
+/// Reference: erratum E-4. A check is met by a concurrent version of the key, whose causes are others.
+#[test]
+fn cops_as_published_is_convicted_by_a_trace_of_e_4() {
+    let (verdict, steps) = conviction::<CopsPublished>(small("none"), 32);
+    assert_eq!(verdict, "causal");
+    assert!(steps <= 7, "{steps} steps");
+}
+
 #[test]
 fn the_corrected_protocols_are_cleared_of_what_convicts_the_published_ones() {
     cleared::<GentleRain>(small("none"), 625..626);
     cleared::<CausalSpartanX>(small("none"), 420..421);
     cleared::<Tidemark>(small("none"), 420..421);
+    cleared::<Cops>(small("none"), 32..33);
 }
 
 #[test]
@@ -165,6 +175,45 @@ fn contrarian_does_not_show_local_writes_at_once() {
     let immediate = Some(Promise::CausalImmediate);
     let summary = play::<Contrarian>(Options { promise: immediate, ..small("none") }, 0..200);
     assert!(summary.violations > 0);
+}
+
+#[test]
+fn cops_keeps_its_promise_under_all_faults() {
+    everywhere::<Cops>();
+}
+
+/// Two dependencies are named one by one; more become dependencies on all that a server wrote up to a time.
+struct NamesTwo;
+
+impl cops::Rules for NamesTwo {
+    const NAME: &'static str = "cops-names-two";
+    const ABOUT: &'static str = "COPS with a short list";
+    const MOST_DEPS: usize = 2;
+}
+
+#[test]
+fn cops_keeps_its_promise_with_dependencies_in_short() {
+    cleared::<cops::Server<NamesTwo>>(small("all"), 0..2_000);
+    cleared::<cops::Server<NamesTwo>>(Options { partitions: 3, ..small("all") }, 0..2_000);
+}
+
+/// MGET is single reads: what belongs together may come apart.
+#[test]
+fn cops_has_no_snapshots() {
+    let snapshots = Some(Promise::CausalSnapshot);
+    assert!(play::<Cops>(Options { promise: snapshots, ..small("none") }, 0..200).violations > 0);
+}
+
+#[test]
+fn cops_gt_keeps_its_promise_under_all_faults() {
+    everywhere::<CopsGt>();
+}
+
+/// What is overwritten is dropped at once, and transactions have to begin again: their safety rests on no time.
+#[test]
+fn cops_gt_keeps_its_promise_without_old_versions() {
+    let params = [("trans_time_us".to_string(), 0.into())].into();
+    cleared::<CopsGt>(Options { partitions: 3, params, ..small("all") }, 0..2_000);
 }
 
 #[test]

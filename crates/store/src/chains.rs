@@ -180,8 +180,13 @@ impl<M> Store<M> {
 
     /// Drops every version of `key` but the newest: the whole collection of a protocol that keeps one.
     pub fn keep_newest(&mut self, key: &[u8]) {
+        self.cut(key, |_| true);
+    }
+
+    /// Drops every version of `key` that is older than the newest that is `safe`.
+    pub fn cut(&mut self, key: &[u8], safe: impl FnMut(&Version<M>) -> bool) {
         let Some(handle) = self.tables.find(key) else { return };
-        let dropped = self.tables.entry_mut(handle).cut(&mut self.older, |_| true);
+        let dropped = self.tables.entry_mut(handle).cut(&mut self.older, safe);
         self.forget(dropped);
     }
 

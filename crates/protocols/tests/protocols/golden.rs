@@ -88,6 +88,11 @@ fn golden_cops() {
 }
 
 #[test]
+fn golden_cops_gt() {
+    golden::<CopsGt>(&[cops::Timer::Theta, cops::Timer::Retry]);
+}
+
+#[test]
 fn golden_causal_spartan_x() {
     golden::<CausalSpartanX>(&[causal_spartan_x::Timer::Delta, causal_spartan_x::Timer::Theta]);
 }

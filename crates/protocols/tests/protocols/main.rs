@@ -4,6 +4,7 @@
 mod causal_spartan_x;
 mod contrarian;
 mod cops;
+mod cops_gt;
 mod eventual;
 mod gentlerain;
 mod golden;
