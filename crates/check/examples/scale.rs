@@ -89,27 +89,23 @@ fn in_its_own_process(shape: usize, case: usize, size: usize) -> (f64, String) {
     (seconds.parse().expect("seconds"), megabytes.to_string())
 }
 
-/// Prints the seconds for one check, the best of some, and its memory.
+/// Prints the seconds for one check, the mean of some, and its memory.
 fn measure(shape: Shape, case: &Case, size: usize) {
     let history: History = store::generate(size, shape);
     let options = Options { limit: 3, values_only: case.values_only, ..Options::new(case.properties) };
-    let mut best = f64::INFINITY;
-    let begin = Instant::now();
-    let floor = resident("VmRSS");
+    let (floor, begin) = (resident("VmRSS"), clock());
     reset_peak();
-    let mut peak = None;
-    for n in 0.. {
-        let one = clock();
+    let (mut peak, mut runs) = (None, 0);
+    // What the clock tells is some milliseconds coarse.
+    while runs < 2 || clock() - begin < 0.4 {
         let report: Report = check_with(&history, options);
-        best = best.min(clock() - one);
         peak = peak.or_else(|| resident("VmHWM"));
         assert!(report.ok(), "the store is causal\n{report}");
-        if n >= 2 && begin.elapsed().as_secs_f64() > 0.5 {
-            break;
-        }
+        runs += 1;
     }
+    let seconds = (clock() - begin) / f64::from(runs);
     let used = peak.zip(floor).map(|(peak, floor)| (peak - floor).max(0.0) / 1024.0);
-    println!("{best} {}", used.map_or("-".to_string(), |used| format!("{used:.0}")));
+    println!("{seconds} {}", used.map_or("-".to_string(), |used| format!("{used:.0}")));
 }
 
 /// Seconds that this process has had a processor, so that a busy machine does not blur them (Linux); else those that

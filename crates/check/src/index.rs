@@ -199,6 +199,14 @@ impl<'h> Index<'h> {
         &self.by_session[self.session_start[s] as usize..self.session_start[s + 1] as usize]
     }
 
+    /// The seat of the first event of the transaction of event `e`, or its own.
+    pub(crate) fn began(&self, e: u32) -> u32 {
+        let events = self.events_of(self.session_of[e as usize]);
+        let done = self.pos[e as usize];
+        let before = events[..self.seat[e as usize] as usize].iter().rev();
+        self.seat[e as usize] - before.take_while(|i| self.pos[**i as usize] == done).count() as u32
+    }
+
     /// The reads of event `e`: what it observed, or what it returned. None if it failed.
     #[inline]
     pub(crate) fn reads_of(&self, e: u32) -> &[Ref] {

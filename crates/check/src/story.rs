@@ -66,6 +66,9 @@ fn read_verb(kind: ReadKind) -> &'static str {
 /// What an event wrote or found, key by key.
 fn facts(event: &Event) -> Vec<Fact> {
     match &event.action {
+        Action::Write { key, observed: Some(found), .. } if event.fate == Fate::Skipped => {
+            vec![fact(key, found)]
+        }
         Action::Write { key, value: None, version, .. } => {
             vec![Fact {
                 key: key.to_string(),
@@ -162,6 +165,9 @@ impl Index<'_> {
     fn deed(&self, e: u32) -> Deed {
         let event = self.event(e);
         let (kind, words) = match &event.action {
+            Action::Write { observed: Some(_), .. } if event.fate == Fate::Skipped => {
+                return Deed { kind: DeedKind::Read, words: "observes, and writes nothing".to_string() };
+            }
             Action::Write { value: None, .. } => (DeedKind::Write, "deletes".to_string()),
             Action::Write { observed: Some(found), .. } => {
                 let observed = fact(&Key::from(""), found).value;

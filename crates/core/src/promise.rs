@@ -64,6 +64,11 @@ impl Promise {
         matches!(self, Self::CausalSnapshot | Self::CausalImmediate)
     }
 
+    /// Whether an acknowledged write is visible at once in its own data centre.
+    pub fn is_immediate(self) -> bool {
+        self == Self::CausalImmediate
+    }
+
     /// What it means, in one line.
     pub fn description(self) -> &'static str {
         match self {

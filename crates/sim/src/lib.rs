@@ -17,6 +17,7 @@ mod plan;
 mod queue;
 mod report;
 mod rng;
+pub mod roaming;
 mod run;
 mod shrink;
 mod trace;

@@ -110,6 +110,7 @@ impl fmt::Display for Shown<'_> {
         let names = |keys: &[Key]| keys.iter().map(Key::to_string).collect::<Vec<_>>().join(" ");
         match self.0 {
             Act::Adopt(from) => write!(f, "ADOPT the past of s{from}"),
+            Act::Move(from) => write!(f, "MOVE here from s{from}, untold"),
             Act::Op(Op::Get { key }) => write!(f, "GET {key}"),
             Act::Op(Op::Put { key, update }) => put(f, key, update),
             Act::Op(Op::Rotx { keys }) => write!(f, "ROTX {}", names(keys)),

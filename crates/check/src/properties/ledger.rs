@@ -6,42 +6,63 @@
 
 use crate::hash::Map;
 
+/// What one session knows of one subject: entries with the seats of the events that made them.
+pub(super) struct Chain {
+    pub(super) session: u32,
+    entries: Vec<(u32, u32)>,
+}
+
+impl Chain {
+    /// What was known before the event at `seat`.
+    #[inline]
+    pub(super) fn before(&self, seat: u32) -> Option<u32> {
+        match self.entries.last() {
+            Some((at, entry)) if *at < seat => Some(*entry),
+            _ => {
+                let known = self.entries.partition_point(|(at, _)| *at < seat);
+                known.checked_sub(1).map(|last| self.entries[last].1)
+            }
+        }
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Ledger {
-    /// Per session: the entries of each subject, with the seats of the events that made them.
-    of: Vec<Map<u32, Vec<(u32, u32)>>>,
+    /// Per subject: what those who know of it know.
+    chains: Vec<Vec<Chain>>,
+    /// Per session and subject: the place of its chain.
+    places: Map<(u32, u32), u32>,
     /// Per session: its subjects in the order in which they came up.
     subjects: Vec<Vec<u32>>,
-    /// Per subject: the sessions that know of it.
-    sessions: Map<u32, Vec<u32>>,
 }
 
 impl Ledger {
     pub(super) fn new(sessions: usize) -> Self {
-        Self {
-            of: vec![Map::default(); sessions],
-            subjects: vec![Vec::new(); sessions],
-            sessions: Map::default(),
-        }
+        Self { chains: Vec::new(), places: Map::default(), subjects: vec![Vec::new(); sessions] }
+    }
+
+    /// What everybody knows of `subject`, session by session.
+    #[inline]
+    pub(super) fn of(&self, subject: u32) -> &[Chain] {
+        self.chains.get(subject as usize).map_or(&[], Vec::as_slice)
+    }
+
+    #[inline]
+    fn chain(&self, session: u32, subject: u32) -> Option<&Chain> {
+        let place = *self.places.get(&(session, subject))?;
+        Some(&self.chains[subject as usize][place as usize])
     }
 
     /// What `session` knows of `subject`.
     #[inline]
     pub(super) fn latest(&self, session: u32, subject: u32) -> Option<u32> {
-        self.of[session as usize].get(&subject).and_then(|entries| entries.last()).map(|(_, entry)| *entry)
+        self.chain(session, subject)?.entries.last().map(|(_, entry)| *entry)
     }
 
     /// What `session` knew of `subject` before its event at `seat`.
     #[inline]
     pub(super) fn before(&self, session: u32, subject: u32, seat: u32) -> Option<u32> {
-        let entries = self.of[session as usize].get(&subject)?;
-        let known = entries.partition_point(|(at, _)| *at < seat);
-        known.checked_sub(1).map(|last| entries[last].1)
-    }
-
-    /// The sessions that know anything of `subject`.
-    pub(super) fn sessions_of(&self, subject: u32) -> &[u32] {
-        self.sessions.get(&subject).map_or(&[], Vec::as_slice)
+        self.chain(session, subject)?.before(seat)
     }
 
     /// What the first `events` events of `session` know, subject by subject.
@@ -53,11 +74,16 @@ impl Ledger {
     /// From its event at `seat` on, what `session` knows of `subject` is `entry`.
     #[inline]
     pub(super) fn push(&mut self, session: u32, subject: u32, seat: u32, entry: u32) {
-        let entries = self.of[session as usize].entry(subject).or_default();
-        if entries.is_empty() {
-            self.subjects[session as usize].push(subject);
-            self.sessions.entry(subject).or_default().push(session);
+        if self.chains.len() <= subject as usize {
+            self.chains.resize_with(subject as usize + 1, Vec::new);
         }
+        let chains = &mut self.chains[subject as usize];
+        let place = *self.places.entry((session, subject)).or_insert_with(|| {
+            self.subjects[session as usize].push(subject);
+            chains.push(Chain { session, entries: Vec::new() });
+            chains.len() as u32 - 1
+        });
+        let entries = &mut chains[place as usize].entries;
         match entries.last_mut() {
             Some((at, last)) if *at == seat => *last = entry,
             _ => entries.push((seat, entry)),

@@ -43,21 +43,20 @@ impl Reach {
         }
     }
 
-    /// What the sessions whose writes `session` has read had known of `key` before those writes: their entries in
-    /// `known`.
+    /// What the sessions whose writes `session` had read before its event at `seat` had known of `key` before those
+    /// writes: their entries in `known`.
     #[inline]
     pub(super) fn owed<'a>(
         &'a self,
         known: &'a Ledger,
         owed: Owed,
-        session: u32,
+        (session, seat): (u32, u32),
         key: u32,
-    ) -> impl Iterator<Item = (u32, u32)> + 'a {
-        known.sessions_of(key).iter().filter_map(move |of| {
-            let reached = self.0.latest(session, *of)?;
+    ) -> impl Iterator<Item = u32> + 'a {
+        known.of(key).iter().filter_map(move |chain| {
+            let reached = self.0.before(session, chain.session, seat)?;
             // What the write itself observed was read before it; the write itself was not written before it.
-            let before = if owed == Owed::Read { reached } else { reached - 1 };
-            Some((*of, known.before(*of, key, before)?))
+            chain.before(if owed == Owed::Read { reached } else { reached - 1 })
         })
     }
 }

@@ -66,8 +66,8 @@ impl Across {
     /// The newest of what the session of event `e` is owed of `key`.
     fn newest(&self, index: &Index<'_>, owed: Owed, e: u32, key: u32) -> u32 {
         let known = if owed == Owed::Read { &self.read } else { &self.written };
-        let all = self.reach.owed(known, owed, index.session_of[e as usize], key);
-        all.map(|(_, version)| version).max_by_key(|v| index.rank(*v)).unwrap_or(ABSENT)
+        let at = (index.session_of[e as usize], index.began(e));
+        self.reach.owed(known, owed, at, key).max_by_key(|v| index.rank(*v)).unwrap_or(ABSENT)
     }
 
     fn adopt(&mut self, index: &Index<'_>, e: u32, from: u32, events: u32) {

@@ -82,6 +82,8 @@ pub enum Act {
     Op(Op),
     /// It takes over the past of another session, by number.
     Adopt(usize),
+    /// Its user goes on where another session left off, and the region is not told: nothing waits, nothing is refused.
+    Move(usize),
 }
 
 /// Something that fails from one time to another.

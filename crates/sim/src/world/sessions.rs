@@ -121,6 +121,11 @@ impl<P: Protocol> World<'_, P> {
                 self.clients[number].running = Some(Running { start: self.now, asked: Vec::new(), adopts });
                 self.with_session(number, false, |session, cx| session.adopt(token, cx));
             }
+            Act::Move(from) => {
+                let adopts = Some((self.clients[from].id, self.clients[from].recorded));
+                self.clients[number].running = Some(Running { start: self.now, asked: Vec::new(), adopts });
+                self.end_step(number, &Outcome::Adopted);
+            }
         }
     }
 
@@ -286,10 +291,10 @@ impl<P: Protocol> World<'_, P> {
         let times = (running.start, self.now);
         let event = match (&client.script[client.step].act, running.adopts) {
             (Act::Op(op), _) => history::Event::of(client.id, client.dc, times, op, outcome),
-            (Act::Adopt(_), Some((from, events))) if *outcome == Outcome::Adopted => {
+            (Act::Adopt(_) | Act::Move(_), Some((from, events))) if *outcome == Outcome::Adopted => {
                 Some(history::Event::adopt(client.id, client.dc, from, events).at(times.0, times.1))
             }
-            (Act::Adopt(_), _) => None,
+            (Act::Adopt(_) | Act::Move(_), _) => None,
         };
         self.stats.ops += 1;
         self.stats.failed += u64::from(matches!(outcome, Outcome::Failed(_)));

@@ -1,7 +1,7 @@
 //! `tidemark demo`
 
-use crate::demo::{self, Stage};
-use clap::Args;
+use crate::demo::{self, Stage, roaming};
+use clap::{Args, ValueEnum};
 use std::process::ExitCode;
 
 /// Watch two well-known anomalies happen, and then not happen.
@@ -9,19 +9,48 @@ use std::process::ExitCode;
 /// Plays the photo album and the profile picture on real clusters of three regions: first under `eventual`, where
 /// an effect is seen without its cause, then under `causal`, where it is not. The link of one partition between two
 /// regions is cut, so that the cause is delayed and its effect is not; what each reader saw is printed as a timeline.
+///
+/// `roaming` plays users who move from one region to another while the two are cut off from each other, in the
+/// simulator, and prints what each way to deal with them costs.
 #[derive(Args)]
-#[command(after_help = "Examples:\n  tidemark demo\n  tidemark demo --protocol gentlerain")]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Demo {
+    /// What is played.
+    #[arg(value_enum, default_value_t = Play::Anomalies)]
+    play: Play,
     /// Play under this protocol only, instead of `eventual` and then `causal`.
     #[arg(long)]
     protocol: Option<String>,
     /// The first of the ports that the cluster takes.
     #[arg(long, default_value_t = 7301)]
     base_port: u16,
+    /// Of roaming: what the schedule is drawn from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Of roaming: print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tidemark demo
+  tidemark demo --protocol gentlerain
+  tidemark demo roaming                 what it costs users to change regions while those are cut off";
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Play {
+    /// The photo album and the profile picture, on real clusters.
+    Anomalies,
+    /// Users who move to another region under a cut, in the simulator: what each remedy costs.
+    Roaming,
 }
 
 impl Demo {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        if self.play == Play::Roaming {
+            return roaming::play(self.seed, self.json);
+        }
         let protocols = match self.protocol {
             Some(protocol) => vec![protocol],
             None => vec!["eventual".into(), "causal".into()],

@@ -7,6 +7,7 @@
 mod acts;
 mod client;
 mod cluster;
+pub(crate) mod roaming;
 mod timeline;
 
 use cluster::Cluster;

@@ -57,6 +57,8 @@ struct Listed {
     promise_means: &'static str,
     /// Whether MGET is one snapshot; else it is several GETs.
     mget: &'static str,
+    /// Whether an acknowledged write is visible at once in its region.
+    immediate: bool,
     about: &'static str,
     params: serde_json::Value,
 }
@@ -91,10 +93,11 @@ impl Protocols {
         if self.json {
             return print_json(&all);
         }
-        let mut rows = vec![row(["PROTOCOL", "PROMISE", "MGET", "ABOUT"])];
+        let mut rows = vec![row(["PROTOCOL", "PROMISE", "MGET", "IMMEDIATE", "ABOUT"])];
         for listed in &all {
             let name = format!("{}{}", listed.name, if listed.default { " (default)" } else { "" });
-            rows.push(row([&name, listed.promise, listed.mget, listed.about]));
+            let immediate = if listed.immediate { "yes" } else { "no" };
+            rows.push(row([&name, listed.promise, listed.mget, immediate, listed.about]));
         }
         let mut promises: Vec<Vec<String>> = Vec::new();
         for listed in &all {
@@ -121,6 +124,7 @@ fn listed(name: &str) -> Option<Listed> {
         promise: P::PROMISE.name(),
         promise_means: P::PROMISE.description(),
         mget: if P::PROMISE.snapshots() { "snapshot" } else { "several GETs" },
+        immediate: P::PROMISE.is_immediate(),
         about: P::ABOUT,
         params: json_of(&<P as Protocol>::Params::default()),
     }), otherwise None)

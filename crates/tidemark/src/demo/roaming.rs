@@ -1,0 +1,70 @@
+//! Users who change regions under a cut, and what each way to deal with them costs.
+
+use crate::output::{print, print_json, row, table};
+use std::process::ExitCode;
+use tidemark_protocols::{CausalSpartanX, Contrarian, GentleRain, Tidemark};
+use tidemark_sim::roaming::{Costs, Remedy, Spread, roam};
+
+const STORY: &str = "\
+A and B are cut off from each other for half of the time. In A somebody writes k1 and then k2; a traveller reads the
+new k2 there, goes to B, and reads k1, which B may not have. No store is available, causal, and shows local writes at
+once, to users who may change regions (dissertation, chapter 6): something has to give.
+";
+
+const MEANING: &str = "
+WAIT is what those waited who were let in. STALE is for how long what travellers read had been overwritten by then: at
+home in that region (0 is what immediate means), away anywhere (under the cut nobody can know).
+";
+
+pub(crate) fn play(seed: u64, json: bool) -> anyhow::Result<ExitCode> {
+    let played = [
+        roam::<CausalSpartanX>(Remedy::None, seed),
+        roam::<CausalSpartanX>(Remedy::Wait, seed),
+        roam::<CausalSpartanX>(Remedy::Refuse, seed),
+        roam::<Tidemark>(Remedy::Wait, seed),
+        roam::<Contrarian>(Remedy::Wait, seed),
+        roam::<GentleRain>(Remedy::StableReads, seed),
+    ];
+    let all = played.into_iter().collect::<Result<Vec<Costs>, String>>().map_err(anyhow::Error::msg)?;
+    if json {
+        print_json(&all)?;
+    } else {
+        print(&format!("{STORY}\n{}{MEANING}", rows(&all)));
+        if let Some(violation) = all.iter().find_map(|costs| costs.violation.as_ref()) {
+            print(&format!("\nServed at once, a traveller sees an effect without its cause:\n\n{violation}"));
+        }
+    }
+    let broken = all.iter().any(|costs| (costs.violations > 0) != (costs.remedy == Remedy::None));
+    Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn rows(all: &[Costs]) -> String {
+    let heading = [
+        "GIVES UP",
+        "REMEDY",
+        "PROTOCOL",
+        "MOVES",
+        "VIOLATIONS",
+        "REFUSED",
+        "WAIT p50/p99",
+        "STALE AT HOME",
+        "AWAY",
+    ];
+    let mut rows = vec![row(heading)];
+    for costs in all {
+        let numbers = [costs.moves.to_string(), costs.violations.to_string(), costs.refused.to_string()];
+        let spreads = [costs.wait, costs.stale_at_home, costs.stale_away].map(milliseconds);
+        let words = [costs.remedy.gives(), costs.remedy.does(), costs.protocol].map(str::to_string);
+        rows.push(words.into_iter().chain(numbers).chain(spreads).collect());
+    }
+    table(&rows)
+}
+
+fn milliseconds(spread: Spread) -> String {
+    let shown = |us: u64| match us {
+        0 => "0".to_string(),
+        1..1_000 => format!("{:.1}", us as f64 / 1_000.0),
+        _ => format!("{}", us / 1_000),
+    };
+    format!("{} / {} ms", shown(spread.p50_us), shown(spread.p99_us))
+}
