@@ -51,8 +51,8 @@ use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Clock, Conflicts, Cx, Hard, Protocol, Reach, Recovered, Report, Session, SessionCx,
-    SliceReply, SliceReq, Slices, Stabilisation, Ticket, Token, Tree, Version, Waiters, Walk, found_of,
+    Answer, Ceiling, Clock, Conflicts, Cx, Hard, OneRound, OneRoundSession, Protocol, Reach, Recovered,
+    Report, SliceReply, SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Waiters, Walk, found_of,
     not_covered, unanswered,
 };
 
@@ -154,10 +154,15 @@ pub struct Past {
     pub gst: Hlc,
 }
 
-impl Past {
-    fn merge(&mut self, other: Past) {
+impl tidemark_contract::Past for Past {
+    /// Algorithm 1 lines 4, 5 and 10; 3 and 4 lines 5 and 6.
+    fn merge(&mut self, other: &Self) {
         self.dt = self.dt.max(other.dt);
         self.gst = self.gst.max(other.gst);
+    }
+
+    fn reach(&self, home: DcId) -> Reach {
+        Reach::of(home, [&one(self.dt), &one(self.gst)])
     }
 }
 
@@ -172,10 +177,6 @@ pub enum Request {
     Walk(Walk, Hlc),         // SCAN and COUNT, gst
     Cover(Hlc),              // D5: wait for everything up to dt
 }
-
-/// What a server answers: every reply in the paper is ⟨v, ut, gst⟩ or part of it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Reply(pub Outcome, pub Past);
 
 /// What the servers of a data centre say to each other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -228,12 +229,12 @@ impl<R: Rules> Protocol for Server<R> {
 
     type Meta = Hlc; // D4, D9: gst at the PUT
     type Request = Request;
-    type Reply = Reply;
+    type Reply = Answer<Past>; // every reply in the paper is ⟨v, ut, gst⟩ or part of it
     type Peer = Peer;
     type Hard = Hard;
     type Timer = Timer;
     type View = View;
-    type Session = Client<R>;
+    type Session = OneRoundSession<Self>;
     type Params = Params;
 
     fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
@@ -271,10 +272,10 @@ impl<R: Rules> Protocol for Server<R> {
                 self.raise(gst, cx);
                 let mut past = Past { dt: Hlc::ZERO, gst: self.gst };
                 let outcome = cx.walk(&walk, &self.fresh(cx), |d| past.dt = past.dt.max(d.stamp.ts));
-                cx.reply(ticket, Reply(outcome, past));
+                cx.answer(ticket, outcome, past);
             }
             Request::Cover(dt) if dt <= self.gst => {
-                cx.reply(ticket, Reply(Outcome::Adopted, Past { dt, gst: self.gst }));
+                cx.answer(ticket, Outcome::Adopted, Past { dt, gst: self.gst });
             }
             Request::Cover(dt) => {
                 self.waiting_for_gst.park(dt, cx.mono + cx.params.wait_limit_us, (ticket, request));
@@ -290,9 +291,11 @@ impl<R: Rules> Protocol for Server<R> {
             }
             Peer::SliceReq(request) => self.slice(from, request, cx),
             Peer::SliceReply(reply) => {
-                if let Some(read) = self.reads.gather(from, reply, Past::merge) {
+                if let Some(read) =
+                    self.reads.gather(from, reply, |seen, more| tidemark_contract::Past::merge(seen, &more))
+                {
                     // Algorithm 3 lines 16 to 19.
-                    cx.reply(read.ticket, Reply(Outcome::FoundAll(read.found), read.seen));
+                    cx.answer(read.ticket, Outcome::FoundAll(read.found), read.seen);
                 }
             }
         }
@@ -312,7 +315,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
-        self.reads.reset(peer).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
+        cx.fail_all(self.reads.reset(peer), unanswered);
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
@@ -385,7 +388,7 @@ impl<R: Rules> Server<R> {
         let d = cx.latest(key, &self.fresh(cx)); // 3
         let past = Past { dt: d.map_or(Hlc::ZERO, |d| d.stamp.ts), gst: self.gst };
         let found = found_of(d);
-        cx.reply(ticket, Reply(Outcome::Found(found), past)); // 4
+        cx.answer(ticket, Outcome::Found(found), past); // 4
     }
 
     /// Algorithm 2 lines 5 to 17.
@@ -398,7 +401,7 @@ impl<R: Rules> Server<R> {
         let after = past.dt.max(self.fence).next();
         let ut = if R::PUT_WAITS { clock.max(after) } else { clock };
         if let Some(ahead_us) = cx.too_far_ahead(ut) {
-            return fail(ticket, Failure::ClockSkew { ahead_us }, cx);
+            return cx.fail(ticket, Failure::ClockSkew { ahead_us });
         }
         if ut > clock && cx.params.clock == Stamps::Physical {
             self.waiting_for_clock.park(ut, Micros::MAX, (ticket, Request::Put(key, update, past))); // 6
@@ -420,7 +423,7 @@ impl<R: Rules> Server<R> {
                 seen.gst = self.gst; // D7
             }
         }
-        cx.reply(ticket, Reply(Outcome::Written { stamp, previous }, seen)); // 14
+        cx.answer(ticket, Outcome::Written { stamp, previous }, seen); // 14
     }
 
     /// Algorithm 3 lines 9 to 15, with the `gst` of the session.
@@ -489,11 +492,11 @@ impl<R: Rules> Server<R> {
     }
 
     fn give_up(&mut self, cx: &mut Cx<'_, Self>) {
-        self.reads.expire(cx.mono).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
+        cx.fail_all(self.reads.expire(cx.mono), unanswered);
         for (ticket, request) in self.waiting_for_gst.expire(cx.mono) {
             let why = "the session's past is not stable here yet: a region lags or is cut off".to_string();
             let moved = matches!(request, Request::Cover(_));
-            fail(ticket, if moved { not_covered() } else { Failure::Unavailable(why) }, cx);
+            cx.fail(ticket, if moved { not_covered() } else { Failure::Unavailable(why) });
         }
     }
 
@@ -524,58 +527,26 @@ fn one(time: Hlc) -> Vector {
     Vector::from_entries([time])
 }
 
-fn fail<R: Rules>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<R>>) {
-    cx.reply(ticket, Reply(Outcome::Failed(failure), Past::default()));
-}
+/// The client: Algorithm 1, and its side of 3 and 4.
+impl<R: Rules> OneRound for Server<R> {
+    type Past = Past;
 
-/// A session: Algorithm 1, and the client side of 3 and 4.
-pub struct Client<R> {
-    token: Token<Past>,
-    rules: PhantomData<R>,
-}
-
-impl<R: Rules> Session<Server<R>> for Client<R> {
-    type Token = Token<Past>;
-
-    fn open(home: DcId) -> Self {
-        Self { token: Token { home, past: Past::default() }, rules: PhantomData }
-    }
-
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
-        let Some(server) = cx.begin(&op) else { return }; // D8
-        let past = self.token.past;
-        let request = match op {
+    fn question(op: Op, _: DcId, past: &Past) -> Request {
+        match op {
             Op::Get { key } => Request::Get(key, past.gst), // Algorithm 1 line 2
-            Op::Put { key, update } => Request::Put(key, update, past), // Algorithm 1 line 8
+            Op::Put { key, update } => Request::Put(key, update, *past), // Algorithm 1 line 8
             Op::Snapshot { keys } => Request::Snapshot(keys, past.gst), // Algorithm 3 line 3
-            Op::Rotx { keys } => Request::Rotx(keys, past), // Algorithm 4 line 3
+            Op::Rotx { keys } => Request::Rotx(keys, *past), // Algorithm 4 line 3
             Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }, past.gst),
             Op::Count { .. } => Request::Walk(Walk::Count, past.gst),
-        };
-        cx.ask(server, request);
-    }
-
-    fn on_reply(&mut self, _: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
-        self.token.past.merge(reply.1); // Algorithm 1 lines 4, 5 and 10; 3 and 4 lines 5 and 6
-        cx.done(reply.0);
-    }
-
-    fn token(&self) -> Token<Past> {
-        self.token.clone()
-    }
-
-    fn reach(token: &Token<Past>) -> Reach {
-        Reach::of(token.home, [&one(token.past.dt), &one(token.past.gst)])
-    }
-
-    fn adopt(&mut self, Token { home, past }: Token<Past>, cx: &mut SessionCx<'_, Server<R>>) {
-        if home == self.token.home {
-            self.token.past.merge(past);
-            return cx.done(Outcome::Adopted);
         }
-        if !R::STABLE_STAYS_HOME {
-            self.token.past.gst = self.token.past.gst.max(past.gst);
-        }
-        cx.ask_partition(Default::default(), Request::Cover(past.dt)); // D5
+    }
+
+    fn arrival(_: DcId, past: Past) -> Request {
+        Request::Cover(past.dt) // D5
+    }
+
+    fn travels(past: &Past) -> Past {
+        Past { dt: Hlc::ZERO, gst: if R::STABLE_STAYS_HOME { Hlc::ZERO } else { past.gst } }
     }
 }

@@ -178,7 +178,7 @@ impl Schedule {
         match self.any(8) {
             0 | 1 => self.get(client, key),
             2 => self.put(client, key),
-            3 | 4 => self.observe(to, p, |lab| drop(lab.deliver(server(from, p), server(to, p)))),
+            3 | 4 => self.observe(to, p, |lab| _ = lab.deliver(server(from, p), server(to, p))),
             5 => self.lab.fire(server(from, p), Timer::Delta),
             6 => self.lab.fire(server(from, p), Timer::Theta),
             _ => self.lab.deliver_within(DcId(from)),
@@ -199,7 +199,7 @@ impl Schedule {
         let (session, dc, past) = self.clients[client].clone();
         let name = self.keys[key].clone();
         let p = if key < 2 { 0 } else { 1 };
-        self.observe(dc, p, |lab| drop(lab.put(session, &name, "v")));
+        self.observe(dc, p, |lab| _ = lab.put(session, &name, "v"));
         let gst = gst(&self.lab, dc, p);
         let chain = self.lab.store(server(dc, p)).chain(&name).map(|d| d.stamp);
         let visible: BTreeSet<Stamp> = chain.filter(|d| d.origin == DcId(dc) || d.ts <= gst).collect();
@@ -259,7 +259,7 @@ fn sec_4_4_random_schedules_count_conflicts_and_nothing_else() {
         for p in 0..PARTITIONS {
             for (from, to) in (0..DCS).flat_map(|from| (0..DCS).map(move |to| (from, to))) {
                 for _ in 0..150 {
-                    schedule.observe(to, p, |lab| drop(lab.deliver(server(from, p), server(to, p))));
+                    schedule.observe(to, p, |lab| _ = lab.deliver(server(from, p), server(to, p)));
                 }
             }
         }
