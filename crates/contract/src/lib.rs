@@ -12,7 +12,7 @@
 //! - [`Gather`]: one question to several siblings, one answer
 //! - [`Stabilisation`]: the aggregation tree
 //! - [`Deps`] and [`Checks`]: dependencies that name operations, and waiting for them; [`Everywhere`]: what nobody
-//!   waits for any more; [`Causes`]: a whole past as a list
+//!   waits for any more; [`Causes`]: a whole past as a list; [`Matrix`]: dependencies on servers
 //! - [`Waiters`]: waiting is data
 //! - [`Ceiling`]: stamps and stable values that survive a restart
 //! - [`Collector`]: when to drop old versions; [`Watched`]: versions that will be lighter then
@@ -28,6 +28,7 @@ pub mod cx;
 pub mod deps;
 pub mod gather;
 pub mod lab;
+pub mod matrix;
 pub mod one_round;
 pub mod parts;
 pub mod protocol;
@@ -47,6 +48,7 @@ pub use cx::{Before, Cx, Effect, Walk, found_of};
 pub use deps::{Dep, Deps, Scope};
 pub use gather::{Gather, GatherId};
 pub use lab::Lab;
+pub use matrix::Matrix;
 pub use one_round::{Answer, Arrivals, OneRound, OneRoundSession, Past};
 pub use parts::Parts;
 pub use protocol::{Clock, Params, Protocol, Recovered, Wire};

@@ -47,7 +47,7 @@ use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    Answer, Ceiling, Check, Checks, Cx, Deps, Hard, OneRound, OneRoundSession, Protocol, Reach, Recovered,
+    Answer, Ceiling, Check, Checks, Cx, Hard, Matrix, OneRound, OneRoundSession, Past, Protocol, Recovered,
     Report, SliceReply, SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Waiters, Walk, found_of,
     not_covered, unanswered,
 };
@@ -88,7 +88,7 @@ impl Rules for Sound {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// θ: how often a server passes on below what it will read no more (D8), and gives up what waited too long.
+    /// θ: how often a server asks again what was not answered, gives up what waited too long, and collects (D8).
     pub theta_us: Micros,
     /// Δ: how long a server that writes nothing lets its peers wait for a heartbeat.
     pub delta_us: Micros,
@@ -96,81 +96,32 @@ pub struct Params {
     pub fan_out: usize,
     /// How far behind its coordinator's clock a read-only transaction begins: what it is older, it waits less.
     pub snapshot_age_us: Micros,
-    /// How long a dependency check goes without an answer until it is asked again: messages may be lost.
-    pub ask_again_us: Micros,
     /// How long a read-only transaction, or a session that moved here, waits.
     pub wait_limit_us: Micros,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self {
-            theta_us: 5_000,
-            delta_us: 5_000,
-            fan_out: 2,
-            snapshot_age_us: 0,
-            ask_again_us: 100_000,
-            wait_limit_us: 2_000_000,
-        }
+        let (theta_us, delta_us, wait_limit_us) = (100_000, 5_000, 2_000_000);
+        Self { theta_us, delta_us, fan_out: 2, snapshot_age_us: 0, wait_limit_us }
     }
 }
 
 /// Who waits for a clock looks at it now and then: it may stand still.
 const SHORTEST_WAIT_US: Micros = 200;
 
-/// DM_c of a session, and what an answer adds to it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Past {
-    /// The matrix.
-    pub dm: Deps,
-    /// Whether the matrix stands for everything that was remembered before: it is that of a PUT.
-    pub supersedes: bool,
-}
-
-impl Past {
-    fn of(dm: Deps) -> Self {
-        Self { dm, supersedes: false }
-    }
-}
-
-impl tidemark_contract::Past for Past {
-    /// 1: `DM_c := max(DM_c, …)`; 2: `DM_c := 0` before.
-    fn merge(&mut self, other: &Past) {
-        if other.supersedes {
-            self.dm = Deps::default();
-        }
-        join(&mut self.dm, other.dm.clone());
-    }
-
-    fn reach(&self, home: DcId) -> Reach {
-        self.dm.reach(home, Hlc::ZERO)
-    }
-}
-
-/// `dm := max(dm, other)`.
-fn join(dm: &mut Deps, other: Deps) {
-    dm.merge(other);
-    dm.bound(0);
-}
-
-/// The row of `partition`, with the entries `seen`.
-fn row(partition: PartitionId, seen: &Vector) -> Deps {
-    let mut dm = Deps::default();
-    let entries = seen.iter().filter(|(_, ts)| *ts > Hlc::ZERO);
-    entries.for_each(|(dc, ts)| dm.include(partition, Stamp::new(ts, dc)));
-    dm.bound(0);
-    dm
-}
+/// What is stored beside a version: DM, until it is installed (D4).
+pub type Meta = Option<Box<Matrix>>;
 
 /// What a session asks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Request {
-    Get(Key),               // k
-    Put(Key, Update, Deps), // k, v, DM_c
-    Rotx(Vec<Key>, Hlc),    // ks, dt
-    Walk(Walk),             // D5
-    Cover(Deps),            // D6: wait for what DM_c names
+    Get(Key),                 // k
+    Put(Key, Update, Matrix), // k, v, DM_c
+    Rotx(Vec<Key>, Hlc),      // ks, dt
+    Walk(Walk),               // D5
+    Cover(Matrix),            // D6: wait for DM_c
 }
 
 /// What the servers of a data centre say to each other.
@@ -180,7 +131,7 @@ pub enum Peer {
     Check(Check), // DepCheck{dm[j]}, and its answer
     Tree(Tree),   // D8
     SliceReq(SliceReq<Hlc>),
-    SliceReply(SliceReply<Deps>),
+    SliceReply(SliceReply<Matrix>),
 }
 
 /// Timers; `Clock` is armed while something waits for the clock.
@@ -189,7 +140,6 @@ pub enum Peer {
 pub enum Timer {
     Theta,
     Delta,
-    AskAgain,
     Clock,
 }
 
@@ -204,7 +154,7 @@ pub struct View {
 enum Dependent {
     Version(Key, Stamp),
     /// D6: a session, what it brought, and until when it waits.
-    Arrival(Ticket, Deps, Micros),
+    Arrival(Ticket, Matrix, Micros),
 }
 
 /// What waits for the clock.
@@ -222,7 +172,7 @@ pub struct Server<R> {
     checks: Checks<Dependent>,
     waiting_for_clock: Waiters<Hlc, Early>,
     waiting_for_peers: Waiters<Hlc, (ServerId, SliceReq<Hlc>)>,
-    reads: Slices<Hlc, Deps>,
+    reads: Slices<Hlc, Matrix>,
     collection: Stabilisation,
     ceiling: Ceiling,
     rules: PhantomData<R>,
@@ -233,10 +183,9 @@ impl<R: Rules> Protocol for Server<R> {
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::CausalImmediate;
 
-    /// DM, until the version is installed (D4).
-    type Meta = Option<Box<Deps>>;
+    type Meta = Meta;
     type Request = Request;
-    type Reply = Answer<Past>;
+    type Reply = Answer<Matrix>;
     type Peer = Peer;
     type Hard = Hard;
     type Timer = Timer;
@@ -268,7 +217,6 @@ impl<R: Rules> Protocol for Server<R> {
         }
         cx.arm(Timer::Theta, cx.params.theta_us);
         cx.arm(Timer::Delta, cx.params.delta_us);
-        cx.arm(Timer::AskAgain, cx.params.ask_again_us);
         server.recover(cx);
         server
     }
@@ -279,19 +227,18 @@ impl<R: Rules> Protocol for Server<R> {
                 let (d, mut seen) = (cx.latest(&key, &self.installed(cx)), Vector::default());
                 d.into_iter().for_each(|d| seen.include(d.stamp));
                 let found = Outcome::Found(found_of(d));
-                cx.answer(ticket, found, Past::of(read::<R>(cx.me, &seen))); // 1
+                cx.answer(ticket, found, read::<R>(cx.me, &seen)); // 1
             }
             Request::Put(key, update, dm) => self.put(ticket, key, update, dm, cx),
             Request::Rotx(keys, dt) => self.rotx(ticket, keys, dt, cx),
             Request::Walk(walk) => {
                 let mut seen = Vector::default();
                 let outcome = cx.walk(&walk, &self.installed(cx), |d| seen.include(d.stamp));
-                cx.answer(ticket, outcome, Past::of(read::<R>(cx.me, &seen)));
+                cx.answer(ticket, outcome, read::<R>(cx.me, &seen));
             }
-            Request::Cover(dm) if !R::ARRIVAL_WAITS => cx.answer(ticket, Outcome::Adopted, Past::of(dm)),
             Request::Cover(dm) => {
-                let deadline = cx.mono + cx.params.wait_limit_us;
-                self.checks.open(&dm, Dependent::Arrival(ticket, dm.clone(), deadline));
+                let (rows, until) = (dm.rows(|_| R::ARRIVAL_WAITS), cx.mono + cx.params.wait_limit_us);
+                self.checks.open(&rows, Dependent::Arrival(ticket, dm, until));
                 self.install(cx);
             }
         }
@@ -308,17 +255,16 @@ impl<R: Rules> Protocol for Server<R> {
             }
             Peer::SliceReq(request) => self.slice(from, request, cx),
             Peer::SliceReply(reply) => {
-                if let Some(read) = self.reads.gather(from, reply, Deps::merge) {
-                    cx.answer(read.ticket, Outcome::FoundAll(read.found), Past::of(read.seen));
+                if let Some(read) = self.reads.gather(from, reply, |dm, row| dm.merge(&row)) {
+                    cx.answer(read.ticket, Outcome::FoundAll(read.found), read.seen);
                 }
             }
         }
     }
 
     /// 3.
-    fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Self::Meta>, cx: &mut Cx<'_, Self>) {
-        self.checks.arrived(d.stamp);
-        self.wait(&key, d.stamp, d.meta.as_deref(), cx.me);
+    fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
+        self.wait(d.stamp, &key, d.meta.as_deref(), cx.me.partition);
         cx.store.insert(&key, d);
         self.install(cx);
     }
@@ -344,6 +290,8 @@ impl<R: Rules> Protocol for Server<R> {
                 let now = Hlc::at(cx.now);
                 let safe = |point: &Vector| if R::COLLECTS_AT_SAFE { point.min() } else { now };
                 self.collection.collect(cx, |point, d| d.stamp.ts <= safe(point));
+                self.checks.ask_again();
+                self.checks.send(Peer::Check, cx);
                 self.give_up(cx);
             }
             Timer::Delta => {
@@ -355,11 +303,6 @@ impl<R: Rules> Protocol for Server<R> {
                 self.lift(Hlc::at(cx.now), cx);
                 self.announced = self.clock;
                 cx.heartbeat(self.clock);
-            }
-            Timer::AskAgain => {
-                cx.arm(Timer::AskAgain, cx.params.ask_again_us);
-                self.checks.ask_again();
-                self.checks.send(Peer::Check, cx);
             }
             Timer::Clock => {
                 for early in self.waiting_for_clock.wake(&self.time(cx)) {
@@ -392,40 +335,34 @@ impl<R: Rules> Protocol for Server<R> {
 
 impl<R: Rules> Server<R> {
     /// 2.
-    fn put(&mut self, ticket: Ticket, key: Key, update: Update, dm: Deps, cx: &mut Cx<'_, Self>) {
-        let (m, partition, dt) =
-            (cx.me.dc, cx.me.partition, if R::PUT_ABOVE_DM { dm.latest() } else { Hlc::ZERO });
-        let least = Hlc::at(cx.now).max(self.clock.next());
-        if let Some(ahead_us) = cx.too_far_ahead(least.max(dt.next())) {
+    fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut dm: Matrix, cx: &mut Cx<'_, Self>) {
+        let mut seen = Vector::default();
+        let looked = cx.look(&key, &update, &self.installed(cx), |d| seen.include(d.stamp)); // D5
+        let (least, previous) = (seen.max().next(), looked.previous);
+        let seen = Matrix::row(cx.me.partition, &seen);
+        if !looked.proceeds {
+            return cx.answer(ticket, Outcome::Written { stamp: None, previous }, seen);
+        }
+        let dt = if R::PUT_ABOVE_DM { dm.max() } else { Hlc::ZERO };
+        let clock = Hlc::at(cx.now).max(self.clock.next());
+        let ut = clock.max(dt.next()).max(least);
+        if let Some(ahead_us) = cx.too_far_ahead(ut) {
             return cx.fail(ticket, Failure::ClockSkew { ahead_us });
         }
-        if dt >= least {
+        if dt >= clock {
             let early = Early::Put(ticket, Request::Put(key, update, dm));
             self.waiting_for_clock.park(dt.next(), Micros::MAX, early);
             return self.arm_clock(cx);
         }
-        let mut seen = Vector::default();
-        let looked = cx.look(&key, &update, &self.installed(cx), |d| seen.include(d.stamp)); // D5
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
-            let ut = least.max(seen.max().next());
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
-            }
-            self.lift(ut, cx);
-            self.announced = ut;
-            let mut dm = dm;
-            join(&mut dm, row(partition, &seen));
-            let new = Stamp::new(ut, m);
-            let d = Version { stamp: new, meta: Some(Box::new(dm)), write: update.write };
-            cx.write(key.clone(), d, cx.all_regions());
-            drop_matrix(&key, new, cx); // D4
-            seen = Vector::default();
-            seen.include(new);
-            stamp = Some(new);
-        }
-        let past = Past { dm: row(partition, &seen), supersedes: looked.proceeds };
-        cx.answer(ticket, Outcome::Written { stamp, previous }, past);
+        self.lift(ut, cx);
+        self.announced = ut;
+        dm.merge(&seen);
+        let stamp = Stamp::new(ut, cx.me.dc);
+        let d = Version { stamp, meta: Some(Box::new(dm)), write: update.write };
+        cx.write(key.clone(), d, cx.all_regions());
+        drop_matrix(&key, stamp, cx); // D4
+        let dm = Matrix::update(cx.me.partition, stamp);
+        cx.answer(ticket, Outcome::Written { stamp: Some(stamp), previous }, dm);
     }
 
     /// A read-only transaction, at its coordinator.
@@ -433,7 +370,7 @@ impl<R: Rules> Server<R> {
         let dt = if R::ST_COVERS_DT { dt } else { Hlc::ZERO };
         let st = newest_snapshot(cx).max(dt).max(self.vv[cx.me.dc]); // D7, D8
         let deadline = cx.mono + cx.params.wait_limit_us;
-        self.reads.scatter((ticket, keys), st, Deps::default(), deadline, Peer::SliceReq, cx);
+        self.reads.scatter((ticket, keys), st, Matrix::default(), deadline, Peer::SliceReq, cx);
     }
 
     /// A slice of it: (a) waits until nothing will be written here up to `st`.
@@ -454,9 +391,8 @@ impl<R: Rules> Server<R> {
     fn read_slices(&mut self, cx: &mut Cx<'_, Self>) {
         let others = self.vv.iter().filter(|(i, _)| *i != cx.me.dc).map(|(_, installed)| installed);
         let installed = if R::SLICE_WAITS_FOR_PEERS { others.min() } else { None };
-        for (to, SliceReq { id, keys, at: st }) in
-            self.waiting_for_peers.wake(&installed.unwrap_or(Hlc(u64::MAX)))
-        {
+        let ready = self.waiting_for_peers.wake(&installed.unwrap_or(Hlc(u64::MAX)));
+        for (to, SliceReq { id, keys, at: st }) in ready {
             let (view, mut seen) = (View { st, ..self.installed(cx) }, Vector::default());
             let found = cx.read(&keys, &view, |d| seen.include(d.stamp));
             cx.send(to, Peer::SliceReply(SliceReply { id, found, seen: read::<R>(cx.me, &seen) }));
@@ -464,11 +400,10 @@ impl<R: Rules> Server<R> {
     }
 
     /// 3: a version waits for the rows of its matrix.
-    fn wait(&mut self, key: &Key, stamp: Stamp, dm: Option<&Deps>, me: ServerId) {
-        let mut rows = Deps::default();
-        let checked = |own: bool| if own { R::CHECKS_OWN_ROW } else { R::CHECKS_OTHER_ROWS };
-        let dm = dm.into_iter().flat_map(Deps::iter).filter(|row| checked(row.partition == me.partition));
-        dm.for_each(|dep| rows.add(dep.clone()));
+    fn wait(&mut self, stamp: Stamp, key: &Key, dm: Option<&Matrix>, here: PartitionId) {
+        self.checks.arrived(stamp);
+        let check = |row| if row == here { R::CHECKS_OWN_ROW } else { R::CHECKS_OTHER_ROWS };
+        let rows = dm.map(|dm| dm.rows(check)).unwrap_or_default();
         self.checks.open(&rows, Dependent::Version(key.clone(), stamp));
     }
 
@@ -485,7 +420,7 @@ impl<R: Rules> Server<R> {
                         self.vv.include(stamp);
                     }
                 }
-                Dependent::Arrival(ticket, dm, _) => cx.answer(ticket, Outcome::Adopted, Past::of(dm)),
+                Dependent::Arrival(ticket, dm, _) => cx.answer(ticket, Outcome::Adopted, dm),
             }
         }
         let installed = self.checks.applied(self.vv[cx.me.dc]);
@@ -499,28 +434,26 @@ impl<R: Rules> Server<R> {
         self.read_slices(cx);
     }
 
-    /// D3: what was received and not installed waits again.
+    /// D3: what was received and not installed waits again. By their stamps: what a version waits for does so before it.
     fn recover(&mut self, cx: &mut Cx<'_, Self>) {
-        let (mut waiting, mut installed) = (Vec::new(), Vec::new());
-        cx.store.dump(0, usize::MAX, |key, d| {
-            if R::RECEIVED_WAITS_AGAIN && d.stamp.origin != cx.me.dc && !self.vv.covers(d.stamp) {
-                waiting.push((d.stamp, owned(key), d.meta.clone()));
-            } else if d.meta.is_some() {
-                installed.push((d.stamp, owned(key)));
+        let (m, installed) = (cx.me.dc, self.vv.clone());
+        let waits = |stamp: Stamp| stamp.origin != m && !installed.covers(stamp) && R::RECEIVED_WAITS_AGAIN;
+        let pick = |d: &Version<Meta>| (waits(d.stamp) || d.meta.is_some()).then(|| d.meta.clone());
+        for (stamp, key, dm) in cx.store.pick(pick) {
+            if waits(stamp) {
+                self.wait(stamp, &key, dm.as_deref(), cx.me.partition);
+            } else {
+                drop_matrix(&key, stamp, cx); // D4
             }
-        });
-        installed.into_iter().for_each(|(stamp, key)| drop_matrix(&key, stamp, cx)); // D4
-        waiting.sort_by_key(|(stamp, ..)| *stamp);
-        waiting.iter().for_each(|(stamp, ..)| self.checks.arrived(*stamp));
-        waiting.iter().for_each(|(stamp, key, dm)| self.wait(key, *stamp, dm.as_deref(), cx.me));
+        }
         self.install(cx);
     }
 
     /// Gives up what has waited too long. The coordinator of a slice gives up by itself.
     fn give_up(&mut self, cx: &mut Cx<'_, Self>) {
         let now = cx.mono;
-        for late in self.checks.give_up(|work| matches!(work, Dependent::Arrival(.., until) if *until <= now))
-        {
+        let late = |work: &Dependent| matches!(work, Dependent::Arrival(.., until) if *until <= now);
+        for late in self.checks.give_up(late) {
             if let Dependent::Arrival(ticket, ..) = late {
                 cx.fail(ticket, not_covered());
             }
@@ -532,12 +465,9 @@ impl<R: Rules> Server<R> {
 
     /// What collection takes from this server (D8).
     fn report(&self) -> Report {
-        let one = |time| Vector::from_entries([time]);
-        Report::new(
-            self.vv.clone(),
-            &one(self.ceiling.stable().min()),
-            self.reads.snapshots().map(|st| one(*st)),
-        )
+        let one = |time: Hlc| Vector::from_entries([time]);
+        let (durable, reads) = (one(self.ceiling.stable().min()), self.reads.snapshots());
+        Report::new(self.vv.clone(), &durable, reads.map(|st| one(*st)))
     }
 
     /// Moves the clock up to `ts`, if it is behind, and keeps the durable ceiling above it.
@@ -568,34 +498,30 @@ fn newest_snapshot<R: Rules>(cx: &Cx<'_, Server<R>>) -> Hlc {
     Hlc::at(cx.now.saturating_sub(cx.params.snapshot_age_us))
 }
 
-fn owned(key: &[u8]) -> Key {
-    Key(key.to_vec().into())
-}
-
 fn drop_matrix<R: Rules>(key: &Key, stamp: Stamp, cx: &mut Cx<'_, Server<R>>) {
     cx.store.meta_mut(key, stamp).into_iter().for_each(|dm| *dm = None);
 }
 
 /// What a reader comes to depend on that has seen these versions of a server (1).
-fn read<R: Rules>(server: ServerId, seen: &Vector) -> Deps {
-    if R::READS_ARE_DEPENDENCIES { row(server.partition, seen) } else { Deps::default() }
+fn read<R: Rules>(server: ServerId, seen: &Vector) -> Matrix {
+    if R::READS_ARE_DEPENDENCIES { Matrix::row(server.partition, seen) } else { Matrix::default() }
 }
 
 /// A session; what it remembers is merged with every answer (1, 2).
 impl<R: Rules> OneRound for Server<R> {
-    type Past = Past;
+    type Past = Matrix;
 
-    fn question(op: Op, _: DcId, past: &Past) -> Request {
+    fn question(op: Op, _: DcId, dm: &Matrix) -> Request {
         match op {
             Op::Get { key } => Request::Get(key),
-            Op::Put { key, update } => Request::Put(key, update, past.dm.clone()),
-            Op::Rotx { keys } | Op::Snapshot { keys } => Request::Rotx(keys, past.dm.latest()),
+            Op::Put { key, update } => Request::Put(key, update, dm.clone()),
+            Op::Rotx { keys } | Op::Snapshot { keys } => Request::Rotx(keys, dm.max()),
             Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }),
             Op::Count { .. } => Request::Walk(Walk::Count),
         }
     }
 
-    fn arrival(_: DcId, past: Past) -> Request {
-        Request::Cover(past.dm) // D6
+    fn arrival(_: DcId, dm: Matrix) -> Request {
+        Request::Cover(dm) // D6
     }
 }

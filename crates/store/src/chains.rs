@@ -276,6 +276,22 @@ impl<M> Store<M> {
         next
     }
 
+    /// The versions that `pick` picks, by their stamps, with their keys and what it takes of them.
+    pub fn pick<T>(&self, mut pick: impl FnMut(&Version<M>) -> Option<T>) -> Vec<(Stamp, Key, T)> {
+        let mut picked = Vec::new();
+        for entry in self.tables.entries() {
+            let key = || Key(bytes::Bytes::copy_from_slice(&entry.key));
+            let versions = entry.versions(&self.older);
+            picked.extend(
+                versions
+                    .filter_map(|version| Some((version.stamp, pick(version)?)))
+                    .map(|(stamp, taken)| (stamp, key(), taken)),
+            );
+        }
+        picked.sort_by_key(|(stamp, ..)| *stamp);
+        picked
+    }
+
     /// Every version, in no particular order.
     pub fn versions(&self) -> impl Iterator<Item = &Version<M>> {
         self.tables.entries().flat_map(|entry| entry.versions(&self.older))

@@ -3,10 +3,10 @@
 mod lasting;
 
 use crate::at;
-use tidemark_contract::core::{DcId, Hlc, Key, Outcome, PartitionId, Stamp};
+use tidemark_contract::core::{DcId, Hlc, Key, Outcome, PartitionId, Stamp, Vector};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Deps, Lab, Protocol, Token};
-use tidemark_protocols::orbe::{Params, Past, Rules, Server, Sound, Timer};
+use tidemark_contract::{Lab, Matrix, Past, Protocol, Token};
+use tidemark_protocols::orbe::{Params, Rules, Server, Sound, Timer};
 
 const A: u8 = 0;
 const B: u8 = 1;
@@ -49,29 +49,26 @@ fn sound(dcs: usize, partitions: usize) -> Lab<Server<Sound>> {
 /// An entry of a matrix: partition, data centre, time.
 type Entry = (u16, u8, Hlc);
 
-fn entries(dm: &Deps) -> Vec<Entry> {
-    let mut entries: Vec<Entry> =
-        dm.iter().map(|dep| (dep.partition.0, dep.stamp.origin.0, dep.stamp.ts)).collect();
+fn entries(dm: &Matrix) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = dm.entries().map(|(p, dc, ts)| (p.0, dc.0, ts)).collect();
     entries.sort();
     entries
 }
 
-fn matrix(entries: &[Entry]) -> Deps {
-    let mut dm = Deps::default();
-    entries.iter().for_each(|(p, dc, ts)| dm.include(PartitionId(*p), Stamp::new(*ts, DcId(*dc))));
-    dm.bound(0);
-    dm
-}
-
 /// DM_c.
 fn remembers<R: Rules>(lab: &Lab<Server<R>>, session: usize) -> Vec<Entry> {
-    entries(&lab.token(session).past.dm)
+    entries(&lab.token(session).past)
 }
 
 /// Gives a session a past that it could have.
 fn remember<R: Rules>(lab: &mut Lab<Server<R>>, session: usize, dm: &[Entry]) {
-    let home = lab.token(session).home;
-    lab.adopt(session, Token { home, past: Past { dm: matrix(dm), supersedes: false } });
+    let (home, mut past) = (lab.token(session).home, Matrix::default());
+    for (partition, dc, ts) in dm {
+        let mut seen = Vector::default();
+        seen.raise(DcId(*dc), *ts);
+        past.merge(&Matrix::row(PartitionId(*partition), &seen));
+    }
+    lab.adopt(session, Token { home, past });
     assert_eq!(lab.finish(session), Outcome::Adopted);
 }
 
@@ -310,10 +307,10 @@ fn step_3_a_check_whose_question_or_answer_is_lost_is_asked_again() {
     let (asks, holds) = (server(B, 1), server(B, 0));
     lab.lose_messages(asks, holds);
     lab.deliver(server(A, 0), holds);
-    lab.fire(asks, Timer::AskAgain);
+    lab.fire(asks, Timer::Theta);
     lab.deliver_message(asks, holds);
     lab.lose_messages(holds, asks);
-    lab.fire(asks, Timer::AskAgain);
+    lab.fire(asks, Timer::Theta);
     lab.deliver_within(DcId(B));
     assert_eq!(lab.get(ben, &y), "effect");
 }

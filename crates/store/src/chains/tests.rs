@@ -83,6 +83,21 @@ fn what_stands_beside_any_version_of_a_chain_can_be_changed() {
 }
 
 #[test]
+fn versions_are_picked_by_their_stamps_wherever_they_stand() {
+    let mut store = Store::new(7);
+    for (key, ts) in [("b", 4), ("a", 5), ("b", 1), ("a", 2), ("c", 3)] {
+        store.insert(key.as_bytes(), version(ts, Some("v")));
+    }
+    let picked = store.pick(|v| (v.stamp.ts.0 != 3).then_some(v.stamp.ts.0 * 10));
+    let picked: Vec<_> =
+        picked.into_iter().map(|(stamp, key, taken)| (stamp.ts.0, key.to_string(), taken)).collect();
+    assert_eq!(
+        picked,
+        [(1, "b", 10), (2, "a", 20), (4, "b", 40), (5, "a", 50)].map(|(ts, k, t)| (ts, k.into(), t))
+    );
+}
+
+#[test]
 fn a_scan_meets_every_key_once_while_others_come_and_go() {
     let mut store = Store::new(7);
     for i in 0..2_000 {
