@@ -476,7 +476,8 @@ impl<P: Protocol> Lab<P> {
 
     fn with_client(&mut self, number: usize, event: impl FnOnce(&mut P::Session, &mut SessionCx<'_, P>)) {
         let client = &mut self.clients[number];
-        let mut cx = SessionCx::new(client.dc, &self.topology, &mut client.effects);
+        let now = self.servers[&ServerId::new(client.dc, PartitionId(0))].now;
+        let mut cx = SessionCx::new(client.dc, now, &self.topology, &mut client.effects);
         event(&mut client.session, &mut cx);
         if client.effects.outcome.is_some() {
             client.open.clear();

@@ -3,7 +3,7 @@
 use crate::{Protocol, Topology, Wire};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
-use tidemark_core::{DcId, Failure, Hlc, Key, Op, Outcome, PartitionId, ServerId, Vector};
+use tidemark_core::{DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Vector};
 
 /// Where an answer goes. A ticket is a value that can travel: any server may answer it, and several may if the session
 /// said so ([`SessionCx::ask_through`]).
@@ -122,6 +122,8 @@ impl<P: Protocol> Default for SessionEffects<P> {
 pub struct SessionCx<'a, P: Protocol> {
     /// The data centre that the session talks to.
     pub dc: DcId,
+    /// Physical time where the session is held. Clocks may be wrong: nothing's safety may rest on it.
+    pub now: Micros,
     /// How the key space is divided.
     pub topology: &'a Topology,
     effects: &'a mut SessionEffects<P>,
@@ -129,8 +131,8 @@ pub struct SessionCx<'a, P: Protocol> {
 
 impl<'a, P: Protocol> SessionCx<'a, P> {
     /// For drivers: a context whose effects go to `effects`.
-    pub fn new(dc: DcId, topology: &'a Topology, effects: &'a mut SessionEffects<P>) -> Self {
-        Self { dc, topology, effects }
+    pub fn new(dc: DcId, now: Micros, topology: &'a Topology, effects: &'a mut SessionEffects<P>) -> Self {
+        Self { dc, now, topology, effects }
     }
 
     /// Asks the server that holds `key` in this data centre.

@@ -38,11 +38,11 @@ use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
-    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
+    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Protocol, Reach, Recovered, Report, Session, SessionCx, Stabilisation, Ticket,
-    Token, Tree, Version, Waiters, Walk, by_partition, found_of, not_covered, put_in_place,
+    AskId, Ceiling, Cx, Hard, Protocol, Reach, Reads, Recovered, Report, Session, SessionCx, Stabilisation,
+    Ticket, Token, Tree, Version, Waiters, Walk, by_partition, found_of, not_covered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -383,60 +383,23 @@ pub struct Client<R> {
     /// Its past is DV_c.
     token: Token<Vector>,
     /// The transaction that runs.
-    rot: Rot,
+    rot: Reads<Vector>,
     rules: PhantomData<R>,
-}
-
-/// A read-only transaction, or none.
-#[derive(Default)]
-struct Rot {
-    keys: Vec<Key>,
-    found: Vec<Found>,
-    seen: Vector,
-    /// The slices that have not come: of which partition, in answer to what.
-    missing: Vec<(AskId, PartitionId)>,
 }
 
 impl<R: Rules> Client<R> {
     /// The first round, or one and a half: asks for a snapshot that covers `dv`.
     fn start(&mut self, dv: Vector, cx: &mut SessionCx<'_, Server<R>>) {
-        let rot = &mut self.rot;
-        (rot.found, rot.seen) = (vec![Found::default(); rot.keys.len()], Vector::default());
-        let slices = by_partition(rot.keys.iter().cloned(), cx.topology).into_keys();
-        let coordinator = ServerId::new(cx.dc, cx.topology.partition_of(&rot.keys[0]));
-        let ask = cx.ask_through(coordinator, Request::Start(rot.keys.clone(), dv)); // D6
-        rot.missing = slices.map(|of| (ask, of)).collect();
+        let slices = self.rot.slices(cx.topology).into_keys();
+        let coordinator = ServerId::new(cx.dc, cx.topology.partition_of(&self.rot.keys()[0]));
+        let ask = cx.ask_through(coordinator, Request::Start(self.rot.keys().to_vec(), dv)); // D6
+        self.rot.expect(slices.map(|of| (ask, of)));
     }
 
     /// The second round: to each partition its keys.
     fn read(&mut self, sv: &Vector, cx: &mut SessionCx<'_, Server<R>>) {
-        let slices = by_partition(self.rot.keys.iter().cloned(), cx.topology).into_iter();
-        let ask = |(of, keys)| (cx.ask_partition(of, Request::Read(keys, sv.clone())), of);
-        self.rot.missing = slices.map(ask).collect();
-    }
-
-    /// Whether the transaction waits for an answer to this question.
-    fn waits_for(&self, ask: AskId) -> bool {
-        self.rot.missing.iter().any(|(missing, _)| *missing == ask)
-    }
-
-    fn heard(
-        &mut self,
-        slice: (AskId, PartitionId),
-        found: Vec<(u32, Found)>,
-        seen: &Vector,
-        cx: &mut SessionCx<'_, Server<R>>,
-    ) {
-        let rot = &mut self.rot;
-        let Some(place) = rot.missing.iter().position(|missing| *missing == slice) else { return };
-        rot.missing.swap_remove(place);
-        put_in_place(&mut rot.found, found);
-        rot.seen.merge(seen);
-        if rot.missing.is_empty() {
-            let rot = std::mem::take(rot);
-            self.token.past.merge(&rot.seen);
-            cx.done(Outcome::FoundAll(rot.found));
-        }
+        let slices = self.rot.slices(cx.topology).into_iter();
+        self.rot.expect(slices.map(|(of, keys)| (cx.ask_partition(of, Request::Read(keys, sv.clone())), of)));
     }
 }
 
@@ -445,18 +408,18 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
 
     fn open(home: DcId) -> Self {
         let token = Token { home, past: Vector::default() };
-        Self { token, rot: Rot::default(), rules: PhantomData }
+        Self { token, rot: Reads::default(), rules: PhantomData }
     }
 
     fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
-        self.rot = Rot::default();
+        self.rot = Reads::default();
         let Some(server) = cx.begin(&op) else { return };
         let dv = self.token.past.clone();
         let request = match op {
             Op::Get { key } => Request::Get(key, dv),
             Op::Put { key, update } => Request::Put(key, update, dv),
             Op::Rotx { keys } | Op::Snapshot { keys } => {
-                self.rot.keys = keys;
+                self.rot = Reads::new(keys);
                 return self.start(dv, cx);
             }
             Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }, dv),
@@ -471,8 +434,13 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
                 self.token.past.merge(&dv);
                 cx.done(outcome);
             }
-            Reply::Slice(found, seen) => self.heard((ask, from.partition), found, &seen, cx),
-            Reply::Snapshot(_) | Reply::TooOld(_) if !self.waits_for(ask) => {} // of a snapshot given up already
+            Reply::Slice(found, seen) => {
+                let whole = self.rot.hear((ask, from.partition), found, |all| all.merge(&seen));
+                let Some((found, seen)) = whole else { return };
+                self.token.past.merge(&seen);
+                cx.done(Outcome::FoundAll(found));
+            }
+            Reply::Snapshot(_) | Reply::TooOld(_) if !self.rot.waits_for(ask) => {} // of a snapshot given up already
             Reply::Snapshot(sv) => self.read(&sv, cx),
             Reply::TooOld(collected) => {
                 let mut dv = self.token.past.clone();
@@ -484,7 +452,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
 
     /// A coordinator that has named its snapshot is not needed any more.
     fn on_lost(&mut self, ask: AskId, cx: &mut SessionCx<'_, Server<R>>) {
-        if self.rot.keys.is_empty() || self.waits_for(ask) {
+        if self.rot.keys().is_empty() || self.rot.waits_for(ask) {
             cx.lost();
         }
     }

@@ -4,6 +4,7 @@
 //! takes each protocol in turn covers it.
 
 pub mod causal_spartan_x;
+pub mod cc_lo;
 pub mod contrarian;
 pub mod cops;
 pub mod cops_gt;
@@ -16,6 +17,7 @@ pub mod pocc;
 pub mod tidemark;
 
 pub use causal_spartan_x::CausalSpartanX;
+pub use cc_lo::CcLo;
 pub use contrarian::Contrarian;
 pub use cops::Cops;
 pub use cops_gt::CopsGt;
@@ -52,6 +54,7 @@ macro_rules! with_protocol {
             $crate::Cops,
             $crate::CopsGt,
             $crate::Contrarian,
+            $crate::CcLo,
             $crate::Okapi,
             $crate::Pocc,
             $crate::Occult,
@@ -59,7 +62,8 @@ macro_rules! with_protocol {
             $crate::Tidemark,
             $crate::gentlerain::GentleRainPublished,
             $crate::causal_spartan_x::CausalSpartanXPublished,
-            $crate::cops::CopsPublished)
+            $crate::cops::CopsPublished,
+            $crate::cc_lo::CcLoPublished)
     };
     (@each $name:expr, $P:ident => $body:expr, otherwise $otherwise:expr; $($protocol:ty),*) => {{
         let name = $crate::resolve($name);
@@ -80,6 +84,7 @@ pub const NAMES: &[&str] = &[
     Cops::NAME,
     CopsGt::NAME,
     Contrarian::NAME,
+    CcLo::NAME,
     Okapi::NAME,
     Pocc::NAME,
     Occult::NAME,
@@ -88,6 +93,7 @@ pub const NAMES: &[&str] = &[
     gentlerain::GentleRainPublished::NAME,
     causal_spartan_x::CausalSpartanXPublished::NAME,
     cops::CopsPublished::NAME,
+    cc_lo::CcLoPublished::NAME,
 ];
 
 pub use tidemark_contract::Protocol;

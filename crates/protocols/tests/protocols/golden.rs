@@ -93,6 +93,11 @@ fn golden_cops_gt() {
 }
 
 #[test]
+fn golden_cc_lo() {
+    golden::<CcLo>(&[cc_lo::Timer::Delta]);
+}
+
+#[test]
 fn golden_causal_spartan_x() {
     golden::<CausalSpartanX>(&[causal_spartan_x::Timer::Delta, causal_spartan_x::Timer::Theta]);
 }

@@ -2,6 +2,7 @@
 //! traces of the errata, and golden transcripts.
 
 mod causal_spartan_x;
+mod cc_lo;
 mod contrarian;
 mod cops;
 mod cops_gt;

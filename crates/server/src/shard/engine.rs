@@ -107,7 +107,7 @@ impl<P: Protocol> Engine<P> {
         };
         client.operation += 1;
         client.handed = false;
-        let mut cx = SessionCx::new(self.dc, &self.topology, &mut client.effects);
+        let mut cx = SessionCx::new(self.dc, self.now.wall, &self.topology, &mut client.effects);
         client.session.begin(op, &mut cx);
         self.pump(client)
     }
@@ -121,7 +121,7 @@ impl<P: Protocol> Engine<P> {
         client.writes = None;
         client.operation += 1;
         client.handed = false;
-        let mut cx = SessionCx::new(self.dc, &self.topology, &mut client.effects);
+        let mut cx = SessionCx::new(self.dc, self.now.wall, &self.topology, &mut client.effects);
         client.session.adopt(token, &mut cx);
         self.pump(client)
     }
@@ -170,7 +170,7 @@ impl<P: Protocol> Engine<P> {
         if client.effects.outcome.is_some() {
             return;
         }
-        let mut cx = SessionCx::new(self.dc, &self.topology, &mut client.effects);
+        let mut cx = SessionCx::new(self.dc, self.now.wall, &self.topology, &mut client.effects);
         client.session.on_lost(id, &mut cx);
         if let Some(Outcome::Failed(failure)) = &mut client.effects.outcome
             && (!client.handed || matches!(failure, Failure::Unavailable(_)))
@@ -191,7 +191,7 @@ impl<P: Protocol> Engine<P> {
             };
             match &mut client {
                 Some(client) if ticket.node == self.me.0 && ticket.session == client.key => {
-                    hear(client, (self.dc, &self.topology), ticket.ask, from, answer);
+                    hear(client, (self.dc, self.now.wall, &self.topology), ticket.ask, from, answer);
                 }
                 _ => self.strays.push_back((ticket, from, answer)),
             }
@@ -217,7 +217,7 @@ impl<P: Protocol> Engine<P> {
                 continue;
             }
             if let Some(client) = clients.get(ticket.session) {
-                hear(client, (self.dc, &self.topology), ticket.ask, from, answer);
+                hear(client, (self.dc, self.now.wall, &self.topology), ticket.ask, from, answer);
                 self.go_on(client);
             }
             self.collect(None);
@@ -303,7 +303,7 @@ impl<P: Protocol> Engine<P> {
 #[inline]
 fn hear<P: Protocol>(
     client: &mut Client<P>,
-    (dc, topology): (DcId, &Topology),
+    (dc, now, topology): (DcId, Micros, &Topology),
     ask: AskId,
     from: ServerId,
     answer: Result<P::Reply, Failure>,
@@ -315,7 +315,7 @@ fn hear<P: Protocol>(
     if client.effects.outcome.is_some() {
         return;
     }
-    let mut cx = SessionCx::new(dc, topology, &mut client.effects);
+    let mut cx = SessionCx::new(dc, now, topology, &mut client.effects);
     match answer {
         Ok(reply) => client.session.on_reply(ask, from, reply, &mut cx),
         // The session forgets its operation; what the server said is what the client hears.

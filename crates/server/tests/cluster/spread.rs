@@ -21,7 +21,7 @@ fn knows_all(cluster: &Cluster, node: usize) {
 
 #[test]
 fn every_node_serves_every_key() {
-    for protocol in ["eventual", "causal"] {
+    for protocol in ["eventual", "causal", "cc-lo"] {
         let cluster = whole(protocol);
         let (mut x, mut y) = (cluster.client(0), cluster.client(1));
         let keys: BTreeSet<String> = (0..200).map(|i| format!("k{i}")).collect();

@@ -184,8 +184,8 @@ pub enum Held {
     Feed(ServerId, DcId),
     /// What a server says to a sibling.
     Siblings(ServerId, ServerId),
-    /// What a server says to a sibling because a session asked it something. Where sessions themselves ask one server
-    /// after the other, what they ask the second in a later round.
+    /// What a server says to a sibling because a session asked it something. Where sessions themselves ask several
+    /// servers, at once or one after the other: what they ask the second.
     Asked(ServerId, ServerId),
 }
 

@@ -180,18 +180,18 @@ impl Links {
         (!cut).then(|| self.far(now, channel, from.dc, gateway))
     }
 
-    /// How long a question takes from a session at a gateway to a server; none if it is lost. A question that `goes_on`
-    /// with what others began is held like those that servers ask each other.
+    /// How long a question takes from a session at a gateway to a server; none if it is lost. One of the many questions of
+    /// an operation is held like those that servers ask each other.
     pub(super) fn question_delay(
         &self,
         now: Micros,
         (gateway, session): (DcId, u64),
         to: ServerId,
-        goes_on: bool,
+        one_of_many: bool,
     ) -> Option<Micros> {
         let channel = session << 8 | 4 << 32 | u64::from(to.partition.0);
         if to.dc == gateway {
-            let until = if goes_on { self.held_for_all(to, now) } else { 0 };
+            let until = if one_of_many { self.held_for_all(to, now) } else { 0 };
             return Some(self.near(now, channel) + until.saturating_sub(now));
         }
         let cut = self.streams[self.stream(ServerId::new(gateway, to.partition), to.dc).0].cut > 0;

@@ -96,6 +96,13 @@ impl<P: Protocol> World<'_, P> {
         (ticket.session % AGAIN) as usize
     }
 
+    /// What the clock shows at the gateway of a session: one of the nodes of its data centre.
+    fn gateway_clock(&self, number: usize) -> Micros {
+        let nodes = self.nodes.len() / self.layout.topology.dcs;
+        let node = self.clients[number].dc.index() * nodes + number / self.layout.topology.dcs % nodes;
+        self.nodes[node].clocks.read(self.now).wall
+    }
+
     fn client_of(&self, session: SessionId) -> Option<usize> {
         let number = (session.0 % AGAIN) as usize;
         (self.clients[number].id == session).then_some(number)
@@ -137,10 +144,12 @@ impl<P: Protocol> World<'_, P> {
         goes_on: bool,
         event: impl FnOnce(&mut P::Session, &mut SessionCx<'_, P>),
     ) {
+        let now = self.gateway_clock(number);
         let client = &mut self.clients[number];
-        let mut cx = SessionCx::new(client.dc, &self.layout.topology, &mut client.effects);
+        let mut cx = SessionCx::new(client.dc, now, &self.layout.topology, &mut client.effects);
         event(&mut client.session, &mut cx);
         let (dc, session) = (client.dc, client.id.0);
+        let one_of_many = goes_on || client.effects.asks.len() > 1;
         while let Some(Ask { id, to, several, request }) = self.clients[number].effects.asks.pop() {
             if let Some(running) = &mut self.clients[number].running {
                 running.asked.push(Question { ask: id, to, several });
@@ -148,7 +157,7 @@ impl<P: Protocol> World<'_, P> {
             self.meter_ask(number, id, &request);
             let ticket = Ticket { node: u16::from(dc.0), session, ask: id };
             let node = self.node_of(to);
-            let Some(delay) = self.links.question_delay(self.now, (dc, session), to, goes_on) else {
+            let Some(delay) = self.links.question_delay(self.now, (dc, session), to, one_of_many) else {
                 continue;
             };
             let at = self.now + delay + self.nodes[node].slow_us;

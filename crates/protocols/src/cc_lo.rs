@@ -1,0 +1,721 @@
+//! CC-LO: read-only transactions of one round that never block and move one version, for which writes pay.
+//!
+//! **Idea.** Transactions as fast as single reads: a session asks all partitions at once, and each answers with what it
+//! has. What must not be mixed is kept apart by writes. A server remembers which transactions have read which version.
+//! Before a write becomes visible, its server asks those that hold what it depends on for the transactions that have
+//! read something older, and hides the new version from them (the *readers check*).
+//!
+//! **Source.** CC-LO of D. Didona et al., *Causal consistency and latency optimality*, VLDB 2018 (002), §3 and §5.1: the
+//! design of COPS-SNOW (Lu et al., OSDI 2016) as they rebuilt it.
+//!
+//! **Names.** ROT a read-only transaction · `readers` X_rdrs, who has read a key, and which version · `hidden` X_old, who
+//! must not see a version · `deps` the dependencies of a version, or what a session has read since its last write and
+//! that write · the servers' Lamport clocks are HLCs.
+//!
+//! **Deviations**
+//! - D1 (E-5) As published, old readers are kept with a time, and get the newest version before it. Clocks of partitions
+//!   are not aligned within a ROT, so that such a time may lie before what another slice depends on. Here each version
+//!   has the ROTs that must not see it: those from which its causes are hidden, and those that have read an older version
+//!   of its key. A slice is of the newest versions that are not hidden.
+//! - D2 (E-5b) Records are dropped [`Params::collect_us`] after they were made, as in the paper. So a ROT has a start, and
+//!   the latest start of what a server dropped is its *floor*: it goes along with each answer to a readers check, and
+//!   ROTs that do not start above it are refused. The session starts again, above the server's clock. A start may be any
+//!   time: safety asks of it only that each record of a ROT has the same.
+//! - D3 Servers persist a ceiling above their clocks, which are above all starts that they know of. A restarted server has
+//!   no records, and its floor is there.
+//! - D4 (E-4) A version from elsewhere waits until those very updates that it depends on are applied ([`Checks`]). The
+//!   readers check comes after that, in questions of its own.
+//! - D5 A session that moves brings its dependencies, and waits until they are applied. It keeps [`MOST_DEPS`] one by one.
+//! - D6 A conditional update looks when it becomes visible, and depends on the version that decided it. GET, SCAN, COUNT
+//!   and ROTs on one partition read what is newest, and leave no record.
+//! - D7 Questions that are not answered are asked again; a client's write is given up after [`Params::wait_limit_us`].
+//!
+//! **Invariants**
+//! - I1 A version is visible only if all versions in its past are, in this data centre.
+//! - I2 A ROT that read a version older than X and starts above the floor is hidden from every version of which X is in
+//!   the past; and so is one that X is hidden from.
+//! - I3 At most one ROT a session stands in a record: sessions run one at a time.
+
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use std::marker::PhantomData;
+use tidemark_contract::core::promise::Promise;
+use tidemark_contract::core::{
+    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
+};
+use tidemark_contract::{
+    AskId, Ceiling, Check, Checks, Cx, Dep, Deps, Gather, GatherId, Hard, Protocol, Reach, Reads, Recovered,
+    Scope, Session, SessionCx, Ticket, Token, Version, Walk, found_of, not_covered, unanswered,
+};
+
+/// What the protocol's safety rests on, for tests to break one at a time.
+#[allow(missing_docs)]
+pub trait Rules: 'static {
+    const NAME: &'static str;
+    const ABOUT: &'static str;
+    const HIDES_VERSIONS: bool = true; // D1
+    const REFUSES_OLD: bool = true; // D2
+    const FLOOR_TRAVELS: bool = true; // D2
+    const FLOOR_SURVIVES: bool = true; // D3
+    const PUT_CHECKS_READERS: bool = true; // the readers check
+    const REMOTE_CHECKS_READERS: bool = true; // the same elsewhere
+    const REMOTE_CHECKS_DEPS: bool = true; // D4
+    const READERS_GROW_OLD: bool = true; // I2
+    const HIDDEN_IS_HANDED_ON: bool = true; // I2
+    const OLD_VERSIONS_KEPT: bool = true; // collection
+    const PUT_ABOVE_DEPS: bool = true;
+    const DECIDED_IS_A_CAUSE: bool = true; // D6
+    const ARRIVALS_WAIT: bool = true; // D5
+}
+
+/// The protocol as it should be.
+pub type CcLo = Server<Sound>;
+/// The rules of [`CcLo`].
+pub struct Sound;
+
+impl Rules for Sound {
+    const NAME: &'static str = "cc-lo";
+    const ABOUT: &'static str =
+        "causal++, snapshots of one round that never block; writes first ask who has read older";
+}
+
+/// The protocol as the paper tells it (E-5, E-5b).
+pub type CcLoPublished = Server<Published>;
+/// The rules of [`CcLoPublished`].
+pub struct Published;
+
+impl Rules for Published {
+    const NAME: &'static str = "cc-lo-published";
+    const ABOUT: &'static str =
+        "cc-lo as published: old readers get what is older than a time; snapshots can tear";
+    const HIDES_VERSIONS: bool = false;
+    const REFUSES_OLD: bool = false;
+}
+
+/// The numbers; when records are dropped is the paper's.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// How long it is remembered who has read what.
+    pub collect_us: Micros,
+    /// How often a server tidies up, and how long one that writes nothing lets its peers wait for a heartbeat.
+    pub delta_us: Micros,
+    /// After how long a question is asked again.
+    pub retry_us: Micros,
+    /// How long a write waits for its readers check, and a session that moved here for what it depends on.
+    pub wait_limit_us: Micros,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        let (collect_us, delta_us, retry_us, wait_limit_us) = (500_000, 5_000, 50_000, 2_000_000);
+        Self { collect_us, delta_us, retry_us, wait_limit_us }
+    }
+}
+
+/// Beside each version.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// What has to be visible before it is; forgotten when it is.
+    pub deps: Deps,
+    /// It is visible.
+    pub applied: bool,
+}
+
+/// A session, as its tickets name it.
+pub type Owner = (u16, u64);
+
+/// A read-only transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rot {
+    /// Which of its session's.
+    pub number: u64,
+    /// The session's clock when it started; as published, in records, the server's when it read.
+    pub time: Hlc,
+}
+
+/// Transactions (I3).
+pub type Rots = BTreeMap<Owner, Rot>;
+
+/// What a session asks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Request {
+    Get(Key),
+    Read(Option<Rot>, Vec<(u32, Key)>), // keys of one partition with their places; no ROT if there is no other
+    Put(Key, Update, Deps),
+    Walk(Walk),
+    Cover(Deps), // D5
+}
+
+/// What a server answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Reply {
+    /// An outcome, and the dependencies that come with it.
+    Done(Outcome, Deps),
+    /// What a ROT found, each with its place, the dependencies, and the server's clock.
+    Slice(Vec<(u32, Found)>, Deps, Hlc),
+    /// D2: it has to start above this.
+    TooOld(Hlc),
+}
+
+/// What the servers of a data centre say to each other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Peer {
+    OldReaders(GatherId, Vec<Dep>), // who must not see what depends on these?
+    Readers(GatherId, Rots, Hlc),   // these, and who did not start above the floor
+    Check(Check),                   // D4
+}
+
+/// When a server has something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Timer {
+    Delta,
+    Retry,
+}
+
+/// What waits: first for its dependencies to be applied, a version then for its readers check.
+enum Work {
+    /// A client's write, whose dependencies are, and until when it waits.
+    Put(Ticket, Key, Update, Deps, Micros),
+    /// A version from elsewhere.
+    Apply(Key, Stamp, Deps),
+    /// A session that moved here, and until when it waits (D5).
+    Arrive(Ticket, Deps, Micros),
+}
+
+/// A server.
+pub struct Server<R> {
+    clock: Hlc,
+    sent_since_delta: bool,
+    records: Records,
+    /// Readers checks: what becomes visible then, and from whom it will be hidden.
+    readers_checks: Gather<(Work, Rots)>,
+    checks: Checks<Work>,
+    ceiling: Ceiling,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Protocol for Server<R> {
+    const NAME: &'static str = R::NAME;
+    const ABOUT: &'static str = R::ABOUT;
+    const PROMISE: Promise = Promise::CausalImmediate;
+
+    type Meta = Meta;
+    type Request = Request;
+    type Reply = Reply;
+    type Peer = Peer;
+    type Hard = Hard;
+    type Timer = Timer;
+    type View = ();
+    type Session = Client<R>;
+    type Params = Params;
+
+    fn start(Recovered { hard, received, life }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let clock = hard.ceiling.max(received.max());
+        let mut server = Self {
+            clock,
+            sent_since_delta: false,
+            records: Records {
+                floor: if R::FLOOR_SURVIVES { clock } else { Hlc::ZERO },
+                ..Records::default()
+            }, // D3
+            readers_checks: Gather::new(life),
+            checks: Checks::new(cx.me, life, received),
+            ceiling: Ceiling::new(hard),
+            rules: PhantomData,
+        };
+        let mut waiting = Vec::new();
+        cx.store.dump(0, usize::MAX, |key, d| {
+            if !d.meta.applied {
+                waiting.push((Key(key.to_vec().into()), d.stamp, d.meta.deps.clone()));
+            }
+        });
+        waiting.sort_by_key(|(_, stamp, _)| *stamp);
+        waiting.iter().for_each(|(_, stamp, _)| server.checks.arrived(*stamp));
+        waiting.into_iter().for_each(|(key, stamp, deps)| server.arrived(key, stamp, deps));
+        server.go_on(cx);
+        cx.arm(Timer::Delta, cx.params.delta_us);
+        cx.arm(Timer::Retry, cx.params.retry_us);
+        server
+    }
+
+    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+        match request {
+            Request::Get(key) => {
+                let d = cx.latest(&key, &());
+                let (found, seen) =
+                    (Outcome::Found(found_of(d)), d.map(|d| Deps::one(cx.me.partition, d.stamp)));
+                cx.reply(ticket, Reply::Done(found, seen.unwrap_or_default()));
+            }
+            Request::Read(rot, keys) => self.read(ticket, rot, keys, cx),
+            Request::Put(key, update, deps) => {
+                let until = cx.mono + cx.params.wait_limit_us;
+                self.check_readers(Work::Put(ticket, key, update, deps, until), cx);
+            }
+            Request::Walk(walk) => {
+                let (partition, mut seen) = (cx.me.partition, Deps::default());
+                let outcome = cx.walk(&walk, &(), |d| seen.include(partition, d.stamp));
+                cx.reply(ticket, Reply::Done(outcome, seen));
+            }
+            Request::Cover(deps) => {
+                let until = cx.mono + cx.params.wait_limit_us;
+                self.checks.open(&deps.clone(), Work::Arrive(ticket, deps, until));
+            }
+        }
+        self.go_on(cx);
+    }
+
+    fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
+        match message {
+            Peer::OldReaders(id, deps) => {
+                let rots = self.records.hidden_from::<R>(&deps);
+                cx.send(from, Peer::Readers(id, rots, self.records.floor));
+            }
+            Peer::Readers(id, rots, floor) => {
+                self.lift(rots.values().fold(floor, |most, rot| most.max(rot.time)), cx);
+                if R::FLOOR_TRAVELS {
+                    self.records.floor = floor.max(self.records.floor); // D2
+                }
+                let checked = self.readers_checks.answer(id, from, |(_, all)| merge(all, rots));
+                checked.into_iter().for_each(|(work, rots)| self.install(work, rots, cx));
+            }
+            Peer::Check(message) => self.checks.on_message(from, message),
+        }
+        self.go_on(cx);
+    }
+
+    fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
+        let (stamp, deps) = (d.stamp, d.meta.deps.clone());
+        cx.store.insert(&key, d);
+        self.lift(stamp.ts, cx);
+        self.checks.arrived(stamp);
+        self.arrived(key, stamp, deps);
+        self.go_on(cx);
+    }
+
+    fn on_heartbeat(&mut self, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Self>) {
+        self.checks.heard(from.dc, ts);
+        self.go_on(cx);
+    }
+
+    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
+        self.checks.reset(peer);
+        let again = self.readers_checks.reset(peer);
+        again.into_iter().for_each(|(work, _)| self.check_readers(work, cx)); // D7
+        self.go_on(cx);
+    }
+
+    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
+        match timer {
+            Timer::Delta => {
+                cx.arm(Timer::Delta, cx.params.delta_us);
+                if !std::mem::take(&mut self.sent_since_delta) {
+                    self.lift(self.clock.tick(cx.now), cx);
+                    cx.heartbeat(self.clock);
+                }
+                self.records.drop_until(cx.mono);
+                self.collect(cx);
+            }
+            Timer::Retry => {
+                cx.arm(Timer::Retry, cx.params.retry_us);
+                let (now, retried) = (cx.mono, self.readers_checks.expire(cx.mono));
+                self.checks.ask_again();
+                let late = |work: &Work| matches!(work, Work::Arrive(_, _, until) if *until <= now);
+                for work in
+                    self.checks.give_up(late).into_iter().chain(retried.into_iter().map(|(work, _)| work))
+                {
+                    let (ticket, failure) = match work {
+                        Work::Arrive(ticket, ..) => (ticket, not_covered()),
+                        Work::Put(ticket, .., until) if until <= now => (ticket, unanswered()),
+                        work => {
+                            self.check_readers(work, cx); // D7
+                            continue;
+                        }
+                    };
+                    cx.reply(ticket, Reply::Done(Outcome::Failed(failure), Deps::default()));
+                }
+                self.go_on(cx);
+            }
+        }
+    }
+
+    fn visible(_: &(), _: Stamp, meta: &Meta) -> bool {
+        meta.applied
+    }
+
+    fn shipped(meta: &Meta) -> Meta {
+        Meta { deps: meta.deps.clone(), applied: false }
+    }
+
+    fn hard(&self) -> Hard {
+        Hard { ceiling: self.ceiling.get(), stable: Vector::default() }
+    }
+
+    fn stable(&self) -> Vector {
+        self.checks.applied(self.clock)
+    }
+
+    fn parked(&self) -> usize {
+        self.checks.len() + self.readers_checks.pending().count()
+    }
+}
+
+impl<R: Rules> Server<R> {
+    /// One slice of a ROT.
+    fn read(&mut self, ticket: Ticket, rot: Option<Rot>, keys: Vec<(u32, Key)>, cx: &mut Cx<'_, Self>) {
+        let rot = rot.map(|rot| ((ticket.node, ticket.session), rot));
+        if let Some((_, Rot { time: start, .. })) = rot {
+            if let Some(ahead_us) = cx.too_far_ahead(start).filter(|_| start > self.clock) {
+                let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
+                return cx.reply(ticket, Reply::Done(failed, Deps::default()));
+            }
+            if R::REFUSES_OLD && start <= self.records.floor {
+                return cx.reply(ticket, Reply::TooOld(self.clock)); // D2
+            }
+            self.lift(self.clock.observe(cx.now, start), cx);
+        }
+        let (mut seen, mut found) = (Deps::default(), Vec::with_capacity(keys.len()));
+        for (place, key) in keys {
+            let d = self.latest(&key, rot, cx);
+            d.into_iter().for_each(|d| seen.include(cx.me.partition, d.stamp));
+            found.push((place, found_of(d)));
+            if let Some((owner, Rot { number, time: start })) = rot {
+                let time = if R::HIDES_VERSIONS { start } else { self.clock };
+                let stamp = d.map(|d| d.stamp);
+                self.records.read(key, owner, (Rot { number, time }, stamp), cx.mono + cx.params.collect_us);
+            }
+        }
+        cx.reply(ticket, Reply::Slice(found, seen, self.clock));
+    }
+
+    /// The newest version of `key` that a ROT may see.
+    fn latest<'a>(
+        &self,
+        key: &Key,
+        rot: Option<(Owner, Rot)>,
+        cx: &'a Cx<'_, Self>,
+    ) -> Option<&'a Version<Meta>> {
+        let hides =
+            |d: &Version<Meta>| rot.and_then(|(owner, rot)| self.records.hides(d.stamp, owner, rot.number));
+        if R::HIDES_VERSIONS {
+            return cx.store.chain(key).find(|d| d.meta.applied && hides(d).is_none()); // D1
+        }
+        let before = cx.store.chain(key).filter_map(hides).min();
+        cx.store.chain(key).find(|d| d.meta.applied && before.is_none_or(|time| d.stamp.ts <= time))
+    }
+
+    /// The readers check: asks who must not see what becomes visible.
+    fn check_readers(&mut self, work: Work, cx: &mut Cx<'_, Self>) {
+        let (deps, checks) = match &work {
+            Work::Apply(.., deps) => (deps, R::REMOTE_CHECKS_READERS),
+            Work::Put(.., deps, _) => (deps, R::PUT_CHECKS_READERS),
+            Work::Arrive(_, deps, _) => (deps, false),
+        };
+        let server = |partition| ServerId::new(cx.me.dc, partition);
+        let asked = deps.by_partition().filter(|(partition, _)| checks && *partition != cx.me.partition);
+        let asked: Vec<(ServerId, Vec<Dep>)> = asked.map(|(of, deps)| (server(of), deps.to_vec())).collect();
+        if asked.is_empty() {
+            return self.install(work, Rots::default(), cx);
+        }
+        let servers = asked.iter().map(|(server, _)| *server).collect();
+        let id = self.readers_checks.open(servers, cx.mono + cx.params.retry_us, (work, Rots::default()));
+        asked.into_iter().for_each(|(server, deps)| cx.send(server, Peer::OldReaders(id, deps)));
+    }
+
+    /// All have answered: a version becomes visible, but not to `rots`.
+    fn install(&mut self, work: Work, mut rots: Rots, cx: &mut Cx<'_, Self>) {
+        let (key, stamp) = match work {
+            Work::Arrive(ticket, deps, _) => return cx.reply(ticket, Reply::Done(Outcome::Adopted, deps)),
+            Work::Apply(key, stamp, deps) => {
+                if R::REMOTE_CHECKS_READERS {
+                    merge(&mut rots, self.records.hidden_from::<R>(here(&deps, cx.me.partition)));
+                }
+                cx.revise(&key, stamp, |meta| *meta = Meta { deps: Deps::default(), applied: true });
+                self.checks.apply(stamp);
+                (key, stamp)
+            }
+            Work::Put(ticket, key, update, deps, _) => {
+                merge(&mut rots, self.records.hidden_from::<R>(here(&deps, cx.me.partition)));
+                let Some(stamp) = self.put(ticket, key.clone(), update, deps, &mut rots, cx) else { return };
+                (key, stamp)
+            }
+        };
+        if R::READERS_GROW_OLD {
+            merge(&mut rots, self.records.old_readers(&key, stamp));
+        }
+        self.records.hide(stamp, rots, cx.mono + cx.params.collect_us);
+    }
+
+    /// The end of PUT.
+    fn put(
+        &mut self,
+        ticket: Ticket,
+        key: Key,
+        update: Update,
+        mut deps: Deps,
+        rots: &mut Rots,
+        cx: &mut Cx<'_, Self>,
+    ) -> Option<Stamp> {
+        let mut seen = Deps::default();
+        let looked = cx.look(&key, &update, &(), |d| seen = Deps::one(cx.me.partition, d.stamp)); // D6
+        let (mut stamp, previous) = (None, looked.previous);
+        if looked.proceeds {
+            if R::DECIDED_IS_A_CAUSE {
+                merge(rots, self.records.hidden_from::<R>(here(&seen, cx.me.partition)));
+                deps.merge(seen);
+            }
+            let ut = self.clock.observe(cx.now, if R::PUT_ABOVE_DEPS { deps.latest() } else { Hlc::ZERO });
+            if let Some(ahead_us) = cx.too_far_ahead(ut) {
+                let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
+                cx.reply(ticket, Reply::Done(failed, Deps::default()));
+                return None;
+            }
+            self.lift(ut, cx);
+            self.sent_since_delta = true;
+            let new = Stamp::new(ut, cx.me.dc);
+            let meta = Meta { deps, applied: true };
+            cx.write(key.clone(), Version { stamp: new, meta, write: update.write }, cx.all_regions());
+            cx.store.newest_meta(&key, new).into_iter().for_each(|meta| meta.deps = Deps::default());
+            (stamp, seen) = (Some(new), Deps::one(cx.me.partition, new));
+        }
+        cx.reply(ticket, Reply::Done(Outcome::Written { stamp, previous }, seen));
+        stamp
+    }
+
+    /// A version from elsewhere waits until what it depends on is applied (D4).
+    fn arrived(&mut self, key: Key, stamp: Stamp, deps: Deps) {
+        let awaited = if R::REMOTE_CHECKS_DEPS { deps.clone() } else { Deps::default() };
+        self.checks.open(&awaited, Work::Apply(key, stamp, deps));
+    }
+
+    /// Goes on with what waited for dependencies that are applied now, and says what siblings have to hear.
+    fn go_on(&mut self, cx: &mut Cx<'_, Self>) {
+        while let Some(work) = self.checks.ready() {
+            self.check_readers(work, cx);
+        }
+        self.checks.send(Peer::Check, cx);
+    }
+
+    /// Drops versions that no ROT can come back to: there is a newer one that is hidden from nobody.
+    fn collect(&mut self, cx: &mut Cx<'_, Self>) {
+        let applied = self.checks.applied(self.clock).min();
+        let hidden = &self.records.hidden;
+        let safe = |d: &Version<Meta>| {
+            d.meta.applied
+                && d.stamp.ts <= applied
+                && (!R::OLD_VERSIONS_KEPT || !hidden.contains_key(&d.stamp))
+        };
+        cx.store.collect(PIECE, safe, |stamp| stamp.ts <= applied);
+    }
+
+    /// Moves the clock up to `hlc`, and keeps the durable ceiling above it (D3).
+    fn lift(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
+        if hlc > self.clock {
+            self.clock = hlc;
+            self.ceiling.renew(hlc, Vector::default, cx);
+        }
+    }
+}
+
+/// How many keys collection looks at in one go.
+const PIECE: usize = 2_000;
+
+/// Who has read what, and who must not see what.
+#[derive(Default)]
+struct Records {
+    /// Of each key: which ROTs have read it, and which version.
+    readers: BTreeMap<Key, BTreeMap<Owner, (Rot, Option<Stamp>)>>,
+    /// Of versions: from whom they are hidden.
+    hidden: BTreeMap<Stamp, Rots>,
+    /// When to drop which.
+    made: VecDeque<(Micros, Record)>,
+    /// The latest start of what was dropped.
+    floor: Hlc,
+}
+
+enum Record {
+    Read(Key, Owner, u64),
+    Hidden(Stamp),
+}
+
+impl Records {
+    fn read(&mut self, key: Key, owner: Owner, (rot, stamp): (Rot, Option<Stamp>), until: Micros) {
+        let readers = self.readers.entry(key.clone()).or_default();
+        if readers.get(&owner).is_none_or(|(before, _)| before.number < rot.number) {
+            readers.insert(owner, (rot, stamp));
+            self.made.push_back((until, Record::Read(key, owner, rot.number)));
+        }
+    }
+
+    /// Who has read an older version of `key` than `stamp`.
+    fn old_readers(&self, key: &Key, stamp: Stamp) -> Rots {
+        let readers = self.readers.get(key).into_iter().flatten();
+        let old = readers.filter(|(_, (_, read))| *read < Some(stamp));
+        old.map(|(owner, (rot, _))| (*owner, *rot)).collect()
+    }
+
+    fn hide(&mut self, stamp: Stamp, rots: Rots, until: Micros) {
+        if !rots.is_empty() {
+            self.hidden.insert(stamp, rots);
+            self.made.push_back((until, Record::Hidden(stamp)));
+        }
+    }
+
+    /// Whether a version is hidden from a ROT: the time in its record.
+    fn hides(&self, stamp: Stamp, owner: Owner, number: u64) -> Option<Hlc> {
+        let rot = self.hidden.get(&stamp)?.get(&owner)?;
+        (rot.number == number).then_some(rot.time)
+    }
+
+    /// From whom what depends on `deps` has to be hidden.
+    fn hidden_from<R: Rules>(&self, deps: &[Dep]) -> Rots {
+        let mut rots = Rots::default();
+        for Dep { stamp, scope, .. } in deps.iter().filter(|_| R::HIDDEN_IS_HANDED_ON) {
+            let one = *scope != Scope::UpTo;
+            let from = if one { *stamp } else { Stamp::default() };
+            let hidden = self.hidden.range(from..=*stamp).filter(|(at, _)| one || at.origin == stamp.origin);
+            hidden.for_each(|(_, hidden)| merge(&mut rots, hidden.clone()));
+        }
+        rots
+    }
+
+    /// Drops what was to be kept until `now`: the floor rises.
+    fn drop_until(&mut self, now: Micros) {
+        while self.made.front().is_some_and(|(until, _)| *until <= now) {
+            let Some((_, record)) = self.made.pop_front() else { return };
+            match record {
+                Record::Read(key, owner, number) => {
+                    let Some(readers) = self.readers.get_mut(&key) else { continue };
+                    if readers.get(&owner).is_some_and(|(rot, _)| rot.number == number) {
+                        let (rot, _) = readers.remove(&owner).expect("just seen");
+                        self.floor = self.floor.max(rot.time);
+                    }
+                    if readers.is_empty() {
+                        self.readers.remove(&key);
+                    }
+                }
+                Record::Hidden(stamp) => {
+                    let rots = self.hidden.remove(&stamp).unwrap_or_default();
+                    self.floor = rots.values().fold(self.floor, |most, rot| most.max(rot.time));
+                }
+            }
+        }
+    }
+}
+
+/// Adds `more` to `rots`: of a session the latest (I3), of a ROT the earliest time.
+fn merge(rots: &mut Rots, more: Rots) {
+    for (owner, rot) in more {
+        let known = rots.entry(owner).or_insert(rot);
+        if known.number < rot.number || (known.number == rot.number && rot.time < known.time) {
+            *known = rot;
+        }
+    }
+}
+
+/// Those of `deps` that are of `partition`.
+fn here(deps: &Deps, partition: PartitionId) -> &[Dep] {
+    deps.by_partition().find(|(of, _)| *of == partition).map_or(&[], |(_, deps)| deps)
+}
+
+/// A session.
+pub struct Client<R> {
+    /// Its past is what it has read since its last write, and that.
+    token: Token<Deps>,
+    /// The latest clock of a server that it has heard of.
+    clock: Hlc,
+    /// How many transactions it has started.
+    started: u64,
+    /// The transaction that runs.
+    rot: Reads<Deps>,
+    rules: PhantomData<R>,
+}
+
+/// How many dependencies a session keeps one by one.
+const MOST_DEPS: usize = 64;
+
+impl<R: Rules> Client<R> {
+    /// The one round: to each partition its keys.
+    fn start(&mut self, cx: &mut SessionCx<'_, Server<R>>) {
+        self.started += 1;
+        let rot = Rot { number: self.started, time: self.clock.next().max(Hlc::at(cx.now)) };
+        let slices = self.rot.slices(cx.topology);
+        let rot = (slices.len() > 1).then_some(rot); // D6
+        let ask = |(of, keys)| (cx.ask_partition(of, Request::Read(rot, keys)), of);
+        self.rot.expect(slices.into_iter().map(ask));
+    }
+
+    fn depends_on(&mut self, seen: Deps) {
+        self.token.past.merge(seen);
+        self.token.past.bound(MOST_DEPS);
+    }
+}
+
+impl<R: Rules> Session<Server<R>> for Client<R> {
+    type Token = Token<Deps>;
+
+    fn open(home: DcId) -> Self {
+        let token = Token { home, past: Deps::default() };
+        Self { token, clock: Hlc::ZERO, started: 0, rot: Reads::default(), rules: PhantomData }
+    }
+
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+        self.rot = Reads::default();
+        let Some(server) = cx.begin(&op) else { return };
+        let request = match op {
+            Op::Get { key } => Request::Get(key),
+            Op::Put { key, update } => Request::Put(key, update, self.token.past.clone()),
+            Op::Rotx { keys } | Op::Snapshot { keys } => {
+                self.rot = Reads::new(keys);
+                return self.start(cx);
+            }
+            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }),
+            Op::Count { .. } => Request::Walk(Walk::Count),
+        };
+        cx.ask(server, request);
+    }
+
+    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+        match reply {
+            Reply::Done(outcome, seen) => {
+                if let Outcome::Written { stamp: Some(_), .. } = outcome {
+                    self.token.past = Deps::default(); // what is written depends on all before
+                }
+                self.depends_on(seen);
+                cx.done(outcome);
+            }
+            Reply::Slice(found, seen, clock) => {
+                self.clock = self.clock.max(clock);
+                let whole = self.rot.hear((ask, from.partition), found, |all| all.merge(seen));
+                let Some((found, seen)) = whole else { return };
+                self.depends_on(seen);
+                cx.done(Outcome::FoundAll(found));
+            }
+            Reply::TooOld(clock) => {
+                self.clock = self.clock.max(clock);
+                if self.rot.waits_for(ask) {
+                    self.start(cx); // D2
+                }
+            }
+        }
+    }
+
+    fn token(&self) -> Token<Deps> {
+        self.token.clone()
+    }
+
+    fn reach(token: &Token<Deps>) -> Reach {
+        token.past.reach(token.home, Hlc::ZERO)
+    }
+
+    fn adopt(&mut self, Token { home, past: deps }: Token<Deps>, cx: &mut SessionCx<'_, Server<R>>) {
+        if home == self.token.home || !R::ARRIVALS_WAIT {
+            self.depends_on(deps);
+            return cx.done(Outcome::Adopted);
+        }
+        cx.ask_partition(Default::default(), Request::Cover(deps)); // D5
+    }
+}
