@@ -32,7 +32,7 @@
 //! - D7 `st` is the coordinator's clock less [`Params::snapshot_age_us`], or `dt` if that is more. A slice waits for
 //!   what it needs, at most [`Params::wait_limit_us`]. The coordinator is the owner of the first key.
 //! - D8 Collection follows the oldest `st` that can still be read, through the aggregation tree of GentleRain. A server
-//!   begins no transaction below `vv[m]`, and offers what of its `vv` is durable.
+//!   begins no transaction and writes nothing below `vv[m]`, and offers the least entry of its `vv` that is durable.
 //! - D9 Heartbeats follow what peers were told last, not the clock, which slices move too.
 //!
 //! **Invariants**
@@ -284,7 +284,9 @@ impl<R: Rules> Protocol for Server<R> {
         match timer {
             Timer::Theta => {
                 cx.arm(Timer::Theta, cx.params.theta_us);
-                self.vv.raise(cx.me.dc, newest_snapshot(cx));
+                let floor = newest_snapshot(cx).min(self.others(cx.me.dc));
+                self.lift(floor, cx); // D8
+                self.vv.raise(cx.me.dc, floor);
                 self.ceiling.hurry(|| self.vv.clone(), cx);
                 self.collection.tick(self.report(), Peer::Tree, cx);
                 let now = Hlc::at(cx.now);
@@ -389,9 +391,8 @@ impl<R: Rules> Server<R> {
 
     /// (b) Reads the slices for which everything that others write up to their `st` is installed.
     fn read_slices(&mut self, cx: &mut Cx<'_, Self>) {
-        let others = self.vv.iter().filter(|(i, _)| *i != cx.me.dc).map(|(_, installed)| installed);
-        let installed = if R::SLICE_WAITS_FOR_PEERS { others.min() } else { None };
-        let ready = self.waiting_for_peers.wake(&installed.unwrap_or(Hlc(u64::MAX)));
+        let installed = if R::SLICE_WAITS_FOR_PEERS { self.others(cx.me.dc) } else { Hlc(u64::MAX) };
+        let ready = self.waiting_for_peers.wake(&installed);
         for (to, SliceReq { id, keys, at: st }) in ready {
             let (view, mut seen) = (View { st, ..self.installed(cx) }, Vector::default());
             let found = cx.read(&keys, &view, |d| seen.include(d.stamp));
@@ -474,6 +475,12 @@ impl<R: Rules> Server<R> {
     fn lift(&mut self, ts: Hlc, cx: &mut Cx<'_, Self>) {
         self.clock = self.clock.max(ts);
         self.ceiling.renew(self.clock, || self.vv.clone(), cx);
+    }
+
+    /// Up to where everything that others wrote on this partition is installed.
+    fn others(&self, m: DcId) -> Hlc {
+        let others = self.vv.iter().filter(|(i, _)| *i != m).map(|(_, installed)| installed);
+        others.min().unwrap_or(Hlc(u64::MAX))
     }
 
     /// What nothing will be written below: physical time, unless the clock is ahead of it.

@@ -2,8 +2,9 @@
 
 mod mutants;
 
-use mutants::{convicted, convicted_over};
+use mutants::{convicted, convicted_over, convicted_under, few};
 use tidemark_protocols::orbe::{Rules, Server};
+use tidemark_sim::Options;
 
 mutants! {
     ReadsForgotten breaks READS_ARE_DEPENDENCIES;
@@ -25,10 +26,15 @@ mutants! {
 fn orbe_with_a_rule_of_the_matrix_broken_is_convicted() {
     convicted::<Server<ReadsForgotten>>(20_000);
     convicted::<Server<PutUnderDm>>(20_000);
-    convicted::<Server<OwnRowUnchecked>>(20_000);
     convicted::<Server<OtherRowsUnchecked>>(20_000);
     convicted::<Server<OutOfOrder>>(20_000);
     convicted::<Server<ArrivesAtOnce>>(20_000);
+}
+
+/// Between two data centres the order of installation says what the own row says: its checks take a third.
+#[test]
+fn orbe_that_does_not_check_the_row_of_its_own_partition_is_convicted() {
+    convicted_under::<Server<OwnRowUnchecked>>(Options { dcs: 3, ..few() }, 20_000);
 }
 
 #[test]

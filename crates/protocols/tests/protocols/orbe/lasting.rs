@@ -239,6 +239,18 @@ fn d8_a_restart_begins_no_transaction_below_what_it_offered_to_collection() {
     assert_eq!(lab.rotx(fresh, &[&x]), "1");
 }
 
+/// D8: a tombstone goes once nothing older can come, from elsewhere or from a clock that jumps back here.
+#[test]
+fn d8_nothing_is_written_below_what_is_offered_to_collection() {
+    let mut lab = sound(1, 1);
+    let (s, x) = (lab.client(A), lab.key("x", 0));
+    lab.set_clocks(900_000);
+    lab.fire(server(A, 0), Timer::Theta);
+    lab.jump_clock(server(A, 0), 1_000);
+    let offered = lab.protocol(server(A, 0)).stable()[DcId(A)];
+    assert_eq!((offered, lab.put(s, &x, "1")), (at(900_000), at(900_000).next()));
+}
+
 #[test]
 fn metadata_is_bounded_by_one_entry_a_server() {
     let mut lab = sound(2, 2);
