@@ -239,6 +239,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     }
 
     fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+        self.parts.clear(); // the operation before may have ended without all of its answers
         let Some(owner) = cx.begin(&op) else { return };
         let request = match op {
             Op::Get { key } => Request::Get(key),
@@ -274,11 +275,6 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
             }
             outcome => cx.done(outcome),
         }
-    }
-
-    fn on_lost(&mut self, _: AskId, cx: &mut SessionCx<'_, Server<R>>) {
-        self.parts.clear();
-        cx.lost();
     }
 
     fn token(&self) -> Token<Vector> {

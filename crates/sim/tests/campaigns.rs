@@ -161,6 +161,34 @@ fn everywhere<P: Protocol>() {
     cleared::<P>(Options::default(), 0..200);
 }
 
+#[test]
+fn cc_lo_keeps_its_promise_under_all_faults() {
+    everywhere::<CcLo>();
+}
+
+/// Half a second, after which it is forgotten who has read, is longer than most schedules.
+#[test]
+fn cc_lo_keeps_its_promise_when_it_forgets_soon_who_has_read() {
+    let forgetful = |partitions| Options {
+        partitions,
+        params: [("collect_us".into(), 3_000.into())].into(),
+        ..small("all")
+    };
+    cleared::<CcLo>(forgetful(2), 0..2_000);
+    cleared::<CcLo>(forgetful(3), 0..2_000);
+}
+
+/// Reference: erratum E-5. What is older than a time may be older than a cause of what another slice returns.
+#[test]
+fn cc_lo_as_published_is_convicted_and_the_corrected_one_cleared_of_the_same_schedule() {
+    let three = || Options { partitions: 3, ..small("none") };
+    let summary = play::<cc_lo::CcLoPublished>(three(), 0..20_000);
+    println!("{:?} {:?}", summary.violating_seeds, summary.by_verdict);
+    let seed = *summary.violating_seeds.first().expect("cc-lo-published was cleared");
+    assert!(summary.by_verdict.contains_key("snapshot"));
+    cleared::<CcLo>(three(), seed..seed + 1);
+}
+
 /// Its master may be elsewhere: what a session wrote there has yet to come back.
 #[test]
 fn occult_does_not_show_local_writes_at_once() {

@@ -6,15 +6,17 @@
 //! parked the operation. What servers say without any operation behind it is background.
 
 mod results;
+mod traffic;
 mod weigh;
 
 pub use results::{Background, Measured, Operation, Updates};
 pub(crate) use weigh::{Weight, key, key_number, value, weigh};
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Debug, Write};
+use std::fmt::Debug;
 use tidemark_contract::{AskId, Ticket, Topology};
 use tidemark_core::{DcId, Found, Key, Micros, Op, Outcome, ServerId, Stamp};
+use traffic::{Traffic, Variant, variant_name};
 
 /// On whose behalf something happens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,25 +77,6 @@ struct Ended {
     stale: u64,
     missed_local: u64,
     token_bytes: u64,
-}
-
-/// Messages of one kind between servers.
-#[derive(Clone, Copy, Default)]
-struct Traffic {
-    near: u64,
-    far: u64,
-    bytes: u64,
-}
-
-/// Messages of one variant between servers, by cause: of each kind of operation, and of nobody.
-#[derive(Default)]
-struct Variant {
-    /// It was sent while nobody asked anything.
-    idle: bool,
-    caused: [Traffic; 3],
-    uncaused: Traffic,
-    /// After the end.
-    uncaused_late: Traffic,
 }
 
 /// A version that others wait to see in another data centre.
@@ -376,43 +359,5 @@ impl Meter {
             return None;
         }
         Some(number)
-    }
-}
-
-impl Traffic {
-    fn add(&mut self, near: bool, bytes: u64) {
-        if near {
-            self.near += 1
-        } else {
-            self.far += 1
-        }
-        self.bytes += bytes;
-    }
-}
-
-/// The name of a message's variant: the first word of its description.
-fn variant_name(message: &impl Debug) -> String {
-    struct FirstWord(String);
-    impl Write for FirstWord {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            let end = text.find(|c: char| !c.is_alphanumeric() && c != '_');
-            self.0.push_str(&text[..end.unwrap_or(text.len())]);
-            if end.is_some() { Err(fmt::Error) } else { Ok(()) }
-        }
-    }
-    let mut word = FirstWord(String::new());
-    let _ = write!(word, "{message:?}"); // ends at the end of the word
-    word.0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_is_called_by_its_variant() {
-        assert_eq!(variant_name(&Some(vec![1])), "Some");
-        assert_eq!(variant_name(&Cause::Op { number: 1, hops: 2 }), "Op");
-        assert_eq!(variant_name(&Cause::Nobody), "Nobody");
     }
 }

@@ -207,14 +207,6 @@ fn versions_max(op: &Metered) -> u32 {
     op.keys.iter().filter_map(|key| asked.get(key).copied()).max().unwrap_or(0)
 }
 
-impl Traffic {
-    fn include(&mut self, other: Self) {
-        self.near += other.near;
-        self.far += other.far;
-        self.bytes += other.bytes;
-    }
-}
-
 fn ratio(part: u64, whole: u64) -> f64 {
     round(part as f64 / whole.max(1) as f64)
 }
