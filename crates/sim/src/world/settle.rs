@@ -100,6 +100,11 @@ impl<P: Protocol> World<'_, P> {
                     "{server} believes {stable} to be stable; the last writes are {last}"
                 )));
             }
+            // A write that waits for something (CC-LO's readers check) is yet to be made.
+            let parked = host.partition(server.partition).parked();
+            if parked > 0 {
+                return Some(say(format_args!("{server} has {parked} pieces of parked work")));
+            }
             if self.plan.config.deep
                 && let Some(what) = self.uncollected(server, &say)
             {
@@ -130,8 +135,7 @@ impl<P: Protocol> World<'_, P> {
             let (versions, keys) = (totals.versions, totals.keys);
             return Some(say(format_args!("{server} keeps {versions} versions of {keys} keys")));
         }
-        let parked = host.partition(server.partition).parked();
-        (parked > 0).then(|| say(format_args!("{server} has {parked} pieces of parked work")))
+        None
     }
 
     fn servers(&self) -> impl Iterator<Item = ServerId> + use<'_, P> {
