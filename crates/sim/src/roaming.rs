@@ -253,7 +253,7 @@ fn staleness(history: &History) -> (Vec<Micros>, Vec<Micros>) {
     let (mut home, mut away) = (Vec::new(), Vec::new());
     for event in history.events.iter().filter(|e| e.fate == Fate::Ok) {
         let (Action::Read { reads, .. }, Some(start_us)) = (&event.action, event.start_us) else { continue };
-        let is_writer = event.session.0 as usize % CAST == 0;
+        let is_writer = (event.session.0 as usize).is_multiple_of(CAST);
         let is_home = event.dc == DcId(0);
         if is_writer || !is_home && !moved(event) {
             continue;

@@ -355,17 +355,7 @@ fn shortened(text: &str) -> String {
 
 /// How many cells of a monospaced font the text takes.
 fn cells(text: &str) -> usize {
-    text.chars()
-        .map(|c| {
-            if (c as u32) < 0x1100 {
-                1
-            } else if matches!(c as u32, 0x2000..=0x206f) {
-                1
-            } else {
-                2
-            }
-        })
-        .sum()
+    text.chars().map(|c| if matches!(c as u32, 0..0x1100 | 0x2000..=0x206f) { 1 } else { 2 }).sum()
 }
 
 /// Text in lines of at most `cells` cells; a longer word is cut.

@@ -137,14 +137,17 @@ fn d9_what_lost_goes_when_it_is_overwritten() {
     assert_eq!([a, b].map(|s| lab.get(s, &x)), ["0", "0"]);
 }
 
+/// Versions of keys, by their numbers.
+type Seen = BTreeSet<(usize, Stamp)>;
+
 /// A schedule of random steps, with what every version depends on.
 struct Schedule {
     lab: Lab<Server<Corrected>>,
     state: u64,
     keys: Vec<Key>,
-    clients: Vec<(usize, u8, BTreeSet<(usize, Stamp)>)>,
+    clients: Vec<(usize, u8, Seen)>,
     /// For each version what its writer had seen, and which versions of its key were visible there.
-    written: BTreeMap<(usize, Stamp), (BTreeSet<(usize, Stamp)>, BTreeSet<Stamp>)>,
+    written: BTreeMap<(usize, Stamp), (Seen, BTreeSet<Stamp>)>,
     flagged: BTreeSet<(usize, Stamp)>,
 }
 
