@@ -231,6 +231,7 @@ fn d8_a_restart_begins_no_transaction_below_what_it_offered_to_collection() {
     lab.set_clocks(5_000);
     lab.put(s, &x, "1");
     lab.round(900_000, &[Timer::Theta, Timer::Delta]);
+    lab.round(1_800_000, &[Timer::Theta, Timer::Delta]); // what was reached is durable now
     let offered = lab.hard(server(A, 0)).stable[DcId(A)];
     lab.jump_clock(server(A, 0), 1_000);
     lab.restart(server(A, 0));
