@@ -182,7 +182,7 @@ impl<W> Checks<W> {
     }
 
     /// Says what has to be said; `wrap` makes a message of the protocol.
-    pub fn send<P: Protocol>(&mut self, wrap: fn(Check) -> P::Peer, cx: &mut Cx<'_, P>) {
+    pub fn send<P: Protocol>(&mut self, wrap: impl Fn(Check) -> P::Peer, cx: &mut Cx<'_, P>) {
         self.out.drain(..).for_each(|(to, message)| cx.send(to, wrap(message)));
     }
 

@@ -10,8 +10,8 @@ use crate::{
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Display, Write as _};
 use tidemark_core::{
-    Condition, DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Update, Vector,
-    Write,
+    Condition, DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update,
+    Vector, Write,
 };
 use tidemark_store::Version;
 
@@ -24,6 +24,8 @@ enum Feed<P: Protocol> {
 struct Server<P: Protocol> {
     protocol: Option<P>,
     store: Store<P::Meta>,
+    /// What of each version's metadata would be there after a crash.
+    logged: BTreeMap<(Key, Stamp), P::Meta>,
     hard: P::Hard,
     now: Micros,
     mono: Micros,
@@ -83,6 +85,7 @@ impl<P: Protocol> Lab<P> {
             let fresh = Server {
                 protocol: None,
                 store: Store::new(0),
+                logged: BTreeMap::new(),
                 hard: P::Hard::default(),
                 now: 1_000,
                 mono: 1_000,
@@ -136,7 +139,7 @@ impl<P: Protocol> Lab<P> {
     }
 
     /// Starts the server again from its versions and persisted state, and tells all others. What was in flight
-    /// stays in flight.
+    /// stays in flight; what was changed beside a version and not logged was not changed.
     pub fn restart(&mut self, at: ServerId) {
         self.start(at);
         for other in self.all().into_iter().filter(|other| *other != at) {
@@ -148,6 +151,10 @@ impl<P: Protocol> Lab<P> {
         let place = self.server(at);
         place.life += 1;
         place.timers.clear();
+        for (stamp, key, ()) in place.store.pick(|_| Some(())) {
+            let meta = place.store.meta_mut(&key, stamp).expect("just seen");
+            *meta = place.logged.get(&(key, stamp)).expect("what is stored is logged").clone();
+        }
         let recovered =
             Recovered { hard: place.hard.clone(), life: place.life, received: place.received.clone() };
         self.note(format_args!("{at} starts, life {}", recovered.life));
@@ -351,7 +358,9 @@ impl<P: Protocol> Lab<P> {
         match feed {
             Feed::Version(key, version) => {
                 self.note(format_args!("{to} <- {from} replicate {}", shown(&key, &version)));
-                self.server(to).received.include(version.stamp);
+                let server = self.server(to);
+                server.received.include(version.stamp);
+                server.logged.insert((key.clone(), version.stamp), version.meta.clone());
                 self.at(to, |protocol, cx| protocol.on_replicate(from, key, version, cx));
             }
             Feed::Heartbeat(ts) => {
@@ -431,7 +440,9 @@ impl<P: Protocol> Lab<P> {
                 }
                 Effect::Write { key, version, regions } => {
                     self.note(format_args!("{at} writes {}", shown(&key, &version)));
-                    self.server(at).received.include(version.stamp);
+                    let server = self.server(at);
+                    server.received.include(version.stamp);
+                    server.logged.insert((key.clone(), version.stamp), version.meta.clone());
                     for to in self.topology.peers(at).filter(|to| regions.contains(to.dc)) {
                         let shipped = Version { meta: P::shipped(&version.meta), ..version.clone() };
                         let feed = self.feeds.entry((at, to)).or_default();
@@ -440,6 +451,7 @@ impl<P: Protocol> Lab<P> {
                 }
                 Effect::Revise { key, stamp, meta } => {
                     self.note(format_args!("{at} revises {key} {stamp}, meta {meta:?}"));
+                    self.server(at).logged.insert((key, stamp), meta);
                 }
                 Effect::Heartbeat(ts) => {
                     self.note(format_args!("{at} heartbeat {ts}"));

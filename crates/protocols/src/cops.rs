@@ -117,7 +117,8 @@ impl Context {
         Self { clock, near }
     }
 
-    fn merge(&mut self, other: Self) {
+    /// Adds what `other` says.
+    pub fn merge(&mut self, other: Self) {
         self.clock = self.clock.max(other.clock);
         self.near.merge(other.near);
     }

@@ -8,6 +8,7 @@ pub mod cc_lo;
 pub mod contrarian;
 pub mod cops;
 pub mod cops_gt;
+pub mod eiger;
 pub mod eventual;
 pub mod gentlerain;
 pub mod occult;
@@ -21,6 +22,7 @@ pub use cc_lo::CcLo;
 pub use contrarian::Contrarian;
 pub use cops::Cops;
 pub use cops_gt::CopsGt;
+pub use eiger::Eiger;
 pub use eventual::Eventual;
 pub use gentlerain::GentleRain;
 pub use occult::Occult;
@@ -53,6 +55,7 @@ macro_rules! with_protocol {
             $crate::CausalSpartanX,
             $crate::Cops,
             $crate::CopsGt,
+            $crate::Eiger,
             $crate::Contrarian,
             $crate::CcLo,
             $crate::Okapi,
@@ -83,6 +86,7 @@ pub const NAMES: &[&str] = &[
     CausalSpartanX::NAME,
     Cops::NAME,
     CopsGt::NAME,
+    Eiger::NAME,
     Contrarian::NAME,
     CcLo::NAME,
     Okapi::NAME,

@@ -254,6 +254,18 @@ fn cops_gt_keeps_its_promise_without_old_versions() {
 }
 
 #[test]
+fn eiger_keeps_its_promise_under_all_faults() {
+    everywhere::<Eiger>();
+}
+
+/// What is overwritten is dropped at once, and transactions have to begin again.
+#[test]
+fn eiger_keeps_its_promise_without_old_versions() {
+    let params = [("trans_time_us".to_string(), 0.into())].into();
+    cleared::<Eiger>(Options { partitions: 3, params, ..small("all") }, 0..2_000);
+}
+
+#[test]
 fn orbe_keeps_its_promise_under_all_faults() {
     cleared::<Orbe>(small("all"), 0..2_000);
     cleared::<Orbe>(Options { partitions: 3, ..small("all") }, 0..2_000);

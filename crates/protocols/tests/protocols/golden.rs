@@ -93,6 +93,11 @@ fn golden_cops_gt() {
 }
 
 #[test]
+fn golden_eiger() {
+    golden::<Eiger>(&[cops::Timer::Theta, cops::Timer::Retry]);
+}
+
+#[test]
 fn golden_cc_lo() {
     golden::<CcLo>(&[cc_lo::Timer::Delta]);
 }

@@ -6,6 +6,7 @@ mod cc_lo;
 mod contrarian;
 mod cops;
 mod cops_gt;
+mod eiger;
 mod eventual;
 mod gentlerain;
 mod golden;

@@ -3,7 +3,8 @@
 //! The meter knows no protocol. It follows causes: a message that a server sends while it handles an operation's
 //! question belongs to that operation, and so does what is sent when that message arrives, and so on. An answer that
 //! is given while something else is handled (a timer, a heartbeat, another's message) was waited for: the server had
-//! parked the operation. What servers say without any operation behind it is background.
+//! parked the operation. Whose answer it is shows in the ticket, between servers in the id that it shares with its
+//! question. What servers say without any operation behind it is background.
 
 mod results;
 mod traffic;
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use tidemark_contract::{AskId, Ticket, Topology};
 use tidemark_core::{DcId, Found, Key, Micros, Op, Outcome, ServerId, Stamp};
-use traffic::{Traffic, Variant, variant_name};
+use traffic::{Traffic, Variant, heading};
 
 /// On whose behalf something happens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +70,14 @@ struct Metered {
     ended: Option<Ended>,
 }
 
+impl Metered {
+    /// It goes on, parked since something was done on its behalf last.
+    fn has_waited(&mut self, now: Micros) {
+        self.waited = Some(self.waited.unwrap_or(0) + now.saturating_sub(self.touched));
+        self.touched = now;
+    }
+}
+
 /// How an operation ended.
 struct Ended {
     at: Micros,
@@ -114,6 +123,8 @@ pub(crate) struct Meter {
     /// The newest version at each server of each key, and of those the newest that was written there.
     newest: Vec<(Stamp, Stamp)>,
     variants: BTreeMap<String, Variant>,
+    /// What an answer to a question between two servers follows from: who asked whom, and the id.
+    questions: BTreeMap<(ServerId, ServerId, String), Cause>,
     heartbeats: Traffic,
     /// Versions sent to other data centres, and their metadata.
     records: Traffic,
@@ -135,6 +146,7 @@ impl Meter {
             running: Vec::new(),
             newest: vec![Default::default(); servers * keys],
             variants: BTreeMap::new(),
+            questions: BTreeMap::new(),
             heartbeats: Traffic::default(),
             records: Traffic::default(),
             watches: Vec::new(),
@@ -223,7 +235,7 @@ impl Meter {
         }
         match cause {
             Cause::Op { number: of, hops } if of == number => op.hops = op.hops.max(hops),
-            _ => op.waited = Some(op.waited.unwrap_or(0) + now.saturating_sub(op.touched)),
+            _ => op.has_waited(now),
         }
     }
 
@@ -248,7 +260,9 @@ impl Meter {
     ) -> Cause {
         let idle = (self.times.quiet..self.times.from).contains(&now);
         let in_time = self.counts(now);
-        let (kind, counts, own, follows) = match self.cause {
+        let (variant, id) = heading(message);
+        let cause = self.behind((from, to), id.clone(), now);
+        let (kind, counts, own, follows) = match cause {
             Cause::Op { number, hops } => {
                 let op = &self.ops[number as usize];
                 let follows = Cause::Op { number, hops: hops + 1 };
@@ -258,7 +272,10 @@ impl Meter {
             Cause::Nobody => (None, in_time, &[][..], Cause::Nobody),
         };
         let bytes = weight.metadata(own);
-        let variant = self.variants.entry(variant_name(message)).or_default();
+        if let (Cause::Op { .. }, Some(id)) = (follows, id) {
+            self.questions.insert((from, to, id), follows);
+        }
+        let variant = self.variants.entry(variant).or_default();
         variant.idle |= idle && kind.is_none();
         if counts {
             let traffic = match kind {
@@ -269,6 +286,17 @@ impl Meter {
             traffic.add(from.dc == to.dc, bytes);
         }
         follows
+    }
+
+    /// On whose behalf a server says something now: if it answers a question that it had parked, on that of the
+    /// question, which has waited since then.
+    fn behind(&mut self, (from, to): (ServerId, ServerId), id: Option<String>, now: Micros) -> Cause {
+        let asked = id.and_then(|id| self.questions.remove(&(to, from, id)));
+        let Some(Cause::Op { number, hops }) = asked else { return self.cause };
+        if !matches!(self.cause, Cause::Op { number: running, .. } if running == number) {
+            self.ops[number as usize].has_waited(now);
+        }
+        Cause::Op { number, hops }
     }
 
     /// A message that belongs to an operation arrives.

@@ -40,30 +40,43 @@ impl Traffic {
     }
 }
 
-/// The name of a message's variant: the first word of its description.
-pub(super) fn variant_name(message: &impl Debug) -> String {
-    struct FirstWord(String);
-    impl Write for FirstWord {
+/// How much of a message's description is read.
+const HEAD: usize = 80;
+
+/// What a message says of itself: the first word of its description, its variant; and its `id`, which a question and the
+/// answers to it share, if it has one at its head.
+pub(super) fn heading(message: &impl Debug) -> (String, Option<String>) {
+    struct Head(String);
+    impl Write for Head {
         fn write_str(&mut self, text: &str) -> fmt::Result {
-            let end = text.find(|c: char| !c.is_alphanumeric() && c != '_');
-            self.0.push_str(&text[..end.unwrap_or(text.len())]);
-            if end.is_some() { Err(fmt::Error) } else { Ok(()) }
+            self.0.push_str(text);
+            if self.0.len() < HEAD { Ok(()) } else { Err(fmt::Error) }
         }
     }
-    let mut word = FirstWord(String::new());
-    let _ = write!(word, "{message:?}"); // ends at the end of the word
-    word.0
+    let mut head = Head(String::new());
+    let _ = write!(head, "{message:?}"); // ends where enough is read
+    let variant = head.0.split(|c: char| !c.is_alphanumeric() && c != '_').next();
+    let id = head.0.split_once("{ id: ").and_then(|(_, id)| id.split_once([',', ' ']));
+    (variant.unwrap_or_default().to_string(), id.map(|(id, _)| id.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Cause;
     use super::*;
+    use tidemark_contract::{Gather, SliceReq};
 
     #[test]
     fn a_message_is_called_by_its_variant() {
-        assert_eq!(variant_name(&Some(vec![1])), "Some");
-        assert_eq!(variant_name(&Cause::Op { number: 1, hops: 2 }), "Op");
-        assert_eq!(variant_name(&Cause::Nobody), "Nobody");
+        assert_eq!(heading(&Some(vec![1])), ("Some".into(), None));
+        assert_eq!(heading(&Cause::Op { number: 1, hops: 2 }), ("Op".into(), None));
+        assert_eq!(heading(&Cause::Nobody), ("Nobody".into(), None));
+    }
+
+    #[test]
+    fn a_question_and_its_answer_have_one_id() {
+        let id = Gather::new(3).open(Vec::new(), 0, ());
+        let message = Some(SliceReq { id, keys: vec![(0, "x".into()); 99], at: 7 });
+        assert_eq!(heading(&message), ("Some".into(), Some(format!("{id:?}"))));
     }
 }

@@ -1,0 +1,550 @@
+//! Eiger: COPS with snapshots that need no lists of the past, only the time when each version came to show.
+//!
+//! **Idea.** A logical clock rides on every message of a data centre, so what depends on a version comes to show at a
+//! later time than the version. A server tells of each version that it returns since when it shows (EVT), and until when
+//! that was so for certain (LVT: now). A transaction asks for all its keys at once, and takes the latest EVT for its time:
+//! what was found and shows at that time as well is its answer, the rest it asks for once more, as of that time.
+//!
+//! **Source.** W. Lloyd et al., *Stronger Semantics for Low-Latency Geo-Replicated Storage*, NSDI 2013; steps as in
+//! PROTOCOLS §3, for reads and writes as in §2. The paper itself could not be read: that old versions are kept for five
+//! seconds, and how clocks are merged, are taken from there.
+//!
+//! **Names.** EVT: [`Meta::evt`] · LVT: the server's clock in a [`Reply::Slice`] · `effT` the time of a transaction · deps,
+//! `near`, `dep_check`, context: those of [`crate::cops`].
+//!
+//! **Deviations**
+//! - D1 to D6 are those of COPS; D1 is the paper's own rule. Logical clocks are hybrid ones, merged with *every* message.
+//!   That is more than versions: who is told that something is applied everywhere, and forgets it, must write later than
+//!   it came to show anywhere.
+//! - D2 Only reads are transactions: there are no writes of several keys, so no third round for those that are pending.
+//! - D3 Old versions are kept for [`Params::trans_time_us`], and a transaction that comes later begins again: below its
+//!   `floor` a server answers nothing. After a restart all EVT may be younger than they were, and the floor is above.
+//!
+//! **Invariants**
+//! - I1 When a version shows in a data centre, everything that it depends on does, with an earlier EVT.
+//! - I2 After a server has said LVT, whatever comes to show there does so later.
+//! - I3 A version that waits is never dropped.
+//! - I4 Of each key a server has, for every time from its floor on, the version that showed then.
+
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use tidemark_contract::core::promise::Promise;
+use tidemark_contract::core::{
+    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
+};
+use tidemark_contract::{
+    AskId, Ceiling, Check, Checks, Collector, Cx, Deps, Everywhere, Hard, Parts, Protocol, Reach, Recovered,
+    Session, SessionCx, Ticket, Token, Version, Walk, found_of, not_covered,
+};
+
+pub use crate::cops::{Context, Timer};
+
+/// What the protocol's safety rests on, for tests to break one at a time.
+#[allow(missing_docs)]
+pub trait Rules: 'static {
+    const NAME: &'static str;
+    const ABOUT: &'static str;
+    const SECOND_ROUND: bool = true; // T2
+    const ASKS_LIFT: bool = true; // T1: the session's clock
+    const LATE_ASKS_LIFT: bool = true; // T3, I2
+    const SIBLINGS_LIFT: bool = true; // I1
+    const PEERS_LIFT: bool = true; // D1
+    const EVT_IS_LOCAL: bool = true; // I1, I2
+    const REFUSES_DROPPED: bool = true; // D3
+    const FLOOR_SURVIVES: bool = true; // D3
+    const CHECKS: bool = true; // I1
+    const APPLIED_SURVIVES: bool = true; // D3 of COPS
+    const MOVERS_WAIT: bool = true; // D6 of COPS
+}
+
+/// The protocol as it should be.
+pub type Eiger = Server<Sound>;
+/// The rules of [`Eiger`].
+pub struct Sound;
+
+impl Rules for Sound {
+    const NAME: &'static str = "eiger";
+    const ABOUT: &'static str = "dependency checks; snapshots of two rounds by when versions came to show";
+}
+
+/// The numbers: the paper's five seconds; the others it does not give.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// How often servers tell their peers what they have applied.
+    pub theta_us: Micros,
+    /// How often a dependency check that is not answered is asked again.
+    pub retry_us: Micros,
+    /// How long versions are kept that newer ones have taken the place of.
+    pub trans_time_us: Micros,
+    /// How long a session that moved here waits for what it depends on.
+    pub wait_limit_us: Micros,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        let (retry_us, trans_time_us, wait_limit_us) = (500_000, 5_000_000, 2_000_000);
+        Self { theta_us: 20_000, retry_us, trans_time_us, wait_limit_us }
+    }
+}
+
+/// How often a transaction begins before it is given up.
+const TRIES: u32 = 20;
+/// How many dependencies are kept one by one (D4 of COPS).
+const MOST_DEPS: usize = 64;
+/// The view of whoever reads what shows now.
+const NOW: Hlc = Hlc(u64::MAX);
+
+/// What is stored beside a version.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// Since when it shows in this data centre; zero while what it depends on is checked.
+    pub evt: Hlc,
+    /// Its nearest dependencies; none once it shows.
+    pub near: Deps,
+}
+
+/// What a session asks. Its clock comes with all of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Request {
+    Read(Hlc, Vec<Key>),   // get, and T1
+    ReadAt(Hlc, Vec<Key>), // T3
+    Put(Key, Update, Context),
+    Walk(Hlc, Walk),
+    Cover(Context),
+}
+
+/// One key's part of an answer.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Got {
+    /// What was found.
+    pub found: Found,
+    /// Since when it shows.
+    pub evt: Hlc,
+    /// The session depends on it: it is not known to be applied everywhere.
+    pub matters: bool,
+}
+
+/// What a server answers; the last part is what is applied everywhere of this partition.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Reply {
+    /// An outcome, and what the session depends on now, the server's clock in it. After a put that is all.
+    Done(Outcome, Context, Vector),
+    /// What was found, and the server's clock, which is the LVT of all.
+    Slice(Vec<Got>, Hlc, Vector),
+    /// D3, and the server's clock.
+    TooOld(Hlc),
+}
+
+/// What servers say to each other, under the clock of the one that says it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Peer {
+    Check(Hlc, Check),    // siblings
+    Applied(Hlc, Vector), // peers
+}
+
+/// What waits for its dependencies: see [`crate::cops`].
+enum Work {
+    Apply { key: Key, stamp: Stamp, alone: bool },
+    Adopt(Ticket, Context, Micros),
+}
+
+/// A server.
+pub struct Server<R> {
+    clock: Hlc,
+    checks: Checks<Work>,
+    everywhere: Everywhere,
+    /// D3: for earlier times nothing is answered.
+    floor: Hlc,
+    /// What the clock was, each with the time when no transaction is that old any more.
+    aged: VecDeque<(Micros, Hlc)>,
+    collector: Collector,
+    ceiling: Ceiling,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Protocol for Server<R> {
+    const NAME: &'static str = R::NAME;
+    const ABOUT: &'static str = R::ABOUT;
+    const PROMISE: Promise = Promise::CausalImmediate;
+
+    type Meta = Meta;
+    type Request = Request;
+    type Reply = Reply;
+    type Peer = Peer;
+    type Hard = Hard;
+    type Timer = Timer;
+    /// The time as of which it is read.
+    type View = Hlc;
+    type Session = Client<R>;
+    type Params = Params;
+
+    fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let mut server = Self {
+            clock: received.max().max(hard.ceiling),
+            checks: Checks::new(cx.me, life, received),
+            everywhere: Everywhere::new(cx.topology.dcs),
+            floor: Hlc::ZERO,
+            aged: VecDeque::new(),
+            collector: Collector::default(),
+            ceiling: Ceiling::new(hard),
+            rules: PhantomData,
+        };
+        let waiting = cx.store.pick(|d| (d.meta.evt == Hlc::ZERO).then(|| d.meta.near.clone()));
+        waiting.iter().for_each(|(stamp, ..)| server.checks.arrived(*stamp));
+        waiting.into_iter().for_each(|(stamp, key, near)| server.check(key, stamp, &near, cx));
+        server.go_on(cx);
+        if R::FLOOR_SURVIVES {
+            server.floor = server.clock; // D3
+        }
+        cx.arm(Timer::Theta, cx.params.theta_us);
+        cx.arm(Timer::Retry, cx.params.retry_us);
+        server
+    }
+
+    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+        match request {
+            Request::Read(clock, keys) => {
+                let clock = if R::ASKS_LIFT { clock } else { Hlc::ZERO };
+                self.lift(clock.max(Hlc::at(cx.now)), cx);
+                self.slice(ticket, &keys, NOW, cx); // T1
+            }
+            Request::ReadAt(time, _) if time < self.floor && R::REFUSES_DROPPED => {
+                cx.reply(ticket, Reply::TooOld(self.clock)); // D3
+            }
+            Request::ReadAt(time, keys) => {
+                if R::LATE_ASKS_LIFT {
+                    self.lift(time, cx); // I2
+                }
+                self.slice(ticket, &keys, time, cx); // T3
+            }
+            Request::Put(key, update, context) => self.put(ticket, key, update, context, cx),
+            Request::Walk(clock, walk) => {
+                self.lift(clock, cx);
+                let mut near = Deps::default();
+                let outcome = cx.walk(&walk, &NOW, |d| near.include(cx.me.partition, d.stamp));
+                near.bound(MOST_DEPS);
+                self.done(ticket, outcome, near, cx);
+            }
+            Request::Cover(context) => {
+                self.lift(context.clock, cx);
+                let near = if R::MOVERS_WAIT { context.near.clone() } else { Deps::default() };
+                self.checks.open(&near, Work::Adopt(ticket, context, cx.mono + cx.params.wait_limit_us));
+                self.go_on(cx);
+            }
+        }
+    }
+
+    fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
+        match message {
+            Peer::Check(clock, message) => {
+                self.lift(if R::SIBLINGS_LIFT { clock } else { Hlc::ZERO }, cx); // I1
+                self.checks.on_message(from, message);
+            }
+            Peer::Applied(clock, applied) => {
+                self.lift(if R::PEERS_LIFT { clock } else { Hlc::ZERO }, cx); // D1
+                self.everywhere.tell(from.dc, &applied);
+            }
+        }
+        self.go_on(cx);
+    }
+
+    fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
+        let (stamp, near) = (d.stamp, d.meta.near.clone());
+        cx.store.insert(&key, d);
+        self.checks.arrived(stamp);
+        self.check(key, stamp, &near, cx);
+        self.go_on(cx);
+    }
+
+    fn on_heartbeat(&mut self, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Self>) {
+        self.checks.heard(from.dc, ts);
+        self.go_on(cx);
+    }
+
+    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
+        self.checks.reset(peer);
+        self.go_on(cx);
+    }
+
+    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
+        match timer {
+            Timer::Theta => {
+                cx.arm(Timer::Theta, cx.params.theta_us);
+                self.lift(self.clock.tick(cx.now), cx);
+                cx.heartbeat(self.clock);
+                let applied = self.checks.applied(self.clock);
+                self.everywhere.tell(cx.me.dc, &applied);
+                let told = Peer::Applied(self.clock, applied);
+                cx.topology.peers(cx.me).for_each(|peer| cx.send(peer, told.clone()));
+                self.collect(cx);
+                let late = |work: &Work| matches!(work, Work::Adopt(_, _, until) if *until <= cx.mono);
+                for work in self.checks.give_up(late) {
+                    if let Work::Adopt(ticket, ..) = work {
+                        self.done(ticket, Outcome::Failed(not_covered()), Deps::default(), cx);
+                    }
+                }
+            }
+            Timer::Retry => {
+                cx.arm(Timer::Retry, cx.params.retry_us);
+                self.checks.ask_again();
+                self.go_on(cx);
+            }
+        }
+    }
+
+    fn visible(time: &Hlc, _: Stamp, meta: &Meta) -> bool {
+        meta.evt != Hlc::ZERO && meta.evt <= *time
+    }
+
+    fn shipped(meta: &Meta) -> Meta {
+        Meta { evt: Hlc::ZERO, near: meta.near.clone() }
+    }
+
+    fn hard(&self) -> Hard {
+        Hard { ceiling: self.ceiling.get(), stable: Vector::default() }
+    }
+
+    fn stable(&self) -> Vector {
+        self.everywhere.get().clone()
+    }
+
+    fn parked(&self) -> usize {
+        self.checks.len()
+    }
+}
+
+impl<R: Rules> Server<R> {
+    /// What of `keys` showed at `time`, since when it does, and until when that is certain.
+    fn slice(&self, ticket: Ticket, keys: &[Key], time: Hlc, cx: &mut Cx<'_, Self>) {
+        let found = |d: &Version<Meta>| {
+            let matters = !self.everywhere.get().covers(d.stamp);
+            Got { found: found_of(Some(d)), evt: d.meta.evt, matters }
+        };
+        let found = keys.iter().map(|key| cx.latest(key, &time).map(found).unwrap_or_default()).collect();
+        cx.reply(ticket, Reply::Slice(found, self.clock, self.everywhere.get().clone()));
+    }
+
+    fn put(&mut self, ticket: Ticket, key: Key, update: Update, context: Context, cx: &mut Cx<'_, Self>) {
+        let (mut seen, mut stamp) = (Deps::default(), None);
+        let looked = cx.look(&key, &update, &NOW, |d| seen.include(cx.me.partition, d.stamp)); // D5 of COPS
+        if looked.proceeds {
+            let mut near = context.near;
+            near.merge(seen);
+            let ut = self.clock.observe(cx.now, context.clock);
+            if let Some(ahead_us) = cx.too_far_ahead(ut) {
+                let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
+                return self.done(ticket, failed, Deps::default(), cx);
+            }
+            self.lift(ut, cx);
+            let new = Stamp::new(ut, cx.me.dc);
+            let d = Version { stamp: new, meta: Meta { evt: ut, near }, write: update.write };
+            cx.write(key.clone(), d, cx.all_regions());
+            cx.store.newest_meta(&key, new).into_iter().for_each(|meta| meta.near = Deps::default());
+            (stamp, seen) = (Some(new), Deps::one(cx.me.partition, new));
+        }
+        self.done(ticket, Outcome::Written { stamp, previous: looked.previous }, seen, cx);
+    }
+
+    /// Checks what a version depends on.
+    fn check(&mut self, key: Key, stamp: Stamp, near: &Deps, cx: &mut Cx<'_, Self>) {
+        let alone = near.iter().all(|dep| dep.partition == cx.me.partition || dep.stamp.origin == cx.me.dc);
+        let near = if R::CHECKS { near } else { &Deps::default() };
+        self.checks.open(near, Work::Apply { key, stamp, alone });
+    }
+
+    /// Does what waits for nothing any more, and says what there is to say.
+    fn go_on(&mut self, cx: &mut Cx<'_, Self>) {
+        while let Some(work) = self.checks.ready() {
+            match work {
+                Work::Apply { key, stamp, alone } => {
+                    let evt = if R::EVT_IS_LOCAL { self.clock.observe(cx.now, stamp.ts) } else { stamp.ts };
+                    self.lift(evt, cx);
+                    let shows = |meta: &mut Meta| *meta = Meta { evt, near: Deps::default() };
+                    if alone || !R::APPLIED_SURVIVES {
+                        cx.store.meta_mut(&key, stamp).into_iter().for_each(shows);
+                    } else {
+                        cx.revise(&key, stamp, shows); // D3 of COPS
+                    }
+                    self.checks.apply(stamp);
+                }
+                Work::Adopt(ticket, context, _) => self.done(ticket, Outcome::Adopted, context.near, cx),
+            }
+        }
+        let clock = self.clock;
+        self.checks.send(|message| Peer::Check(clock, message), cx);
+    }
+
+    /// Drops what no transaction asks for any more, if none takes longer than it should (D3, I3, I4).
+    fn collect(&mut self, cx: &mut Cx<'_, Self>) {
+        self.aged.push_back((cx.mono + cx.params.trans_time_us, self.clock));
+        while self.aged.front().is_some_and(|(until, _)| *until <= cx.mono) {
+            self.floor = self.aged.pop_front().map_or(self.floor, |(_, clock)| self.floor.max(clock));
+        }
+        self.collector.raise(self.everywhere.get(), cx.store);
+        let floor = self.floor;
+        let safe = |everywhere: &Vector, d: &Version<Meta>| {
+            Self::visible(&floor, d.stamp, &d.meta) && d.stamp.ts <= everywhere.min()
+        };
+        self.collector.work(cx.store, safe);
+    }
+
+    fn done(&self, ticket: Ticket, outcome: Outcome, near: Deps, cx: &mut Cx<'_, Self>) {
+        let seen = Context { clock: self.clock, near };
+        cx.reply(ticket, Reply::Done(outcome, seen, self.everywhere.get().clone()));
+    }
+
+    /// Moves the clock up to `hlc`, and keeps the durable ceiling above it.
+    fn lift(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
+        if hlc > self.clock {
+            self.clock = hlc;
+            self.ceiling.renew(hlc, Vector::default, cx);
+        }
+    }
+}
+
+/// A session.
+pub struct Client<R> {
+    /// Its past is its context.
+    token: Token<Context>,
+    /// The get or transaction that runs.
+    trans: Trans,
+    rules: PhantomData<R>,
+}
+
+/// A read-only transaction, or a get: a transaction of one key.
+#[derive(Default)]
+struct Trans {
+    single: bool,
+    keys: Vec<Key>,
+    /// How often it began.
+    tries: u32,
+    /// T1: what was found, with its LVT.
+    first: Parts<(Got, Hlc)>,
+    /// What is returned, but for the places of which the second round is to tell.
+    got: Vec<Got>,
+    late: Vec<usize>,
+    second: Parts<Got>,
+}
+
+impl<R: Rules> Client<R> {
+    /// T1.
+    fn begin_trans(&mut self, cx: &mut SessionCx<'_, Server<R>>) {
+        self.trans.tries += 1;
+        if self.trans.tries > TRIES {
+            let why = "the transaction takes longer than overwritten versions are kept".to_string();
+            return cx.fail(Failure::Unavailable(why));
+        }
+        let clock = self.token.past.clock;
+        self.trans.second = Parts::default();
+        self.trans.first = Parts::ask(&self.trans.keys, |keys| Request::Read(clock, keys), cx);
+    }
+
+    /// T2: does what was found show at one time?
+    fn second_round(&mut self, first: Vec<(Got, Hlc)>, cx: &mut SessionCx<'_, Server<R>>) {
+        let trans = &mut self.trans;
+        let eff_t = first.iter().map(|(got, _)| got.evt).max().unwrap_or_default();
+        let late = |place: &usize| first[*place].1 < eff_t && R::SECOND_ROUND;
+        trans.late = (0..first.len()).filter(late).collect();
+        trans.got = first.into_iter().map(|(got, _)| got).collect();
+        if trans.late.is_empty() {
+            return self.end_trans(cx);
+        }
+        let late: Vec<Key> = trans.late.iter().map(|place| trans.keys[*place].clone()).collect();
+        trans.second = Parts::ask(&late, |keys| Request::ReadAt(eff_t, keys), cx); // T3
+    }
+
+    fn end_trans(&mut self, cx: &mut SessionCx<'_, Server<R>>) {
+        let Trans { single, keys, got, .. } = std::mem::take(&mut self.trans);
+        let near = &mut self.token.past.near;
+        for (key, got) in keys.iter().zip(&got).filter(|(_, got)| got.matters) {
+            got.found.stamp.into_iter().for_each(|stamp| near.include(cx.topology.partition_of(key), stamp));
+        }
+        near.bound(MOST_DEPS);
+        let mut found: Vec<Found> = got.into_iter().map(|got| got.found).collect();
+        cx.done(if single { Outcome::Found(found.remove(0)) } else { Outcome::FoundAll(found) });
+    }
+}
+
+impl<R: Rules> Session<Server<R>> for Client<R> {
+    type Token = Token<Context>;
+
+    fn open(home: DcId) -> Self {
+        let token = Token { home, past: Context::default() };
+        Self { token, trans: Trans::default(), rules: PhantomData }
+    }
+
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+        let Some(server) = cx.begin(&op) else { return };
+        let past = &self.token.past;
+        let request = match op {
+            Op::Get { key } => {
+                self.trans = Trans { single: true, keys: vec![key], ..Trans::default() };
+                return self.begin_trans(cx);
+            }
+            Op::Rotx { keys } | Op::Snapshot { keys } => {
+                self.trans = Trans { keys, ..Trans::default() };
+                return self.begin_trans(cx);
+            }
+            Op::Put { key, update } => Request::Put(key, update, past.clone()),
+            Op::Scan { cursor, limit, .. } => Request::Walk(past.clock, Walk::Scan { cursor, limit }),
+            Op::Count { .. } => Request::Walk(past.clock, Walk::Count),
+        };
+        cx.ask(server, request);
+    }
+
+    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+        let past = &mut self.token.past;
+        match reply {
+            Reply::Done(outcome, seen, everywhere) => {
+                if matches!(outcome, Outcome::Written { stamp: Some(_), .. }) {
+                    past.near = Deps::default();
+                }
+                past.merge(seen);
+                past.near.settle(from.partition, &everywhere);
+                past.near.bound(MOST_DEPS);
+                cx.done(outcome);
+            }
+            Reply::Slice(got, lvt, everywhere) => {
+                past.clock = past.clock.max(lvt);
+                past.near.settle(from.partition, &everywhere);
+                let Trans { first, second, late, .. } = &mut self.trans;
+                if first.heard(ask, got.iter().map(|got| (got.clone(), lvt))) {
+                    first.whole().into_iter().for_each(|first| self.second_round(first, cx));
+                } else if second.heard(ask, got)
+                    && let Some(second) = second.whole()
+                {
+                    let places = std::mem::take(late).into_iter();
+                    places.zip(second).for_each(|(place, got)| self.trans.got[place] = got);
+                    self.end_trans(cx);
+                }
+            }
+            Reply::TooOld(clock) => {
+                past.clock = past.clock.max(clock);
+                if self.trans.second.heard(ask, []) {
+                    self.begin_trans(cx); // D3
+                }
+            }
+        }
+    }
+
+    fn token(&self) -> Token<Context> {
+        self.token.clone()
+    }
+
+    fn reach(Token { home, past }: &Token<Context>) -> Reach {
+        past.near.reach(*home, past.clock)
+    }
+
+    fn adopt(&mut self, Token { home, past }: Token<Context>, cx: &mut SessionCx<'_, Server<R>>) {
+        if home == self.token.home {
+            self.token.past.merge(past);
+            return cx.done(Outcome::Adopted);
+        }
+        let partition = past.near.iter().next().map_or_else(Default::default, |dep| dep.partition);
+        cx.ask_partition(partition, Request::Cover(past));
+    }
+}
