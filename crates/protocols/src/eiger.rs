@@ -46,7 +46,6 @@ pub trait Rules: 'static {
     const NAME: &'static str;
     const ABOUT: &'static str;
     const SECOND_ROUND: bool = true; // T2
-    const ASKS_LIFT: bool = true; // T1: the session's clock
     const LATE_ASKS_LIFT: bool = true; // T3, I2
     const SIBLINGS_LIFT: bool = true; // I1
     const PEERS_LIFT: bool = true; // D1
@@ -105,14 +104,14 @@ pub struct Meta {
     pub near: Deps,
 }
 
-/// What a session asks. Its clock comes with all of it.
+/// What a session asks: reads with its clock or a transaction's time, the others with its context.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Request {
     Read(Hlc, Vec<Key>),   // get, and T1
     ReadAt(Hlc, Vec<Key>), // T3
     Put(Key, Update, Context),
-    Walk(Hlc, Walk),
+    Walk(Walk),
     Cover(Context),
 }
 
@@ -208,8 +207,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
         match request {
             Request::Read(clock, keys) => {
-                let clock = if R::ASKS_LIFT { clock } else { Hlc::ZERO };
-                self.lift(clock.max(Hlc::at(cx.now)), cx);
+                self.lift(clock.max(Hlc::at(cx.now)), cx); // the later LVT is, the fewer are asked for twice
                 self.slice(ticket, &keys, NOW, cx); // T1
             }
             Request::ReadAt(time, _) if time < self.floor && R::REFUSES_DROPPED => {
@@ -222,8 +220,7 @@ impl<R: Rules> Protocol for Server<R> {
                 self.slice(ticket, &keys, time, cx); // T3
             }
             Request::Put(key, update, context) => self.put(ticket, key, update, context, cx),
-            Request::Walk(clock, walk) => {
-                self.lift(clock, cx);
+            Request::Walk(walk) => {
                 let mut near = Deps::default();
                 let outcome = cx.walk(&walk, &NOW, |d| near.include(cx.me.partition, d.stamp));
                 near.bound(MOST_DEPS);
@@ -490,8 +487,8 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
                 return self.begin_trans(cx);
             }
             Op::Put { key, update } => Request::Put(key, update, past.clone()),
-            Op::Scan { cursor, limit, .. } => Request::Walk(past.clock, Walk::Scan { cursor, limit }),
-            Op::Count { .. } => Request::Walk(past.clock, Walk::Count),
+            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }),
+            Op::Count { .. } => Request::Walk(Walk::Count),
         };
         cx.ask(server, request);
     }
