@@ -39,7 +39,7 @@ pub fn resolve(name: &str) -> &str {
     if name == "causal" { CAUSAL } else { name }
 }
 
-/// Runs `$body` with `$P` standing for the protocol called `$name`; `$otherwise` if there is none.
+/// Runs `$body` with `$P` standing for the protocol called `$name`; `$otherwise` if no server runs one of that name.
 ///
 /// ```
 /// use tidemark_protocols::{Protocol, with_protocol};
@@ -62,11 +62,7 @@ macro_rules! with_protocol {
             $crate::Pocc,
             $crate::Occult,
             $crate::Orbe,
-            $crate::Tidemark,
-            $crate::gentlerain::GentleRainPublished,
-            $crate::causal_spartan_x::CausalSpartanXPublished,
-            $crate::cops::CopsPublished,
-            $crate::cc_lo::CcLoPublished)
+            $crate::Tidemark)
     };
     (@each $name:expr, $P:ident => $body:expr, otherwise $otherwise:expr; $($protocol:ty),*) => {{
         let name = $crate::resolve($name);
@@ -79,7 +75,21 @@ macro_rules! with_protocol {
     }};
 }
 
-/// The names of all protocols, in the order in which they are listed to users.
+/// As [`with_protocol!`], with those that are known to be wrong, too: for whatever does not serve anybody.
+#[macro_export]
+macro_rules! with_any_protocol {
+    ($name:expr, $P:ident => $body:expr, otherwise $otherwise:expr) => {
+        $crate::with_protocol!($name, $P => $body, otherwise {
+            $crate::with_protocol!(@each $name, $P => $body, otherwise $otherwise;
+                $crate::gentlerain::GentleRainPublished,
+                $crate::causal_spartan_x::CausalSpartanXPublished,
+                $crate::cops::CopsPublished,
+                $crate::cc_lo::CcLoPublished)
+        })
+    };
+}
+
+/// The names of the protocols that servers run, in the order in which they are listed to users.
 pub const NAMES: &[&str] = &[
     Eventual::NAME,
     GentleRain::NAME,
@@ -94,6 +104,10 @@ pub const NAMES: &[&str] = &[
     Occult::NAME,
     Orbe::NAME,
     Tidemark::NAME,
+];
+
+/// The names of those that follow a paper to the letter where that is wrong: they are simulated, and serve nobody.
+pub const PUBLISHED: &[&str] = &[
     gentlerain::GentleRainPublished::NAME,
     causal_spartan_x::CausalSpartanXPublished::NAME,
     cops::CopsPublished::NAME,
@@ -110,6 +124,11 @@ mod tests {
     fn every_name_leads_to_its_protocol() {
         for name in NAMES {
             assert_eq!(with_protocol!(name, P => P::NAME, otherwise ""), *name);
+            assert_eq!(with_any_protocol!(name, P => P::NAME, otherwise ""), *name);
+        }
+        for name in PUBLISHED {
+            assert_eq!(with_protocol!(name, P => P::NAME, otherwise "-"), "-");
+            assert_eq!(with_any_protocol!(name, P => P::NAME, otherwise ""), *name);
         }
         assert_eq!(with_protocol!("causal", P => P::NAME, otherwise ""), CAUSAL);
         assert_eq!(with_protocol!("none", P => P::NAME, otherwise "-"), "-");

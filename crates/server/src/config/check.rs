@@ -10,7 +10,7 @@ use super::wan;
 use std::path::Path;
 use tidemark_contract::Topology;
 use tidemark_core::{DcId, PartitionId, SLOTS};
-use tidemark_protocols::NAMES;
+use tidemark_protocols::{NAMES, PUBLISHED};
 
 const MAX_REGIONS: usize = 64;
 const MAX_NODES: usize = 4096;
@@ -64,6 +64,13 @@ fn protocol(file: &ClusterFile, problems: &mut Vec<Problem>) -> &'static str {
     let resolved = tidemark_protocols::resolve(asked);
     if let Some(name) = NAMES.iter().find(|name| **name == resolved) {
         return name;
+    }
+    if PUBLISHED.contains(&asked) {
+        let what = format!("{asked} keeps the mistakes of its paper, and serves nobody");
+        let sound = asked.trim_end_matches("-published");
+        let remedy = format!("choose {sound:?}, or study it with `tidemark sim --protocol {asked}`");
+        problems.push(Problem::new("cluster.protocol", what, remedy));
+        return "";
     }
     let names = NAMES.iter().copied().chain(["causal"]);
     let meant =

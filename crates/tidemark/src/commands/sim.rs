@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tidemark_check::write_history;
 use tidemark_contract::core::Promise;
 use tidemark_contract::core::history::History;
-use tidemark_protocols::{NAMES, Protocol, with_protocol};
+use tidemark_protocols::{NAMES, PUBLISHED, Protocol, with_any_protocol};
 use tidemark_sim::{Campaign, Faults, Options, Progress, Summary, campaign};
 
 const EXAMPLES: &str = "\
@@ -100,7 +100,7 @@ impl Sim {
         };
         let mut shown = Shown::new(&what.seeds);
         let begin = Instant::now();
-        let summary = with_protocol!(
+        let summary = with_any_protocol!(
             &self.protocol,
             P => run::<P>(&what, &mut shown)?,
             otherwise bail!("no protocol is called {}", self.protocol)
@@ -127,7 +127,7 @@ fn run<P: Protocol>(what: &Campaign, shown: &mut Shown) -> anyhow::Result<Summar
 }
 
 fn protocols() -> PossibleValuesParser {
-    PossibleValuesParser::new(NAMES.iter().copied().chain(["causal"]))
+    PossibleValuesParser::new(NAMES.iter().chain(PUBLISHED).copied().chain(["causal"]))
 }
 
 fn seeds(text: &str) -> Result<Range<u64>, String> {

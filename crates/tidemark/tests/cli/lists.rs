@@ -20,6 +20,9 @@ fn protocols_are_listed_with_their_promises() {
     assert_eq!(immediate("causal-spartan-x"), Some(true.into()));
     assert_eq!(immediate("contrarian"), Some(false.into()));
     assert!(text.contains("IMMEDIATE"), "{text}");
+    let unserved = json.iter().filter(|protocol| protocol["served"] == false);
+    assert!(unserved.clone().count() > 0);
+    assert!(unserved.clone().all(|protocol| protocol["name"].as_str().unwrap().ends_with("-published")));
 }
 
 #[test]
@@ -53,6 +56,7 @@ fn wishes_that_contradict_each_other_are_refused_before_anything_starts() {
         ),
         (&["up", "--regions", "65"], "65 is not in 1..=64"),
         (&["up", "--protocol", "casual"], "did you mean \"causal\"?"),
+        (&["up", "--protocol", "cops-published"], "choose \"cops\", or study it with `tidemark sim"),
         (&["up", "--fsync", "often"], "choose always, everysec or no"),
         (&["up", "--partitions", "0"], "choose 1 to 16384"),
     ] {

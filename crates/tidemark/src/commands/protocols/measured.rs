@@ -3,7 +3,7 @@
 use super::papers::{Says, says_of};
 use crate::output::table;
 use serde::Serialize;
-use tidemark_protocols::with_protocol;
+use tidemark_protocols::with_any_protocol;
 use tidemark_sim::{Measured, Measurement, Operation, TRANSACTION_KEYS, measure};
 
 /// What was measured of one protocol, and what is said of it.
@@ -16,7 +16,7 @@ pub(super) struct Row {
 
 /// Measures the protocol called `name`.
 pub(super) fn row_of(name: &str, what: &Measurement) -> Option<Row> {
-    let measured = with_protocol!(name, P => measure::<P>(what), otherwise return None);
+    let measured = with_any_protocol!(name, P => measure::<P>(what), otherwise return None);
     Some(Row { paper: says_of(measured.protocol), measured })
 }
 

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use std::process::ExitCode;
-use tidemark_protocols::{CAUSAL, NAMES, Protocol, resolve, with_protocol};
+use tidemark_protocols::{CAUSAL, NAMES, PUBLISHED, Protocol, resolve, with_any_protocol};
 use tidemark_sim::Measurement;
 
 const EXAMPLES: &str = "\
@@ -59,6 +59,8 @@ struct Listed {
     mget: &'static str,
     /// Whether an acknowledged write is visible at once in its region.
     immediate: bool,
+    /// Whether `tidemark up` runs it; else it is for the simulator only.
+    served: bool,
     about: &'static str,
     params: serde_json::Value,
 }
@@ -67,7 +69,7 @@ impl Protocols {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let chosen =
             |name: &&&str| self.names.is_empty() || self.names.iter().any(|wanted| resolve(wanted) == **name);
-        let names: Vec<&str> = NAMES.iter().filter(chosen).copied().collect();
+        let names: Vec<&str> = NAMES.iter().chain(PUBLISHED).filter(chosen).copied().collect();
         if self.table {
             self.measured(&names)?
         } else {
@@ -114,17 +116,18 @@ impl Protocols {
 }
 
 fn names() -> PossibleValuesParser {
-    PossibleValuesParser::new(NAMES.iter().copied().chain(["causal"]))
+    PossibleValuesParser::new(NAMES.iter().chain(PUBLISHED).copied().chain(["causal"]))
 }
 
 fn listed(name: &str) -> Option<Listed> {
-    with_protocol!(name, P => Some(Listed {
+    with_any_protocol!(name, P => Some(Listed {
         name: P::NAME,
         default: P::NAME == CAUSAL,
         promise: P::PROMISE.name(),
         promise_means: P::PROMISE.description(),
         mget: if P::PROMISE.snapshots() { "snapshot" } else { "several GETs" },
         immediate: P::PROMISE.is_immediate(),
+        served: NAMES.contains(&P::NAME),
         about: P::ABOUT,
         params: json_of(&<P as Protocol>::Params::default()),
     }), otherwise None)
