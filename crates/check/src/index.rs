@@ -9,7 +9,7 @@
 //!   (white box).
 //! - I2: an unknown write is a version only if its stamp was recorded or somebody read it. Its session's later
 //!   operations do not follow it, so no session's column counts it: who has it in the past is known from who
-//!   read it.
+//!   read it, or another write of its transaction.
 
 use crate::hash::Map;
 use tidemark_core::history::{Action, Event, Fate, History, ReadKind, SessionId};
@@ -43,6 +43,8 @@ pub(crate) struct Version {
     pub(crate) pos: u32,
     /// The event that wrote it, or NONE.
     pub(crate) writer: u32,
+    /// Unanswered writes of one transaction are in somebody's past together: the first of them, or this.
+    pub(crate) group: u32,
     /// How many reads of other sessions return it.
     pub(crate) readers: u32,
     pub(crate) delete: bool,
@@ -205,6 +207,20 @@ impl<'h> Index<'h> {
         let done = self.pos[e as usize];
         let before = events[..self.seat[e as usize] as usize].iter().rev();
         self.seat[e as usize] - before.take_while(|i| self.pos[**i as usize] == done).count() as u32
+    }
+
+    /// The versions of `key` above `rank`, newest first. White box.
+    pub(crate) fn newer(&self, key: u32, rank: u32) -> impl Iterator<Item = u32> + '_ {
+        let (start, end) = (self.key_start[key as usize], self.key_start[key as usize + 1]);
+        self.by_key[(start + rank) as usize..end as usize].iter().rev().copied()
+    }
+
+    /// The events of the transaction of event `e`: itself at least.
+    pub(crate) fn transaction(&self, e: u32) -> &[u32] {
+        let (all, end) = (self.events_of(self.session_of[e as usize]), self.pos[e as usize]);
+        let same = |other: &&u32| self.pos[**other as usize] == end;
+        let events = all[..end as usize].iter().rev().take_while(same).count();
+        &all[end as usize - events..end as usize]
     }
 
     /// The reads of event `e`: what it observed, or what it returned. None if it failed.

@@ -81,7 +81,7 @@ fn examine(index: &Index<'_>, options: Options) -> Report {
     let mut findings = Findings::new(index, options.properties, options.limit);
     let mut notes = Vec::new();
     let (cycles, untimed) = if index.white_box {
-        let pasts = [Property::Causal, Property::OverwriteOrder, Property::Snapshot];
+        let pasts = [Property::Causal, Property::OverwriteOrder, Property::Snapshot, Property::AtomicWrites];
         let pasts = findings.checks_any(&pasts);
         let cycles = walk::walk(index, pasts, &mut WhiteBox::new(&mut findings));
         (cycles, if findings.checks(Property::Immediate) { immediate::check(&mut findings) } else { 0 })
@@ -160,5 +160,8 @@ fn unchecked(index: &Index<'_>, options: Options, notes: &mut Vec<String>) {
     // Causality by values has it: happens-before is part of every order that explains what was read.
     if properties.contains(Property::OverwriteOrder) && !properties.contains(Property::Causal) {
         notes.push(format!("not checked without versions: {}", Property::OverwriteOrder));
+    }
+    if index.has_txns && properties.contains(Property::AtomicWrites) {
+        notes.push(format!("not checked without versions: {}", Property::AtomicWrites));
     }
 }

@@ -1,6 +1,7 @@
 //! One property a file. Those of a white box compare stamps and stand on one walk of the history; the black
 //! box has values only and looks for an order of the writes.
 
+pub(crate) mod atomic_writes;
 pub(crate) mod black_box;
 pub(crate) mod causal;
 pub(crate) mod convergence;
@@ -46,6 +47,7 @@ impl Finding {
             Property::Causal => causal::tell(index, self),
             Property::OverwriteOrder => overwrite_order::tell(index, self),
             Property::Snapshot => snapshot::tell(index, self),
+            Property::AtomicWrites => atomic_writes::tell(index, self),
             Property::Immediate => immediate::tell(index, self),
             Property::WellFormed | Property::Convergence => unreachable!("told where they are found"),
         }

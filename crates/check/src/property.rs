@@ -28,6 +28,8 @@ pub enum Property {
     OverwriteOrder,
     /// What a read-only transaction returns is causally consistent among itself (and with its session).
     Snapshot,
+    /// Who has seen one write of a transaction sees nothing older than any of its writes.
+    AtomicWrites,
     /// An acknowledged write is visible at once to every later GET in its data centre.
     Immediate,
     /// In the end all replicas return the same version of a key: the newest one.
@@ -47,6 +49,7 @@ impl Property {
         Self::Causal,
         Self::OverwriteOrder,
         Self::Snapshot,
+        Self::AtomicWrites,
         Self::Immediate,
         Self::Convergence,
     ];
@@ -64,6 +67,7 @@ impl Property {
             Self::Causal => "causal",
             Self::OverwriteOrder => "overwrite-order",
             Self::Snapshot => "snapshot",
+            Self::AtomicWrites => "atomic-writes",
             Self::Immediate => "immediate",
             Self::Convergence => "convergence",
         }
@@ -86,6 +90,7 @@ impl Property {
             Self::Causal => "no effect is seen without its cause (single reads)",
             Self::OverwriteOrder => "a write wins over everything in its causal past",
             Self::Snapshot => "a read-only transaction returns a causally consistent snapshot",
+            Self::AtomicWrites => "who sees one write of a transaction sees nothing older than any of them",
             Self::Immediate => "an acknowledged write is visible at once in its own data centre",
             Self::Convergence => "in the end all replicas return the newest version",
         }
@@ -102,8 +107,8 @@ impl Property {
             Promise::WritesFollowReads => &[WritesFollowReads],
             Promise::Session => &[ReadYourWrites, MonotonicReads, MonotonicWrites, WritesFollowReads],
             Promise::Causal => &[Causal, OverwriteOrder],
-            Promise::CausalSnapshot => &[Causal, OverwriteOrder, Snapshot],
-            Promise::CausalImmediate => &[Causal, OverwriteOrder, Snapshot, Immediate],
+            Promise::CausalSnapshot => &[Causal, OverwriteOrder, Snapshot, AtomicWrites],
+            Promise::CausalImmediate => &[Causal, OverwriteOrder, Snapshot, AtomicWrites, Immediate],
         };
         own.iter().fold(Properties::default().with(WellFormed).with(Convergence), |set, p| set.with(*p))
     }

@@ -290,9 +290,10 @@ impl<'i, 'h> Search<'i, 'h> {
         Self { index, writer, reached }
     }
 
-    /// Whether event `cause` of another session is `version`'s write or follows it, as far as is known.
+    /// Whether event `cause` of another session is `version`'s write, or one of its transaction, or follows it, as far
+    /// as is known.
     fn follows(&self, known: &[Reached], cause: u32) -> bool {
-        cause == self.writer
+        self.index.transaction(self.writer).contains(&cause)
             || known[self.index.session_of[cause as usize] as usize].seat < self.index.pos[cause as usize]
     }
 

@@ -8,8 +8,8 @@
 //! **Invariants**
 //! - I1: an event is visited after everything in its past, unless happens-before is cyclic; a cycle is
 //!   reported once and cut at one read, which then carries nothing.
-//! - I2: a write without an answer is in the past of those who have read it, and of whoever has that read in
-//!   the past: no clock counts it.
+//! - I2: a write without an answer is in the past of those who have read it, or another one of its transaction, and
+//!   of whoever has that read in the past: no clock counts it.
 
 use crate::hash::Map;
 use crate::index::{ABSENT, Index, NONE, Ref, UNCHECKED, needs_clock};
@@ -40,8 +40,9 @@ impl Past<'_> {
         if v.column != NONE {
             return self.clock[v.column as usize] >= v.pos;
         }
-        self.returned.iter().any(|read| read.version == version)
-            || self.live.readers_of(version).iter().any(|(s, pos)| self.clock[*s as usize] >= *pos)
+        let same = |read: &Ref| read.version != UNCHECKED && self.index.version(read.version).group == v.group;
+        self.returned.iter().any(same)
+            || self.live.readers_of(v.group).iter().any(|(s, pos)| self.clock[*s as usize] >= *pos)
     }
 
     /// The newest version of `key` in the past, if it is newer than `rank`. White box.

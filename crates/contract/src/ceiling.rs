@@ -62,8 +62,9 @@ impl Ceiling {
         cx.persist(self.durable.clone());
     }
 
+    /// As [`Self::renew`], for protocols that persist more than this: what is to be persisted of it, if anything is.
     #[inline]
-    fn renewed(&mut self, stamp: Hlc, stable: impl FnOnce() -> Vector) -> Option<Hard> {
+    pub fn renewed(&mut self, stamp: Hlc, stable: impl FnOnce() -> Vector) -> Option<Hard> {
         if stamp < self.durable.ceiling {
             return None;
         }
@@ -71,7 +72,8 @@ impl Ceiling {
         Some(self.durable.clone())
     }
 
-    fn hurried(&mut self, garbage: usize, stable: impl FnOnce() -> Vector) -> Option<Hard> {
+    /// As [`Self::hurry`], for protocols that persist more than this, with so much `garbage` waiting.
+    pub fn hurried(&mut self, garbage: usize, stable: impl FnOnce() -> Vector) -> Option<Hard> {
         if garbage < PRESSING {
             return None;
         }
@@ -81,6 +83,11 @@ impl Ceiling {
         }
         self.durable.stable = stable;
         Some(self.durable.clone())
+    }
+
+    /// What survives a crash.
+    pub fn durable(&self) -> &Hard {
+        &self.durable
     }
 
     /// The ceiling: nothing above it was announced.

@@ -3,7 +3,7 @@
 use crate::{Protocol, Ticket, Topology};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
-use tidemark_core::{Condition, Found, Hlc, Key, Micros, Outcome, Regions, ServerId, Stamp, Update};
+use tidemark_core::{Condition, Found, Hlc, Key, Micros, Op, Outcome, Regions, ServerId, Stamp, Update};
 use tidemark_store::{Store, Version, Versions};
 
 /// Something that a protocol wants done. Effects are values, so that they can be traced, tested, and held
@@ -72,6 +72,18 @@ pub enum Walk {
     },
     /// See [`tidemark_core::Op::Count`].
     Count,
+}
+
+impl Walk {
+    /// What a SCAN or COUNT asks. REQUIRES: `op` is one of them, as is everything that [`crate::SessionCx::begin`] lets
+    /// through beside reads and PUTs, and beside write transactions where the protocol has them.
+    pub fn of(op: &Op) -> Self {
+        match op {
+            Op::Scan { cursor, limit, .. } => Self::Scan { cursor: *cursor, limit: *limit },
+            Op::Count { .. } => Self::Count,
+            other => unreachable!("{other:?} walks over no keys"),
+        }
+    }
 }
 
 /// What an update saw where it is about to be inserted.

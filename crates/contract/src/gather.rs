@@ -64,6 +64,11 @@ impl<A> Gather<A> {
         if open.waiting_for.is_empty() { self.open.remove(&id).map(|open| open.answer) } else { None }
     }
 
+    /// Whether question `id` still waits for answers.
+    pub fn is_open(&self, id: GatherId) -> bool {
+        self.open.contains_key(&id)
+    }
+
     /// Gives up the questions that `peer` will never answer, because it restarted.
     pub fn reset(&mut self, peer: ServerId) -> Vec<A> {
         self.take(|open| open.waiting_for.contains(&peer))

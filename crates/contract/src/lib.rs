@@ -10,6 +10,7 @@
 //! - [`Parts`]: reads that a session puts together
 //! - [`Slices`]: snapshot reads of one round
 //! - [`Gather`]: one question to several siblings, one answer
+//! - [`TwoPhase`]: transactions that write at several partitions; [`Timeline`]: the times of who takes part in them
 //! - [`Stabilisation`]: the aggregation tree
 //! - [`Deps`] and [`Checks`]: dependencies that name operations, and waiting for them; [`Everywhere`]: what nobody
 //!   waits for any more; [`Causes`]: a whole past as a list; [`Matrix`]: dependencies on servers
@@ -36,7 +37,9 @@ pub mod reads;
 pub mod session;
 pub mod slices;
 pub mod stabilisation;
+pub mod timeline;
 pub mod topology;
+pub mod two_phase;
 pub mod waiters;
 pub mod watched;
 
@@ -59,6 +62,8 @@ pub use slices::{SliceReply, SliceReq, Slices, SnapshotRead, by_partition, put_i
 pub use stabilisation::{Report, Stabilisation, Tree};
 pub use tidemark_core as core;
 pub use tidemark_store::{Store, Version};
+pub use timeline::{Lasting, Timeline};
 pub use topology::Topology;
+pub use two_phase::{Commit, Transaction, Turn, TwoPhase, Tx, Undone, Writes, given_up};
 pub use waiters::{Threshold, Waiters};
 pub use watched::Watched;

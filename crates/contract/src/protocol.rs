@@ -72,6 +72,9 @@ pub trait Protocol: Sized + 'static {
     const PROMISE: Promise;
     /// What it needs of its clock.
     const CLOCK: Clock = Clock::Any;
+    /// Whether its sessions take [`tidemark_core::Op::PutAll`]. Where they do not, writes of several keys are done one
+    /// after the other.
+    const ATOMIC_WRITES: bool = false;
 
     /// What is stored beside each version; it can be revised ([`Cx::revise`]).
     type Meta: Wire;

@@ -142,12 +142,24 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
     }
 
     /// An operation begins. Returns the server of this data centre that it goes to: the one that holds its key
-    /// or the first of its keys, or the partition that it names. An operation without a key ends here.
+    /// or the first of its keys, or the partition that it names. An operation without a key ends here, and so does a
+    /// write transaction where the protocol has none.
     #[inline]
     pub fn begin(&mut self, op: &Op) -> Option<ServerId> {
-        self.may_write(matches!(op, Op::Put { .. }));
+        self.may_write(matches!(op, Op::Put { .. } | Op::PutAll { .. }));
         let partition = match op {
             Op::Get { key } | Op::Put { key, .. } => self.topology.partition_of(key),
+            Op::PutAll { writes } => match writes.first() {
+                Some((key, _)) if P::ATOMIC_WRITES => self.topology.partition_of(key),
+                Some(_) => {
+                    self.fail(Failure::Unavailable("the protocol has no write transactions".to_string()));
+                    return None;
+                }
+                None => {
+                    self.done(Outcome::Written { stamp: None, previous: None });
+                    return None;
+                }
+            },
             Op::Rotx { keys } | Op::Snapshot { keys } => match keys.first() {
                 Some(key) => self.topology.partition_of(key),
                 None => {

@@ -69,6 +69,16 @@ impl<T: Threshold, W> Waiters<T, W> {
         self.parked.iter().map(|parked| &parked.threshold).min()
     }
 
+    /// The thresholds, in the order in which the work was parked.
+    pub fn thresholds(&self) -> impl Iterator<Item = &T> {
+        self.parked.iter().map(|parked| &parked.threshold)
+    }
+
+    /// The work, in the order in which it was parked.
+    pub fn iter(&self) -> impl Iterator<Item = &W> {
+        self.parked.iter().map(|parked| &parked.work)
+    }
+
     /// How much work is parked.
     pub fn len(&self) -> usize {
         self.parked.len()

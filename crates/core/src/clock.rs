@@ -40,6 +40,12 @@ impl Hlc {
         Self(self.0.saturating_add(1))
     }
 
+    /// The largest reading below this one; at the beginning of time, the same.
+    #[inline]
+    pub fn prev(self) -> Self {
+        Self(self.0.saturating_sub(1))
+    }
+
     /// A new reading for an event at physical time `now`: above the last one, at or above `now`.
     #[inline]
     #[must_use]

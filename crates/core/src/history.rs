@@ -9,7 +9,7 @@
 //! - I2: what is not known is left out, never guessed: an operation without an answer is [`Fate::Unknown`].
 //! - I3: times, where given, are readings of one clock that all sessions share.
 
-use crate::{DcId, Failure, Found, Key, Micros, Op, Outcome, Promise, Stamp, Value, Write};
+use crate::{DcId, Failure, Found, Key, Micros, Op, Outcome, Promise, Stamp, Update, Value, Write};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::fmt;
@@ -199,8 +199,27 @@ impl Event {
         self
     }
 
+    /// The events of a write transaction, which all carry its `number` and its stamp, from what the session was asked and
+    /// what it answered: one a key.
+    pub fn transaction(
+        session: SessionId,
+        dc: DcId,
+        times: (Micros, Micros),
+        number: u64,
+        writes: &[(Key, Write)],
+        outcome: &Outcome,
+    ) -> Vec<Self> {
+        let counts = |at: usize| writes[at + 1..].iter().all(|(key, _)| *key != writes[at].0);
+        let event = |at: usize| {
+            let (key, write) = &writes[at];
+            let op = Op::Put { key: key.clone(), update: Update::put(write.clone()) };
+            Self::of(session, dc, times, &op, outcome).map(|event| Self { txn: Some(number), ..event })
+        };
+        (0..writes.len()).filter(|at| counts(*at)).filter_map(event).collect()
+    }
+
     /// The event of an operation that a session was asked and what it answered; none for operations that a
-    /// history does not record (SCAN, COUNT). An operation that never got an answer is
+    /// history does not record (SCAN, COUNT), and for write transactions, which are [`Self::transaction`]. An operation that never got an answer is
     /// `Outcome::Failed(Failure::Indefinite(…))`; its end time is left out.
     pub fn of(
         session: SessionId,
@@ -234,7 +253,7 @@ impl Event {
                 };
                 Action::Write { key: key.clone(), value, version, observed }
             }
-            (Op::Scan { .. } | Op::Count { .. }, _) => return None,
+            (Op::Scan { .. } | Op::Count { .. } | Op::PutAll { .. }, _) => return None,
         };
         let end_us = (fate != Fate::Unknown).then_some(end_us);
         Some(Self { fate, start_us: Some(start_us), end_us, ..Self::new(session, dc, action) })

@@ -134,6 +134,12 @@ pub enum Op {
         /// What to do to it.
         update: Update,
     },
+    /// One write transaction: all of these writes are one commit, and whoever sees one of them sees them all. Only for
+    /// protocols that declare that they can (`Protocol::ATOMIC_WRITES`).
+    PutAll {
+        /// The writes. Of several writes of one key the last one counts.
+        writes: Vec<(Key, Write)>,
+    },
     /// The values of several keys from one causally consistent snapshot that includes the session's past.
     Rotx {
         /// The keys, in the order of the answer; repetitions are answered twice.
@@ -168,6 +174,7 @@ pub enum Op {
 pub enum OpKind {
     Get,
     Put,
+    PutAll,
     Rotx,
     Snapshot,
     Scan,
@@ -180,10 +187,22 @@ impl Op {
         match self {
             Self::Get { .. } => OpKind::Get,
             Self::Put { .. } => OpKind::Put,
+            Self::PutAll { .. } => OpKind::PutAll,
             Self::Rotx { .. } => OpKind::Rotx,
             Self::Snapshot { .. } => OpKind::Snapshot,
             Self::Scan { .. } => OpKind::Scan,
             Self::Count { .. } => OpKind::Count,
+        }
+    }
+
+    /// About how many bytes of keys and values it can write, if it can write.
+    #[inline]
+    pub fn writes(&self) -> Option<usize> {
+        let bytes = |key: &Key, write: &Write| key.len() + write.value().map_or(0, |value| value.len());
+        match self {
+            Self::Put { key, update } => Some(bytes(key, &update.write)),
+            Self::PutAll { writes } => Some(writes.iter().map(|(key, write)| bytes(key, write)).sum()),
+            _ => None,
         }
     }
 }
@@ -214,9 +233,9 @@ impl fmt::Debug for Found {
 pub enum Outcome {
     /// Of a GET.
     Found(Found),
-    /// Of a PUT.
+    /// Of a PUT, or of a write transaction.
     Written {
-        /// The new version, or none if the condition did not hold (nothing was written then).
+        /// The new version (the stamp of all versions of a transaction), or none if the condition did not hold (nothing was written then).
         stamp: Option<Stamp>,
         /// What was visible before, if the update observed it.
         previous: Option<Found>,

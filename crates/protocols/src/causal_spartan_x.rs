@@ -411,8 +411,7 @@ impl<R: Rules> OneRound for Server<R> {
             Op::Get { key } => Request::Get(key, dsv.clone()), // 5.1 line 2
             Op::Put { key, update } => Request::Put(key, update, ds.clone()), // 5.1 line 8
             Op::Rotx { keys } | Op::Snapshot { keys } => Request::Rotx(keys, past.clone()), // 5.4 line 3, D6
-            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }, dsv.clone()),
-            Op::Count { .. } => Request::Walk(Walk::Count, dsv.clone()),
+            walk => Request::Walk(Walk::of(&walk), dsv.clone()),
         }
     }
 

@@ -672,8 +672,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
                 self.rot = Reads::new(keys);
                 return self.start(cx);
             }
-            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }),
-            Op::Count { .. } => Request::Walk(Walk::Count),
+            walk => Request::Walk(Walk::of(&walk)),
         };
         cx.ask(server, request);
     }

@@ -422,8 +422,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
                 self.rot = Reads::new(keys);
                 return self.start(dv, cx);
             }
-            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }, dv),
-            Op::Count { .. } => Request::Walk(Walk::Count, dv),
+            walk => Request::Walk(Walk::of(&walk), dv),
         };
         cx.ask(server, request);
     }

@@ -450,8 +450,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
                 return self.parts = Parts::ask(&keys, Request::Read, cx); // D5
             }
             Op::Put { key, update } => Request::Put(key, update, self.token.past.clone()), // 2
-            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }),
-            Op::Count { .. } => Request::Walk(Walk::Count),
+            walk => Request::Walk(Walk::of(&walk)),
         };
         cx.ask(server, request);
     }

@@ -146,13 +146,12 @@ impl Session<Eventual> for Client {
         let request = match op {
             Op::Get { key } => Request::Get(key),
             Op::Put { key, update } => Request::Put(key, update),
-            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }),
-            Op::Count { .. } => Request::Walk(Walk::Count),
             Op::Rotx { keys } | Op::Snapshot { keys } => {
                 let ask = |key: Key| (cx.ask_owner(&key.clone(), Request::Get(key)), None);
                 self.parts = keys.into_iter().map(ask).collect(); // D1
                 return;
             }
+            walk => Request::Walk(Walk::of(&walk)),
         };
         cx.ask(server, request);
     }

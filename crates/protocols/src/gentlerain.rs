@@ -537,8 +537,7 @@ impl<R: Rules> OneRound for Server<R> {
             Op::Put { key, update } => Request::Put(key, update, *past), // Algorithm 1 line 8
             Op::Snapshot { keys } => Request::Snapshot(keys, past.gst), // Algorithm 3 line 3
             Op::Rotx { keys } => Request::Rotx(keys, *past), // Algorithm 4 line 3
-            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }, past.gst),
-            Op::Count { .. } => Request::Walk(Walk::Count, past.gst),
+            walk => Request::Walk(Walk::of(&walk), past.gst),
         }
     }
 

@@ -354,8 +354,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
             }
             Op::Get { key } => vec![(partition, What::Key(key))],
             Op::Rotx { keys } | Op::Snapshot { keys } => by_partition(keys, cx.topology),
-            Op::Scan { cursor, limit, .. } => vec![(partition, What::Walk(Walk::Scan { cursor, limit }))],
-            Op::Count { .. } => vec![(partition, What::Walk(Walk::Count))],
+            walk => vec![(partition, What::Walk(Walk::of(&walk)))],
         };
         let fresh =
             |(partition, what)| Part { partition, what, asked: 0, ask: AskId::default(), answer: None };

@@ -351,8 +351,7 @@ impl<R: Rules> OneRound for Server<R> {
             Op::Get { key } => Request::Get(key, ds),
             Op::Put { key, update } => Request::Put(key, update, ds),
             Op::Rotx { keys } | Op::Snapshot { keys } => Request::Rotx(keys, ds),
-            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }, ds),
-            Op::Count { .. } => Request::Walk(Walk::Count, ds),
+            walk => Request::Walk(Walk::of(&walk), ds),
         }
     }
 

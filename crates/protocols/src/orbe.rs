@@ -523,8 +523,7 @@ impl<R: Rules> OneRound for Server<R> {
             Op::Get { key } => Request::Get(key),
             Op::Put { key, update } => Request::Put(key, update, dm.clone()),
             Op::Rotx { keys } | Op::Snapshot { keys } => Request::Rotx(keys, dm.max()),
-            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }),
-            Op::Count { .. } => Request::Walk(Walk::Count),
+            walk => Request::Walk(Walk::of(&walk)),
         }
     }
 

@@ -166,7 +166,7 @@ impl<R: Rules> Protocol for Server<R> {
         let looks = match &op {
             Op::Put { update, .. } => update.observes(), // D5
             Op::Rotx { .. } | Op::Snapshot { .. } => false,
-            Op::Get { .. } | Op::Scan { .. } | Op::Count { .. } => true,
+            _ => true,
         };
         self.when((looks && R::GET_WAITS).then(|| past.rdv.clone()), Work::Asked(ticket, op, past), cx);
     }
@@ -281,7 +281,7 @@ impl<R: Rules> Server<R> {
             Op::Scan { cursor, limit, .. } => {
                 cx.walk(&Walk::Scan { cursor, limit }, &view, |d| seen.depend(d))
             }
-            Op::Count { .. } => cx.walk(&Walk::Count, &view, |_| ()),
+            count => cx.walk(&Walk::of(&count), &view, |_| ()),
         };
         cx.reply(ticket, Reply(outcome, seen));
     }

@@ -409,8 +409,7 @@ impl<R: Rules> OneRound for Server<R> {
                 dsv.raise(m, past.ds[m]); // 8
                 Request::Rotx(keys, dsv)
             }
-            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }, dsv),
-            Op::Count { .. } => Request::Walk(Walk::Count, dsv),
+            walk => Request::Walk(Walk::of(&walk), dsv),
         }
     }
 

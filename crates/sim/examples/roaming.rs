@@ -244,13 +244,12 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         let request = match op {
             Op::Get { key } => Request::Get(key),
             Op::Put { key, update } => Request::Put(key, update),
-            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }),
-            Op::Count { .. } => Request::Walk(Walk::Count),
             Op::Rotx { keys } | Op::Snapshot { keys } => {
                 let ask = |key: Key| (cx.ask_owner(&key.clone(), Request::Get(key)), None);
                 self.parts = keys.into_iter().map(ask).collect();
                 return;
             }
+            walk => Request::Walk(Walk::of(&walk)),
         };
         cx.ask(owner, request);
     }

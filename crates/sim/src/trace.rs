@@ -59,6 +59,7 @@ impl Trace {
         let keys = self.lines.iter().flat_map(|(_, line)| match line {
             Happening::Done { act: Act::Op(op), .. } => match op {
                 Op::Get { key } | Op::Put { key, .. } => vec![key.clone()],
+                Op::PutAll { writes } => writes.iter().map(|(key, _)| key.clone()).collect(),
                 Op::Rotx { keys } | Op::Snapshot { keys } => keys.clone(),
                 Op::Scan { .. } | Op::Count { .. } => Vec::new(),
             },
@@ -113,6 +114,10 @@ impl fmt::Display for Shown<'_> {
             Act::Move(from) => write!(f, "MOVE here from s{from}, untold"),
             Act::Op(Op::Get { key }) => write!(f, "GET {key}"),
             Act::Op(Op::Put { key, update }) => put(f, key, update),
+            Act::Op(Op::PutAll { writes }) => {
+                let one = |(key, write): &(Key, Write)| format!("{key} {}", value(write));
+                write!(f, "PUT ALL {}", writes.iter().map(one).collect::<Vec<_>>().join(", "))
+            }
             Act::Op(Op::Rotx { keys }) => write!(f, "ROTX {}", names(keys)),
             Act::Op(Op::Snapshot { keys }) => write!(f, "SNAPSHOT {}", names(keys)),
             Act::Op(Op::Scan { partition, .. }) => write!(f, "SCAN partition {partition}"),

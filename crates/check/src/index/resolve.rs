@@ -28,6 +28,8 @@ struct Resolver<'i, 'h> {
     by_value: Option<Map<Contents<'h>, u32>>,
     /// Unknown writes without a recorded stamp, by what they would have written; on demand.
     unknown: Option<Map<Contents<'h>, u32>>,
+    /// The first version of unanswered transactions, by session and position.
+    transactions: Map<(u32, u32), u32>,
 }
 
 pub(super) fn resolve(index: &mut Index<'_>) {
@@ -38,14 +40,21 @@ pub(super) fn resolve(index: &mut Index<'_>) {
         column: NONE,
         pos: 0,
         writer: NONE,
+        group: ABSENT,
         readers: 0,
         delete: false,
         stamp: None,
     };
     index.versions.push(nobody);
     let by_stamp = Map::with_capacity_and_hasher(events / 2, Default::default());
-    let mut resolver =
-        Resolver { index, key_numbers: Map::default(), by_stamp, by_value: None, unknown: None };
+    let mut resolver = Resolver {
+        index,
+        key_numbers: Map::default(),
+        by_stamp,
+        by_value: None,
+        unknown: None,
+        transactions: Map::default(),
+    };
     resolver.register();
     resolver.resolve_reads();
     resolver.resolve_finals();
@@ -110,7 +119,12 @@ impl<'h> Resolver<'_, 'h> {
         if writer != NONE && index.history.events[writer as usize].fate != Fate::Unknown {
             (column, pos) = (index.session_of[writer as usize], index.pos[writer as usize]);
         }
-        index.versions.push(Version { key, rank: 0, column, pos, writer, readers: 0, delete, stamp });
+        let mut group = version;
+        if writer != NONE && column == NONE {
+            let transaction = (index.session_of[writer as usize], index.pos[writer as usize]);
+            group = *self.transactions.entry(transaction).or_insert(version);
+        }
+        index.versions.push(Version { key, rank: 0, column, pos, writer, group, readers: 0, delete, stamp });
         version
     }
 

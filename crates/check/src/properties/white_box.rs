@@ -4,7 +4,7 @@
 use super::ledger::Ledger;
 use super::reach::{Owed, Reach};
 use super::{
-    Findings, causal, monotonic_reads, monotonic_writes, monotonic_writes_global, overwrite_order,
+    Findings, atomic_writes, causal, monotonic_reads, monotonic_writes, monotonic_writes_global, overwrite_order,
     read_your_writes, snapshot, writes_follow_reads, writes_follow_reads_global,
 };
 use crate::hash::Map;
@@ -95,6 +95,7 @@ pub(crate) struct WhiteBox<'f, 'i> {
     across: Option<Across>,
     causal: bool,
     snapshot: bool,
+    atomic: bool,
     overwrite: bool,
 }
 
@@ -108,8 +109,9 @@ impl<'f, 'i> WhiteBox<'f, 'i> {
             || findings.checks(Property::WritesFollowReadsGlobal);
         let across = across.then(|| Across::new(sessions));
         let (causal, snapshot) = (findings.checks(Property::Causal), findings.checks(Property::Snapshot));
+        let atomic = findings.checks(Property::AtomicWrites) && findings.index.has_txns;
         let overwrite = findings.checks(Property::OverwriteOrder);
-        Self { findings, read, written, across, causal, snapshot, overwrite }
+        Self { findings, read, written, across, causal, snapshot, atomic, overwrite }
     }
 }
 
@@ -126,6 +128,10 @@ impl Observer for WhiteBox<'_, '_> {
                     snapshot::on_read(findings, e, *read, joint);
                 }
                 _ => {}
+            }
+            if self.atomic {
+                let seen = if kind == ReadKind::Get { past } else { joint };
+                atomic_writes::on_read(findings, e, *read, seen);
             }
             if kind == ReadKind::Snapshot {
                 continue;

@@ -46,7 +46,7 @@ pub(super) struct Live {
     writers: Vec<Vec<Writer>>,
     /// Per key: its visited versions whose writers got no answer.
     unanswered: Map<u32, Vec<u32>>,
-    /// Of each of those: who has read it, from which position on.
+    /// Of each group of those: who has read one of them, from which position on.
     readers: Map<u32, Vec<(u32, u32)>>,
 }
 
@@ -70,8 +70,8 @@ impl Live {
         self.unanswered.get(&key).map_or(&[], Vec::as_slice)
     }
 
-    pub(super) fn readers_of(&self, version: u32) -> &[(u32, u32)] {
-        self.readers.get(&version).map_or(&[], Vec::as_slice)
+    pub(super) fn readers_of(&self, group: u32) -> &[(u32, u32)] {
+        self.readers.get(&group).map_or(&[], Vec::as_slice)
     }
 
     /// A write was visited.
@@ -85,7 +85,7 @@ impl Live {
         }
         if v.column == NONE {
             self.unanswered.entry(v.key).or_default().push(version);
-            self.readers.insert(version, Vec::new());
+            self.readers.entry(v.group).or_default();
             return;
         }
         let writers = &mut self.writers[v.key as usize];
@@ -101,7 +101,7 @@ impl Live {
     /// A session has read `version`, and so has whoever has so many of its events in the past.
     pub(super) fn note_reader(&mut self, index: &Index<'_>, version: u32, (session, pos): (u32, u32)) {
         if index.version(version).column == NONE
-            && let Some(readers) = self.readers.get_mut(&version)
+            && let Some(readers) = self.readers.get_mut(&index.version(version).group)
             && !readers.iter().any(|(known, _)| *known == session)
         {
             readers.push((session, pos));

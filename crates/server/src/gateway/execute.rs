@@ -113,7 +113,7 @@ enum Progress {
 #[inline]
 fn begin<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>, command: Command) -> Progress {
     let family = family_of(&command);
-    match Plan::of(command, &engine.topology) {
+    match Plan::of(command, &engine.topology, P::ATOMIC_WRITES) {
         Ok((plan, op)) => perform(engine, client, plan, op, family),
         Err(Command::Local(call)) => local(engine, client, &call),
         Err(Command::SessionExport) => {

@@ -93,19 +93,23 @@ fn after(topology: &Topology, partition: PartitionId, cursor: u64) -> u64 {
 
 impl Plan {
     /// The plan of a command that asks the store something, and its first operation; the command itself if there
-    /// is nothing to ask.
+    /// is nothing to ask. `transactions` says whether the protocol has write transactions.
     #[inline]
-    pub(crate) fn of(command: Command, topology: &Topology) -> Result<(Self, Op), Command> {
+    pub(crate) fn of(
+        command: Command,
+        topology: &Topology,
+        transactions: bool,
+    ) -> Result<(Self, Op), Command> {
         Ok(match command {
             Command::Get { key } => (Self::Get, Op::Get { key }),
             Command::Set { key, value, condition, get } => {
                 (Self::Set { get }, put(key, Write::Assign(value), condition, get))
             }
-            other => return Self::of_rarer(other, topology),
+            other => return Self::of_rarer(other, topology, transactions),
         })
     }
 
-    fn of_rarer(command: Command, topology: &Topology) -> Result<(Self, Op), Command> {
+    fn of_rarer(command: Command, topology: &Topology, transactions: bool) -> Result<(Self, Op), Command> {
         Ok(match command {
             Command::SetNx { key, value } => {
                 (Self::SetNx, put(key, Write::Assign(value), Condition::IfAbsent, false))
@@ -118,6 +122,11 @@ impl Plan {
             Command::Type { key } => (Self::Type, Op::Get { key }),
             Command::MemoryUsage { key } => (Self::MemoryUsage { key_bytes: key.len() }, Op::Get { key }),
             Command::ObjectEncoding { key } => (Self::ObjectEncoding, Op::Get { key }),
+            Command::MSet { pairs } if transactions => {
+                let write = |(key, value)| (key, Write::Assign(value));
+                let writes = pairs.into_iter().map(write).collect();
+                (Self::MSet { rest: Vec::new().into_iter(), changed: false }, Op::PutAll { writes })
+            }
             Command::MSet { pairs } => {
                 let mut rest = pairs.into_iter();
                 let (key, value) = rest.next().expect("MSET has a pair");
@@ -351,7 +360,7 @@ mod tests {
 
     fn reply_after(command: Command, outcomes: Vec<Outcome>) -> String {
         let topology = Topology::new(1, 2);
-        let Ok((mut plan, _)) = Plan::of(command, &topology) else { panic!("it needs the store") };
+        let Ok((mut plan, _)) = Plan::of(command, &topology, false) else { panic!("it needs the store") };
         let mut reply = Vec::new();
         for outcome in outcomes {
             let mut out = Encoder::new(&mut reply, Version::Resp2);
@@ -387,5 +396,7 @@ mod tests {
             let reply = reply_after(command, outcomes);
             assert!(reply.starts_with(start), "{reply}, not {start}");
         }
+        let at_once = Plan::of(mset(), &Topology::new(1, 2), true).ok().map(|(_, op)| op);
+        assert!(matches!(at_once, Some(Op::PutAll { writes }) if writes.len() == 2));
     }
 }

@@ -101,10 +101,7 @@ impl<P: Protocol> Engine<P> {
     /// Begins an operation; its outcome, if it ends within this call.
     #[inline]
     pub(crate) fn begin(&mut self, client: &mut Client<P>, op: Op) -> Option<Outcome> {
-        client.writes = match &op {
-            Op::Put { key, update } => Some(key.len() + update.write.value().map_or(0, |value| value.len())),
-            _ => None,
-        };
+        client.writes = op.writes();
         client.operation += 1;
         client.handed = false;
         let mut cx = SessionCx::new(self.dc, self.now.wall, &self.topology, &mut client.effects);

@@ -13,6 +13,7 @@ mod config;
 mod faults;
 mod motifs;
 mod scenes;
+mod torn;
 mod workload;
 
 pub(crate) use config::{ClockPlan, Config, Mix};
@@ -24,6 +25,8 @@ pub struct Layout {
     pub topology: Topology,
     /// Names of keys, those of one partition together.
     pub keys: Vec<Vec<Key>>,
+    /// Whether the protocol has write transactions. Where it has none, schedules are drawn as if there were none.
+    pub transactions: bool,
 }
 
 /// How many names each partition has.
@@ -31,7 +34,7 @@ const NAMES: usize = 6;
 
 impl Layout {
     /// Finds names that fall to each partition.
-    pub fn new(options: &Options) -> Self {
+    pub fn new(options: &Options, transactions: bool) -> Self {
         let topology = Topology::new(options.dcs, options.partitions);
         let mut keys = vec![Vec::new(); options.partitions];
         for n in 0.. {
@@ -45,7 +48,7 @@ impl Layout {
                 break;
             }
         }
-        Self { topology, keys }
+        Self { topology, keys, transactions }
     }
 }
 

@@ -4,7 +4,7 @@
 //! Source: PROTOCOLS §19, *A warning to every searcher*, and the traces of errata E-1, E-3, E-12 and E-13.
 
 use super::workload::Composer;
-use super::{Fault, Held, Layout, Plan, Trouble, scenes};
+use super::{Fault, Held, Layout, Plan, Trouble, scenes, torn};
 use crate::rng::{Draw, Rng, Stream, mix, stream};
 use tidemark_core::{DcId, Key, Micros, Op, PartitionId, ServerId};
 
@@ -13,7 +13,9 @@ pub(super) fn play(composer: &mut Composer<'_>, chance: &mut Rng) {
     composer.omit = chance.one(&[0, 0, 10, 25]);
     let begin = composer.now;
     let mut stage = Stage::new(composer, chance);
+    let transactions = stage.c.layout.transactions && chance.chance(40);
     match chance.u32(0..10) {
+        _ if transactions => torn::half_committed(&mut stage),
         0..=2 => scenes::held_transaction(&mut stage),
         3 => scenes::photo_album(&mut stage),
         4 | 5 => scenes::stale_sibling(&mut stage),
@@ -93,6 +95,12 @@ impl<'c, 'a> Stage<'c, 'a> {
     /// `session` writes `key` now.
     pub(super) fn put(&mut self, session: usize, key: &Key) {
         let op = self.c.put(key.clone());
+        self.c.play(session, self.now, op);
+    }
+
+    /// `session` writes both keys in one transaction now.
+    pub(super) fn put_both(&mut self, session: usize, first: &Key, second: &Key) {
+        let op = self.c.put_all(first.clone(), vec![second.clone()]);
         self.c.play(session, self.now, op);
     }
 

@@ -75,7 +75,12 @@ impl Composer<'_> {
             self.walk()
         } else if self.rng.chance(mix.writes) {
             let key = self.any_key();
-            self.update(key)
+            if self.layout.transactions && self.rng.chance(30) {
+                let keys = (0..self.rng.usize(1..=3)).map(|_| self.any_key()).collect();
+                self.put_all(key, keys)
+            } else {
+                self.update(key)
+            }
         } else if self.rng.chance(mix.rotx) {
             let keys = (0..self.rng.usize(2..=4)).map(|_| self.any_key()).collect();
             self.multi_read(keys)
@@ -116,6 +121,19 @@ impl Composer<'_> {
     pub(super) fn put(&mut self, key: Key) -> Op {
         let write = self.assign();
         Op::Put { key, update: Update::put(write) }
+    }
+
+    /// A write transaction of `first` and those of `others` that are other keys, in which a delete may be one of the writes.
+    pub(super) fn put_all(&mut self, first: Key, others: Vec<Key>) -> Op {
+        let mut writes = vec![(first, self.assign())];
+        for key in others {
+            if writes.iter().all(|(other, _)| *other != key) {
+                let removes = self.rng.chance(self.plan.config.mix.deletes / 2);
+                let write = if removes { Write::Remove } else { self.assign() };
+                writes.push((key, write));
+            }
+        }
+        Op::PutAll { writes }
     }
 
     fn assign(&mut self) -> Write {

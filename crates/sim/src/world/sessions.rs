@@ -80,10 +80,8 @@ impl<P: Protocol> Client<'_, P> {
     /// About how many bytes what it asks now can write, if it can write.
     fn writes(&self) -> Option<usize> {
         match &self.script.get(self.step)?.act {
-            Act::Op(Op::Put { key, update }) => {
-                Some(key.len() + update.write.value().map_or(0, |value| value.len()))
-            }
-            _ => None,
+            Act::Op(op) => op.writes(),
+            Act::Adopt(_) => None,
         }
     }
 }
@@ -298,12 +296,17 @@ impl<P: Protocol> World<'_, P> {
     fn record(&mut self, number: usize, running: &Running, outcome: &Outcome) {
         let client = &mut self.clients[number];
         let times = (running.start, self.now);
-        let event = match (&client.script[client.step].act, running.adopts) {
-            (Act::Op(op), _) => history::Event::of(client.id, client.dc, times, op, outcome),
-            (Act::Adopt(_) | Act::Move(_), Some((from, events))) if *outcome == Outcome::Adopted => {
-                Some(history::Event::adopt(client.id, client.dc, from, events).at(times.0, times.1))
+        let events = match (&client.script[client.step].act, running.adopts) {
+            (Act::Op(Op::PutAll { writes }), _) => {
+                history::Event::transaction(client.id, client.dc, times, client.recorded, writes, outcome)
             }
-            (Act::Adopt(_) | Act::Move(_), _) => None,
+            (Act::Op(op), _) => {
+                history::Event::of(client.id, client.dc, times, op, outcome).into_iter().collect()
+            }
+            (Act::Adopt(_) | Act::Move(_), Some((from, events))) if *outcome == Outcome::Adopted => {
+                vec![history::Event::adopt(client.id, client.dc, from, events).at(times.0, times.1)]
+            }
+            (Act::Adopt(_) | Act::Move(_), _) => Vec::new(),
         };
         self.stats.ops += 1;
         self.stats.failed += u64::from(matches!(outcome, Outcome::Failed(_)));
@@ -316,11 +319,8 @@ impl<P: Protocol> World<'_, P> {
         if let Outcome::Written { stamp: Some(stamp), .. } = outcome {
             self.written.include(*stamp);
         }
-        let client = &mut self.clients[number];
-        if let Some(event) = event {
-            client.recorded += 1;
-            self.history.events.push(event);
-        }
+        self.clients[number].recorded += events.len() as u64;
+        self.history.events.extend(events);
     }
 
     fn note_outcome(&mut self, number: usize, outcome: &Outcome) {

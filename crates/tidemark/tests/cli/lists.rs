@@ -15,6 +15,7 @@ fn protocols_are_listed_with_their_promises() {
     let mget = |name: &str| json.iter().find(|protocol| protocol["name"] == name).map(|p| p["mget"].clone());
     assert_eq!(mget("eventual"), Some("several GETs".into()));
     assert_eq!(mget("tidemark"), Some("snapshot".into()));
+    assert!(json.iter().all(|protocol| (protocol["mset"] == "atomic") == (protocol["name"] == "cure")));
     let immediate =
         |name: &str| json.iter().find(|protocol| protocol["name"] == name).map(|p| p["immediate"].clone());
     assert_eq!(immediate("causal-spartan-x"), Some(true.into()));

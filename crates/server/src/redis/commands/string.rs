@@ -70,7 +70,7 @@ pub(in super::super) const SPECS: &[Spec] = &[
         keys: Keys::PAIRS,
         syntax: "key value [key value ...]",
         summary: "Sets the values of several keys.",
-        remark: "Not atomic: another client may see some of the values before the others.",
+        remark: "Atomic under protocols with write transactions (`tidemark protocols`); else another client may see some of the values before the others.",
         handler: Handler::Store(mset),
         ..STRING
     },

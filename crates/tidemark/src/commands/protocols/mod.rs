@@ -57,6 +57,8 @@ struct Listed {
     promise_means: &'static str,
     /// Whether MGET is one snapshot; else it is several GETs.
     mget: &'static str,
+    /// Whether MSET is one transaction; else it is several SETs.
+    mset: &'static str,
     /// Whether an acknowledged write is visible at once in its region.
     immediate: bool,
     /// Whether `tidemark up` runs it; else it is for the simulator only.
@@ -95,11 +97,11 @@ impl Protocols {
         if self.json {
             return print_json(&all);
         }
-        let mut rows = vec![row(["PROTOCOL", "PROMISE", "MGET", "IMMEDIATE", "ABOUT"])];
+        let mut rows = vec![row(["PROTOCOL", "PROMISE", "MGET", "MSET", "IMMEDIATE", "ABOUT"])];
         for listed in &all {
             let name = format!("{}{}", listed.name, if listed.default { " (default)" } else { "" });
             let immediate = if listed.immediate { "yes" } else { "no" };
-            rows.push(row([&name, listed.promise, listed.mget, immediate, listed.about]));
+            rows.push(row([&name, listed.promise, listed.mget, listed.mset, immediate, listed.about]));
         }
         let mut promises: Vec<Vec<String>> = Vec::new();
         for listed in &all {
@@ -126,6 +128,7 @@ fn listed(name: &str) -> Option<Listed> {
         promise: P::PROMISE.name(),
         promise_means: P::PROMISE.description(),
         mget: if P::PROMISE.snapshots() { "snapshot" } else { "several GETs" },
+        mset: if P::ATOMIC_WRITES { "atomic" } else { "several SETs" },
         immediate: P::PROMISE.is_immediate(),
         served: NAMES.contains(&P::NAME),
         about: P::ABOUT,

@@ -1,0 +1,109 @@
+//! The times of one server whose transactions commit later than they are proposed: its clock, which never gives out a
+//! time twice, what is pending, and up to where everything is applied.
+//!
+//! A time that was given to a transaction, announced to peers, or read at is never given out again, nor anything below
+//! it, not even by a later life: a durable [`Ceiling`] lies above. What is pending is durable as [`TwoPhase`] asks.
+//!
+//! **Invariants**
+//! - I1 What is pending lies above everything announced and read at before it was proposed.
+//! - I2 What is durable is written by [`Timeline::save`], with which every event has to end.
+
+use crate::{Ceiling, Commit, Cx, Protocol, TwoPhase, Undone, Wire, ceiling};
+use derive_where::derive_where;
+use serde::{Deserialize, Serialize};
+use tidemark_core::{Hlc, Micros, ServerId, Vector};
+
+/// Coarse clocks stand still between ticks, and those that were set back for longer: who waits for one looks at it now
+/// and then.
+const SHORTEST_WAIT_US: Micros = 200;
+
+/// What of it outlives a crash.
+#[derive_where(Clone, Debug, Default; S: Clone + std::fmt::Debug)]
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "S: Wire")]
+pub struct Lasting<S> {
+    /// The ceiling, with the stable value.
+    pub times: ceiling::Hard,
+    /// Transactions that are not done with.
+    pub undone: Undone<S>,
+}
+
+/// The times of one server.
+pub struct Timeline<S, L> {
+    /// The transactions that it coordinates, and those that are pending.
+    pub commits: TwoPhase<S, L>,
+    last: Hlc,
+    ceiling: Ceiling,
+}
+
+impl<S: Wire, L> Timeline<S, L> {
+    /// From what outlived an earlier life, of which the last version written here has the time `written`.
+    pub fn new(me: ServerId, life: u64, Lasting { times, undone }: Lasting<S>, written: Hlc) -> Self {
+        let proposed = undone.prepared.iter().map(|(_, time, ..)| *time);
+        Self {
+            last: proposed.fold(times.ceiling.max(written), Hlc::max),
+            commits: TwoPhase::new(me, life, undone),
+            ceiling: Ceiling::new(times),
+        }
+    }
+
+    /// What the clock shows at physical time `now`: at least the last time that was given out, announced or read at.
+    pub fn clock(&self, now: Micros) -> Hlc {
+        self.last.max(Hlc::at(now))
+    }
+
+    /// The next time that would be given out.
+    pub fn next(&self, now: Micros) -> Hlc {
+        self.last.tick(now)
+    }
+
+    /// Gives out the next time.
+    pub fn tick(&mut self, now: Micros) -> Hlc {
+        self.last = self.next(now);
+        self.last
+    }
+
+    /// Nothing up to `time` will be given out from now on.
+    pub fn pass(&mut self, time: Hlc) {
+        self.last = self.last.max(time);
+    }
+
+    /// Up to where everything is applied, and nothing is given out any more once it was passed.
+    pub fn applied(&self, now: Micros) -> Hlc {
+        let clock = self.clock(now);
+        self.commits.earliest().map_or(clock, |pending| clock.min(pending.prev()))
+    }
+
+    /// How long until the clock reaches the next of `times`, or of what is pending, if it has to reach any.
+    pub fn next_due(&self, now: Micros, times: impl Iterator<Item = Hlc>) -> Option<Micros> {
+        let clock = self.clock(now);
+        let due = times.chain(self.commits.earliest()).filter(|time| *time > clock).min()?;
+        Some((due.micros() + 1).saturating_sub(now).max(SHORTEST_WAIT_US))
+    }
+
+    /// The stable value that survives a crash.
+    pub fn stable(&self) -> &Vector {
+        self.ceiling.stable()
+    }
+
+    /// Ends an event: sends what transactions have to say, with `wrap` as messages of the protocol, and persists what has
+    /// to be, with the stable value of now.
+    pub fn save<P: Protocol<Hard = Lasting<S>>>(
+        &mut self,
+        stable: impl Fn() -> Vector,
+        wrap: fn(Commit<S>) -> P::Peer,
+        cx: &mut Cx<'_, P>,
+    ) {
+        let unsaved = self.commits.flush(wrap, cx);
+        let renewed = self.ceiling.renewed(self.last, &stable).is_some();
+        if renewed || self.ceiling.hurried(cx.store.garbage(), &stable).is_some() || unsaved {
+            cx.persist(Lasting { times: self.ceiling.durable().clone(), undone: self.commits.undone() });
+        }
+    }
+
+    /// What has to outlive a crash, with the stable value of now.
+    pub fn lasting(&self, stable: Vector) -> Lasting<S> {
+        let times = ceiling::Hard { ceiling: self.ceiling.get(), stable };
+        Lasting { times, undone: self.commits.undone() }
+    }
+}
