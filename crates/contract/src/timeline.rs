@@ -8,7 +8,7 @@
 //! - I1 What is pending lies above everything announced and read at before it was proposed.
 //! - I2 What is durable is written by [`Timeline::save`], with which every event has to end.
 
-use crate::{Ceiling, Commit, Cx, Protocol, TwoPhase, Undone, Wire, ceiling};
+use crate::{Ceiling, Commit, Cx, Protocol, Transaction, TwoPhase, Undone, Wire, ceiling};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{Hlc, Micros, ServerId, Vector};
@@ -52,14 +52,15 @@ impl<S: Wire, L> Timeline<S, L> {
         self.last.max(Hlc::at(now))
     }
 
-    /// The next time that would be given out.
-    pub fn next(&self, now: Micros) -> Hlc {
-        self.last.tick(now)
+    /// The latest time that can be given out at physical time `now`: those of one microsecond are told apart by counting.
+    pub fn latest(&self, now: Micros) -> Hlc {
+        self.last.tick(now).max(Hlc::at(now + 1).prev())
     }
 
-    /// Gives out the next time.
-    pub fn tick(&mut self, now: Micros) -> Hlc {
-        self.last = self.next(now);
+    /// Gives out the next time above `above`.
+    pub fn tick_above(&mut self, above: Hlc, now: Micros) -> Hlc {
+        self.pass(above);
+        self.last = self.last.tick(now);
         self.last
     }
 
@@ -68,17 +69,24 @@ impl<S: Wire, L> Timeline<S, L> {
         self.last = self.last.max(time);
     }
 
-    /// Up to where everything is applied, and nothing is given out any more once it was passed.
-    pub fn applied(&self, now: Micros) -> Hlc {
-        let clock = self.clock(now);
+    /// Takes out the next transaction to apply, if the clock can show its time. REQUIRES: it is applied within the same
+    /// event.
+    pub fn take_next(&mut self, now: Micros) -> Option<Transaction<S, L>> {
+        let transaction = self.commits.next(self.latest(now))?;
+        self.pass(transaction.time);
+        Some(transaction)
+    }
+
+    /// Up to where everything is applied that was given out, if the clock shows `clock`.
+    pub fn applied(&self, clock: Hlc) -> Hlc {
         self.commits.earliest().map_or(clock, |pending| clock.min(pending.prev()))
     }
 
-    /// How long until the clock reaches the next of `times`, or of what is pending, if it has to reach any.
+    /// How long until the clock can show the next of `times`, or of what is pending, if it has to reach any.
     pub fn next_due(&self, now: Micros, times: impl Iterator<Item = Hlc>) -> Option<Micros> {
-        let clock = self.clock(now);
-        let due = times.chain(self.commits.earliest()).filter(|time| *time > clock).min()?;
-        Some((due.micros() + 1).saturating_sub(now).max(SHORTEST_WAIT_US))
+        let latest = self.latest(now);
+        let due = times.chain(self.commits.earliest()).filter(|time| *time > latest).min()?;
+        Some(due.micros().saturating_sub(now).max(SHORTEST_WAIT_US))
     }
 
     /// The stable value that survives a crash.

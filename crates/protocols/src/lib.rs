@@ -9,6 +9,7 @@ pub mod contrarian;
 pub mod cops;
 pub mod cops_gt;
 pub mod eiger;
+pub mod cure;
 pub mod eventual;
 pub mod gentlerain;
 pub mod occult;
@@ -23,6 +24,7 @@ pub use contrarian::Contrarian;
 pub use cops::Cops;
 pub use cops_gt::CopsGt;
 pub use eiger::Eiger;
+pub use cure::Cure;
 pub use eventual::Eventual;
 pub use gentlerain::GentleRain;
 pub use occult::Occult;
@@ -63,6 +65,12 @@ macro_rules! with_protocol {
             $crate::Occult,
             $crate::Orbe,
             $crate::Tidemark)
+            $crate::Cure,
+            $crate::Tidemark,
+            $crate::gentlerain::GentleRainPublished,
+            $crate::causal_spartan_x::CausalSpartanXPublished,
+            $crate::cops::CopsPublished,
+            $crate::cc_lo::CcLoPublished)
     };
     (@each $name:expr, $P:ident => $body:expr, otherwise $otherwise:expr; $($protocol:ty),*) => {{
         let name = $crate::resolve($name);
@@ -103,6 +111,7 @@ pub const NAMES: &[&str] = &[
     Pocc::NAME,
     Occult::NAME,
     Orbe::NAME,
+    Cure::NAME,
     Tidemark::NAME,
 ];
 

@@ -103,6 +103,11 @@ fn golden_cc_lo() {
 }
 
 #[test]
+fn golden_cure() {
+    golden::<Cure>(&[gentlerain::Timer::Delta, gentlerain::Timer::Theta]);
+}
+
+#[test]
 fn golden_causal_spartan_x() {
     golden::<CausalSpartanX>(&[causal_spartan_x::Timer::Delta, causal_spartan_x::Timer::Theta]);
 }

@@ -7,6 +7,7 @@ mod contrarian;
 mod cops;
 mod cops_gt;
 mod eiger;
+mod cure;
 mod eventual;
 mod gentlerain;
 mod golden;
