@@ -152,6 +152,12 @@ fn occult_keeps_its_promise_under_all_faults() {
     everywhere::<Occult>();
 }
 
+/// Write transactions too: whole ones, or none.
+#[test]
+fn cure_keeps_its_promise_under_all_faults() {
+    everywhere::<Cure>();
+}
+
 /// The shapes in which the mutants of these protocols are convicted, and the default one.
 #[track_caller]
 fn everywhere<P: Protocol>() {
