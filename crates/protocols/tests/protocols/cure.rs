@@ -1,6 +1,8 @@
 //! Cure: starting, reading, preparing, committing, applying and announcing step by step, the deviations of the file,
 //! and what each rule is for.
 
+mod lasting;
+
 use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Vector, Write};
 use tidemark_contract::lab::{rotx, server, text};
@@ -258,141 +260,6 @@ fn announce_no_time_at_or_above_anything_pending() {
     assert_eq!(announced::<AnnouncesPending>()[A], at(5_000));
 }
 
-/// D3: a transaction of two keys of one partition; the second is late.
-#[test]
-fn d3_what_has_arrived_of_a_transaction_is_not_seen_before_the_rest() {
-    fn seen<R: Rules>() -> String {
-        let mut lab = lab::<R>(2, 1);
-        let (s, t) = (lab.client(0), lab.client(1));
-        let (x, y) = (lab.key("x", 0), lab.key("y", 0));
-        lab.run(s, put_all(&[&x, &y], "both"));
-        lab.deliver(server(0, 0), server(1, 0));
-        lab.set_clocks(3_000);
-        lab.fire(server(1, 0), Timer::Theta);
-        let early = lab.rotx(t, &[&x, &y]);
-        while lab.deliver(server(0, 0), server(1, 0)) {}
-        lab.fire(server(1, 0), Timer::Theta);
-        assert_eq!(lab.rotx(t, &[&x, &y]), "both both");
-        early
-    }
-    assert_eq!(seen::<Sound>(), "- -");
-    assert_ne!(seen::<FirstIsAll>(), "- -");
-}
-
-/// D3: nor after a restart, which knows only the time of the last record that came.
-#[test]
-fn d3_half_a_transaction_is_not_seen_after_a_restart_either() {
-    fn seen<R: Rules>() -> String {
-        let mut lab = lab::<R>(2, 1);
-        let (s, t) = (lab.client(0), lab.client(1));
-        let (x, y) = (lab.key("x", 0), lab.key("y", 0));
-        lab.run(s, put_all(&[&x, &y], "both"));
-        lab.deliver(server(0, 0), server(1, 0));
-        lab.restart(server(1, 0));
-        lab.set_clocks(3_000);
-        lab.fire(server(1, 0), Timer::Theta);
-        lab.rotx(t, &[&x, &y])
-    }
-    assert_eq!(seen::<Sound>(), "- -");
-    assert_ne!(seen::<FirstIsAll>(), "- -");
-}
-
-/// D4: the participant crashes between its proposal and the decision.
-#[test]
-fn d4_what_is_prepared_survives_and_is_asked_about() {
-    fn read<R: Rules>() -> String {
-        let mut lab = lab::<R>(1, 2);
-        let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
-        prepared(&mut lab, s, &x, &y);
-        lab.deliver_message(server(0, 0), server(0, 0));
-        lab.deliver_message(server(0, 1), server(0, 0));
-        lab.lose_messages(server(0, 0), server(0, 1));
-        stamp(&lab.outcome(s).expect("it is decided"));
-        lab.restart(server(0, 1));
-        lab.fire(server(0, 1), Timer::Theta);
-        lab.deliver_within(A);
-        lab.set_clocks(500_000);
-        lab.get(s, &y)
-    }
-    assert_eq!(read::<Sound>(), "both");
-    assert_eq!(read::<PreparedLost>(), "-", "acknowledged, and lost");
-}
-
-/// D4: the coordinator crashes after the decision, before anybody but the client has heard of it.
-#[test]
-fn d4_what_was_decided_survives_until_all_have_applied_it() {
-    fn read<R: Rules>() -> String {
-        let mut lab = lab::<R>(1, 2);
-        let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
-        prepared(&mut lab, s, &x, &y);
-        lab.deliver_message(server(0, 0), server(0, 0));
-        lab.deliver_message(server(0, 1), server(0, 0));
-        lab.lose_messages(server(0, 0), server(0, 1));
-        stamp(&lab.outcome(s).expect("it is decided"));
-        lab.restart(server(0, 0));
-        lab.fire(server(0, 1), Timer::Theta);
-        lab.deliver_within(A);
-        lab.set_clocks(500_000);
-        lab.get(s, &y)
-    }
-    assert_eq!(read::<Sound>(), "both");
-    assert_eq!(read::<DecidedLost>(), "-", "acknowledged, and aborted");
-}
-
-/// D4: the coordinator crashes before the decision: nobody was told anything, and all abort.
-#[test]
-fn d4_what_was_not_decided_is_aborted_and_reads_go_on() {
-    let mut lab = sound(1, 2);
-    let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 0), lab.key("y", 1));
-    prepared(&mut lab, s, &x, &y);
-    lab.lose_messages(server(0, 1), server(0, 0));
-    lab.lose_messages(server(0, 0), server(0, 0));
-    lab.restart(server(0, 0));
-    lab.begin(t, Op::Get { key: y.clone() });
-    assert_eq!(lab.outcome(t), None);
-    lab.fire(server(0, 0), Timer::Theta);
-    assert_eq!(text(&lab.finish(t)), "-");
-    assert_eq!((newest(&lab, server(0, 0), &x), newest(&lab, server(0, 1), &y)), (None, None));
-    assert!([0, 1].iter().all(|p| lab.protocol(server(0, *p)).parked() == 0));
-    assert_eq!(lab.hard(server(0, 1)).undone.prepared, vec![], "and nothing is remembered of it");
-}
-
-/// D4: a participant restarts while proposals are gathered.
-#[test]
-fn d4_a_transaction_is_given_up_with_the_restart_of_whom_it_waits_for() {
-    let mut lab = sound(1, 2);
-    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
-    lab.begin(s, put_all(&[&x, &y], "both"));
-    lab.deliver_message(server(0, 0), server(0, 0));
-    lab.lose_messages(server(0, 0), server(0, 1));
-    lab.restart(server(0, 1));
-    assert_eq!(text(&lab.outcome(s).expect("it has ended")), "unavailable");
-    lab.set_clocks(60_000);
-    lab.fire(server(0, 0), Timer::Theta); // in doubt about its own, it asks itself
-    lab.deliver_within(A);
-    assert_eq!(lab.protocol(server(0, 0)).parked(), 0);
-    assert_eq!(lab.get(s, &x), "-");
-}
-
-#[test]
-fn d4_a_decision_that_got_lost_is_told_again() {
-    let mut lab = sound(1, 2);
-    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
-    prepared(&mut lab, s, &x, &y);
-    lab.deliver_message(server(0, 0), server(0, 0));
-    lab.deliver_message(server(0, 1), server(0, 0));
-    lab.lose_messages(server(0, 0), server(0, 1));
-    lab.set_clocks(60_000);
-    lab.fire(server(0, 0), Timer::Theta);
-    lab.deliver_within(A);
-    assert_eq!(
-        newest(&lab, server(0, 1), &y).map(|(stamp, _)| stamp),
-        newest(&lab, server(0, 0), &x).map(|n| n.0)
-    );
-    assert!(newest(&lab, server(0, 1), &y).is_some());
-    assert!([0, 1].iter().all(|p| lab.protocol(server(0, *p)).parked() == 0));
-}
-
 #[test]
 fn a_partition_too_far_behind_the_snapshot_refuses_and_all_abort() {
     let mut lab = sound(1, 2);
@@ -417,18 +284,6 @@ fn what_waits_too_long_is_unavailable_and_did_not_happen() {
     assert_eq!(lab.outcome(s).map(|outcome| text(&outcome)).as_deref(), Some("unavailable"));
     assert_eq!(lab.outcome(t).map(|outcome| text(&outcome)).as_deref(), Some("unavailable"));
     assert_eq!(newest(&lab, server(0, 0), &x), None);
-}
-
-/// D5: a restarted server with a slow clock prepares nothing within a snapshot that was read in its earlier life.
-#[test]
-fn d5_what_a_read_promised_survives_a_restart() {
-    let mut lab = sound(1, 1);
-    let (s, t, x) = (lab.client(0), lab.client(0), lab.key("x", 0));
-    lab.set_clock(server(0, 0), 3_000_000);
-    lab.get(s, &x);
-    lab.jump_clock(server(0, 0), 1_000);
-    lab.restart(server(0, 0));
-    assert!(lab.put(t, &x, "later") > at(3_000_000));
 }
 
 /// D6: elsewhere, what a session depends on has to be stable first.

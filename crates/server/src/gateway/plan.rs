@@ -123,8 +123,7 @@ impl Plan {
             Command::MemoryUsage { key } => (Self::MemoryUsage { key_bytes: key.len() }, Op::Get { key }),
             Command::ObjectEncoding { key } => (Self::ObjectEncoding, Op::Get { key }),
             Command::MSet { pairs } if transactions => {
-                let write = |(key, value)| (key, Write::Assign(value));
-                let writes = pairs.into_iter().map(write).collect();
+                let writes = pairs.into_iter().map(|(key, value)| (key, Write::Assign(value))).collect();
                 (Self::MSet { rest: Vec::new().into_iter(), changed: false }, Op::PutAll { writes })
             }
             Command::MSet { pairs } => {
@@ -396,7 +395,6 @@ mod tests {
             let reply = reply_after(command, outcomes);
             assert!(reply.starts_with(start), "{reply}, not {start}");
         }
-        let at_once = Plan::of(mset(), &Topology::new(1, 2), true).ok().map(|(_, op)| op);
-        assert!(matches!(at_once, Some(Op::PutAll { writes }) if writes.len() == 2));
+        assert!(matches!(Plan::of(mset(), &Topology::new(1, 2), true), Ok((_, Op::PutAll { .. }))));
     }
 }
