@@ -38,7 +38,7 @@ pub enum Property {
 
 impl Property {
     /// Every property.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::WellFormed,
         Self::ReadYourWrites,
         Self::MonotonicReads,

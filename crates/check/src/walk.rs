@@ -40,7 +40,8 @@ impl Past<'_> {
         if v.column != NONE {
             return self.clock[v.column as usize] >= v.pos;
         }
-        let same = |read: &Ref| read.version != UNCHECKED && self.index.version(read.version).group == v.group;
+        let same =
+            |read: &Ref| read.version != UNCHECKED && self.index.version(read.version).group == v.group;
         self.returned.iter().any(same)
             || self.live.readers_of(v.group).iter().any(|(s, pos)| self.clock[*s as usize] >= *pos)
     }

@@ -95,7 +95,7 @@ impl Measurement {
             }
             numbers += 1;
         }
-        (Layout { topology, keys }, numbers)
+        (Layout { topology, keys, transactions: false }, numbers)
     }
 }
 

@@ -4,8 +4,8 @@
 use super::ledger::Ledger;
 use super::reach::{Owed, Reach};
 use super::{
-    Findings, atomic_writes, causal, monotonic_reads, monotonic_writes, monotonic_writes_global, overwrite_order,
-    read_your_writes, snapshot, writes_follow_reads, writes_follow_reads_global,
+    Findings, atomic_writes, causal, monotonic_reads, monotonic_writes, monotonic_writes_global,
+    overwrite_order, read_your_writes, snapshot, writes_follow_reads, writes_follow_reads_global,
 };
 use crate::hash::Map;
 use crate::index::{ABSENT, Index, Ref, UNCHECKED};
