@@ -81,7 +81,7 @@ impl<P: Protocol> Client<'_, P> {
     fn writes(&self) -> Option<usize> {
         match &self.script.get(self.step)?.act {
             Act::Op(op) => op.writes(),
-            Act::Adopt(_) => None,
+            Act::Adopt(_) | Act::Move(_) => None,
         }
     }
 }

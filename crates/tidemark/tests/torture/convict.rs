@@ -14,7 +14,7 @@ fn an_effect_overtakes_its_cause(protocol: &str) -> (bool, std::process::Output)
     let _turn = alone();
     let scratch = Scratch::new(&format!("convict-{protocol}"));
     let cluster = Up::start(&scratch, &["--regions", "2", "--partitions", "2", "--protocol", protocol]);
-    let shared = Shared::new(addresses(&cluster), cluster.partitions());
+    let shared = Shared::new(addresses(&cluster), cluster.partitions(), false);
     let (cause, effect) = shared.pair(0);
     let [mut writer, mut reader] = [0, 1].map(|number| Worker::new(shared.clone(), number, 1));
     assert!(writer.connect() && reader.connect());

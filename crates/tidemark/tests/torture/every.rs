@@ -22,13 +22,26 @@ const CLIENTS: usize = 6;
 /// Clusters that run at a time: most of what one does is waiting.
 const AT_A_TIME: usize = 3;
 
-/// What servers run: each name, with the promise that histories are held to.
-fn registered() -> Vec<(String, String)> {
+/// A protocol, as `tidemark protocols` lists it.
+struct Listed {
+    name: String,
+    /// What histories are held to.
+    promise: String,
+    /// Whether MSET is one transaction.
+    transactions: bool,
+}
+
+/// What servers run.
+fn registered() -> Vec<Listed> {
     let listed = tidemark(&["protocols", "--json"]);
     let listed: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
     let word = |protocol: &Value, name: &str| protocol[name].as_str().expect("a word").to_string();
+    let one = |protocol: &Value| {
+        let (name, promise) = (word(protocol, "name"), word(protocol, "promise"));
+        Listed { name, promise, transactions: word(protocol, "mset") == "atomic" }
+    };
     let served = listed.as_array().expect("a list").iter().filter(|protocol| protocol["served"] == true);
-    served.map(|protocol| (word(protocol, "name"), word(protocol, "promise"))).collect()
+    served.map(one).collect()
 }
 
 #[test]
@@ -40,11 +53,11 @@ fn every_protocol_serves_users_through_crashes_and_cuts() {
         for _ in 0..AT_A_TIME {
             scope.spawn(|| {
                 loop {
-                    let Some((protocol, promise)) = left.lock().expect("no panic here").next() else {
+                    let Some(protocol) = left.lock().expect("no panic here").next() else {
                         return;
                     };
-                    if catch_unwind(AssertUnwindSafe(|| endure(&protocol, &promise))).is_err() {
-                        failed.lock().expect("no panic here").push(protocol);
+                    if catch_unwind(AssertUnwindSafe(|| endure(&protocol))).is_err() {
+                        failed.lock().expect("no panic here").push(protocol.name);
                     }
                 }
             });
@@ -55,10 +68,10 @@ fn every_protocol_serves_users_through_crashes_and_cuts() {
 }
 
 /// One protocol: clients work while things break; then nothing may be lost, and the promise must have been kept.
-fn endure(protocol: &str, promise: &str) {
+fn endure(Listed { name: protocol, promise, transactions }: &Listed) {
     let scratch = Scratch::new(&format!("every-{protocol}"));
     let cluster = Up::start(&scratch, &["--partitions", "2", "--protocol", protocol]);
-    let shared = Shared::new(addresses(&cluster), cluster.partitions());
+    let shared = Shared::new(addresses(&cluster), cluster.partitions(), *transactions);
     let worker = |number| {
         let worker = Worker::new(Arc::clone(&shared), number, 7);
         std::thread::spawn(move || worker.run())

@@ -13,4 +13,5 @@ mod harness;
 mod judge;
 mod shared;
 mod spread;
+mod whole;
 mod workload;

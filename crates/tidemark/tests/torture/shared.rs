@@ -23,6 +23,8 @@ pub(crate) struct Shared {
     pub(crate) keys: Vec<String>,
     /// Pairs of keys on different partitions: an effect is written to the second after its cause to the first.
     pub(crate) pairs: Vec<(String, String)>,
+    /// Whether MSET is one transaction.
+    pub(crate) transactions: bool,
 }
 
 /// What must be found under a key that was written once, by one client.
@@ -48,8 +50,8 @@ pub(crate) struct Log {
 }
 
 impl Shared {
-    /// For a cluster with nodes at `addresses`, by region.
-    pub(crate) fn new(addresses: Vec<Vec<SocketAddr>>, partitions: usize) -> Arc<Self> {
+    /// For a cluster with nodes at `addresses`, by region, under a protocol that has write `transactions` or has not.
+    pub(crate) fn new(addresses: Vec<Vec<SocketAddr>>, partitions: usize, transactions: bool) -> Arc<Self> {
         let topology = Topology::new(addresses.len(), partitions);
         let on = |prefix: &str, partition: usize| {
             let names = (0..).map(|n| format!("{prefix}{n}"));
@@ -68,6 +70,7 @@ impl Shared {
             begun: Instant::now(),
             stop: AtomicBool::new(false),
             sessions: AtomicU64::new(0),
+            transactions,
         })
     }
 

@@ -42,7 +42,7 @@ impl Drop for Seed {
 /// Clients and faults for some rounds; nothing may be lost. The history goes to `judge`.
 fn torture(cluster: &dyn Cluster, scratch: &Scratch, protocol: &str, rounds: u64, judge: impl FnOnce(&Path)) {
     let seed = Seed::choose();
-    let shared = Shared::new(addresses(cluster), cluster.partitions());
+    let shared = Shared::new(addresses(cluster), cluster.partitions(), false);
     let mut chaos = Chaos::new(cluster, seed.0);
     let worker = |number| {
         let worker = Worker::new(Arc::clone(&shared), number, seed.0);

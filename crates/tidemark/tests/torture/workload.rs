@@ -223,7 +223,8 @@ impl Worker {
         fate
     }
 
-    /// MSET is several writes, one after the other: it either happened as a whole, or not at all, or nobody knows.
+    /// MSET is one transaction, or several writes, one after the other: it either happened as a whole, or not at all, or
+    /// nobody knows.
     fn set_many(&mut self) {
         let keys: Vec<String> = self.rng.choose_multiple(self.shared.all_keys(), 3);
         let pairs: Vec<(String, String)> = keys.into_iter().map(|key| (key, self.value())).collect();
@@ -235,9 +236,11 @@ impl Worker {
             Answer::Refused => Fate::Failed,
             Answer::Unknown => Fate::Unknown,
         };
+        let txn = self.shared.transactions.then_some(self.done);
         for (key, value) in &pairs {
             self.note_write(began, fate, key, Some(value), None);
         }
+        self.log.events.iter_mut().rev().take(pairs.len()).for_each(|event| event.txn = txn);
     }
 
     fn set_if_absent(&mut self, key: &str) {

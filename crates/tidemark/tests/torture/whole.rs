@@ -1,0 +1,158 @@
+//! `MSET` where it is a transaction: whole for whoever looks, and for good once it was acknowledged, while processes that
+//! take part in it are killed and links are cut. Regions have two nodes, so that who coordinates a transaction and who
+//! takes part in it die one without the other.
+
+use crate::chaos::Chaos;
+use crate::harness::admin::settled;
+use crate::harness::nodes::{Nodes, Plan};
+use crate::harness::resp::{Client, text};
+use crate::harness::{Cluster, Scratch, alone, wait_for};
+use crate::judge::{self, addresses};
+use crate::shared::Shared;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
+use tidemark_core::history::Fate;
+use tidemark_wire::resp::Reply;
+
+const ROUNDS: usize = 8;
+/// Of each region: clients that write, and as many that read.
+const CLIENTS: usize = 2;
+/// How long what was broken may take to be right again.
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[test]
+fn mset_is_whole_under_cure() {
+    stays_whole("cure");
+}
+
+fn stays_whole(protocol: &'static str) {
+    let _turn = alone();
+    let scratch = Scratch::new(&format!("whole-{protocol}"));
+    let regions = vec![vec!["0", "1"], vec!["0", "1"]];
+    let nodes = Nodes::start(&scratch, &Plan { regions, protocol, ..Plan::default() });
+    let shared = &*Shared::new(addresses(&nodes), nodes.partitions(), true);
+    let seed = fastrand::u64(0..1_000_000);
+    println!("{protocol}, faults of seed {seed}");
+    let clients = || (0..CLIENTS * shared.addresses.len()).map(|number| Caller::new(shared, number));
+    let (written, looked) = thread::scope(|scope| {
+        let writers: Vec<_> = clients().map(|client| scope.spawn(|| client.write(shared))).collect();
+        let readers: Vec<_> = clients().map(|client| scope.spawn(|| client.read(shared))).collect();
+        let mut chaos = Chaos::new(&nodes, seed);
+        (0..ROUNDS).for_each(|_| chaos.round());
+        shared.stop.store(true, Ordering::Relaxed);
+        (joined(writers), joined(readers))
+    });
+    let written: Vec<Written> = written.into_iter().flatten().collect();
+    settled(&nodes, LIMIT, true);
+    judge::assert_logs_are_calm(&nodes);
+    let connect = |nodes: &Vec<SocketAddr>| Client::connect(nodes[0]).expect("it serves");
+    let mut regions: Vec<Client> = shared.addresses.iter().map(connect).collect();
+    wait_for("what was acknowledged is everywhere, and all that is anywhere is whole", LIMIT, || {
+        written.iter().all(|transaction| transaction.is_right(&mut regions)).then_some(())
+    });
+    let acknowledged = written.iter().filter(|transaction| transaction.fate == Fate::Ok).count();
+    let looked: usize = looked.into_iter().sum();
+    println!("{} transactions, {acknowledged} acknowledged, {looked} looks", written.len());
+    assert!(acknowledged > 100 && looked > 100, "{acknowledged} acknowledged, {looked} looks");
+}
+
+fn joined<T>(threads: Vec<ScopedJoinHandle<'_, T>>) -> Vec<T> {
+    threads.into_iter().map(|thread| thread.join().expect("a client gave up; its reason is above")).collect()
+}
+
+/// A transaction of two keys that all write, and two keys that nobody else writes.
+struct Written {
+    own: [String; 2],
+    value: String,
+    fate: Fate,
+}
+
+impl Written {
+    /// Whether every region has both of its own keys, or none has any if it may not have happened.
+    fn is_right(&self, regions: &mut [Client]) -> bool {
+        let found = regions.iter_mut().map(|client| both(&client.ask(&["MGET", &self.own[0], &self.own[1]])));
+        let found: Option<Vec<_>> = found.collect();
+        let Some(found) = found else { return false };
+        let has = |expected: Option<&String>| found.iter().flatten().all(|value| value.as_ref() == expected);
+        match self.fate {
+            Fate::Ok => has(Some(&self.value)),
+            Fate::Unknown => has(Some(&self.value)) || has(None),
+            _ => has(None),
+        }
+    }
+}
+
+/// The two values that an MGET returned; none if it was refused.
+fn both(reply: &Reply) -> Option<[Option<String>; 2]> {
+    let [first, second] = reply.items()? else { panic!("MGET of two keys: {reply:?}") };
+    Some([first, second].map(|reply| (*reply != Reply::Null).then(|| text(reply))))
+}
+
+/// A client of one region, which goes to the next node when a connection breaks.
+struct Caller {
+    number: usize,
+    nodes: Vec<SocketAddr>,
+    client: Option<Client>,
+}
+
+impl Caller {
+    fn new(shared: &Shared, number: usize) -> Self {
+        let nodes = shared.addresses[number % shared.addresses.len()].clone();
+        Self { number, nodes, client: None }
+    }
+
+    /// The reply; none if the connection broke.
+    fn ask(&mut self, arguments: &[&str]) -> Option<Reply> {
+        if self.client.is_none() {
+            self.nodes.rotate_left(1);
+            thread::sleep(Duration::from_millis(10));
+        }
+        let mut client = self.client.take().or_else(|| Client::connect(self.nodes[0]).ok())?;
+        let reply = client.call(arguments).ok()?;
+        self.client = Some(client);
+        Some(reply)
+    }
+
+    /// Writes until it is told to stop.
+    fn write(mut self, shared: &Shared) -> Vec<Written> {
+        let mut written = Vec::new();
+        while !shared.stop.load(Ordering::Relaxed) {
+            let name = format!("{}.{}", self.number, written.len());
+            let (left, right) = shared.pair(written.len() % shared.pairs.len());
+            let own = ["left", "right"].map(|side| format!("{side}:{name}"));
+            let keys = [&left, &own[0], &right, &own[1]];
+            let pairs = keys.into_iter().flat_map(|key| [&**key, &*name]);
+            let arguments: Vec<&str> = std::iter::once("MSET").chain(pairs).collect();
+            let fate = match self.ask(&arguments) {
+                None => Fate::Unknown,
+                Some(Reply::Error(error)) if error.starts_with(b"INDEFINITE") => Fate::Unknown,
+                Some(Reply::Error(_)) => Fate::Failed,
+                Some(reply) => {
+                    assert_eq!(text(&reply), "OK");
+                    Fate::Ok
+                }
+            };
+            written.push(Written { own, value: name, fate });
+            thread::sleep(Duration::from_millis(2));
+        }
+        written
+    }
+
+    /// Looks at pairs until it is told to stop: how often it found something, which has to be of one transaction.
+    fn read(mut self, shared: &Shared) -> usize {
+        let mut looked = 0;
+        for pair in (0..shared.pairs.len()).cycle() {
+            let (left, right) = shared.pair(pair);
+            if shared.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            if let Some([left, right]) = self.ask(&["MGET", &left, &right]).and_then(|reply| both(&reply)) {
+                assert_eq!(left, right, "a transaction came apart");
+                looked += usize::from(left.is_some());
+            }
+        }
+        looked
+    }
+}
