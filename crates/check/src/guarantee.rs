@@ -120,6 +120,8 @@ fn verdict(history: &History, guarantee: &Guarantee, report: &Report) -> Verdict
     let is = |property: Property| guarantee.properties == Properties::default().with(property);
     let missing = if by_value && is(Property::OverwriteOrder) {
         Some("by values, this is part of causal")
+    } else if by_value && is(Property::AtomicWrites) {
+        Some("by values, this is part of causal and snapshot")
     } else if is(Property::Convergence) && history.finals.is_empty() {
         Some("no `final` lines say what replicas return in the end")
     } else if is(Property::Immediate) && !timed(history) {

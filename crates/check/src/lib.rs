@@ -157,11 +157,12 @@ fn unchecked(index: &Index<'_>, options: Options, notes: &mut Vec<String>) {
         _ if options.values_only => {}
         n => notes.push(format!("only {n} of the writes have a version: all were told apart by value")),
     }
-    // Causality by values has it: happens-before is part of every order that explains what was read.
-    if properties.contains(Property::OverwriteOrder) && !properties.contains(Property::Causal) {
-        notes.push(format!("not checked without versions: {}", Property::OverwriteOrder));
-    }
-    if index.has_txns && properties.contains(Property::AtomicWrites) {
-        notes.push(format!("not checked without versions: {}", Property::AtomicWrites));
+    // Causality by values has it: happens-before is part of every order that explains what was read. So have causality
+    // and snapshots that transactions are whole.
+    let parts = [(Property::OverwriteOrder, Property::Causal), (Property::AtomicWrites, Property::Snapshot)];
+    for (part, whole) in parts {
+        if properties.contains(part) && !properties.contains(whole) {
+            notes.push(format!("not checked without versions: {part}"));
+        }
     }
 }

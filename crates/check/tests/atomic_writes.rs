@@ -48,7 +48,7 @@ fn report(events: Vec<Vec<Event>>) -> Report {
         (event.start_us, event.end_us) = (None, None);
     }
     let properties = Properties::default().with(Property::AtomicWrites).with(Property::WellFormed);
-    check_with(&history, Options { properties, limit: 9 })
+    check_with(&history, Options { properties, limit: 9, values_only: false })
 }
 
 #[track_caller]
@@ -115,6 +115,21 @@ fn what_promises_snapshots_promises_whole_transactions() {
     let report = check(&history, Promise::CausalSnapshot);
     assert!(report.violates(Property::AtomicWrites) && report.violates(Property::Snapshot), "{report}");
     assert!(!check(&history, Promise::Causal).violates(Property::AtomicWrites));
+}
+
+/// Without versions: what clients of a real cluster record.
+#[test]
+fn by_values_alone_a_torn_transaction_is_a_torn_snapshot_or_a_stale_read() {
+    let begin = || transaction(1, 5, &["x", "y"], true);
+    let judged = |reads: Vec<Vec<Event>>| {
+        let history = History { events: [vec![begin()], reads].concat().concat(), ..History::default() };
+        check_with(&history, Options { values_only: true, ..Options::of(Promise::CausalSnapshot) })
+    };
+    let snapshot = |y| judged(vec![rotx(2, ReadKind::Rotx, &[("x", 5), ("y", y)])]);
+    let reads = |y| judged(vec![get(2, "x", 5), get(2, "y", y)]);
+    assert!(snapshot(5).ok() && reads(5).ok(), "{}{}", snapshot(5), reads(5));
+    assert!(snapshot(0).violates(Property::Snapshot), "{}", snapshot(0));
+    assert!(reads(0).violates(Property::Causal), "{}", reads(0));
 }
 
 #[test]
@@ -227,7 +242,7 @@ fn the_checker_and_the_definition_agree() {
     for seed in 0..20_000 {
         let history = generate(&mut Rng::with_seed(seed));
         let properties = Properties::default().with(Property::AtomicWrites);
-        let report = check_with(&history, Options { properties, limit: 9 });
+        let report = check_with(&history, Options { properties, limit: 9, values_only: false });
         if report.violates(Property::WellFormed) {
             continue; // a cycle: what was made newer is read before it is written
         }

@@ -97,7 +97,7 @@ fn an_acknowledged_write_that_does_not_show() {
 fn what_cannot_be_told_is_said() {
     let all = verdicts("c0@A put x a\nc1@B get x a", true);
     let of = |name: &str| all.verdicts.iter().find(|v| v.guarantee == name).unwrap();
-    for name in ["overwrite-order", "immediate", "convergence"] {
+    for name in ["overwrite-order", "atomic-writes", "immediate", "convergence"] {
         assert_eq!(of(name).verdict, Holds::NotChecked, "{all}");
     }
     assert_eq!(of("monotonic-writes").verdict, Holds::Holds);
@@ -128,5 +128,5 @@ fn guarantees_are_found_by_name() {
         assert_eq!(Guarantee::named(guarantee.name), Some(guarantee));
     }
     assert_eq!(Guarantee::named("linearizable"), None);
-    assert_eq!(Guarantee::all().len(), 13);
+    assert_eq!(Guarantee::all().len(), 14);
 }

@@ -23,6 +23,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tidemark_core::{DcId, Failure, Hlc, Key, Micros, PartitionId, ServerId, Stamp, Write};
 
+/// How long a server is in doubt about a transaction before it asks, or tells a decision again.
+const DOUBT_US: Micros = 50_000;
+
 /// The writes of a transaction.
 pub type Writes = Vec<(Key, Write)>;
 
@@ -175,11 +178,11 @@ impl<S: Wire, L> TwoPhase<S, L> {
         self.said.extend(parts.into_iter().map(prepare));
     }
 
-    /// Takes a message. Whoever is in doubt then asks at `ask_at`.
-    pub fn on_message(&mut self, from: ServerId, message: Commit<S>, ask_at: Micros) -> Option<Turn<S>> {
+    /// Takes a message.
+    pub fn on_message(&mut self, from: ServerId, message: Commit<S>, now: Micros) -> Option<Turn<S>> {
         match message {
             Commit::Prepare(id, snap, writes) => Some(Turn::Prepare(Tx(from.partition, id), snap, writes)),
-            Commit::Prepared(id, proposal) => self.proposed(from, id, proposal, ask_at),
+            Commit::Prepared(id, proposal) => self.proposed(from, id, proposal, now),
             Commit::Decision(id, at) => self.learn(Tx(from.partition, id), at),
             Commit::Applied(id) => {
                 if let Some(decided) = self.decided.get_mut(&id) {
@@ -202,7 +205,7 @@ impl<S: Wire, L> TwoPhase<S, L> {
         from: ServerId,
         id: GatherId,
         proposal: Result<Hlc, Failure>,
-        tell_again: Micros,
+        now: Micros,
     ) -> Option<Turn<S>> {
         let merge = |gathered: &mut Gathered<S>| match (&mut gathered.at, proposal) {
             (Ok(at), Ok(proposed)) => *at = proposed.max(*at),
@@ -215,7 +218,7 @@ impl<S: Wire, L> TwoPhase<S, L> {
         self.said.extend(participants.iter().map(|partition| (*partition, decision.clone())));
         let stamp = at.map(|at| {
             self.latest = at;
-            self.decided.insert(id, Decided { at, missing: participants, tell_again });
+            self.decided.insert(id, Decided { at, missing: participants, tell_again: now + DOUBT_US });
             self.unsaved = true;
             Stamp { ts: at, origin: self.me.dc, seq: seq(self.me.partition) }
         });
@@ -243,9 +246,9 @@ impl<S: Wire, L> TwoPhase<S, L> {
         Some(Turn::Learnt)
     }
 
-    /// Proposes `time` for a transaction, which is pending from now on, and asked about at `ask_at`.
-    pub fn propose(&mut self, tx: Tx, time: Hlc, snap: S, writes: Writes, ask_at: Micros) {
-        self.pending.push(Transaction { time, snap, writes, state: State::InDoubt(tx, ask_at) });
+    /// Proposes `time` for a transaction, which is pending from `now` on.
+    pub fn propose(&mut self, tx: Tx, time: Hlc, snap: S, writes: Writes, now: Micros) {
+        self.pending.push(Transaction { time, snap, writes, state: State::InDoubt(tx, now + DOUBT_US) });
         self.unsaved = true;
         self.said.push((tx.0, Commit::Prepared(tx.1, Ok(time))));
     }
@@ -286,38 +289,33 @@ impl<S: Wire, L> TwoPhase<S, L> {
         self.pending.iter().map(|transaction| transaction.time).min()
     }
 
-    /// Whether a transaction that writes `key` commits, or may commit, at `time` or before.
-    pub fn writes(&self, key: &Key, time: Hlc) -> bool {
-        self.pending.iter().any(|t| t.time <= time && t.writes.iter().any(|(written, _)| written == key))
-    }
-
-    /// Now and then: asks about what is in doubt, and tells decisions again, each of them every `after`; and gives up what
-    /// has passed its deadline: whom to tell. None of that happened.
-    pub fn tend(&mut self, now: Micros, after: Micros) -> Vec<Ticket> {
-        self.ask(|_, ask_at| ask_at <= now, now + after);
+    /// Now and then: asks about what is in doubt, and tells decisions again; and gives up what has passed its deadline:
+    /// whom to tell. None of that happened.
+    pub fn tend(&mut self, now: Micros) -> Vec<Ticket> {
+        self.ask(|_, ask_at| ask_at <= now, now);
         for (id, decided) in self.decided.iter_mut().filter(|(_, decided)| decided.tell_again <= now) {
-            decided.tell_again = now + after;
+            decided.tell_again = now + DOUBT_US;
             let decision = Commit::Decision(*id, Some(decided.at));
             self.said.extend(decided.missing.iter().map(|partition| (*partition, decision.clone())));
         }
         self.gathering.expire(now).into_iter().map(|gathered| gathered.ticket).collect()
     }
 
-    /// `peer` restarted: asks it about what is in doubt, and again at `ask_at`; and gives up what waits for it: whom to
-    /// tell. None of that happened.
-    pub fn reset(&mut self, peer: ServerId, ask_at: Micros) -> Vec<Ticket> {
+    /// `peer` restarted: asks it about what is in doubt, and gives up what waits for it: whom to tell. None of that
+    /// happened.
+    pub fn reset(&mut self, peer: ServerId, now: Micros) -> Vec<Ticket> {
         if peer.dc == self.me.dc {
-            self.ask(|coordinator, _| coordinator == peer.partition, ask_at);
+            self.ask(|coordinator, _| coordinator == peer.partition, now);
         }
         self.gathering.reset(peer).into_iter().map(|gathered| gathered.ticket).collect()
     }
 
-    fn ask(&mut self, due: impl Fn(PartitionId, Micros) -> bool, again: Micros) {
+    fn ask(&mut self, due: impl Fn(PartitionId, Micros) -> bool, now: Micros) {
         for transaction in &mut self.pending {
             if let State::InDoubt(Tx(coordinator, id), ask_at) = &mut transaction.state
                 && due(*coordinator, *ask_at)
             {
-                *ask_at = again;
+                *ask_at = now + DOUBT_US;
                 self.said.push((*coordinator, Commit::Doubt(*id)));
             }
         }

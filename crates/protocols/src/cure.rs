@@ -28,13 +28,14 @@
 //! **Invariants**
 //! - I1 For i ≠ m, `gss[i]` and the `sc[i]` of sessions here never exceed `vv[i]` of any server of the data centre.
 //! - I2 Nothing is prepared at or below `vv[m]`, or `snap[m]` of a snapshot that was read here.
+//! - I3 For i ≠ m, `gss[i]` covers the CV of what was written here, after a restart too (E-12): new sessions see it.
 
 pub use crate::causal_spartan_x::Params;
 pub use crate::gentlerain::Timer;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Vector};
+use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Vector};
 use tidemark_contract::two_phase::State;
 use tidemark_contract::{
     Answer, Arrivals, Clock, Commit, Cx, GatherId, Lasting, OneRound, OneRoundSession, Protocol, Recovered,
@@ -56,6 +57,7 @@ pub trait Rules: 'static {
     const TIMES_ARRIVE_WHOLE: bool = true; // D3
     const PREPARED_SURVIVES: bool = true; // D4
     const DECIDED_SURVIVES: bool = true; // D4
+    const GSS_SURVIVES: bool = true; // I3
     const STABLE_STAYS_HOME: bool = true; // D6
 }
 
@@ -68,9 +70,6 @@ impl Rules for Sound {
     const NAME: &'static str = "cure";
     const ABOUT: &'static str = "causal+ with write transactions (MSET is atomic); reads may wait";
 }
-
-/// How long a server is in doubt about a transaction before it asks, or tells a decision again.
-const DOUBT_US: Micros = 50_000;
 
 /// What a session asks, with its SC_c; nothing: to cover that (D6).
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -132,9 +131,10 @@ impl<R: Rules> Protocol for Server<R> {
         hard.undone.prepared.retain(|_| R::PREPARED_SURVIVES);
         hard.undone.decided.retain(|_| R::DECIDED_SURVIVES);
         let (m, mut vv, mut gss) = (cx.me.dc, received, Vector::zero(cx.topology.dcs));
-        for i in cx.topology.all_dcs().filter(|i| *i != m && R::TIMES_ARRIVE_WHOLE) {
-            vv[i] = vv[i].prev(); // D3
-        }
+        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && R::GSS_SURVIVES);
+        written_here.for_each(|d| gss.merge(&d.meta.without(m))); // I3
+        let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && R::TIMES_ARRIVE_WHOLE);
+        elsewhere.for_each(|i| vv[i] = vv[i].prev()); // D3
         gss.merge(&hard.times.stable);
         cx.arm(Timer::Theta, cx.params.theta_us);
         cx.arm(Timer::Delta, cx.params.delta_us);
@@ -194,7 +194,7 @@ impl<R: Rules> Protocol for Server<R> {
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
         cx.fail_all(self.reads.reset(peer), unanswered);
-        cx.fail_all(self.time.commits.reset(peer, cx.mono + DOUBT_US), given_up);
+        cx.fail_all(self.time.commits.reset(peer, cx.mono), given_up);
         self.save(cx);
     }
 
@@ -206,12 +206,11 @@ impl<R: Rules> Protocol for Server<R> {
                 self.adopt(stable, cx);
                 self.stabilisation.collect(cx, |safe, d| d.meta.le(safe));
                 cx.fail_all(self.reads.expire(cx.mono), unanswered);
-                cx.fail_all(self.time.commits.tend(cx.mono, DOUBT_US), given_up);
+                cx.fail_all(self.time.commits.tend(cx.mono), given_up);
                 self.arrivals.turn_away(cx);
-                for (_, task) in self.readers.expire(cx.mono).into_iter().chain(self.writers.expire(cx.mono))
-                {
-                    self.refuse(task, Failure::Unavailable("a clock lags, or a commit is open".into()), cx);
-                }
+                let why = || Failure::Unavailable("a clock lags, or a commit is open".to_string());
+                let late = self.readers.expire(cx.mono).into_iter().chain(self.writers.expire(cx.mono));
+                late.for_each(|(_, task)| self.refuse(task, why(), cx));
             }
             Timer::Delta => {
                 cx.arm(Timer::Delta, cx.params.delta_us);
@@ -294,7 +293,7 @@ impl<R: Rules> Server<R> {
             }
             Task::Prepare(tx, writes) => {
                 let pt = self.time.tick_above(above::<R>(&view.0), cx.now);
-                self.time.commits.propose(tx, pt, view.0, writes, cx.mono + DOUBT_US);
+                self.time.commits.propose(tx, pt, view.0, writes, cx.mono);
             }
             Task::Ask(ticket, Op::Get { key }) => {
                 let d = cx.latest(&key, &view);
@@ -321,7 +320,7 @@ impl<R: Rules> Server<R> {
 
     /// Commit: `ct = max pt`.
     fn commit(&mut self, from: ServerId, message: Commit<Vector>, cx: &mut Cx<'_, Self>) {
-        match self.time.commits.on_message(from, message, cx.mono + DOUBT_US) {
+        match self.time.commits.on_message(from, message, cx.mono) {
             Some(Turn::Prepare(tx, snap, writes)) => self.submit(Task::Prepare(tx, writes), snap, cx),
             Some(Turn::Decided(ticket, mut cv, Ok(stamp))) => {
                 cv.include(stamp);
@@ -337,6 +336,7 @@ impl<R: Rules> Server<R> {
     fn apply(&mut self, cx: &mut Cx<'_, Self>) {
         while let Some(transaction) = self.time.take_next(cx.now) {
             let (stamp, mut cv) = (transaction.stamp(cx.me.dc), transaction.snap);
+            self.gss.merge(&cv.without(cx.me.dc)); // I3
             cv.include(stamp);
             for (key, write) in transaction.writes {
                 cx.write(key, Version { stamp, meta: cv.clone(), write }, cx.all_regions());

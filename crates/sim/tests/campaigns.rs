@@ -158,6 +158,15 @@ fn cure_keeps_its_promise_under_all_faults() {
     everywhere::<Cure>();
 }
 
+/// A region restarted and had forgotten what had been stable of another one, from which nothing came: what it had written
+/// itself since then named more, and was not seen.
+#[test]
+fn cure_shows_what_was_written_before_a_crash_although_other_regions_are_silent() {
+    let three = || Options { partitions: 3, ..small("all") };
+    cleared::<Cure>(three(), 792..793);
+    cleared::<Cure>(three(), 2_309..2_310);
+}
+
 /// The shapes in which the mutants of these protocols are convicted, and the default one.
 #[track_caller]
 fn everywhere<P: Protocol>() {

@@ -16,6 +16,7 @@ mutants! {
     PreparedLost breaks PREPARED_SURVIVES;
     DecidedLost breaks DECIDED_SURVIVES;
     CureTravels breaks STABLE_STAYS_HOME;
+    GssForgotten breaks GSS_SURVIVES;
 }
 
 #[test]
@@ -27,6 +28,12 @@ fn cure_with_a_rule_broken_is_convicted() {
     convicted::<Server<AnnouncesPending>>(20_000);
     convicted::<Server<FirstIsAll>>(20_000);
     convicted::<Server<CureTravels>>(20_000);
+}
+
+/// Nothing is unsafe without: what was written before a crash is not seen again in time.
+#[test]
+fn cure_that_forgets_what_was_stable_is_convicted() {
+    convicted_over::<Server<GssForgotten>>(3, 20_000);
 }
 
 /// Both halves of what makes two-phase commit survive crashes: without either, a transaction is torn.

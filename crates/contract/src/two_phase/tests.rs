@@ -16,6 +16,7 @@ struct Cluster {
     flying: Vec<(ServerId, ServerId, Commit<u64>)>,
     decided: Vec<Result<Stamp, Failure>>,
     topology: Topology,
+    now: Micros,
 }
 
 fn id(partition: u16) -> ServerId {
@@ -36,7 +37,13 @@ impl Cluster {
             applied: Vec::new(),
         };
         let topology = Topology::new(1, 3);
-        Self { servers: (0..3).map(server).collect(), flying: Vec::new(), decided: Vec::new(), topology }
+        Self {
+            servers: (0..3).map(server).collect(),
+            flying: Vec::new(),
+            decided: Vec::new(),
+            topology,
+            now: 0,
+        }
     }
 
     /// A key of each partition.
@@ -51,11 +58,12 @@ impl Cluster {
 
     /// An event at a server: what it changed is durable before what it said leaves.
     fn at(&mut self, n: u16, event: impl FnOnce(&mut Server) -> Option<Turn<u64>>) {
+        let now = self.now;
         let server = &mut self.servers[n as usize];
         match event(server) {
             Some(Turn::Prepare(tx, snap, writes)) => {
                 server.clock += 1;
-                server.now.propose(tx, Hlc(server.clock), snap, writes, 0);
+                server.now.propose(tx, Hlc(server.clock), snap, writes, now);
             }
             Some(Turn::Decided(_, _, decision)) => self.decided.push(decision),
             Some(Turn::Learnt) | None => {}
@@ -82,7 +90,8 @@ impl Cluster {
 
     fn deliver(&mut self, place: usize) {
         let (from, to, message) = self.flying.remove(place);
-        self.at(to.partition.0, |server| server.now.on_message(from, message, 0));
+        let now = self.now;
+        self.at(to.partition.0, |server| server.now.on_message(from, message, now));
     }
 
     fn deliver_all(&mut self) {
@@ -96,17 +105,21 @@ impl Cluster {
         let server = &mut self.servers[n as usize];
         server.life += 1;
         server.now = TwoPhase::new(id(n), server.life, server.durable.clone());
+        let now = self.now;
         for other in (0..3).filter(|other| *other != n) {
             self.at(other, |server| {
-                server.now.reset(id(n), 0);
+                server.now.reset(id(n), now);
                 None
             });
         }
     }
 
+    /// Later, the server looks after what it does not know.
     fn tend(&mut self, n: u16) {
+        self.now += DOUBT_US;
+        let now = self.now;
         self.at(n, |server| {
-            server.now.tend(1, 0);
+            server.now.tend(now);
             None
         });
     }

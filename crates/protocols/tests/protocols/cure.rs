@@ -34,6 +34,7 @@ broken! {
     PreparedLost: PREPARED_SURVIVES;
     DecidedLost: DECIDED_SURVIVES;
     StableTravels: STABLE_STAYS_HOME;
+    GssForgotten: GSS_SURVIVES;
 }
 
 fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {

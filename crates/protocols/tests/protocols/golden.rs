@@ -7,11 +7,11 @@ use std::env;
 use std::fs;
 use std::path::Path;
 use tidemark_contract::Lab;
-use tidemark_contract::core::Op;
+use tidemark_contract::core::{Key, Op, Write};
 use tidemark_contract::lab::{rotx, server};
 use tidemark_protocols::*;
 
-/// Two data centres of two partitions: writes, replication, stabilisation, a remote read, a transaction, a
+/// Two data centres of two partitions: writes, replication, stabilisation, a remote read, transactions, a
 /// heartbeat, a restart.
 fn script<P: Protocol>(timers: &[P::Timer]) -> String {
     let mut lab = Lab::<P>::new(2, 2, P::Params::default());
@@ -38,6 +38,12 @@ fn script<P: Protocol>(timers: &[P::Timer]) -> String {
     lab.deliver_all();
     lab.round(30_000, timers);
     lab.round(40_000, timers);
+    if P::ATOMIC_WRITES {
+        lab.say("Ben writes both in one transaction.");
+        let write = |key: &Key| (key.clone(), Write::Assign((*b"both").into()));
+        lab.run(ben, Op::PutAll { writes: vec![write(&x), write(&y)] });
+        lab.deliver_all();
+    }
     lab.say("A/1 restarts with a slow clock. Ann reads there, and writes once more.");
     lab.set_clock(server(0, 1), 1_000);
     lab.restart(server(0, 1));

@@ -148,3 +148,33 @@ fn d5_what_a_read_promised_survives_a_restart() {
     lab.restart(server(0, 0));
     assert!(lab.put(t, &x, "later") > at(3_000_000));
 }
+
+/// I3 (E-12), found by the simulator: the version names what was stable of B when it was written. The restarted server has
+/// forgotten that, and B is silent.
+#[test]
+fn i3_what_was_written_before_a_restart_is_seen_while_another_data_centre_is_silent() {
+    fn seen<R: Rules>() -> String {
+        let mut lab = lab::<R>(2, 1);
+        let (s, t, x) = (lab.client(0), lab.client(0), lab.key("x", 0));
+        stabilise(&mut lab, 5_000);
+        stabilise(&mut lab, 7_000);
+        lab.put(s, &x, "1");
+        assert_eq!(newest(&lab, server(0, 0), &x).expect("it is there").1[B], at(7_000));
+        lab.restart(server(0, 0));
+        lab.get(t, &x)
+    }
+    assert_eq!(seen::<Sound>(), "1");
+    assert_eq!(seen::<GssForgotten>(), "-");
+}
+
+/// I3: nor does a participant need to hear from B what its coordinator had heard.
+#[test]
+fn i3_a_participant_takes_over_what_was_stable_for_the_transaction() {
+    let mut lab = sound(2, 2);
+    let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 0), lab.key("y", 1));
+    remember(&mut lab, s, &[0, 500]);
+    lab.run(s, put_all(&[&x, &y], "both"));
+    lab.deliver_within(A);
+    assert_eq!(lab.get(t, &y), "both");
+    assert_eq!(lab.protocol(server(0, 1)).stable()[B], at(500));
+}
