@@ -3,12 +3,13 @@
 use super::motifs::Stage;
 use crate::rng::Draw;
 
-/// A session writes two keys of two partitions in one transaction, again and again · what the two servers say to each
-/// other is held, or one of them crashes on the way, or the feed of one is held · others, here and elsewhere, read
-/// the keys, one after the other or at once, and write what depends on what they read.
+/// A session writes two keys, of two partitions or of one, in one transaction, again and again · what the two servers say
+/// to each other is held, or one of them crashes on the way, or the feed of one is held · others, here and elsewhere,
+/// read the keys, one after the other or at once, and write what depends on what they read.
 pub(super) fn half_committed(s: &mut Stage<'_, '_>) {
     let (here, (p, q)) = (s.c.dc(), s.c.two_partitions());
     let there = s.c.other_dc(here);
+    let q = if s.c.rng.chance(30) { p } else { q };
     let (first, second) = (s.key(p), s.key(q));
     let writer = s.session(here, None);
     let rival = s.session(here, Some(writer));

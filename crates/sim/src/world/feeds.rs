@@ -159,10 +159,12 @@ impl<P: Protocol> World<'_, P> {
         let (from, to) = self.links.ends(stream);
         let node = self.node_of(from);
         let slow = self.nodes[node].slow_us;
+        // What a transaction wrote is to be seen half arrived: each record travels alone, and some time apart.
+        let piece_bytes = if self.layout.transactions { 1 } else { PIECE_BYTES };
         loop {
             let Some(host) = &mut self.nodes[node].host else { return };
             let mut items = self.spare.pop().unwrap_or_default();
-            if let Err(refusal) = host.poll_feed(from.partition, to.dc, PIECE_BYTES, &mut items) {
+            if let Err(refusal) = host.poll_feed(from.partition, to.dc, piece_bytes, &mut items) {
                 return self.refused(stream, &refusal.to_string());
             }
             if items.is_empty() {
@@ -171,7 +173,12 @@ impl<P: Protocol> World<'_, P> {
             self.meter_fed(from, to.dc, &items);
             let epoch = self.links.streams[stream.0].epoch;
             let arrival = self.links.feed_arrival(self.now, stream) + slow;
-            self.links.streams[stream.0].arrival = arrival;
+            let apart = if self.layout.transactions && matches!(items[..], [FeedItem::Record { .. }]) {
+                self.plan.config.theta_us[node]
+            } else {
+                0
+            };
+            self.links.streams[stream.0].arrival = arrival + apart;
             self.queue.push(arrival, Event::Feed(stream, epoch, items));
         }
     }

@@ -104,6 +104,8 @@ pub(crate) struct World<'a, P: Protocol> {
     history: History,
     /// The time of the last version of each data centre that anybody was told of.
     written: Vector,
+    /// What was believed to be stable counts among it.
+    beliefs_counted: bool,
     /// When the last question that was asked across data centres will have arrived.
     asked_until: Micros,
     problems: Vec<Problem>,
@@ -142,6 +144,7 @@ impl<'a, P: Protocol> World<'a, P> {
             active_faults: vec![false; plan.faults.len()],
             history: History { header, ..History::default() },
             written: Vector::zero(layout.topology.dcs),
+            beliefs_counted: false,
             asked_until: 0,
             problems: Vec::new(),
             digest: 0,

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::fmt::Arguments;
 use tidemark_contract::Protocol;
 use tidemark_core::history::Action;
-use tidemark_core::{Key, Micros, Op, ServerId};
+use tidemark_core::{Key, Micros, Op, ServerId, Vector};
 
 /// Collection follows what servers have made durable, which they do in steps of this length.
 const COLLECTION_STEP_US: Micros = 400_000;
@@ -35,6 +35,7 @@ impl<P: Protocol> World<'_, P> {
     /// Looks whether everything has been exchanged; in the end, or when patience is, reads the last words.
     pub(super) fn settle(&mut self) {
         let Stage::Settle(until) = self.stage else { return };
+        self.wait_for_beliefs();
         if self.now < until && self.unsettled(|_| ()).is_some() {
             return self.queue.push(self.now + self.plan.config.farthest_us() / 2, Event::Settle);
         }
@@ -53,6 +54,19 @@ impl<P: Protocol> World<'_, P> {
                 self.add_client(dc, Cow::Owned(steps.collect()), Role::LastWords);
             }
         }
+    }
+
+    /// Once all is exchanged: a write transaction may name the snapshot that it began in, which is what somebody believed
+    /// to be stable. So that has to be stable everywhere too, like a last write.
+    fn wait_for_beliefs(&mut self) {
+        if !self.layout.transactions || self.beliefs_counted || self.unsettled(|_| ()).is_some() {
+            return;
+        }
+        self.beliefs_counted = true;
+        let host = |server: ServerId| self.nodes[self.node_of(server)].host.as_ref();
+        let stable = |server: ServerId| Some(host(server)?.partition(server.partition).stable());
+        let beliefs: Vec<Vector> = self.servers().filter_map(stable).collect();
+        beliefs.iter().for_each(|stable| self.written.merge(stable));
     }
 
     /// Every key that somebody wrote.
