@@ -10,6 +10,7 @@ use crate::harness::{Cluster, Scratch, alone, wait_for};
 use crate::judge::{self, addresses};
 use crate::shared::Shared;
 use std::net::SocketAddr;
+use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
@@ -27,8 +28,42 @@ fn mset_is_whole_under_cure() {
     stays_whole("cure");
 }
 
+/// The test can fail: where MSET is several writes the same clients see it come apart, although nothing breaks.
+#[test]
+fn the_same_clients_see_several_writes_come_apart() {
+    let play = play("causal", 0);
+    assert!(play.torn > 0, "{} looks", play.looked);
+}
+
 fn stays_whole(protocol: &'static str) {
-    let _turn = alone();
+    let Play { nodes, written, looked, torn, .. } = &play(protocol, ROUNDS);
+    assert_eq!(*torn, 0, "transactions came apart");
+    settled(nodes, LIMIT, true);
+    judge::assert_logs_are_calm(nodes);
+    let connect = |nodes: &Vec<SocketAddr>| Client::connect(nodes[0]).expect("it serves");
+    let mut regions: Vec<Client> = addresses(nodes).iter().map(connect).collect();
+    wait_for("what was acknowledged is everywhere, and all that is anywhere is whole", LIMIT, || {
+        written.iter().all(|transaction| transaction.is_right(&mut regions)).then_some(())
+    });
+    let acknowledged = written.iter().filter(|transaction| transaction.fate == Fate::Ok).count();
+    println!("{} transactions, {acknowledged} acknowledged, {looked} looks", written.len());
+    assert!(acknowledged > 100 && *looked > 100, "{acknowledged} acknowledged, {looked} looks");
+}
+
+/// What clients did and saw.
+struct Play {
+    written: Vec<Written>,
+    /// How often somebody found something, and how often it was not of one transaction.
+    looked: usize,
+    torn: usize,
+    nodes: Nodes,
+    _scratch: Scratch,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// Clients write and look during so many rounds of faults, or for a second without any.
+fn play(protocol: &'static str, rounds: usize) -> Play {
+    let turn = alone();
     let scratch = Scratch::new(&format!("whole-{protocol}"));
     let regions = vec![vec!["0", "1"], vec!["0", "1"]];
     let nodes = Nodes::start(&scratch, &Plan { regions, protocol, ..Plan::default() });
@@ -36,26 +71,19 @@ fn stays_whole(protocol: &'static str) {
     let seed = fastrand::u64(0..1_000_000);
     println!("{protocol}, faults of seed {seed}");
     let clients = || (0..CLIENTS * shared.addresses.len()).map(|number| Caller::new(shared, number));
-    let (written, looked) = thread::scope(|scope| {
+    let (written, seen) = thread::scope(|scope| {
         let writers: Vec<_> = clients().map(|client| scope.spawn(|| client.write(shared))).collect();
         let readers: Vec<_> = clients().map(|client| scope.spawn(|| client.read(shared))).collect();
         let mut chaos = Chaos::new(&nodes, seed);
-        (0..ROUNDS).for_each(|_| chaos.round());
+        (0..rounds).for_each(|_| chaos.round());
+        thread::sleep(Duration::from_secs(1));
         shared.stop.store(true, Ordering::Relaxed);
         (joined(writers), joined(readers))
     });
-    let written: Vec<Written> = written.into_iter().flatten().collect();
-    settled(&nodes, LIMIT, true);
-    judge::assert_logs_are_calm(&nodes);
-    let connect = |nodes: &Vec<SocketAddr>| Client::connect(nodes[0]).expect("it serves");
-    let mut regions: Vec<Client> = shared.addresses.iter().map(connect).collect();
-    wait_for("what was acknowledged is everywhere, and all that is anywhere is whole", LIMIT, || {
-        written.iter().all(|transaction| transaction.is_right(&mut regions)).then_some(())
-    });
-    let acknowledged = written.iter().filter(|transaction| transaction.fate == Fate::Ok).count();
-    let looked: usize = looked.into_iter().sum();
-    println!("{} transactions, {acknowledged} acknowledged, {looked} looks", written.len());
-    assert!(acknowledged > 100 && looked > 100, "{acknowledged} acknowledged, {looked} looks");
+    let written = written.into_iter().flatten().collect();
+    let (looked, torn) =
+        seen.into_iter().fold((0, 0), |(all, bad), (looked, torn)| (all + looked, bad + torn));
+    Play { written, looked, torn, nodes, _scratch: scratch, _turn: turn }
 }
 
 fn joined<T>(threads: Vec<ScopedJoinHandle<'_, T>>) -> Vec<T> {
@@ -140,19 +168,19 @@ impl Caller {
         written
     }
 
-    /// Looks at pairs until it is told to stop: how often it found something, which has to be of one transaction.
-    fn read(mut self, shared: &Shared) -> usize {
-        let mut looked = 0;
+    /// Looks at pairs until it is told to stop: how often it found something, and how often that was not of one transaction.
+    fn read(mut self, shared: &Shared) -> (usize, usize) {
+        let (mut looked, mut torn) = (0, 0);
         for pair in (0..shared.pairs.len()).cycle() {
             let (left, right) = shared.pair(pair);
             if shared.stop.load(Ordering::Relaxed) {
                 break;
             }
             if let Some([left, right]) = self.ask(&["MGET", &left, &right]).and_then(|reply| both(&reply)) {
-                assert_eq!(left, right, "a transaction came apart");
                 looked += usize::from(left.is_some());
+                torn += usize::from(left != right);
             }
         }
-        looked
+        (looked, torn)
     }
 }
