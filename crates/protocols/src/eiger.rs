@@ -487,8 +487,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
                 return self.begin_trans(cx);
             }
             Op::Put { key, update } => Request::Put(key, update, past.clone()),
-            Op::Scan { cursor, limit, .. } => Request::Walk(Walk::Scan { cursor, limit }),
-            Op::Count { .. } => Request::Walk(Walk::Count),
+            walk => Request::Walk(Walk::of(&walk)),
         };
         cx.ask(server, request);
     }

@@ -8,8 +8,8 @@ pub mod cc_lo;
 pub mod contrarian;
 pub mod cops;
 pub mod cops_gt;
-pub mod eiger;
 pub mod cure;
+pub mod eiger;
 pub mod eventual;
 pub mod gentlerain;
 pub mod occult;
@@ -23,8 +23,8 @@ pub use cc_lo::CcLo;
 pub use contrarian::Contrarian;
 pub use cops::Cops;
 pub use cops_gt::CopsGt;
-pub use eiger::Eiger;
 pub use cure::Cure;
+pub use eiger::Eiger;
 pub use eventual::Eventual;
 pub use gentlerain::GentleRain;
 pub use occult::Occult;
@@ -64,13 +64,8 @@ macro_rules! with_protocol {
             $crate::Pocc,
             $crate::Occult,
             $crate::Orbe,
-            $crate::Tidemark)
             $crate::Cure,
-            $crate::Tidemark,
-            $crate::gentlerain::GentleRainPublished,
-            $crate::causal_spartan_x::CausalSpartanXPublished,
-            $crate::cops::CopsPublished,
-            $crate::cc_lo::CcLoPublished)
+            $crate::Tidemark)
     };
     (@each $name:expr, $P:ident => $body:expr, otherwise $otherwise:expr; $($protocol:ty),*) => {{
         let name = $crate::resolve($name);

@@ -21,7 +21,8 @@ mutants! {
     ArrivesAtOnce breaks ARRIVALS_WAIT;
 }
 
-/// That a write lies above what it depends on has a step test only: 20,000 schedules clear a CC-LO without.
+/// That a write lies above what it depends on has a step test only: of one key it does anyhow, for a server's clock is above
+/// all that it holds, and of different keys nothing rests on it.
 #[test]
 fn cc_lo_with_a_rule_broken_is_convicted() {
     convicted_over::<Server<TimeIsACut>>(3, 20_000);
