@@ -123,8 +123,8 @@ pub(crate) struct Meter {
     /// The newest version at each server of each key, and of those the newest that was written there.
     newest: Vec<(Stamp, Stamp)>,
     variants: BTreeMap<String, Variant>,
-    /// What an answer to a question between two servers follows from: who asked whom, and the id.
-    questions: BTreeMap<(ServerId, ServerId, String), Cause>,
+    /// Questions between servers, by who asked whom and the id: what was asked, and what the answer follows from.
+    questions: BTreeMap<(ServerId, ServerId, String), (String, Cause)>,
     heartbeats: Traffic,
     /// Versions sent to other data centres, and their metadata.
     records: Traffic,
@@ -261,7 +261,7 @@ impl Meter {
         let idle = (self.times.quiet..self.times.from).contains(&now);
         let in_time = self.counts(now);
         let (variant, id) = heading(message);
-        let cause = self.behind((from, to), id.clone(), now);
+        let cause = self.behind((from, to), &variant, id.clone(), now);
         let (kind, counts, own, follows) = match cause {
             Cause::Op { number, hops } => {
                 let op = &self.ops[number as usize];
@@ -273,7 +273,7 @@ impl Meter {
         };
         let bytes = weight.metadata(own);
         if let (Cause::Op { .. }, Some(id)) = (follows, id) {
-            self.questions.insert((from, to, id), follows);
+            self.questions.insert((from, to, id), (variant.clone(), follows));
         }
         let variant = self.variants.entry(variant).or_default();
         variant.idle |= idle && kind.is_none();
@@ -290,9 +290,20 @@ impl Meter {
 
     /// On whose behalf a server says something now: if it answers a question that it had parked, on that of the
     /// question, which has waited since then.
-    fn behind(&mut self, (from, to): (ServerId, ServerId), id: Option<String>, now: Micros) -> Cause {
-        let asked = id.and_then(|id| self.questions.remove(&(to, from, id)));
-        let Some(Cause::Op { number, hops }) = asked else { return self.cause };
+    fn behind(
+        &mut self,
+        (from, to): (ServerId, ServerId),
+        variant: &str,
+        id: Option<String>,
+        now: Micros,
+    ) -> Cause {
+        let Some(question) = id.map(|id| (to, from, id)) else { return self.cause };
+        // Each numbers its own questions: the other may have asked the same with the same id.
+        let Some((_, cause)) = self.questions.get(&question).filter(|(asked, _)| asked != variant) else {
+            return self.cause;
+        };
+        let &Cause::Op { number, hops } = cause else { return self.cause };
+        self.questions.remove(&question);
         if !matches!(self.cause, Cause::Op { number: running, .. } if running == number) {
             self.ops[number as usize].has_waited(now);
         }
