@@ -6,7 +6,7 @@
 //!
 //! Beside the two traits stand the building blocks that several protocols share:
 //!
-//! - [`OneRound`]: sessions that are their past, [`Arrivals`] from other regions
+//! - [`OneRound`]: sessions that are their past, [`Arrivals`] from other regions; [`OwnWrites`]: what they wrote themselves
 //! - [`Parts`]: reads that a session puts together
 //! - [`Slices`]: snapshot reads of one round
 //! - [`Gather`]: one question to several siblings, one answer
@@ -31,6 +31,7 @@ pub mod gather;
 pub mod lab;
 pub mod matrix;
 pub mod one_round;
+pub mod own_writes;
 pub mod parts;
 pub mod protocol;
 pub mod reads;
@@ -53,7 +54,8 @@ pub use deps::{Dep, Deps, Scope};
 pub use gather::{Gather, GatherId};
 pub use lab::Lab;
 pub use matrix::Matrix;
-pub use one_round::{Answer, Arrivals, OneRound, OneRoundSession, Past};
+pub use one_round::{Answer, Arrivals, OneRound, OneRoundSession, Own, Past};
+pub use own_writes::OwnWrites;
 pub use parts::Parts;
 pub use protocol::{Clock, Params, Protocol, Recovered, Wire};
 pub use reads::Reads;

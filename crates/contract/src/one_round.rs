@@ -30,7 +30,11 @@ impl Past for Vector {
 pub struct Answer<T>(pub Outcome, pub T);
 
 /// A protocol of which each operation is one question to one server.
-pub trait OneRound: Protocol<Session = OneRoundSession<Self>, Reply = Answer<Self::Past>> {
+pub trait OneRound: Protocol<Reply = Answer<Self::Past>> {
+    /// Whether what one session remembers is enough for another one of the same region; else it is taken over like a past
+    /// from elsewhere.
+    const HOME_COVERS: bool = true;
+
     /// What a session remembers.
     type Past: Past;
 
@@ -45,22 +49,44 @@ pub trait OneRound: Protocol<Session = OneRoundSession<Self>, Reply = Answer<Sel
     fn travels(_past: &Self::Past) -> Self::Past {
         Self::Past::default()
     }
+
+    /// Up to when a session that remembers `past` reads in snapshots what it wrote itself ([`crate::OwnWrites`]).
+    fn covered(_past: &Self::Past) -> Hlc {
+        Hlc::ZERO
+    }
+}
+
+/// What a session keeps for itself beside its past, and puts into answers: nothing, as a rule.
+pub trait Own<P: OneRound>: Default + 'static {
+    /// An operation begins.
+    fn begins(&mut self, op: &Op);
+
+    /// It ends, and the session remembers `past` from now on.
+    fn ends(&mut self, outcome: &mut Outcome, past: &P::Past);
+}
+
+impl<P: OneRound> Own<P> for () {
+    fn begins(&mut self, _op: &Op) {}
+
+    fn ends(&mut self, _outcome: &mut Outcome, _past: &P::Past) {}
 }
 
 /// A session of such a protocol.
-pub struct OneRoundSession<P: OneRound> {
+pub struct OneRoundSession<P: OneRound, O = ()> {
     token: Token<P::Past>,
+    own: O,
 }
 
-impl<P: OneRound> Session<P> for OneRoundSession<P> {
+impl<P: OneRound, O: Own<P>> Session<P> for OneRoundSession<P, O> {
     type Token = Token<P::Past>;
 
     fn open(home: DcId) -> Self {
-        Self { token: Token { home, past: P::Past::default() } }
+        Self { token: Token { home, past: P::Past::default() }, own: O::default() }
     }
 
     fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, P>) {
         let Some(server) = cx.begin(&op) else { return };
+        self.own.begins(&op);
         cx.ask(server, P::question(op, self.token.home, &self.token.past));
     }
 
@@ -68,10 +94,11 @@ impl<P: OneRound> Session<P> for OneRoundSession<P> {
         &mut self,
         _: AskId,
         _: ServerId,
-        Answer(outcome, past): P::Reply,
+        Answer(mut outcome, past): P::Reply,
         cx: &mut SessionCx<'_, P>,
     ) {
         self.token.past.merge(&past);
+        self.own.ends(&mut outcome, &self.token.past);
         cx.done(outcome);
     }
 
@@ -84,7 +111,7 @@ impl<P: OneRound> Session<P> for OneRoundSession<P> {
     }
 
     fn adopt(&mut self, Token { home, past }: Token<P::Past>, cx: &mut SessionCx<'_, P>) {
-        if home == self.token.home {
+        if home == self.token.home && P::HOME_COVERS {
             self.token.past.merge(&past);
             return cx.done(Outcome::Adopted);
         }

@@ -17,6 +17,7 @@ pub mod okapi;
 pub mod orbe;
 pub mod pocc;
 pub mod tidemark;
+pub mod wren;
 
 pub use causal_spartan_x::CausalSpartanX;
 pub use cc_lo::CcLo;
@@ -32,6 +33,7 @@ pub use okapi::Okapi;
 pub use orbe::Orbe;
 pub use pocc::Pocc;
 pub use tidemark::Tidemark;
+pub use wren::Wren;
 
 /// The protocol that `causal` means: the default.
 pub const CAUSAL: &str = <Tidemark as tidemark_contract::Protocol>::NAME;
@@ -65,6 +67,7 @@ macro_rules! with_protocol {
             $crate::Occult,
             $crate::Orbe,
             $crate::Cure,
+            $crate::Wren,
             $crate::Tidemark)
     };
     (@each $name:expr, $P:ident => $body:expr, otherwise $otherwise:expr; $($protocol:ty),*) => {{
@@ -107,6 +110,7 @@ pub const NAMES: &[&str] = &[
     Occult::NAME,
     Orbe::NAME,
     Cure::NAME,
+    Wren::NAME,
     Tidemark::NAME,
 ];
 

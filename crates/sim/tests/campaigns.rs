@@ -165,6 +165,19 @@ fn cure_converges_although_its_versions_name_regions_that_wrote_nothing() {
     cleared::<Cure>(Options { dcs: 3, partitions: 1, ..small("all") }, 0..1_000);
 }
 
+#[test]
+fn wren_keeps_its_promise_under_all_faults() {
+    everywhere::<Wren>();
+}
+
+/// A session took over another one of its region, and read at a server that had yet to hear that what it had taken over was
+/// stable.
+#[test]
+fn wren_remembers_what_covered_a_session_when_it_was_taken_over() {
+    cleared::<Wren>(small("all"), 2_637..2_638);
+    cleared::<Wren>(Options { partitions: 3, ..small("all") }, 3_279..3_280);
+}
+
 /// The shapes in which the mutants of these protocols are convicted, and the default one.
 #[track_caller]
 fn everywhere<P: Protocol>() {

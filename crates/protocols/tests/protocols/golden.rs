@@ -114,6 +114,11 @@ fn golden_cure() {
 }
 
 #[test]
+fn golden_wren() {
+    golden::<Wren>(&[causal_spartan_x::Timer::Delta, causal_spartan_x::Timer::Theta]);
+}
+
+#[test]
 fn golden_causal_spartan_x() {
     golden::<CausalSpartanX>(&[causal_spartan_x::Timer::Delta, causal_spartan_x::Timer::Theta]);
 }

@@ -16,6 +16,7 @@ mod okapi;
 mod orbe;
 mod pocc;
 mod tidemark;
+mod wren;
 
 use tidemark_contract::core::Hlc;
 

@@ -1,0 +1,400 @@
+//! Wren: snapshots that every server has before anybody reads in them, so that no read waits, and two times a version.
+//!
+//! **Idea.** A transaction reads what all servers of its data centre have: up to one time of what was written here, up to
+//! another of what was written elsewhere. Such a snapshot is a little old, and lacks what the client has just written; the
+//! client keeps that itself, until snapshots have it. Writes commit together, in two phases.
+//!
+//! **Source.** K. Spirovska, D. Didona, W. Zwaenepoel, *Wren: nonblocking reads in a partitioned transactional causally
+//! consistent data store*, DSN 2018. Its pseudo-code could not be consulted, so no lines are cited: PROTOCOLS §10 sums it
+//! up, and the rules were held against the code that the authors published. The numbers are CausalSpartanX's.
+//!
+//! **Names.** `vv` VV, the version vector (up to `vv[m]` all is applied here) · `lst` and `rst` the local and the remote
+//! stable time · `hwt` HWT_c, when a session wrote last · `pt` prepare time · `ct` commit time, a version's `ut` · `rdt`
+//! remote dependency time, the `rst` of a transaction's snapshot · WC the client's cache.
+//!
+//! **Deviations**
+//! - D1 Transactions do not stay open: the server that is asked starts one for each operation.
+//! - D2 WC answers GET and read-only transactions. What else looks (a conditional update, SCAN, COUNT) waits until
+//!   snapshots have what its session wrote; so does who takes over a token, which carries no values.
+//! - D3 Versions of one `ct` arrive one after the other: a peer has received up to `ct` when the announcement after them
+//!   says so, and until then up to just below.
+//! - D4 What is prepared survives a crash, and so does what was decided, until all have applied it.
+//! - D5 (E-12) Times start above a persisted ceiling ([`Timeline`]). What is stable survives, for collection has used it;
+//!   and `rst` covers the `rdt` of what was written here: new sessions see it.
+//! - D6 (E-13) A session that moves waits for what its past means there: `rst` at all that it has seen.
+//! - D7 What commits is applied at once, not at the next ΔR, and the update of a single key is acknowledged then.
+//!
+//! **Invariants**
+//! - I1 All servers of the data centre have what was written here up to any `lst` here, and elsewhere up to any `rst`.
+//! - I2 The `rst` of a snapshot is below its `lst`: what is in WC is newer than all of it.
+//! - I3 A version's `ut` is above the snapshot of its transaction, and above what its session had written.
+
+pub use crate::causal_spartan_x::{Params, Timer};
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+use tidemark_contract::core::promise::Promise;
+use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Vector};
+use tidemark_contract::two_phase::State;
+use tidemark_contract::{
+    Answer, Commit, Cx, Lasting, OneRound, OneRoundSession, OwnWrites, Protocol, Reach, Recovered, Report,
+    SliceReply, SliceReq, Slices, Stabilisation, Ticket, Timeline, Tree, Turn, Version, Waiters, Walk,
+    found_of, given_up, not_covered, unanswered,
+};
+
+/// What the protocol's safety rests on, for tests to break one at a time.
+#[allow(missing_docs)]
+pub trait Rules: 'static {
+    const NAME: &'static str;
+    const ABOUT: &'static str;
+    const START_COVERS_SESSION: bool = true;
+    const REMOTE_BELOW_LOCAL: bool = true; // I2
+    const DEPENDS_ON_RDT: bool = true;
+    const READS_OWN_WRITES: bool = true; // WC
+    const OTHERS_WAIT_FOR_OWN: bool = true; // D2
+    const COMMIT_ABOVE_HWT: bool = true; // I3
+    const ANNOUNCE_BELOW_PENDING: bool = true;
+    const TIMES_ARRIVE_WHOLE: bool = true; // D3
+    const PREPARED_SURVIVES: bool = true; // D4
+    const DECIDED_SURVIVES: bool = true; // D4
+    const RDT_IS_COVERED: bool = true; // D5
+    const STABLE_STAYS_HOME: bool = true; // D6
+}
+
+/// The protocol as it should be.
+pub type Wren = Server<Sound>;
+/// The rules of [`Wren`].
+pub struct Sound;
+
+impl Rules for Sound {
+    const NAME: &'static str = "wren";
+    const ABOUT: &'static str = "causal+ with write transactions (MSET is atomic); reads never wait";
+}
+
+/// Two times, as the aggregation tree takes them: a snapshot, or what is stable.
+type Times = Vector;
+const LST: DcId = DcId(0);
+const RST: DcId = DcId(1);
+
+/// What a session remembers, and what an answer adds to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Past {
+    /// Its last snapshot.
+    pub seen: Times,
+    /// HWT_c.
+    pub hwt: Hlc,
+}
+
+impl tidemark_contract::Past for Past {
+    fn merge(&mut self, other: &Self) {
+        self.seen.merge(&other.seen);
+        self.hwt = self.hwt.max(other.hwt);
+    }
+
+    fn reach(&self, home: DcId) -> Reach {
+        Reach { latest: self.hwt.max(self.seen.max()), ..Reach::of(home, []) }
+    }
+}
+
+/// What a session asks, with its home and what it remembers; nothing: to cover that (D2, D6).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Request(pub Option<Op>, pub DcId, pub Past);
+
+/// What the servers of a data centre say to each other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Peer {
+    Tree(Tree),
+    SliceReq(SliceReq<Times>),
+    SliceReply(SliceReply<()>),
+    Commit(Commit<Past>),
+}
+
+/// What a reader can see in data centre m: what the snapshot covers.
+pub struct View(DcId, Times);
+
+/// A server, `p_n^m`.
+pub struct Server<R> {
+    vv: Vector,
+    stable: Times,
+    /// HLC, and what is pending; of what this server decides alone, whom to tell and what it replaced.
+    time: Timeline<Past, (Ticket, Option<Found>)>,
+    reads: Slices<Times, ()>,
+    /// What waits until snapshots have what its session wrote (D2, D6).
+    waiting: Waiters<Times, (Ticket, Option<Op>, Past)>,
+    stabilisation: Stabilisation,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Protocol for Server<R> {
+    const NAME: &'static str = R::NAME;
+    const ABOUT: &'static str = R::ABOUT;
+    const PROMISE: Promise = Promise::CausalSnapshot;
+    const ATOMIC_WRITES: bool = true;
+
+    type Meta = Hlc; // rdt
+    type Request = Request;
+    type Reply = Answer<Past>;
+    type Peer = Peer;
+    type Hard = Lasting<Past>;
+    type Timer = Timer;
+    type View = View;
+    type Session = OneRoundSession<Self, OwnWrites>; // WC
+    type Params = Params;
+
+    fn start(Recovered { mut hard, life, received }: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        hard.undone.prepared.retain(|_| R::PREPARED_SURVIVES);
+        hard.undone.decided.retain(|_| R::DECIDED_SURVIVES);
+        let (m, mut vv, mut stable) = (cx.me.dc, received, hard.times.stable.clone());
+        let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && R::TIMES_ARRIVE_WHOLE);
+        elsewhere.for_each(|i| vv[i] = vv[i].prev()); // D3
+        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && R::RDT_IS_COVERED);
+        written_here.for_each(|d| stable.raise(RST, d.meta)); // D5
+        cx.arm(Timer::Theta, cx.params.theta_us);
+        cx.arm(Timer::Delta, cx.params.delta_us);
+        Self {
+            time: Timeline::new(cx.me, life, hard, vv[m]),
+            vv,
+            stable,
+            reads: Slices::new(life),
+            waiting: Waiters::default(),
+            stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
+            rules: PhantomData,
+        }
+    }
+
+    fn on_request(&mut self, ticket: Ticket, Request(op, home, mut past): Request, cx: &mut Cx<'_, Self>) {
+        if home != cx.me.dc && R::STABLE_STAYS_HOME {
+            let rst = past.seen.max().max(past.hwt);
+            past.seen = Times::from_entries([rst.next(), rst]); // D6, I2
+        }
+        let mut until = if op.is_none() { past.seen.clone() } else { Times::default() };
+        if R::OTHERS_WAIT_FOR_OWN && !op.as_ref().is_some_and(cached) {
+            until.raise(LST, past.hwt); // D2
+        }
+        if R::START_COVERS_SESSION && op.is_some() {
+            self.stable.merge(&past.seen);
+        }
+        self.waiting.park(until, cx.mono + cx.params.wait_limit_us, (ticket, op, past));
+        self.wake(cx);
+        self.save(cx);
+    }
+
+    fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
+        match message {
+            Peer::Tree(message) => {
+                let stable = self.stabilisation.on_message((from, message), self.report(cx), Peer::Tree, cx);
+                self.adopt(stable, cx);
+            }
+            Peer::SliceReq(SliceReq { id, keys, at }) => {
+                self.stable.merge(&at);
+                let found = cx.read(&keys, &View(cx.me.dc, at), |_| ());
+                cx.send(from, Peer::SliceReply(SliceReply { id, found, seen: () }));
+            }
+            Peer::SliceReply(reply) => {
+                if let Some(read) = self.reads.gather(from, reply, |(), ()| ()) {
+                    let past = Past { seen: read.at, ..Past::default() };
+                    cx.answer(read.ticket, Outcome::FoundAll(read.found), past);
+                }
+            }
+            Peer::Commit(message) => self.commit(from, message, cx),
+        }
+        self.save(cx);
+    }
+
+    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Hlc>, cx: &mut Cx<'_, Self>) {
+        let ut = d.stamp.ts;
+        cx.store.insert(&key, d);
+        self.vv.raise(from.dc, if R::TIMES_ARRIVE_WHOLE { ut.prev() } else { ut }); // D3
+    }
+
+    fn on_heartbeat(&mut self, from: ServerId, time: Hlc, _cx: &mut Cx<'_, Self>) {
+        self.vv.raise(from.dc, time);
+    }
+
+    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
+        cx.fail_all(self.reads.reset(peer), unanswered);
+        cx.fail_all(self.time.commits.reset(peer, cx.mono), given_up);
+        self.save(cx);
+    }
+
+    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
+        match timer {
+            Timer::Theta => {
+                cx.arm(Timer::Theta, cx.params.theta_us);
+                let stable = self.stabilisation.tick(self.report(cx), Peer::Tree, cx);
+                self.adopt(stable, cx);
+                let m = cx.me.dc;
+                let seen =
+                    |at: &Times, d: &Version<Hlc>| Self::visible(&View(m, at.clone()), d.stamp, &d.meta);
+                self.stabilisation.collect(cx, seen);
+                cx.fail_all(self.reads.expire(cx.mono), unanswered);
+                cx.fail_all(self.time.commits.tend(cx.mono), given_up);
+                cx.fail_all(self.waiting.expire(cx.mono).into_iter().map(|late| late.0), not_covered);
+            }
+            Timer::Delta => {
+                cx.arm(Timer::Delta, cx.params.delta_us);
+                self.announce(cx);
+            }
+        }
+        self.save(cx);
+    }
+
+    /// `ut <= lst` and `rdt <= rst` of what was written here; of what was written elsewhere the other way round.
+    fn visible(View(m, at): &View, stamp: Stamp, rdt: &Hlc) -> bool {
+        let (own, others) = if stamp.origin == *m { (LST, RST) } else { (RST, LST) };
+        stamp.ts <= at[own] && (*rdt <= at[others] || !R::DEPENDS_ON_RDT)
+    }
+
+    fn hard(&self) -> Self::Hard {
+        self.time.lasting(self.snapshot())
+    }
+
+    fn stable(&self) -> Vector {
+        Vector::from_entries([self.snapshot()[RST]])
+    }
+
+    fn parked(&self) -> usize {
+        self.waiting.len() + self.time.commits.unfinished()
+    }
+}
+
+impl<R: Rules> Server<R> {
+    /// Start: a snapshot that every server of the data centre has installed.
+    fn snapshot(&self) -> Times {
+        let mut at = self.stable.clone();
+        if R::REMOTE_BELOW_LOCAL {
+            at[RST] = at[RST].min(at[LST].prev()); // I2
+        }
+        at
+    }
+
+    /// Does what waited for snapshots to have what its session wrote, or for nothing.
+    fn wake(&mut self, cx: &mut Cx<'_, Self>) {
+        for (ticket, op, past) in self.waiting.wake(&self.snapshot()) {
+            let past = Past { seen: self.snapshot(), ..past };
+            match op {
+                None => cx.answer(ticket, Outcome::Adopted, past),
+                Some(op) => self.perform(ticket, op, past, cx),
+            }
+        }
+    }
+
+    fn perform(&mut self, ticket: Ticket, op: Op, past: Past, cx: &mut Cx<'_, Self>) {
+        let (until, view) = (cx.mono + cx.params.wait_limit_us, View(cx.me.dc, past.seen.clone()));
+        match op {
+            Op::Get { key } => cx.answer(ticket, Outcome::Found(found_of(cx.latest(&key, &view))), past),
+            Op::Rotx { keys } | Op::Snapshot { keys } => {
+                self.reads.scatter((ticket, keys), past.seen, (), until, Peer::SliceReq, cx);
+            }
+            Op::PutAll { writes } => self.time.commits.begin(ticket, writes, past, until, cx.topology),
+            Op::Put { key, update } => {
+                let looked = cx.look(&key, &update, &view, |_| ());
+                if !looked.proceeds {
+                    let outcome = Outcome::Written { stamp: None, previous: looked.previous };
+                    return cx.answer(ticket, outcome, past);
+                }
+                let ct = match self.prepare(&past, cx) {
+                    Ok(pt) => pt, // alone
+                    Err(why) => return cx.fail(ticket, why),
+                };
+                self.time.commits.here(ct, past, vec![(key, update.write)], (ticket, looked.previous));
+                self.apply(cx);
+            }
+            walk => cx.answer(ticket, cx.walk(&Walk::of(&walk), &view, |_| ()), past),
+        }
+    }
+
+    /// Prepare: `pt = HLC = max(Clock, HLC + 1, max(lst, rst, hwt) + 1)`.
+    fn prepare(&mut self, past: &Past, cx: &Cx<'_, Self>) -> Result<Hlc, Failure> {
+        let above = past.seen.max().max(if R::COMMIT_ABOVE_HWT { past.hwt } else { Hlc::ZERO }); // I3
+        match cx.too_far_ahead(self.time.clock(cx.now).max(above).next()) {
+            Some(ahead_us) => Err(Failure::ClockSkew { ahead_us }),
+            None => Ok(self.time.tick_above(above, cx.now)),
+        }
+    }
+
+    /// Commit: `ct = max pt`.
+    fn commit(&mut self, from: ServerId, message: Commit<Past>, cx: &mut Cx<'_, Self>) {
+        match self.time.commits.on_message(from, message, cx.mono) {
+            Some(Turn::Prepare(tx, past, writes)) => match self.prepare(&past, cx) {
+                Ok(pt) => self.time.commits.propose(tx, pt, past, writes, cx.mono),
+                Err(why) => self.time.commits.refuse(tx, why),
+            },
+            Some(Turn::Decided(ticket, past, Ok(stamp))) => {
+                let outcome = Outcome::Written { stamp: Some(stamp), previous: None };
+                cx.answer(ticket, outcome, Past { hwt: stamp.ts, ..past });
+            }
+            Some(Turn::Decided(ticket, _, Err(why))) => cx.fail(ticket, why),
+            Some(Turn::Learnt) => self.apply(cx),
+            None => {}
+        }
+    }
+
+    /// Apply and replicate: in the order of `ct`, once all that is prepared lies above.
+    fn apply(&mut self, cx: &mut Cx<'_, Self>) {
+        self.time.pass(self.time.commits.decided().fold(Hlc::ZERO, Hlc::max)); // `HLC = max(HLC, ct)`
+        while let Some(transaction) = self.time.take_next(cx.now) {
+            let (stamp, past) = (transaction.stamp(cx.me.dc), transaction.snap);
+            let rdt = past.seen[RST];
+            self.stable.raise(RST, rdt); // D5
+            for (key, write) in transaction.writes {
+                cx.write(key, Version { stamp, meta: rdt, write }, cx.all_regions());
+            }
+            if let State::Here((ticket, previous)) = transaction.state {
+                let outcome = Outcome::Written { stamp: Some(stamp), previous };
+                cx.answer(ticket, outcome, Past { hwt: stamp.ts, ..past });
+            }
+            self.announce(cx); // D3
+        }
+    }
+
+    /// Heartbeat: no time at or above anything pending.
+    fn announce(&mut self, cx: &mut Cx<'_, Self>) {
+        let clock = self.time.clock(cx.now);
+        self.vv.raise(cx.me.dc, if R::ANNOUNCE_BELOW_PENDING { self.time.applied(clock) } else { clock });
+        self.time.pass(self.vv[cx.me.dc]);
+        cx.heartbeat(self.vv[cx.me.dc]);
+    }
+
+    /// BiST: the time up to which this server has what was written here, and what was written elsewhere.
+    fn report(&self, cx: &Cx<'_, Self>) -> Report {
+        let (m, dcs) = (cx.me.dc, cx.topology.all_dcs());
+        let elsewhere = dcs.filter(|i| *i != m).map(|i| self.vv[i]).min();
+        let received = Times::from_entries([self.vv[m], elsewhere.unwrap_or(self.vv[m])]);
+        Report::new(received, self.time.stable(), self.reads.snapshots().cloned())
+    }
+
+    /// `lst = max(lst, stable)`, `rst` likewise, and goes on with what waits for them.
+    fn adopt(&mut self, stable: Option<Times>, cx: &mut Cx<'_, Self>) {
+        stable.into_iter().for_each(|stable| self.stable.merge(&stable)); // I1
+        self.wake(cx);
+    }
+
+    fn save(&mut self, cx: &mut Cx<'_, Self>) {
+        let stable = self.snapshot();
+        self.time.save(|| stable.clone(), Peer::Commit, cx); // D4, D5
+    }
+}
+
+/// Whether WC has what the operation would miss; one that does not look misses nothing.
+fn cached(op: &Op) -> bool {
+    !matches!(op, Op::Scan { .. } | Op::Count { .. })
+        && !matches!(op, Op::Put { update, .. } if update.observes())
+}
+
+impl<R: Rules> OneRound for Server<R> {
+    const HOME_COVERS: bool = false; // D2
+    type Past = Past;
+
+    fn question(op: Op, home: DcId, past: &Past) -> Request {
+        Request(Some(op), home, past.clone())
+    }
+
+    fn arrival(home: DcId, past: Past) -> Request {
+        Request(None, home, past)
+    }
+
+    fn covered(past: &Past) -> Hlc {
+        if R::READS_OWN_WRITES { past.seen[LST] } else { past.hwt }
+    }
+}
