@@ -123,7 +123,7 @@ pub(crate) struct Meter {
     /// The newest version at each server of each key, and of those the newest that was written there.
     newest: Vec<(Stamp, Stamp)>,
     variants: BTreeMap<String, Variant>,
-    /// Questions between servers, by who asked whom and the id: what was asked, and what the answer follows from.
+    /// What an answer to a question between two servers follows from: who asked whom, and the id.
     questions: BTreeMap<(ServerId, ServerId, String), (String, Cause)>,
     heartbeats: Traffic,
     /// Versions sent to other data centres, and their metadata.
@@ -289,7 +289,8 @@ impl Meter {
     }
 
     /// On whose behalf a server says something now: if it answers a question that it had parked, on that of the
-    /// question, which has waited since then.
+    /// question, which has waited since then. Two servers may ask each other under one id: a message of the question's own
+    /// variant is no answer.
     fn behind(
         &mut self,
         (from, to): (ServerId, ServerId),
@@ -297,13 +298,14 @@ impl Meter {
         id: Option<String>,
         now: Micros,
     ) -> Cause {
-        let Some(question) = id.map(|id| (to, from, id)) else { return self.cause };
-        // Each numbers its own questions: the other may have asked the same with the same id.
-        let Some((_, cause)) = self.questions.get(&question).filter(|(asked, _)| asked != variant) else {
+        let Some(key) = id.map(|id| (to, from, id)) else { return self.cause };
+        let Some((_, Cause::Op { number, hops })) =
+            self.questions.get(&key).filter(|asked| asked.0 != variant)
+        else {
             return self.cause;
         };
-        let &Cause::Op { number, hops } = cause else { return self.cause };
-        self.questions.remove(&question);
+        let (number, hops) = (*number, *hops);
+        self.questions.remove(&key);
         if !matches!(self.cause, Cause::Op { number: running, .. } if running == number) {
             self.ops[number as usize].has_waited(now);
         }

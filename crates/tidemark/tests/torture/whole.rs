@@ -28,6 +28,11 @@ fn mset_is_whole_under_cure() {
     stays_whole("cure");
 }
 
+#[test]
+fn mset_is_whole_under_wren() {
+    stays_whole("wren");
+}
+
 /// The test can fail: where MSET is several writes the same clients see it come apart, although nothing breaks.
 #[test]
 fn the_same_clients_see_several_writes_come_apart() {

@@ -78,6 +78,7 @@ const SAYS: &[Says] = &[
     says(&["orbe"], ["yes", "2", "1"], ["-", "NxM", "-"], "logical").and("server", "replica"),
     says(&["gentlerain"], ["yes", "2", "1"], ["-", "1", "-"], "physical").and("system", "replica"),
     says(&["cure"], ["yes", "2", "1"], ["-", "M", "-"], "physical"),
+    says(&["wren"], ["no", "-", "-"], ["-", "2", "-"], "-").by("Roohitavaf's dissertation, section 3.3"),
     says(&["occult"], ["no", "≥ 1", "≥ 1"], ["-", "O(P)", "-"], "hybrid").and("master", "none"),
     says(&["pocc"], ["yes", "2", "1"], ["-", "M", "-"], "physical"),
     says(&["cc-lo", "cops-snow"], ["no", "1", "1"], ["O(N)", "deps", "O(K)"], "logical"),
