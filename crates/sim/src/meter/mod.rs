@@ -261,7 +261,7 @@ impl Meter {
         let idle = (self.times.quiet..self.times.from).contains(&now);
         let in_time = self.counts(now);
         let (variant, id) = heading(message);
-        let cause = self.behind((from, to), &variant, id.clone(), now);
+        let cause = self.behind(&variant, id.clone().map(|id| (to, from, id)), now);
         let (kind, counts, own, follows) = match cause {
             Cause::Op { number, hops } => {
                 let op = &self.ops[number as usize];
@@ -293,19 +293,13 @@ impl Meter {
     /// variant is no answer.
     fn behind(
         &mut self,
-        (from, to): (ServerId, ServerId),
         variant: &str,
-        id: Option<String>,
+        question: Option<(ServerId, ServerId, String)>,
         now: Micros,
     ) -> Cause {
-        let Some(key) = id.map(|id| (to, from, id)) else { return self.cause };
-        let Some((_, Cause::Op { number, hops })) =
-            self.questions.get(&key).filter(|asked| asked.0 != variant)
-        else {
-            return self.cause;
-        };
-        let (number, hops) = (*number, *hops);
-        self.questions.remove(&key);
+        let answered = |question: &_| self.questions.get(question).is_some_and(|(asked, _)| asked != variant);
+        let asked = question.filter(answered).and_then(|question| self.questions.remove(&question));
+        let Some((_, Cause::Op { number, hops })) = asked else { return self.cause };
         if !matches!(self.cause, Cause::Op { number: running, .. } if running == number) {
             self.ops[number as usize].has_waited(now);
         }
