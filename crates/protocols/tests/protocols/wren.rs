@@ -87,7 +87,7 @@ fn prepared<R: Rules>(lab: &mut Lab<Server<R>>, client: usize, x: &Key, y: &Key)
 /// A/0 knows that everything up to `us` is at both servers of A; the message that tells A/1 is on its way.
 fn tell_the_root<R: Rules>(lab: &mut Lab<Server<R>>, us: Micros) {
     lab.set_clocks(us);
-    [0, 1].map(|partition| lab.fire(server(0, partition), Timer::Delta));
+    [0, 1].iter().for_each(|partition| lab.fire(server(0, *partition), Timer::Delta));
     lab.fire(server(0, 1), Timer::Theta);
     while lab.deliver_message(server(0, 1), server(0, 0)) {}
 }

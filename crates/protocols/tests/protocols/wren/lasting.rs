@@ -62,7 +62,7 @@ fn decided<R: Rules>() -> (Lab<Server<R>>, Key) {
 /// What another session reads of it in the end.
 fn read_in_the_end<R: Rules>(lab: &mut Lab<Server<R>>, y: &Key) -> String {
     let t = lab.client(0);
-    [500_000, 1_000_000].map(|us| stabilise(lab, us));
+    [500_000, 1_000_000].iter().for_each(|us| stabilise(lab, *us));
     assert!([0, 1].iter().all(|p| lab.protocol(server(0, *p)).parked() == 0));
     lab.get(t, y)
 }
