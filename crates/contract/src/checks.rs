@@ -62,6 +62,8 @@ pub struct Checks<W> {
     parked: BTreeMap<(ServerId, GatherId), Vec<Dep>>,
     /// Who waits for which update: each for one at a time.
     blocked: BTreeMap<Place, Vec<Who>>,
+    /// Of the waiting updates those that somebody has begun to wait for.
+    wanted: BTreeSet<Place>,
     /// The last question that was asked again.
     asked_again: Option<GatherId>,
     ready: VecDeque<W>,
@@ -81,6 +83,7 @@ impl<W> Checks<W> {
             open: BTreeMap::new(),
             parked: BTreeMap::new(),
             blocked: BTreeMap::new(),
+            wanted: BTreeSet::new(),
             asked_again: None,
             ready: VecDeque::new(),
             out: Vec::new(),
@@ -90,7 +93,9 @@ impl<W> Checks<W> {
     /// An update from another data centre is here, and is not applied until [`Self::apply`] is called. At a start: it
     /// was here before, and had not been applied.
     pub fn arrived(&mut self, stamp: Stamp) {
-        self.waiting.insert((stamp.origin, stamp.ts));
+        let place = (stamp.origin, stamp.ts);
+        self.waiting.insert(place);
+        self.wanted.extend(self.blocked.contains_key(&place).then_some(place));
         self.heard(stamp.origin, stamp.ts);
     }
 
@@ -109,22 +114,33 @@ impl<W> Checks<W> {
 
     /// The update `stamp`, which waited, is applied.
     pub fn apply(&mut self, stamp: Stamp) {
-        self.waiting.remove(&(stamp.origin, stamp.ts));
-        self.wake((stamp.origin, stamp.ts));
+        let place = (stamp.origin, stamp.ts);
+        self.waiting.remove(&place);
+        self.wanted.remove(&place);
+        self.wake(place);
     }
 
-    /// `work` is ready when all of `deps` are applied in this data centre.
+    /// `work` is ready when all of `deps` are applied in this data centre. What was written here is.
     pub fn open(&mut self, deps: &Deps, work: W) {
+        let here = self.me.dc;
+        self.open_those(deps, |dep| dep.stamp.origin != here, work);
+    }
+
+    /// As [`Self::open`], and siblings are asked after what was written here, too: for what else they say.
+    pub fn open_all(&mut self, deps: &Deps, work: W) {
+        self.open_those(deps, |_| true, work);
+    }
+
+    fn open_those(&mut self, deps: &Deps, asked: impl Fn(&Dep) -> bool, work: W) {
         self.opened += 1;
         let id = GatherId::new(self.life, self.opened);
         let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
         for (partition, deps) in deps.by_partition() {
-            let foreign =
-                deps.iter().filter(|dep| dep.stamp.origin != self.me.dc).cloned().collect::<Vec<_>>();
+            let deps = deps.iter().filter(|dep| asked(dep)).cloned().collect::<Vec<_>>();
             if partition == self.me.partition {
-                here = foreign;
-            } else if !foreign.is_empty() {
-                elsewhere.push((partition, foreign));
+                here = deps;
+            } else if !deps.is_empty() {
+                elsewhere.push((partition, deps));
             }
         }
         for (partition, deps) in &elsewhere {
@@ -179,6 +195,12 @@ impl<W> Checks<W> {
     /// Work whose dependencies are all applied, in the order in which they came to be.
     pub fn ready(&mut self) -> Option<W> {
         self.ready.pop_front()
+    }
+
+    /// An update that is here, is not applied, and that somebody has begun to wait for: for who applies only then. The
+    /// same one may come again.
+    pub fn wanted(&mut self) -> Option<Stamp> {
+        self.wanted.pop_first().map(|(dc, ts)| Stamp::new(ts, dc))
     }
 
     /// Says what has to be said; `wrap` makes a message of the protocol.
@@ -246,6 +268,7 @@ impl<W> Checks<W> {
         }
         if let Some(place) = obstacle {
             self.blocked.entry(place).or_default().push(who);
+            self.wanted.extend(self.waiting.contains(&place).then_some(place));
         }
         match who {
             Who::Mine(id) => {
@@ -303,176 +326,4 @@ impl Everywhere {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const A: u8 = 0;
-    const B: u8 = 1;
-
-    fn stamp(ts: u64, origin: u8) -> Stamp {
-        Stamp::new(Hlc(ts), DcId(origin))
-    }
-
-    fn server(dc: u8, partition: u16) -> ServerId {
-        ServerId::new(DcId(dc), PartitionId(partition))
-    }
-
-    fn deps(list: &[(u16, u64)]) -> Deps {
-        let mut deps = Deps::default();
-        list.iter().for_each(|(p, ts)| deps.include(PartitionId(*p), stamp(*ts, A)));
-        deps
-    }
-
-    /// The checks of B/`partition`, which has received A's updates up to `received`.
-    fn checks(partition: u16, life: u64, received: u64) -> Checks<char> {
-        Checks::new(server(B, partition), life, Vector::from_entries([Hlc(received), Hlc::ZERO]))
-    }
-
-    fn ready(checks: &mut Checks<char>) -> String {
-        std::iter::from_fn(|| checks.ready()).collect()
-    }
-
-    /// Delivers what `from` says to `to`; returns how much that was.
-    fn deliver(from: &mut Checks<char>, to: &mut Checks<char>) -> usize {
-        let (out, me) = (std::mem::take(&mut from.out), to.me);
-        let mut said = 0;
-        for (_, message) in out.into_iter().filter(|(server, _)| *server == me) {
-            said += 1;
-            to.on_message(from.me, message);
-        }
-        said
-    }
-
-    #[test]
-    fn work_waits_for_updates_of_its_own_partition_until_they_are_received_and_applied() {
-        let mut checks = checks(0, 1, 3);
-        checks.open(&deps(&[(0, 3)]), 'a');
-        assert_eq!(ready(&mut checks), "a", "what was received and does not wait is applied");
-        checks.open(&deps(&[(0, 5), (0, 7)]), 'b');
-        checks.open(&deps(&[(0, 5)]), 'c');
-        checks.arrived(stamp(5, A));
-        assert_eq!(ready(&mut checks), "");
-        checks.apply(stamp(5, A));
-        assert_eq!(ready(&mut checks), "c");
-        checks.arrived(stamp(7, A));
-        checks.apply(stamp(7, A));
-        assert_eq!((ready(&mut checks), checks.is_empty()), ("b".into(), true));
-    }
-
-    #[test]
-    fn what_was_written_in_this_data_centre_is_applied() {
-        let mut checks = checks(0, 1, 0);
-        let mut mine = Deps::one(PartitionId(0), stamp(9, B));
-        mine.include(PartitionId(1), stamp(9, B));
-        checks.open(&mine, 'a');
-        assert_eq!((ready(&mut checks), checks.out.len()), ("a".into(), 0));
-    }
-
-    #[test]
-    fn siblings_answer_when_all_that_they_were_asked_for_is_applied() {
-        let (mut asks, mut holds) = (checks(0, 1, 0), checks(1, 1, 4));
-        asks.open(&deps(&[(1, 4)]), 'a');
-        asks.open(&deps(&[(1, 4), (1, 6)]), 'b');
-        assert_eq!(deliver(&mut asks, &mut holds), 2);
-        deliver(&mut holds, &mut asks);
-        assert_eq!((ready(&mut asks), holds.len()), ("a".into(), 1));
-        holds.arrived(stamp(6, A));
-        assert_eq!(deliver(&mut holds, &mut asks), 0, "it is received, and waits itself");
-        holds.apply(stamp(6, A));
-        assert_eq!(deliver(&mut holds, &mut asks), 1);
-        assert_eq!((ready(&mut asks), holds.is_empty()), ("b".into(), true));
-    }
-
-    #[test]
-    fn a_question_or_an_answer_that_is_lost_is_made_good() {
-        let (mut asks, mut holds) = (checks(0, 1, 0), checks(1, 1, 0));
-        asks.open(&deps(&[(1, 4)]), 'a');
-        asks.out.clear();
-        asks.ask_again();
-        assert_eq!(deliver(&mut asks, &mut holds), 1);
-        asks.ask_again();
-        deliver(&mut asks, &mut holds);
-        holds.arrived(stamp(4, A));
-        holds.apply(stamp(4, A));
-        assert_eq!(holds.out.len(), 1, "asked twice, answered once");
-        holds.out.clear();
-        asks.ask_again();
-        deliver(&mut asks, &mut holds);
-        deliver(&mut holds, &mut asks);
-        assert_eq!(ready(&mut asks), "a");
-    }
-
-    #[test]
-    fn who_restarts_is_asked_again_and_what_it_asked_is_dropped() {
-        let (mut asks, mut holds) = (checks(0, 1, 0), checks(1, 1, 0));
-        asks.open(&deps(&[(1, 4)]), 'a');
-        deliver(&mut asks, &mut holds);
-        let mut holds = checks(1, 2, 4);
-        asks.reset(holds.me);
-        deliver(&mut asks, &mut holds);
-        let mut again = checks(0, 2, 0);
-        assert_eq!(deliver(&mut holds, &mut again), 1);
-        assert_eq!(ready(&mut again), "", "an answer to an earlier life finds nothing");
-        again.open(&deps(&[(1, 8)]), 'b');
-        deliver(&mut again, &mut holds);
-        holds.reset(again.me);
-        assert!(holds.is_empty());
-    }
-
-    #[test]
-    fn a_dependency_on_all_up_to_an_update_waits_for_each() {
-        let mut checks = checks(0, 1, 0);
-        let mut all = deps(&[(0, 2), (0, 6)]);
-        all.bound(1);
-        (2..=8).step_by(2).for_each(|ts| checks.arrived(stamp(ts, A)));
-        checks.open(&all, 'a');
-        for (applied, then) in [(6, ""), (2, ""), (8, ""), (4, "a")] {
-            checks.apply(stamp(applied, A));
-            assert_eq!(ready(&mut checks), then, "after {applied}");
-        }
-    }
-
-    #[test]
-    fn who_waits_for_what_was_never_written_waits_until_it_could_not_be_any_more() {
-        let mut checks = checks(0, 1, 0);
-        checks.open(&deps(&[(0, 5)]), 'a');
-        checks.heard(DcId(A), Hlc(4));
-        assert_eq!(ready(&mut checks), "");
-        checks.heard(DcId(A), Hlc(6));
-        assert_eq!(ready(&mut checks), "a");
-    }
-
-    #[test]
-    fn applied_is_what_lies_below_the_first_that_waits() {
-        let mut checks = checks(0, 1, 3);
-        assert_eq!(checks.applied(Hlc(9)), Vector::from_entries([Hlc(3), Hlc(9)]));
-        checks.arrived(stamp(5, A));
-        checks.arrived(stamp(8, A));
-        checks.apply(stamp(8, A));
-        assert_eq!(checks.applied(Hlc(9))[DcId(A)], Hlc(4));
-        assert!(checks.is_applied(stamp(8, A)) && !checks.is_applied(stamp(5, A)));
-        checks.apply(stamp(5, A));
-        assert_eq!(checks.applied(Hlc(9))[DcId(A)], Hlc(8));
-    }
-
-    #[test]
-    fn what_is_given_up_is_not_ready_later() {
-        let mut checks = checks(0, 1, 0);
-        checks.open(&deps(&[(0, 5)]), 'a');
-        assert_eq!(checks.give_up(|work| *work == 'a'), ['a']);
-        checks.heard(DcId(A), Hlc(5));
-        assert_eq!(ready(&mut checks), "");
-    }
-
-    #[test]
-    fn everywhere_is_the_least_that_was_told() {
-        let mut everywhere = Everywhere::new(2);
-        let v = |a, b| Vector::from_entries([Hlc(a), Hlc(b)]);
-        everywhere.tell(DcId(0), &v(5, 3));
-        assert_eq!(everywhere.get(), &v(0, 0));
-        everywhere.tell(DcId(1), &v(4, 7));
-        assert_eq!(everywhere.get(), &v(4, 3));
-        everywhere.tell(DcId(1), &v(3, 6));
-        assert_eq!(everywhere.get(), &v(4, 3), "what was true stays true");
-    }
-}
+mod tests;

@@ -45,6 +45,11 @@ pub trait OneRound: Protocol<Reply = Answer<Self::Past>> {
     /// region covers that past, says what to remember.
     fn arrival(home: DcId, past: Self::Past) -> Self::Request;
 
+    /// Takes over what an answer says, of an operation that ended so: adds it, as a rule.
+    fn learn(past: &mut Self::Past, _outcome: &Outcome, said: &Self::Past) {
+        past.merge(said);
+    }
+
     /// What of a past from another region holds here too, before anyone was asked: nothing, as a rule (erratum E-13).
     fn travels(_past: &Self::Past) -> Self::Past {
         Self::Past::default()
@@ -97,7 +102,7 @@ impl<P: OneRound, O: Own<P>> Session<P> for OneRoundSession<P, O> {
         Answer(mut outcome, past): P::Reply,
         cx: &mut SessionCx<'_, P>,
     ) {
-        self.token.past.merge(&past);
+        P::learn(&mut self.token.past, &outcome, &past);
         self.own.ends(&mut outcome, &self.token.past);
         cx.done(outcome);
     }
