@@ -12,6 +12,7 @@ pub mod cure;
 pub mod eiger;
 pub mod eventual;
 pub mod gentlerain;
+pub mod hybrid;
 pub mod occult;
 pub mod okapi;
 pub mod orbe;
@@ -28,6 +29,7 @@ pub use cure::Cure;
 pub use eiger::Eiger;
 pub use eventual::Eventual;
 pub use gentlerain::GentleRain;
+pub use hybrid::Hybrid;
 pub use occult::Occult;
 pub use okapi::Okapi;
 pub use orbe::Orbe;
@@ -68,6 +70,7 @@ macro_rules! with_protocol {
             $crate::Orbe,
             $crate::Cure,
             $crate::Wren,
+            $crate::Hybrid,
             $crate::Tidemark)
     };
     (@each $name:expr, $P:ident => $body:expr, otherwise $otherwise:expr; $($protocol:ty),*) => {{
@@ -111,6 +114,7 @@ pub const NAMES: &[&str] = &[
     Orbe::NAME,
     Cure::NAME,
     Wren::NAME,
+    Hybrid::NAME,
     Tidemark::NAME,
 ];
 

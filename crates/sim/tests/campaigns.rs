@@ -245,6 +245,38 @@ fn cops_keeps_its_promise_under_all_faults() {
     everywhere::<Cops>();
 }
 
+#[test]
+fn hybrid_keeps_its_promise_under_all_faults() {
+    everywhere::<Hybrid>();
+}
+
+/// GETs wait for no cause, and what they set going is for the next.
+#[test]
+fn hybrid_keeps_its_promise_when_nobody_waits_for_causes() {
+    let hasty = |partitions| Options {
+        partitions,
+        params: [("check_wait_us".into(), 0.into())].into(),
+        ..small("all")
+    };
+    cleared::<Hybrid>(hasty(2), 0..2_000);
+    cleared::<Hybrid>(hasty(3), 0..2_000);
+}
+
+/// Two causes are named one by one.
+struct ListsTwo;
+
+impl hybrid::Rules for ListsTwo {
+    const NAME: &'static str = "hybrid-lists-two";
+    const ABOUT: &'static str = "Hybrid with a short list";
+    const MOST_DEPS: usize = 2;
+}
+
+#[test]
+fn hybrid_keeps_its_promise_with_causes_in_short() {
+    cleared::<hybrid::Server<ListsTwo>>(small("all"), 0..2_000);
+    cleared::<hybrid::Server<ListsTwo>>(Options { partitions: 3, ..small("all") }, 0..2_000);
+}
+
 /// Two dependencies are named one by one; more become dependencies on all that a server wrote up to a time.
 struct NamesTwo;
 

@@ -13,8 +13,8 @@ use tidemark_protocols::*;
 
 /// Two data centres of two partitions: writes, replication, stabilisation, a remote read, transactions, a
 /// heartbeat, a restart.
-fn script<P: Protocol>(timers: &[P::Timer]) -> String {
-    let mut lab = Lab::<P>::new(2, 2, P::Params::default());
+fn script<P: Protocol>(timers: &[P::Timer], params: P::Params) -> String {
+    let mut lab = Lab::<P>::new(2, 2, params);
     let (ann, ben) = (lab.client(0), lab.client(1));
     let (x, y) = (lab.key("x", 0), lab.key("y", 1));
     lab.say("Ann writes x, and then y, which depends on it.");
@@ -53,7 +53,11 @@ fn script<P: Protocol>(timers: &[P::Timer]) -> String {
 }
 
 fn golden<P: Protocol>(timers: &[P::Timer]) {
-    let actual = script::<P>(timers);
+    golden_with::<P>(timers, P::Params::default());
+}
+
+fn golden_with<P: Protocol>(timers: &[P::Timer], params: P::Params) {
+    let actual = script::<P>(timers, params);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{}.txt", P::NAME));
     if env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, &actual).expect("the transcript can be written");
@@ -142,6 +146,13 @@ fn golden_occult() {
 #[test]
 fn golden_orbe() {
     golden::<Orbe>(&[orbe::Timer::Delta, orbe::Timer::Theta]);
+}
+
+/// Its GETs do not wait for causes: here they would wait for nothing but a timer.
+#[test]
+fn golden_hybrid() {
+    let params = hybrid::Params { check_wait_us: 0, ..Default::default() };
+    golden_with::<Hybrid>(&[hybrid::Timer::Delta, hybrid::Timer::Theta, hybrid::Timer::Retry], params);
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod eiger;
 mod eventual;
 mod gentlerain;
 mod golden;
+mod hybrid;
 mod occult;
 mod okapi;
 mod orbe;

@@ -1,0 +1,612 @@
+//! Hybrid: one number a version, and a list of nearest causes that is looked at only if somebody reads what the
+//! number cannot vouch for yet.
+//!
+//! **Idea.** A stable time costs a version one number, and its readers wait for the farthest region. Lists of causes
+//! show a version as soon as they are there, for messages about each version, read or not. Here a version has both. It
+//! shows once the stable time has passed it; if it is asked for before, its server asks siblings for those causes that
+//! the stable time has not passed either. Causes that are stable in every region are not listed to begin with.
+//!
+//! **Source.** Proposed as future work in the dissertation (000 §9.1); PROTOCOLS §17 sketches it; nobody has built it.
+//! The stable time is GentleRain's on hybrid clocks, the checks are those of COPS, on operations (E-4). Steps are
+//! numbered as in `docs/protocols.md`.
+//!
+//! **Names.** `vv` VV, the version vector (`vv[m]` is the server's HLC) · `gst` GST, up to which everything has arrived
+//! at every server of the data centre · `ust` the least GST of all data centres · `near` nearest causes above `ust` ·
+//! `floor` the `ust` that they leave out · `dt` the latest time that a session has seen · `ut` update time · `st`
+//! snapshot time · θ [`Params::theta_us`] · Δ [`Params::delta_us`].
+//!
+//! **Deviations** from §17, which is wrong where it says "repaired"
+//! - D1 (repaired) One time vouches, not a vector. That a version and its nearest causes are below a stable *vector* says
+//!   nothing of causes of causes, which a third region wrote: lists are nearest, and stamps alone rise along all causes.
+//! - D2 (repaired) A cause that a sibling vouches for by its GST is covered by that alone. So siblings tell their GST
+//!   with every check, which the reader takes along; and they are asked after causes written in this data centre, too.
+//! - D3 A version carries its floor, and whoever receives it adopts that as a GST, which it is: this data centre said so.
+//! - D4 (E-12, repaired) That a version showed by its list is logged before anybody learns of it, with the GST of that
+//!   moment; one written here keeps that of its PUT. A restarted server begins at the largest of these, and floors.
+//! - D5 A GET waits for the newest version, until the first θ after [`Params::check_wait_us`]; if that was in vain it
+//!   returns the newest that shows, and the check goes on. SCAN, COUNT and conditional updates, which depend on what
+//!   decided them, wait for nothing.
+//! - D6 ROTX waits until GST has passed `dt`. A snapshot is everything up to the GST of its coordinator, the owner of its
+//!   first key: §17 would have CausalSpartanX's with a vector, to which what was read by its list is unknown (E-3).
+//! - D7 (E-13) A session that moves waits until its listed causes show in the new region, and adopts its `ust` as GST.
+//! - D8 Beyond [`Rules::MOST_DEPS`] the rest of a list become causes on *all* that a server wrote up to a time.
+//!
+//! **Invariants**
+//! - I1 `gst` never falls; every server of the data centre has received all up to it, and writes above it.
+//! - I2 If a version shows, each version in its past shows in this data centre to whoever comes with the GST that it
+//!   keeps, or with one at or above its `ut`; and whoever reads it leaves with such a GST.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use tidemark_contract::core::promise::Promise;
+use tidemark_contract::core::{
+    DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
+};
+use tidemark_contract::{
+    Answer, Ceiling, Check, Checks, Cx, Deps, Hard, OneRound, OneRoundSession, Past as _, Protocol, Reach,
+    Recovered, Report, SliceReply, SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Waiters, Walk,
+    found_of, not_covered, unanswered,
+};
+
+/// What the protocol's safety rests on, for tests to break one at a time.
+#[allow(missing_docs)]
+pub trait Rules: 'static {
+    const NAME: &'static str;
+    const ABOUT: &'static str;
+    const MOST_DEPS: usize = 64; // D8
+    const CHECKS_CAUSES: bool = true; // 2
+    const CAUSES_HAVE_CAUSES: bool = true; // 3, D1
+    const CHECKS_TELL_GST: bool = true; // 3, D2
+    const ASKS_AFTER_OWN: bool = true; // 2, D2
+    const PUT_CARRIES_GST: bool = true; // 6: E-1
+    const PUT_ABOVE_PAST: bool = true; // 6
+    const FLOOR_IS_ADOPTED: bool = true; // 7, D3
+    const FORGETS_ONLY_EVERYWHERE: bool = true; // 8
+    const ROTX_WAITS: bool = true; // 9, D6
+    const MARKS_SURVIVE: bool = true; // 4, D4
+    const GST_SURVIVES: bool = true; // D4
+    const MOVERS_WAIT: bool = true; // D7
+    const STABLE_STAYS_HOME: bool = true; // D7
+}
+
+/// The protocol as it should be.
+pub type Hybrid = Server<Sound>;
+/// The rules of [`Hybrid`].
+pub struct Sound;
+
+impl Rules for Sound {
+    const NAME: &'static str = "hybrid";
+    const ABOUT: &'static str = "causal+ by one number, and by lists of causes where a reader is ahead of it";
+}
+
+/// The numbers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// θ: how often a server passes on what it has received.
+    pub theta_us: Micros,
+    /// Δ: how long a server that writes nothing lets its peers wait for a heartbeat.
+    pub delta_us: Micros,
+    /// Children of a node of the aggregation tree.
+    pub fan_out: usize,
+    /// How long a GET waits for the causes of a version, and then for θ; at 0 it does not: the check is for the next.
+    pub check_wait_us: Micros,
+    /// How often a check that is not answered is asked again.
+    pub retry_us: Micros,
+    /// How long a ROTX, or a session that moved here, waits.
+    pub wait_limit_us: Micros,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        let (theta_us, delta_us, fan_out) = (5_000, 5_000, 2);
+        Self {
+            theta_us,
+            delta_us,
+            fan_out,
+            check_wait_us: 2_000,
+            retry_us: 500_000,
+            wait_limit_us: 2_000_000,
+        }
+    }
+}
+
+/// What is stored beside a version.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// Its nearest causes above `floor`; none once it shows, for nobody asks again.
+    pub near: Deps,
+    /// What is not listed was stable up to here, in every data centre.
+    pub floor: Hlc,
+    /// It shows, and did so first under this GST (D4). Not shipped.
+    pub since: Option<Hlc>,
+}
+
+/// What a session remembers, and what an answer adds to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Past {
+    pub near: Deps,
+    pub dt: Hlc,
+    pub gst: Hlc,
+    pub ust: Hlc,
+}
+
+impl Past {
+    fn see(&mut self, partition: PartitionId, stamp: Stamp) {
+        self.near.include(partition, stamp);
+        self.dt = self.dt.max(stamp.ts);
+    }
+}
+
+impl tidemark_contract::Past for Past {
+    fn merge(&mut self, other: &Self) {
+        self.dt = self.dt.max(other.dt);
+        self.gst = self.gst.max(other.gst);
+        self.ust = self.ust.max(other.ust);
+        self.near.merge(other.near.clone());
+        self.near.retain(|dep| dep.stamp.ts > self.ust); // 8
+    }
+
+    fn reach(&self, home: DcId) -> Reach {
+        self.near.reach(home, self.dt.max(self.gst).max(self.ust))
+    }
+}
+
+/// What a session asks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Request {
+    Get(Key, Hlc), // gst
+    Put(Key, Update, Past),
+    Rotx(Vec<Key>, Hlc, Hlc), // dt, gst
+    Walk(Walk, Hlc),          // gst
+    Cover(Past),              // D7
+}
+
+/// What servers say to each other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Peer {
+    Tree(Tree),
+    Stable(Hlc),       // between roots: the sender's GST (8)
+    Check(Check, Hlc), // and the sender's GST (D2)
+    SliceReq(SliceReq<Hlc>),
+    SliceReply(SliceReply<Past>),
+}
+
+/// Timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Timer {
+    Theta,
+    Delta,
+    Retry,
+}
+
+/// What a reader can see.
+pub enum View {
+    /// What shows.
+    Fresh,
+    /// A snapshot: everything up to `st`, wherever it was written.
+    At(Hlc),
+}
+
+/// What waits for causes.
+enum Work {
+    /// A version.
+    Show(Stamp),
+    /// A GET, until a time: for the newest version of its key.
+    Get(Ticket, Key, Micros),
+    /// A session that moved here, until a time.
+    Adopt(Ticket, Past, Micros),
+}
+
+/// A server, `p_n^m`.
+pub struct Server<R> {
+    vv: Vector,
+    gst: Hlc,
+    ust: Hlc,
+    /// The GST of the other data centres, as their roots told this one; at other servers nothing.
+    told: Vector,
+    sent_since_delta: bool,
+    /// What was received and does not show, and whether its causes were asked for.
+    hidden: BTreeMap<Stamp, (Key, bool)>,
+    checks: Checks<Work>,
+    transactions: Waiters<Hlc, (Ticket, Vec<Key>)>,
+    reads: Slices<Hlc, Past>,
+    stabilisation: Stabilisation,
+    ceiling: Ceiling,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Protocol for Server<R> {
+    const NAME: &'static str = R::NAME;
+    const ABOUT: &'static str = R::ABOUT;
+    const PROMISE: Promise = Promise::CausalImmediate;
+
+    type Meta = Meta;
+    type Request = Request;
+    type Reply = Answer<Past>;
+    type Peer = Peer;
+    type Hard = Hard;
+    type Timer = Timer;
+    type View = View;
+    type Session = OneRoundSession<Self>;
+    type Params = Params;
+
+    fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let (mut vv, mut told) = (received.clone(), Vector::zero(cx.topology.dcs));
+        vv.raise(cx.me.dc, hard.ceiling);
+        told[cx.me.dc] = Hlc(u64::MAX);
+        let known = cx.store.versions().map(|d| d.meta.since.unwrap_or_default().max(d.meta.floor));
+        let gst = known.fold(hard.stable.min(), Hlc::max); // D4
+        let mut server = Self {
+            vv,
+            gst: if R::GST_SURVIVES { gst } else { Hlc::ZERO },
+            ust: Hlc::ZERO,
+            told,
+            sent_since_delta: false,
+            hidden: BTreeMap::new(),
+            checks: Checks::new(cx.me, life, received),
+            transactions: Waiters::default(),
+            reads: Slices::new(life),
+            stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
+            ceiling: Ceiling::new(hard),
+            rules: PhantomData,
+        };
+        let hidden = cx.store.pick(|d| d.meta.since.is_none().then(|| d.meta.near.is_empty()));
+        hidden.into_iter().for_each(|(stamp, key, bare)| server.receive(key, stamp, bare, cx));
+        cx.arm(Timer::Theta, cx.params.theta_us);
+        cx.arm(Timer::Delta, cx.params.delta_us);
+        cx.arm(Timer::Retry, cx.params.retry_us);
+        server
+    }
+
+    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+        match request {
+            Request::Get(key, gst) => {
+                self.raise(gst, cx);
+                self.get(ticket, key, cx.mono + cx.params.check_wait_us, cx);
+            }
+            Request::Put(key, update, past) => self.put(ticket, key, update, past, cx),
+            Request::Rotx(keys, dt, gst) => {
+                self.raise(gst, cx);
+                if dt <= self.gst || !R::ROTX_WAITS {
+                    self.snapshot(ticket, keys, cx);
+                } else {
+                    self.transactions.park(dt, cx.mono + cx.params.wait_limit_us, (ticket, keys)); // 9
+                }
+            }
+            Request::Walk(walk, gst) => {
+                self.raise(gst, cx);
+                let mut past = self.known();
+                let outcome = cx.walk(&walk, &View::Fresh, |d| past.see(cx.me.partition, d.stamp));
+                past.near.bound(R::MOST_DEPS);
+                cx.answer(ticket, outcome, past);
+            }
+            Request::Cover(past) => {
+                self.raise(past.ust, cx); // D7
+                let near = if R::MOVERS_WAIT { past.near.clone() } else { Deps::default() };
+                self.check(near, Work::Adopt(ticket, past, cx.mono + cx.params.wait_limit_us));
+            }
+        }
+        self.go_on(cx);
+    }
+
+    fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
+        match message {
+            Peer::Tree(message) => {
+                let mine = self.report(cx);
+                let stable = self.stabilisation.on_message((from, message), mine, Peer::Tree, cx);
+                self.adopt(stable, cx);
+            }
+            Peer::Stable(gst) => self.told.raise(from.dc, gst),
+            Peer::Check(mut check, gst) => {
+                if R::CHECKS_TELL_GST {
+                    self.raise(gst, cx); // D2
+                }
+                if let (false, Check::Ask(_, deps)) = (R::CAUSES_HAVE_CAUSES, &mut check) {
+                    deps.retain(|dep| dep.stamp.ts > self.vv[dep.stamp.origin]);
+                }
+                self.checks.on_message(from, check); // 3
+            }
+            Peer::SliceReq(SliceReq { id, keys, at: st }) => {
+                self.raise(st, cx);
+                let mut seen = self.known();
+                let found = cx.read(&keys, &View::At(st), |d| seen.see(cx.me.partition, d.stamp));
+                cx.send(from, Peer::SliceReply(SliceReply { id, found, seen }));
+            }
+            Peer::SliceReply(reply) => {
+                if let Some(read) = self.reads.gather(from, reply, |past, slice| past.merge(&slice)) {
+                    cx.answer(read.ticket, Outcome::FoundAll(read.found), read.seen);
+                }
+            }
+        }
+        self.go_on(cx);
+    }
+
+    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
+        let (stamp, floor, bare) = (d.stamp, d.meta.floor, d.meta.near.is_empty());
+        self.vv.raise(from.dc, stamp.ts);
+        cx.store.insert(&key, d);
+        self.raise(if R::FLOOR_IS_ADOPTED { floor } else { Hlc::ZERO }, cx); // 7
+        self.receive(key, stamp, bare, cx);
+        self.go_on(cx);
+    }
+
+    fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, cx: &mut Cx<'_, Self>) {
+        self.vv.raise(from.dc, hlc);
+        self.checks.heard(from.dc, hlc);
+        self.go_on(cx);
+    }
+
+    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
+        cx.fail_all(self.reads.reset(peer), unanswered);
+        self.checks.reset(peer);
+        self.go_on(cx);
+    }
+
+    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
+        match timer {
+            Timer::Theta => {
+                cx.arm(Timer::Theta, cx.params.theta_us);
+                self.ceiling.hurry(|| one(self.gst), cx);
+                let mine = self.report(cx);
+                let stable = self.stabilisation.tick(mine, Peer::Tree, cx);
+                self.adopt(stable, cx);
+                let peers = cx.topology.peers(cx.me).filter(|peer| peer.partition == ROOT);
+                peers.for_each(|peer| cx.send(peer, Peer::Stable(self.gst))); // 8
+                self.stabilisation.collect(cx, |safe, d| d.stamp.ts <= safe.min());
+                self.turn_away(cx);
+            }
+            Timer::Delta => {
+                cx.arm(Timer::Delta, cx.params.delta_us);
+                if !std::mem::take(&mut self.sent_since_delta) {
+                    let hlc = self.vv[cx.me.dc].tick(cx.now);
+                    self.advance(hlc, cx);
+                    cx.heartbeat(hlc);
+                }
+            }
+            Timer::Retry => {
+                cx.arm(Timer::Retry, cx.params.retry_us);
+                let hidden = &self.hidden;
+                self.checks.give_up(|work| matches!(work, Work::Show(at) if !hidden.contains_key(at))); // 5
+                self.checks.ask_again();
+            }
+        }
+        self.go_on(cx);
+    }
+
+    fn visible(view: &View, stamp: Stamp, meta: &Meta) -> bool {
+        match view {
+            View::Fresh => meta.since.is_some(),
+            View::At(st) => stamp.ts <= *st,
+        }
+    }
+
+    fn shipped(meta: &Meta) -> Meta {
+        Meta { since: None, ..meta.clone() }
+    }
+
+    fn hard(&self) -> Hard {
+        Hard { ceiling: self.ceiling.get(), stable: one(self.gst) }
+    }
+
+    fn stable(&self) -> Vector {
+        one(self.gst)
+    }
+
+    fn parked(&self) -> usize {
+        self.transactions.len() + self.checks.len()
+    }
+}
+
+impl<R: Rules> Server<R> {
+    /// GET.
+    fn get(&mut self, ticket: Ticket, key: Key, until: Micros, cx: &mut Cx<'_, Self>) {
+        let newest = cx.store.chain(&key).next().filter(|d| d.meta.since.is_none());
+        if let Some(stamp) = newest.map(|d| d.stamp) {
+            self.look_into(stamp, cx); // 1
+            if cx.mono < until {
+                return self.checks.open(&Deps::one(cx.me.partition, stamp), Work::Get(ticket, key, until));
+            }
+        }
+        let (d, mut past) = (cx.latest(&key, &View::Fresh), self.known());
+        d.into_iter().for_each(|d| past.see(cx.me.partition, d.stamp));
+        let found = Outcome::Found(found_of(d));
+        cx.answer(ticket, found, past);
+    }
+
+    /// PUT, which waits for nothing.
+    fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut past: Past, cx: &mut Cx<'_, Self>) {
+        if R::PUT_CARRIES_GST {
+            self.raise(past.gst, cx); // 6
+        }
+        let mut said = self.known();
+        let looked = cx.look(&key, &update, &View::Fresh, |d| said.see(cx.me.partition, d.stamp)); // D5
+        let (mut stamp, previous) = (None, looked.previous);
+        if looked.proceeds {
+            past.merge(&said);
+            past.near.bound(R::MOST_DEPS); // D8
+            let above = if R::PUT_ABOVE_PAST { past.dt } else { Hlc::ZERO };
+            let ut = self.vv[cx.me.dc].observe(cx.now, above);
+            if let Some(ahead_us) = cx.too_far_ahead(ut) {
+                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
+            }
+            self.advance(ut, cx);
+            self.sent_since_delta = true;
+            let new = Stamp::new(ut, cx.me.dc);
+            let meta = Meta { near: past.near, floor: past.ust, since: Some(self.gst) };
+            cx.write(key.clone(), Version { stamp: new, meta, write: update.write }, cx.all_regions());
+            cx.store.meta_mut(&key, new).into_iter().for_each(|meta| meta.near = Deps::default());
+            said = self.known();
+            said.see(cx.me.partition, new);
+            stamp = Some(new);
+        }
+        cx.answer(ticket, Outcome::Written { stamp, previous }, said);
+    }
+
+    /// A version is here. Without a list it shows: all that it depends on is stable.
+    fn receive(&mut self, key: Key, stamp: Stamp, bare: bool, cx: &mut Cx<'_, Self>) {
+        self.hidden.insert(stamp, (key, false));
+        self.checks.arrived(stamp);
+        if bare || !R::CHECKS_CAUSES || stamp.ts <= self.gst {
+            self.show(stamp, false, cx);
+        }
+    }
+
+    /// Asks for the causes of a version, unless that was done or it shows.
+    fn look_into(&mut self, stamp: Stamp, cx: &mut Cx<'_, Self>) {
+        let Some((key, asked)) = self.hidden.get_mut(&stamp) else { return };
+        if !std::mem::replace(asked, true) {
+            let near = cx.store.meta_mut(key, stamp).map(|meta| meta.near.clone());
+            self.check(near.unwrap_or_default(), Work::Show(stamp)); // 2
+        }
+    }
+
+    /// `work` waits for those of `near` that GST does not vouch for.
+    fn check(&mut self, mut near: Deps, work: Work) {
+        near.retain(|dep| dep.stamp.ts > self.gst); // 2
+        match R::ASKS_AFTER_OWN {
+            true => self.checks.open_all(&near, work), // D2
+            false => self.checks.open(&near, work),
+        }
+    }
+
+    /// Does what waits for nothing any more, and says what there is to say.
+    fn go_on(&mut self, cx: &mut Cx<'_, Self>) {
+        loop {
+            if let Some(stamp) = self.checks.wanted() {
+                self.look_into(stamp, cx); // 3
+            } else if let Some(work) = self.checks.ready() {
+                self.finish(work, cx);
+            } else {
+                break;
+            }
+        }
+        self.checks.send(|check| Peer::Check(check, self.gst), cx);
+    }
+
+    fn finish(&mut self, work: Work, cx: &mut Cx<'_, Self>) {
+        match work {
+            Work::Show(stamp) => self.show(stamp, R::MARKS_SURVIVE, cx), // 4
+            Work::Get(ticket, key, until) => self.get(ticket, key, until, cx),
+            Work::Adopt(ticket, past, _) => {
+                cx.answer(ticket, Outcome::Adopted, Past { gst: self.gst, ..past });
+            }
+        }
+    }
+
+    /// A version shows, and its list is forgotten.
+    fn show(&mut self, stamp: Stamp, logged: bool, cx: &mut Cx<'_, Self>) {
+        let Some((key, _)) = self.hidden.remove(&stamp) else { return };
+        let shows = |meta: &mut Meta| *meta = Meta { since: Some(self.gst), ..Meta::default() };
+        match logged {
+            true => cx.revise(&key, stamp, shows),
+            false => cx.store.meta_mut(&key, stamp).into_iter().for_each(shows),
+        }
+        self.checks.apply(stamp);
+    }
+
+    /// `GST ← max(GST, gst)`, and all up to it shows.
+    fn raise(&mut self, gst: Hlc, cx: &mut Cx<'_, Self>) {
+        if gst > self.gst {
+            self.gst = gst;
+            while let Some(stamp) = self.hidden.keys().next().filter(|stamp| stamp.ts <= gst) {
+                self.show(*stamp, false, cx); // 5
+            }
+            for (ticket, keys) in self.transactions.wake(&gst) {
+                self.snapshot(ticket, keys, cx);
+            }
+        }
+    }
+
+    /// ROTX and SNAPSHOT: everything up to GST.
+    fn snapshot(&mut self, ticket: Ticket, keys: Vec<Key>, cx: &mut Cx<'_, Self>) {
+        let (st, deadline) = (self.gst, cx.mono + cx.params.wait_limit_us);
+        self.reads.scatter((ticket, keys), st, self.known(), deadline, Peer::SliceReq, cx); // 9
+    }
+
+    fn turn_away(&mut self, cx: &mut Cx<'_, Self>) {
+        cx.fail_all(self.reads.expire(cx.mono), unanswered);
+        let unstable = || {
+            Failure::Unavailable("the session's past is not stable here: a region lags or is cut off".into())
+        };
+        cx.fail_all(self.transactions.expire(cx.mono).into_iter().map(|(ticket, _)| ticket), unstable);
+        let late = |work: &Work| matches!(work, Work::Get(.., at) | Work::Adopt(.., at) if *at <= cx.mono);
+        for work in self.checks.give_up(late) {
+            match work {
+                Work::Adopt(ticket, ..) => cx.fail(ticket, not_covered()),
+                get => self.finish(get, cx), // D5
+            }
+        }
+    }
+
+    /// Two numbers go up the tree: what was received, and what the root was told (8).
+    fn report(&self, cx: &Cx<'_, Self>) -> Report {
+        let told = if cx.me.partition == ROOT { self.told.min() } else { Hlc(u64::MAX) };
+        let received = Vector::from_entries([self.vv.min(), told]);
+        Report::new(received, self.ceiling.stable(), self.reads.snapshots().map(|st| one(*st)))
+    }
+
+    fn adopt(&mut self, stable: Option<Vector>, cx: &mut Cx<'_, Self>) {
+        if let Some([gst, told]) = stable.as_ref().map(Vector::entries) {
+            self.raise(*gst, cx);
+            self.ust = self.ust.max(*told);
+        }
+    }
+
+    /// Moves the clock, and keeps the durable ceiling above it.
+    fn advance(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
+        self.vv[cx.me.dc] = hlc;
+        self.ceiling.renew(hlc, || one(self.gst), cx);
+    }
+
+    /// What every answer says: the GST, and what is stable everywhere.
+    fn known(&self) -> Past {
+        let ust = if R::FORGETS_ONLY_EVERYWHERE { self.gst.min(self.ust) } else { self.gst };
+        Past { gst: self.gst, ust, ..Past::default() }
+    }
+}
+
+const ROOT: PartitionId = PartitionId(0);
+
+fn one(time: Hlc) -> Vector {
+    Vector::from_entries([time])
+}
+
+/// A session.
+impl<R: Rules> OneRound for Server<R> {
+    type Past = Past;
+
+    fn question(op: Op, _: DcId, past: &Past) -> Request {
+        let gst = past.gst;
+        match op {
+            Op::Get { key } => Request::Get(key, gst),
+            Op::Put { key, update } => Request::Put(key, update, past.clone()),
+            Op::Snapshot { keys } => Request::Rotx(keys, Hlc::ZERO, gst),
+            Op::Rotx { keys } => Request::Rotx(keys, past.dt, gst),
+            walk => Request::Walk(Walk::of(&walk), gst),
+        }
+    }
+
+    /// What a session wrote depends on all that it knew: from then on that is all it has to list.
+    fn learn(past: &mut Past, outcome: &Outcome, said: &Past) {
+        if matches!(outcome, Outcome::Written { stamp: Some(_), .. }) {
+            past.near = Deps::default(); // 6
+        }
+        past.merge(said);
+        past.near.bound(R::MOST_DEPS); // D8
+    }
+
+    fn arrival(_: DcId, past: Past) -> Request {
+        Request::Cover(past) // D7
+    }
+
+    fn travels(past: &Past) -> Past {
+        let gst = if R::STABLE_STAYS_HOME { past.ust } else { past.gst };
+        Past { gst, ust: past.ust, ..Past::default() }
+    }
+}
