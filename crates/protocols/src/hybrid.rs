@@ -4,11 +4,12 @@
 //! **Idea.** A stable time costs a version one number, and its readers wait for the farthest region. Lists of causes
 //! show a version as soon as they are there, for messages about each version, read or not. Here a version has both. It
 //! shows once the stable time has passed it; if it is asked for before, its server asks siblings for those causes that
-//! the stable time has not passed either. Causes that are stable in every region are not listed to begin with.
+//! the stable time has not passed either. So writes show as early as in COPS, and only what is read early is checked.
+//! Causes that are stable in every region are not listed to begin with, which bounds what is carried.
 //!
-//! **Source.** Proposed as future work in the dissertation (000 §9.1); PROTOCOLS §17 sketches it; nobody has built it.
-//! The stable time is GentleRain's on hybrid clocks, the checks are those of COPS, on operations (E-4). Steps are
-//! numbered as in `docs/protocols.md`.
+//! **Source.** Proposed as future work in the dissertation (000 §9.1); PROTOCOLS §17 sketches it; we know of nobody who
+//! built it. The stable time is GentleRain's on hybrid clocks, the checks are those of COPS, on operations (E-4). Steps
+//! are numbered as in `docs/protocols.md`.
 //!
 //! **Names.** `vv` VV, the version vector (`vv[m]` is the server's HLC) · `gst` GST, up to which everything has arrived
 //! at every server of the data centre · `ust` the least GST of all data centres · `near` nearest causes above `ust` ·
@@ -34,7 +35,7 @@
 //! **Invariants**
 //! - I1 `gst` never falls; every server of the data centre has received all up to it, and writes above it.
 //! - I2 If a version shows, each version in its past shows in this data centre to whoever comes with the GST that it
-//!   keeps, or with one at or above its `ut`; and whoever reads it leaves with such a GST.
+//!   keeps ([`Meta::since`]), as whoever has read it does.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
