@@ -5,15 +5,19 @@
 //! not modelled here: that is the simulator's job.
 
 use crate::{
-    Ask, AskId, Cx, Effect, Protocol, Recovered, Session, SessionCx, SessionEffects, Store, Ticket, Topology,
+    Ask, AskId, Cx, Effect, Order, Protocol, Recovered, Session, SessionCx, SessionEffects, Standing, Store,
+    Ticket, Topology,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Display, Write as _};
 use tidemark_core::{
-    Condition, DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update,
-    Vector, Write,
+    Condition, DcId, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector, Write,
 };
 use tidemark_store::Version;
+
+mod words;
+use words::{owned, shown, written};
+pub use words::{put, rotx, text};
 
 /// Something on its way from one server to its peer, in order.
 enum Feed<P: Protocol> {
@@ -298,6 +302,22 @@ impl<P: Protocol> Lab<P> {
         self.at(at, |protocol, cx| protocol.on_timer(timer, cx));
     }
 
+    /// Whether there is such a server.
+    pub fn exists(&self, at: ServerId) -> bool {
+        self.servers.contains_key(&at)
+    }
+
+    /// Gives an operator's order.
+    ///
+    /// # Errors
+    /// The server refuses it.
+    pub fn order(&mut self, at: ServerId, order: &Order) -> Result<Standing, String> {
+        self.note(format_args!("{at} <- {order:?}"));
+        let mut answer = None;
+        self.at(at, |protocol, cx| answer = Some(protocol.on_order(order, cx)));
+        answer.expect("the handler ran")
+    }
+
     /// When a timer is due, if it is armed.
     pub fn due(&mut self, at: ServerId, timer: P::Timer) -> Option<Micros> {
         self.server(at).timers.get(&timer).copied()
@@ -512,54 +532,4 @@ impl<P: Protocol> Lab<P> {
     fn note(&mut self, line: impl Display) {
         writeln!(self.transcript, "{line}").expect("writing to a string cannot fail");
     }
-}
-
-/// An unconditional PUT.
-pub fn put(key: &Key, value: &str) -> Op {
-    Op::Put { key: key.clone(), update: Update::put(Write::Assign(value.as_bytes().into())) }
-}
-
-/// A ROTX.
-pub fn rotx(keys: &[&Key]) -> Op {
-    Op::Rotx { keys: owned(keys) }
-}
-
-/// An outcome as text: values with `-` for none, keys in order, counts; blanks between them.
-pub fn text(outcome: &Outcome) -> String {
-    let value = |found: &Found| match &found.value {
-        Some(value) => String::from_utf8_lossy(value).into_owned(),
-        None => "-".to_string(),
-    };
-    match outcome {
-        Outcome::Found(found) => value(found),
-        Outcome::FoundAll(all) => all.iter().map(value).collect::<Vec<_>>().join(" "),
-        Outcome::Keys { keys, .. } => {
-            let mut keys: Vec<_> = keys.iter().map(Key::to_string).collect();
-            keys.sort();
-            keys.join(" ")
-        }
-        Outcome::Count(count) => count.to_string(),
-        Outcome::Written { stamp: Some(stamp), .. } => stamp.to_string(),
-        Outcome::Written { stamp: None, .. } => "not written".to_string(),
-        Outcome::Adopted => "adopted".to_string(),
-        Outcome::Failed(Failure::Unavailable(_) | Failure::Misconfigured(_)) => "unavailable".to_string(),
-        Outcome::Failed(Failure::ClockSkew { .. }) => "clock skew".to_string(),
-        Outcome::Failed(Failure::StaleSession(_)) => "stale session".to_string(),
-        Outcome::Failed(Failure::Indefinite(_)) => "indefinite".to_string(),
-    }
-}
-
-fn owned(keys: &[&Key]) -> Vec<Key> {
-    keys.iter().map(|key| (*key).clone()).collect()
-}
-
-fn written(outcome: &Outcome) -> Option<Hlc> {
-    match outcome {
-        Outcome::Written { stamp, .. } => stamp.map(|stamp| stamp.ts),
-        _ => None,
-    }
-}
-
-fn shown<M: std::fmt::Debug>(key: &Key, version: &Version<M>) -> String {
-    format!("{key}={:?} {}, meta {:?}", version.write, version.stamp, version.meta)
 }

@@ -18,8 +18,10 @@
 //! - [`Ceiling`]: stamps and stable values that survive a restart
 //! - [`Collector`]: when to drop old versions; [`Watched`]: versions that will be lighter then
 //! - [`Conflicts`]: concurrent versions of a key
+//! - [`Absence`]: a data centre that the others do without
 //! - [`Lab`]: a hand-driven cluster for tests
 
+pub mod absence;
 pub mod causes;
 pub mod ceiling;
 pub mod checks;
@@ -44,6 +46,7 @@ pub mod two_phase;
 pub mod waiters;
 pub mod watched;
 
+pub use absence::{Absence, Away, Found, Lacks, Order, Stage, Standing, Step};
 pub use causes::Causes;
 pub use ceiling::{Ceiling, Hard};
 pub use checks::{Check, Checks, Everywhere};

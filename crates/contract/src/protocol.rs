@@ -1,6 +1,6 @@
 //! The server's half of a protocol, and what its driver owes it.
 
-use crate::{Cx, Session, Ticket};
+use crate::{Away, Cx, Order, Session, Standing, Ticket};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
@@ -116,6 +116,15 @@ pub trait Protocol: Sized + 'static {
     /// A timer fires.
     fn on_timer(&mut self, timer: Self::Timer, cx: &mut Cx<'_, Self>);
 
+    /// An operator orders a data centre to be excluded or readmitted, step by step. The answer leaves once what it says
+    /// is durable.
+    ///
+    /// # Errors
+    /// Says why the order is not carried out. A protocol that knows none refuses all.
+    fn on_order(&mut self, _order: &Order, _cx: &mut Cx<'_, Self>) -> Result<Standing, String> {
+        Err(format!("{} cannot do without a region", Self::NAME))
+    }
+
     /// Whether a version can be seen: one rule for reads, slices, scans and collection.
     fn visible(view: &Self::View, stamp: Stamp, meta: &Self::Meta) -> bool;
 
@@ -143,6 +152,11 @@ pub trait Protocol: Sized + 'static {
 
     /// How many conflicts were detected here in this life, for status pages: none if the protocol does not look.
     fn conflicts(&self) -> Option<u64> {
+        None
+    }
+
+    /// The data centre that this server does without, for status pages.
+    fn absence(&self) -> Option<&Away> {
         None
     }
 

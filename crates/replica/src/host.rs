@@ -1,5 +1,6 @@
 //! Events in, effects out, one commit a turn.
 
+use crate::output::Output;
 use crate::place::{Heartbeat, Place};
 use crate::record::{self, HARD, REVISED, WRITTEN};
 use crate::snapshot::Upkeep;
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_contract::{Clock, Cx, Effect, Protocol, Store, Ticket, Topology};
-use tidemark_core::{DcId, Failure, Micros, PartitionId, ServerId};
+use tidemark_core::{DcId, Micros, PartitionId, ServerId};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::DataDir;
 use tidemark_store::log::{Cut, Fsync, Log, LogError, Position, SyncDone, SyncJob};
@@ -47,38 +48,6 @@ pub struct HostConfig<P: Protocol> {
     pub new_incarnation: u64,
 }
 
-/// Something that leaves a server.
-#[derive_where(Clone, Debug)]
-pub enum Output<P: Protocol> {
-    /// An answer to a session.
-    Reply {
-        /// Where it goes.
-        ticket: Ticket,
-        /// Who answers.
-        from: ServerId,
-        /// The answer.
-        reply: P::Reply,
-    },
-    /// A question that the server did not take.
-    Refused {
-        /// Where it goes.
-        ticket: Ticket,
-        /// Who refuses.
-        from: ServerId,
-        /// Why: always definite.
-        failure: Failure,
-    },
-    /// Something that one server says to another.
-    Send {
-        /// Who says it.
-        from: ServerId,
-        /// To whom.
-        to: ServerId,
-        /// What.
-        message: P::Peer,
-    },
-}
-
 /// The host cannot go on; its process stops and says this.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("this server stops: {0}")]
@@ -106,7 +75,7 @@ pub struct Host<P: Protocol> {
     within: VecDeque<(ServerId, ServerId, P::Peer)>,
     /// Of this turn, not committed.
     replies: Vec<Output<P>>,
-    sends: Vec<Output<P>>,
+    pub(crate) sends: Vec<Output<P>>,
     /// Committed; each batch may leave once the log is durable up to its position.
     held: VecDeque<(Position, Vec<Output<P>>)>,
     /// Up to where the partitions know the log to be durable.

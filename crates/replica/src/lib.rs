@@ -14,6 +14,8 @@
 
 mod feed;
 mod host;
+mod order;
+mod output;
 mod place;
 mod record;
 mod recover;
@@ -23,7 +25,8 @@ mod status;
 mod timers;
 
 pub use feed::{FeedError, FeedItem, Resume};
-pub use host::{Fatal, Host, HostConfig, Now, Output};
+pub use host::{Fatal, Host, HostConfig, Now};
+pub use output::Output;
 pub use recover::OpenError;
 pub use refusal::FeedRefusal;
 pub use snapshot::{UpkeepDone, UpkeepJob};

@@ -2,7 +2,7 @@
 
 use crate::host::Host;
 use serde::Serialize;
-use tidemark_contract::Protocol;
+use tidemark_contract::{Away, Protocol};
 use tidemark_core::{DcId, PartitionId, Vector};
 
 /// A host's state.
@@ -47,6 +47,8 @@ pub struct PartitionStatus {
     pub stable: Vector,
     /// Work that waits.
     pub parked: u64,
+    /// The region that it does without, if it does.
+    pub away: Option<Away>,
     /// Conflicts that the protocol has detected here since the start, if it looks for them.
     pub conflicts: Option<u64>,
     /// Its peers.
@@ -108,6 +110,7 @@ impl<P: Protocol> Host<P> {
             written: place.written,
             stable: protocol.stable(),
             parked: protocol.parked() as u64,
+            away: protocol.absence().cloned(),
             conflicts: protocol.conflicts(),
             peers: peers.map(peer).collect(),
         }

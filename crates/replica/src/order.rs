@@ -1,0 +1,18 @@
+//! What an operator orders a partition to do.
+
+use crate::host::{Host, Now};
+use crate::output::Output;
+use tidemark_contract::{Order, Protocol};
+use tidemark_core::PartitionId;
+
+impl<P: Protocol> Host<P> {
+    /// Orders `to`, which is here, something. The answer is an output under this number, once it is durable.
+    pub fn order(&mut self, now: Now, to: PartitionId, number: u64, order: &Order) {
+        let mut answer = None;
+        self.event(now, to, |protocol, cx| answer = Some(protocol.on_order(order, cx)));
+        if let Some(answer) = answer {
+            let from = self.server(to);
+            self.sends.push(Output::Ordered { number, from, answer });
+        }
+    }
+}
