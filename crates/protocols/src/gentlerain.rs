@@ -37,172 +37,40 @@
 //!   was visible there: two versions from different regions conflict unless the older one's `ut` is at or below it.
 //!   Conflicts are counted; [`Rules::newer_wins`] resolves them, as the last writer wins by default, whenever they are
 //!   read: deciding once at arrival, as in §4.4, lets replicas diverge.
+//! - D10 (E-11) §5.5 leaves open how a data centre that was cut off is left out: [`Absence`] says. Versions that it
+//!   wrote above the cut are hidden from readers by their `gst`, which is never between what was here and the cut;
+//!   sessions that moved from it are refused, and deletions remembered. Hidden versions count as seen for D9.
 //!
 //! **Invariants**
 //! - I1 `gst` never falls; every server of the data centre has received all that was written elsewhere at or
-//!   below it, and has a `vv[m]` at or above it.
+//!   below it and is not hidden (D10), and has a `vv[m]` at or above it.
 //! - I2 A version's `ut` is above the `dt` of its PUT, above everything announced here before, and so (I1)
 //!   above every `gst` and snapshot in use when it is written.
 
-use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
-    DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
+    DcId, Failure, Hlc, Key, Micros, Op, Outcome, Regions, ServerId, Stamp, Update, Vector,
 };
+use tidemark_contract::one_round::Past as _;
 use tidemark_contract::{
-    Answer, Ceiling, Clock, Conflicts, Cx, Hard, OneRound, OneRoundSession, Protocol, Reach, Recovered,
-    Report, SliceReply, SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Waiters, Walk, found_of,
-    not_covered, unanswered,
+    Absence, Answer, Away, Ceiling, Clock, Conflicts, Cx, Found, Hard, OneRound, OneRoundSession, Order,
+    Protocol, Recovered, Report, SliceReply, SliceReq, Slices, Stabilisation, Standing, Step, Ticket,
+    Version, Waiters, Walk, found_of, not_covered, unanswered,
 };
 
-/// Where the corrected protocol and the published one differ, and what tests break to see it matter.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const PUT_CARRIES_GST: bool = true; // D1
-    const GST_NEVER_FALLS: bool = true; // D2
-    const STAMPS_INCREASE: bool = true; // D3
-    const GST_SURVIVES: bool = true; // D4
-    const STABLE_STAYS_HOME: bool = true; // D5
-    const PUT_WAITS: bool = true; // Algorithm 2 line 6
-    const ROTX_WAITS: bool = true; // Algorithm 4 line 11
-    const ROTX_COVERS_DT: bool = true; // D7, from here on
-    const SLICE_FENCES: bool = true;
-    const FENCE_SURVIVES: bool = true;
-    const LOCAL_NEEDS_GST: bool = true;
-    const PUT_TELLS_GST: bool = true;
-    const ONE_GST: bool = true;
-
-    /// Whether [`Self::newer_wins`] is to be asked.
-    const RESOLVES: bool = false;
-    /// §4.4: whether `newer` wins against `older`, which it did not see: a function of the two alone.
-    fn newer_wins(_older: &Version<Hlc>, _newer: &Version<Hlc>) -> bool {
-        true
-    }
-}
-
-/// The protocol as it should be.
-pub type GentleRain = Server<Corrected>;
-/// The rules of [`GentleRain`].
-pub struct Corrected;
-
-impl Rules for Corrected {
-    const NAME: &'static str = "gentlerain";
-    const ABOUT: &'static str = "causal+ with one number a version; waits for the farthest region";
-}
-
-/// The protocol to the letter of the paper, for the checker to convict.
-pub type GentleRainPublished = Server<Published>;
-/// The rules of [`GentleRainPublished`].
-pub struct Published;
-
-impl Rules for Published {
-    const NAME: &'static str = "gentlerain-published";
-    const ABOUT: &'static str = "GentleRain to the letter, with errata E-1, E-2 and E-9: for study only";
-    const PUT_CARRIES_GST: bool = false;
-    const GST_NEVER_FALLS: bool = false;
-    const STAMPS_INCREASE: bool = false;
-}
-
-/// What stamps are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Stamps {
-    /// Physical time, as published: a PUT waits for a clock that lags behind its session.
-    Physical,
-    /// A hybrid clock: no PUT waits.
-    Hlc,
-}
-
-/// The numbers: θ and the fan-out are those of the paper's evaluation, which does not tell its Δ.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// θ: how often a server passes on what it has received.
-    pub theta_us: Micros,
-    /// Δ: how long a server that writes nothing lets its peers wait for a heartbeat.
-    pub delta_us: Micros,
-    /// Children of a node of the aggregation tree.
-    pub fan_out: usize,
-    /// α: how far `gst` may lie behind a session's `dt` for its ROTX to wait. At 0 none waits; if unset, all do.
-    pub alpha_us: Option<Micros>,
-    /// How long a ROTX, or a session that moved here, waits for `gst`.
-    pub wait_limit_us: Micros,
-    /// What stamps are made of.
-    pub clock: Stamps,
-}
+mod terms;
+pub use terms::{
+    Corrected, GentleRain, GentleRainPublished, Kept, Params, Past, Peer, Published, Request, Rules, Stamps,
+    Timer, View,
+};
 
 /// A clock that was set back stands still until physical time has caught up, and coarse ones stand still between
 /// ticks: who waits for one looks at it now and then.
 const SHORTEST_WAIT_US: Micros = 200;
 
-impl Default for Params {
-    fn default() -> Self {
-        let (theta_us, delta_us, wait_limit_us) = (5_000, 5_000, 2_000_000);
-        Self { theta_us, delta_us, fan_out: 2, alpha_us: None, wait_limit_us, clock: Stamps::Physical }
-    }
-}
-
-/// DT and GST of a session, what an answer adds to them, and what a snapshot contains (D7; its `dt` is 0 in
-/// Algorithm 3, where `gst` is called `st`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct Past {
-    pub dt: Hlc,
-    pub gst: Hlc,
-}
-
-impl tidemark_contract::Past for Past {
-    /// Algorithm 1 lines 4, 5 and 10; 3 and 4 lines 5 and 6.
-    fn merge(&mut self, other: &Self) {
-        self.dt = self.dt.max(other.dt);
-        self.gst = self.gst.max(other.gst);
-    }
-
-    fn reach(&self, home: DcId) -> Reach {
-        Reach::of(home, [&one(self.dt), &one(self.gst)])
-    }
-}
-
-/// What a session asks.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Request {
-    Get(Key, Hlc),           // GETREQ k, gst
-    Put(Key, Update, Past),  // PUTREQ k, v, dt; D1: and gst
-    Snapshot(Vec<Key>, Hlc), // GETSNAPSHOT kset, gst
-    Rotx(Vec<Key>, Past),    // GETROTX kset, gst, dt
-    Walk(Walk, Hlc),         // SCAN and COUNT, gst
-    Cover(Hlc),              // D5: wait for everything up to dt
-}
-
-/// What the servers of a data centre say to each other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Peer {
-    Tree(Tree),
-    SliceReq(SliceReq<Past>),     // SLICEREQ k, st
-    SliceReply(SliceReply<Past>), // SLICEREPLY v, ut, gst
-}
-
-/// Timers; `Clock` is armed while a PUT waits for the clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub enum Timer {
-    Theta,
-    Delta,
-    Clock,
-}
-
-/// What a reader can see.
-pub enum View {
-    /// GET in data centre `m` at `gst`: what was written here, and what is stable.
-    Fresh(DcId, Hlc),
-    /// A snapshot in data centre `m`.
-    At(DcId, Past),
-}
+/// How long a donor may take before it is asked again (D10).
+const ASK_AGAIN_US: Micros = 500_000;
 
 /// A server, `p_n^m`. What waits is taken up again from its beginning.
 pub struct Server<R> {
@@ -218,6 +86,8 @@ pub struct Server<R> {
     stabilisation: Stabilisation,
     ceiling: Ceiling,
     conflicts: Conflicts,
+    absence: Absence,
+    ask_again: Micros,
     rules: PhantomData<R>,
 }
 
@@ -231,14 +101,16 @@ impl<R: Rules> Protocol for Server<R> {
     type Request = Request;
     type Reply = Answer<Past>; // every reply in the paper is ⟨v, ut, gst⟩ or part of it
     type Peer = Peer;
-    type Hard = Hard;
+    type Hard = Kept;
     type Timer = Timer;
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
 
-    fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+    fn start(Recovered { hard, life, received }: Recovered<Kept>, cx: &mut Cx<'_, Self>) -> Self {
+        let Kept { clock: hard, absence } = hard;
         let mut vv = received;
+        let absence = absence.recovered(if R::ADMITS_IGNORANCE { life } else { 1 }, &mut vv);
         vv.raise(cx.me.dc, hard.ceiling);
         let written_here = cx.store.versions().filter(|d| d.stamp.origin == cx.me.dc);
         let known = written_here.map(|d| d.meta).fold(hard.stable.min(), Hlc::max); // D4
@@ -258,6 +130,8 @@ impl<R: Rules> Protocol for Server<R> {
             stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
             ceiling: Ceiling::new(hard),
             conflicts: Conflicts::new(cx.store, R::RESOLVES, saw),
+            absence,
+            ask_again: 0,
             rules: PhantomData,
         }
     }
@@ -274,29 +148,36 @@ impl<R: Rules> Protocol for Server<R> {
                 let outcome = cx.walk(&walk, &self.fresh(cx), |d| past.dt = past.dt.max(d.stamp.ts));
                 cx.answer(ticket, outcome, past);
             }
-            Request::Cover(dt) if dt <= self.gst => {
-                cx.answer(ticket, Outcome::Adopted, Past { dt, gst: self.gst });
-            }
-            Request::Cover(dt) => {
-                self.waiting_for_gst.park(dt, cx.mono + cx.params.wait_limit_us, (ticket, request));
-            }
+            Request::Cover(past, home) => self.cover(ticket, past, home, cx),
         }
     }
 
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
         match message {
             Peer::Tree(message) => {
-                let stable = self.stabilisation.on_message((from, message), self.report(), Peer::Tree, cx);
+                let mine = self.report(cx);
+                let stable = self.stabilisation.on_message((from, message), mine, Peer::Tree, cx);
                 self.adopt(stable, cx);
             }
             Peer::SliceReq(request) => self.slice(from, request, cx),
             Peer::SliceReply(reply) => {
-                if let Some(read) =
-                    self.reads.gather(from, reply, |seen, more| tidemark_contract::Past::merge(seen, &more))
-                {
+                if let Some(read) = self.reads.gather(from, reply, |seen, more| seen.merge(&more)) {
                     // Algorithm 3 lines 16 to 19.
                     cx.answer(read.ticket, Outcome::FoundAll(read.found), read.seen);
                 }
+            }
+            Peer::Lacks(lacks) => cx.send(from, Peer::Found(Absence::find(cx.store, lacks))),
+            Peer::Found(Found { dc, versions, upto }) => {
+                for (key, stamp, meta, write) in versions {
+                    let d = Version { stamp, meta, write };
+                    if !cx.store.chain(&key).any(|other| other.stamp == stamp) {
+                        self.conflicts.note(cx.store, &key, &d, saw);
+                        cx.write(key, d, Regions::NONE); // whoever else lacks it asks, too
+                    }
+                }
+                self.vv.raise(dc, upto);
+                self.ask_again = 0;
+                self.fetch(cx);
             }
         }
     }
@@ -323,12 +204,13 @@ impl<R: Rules> Protocol for Server<R> {
             // Algorithm 2 lines 29 to 31.
             Timer::Theta => {
                 cx.arm(Timer::Theta, cx.params.theta_us);
-                self.ceiling.hurry(|| one(self.gst), cx);
-                let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
+                let hurried = self.ceiling.hurried(cx.store.garbage(), || one(self.gst));
+                self.keep(hurried, cx);
+                let mine = self.report(cx);
+                let stable = self.stabilisation.tick(mine, Peer::Tree, cx);
                 self.adopt(stable, cx);
-                let settled = |stamp| self.conflicts.settled(stamp);
-                self.stabilisation.collect(cx, |safe, d| d.stamp.ts <= safe.min() && settled(d.stamp)); // §5.3
-                self.conflicts.forget(cx.store);
+                self.collect(cx);
+                self.fetch(cx);
                 self.give_up(cx);
             }
             // Algorithm 2 lines 21 to 26.
@@ -351,13 +233,10 @@ impl<R: Rules> Protocol for Server<R> {
     }
 
     fn visible(view: &View, stamp: Stamp, written_at: &Hlc) -> bool {
-        match view {
-            View::Fresh(m, gst) => stamp.origin == *m || stamp.ts <= *gst,
-            View::At(m, Past { dt, gst }) => {
-                let needs = if R::LOCAL_NEEDS_GST { *written_at } else { Hlc::ZERO };
-                stamp.ts <= *gst || stamp.origin == *m && stamp.ts <= *dt && needs <= *gst
-            }
-        }
+        let Past { dt, gst } = view.at;
+        let needs = if R::LOCAL_NEEDS_GST { *written_at } else { Hlc::ZERO };
+        let mine = stamp.origin == view.m && (view.fresh || stamp.ts <= dt && needs <= gst);
+        mine || stamp.ts <= gst && view.hidden.is_none_or(|(x, cut)| stamp.origin != x || stamp.ts <= cut)
     }
 
     fn resolve<'v>(mut seen: impl Iterator<Item = &'v Version<Hlc>>) -> Option<&'v Version<Hlc>> {
@@ -368,8 +247,36 @@ impl<R: Rules> Protocol for Server<R> {
         Some(self.conflicts.detected())
     }
 
-    fn hard(&self) -> Hard {
-        Hard { ceiling: self.ceiling.get(), stable: one(self.gst) }
+    fn hard(&self) -> Kept {
+        Kept {
+            clock: Hard { ceiling: self.ceiling.get(), stable: one(self.gst) },
+            absence: self.absence.clone(),
+        }
+    }
+
+    /// D10.
+    fn on_order(&mut self, order: &Order, cx: &mut Cx<'_, Self>) -> Result<Standing, String> {
+        let (me, mut order) = (cx.me.dc, order.clone());
+        if let Step::Cut { least } = &mut order.step
+            && !R::ONE_CUT
+        {
+            cx.topology.peers(cx.me).for_each(|peer| least[peer.dc] = Hlc::ZERO); // each for itself, as printed
+        }
+        let standing = self.absence.obey(&order, me, &self.vv);
+        match order.step {
+            Step::Cut { .. } if !R::ALL_HIDE_FIRST => {
+                let _ = self.absence.obey(&Order { step: Step::Exclude, ..order }, me, &self.vv);
+            }
+            Step::Readmit { from } if !R::RETURN_WAITS => self.absence.end(from),
+            _ => {}
+        }
+        self.fetch(cx);
+        self.keep_absence(cx);
+        standing
+    }
+
+    fn absence(&self) -> Option<&Away> {
+        self.absence.away()
     }
 
     fn stable(&self) -> Vector {
@@ -455,25 +362,86 @@ impl<R: Rules> Server<R> {
         if R::SLICE_FENCES && st.dt > self.fence {
             self.fence = st.dt;
             if R::FENCE_SURVIVES {
-                self.ceiling.renew(st.dt, || one(self.gst), cx);
+                let renewed = self.ceiling.renewed(st.dt, || one(self.gst));
+                self.keep(renewed, cx);
             }
         }
         if !R::ONE_GST {
             st.gst = self.gst;
         }
         let mut seen = Past { dt: Hlc::ZERO, gst: self.gst };
-        let found = cx.read(&keys, &View::At(cx.me.dc, st), |d| seen.dt = seen.dt.max(d.stamp.ts)); // 23
+        let found = cx.read(&keys, &self.view(st, false, cx), |d| seen.dt = seen.dt.max(d.stamp.ts)); // 23
         cx.send(from, Peer::SliceReply(SliceReply { id, found, seen })); // 24
     }
 
-    /// Algorithm 2 line 30; for collection, §5.3 and D4.
-    fn report(&self) -> Report {
-        Report::new(one(self.vv.min()), self.ceiling.stable(), self.reads.snapshots().map(|st| one(st.gst)))
+    /// LST: Algorithm 2 line 30, and what is safe to collect (§5.3, D4).
+    fn report(&mut self, cx: &mut Cx<'_, Self>) -> Report {
+        self.absence.listen(cx.me.dc, &self.vv);
+        self.keep_absence(cx);
+        let (share, snapshots) = (self.absence.share(&self.vv), self.reads.snapshots().map(|st| one(st.gst)));
+        Report::new(one(share), self.ceiling.stable(), snapshots)
+    }
+
+    /// §5.3.
+    fn collect(&mut self, cx: &mut Cx<'_, Self>) {
+        let gst = self.stabilisation.safe().min();
+        let view = self.view(Past { dt: Hlc::ZERO, gst }, false, cx);
+        let (conflicts, absence) = (&self.conflicts, &mut self.absence);
+        self.stabilisation.collect(cx, |_, d| {
+            let safe = Self::visible(&view, d.stamp, &d.meta) && conflicts.settled(d.stamp);
+            safe && (absence.forgets(d) || !R::DELETIONS_LAST)
+        });
+        self.conflicts.forget(cx.store);
+        self.absence.end(gst);
+        self.keep_absence(cx);
+    }
+
+    /// D5, D10.
+    fn cover(&mut self, ticket: Ticket, past: Past, home: DcId, cx: &mut Cx<'_, Self>) {
+        if R::MOVERS_WAIT && self.absence.refuses(home, past.dt, self.gst) {
+            return cx.fail(ticket, not_covered());
+        }
+        let shown = if R::MOVERS_CATCH_UP && self.absence.returns() { past.gst } else { Hlc::ZERO };
+        let needs = past.dt.max(shown);
+        if needs <= self.gst {
+            return cx.answer(ticket, Outcome::Adopted, Past { dt: past.dt, gst: self.gst });
+        }
+        let deadline = cx.mono + cx.params.wait_limit_us;
+        self.waiting_for_gst.park(needs, deadline, (ticket, Request::Cover(past, home)));
+    }
+
+    /// D10: asks the donor for what is missing of a data centre that is to be excluded.
+    fn fetch(&mut self, cx: &mut Cx<'_, Self>) {
+        let Some((donor, lacks)) = self.absence.lacks(&self.vv) else { return };
+        if !R::FETCHES {
+            return self.vv.raise(lacks.dc, lacks.upto);
+        }
+        if cx.mono < self.ask_again {
+            return;
+        }
+        self.ask_again = cx.mono + ASK_AGAIN_US;
+        cx.send(ServerId::new(donor, cx.me.partition), Peer::Lacks(lacks));
+    }
+
+    fn keep_absence(&mut self, cx: &mut Cx<'_, Self>) {
+        if self.absence.changed() {
+            self.keep(Some(self.ceiling.durable().clone()), cx);
+        }
+    }
+
+    /// Makes what outlives a crash durable, if there is something new.
+    fn keep(&self, clock: Option<Hard>, cx: &mut Cx<'_, Self>) {
+        if let Some(clock) = clock {
+            cx.persist(Kept { clock, absence: self.absence.clone() });
+        }
     }
 
     /// Algorithm 2 line 31.
     fn adopt(&mut self, stable: Option<Vector>, cx: &mut Cx<'_, Self>) {
         let Some(stable) = stable else { return };
+        if R::GST_JUMPS && self.absence.skips(stable.min()) {
+            return; // D10
+        }
         if !R::GST_NEVER_FALLS {
             self.gst = self.gst.min(stable.min()); // as printed: it is assigned
         }
@@ -495,7 +463,7 @@ impl<R: Rules> Server<R> {
         cx.fail_all(self.reads.expire(cx.mono), unanswered);
         for (ticket, request) in self.waiting_for_gst.expire(cx.mono) {
             let why = "the session's past is not stable here yet: a region lags or is cut off".to_string();
-            let moved = matches!(request, Request::Cover(_));
+            let moved = matches!(request, Request::Cover(..));
             cx.fail(ticket, if moved { not_covered() } else { Failure::Unavailable(why) });
         }
     }
@@ -503,7 +471,8 @@ impl<R: Rules> Server<R> {
     /// Moves `vv[m]`, and keeps the durable ceiling above it.
     fn advance(&mut self, to: Hlc, cx: &mut Cx<'_, Self>) {
         self.vv[cx.me.dc] = to;
-        self.ceiling.renew(to, || one(self.gst), cx);
+        let renewed = self.ceiling.renewed(to, || one(self.gst));
+        self.keep(renewed, cx);
     }
 
     fn arm_clock(&self, cx: &mut Cx<'_, Self>) {
@@ -514,7 +483,12 @@ impl<R: Rules> Server<R> {
     }
 
     fn fresh(&self, cx: &Cx<'_, Self>) -> View {
-        View::Fresh(cx.me.dc, self.gst)
+        self.view(Past { dt: Hlc::ZERO, gst: self.gst }, true, cx)
+    }
+
+    fn view(&self, at: Past, fresh: bool, cx: &Cx<'_, Self>) -> View {
+        let hidden = if R::HIDES { self.absence.hides(at.gst) } else { None };
+        View { m: cx.me.dc, at, fresh, hidden }
     }
 }
 
@@ -541,8 +515,8 @@ impl<R: Rules> OneRound for Server<R> {
         }
     }
 
-    fn arrival(_: DcId, past: Past) -> Request {
-        Request::Cover(past.dt) // D5
+    fn arrival(home: DcId, past: Past) -> Request {
+        Request::Cover(past, home) // D5
     }
 
     fn travels(past: &Past) -> Past {

@@ -1,13 +1,16 @@
 //! GentleRain (001): Algorithms 1 to 4 line by line, §5.3, the deviations of the file, and the errata.
 
+mod absence;
 mod conflicts;
 mod fallback;
 mod lasting;
+mod parameters;
+mod readmission;
 
 use crate::at;
 use tidemark_contract::core::{Hlc, Key, Op, Outcome, Stamp, Update, Vector, Write};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Hard, Lab, Protocol, Token};
+use tidemark_contract::{Lab, Protocol, Token};
 use tidemark_protocols::gentlerain::{
     Corrected, Params, Past, Published, Request, Rules, Server, Stamps, Timer,
 };
@@ -244,24 +247,6 @@ fn alg_2_lines_27_to_31_gst_is_the_least_entry_of_all_version_vectors() {
     assert_eq!(round(true), [at(12_000); 3]);
 }
 
-/// Reference: 001 §4.5.
-#[test]
-fn sec_4_5_values_go_up_the_tree_and_gst_comes_down() {
-    let mut lab = Lab::<Server<Corrected>>::new(1, 4, Params { fan_out: 2, ..Params::default() });
-    lab.set_clocks(6_000);
-    (0..4).for_each(|p| lab.fire(server(0, p), Timer::Delta));
-    let (root, inner, leaf, other) = (server(0, 0), server(0, 1), server(0, 3), server(0, 2));
-    lab.fire(root, Timer::Theta);
-    assert!(!lab.deliver_message(root, inner), "nothing is known of the children");
-    lab.fire(leaf, Timer::Theta);
-    assert!(lab.deliver_message(leaf, inner) && lab.deliver_message(inner, root));
-    assert!(!lab.deliver_message(root, inner), "the other child has not reported");
-    lab.fire(other, Timer::Theta);
-    assert!(lab.deliver_message(other, root) && lab.deliver_message(root, inner));
-    assert!(lab.deliver_message(inner, leaf) && lab.deliver_message(root, other));
-    assert_eq!([0, 1, 2, 3].map(|p| gst(&lab, 0, p)), [at(6_000); 4]);
-}
-
 /// Reference: 001 Algorithm 3 lines 3 and 9 to 12.
 #[test]
 fn alg_3_lines_10_to_12_the_snapshot_is_taken_at_gst_after_merging_the_sessions() {
@@ -411,8 +396,8 @@ fn sec_5_3_a_running_snapshot_holds_collection_back() {
     assert_eq!(text(&lab.finish(t)), "- old");
 }
 
-/// The trace of erratum E-1, up to what the last reader finds; partitions are exchanged, because the root of
-/// the tree learns first. `late` lets an older report of the tree arrive before the last reader comes.
+/// The trace of erratum E-1, up to what the last reader finds; partitions are exchanged, because the root of the tree learns
+/// first. `late` lets an older report of it arrive before the last reader comes.
 fn e_1<R: Rules>(late: bool, then: impl FnOnce(&mut Lab<Server<R>>)) -> String {
     let mut lab = lab::<R>(2, 2);
     let (c0, c1, c2) = (lab.client(0), lab.client(1), lab.client(0));

@@ -32,7 +32,7 @@ fn e_12_gst_is_kept_with_local_versions_only() {
     assert_eq!((gst(&lab, 0, 0), gst(&lab, 1, 0)), (at(9_000), Hlc::ZERO));
     stabilise(&mut lab, 410_000); // both stand at the ceiling, which they announced: 409,000
     stabilise(&mut lab, 820_000); // and renew it here
-    assert_eq!(lab.hard(server(1, 0)).stable, Vector::from_entries([at(409_000)]));
+    assert_eq!(lab.hard(server(1, 0)).clock.stable, Vector::from_entries([at(409_000)]));
     lab.restart(server(1, 0));
     assert_eq!(gst(&lab, 1, 0), at(409_000));
 }
@@ -66,7 +66,7 @@ fn e_12_a_restart_stamps_above_everything_announced_and_says_so_at_once() {
     let mut lab = rain(2, 1);
     let (s, x, p) = (lab.client(0), lab.key("x", 0), server(0, 0));
     stabilise(&mut lab, 9_000);
-    let Hard { ceiling, .. } = lab.hard(p).clone();
+    let ceiling = lab.hard(p).clock.ceiling;
     lab.set_clock(p, 1_000);
     lab.restart(p);
     assert!(lab.deliver(p, server(1, 0)), "the ceiling is announced, so that GST does not stand still");
