@@ -22,6 +22,8 @@ pub struct Options {
     pub ops: usize,
     /// What may fail.
     pub faults: Faults,
+    /// An operator excludes a data centre and readmits it, in protocols that can do without one.
+    pub exclusions: bool,
     /// What histories are held to; the protocol's own promise if none.
     pub promise: Option<Promise>,
     /// When logs are synced; drawn for each schedule if none, and `always` wherever power can fail.
@@ -38,6 +40,7 @@ impl Default for Options {
             sessions: 12,
             ops: 200,
             faults: Faults::ALL,
+            exclusions: false,
             promise: None,
             fsync: None,
             params: BTreeMap::new(),
@@ -96,6 +99,9 @@ impl fmt::Display for Options {
         }
         if self.faults != default.faults {
             write!(f, " --faults {}", self.faults)?;
+        }
+        if self.exclusions {
+            write!(f, " --exclusions")?;
         }
         if let Some(promise) = self.promise {
             write!(f, " --promise {promise}")?;
@@ -238,13 +244,13 @@ mod tests {
         let options = Options {
             dcs: 2,
             faults: Faults::NONE,
+            exclusions: true,
             promise: Some(Promise::Causal),
             fsync: Some(Fsync::Always),
             params: BTreeMap::from([("fan_out".into(), 3.into()), ("rounds".into(), "two".into())]),
             ..Options::default()
         };
-        let typed =
-            " --dcs 2 --faults none --promise causal --fsync always --param fan_out=3 --param rounds=two";
+        let typed = " --dcs 2 --faults none --exclusions --promise causal --fsync always --param fan_out=3 --param rounds=two";
         assert_eq!(options.to_string(), typed);
     }
 

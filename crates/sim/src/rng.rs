@@ -18,6 +18,8 @@ pub(crate) enum Stream {
     Disks = 5,
     /// Delays of messages.
     Delays = 6,
+    /// Which data centre is excluded, and when.
+    Absence = 7,
 }
 
 /// The generator of one stream of a schedule.

@@ -158,6 +158,7 @@ impl fmt::Display for Trouble {
             Self::DiskFails { node, sync, .. } => {
                 write!(f, "a {} on the disk of node n{node} fails", if *sync { "sync" } else { "write" })
             }
+            Self::Away { dc } => write!(f, "the operator does without {dc}"),
             Self::DiskFull { node } => write!(f, "the disk of node n{node} is full"),
         }
     }

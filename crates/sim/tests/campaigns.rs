@@ -95,6 +95,15 @@ fn gentlerain_keeps_its_promise_when_its_transactions_do_not_wait() {
     cleared::<GentleRain>(hasty(Options::default()), 0..200);
 }
 
+/// Reference: erratum E-11, as corrected: an operator excludes a data centre that is cut off, and readmits it.
+#[test]
+fn gentlerain_keeps_its_promise_while_it_does_without_a_data_centre() {
+    let away = |dcs: usize| Options { dcs, sessions: 2 * dcs, exclusions: true, ..small("all") };
+    cleared::<GentleRain>(away(3), 0..2_000);
+    cleared::<GentleRain>(away(2), 0..2_000);
+    cleared::<GentleRain>(Options { exclusions: true, ..Options::default() }, 0..100);
+}
+
 /// Chains (fan-out 1) and stars (4) of five partitions; the default is 2.
 #[test]
 fn gentlerain_keeps_its_promise_in_trees_of_any_shape() {

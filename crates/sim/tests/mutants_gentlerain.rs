@@ -2,11 +2,11 @@
 
 mod mutants;
 
-use mutants::{convicted, convicted_over, convicted_under, few};
+use mutants::{convicted, convicted_over, convicted_under, few, play};
 use std::collections::BTreeMap;
 use tidemark_contract::Protocol;
-use tidemark_protocols::gentlerain::{Rules, Server};
-use tidemark_sim::Options;
+use tidemark_protocols::gentlerain::{Corrected, Rules, Server};
+use tidemark_sim::{Faults, Options};
 
 mutants! {
     StampsRepeat breaks STAMPS_INCREASE;
@@ -21,6 +21,14 @@ mutants! {
     LocalAtOnce breaks LOCAL_NEEDS_GST;
     PutSilent breaks PUT_TELLS_GST;
     EachItsGst breaks ONE_GST;
+    CutsOfTheirOwn breaks ONE_CUT;
+    HidesNothing breaks HIDES;
+    FetchesNothing breaks FETCHES;
+    ExcludesAtOnce breaks ALL_HIDE_FIRST;
+    KnowsAll breaks ADMITS_IGNORANCE;
+    ReturnsAtOnce breaks RETURN_WAITS;
+    LetsMoversIn breaks MOVERS_WAIT;
+    ForgetsDeletions breaks DELETIONS_LAST;
 }
 
 #[test]
@@ -62,4 +70,51 @@ fn gentlerain_whose_transactions_do_not_wait_is_convicted_under_a_rule_of_theirs
 #[test]
 fn gentlerain_whose_transactions_do_not_wait_is_convicted_without_a_fence() {
     convicted_without_waiting::<Server<RotxUnfenced>>(3, 20_000);
+}
+
+/// Where an operator excludes a data centre that is cut off, and readmits it.
+fn away(dcs: usize) -> Options {
+    Options { dcs, sessions: 2 * dcs, exclusions: true, ..few() }
+}
+
+/// Reference: erratum E-11. Of two survivors each hides what the third wrote after its own stable time, as §5.5 has it.
+/// A writes, C reads it, and who moves from C to B with that does not find it there; or who reads in B what was
+/// written in C by one who had read it.
+#[test]
+fn gentlerain_as_published_is_convicted_by_traces_of_e_11() {
+    convicted_alone::<Server<CutsOfTheirOwn>>(3, 7_493, 4);
+    convicted_alone::<Server<CutsOfTheirOwn>>(3, 4_084, 6);
+}
+
+/// Reference: erratum E-11. A data centre that is simply counted again is waited for, and what has arrived of it shows
+/// before the rest has.
+#[test]
+fn gentlerain_that_readmits_at_once_is_convicted_by_a_trace_of_e_11() {
+    convicted_alone::<Server<ReturnsAtOnce>>(2, 19, 3);
+}
+
+/// A seed without faults, but that links are cut meanwhile, convicts `P` and clears what is corrected.
+#[track_caller]
+fn convicted_alone<P: Protocol>(dcs: usize, seed: u64, steps: usize) {
+    let (quiet, seeds) = (Options { faults: Faults::NONE, ..away(dcs) }, seed..seed + 1);
+    let convicted = play::<P>(quiet.clone(), seeds.clone());
+    let conviction = convicted.convictions.first().expect("it was cleared");
+    println!("{conviction}");
+    assert_eq!(conviction.verdict, "causal");
+    assert!(conviction.shrunk_steps <= steps, "{} steps", conviction.shrunk_steps);
+    assert_eq!(play::<Server<Corrected>>(quiet, seeds).violations, 0);
+}
+
+/// With each of its rules broken but two. That a stable time goes to the cut at once, and that who has passed the time of a
+/// readmission waits where it was not passed yet, have step tests only: 20,000 schedules clear a protocol without.
+#[test]
+fn gentlerain_that_does_without_a_data_centre_is_convicted_with_a_rule_of_that_broken() {
+    convicted_under::<Server<HidesNothing>>(away(2), 20_000);
+    convicted_under::<Server<ExcludesAtOnce>>(away(2), 20_000);
+    convicted_under::<Server<KnowsAll>>(away(2), 20_000);
+    convicted_under::<Server<ReturnsAtOnce>>(away(2), 20_000);
+    convicted_under::<Server<LetsMoversIn>>(away(2), 20_000);
+    convicted_under::<Server<ForgetsDeletions>>(away(2), 20_000);
+    convicted_under::<Server<CutsOfTheirOwn>>(away(3), 20_000);
+    convicted_under::<Server<FetchesNothing>>(away(3), 20_000);
 }

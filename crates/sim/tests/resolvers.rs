@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidemark_check::{Options as Checks, Promise, Property, Violation, check_with};
 use tidemark_contract::Version;
 use tidemark_contract::core::Hlc;
-use tidemark_contract::core::history::{Action, History};
 use tidemark_protocols::gentlerain::{Rules, Server};
 use tidemark_sim::{Options, Simulation};
 
@@ -36,22 +35,6 @@ impl Rules for Fickle {
     }
 }
 
-/// The history without versions: whoever wins need not be the last writer.
-fn by_value(mut history: History) -> History {
-    for event in &mut history.events {
-        match &mut event.action {
-            Action::Read { reads, .. } => reads.iter_mut().for_each(|read| read.found.stamp = None),
-            Action::Write { version, observed, .. } => {
-                *version = None;
-                observed.iter_mut().for_each(|found| found.stamp = None);
-            }
-            Action::Adopt { .. } => {}
-        }
-    }
-    history.finals.iter_mut().for_each(|last| last.found.stamp = None);
-    history
-}
-
 /// Plays schedules of two data centres under all faults: what of convergence was violated, and in how many of them the
 /// last words are not those of the last writer.
 fn play<R: Rules>(seeds: std::ops::Range<u64>) -> (Vec<Violation>, usize) {
@@ -63,7 +46,8 @@ fn play<R: Rules>(seeds: std::ops::Range<u64>) -> (Vec<Violation>, usize) {
         let checks = Checks { limit: 1, ..Checks::of(Promise::Eventual) };
         let lost = check_with(&history, checks).violations;
         otherwise += usize::from(lost.iter().any(|violation| violation.property == Property::Convergence));
-        violations.extend(check_with(&by_value(history), checks).violations);
+        let by_value = Checks { values_only: true, ..checks }; // whoever wins need not be the last writer
+        violations.extend(check_with(&history, by_value).violations);
     }
     violations.retain(|violation| violation.property == Property::Convergence);
     (violations, otherwise)

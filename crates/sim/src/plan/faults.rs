@@ -27,6 +27,34 @@ pub(super) fn draw(plan: &mut Plan, layout: &Layout, on: impl Fn(FaultKind) -> b
     }
 }
 
+/// Draws an absence: a data centre is cut off, link by link, more or less, and the operator does without it meanwhile.
+pub(super) fn draw_absence(plan: &mut Plan, layout: &Layout) {
+    let wan = plan.config.farthest_us();
+    let rng = stream(plan.seed, Stream::Absence);
+    let mut drawer = Drawer { rng, plan, layout, wan };
+    for _ in 0..drawer.rng.u32(1..=2) {
+        let Some((dc, _)) = drawer.dcs() else { return };
+        let end = drawer.plan.end_us.max(1);
+        let at = drawer.rng.u64(0..end);
+        let until = at + drawer.rng.scale(wan, end * 2);
+        drawer.plan.faults.push(Fault { at, until, what: Trouble::Away { dc } });
+        for other in layout.topology.all_dcs().filter(|other| *other != dc) {
+            let what = match drawer.rng.u32(0..10) {
+                0 => continue,
+                1..3 => Trouble::Cut { from: dc, to: other, partition: None, both_ways: false },
+                3 => {
+                    Trouble::Cut { from: dc, to: other, partition: Some(drawer.partition()), both_ways: true }
+                }
+                _ => Trouble::Cut { from: dc, to: other, partition: None, both_ways: true },
+            };
+            let (before, after) = (drawer.rng.scale(1, wan * 4), drawer.rng.scale(1, wan * 4));
+            let early = drawer.rng.bool();
+            let until = if early { until.saturating_sub(after) } else { until + after };
+            drawer.plan.faults.push(Fault { at: at.saturating_sub(before), until, what });
+        }
+    }
+}
+
 impl Drawer<'_> {
     fn span(&mut self) -> (Micros, Micros) {
         let end = self.plan.end_us.max(1);

@@ -162,6 +162,11 @@ pub enum Trouble {
         /// How many go well before.
         skip: u64,
     },
+    /// The operator does without a data centre, and takes it back in the end.
+    Away {
+        /// Which.
+        dc: DcId,
+    },
     /// The node's disk is full.
     DiskFull {
         /// Its number.
@@ -214,6 +219,9 @@ impl Plan {
         };
         workload::compose(&mut plan, options, layout, selected);
         faults::draw(&mut plan, layout, selected);
+        if options.exclusions {
+            faults::draw_absence(&mut plan, layout);
+        }
         plan
     }
 

@@ -54,6 +54,7 @@ impl<P: Protocol> World<'_, P> {
                 self.nodes[*node].injected = true;
             }
             Trouble::DiskFails { .. } => {}
+            Trouble::Away { dc } => self.want_away(*dc, begins),
             Trouble::DiskFull { node } => {
                 let place = &mut self.nodes[*node];
                 place.full = begins;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use sessions::{Client, Role};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use tidemark_contract::{AskId, Protocol, Ticket};
+use tidemark_contract::{AskId, Order, Protocol, Standing, Ticket};
 use tidemark_core::history::{Header, History, SessionId};
 use tidemark_core::{Failure, Micros, ServerId, Vector};
 use tidemark_replica::{FeedItem, Resume};
@@ -23,6 +23,7 @@ mod feeds;
 mod links;
 mod metering;
 mod nodes;
+mod operator;
 mod sessions;
 mod settle;
 
@@ -64,6 +65,12 @@ enum Event<P: Protocol> {
     Confirm(StreamId, u64),
     /// A fault begins or ends.
     Fault { number: usize, begins: bool },
+    /// An operator's order arrives.
+    Order { to: ServerId, number: u64, order: Order },
+    /// The operator hears an answer.
+    Ordered { number: u64, from: ServerId, answer: Result<Standing, String> },
+    /// The operator sends an order again to those who have not answered.
+    Remind(u64),
     /// Everything has healed: is all exchanged yet?
     Settle,
 }
@@ -108,6 +115,7 @@ pub(crate) struct World<'a, P: Protocol> {
     beliefs_counted: bool,
     /// When the last question that was asked across data centres will have arrived.
     asked_until: Micros,
+    operator: operator::Operator,
     problems: Vec<Problem>,
     digest: u64,
     stats: Stats,
@@ -146,6 +154,7 @@ impl<'a, P: Protocol> World<'a, P> {
             written: Vector::zero(layout.topology.dcs),
             beliefs_counted: false,
             asked_until: 0,
+            operator: operator::Operator::default(),
             problems: Vec::new(),
             digest: 0,
             stats: Stats::default(),
@@ -275,6 +284,15 @@ impl<'a, P: Protocol> World<'a, P> {
                 note(digest, now, 9, (number as u64) << 1 | u64::from(begins));
                 self.fault(number, begins);
             }
+            Event::Order { to, number, order } => {
+                note(digest, now, 10, number << 32 | server_number(to));
+                self.order(to, number, &order);
+            }
+            Event::Ordered { number, from, answer } => {
+                note(digest, now, 11, number << 32 | server_number(from));
+                self.ordered(number, from, answer);
+            }
+            Event::Remind(number) => self.remind(number),
             Event::Settle => self.settle(),
         }
     }

@@ -159,6 +159,7 @@ impl<P: Protocol> World<'_, P> {
         match output {
             Output::Reply { ticket, from, reply } => self.answer(node, ticket, from, Ok(reply)),
             Output::Refused { ticket, from, failure } => self.answer(node, ticket, from, Err(failure)),
+            Output::Ordered { number, from, answer } => self.answer_order(number, from, answer),
             Output::Send { from, to, message } => {
                 let cause = self.meter_message(from, to, &message);
                 let there = self.node_of(to);

@@ -91,6 +91,9 @@ impl<P: Protocol> World<'_, P> {
         if self.now <= self.asked_until {
             return Some(say(format_args!("a question is on its way to another data centre")));
         }
+        if let Some(what) = self.operator_busy() {
+            return Some(say(format_args!("{what}")));
+        }
         let last = &self.written;
         for server in self.servers() {
             let host = self.nodes[self.node_of(server)].host.as_ref()?;
@@ -113,6 +116,9 @@ impl<P: Protocol> World<'_, P> {
                 return Some(say(format_args!(
                     "{server} believes {stable} to be stable; the last writes are {last}"
                 )));
+            }
+            if let Some(away) = host.partition(server.partition).absence() {
+                return Some(say(format_args!("{server} does without {}: {:?}", away.dc, away.stage)));
             }
             // A write that waits for something (CC-LO's readers check) is yet to be made.
             let parked = host.partition(server.partition).parked();

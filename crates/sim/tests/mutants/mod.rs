@@ -4,7 +4,7 @@
 //! One test binary a protocol, `mutants_NAME.rs`, for each mutant takes a simulator of its own to compile.
 
 use tidemark_contract::Protocol;
-use tidemark_sim::{Campaign, Options, campaign};
+use tidemark_sim::{Campaign, Options, Summary, campaign};
 
 /// Rules like those of the protocol, but for one.
 #[macro_export]
@@ -35,6 +35,12 @@ pub(crate) fn convicted_over<P: Protocol>(partitions: usize, seeds: u64) {
 /// A few actors.
 pub(crate) fn few() -> Options {
     Options { dcs: 2, partitions: 2, sessions: 4, ops: 40, ..Options::default() }
+}
+
+/// Plays some schedules, and explains the first violation.
+#[allow(dead_code)]
+pub(crate) fn play<P: Protocol>(options: Options, seeds: std::ops::Range<u64>) -> Summary {
+    campaign::<P>(&Campaign::new(options, seeds), |_| ())
 }
 
 #[track_caller]
