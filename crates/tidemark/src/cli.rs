@@ -1,7 +1,7 @@
 //! The verbs of the command line: one file each under `commands`.
 
 use crate::commands::{
-    check, config, cut, demo, heal, kill, protocols, restart, serve, sim, slow, status, up,
+    check, config, cut, demo, exclude, heal, kill, protocols, readmit, restart, serve, sim, slow, status, up,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Cut(cut::Cut),
     Heal(heal::Heal),
     Slow(slow::Slow),
+    Exclude(exclude::Exclude),
+    Readmit(readmit::Readmit),
     Kill(kill::Kill),
     Restart(restart::Restart),
     Demo(demo::Demo),
@@ -55,6 +57,8 @@ impl Command {
             Self::Cut(cut) => cut.run(),
             Self::Heal(heal) => heal.run(),
             Self::Slow(slow) => slow.run(),
+            Self::Exclude(exclude) => exclude.run(),
+            Self::Readmit(readmit) => readmit.run(),
             Self::Kill(kill) => kill.run(),
             Self::Restart(restart) => restart.run(),
             Self::Demo(demo) => demo.run(),

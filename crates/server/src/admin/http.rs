@@ -44,6 +44,7 @@ fn router(ask: Ask, password: Option<String>) -> Router {
         .route("/admin/cut", post(|ask, body| order(Deed::Cut, ask, body)))
         .route("/admin/slow", post(|ask, body| order(Deed::Slow, ask, body)))
         .route("/admin/heal", post(|ask, body| order(Deed::Heal, ask, body)))
+        .route("/admin/membership", post(membership))
         .layer(middleware::from_fn(from_page))
         .layer(from_fn_with_state(password, authorised));
     Router::new().route("/healthz", get(healthz)).merge(guarded).with_state(ask)
@@ -112,6 +113,18 @@ async fn metrics_text(State(ask): State<Ask>) -> Response {
             ([(header::CONTENT_TYPE, kind)], text).into_response()
         }
         Err(_) => problem(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written"),
+    }
+}
+
+async fn membership(State(ask): State<Ask>, Json(order): Json<tidemark_contract::Order>) -> Response {
+    let (answer, answered) = oneshot::channel();
+    if ask.send(Question::Membership(order, answer)).await.is_err() {
+        return problem(StatusCode::SERVICE_UNAVAILABLE, "the node is stopping");
+    }
+    match tokio::time::timeout(PATIENCE, answered).await {
+        Ok(Ok(Ok(told))) => Json(json!({ "partitions": told })).into_response(),
+        Ok(Ok(Err(why))) => problem(StatusCode::BAD_REQUEST, &why),
+        _ => problem(StatusCode::SERVICE_UNAVAILABLE, "the node does not answer"),
     }
 }
 

@@ -3,6 +3,7 @@
 //! It asks the data thread for what it needs through a channel; what takes time (making text) it does itself.
 
 mod http;
+mod membership;
 mod metrics;
 mod orders;
 mod report;
@@ -23,6 +24,8 @@ pub(crate) enum Question {
     Report(oneshot::Sender<Box<Report>>),
     /// Faults are to be injected or healed.
     Order(Order, oneshot::Sender<Result<(), String>>),
+    /// A region is to be done without, or taken back.
+    Membership(tidemark_contract::Order, oneshot::Sender<membership::Answer>),
 }
 
 /// The server; it ends when this is dropped.
@@ -51,6 +54,9 @@ pub(crate) fn start<P: Protocol>(shard: &Rc<Shard<P>>, listener: TcpListener) ->
             match question {
                 Question::Report(answer) => drop(answer.send(Box::new(shard.report()))),
                 Question::Order(order, answer) => drop(answer.send(shard.obey(order))),
+                Question::Membership(order, answer) => {
+                    drop(spawn_local(membership::tell(shard.order(&order), answer)));
+                }
             }
         }
     });

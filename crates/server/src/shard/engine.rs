@@ -13,9 +13,10 @@ use crate::stats::Stats;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
-use tidemark_contract::{Ask, AskId, Protocol, Session, SessionCx, Ticket, Topology};
-use tidemark_core::{DcId, Failure, Micros, Op, Outcome, ServerId};
+use tidemark_contract::{Ask, AskId, Order, Protocol, Session, SessionCx, Standing, Ticket, Topology};
+use tidemark_core::{DcId, Failure, Micros, Op, Outcome, PartitionId, ServerId};
 use tidemark_replica::{Host, Now, Output};
+use tokio::sync::oneshot;
 
 /// What is on its way to another node.
 #[derive(Default)]
@@ -58,6 +59,9 @@ pub(crate) struct Engine<P: Protocol> {
     /// Answers to sessions other than the one that was being served.
     strays: VecDeque<(Ticket, ServerId, Result<P::Reply, Failure>)>,
     deadlines: VecDeque<Deadline>,
+    /// An operator's orders that are not durable yet, by their numbers.
+    orders: Vec<(u64, oneshot::Sender<Result<Standing, String>>)>,
+    ordered: u64,
 }
 
 impl<P: Protocol> Engine<P> {
@@ -84,6 +88,8 @@ impl<P: Protocol> Engine<P> {
             dirty: Vec::new(),
             strays: VecDeque::new(),
             deadlines: VecDeque::new(),
+            orders: Vec::new(),
+            ordered: 0,
             host,
             clock,
             config,
@@ -184,7 +190,7 @@ impl<P: Protocol> Engine<P> {
             let (ticket, from, answer) = match output {
                 Output::Reply { ticket, from, reply } => (ticket, from, Ok(reply)),
                 Output::Refused { ticket, from, failure } => (ticket, from, Err(failure)),
-                Output::Send { .. } => continue,
+                Output::Send { .. } | Output::Ordered { .. } => continue,
             };
             match &mut client {
                 Some(client) if ticket.node == self.me.0 && ticket.session == client.key => {
@@ -271,9 +277,31 @@ impl<P: Protocol> Engine<P> {
         }
     }
 
-    /// Something that a server says to another, durable: it may leave.
+    /// Gives an operator's order to a partition of this node.
+    pub(crate) fn order(
+        &mut self,
+        to: PartitionId,
+        order: &Order,
+    ) -> oneshot::Receiver<Result<Standing, String>> {
+        let (answer, answered) = oneshot::channel();
+        self.orders.push((self.ordered, answer));
+        self.host.order(self.clock.now(), to, self.ordered, order);
+        self.ordered += 1;
+        answered
+    }
+
+    /// Something that a server says to another, or to the operator, durable: it may leave.
     pub(crate) fn send(&mut self, output: Output<P>) {
-        let Output::Send { from, to, message } = output else { return };
+        let (from, to, message) = match output {
+            Output::Send { from, to, message } => (from, to, message),
+            Output::Ordered { number, answer, .. } => {
+                if let Some(place) = self.orders.iter().position(|(of, _)| *of == number) {
+                    let _ = self.orders.swap_remove(place).1.send(answer);
+                }
+                return;
+            }
+            Output::Reply { .. } | Output::Refused { .. } => return,
+        };
         if self.faults.is_cut(from, to) {
             return;
         }

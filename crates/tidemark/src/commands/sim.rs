@@ -54,6 +54,9 @@ pub(crate) struct Sim {
     /// cuts,one-way,slow,drift,jumps,crashes,power,disk.
     #[arg(long, value_name = "LIST", default_value = "all")]
     faults: Faults,
+    /// Have an operator exclude a data centre that is cut off, more or less, and readmit it.
+    #[arg(long)]
+    exclusions: bool,
     /// What histories are held to; the protocol's own promise by default.
     #[arg(long, value_name = "NAME")]
     promise: Option<Promise>,
@@ -89,6 +92,7 @@ impl Sim {
             sessions: self.sessions,
             ops: self.ops,
             faults: self.faults,
+            exclusions: self.exclusions,
             promise: self.promise,
             fsync: self.fsync,
             params: self.params.into_iter().collect(),

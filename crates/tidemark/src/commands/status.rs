@@ -4,7 +4,10 @@ use crate::output::{print, print_json, row, table};
 use crate::running::Which;
 use crate::supervisor::api::{ClusterStatus, Fault, NodeStatus};
 use clap::Args;
+use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::process::ExitCode;
+use tidemark_contract::{Away, Stage};
 
 /// Show the cluster that `tidemark up` runs: its nodes, and the links that are cut or slow.
 #[derive(Args)]
@@ -50,6 +53,9 @@ fn described(status: &ClusterStatus) -> String {
             text.push_str(&format!("\n{} refuses writes: {why}\n", node.name));
         }
     }
+    for (region, how) in away(status) {
+        text.push_str(&format!("\n{region} {how}\n"));
+    }
     for fault in &status.faults {
         text.push_str(&format!("\n{}", in_words(fault)));
     }
@@ -57,6 +63,26 @@ fn described(status: &ClusterStatus) -> String {
         text.push_str("\n\n`tidemark heal` mends all of it.\n");
     }
     text
+}
+
+/// The regions that others do without, by letter, and how far that is.
+fn away(status: &ClusterStatus) -> BTreeSet<(String, String)> {
+    let details = status.nodes.iter().filter_map(|node| node.detail.as_ref());
+    let partitions = details.filter_map(|detail| detail["host"]["partitions"].as_array()).flatten();
+    let away = partitions.filter_map(|partition| Away::deserialize(&partition["away"]).ok());
+    away.map(|away| (away.dc.to_string(), stage(&away))).collect()
+}
+
+fn stage(Away { dc, stage, .. }: &Away) -> String {
+    let letter = dc.to_string().to_lowercase();
+    match stage {
+        Stage::Held | Stage::Cut { .. } => {
+            format!("is to be excluded: `tidemark exclude {letter}` finishes that, `readmit` gives it up")
+        }
+        Stage::Excluded { .. } => format!("is excluded: `tidemark readmit {letter}` takes it back"),
+        Stage::HeldAgain { .. } => format!("is on its way back: `tidemark readmit {letter}` finishes that"),
+        Stage::Readmitted { .. } => "is on its way back".to_string(),
+    }
 }
 
 /// How many of a node's links are up.

@@ -23,9 +23,10 @@ Examples:
   tidemark up
   tidemark up --latency gentlerain             Virginia, Oregon and Ireland, as far apart as they are
   tidemark up --regions 2 --protocol eventual
+  tidemark up --protocol gentlerain --param alpha=20ms --param fan_out=4
   tidemark up --dir ~/shop                     keeps the data; run again, it goes on where it was
 
-From another terminal: tidemark status, cut, heal, slow, kill, restart.
+From another terminal: tidemark status, cut, heal, slow, exclude, readmit, kill, restart.
 
 A file for --latency names the regions and the round-trip times between them:
   jitter = \"1ms\"
@@ -49,6 +50,9 @@ pub(crate) struct Up {
     /// The consistency protocol; see `tidemark protocols` [default: causal].
     #[arg(long, value_name = "NAME")]
     protocol: Option<String>,
+    /// A number of the protocol, as in the [protocol] table of a configuration; may be repeated.
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = param)]
+    params: Vec<(String, toml::Value)>,
     /// When a write is made durable: always, everysec or no [default: everysec].
     #[arg(long, value_name = "POLICY")]
     fsync: Option<Fsync>,
@@ -72,6 +76,7 @@ impl Up {
             regions: self.regions,
             partitions: self.partitions,
             protocol: self.protocol,
+            params: self.params.into_iter().collect(),
             fsync: self.fsync,
             latency: self.latency,
             base_port: self.base_port,
@@ -84,6 +89,12 @@ impl Up {
         runtime.block_on(supervise(cluster, &directory))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// A number, or else a word.
+fn param(text: &str) -> Result<(String, toml::Value), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, such as fan_out=3")?;
+    Ok((name.to_string(), value.parse::<i64>().map_or_else(|_| value.into(), toml::Value::Integer)))
 }
 
 /// Runs the cluster until a signal ends it.

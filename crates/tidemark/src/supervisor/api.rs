@@ -27,6 +27,10 @@ pub(crate) enum Action {
     Heal { between: Option<(String, String)> },
     /// What passes between two places takes longer; zero ends it.
     Slow { from: String, to: String, by_us: u64, one_way: bool },
+    /// Goes on without a region.
+    Exclude { region: String },
+    /// Takes it back.
+    Readmit { region: String },
     /// Kills the nodes of a region, or one node, with SIGKILL.
     Kill { target: String },
     /// Starts them again; stops them cleanly before if they run.

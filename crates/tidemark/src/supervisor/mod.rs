@@ -8,6 +8,7 @@ pub(crate) mod api;
 mod child;
 pub(crate) mod control;
 mod faults;
+mod membership;
 pub(crate) mod plan;
 pub(crate) mod prepare;
 mod tail;
@@ -114,6 +115,8 @@ impl Supervisor {
                 self.tell_again(&nodes).await?;
                 Ok(format!("restarted {}", self.names(&nodes)))
             }
+            Action::Exclude { region } => self.exclude(&region).await,
+            Action::Readmit { region } => self.readmit(&region).await,
             Action::Cut { .. } | Action::Heal { .. } | Action::Slow { .. } => {
                 self.change_faults(action).await
             }

@@ -18,6 +18,7 @@ pub(crate) struct Wish {
     pub(crate) regions: Option<u8>,
     pub(crate) partitions: Option<u16>,
     pub(crate) protocol: Option<String>,
+    pub(crate) params: toml::Table,
     pub(crate) fsync: Option<Fsync>,
     pub(crate) latency: Option<String>,
     pub(crate) base_port: Option<u16>,
@@ -49,7 +50,7 @@ pub(crate) fn cluster_file(wish: &Wish) -> anyhow::Result<ClusterFile> {
             requirepass: None,
             max_skew: "5s".parse().expect("a length of time"),
         },
-        protocol: toml::Table::new(),
+        protocol: wish.params.clone(),
         limits: Limits::default(),
         wan,
         nodes: names.iter().enumerate().map(node).collect(),
@@ -171,6 +172,17 @@ mod tests {
         assert_eq!((cluster.nodes[2].listen.port, cluster.nodes[2].peer_listen.port), (7003, 7103));
         assert_eq!(cluster.nodes[2].admin_listen.port, 8003);
         assert_eq!(planned(Wish { regions: Some(40), ..Wish::default() }).unwrap().regions[30], "r30");
+    }
+
+    #[test]
+    fn numbers_of_the_protocol_stand_in_its_table() {
+        let wish = |params: &str| {
+            let params = toml::from_str(params).unwrap();
+            planned(Wish { protocol: Some("gentlerain".into()), params, ..Wish::default() })
+        };
+        let cluster = wish("fan_out = 3\nalpha = \"20ms\"").unwrap();
+        assert_eq!((&cluster.params["fan_out"], &cluster.params["alpha_us"]), (&3.into(), &20_000.into()));
+        assert!(wish("fan_in = 3").unwrap_err().contains("fan_out"));
     }
 
     #[test]

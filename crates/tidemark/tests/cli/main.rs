@@ -6,6 +6,7 @@ mod config;
 mod faults;
 mod harness;
 mod lists;
+mod membership;
 mod nodes;
 mod table;
 mod up;

@@ -1,0 +1,207 @@
+//! Doing without a region, and taking it back: the operator's steps, each told to every node of the other regions
+//! before the next one begins (see [`tidemark_contract::Absence`]). The nodes know how far it is, whatever becomes of
+//! this process: what was begun and not finished is taken up again when the same is asked for.
+
+use super::Supervisor;
+use crate::commands::status::in_words;
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tidemark_contract::core::{DcId, PartitionId, ServerId};
+use tidemark_contract::{Away, Order, Stage, Standing, Step};
+use tidemark_server::config::Node;
+use tokio::time::{Instant, sleep};
+
+/// How long to wait for what regions send each other.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How far behind a region may be that is taken back, in microseconds: the others wait for it that long.
+const BEHIND_US: u64 = 2_000_000;
+
+/// What a node says of one of its partitions.
+#[derive(Deserialize)]
+struct Told {
+    partition: PartitionId,
+    #[serde(flatten)]
+    standing: Standing,
+}
+
+type Answers = BTreeMap<ServerId, Standing>;
+
+impl Supervisor {
+    /// Goes on without a region, which may be cut off; says in words what is so now.
+    pub(super) async fn exclude(&self, region: &str) -> anyhow::Result<String> {
+        let (dc, name) = self.region(region)?;
+        let all = self.away(dc).await?;
+        let excluded = |away: &Away| matches!(away.stage, Stage::Excluded { .. });
+        if all.iter().any(|away| matches!(away.stage, Stage::HeldAgain { .. } | Stage::Readmitted { .. })) {
+            bail!("{name} is on its way back: `tidemark readmit {region}` finishes that");
+        }
+        if all.len() == self.survivors(dc).map(|node| node.partitions.len()).sum::<usize>()
+            && all.iter().all(excluded)
+        {
+            bail!("{name} is excluded already; `tidemark readmit {region}` takes it back");
+        }
+        let begun = all.iter().find(|away| away.stage != Stage::Held).map(|away| away.round);
+        let (round, least) = match begun {
+            Some(round) => (round, self.hold(dc, round).await?),
+            None => {
+                self.release(dc, &all).await;
+                let round = now();
+                match self.hold(dc, round).await {
+                    Ok(least) => (round, least),
+                    Err(why) => {
+                        let _ = self.order(dc, round, Step::Release).await;
+                        return Err(why.context(format!("{name} is not excluded")));
+                    }
+                }
+            }
+        };
+        self.order(dc, round, least).await?;
+        let begun = Instant::now();
+        while let Err(why) = self.order(dc, round, Step::Exclude).await {
+            if begun.elapsed() > PATIENCE {
+                return Err(
+                    why.context(format!("say it again, or `tidemark readmit {region}` to give it up"))
+                );
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+        Ok(format!(
+            "{name} is excluded; what it writes from now on shows elsewhere after `tidemark readmit {region}`"
+        ))
+    }
+
+    /// Prepares an exclusion; returns the step that comes next.
+    async fn hold(&self, dc: DcId, round: u64) -> anyhow::Result<Step> {
+        let told = self.order(dc, round, Step::Hold).await?;
+        let least = Standing::least(&told).context(
+            "another region lacks so much of what it wrote that deletions among it are forgotten elsewhere: \
+             mend the links between the two",
+        )?;
+        Ok(Step::Cut { least })
+    }
+
+    /// Takes a region back; says in words what is so now.
+    pub(super) async fn readmit(&self, region: &str) -> anyhow::Result<String> {
+        let (dc, name) = self.region(region)?;
+        let all = self.away(dc).await?;
+        let past = |step: fn(&Stage) -> bool| all.iter().find(|away| step(&away.stage));
+        if let Some(Away { round, stage: Stage::Readmitted { from, .. }, .. }) =
+            past(|stage| matches!(stage, Stage::Readmitted { .. }))
+        {
+            self.order(dc, *round, Step::Readmit { from: *from }).await?;
+            return Ok(format!("{name} is on its way back"));
+        }
+        let Some(excluded) = past(|stage| !matches!(stage, Stage::Held | Stage::Cut { .. })) else {
+            if all.is_empty() {
+                bail!("{name} is not excluded");
+            }
+            self.release(dc, &all).await;
+            return Ok(format!("{name} was not excluded yet, and will not be"));
+        };
+        if let Some(away) = past(|stage| matches!(stage, Stage::Cut { .. })) {
+            self.order(dc, away.round, Step::Exclude).await?;
+        }
+        let letter = dc.to_string();
+        let touches = |place: &str| place.split('/').next() == Some(&letter);
+        if let Some(cut) = self.known_faults().iter().find(|it| it.cut && touches(&it.from)) {
+            bail!("{name} is cut off: {}; `tidemark heal` comes first", in_words(cut));
+        }
+        let held = matches!(excluded.stage, Stage::HeldAgain { .. }).then_some(excluded.round);
+        let (round, from) = self.recall(dc, held).await.with_context(|| format!("{name} stays excluded"))?;
+        self.order(dc, round, Step::Readmit { from }).await?;
+        Ok(format!("{name} is readmitted: what was hidden shows as soon as all of it has arrived"))
+    }
+
+    /// Prepares a readmission, once the region is not far behind: the round, and from when on it counts.
+    async fn recall(
+        &self,
+        dc: DcId,
+        mut held: Option<u64>,
+    ) -> anyhow::Result<(u64, tidemark_contract::core::Hlc)> {
+        let begun = Instant::now();
+        loop {
+            let round = held.take().unwrap_or_else(now);
+            let told = self.order(dc, round, Step::Hold).await?;
+            let behind = |told: &Standing| told.clock.micros().saturating_sub(told.announced.micros());
+            let behind = told.values().map(behind).max().unwrap_or_default();
+            if behind <= BEHIND_US {
+                return Ok((round, Standing::from(&told)));
+            }
+            self.order(dc, round, Step::Release).await?;
+            if begun.elapsed() > PATIENCE {
+                let seconds = behind as f64 / 1e6;
+                bail!(
+                    "it is {seconds:.1} s behind: its links have to be whole, and what it wrote has to arrive"
+                );
+            }
+            sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// Gives up what was only prepared.
+    async fn release(&self, dc: DcId, all: &[Away]) {
+        for round in all.iter().map(|away| away.round).collect::<BTreeSet<_>>() {
+            let _ = self.order(dc, round, Step::Release).await; // whoever was not told is in another round
+        }
+    }
+
+    fn region(&self, region: &str) -> anyhow::Result<(DcId, &str)> {
+        let regions = &self.cluster.regions;
+        let Some(dc) = self.cluster.find_region(region) else {
+            bail!("there is no region {region:?}; the regions are {}", regions.join(", "));
+        };
+        if regions.len() < 2 {
+            bail!("{} is the only region", regions[dc.index()]);
+        }
+        Ok((dc, &regions[dc.index()]))
+    }
+
+    fn survivors(&self, dc: DcId) -> impl Iterator<Item = &Node> {
+        self.cluster.nodes.iter().filter(move |node| node.region != dc)
+    }
+
+    /// What the servers of the other regions say about who is away.
+    async fn away(&self, dc: DcId) -> anyhow::Result<Vec<Away>> {
+        let mut all = Vec::new();
+        for node in self.survivors(dc) {
+            let said = self.ask(node, "status", None).await;
+            let said = said.with_context(|| format!("node {} has to run for this", node.name))?;
+            for partition in said["host"]["partitions"].as_array().into_iter().flatten() {
+                let away: Option<Away> = serde_json::from_value(partition["away"].clone())?;
+                all.extend(away);
+            }
+        }
+        if let Some(other) = all.iter().find(|away| away.dc != dc) {
+            let other = &self.cluster.regions[other.dc.index()];
+            bail!(
+                "{other} is away already, and only one region can be: `tidemark readmit {other}` comes first"
+            );
+        }
+        Ok(all)
+    }
+
+    /// Gives an order to every server of the other regions, and fails if one of them was not told, or refused.
+    async fn order(&self, dc: DcId, round: u64, step: Step) -> anyhow::Result<Answers> {
+        let order = serde_json::to_value(Order { dc, round, step })?;
+        let (mut all, mut failed) = (Answers::new(), None);
+        for node in self.survivors(dc) {
+            match self.ask(node, "admin/membership", Some(order.clone())).await {
+                Ok(mut said) => {
+                    let told: Vec<Told> = serde_json::from_value(said["partitions"].take())?;
+                    let server = |told: Told| (ServerId::new(node.region, told.partition), told.standing);
+                    all.extend(told.into_iter().map(server));
+                }
+                Err(why) => drop(failed.get_or_insert(why.context(format!("node {}", node.name)))),
+            }
+        }
+        failed.map_or(Ok(all), Err)
+    }
+}
+
+/// A number for a round: later ones have larger ones.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+}
