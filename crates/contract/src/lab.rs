@@ -232,7 +232,7 @@ impl<P: Protocol> Lab<P> {
             return outcome;
         }
         self.deliver_within(self.clients[client].dc);
-        self.outcome(client).expect("the operation waits for something")
+        self.outcome(client).expect("it waits for what is not in flight in its data centre")
     }
 
     /// GET, as text: the value, or `-` for none.
