@@ -235,6 +235,11 @@ impl<W> Checks<W> {
         self.open.is_empty() && self.parked.is_empty()
     }
 
+    /// Whether this server knows by itself if `dep` is met.
+    pub(crate) fn knows(&self, dep: &Dep) -> bool {
+        dep.partition == self.me.partition || dep.stamp.origin == self.me.dc
+    }
+
     /// The update of this partition that keeps `dep` from being met, if one does.
     fn obstacle(&self, dep: &Dep) -> Option<Place> {
         let place = (dep.stamp.origin, dep.stamp.ts);

@@ -12,8 +12,8 @@
 //! - [`Gather`]: one question to several siblings, one answer
 //! - [`TwoPhase`]: transactions that write at several partitions; [`Timeline`]: the times of who takes part in them
 //! - [`Stabilisation`]: the aggregation tree
-//! - [`Deps`] and [`Checks`]: dependencies that name operations, and waiting for them; [`Everywhere`]: what nobody
-//!   waits for any more; [`Causes`]: a whole past as a list; [`Matrix`]: dependencies on servers
+//! - [`Deps`] and [`Checks`]: dependencies that name operations, and waiting for them; [`Dependant`]: what waits, where
+//!   versions are checked one by one; [`Everywhere`]: what nobody waits for any more; [`Causes`]: a whole past as a list; [`Matrix`]: dependencies on servers
 //! - [`Waiters`]: waiting is data
 //! - [`Ceiling`]: stamps and stable values that survive a restart
 //! - [`Collector`]: when to drop old versions; [`Watched`]: versions that will be lighter then
@@ -28,6 +28,7 @@ pub mod checks;
 pub mod collector;
 pub mod conflicts;
 pub mod cx;
+pub mod dependants;
 pub mod deps;
 pub mod gather;
 pub mod lab;
@@ -53,6 +54,7 @@ pub use checks::{Check, Checks, Everywhere};
 pub use collector::Collector;
 pub use conflicts::Conflicts;
 pub use cx::{Before, Cx, Effect, Walk, found_of};
+pub use dependants::{Applied, Dependant};
 pub use deps::{Dep, Deps, Scope};
 pub use gather::{Gather, GatherId};
 pub use lab::Lab;

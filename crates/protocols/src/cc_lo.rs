@@ -227,15 +227,9 @@ impl<R: Rules> Protocol for Server<R> {
             ceiling: Ceiling::new(hard),
             rules: PhantomData,
         };
-        let mut waiting = Vec::new();
-        cx.store.dump(0, usize::MAX, |key, d| {
-            if !d.meta.applied {
-                waiting.push((Key(key.to_vec().into()), d.stamp, d.meta.deps.clone()));
-            }
-        });
-        waiting.sort_by_key(|(_, stamp, _)| *stamp);
-        waiting.iter().for_each(|(_, stamp, _)| server.checks.arrived(*stamp));
-        waiting.into_iter().for_each(|(key, stamp, deps)| server.arrived(key, stamp, deps));
+        let waiting = cx.store.pick(|d| (!d.meta.applied).then(|| d.meta.deps.clone()));
+        waiting.iter().for_each(|(stamp, ..)| server.checks.arrived(*stamp));
+        waiting.into_iter().for_each(|(stamp, key, deps)| server.arrived(key, stamp, deps));
         server.go_on(cx);
         cx.arm(Timer::Delta, cx.params.delta_us);
         cx.arm(Timer::Retry, cx.params.retry_us);

@@ -38,8 +38,8 @@ use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Check, Checks, Collector, Cx, Dep, Deps, Everywhere, Hard, Parts, Protocol, Reach,
-    Recovered, Scope, Session, SessionCx, Ticket, Token, Version, Walk, found_of, not_covered,
+    AskId, Ceiling, Check, Checks, Collector, Cx, Dep, Dependant, Deps, Everywhere, Hard, Parts, Protocol,
+    Reach, Recovered, Scope, Session, SessionCx, Ticket, Token, Version, Walk, found_of, not_covered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -165,18 +165,10 @@ pub enum Timer {
     Retry,
 }
 
-/// What waits for its dependencies.
-enum Work {
-    /// A version. `alone` if no sibling is asked: then a restart finds out at once whether it was applied.
-    Apply { key: Key, stamp: Stamp, alone: bool },
-    /// A session that moved here, and until when it waits.
-    Adopt(Ticket, Context, Micros),
-}
-
 /// A server.
 pub struct Server<R> {
     clock: Hlc,
-    checks: Checks<Work>,
+    checks: Checks<Dependant<Context>>,
     everywhere: Everywhere,
     collector: Collector,
     ceiling: Ceiling,
@@ -207,13 +199,7 @@ impl<R: Rules> Protocol for Server<R> {
             ceiling: Ceiling::new(hard),
             rules: PhantomData,
         };
-        let mut waiting = Vec::new();
-        cx.store.dump(0, usize::MAX, |key, d| {
-            if d.meta.waits {
-                waiting.push((d.stamp, Key(key.to_vec().into()), d.meta.near.clone()));
-            }
-        });
-        waiting.sort_by_key(|(stamp, ..)| *stamp);
+        let waiting = cx.store.pick(|d| d.meta.waits.then(|| d.meta.near.clone()));
         waiting.iter().for_each(|(stamp, ..)| server.checks.arrived(*stamp));
         for (stamp, key, near) in waiting {
             let near = if R::WAITING_SURVIVES { near } else { Deps::default() };
@@ -247,7 +233,7 @@ impl<R: Rules> Protocol for Server<R> {
             Request::Cover(context) => {
                 let near = if R::MOVERS_WAIT { context.near.clone() } else { Deps::default() };
                 let until = cx.mono + cx.params.wait_limit_us;
-                self.checks.open(&near, Work::Adopt(ticket, context, until));
+                self.checks.session(ticket, context, &near, until);
                 self.go_on(cx);
             }
         }
@@ -295,11 +281,8 @@ impl<R: Rules> Protocol for Server<R> {
                 cx.topology.peers(cx.me).for_each(|peer| cx.send(peer, Peer::Applied(applied.clone())));
                 self.collector.raise(self.everywhere.get(), cx.store);
                 self.collector.work(cx.store, |everywhere, d| d.stamp.ts <= everywhere.min()); // I3
-                let late = |work: &Work| matches!(work, Work::Adopt(_, _, until) if *until <= cx.mono);
-                for work in self.checks.give_up(late) {
-                    if let Work::Adopt(ticket, ..) = work {
-                        self.reply(ticket, Outcome::Failed(not_covered()), Context::default(), cx);
-                    }
+                for ticket in self.checks.turn_away(cx.mono) {
+                    self.reply(ticket, Outcome::Failed(not_covered()), Context::default(), cx);
                 }
             }
             Timer::Retry => {
@@ -362,25 +345,19 @@ impl<R: Rules> Server<R> {
     fn check(&mut self, key: Key, stamp: Stamp, mut near: Deps, cx: &mut Cx<'_, Self>) {
         near.retain(|dep| dep.partition != cx.me.partition || !newer_is_there(dep, cx));
         near.retain(|dep| dep.partition == cx.me.partition || R::ASKS_SIBLINGS);
-        let alone = near.iter().all(|dep| dep.partition == cx.me.partition || dep.stamp.origin == cx.me.dc);
-        self.checks.open(&near, Work::Apply { key, stamp, alone });
+        self.checks.version(key, stamp, &near);
     }
 
     /// Does what waits for nothing any more, and says what there is to say.
     fn go_on(&mut self, cx: &mut Cx<'_, Self>) {
-        while let Some(work) = self.checks.ready() {
-            match work {
-                Work::Apply { key, stamp, alone } => {
-                    self.clock = self.clock.max(stamp.ts); // 6
-                    if alone || !R::APPLIED_SURVIVES {
-                        cx.store.meta_mut(&key, stamp).into_iter().for_each(|meta| *meta = Meta::default());
-                    } else {
-                        cx.revise(&key, stamp, |meta| *meta = Meta::default()); // D3
-                    }
-                    self.checks.apply(stamp);
-                    trim::<R>(&key, cx);
+        while let Some(dependant) = self.checks.next() {
+            match dependant {
+                Dependant::Version(d) => {
+                    self.clock = self.clock.max(d.stamp.ts); // 6
+                    d.show(R::APPLIED_SURVIVES, |meta: &mut Meta| *meta = Meta::default(), cx); // D3
+                    trim::<R>(&d.key, cx);
                 }
-                Work::Adopt(ticket, context, _) => self.reply(ticket, Outcome::Adopted, context, cx),
+                Dependant::Session(ticket, context, _) => self.reply(ticket, Outcome::Adopted, context, cx),
             }
         }
         self.checks.send(Peer::Check, cx);

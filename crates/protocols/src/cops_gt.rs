@@ -32,9 +32,9 @@ use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Causes, Ceiling, Check, Checks, Cx, Deps, Everywhere, Hard, Parts, Protocol, Reach, Recovered,
-    Report, Session, SessionCx, Stabilisation, Ticket, Token, Tree, Version, Walk, Watched, found_of,
-    not_covered,
+    AskId, Causes, Ceiling, Check, Checks, Cx, Dependant, Deps, Everywhere, Hard, Parts, Protocol, Reach,
+    Recovered, Report, Session, SessionCx, Stabilisation, Ticket, Token, Tree, Version, Walk, Watched,
+    found_of, not_covered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -174,16 +174,10 @@ pub enum Peer {
 
 pub use crate::cops::Timer;
 
-/// What waits for its dependencies: see [`crate::cops`].
-enum Work {
-    Apply { key: Key, stamp: Stamp, alone: bool },
-    Adopt(Ticket, Context, Micros),
-}
-
 /// A server.
 pub struct Server<R> {
     clock: Hlc,
-    checks: Checks<Work>,
+    checks: Checks<Dependant<Context>>,
     everywhere: Everywhere,
     /// What is applied in every data centre, all partitions together.
     stable: Vector,
@@ -250,7 +244,7 @@ impl<R: Rules> Protocol for Server<R> {
             Request::Cover(context) => {
                 let near = if R::MOVERS_WAIT { context.near.clone() } else { Deps::default() };
                 let until = cx.mono + cx.params.wait_limit_us;
-                self.checks.open(&near, Work::Adopt(ticket, context, until));
+                self.checks.session(ticket, context, &near, until);
                 self.go_on(cx);
             }
         }
@@ -272,7 +266,7 @@ impl<R: Rules> Protocol for Server<R> {
         let (stamp, near) = (d.stamp, d.meta.near.clone());
         cx.store.insert(&key, d);
         self.checks.arrived(stamp);
-        self.check(key, stamp, &near, cx); // 4
+        self.check(key, stamp, &near); // 4
         self.go_on(cx);
     }
 
@@ -292,11 +286,8 @@ impl<R: Rules> Protocol for Server<R> {
                 cx.arm(Timer::Theta, cx.params.theta_us);
                 self.tell(cx);
                 self.collect(cx);
-                let late = |work: &Work| matches!(work, Work::Adopt(_, _, until) if *until <= cx.mono);
-                for work in self.checks.give_up(late) {
-                    if let Work::Adopt(ticket, ..) = work {
-                        self.done(ticket, Outcome::Failed(not_covered()), Context::default(), cx);
-                    }
+                for ticket in self.checks.turn_away(cx.mono) {
+                    self.done(ticket, Outcome::Failed(not_covered()), Context::default(), cx);
                 }
             }
             Timer::Retry => {
@@ -344,7 +335,7 @@ impl<R: Rules> Server<R> {
         waiting.for_each(|(stamp, ..)| self.checks.arrived(*stamp));
         for (stamp, key, near) in here {
             match near {
-                Some(near) => self.check(key, stamp, &near, cx), // D3
+                Some(near) => self.check(key, stamp, &near), // D3
                 None => self.shows(key, stamp, cx),
             }
         }
@@ -410,28 +401,22 @@ impl<R: Rules> Server<R> {
     }
 
     /// Checks what a version depends on.
-    fn check(&mut self, key: Key, stamp: Stamp, near: &Deps, cx: &mut Cx<'_, Self>) {
-        let alone = near.iter().all(|dep| dep.partition == cx.me.partition || dep.stamp.origin == cx.me.dc);
+    fn check(&mut self, key: Key, stamp: Stamp, near: &Deps) {
         let near = if R::CHECKS { near } else { &Deps::default() };
-        self.checks.open(near, Work::Apply { key, stamp, alone });
+        self.checks.version(key, stamp, near);
     }
 
     /// Does what waits for nothing any more, and says what there is to say.
     fn go_on(&mut self, cx: &mut Cx<'_, Self>) {
-        while let Some(work) = self.checks.ready() {
-            match work {
-                Work::Apply { key, stamp, alone } => {
-                    self.clock = self.clock.max(stamp.ts); // 6
-                    let applied = |meta: &mut Meta| (meta.waits, meta.near) = (false, Deps::default());
-                    if alone || !R::APPLIED_SURVIVES {
-                        cx.store.meta_mut(&key, stamp).into_iter().for_each(applied);
-                    } else {
-                        cx.revise(&key, stamp, applied); // D3
-                    }
-                    self.checks.apply(stamp);
-                    self.shows(key, stamp, cx);
+        while let Some(dependant) = self.checks.next() {
+            match dependant {
+                Dependant::Version(d) => {
+                    self.clock = self.clock.max(d.stamp.ts); // 6
+                    let shows = |meta: &mut Meta| (meta.waits, meta.near) = (false, Deps::default());
+                    d.show(R::APPLIED_SURVIVES, shows, cx); // D3
+                    self.shows(d.key, d.stamp, cx);
                 }
-                Work::Adopt(ticket, context, _) => self.done(ticket, Outcome::Adopted, context, cx),
+                Dependant::Session(ticket, context, _) => self.done(ticket, Outcome::Adopted, context, cx),
             }
         }
         self.checks.send(Peer::Check, cx);

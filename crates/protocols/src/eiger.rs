@@ -34,8 +34,8 @@ use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Check, Checks, Collector, Cx, Deps, Everywhere, Hard, Parts, Protocol, Reach, Recovered,
-    Session, SessionCx, Ticket, Token, Version, Walk, found_of, not_covered,
+    AskId, Ceiling, Check, Checks, Collector, Cx, Dependant, Deps, Everywhere, Hard, Parts, Protocol, Reach,
+    Recovered, Session, SessionCx, Ticket, Token, Version, Walk, found_of, not_covered,
 };
 
 pub use crate::cops::{Context, Timer};
@@ -145,16 +145,10 @@ pub enum Peer {
     Applied(Hlc, Vector), // peers
 }
 
-/// What waits for its dependencies: see [`crate::cops`].
-enum Work {
-    Apply { key: Key, stamp: Stamp, alone: bool },
-    Adopt(Ticket, Context, Micros),
-}
-
 /// A server.
 pub struct Server<R> {
     clock: Hlc,
-    checks: Checks<Work>,
+    checks: Checks<Dependant<Context>>,
     everywhere: Everywhere,
     /// D3: for earlier times nothing is answered.
     floor: Hlc,
@@ -194,7 +188,7 @@ impl<R: Rules> Protocol for Server<R> {
         };
         let waiting = cx.store.pick(|d| (d.meta.evt == Hlc::ZERO).then(|| d.meta.near.clone()));
         waiting.iter().for_each(|(stamp, ..)| server.checks.arrived(*stamp));
-        waiting.into_iter().for_each(|(stamp, key, near)| server.check(key, stamp, &near, cx));
+        waiting.into_iter().for_each(|(stamp, key, near)| server.check(key, stamp, &near));
         server.go_on(cx);
         if R::FLOOR_SURVIVES {
             server.floor = server.clock; // D3
@@ -229,7 +223,7 @@ impl<R: Rules> Protocol for Server<R> {
             Request::Cover(context) => {
                 self.lift(context.clock, cx);
                 let near = if R::MOVERS_WAIT { context.near.clone() } else { Deps::default() };
-                self.checks.open(&near, Work::Adopt(ticket, context, cx.mono + cx.params.wait_limit_us));
+                self.checks.session(ticket, context, &near, cx.mono + cx.params.wait_limit_us);
                 self.go_on(cx);
             }
         }
@@ -253,7 +247,7 @@ impl<R: Rules> Protocol for Server<R> {
         let (stamp, near) = (d.stamp, d.meta.near.clone());
         cx.store.insert(&key, d);
         self.checks.arrived(stamp);
-        self.check(key, stamp, &near, cx);
+        self.check(key, stamp, &near);
         self.go_on(cx);
     }
 
@@ -278,11 +272,8 @@ impl<R: Rules> Protocol for Server<R> {
                 let told = Peer::Applied(self.clock, applied);
                 cx.topology.peers(cx.me).for_each(|peer| cx.send(peer, told.clone()));
                 self.collect(cx);
-                let late = |work: &Work| matches!(work, Work::Adopt(_, _, until) if *until <= cx.mono);
-                for work in self.checks.give_up(late) {
-                    if let Work::Adopt(ticket, ..) = work {
-                        self.done(ticket, Outcome::Failed(not_covered()), Deps::default(), cx);
-                    }
+                for ticket in self.checks.turn_away(cx.mono) {
+                    self.done(ticket, Outcome::Failed(not_covered()), Deps::default(), cx);
                 }
             }
             Timer::Retry => {
@@ -347,28 +338,23 @@ impl<R: Rules> Server<R> {
     }
 
     /// Checks what a version depends on.
-    fn check(&mut self, key: Key, stamp: Stamp, near: &Deps, cx: &mut Cx<'_, Self>) {
-        let alone = near.iter().all(|dep| dep.partition == cx.me.partition || dep.stamp.origin == cx.me.dc);
+    fn check(&mut self, key: Key, stamp: Stamp, near: &Deps) {
         let near = if R::CHECKS { near } else { &Deps::default() };
-        self.checks.open(near, Work::Apply { key, stamp, alone });
+        self.checks.version(key, stamp, near);
     }
 
     /// Does what waits for nothing any more, and says what there is to say.
     fn go_on(&mut self, cx: &mut Cx<'_, Self>) {
-        while let Some(work) = self.checks.ready() {
-            match work {
-                Work::Apply { key, stamp, alone } => {
-                    let evt = if R::EVT_IS_LOCAL { self.clock.observe(cx.now, stamp.ts) } else { stamp.ts };
+        while let Some(dependant) = self.checks.next() {
+            match dependant {
+                Dependant::Version(d) => {
+                    let ts = d.stamp.ts;
+                    let evt = if R::EVT_IS_LOCAL { self.clock.observe(cx.now, ts) } else { ts };
                     self.lift(evt, cx);
                     let shows = |meta: &mut Meta| *meta = Meta { evt, near: Deps::default() };
-                    if alone || !R::APPLIED_SURVIVES {
-                        cx.store.meta_mut(&key, stamp).into_iter().for_each(shows);
-                    } else {
-                        cx.revise(&key, stamp, shows); // D3 of COPS
-                    }
-                    self.checks.apply(stamp);
+                    d.show(R::APPLIED_SURVIVES, shows, cx); // D3 of COPS
                 }
-                Work::Adopt(ticket, context, _) => self.done(ticket, Outcome::Adopted, context.near, cx),
+                Dependant::Session(ticket, past, _) => self.done(ticket, Outcome::Adopted, past.near, cx),
             }
         }
         let clock = self.clock;
