@@ -49,7 +49,7 @@ impl<C> Checks<Dependant<C>> {
     }
 
     /// What waits for nothing any more. A version counts as applied from now on: it is to be [`shown`](Applied::show).
-    pub fn next(&mut self) -> Option<Dependant<C>> {
+    pub fn met(&mut self) -> Option<Dependant<C>> {
         let dependant = self.ready()?;
         if let Dependant::Version(version) = &dependant {
             self.apply(version.stamp);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     fn next(checks: &mut Checks<Dependant<char>>) -> String {
-        match checks.next() {
+        match checks.met() {
             Some(Dependant::Version(Applied { key, alone, .. })) => {
                 format!("{key}{}", if alone { " alone" } else { "" })
             }

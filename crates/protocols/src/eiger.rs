@@ -345,7 +345,7 @@ impl<R: Rules> Server<R> {
 
     /// Does what waits for nothing any more, and says what there is to say.
     fn go_on(&mut self, cx: &mut Cx<'_, Self>) {
-        while let Some(dependant) = self.checks.next() {
+        while let Some(dependant) = self.checks.met() {
             match dependant {
                 Dependant::Version(d) => {
                     let ts = d.stamp.ts;
