@@ -53,11 +53,11 @@ pub trait Rules: 'static {
 }
 
 /// The protocol as it should be.
-pub type CausalSpartanX = Server<Corrected>;
+pub type CausalSpartanX = Server<Sound>;
 /// The rules of [`CausalSpartanX`].
-pub struct Corrected;
+pub struct Sound;
 
-impl Rules for Corrected {
+impl Rules for Sound {
     const NAME: &'static str = "causal-spartan-x";
     const ABOUT: &'static str =
         "causal+ on hybrid clocks: writes never wait, one-round snapshots never block";

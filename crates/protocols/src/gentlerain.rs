@@ -98,11 +98,11 @@ pub trait Rules: 'static {
 }
 
 /// The protocol as it should be.
-pub type GentleRain = Server<Corrected>;
+pub type GentleRain = Server<Sound>;
 /// The rules of [`GentleRain`].
-pub struct Corrected;
+pub struct Sound;
 
-impl Rules for Corrected {
+impl Rules for Sound {
     const NAME: &'static str = "gentlerain";
     const ABOUT: &'static str = "causal+ with one number a version; waits for the farthest region";
 }

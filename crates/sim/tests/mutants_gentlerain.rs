@@ -5,7 +5,7 @@ mod mutants;
 use mutants::{convicted, convicted_over, convicted_under, few, play};
 use std::collections::BTreeMap;
 use tidemark_contract::Protocol;
-use tidemark_protocols::gentlerain::{Corrected, Rules, Server};
+use tidemark_protocols::gentlerain::{Rules, Server, Sound};
 use tidemark_sim::{Faults, Options};
 
 mutants! {
@@ -102,7 +102,7 @@ fn convicted_alone<P: Protocol>(dcs: usize, seed: u64, steps: usize) {
     println!("{conviction}");
     assert_eq!(conviction.verdict, "causal");
     assert!(conviction.shrunk_steps <= steps, "{} steps", conviction.shrunk_steps);
-    assert_eq!(play::<Server<Corrected>>(quiet, seeds).violations, 0);
+    assert_eq!(play::<Server<Sound>>(quiet, seeds).violations, 0);
 }
 
 /// With each of its rules broken but two. That a stable time goes to the cut at once, and that who has passed the time of a

@@ -4,15 +4,13 @@ use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Op, Outcome, Stamp, Vector};
 use tidemark_contract::lab::{put, rotx, server, text};
 use tidemark_contract::{Hard, Lab, Protocol, Token};
-use tidemark_protocols::causal_spartan_x::{
-    Corrected, Params, Past, Published, Request, Rules, Server, Timer,
-};
+use tidemark_protocols::causal_spartan_x::{Params, Past, Published, Request, Rules, Server, Sound, Timer};
 
 fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
     Lab::new(dcs, partitions, Params::default())
 }
 
-fn spartan(dcs: usize, partitions: usize) -> Lab<Server<Corrected>> {
+fn spartan(dcs: usize, partitions: usize) -> Lab<Server<Sound>> {
     lab(dcs, partitions)
 }
 
@@ -120,7 +118,7 @@ fn d1_the_time_of_a_remote_version_itself_has_to_be_stable() {
         lab.deliver_all();
         text(&lab.ask(server(1, 0), Request::Get(x, v(&[999]))).unwrap().0)
     }
-    assert_eq!((read::<Corrected>().as_str(), read::<Published>().as_str()), ("-", "1"));
+    assert_eq!((read::<Sound>().as_str(), read::<Published>().as_str()), ("-", "1"));
 }
 
 /// Reference: 000 Algorithm 5.2 line 3: "lexicographically highest value ⟨ut, sr⟩".
@@ -341,7 +339,7 @@ fn alg_5_4_line_21_and_5_2_line_8_keep_later_writes_out_of_a_snapshot() {
         const ABOUT: &'static str = "without DSV[m] in 5.2 line 8";
         const PUT_ABOVE_DSV: bool = false;
     }
-    assert_eq!(torn::<Corrected>(|_| ()), "0 - -");
+    assert_eq!(torn::<Sound>(|_| ()), "0 - -");
     assert_eq!(torn::<NoLift>(|_| ()), "0 - 2", "the effect without its cause");
     assert_eq!(torn::<BelowDsv>(|_| ()), "0 - 2", "the effect without its cause");
 }
@@ -349,11 +347,11 @@ fn alg_5_4_line_21_and_5_2_line_8_keep_later_writes_out_of_a_snapshot() {
 /// D2: what a slice promised holds after a restart, too.
 #[test]
 fn d2_a_restart_between_two_slices_does_not_tear_a_snapshot() {
-    let slice_then_restart = |lab: &mut Lab<Server<Corrected>>| {
+    let slice_then_restart = |lab: &mut Lab<Server<Sound>>| {
         lab.deliver_message(server(0, 1), server(0, 0));
         lab.restart(server(0, 1));
     };
-    assert_eq!(torn::<Corrected>(slice_then_restart), "0 - -");
+    assert_eq!(torn::<Sound>(slice_then_restart), "0 - -");
 }
 
 /// Reference: PROTOCOLS E-3, event by event.
@@ -374,7 +372,7 @@ fn e_3_what_a_session_read_says_nothing_about_the_other_partitions() {
         lab.deliver(server(0, 0), server(1, 0)); // 7
         [seen, lab.get(c1, &x), lab.get(c1, &y)] // 8, 9
     }
-    assert_eq!(trace::<Corrected>(), ["-", "-", "-"]);
+    assert_eq!(trace::<Sound>(), ["-", "-", "-"]);
     assert_eq!(trace::<Published>(), ["z", "effect", "-"], "the effect without its cause, as published");
 }
 
@@ -403,7 +401,7 @@ fn alg_5_2_line_7_is_why_a_reader_of_a_local_version_finds_what_it_depends_on() 
         const ABOUT: &'static str = "without 5.2 line 7";
         const PUT_MERGES_DS: bool = false;
     }
-    assert_eq!((behind::<Corrected>(|_| ()), behind::<NoMerge>(|_| ())), ("remote".into(), "-".into()));
+    assert_eq!((behind::<Sound>(|_| ()), behind::<NoMerge>(|_| ())), ("remote".into(), "-".into()));
 }
 
 /// Reference: PROTOCOLS E-12. D2.
@@ -416,7 +414,7 @@ fn e_12_a_restart_recovers_the_dsv_that_versions_written_here_need() {
         const DSV_SURVIVES: bool = false;
     }
     let crash = server(0, 1);
-    assert_eq!(behind::<Corrected>(|lab| lab.restart(crash)), "remote");
+    assert_eq!(behind::<Sound>(|lab| lab.restart(crash)), "remote");
     assert_eq!(behind::<Forgets>(|_| ()), "remote", "without a restart");
     assert_eq!(behind::<Forgets>(|lab| lab.restart(crash)), "-");
 }
@@ -470,7 +468,7 @@ fn e_13_a_token_brings_its_dependencies_elsewhere_and_its_dsv_only_home() {
         assert_eq!(lab.finish(arrived), Outcome::Adopted);
         [lab.get(arrived, &x), lab.get(arrived, &y)]
     }
-    assert_eq!(moved::<Corrected>(), ["-", "-"]);
+    assert_eq!(moved::<Sound>(), ["-", "-"]);
     assert_eq!(moved::<Carries>(), ["effect", "-"], "an effect without its cause");
 }
 

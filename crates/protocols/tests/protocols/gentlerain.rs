@@ -11,15 +11,13 @@ use crate::at;
 use tidemark_contract::core::{Hlc, Key, Op, Outcome, Stamp, Update, Vector, Write};
 use tidemark_contract::lab::{put, rotx, server, text};
 use tidemark_contract::{Lab, Protocol, Token};
-use tidemark_protocols::gentlerain::{
-    Corrected, Params, Past, Published, Request, Rules, Server, Stamps, Timer,
-};
+use tidemark_protocols::gentlerain::{Params, Past, Published, Request, Rules, Server, Sound, Stamps, Timer};
 
 fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
     Lab::new(dcs, partitions, Params::default())
 }
 
-fn rain(dcs: usize, partitions: usize) -> Lab<Server<Corrected>> {
+fn rain(dcs: usize, partitions: usize) -> Lab<Server<Sound>> {
     lab(dcs, partitions)
 }
 
@@ -166,13 +164,13 @@ fn alg_2_line_6_without_the_wait_a_write_can_lose_against_its_own_cause() {
         const ABOUT: &'static str = "PUT does not wait";
         const PUT_WAITS: bool = false;
     }
-    assert_eq!((own_write::<Corrected>(), own_write::<Hasty>()), ("above".into(), "below".into()));
+    assert_eq!((own_write::<Sound>(), own_write::<Hasty>()), ("above".into(), "below".into()));
 }
 
 /// Reference: 000 §5.5.4: GentleRain on hybrid logical clocks.
 #[test]
 fn on_a_hybrid_clock_a_put_does_not_wait() {
-    let mut lab = Lab::<Server<Corrected>>::new(1, 2, Params { clock: Stamps::Hlc, ..Params::default() });
+    let mut lab = Lab::<Server<Sound>>::new(1, 2, Params { clock: Stamps::Hlc, ..Params::default() });
     let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
     lab.set_clock(server(0, 0), 3_000);
     let cause = lab.put(s, &x, "1");
@@ -332,7 +330,7 @@ fn alg_4_line_11_without_the_wait_a_transaction_misses_the_sessions_own_write() 
         stabilise(&mut lab, 9_000);
         text(&lab.finish(s))
     }
-    assert_eq!((own_write::<Corrected>(), own_write::<Hasty>()), ("1".into(), "-".into()));
+    assert_eq!((own_write::<Sound>(), own_write::<Hasty>()), ("1".into(), "-".into()));
 }
 
 /// D7.
@@ -360,7 +358,7 @@ fn sec_5_3_only_the_latest_version_at_or_below_the_safe_time_is_kept_and_all_abo
         lab.put(s, &x, value);
     }
     lab.remove(s, &y);
-    let values = |lab: &Lab<Server<Corrected>>| lab.store(server(0, 0)).chain(&x).count();
+    let values = |lab: &Lab<Server<Sound>>| lab.store(server(0, 0)).chain(&x).count();
     [700_000, 710_000, 720_000].into_iter().for_each(|us| stabilise(&mut lab, us));
     assert_eq!(values(&lab), 4, "D4: no stable time is durable yet");
     stabilise(&mut lab, 1_200_000); // renews the ceiling, with the stable time 700,000
@@ -435,7 +433,7 @@ fn e_1<R: Rules>(late: bool, then: impl FnOnce(&mut Lab<Server<R>>)) -> String {
 /// Reference: PROTOCOLS E-1.
 #[test]
 fn e_1_a_write_brings_the_stable_time_of_what_it_depends_on() {
-    assert_eq!(e_1::<Corrected>(false, |_| ()), "remote");
+    assert_eq!(e_1::<Sound>(false, |_| ()), "remote");
     assert_eq!(e_1::<Published>(false, |_| ()), "-", "causally overwritten, as published");
 }
 
@@ -449,7 +447,7 @@ impl Rules for Assigns {
 /// Reference: PROTOCOLS E-2.
 #[test]
 fn e_2_a_late_report_does_not_lower_gst() {
-    assert_eq!(e_1::<Corrected>(true, |_| ()), "remote");
+    assert_eq!(e_1::<Sound>(true, |_| ()), "remote");
     assert_eq!(e_1::<Assigns>(false, |_| ()), "remote", "E-1 alone");
     assert_eq!(e_1::<Assigns>(true, |_| ()), "-", "causally overwritten, as published");
 }
@@ -465,7 +463,7 @@ fn e_9_stamps_increase_strictly_and_so_does_what_follows_a_snapshot() {
         let stamps = [s, t].map(|s| text(&lab.run(s, put(&x, "tied"))));
         (format!("{before} {}", lab.snapshot(t, &[&x])), stamps.into())
     }
-    assert_eq!(ties::<Corrected>(), ("- -".into(), vec!["9000+1@A".into(), "9000+2@A".into()]));
+    assert_eq!(ties::<Sound>(), ("- -".into(), vec!["9000+1@A".into(), "9000+2@A".into()]));
     let published = ties::<Published>();
     assert_eq!(published.1, ["9000@A#1", "9000@A#2"], "equal times, told apart by arrival");
     assert_eq!(published.0, "- tied", "one snapshot time, two snapshots");
@@ -510,7 +508,7 @@ fn d6_a_conditional_update_wins_over_what_it_saw() {
 #[test]
 fn a_write_too_far_ahead_of_the_clock_is_refused() {
     for clock in [Stamps::Physical, Stamps::Hlc] {
-        let mut lab = Lab::<Server<Corrected>>::new(1, 2, Params { clock, ..Params::default() });
+        let mut lab = Lab::<Server<Sound>>::new(1, 2, Params { clock, ..Params::default() });
         lab.set_max_skew(1_000);
         let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
         lab.set_clock(server(0, 0), 5_000);

@@ -156,7 +156,7 @@ fn e_11<R: Rules>() -> [String; 2] {
 /// Reference: PROTOCOLS E-11.
 #[test]
 fn e_11_survivors_have_one_cut_and_what_is_below_it() {
-    assert_eq!(e_11::<Corrected>(), ["effect", "cause"]);
+    assert_eq!(e_11::<Sound>(), ["effect", "cause"]);
     assert_eq!(e_11::<CutsOfTheirOwn>(), ["effect", "-"], "an effect without its cause");
     assert_eq!(e_11::<FetchesNothing>(), ["effect", "-"]);
 }
@@ -200,7 +200,7 @@ fn half_cut<R: Rules>() -> [String; 2] {
 /// Reference: PROTOCOLS E-11: all hide what is above the cut before anyone goes past it.
 #[test]
 fn d10_nobody_excludes_before_all_hide() {
-    assert_eq!(half_cut::<Corrected>(), ["-", "-"]);
+    assert_eq!(half_cut::<Sound>(), ["-", "-"]);
     assert_eq!(half_cut::<ExcludesAtOnce>(), ["effect", "-"]);
 }
 
@@ -237,7 +237,7 @@ fn between<R: Rules>() -> [String; 2] {
 /// D10: what was fetched is all there up to the cut, and not in between.
 #[test]
 fn d10_a_stable_time_jumps_over_what_a_donor_may_have_collected() {
-    assert_eq!(between::<Corrected>(), ["-", "-"]);
+    assert_eq!(between::<Sound>(), ["-", "-"]);
     assert_eq!(between::<Creeps>(), ["after 1", "-"], "x = 2 is later, and x = 1 is gone");
 }
 
@@ -260,7 +260,7 @@ fn forgotten_heartbeats<R: Rules>() -> Result<String, String> {
 /// D10: a heartbeat leaves no trace.
 #[test]
 fn d10_a_server_that_does_not_know_what_it_reported_before_a_crash_does_not_hold() {
-    assert!(forgotten_heartbeats::<Corrected>().unwrap_err().contains("has not heard"));
+    assert!(forgotten_heartbeats::<Sound>().unwrap_err().contains("has not heard"));
     assert_eq!(forgotten_heartbeats::<KnowsAll>(), Ok("-".into()), "hidden from who has seen it");
 }
 
@@ -294,7 +294,7 @@ fn d10_a_restart_forgets_no_step() {
     let mut lab = rain(3, 2);
     let (a, c, x) = (lab.client(0), lab.client(2), lab.key("x", 0));
     stabilise(&mut lab, 9_000);
-    let restart = |lab: &mut Lab<Server<Corrected>>| survivors(lab).for_each(|at| lab.restart(at));
+    let restart = |lab: &mut Lab<Server<Sound>>| survivors(lab).for_each(|at| lab.restart(at));
     let told = order(&mut lab, 1, &Step::Hold);
     restart(&mut lab);
     assert_eq!(order(&mut lab, 1, &Step::Hold), told);

@@ -14,7 +14,7 @@ fn predecessor(store: &Store<Hlc>, key: &Key, stamp: Stamp) -> Option<Stamp> {
     store.chain(key).map(|d| d.stamp).find(|other| *other < stamp)
 }
 
-fn newest(lab: &Lab<Server<Corrected>>, dc: u8, key: &Key) -> Stamp {
+fn newest(lab: &Lab<Server<Sound>>, dc: u8, key: &Key) -> Stamp {
     lab.store(server(dc, 0)).chain(key).next().expect("something was written").stamp
 }
 
@@ -142,7 +142,7 @@ type Seen = BTreeSet<(usize, Stamp)>;
 
 /// A schedule of random steps, with what every version depends on.
 struct Schedule {
-    lab: Lab<Server<Corrected>>,
+    lab: Lab<Server<Sound>>,
     state: u64,
     keys: Vec<Key>,
     clients: Vec<(usize, u8, Seen)>,
@@ -213,8 +213,8 @@ impl Schedule {
 
     /// Runs what may insert a version at a server. If it was counted as a conflict, there is something at that server
     /// that is concurrent in the sense of happens-before.
-    fn observe(&mut self, dc: u8, p: u16, event: impl FnOnce(&mut Lab<Server<Corrected>>)) {
-        let count = |lab: &Lab<Server<Corrected>>| lab.protocol(server(dc, p)).conflicts();
+    fn observe(&mut self, dc: u8, p: u16, event: impl FnOnce(&mut Lab<Server<Sound>>)) {
+        let count = |lab: &Lab<Server<Sound>>| lab.protocol(server(dc, p)).conflicts();
         let all = |schedule: &Self| -> BTreeSet<(usize, Stamp)> {
             let store = schedule.lab.store(server(dc, p));
             let chain = |key: usize| store.chain(&schedule.keys[key]).map(move |d| (key, d.stamp));

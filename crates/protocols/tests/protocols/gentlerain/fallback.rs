@@ -31,7 +31,7 @@ fn hasty<R: Rules>(dcs: usize, partitions: usize, alpha: u64) -> Lab<Server<R>> 
 #[test]
 fn alg_4_line_10_a_rotx_waits_if_gst_is_behind_by_alpha_at_most() {
     for (alpha, waits) in [(Some(1_000), true), (Some(999), false), (None, true)] {
-        let mut lab = Lab::<Server<Corrected>>::new(2, 1, Params { alpha_us: alpha, ..Params::default() });
+        let mut lab = Lab::<Server<Sound>>::new(2, 1, Params { alpha_us: alpha, ..Params::default() });
         let (s, x) = (lab.client(0), lab.key("x", 0));
         assert_eq!(lab.put(s, &x, "1"), at(1_000));
         lab.begin(s, rotx(&[&x]));
@@ -58,7 +58,7 @@ fn d7_a_transaction_that_does_not_wait_returns_what_is_stable_and_what_its_sessi
         lab.put(s, &y, "mine, too");
         (lab.rotx(s, &[&x, &y, &z]), lab)
     }
-    let (values, lab) = found::<Corrected>();
+    let (values, lab) = found::<Sound>();
     assert_eq!(values, "mine mine, too stable");
     assert!(lab.transcript.contains("at: Past { dt: 9000+2, gst: 9000 }"));
     assert_eq!(found::<ForgetsDt>().0, "- - stable");
@@ -84,7 +84,7 @@ fn torn<R: Rules>(then: impl FnOnce(&mut Lab<Server<R>>)) -> String {
 /// D7: the fence.
 #[test]
 fn d7_who_was_asked_for_a_slice_stamps_above_its_snapshot() {
-    assert_eq!(torn::<Corrected>(|_| ()), "1 - -");
+    assert_eq!(torn::<Sound>(|_| ()), "1 - -");
     assert_eq!(torn::<Unfenced>(|_| ()), "1 - effect", "an effect without its cause");
 }
 
@@ -92,7 +92,7 @@ fn d7_who_was_asked_for_a_slice_stamps_above_its_snapshot() {
 #[test]
 fn d7_a_fence_survives_a_restart() {
     let restart = |lab: &mut Lab<Server<_>>| lab.restart(server(0, 1));
-    assert_eq!(torn::<Corrected>(restart), "1 - -");
+    assert_eq!(torn::<Sound>(restart), "1 - -");
     assert_eq!(torn::<FenceLost>(|_| ()), "1 - -", "without a restart");
     assert_eq!(torn::<FenceLost>(|lab| lab.restart(server(0, 1))), "1 - effect");
 }
@@ -101,7 +101,7 @@ fn d7_a_fence_survives_a_restart() {
 #[test]
 fn d7_a_put_waits_for_the_fence_as_for_its_dt() {
     let params = Params { alpha_us: Some(0), ..Params::default() };
-    let mut lab = Lab::<Server<Corrected>>::new(1, 2, params);
+    let mut lab = Lab::<Server<Sound>>::new(1, 2, params);
     let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 0), lab.key("y", 1));
     lab.set_clock(server(0, 0), 5_000);
     lab.put(s, &x, "1");
@@ -142,7 +142,7 @@ fn d7_a_version_written_at_a_higher_gst_is_not_in_the_snapshot() {
         lab.put(s, &y, "1"); // at the leaf, above it
         lab.rotx(s, &[&y, &x, &z])
     }
-    assert_eq!(effect_and_cause::<Corrected>(), "1 - -");
+    assert_eq!(effect_and_cause::<Sound>(), "1 - -");
     assert_eq!(effect_and_cause::<LocalAtOnce>(), "1 effect -");
 }
 
@@ -168,7 +168,7 @@ fn d7_a_slice_is_read_at_the_gst_of_its_coordinator() {
         lab.put(s, &mine, "1");
         lab.rotx(s, &[&mine, &y, &z])
     }
-    assert_eq!(effect_and_cause::<Corrected>(), "1 - -");
+    assert_eq!(effect_and_cause::<Sound>(), "1 - -");
     assert_eq!(effect_and_cause::<EachItsGst>(), "1 effect -");
 }
 
@@ -181,6 +181,6 @@ fn d7_a_put_tells_the_gst_that_its_version_needs() {
         lab.put(s, &x, "mine");
         lab.rotx(s, &[&y, &x])
     }
-    assert_eq!(own_write::<Corrected>(), "- mine");
+    assert_eq!(own_write::<Sound>(), "- mine");
     assert_eq!(own_write::<PutSilent>(), "- -");
 }

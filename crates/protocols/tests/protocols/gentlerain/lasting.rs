@@ -12,7 +12,7 @@ impl Rules for Forgets {
 /// Reference: PROTOCOLS E-12.
 #[test]
 fn e_12_a_restart_recovers_the_gst_that_versions_written_here_need() {
-    assert_eq!(e_1::<Corrected>(false, |lab| lab.restart(server(0, 1))), "remote");
+    assert_eq!(e_1::<Sound>(false, |lab| lab.restart(server(0, 1))), "remote");
     assert_eq!(e_1::<Forgets>(false, |_| ()), "remote", "without a restart");
     assert_eq!(e_1::<Forgets>(false, |lab| lab.restart(server(0, 1))), "-");
 }
@@ -107,7 +107,7 @@ fn e_13_a_token_brings_its_dependencies_elsewhere_and_its_gst_only_home() {
         assert_eq!(lab.finish(arrived), Outcome::Adopted);
         [lab.get(arrived, &x), lab.get(arrived, &y)]
     }
-    assert_eq!(moved::<Corrected>(), ["-", "-"]);
+    assert_eq!(moved::<Sound>(), ["-", "-"]);
     assert_eq!(moved::<Carries>(), ["effect", "-"], "an effect without its cause");
 }
 

@@ -24,7 +24,7 @@ fn e_11_back<R: Rules>() -> [String; 2] {
 /// Reference: PROTOCOLS E-11: readmission.
 #[test]
 fn e_11_what_was_hidden_shows_once_all_of_it_is_there() {
-    assert_eq!(e_11_back::<Corrected>(), ["-", "-"]);
+    assert_eq!(e_11_back::<Sound>(), ["-", "-"]);
     assert_eq!(e_11_back::<ReturnsAtOnce>(), ["effect", "-"]);
     assert_eq!(e_11_back::<HidesNothing>(), ["effect", "-"]);
 }
@@ -45,7 +45,7 @@ fn d10_a_session_that_moves_from_an_excluded_data_centre_is_told_that_it_is_stal
         let outcome = text(&lab.finish(late));
         (outcome, lab.get(late, &x))
     }
-    assert_eq!(moved::<Corrected>(), ("stale session".into(), "-".into()));
+    assert_eq!(moved::<Sound>(), ("stale session".into(), "-".into()));
     assert_eq!(moved::<LetsMoversIn>(), ("adopted".into(), "-".into()), "and misses its own write");
 }
 
@@ -75,7 +75,7 @@ fn moved_ahead<R: Rules>() -> [String; 2] {
 /// D10: a session that has passed the time of the readmission waits until its new region has, too.
 #[test]
 fn d10_a_session_that_has_seen_what_is_hidden_elsewhere_waits_there() {
-    assert_eq!(moved_ahead::<Corrected>(), ["adopted", "hidden"]);
+    assert_eq!(moved_ahead::<Sound>(), ["adopted", "hidden"]);
     assert_eq!(moved_ahead::<LetsMoversAhead>(), ["adopted", "-"]);
 }
 
@@ -121,5 +121,5 @@ fn d10_a_deletion_is_not_forgotten_while_a_data_centre_is_away() {
         stabilise(&mut lab, 5_000_000);
         lab.get(a, &x)
     }
-    assert_eq!((deleted::<Corrected>(), deleted::<Forgets>()), ("-".into(), "older".into()));
+    assert_eq!((deleted::<Sound>(), deleted::<Forgets>()), ("-".into(), "older".into()));
 }
