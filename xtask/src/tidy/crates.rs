@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-check", &["core"]),
     ("tidemark-sim", &["core", "store", "contract", "protocols", "replica", "check"]),
     ("tidemark-wire", &[]),
+    ("tidemark-workload", &["core", "contract"]),
     ("tidemark-server", &["core", "store", "contract", "protocols", "replica", "wire"]),
     ("tidemark", &["core", "store", "contract", "protocols", "replica", "check", "sim", "wire", "server"]),
     ("xtask", &[]),
@@ -32,6 +33,7 @@ const PURE: &[&str] = &[
     "tidemark-check",
     "tidemark-sim",
     "tidemark-wire",
+    "tidemark-workload",
 ];
 
 /// What pure crates must not depend on, directly.

@@ -1,0 +1,310 @@
+//! One client's requests: a stream that follows from the workload, the client's number and a seed.
+
+use crate::choose::Chooser;
+use crate::keys::hash;
+use crate::{KeySpace, Pattern, Think, Workload, WorkloadError};
+use fastrand::Rng;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use tidemark_core::{Key, Op, Update, Value, Write};
+
+/// What a request is to the one who makes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// One key is read.
+    #[default]
+    Read,
+    /// A key that exists is written.
+    Update,
+    /// A new key is written.
+    Insert,
+    /// Some keys are listed.
+    Scan,
+    /// A key is read, then written.
+    ReadModifyWrite,
+    /// Several keys are read in one transaction.
+    Transaction,
+    /// Several keys are read from a snapshot.
+    Snapshot,
+    /// Keys are read one after the other, then some are written.
+    Round,
+    /// Many writes, one after the other.
+    Amplified,
+}
+
+impl Kind {
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [Self; 9] = [
+        Self::Read,
+        Self::Update,
+        Self::Insert,
+        Self::Scan,
+        Self::ReadModifyWrite,
+        Self::Transaction,
+        Self::Snapshot,
+        Self::Round,
+        Self::Amplified,
+    ];
+
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Update => "update",
+            Self::Insert => "insert",
+            Self::Scan => "scan",
+            Self::ReadModifyWrite => "read-modify-write",
+            Self::Transaction => "transaction",
+            Self::Snapshot => "snapshot",
+            Self::Round => "round",
+            Self::Amplified => "amplified",
+        }
+    }
+}
+
+/// What a client asks for at once: operations to run one after the other, in one session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// What it is.
+    pub kind: Kind,
+    /// Its operations; each begins when the one before has been answered.
+    pub ops: Vec<Op>,
+    /// How long the client thinks after the last answer, in microseconds.
+    pub think_us: u64,
+}
+
+/// The stream of one client's requests.
+#[derive(Clone, Debug)]
+pub struct Client {
+    workload: Workload,
+    keys: Arc<KeySpace>,
+    rng: Rng,
+    chooser: Chooser,
+    /// Where round robin goes on.
+    turn: u64,
+    /// Inserts of the last request, which has ended when the next is asked for.
+    inserted: u64,
+    /// Partitions drawn without repetition; kept for its memory.
+    drawn: Vec<usize>,
+}
+
+impl Client {
+    /// Client `number` of `clients` in all. Streams of the same seed differ from client to client, and follow from both.
+    /// Fails if the workload makes no sense or does not fit the keys.
+    pub fn new(
+        workload: &Workload,
+        keys: &Arc<KeySpace>,
+        number: usize,
+        clients: usize,
+        seed: u64,
+    ) -> Result<Self, WorkloadError> {
+        workload.validate_for(keys.partitions())?;
+        let mut rng = Rng::with_seed(hash(seed) ^ hash(!(number as u64)));
+        let chooser = Chooser::new(workload, keys, &mut rng);
+        // Clients that walk through partitions begin spread over them.
+        let turn = (number * keys.partitions() / clients.max(1)) as u64;
+        let (workload, keys) = (workload.clone(), Arc::clone(keys));
+        Ok(Self { workload, keys, rng, chooser, turn, inserted: 0, drawn: Vec::new() })
+    }
+
+    /// The next request. Asking for it says that the one before has ended.
+    #[allow(clippy::should_implement_trait, reason = "it has no end")]
+    pub fn next(&mut self) -> Request {
+        let mut request = Request::default();
+        self.next_into(&mut request);
+        request
+    }
+
+    /// As `next`, into a request whose memory is used again.
+    pub fn next_into(&mut self, request: &mut Request) {
+        self.keys.acknowledge(std::mem::take(&mut self.inserted));
+        request.ops.clear();
+        request.kind = match self.workload.pattern {
+            Pattern::Mix { read, update, insert, scan, scan_length, .. } => {
+                self.mix([read, update, insert, scan], scan_length, &mut request.ops)
+            }
+            Pattern::Transactions { write_share, span } => {
+                self.transactions(write_share, span, &mut request.ops)
+            }
+            Pattern::Rounds {} => self.round(&mut request.ops),
+            Pattern::RoundRobin {} => {
+                self.put_in_turn(&mut request.ops);
+                Kind::Update
+            }
+            Pattern::Ratio { reads, writes } => self.ratio(reads, writes, &mut request.ops),
+            Pattern::Snapshots { span } => {
+                let keys = (0..span).map(|_| self.anywhere()).collect();
+                request.ops.push(Op::Snapshot { keys });
+                Kind::Snapshot
+            }
+            Pattern::Amplified { factor, inserts } => {
+                (0..factor).for_each(|_| match inserts {
+                    true => self.insert(&mut request.ops),
+                    false => self.put_in_turn(&mut request.ops),
+                });
+                Kind::Amplified
+            }
+        };
+        request.think_us = self.think();
+    }
+
+    /// YCSB's core workload. `shares` of reads, updates, inserts and scans; the rest is read-modify-write.
+    fn mix(&mut self, shares: [f64; 4], scan_length: u32, ops: &mut Vec<Op>) -> Kind {
+        let draw = self.rng.f64();
+        let mut below = 0.0;
+        let kind = shares.iter().zip(Kind::ALL).find_map(|(share, kind)| {
+            below += share;
+            (draw < below).then_some(kind)
+        });
+        let kind = kind.unwrap_or(self.last_of_the_mix());
+        if kind == Kind::Insert {
+            self.insert(ops);
+            return kind;
+        }
+        let key = self.keys.key(self.chooser.any(&self.keys, &mut self.rng));
+        match kind {
+            Kind::Update => ops.push(self.put(key)),
+            Kind::Scan => {
+                let (partition, limit) = (self.keys.partition_of(&key), self.rng.u32(1..=scan_length));
+                ops.push(Op::Scan { partition, cursor: 0, limit });
+            }
+            Kind::ReadModifyWrite => {
+                ops.push(Op::Get { key: key.clone() });
+                ops.push(self.put(key));
+            }
+            _ => ops.push(Op::Get { key }),
+        }
+        kind
+    }
+
+    /// What a draw means that lies above all shares, if only because they do not quite sum to 1.
+    fn last_of_the_mix(&self) -> Kind {
+        match self.workload.pattern {
+            Pattern::Mix { read_modify_write, .. } if read_modify_write > 0.0 => Kind::ReadModifyWrite,
+            Pattern::Mix { scan, .. } if scan > 0.0 => Kind::Scan,
+            Pattern::Mix { insert, .. } if insert > 0.0 => Kind::Insert,
+            Pattern::Mix { update, .. } if update > 0.0 => Kind::Update,
+            _ => Kind::Read,
+        }
+    }
+
+    /// The share w counts single operations, a transaction of p keys as p reads. So of requests, q are writes with
+    /// q / (q + (1 − q) p) = w.
+    fn transactions(&mut self, write_share: f64, span: usize, ops: &mut Vec<Op>) -> Kind {
+        let reads = span as f64;
+        let requests = write_share * reads / (1.0 - write_share + write_share * reads);
+        if self.rng.f64() < requests {
+            let key = self.anywhere();
+            ops.push(self.put(key));
+            return Kind::Update;
+        }
+        self.draw_partitions(span);
+        let drawn = std::mem::take(&mut self.drawn);
+        let keys = drawn[..span].iter().map(|partition| self.within(*partition)).collect();
+        self.drawn = drawn;
+        ops.push(Op::Rotx { keys });
+        Kind::Transaction
+    }
+
+    fn round(&mut self, ops: &mut Vec<Op>) -> Kind {
+        for partition in 0..self.keys.partitions() {
+            let key = self.within(partition);
+            ops.push(Op::Get { key });
+        }
+        let key = self.anywhere();
+        ops.push(self.put(key));
+        Kind::Round
+    }
+
+    fn ratio(&mut self, reads: u32, writes: u32, ops: &mut Vec<Op>) -> Kind {
+        for _ in 0..reads {
+            let key = self.anywhere();
+            ops.push(Op::Get { key });
+        }
+        // Each write in another partition; with more writes than partitions, in all of them and over again.
+        let mut left = writes as usize;
+        while left > 0 {
+            let now = left.min(self.keys.partitions());
+            self.draw_partitions(now);
+            for at in 0..now {
+                let key = self.within(self.drawn[at]);
+                ops.push(self.put(key));
+            }
+            left -= now;
+        }
+        Kind::Round
+    }
+
+    fn put_in_turn(&mut self, ops: &mut Vec<Op>) {
+        let partition = (self.turn % self.keys.partitions() as u64) as usize;
+        self.turn += 1;
+        let key = self.within(partition);
+        ops.push(self.put(key));
+    }
+
+    fn insert(&mut self, ops: &mut Vec<Op>) {
+        self.inserted += 1;
+        let key = self.keys.key(self.keys.insert());
+        ops.push(self.put(key));
+    }
+
+    /// `count` different partitions, into `drawn`, in random order (Fisher and Yates, as far as needed).
+    fn draw_partitions(&mut self, count: usize) {
+        if self.drawn.len() != self.keys.partitions() {
+            self.drawn = (0..self.keys.partitions()).collect();
+        }
+        for at in 0..count {
+            let other = self.rng.usize(at..self.drawn.len());
+            self.drawn.swap(at, other);
+        }
+    }
+
+    /// A key of a partition that is chosen uniformly.
+    fn anywhere(&mut self) -> Key {
+        let partition = self.rng.usize(0..self.keys.partitions());
+        self.within(partition)
+    }
+
+    fn within(&mut self, partition: usize) -> Key {
+        let index = self.chooser.within(&mut self.rng);
+        self.keys.key(self.keys.number_in(partition, index))
+    }
+
+    fn put(&mut self, key: Key) -> Op {
+        Op::Put { key, update: Update::put(Write::Assign(value(&mut self.rng, self.workload.value_bytes))) }
+    }
+
+    fn think(&mut self) -> u64 {
+        match (self.workload.think_us, self.workload.think) {
+            (0, _) => 0,
+            (think_us, Think::Fixed) => think_us,
+            (think_us, Think::Exponential) => (-(1.0 - self.rng.f64()).ln() * think_us as f64) as u64,
+        }
+    }
+}
+
+/// Fresh bytes, which nothing can compress.
+fn value(rng: &mut Rng, bytes: usize) -> Value {
+    let mut value = vec![0; bytes];
+    rng.fill(&mut value);
+    value.into()
+}
+
+impl Workload {
+    /// The writes that fill the store, of client `number` of `clients`: every key once, between all of them.
+    pub fn load_ops(
+        &self,
+        keys: &Arc<KeySpace>,
+        number: usize,
+        clients: usize,
+        seed: u64,
+    ) -> impl Iterator<Item = Op> + use<> {
+        let mut rng = Rng::with_seed(hash(seed) ^ hash(number as u64));
+        let (bytes, keys) = (self.value_bytes, Arc::clone(keys));
+        (number as u64..keys.loaded()).step_by(clients.max(1)).map(move |number| Op::Put {
+            key: keys.key(number),
+            update: Update::put(Write::Assign(value(&mut rng, bytes))),
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! Whether a description makes sense, by itself and for a store.
+
+use crate::{Choice, Names, Pattern, Workload, WorkloadError};
+
+/// The longest value: what servers of the Redis protocol take.
+const VALUE_BYTES_MAX: usize = 512 << 20;
+
+impl Workload {
+    /// Whether the numbers make sense. Says which does not, and what would.
+    pub fn validate(&self) -> Result<(), WorkloadError> {
+        let share = |setting: &str, share: f64| match (0.0..=1.0).contains(&share) {
+            true => Ok(()),
+            false => Err(self.bad(setting, format!("a share is from 0 to 1, not {share}"))),
+        };
+        let one = |setting: &str, number: u64| match number {
+            0 => Err(self.bad(setting, "at least 1".into())),
+            _ => Ok(()),
+        };
+        one("keys", self.keys)?;
+        one("value-bytes", self.value_bytes as u64)?;
+        if self.value_bytes > VALUE_BYTES_MAX {
+            return Err(
+                self.bad("value-bytes", format!("at most {VALUE_BYTES_MAX}, not {}", self.value_bytes))
+            );
+        }
+        if !(self.skew >= 0.0 && self.skew.is_finite()) {
+            return Err(self.bad("skew", format!("a number from 0 (uniform) on, not {}", self.skew)));
+        }
+        share("locality", self.locality)?;
+        one("locality-keys", self.locality_keys)?;
+        match &self.pattern {
+            Pattern::Mix { read, update, insert, scan, read_modify_write, scan_length, .. } => {
+                let shares = [
+                    ("read", read),
+                    ("update", update),
+                    ("insert", insert),
+                    ("scan", scan),
+                    ("read-modify-write", read_modify_write),
+                ];
+                shares.iter().try_for_each(|(setting, value)| share(setting, **value))?;
+                let sum: f64 = shares.iter().map(|(_, share)| **share).sum();
+                if (sum - 1.0).abs() > 1e-6 {
+                    let names = "read, update, insert, scan and read-modify-write";
+                    return Err(
+                        self.bad("read", format!("{names} sum to {sum}, not to 1: set all that change"))
+                    );
+                }
+                one("scan-length", u64::from(*scan_length))?;
+            }
+            Pattern::Transactions { write_share, span } => {
+                share("write-share", *write_share)?;
+                one("span", *span as u64)?;
+            }
+            Pattern::Ratio { reads, writes } => {
+                if reads + writes == 0 {
+                    return Err(self.bad("reads", "a request needs a read or a write".into()));
+                }
+            }
+            Pattern::Snapshots { span } => one("span", *span as u64)?,
+            Pattern::Amplified { factor, .. } => one("factor", u64::from(*factor))?,
+            Pattern::Rounds {} | Pattern::RoundRobin {} => {}
+        }
+        self.validate_choice()
+    }
+
+    /// Patterns that choose partitions need names that have one, and choose within it.
+    fn validate_choice(&self) -> Result<(), WorkloadError> {
+        if matches!(self.pattern, Pattern::Mix { .. }) {
+            return Ok(());
+        }
+        if self.names == Names::Ycsb {
+            return Err(
+                self.bad("names", "this workload chooses partitions, so its names are \"tagged\"".into())
+            );
+        }
+        if self.choice == Choice::Latest {
+            return Err(
+                self.bad("choice", "\"uniform\" or \"zipfian\": only YCSB's mixes read the latest".into())
+            );
+        }
+        if self.locality > 0.0 {
+            return Err(
+                self.bad("locality", "0: only YCSB's mixes have sessions with keys of their own".into())
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether the description also fits a store of `partitions` partitions.
+    pub fn validate_for(&self, partitions: usize) -> Result<(), WorkloadError> {
+        self.validate()?;
+        let misfit = |reason: String| Err(WorkloadError::DoesNotFit { workload: self.name.clone(), reason });
+        if !(1..=usize::from(tidemark_core::SLOTS)).contains(&partitions) {
+            return misfit(format!("a store has 1 to {} partitions, not {partitions}", tidemark_core::SLOTS));
+        }
+        if self.keys < partitions as u64 && self.names == Names::Tagged {
+            let keys = self.keys;
+            return misfit(format!("{keys} keys do not suffice for {partitions} partitions: set `keys`"));
+        }
+        match self.pattern {
+            Pattern::Transactions { span, .. } if span > partitions => misfit(format!(
+                "a transaction spans {span} partitions, and there are {partitions}: set `span` to at most {partitions}"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(name: &str, setting: &str, value: &str) -> String {
+        let mut workload = Workload::named(name).unwrap();
+        workload.set(setting, value).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn every_named_workload_makes_sense_and_survives_being_written_down() {
+        for (name, line) in Workload::catalogue() {
+            let workload = Workload::named(name).unwrap();
+            workload.validate_for(8).unwrap();
+            assert_eq!(workload.name, *name);
+            assert!(!line.is_empty());
+            let written = serde_json::to_string(&workload).unwrap();
+            assert_eq!(serde_json::from_str::<Workload>(&written).unwrap(), workload, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_description_is_a_base_and_what_differs() {
+        let text = r#"{"base": "ycsb-a", "read": 0.75, "update": 0.25, "value-bytes": 64, "name": "mine"}"#;
+        let workload: Workload = serde_json::from_str(text).unwrap();
+        assert_eq!((workload.value_bytes, workload.name.as_str(), workload.keys), (64, "mine", 100_000));
+        assert!(matches!(workload.pattern, Pattern::Mix { read: 0.75, update: 0.25, .. }));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_what_would() {
+        let unknown = Workload::named("ycsb-g").unwrap_err().to_string();
+        assert!(unknown.contains("ycsb-a") && unknown.contains("\"ycsb-g\""), "{unknown}");
+        let cases = [
+            ("ycsb-a", "write-share", "0.1", "no setting"),
+            ("ycsb-a", "read", "0.6", "sum to 1.1"),
+            ("ycsb-a", "read", "1.5", "0 to 1"),
+            ("ycsb-a", "skew", "-1", "from 0"),
+            ("ycsb-a", "keys", "0", "at least 1"),
+            ("ycsb-a", "keys", "many", "invalid type"),
+            ("ycsb-a", "choice", "zipf", "unknown variant"),
+            ("ycsb-a", "pattern", "rounds", "another"),
+            ("transactions", "write-share", "2", "0 to 1"),
+            ("transactions", "span", "0", "at least 1"),
+            ("transactions", "names", "ycsb", "tagged"),
+            ("rounds", "choice", "latest", "uniform"),
+            ("rounds", "locality", "0.5", "sessions"),
+            ("amplified", "factor", "0", "at least 1"),
+        ];
+        for (name, setting, value, reason) in cases {
+            let refusal = refusal(name, setting, value);
+            assert!(
+                refusal.contains(reason) && refusal.contains(setting),
+                "{name} {setting}={value}: {refusal}"
+            );
+        }
+        for (text, reason) in [
+            (r#"{"keys": 3}"#, "needs `base`"),
+            (r#"{"base": "ycsb-a", "colour": 3}"#, "no setting \"colour\""),
+        ] {
+            let refusal = serde_json::from_str::<Workload>(text).unwrap_err().to_string();
+            assert!(refusal.contains(reason), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_the_store_is_refused() {
+        let transactions = Workload::named("transactions").unwrap();
+        let refusal = transactions.validate_for(2).unwrap_err().to_string();
+        assert!(refusal.contains("spans 4 partitions, and there are 2"), "{refusal}");
+        let mut few = Workload::named("rounds").unwrap();
+        few.set("keys", "3").unwrap();
+        assert!(few.validate_for(4).unwrap_err().to_string().contains("3 keys do not suffice"));
+        assert!(few.validate_for(0).is_err());
+    }
+}
