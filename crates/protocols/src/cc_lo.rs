@@ -273,7 +273,7 @@ impl<R: Rules> Protocol for Server<R> {
                 if R::FLOOR_TRAVELS {
                     self.records.floor = floor.max(self.records.floor); // D2
                 }
-                let checked = self.readers_checks.answer(id, from, |(_, all)| merge(all, rots));
+                let checked = self.readers_checks.answer(id, from, |(_, all)| merge(all, &rots));
                 checked.into_iter().for_each(|(work, rots)| self.install(work, rots, cx));
             }
             Peer::Check(message) => self.checks.on_message(from, message),
@@ -425,20 +425,20 @@ impl<R: Rules> Server<R> {
             Work::Arrive(ticket, deps, _) => return cx.reply(ticket, Reply::Done(Outcome::Adopted, deps)),
             Work::Apply(key, stamp, deps) => {
                 if R::REMOTE_CHECKS_READERS {
-                    merge(&mut rots, self.records.hidden_from::<R>(here(&deps, cx.me.partition)));
+                    merge(&mut rots, &self.records.hidden_from::<R>(here(&deps, cx.me.partition)));
                 }
                 cx.revise(&key, stamp, |meta| *meta = Meta { deps: Deps::default(), applied: true });
                 self.checks.apply(stamp);
                 (key, stamp)
             }
             Work::Put(ticket, key, update, deps, _) => {
-                merge(&mut rots, self.records.hidden_from::<R>(here(&deps, cx.me.partition)));
+                merge(&mut rots, &self.records.hidden_from::<R>(here(&deps, cx.me.partition)));
                 let Some(stamp) = self.put(ticket, key.clone(), update, deps, &mut rots, cx) else { return };
                 (key, stamp)
             }
         };
         if R::READERS_GROW_OLD {
-            merge(&mut rots, self.records.old_readers(&key, stamp));
+            merge(&mut rots, &self.records.old_readers(&key, stamp));
         }
         self.records.hide(stamp, rots, cx.mono + cx.params.collect_us);
     }
@@ -458,7 +458,7 @@ impl<R: Rules> Server<R> {
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             if R::DECIDED_IS_A_CAUSE {
-                merge(rots, self.records.hidden_from::<R>(here(&seen, cx.me.partition)));
+                merge(rots, &self.records.hidden_from::<R>(here(&seen, cx.me.partition)));
                 deps.merge(seen);
             }
             let ut = self.clock.observe(cx.now, if R::PUT_ABOVE_DEPS { deps.latest() } else { Hlc::ZERO });
@@ -571,7 +571,7 @@ impl Records {
             let one = *scope != Scope::UpTo;
             let from = if one { *stamp } else { Stamp::default() };
             let hidden = self.hidden.range(from..=*stamp).filter(|(at, _)| one || at.origin == stamp.origin);
-            hidden.for_each(|(_, hidden)| merge(&mut rots, hidden.clone()));
+            hidden.for_each(|(_, hidden)| merge(&mut rots, hidden));
         }
         rots
     }
@@ -601,11 +601,15 @@ impl Records {
 }
 
 /// Adds `more` to `rots`: of a session the latest (I3), of a ROT the earliest time.
-fn merge(rots: &mut Rots, more: Rots) {
+fn merge(rots: &mut Rots, more: &Rots) {
+    if rots.is_empty() {
+        rots.clone_from(more);
+        return;
+    }
     for (owner, rot) in more {
-        let known = rots.entry(owner).or_insert(rot);
+        let known = rots.entry(*owner).or_insert(*rot);
         if known.number < rot.number || (known.number == rot.number && rot.time < known.time) {
-            *known = rot;
+            *known = *rot;
         }
     }
 }
@@ -629,7 +633,7 @@ pub struct Client<R> {
 }
 
 /// How many dependencies a session keeps one by one.
-const MOST_DEPS: usize = 64;
+const MOST_DEPS: usize = 1_000;
 
 impl<R: Rules> Client<R> {
     /// The one round: to each partition its keys.

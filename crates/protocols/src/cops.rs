@@ -52,6 +52,7 @@ pub trait Rules: 'static {
     const PUT_IS_NEAR: bool = true; // 2
     const PUT_ABOVE_CONTEXT: bool = true; // 3
     const ASKS_SIBLINGS: bool = true; // 4
+    const WAITS_FOR_CHECKS: bool = true; // 5
     const CHECKS_THAT_UPDATE: bool = true; // 5, D1
     const LOSERS_WAIT: bool = true; // 6
     const APPLIED_SURVIVES: bool = true; // D3
@@ -65,10 +66,18 @@ pub trait Rules: 'static {
 pub type Cops = Server<Sound>;
 /// The protocol with dependency checks that a concurrent version can meet (erratum E-4).
 pub type CopsPublished = Server<Published>;
+/// The protocol with checks that are sent, answered and ignored: what they cost, without what they are for (001, figure 1).
+pub type CopsHeedless = Server<Heedless>;
+/// The protocol without checks, as [`CopsHeedless`].
+pub type CopsUnchecked = Server<Unchecked>;
 /// The rules of [`Cops`].
 pub struct Sound;
 /// The rules of [`CopsPublished`].
 pub struct Published;
+/// The rules of [`CopsHeedless`].
+pub struct Heedless;
+/// The rules of [`CopsUnchecked`].
+pub struct Unchecked;
 
 impl Rules for Sound {
     const NAME: &'static str = "cops";
@@ -80,6 +89,19 @@ impl Rules for Published {
     const ABOUT: &'static str =
         "COPS whose checks ask for a version at least as new; its flaw stays in (E-4)";
     const CHECKS_THAT_UPDATE: bool = false;
+}
+
+impl Rules for Heedless {
+    const NAME: &'static str = "cops-heedless";
+    const ABOUT: &'static str = "COPS that checks dependencies and does not wait for the answers";
+    const WAITS_FOR_CHECKS: bool = false;
+}
+
+impl Rules for Unchecked {
+    const NAME: &'static str = "cops-unchecked";
+    const ABOUT: &'static str = "COPS that ships dependencies and does not check them";
+    const ASKS_SIBLINGS: bool = false;
+    const WAITS_FOR_CHECKS: bool = false;
 }
 
 /// The numbers. The paper gives none for these.
@@ -294,7 +316,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 
     fn visible((): &(), _: Stamp, meta: &Meta) -> bool {
-        !meta.waits
+        !meta.waits || !R::WAITS_FOR_CHECKS
     }
 
     fn shipped(meta: &Meta) -> Meta {

@@ -93,6 +93,8 @@ macro_rules! with_any_protocol {
                 $crate::gentlerain::GentleRainPublished,
                 $crate::causal_spartan_x::CausalSpartanXPublished,
                 $crate::cops::CopsPublished,
+                $crate::cops::CopsHeedless,
+                $crate::cops::CopsUnchecked,
                 $crate::cc_lo::CcLoPublished)
         })
     };
@@ -126,6 +128,10 @@ pub const PUBLISHED: &[&str] = &[
     cc_lo::CcLoPublished::NAME,
 ];
 
+/// The names of those that lack a part, so that an experiment can tell what the part costs: they promise nothing, and are
+/// simulated only.
+pub const PARTIAL: &[&str] = &[cops::CopsHeedless::NAME, cops::CopsUnchecked::NAME];
+
 pub use tidemark_contract::Protocol;
 
 #[cfg(test)]
@@ -138,7 +144,7 @@ mod tests {
             assert_eq!(with_protocol!(name, P => P::NAME, otherwise ""), *name);
             assert_eq!(with_any_protocol!(name, P => P::NAME, otherwise ""), *name);
         }
-        for name in PUBLISHED {
+        for name in PUBLISHED.iter().chain(PARTIAL) {
             assert_eq!(with_protocol!(name, P => P::NAME, otherwise "-"), "-");
             assert_eq!(with_any_protocol!(name, P => P::NAME, otherwise ""), *name);
         }

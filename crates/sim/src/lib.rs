@@ -9,6 +9,7 @@
 //! true. The history of what sessions saw goes to the checker, which knows no protocol.
 
 mod campaign;
+mod load;
 mod measure;
 mod meter;
 mod options;
@@ -24,6 +25,7 @@ mod trace;
 mod world;
 
 pub use campaign::{Campaign, Progress, Summary, campaign};
+pub use load::{Calibration, Costs, Fed, Load, Loaded, Messages, Slow, Visibility, load};
 pub use measure::{Measurement, TRANSACTION_KEYS, measure};
 pub use meter::{Background, Measured, Operation, Updates};
 pub use options::{FaultKind, Faults, Options};

@@ -11,12 +11,12 @@ use tidemark_core::Micros;
 
 /// Events by time.
 pub(crate) struct Queue<E> {
-    /// For each bucket, the place of the first of its events.
-    wheel: Box<[u32; BUCKETS]>,
-    occupied: [u64; BUCKETS / 64],
+    /// For each bucket, the place of the first of its events. There are a power of two of them.
+    wheel: Box<[u32]>,
+    occupied: Box<[u64]>,
     /// A bucket spans 2 to the power of this, in microseconds.
     span_bits: u32,
-    /// The number of the bucket of now. The wheel holds this one and those after it, `BUCKETS` in all.
+    /// The number of the bucket of now. The wheel holds this one and those after it.
     current: u64,
     /// What was scheduled for later than the wheel reached then.
     far: BinaryHeap<Reverse<(u64, u32)>>,
@@ -35,6 +35,9 @@ struct Place<E> {
 
 const BUCKETS: usize = 1024;
 
+/// Where very many events are due in every microsecond: each has a bucket.
+const BUSY_BUCKETS: usize = 1 << 18;
+
 /// No place.
 const NONE: u32 = u32::MAX;
 
@@ -44,10 +47,24 @@ const ORDER_BITS: u32 = 26;
 impl<E> Queue<E> {
     /// An empty queue. Most events should be scheduled for less than `reach` from now.
     pub(crate) fn new(reach: Micros) -> Self {
+        Self::with_buckets(BUCKETS, (reach / BUCKETS as u64).max(1).ilog2())
+    }
+
+    /// Makes ready for a run in which many events are due every microsecond.
+    pub(crate) fn grow(&mut self) {
+        let mut events = Vec::new();
+        while let Some(event) = self.pop() {
+            events.push(event);
+        }
+        *self = Self::with_buckets(BUSY_BUCKETS, 0);
+        events.into_iter().for_each(|(at, event)| self.push(at, event));
+    }
+
+    fn with_buckets(buckets: usize, span_bits: u32) -> Self {
         Self {
-            wheel: Box::new([NONE; BUCKETS]),
-            occupied: [0; BUCKETS / 64],
-            span_bits: (reach / BUCKETS as u64).max(1).ilog2(),
+            wheel: vec![NONE; buckets].into(),
+            occupied: vec![0; buckets / 64].into(),
+            span_bits,
             current: 0,
             far: BinaryHeap::with_capacity(64),
             places: Vec::with_capacity(256),
@@ -62,8 +79,8 @@ impl<E> Queue<E> {
         let key = at << ORDER_BITS | self.scheduled & ((1 << ORDER_BITS) - 1);
         self.scheduled += 1;
         let bucket = at >> self.span_bits;
-        let near = bucket.wrapping_sub(self.current) < BUCKETS as u64;
-        let bucket = bucket as usize % BUCKETS;
+        let near = bucket.wrapping_sub(self.current) < self.wheel.len() as u64;
+        let bucket = self.on_wheel(bucket);
         let next = if near { self.wheel[bucket] } else { NONE };
         let new = Place { key, next, event: Some(event) };
         let place = match self.free.pop() {
@@ -107,17 +124,22 @@ impl<E> Queue<E> {
         event.take().map(|event| (at, event))
     }
 
+    #[inline]
+    fn on_wheel(&self, bucket: u64) -> usize {
+        bucket as usize & (self.wheel.len() - 1)
+    }
+
     /// The first bucket that has something, from now on.
     #[inline]
     fn first_bucket(&self) -> Option<usize> {
-        let start = self.current as usize % BUCKETS;
+        let start = self.on_wheel(self.current);
         let words = self.occupied.len();
         let here = self.occupied[start / 64] & u64::MAX << (start % 64);
         if here != 0 {
             return Some(start / 64 * 64 + here.trailing_zeros() as usize);
         }
         // The last word looked at is the first one again, for what lies before `start` in it.
-        let mut others = (1..=words).map(|n| (start / 64 + n) % words);
+        let mut others = (1..=words).map(|n| (start / 64 + n) & (words - 1));
         let word = others.find(|word| self.occupied[*word] != 0)?;
         Some(word * 64 + self.occupied[word].trailing_zeros() as usize)
     }
@@ -173,8 +195,14 @@ mod tests {
 
     #[test]
     fn near_and_far_events_come_in_one_order() {
+        one_order(Queue::new(10_000));
+        let mut busy = Queue::new(10_000);
+        busy.grow();
+        one_order(busy);
+    }
+
+    fn one_order(mut queue: Queue<u64>) {
         let mut rng = fastrand::Rng::with_seed(3);
-        let mut queue = Queue::new(10_000);
         let (mut now, mut pending) = (0, std::collections::BTreeSet::new());
         for n in 0..20_000_u64 {
             if n < 10_000 {

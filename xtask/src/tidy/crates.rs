@@ -14,11 +14,26 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-protocols", &["core", "contract"]),
     ("tidemark-replica", &["core", "store", "contract"]),
     ("tidemark-check", &["core"]),
-    ("tidemark-sim", &["core", "store", "contract", "protocols", "replica", "check"]),
+    ("tidemark-sim", &["core", "store", "contract", "protocols", "replica", "check", "workload"]),
+    ("tidemark-simulators", &["protocols", "sim"]),
     ("tidemark-wire", &[]),
     ("tidemark-workload", &["core", "contract"]),
     ("tidemark-server", &["core", "store", "contract", "protocols", "replica", "wire"]),
-    ("tidemark", &["core", "store", "contract", "protocols", "replica", "check", "sim", "wire", "server"]),
+    (
+        "tidemark",
+        &[
+            "core",
+            "store",
+            "contract",
+            "protocols",
+            "replica",
+            "check",
+            "sim",
+            "simulators",
+            "wire",
+            "server",
+        ],
+    ),
     ("xtask", &[]),
 ];
 

@@ -11,13 +11,14 @@ mod traffic;
 mod weigh;
 
 pub use results::{Background, Measured, Operation, Updates};
-pub(crate) use weigh::{Weight, key, key_number, value, weigh};
+pub(crate) use traffic::heading;
+pub(crate) use weigh::{Size, Weight, key, key_number, size, value, weigh};
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use tidemark_contract::{AskId, Ticket, Topology};
 use tidemark_core::{DcId, Found, Key, Micros, Op, Outcome, ServerId, Stamp};
-use traffic::{Traffic, Variant, heading};
+use traffic::{Traffic, Variant};
 
 /// On whose behalf something happens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -58,6 +58,53 @@ pub(crate) fn weigh(message: &impl Serialize) -> Weight {
     postcard::serialize_with_flavor(message, scale).expect("our types have no unserialisable parts")
 }
 
+/// How long a message is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// Its first byte, which tells its variant if it has variants.
+    pub(crate) first: Option<u8>,
+    /// Its length.
+    pub(crate) bytes: u64,
+    /// What of that are keys and values: whatever is longer than a number can be.
+    pub(crate) payload: u64,
+}
+
+/// The longest number.
+const NUMBER_BYTES: usize = 10;
+
+/// Measures a message, whatever its keys and values look like.
+pub(crate) fn size(message: &impl Serialize) -> Size {
+    let ruler = Ruler(Size::default());
+    postcard::serialize_with_flavor(message, ruler).expect("our types have no unserialisable parts")
+}
+
+struct Ruler(Size);
+
+impl Flavor for Ruler {
+    type Output = Size;
+
+    #[inline]
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.first.get_or_insert(byte);
+        self.0.bytes += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn try_extend(&mut self, data: &[u8]) -> postcard::Result<()> {
+        self.0.first = self.0.first.or(data.first().copied());
+        self.0.bytes += data.len() as u64;
+        if data.len() > NUMBER_BYTES {
+            self.0.payload += data.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<Size> {
+        Ok(self.0)
+    }
+}
+
 struct Scale(Weight);
 
 impl Flavor for Scale {
@@ -98,5 +145,6 @@ mod tests {
         assert_eq!(weight.metadata(&[7, 7, 8, 9]), 10);
         let found = Found { stamp: None, value: Some(value(2)) };
         assert_eq!(weigh(&found), Weight { bytes: 64 + 3, keys: vec![], values: 1 });
+        assert_eq!(size(&found), Size { first: Some(0), bytes: 64 + 3, payload: 64 });
     }
 }

@@ -158,7 +158,7 @@ impl<P: Protocol> World<'_, P> {
     fn poll_feed(&mut self, stream: StreamId) {
         let (from, to) = self.links.ends(stream);
         let node = self.node_of(from);
-        let slow = self.nodes[node].slow_us;
+        let slow = self.nodes[node].slow_us + self.nodes[node].lag_us;
         // What a transaction wrote is to be seen half arrived: each record travels alone, and some time apart.
         let piece_bytes = if self.layout.transactions { 1 } else { PIECE_BYTES };
         loop {
@@ -171,6 +171,7 @@ impl<P: Protocol> World<'_, P> {
                 return self.spare.push(items);
             }
             self.meter_fed(from, to.dc, &items);
+            self.charge_fed(from, &items);
             let epoch = self.links.streams[stream.0].epoch;
             let arrival = self.links.feed_arrival(self.now, stream) + slow;
             let apart = if self.layout.transactions && matches!(items[..], [FeedItem::Record { .. }]) {

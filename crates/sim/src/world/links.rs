@@ -200,6 +200,9 @@ impl Links {
 
     /// Until when the questions that anybody asks `to` are held, if one asker's are.
     fn held_for_all(&self, to: ServerId, now: Micros) -> Micros {
+        if self.held_asked.is_empty() {
+            return 0;
+        }
         let askers = (0..self.partitions).map(|p| ServerId::new(to.dc, PartitionId(p as u16)));
         askers.map(|from| held(&self.held_asked, self.pair(from, to), now)).max().unwrap_or(0)
     }

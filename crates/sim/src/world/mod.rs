@@ -18,6 +18,8 @@ use tidemark_core::{Failure, Micros, ServerId, Vector};
 use tidemark_replica::{FeedItem, Resume};
 use tidemark_store::log::SyncJob;
 
+mod cpu;
+mod driving;
 mod faults;
 mod feeds;
 mod links;
@@ -73,6 +75,12 @@ enum Event<P: Protocol> {
     Remind(u64),
     /// Everything has healed: is all exchanged yet?
     Settle,
+    /// A node's turn ends, in runs whose work takes time.
+    TurnEnds(usize),
+    /// What a run under load goes on to.
+    Phase(driving::Phase),
+    /// A key that nobody knows is written in a data centre.
+    Probe(usize),
 }
 
 /// Where the run stands.
@@ -122,6 +130,10 @@ pub(crate) struct World<'a, P: Protocol> {
     disk_rng: Rng,
     pub(crate) trace: Option<Trace>,
     pub(crate) meter: Option<Box<Meter>>,
+    /// What events cost, in runs whose work takes time.
+    cpus: Option<cpu::Cpus<P>>,
+    /// What drives a run under load.
+    load: Option<Box<driving::Driving<'a>>>,
 }
 
 /// More events than any schedule of this size needs: something feeds itself.
@@ -161,6 +173,8 @@ impl<'a, P: Protocol> World<'a, P> {
             disk_rng: stream(plan.seed, Stream::Disks),
             trace: None,
             meter: None,
+            cpus: None,
+            load: None,
             plan,
             layout,
             params,
@@ -191,9 +205,6 @@ impl<'a, P: Protocol> World<'a, P> {
         for (number, script) in self.plan.scripts.iter().enumerate() {
             self.add_client(number % dcs, Cow::Borrowed(script), Role::Worker);
         }
-        if self.busy == 0 {
-            self.heal();
-        }
     }
 
     fn add_client(&mut self, dc: usize, script: Cow<'a, [Step]>, role: Role) {
@@ -208,6 +219,9 @@ impl<'a, P: Protocol> World<'a, P> {
 
     /// Runs to the end.
     pub(crate) fn run(mut self) -> (RunOutcome, Option<Trace>, Option<Box<Meter>>) {
+        if self.busy == 0 {
+            self.heal();
+        }
         let limit = limit(self.plan);
         while self.stage != Stage::Over {
             let Some((at, event)) = self.queue.pop() else { break };
@@ -294,6 +308,9 @@ impl<'a, P: Protocol> World<'a, P> {
             }
             Event::Remind(number) => self.remind(number),
             Event::Settle => self.settle(),
+            Event::TurnEnds(node) => self.turn_ends(node),
+            Event::Phase(phase) => self.phase(phase),
+            Event::Probe(dc) => self.probe(dc),
         }
     }
 

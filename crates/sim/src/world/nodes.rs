@@ -64,6 +64,8 @@ pub(super) struct Node<P: Protocol> {
     pub(super) kept_down: u32,
     /// What each message to and from it takes longer.
     pub(super) slow_us: Micros,
+    /// What it sends leaves this much later.
+    pub(super) lag_us: Micros,
     /// Its disk is full on purpose.
     pub(super) full: bool,
     /// A failure of its disk was injected in this life, or before it.
@@ -89,6 +91,7 @@ impl<P: Protocol> Node<P> {
                 noticed: vec![0; nodes],
                 kept_down: 0,
                 slow_us: 0,
+                lag_us: 0,
                 full: false,
                 injected: false,
                 timer_at: None,
@@ -105,6 +108,11 @@ impl<P: Protocol> Node<P> {
             }
         }
         all
+    }
+
+    /// Whether the timer that is planned, if one is, is planned for `now`: not one that an earlier one has replaced.
+    pub(super) fn timer_is_due(&self, now: Micros) -> bool {
+        self.timer_at == Some(now)
     }
 
     pub(super) fn servers(&self) -> impl Iterator<Item = ServerId> + use<'_, P> {
@@ -128,7 +136,7 @@ impl<P: Protocol> World<'_, P> {
         let Some(host) = &place.host else { return };
         let durable = host.durable();
         if std::mem::replace(&mut place.polled, durable) != durable {
-            self.poll_feeds(node);
+            self.go_on_feeding(node);
         }
     }
 
@@ -149,13 +157,15 @@ impl<P: Protocol> World<'_, P> {
                 return self.stops(node, &fatal);
             }
         }
-        let outputs = host.take_outputs();
-        outputs.into_iter().for_each(|output| self.leave(node, output, asked));
+        let mut outputs = host.take_outputs();
+        if !self.holds_back(node, &mut outputs, asked) {
+            outputs.into_iter().for_each(|output| self.leave(node, output, asked));
+        }
         self.plan_timer(node);
     }
 
     /// One thing leaves a node.
-    fn leave(&mut self, node: usize, output: Output<P>, asked: bool) {
+    pub(super) fn leave(&mut self, node: usize, output: Output<P>, asked: bool) {
         match output {
             Output::Reply { ticket, from, reply } => self.answer(node, ticket, from, Ok(reply)),
             Output::Refused { ticket, from, failure } => self.answer(node, ticket, from, Err(failure)),
@@ -163,7 +173,7 @@ impl<P: Protocol> World<'_, P> {
             Output::Send { from, to, message } => {
                 let cause = self.meter_message(from, to, &message);
                 let there = self.node_of(to);
-                let slow = self.nodes[node].slow_us + self.nodes[there].slow_us;
+                let slow = self.nodes[node].slow_us + self.nodes[node].lag_us + self.nodes[there].slow_us;
                 let Some(delay) = self.links.delay(self.now, from, to, asked) else { return };
                 let lives = (self.nodes[node].life, self.nodes[there].life);
                 self.queue.push(self.now + delay + slow, Event::Message { from, to, lives, cause, message });
@@ -179,7 +189,7 @@ impl<P: Protocol> World<'_, P> {
         reply: Result<P::Reply, tidemark_core::Failure>,
     ) {
         self.meter_answer(ticket);
-        let slow = self.nodes[node].slow_us;
+        let slow = self.nodes[node].slow_us + self.nodes[node].lag_us;
         let gateway = DcId(ticket.node as u8);
         if let Some(delay) = self.links.answer_delay(self.now, from, gateway, ticket.session) {
             self.queue.push(self.now + delay + slow, Event::Reply { ticket, from, reply });
@@ -203,7 +213,7 @@ impl<P: Protocol> World<'_, P> {
 
     pub(super) fn timer(&mut self, node: usize) {
         let place = &mut self.nodes[node];
-        if place.timer_at != Some(self.now) {
+        if place.timer_at.is_none_or(|at| at > self.now) {
             return;
         }
         place.timer_at = None;
@@ -212,7 +222,7 @@ impl<P: Protocol> World<'_, P> {
         if host.next_timer().is_some_and(|due| due <= now.mono) {
             host.fire_timers(now);
             self.end_turn(node, false);
-            self.poll_feeds(node); // heartbeats leave nothing in the log
+            self.go_on_feeding(node); // heartbeats leave nothing in the log
         } else {
             self.plan_timer(node);
         }

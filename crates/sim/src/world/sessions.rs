@@ -38,6 +38,14 @@ pub(super) enum Role {
     LastWords,
     /// It looks whether a version can be seen; that goes to the meter.
     Looker,
+    /// It writes what is to be there before a run under load begins.
+    Loader,
+    /// It is one of the clients of a run under load.
+    Driver,
+    /// It writes a key that others look for, in a run under load.
+    Prober,
+    /// It looks for such a key.
+    Seeker,
 }
 
 /// The operation that a session waits for.
@@ -77,12 +85,31 @@ impl<'a, P: Protocol> Client<'a, P> {
 }
 
 impl<P: Protocol> Client<'_, P> {
-    /// About how many bytes what it asks now can write, if it can write.
-    fn writes(&self) -> Option<usize> {
+    /// A new session takes the place of this one.
+    pub(super) fn reopen(&mut self) {
+        self.session = P::Session::open(self.dc);
+        self.effects = SessionEffects::default();
+        self.id.0 += AGAIN;
+        self.recorded = 0;
+    }
+
+    /// Goes to the next step of its script; false if there is none.
+    pub(super) fn next_step(&mut self) -> bool {
+        self.step += 1;
+        self.step < self.script.len()
+    }
+
+    /// The operation that its script stands at, if it is one.
+    pub(super) fn op(&self) -> Option<&Op> {
         match &self.script.get(self.step)?.act {
-            Act::Op(op) => op.writes(),
+            Act::Op(op) => Some(op),
             Act::Adopt(_) | Act::Move(_) => None,
         }
+    }
+
+    /// About how many bytes what it asks now can write, if it can write.
+    fn writes(&self) -> Option<usize> {
+        self.op()?.writes()
     }
 }
 
@@ -266,14 +293,13 @@ impl<P: Protocol> World<'_, P> {
             Role::Worker => self.record(number, &running, outcome),
             Role::LastWords => return self.end_last_word(number, outcome),
             Role::Looker => return self.looked(number, outcome, running.start),
+            Role::Loader | Role::Driver | Role::Prober | Role::Seeker => {
+                return self.driven(number, outcome, running.start);
+            }
         }
-        let client = &mut self.clients[number];
         if matches!(outcome, Outcome::Failed(Failure::Indefinite(_))) {
             // Nobody knows what became of it: the connection is given up, and with it its session.
-            client.session = P::Session::open(client.dc);
-            client.effects = SessionEffects::default();
-            client.id.0 += AGAIN;
-            client.recorded = 0;
+            self.clients[number].reopen();
         }
         self.advance(number);
     }

@@ -1,7 +1,7 @@
 //! `tidemark sim`: schedules drawn from seeds, played in virtual time, and checked.
 
 use crate::output::{picture, print, print_json};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 use tidemark_check::write_history;
 use tidemark_contract::core::Promise;
 use tidemark_contract::core::history::History;
-use tidemark_protocols::{NAMES, PUBLISHED, Protocol, with_any_protocol};
-use tidemark_sim::{Campaign, Faults, Options, Progress, Summary, campaign};
+use tidemark_protocols::{NAMES, PUBLISHED};
+use tidemark_sim::{Campaign, Faults, Options, Progress, Summary};
+use tidemark_simulators::simulator;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -102,13 +103,12 @@ impl Sim {
             jobs: self.jobs.max(1),
             ..Campaign::new(options, self.seeds.clone())
         };
+        let simulator = simulator(&self.protocol);
+        let simulator = simulator.with_context(|| format!("no protocol is called {}", self.protocol))?;
+        simulator.validate(&what.options).map_err(crate::Usage)?;
         let mut shown = Shown::new(&what.seeds);
         let begin = Instant::now();
-        let summary = with_any_protocol!(
-            &self.protocol,
-            P => run::<P>(&what, &mut shown)?,
-            otherwise bail!("no protocol is called {}", self.protocol)
-        );
+        let summary = simulator.campaign(&what, &mut |progress| shown.update(progress));
         shown.end();
         if let (Some(path), Some(history)) = (&self.history, &summary.history) {
             write(path, history)?;
@@ -123,11 +123,6 @@ impl Sim {
         }
         Ok(ExitCode::from(u8::from(summary.violations > 0)))
     }
-}
-
-fn run<P: Protocol>(what: &Campaign, shown: &mut Shown) -> anyhow::Result<Summary> {
-    what.options.validate::<P>().map_err(crate::Usage)?;
-    Ok(campaign::<P>(what, |progress| shown.update(progress)))
 }
 
 fn protocols() -> PossibleValuesParser {

@@ -3,8 +3,8 @@
 use super::papers::{Says, says_of};
 use crate::output::table;
 use serde::Serialize;
-use tidemark_protocols::with_any_protocol;
-use tidemark_sim::{Measured, Measurement, Operation, TRANSACTION_KEYS, measure};
+use tidemark_sim::{Measured, Measurement, Operation, TRANSACTION_KEYS};
+use tidemark_simulators::simulator;
 
 /// What was measured of one protocol, and what is said of it.
 #[derive(Serialize)]
@@ -16,7 +16,7 @@ pub(super) struct Row {
 
 /// Measures the protocol called `name`.
 pub(super) fn row_of(name: &str, what: &Measurement) -> Option<Row> {
-    let measured = with_any_protocol!(name, P => measure::<P>(what), otherwise return None);
+    let measured = simulator(name)?.measure(what);
     Some(Row { paper: says_of(measured.protocol), measured })
 }
 

@@ -1,0 +1,107 @@
+//! What each kind of event costs the core of a server.
+
+use crate::meter::Size;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Nanoseconds of one core. `tidemark sim calibrate` measures them on the real server.
+///
+/// A turn is what the server does between two looks at its sockets: everything that has arrived, one write to the
+/// log, everything that is to leave. So under load many requests share what a turn costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Costs {
+    /// A turn: waking up, looking at sockets and timers, the write to the log.
+    pub turn_ns: f64,
+    /// A question of a session: reading it from its connection and decoding it, the work it asks for.
+    pub request_ns: f64,
+    /// What a question that writes costs beyond one that reads: the version, and its place in the log.
+    pub write_ns: f64,
+    /// An answer to a session: encoding it and writing it to its connection.
+    pub reply_ns: f64,
+    /// A message to another server.
+    pub send_ns: f64,
+    /// A message from another server.
+    pub receive_ns: f64,
+    /// All that goes to one other server in a turn: one write to its link.
+    pub link_ns: f64,
+    /// All that comes from one other server in a turn: one read from its link.
+    pub arrival_ns: f64,
+    /// A version that is fed to another data centre.
+    pub feed_ns: f64,
+    /// A version that is received from another data centre.
+    pub apply_ns: f64,
+    /// A timer that fires.
+    pub timer_ns: f64,
+    /// Each byte of a key or a value that arrives or leaves.
+    pub byte_ns: f64,
+    /// Each byte of anything else that arrives or leaves: what the protocol does with its lists and vectors. It differs
+    /// from protocol to protocol, see [`Calibration`].
+    pub metadata_byte_ns: f64,
+}
+
+/// What `tidemark sim calibrate` has measured, and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    /// The machine: processor, kernel, when.
+    pub machine: String,
+    /// What events cost, whatever the protocol.
+    pub costs: Costs,
+    /// What a byte of metadata costs where it differs from that, by protocol.
+    #[serde(default)]
+    pub metadata_byte_ns: BTreeMap<String, f64>,
+}
+
+/// The figures of the machine that the file names.
+const DEFAULT: &str = include_str!("costs.json");
+
+impl Default for Calibration {
+    fn default() -> Self {
+        serde_json::from_str(DEFAULT).expect("a test reads it")
+    }
+}
+
+impl Calibration {
+    /// What events cost a server of this protocol.
+    pub fn costs_of(&self, protocol: &str) -> Costs {
+        let of = self.metadata_byte_ns.get(protocol).copied();
+        Costs { metadata_byte_ns: of.unwrap_or(self.costs.metadata_byte_ns), ..self.costs }
+    }
+}
+
+impl Costs {
+    /// What the bytes of a message cost at one of its ends.
+    pub(crate) fn bytes(&self, size: Size) -> f64 {
+        size.payload as f64 * self.byte_ns + (size.bytes - size.payload) as f64 * self.metadata_byte_ns
+    }
+
+    /// Work that takes no time.
+    pub const NONE: Self = Self {
+        turn_ns: 0.0,
+        request_ns: 0.0,
+        write_ns: 0.0,
+        reply_ns: 0.0,
+        send_ns: 0.0,
+        receive_ns: 0.0,
+        link_ns: 0.0,
+        arrival_ns: 0.0,
+        feed_ns: 0.0,
+        apply_ns: 0.0,
+        timer_ns: 0.0,
+        byte_ns: 0.0,
+        metadata_byte_ns: 0.0,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figures_that_are_kept_can_be_read() {
+        let kept = Calibration::default();
+        assert!(kept.costs.request_ns > 0.0 && kept.costs.turn_ns > 0.0, "{kept:?}");
+        assert_eq!(kept.costs_of("no such protocol"), kept.costs);
+    }
+}

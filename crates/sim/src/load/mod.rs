@@ -1,0 +1,183 @@
+//! A run under load: clients as fast as they can be, servers whose work takes time.
+//!
+//! The schedules that look for mistakes ask what can happen; this asks how much of it. Servers are the same hosts and
+//! links the same links, but every event costs its server a part of a core ([`Costs`]), events that find it busy
+//! wait in a queue, and clients draw operations from a [`Workload`] instead of playing a script. No history is kept.
+//! Time passes in microseconds, as everywhere in the simulator; work is reckoned in nanoseconds, and what is left of a
+//! microsecond is added to the next turn.
+
+mod costs;
+mod loaded;
+
+pub use costs::{Calibration, Costs};
+pub use loaded::{Fed, Loaded, Messages, Visibility};
+
+use crate::options::{self, Options};
+use crate::plan::{ClockPlan, Config, Layout, Mix, Plan};
+use crate::rng::{Rng, Stream, stream};
+use crate::world::World;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use tidemark_contract::{Protocol, Topology};
+use tidemark_core::Micros;
+use tidemark_store::log::Fsync;
+use tidemark_workload::Workload;
+
+/// What a run under load consists of.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// Partitions in each data centre: each has a server, a log and a core of its own.
+    pub partitions: usize,
+    /// Round-trip times between data centres, by row and column: there are as many data centres as rows.
+    pub rtt_us: Vec<Vec<Micros>>,
+    /// What chance adds to a delay between data centres at most, in percent of it.
+    pub wan_jitter_percent: u64,
+    /// How long a message takes within a data centre, at least, between servers and from and to clients.
+    pub lan_us: Micros,
+    /// What chance adds to that at most.
+    pub lan_jitter_us: Micros,
+    /// How far the clock of a server may be off, either way; each server's offset is drawn.
+    pub clock_skew_us: u64,
+    /// Offsets that are not drawn: of the servers of each partition, in every data centre.
+    pub clock_offsets_us: Vec<i64>,
+    /// Servers that are slow.
+    pub slow: Vec<Slow>,
+    /// Numbers of the protocol that are not to be its defaults.
+    pub params: BTreeMap<String, Value>,
+    /// What each event costs a server.
+    pub costs: Costs,
+    /// What clients do.
+    pub workload: Workload,
+    /// Clients in each data centre.
+    pub clients: usize,
+    /// Data centres whose clients do nothing.
+    pub idle_dcs: Vec<usize>,
+    /// Requests a second of all clients of a data centre together, begun whether or not earlier ones have ended; none:
+    /// each client begins its next request when the last has ended.
+    pub rate: Option<f64>,
+    /// Keys of each partition that are written before the clients begin.
+    pub filled_keys: usize,
+    /// How long clients work before anything counts.
+    pub warm_up_us: Micros,
+    /// How long what they do counts.
+    pub measure_us: Micros,
+    /// In each data centre, a key is written this often that nobody knows, and looked for everywhere else; none: never.
+    pub probe_every_us: Option<Micros>,
+    /// What chance is drawn from.
+    pub seed: u64,
+}
+
+/// A slow server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slow {
+    /// Its data centre; none: in all.
+    pub dc: Option<usize>,
+    /// Its partition.
+    pub partition: usize,
+    /// Whatever it says leaves it this much later.
+    pub lag_us: Micros,
+}
+
+/// What clocks show is as large as it is today, for numbers are sent in as many bytes as they need.
+const TODAY_US: i64 = 1_760_000_000_000_000;
+
+impl Load {
+    /// How many data centres there are.
+    pub fn dcs(&self) -> usize {
+        self.rtt_us.len()
+    }
+
+    /// Says what is wrong with the numbers for protocol `P`, if something is.
+    ///
+    /// # Errors
+    /// A sentence for the user.
+    pub fn validate<P: Protocol>(&self) -> Result<(), String> {
+        let within = |name: &str, value: usize, low: usize, high: usize| match value {
+            n if (low..=high).contains(&n) => Ok(()),
+            n => Err(format!("{name} is {low} to {high}, not {n}")),
+        };
+        within("the number of data centres", self.dcs(), 1, 64)?;
+        within("the number of partitions", self.partitions, 1, 4096)?;
+        within("the number of clients of a data centre", self.clients, 0, 100_000)?;
+        if self.rtt_us.iter().any(|row| row.len() != self.dcs()) {
+            return Err("round-trip times are a square: one for each pair of data centres".into());
+        }
+        if self.measure_us == 0 {
+            return Err("nothing is measured in no time".into());
+        }
+        if self.clock_offsets_us.len() > self.partitions {
+            return Err("there are more clock offsets than partitions".into());
+        }
+        let there =
+            |slow: &Slow| slow.partition < self.partitions && slow.dc.is_none_or(|dc| dc < self.dcs());
+        if !self.slow.iter().all(there) {
+            return Err("a slow server is not there".into());
+        }
+        self.workload.validate_for(self.partitions).map_err(|error| error.to_string())?;
+        options::params::<P>(&self.params).map(drop)
+    }
+
+    fn plan(&self) -> Plan {
+        Plan {
+            seed: self.seed,
+            config: self.config(),
+            scripts: Vec::new(),
+            faults: Vec::new(),
+            holds: Vec::new(),
+            end_us: Micros::MAX,
+        }
+    }
+
+    fn config(&self) -> Config {
+        let nodes = self.dcs() * self.partitions;
+        let mut rng = stream(self.seed, Stream::Config);
+        Config {
+            partitions_a_node: 1,
+            fsync: Fsync::No,
+            sync_us: 0,
+            lan_us: self.lan_us,
+            lan_jitter_us: self.lan_jitter_us,
+            wan_us: self.rtt_us.iter().flatten().map(|rtt| rtt / 2).collect(),
+            wan_jitter_percent: self.wan_jitter_percent,
+            late_percent: 0,
+            late_factor: 1,
+            theta_us: vec![0; nodes],
+            delta_us: vec![0; nodes],
+            clocks: (0..nodes).map(|node| self.clock(node % self.partitions, &mut rng)).collect(),
+            boot_us: (0..nodes as u64).map(|node| node * 137 % 5_000).collect(),
+            max_skew_us: 60_000_000,
+            deadline_us: 60_000_000,
+            upkeep_us: 200_000,
+            spacing_us: 0,
+            overlap_percent: 0,
+            keys_a_partition: 0,
+            mix: Mix::default(),
+            // Segments take memory before they are full.
+            segment_bytes: if nodes > 500 { 32 << 10 } else { 1 << 20 },
+            snapshot_bytes: 1 << 40,
+            deep: false,
+        }
+    }
+
+    fn clock(&self, partition: usize, rng: &mut Rng) -> ClockPlan {
+        let skew = self.clock_skew_us as i64;
+        let drawn = rng.i64(-skew..=skew);
+        let offset = self.clock_offsets_us.get(partition).copied().unwrap_or(drawn);
+        ClockPlan { offset_us: TODAY_US + offset, drift_ppm: 0, grain_us: 1 }
+    }
+}
+
+/// Runs protocol `P` under load.
+///
+/// # Errors
+/// The numbers cannot be, or a server failed: a sentence for the user.
+pub fn load<P: Protocol>(what: &Load) -> Result<Loaded, String> {
+    what.validate::<P>()?;
+    let options = Options { dcs: what.dcs(), partitions: what.partitions, ..Options::default() };
+    let topology = Topology::new(options.dcs, options.partitions);
+    let layout = Layout { topology, keys: Vec::new(), transactions: false };
+    let plan = what.plan();
+    let nodes = plan.nodes(&layout.topology);
+    let params = vec![options::params::<P>(&what.params)?; nodes];
+    World::<P>::new(&plan, &layout, params).run_load(what)
+}

@@ -1,0 +1,247 @@
+//! The core of each server, in runs whose work takes time: what arrives waits until the turn before it has ended.
+//!
+//! A turn takes everything that has arrived. The protocol handles it when the turn begins; what it causes leaves when
+//! the turn ends, after as much time as its parts cost.
+
+use super::{Event, World};
+use crate::load::{Costs, Fed, Messages};
+use crate::meter::{Size, heading, size};
+use std::collections::{BTreeMap, VecDeque};
+use tidemark_contract::Protocol;
+use tidemark_core::{Micros, Op, ServerId};
+use tidemark_replica::{FeedItem, Output};
+
+/// The most that one turn takes: the server looks at its sockets again then.
+const TURN_EVENTS: usize = 512;
+
+/// The core of one server.
+pub(super) struct Cpu<P: Protocol> {
+    inbox: VecDeque<Event<P>>,
+    /// A turn is running.
+    busy: bool,
+    /// What the turn has caused, and whether a session asked for it.
+    leaving: Vec<(Output<P>, bool)>,
+    /// The log has grown, or a heartbeat is due: feeds go on when the turn ends.
+    feeds: bool,
+    /// The other servers that this turn has heard, or tells something.
+    heard: Vec<ServerId>,
+    told: Vec<ServerId>,
+    /// The cost of what has happened since the last turn was reckoned up.
+    cost_ns: f64,
+    /// How long the core was busy while it counted.
+    pub(super) busy_us: Micros,
+}
+
+impl<P: Protocol> Cpu<P> {
+    fn new() -> Self {
+        Self {
+            inbox: VecDeque::new(),
+            busy: false,
+            leaving: Vec::new(),
+            feeds: false,
+            heard: Vec::new(),
+            told: Vec::new(),
+            cost_ns: 0.0,
+            busy_us: 0,
+        }
+    }
+}
+
+/// All cores, and what passes between servers while it counts.
+pub(super) struct Cpus<P: Protocol> {
+    pub(super) costs: Costs,
+    pub(super) all: Vec<Cpu<P>>,
+    /// Only what happens then counts.
+    pub(super) counted: std::ops::Range<Micros>,
+    /// By the first byte of a message, which tells its variant.
+    sent: BTreeMap<u8, (String, Messages)>,
+    pub(super) fed: Fed,
+}
+
+impl<P: Protocol> Cpus<P> {
+    pub(super) fn new(costs: Costs, nodes: usize, counted: std::ops::Range<Micros>) -> Self {
+        let all = (0..nodes).map(|_| Cpu::new()).collect();
+        Self { costs, all, counted, sent: BTreeMap::new(), fed: Fed::default() }
+    }
+
+    fn count_message(&mut self, now: Micros, near: bool, size: Size, message: &P::Peer) {
+        if !self.counted.contains(&now) {
+            return;
+        }
+        let new = || (heading(message).0, Messages::default());
+        let (_, sent) = self.sent.entry(size.first.unwrap_or_default()).or_insert_with(new);
+        if near {
+            sent.near += 1
+        } else {
+            sent.far += 1
+        }
+        sent.bytes += size.bytes;
+    }
+
+    /// Messages that passed between servers, by the name of their variant.
+    pub(super) fn sent(&self) -> BTreeMap<String, Messages> {
+        let mut named: BTreeMap<String, Messages> = BTreeMap::new();
+        for (name, messages) in self.sent.values() {
+            named.entry(name.clone()).or_default().include(messages);
+        }
+        named
+    }
+}
+
+impl<P: Protocol> World<'_, P> {
+    /// Which node's core an event keeps busy, if any.
+    fn worker(&self, event: &Event<P>) -> Option<usize> {
+        match event {
+            Event::Request { to, .. } | Event::Message { to, .. } => Some(self.node_of(*to)),
+            Event::Feed(stream, ..) => Some(self.node_of(self.links.ends(*stream).1)),
+            Event::Timer(node) => Some(*node),
+            _ => None,
+        }
+    }
+
+    /// An event is due: it happens, or it waits for the core that it needs.
+    #[inline]
+    pub(super) fn due(&mut self, event: Event<P>) {
+        if self.cpus.is_none() {
+            return self.handle(event);
+        }
+        let Some(node) = self.worker(&event) else { return self.handle(event) };
+        if matches!(event, Event::Timer(_)) && !self.nodes[node].timer_is_due(self.now) {
+            return;
+        }
+        let Some(cpus) = &mut self.cpus else { return };
+        cpus.all[node].inbox.push_back(event);
+        if !cpus.all[node].busy {
+            self.begin_turn(node);
+        }
+    }
+
+    fn begin_turn(&mut self, node: usize) {
+        let Some(cpus) = &mut self.cpus else { return };
+        let cpu = &mut cpus.all[node];
+        cpu.busy = true;
+        cpu.cost_ns += cpus.costs.turn_ns;
+        let events = cpu.inbox.len().min(TURN_EVENTS);
+        for _ in 0..events {
+            let Some(event) = self.cpus.as_mut().and_then(|cpus| cpus.all[node].inbox.pop_front()) else {
+                break;
+            };
+            self.charge(node, &event);
+            self.handle(event);
+        }
+        let Some(cpus) = &mut self.cpus else { return };
+        let (cpu, costs) = (&mut cpus.all[node], &cpus.costs);
+        for (servers, each_ns) in [(&mut cpu.heard, costs.arrival_ns), (&mut cpu.told, costs.link_ns)] {
+            servers.sort_unstable();
+            servers.dedup();
+            cpu.cost_ns += servers.len() as f64 * each_ns;
+            servers.clear();
+        }
+        let takes = (cpu.cost_ns / 1_000.0) as Micros;
+        cpu.cost_ns -= takes as f64 * 1_000.0;
+        if cpus.counted.contains(&self.now) {
+            cpu.busy_us += takes;
+        }
+        self.queue.push(self.now + takes, Event::TurnEnds(node));
+    }
+
+    /// A turn ends: what it has caused leaves, and what arrived meanwhile makes the next one.
+    pub(super) fn turn_ends(&mut self, node: usize) {
+        let Some(cpus) = &mut self.cpus else { return };
+        let cpu = &mut cpus.all[node];
+        cpu.busy = false;
+        let feeds = std::mem::take(&mut cpu.feeds);
+        let mut leaving = std::mem::take(&mut cpu.leaving);
+        for (output, asked) in leaving.drain(..) {
+            self.leave(node, output, asked);
+        }
+        if feeds {
+            self.poll_feeds(node);
+        }
+        let Some(cpus) = &mut self.cpus else { return };
+        let cpu = &mut cpus.all[node];
+        cpu.leaving = leaving;
+        if !cpu.inbox.is_empty() {
+            self.begin_turn(node);
+        }
+    }
+
+    /// What arrives costs something.
+    fn charge(&mut self, node: usize, event: &Event<P>) {
+        let Some(cpus) = &mut self.cpus else { return };
+        let (cpu, costs) = (&mut cpus.all[node], &cpus.costs);
+        cpu.cost_ns += match event {
+            Event::Request { request, ticket, .. } => {
+                let writes = match self.clients[Self::number_of(*ticket)].op() {
+                    Some(Op::Put { .. } | Op::PutAll { .. }) => costs.write_ns,
+                    _ => 0.0,
+                };
+                costs.request_ns + writes + costs.bytes(size(request))
+            }
+            Event::Message { from, message, .. } => {
+                cpu.heard.push(*from);
+                costs.receive_ns + costs.bytes(size(message))
+            }
+            Event::Feed(stream, _, items) => {
+                cpu.heard.push(self.links.ends(*stream).0);
+                let items = items.iter().map(|item| match item {
+                    FeedItem::Record { .. } => costs.apply_ns + costs.bytes(size(item)),
+                    _ => costs.receive_ns,
+                });
+                items.sum()
+            }
+            _ => costs.timer_ns,
+        };
+    }
+
+    /// What leaves costs something, and waits for the turn to end. False if no turn is running: it leaves at once.
+    pub(super) fn holds_back(&mut self, node: usize, outputs: &mut Vec<Output<P>>, asked: bool) -> bool {
+        let Some(cpus) = self.cpus.as_mut().filter(|cpus| cpus.all[node].busy) else { return false };
+        for output in outputs.drain(..) {
+            let cost = match &output {
+                Output::Reply { reply, .. } => cpus.costs.reply_ns + cpus.costs.bytes(size(reply)),
+                Output::Send { from, to, message } => {
+                    let weight = size(message);
+                    cpus.count_message(self.now, from.dc == to.dc, weight, message);
+                    cpus.all[node].told.push(*to);
+                    cpus.costs.send_ns + cpus.costs.bytes(weight)
+                }
+                Output::Refused { .. } | Output::Ordered { .. } => cpus.costs.reply_ns,
+            };
+            cpus.all[node].cost_ns += cost;
+            cpus.all[node].leaving.push((output, asked));
+        }
+        true
+    }
+
+    /// Feeds of a node may go on: at once, or when its turn ends.
+    pub(super) fn go_on_feeding(&mut self, node: usize) {
+        match self.cpus.as_mut().map(|cpus| &mut cpus.all[node]).filter(|cpu| cpu.busy) {
+            Some(cpu) => cpu.feeds = true,
+            None => self.poll_feeds(node),
+        }
+    }
+
+    /// Items leave on a feed: the next turn of their sender is the longer for it.
+    pub(super) fn charge_fed(&mut self, from: ServerId, items: &[FeedItem<P>]) {
+        let node = self.node_of(from);
+        let Some(cpus) = &mut self.cpus else { return };
+        let counts = cpus.counted.contains(&self.now);
+        let mut cost = cpus.costs.link_ns;
+        for item in items {
+            let size = size(item);
+            cost += match item {
+                FeedItem::Record { .. } => cpus.costs.feed_ns + cpus.costs.bytes(size),
+                _ => cpus.costs.send_ns,
+            };
+            if counts {
+                match item {
+                    FeedItem::Record { .. } => cpus.fed.versions += 1,
+                    _ => cpus.fed.heartbeats += 1,
+                }
+                cpus.fed.bytes += size.bytes;
+            }
+        }
+        cpus.all[node].cost_ns += cost;
+    }
+}

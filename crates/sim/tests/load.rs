@@ -1,0 +1,147 @@
+//! Runs under load: what is measured is what arithmetic says.
+
+use std::collections::BTreeMap;
+use tidemark_core::Micros;
+use tidemark_protocols::{Eventual, GentleRain};
+use tidemark_sim::{Costs, Load, Loaded, Slow, load};
+use tidemark_workload::Workload;
+
+const VIRGINIA_OREGON_IRELAND_US: [[Micros; 3]; 3] =
+    [[0, 81_000, 88_000], [81_000, 0, 166_000], [88_000, 166_000, 0]];
+
+/// One data centre, one partition, one client that only reads; messages take exactly 50 µs, and work takes no time.
+fn plain() -> Load {
+    Load {
+        partitions: 1,
+        rtt_us: vec![vec![0]],
+        wan_jitter_percent: 0,
+        lan_us: 50,
+        lan_jitter_us: 0,
+        clock_skew_us: 0,
+        clock_offsets_us: Vec::new(),
+        slow: Vec::new(),
+        params: BTreeMap::new(),
+        costs: Costs::NONE,
+        workload: Workload::named("ycsb-c").unwrap().with([("keys".into(), 100.into())]).unwrap(),
+        clients: 1,
+        idle_dcs: Vec::new(),
+        rate: None,
+        filled_keys: 100,
+        warm_up_us: 50_000,
+        measure_us: 200_000,
+        probe_every_us: None,
+        seed: 1,
+    }
+}
+
+fn three_dcs() -> Load {
+    Load { rtt_us: VIRGINIA_OREGON_IRELAND_US.map(Vec::from).into(), partitions: 2, ..plain() }
+}
+
+fn number(loaded: &Loaded, column: &str) -> f64 {
+    let row = loaded.row();
+    row.get(column).and_then(|value| value.as_f64()).unwrap_or_else(|| panic!("{column} of {row:?}"))
+}
+
+#[test]
+fn a_lone_client_waits_for_two_messages_and_the_work_between() {
+    let idle = load::<Eventual>(&plain()).unwrap();
+    assert_eq!((number(&idle, "get_p50_us"), number(&idle, "get_max_us")), (100.0, 100.0));
+    assert_eq!((number(&idle, "throughput"), number(&idle, "cpu")), (10_000.0, 0.0));
+    let costs = Costs { turn_ns: 3_000.0, request_ns: 4_000.0, reply_ns: 5_000.0, ..Costs::NONE };
+    let busy = load::<Eventual>(&Load { costs, ..plain() }).unwrap();
+    assert_eq!((number(&busy, "get_p50_us"), number(&busy, "get_max_us")), (112.0, 112.0));
+    assert!((number(&busy, "cpu") - 12.0 / 112.0).abs() < 0.002, "{:?}", busy.row());
+}
+
+/// A core that is always busy serves as many as it can, and turns are shared by all who wait.
+#[test]
+fn a_server_is_full_when_its_core_is() {
+    let costs = Costs { turn_ns: 40_000.0, request_ns: 6_000.0, reply_ns: 4_000.0, ..Costs::NONE };
+    for clients in [64, 128] {
+        let full = load::<Eventual>(&Load { clients, costs, ..plain() }).unwrap();
+        let (rate, waited) = (number(&full, "throughput"), number(&full, "get_mean_us"));
+        assert!(number(&full, "cpu") > 0.999, "{:?}", full.row());
+        // A turn takes those who came during the one before: between half of all and all of them.
+        let of_turns = |n: f64| n * 1e6 / (40.0 + n * 10.0);
+        let (half, all) = (of_turns(clients as f64 / 2.0), of_turns(clients as f64));
+        assert!((0.99 * half..=all).contains(&rate), "{rate} a second");
+        assert!(
+            (waited * rate / 1e6 - clients as f64).abs() < 2.0,
+            "{waited} µs at {rate} a second: Little's law"
+        );
+    }
+}
+
+#[test]
+fn clients_that_come_at_a_rate_are_served_at_that_rate_and_wait_in_the_queue() {
+    let costs = Costs { request_ns: 50_000.0, ..Costs::NONE };
+    let at = |rate| Load { clients: 200, rate: Some(rate), costs, measure_us: 2_000_000, ..plain() };
+    let half = load::<Eventual>(&at(10_000.0)).unwrap();
+    assert!((number(&half, "throughput") / 10_000.0 - 1.0).abs() < 0.03, "{:?}", half.row());
+    // More than the core can do: latency grows as long as it lasts, although every client waits for its own.
+    let over = load::<Eventual>(&at(30_000.0)).unwrap();
+    assert!((number(&over, "throughput") / 20_000.0 - 1.0).abs() < 0.02, "{:?}", over.row());
+    assert!(number(&over, "get_p99_us") > 500_000.0, "{:?}", over.row());
+}
+
+#[test]
+fn the_same_seed_measures_the_same() {
+    let what = Load {
+        clients: 8,
+        probe_every_us: Some(20_000),
+        clock_skew_us: 1_000,
+        lan_jitter_us: 30,
+        ..three_dcs()
+    };
+    let rows = [(); 2].map(|()| load::<GentleRain>(&what).unwrap().row());
+    assert_eq!(rows[0], rows[1]);
+    assert_ne!(rows[0], load::<GentleRain>(&Load { seed: 2, ..what }).unwrap().row());
+}
+
+#[test]
+fn a_write_is_visible_when_the_protocol_lets_it() {
+    let what = Load { clients: 0, probe_every_us: Some(25_000), measure_us: 1_000_000, ..three_dcs() };
+    let median = |loaded: &Loaded, from, to| {
+        let mut times = loaded.visibility[&(from, to)].times_us.clone();
+        times.sort_unstable();
+        times[times.len() / 2]
+    };
+    let eventual = load::<Eventual>(&what).unwrap();
+    let stable = load::<GentleRain>(&what).unwrap();
+    for (from, row) in VIRGINIA_OREGON_IRELAND_US.iter().enumerate() {
+        for (to, rtt) in row.iter().enumerate().filter(|(to, _)| *to != from) {
+            let travel = rtt / 2;
+            let seen = median(&eventual, from, to);
+            assert!((travel..travel + 1_500).contains(&seen), "{from} to {to}: {seen} µs");
+            // GentleRain waits for the farthest data centre, and for intervals of 5 ms.
+            let farthest = VIRGINIA_OREGON_IRELAND_US.iter().map(|row| row[to] / 2).max().unwrap();
+            let seen = median(&stable, from, to);
+            assert!((farthest..farthest + 15_000).contains(&seen), "{from} to {to}: {seen} µs");
+        }
+    }
+}
+
+#[test]
+fn a_slow_server_delays_whoever_asks_it() {
+    let slow = vec![Slow { dc: None, partition: 0, lag_us: 10_000 }];
+    let what = Load { partitions: 2, slow, workload: Workload::named("round-robin").unwrap(), ..plain() };
+    let loaded = load::<Eventual>(&what).unwrap();
+    assert_eq!(number(&loaded, "put_p50_us"), 100.0);
+    assert!((number(&loaded, "put_max_us") / 10_100.0 - 1.0).abs() < 0.001, "{:?}", loaded.row());
+}
+
+#[test]
+fn numbers_that_cannot_be_are_explained() {
+    let refused = |what: Load| load::<Eventual>(&what).unwrap_err();
+    assert!(refused(Load { partitions: 0, ..plain() }).contains("partitions is 1 to"));
+    assert!(refused(Load { measure_us: 0, ..plain() }).contains("no time"));
+    assert!(refused(Load { rtt_us: vec![vec![0, 1]], ..plain() }).contains("square"));
+    assert!(refused(Load { clock_offsets_us: vec![0, 0], ..plain() }).contains("clock offsets"));
+    let slow = vec![Slow { dc: Some(3), partition: 0, lag_us: 1 }];
+    assert!(refused(Load { slow, ..plain() }).contains("not there"));
+    let params = BTreeMap::from([("theta_us".to_string(), 1.into())]);
+    assert!(refused(Load { params, ..plain() }).contains("theta_us"));
+    let transactions = Workload::named("transactions").unwrap();
+    assert!(refused(Load { workload: transactions, ..plain() }).contains("span"));
+}
