@@ -1,9 +1,11 @@
 //! The `tidemark` command: one binary that serves, supervises, simulates and checks.
 
+mod calibrate;
 mod cli;
 mod commands;
 mod demo;
 mod http;
+mod live;
 mod output;
 mod running;
 mod supervisor;

@@ -1,5 +1,6 @@
 //! One file a verb.
 
+pub(crate) mod calibrate;
 pub(crate) mod check;
 pub(crate) mod config;
 pub(crate) mod cut;

@@ -1,9 +1,10 @@
 //! `tidemark sim`: schedules drawn from seeds, played in virtual time, and checked.
 
+use super::calibrate::Calibrate;
 use crate::output::{picture, print, print_json};
 use anyhow::Context;
-use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 use std::fs::File;
@@ -31,8 +32,10 @@ The same seed always gives the same run, and the same digest. Exit codes: 0 the 
 
 /// Play schedules drawn from seeds in virtual time, with faults, and check what sessions saw.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Sim {
+    #[command(subcommand)]
+    task: Option<Task>,
     /// The protocol; `causal` is the default one.
     #[arg(long, value_name = "NAME", default_value = "causal", value_parser = protocols())]
     protocol: String,
@@ -85,8 +88,17 @@ pub(crate) struct Sim {
     json: bool,
 }
 
+/// What else there is to do about the simulator.
+#[derive(Subcommand)]
+enum Task {
+    Calibrate(Calibrate),
+}
+
 impl Sim {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        if let Some(Task::Calibrate(calibrate)) = self.task {
+            return calibrate.run();
+        }
         let options = Options {
             dcs: self.dcs,
             partitions: self.partitions,

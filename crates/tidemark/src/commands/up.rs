@@ -34,7 +34,7 @@ A file for --latency names the regions and the round-trip times between them:
   rome = { oslo = \"40ms\", oporto = \"45ms\" }
   oslo = { oporto = \"60ms\" }";
 
-/// Run a whole cluster on this machine: one process a region, and emulated distances between them.
+/// Run a whole cluster on this machine: one process a node, and emulated distances between them.
 ///
 /// When all regions serve, a table with their ports is printed, and then the line `ready`. Ctrl-C stops the
 /// cluster; its processes never outlive it.
@@ -44,6 +44,9 @@ pub(crate) struct Up {
     /// How many regions [default: 3, or as many as --latency names].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
     regions: Option<u8>,
+    /// How many nodes each region has: its partitions are spread over them [default: 1].
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
+    nodes: Option<u8>,
     /// Into how many partitions each region divides its keys [default: 2].
     #[arg(long, value_name = "COUNT")]
     partitions: Option<u16>,
@@ -74,6 +77,7 @@ impl Up {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let wish = Wish {
             regions: self.regions,
+            nodes: self.nodes,
             partitions: self.partitions,
             protocol: self.protocol,
             params: self.params.into_iter().collect(),

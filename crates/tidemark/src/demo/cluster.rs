@@ -2,11 +2,10 @@
 
 use super::Stage;
 use super::client::Client;
+use crate::live::Live;
 use anyhow::{Context, bail};
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 /// How long anything may take before the demo gives up.
@@ -15,30 +14,18 @@ const PARTITIONS: u16 = 2;
 
 /// A running cluster; dropping it stops it and removes its files.
 pub(crate) struct Cluster {
-    child: Child,
-    dir: PathBuf,
+    live: Live,
     base_port: u16,
 }
 
 impl Cluster {
     pub(crate) fn start(stage: &Stage) -> anyhow::Result<Self> {
-        let dir =
-            std::env::temp_dir().join(format!("tidemark-demo-{}-{}", std::process::id(), stage.protocol));
         let (redis, http) = (stage.base_port.to_string(), (stage.base_port + 50).to_string());
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["up", "--regions", "3", "--partitions", &PARTITIONS.to_string()]);
-        command.args(["--protocol", &stage.protocol, "--base-port", &redis, "--http-port", &http, "--dir"]);
-        let mut child = command.arg(&dir).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-        let output = child.stdout.take().context("the cluster has no output")?;
-        let mut lines = BufReader::new(output).lines();
-        let ready = lines.by_ref().map_while(Result::ok).any(|line| line.trim() == "ready");
-        let cluster = Self { child, dir, base_port: stage.base_port };
-        if !ready {
-            bail!("the cluster did not start; see above");
-        }
-        // Somebody has to read what the cluster goes on to say.
-        std::thread::spawn(move || lines.for_each(drop));
-        Ok(cluster)
+        let partitions = PARTITIONS.to_string();
+        let arguments = ["--regions", "3", "--partitions", &partitions, "--protocol", &stage.protocol];
+        let ports = ["--base-port", &redis, "--http-port", &http];
+        let live = Live::start(&[&arguments[..], &ports[..]].concat())?;
+        Ok(Self { live, base_port: stage.base_port })
     }
 
     /// A session in region `region`, 0 for A.
@@ -57,7 +44,7 @@ impl Cluster {
     /// Runs `tidemark VERB …` on this cluster.
     fn tell(&self, args: &[&str]) -> anyhow::Result<Output> {
         let output =
-            Command::new(std::env::current_exe()?).args(args).arg("--dir").arg(&self.dir).output()?;
+            Command::new(std::env::current_exe()?).args(args).arg("--dir").arg(&self.live.dir).output()?;
         if !output.status.success() {
             bail!("tidemark {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
         }
@@ -127,14 +114,5 @@ impl Cluster {
             std::thread::sleep(Duration::from_millis(5));
         }
         Ok(())
-    }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        // Closing its door politely: SIGTERM, as Ctrl-C would.
-        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
-        let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.dir);
     }
 }

@@ -16,6 +16,7 @@ const DEFAULT_REGIONS: usize = 3;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Wish {
     pub(crate) regions: Option<u8>,
+    pub(crate) nodes: Option<u8>,
     pub(crate) partitions: Option<u16>,
     pub(crate) protocol: Option<String>,
     pub(crate) params: toml::Table,
@@ -25,26 +26,41 @@ pub(crate) struct Wish {
     pub(crate) http_port: Option<u16>,
 }
 
-/// The cluster file that fulfils the wish: one node a region, all on loopback.
+/// The cluster file that fulfils the wish: one node a region, or as many as wished, all on loopback.
 pub(crate) fn cluster_file(wish: &Wish) -> anyhow::Result<ClusterFile> {
     let (names, wan) = names_and_delays(wish)?;
-    let ports = Ports::choose(wish, names.len())?;
+    let partitions = wish.partitions.unwrap_or(2);
+    let a_region = usize::from(wish.nodes.unwrap_or(1));
+    if a_region > usize::from(partitions) {
+        let what = format!(
+            "--nodes {a_region}: a region of {partitions} partitions has work for {partitions} nodes"
+        );
+        return Err(Usage(format!("{what}; give it more --partitions")).into());
+    }
+    let ports = Ports::choose(wish, names.len() * a_region)?;
     let at = |port: u16| Address { host: "127.0.0.1".into(), port };
-    let node = |(index, name): (usize, &String)| NodeTable {
-        name: name.clone(),
-        region: name.clone(),
-        listen: at(ports.redis[index]),
-        peer_listen: at(ports.peers[index]),
-        peer_address: None,
-        admin_listen: at(ports.http[index]),
-        dir: None,
-        partitions: PartitionSet::All,
+    let node = |index: usize| {
+        let (region, number) = (&names[index / a_region], index % a_region);
+        let first = |node: usize| (usize::from(partitions) * node / a_region) as u16;
+        NodeTable {
+            name: if a_region == 1 { region.clone() } else { format!("{region}-{}", number + 1) },
+            region: region.clone(),
+            listen: at(ports.redis[index]),
+            peer_listen: at(ports.peers[index]),
+            peer_address: None,
+            admin_listen: at(ports.http[index]),
+            dir: None,
+            partitions: match a_region {
+                1 => PartitionSet::All,
+                _ => PartitionSet::These((first(number)..first(number + 1)).collect()),
+            },
+        }
     };
     Ok(ClusterFile {
         cluster: ClusterTable {
             name: "up".into(),
             protocol: wish.protocol.clone().unwrap_or_else(|| "causal".into()),
-            partitions: wish.partitions.unwrap_or(2),
+            partitions,
             fsync: wish.fsync.unwrap_or_default(),
             peer_secret: None,
             requirepass: None,
@@ -53,7 +69,7 @@ pub(crate) fn cluster_file(wish: &Wish) -> anyhow::Result<ClusterFile> {
         protocol: wish.params.clone(),
         limits: Limits::default(),
         wan,
-        nodes: names.iter().enumerate().map(node).collect(),
+        nodes: (0..names.len() * a_region).map(node).collect(),
         regions: names.into_iter().map(|name| RegionTable { name }).collect(),
     })
 }
@@ -172,6 +188,18 @@ mod tests {
         assert_eq!((cluster.nodes[2].listen.port, cluster.nodes[2].peer_listen.port), (7003, 7103));
         assert_eq!(cluster.nodes[2].admin_listen.port, 8003);
         assert_eq!(planned(Wish { regions: Some(40), ..Wish::default() }).unwrap().regions[30], "r30");
+    }
+
+    #[test]
+    fn the_partitions_of_a_region_are_spread_over_its_nodes() {
+        let wish =
+            |nodes| Wish { regions: Some(2), nodes: Some(nodes), partitions: Some(5), ..Wish::default() };
+        let cluster = planned(wish(2)).unwrap();
+        let names: Vec<&str> = cluster.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["a-1", "a-2", "b-1", "b-2"]);
+        let held: Vec<usize> = cluster.nodes.iter().map(|node| node.partitions.len()).collect();
+        assert_eq!(held, [2, 3, 2, 3]);
+        assert!(planned(wish(6)).unwrap_err().contains("more --partitions"));
     }
 
     #[test]
