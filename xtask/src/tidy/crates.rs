@@ -19,6 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-wire", &[]),
     ("tidemark-workload", &["core", "contract"]),
     ("tidemark-server", &["core", "store", "contract", "protocols", "replica", "wire"]),
+<<<<<<< HEAD
     (
         "tidemark",
         &[
@@ -35,6 +36,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "workload",
             "bench",
             "experiments",
+=======
+    ("tidemark-experiments", &[]),
+    (
+        "tidemark",
+        &[
+            "core", "store", "contract", "protocols", "replica", "check", "sim", "wire", "server", "experiments",
+>>>>>>> cd59d35 (Experiments: a claim of a paper is a file, and the engine runs, stores, judges and draws it)
         ],
     ),
     ("xtask", &[]),

@@ -1,0 +1,210 @@
+//! What an experiment comes to: verdict, tables and figures, made of what is stored.
+
+use crate::file::{Experiment, Figure};
+use crate::query::Reader;
+use crate::table::{Table, plain};
+use crate::verdict::{self, Judged, Verdict};
+use crate::{Row, figure, scope};
+use anyhow::{Context, Result};
+use serde::Serialize;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The most rows that are printed of a part.
+const SHOWN: usize = 40;
+
+/// What an experiment came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// Which experiment.
+    pub experiment: String,
+    /// A line for people.
+    pub title: String,
+    /// Where the claim stands.
+    pub source: String,
+    /// The number of its first run.
+    pub batch: i64,
+    /// Whether the claim holds.
+    pub verdict: Verdict,
+    /// The checks, in the order of the file.
+    pub checks: Vec<Judged>,
+    /// What was measured.
+    pub parts: Vec<Part>,
+    /// The files of figures.
+    pub figures: Vec<PathBuf>,
+    /// Figures that could not be drawn, and why.
+    pub problems: Vec<String>,
+}
+
+/// One part of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Part {
+    /// Its name, such as `simulated`.
+    pub name: String,
+    /// The number of its run.
+    pub run: i64,
+    /// When it began, UTC.
+    pub started: String,
+    /// Which program measured.
+    pub version: String,
+    /// Where.
+    pub machine: String,
+    /// Whether it was a full run.
+    pub full: bool,
+    /// How many points there were.
+    pub points: usize,
+    /// Those that failed, and with what.
+    pub failed: Vec<(Row, String)>,
+    /// The file of its rows, if there are any.
+    pub csv: Option<PathBuf>,
+    /// Its rows.
+    #[serde(skip)]
+    pub table: Table,
+}
+
+/// The number of the latest batch of an experiment that has rows, if there is one in the file.
+///
+/// # Errors
+/// The file is no database of results.
+pub fn latest(experiment: &Experiment, results: &Path) -> Result<Option<i64>> {
+    Reader::open(results)?.latest(&experiment.id)
+}
+
+/// Judges a batch, and writes its rows and figures into the directory `out/ID`, which is created.
+///
+/// # Errors
+/// The results cannot be read or the files cannot be written. A figure that cannot be drawn is a problem of the outcome.
+pub fn conclude(experiment: &Experiment, results: &Path, batch: i64, out: &Path) -> Result<Outcome> {
+    let reader = Reader::open(results)?;
+    let folder = out.join(&experiment.id);
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let mut parts = Vec::new();
+    for run in reader.batch(batch)? {
+        let rows = reader.rows(run.id, None)?;
+        let (points, failed) = reader.points(run.id)?;
+        let table = Table::of(rows.iter());
+        let csv = (!rows.is_empty()).then(|| folder.join(format!("{}.csv", run.part)));
+        if let Some(csv) = &csv {
+            write(csv, &table.csv()?)?;
+        }
+        let crate::query::Stored { id, part: name, started, version, machine, full } = run;
+        parts.push(Part { name, run: id, started, version, machine, full, points, failed, csv, table });
+    }
+    let scopes: Vec<(&str, i64)> = parts.iter().map(|part| (part.name.as_str(), part.run)).collect();
+    scope::create(&reader.connection, &scopes)?;
+    let checks: Vec<Judged> =
+        experiment.checks.iter().map(|check| verdict::judge(experiment, check, &reader)).collect();
+    let (mut figures, mut problems) = (Vec::new(), Vec::new());
+    for figure in &experiment.figures {
+        let Some((_, run)) = scopes.iter().find(|(name, _)| *name == figure.run) else { continue };
+        let name = experiment.figure_name(figure);
+        match draw(experiment, figure, &reader, *run) {
+            Ok(svg) => {
+                let file = folder.join(format!("{name}.svg"));
+                write(&file, &svg)?;
+                figures.push(file);
+            }
+            Err(error) => problems.push(format!("figure {name}: {error:#}")),
+        }
+    }
+    let verdict = verdict::verdict(&checks, parts.iter().map(|part| part.failed.len()).sum());
+    let Experiment { id: experiment, title, source, .. } = experiment.clone();
+    Ok(Outcome { experiment, title, source, batch, verdict, checks, parts, figures, problems })
+}
+
+fn draw(experiment: &Experiment, figure: &Figure, reader: &Reader, run: i64) -> Result<String> {
+    let condition = figure.condition.as_deref().map(|condition| (figure.run.as_str(), condition));
+    figure::svg(experiment, figure, &reader.rows(run, condition)?)
+}
+
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+impl Outcome {
+    /// Whether the claim holds, or there was only something to tell, and everything was drawn.
+    pub fn ok(&self) -> bool {
+        self.verdict.ok() && self.problems.is_empty()
+    }
+
+    /// Tables, checks and verdict, for people.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}: {} ({})\n", self.experiment, self.title, self.source);
+        for part in &self.parts {
+            part.tell(&mut text);
+        }
+        text.push('\n');
+        for check in &self.checks {
+            text.push_str(&check.line());
+        }
+        for figure in &self.figures {
+            let _ = writeln!(text, "figure: {}", figure.display());
+        }
+        for problem in &self.problems {
+            let _ = writeln!(text, "problem: {problem}");
+        }
+        let _ = writeln!(text, "verdict: {}", self.verdict);
+        text
+    }
+}
+
+impl Judged {
+    /// A line for people.
+    pub(crate) fn line(&self) -> String {
+        let mark = match self.holds {
+            Some(true) => "ok  ",
+            Some(false) => "FAIL",
+            None => "–   ",
+        };
+        let found = match (self.value, &self.why) {
+            (Some(value), _) => figure::readable(value),
+            (None, why) => why.clone().unwrap_or_default(),
+        };
+        let bound = self.bound.as_ref().map_or_else(String::new, |bound| format!(" (must be {bound})"));
+        format!("{mark} {}: {found}{bound}\n", self.says)
+    }
+}
+
+impl Part {
+    fn tell(&self, text: &mut String) {
+        let size = if self.full { "full" } else { "quick" };
+        let failed =
+            if self.failed.is_empty() { String::new() } else { format!(", {} failed", self.failed.len()) };
+        let plural = if self.points == 1 { "point" } else { "points" };
+        let _ =
+            writeln!(text, "\n{} ({size}, run {}): {} {plural}{failed}", self.name, self.run, self.points);
+        let (common, mut table) = apart(&self.table);
+        if !common.is_empty() {
+            let _ = writeln!(text, "everywhere {common}");
+        }
+        let more = table.rows.len().saturating_sub(SHOWN);
+        table.rows.truncate(SHOWN);
+        if !table.rows.is_empty() {
+            text.push_str(&table.text());
+        }
+        if let Some(csv) = &self.csv {
+            let more = if more > 0 { format!("… and {more} more rows; ") } else { String::new() };
+            let _ = writeln!(text, "{more}all rows: {}", csv.display());
+        }
+        for (point, error) in &self.failed {
+            let words: Vec<String> =
+                point.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
+            let _ = writeln!(text, "FAILED {}: {error}", words.join(", "));
+        }
+    }
+}
+
+/// What is the same in all rows, in words, and the table of the rest.
+fn apart(table: &Table) -> (String, Table) {
+    let same = |column: &usize| {
+        let first: Option<&Value> = table.rows.first().map(|row| &row[*column]);
+        table.rows.len() > 1 && table.rows.iter().all(|row| Some(&row[*column]) == first)
+    };
+    let (same, differing): (Vec<usize>, Vec<usize>) = (0..table.columns.len()).partition(same);
+    let words: Vec<String> =
+        same.iter().map(|at| format!("{} {}", table.columns[*at], plain(&table.rows[0][*at]))).collect();
+    let columns = differing.iter().map(|at| table.columns[*at].clone()).collect();
+    let rows = table.rows.iter().map(|row| differing.iter().map(|at| row[*at].clone()).collect()).collect();
+    (words.join(", "), Table { columns, rows })
+}

@@ -1,0 +1,65 @@
+//! Colours that people tell apart who see colours differently, and marks that tell series apart without any.
+
+use plotters::prelude::*;
+
+/// Okabe and Ito's palette, without its yellow, which is too light for lines.
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(60, 60, 60),
+];
+
+/// How the series of that number looks.
+pub(super) fn colour(series: usize) -> RGBColor {
+    COLOURS[series % COLOURS.len()]
+}
+
+/// The corners of a mark around a place; none for a disc.
+fn corners(series: usize, (x, y): (i32, i32)) -> Vec<(i32, i32)> {
+    let shape: &[(i32, i32)] = match series % 8 {
+        0 => &[],
+        1 => &[(-4, -4), (4, -4), (4, 4), (-4, 4)],
+        2 => &[(0, -6), (5, 4), (-5, 4)],
+        3 => &[(0, -6), (6, 0), (0, 6), (-6, 0)],
+        4 => &[(0, 6), (5, -4), (-5, -4)],
+        5 => &[
+            (-2, -6),
+            (2, -6),
+            (2, -2),
+            (6, -2),
+            (6, 2),
+            (2, 2),
+            (2, 6),
+            (-2, 6),
+            (-2, 2),
+            (-6, 2),
+            (-6, -2),
+            (-2, -2),
+        ],
+        6 => &[(0, -6), (6, -1), (4, 5), (-4, 5), (-6, -1)],
+        _ => &[(-6, -5), (6, -5), (-6, 5), (6, 5)],
+    };
+    shape.iter().map(|(dx, dy)| (x + dx, y + dy)).collect()
+}
+
+/// Draws the mark of a series at a place in pixels, filled or hollow.
+pub(super) fn mark<DB: DrawingBackend>(
+    area: &DrawingArea<DB, plotters::coord::Shift>,
+    series: usize,
+    at: (i32, i32),
+    hollow: bool,
+) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
+    let (colour, corners) = (colour(series), corners(series, at));
+    let (fill, line) = if hollow { (WHITE, colour.stroke_width(2)) } else { (colour, WHITE.stroke_width(1)) };
+    if corners.is_empty() {
+        area.draw(&Circle::new(at, 5, fill.filled()))?;
+        return area.draw(&Circle::new(at, 5, line));
+    }
+    let closed: Vec<(i32, i32)> = corners.iter().chain(&corners[..1]).copied().collect();
+    area.draw(&Polygon::new(corners, fill.filled()))?;
+    area.draw(&PathElement::new(closed, line))
+}

@@ -1,0 +1,73 @@
+//! What papers claim, as experiments: a file declares what is measured, drawn and checked; [`run`] does it.
+//!
+//! An [`Experiment`] is data. What measures a point is a [`Runner`], which whoever uses this crate registers under the
+//! name that files give. Every row is in a [`Store`] as soon as it is measured; checks, figures and tables are made from
+//! what is stored, so that they can be made again.
+
+mod claims;
+mod conclude;
+mod describe;
+mod engine;
+mod figure;
+mod file;
+mod lines;
+mod load;
+mod machine;
+mod points;
+mod progress;
+mod publish;
+mod query;
+mod scope;
+mod statistics;
+mod store;
+mod table;
+mod validate;
+mod verdict;
+
+/// Files that are part of the program.
+mod embedded {
+    include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+}
+
+pub use claims::{document, published};
+pub use conclude::{Outcome, Part, conclude, latest};
+pub use describe::{describe, setup};
+pub use engine::{Options, run};
+pub use file::{Check, Experiment, Figure, Kind, PaperPoint, Run, Scale};
+pub use lines::Lines;
+pub use load::{library, load, parse};
+pub use machine::{machine, version};
+pub use points::points;
+pub use publish::{Published, PublishedPart, publish};
+pub use query::{Reader, View};
+pub use store::{NewRun, Store, default_path};
+pub use table::Table;
+pub use verdict::{Judged, Verdict};
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Numbers, words and truth values by name: a point that is to be measured, or what was measured there.
+pub type Row = BTreeMap<String, Value>;
+
+/// What measures one point of a run.
+pub trait Runner: Sync {
+    /// Measures `point` and returns rows of scalars, which are stored together with the point's own values; `say` tells
+    /// the user in a few words what it is at.
+    ///
+    /// # Errors
+    /// The point cannot be measured: it is stored with the error, and other points go on.
+    fn run(&self, point: &Row, say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>>;
+
+    /// Whether points can be measured beside each other without disturbing what is measured.
+    fn parallel(&self) -> bool;
+
+    /// The columns of the rows that it returns, if it knows; then files that use others are refused when they are loaded,
+    /// not when they have run.
+    fn columns(&self) -> Option<Vec<String>> {
+        None
+    }
+}
+
+/// Runners by the names that experiment files give.
+pub type Runners<'a> = BTreeMap<&'a str, &'a dyn Runner>;

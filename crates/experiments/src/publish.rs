@@ -1,0 +1,104 @@
+//! Results that are committed: a JSON file and the figures of each experiment, in a folder of documents.
+
+use crate::conclude::{Outcome, write};
+use crate::describe::setup;
+use crate::file::Experiment;
+use crate::verdict::{Judged, Verdict};
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What is known of an experiment without its database.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Published {
+    /// Its name.
+    pub id: String,
+    /// A line for people.
+    pub title: String,
+    /// Where the claim stands.
+    pub source: String,
+    /// What the paper says.
+    pub paper: String,
+    /// What was found if it differs, and why.
+    pub note: Option<String>,
+    /// Whether the claim holds.
+    pub verdict: Verdict,
+    /// The checks.
+    pub checks: Vec<Judged>,
+    /// What was measured.
+    pub parts: Vec<PublishedPart>,
+    /// The figures' files, beside this one, and what they show.
+    pub figures: Vec<(String, String)>,
+}
+
+/// One part of what was measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PublishedPart {
+    /// Its name.
+    pub name: String,
+    /// What measured it.
+    pub runner: String,
+    /// How it is set up, in sentences.
+    pub setup: Vec<String>,
+    /// Whether it was a full run.
+    pub full: bool,
+    /// How many points there were.
+    pub points: usize,
+    /// How many of them failed.
+    pub failed: usize,
+    /// When it began, UTC.
+    pub started: String,
+    /// Which program measured.
+    pub version: String,
+    /// Where.
+    pub machine: String,
+}
+
+/// Writes `ID.json` and the figures into `folder`, which is created.
+///
+/// # Errors
+/// A figure is missing, or files cannot be written.
+pub fn publish(experiment: &Experiment, outcome: &Outcome, folder: &Path) -> Result<()> {
+    ensure!(outcome.problems.is_empty(), "not published: {}", outcome.problems.join("; "));
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let id = &experiment.id;
+    let mut figures = Vec::new();
+    for file in &outcome.figures {
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let figure = experiment.figures.iter().find(|figure| experiment.figure_name(figure) == stem);
+        let title =
+            figure.and_then(|figure| figure.title.clone()).unwrap_or_else(|| experiment.title.clone());
+        let name =
+            if stem.starts_with(id.as_str()) { format!("{stem}.svg") } else { format!("{id}-{stem}.svg") };
+        let to = folder.join(&name);
+        std::fs::copy(file, &to).with_context(|| format!("cannot write {}", to.display()))?;
+        figures.push((name, title));
+    }
+    let parts = outcome.parts.iter().filter_map(|part| {
+        let run = experiment.part(&part.name)?;
+        Some(PublishedPart {
+            name: part.name.clone(),
+            runner: run.runner.clone(),
+            setup: setup(run),
+            full: part.full,
+            points: part.points,
+            failed: part.failed.len(),
+            started: part.started.clone(),
+            version: part.version.clone(),
+            machine: part.machine.clone(),
+        })
+    });
+    let published = Published {
+        id: id.clone(),
+        title: experiment.title.clone(),
+        source: experiment.source.clone(),
+        paper: experiment.paper.clone(),
+        note: experiment.note.clone(),
+        verdict: outcome.verdict,
+        checks: outcome.checks.clone(),
+        parts: parts.collect(),
+        figures,
+    };
+    let json = serde_json::to_string_pretty(&published)? + "\n";
+    write(&folder.join(format!("{id}.json")), &json)
+}
