@@ -19,7 +19,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-wire", &[]),
     ("tidemark-workload", &["core", "contract"]),
     ("tidemark-server", &["core", "store", "contract", "protocols", "replica", "wire"]),
-<<<<<<< HEAD
+    ("tidemark-experiments", &[]),
+    ("tidemark-bench", &["core", "wire", "workload"]),
     (
         "tidemark",
         &[
@@ -36,13 +37,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "workload",
             "bench",
             "experiments",
-=======
-    ("tidemark-experiments", &[]),
-    (
-        "tidemark",
-        &[
-            "core", "store", "contract", "protocols", "replica", "check", "sim", "wire", "server", "experiments",
->>>>>>> cd59d35 (Experiments: a claim of a paper is a file, and the engine runs, stores, judges and draws it)
         ],
     ),
     ("xtask", &[]),
