@@ -87,7 +87,7 @@ impl Preset {
     }
 
     /// The round-trip time between two sites in milliseconds.
-    fn rtt_ms(&self, a: &str, b: &str) -> u64 {
+    pub fn rtt_ms(&self, a: &str, b: &str) -> u64 {
         let given = |a: &str, b: &str| {
             let pair = self.pairs.iter().find(|(x, y, _)| (*x == a && *y == b) || (*x == b && *y == a));
             pair.map_or(0, |(_, _, ms)| *ms)

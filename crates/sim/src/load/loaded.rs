@@ -11,7 +11,9 @@ use tidemark_workload::Summary;
 pub struct Loaded {
     /// The protocol.
     pub protocol: &'static str,
-    /// What clients saw.
+    /// What clients saw, of operations on slow servers, if there are some.
+    pub slow: Option<Summary>,
+    /// What clients saw, of all other operations.
     pub summary: Summary,
     /// The share of the time in which a server's core was busy, on average.
     pub busy: f64,
@@ -53,6 +55,8 @@ impl Messages {
 pub struct Fed {
     /// Versions.
     pub versions: u64,
+    /// Their bytes, those of keys and values included.
+    pub version_bytes: u64,
     /// Heartbeats.
     pub heartbeats: u64,
     /// Bytes, of both.
@@ -73,10 +77,12 @@ impl Visibility {
 }
 
 impl Loaded {
-    /// The numbers as columns: what clients saw, how busy servers were, what passed between them for each operation, and
+    /// The numbers as columns: what clients saw (of slow servers in columns that begin with `slow_`), how busy servers were, what passed between them for each operation, and
     /// the median of the times after which writes were visible.
     pub fn row(&self) -> BTreeMap<String, Value> {
         let mut row = self.summary.row();
+        let slow = self.slow.iter().flat_map(Summary::row);
+        row.extend(slow.map(|(name, value)| (format!("slow_{name}"), value)));
         let ops = self.summary.throughput * self.summary.duration_us as f64 / 1e6;
         let a_op = |count: u64| Value::from(if ops > 0.0 { count as f64 / ops } else { 0.0 });
         let seconds = self.summary.duration_us as f64 / 1e6;
@@ -96,6 +102,7 @@ impl Loaded {
             ("messages_per_second", ((all.near + all.far) as f64 / seconds).into()),
             ("fed_versions", a_op(self.fed.versions)),
             ("fed_bytes", a_op(self.fed.bytes)),
+            ("version_bytes", (self.fed.version_bytes as f64 / self.fed.versions.max(1) as f64).into()),
             ("fed_heartbeats_per_second", (self.fed.heartbeats as f64 / seconds).into()),
             ("events", self.events.into()),
         ];

@@ -50,6 +50,8 @@ pub struct Load {
     pub workload: Workload,
     /// Clients in each data centre.
     pub clients: usize,
+    /// Other clients in each data centre: what they do keeps servers busy, and does not count.
+    pub beside: Option<(Workload, usize)>,
     /// Data centres whose clients do nothing.
     pub idle_dcs: Vec<usize>,
     /// Requests a second of all clients of a data centre together, begun whether or not earlier ones have ended; none:
@@ -114,6 +116,10 @@ impl Load {
             return Err("a slow server is not there".into());
         }
         self.workload.validate_for(self.partitions).map_err(|error| error.to_string())?;
+        if let Some((workload, clients)) = &self.beside {
+            workload.validate_for(self.partitions).map_err(|error| error.to_string())?;
+            within("the number of other clients of a data centre", *clients, 1, 100_000)?;
+        }
         options::params::<P>(&self.params).map(drop)
     }
 

@@ -236,7 +236,10 @@ impl<P: Protocol> World<'_, P> {
             };
             if counts {
                 match item {
-                    FeedItem::Record { .. } => cpus.fed.versions += 1,
+                    FeedItem::Record { .. } => {
+                        cpus.fed.versions += 1;
+                        cpus.fed.version_bytes += size.bytes;
+                    }
                     _ => cpus.fed.heartbeats += 1,
                 }
                 cpus.fed.bytes += size.bytes;

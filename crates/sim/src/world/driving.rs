@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidemark_contract::Protocol;
 use tidemark_core::{Failure, Key, Micros, Op, Outcome, Update, Value, Write};
-use tidemark_workload::{Client as Source, KeySpace, Recorder, Request};
+use tidemark_workload::{Client as Source, KeySpace, Recorder, Request, Workload};
 
 /// When the store is filled: every server is up, and knows the others.
 const FILL_AT_US: Micros = 20_000;
@@ -52,6 +52,8 @@ pub(super) struct Driving<'a> {
     first: usize,
     drivers: Vec<Driver>,
     recorder: Recorder,
+    /// What is recorded of operations on slow servers.
+    slow: Recorder,
     measured: std::ops::Range<Micros>,
     /// Of the probe that each seeker looks for, by number of the client: whose, and when it was acknowledged.
     sought: BTreeMap<usize, (usize, Micros)>,
@@ -65,6 +67,8 @@ struct Driver {
     request: Request,
     /// Which of the request's operations is running.
     at: usize,
+    /// Whether what it does is recorded.
+    counts: bool,
     /// When the request began; if requests begin at a given rate, when it should have.
     began: Micros,
 }
@@ -82,6 +86,7 @@ impl<'a, P: Protocol> World<'a, P> {
             first: 0,
             drivers: Vec::new(),
             recorder: Recorder::new(what.measure_us / SLICES),
+            slow: Recorder::new(what.measure_us / SLICES),
             measured: 0..0,
             sought: BTreeMap::new(),
             probes: 0,
@@ -151,22 +156,30 @@ impl<'a, P: Protocol> World<'a, P> {
         self.queue.push(load.measured.end, Event::Phase(Phase::End));
         load.first = self.clients.len();
         let dcs: Vec<usize> = (0..what.dcs()).filter(|dc| !what.idle_dcs.contains(dc)).collect();
-        let all = what.clients * dcs.len();
-        for n in 0..all {
-            let Some(load) = &mut self.load else { return };
-            let source = Source::new(&what.workload, &load.keys, n, all, what.seed);
-            let mut source = source.expect("the workload fits the keys: they were made for it");
-            let request = source.next();
-            let began = self.now + load.first_begin();
-            let step = Step { at: began, act: Act::Op(request.ops[0].clone()) };
-            load.drivers.push(Driver { source, request, at: 0, began });
-            self.add_client(dcs[n % dcs.len()], Cow::Owned(vec![step]), Role::Driver);
+        self.add_drivers(&what.workload, what.clients, &dcs, true);
+        if let Some((workload, clients)) = &what.beside {
+            self.add_drivers(workload, *clients, &dcs, false);
         }
         if let Some(every) = what.probe_every_us {
             for dc in 0..what.dcs() {
                 let first = self.load.as_mut().map_or(0, |load| load.rng.u64(0..=every));
                 self.queue.push(self.now + what.warm_up_us + first, Event::Probe(dc));
             }
+        }
+    }
+
+    /// So many clients in each of these data centres.
+    fn add_drivers(&mut self, workload: &Workload, clients: usize, dcs: &[usize], counts: bool) {
+        let all = clients * dcs.len();
+        for n in 0..all {
+            let Some(load) = &mut self.load else { return };
+            let source = Source::new(workload, &load.keys, n, all, load.what.seed ^ u64::from(!counts));
+            let mut source = source.expect("the workload fits the partitions: that was looked at");
+            let request = source.next();
+            let began = self.now + load.first_begin(counts);
+            let step = Step { at: began, act: Act::Op(request.ops[0].clone()) };
+            load.drivers.push(Driver { source, request, at: 0, counts, began });
+            self.add_client(dcs[n % dcs.len()], Cow::Owned(vec![step]), Role::Driver);
         }
     }
 
@@ -196,16 +209,17 @@ impl<'a, P: Protocol> World<'a, P> {
 
     fn driver_goes_on(&mut self, number: usize, outcome: &Outcome, start: Micros) {
         let Some(load) = &mut self.load else { return };
-        let (now, counts) = (self.now, load.measured.contains(&self.now));
+        let now = self.now;
         let Some(driver) = load.drivers.get_mut(number - load.first) else { return };
+        let counts = driver.counts && load.measured.contains(&now);
         if counts {
             let start = if driver.at == 0 { driver.began } else { start };
+            let op = &driver.request.ops[driver.at];
+            let slow = load.what.slow.iter().any(|slow| touches(op, slow.partition, &load.keys));
+            let recorder = if slow { &mut load.slow } else { &mut load.recorder };
             match outcome {
-                Outcome::Failed(failure) => load.recorder.failure(reason(failure)),
-                _ => {
-                    let kind = driver.request.ops[driver.at].kind();
-                    load.recorder.operation(kind, now - start, now - load.measured.start);
-                }
+                Outcome::Failed(failure) => recorder.failure(reason(failure)),
+                _ => recorder.operation(op.kind(), now - start, now - load.measured.start),
             }
         }
         driver.at += 1;
@@ -217,7 +231,7 @@ impl<'a, P: Protocol> World<'a, P> {
             let think = driver.request.think_us;
             driver.source.next_into(&mut driver.request);
             driver.at = 0;
-            driver.began = match load.what.rate {
+            driver.began = match load.what.rate.filter(|_| driver.counts) {
                 None => now + think,
                 Some(rate) => driver.began + gap(&mut load.rng, rate / load.what.clients as f64),
             };
@@ -281,10 +295,12 @@ impl<'a, P: Protocol> World<'a, P> {
         let mut load = self.load.expect("this is a run under load");
         let cpus = self.cpus.expect("the clients have begun");
         load.recorder.lasted(load.what.measure_us);
+        load.slow.lasted(load.what.measure_us);
         let busy = cpus.all.iter().map(|cpu| cpu.busy_us as f64 / load.what.measure_us as f64);
         let (sum, most) = busy.fold((0.0, 0.0), |(sum, most), share| (sum + share, share.max(most)));
         Loaded {
             protocol: P::NAME,
+            slow: (!load.what.slow.is_empty()).then(|| load.slow.summary()),
             summary: load.recorder.summary(),
             busy: sum / cpus.all.len() as f64,
             busiest: most,
@@ -298,11 +314,22 @@ impl<'a, P: Protocol> World<'a, P> {
 
 impl Driving<'_> {
     /// How long after the others' beginning a client begins.
-    fn first_begin(&mut self) -> Micros {
-        match self.what.rate {
+    fn first_begin(&mut self, counts: bool) -> Micros {
+        match self.what.rate.filter(|_| counts) {
             None => self.rng.u64(0..SPREAD_US),
             Some(rate) => gap(&mut self.rng, rate / self.what.clients as f64),
         }
+    }
+}
+
+/// Whether an operation concerns keys of a partition.
+fn touches(op: &Op, partition: usize, keys: &KeySpace) -> bool {
+    let there = |key: &Key| keys.partition_of(key).index() == partition;
+    match op {
+        Op::Get { key } | Op::Put { key, .. } => there(key),
+        Op::Rotx { keys } | Op::Snapshot { keys } => keys.iter().any(there),
+        Op::PutAll { writes } => writes.iter().any(|(key, _)| there(key)),
+        Op::Scan { partition: of, .. } | Op::Count { partition: of } => of.index() == partition,
     }
 }
 

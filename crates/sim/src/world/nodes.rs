@@ -58,8 +58,8 @@ pub(super) struct Node<P: Protocol> {
     pub(super) clocks: Clocks,
     /// The number of its last start.
     pub(super) life: u64,
-    /// In which life this node believes each other to be; 0 if it has not heard of it.
-    pub(super) noticed: Vec<u64>,
+    /// In which life this node believes each other to be; 0 if it has not heard of it. (There is one for each two nodes.)
+    pub(super) noticed: Vec<u32>,
     /// It must not start now: a fault keeps it down.
     pub(super) kept_down: u32,
     /// What each message to and from it takes longer.
@@ -344,10 +344,10 @@ impl<P: Protocol> World<'_, P> {
         }
         for other in (0..self.nodes.len()).filter(|other| *other != node) {
             // Who restarts knows nothing of whom it will hear next.
-            self.nodes[node].noticed[other] = self.nodes[other].life;
+            self.nodes[node].noticed[other] = self.nodes[other].life as u32;
             let (from, to) = (self.any_server(node), self.any_server(other));
             if first {
-                self.nodes[other].noticed[node] = life;
+                self.nodes[other].noticed[node] = life as u32;
             } else {
                 let delay = self.links.delay(self.now, from, to, false);
                 let delay = delay.unwrap_or(self.plan.config.farthest_us());
@@ -364,10 +364,10 @@ impl<P: Protocol> World<'_, P> {
 
     /// `at` notices that `of` is in a new life: what it was asked is lost, and its feeds begin anew.
     pub(super) fn notice(&mut self, at: usize, of: usize, life: u64) {
-        if self.nodes[at].noticed[of] >= life {
+        if u64::from(self.nodes[at].noticed[of]) >= life {
             return;
         }
-        self.nodes[at].noticed[of] = life;
+        self.nodes[at].noticed[of] = life as u32;
         let servers: Vec<ServerId> = self.nodes[of].servers().collect();
         self.turn(at, false, |host, now| servers.iter().for_each(|server| host.peer_reset(now, *server)));
         self.reopen_feeds(of, at);
@@ -381,7 +381,7 @@ impl<P: Protocol> World<'_, P> {
         message: P::Peer,
     ) {
         let (there, here) = (self.node_of(from), self.node_of(to));
-        let gone = self.nodes[here].life != lives.1 || self.nodes[here].noticed[there] > lives.0;
+        let gone = self.nodes[here].life != lives.1 || u64::from(self.nodes[here].noticed[there]) > lives.0;
         if gone || self.links.is_cut(from, to) {
             self.stats.lost += 1;
             return;

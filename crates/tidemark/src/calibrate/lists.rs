@@ -49,6 +49,7 @@ fn load() -> Load {
         costs: Costs::NONE,
         workload: Workload::named("transactions").expect("it is listed"),
         clients: 32,
+        beside: None,
         idle_dcs: Vec::new(),
         rate: None,
         filled_keys: 100,

@@ -1,0 +1,130 @@
+//! Reading a point: every name in it is used, or it is a mistake.
+
+use anyhow::{Context, anyhow, bail, ensure};
+use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use tidemark_experiments::Row;
+use tidemark_server::config::wan::Preset;
+use tidemark_workload::Workload;
+
+/// A point, and which of its names were asked for.
+pub(super) struct Settings<'a> {
+    point: &'a Row,
+    used: RefCell<BTreeSet<String>>,
+}
+
+impl<'a> Settings<'a> {
+    pub(super) fn new(point: &'a Row) -> Self {
+        Self { point, used: RefCell::new(BTreeSet::new()) }
+    }
+
+    fn get(&self, name: &str) -> Option<&'a Value> {
+        self.used.borrow_mut().insert(name.to_string());
+        self.point.get(name).filter(|value| !value.is_null())
+    }
+
+    pub(super) fn word(&self, name: &str) -> anyhow::Result<Option<&'a str>> {
+        let word = |value: &'a Value| value.as_str().with_context(|| format!("{name} is a word, not {value}"));
+        self.get(name).map(word).transpose()
+    }
+
+    pub(super) fn number(&self, name: &str) -> anyhow::Result<Option<f64>> {
+        let number = |value: &Value| {
+            let number = value.as_f64().filter(|number| *number >= 0.0);
+            number.with_context(|| format!("{name} is a number, 0 or more, not {value}"))
+        };
+        self.get(name).map(number).transpose()
+    }
+
+    pub(super) fn whole(&self, name: &str, otherwise: usize) -> anyhow::Result<usize> {
+        let Some(number) = self.number(name)? else { return Ok(otherwise) };
+        ensure!(number.fract() == 0.0, "{name} is a whole number, not {number}");
+        Ok(number as usize)
+    }
+
+    /// Milliseconds, as microseconds.
+    pub(super) fn ms(&self, name: &str, otherwise_ms: f64) -> anyhow::Result<u64> {
+        Ok((self.number(name)?.unwrap_or(otherwise_ms) * 1_000.0).round() as u64)
+    }
+
+    /// Numbers in one word, between spaces.
+    pub(super) fn numbers(&self, name: &str) -> anyhow::Result<Vec<f64>> {
+        let Some(value) = self.get(name) else { return Ok(Vec::new()) };
+        if let Some(number) = value.as_f64() {
+            return Ok(vec![number]);
+        }
+        let words = value.as_str().with_context(|| format!("{name} is numbers between spaces, not {value}"))?;
+        let number = |word: &str| word.parse::<f64>().map_err(|_| anyhow!("{name}: {word:?} is no number"));
+        words.split_whitespace().map(number).collect()
+    }
+
+    /// The names that begin with `prefix`, without it.
+    pub(super) fn with_prefix(&self, prefix: &str) -> Vec<(String, Value)> {
+        let named = self.point.iter().filter_map(|(name, value)| Some((name.strip_prefix(prefix)?, value)));
+        named
+            .map(|(name, value)| {
+                self.used.borrow_mut().insert(format!("{prefix}{name}"));
+                (name.to_string(), value.clone())
+            })
+            .collect()
+    }
+
+    /// The workload that the point names, with whatever of its settings the point has: `value_bytes` for `value-bytes`.
+    pub(super) fn workload(&self) -> anyhow::Result<Workload> {
+        let name = self.word("workload")?.context("a point names its workload")?;
+        let base = Workload::named(name)?;
+        let settings = base.settings();
+        let chosen = settings.keys().filter_map(|setting| {
+            let value = self.get(&setting.replace('-', "_"))?;
+            Some((setting.clone(), value.clone()))
+        });
+        Ok(base.with(chosen)?)
+    }
+
+    /// Round-trip times: those of a preset (`wan`), of each pair (`rtt_ms`, in the order A-B, A-C, …, B-C, …), or the same
+    /// for every pair (`rtt_ms` with one number).
+    pub(super) fn rtt_us(&self, dcs: usize) -> anyhow::Result<Vec<Vec<u64>>> {
+        let mut rtt = vec![vec![0; dcs]; dcs];
+        let pairs: Vec<(usize, usize)> =
+            (0..dcs).flat_map(|a| (a + 1..dcs).map(move |b| (a, b))).collect();
+        let given = self.numbers("rtt_ms")?;
+        let ms: Vec<f64> = match (self.word("wan")?, given.len()) {
+            (Some(_), 1..) => bail!("wan and rtt_ms say the same thing twice"),
+            (Some(name), _) => {
+                let preset = Preset::find(name).with_context(|| format!("wan: no preset is called {name:?}"))?;
+                ensure!(dcs <= preset.sites.len(), "wan: {name} has {} sites, not {dcs}", preset.sites.len());
+                let sites = preset.sites;
+                pairs.iter().map(|(a, b)| preset.rtt_ms(sites[*a], sites[*b]) as f64).collect()
+            }
+            (None, 0) if dcs == 1 => Vec::new(),
+            (None, 0) => bail!("with several data centres, say how far apart they are: wan or rtt_ms"),
+            (None, 1) => vec![given[0]; pairs.len()],
+            (None, n) => {
+                ensure!(n == pairs.len(), "rtt_ms: {dcs} data centres have {} pairs, not {n}", pairs.len());
+                given
+            }
+        };
+        for ((a, b), ms) in pairs.into_iter().zip(ms) {
+            rtt[a][b] = (ms * 1_000.0) as u64;
+            rtt[b][a] = rtt[a][b];
+        }
+        Ok(rtt)
+    }
+
+    pub(super) fn duration(&self, name: &str, otherwise_ms: f64) -> anyhow::Result<Duration> {
+        Ok(Duration::from_micros(self.ms(name, otherwise_ms)?))
+    }
+
+    /// Nothing is left over. Names that stand in the point for the figure's sake begin with `_` or are `system`.
+    pub(super) fn end(self) -> anyhow::Result<()> {
+        let used = self.used.into_inner();
+        let label = |name: &str| name == "system" || name.starts_with('_');
+        let over: Vec<&str> =
+            self.point.keys().map(String::as_str).filter(|name| !used.contains(*name) && !label(name)).collect();
+        let known: Vec<&str> = used.iter().map(String::as_str).collect();
+        ensure!(over.is_empty(), "nobody knows what {} means here; there are {}", over.join(", "), known.join(", "));
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! Points in virtual time.
+
+use super::settings::Settings;
+use anyhow::{Context, anyhow};
+use serde_json::Value;
+use tidemark_experiments::{Row, Runner};
+use tidemark_sim::{Calibration, Load, Loaded, Slow};
+use tidemark_simulators::simulator;
+use tidemark_workload::Workload;
+
+/// Runs under load in the simulator: a row a point.
+pub(crate) struct Simulated {
+    pub(crate) calibration: Calibration,
+}
+
+/// When writes become visible elsewhere, in the simulator: a row for each write that was looked for.
+pub(crate) struct SimulatedVisibility {
+    pub(crate) calibration: Calibration,
+}
+
+impl Runner for Simulated {
+    fn run(&self, point: &Row, _say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
+        Ok(vec![loaded(point, &self.calibration)?.row()])
+    }
+
+    fn parallel(&self) -> bool {
+        true
+    }
+}
+
+impl Runner for SimulatedVisibility {
+    fn run(&self, point: &Row, _say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
+        let loaded = loaded(point, &self.calibration)?;
+        let rows = loaded.visibility.iter().flat_map(|((from, to), seen)| {
+            let row = |us: &u64| {
+                let columns: [(&str, Value); 3] =
+                    [("from_dc", (*from).into()), ("to_dc", (*to).into()), ("visible_us", (*us).into())];
+                columns.map(|(name, value)| (name.to_string(), value)).into()
+            };
+            seen.times_us.iter().map(row).collect::<Vec<Row>>()
+        });
+        Ok(rows.collect())
+    }
+
+    fn parallel(&self) -> bool {
+        true
+    }
+}
+
+fn loaded(point: &Row, calibration: &Calibration) -> anyhow::Result<Loaded> {
+    let settings = Settings::new(point);
+    let protocol = settings.word("protocol")?.context("a point names its protocol")?;
+    let load = load(&settings, calibration, protocol)?;
+    settings.end()?;
+    let simulator = simulator(protocol).with_context(|| format!("no protocol is called {protocol}"))?;
+    simulator.load(&load).map_err(|error| anyhow!(error))
+}
+
+/// Other clients, with the settings of their workload in names that begin with `beside_`.
+fn beside(settings: &Settings<'_>) -> anyhow::Result<Option<(Workload, usize)>> {
+    let Some(name) = settings.word("beside")? else { return Ok(None) };
+    let clients = settings.whole("beside_clients", 1)?;
+    let own = settings.with_prefix("beside_").into_iter().filter(|(name, _)| name != "clients");
+    let own = own.map(|(name, value)| (name.replace('_', "-"), value));
+    Ok(Some((Workload::named(name)?.with(own)?, clients)))
+}
+
+fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> anyhow::Result<Load> {
+    let rtt_us = settings.rtt_us(settings.whole("dcs", 1)?)?;
+    let slow = match settings.number("slow_partition")? {
+        Some(partition) => {
+            let dc = settings.number("slow_dc")?.map(|dc| dc as usize);
+            vec![Slow { dc, partition: partition as usize, lag_us: settings.ms("slow_ms", 0.0)? }]
+        }
+        None => Vec::new(),
+    };
+    let offsets = settings.numbers("clock_offsets_ms")?;
+    Ok(Load {
+        partitions: settings.whole("partitions", 1)?,
+        rtt_us,
+        wan_jitter_percent: settings.whole("wan_jitter_percent", 2)? as u64,
+        lan_us: settings.ms("lan_ms", 0.05)?,
+        lan_jitter_us: settings.ms("lan_jitter_ms", 0.02)?,
+        clock_skew_us: settings.ms("clock_skew_ms", 0.5)?,
+        clock_offsets_us: offsets.into_iter().map(|ms| (ms * 1_000.0) as i64).collect(),
+        slow,
+        params: settings.with_prefix("param_").into_iter().collect(),
+        costs: calibration.costs_of(protocol),
+        workload: settings.workload()?,
+        clients: settings.whole("clients", 1)?,
+        beside: beside(settings)?,
+        idle_dcs: settings.numbers("idle_dcs")?.into_iter().map(|dc| dc as usize).collect(),
+        rate: settings.number("rate")?,
+        filled_keys: settings.whole("filled_keys", 100)?,
+        warm_up_us: settings.ms("warm_up_ms", 200.0)?,
+        measure_us: settings.ms("measure_ms", 200.0)?,
+        probe_every_us: settings.number("probe_every_ms")?.map(|ms| (ms * 1_000.0) as u64),
+        seed: settings.whole("seed", 1)? as u64,
+    })
+}
