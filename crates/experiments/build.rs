@@ -1,4 +1,5 @@
-//! Embeds the experiments that ship with Tidemark, and the sources whose lines one of them counts.
+//! Embeds the experiments that ship with Tidemark, their published results, and the sources whose lines one of them
+//! counts.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ fn main() -> io::Result<()> {
     let mut code = String::new();
     embed(&mut code, "EXPERIMENTS", &here.join("../../experiments"), "toml")?;
     embed(&mut code, "PROTOCOLS", &here.join("../protocols/src"), "rs")?;
+    embed(&mut code, "PUBLISHED", &here.join("../../docs/claims"), "json")?;
     fs::write(out.join("embedded.rs"), code)
 }
 

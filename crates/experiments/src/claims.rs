@@ -36,6 +36,17 @@ pub fn published(folder: &Path) -> Result<Vec<Published>> {
     files.iter().map(read).collect()
 }
 
+/// What is published of the experiments that are part of the program.
+///
+/// # Errors
+/// A file is none of ours, which a test excludes.
+pub fn results_of_the_library() -> Result<Vec<Published>> {
+    let read = |(stem, text): &(&str, &str)| {
+        serde_json::from_str(text).with_context(|| format!("docs/claims/{stem}.json is no published result"))
+    };
+    crate::embedded::PUBLISHED.iter().map(read).collect()
+}
+
 /// The document, as Markdown; `folder` is where the figures are, seen from the document.
 pub fn document(published: &[Published], library: &[Experiment], folder: &str) -> String {
     let mut text = HEADER.to_string();

@@ -1,7 +1,7 @@
 //! What an experiment comes to: verdict, tables and figures, made of what is stored.
 
 use crate::file::{Experiment, Figure};
-use crate::query::Reader;
+use crate::query::{Reader, Stored};
 use crate::table::{Table, plain};
 use crate::verdict::{self, Judged, Verdict};
 use crate::{Row, figure, scope};
@@ -31,10 +31,24 @@ pub struct Outcome {
     pub checks: Vec<Judged>,
     /// What was measured.
     pub parts: Vec<Part>,
-    /// The files of figures.
-    pub figures: Vec<PathBuf>,
+    /// What was drawn.
+    pub figures: Vec<Picture>,
     /// Figures that could not be drawn, and why.
     pub problems: Vec<String>,
+}
+
+/// A figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct Picture {
+    /// Its name in the experiment.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// Its file, once it has been written.
+    pub file: Option<PathBuf>,
+    /// The picture.
+    #[serde(skip)]
+    pub svg: String,
 }
 
 /// One part of it.
@@ -56,7 +70,7 @@ pub struct Part {
     pub points: usize,
     /// Those that failed, and with what.
     pub failed: Vec<(Row, String)>,
-    /// The file of its rows, if there are any.
+    /// The file of its rows, once it has been written.
     pub csv: Option<PathBuf>,
     /// Its rows.
     #[serde(skip)]
@@ -71,25 +85,18 @@ pub fn latest(experiment: &Experiment, results: &Path) -> Result<Option<i64>> {
     Reader::open(results)?.latest(&experiment.id)
 }
 
-/// Judges a batch, and writes its rows and figures into the directory `out/ID`, which is created.
+/// Judges a batch, and draws its figures.
 ///
 /// # Errors
-/// The results cannot be read or the files cannot be written. A figure that cannot be drawn is a problem of the outcome.
-pub fn conclude(experiment: &Experiment, results: &Path, batch: i64, out: &Path) -> Result<Outcome> {
+/// The results cannot be read. A figure that cannot be drawn is a problem of the outcome.
+pub fn conclude(experiment: &Experiment, results: &Path, batch: i64) -> Result<Outcome> {
     let reader = Reader::open(results)?;
-    let folder = out.join(&experiment.id);
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let mut parts = Vec::new();
     for run in reader.batch(batch)? {
-        let rows = reader.rows(run.id, None)?;
+        let table = Table::of(reader.rows(run.id, None)?.iter());
         let (points, failed) = reader.points(run.id)?;
-        let table = Table::of(rows.iter());
-        let csv = (!rows.is_empty()).then(|| folder.join(format!("{}.csv", run.part)));
-        if let Some(csv) = &csv {
-            write(csv, &table.csv()?)?;
-        }
-        let crate::query::Stored { id, part: name, started, version, machine, full } = run;
-        parts.push(Part { name, run: id, started, version, machine, full, points, failed, csv, table });
+        let Stored { id, part: name, started, version, machine, full } = run;
+        parts.push(Part { name, run: id, started, version, machine, full, points, failed, csv: None, table });
     }
     let scopes: Vec<(&str, i64)> = parts.iter().map(|part| (part.name.as_str(), part.run)).collect();
     scope::create(&reader.connection, &scopes)?;
@@ -98,13 +105,10 @@ pub fn conclude(experiment: &Experiment, results: &Path, batch: i64, out: &Path)
     let (mut figures, mut problems) = (Vec::new(), Vec::new());
     for figure in &experiment.figures {
         let Some((_, run)) = scopes.iter().find(|(name, _)| *name == figure.run) else { continue };
-        let name = experiment.figure_name(figure);
+        let name = experiment.figure_name(figure).to_string();
+        let title = figure.title.as_ref().unwrap_or(&experiment.title).clone();
         match draw(experiment, figure, &reader, *run) {
-            Ok(svg) => {
-                let file = folder.join(format!("{name}.svg"));
-                write(&file, &svg)?;
-                figures.push(file);
-            }
+            Ok(svg) => figures.push(Picture { name, title, file: None, svg }),
             Err(error) => problems.push(format!("figure {name}: {error:#}")),
         }
     }
@@ -123,9 +127,45 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
 }
 
 impl Outcome {
+    /// Writes rows and figures into the directory `out/ID`, which is created.
+    ///
+    /// # Errors
+    /// Files cannot be written.
+    pub fn write(&mut self, out: &Path) -> Result<()> {
+        let folder = out.join(&self.experiment);
+        std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        for part in self.parts.iter_mut().filter(|part| !part.table.rows.is_empty()) {
+            let csv = folder.join(format!("{}.csv", part.name));
+            write(&csv, &part.table.csv()?)?;
+            part.csv = Some(csv);
+        }
+        for figure in &mut self.figures {
+            let file = folder.join(format!("{}.svg", figure.name));
+            write(&file, &figure.svg)?;
+            figure.file = Some(file);
+        }
+        Ok(())
+    }
+
     /// Whether the claim holds, or there was only something to tell, and everything was drawn.
     pub fn ok(&self) -> bool {
         self.verdict.ok() && self.problems.is_empty()
+    }
+
+    /// When it was measured, the checks and the verdict, for people.
+    pub fn told(&self) -> String {
+        let mut text = String::new();
+        for part in &self.parts {
+            let size = if part.full { "full" } else { "quick" };
+            let _ = writeln!(
+                text,
+                "{} ({size}, run {}), {}, {}",
+                part.name, part.run, part.started, part.version
+            );
+        }
+        self.checks.iter().for_each(|check| text.push_str(&check.line()));
+        let _ = writeln!(text, "verdict: {}", self.verdict);
+        text
     }
 
     /// Tables, checks and verdict, for people.
@@ -135,11 +175,9 @@ impl Outcome {
             part.tell(&mut text);
         }
         text.push('\n');
-        for check in &self.checks {
-            text.push_str(&check.line());
-        }
-        for figure in &self.figures {
-            let _ = writeln!(text, "figure: {}", figure.display());
+        self.checks.iter().for_each(|check| text.push_str(&check.line()));
+        for file in self.figures.iter().filter_map(|figure| figure.file.as_ref()) {
+            let _ = writeln!(text, "figure: {}", file.display());
         }
         for problem in &self.problems {
             let _ = writeln!(text, "problem: {problem}");

@@ -27,17 +27,27 @@ pub struct Options {
     pub machine: String,
 }
 
+/// Whether an experiment, or only one part of it, can be run by these runners.
+///
+/// # Errors
+/// The file asks for what the runners do not have, or there is no part of that name.
+pub fn ready(experiment: &Experiment, runners: &Runners, only: Option<&str>) -> Result<()> {
+    validate_with(experiment, runners).with_context(|| experiment.id.clone())?;
+    let names: Vec<&str> = experiment.runs.iter().map(|run| run.name.as_str()).collect();
+    if let Some(only) = only {
+        ensure!(names.contains(&only), "{} has no part {only:?}, but {}", experiment.id, names.join(", "));
+    }
+    Ok(())
+}
+
 /// Runs an experiment and returns the number of its batch. Points that fail are stored with their error.
 ///
 /// # Errors
-/// The file asks for what the runners do not have, there is no part of that name, or results cannot be stored.
+/// It is not [`ready`], or results cannot be stored.
 pub fn run(experiment: &Experiment, runners: &Runners, store: &mut Store, options: &Options) -> Result<i64> {
-    validate_with(experiment, runners).with_context(|| experiment.id.clone())?;
+    ready(experiment, runners, options.only.as_deref())?;
     let wanted = |run: &&Run| options.only.as_ref().is_none_or(|only| *only == run.name);
     let parts: Vec<&Run> = experiment.runs.iter().filter(wanted).collect();
-    let names: Vec<&str> = experiment.runs.iter().map(|run| run.name.as_str()).collect();
-    let asked = options.only.as_deref().unwrap_or_default();
-    ensure!(!parts.is_empty(), "{} has no part {asked:?}, but {}", experiment.id, names.join(", "));
     let mut batch = None;
     for part in parts {
         let runner = runners[part.runner.as_str()];

@@ -59,8 +59,9 @@ fn plot(experiment: &Experiment, figure: &Figure, rows: &[Row]) -> Result<Plot> 
         one.paper.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
     let hidden = hide_what_has_no_logarithm(figure, &mut series);
-    let plural = if hidden == 1 { "point is" } else { "points are" };
-    let remark = (hidden > 0).then(|| format!("{hidden} {plural} not above 0, where this axis ends"));
+    let plural = if hidden == 1 { "point that is" } else { "points that are" };
+    let remark =
+        (hidden > 0).then(|| format!("without {hidden} {plural} not above 0: the axis is logarithmic"));
     let all = || series.iter().flat_map(|series| series.points.iter().chain(&series.paper)).copied();
     if all().next().is_none() {
         bail!("no row is above 0, and the axis is logarithmic");

@@ -29,10 +29,10 @@ mod embedded {
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 }
 
-pub use claims::{document, published};
-pub use conclude::{Outcome, Part, conclude, latest};
+pub use claims::{document, published, results_of_the_library};
+pub use conclude::{Outcome, Part, Picture, conclude, latest};
 pub use describe::{describe, setup};
-pub use engine::{Options, run};
+pub use engine::{Options, ready, run};
 pub use file::{Check, Experiment, Figure, Kind, PaperPoint, Run, Scale};
 pub use lines::Lines;
 pub use load::{library, load, parse};

@@ -6,6 +6,7 @@ use crate::file::Experiment;
 use crate::verdict::{Judged, Verdict};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
 use std::path::Path;
 
 /// What is known of an experiment without its database.
@@ -57,22 +58,18 @@ pub struct PublishedPart {
 /// Writes `ID.json` and the figures into `folder`, which is created.
 ///
 /// # Errors
-/// A figure is missing, or files cannot be written.
+/// A figure could not be drawn, or files cannot be written.
 pub fn publish(experiment: &Experiment, outcome: &Outcome, folder: &Path) -> Result<()> {
     ensure!(outcome.problems.is_empty(), "not published: {}", outcome.problems.join("; "));
     std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let id = &experiment.id;
     let mut figures = Vec::new();
-    for file in &outcome.figures {
-        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-        let figure = experiment.figures.iter().find(|figure| experiment.figure_name(figure) == stem);
-        let title =
-            figure.and_then(|figure| figure.title.clone()).unwrap_or_else(|| experiment.title.clone());
+    for figure in &outcome.figures {
+        let name = &figure.name;
         let name =
-            if stem.starts_with(id.as_str()) { format!("{stem}.svg") } else { format!("{id}-{stem}.svg") };
-        let to = folder.join(&name);
-        std::fs::copy(file, &to).with_context(|| format!("cannot write {}", to.display()))?;
-        figures.push((name, title));
+            if name.starts_with(id.as_str()) { format!("{name}.svg") } else { format!("{id}-{name}.svg") };
+        write(&folder.join(&name), &figure.svg)?;
+        figures.push((name, figure.title.clone()));
     }
     let parts = outcome.parts.iter().filter_map(|part| {
         let run = experiment.part(&part.name)?;
@@ -101,4 +98,21 @@ pub fn publish(experiment: &Experiment, outcome: &Outcome, folder: &Path) -> Res
     };
     let json = serde_json::to_string_pretty(&published)? + "\n";
     write(&folder.join(format!("{id}.json")), &json)
+}
+
+impl Published {
+    /// When it was measured, the checks, the verdict, and where the figures are, for people.
+    pub fn told(&self, folder: &str) -> String {
+        let mut text = String::new();
+        for part in &self.parts {
+            let size = if part.full { "full" } else { "quick" };
+            let _ = writeln!(text, "{} ({size}), {}, {}", part.name, part.started, part.version);
+        }
+        self.checks.iter().for_each(|check| text.push_str(&check.line()));
+        for (file, _) in &self.figures {
+            let _ = writeln!(text, "figure: {folder}/{file}");
+        }
+        let _ = writeln!(text, "verdict: {}", self.verdict);
+        text
+    }
 }

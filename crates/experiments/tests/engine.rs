@@ -24,7 +24,7 @@ fn a_sweep_is_measured_stored_judged_and_drawn() {
     let csv = std::fs::read_to_string(part.csv.as_ref().unwrap()).unwrap();
     assert_eq!(csv.lines().count(), 7);
     assert!(csv.lines().any(|line| line == "4,fast,1,800"), "{csv}");
-    let svg = std::fs::read_to_string(&outcome.figures[0]).unwrap();
+    let svg = std::fs::read_to_string(outcome.figures[0].file.as_ref().unwrap()).unwrap();
     let document = roxmltree::Document::parse(&svg).unwrap();
     let texts: Vec<&str> = document.descendants().filter_map(|node| node.text()).map(str::trim).collect();
     for wanted in ["fast", "slow", "paper", "clients", "throughput, 1,000 operations a second"] {
@@ -33,9 +33,9 @@ fn a_sweep_is_measured_stored_judged_and_drawn() {
     let results = folder.path().join("results.sqlite");
     assert_eq!(latest(&experiment(""), &results).unwrap(), Some(outcome.batch));
     // Everything is made of what is stored, so it can be made again.
-    let again = conclude(&experiment(""), &results, outcome.batch, &folder.path().join("again")).unwrap();
+    let again = conclude(&experiment(""), &results, outcome.batch).unwrap();
     assert_eq!(again.checks, outcome.checks);
-    assert_eq!(std::fs::read_to_string(&again.figures[0]).unwrap(), svg);
+    assert_eq!(again.figures[0].svg, svg);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn lines_of_code_are_counted_beside_those_of_the_paper() {
     let runners: Runners = BTreeMap::from([("lines", &Lines as &dyn Runner)]);
     let experiment = load("dkvf-table8.1").unwrap();
     let batch = run(&experiment, &runners, &mut store, &options(false, None)).unwrap();
-    let outcome = conclude(&experiment, &results, batch, folder.path()).unwrap();
+    let outcome = conclude(&experiment, &results, batch).unwrap();
     assert_eq!(outcome.parts[0].table.rows.len(), 4);
     assert!(outcome.problems.is_empty() && outcome.figures.len() == 1, "{}", outcome.text());
     assert!(outcome.checks.iter().all(|check| check.value.is_some()), "{}", outcome.text());

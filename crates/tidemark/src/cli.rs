@@ -1,7 +1,8 @@
 //! The verbs of the command line: one file each under `commands`.
 
 use crate::commands::{
-    check, config, cut, demo, exclude, heal, kill, protocols, readmit, restart, serve, sim, slow, status, up,
+    check, config, cut, demo, exclude, experiment, heal, kill, protocols, readmit, restart, results, serve,
+    sim, slow, status, up,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -46,6 +47,9 @@ pub(crate) enum Command {
     Config(config::Config),
     Sim(sim::Sim),
     Check(check::Check),
+    #[command(subcommand)]
+    Experiment(experiment::Experiment),
+    Results(results::Results),
 }
 
 impl Command {
@@ -66,6 +70,8 @@ impl Command {
             Self::Config(config) => config.run(),
             Self::Sim(sim) => sim.run(),
             Self::Check(check) => check.run(),
+            Self::Experiment(experiment) => experiment.run(),
+            Self::Results(results) => results.run(),
         }
     }
 }

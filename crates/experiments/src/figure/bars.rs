@@ -1,7 +1,7 @@
 //! Groups of bars, and what stands below them.
 
 use super::legend::width;
-use super::marks::{colour, mark};
+use super::marks::{colour, ring};
 use super::{Plot, Series};
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -45,7 +45,7 @@ fn span(plot: &Plot, series: usize, place: &impl Fn(f64, f64) -> (i32, i32), gro
     (place(left, plot.y.low).0, place(left + wide / count, plot.y.low).0 - 1)
 }
 
-/// Draws the bars of one series, and what the paper has there.
+/// Draws the bars of one series.
 pub(super) fn draw<DB: DrawingBackend>(
     plot: &Plot,
     (index, series): (usize, &Series),
@@ -58,10 +58,19 @@ pub(super) fn draw<DB: DrawingBackend>(
         let (top, bottom) = (place(*group, value.max(foot)).1, place(*group, value.min(foot)).1);
         area.draw(&Rectangle::new([(left, top), (right.max(left + 1), bottom)], colour(index).filled()))?;
     }
+    Ok(())
+}
+
+/// Draws what the paper has above the groups, in the middle of the series' bars.
+pub(super) fn paper<DB: DrawingBackend>(
+    plot: &Plot,
+    (index, series): (usize, &Series),
+    area: &DrawingArea<DB, Shift>,
+    place: &impl Fn(f64, f64) -> (i32, i32),
+) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
     for (group, value) in &series.paper {
         let (left, right) = span(plot, index, place, *group);
-        let at = ((left + right) / 2, place(*group, *value).1);
-        mark(area, 0, at, true)?;
+        ring(area, ((left + right) / 2, place(*group, *value).1))?;
     }
     Ok(())
 }

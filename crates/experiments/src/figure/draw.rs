@@ -59,7 +59,7 @@ fn layout(plot: &Plot) -> Layout {
     let names = if plot.kind == Kind::Bars { bars::names(&plot.groups, inner) } else { Vec::new() };
     let below = names.iter().map(Vec::len).max().unwrap_or(1).max(1) as i32;
     let bottom = top + HEIGHT - 120;
-    let size = (size_x, bottom + 12 + below * bars::LINE + 34);
+    let size = (size_x, bottom + 12 + below * bars::LINE + 28);
     let x_ticks = plot.x.ticks(f64::from(inner), |label| width(label, TICK));
     Layout { size, left, right, top, bottom, title, names, x_ticks, y_ticks }
 }
@@ -83,6 +83,17 @@ fn all<DB: DrawingBackend>(plot: &Plot, layout: &Layout, area: &DrawingArea<DB, 
             Kind::Lines | Kind::Cdf => line(plot, (index, series), area, &place)?,
         }
     }
+    // Above all lines: there are few of them, and they are what one looks for.
+    for (index, series) in plot.series.iter().enumerate() {
+        match plot.kind {
+            Kind::Bars => bars::paper(plot, (index, series), area, &place)?,
+            Kind::Lines | Kind::Cdf => {
+                for (x, y) in &series.paper {
+                    mark(area, index, place(*x, *y), true)?;
+                }
+            }
+        }
+    }
     axes(plot, layout, area)?;
     words(plot, layout, area)?;
     legend::draw(plot, area, (layout.right + 16, layout.top))
@@ -100,7 +111,7 @@ fn grid<DB: DrawingBackend>(plot: &Plot, layout: &Layout, area: &DrawingArea<DB,
     Ok(())
 }
 
-/// A line through the points with marks on it, and hollow marks for the paper's.
+/// A line through the points with marks on it.
 fn line<DB: DrawingBackend>(
     plot: &Plot,
     (index, series): (usize, &Series),
@@ -125,9 +136,6 @@ fn line<DB: DrawingBackend>(
     let some = series.points.iter().enumerate().filter(|(number, _)| number % every == every / 2);
     for (_, (x, y)) in some {
         mark(area, index, place(*x, *y), false)?;
-    }
-    for (x, y) in &series.paper {
-        mark(area, index, place(*x, *y), true)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The legend: beside the drawing, where no data is.
 
-use super::marks::{colour, mark};
+use super::marks::{colour, mark, ring};
 use super::{Kind, Plot};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -54,10 +54,7 @@ pub(super) fn draw<DB: DrawingBackend>(
         let y = top + line as i32 * LINE + LINE / 2;
         let middle = (left + 14, y);
         match series {
-            None => {
-                let ring = RGBColor(110, 110, 110).stroke_width(2);
-                area.draw(&Circle::new(middle, 5, ring))?;
-            }
+            None => ring(area, middle)?,
             Some(series) if plot.kind == Kind::Bars => {
                 let corners = [(left + 6, y - 7), (left + 22, y + 7)];
                 area.draw(&Rectangle::new(corners, colour(series).filled()))?;

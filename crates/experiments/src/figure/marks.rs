@@ -63,3 +63,12 @@ pub(super) fn mark<DB: DrawingBackend>(
     area.draw(&Polygon::new(corners, fill.filled()))?;
     area.draw(&PathElement::new(closed, line))
 }
+
+/// Draws the mark that means the paper, whatever the series.
+pub(super) fn ring<DB: DrawingBackend>(
+    area: &DrawingArea<DB, plotters::coord::Shift>,
+    at: (i32, i32),
+) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
+    area.draw(&Circle::new(at, 5, WHITE.filled()))?;
+    area.draw(&Circle::new(at, 5, RGBColor(60, 60, 60).stroke_width(2)))
+}

@@ -115,7 +115,9 @@ fn run_with(folder: &Path, experiment: &Experiment, options: &Options) -> Result
     let runners: Runners = BTreeMap::from([("toy", &toy as &dyn Runner)]);
     let mut store = Store::open(&results)?;
     let batch = run(experiment, &runners, &mut store, options)?;
-    conclude(experiment, &results, batch, &folder.join("out"))
+    let mut outcome = conclude(experiment, &results, batch)?;
+    outcome.write(&folder.join("out"))?;
+    Ok(outcome)
 }
 
 pub(crate) fn rows_of(folder: &Path, sql: &str) -> Value {
