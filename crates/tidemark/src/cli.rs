@@ -1,8 +1,8 @@
 //! The verbs of the command line: one file each under `commands`.
 
 use crate::commands::{
-    check, config, cut, demo, exclude, experiment, heal, kill, protocols, readmit, restart, results, serve,
-    sim, slow, status, up,
+    bench, check, config, cut, demo, exclude, experiment, heal, kill, protocols, readmit, restart, results, serve, sim,
+    slow, status, up,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -14,6 +14,7 @@ Examples:
   tidemark cut a b                             from another terminal: two regions lose each other
   tidemark heal                                and find each other again
   tidemark demo                                what causal consistency prevents, shown on a real cluster
+  tidemark bench --visibility                  load it, and measure when writes show in other regions
   tidemark serve --config cluster.toml --node virginia-1
 
 Exit codes: 0 all is well, 1 it failed or what was checked does not hold, 2 the command or its input is wrong.";
@@ -50,6 +51,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Experiment(experiment::Experiment),
     Results(results::Results),
+    Bench(bench::Bench),
 }
 
 impl Command {
@@ -72,6 +74,7 @@ impl Command {
             Self::Check(check) => check.run(),
             Self::Experiment(experiment) => experiment.run(),
             Self::Results(results) => results.run(),
+            Self::Bench(bench) => bench.run(),
         }
     }
 }

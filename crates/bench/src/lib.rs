@@ -1,0 +1,26 @@
+//! Load for any server that speaks the Redis protocol.
+//!
+//! A [`Plan`] says which servers get which workload, how fast and for how long; [`run`] plays it over real sockets
+//! and returns a [`Report`]. Many connections share few threads. [`Bench`] is the same as arguments of a command.
+
+mod args;
+mod commands;
+mod connection;
+mod error;
+mod fill;
+mod format;
+mod live;
+mod pace;
+mod plan;
+mod progress;
+mod report;
+mod run;
+mod visibility;
+mod worker;
+
+pub use args::{Bench, Output};
+pub use error::BenchError;
+pub use live::Tick;
+pub use plan::{Arrivals, Limit, Pace, Plan, Region, Visibility};
+pub use report::{Lost, Pair, Report};
+pub use run::{Stop, run};
