@@ -1,0 +1,116 @@
+//! Servers that refuse, fall silent, die, or were never there.
+
+use crate::servers::{Ask, Do, Redis, answered, fake, plan, play, usual};
+use std::net::TcpListener;
+use std::thread;
+use std::time::Duration;
+use tidemark_bench::{Limit, Stop, run};
+
+#[test]
+fn errors_are_counted_by_their_first_word_and_the_first_is_shown() {
+    let moved = fake(|ask: &Ask| match ask.number % 4 {
+        0 => Do::Answer("-MOVED 3999 127.0.0.1:6381\r\n".into()),
+        1 => Do::Answer("-TRYAGAIN not yet\r\n".into()),
+        _ => usual(ask),
+    });
+    let report = play(&plan("ycsb-c", &[&moved], Limit::Operations(400)));
+    assert_eq!((report.summary.failed["MOVED"], report.summary.failed["TRYAGAIN"]), (100, 100));
+    assert_eq!(answered(&report, "get"), 200);
+    assert!(report.text().contains("100 failed with MOVED, the first: MOVED 3999 127.0.0.1:6381"));
+    assert!(report.is_whole(), "a server that answers is there");
+    let refuses = fake(|_| Do::Answer("-LOADING not yet\r\n".into()));
+    assert!(!play(&plan("ycsb-c", &[&refuses], Limit::Operations(40))).is_whole(), "nothing was answered");
+}
+
+#[test]
+fn a_request_ends_where_an_operation_of_it_fails() {
+    let refuses_writes = fake(|ask: &Ask| match ask.words[0].as_str() {
+        "SET" => Do::Answer("-READONLY replica\r\n".into()),
+        _ => usual(ask),
+    });
+    let mut plan = plan("rounds", &[&refuses_writes], Limit::Operations(9 * 50));
+    plan.connections = 1;
+    let report = play(&plan);
+    assert_eq!((answered(&report, "get"), report.summary.failed["READONLY"]), (400, 50));
+    assert!(report.summary.requests.is_empty(), "no round was completed");
+}
+
+#[test]
+fn a_server_that_dies_leaves_what_was_measured_and_the_others_go_on() {
+    let dies = fake(|ask: &Ask| if ask.number < 500 { usual(ask) } else { Do::Close });
+    let lives = fake(usual);
+    let report = play(&plan("ycsb-a", &[&dies, &lives], Limit::Time(Duration::from_millis(1500))));
+    assert!(!report.is_whole());
+    let [lost] = &report.lost[..] else { panic!("one server: {:?}", report.lost) };
+    assert_eq!((lost.region.as_str(), &lost.address, lost.connections), ("a", &dies, 2));
+    assert_eq!(report.summary.failed["DISCONNECTED"], 2, "what was under way");
+    let of = |region: &str| report.regions[region].operations.values().map(|of| of.count).sum::<u64>();
+    assert_eq!(of("a"), 500);
+    assert!(of("b") > 500, "region b goes on: {}", of("b"));
+    assert!(report.summary.duration_us >= 1_500_000);
+    let text = report.text();
+    assert!(text.contains("LOST: 2 connections to region a") && text.contains(&dies), "{text}");
+}
+
+#[test]
+fn when_all_servers_die_it_ends_early() {
+    let Some(mut redis) = Redis::start(&[]) else { return };
+    let plan = plan("ycsb-a", &[&redis.address], Limit::Time(Duration::from_secs(600)));
+    let playing = thread::spawn(move || play(&plan));
+    thread::sleep(Duration::from_millis(700));
+    redis.kill();
+    let report = playing.join().unwrap();
+    assert!(!report.is_whole());
+    assert_eq!(report.lost.iter().map(|lost| lost.connections).sum::<usize>(), 4);
+    assert!(report.summary.throughput > 0.0 && report.summary.duration_us < 300_000_000);
+}
+
+#[test]
+fn a_server_that_falls_silent_counts_as_lost() {
+    let silent = fake(|ask: &Ask| if ask.number < 100 { usual(ask) } else { Do::Nothing });
+    let mut plan = plan("ycsb-a", &[&silent], Limit::Time(Duration::from_secs(600)));
+    plan.timeout = Duration::from_millis(400);
+    let report = play(&plan);
+    assert_eq!(report.lost[0].reason, "did not answer for 400ms");
+    assert_eq!((answered(&report, "get") + answered(&report, "put"), report.lost[0].connections), (100, 4));
+}
+
+#[test]
+fn a_server_that_is_not_there_or_speaks_something_else_is_an_error_before_anything() {
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let there = fake(|_| panic!("nothing is to be asked"));
+    let error = |address: &str| {
+        let plan = plan("ycsb-a", &[&there, address], Limit::Operations(1));
+        run(&plan, &Stop::default(), &mut |_| {}).unwrap_err().to_string()
+    };
+    let refused = error(&nobody);
+    assert!(refused.contains(&format!("region b: {nobody} cannot be reached")), "{refused}");
+    assert!(refused.contains("is a server running there?"), "{refused}");
+    assert!(error("no-such-host.invalid:1").contains("cannot be reached"));
+    let web = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = web.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut stream, _) = web.accept().unwrap();
+        _ = stream.read(&mut [0; 100]);
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+    });
+    assert!(error(&address).contains("does not speak the Redis protocol"));
+}
+
+#[test]
+fn it_can_be_stopped_early() {
+    let server = fake(usual);
+    let plan = plan("ycsb-a", &[&server], Limit::Time(Duration::from_secs(600)));
+    let (stop, mut ticks) = (Stop::default(), 0);
+    let report = run(&plan, &stop.clone(), &mut |tick| {
+        ticks += 1;
+        if tick.operations > 100 {
+            stop.ask();
+        }
+    });
+    let report = report.unwrap();
+    assert!(report.stopped && ticks > 0 && report.is_whole());
+    assert!(report.text().contains("stopped early"));
+    assert!(answered(&report, "get") > 0);
+}

@@ -1,0 +1,8 @@
+//! The load generator against real sockets: `redis-server`, and servers that stall, lie, fall silent and die.
+
+mod command;
+mod faults;
+mod omission;
+mod redis;
+mod servers;
+mod visibility;
