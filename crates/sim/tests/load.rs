@@ -128,7 +128,10 @@ fn a_slow_server_delays_whoever_asks_it() {
     let slow = vec![Slow { dc: None, partition: 0, lag_us: 10_000 }];
     let what = Load { partitions: 2, slow, workload: Workload::named("round-robin").unwrap(), ..plain() };
     let loaded = load::<Eventual>(&what).unwrap();
-    assert_eq!((number(&loaded, "put_max_us"), number(&loaded, "put_count")), (100.0, number(&loaded, "slow_put_count")));
+    assert_eq!(
+        (number(&loaded, "put_max_us"), number(&loaded, "put_count")),
+        (100.0, number(&loaded, "slow_put_count"))
+    );
     assert!((number(&loaded, "slow_put_min_us") / 10_100.0 - 1.0).abs() < 0.001, "{:?}", loaded.row());
 }
 

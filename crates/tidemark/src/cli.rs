@@ -1,8 +1,8 @@
 //! The verbs of the command line: one file each under `commands`.
 
 use crate::commands::{
-    bench, check, config, cut, demo, exclude, experiment, heal, kill, protocols, readmit, restart, results, serve, sim,
-    slow, status, up,
+    bench, check, config, cut, demo, exclude, experiment, heal, kill, protocols, readmit, restart, results,
+    serve, sim, slow, status, up,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

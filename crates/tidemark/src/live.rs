@@ -21,12 +21,13 @@ pub(crate) struct Live {
 
 impl Live {
     /// Runs `tidemark up` with these arguments until it is ready.
-    pub(crate) fn start(arguments: &[&str]) -> anyhow::Result<Self> {
+    pub(crate) fn start(arguments: &[impl AsRef<str>]) -> anyhow::Result<Self> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let dir = std::env::temp_dir().join(format!("tidemark-live-{}-{number}", std::process::id()));
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["up", "--dir"]).arg(&dir).args(arguments);
+        let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
+        command.args(["up", "--dir"]).arg(&dir).args(&arguments);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let output = child.stdout.take().context("the cluster has no output")?;
         let mut lines = BufReader::new(output).lines();

@@ -7,6 +7,7 @@ mod demo;
 mod http;
 mod live;
 mod output;
+mod runners;
 mod running;
 mod supervisor;
 

@@ -1,45 +1,76 @@
 //! Clients in lockstep: each sends its request, then each takes its answer, again and again.
 
 use crate::live::Live;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 use tidemark_contract::core::Key;
 use tidemark_wire::resp::encode_request;
 
+/// What they ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    Echo,
+    Get,
+    Set,
+}
+
+impl FromStr for Command {
+    type Err = anyhow::Error;
+
+    fn from_str(name: &str) -> anyhow::Result<Self> {
+        match name {
+            "echo" => Ok(Self::Echo),
+            "get" => Ok(Self::Get),
+            "set" => Ok(Self::Set),
+            _ => bail!("{name:?} is none of the commands echo, get, set"),
+        }
+    }
+}
+
 /// Connections that all ask the same.
-pub(super) struct Clients {
+pub(crate) struct Clients {
     connections: Vec<TcpStream>,
     request: Vec<u8>,
     answer: Vec<u8>,
 }
 
 impl Clients {
-    /// They read a key that holds a value of `value_bytes` bytes.
-    pub(super) fn getting(
+    /// So many connections to a node, whose commands are about a value of `value_bytes` bytes. Whoever reads finds it there.
+    pub(crate) fn new(
         live: &Live,
         node: usize,
         count: usize,
-        key: &Key,
+        command: Command,
         value_bytes: usize,
     ) -> anyhow::Result<Self> {
-        let answer_bytes = format!("${value_bytes}\r\n").len() + value_bytes + 2;
-        Self::new(live, node, count, &[b"GET", key], answer_bytes)
+        Self::about(live, node, count, command, (&Key::from("k"), value_bytes))
     }
 
-    /// They write a key.
-    pub(super) fn setting(
+    /// As [`Self::new`], about a key of one's own.
+    pub(super) fn about(
         live: &Live,
         node: usize,
         count: usize,
-        key: &Key,
-        value_bytes: usize,
+        command: Command,
+        (key, value_bytes): (&Key, usize),
     ) -> anyhow::Result<Self> {
-        Self::new(live, node, count, &[b"SET", key, &vec![b'x'; value_bytes]], "+OK\r\n".len())
+        let value = vec![b'x'; value_bytes];
+        let bulk_bytes = format!("${value_bytes}\r\n").len() + value_bytes + 2;
+        match command {
+            Command::Echo => Self::connect(live, node, count, &[b"ECHO", &value], bulk_bytes),
+            Command::Set => Self::connect(live, node, count, &[b"SET", key, &value], "+OK\r\n".len()),
+            Command::Get => {
+                Self::about(live, node, 1, Command::Set, (key, value_bytes))?
+                    .work(Duration::from_millis(1))?;
+                Self::connect(live, node, count, &[b"GET", key], bulk_bytes)
+            }
+        }
     }
 
-    fn new(
+    fn connect(
         live: &Live,
         node: usize,
         count: usize,

@@ -9,7 +9,7 @@ mod clients;
 mod lists;
 
 use crate::live::Live;
-use clients::Clients;
+pub(crate) use clients::{Clients, Command};
 use std::time::Duration;
 use tidemark_contract::Topology;
 use tidemark_contract::core::Key;
@@ -26,9 +26,9 @@ const LONG_VALUE_BYTES: usize = 16 << 10;
 
 /// What a node used for each request of the clients.
 #[derive(Clone, Copy, Debug, Default)]
-struct Spent {
-    cpu_ns: f64,
-    turns: f64,
+pub(crate) struct Spent {
+    pub(crate) cpu_ns: f64,
+    pub(crate) turns: f64,
 }
 
 /// Measures everything, telling `say` what comes next.
@@ -52,10 +52,8 @@ pub(crate) fn calibrate(say: &mut dyn FnMut(&str)) -> anyhow::Result<Calibration
 /// One node, alone: turns, questions, answers, writes, bytes.
 fn single(costs: Costs) -> anyhow::Result<Costs> {
     let live = up(&["--regions", "1", "--partitions", "1"])?;
-    let get =
-        |clients| median(&live, 0, || Clients::getting(&live, 0, clients, &Key::from("k"), VALUE_BYTES));
-    let set = |bytes| median(&live, 0, || Clients::setting(&live, 0, MANY, &Key::from("k"), bytes));
-    set(VALUE_BYTES)?;
+    let get = |clients| spent(&live, 0, &mut Clients::new(&live, 0, clients, Command::Get, VALUE_BYTES)?);
+    let set = |bytes| spent(&live, 0, &mut Clients::new(&live, 0, MANY, Command::Set, bytes)?);
     let (alone, many) = (get(1)?, get(MANY)?);
     let turn_ns = per_turn(alone, many);
     let both = many.cpu_ns - many.turns * turn_ns;
@@ -71,8 +69,8 @@ fn siblings(costs: Costs) -> anyhow::Result<Costs> {
     let topology = Topology::new(1, 2);
     let mut names = (0..).map(|n| Key::from(format!("k{n}").as_str()));
     let key = names.find(|key| topology.partition_of(key).index() == 1).expect("half of all names");
-    Clients::setting(&live, 0, 1, &key, VALUE_BYTES)?.work(Duration::from_millis(10))?;
-    let asked = |clients| median(&live, 1, || Clients::getting(&live, 0, clients, &key, VALUE_BYTES));
+    let about = (&key, VALUE_BYTES);
+    let asked = |clients| spent(&live, 1, &mut Clients::about(&live, 0, clients, Command::Get, about)?);
     let without = |spent: Spent| Spent { cpu_ns: spent.cpu_ns - spent.turns * costs.turn_ns, ..spent };
     let (alone, many) = (without(asked(1)?), without(asked(MANY)?));
     let links = per_turn(alone, many);
@@ -89,7 +87,7 @@ fn siblings(costs: Costs) -> anyhow::Result<Costs> {
 /// Two regions: what a version costs there where it is written, and there where it is received.
 fn regions(costs: Costs) -> anyhow::Result<Costs> {
     let live = up(&["--regions", "2", "--partitions", "1"])?;
-    let set = |node| median(&live, node, || Clients::setting(&live, 0, MANY, &Key::from("k"), VALUE_BYTES));
+    let set = |node| spent(&live, node, &mut Clients::new(&live, 0, MANY, Command::Set, VALUE_BYTES)?);
     let (origin, copy) = (set(0)?, set(1)?);
     let a_turn = |more_ns: f64| costs.turn_ns + more_ns;
     let known = costs.request_ns + costs.reply_ns + costs.write_ns;
@@ -122,8 +120,7 @@ fn up(arguments: &[&str]) -> anyhow::Result<Live> {
 }
 
 /// What `node` spends on each request of the clients: of several measurements the one in the middle.
-fn median(live: &Live, node: usize, clients: impl Fn() -> anyhow::Result<Clients>) -> anyhow::Result<Spent> {
-    let mut clients = clients()?;
+pub(crate) fn spent(live: &Live, node: usize, clients: &mut Clients) -> anyhow::Result<Spent> {
     clients.work(SPAN / 4)?;
     let mut all = Vec::with_capacity(TIMES);
     for _ in 0..TIMES {

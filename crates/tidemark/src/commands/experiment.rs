@@ -2,16 +2,18 @@
 
 use crate::Usage;
 use crate::output::{print, print_json, row, table};
+use crate::runners::{Capacity, Live, LiveVisibility, Simulated, SimulatedVisibility};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidemark_experiments::{
-    Experiment as File, Lines, Options, Outcome, Runners, Store, conclude, default_path, describe, document,
-    latest, library, load, machine, publish, published, ready, results_of_the_library, run, version,
+    Experiment as File, Lines, Options, Outcome, Runner, Runners, Store, conclude, default_path, describe,
+    document, latest, library, load, machine, publish, published, ready, results_of_the_library, run,
+    version,
 };
+use tidemark_sim::Calibration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -65,6 +67,9 @@ pub(crate) struct Run {
     /// The results: `results.sqlite` in this directory, or what TIDEMARK_RESULTS names, if nothing is said.
     #[arg(long, value_name = "FILE")]
     db: Option<PathBuf>,
+    /// What events cost in the simulator, as `tidemark sim calibrate --out` writes it.
+    #[arg(long, value_name = "FILE")]
+    costs: Option<PathBuf>,
     /// How many points are measured at once where that does not disturb; one a processor if nothing is said.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -105,8 +110,40 @@ pub(crate) struct Docs {
 }
 
 /// What measures: every runner that experiment files can name.
-fn runners() -> Runners<'static> {
-    BTreeMap::from([("lines", &Lines as &dyn tidemark_experiments::Runner)])
+struct Measuring {
+    simulated: Simulated,
+    simulated_visibility: SimulatedVisibility,
+}
+
+impl Measuring {
+    /// With what events cost in the simulator: of `file`, or what this binary was built with.
+    fn new(file: Option<&Path>) -> anyhow::Result<Self> {
+        let calibration = match file {
+            None => Calibration::default(),
+            Some(path) => {
+                let shown = path.display();
+                let text =
+                    std::fs::read_to_string(path).map_err(|error| Usage(format!("{shown}: {error}")))?;
+                serde_json::from_str(&text).map_err(|error| Usage(format!("{shown}: {error}")))?
+            }
+        };
+        Ok(Self {
+            simulated: Simulated { calibration: calibration.clone() },
+            simulated_visibility: SimulatedVisibility { calibration },
+        })
+    }
+
+    fn runners(&self) -> Runners<'_> {
+        let all: [(&str, &dyn Runner); 6] = [
+            ("lines", &Lines),
+            ("sim", &self.simulated),
+            ("sim-visibility", &self.simulated_visibility),
+            ("live", &Live),
+            ("visibility", &LiveVisibility),
+            ("capacity", &Capacity),
+        ];
+        all.into()
+    }
 }
 
 impl Experiment {
@@ -153,7 +190,8 @@ impl List {
 
 impl Run {
     fn run(self) -> anyhow::Result<ExitCode> {
-        let runners = runners();
+        let measuring = Measuring::new(self.costs.as_deref())?;
+        let runners = measuring.runners();
         let files = self.names.iter().map(|name| loaded(name)).collect::<Result<Vec<_>, _>>()?;
         for file in &files {
             // Nothing is measured if something is wrong with the last of them.
@@ -249,7 +287,8 @@ mod tests {
     #[test]
     fn every_experiment_that_ships_finds_its_runners_and_what_they_return() {
         for file in library().expect("files that are valid") {
-            ready(&file, &runners(), None).expect("a runner for every part");
+            ready(&file, &Measuring::new(None).expect("built-in costs").runners(), None)
+                .expect("a runner for every part");
         }
     }
 

@@ -1,7 +1,7 @@
 //! One file a verb.
 
-pub(crate) mod calibrate;
 pub(crate) mod bench;
+pub(crate) mod calibrate;
 pub(crate) mod check;
 pub(crate) mod config;
 pub(crate) mod cut;

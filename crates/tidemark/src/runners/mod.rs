@@ -4,5 +4,5 @@ mod live;
 mod settings;
 mod simulated;
 
-pub(crate) use live::{Live, LiveVisibility};
+pub(crate) use live::{Capacity, Live, LiveVisibility};
 pub(crate) use simulated::{Simulated, SimulatedVisibility};

@@ -26,7 +26,8 @@ impl<'a> Settings<'a> {
     }
 
     pub(super) fn word(&self, name: &str) -> anyhow::Result<Option<&'a str>> {
-        let word = |value: &'a Value| value.as_str().with_context(|| format!("{name} is a word, not {value}"));
+        let word =
+            |value: &'a Value| value.as_str().with_context(|| format!("{name} is a word, not {value}"));
         self.get(name).map(word).transpose()
     }
 
@@ -55,7 +56,8 @@ impl<'a> Settings<'a> {
         if let Some(number) = value.as_f64() {
             return Ok(vec![number]);
         }
-        let words = value.as_str().with_context(|| format!("{name} is numbers between spaces, not {value}"))?;
+        let words =
+            value.as_str().with_context(|| format!("{name} is numbers between spaces, not {value}"))?;
         let number = |word: &str| word.parse::<f64>().map_err(|_| anyhow!("{name}: {word:?} is no number"));
         words.split_whitespace().map(number).collect()
     }
@@ -87,13 +89,13 @@ impl<'a> Settings<'a> {
     /// for every pair (`rtt_ms` with one number).
     pub(super) fn rtt_us(&self, dcs: usize) -> anyhow::Result<Vec<Vec<u64>>> {
         let mut rtt = vec![vec![0; dcs]; dcs];
-        let pairs: Vec<(usize, usize)> =
-            (0..dcs).flat_map(|a| (a + 1..dcs).map(move |b| (a, b))).collect();
+        let pairs: Vec<(usize, usize)> = (0..dcs).flat_map(|a| (a + 1..dcs).map(move |b| (a, b))).collect();
         let given = self.numbers("rtt_ms")?;
         let ms: Vec<f64> = match (self.word("wan")?, given.len()) {
             (Some(_), 1..) => bail!("wan and rtt_ms say the same thing twice"),
             (Some(name), _) => {
-                let preset = Preset::find(name).with_context(|| format!("wan: no preset is called {name:?}"))?;
+                let preset =
+                    Preset::find(name).with_context(|| format!("wan: no preset is called {name:?}"))?;
                 ensure!(dcs <= preset.sites.len(), "wan: {name} has {} sites, not {dcs}", preset.sites.len());
                 let sites = preset.sites;
                 pairs.iter().map(|(a, b)| preset.rtt_ms(sites[*a], sites[*b]) as f64).collect()
@@ -121,10 +123,19 @@ impl<'a> Settings<'a> {
     pub(super) fn end(self) -> anyhow::Result<()> {
         let used = self.used.into_inner();
         let label = |name: &str| name == "system" || name.starts_with('_');
-        let over: Vec<&str> =
-            self.point.keys().map(String::as_str).filter(|name| !used.contains(*name) && !label(name)).collect();
+        let over: Vec<&str> = self
+            .point
+            .keys()
+            .map(String::as_str)
+            .filter(|name| !used.contains(*name) && !label(name))
+            .collect();
         let known: Vec<&str> = used.iter().map(String::as_str).collect();
-        ensure!(over.is_empty(), "nobody knows what {} means here; there are {}", over.join(", "), known.join(", "));
+        ensure!(
+            over.is_empty(),
+            "nobody knows what {} means here; there are {}",
+            over.join(", "),
+            known.join(", ")
+        );
         Ok(())
     }
 }

@@ -56,6 +56,14 @@ fn loaded(point: &Row, calibration: &Calibration) -> anyhow::Result<Loaded> {
     simulator.load(&load).map_err(|error| anyhow!(error))
 }
 
+/// Clients of a data centre: so many, or so many for each partition.
+fn clients(settings: &Settings<'_>, partitions: usize) -> anyhow::Result<usize> {
+    match settings.number("clients_a_partition")? {
+        Some(each) => Ok((each * partitions as f64).round() as usize),
+        None => settings.whole("clients", 1),
+    }
+}
+
 /// Other clients, with the settings of their workload in names that begin with `beside_`.
 fn beside(settings: &Settings<'_>) -> anyhow::Result<Option<(Workload, usize)>> {
     let Some(name) = settings.word("beside")? else { return Ok(None) };
@@ -67,6 +75,7 @@ fn beside(settings: &Settings<'_>) -> anyhow::Result<Option<(Workload, usize)>> 
 
 fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> anyhow::Result<Load> {
     let rtt_us = settings.rtt_us(settings.whole("dcs", 1)?)?;
+    let partitions = settings.whole("partitions", 1)?;
     let slow = match settings.number("slow_partition")? {
         Some(partition) => {
             let dc = settings.number("slow_dc")?.map(|dc| dc as usize);
@@ -76,7 +85,7 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
     };
     let offsets = settings.numbers("clock_offsets_ms")?;
     Ok(Load {
-        partitions: settings.whole("partitions", 1)?,
+        partitions,
         rtt_us,
         wan_jitter_percent: settings.whole("wan_jitter_percent", 2)? as u64,
         lan_us: settings.ms("lan_ms", 0.05)?,
@@ -87,7 +96,7 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
         params: settings.with_prefix("param_").into_iter().collect(),
         costs: calibration.costs_of(protocol),
         workload: settings.workload()?,
-        clients: settings.whole("clients", 1)?,
+        clients: clients(settings, partitions)?,
         beside: beside(settings)?,
         idle_dcs: settings.numbers("idle_dcs")?.into_iter().map(|dc| dc as usize).collect(),
         rate: settings.number("rate")?,
