@@ -53,15 +53,6 @@ pub struct Calibration {
     pub metadata_byte_ns: BTreeMap<String, f64>,
 }
 
-/// The figures of the machine that the file names.
-const DEFAULT: &str = include_str!("costs.json");
-
-impl Default for Calibration {
-    fn default() -> Self {
-        serde_json::from_str(DEFAULT).expect("a test reads it")
-    }
-}
-
 impl Calibration {
     /// What events cost a server of this protocol.
     pub fn costs_of(&self, protocol: &str) -> Costs {
@@ -99,9 +90,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_figures_that_are_kept_can_be_read() {
-        let kept = Calibration::default();
-        assert!(kept.costs.request_ns > 0.0 && kept.costs.turn_ns > 0.0, "{kept:?}");
-        assert_eq!(kept.costs_of("no such protocol"), kept.costs);
+    fn a_byte_of_metadata_costs_what_it_costs_in_the_protocol() {
+        let costs = Costs { metadata_byte_ns: 2.0, byte_ns: 0.5, ..Costs::NONE };
+        let metadata_byte_ns = BTreeMap::from([("lists".to_string(), 9.0)]);
+        let kept = Calibration { machine: "any".into(), costs, metadata_byte_ns };
+        let size = Size { bytes: 110, payload: 100, ..Size::default() };
+        assert_eq!(kept.costs_of("lists").bytes(size), 50.0 + 90.0);
+        assert_eq!(kept.costs_of("vectors").bytes(size), 50.0 + 20.0);
     }
 }

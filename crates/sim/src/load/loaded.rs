@@ -89,6 +89,7 @@ impl Loaded {
         let mut all = Messages::default();
         for (variant, messages) in &self.messages {
             let count = messages.near + messages.far;
+            let variant = variant.to_lowercase();
             row.insert(format!("messages_{variant}"), a_op(count));
             row.insert(format!("bytes_{variant}"), (messages.bytes as f64 / count.max(1) as f64).into());
             all.include(messages);

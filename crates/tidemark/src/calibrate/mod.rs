@@ -24,6 +24,11 @@ const MANY: usize = 32;
 const VALUE_BYTES: usize = 64;
 const LONG_VALUE_BYTES: usize = 16 << 10;
 
+/// The figures that this binary was built with.
+pub(crate) fn kept() -> Calibration {
+    serde_json::from_str(include_str!("costs.json")).expect("a test reads it")
+}
+
 /// What a node used for each request of the clients.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
@@ -160,4 +165,22 @@ fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let kernel = read("/proc/sys/kernel/osrelease");
     format!("{model}, {cores} cores, Linux {}", kernel.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figures_that_are_kept_can_be_read() {
+        let kept = kept();
+        assert!(kept.costs.request_ns > 0.0 && kept.costs.turn_ns > 0.0, "{kept:?}");
+    }
+
+    #[test]
+    fn what_a_turn_adds_follows_from_two_numbers_of_turns() {
+        let (alone, many) = (Spent { cpu_ns: 9_000.0, turns: 1.0 }, Spent { cpu_ns: 5_000.0, turns: 0.2 });
+        assert_eq!(per_turn(alone, many), 5_000.0);
+        assert_eq!(rounded(Costs { byte_ns: 0.12345, turn_ns: 1234.5678, ..Costs::NONE }).byte_ns, 0.12);
+    }
 }

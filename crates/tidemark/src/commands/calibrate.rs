@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USE: &str = "\
-Experiments that are simulated use the figures that this binary was built with, those of crates/sim/src/load/costs.json,
+Experiments that are simulated use the figures that this binary was built with, those of crates/tidemark/src/calibrate/costs.json,
 or those of a file: `tidemark experiment run --costs FILE`.
 
 Example:

@@ -119,7 +119,7 @@ impl Measuring {
     /// With what events cost in the simulator: of `file`, or what this binary was built with.
     fn new(file: Option<&Path>) -> anyhow::Result<Self> {
         let calibration = match file {
-            None => Calibration::default(),
+            None => crate::calibrate::kept(),
             Some(path) => {
                 let shown = path.display();
                 let text =
