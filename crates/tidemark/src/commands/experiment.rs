@@ -13,7 +13,6 @@ use tidemark_experiments::{
     document, latest, library, load, machine, publish, published, ready, results_of_the_library, run,
     version,
 };
-use tidemark_sim::Calibration;
 
 const EXAMPLES: &str = "\
 Examples:
