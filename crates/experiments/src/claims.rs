@@ -47,13 +47,23 @@ pub fn results_of_the_library() -> Result<Vec<Published>> {
     crate::embedded::PUBLISHED.iter().map(read).collect()
 }
 
+/// What was published, with the words that the experiment's file has now: they may be mended without measuring again.
+fn with_words_of(library: &[Experiment], mut one: Published) -> Published {
+    if let Some(file) = library.iter().find(|file| file.id == one.id) {
+        let Experiment { title, source, paper, note, .. } = file.clone();
+        one = Published { title, source, paper, note, ..one };
+    }
+    one
+}
+
 /// The document, as Markdown; `folder` is where the figures are, seen from the document.
 pub fn document(published: &[Published], library: &[Experiment], folder: &str) -> String {
+    let published: Vec<Published> = published.iter().map(|one| with_words_of(library, one.clone())).collect();
     let mut text = HEADER.to_string();
     if !published.is_empty() {
         text.push_str("| claim | source | verdict |\n|---|---|---|\n");
     }
-    for one in published {
+    for one in &published {
         let _ = writeln!(
             text,
             "| [{}](#{}) | {} | {} |",
@@ -63,7 +73,7 @@ pub fn document(published: &[Published], library: &[Experiment], folder: &str) -
             one.verdict
         );
     }
-    for one in published {
+    for one in &published {
         section(&mut text, one, folder);
     }
     let missing = |experiment: &&Experiment| !published.iter().any(|one| one.id == experiment.id);

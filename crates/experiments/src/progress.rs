@@ -5,7 +5,11 @@ use crate::table::plain;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often a point that is being measured may add a line where there is no bar.
+const PAUSE: Duration = Duration::from_secs(5);
 
 /// The progress of one part of an experiment. Threads share it.
 pub(crate) struct Progress {
@@ -13,6 +17,7 @@ pub(crate) struct Progress {
     part: String,
     total: usize,
     done: AtomicUsize,
+    said: Mutex<Instant>,
 }
 
 impl Progress {
@@ -24,14 +29,26 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        Self { bar, part: part.to_string(), total, done: AtomicUsize::new(0) }
+        Self {
+            bar,
+            part: part.to_string(),
+            total,
+            done: AtomicUsize::new(0),
+            said: Mutex::new(Instant::now()),
+        }
     }
 
     /// What the point that is being measured is at.
     pub(crate) fn say(&self, point: &str, text: &str) {
         match &self.bar {
             Some(bar) => bar.set_message(format!("{point}: {text}")),
-            None => eprintln!("{}: {point}: {text}", self.part),
+            None => {
+                let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+                if said.elapsed() >= PAUSE {
+                    *said = Instant::now();
+                    eprintln!("{}: {point}: {text}", self.part);
+                }
+            }
         }
     }
 

@@ -151,6 +151,25 @@ fn six_series_have_six_colours_and_the_paper_s_points_are_hollow() {
 }
 
 #[test]
+fn a_line_that_another_one_covers_is_seen_around_it() {
+    let mut rows = Vec::new();
+    for partitions in [1, 2, 4, 8, 16, 32] {
+        for (protocol, kops) in [("eventual", 52.7), ("gentlerain", 52.4), ("cops", 23.4)] {
+            rows.push(
+                json!({"protocol": protocol, "partitions": partitions, "kops": kops * f64::from(partitions)}),
+            );
+        }
+    }
+    let figure = "x = \"partitions\"\ny = \"kops\"\nseries = \"protocol\"\nx_scale = \"log\"\nx_label = \"partitions\"\n\
+                  y_label = \"throughput, 1,000 operations/s\"";
+    let svg = draw("covered", figure, &rows);
+    sound(&svg);
+    let document = Document::parse(&svg).unwrap();
+    let wide = document.descendants().filter(|node| node.attribute("stroke-width") == Some("6")).count();
+    assert_eq!(wide, 1, "the first of the two that are alike");
+}
+
+#[test]
 fn logarithmic_axes_say_what_they_cannot_show() {
     let mut rows = Vec::new();
     for skew in [0.0, 0.1, 1.0, 10.0, 100.0, 1000.0] {

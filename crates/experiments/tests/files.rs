@@ -124,3 +124,17 @@ fn files_that_are_not_there_or_not_text_are_told_apart() {
     let said = error(path.to_str().unwrap());
     assert!(said.contains("mine.toml") && said.contains("line 1"), "{said}");
 }
+
+#[test]
+fn the_example_in_the_document_runs_and_holds() {
+    let document = std::fs::read_to_string("../../docs/experiments.md").unwrap();
+    let example = document.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let experiment = parse("docs/experiments.md", example).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("results.sqlite");
+    let runners: Runners = BTreeMap::from([("lines", &Lines as &dyn Runner)]);
+    let options = common::options(false, None);
+    let batch = run(&experiment, &runners, &mut Store::open(&results).unwrap(), &options).unwrap();
+    let outcome = tidemark_experiments::conclude(&experiment, &results, batch).unwrap();
+    assert!(outcome.ok() && outcome.parts[0].points == 1, "{}", outcome.text());
+}

@@ -133,7 +133,10 @@ pub(crate) fn readable(value: f64) -> String {
     }
     let magnitude = value.abs().log10().floor() as i32;
     if !(-5..=14).contains(&magnitude) {
-        return format!("{value:e}");
+        let text = format!("{value:.3e}");
+        let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+        let digits = digits.trim_end_matches('0').trim_end_matches('.');
+        return format!("{digits}e{power}").replace('-', "−");
     }
     let decimals = (3 - magnitude).clamp(0, 8) as usize;
     let text = format!("{:.decimals$}", value.abs());
@@ -157,8 +160,9 @@ mod tests {
 
     #[test]
     fn numbers_are_told_with_the_digits_that_count() {
-        let told = [1.0, 1234567.0, 0.5, 12.34567, 0.00012, -1500.0, 999.96, 1e20].map(readable);
-        assert_eq!(told, ["1", "1,234,567", "0.5", "12.35", "0.00012", "−1,500", "1,000", "1e20"]);
+        let told = [1.0, 1234567.0, 0.5, 12.34567, 0.00012, -1500.0, 999.96, 1e20, 1.2000000000000002e-7]
+            .map(readable);
+        assert_eq!(told, ["1", "1,234,567", "0.5", "12.35", "0.00012", "−1,500", "1,000", "1e20", "1.2e−7"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, readable};
 use super::legend::width;
-use super::marks::{colour, mark};
+use super::marks::{Look, colour, mark};
 use super::{Kind, Plot, Series, bars, legend};
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
@@ -77,6 +77,9 @@ impl Layout {
 fn all<DB: DrawingBackend>(plot: &Plot, layout: &Layout, area: &DrawingArea<DB, Shift>) -> Drawn<DB> {
     grid(plot, layout, area)?;
     let place = |x: f64, y: f64| layout.place(plot, x, y);
+    if plot.kind != Kind::Bars {
+        axes(plot, layout, area)?;
+    }
     for (index, series) in plot.series.iter().enumerate() {
         match plot.kind {
             Kind::Bars => bars::draw(plot, (index, series), area, &place)?,
@@ -89,12 +92,15 @@ fn all<DB: DrawingBackend>(plot: &Plot, layout: &Layout, area: &DrawingArea<DB, 
             Kind::Bars => bars::paper(plot, (index, series), area, &place)?,
             Kind::Lines | Kind::Cdf => {
                 for (x, y) in &series.paper {
-                    mark(area, index, place(*x, *y), true)?;
+                    mark(area, index, place(*x, *y), Look::Hollow)?;
                 }
             }
         }
     }
-    axes(plot, layout, area)?;
+    // Bars stand on the axis, marks lie over it.
+    if plot.kind == Kind::Bars {
+        axes(plot, layout, area)?;
+    }
     words(plot, layout, area)?;
     legend::draw(plot, area, (layout.right + 16, layout.top))
 }
@@ -129,15 +135,37 @@ fn line<DB: DrawingBackend>(
         }
     }
     path.dedup();
-    area.draw(&PathElement::new(path, colour(index).stroke_width(2)))?;
+    // A line that a later one would hide is seen as its border.
+    let (look, wide) = if hidden(plot, index, place) { (Look::Wide, 6) } else { (Look::Filled, 2) };
+    area.draw(&PathElement::new(path, colour(index).stroke_width(wide)))?;
     // So many marks of a distribution are enough to tell it apart.
     let count = series.points.len();
     let every = if plot.kind == Kind::Cdf { (count / 6).max(1) } else { 1 };
     let some = series.points.iter().enumerate().filter(|(number, _)| number % every == every / 2);
     for (_, (x, y)) in some {
-        mark(area, index, place(*x, *y), false)?;
+        mark(area, index, place(*x, *y), look)?;
     }
     Ok(())
+}
+
+/// Whether most points of a series lie below those of one that is drawn later.
+fn hidden(plot: &Plot, index: usize, place: &impl Fn(f64, f64) -> (i32, i32)) -> bool {
+    // So many are enough to know of a distribution of thousands.
+    let some = |series: &Series| -> Vec<(f64, f64)> {
+        let every = (series.points.len() / 200).max(1);
+        series.points.iter().step_by(every).copied().collect()
+    };
+    let points = some(&plot.series[index]);
+    let near = |a: &(f64, f64), b: &(f64, f64)| {
+        let ((ax, ay), (bx, by)) = (place(a.0, a.1), place(b.0, b.1));
+        (ax - bx).abs() <= 3 && (ay - by).abs() <= 3
+    };
+    let below = |later: &Series| {
+        let later = some(later);
+        let covered = points.iter().filter(|point| later.iter().any(|other| near(point, other)));
+        covered.count() * 2 > points.len()
+    };
+    plot.series[index + 1..].iter().any(below)
 }
 
 fn axes<DB: DrawingBackend>(plot: &Plot, layout: &Layout, area: &DrawingArea<DB, Shift>) -> Drawn<DB> {

@@ -1,6 +1,6 @@
 //! The legend: beside the drawing, where no data is.
 
-use super::marks::{colour, mark, ring};
+use super::marks::{Look, colour, mark, ring};
 use super::{Kind, Plot};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -62,7 +62,7 @@ pub(super) fn draw<DB: DrawingBackend>(
             Some(series) => {
                 let ends = vec![(left, y), (left + 28, y)];
                 area.draw(&PathElement::new(ends, colour(series).stroke_width(2)))?;
-                mark(area, series, middle, false)?;
+                mark(area, series, middle, Look::Filled)?;
             }
         }
         area.draw(&Text::new(name, (left + NAMES + 4, y), style.clone()))?;

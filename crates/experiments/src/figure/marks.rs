@@ -19,7 +19,7 @@ pub(super) fn colour(series: usize) -> RGBColor {
 }
 
 /// The corners of a mark around a place; none for a disc.
-fn corners(series: usize, (x, y): (i32, i32)) -> Vec<(i32, i32)> {
+fn corners(series: usize, (x, y): (i32, i32), wide: bool) -> Vec<(i32, i32)> {
     let shape: &[(i32, i32)] = match series % 8 {
         0 => &[],
         1 => &[(-4, -4), (4, -4), (4, 4), (-4, 4)],
@@ -43,21 +43,35 @@ fn corners(series: usize, (x, y): (i32, i32)) -> Vec<(i32, i32)> {
         6 => &[(0, -6), (6, -1), (4, 5), (-4, 5), (-6, -1)],
         _ => &[(-6, -5), (6, -5), (-6, 5), (6, 5)],
     };
-    shape.iter().map(|(dx, dy)| (x + dx, y + dy)).collect()
+    let size = if wide { 3 } else { 2 };
+    shape.iter().map(|(dx, dy)| (x + dx * size / 2, y + dy * size / 2)).collect()
 }
 
-/// Draws the mark of a series at a place in pixels, filled or hollow.
+/// How a mark is drawn.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Look {
+    Filled,
+    /// Filled, and large enough to be seen below another one.
+    Wide,
+    /// What the paper has.
+    Hollow,
+}
+
+/// Draws the mark of a series at a place in pixels.
 pub(super) fn mark<DB: DrawingBackend>(
     area: &DrawingArea<DB, plotters::coord::Shift>,
     series: usize,
     at: (i32, i32),
-    hollow: bool,
+    look: Look,
 ) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
-    let (colour, corners) = (colour(series), corners(series, at));
-    let (fill, line) = if hollow { (WHITE, colour.stroke_width(2)) } else { (colour, WHITE.stroke_width(1)) };
+    let wide = look == Look::Wide;
+    let (colour, corners) = (colour(series), corners(series, at, wide));
+    let (fill, line) =
+        if look == Look::Hollow { (WHITE, colour.stroke_width(2)) } else { (colour, WHITE.stroke_width(1)) };
     if corners.is_empty() {
-        area.draw(&Circle::new(at, 5, fill.filled()))?;
-        return area.draw(&Circle::new(at, 5, line));
+        let radius = if wide { 8 } else { 5 };
+        area.draw(&Circle::new(at, radius, fill.filled()))?;
+        return area.draw(&Circle::new(at, radius, line));
     }
     let closed: Vec<(i32, i32)> = corners.iter().chain(&corners[..1]).copied().collect();
     area.draw(&Polygon::new(corners, fill.filled()))?;

@@ -3,6 +3,7 @@
 //! `./x test` runs this with the release binary (`TIDEMARK_BIN`); without it, the one of this profile is used.
 
 mod config;
+mod experiments;
 mod faults;
 mod harness;
 mod lists;
