@@ -23,8 +23,6 @@ pub struct Outcome {
     pub title: String,
     /// Where the claim stands.
     pub source: String,
-    /// The number of its first run.
-    pub batch: i64,
     /// Whether the claim holds.
     pub verdict: Verdict,
     /// The checks, in the order of the file.
@@ -77,22 +75,32 @@ pub struct Part {
     pub table: Table,
 }
 
-/// The number of the latest batch of an experiment that has rows, if there is one in the file.
-///
-/// # Errors
-/// The file is no database of results.
-pub fn latest(experiment: &Experiment, results: &Path) -> Result<Option<i64>> {
-    Reader::open(results)?.latest(&experiment.id)
-}
-
-/// Judges a batch, and draws its figures.
+/// Judges what was measured together, and draws its figures.
 ///
 /// # Errors
 /// The results cannot be read. A figure that cannot be drawn is a problem of the outcome.
 pub fn conclude(experiment: &Experiment, results: &Path, batch: i64) -> Result<Outcome> {
     let reader = Reader::open(results)?;
+    let runs = reader.batch(batch)?;
+    outcome(experiment, &reader, runs)
+}
+
+/// Judges the latest run of every part that has ended by itself; nothing if there is none. Parts may have been measured
+/// at different times.
+///
+/// # Errors
+/// As [`conclude`].
+pub fn latest(experiment: &Experiment, results: &Path) -> Result<Option<Outcome>> {
+    let reader = Reader::open(results)?;
+    let mut runs = reader.latest(&experiment.id)?;
+    runs.retain(|run| experiment.part(&run.part).is_some());
+    runs.sort_by_key(|run| experiment.runs.iter().position(|part| part.name == run.part));
+    if runs.is_empty() { Ok(None) } else { outcome(experiment, &reader, runs).map(Some) }
+}
+
+fn outcome(experiment: &Experiment, reader: &Reader, runs: Vec<Stored>) -> Result<Outcome> {
     let mut parts = Vec::new();
-    for run in reader.batch(batch)? {
+    for run in runs {
         let table = Table::of(reader.rows(run.id, None)?.iter());
         let (points, failed) = reader.points(run.id)?;
         let Stored { id, part: name, started, version, machine, full } = run;
@@ -101,20 +109,20 @@ pub fn conclude(experiment: &Experiment, results: &Path, batch: i64) -> Result<O
     let scopes: Vec<(&str, i64)> = parts.iter().map(|part| (part.name.as_str(), part.run)).collect();
     scope::create(&reader.connection, &scopes)?;
     let checks: Vec<Judged> =
-        experiment.checks.iter().map(|check| verdict::judge(experiment, check, &reader)).collect();
+        experiment.checks.iter().map(|check| verdict::judge(experiment, check, reader)).collect();
     let (mut figures, mut problems) = (Vec::new(), Vec::new());
     for figure in &experiment.figures {
         let Some((_, run)) = scopes.iter().find(|(name, _)| *name == figure.run) else { continue };
         let name = experiment.figure_name(figure).to_string();
         let title = figure.title.as_ref().unwrap_or(&experiment.title).clone();
-        match draw(experiment, figure, &reader, *run) {
+        match draw(experiment, figure, reader, *run) {
             Ok(svg) => figures.push(Picture { name, title, file: None, svg }),
             Err(error) => problems.push(format!("figure {name}: {error:#}")),
         }
     }
     let verdict = verdict::verdict(&checks, parts.iter().map(|part| part.failed.len()).sum());
     let Experiment { id: experiment, title, source, .. } = experiment.clone();
-    Ok(Outcome { experiment, title, source, batch, verdict, checks, parts, figures, problems })
+    Ok(Outcome { experiment, title, source, verdict, checks, parts, figures, problems })
 }
 
 fn draw(experiment: &Experiment, figure: &Figure, reader: &Reader, run: i64) -> Result<String> {

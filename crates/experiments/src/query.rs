@@ -75,7 +75,7 @@ impl Reader {
         if !query.readonly() || what == "ATTACH" {
             bail!("queries only read: results are written by `tidemark experiment run` and `tidemark bench`");
         }
-        let columns: Vec<String> = query.column_names().into_iter().map(str::to_string).collect();
+        let columns: Vec<String> = query.column_names().map(str::to_string).collect();
         if columns.is_empty() {
             bail!("this is no query: begin with SELECT");
         }
@@ -114,23 +114,30 @@ impl Reader {
         let view = |name: Value| -> Result<View> {
             let name = crate::table::plain(&name);
             let query = self.connection.prepare(&format!("SELECT * FROM {}", scope::quoted(&name)))?;
-            Ok(View { columns: query.column_names().into_iter().map(str::to_string).collect(), name })
+            Ok(View { columns: query.column_names().map(str::to_string).collect(), name })
         };
         names.map(view).collect()
     }
 
-    /// The latest batch of an experiment in which anything was measured.
-    pub(crate) fn latest(&self, experiment: &str) -> Result<Option<i64>> {
-        let sql = "SELECT max(o.batch) FROM runs o WHERE o.experiment = ?1
-                   AND EXISTS (SELECT 1 FROM rows r WHERE r.run = o.id)";
-        Ok(self.connection.query_row(sql, [experiment], |row| row.get(0))?)
+    /// The latest finished run of every part of an experiment that measured anything.
+    pub(crate) fn latest(&self, experiment: &str) -> Result<Vec<Stored>> {
+        let sql = "SELECT max(id) AS id, part, started, version, machine, full FROM main.runs o
+                   WHERE experiment = ?1 AND finished IS NOT NULL
+                     AND EXISTS (SELECT 1 FROM main.rows r WHERE r.run = o.id)
+                   GROUP BY part ORDER BY id";
+        self.stored(sql, &experiment)
     }
 
     /// The runs of a batch.
     pub(crate) fn batch(&self, batch: i64) -> Result<Vec<Stored>> {
-        let sql = "SELECT id, part, started, version, machine, full FROM runs WHERE batch = ?1 ORDER BY id";
+        let sql =
+            "SELECT id, part, started, version, machine, full FROM main.runs WHERE batch = ?1 ORDER BY id";
+        self.stored(sql, &batch)
+    }
+
+    fn stored(&self, sql: &str, of: &dyn rusqlite::ToSql) -> Result<Vec<Stored>> {
         let mut query = self.connection.prepare(sql)?;
-        let runs = query.query_map([batch], |row| {
+        let runs = query.query_map([of], |row| {
             Ok(Stored {
                 id: row.get(0)?,
                 part: row.get(1)?,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// What is in every results database: no experiment can be called so.
 pub(crate) const STOCK: &[&str] =
-    &["runs", "points", "rows", "columns", "throughput", "latency", "compare", "failures"];
+    &["runs", "points", "rows", "columns", "throughput", "latency", "compare", "failures", "bench"];
 
 /// Makes a word in double quotes a column and never a text, so that a misspelt column is an error.
 pub(crate) fn strict(connection: &Connection) -> rusqlite::Result<()> {

@@ -28,8 +28,7 @@ impl Table {
 
     /// Lines for people: columns aligned, numbers to the right, with thousands apart.
     pub fn text(&self) -> String {
-        let cells: Vec<Vec<String>> =
-            self.rows.iter().map(|row| row.iter().map(|value| shown(value)).collect()).collect();
+        let cells: Vec<Vec<String>> = self.rows.iter().map(|row| row.iter().map(shown).collect()).collect();
         let numeric =
             |column: usize| self.rows.iter().all(|row| row[column].is_number() || row[column].is_null());
         let width = |column: usize| {

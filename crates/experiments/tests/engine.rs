@@ -31,11 +31,12 @@ fn a_sweep_is_measured_stored_judged_and_drawn() {
         assert!(texts.contains(&wanted), "{wanted} in {texts:?}");
     }
     let results = folder.path().join("results.sqlite");
-    assert_eq!(latest(&experiment(""), &results).unwrap(), Some(outcome.batch));
     // Everything is made of what is stored, so it can be made again.
-    let again = conclude(&experiment(""), &results, outcome.batch).unwrap();
+    let again = latest(&experiment(""), &results).unwrap().unwrap();
     assert_eq!(again.checks, outcome.checks);
     assert_eq!(again.figures[0].svg, svg);
+    let other = load("dkvf-table8.1").unwrap();
+    assert!(latest(&other, &results).unwrap().is_none());
 }
 
 #[test]
@@ -100,6 +101,11 @@ fn parts_are_runs_of_one_batch_and_what_was_not_measured_is_not_judged() {
     let one = common::run_part(folder.path(), &experiment, "simulated");
     assert_eq!((one.verdict, one.checks[2].holds, one.parts.len()), (Verdict::Holds, None, 1));
     assert_eq!(one.checks[2].why.as_deref(), Some("not measured: live"));
+    // The latest run of every part, whenever that was.
+    let all = latest(&experiment, &folder.path().join("results.sqlite")).unwrap().unwrap();
+    let runs: Vec<_> = all.parts.iter().map(|part| (part.name.as_str(), part.run)).collect();
+    assert_eq!((all.verdict, runs), (Verdict::Holds, vec![("simulated", 3), ("live", 2)]));
+    assert_eq!(all.checks[2].holds, Some(true));
     let missing = common::try_part(folder.path(), &experiment, "lively").unwrap_err().to_string();
     assert_eq!(missing, "toy-1 has no part \"lively\", but simulated, live");
 }

@@ -213,7 +213,8 @@ impl Run {
                 print(&format!("{gap}{}", outcome.text()));
             }
             if let Some(folder) = &self.publish {
-                publish(file, &outcome, folder)?;
+                // With parts that were measured before, if only one was measured now.
+                publish(file, &latest(file, &results)?.unwrap_or_else(|| outcome.clone()), folder)?;
             }
             outcomes.push(outcome);
         }
@@ -230,8 +231,7 @@ impl Show {
         let file = loaded(&self.name)?;
         let results = self.db.clone().unwrap_or_else(default_path);
         let measured = self.db.is_some() || results.is_file();
-        let batch = if measured { latest(&file, &results)? } else { None };
-        let last = batch.map(|batch| conclude(&file, &results, batch)).transpose()?;
+        let last = if measured { latest(&file, &results)? } else { None };
         let published = results_of_the_library()?.into_iter().find(|result| result.id == file.id);
         if self.json {
             let last = last.map(|last| {
@@ -260,8 +260,8 @@ impl Docs {
         let library = library()?;
         if let Some(results) = &self.db {
             for file in &library {
-                if let Some(batch) = latest(file, results)? {
-                    publish(file, &conclude(file, results, batch)?, &self.from)?;
+                if let Some(outcome) = latest(file, results)? {
+                    publish(file, &outcome, &self.from)?;
                 }
             }
         }
