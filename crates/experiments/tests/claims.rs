@@ -43,7 +43,7 @@ fn what_is_published_is_what_was_measured_and_the_document_tells_it() {
 #[test]
 fn a_result_whose_figure_could_not_be_drawn_is_not_published() {
     let folder = tempfile::tempdir().unwrap();
-    let text = common::text("").replace("y = \"throughput_ops_per_s\"", "y = \"goodput\"");
+    let text = common::text("").replace("y = \"throughput\"", "y = \"goodput\"");
     let experiment = tidemark_experiments::parse("toy.toml", &text).unwrap();
     let outcome = common::run_one(folder.path(), &experiment, true);
     let error = publish(&experiment, &outcome, &folder.path().join("claims")).unwrap_err().to_string();

@@ -74,14 +74,13 @@ fn a_check_that_does_not_hold_decides_and_is_told() {
 #[test]
 fn a_column_that_rows_turn_out_not_to_have_is_a_problem_and_no_crash() {
     let folder = tempfile::tempdir().unwrap();
-    let text = common::text("").replace("y = \"throughput_ops_per_s\"", "y = \"goodput\"");
+    let text = common::text("").replace("y = \"throughput\"", "y = \"goodput\"");
     let experiment =
         tidemark_experiments::parse("toy.toml", &text).expect("the runner does not say its columns");
     let outcome = common::run_one(folder.path(), &experiment, true);
     assert_eq!(outcome.verdict, Verdict::Holds);
     assert!(!outcome.ok());
-    let wanted =
-        "figure toy-1: rows have no column \"goodput\", but clients, mode, seed, throughput_ops_per_s";
+    let wanted = "figure toy-1: rows have no column \"goodput\", but clients, mode, seed, throughput";
     assert_eq!(outcome.problems, [wanted]);
 }
 
@@ -90,7 +89,7 @@ fn parts_are_runs_of_one_batch_and_what_was_not_measured_is_not_judged() {
     let folder = tempfile::tempdir().unwrap();
     let more = "\n[[run]]\nname = \"live\"\nrunner = \"toy\"\nvary.mode = [\"fast\", \"slow\"]\npoint.clients = 1\n\
                 [[check]]\nsays = \"as when simulated\"\n\
-                sql = \"SELECT 1.0 * (SELECT max(throughput_ops_per_s) FROM live) / max(throughput_ops_per_s) \
+                sql = \"SELECT 1.0 * (SELECT max(throughput) FROM live) / max(throughput) \
                 FROM simulated WHERE clients = 1\"\nwithin = [0.9, 1.1]\n\
                 [[check]]\nsays = \"parts\"\nsql = \"SELECT count(DISTINCT part) FROM rows\"\nreport = true\n";
     let experiment = tidemark_experiments::parse("toy.toml", &(common::text("") + more)).unwrap();
@@ -132,7 +131,7 @@ impl Runner for Crowd {
         }
         self.seen.lock().unwrap().push(point.clone());
         self.inside.fetch_sub(1, Ordering::SeqCst);
-        Ok(vec![Row::from([("throughput_ops_per_s".to_string(), json!(1))])])
+        Ok(vec![Row::from([("throughput".to_string(), json!(1))])])
     }
 
     fn parallel(&self) -> bool {

@@ -56,7 +56,7 @@ fn what_is_named_is_there() {
     says("x = 4\n", "x = \"four\"\n", "paper-point 1: x: \"four\" is no number, which only bars");
     says("name = \"simulated\"", "name = \"rows\"", "\"rows\" is a column that every view has");
     says("point = { seed", "point = { part", "point.part: \"part\" is a column that every view has");
-    says("y = \"throughput_ops_per_s\"\n", "", "figure \"toy-1\": y: missing");
+    says("y = \"throughput\"\n", "", "figure \"toy-1\": y: missing");
 }
 
 #[test]

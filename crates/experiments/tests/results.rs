@@ -43,18 +43,17 @@ fn every_experiment_has_a_view_with_all_columns_that_its_rows_have_had() {
 fn throughput_and_latency_are_found_in_rows_of_all_kinds() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("results.sqlite")).unwrap();
-    let measured = json!({"protocol": "cops", "mix": "95:5", "clients": 8, "throughput_ops_per_s": 1000,
-                          "get_us_p50": 110, "put_us_p99.9": 900});
+    let measured = json!({"protocol": "cops", "workload": "95:5", "clients": 8, "throughput": 1000,
+                          "get_p50_us": 110, "put_p99_9_us": 900});
     store.add_bench(&row(measured), "1", "a machine").unwrap();
-    let throughput = rows_of(
-        folder.path(),
-        "SELECT experiment, protocol, mix, clients, throughput_ops_per_s FROM throughput",
-    );
-    let wanted = json!({"experiment": "bench", "protocol": "cops", "mix": "95:5", "clients": 8, "throughput_ops_per_s": 1000});
+    let throughput =
+        rows_of(folder.path(), "SELECT experiment, protocol, mix, clients, throughput FROM throughput");
+    let wanted =
+        json!({"experiment": "bench", "protocol": "cops", "mix": "95:5", "clients": 8, "throughput": 1000});
     assert_eq!(throughput, json!([wanted]));
     let latency = rows_of(folder.path(), "SELECT operation, percentile, latency_us FROM latency ORDER BY 1");
     let get = json!({"operation": "get", "percentile": "p50", "latency_us": 110});
-    let put = json!({"operation": "put", "percentile": "p99.9", "latency_us": 900});
+    let put = json!({"operation": "put", "percentile": "p99_9", "latency_us": 900});
     assert_eq!(latency, json!([get, put]));
     assert_eq!(rows_of(folder.path(), "SELECT clients FROM bench"), json!([{"clients": 8}]));
 }
@@ -69,7 +68,7 @@ fn two_runs_are_compared_where_they_measured_the_same_points() {
                        FROM compare WHERE a = {first} AND b = {second}"
     );
     let found = rows_of(folder.path(), &sql);
-    assert_eq!(found, json!([{"n": 4, "low": 1.0, "high": 1.0, "name": "throughput_ops_per_s"}]));
+    assert_eq!(found, json!([{"n": 4, "low": 1.0, "high": 1.0, "name": "throughput"}]));
 }
 
 #[test]
@@ -94,7 +93,7 @@ fn a_query_cannot_change_anything_and_says_so() {
     assert_eq!(said("SELECT goodput FROM runs"), "no such column: goodput");
     assert_eq!(said("SELECT"), "incomplete input");
     assert!(said("").starts_with("this is no query"), "{}", said(""));
-    let median = reader.query("SELECT median(throughput_ops_per_s) AS m FROM toy_1").unwrap();
+    let median = reader.query("SELECT median(throughput) AS m FROM toy_1").unwrap();
     assert_eq!(median.json(), json!([{"m": 300.0}]));
     assert_eq!(reader.query("SELECT count(*) AS n FROM runs").unwrap().json(), json!([{"n": 1}]));
 }

@@ -53,20 +53,20 @@ CREATE VIEW IF NOT EXISTS failures AS
     FROM points p JOIN runs o ON o.id = p.run WHERE p.error IS NOT NULL;
 CREATE VIEW IF NOT EXISTS throughput AS
     SELECT o.experiment, r.run, o.part,
-           json_extract(r.row, '$.protocol') AS protocol, json_extract(r.row, '$.mix') AS mix,
+           json_extract(r.row, '$.protocol') AS protocol, json_extract(r.row, '$.workload') AS mix,
            json_extract(r.row, '$.clients') AS clients,
-           json_extract(r.row, '$.throughput_ops_per_s') AS throughput_ops_per_s, r.point
+           json_extract(r.row, '$.throughput') AS throughput, r.point
     FROM rows r JOIN runs o ON o.id = r.run
-    WHERE json_extract(r.row, '$.throughput_ops_per_s') IS NOT NULL;
+    WHERE json_extract(r.row, '$.throughput') IS NOT NULL;
 CREATE VIEW IF NOT EXISTS latency AS
     SELECT o.experiment, r.run, o.part,
-           json_extract(r.row, '$.protocol') AS protocol, json_extract(r.row, '$.mix') AS mix,
+           json_extract(r.row, '$.protocol') AS protocol, json_extract(r.row, '$.workload') AS mix,
            json_extract(r.row, '$.clients') AS clients,
-           substr(value.key, 1, instr(value.key, '_us_p') - 1) AS operation,
-           substr(value.key, instr(value.key, '_us_p') + 4) AS percentile,
+           substr(value.key, 1, length(value.key) - length(of.percentile) - 4) AS operation, of.percentile,
            value.value AS latency_us, r.point
     FROM rows r JOIN runs o ON o.id = r.run, json_each(r.row) value
-    WHERE value.key GLOB '?*_us_p[0-9]*';
+    JOIN (SELECT 'mean' AS percentile UNION VALUES ('p50'), ('p90'), ('p95'), ('p99'), ('p99_9'), ('p99_99'), ('max')) of
+    ON value.key GLOB '?*_' || of.percentile || '_us';
 CREATE VIEW IF NOT EXISTS compare AS
     SELECT o.experiment, o.part, p.run AS a, q.run AS b, r.line, p.params, va.key AS name,
            va.value AS value_a, vb.value AS value_b, vb.value * 1.0 / va.value AS ratio

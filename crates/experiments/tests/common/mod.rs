@@ -25,10 +25,7 @@ impl Runner for Toy {
         }
         say("computing");
         let factor = if point["mode"] == "fast" { number("advantage").unwrap_or(2.0) } else { 1.0 };
-        Ok(vec![Row::from([(
-            "throughput_ops_per_s".to_string(),
-            json!((100.0 * factor * clients).round() as i64),
-        )])])
+        Ok(vec![Row::from([("throughput".to_string(), json!((100.0 * factor * clients).round() as i64))])])
     }
 
     fn parallel(&self) -> bool {
@@ -58,7 +55,7 @@ quick.vary.clients = [1, 4]
 [[figure]]
 run = "simulated"
 x = "clients"
-y = "throughput_ops_per_s"
+y = "throughput"
 series = "mode"
 x_label = "clients"
 y_label = "throughput, 1,000 operations a second"
@@ -72,7 +69,7 @@ y = 0.9
 
 [[check]]
 says = "fast is twice as fast"
-sql = """SELECT min(1.0 * f.throughput_ops_per_s / s.throughput_ops_per_s)
+sql = """SELECT min(1.0 * f.throughput / s.throughput)
          FROM simulated f JOIN simulated s USING (clients) WHERE f.mode = 'fast' AND s.mode = 'slow'"""
 at_least = 2
 
