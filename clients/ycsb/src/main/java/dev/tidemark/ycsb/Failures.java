@@ -51,13 +51,16 @@ final class Failures {
 
   /** An error and what caused it, on one line. */
   static String describe(Throwable error) {
-    StringBuilder text = new StringBuilder();
-    for (Throwable next = error; next != null; next = next.getCause()) {
-      String message = next.getMessage() == null ? next.getClass().getSimpleName() : next.getMessage();
-      if (text.indexOf(message) < 0) {
-        text.append(text.length() == 0 ? "" : ": ").append(message);
-      }
+    String text = error.getMessage() == null ? error.getClass().getSimpleName() : error.getMessage();
+    if (text.endsWith(".")) {
+      text = text.substring(0, text.length() - 1);
     }
-    return text.toString();
+    // Why a connection failed Jedis tells in this way.
+    for (Throwable suppressed : error.getSuppressed()) {
+      text += ": " + describe(suppressed);
+    }
+    Throwable cause = error.getCause();
+    boolean said = cause == null || (cause.getMessage() != null && text.contains(cause.getMessage()));
+    return said ? text : text + ": " + describe(cause);
   }
 }

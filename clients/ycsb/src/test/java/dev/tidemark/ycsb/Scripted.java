@@ -20,12 +20,14 @@ final class Scripted implements AutoCloseable {
 
   final Map<String, String> answers = new ConcurrentHashMap<>();
   private final ServerSocket socket;
+  private final Thread thread;
+  private volatile Socket served = new Socket();
 
   Scripted() throws IOException {
     socket = new ServerSocket(0, 8, InetAddress.getLoopbackAddress());
     answers.put("HELLO", "%1\r\n+proto\r\n:3\r\n");
     answers.put("PING", "+PONG\r\n");
-    Thread thread = new Thread(this::accept, "scripted");
+    thread = new Thread(this::accept, "scripted");
     thread.setDaemon(true);
     thread.start();
   }
@@ -37,12 +39,22 @@ final class Scripted implements AutoCloseable {
   @Override
   public void close() throws IOException {
     socket.close();
+    served.close();
+    try {
+      // Until then a connection may still be taken.
+      thread.join();
+    } catch (InterruptedException error) {
+      throw new IOException(error);
+    }
   }
 
   private void accept() {
     while (!socket.isClosed()) {
       try (Socket client = socket.accept()) {
-        serve(client);
+        served = client;
+        if (!socket.isClosed()) {
+          serve(client);
+        }
       } catch (IOException error) {
         // The next one, or the end.
       }
@@ -71,8 +83,8 @@ final class Scripted implements AutoCloseable {
     int count = head == null ? 0 : Integer.parseInt(head.substring(1));
     for (int word = 0; word < count; word++) {
       char[] text = new char[Integer.parseInt(in.readLine().substring(1))];
-      for (int had = 0; had < text.length; ) {
-        had += in.read(text, had, text.length - had);
+      for (int had = 0; had < text.length; had++) {
+        text[had] = (char) in.read();
       }
       in.readLine();
       words.add(new String(text));
