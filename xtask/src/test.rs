@@ -18,6 +18,9 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("python3", "python3"),
     ("node", "nodejs"),
     ("npm", "npm"),
+    ("go", "golang-go"),
+    ("javac", "default-jdk-headless"),
+    ("mvn", "maven"),
 ];
 
 pub(crate) fn test() -> Result<()> {

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Clients of ours that are not written in Rust.
+pub(crate) const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients");
 
 /// One installation at a time.
 static BUSY: Mutex<()> = Mutex::new(());
@@ -82,4 +85,47 @@ pub(crate) fn node_modules() -> PathBuf {
         run(&mut npm);
     }
     folder
+}
+
+/// Whether a program can be run; where all tests have to run, it must be.
+fn has(program: &str, argument: &str) -> bool {
+    let found = exists(program, argument);
+    assert!(found || std::env::var_os("TIDEMARK_TEST_ALL").is_none(), "{program} is missing");
+    if !found {
+        eprintln!("{program} is missing: what needs it is left out");
+    }
+    found
+}
+
+/// The program of `clients/ycsb-go`; none if there is no Go.
+pub(crate) fn ycsb_go() -> Option<&'static Path> {
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let build = || {
+        let program = shelf("ycsb-go").join("ycsb-go");
+        // Version control is left alone: it may belong to another user than the one who runs tests.
+        let build = ["build", "-buildvcs=false", "-o"];
+        let mut go = Command::new("go");
+        go.args(build).arg(&program).arg(".").current_dir(format!("{CLIENTS}/ycsb-go"));
+        has("go", "version").then(|| {
+            run(&mut go);
+            program
+        })
+    };
+    BUILT.get_or_init(build).as_deref()
+}
+
+/// The folder of jars of `clients/ycsb`, whose own tests have passed; none if there is no Java or no Maven.
+pub(crate) fn ycsb_java() -> Option<&'static Path> {
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let build = || {
+        let target = shelf("ycsb-java");
+        let target_is = format!("-Dtidemark.target={}", target.display());
+        let mut maven = Command::new("mvn");
+        maven.args(["-q", "-B", &target_is, "package"]).current_dir(format!("{CLIENTS}/ycsb"));
+        (has("javac", "--version") && has("mvn", "--version")).then(|| {
+            run(&mut maven);
+            target.join("lib")
+        })
+    };
+    BUILT.get_or_init(build).as_deref()
 }

@@ -20,13 +20,18 @@ final class Failures {
 
   /** The status for an error of a request that was sent. */
   static Status status(RuntimeException error, boolean write) {
+    String message = String.valueOf(error.getMessage());
+    if (message.startsWith("ERR Protocol error")) {
+      // As for a value that is too long: the server says so, closes, and has done nothing.
+      return Status.BAD_REQUEST;
+    }
     if (error instanceof JedisConnectionException) {
       return write ? INDEFINITE : Status.SERVICE_UNAVAILABLE;
     }
-    if (!(error instanceof JedisDataException) || error.getMessage() == null) {
+    if (!(error instanceof JedisDataException)) {
       return Status.ERROR;
     }
-    switch (error.getMessage().split(" ", 2)[0]) {
+    switch (message.split(" ", 2)[0]) {
       case "INDEFINITE":
         return INDEFINITE;
       case "UNAVAILABLE":

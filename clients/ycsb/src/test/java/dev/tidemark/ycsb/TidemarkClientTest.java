@@ -99,6 +99,8 @@ class TidemarkClientTest {
     }
     server.answers.put("SET", "-INDEFINITE nobody knows\r\n");
     assertEquals(Failures.INDEFINITE, insert(client));
+    server.answers.put("SET", "-ERR Protocol error: invalid bulk length\r\n");
+    assertEquals(Status.BAD_REQUEST, insert(client), "a record that is too long");
     server.answers.put("SET", "-ERR something else\r\n");
     assertEquals(Status.ERROR, insert(client));
     server.answers.put("SET", "+OK\r\n");
