@@ -6,8 +6,9 @@ use crate::{BenchError, Plan};
 use std::sync::Arc;
 use tidemark_workload::KeySpace;
 
-/// How many writes are under way on one connection.
+/// How many writes are under way on one connection, at most, and how many bytes of values.
 const DEPTH: usize = 64;
+const DEPTH_BYTES: usize = 1 << 20;
 
 /// Writes what falls to connection `number`. The error says what went wrong where.
 pub(crate) async fn fill(
@@ -38,10 +39,11 @@ async fn write(
     stopped: impl Fn() -> bool,
 ) -> Result<(), String> {
     let broken = |broken: Broken| broken.to_string();
+    let depth = (DEPTH_BYTES / plan.workload.value_bytes).clamp(1, DEPTH);
     let mut ops = plan.workload.load_ops(keys, number, plan.connections, plan.seed);
     loop {
         let mut queued = 0;
-        for op in ops.by_ref().take(DEPTH) {
+        for op in ops.by_ref().take(depth) {
             connection.queue(&op);
             queued += 1;
         }

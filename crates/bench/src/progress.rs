@@ -68,6 +68,7 @@ fn line(tick: &Tick, last: Option<&Tick>, since: Duration) -> String {
     };
     // Counters begin again after the fill phase.
     let last = last.filter(|last| (last.phase == Phase::Fill) == (tick.phase == Phase::Fill));
+    let since = if last.is_some() { since } else { tick.elapsed };
     let before = last.map_or([0; 3], |last| [last.operations, last.latency_us, last.failed]);
     let operations = tick.operations.saturating_sub(before[0]);
     let mut line = format!("{name}, {:.0} s, {:.0}%", tick.elapsed.as_secs_f64(), tick.done * 100.0);
@@ -102,6 +103,11 @@ mod tests {
             line(&tick(30_000, 60_000_000, 2), Some(&tick(10_000, 40_000_000, 0)), Duration::from_secs(5));
         assert_eq!(said, "measuring, 7 s, 50%: 4,000 operations a second, mean 1.00 ms, 2 failed");
         let filling = Tick { phase: Phase::Fill, ..tick(500, 0, 0) };
-        assert_eq!(line(&filling, None, Duration::from_secs(1)), "fill, 7 s, 50%: 500 operations a second");
+        assert_eq!(line(&filling, None, Duration::from_secs(1)), "fill, 7 s, 50%: 71.4 operations a second");
+        let said = line(&tick(14_000, 0, 0), Some(&filling), Duration::from_secs(1));
+        assert_eq!(
+            said, "measuring, 7 s, 50%: 2,000 operations a second",
+            "what was filled in does not count"
+        );
     }
 }

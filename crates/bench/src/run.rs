@@ -279,6 +279,7 @@ fn watch(
     let probed = || probing.is_some_and(|thread| !thread.is_finished());
     let mut warm = [0; 3];
     while working() || probed() {
+        // More often at first, so that short runs end when they are over.
         thread::sleep(TELL_EVERY.min(times.start.elapsed() + Duration::from_millis(1)));
         // Without load, only time can end what is left: there is nobody to spend a budget.
         if !threads.is_empty() && !working() {

@@ -74,10 +74,10 @@ impl Probers {
         for (from, to, connection) in self.readers {
             let (sender, probes) = mpsc::unbounded_channel();
             announce[from].push(sender);
-            let seen = Rc::clone(&seen);
+            let (seen, times) = (Rc::clone(&seen), Arc::clone(&times));
             tasks.push(tokio::task::spawn_local(async move {
                 let mut found = Seen { from, to, times: Cdf::new(), never: 0, broken: None };
-                if let Err(broken) = look(connection, probes, how, &mut found).await {
+                if let Err(broken) = look(connection, probes, how, &times, &mut found).await {
                     found.broken = Some(format!("the reader's server {broken}"));
                 }
                 seen.borrow_mut().push(found);
@@ -153,11 +153,12 @@ async fn write(
     }
 }
 
-/// Looks for what was announced until all of it is there, and nothing more will come.
+/// Looks for what was announced until all of it is there, and nothing more will come; or until somebody stops it.
 async fn look(
     mut connection: Connection,
     mut probes: mpsc::UnboundedReceiver<Probe>,
     how: Visibility,
+    times: &Times,
     found: &mut Seen,
 ) -> Result<(), Broken> {
     let (mut alarm, mut pending) = (Alarm::new(), Vec::<Probe>::new());
@@ -186,6 +187,9 @@ async fn look(
             }
         }
         pending = left;
+        if times.stop.is_asked() {
+            return Ok(());
+        }
         if !pending.is_empty() {
             alarm.until(began + how.poll).await;
         }

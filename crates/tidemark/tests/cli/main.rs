@@ -2,6 +2,7 @@
 //!
 //! `./x test` runs this with the release binary (`TIDEMARK_BIN`); without it, the one of this profile is used.
 
+mod bench;
 mod config;
 mod experiments;
 mod faults;

@@ -1,0 +1,92 @@
+//! `tidemark bench` against a cluster of `tidemark up`.
+
+use crate::harness::{Up, said, tidemark};
+use serde_json::Value;
+use std::time::Duration;
+
+const SHORT: &[&str] = &["bench", "-c", "6", "--set", "keys=300", "--set", "value-bytes=32"];
+
+/// What `tidemark bench --json` measured at the running cluster.
+#[track_caller]
+fn measured(up: &Up, args: &[&str]) -> Value {
+    let output = up.tidemark(&[SHORT, args, &["--json", "--quiet"]].concat());
+    assert!(output.status.success(), "{}\n{}", said(&output), up.logs());
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn it_finds_the_cluster_loads_it_and_sees_how_far_regions_are_apart() {
+    let up = Up::start(&[]);
+    up.order(&["slow", "a", "b", "--by", "300ms", "--one-way"]);
+    let report = measured(&up, &["--load", "--warm-up", "1500ms", "--duration", "2s", "--visibility"]);
+    let number = |path: &str| {
+        report.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {report}"))
+    };
+    assert_eq!(report["regions"].as_object().unwrap().keys().collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert!(
+        number("/summary/operations/get/count") > 100.0 && number("/summary/operations/put/count") > 100.0
+    );
+    assert_eq!(report["summary"]["failed"], serde_json::json!({}));
+    assert_eq!(number("/keys_absent"), 0.0, "what was filled in has arrived everywhere");
+    let pairs = report["visibility"].as_array().unwrap();
+    assert_eq!(pairs.len(), 6);
+    let pair =
+        |from: &str, to: &str| pairs.iter().find(|pair| pair["from"] == from && pair["to"] == to).unwrap();
+    for seen in pairs {
+        assert!(seen["times"]["count"].as_u64().unwrap() >= 5 && seen["never"] == 0, "{seen}");
+    }
+    let slow = pair("a", "b")["times"]["min_us"].as_u64().unwrap();
+    let quick = pair("b", "a")["times"]["min_us"].as_u64().unwrap();
+    assert!(slow > 290_000 && quick < slow, "from a to b {slow} µs, back {quick} µs");
+    up.stop();
+}
+
+#[test]
+fn transactions_are_served_and_a_table_is_printed() {
+    let up = Up::start(&["--regions", "2", "--protocol", "gentlerain"]);
+    let said = up
+        .order(&[SHORT, &["--workload", "transactions", "-n", "2000", "--load", "--rate", "4000"]].concat());
+    for words in [
+        "transactions, 6 connections, open loop",
+        "rotx",
+        "put",
+        "a: rotx",
+        "b: put",
+        "waited to be sent",
+        "0 failed",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    up.stop();
+}
+
+#[test]
+fn when_a_region_is_killed_the_figures_of_the_others_are_kept() {
+    let up = Up::start(&["--regions", "2"]);
+    let output = std::thread::scope(|scope| {
+        let running = scope.spawn(|| up.tidemark(&[SHORT, &["--duration", "4s"]].concat()));
+        std::thread::sleep(Duration::from_millis(2500));
+        up.order(&["kill", "b"]);
+        running.join().unwrap()
+    });
+    assert_eq!(output.status.code(), Some(1));
+    let said = said(&output);
+    assert!(said.contains("LOST: 3 connections to region b") && said.contains("a: get"), "{said}");
+    up.stop();
+}
+
+#[test]
+fn what_is_wrong_is_explained() {
+    for (args, code, words) in [
+        (&["bench"][..], 1, "no cluster runs; start one with `tidemark up`"),
+        (&["bench", "--set", "colour=red"], 2, "no setting \"colour\""),
+        (&["bench", "--workload", "ycsb-z"], 2, "no workload is called \"ycsb-z\""),
+        (&["bench", "--region", "x=127.0.0.1:1"], 1, "region x: 127.0.0.1:1 cannot be reached"),
+        (&["bench", "--region", "x"], 2, "NAME=HOST:PORT"),
+    ] {
+        let output = tidemark(args);
+        assert!(said(&output).contains(words), "{args:?}: {}", said(&output));
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", said(&output));
+    }
+    assert!(said(&tidemark(&["bench", "--list"])).contains("write-share=0.05"));
+}
