@@ -47,6 +47,6 @@ mod tests {
         ];
         times.iter().for_each(|(us, text)| assert_eq!(time(*us), *text));
         assert_eq!(["7", "1,234", "1,234,567"], [7, 1234, 1_234_567].map(count));
-        assert_eq!([rate(3.14159), rate(123_456.7)], ["3.14", "123,457"]);
+        assert_eq!([rate(2.3456), rate(123_456.7)], ["2.35", "123,457"]);
     }
 }

@@ -231,7 +231,8 @@ mod tests {
     fn plans_that_make_no_sense_are_refused() {
         let plan = || Plan::new(vec!["a=h:1".parse().unwrap()], Workload::named("ycsb-a").unwrap());
         assert!(plan().validate().is_ok());
-        let cases: [(fn(&mut Plan), &str); 9] = [
+        type Change = fn(&mut Plan);
+        let cases: [(Change, &str); 9] = [
             (|plan| plan.regions.clear(), "--region"),
             (|plan| plan.connections = 0, "at least one connection"),
             (|plan| plan.pipeline = 0, "one request at a time"),

@@ -149,14 +149,14 @@ impl Report {
     pub fn text(&self) -> String {
         let mut text = self.heading();
         if self.connections > 0 {
-            _ = write!(text, "\n{}\n", self.latencies().trim_fmt());
+            _ = writeln!(text, "\n{}", self.latencies().trim_fmt());
         }
         if !self.visibility.is_empty() {
             let title = "\nFrom the acknowledgement of a write to the first read elsewhere that has it:\n";
-            _ = write!(text, "{title}{}\n", self.sightings().trim_fmt());
+            _ = writeln!(text, "{title}{}", self.sightings().trim_fmt());
         }
         for remark in self.remarks() {
-            _ = write!(text, "\n{remark}\n");
+            _ = writeln!(text, "\n{remark}");
         }
         text
     }

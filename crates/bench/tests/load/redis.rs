@@ -20,9 +20,9 @@ fn every_workload_is_served_and_reads_find_what_was_filled_in() {
         assert!(report.is_whole() && report.summary.failures() == 0, "{name}");
         assert_eq!(report.keys_absent, 0, "{name}");
         assert!(redis.ask(&["DBSIZE"]).parse::<u64>().unwrap() >= 1000, "{name}: all keys were written");
-        let per_request = match name {
-            &"amplified" => 100,
-            &"amplified-insert" => 10,
+        let per_request = match *name {
+            "amplified" => 100,
+            "amplified-insert" => 10,
             _ => 9,
         };
         // The last request is completed, whatever it takes.
@@ -89,7 +89,7 @@ fn a_warm_up_does_not_count_and_slices_add_up() {
     let counted = all_operations(&report);
     assert!(counted > 0 && counted < calls * 9 / 10, "{counted} of {calls} counted");
     assert_eq!(report.summary.slices.iter().map(|slice| slice.operations).sum::<u64>(), counted);
-    assert!((10..=12).contains(&report.summary.slices.len()), "{:?}", report.summary.slices.len());
+    assert!((10..=20).contains(&report.summary.slices.len()), "{:?}", report.summary.slices.len());
     let longest = report.summary.operations.values().map(|of| of.max_us).max().unwrap();
     let longest_of_slices = report.summary.slices.iter().map(|slice| slice.max_us).max().unwrap();
     // Slices have two digits.
@@ -102,7 +102,14 @@ fn an_open_loop_sends_as_many_as_arrive() {
     let mut plan = plan("ycsb-a", &[&redis.address], Limit::Time(Duration::from_secs(2)));
     (plan.connections, plan.pipeline) = (10, 4);
     plan.pace = Pace::Open { per_second: 500.0, arrivals: Arrivals::Fixed };
-    assert_eq!(all_operations(&play(&plan)), 1000);
+    let report = play(&plan);
+    // On a busy machine those that arrived just before the end may not have been sent.
+    let operations = all_operations(&report);
+    assert!(
+        operations + report.unsent == 1000 && report.unsent < 100,
+        "{operations} and {} unsent",
+        report.unsent
+    );
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! `tidemark bench` against a cluster of `tidemark up`.
 
-use crate::harness::{Up, said, tidemark};
+use crate::harness::{Up, binary, said, tidemark};
 use serde_json::Value;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const SHORT: &[&str] = &["bench", "-c", "6", "--set", "keys=300", "--set", "value-bytes=32"];
@@ -35,9 +36,9 @@ fn it_finds_the_cluster_loads_it_and_sees_how_far_regions_are_apart() {
     for seen in pairs {
         assert!(seen["times"]["count"].as_u64().unwrap() >= 5 && seen["never"] == 0, "{seen}");
     }
-    let slow = pair("a", "b")["times"]["min_us"].as_u64().unwrap();
-    let quick = pair("b", "a")["times"]["min_us"].as_u64().unwrap();
-    assert!(slow > 290_000 && quick < slow, "from a to b {slow} µs, back {quick} µs");
+    let half = |from, to| pair(from, to)["times"]["p50_us"].as_u64().unwrap();
+    let (slow, quick) = (half("a", "b"), half("b", "a"));
+    assert!(slow > 250_000 && quick < slow, "from a to b {slow} µs, back {quick} µs");
     up.stop();
 }
 
@@ -61,10 +62,26 @@ fn transactions_are_served_and_a_table_is_printed() {
 }
 
 #[test]
+fn ctrl_c_ends_it_early_and_what_was_measured_is_printed() {
+    let up = Up::start(&["--regions", "1"]);
+    let region = format!("here=127.0.0.1:{}", up.port("a"));
+    let args = [SHORT, &["--region", &region, "--duration", "1h", "--warm-up", "100ms"]].concat();
+    let bench =
+        Command::new(binary()).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(Command::new("kill").args(["-INT", &bench.id().to_string()]).status().unwrap().success());
+    let output = bench.wait_with_output().unwrap();
+    let text = said(&output);
+    assert!(output.status.success() && text.contains("stopped early") && text.contains("get"), "{text}");
+    assert!(text.contains("measuring, "), "where there is no terminal, lines say how it goes: {text}");
+    up.stop();
+}
+
+#[test]
 fn when_a_region_is_killed_the_figures_of_the_others_are_kept() {
     let up = Up::start(&["--regions", "2"]);
     let output = std::thread::scope(|scope| {
-        let running = scope.spawn(|| up.tidemark(&[SHORT, &["--duration", "4s"]].concat()));
+        let running = scope.spawn(|| up.tidemark(&[SHORT, &["--duration", "6s"]].concat()));
         std::thread::sleep(Duration::from_millis(2500));
         up.order(&["kill", "b"]);
         running.join().unwrap()
