@@ -64,7 +64,7 @@ impl Live {
     /// A counter of a node, by its name in `/metrics`.
     pub(crate) fn counter(&self, node: usize, name: &str) -> anyhow::Result<u64> {
         let (_, text) = http::get(&format!("http://{}/metrics", self.nodes[node].admin), None, PATIENCE)?;
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix("{} "));
         let value =
             line.with_context(|| format!("{} has no counter called {name}", self.nodes[node].name))?;
         Ok(value.trim().parse::<f64>()? as u64)
