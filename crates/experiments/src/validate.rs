@@ -126,7 +126,7 @@ fn varied(field: &str, vary: &BTreeMap<String, Vec<Value>>) -> Result<()> {
             ensure!(!values[..index].contains(value), "{at}: {value} stands twice in the list");
             match value {
                 Value::Object(table) => {
-                    let named = table.get("name").is_some_and(Value::is_string);
+                    let named = table.get("name").is_some_and(scalar);
                     ensure!(named, "{at}: a table needs a name, for the legend");
                     for (key, value) in table.iter().filter(|(key, _)| *key != "name") {
                         column_name(key).with_context(|| format!("{at}.{key}"))?;

@@ -118,7 +118,12 @@ fn a_file_that_is_none_of_ours_is_left_alone() {
     assert!(said(&path("no/where")).contains("there is no directory"), "{}", said(&path("no/where")));
     let read = Reader::open(&path("missing")).err().unwrap().to_string();
     assert!(read.contains("there are no results in") && !path("missing").exists(), "{read}");
+    // Views of an older version are made again.
     drop(Store::open(&path("newer")).unwrap());
+    let older = rusqlite::Connection::open(path("newer")).unwrap();
+    older.execute_batch("DROP VIEW latency; PRAGMA user_version = 1").unwrap();
+    drop(Store::open(&path("newer")).unwrap());
+    assert!(Reader::open(&path("newer")).unwrap().query("SELECT latency_us FROM latency").is_ok());
     rusqlite::Connection::open(path("newer")).unwrap().pragma_update(None, "user_version", 99).unwrap();
     assert!(said(&path("newer")).contains("newer version of tidemark"), "{}", said(&path("newer")));
 }

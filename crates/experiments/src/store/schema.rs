@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 /// What marks a database as one of ours: `tide` in ASCII.
 const APPLICATION: i64 = 0x7469_6465;
 
-/// The version of the tables.
-const VERSION: i64 = 1;
+/// The version of the tables and views; what is older is brought up to date when it is opened for writing.
+const VERSION: i64 = 2;
 
+/// Tables are as they always were; views are made again.
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -48,26 +49,32 @@ CREATE TABLE IF NOT EXISTS columns (
     name TEXT NOT NULL,
     UNIQUE (experiment, name)
 );
-CREATE VIEW IF NOT EXISTS failures AS
+DROP VIEW IF EXISTS failures;
+CREATE VIEW failures AS
     SELECT o.experiment, p.run, o.part, p.point, p.error, p.params
     FROM points p JOIN runs o ON o.id = p.run WHERE p.error IS NOT NULL;
-CREATE VIEW IF NOT EXISTS throughput AS
+DROP VIEW IF EXISTS throughput;
+CREATE VIEW throughput AS
     SELECT o.experiment, r.run, o.part,
            json_extract(r.row, '$.protocol') AS protocol, json_extract(r.row, '$.workload') AS mix,
-           json_extract(r.row, '$.clients') AS clients,
+           coalesce(json_extract(r.row, '$.clients'), json_extract(r.row, '$.clients_a_partition')) AS clients,
            json_extract(r.row, '$.throughput') AS throughput, r.point
     FROM rows r JOIN runs o ON o.id = r.run
     WHERE json_extract(r.row, '$.throughput') IS NOT NULL;
-CREATE VIEW IF NOT EXISTS latency AS
+DROP VIEW IF EXISTS latency;
+CREATE VIEW latency AS
+    WITH ends(suffix, percentile) AS (VALUES
+        ('_mean_us', 'mean'), ('_p50_us', 'p50'), ('_p90_us', 'p90'), ('_p95_us', 'p95'), ('_p99_us', 'p99'),
+        ('_p99_9_us', 'p99_9'), ('_p99_99_us', 'p99_99'), ('_max_us', 'max'))
     SELECT o.experiment, r.run, o.part,
            json_extract(r.row, '$.protocol') AS protocol, json_extract(r.row, '$.workload') AS mix,
-           json_extract(r.row, '$.clients') AS clients,
-           substr(value.key, 1, length(value.key) - length(of.percentile) - 4) AS operation, of.percentile,
-           value.value AS latency_us, r.point
-    FROM rows r JOIN runs o ON o.id = r.run, json_each(r.row) value
-    JOIN (SELECT 'mean' AS percentile UNION VALUES ('p50'), ('p90'), ('p95'), ('p99'), ('p99_9'), ('p99_99'), ('max')) of
-    ON value.key GLOB '?*_' || of.percentile || '_us';
-CREATE VIEW IF NOT EXISTS compare AS
+           coalesce(json_extract(r.row, '$.clients'), json_extract(r.row, '$.clients_a_partition')) AS clients,
+           substr(value.key, 1, length(value.key) - length(ends.suffix)) AS operation,
+           ends.percentile, value.value AS latency_us, r.point
+    FROM rows r JOIN runs o ON o.id = r.run, json_each(r.row) value, ends
+    WHERE substr(value.key, -length(ends.suffix)) = ends.suffix;
+DROP VIEW IF EXISTS compare;
+CREATE VIEW compare AS
     SELECT o.experiment, o.part, p.run AS a, q.run AS b, r.line, p.params, va.key AS name,
            va.value AS value_a, vb.value AS value_b, vb.value * 1.0 / va.value AS ratio
     FROM points p JOIN runs o ON o.id = p.run
