@@ -185,7 +185,7 @@ fn every_experiment_of_the_library_is_valid_and_has_its_own_id() {
         assert_eq!(load(&one.id).unwrap().title, one.title);
     }
     let error = load("dkvf-table9").unwrap_err().to_string();
-    assert!(error.contains("there is dkvf-table8.1"), "{error}");
+    assert!(error.contains("; there is dkvf-") && error.contains("dkvf-table8.1"), "{error}");
 }
 
 #[test]
