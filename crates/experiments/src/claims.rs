@@ -79,9 +79,9 @@ pub fn document(published: &[Published], library: &[Experiment], folder: &str) -
     let missing = |experiment: &&Experiment| !published.iter().any(|one| one.id == experiment.id);
     let missing: Vec<String> = library.iter().filter(missing).map(|one| format!("`{}`", one.id)).collect();
     if !missing.is_empty() {
-        let _ = writeln!(text, "\n## Not measured yet\n\n{}", missing.join(", "));
+        let _ = write!(text, "\n## Not measured yet\n\n{}", missing.join(", "));
     }
-    text
+    text.replace("\n\n\n", "\n\n").trim_end().to_string() + "\n"
 }
 
 /// The anchor of a heading, as it is made by whoever shows Markdown: dots and ticks go.

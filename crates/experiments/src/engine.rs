@@ -66,13 +66,15 @@ fn run_part(
     batch: Option<i64>,
 ) -> Result<i64> {
     let points = points(part, options.full);
+    // Where the quick sweep is no smaller, it is a full run.
+    let full = options.full || (part.quick.point.is_empty() && part.quick.vary.is_empty());
     let asked =
         json!({"runner": part.runner, "full": options.full, "jobs": options.jobs, "points": points.len()});
     let id = store.begin(&NewRun {
         experiment: &experiment.id,
         part: &part.name,
         batch,
-        full: options.full,
+        full,
         version: &options.version,
         machine: &options.machine,
         options: &asked.to_string(),

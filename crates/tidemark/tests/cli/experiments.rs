@@ -57,10 +57,7 @@ fn experiments_are_listed_and_shown_and_unknown_ones_are_the_user_s_mistake() {
     let text = said(&tidemark(&["experiment", "list"]));
     assert!(text.contains("000, table 8.1") && text.contains("does not hold"), "{text}");
     for (args, words) in [
-        (
-            &["experiment", "run", "dkvf-table9"][..],
-            "there is no experiment \"dkvf-table9\"; there is dkvf-",
-        ),
+        (&["experiment", "run", "dkvf-table9"][..], "there is no experiment \"dkvf-table9\"; there is dkvf-"),
         (&["experiment", "run", "dkvf-table8.1", "--only", "live"], "has no part \"live\", but counted"),
         (&["experiment", "show", "none.toml"], "cannot read none.toml"),
         (&["experiment", "run"], "<ID>"),
