@@ -115,6 +115,8 @@ pub struct Output {
     pub text: String,
     /// Whether all is well; if not, the text says what is not.
     pub whole: bool,
+    /// What was measured, if something was.
+    pub report: Option<Report>,
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
@@ -127,7 +129,7 @@ impl Bench {
     /// early, and what was measured is reported.
     pub fn run(self, regions: impl FnOnce() -> anyhow::Result<Vec<Region>>) -> anyhow::Result<Output> {
         if self.list {
-            return Ok(Output { text: list(), whole: true });
+            return Ok(Output { text: list(), whole: true, report: None });
         }
         // What is wrong with the command itself comes before what is wrong elsewhere.
         self.workload()?;
@@ -141,7 +143,7 @@ impl Bench {
         shown.end();
         let report: Report = report?;
         let text = if self.json { serde_json::to_string_pretty(&report)? + "\n" } else { report.text() };
-        Ok(Output { text, whole: report.is_whole() })
+        Ok(Output { text, whole: report.is_whole(), report: Some(report) })
     }
 
     /// The workload with its changed settings.

@@ -61,6 +61,18 @@ impl Live {
         Ok(sum)
     }
 
+    /// How often the threads of a node have gone to sleep.
+    pub(crate) fn sleeps(&self, node: usize) -> anyhow::Result<u64> {
+        let pid = self.nodes[node].pid.context("the node does not run")?;
+        let mut sum = 0;
+        for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+            let text = std::fs::read_to_string(task?.path().join("status"))?;
+            let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            sum += line.and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0);
+        }
+        Ok(sum)
+    }
+
     /// A counter of a node, by its name in `/metrics`.
     pub(crate) fn counter(&self, node: usize, name: &str) -> anyhow::Result<u64> {
         let (_, text) = http::get(&format!("http://{}/metrics", self.nodes[node].admin), None, PATIENCE)?;

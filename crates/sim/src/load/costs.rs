@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Costs {
-    /// A turn: waking up, looking at sockets and timers, the write to the log.
+    /// Going to sleep when there is nothing to do, and waking up.
+    pub wake_ns: f64,
+    /// A turn: looking at sockets and timers, the write to the log.
     pub turn_ns: f64,
     /// A question of a session: reading it from its connection and decoding it, the work it asks for.
     pub request_ns: f64,
@@ -69,6 +71,7 @@ impl Costs {
 
     /// Work that takes no time.
     pub const NONE: Self = Self {
+        wake_ns: 0.0,
         turn_ns: 0.0,
         request_ns: 0.0,
         write_ns: 0.0,

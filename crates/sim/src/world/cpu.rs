@@ -112,6 +112,7 @@ impl<P: Protocol> World<'_, P> {
         let Some(cpus) = &mut self.cpus else { return };
         cpus.all[node].inbox.push_back(event);
         if !cpus.all[node].busy {
+            cpus.all[node].cost_ns += cpus.costs.wake_ns;
             self.begin_turn(node);
         }
     }

@@ -34,6 +34,14 @@ pub(crate) fn kept() -> Calibration {
 pub(crate) struct Spent {
     pub(crate) cpu_ns: f64,
     pub(crate) turns: f64,
+    sleeps: f64,
+}
+
+impl Spent {
+    /// Without what turns and sleeping cost.
+    fn beside(self, costs: &Costs) -> f64 {
+        self.cpu_ns - self.turns * costs.turn_ns - self.sleeps * costs.wake_ns
+    }
 }
 
 /// Measures everything, telling `say` what comes next.
@@ -44,28 +52,27 @@ pub(crate) fn calibrate(say: &mut dyn FnMut(&str)) -> anyhow::Result<Calibration
     costs = siblings(costs)?;
     say("versions from one region to another");
     costs = regions(costs)?;
-    say("timers");
-    costs.timer_ns = timers(&costs)?;
-    say("what protocols do with their lists");
-    let metadata_byte_ns = lists::measure();
-    let mut typical: Vec<f64> = metadata_byte_ns.values().copied().collect();
-    typical.sort_by(f64::total_cmp);
-    costs.metadata_byte_ns = typical[typical.len() / 2];
+    say("what protocols do with their lists, and at their timers");
+    let (typical_ns, metadata_byte_ns) = lists::measure();
+    costs.metadata_byte_ns = typical_ns;
+    costs.timer_ns = lists::timer_ns();
     Ok(Calibration { machine: machine(), costs: rounded(costs), metadata_byte_ns })
 }
 
-/// One node, alone: turns, questions, answers, writes, bytes.
+/// Numbers of clients with whom a server sleeps after every answer, seldom, and hardly at all.
+const CROWDS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
+
+/// One node, alone: sleep, turns, questions, answers, writes, bytes.
 fn single(costs: Costs) -> anyhow::Result<Costs> {
     let live = up(&["--regions", "1", "--partitions", "1"])?;
     let get = |clients| spent(&live, 0, &mut Clients::new(&live, 0, clients, Command::Get, VALUE_BYTES)?);
     let set = |bytes| spent(&live, 0, &mut Clients::new(&live, 0, MANY, Command::Set, bytes)?);
-    let (alone, many) = (get(1)?, get(MANY)?);
-    let turn_ns = per_turn(alone, many);
-    let both = many.cpu_ns - many.turns * turn_ns;
-    let (short, long) = (set(VALUE_BYTES)?, set(LONG_VALUE_BYTES)?);
-    let write_ns = short.cpu_ns - short.turns * turn_ns - both;
-    let byte_ns = (long.cpu_ns - short.cpu_ns) / (LONG_VALUE_BYTES - VALUE_BYTES) as f64;
-    Ok(Costs { turn_ns, request_ns: both / 2.0, reply_ns: both / 2.0, write_ns, byte_ns, ..costs })
+    let all = CROWDS.into_iter().map(get).collect::<anyhow::Result<Vec<Spent>>>()?;
+    let [both, turn_ns, wake_ns] = fit(&all);
+    let costs = Costs { turn_ns, wake_ns, request_ns: both / 2.0, reply_ns: both / 2.0, ..costs };
+    let (short, long) = (set(VALUE_BYTES)?.beside(&costs), set(LONG_VALUE_BYTES)?.beside(&costs));
+    let byte_ns = (long - short) / (LONG_VALUE_BYTES - VALUE_BYTES) as f64;
+    Ok(Costs { write_ns: (short - both).max(0.0), byte_ns: byte_ns.max(0.0), ..costs })
 }
 
 /// Two nodes of a region: a key that the other one holds.
@@ -76,15 +83,15 @@ fn siblings(costs: Costs) -> anyhow::Result<Costs> {
     let key = names.find(|key| topology.partition_of(key).index() == 1).expect("half of all names");
     let about = (&key, VALUE_BYTES);
     let asked = |clients| spent(&live, 1, &mut Clients::about(&live, 0, clients, Command::Get, about)?);
-    let without = |spent: Spent| Spent { cpu_ns: spent.cpu_ns - spent.turns * costs.turn_ns, ..spent };
-    let (alone, many) = (without(asked(1)?), without(asked(MANY)?));
-    let links = per_turn(alone, many);
-    let messages = many.cpu_ns - many.turns * links;
+    // Every turn of this node reads from the link and writes to it.
+    let all = CROWDS.into_iter().map(asked).collect::<anyhow::Result<Vec<Spent>>>()?;
+    let beside = |spent: &Spent| Spent { cpu_ns: spent.beside(&costs).max(1.0), sleeps: 0.0, ..*spent };
+    let [messages, links, _] = fit(&all.iter().map(beside).collect::<Vec<Spent>>());
     Ok(Costs {
         link_ns: links / 2.0,
         arrival_ns: links / 2.0,
-        send_ns: (messages / 2.0).max(0.0),
-        receive_ns: (messages / 2.0).max(0.0),
+        send_ns: messages / 2.0,
+        receive_ns: messages / 2.0,
         ..costs
     })
 }
@@ -94,29 +101,15 @@ fn regions(costs: Costs) -> anyhow::Result<Costs> {
     let live = up(&["--regions", "2", "--partitions", "1"])?;
     let set = |node| spent(&live, node, &mut Clients::new(&live, 0, MANY, Command::Set, VALUE_BYTES)?);
     let (origin, copy) = (set(0)?, set(1)?);
-    let a_turn = |more_ns: f64| costs.turn_ns + more_ns;
     let known = costs.request_ns + costs.reply_ns + costs.write_ns;
     Ok(Costs {
-        feed_ns: (origin.cpu_ns - origin.turns * a_turn(costs.link_ns) - known).max(0.0),
-        apply_ns: (copy.cpu_ns - copy.turns * a_turn(costs.arrival_ns)).max(0.0),
+        feed_ns: (origin.beside(&costs) - origin.turns * costs.link_ns - known).max(0.0),
+        apply_ns: (copy.beside(&costs) - copy.turns * costs.arrival_ns).max(0.0),
         ..costs
     })
 }
 
-/// A region of two nodes where nobody asks anything: what is left of its processor time, for each timer.
-fn timers(costs: &Costs) -> anyhow::Result<f64> {
-    let live = up(&["--regions", "1", "--partitions", "2", "--nodes", "2", "--protocol", "gentlerain"])?;
-    let before = [live.cpu_ns(0)?, live.counter(0, TURNS)?, live.counter(0, MESSAGES)?];
-    std::thread::sleep(2 * SPAN);
-    let after = [live.cpu_ns(0)?, live.counter(0, TURNS)?, live.counter(0, MESSAGES)?];
-    let [cpu_ns, turns, messages] = [0, 1, 2].map(|n| (after[n] - before[n]) as f64);
-    let one_way = costs.send_ns + costs.receive_ns + costs.link_ns + costs.arrival_ns;
-    let fired = (2.0 * SPAN.as_secs_f64() / 0.005) * 2.0; // θ and Δ, every 5 ms each
-    Ok(((cpu_ns - turns * costs.turn_ns - messages * one_way) / fired).max(0.0))
-}
-
 const TURNS: &str = "tidemark_turns_total";
-const MESSAGES: &str = "tidemark_messages_received_total";
 
 fn up(arguments: &[&str]) -> anyhow::Result<Live> {
     let common = ["--base-port", "0", "--fsync", "no", "--protocol", "eventual"];
@@ -129,18 +122,35 @@ pub(crate) fn spent(live: &Live, node: usize, clients: &mut Clients) -> anyhow::
     clients.work(SPAN / 4)?;
     let mut all = Vec::with_capacity(TIMES);
     for _ in 0..TIMES {
-        let before = (live.cpu_ns(node)?, live.counter(node, TURNS)?);
+        let counts = || anyhow::Ok([live.cpu_ns(node)?, live.counter(node, TURNS)?, live.sleeps(node)?]);
+        let before = counts()?;
         let requests = clients.work(SPAN)? as f64;
-        let turns = (live.counter(node, TURNS)? - before.1) as f64 / requests;
-        all.push(Spent { cpu_ns: (live.cpu_ns(node)? - before.0) as f64 / requests, turns });
+        let after = counts()?;
+        let [cpu_ns, turns, sleeps] = [0, 1, 2].map(|n| (after[n] - before[n]) as f64 / requests);
+        all.push(Spent { cpu_ns, turns, sleeps });
     }
     all.sort_by(|a, b| a.cpu_ns.total_cmp(&b.cpu_ns));
     Ok(all[TIMES / 2])
 }
 
-/// What each turn adds, from the same work in more and in fewer turns.
-fn per_turn(alone: Spent, many: Spent) -> f64 {
-    ((alone.cpu_ns - many.cpu_ns) / (alone.turns - many.turns)).max(0.0)
+/// What a request, a turn and a sleep cost, so that the sum of squares of relative errors is least; none below 0.
+fn fit(all: &[Spent]) -> [f64; 3] {
+    let row = |spent: &Spent| [1.0, spent.turns, spent.sleeps].map(|count| count / spent.cpu_ns);
+    let mut found = [0.0; 3];
+    // Coordinate descent: each in turn is what fits best beside the others. Three numbers need no more.
+    for _ in 0..20_000 {
+        for n in 0..3 {
+            let (mut above, mut below) = (0.0, 0.0);
+            for row in all.iter().map(row) {
+                let others: f64 =
+                    (0..3).filter(|other| *other != n).map(|other| row[other] * found[other]).sum();
+                above += row[n] * (1.0 - others);
+                below += row[n] * row[n];
+            }
+            found[n] = (above / below.max(f64::MIN_POSITIVE)).max(0.0);
+        }
+    }
+    found
 }
 
 /// Whole nanoseconds, and hundredths where there are few.
@@ -178,9 +188,16 @@ mod tests {
     }
 
     #[test]
-    fn what_a_turn_adds_follows_from_two_numbers_of_turns() {
-        let (alone, many) = (Spent { cpu_ns: 9_000.0, turns: 1.0 }, Spent { cpu_ns: 5_000.0, turns: 0.2 });
-        assert_eq!(per_turn(alone, many), 5_000.0);
+    fn costs_are_found_in_what_they_add_up_to() {
+        let of = |turns: f64, sleeps: f64| Spent {
+            cpu_ns: 5_000.0 + 3_000.0 * turns + 12_000.0 * sleeps,
+            turns,
+            sleeps,
+        };
+        let all = [of(1.0, 1.0), of(0.6, 0.5), of(0.3, 0.1), of(0.1, 0.02), of(0.05, 0.0)];
+        for (found, wanted) in fit(&all).into_iter().zip([5_000.0, 3_000.0, 12_000.0]) {
+            assert!((found / wanted - 1.0).abs() < 0.02, "{:?}", fit(&all));
+        }
         assert_eq!(rounded(Costs { byte_ns: 0.12345, turn_ns: 1234.5678, ..Costs::NONE }).byte_ns, 0.12);
     }
 }

@@ -38,6 +38,17 @@ fn it_finds_the_cluster_loads_it_and_sees_how_far_regions_are_apart() {
     }
     let half = |from, to| pair(from, to)["times"]["p50_us"].as_u64().unwrap();
     let (slow, quick) = (half("a", "b"), half("b", "a"));
+    let kept = up.order(&[
+        "results",
+        "--json",
+        "SELECT mix, clients, throughput, visible_a_b_p50_us AS seen FROM throughput JOIN bench USING (run)",
+    ]);
+    let kept: Value = serde_json::from_str(&kept).expect("JSON");
+    assert_eq!(
+        (&kept[0]["mix"], &kept[0]["clients"], &kept[0]["seen"]),
+        (&"ycsb-a".into(), &6.into(), &slow.into())
+    );
+    assert_eq!(kept[0]["throughput"], report["summary"]["throughput"]);
     assert!(slow > 250_000 && quick < slow, "from a to b {slow} µs, back {quick} µs");
     up.stop();
 }

@@ -21,7 +21,9 @@ pub(crate) fn binary() -> PathBuf {
 /// Runs `tidemark` with `args`, away from clusters that the user may have running.
 pub(crate) fn tidemark(args: &[&str]) -> Output {
     let alone = TempDir::new().unwrap();
-    Command::new(binary()).args(args).env("XDG_RUNTIME_DIR", alone.path()).output().unwrap()
+    let results = alone.path().join("results.sqlite");
+    let mut command = Command::new(binary());
+    command.args(args).env("XDG_RUNTIME_DIR", alone.path()).env("TIDEMARK_RESULTS", results).output().unwrap()
 }
 
 /// Whether a program is there; where all tests have to run, it must be.
@@ -176,7 +178,10 @@ impl Up {
 
     /// Runs `tidemark` from another terminal of the same user.
     pub(crate) fn tidemark(&self, args: &[&str]) -> Output {
-        Command::new(binary()).args(args).env("XDG_RUNTIME_DIR", self.runtime.path()).output().unwrap()
+        let results = self.runtime.path().join("results.sqlite");
+        let mut command = Command::new(binary());
+        command.args(args).env("XDG_RUNTIME_DIR", self.runtime.path()).env("TIDEMARK_RESULTS", results);
+        command.output().unwrap()
     }
 
     /// Runs a command that has to succeed; returns what it said.
