@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// The most rows that are printed of a part.
 const SHOWN: usize = 40;
+/// Where rows have more columns than this, only those that matter are shown.
+const MANY: usize = 12;
 
 /// What an experiment came to.
 #[derive(Clone, Debug, Serialize)]
@@ -73,6 +75,9 @@ pub struct Part {
     /// Its rows.
     #[serde(skip)]
     pub table: Table,
+    /// The columns that are varied or drawn: where rows have many, those are shown.
+    #[serde(skip)]
+    shown: Vec<String>,
 }
 
 /// Judges what was measured together, and draws its figures.
@@ -104,7 +109,20 @@ fn outcome(experiment: &Experiment, reader: &Reader, runs: Vec<Stored>) -> Resul
         let table = Table::of(reader.rows(run.id, None)?.iter());
         let (points, failed) = reader.points(run.id)?;
         let Stored { id, part: name, started, version, machine, full } = run;
-        parts.push(Part { name, run: id, started, version, machine, full, points, failed, csv: None, table });
+        let shown = shown(experiment, &name);
+        parts.push(Part {
+            name,
+            run: id,
+            started,
+            version,
+            machine,
+            full,
+            points,
+            failed,
+            csv: None,
+            table,
+            shown,
+        });
     }
     let scopes: Vec<(&str, i64)> = parts.iter().map(|part| (part.name.as_str(), part.run)).collect();
     scope::create(&reader.connection, &scopes)?;
@@ -221,6 +239,9 @@ impl Part {
         let _ =
             writeln!(text, "\n{} ({size}, run {}): {} {plural}{failed}", self.name, self.run, self.points);
         let (common, mut table) = apart(&self.table);
+        if table.columns.len() > MANY {
+            table = table.only(&self.shown);
+        }
         if !common.is_empty() {
             let _ = writeln!(text, "everywhere {common}");
         }
@@ -239,6 +260,20 @@ impl Part {
             let _ = writeln!(text, "FAILED {}: {error}", words.join(", "));
         }
     }
+}
+
+/// The columns of a part that are varied or drawn.
+fn shown(experiment: &Experiment, part: &str) -> Vec<String> {
+    let varied = experiment.part(part).into_iter().flat_map(|run| run.vary.keys());
+    let figures = experiment.figures.iter().filter(|figure| figure.run == part);
+    let drawn = figures.flat_map(|figure| figure.series.names().iter().chain([&figure.x]).chain(&figure.y));
+    let mut all: Vec<String> = Vec::new();
+    for name in varied.chain(drawn) {
+        if !all.contains(name) {
+            all.push(name.clone());
+        }
+    }
+    all
 }
 
 /// What is the same in all rows, in words, and the table of the rest.

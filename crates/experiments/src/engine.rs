@@ -5,9 +5,9 @@ use crate::points::points;
 use crate::progress::{Progress, words};
 use crate::store::{NewRun, Store};
 use crate::validate::validate_with;
-use crate::{Row, Runner, Runners};
+use crate::{Point, Row, Runner, Runners};
 use anyhow::{Context, Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -81,8 +81,8 @@ fn run_part(
     })?;
     let jobs = if runner.parallel() { options.jobs.clamp(1, points.len().max(1)) } else { 1 };
     let progress = Progress::new(&format!("{} {}", experiment.id, part.name), points.len());
-    let varied = varied(part);
-    let stored = measure(&points, runner, jobs, &varied, &progress, &mut |number, measured| match measured {
+    let names = Names::of(part);
+    let stored = measure(&points, runner, jobs, &names, &progress, &mut |number, measured| match measured {
         Ok(rows) => store.add_point(id, number, &points[number], &rows),
         Err(error) => store.add_failure(id, number, &points[number], &error),
     });
@@ -92,9 +92,23 @@ fn run_part(
     Ok(batch.unwrap_or(id))
 }
 
-/// The names that tell points of a run apart.
-fn varied(part: &Run) -> Vec<String> {
-    part.vary.keys().cloned().collect()
+/// Names of a part's points.
+struct Names {
+    /// Those that tell points apart.
+    varied: Vec<String>,
+    /// Those that stand for other values.
+    labels: Vec<String>,
+}
+
+impl Names {
+    fn of(part: &Run) -> Self {
+        let tables = part.vary.iter().chain(&part.quick.vary);
+        let labels = tables.filter(|(_, values)| values.iter().any(Value::is_object));
+        Self {
+            varied: part.vary.keys().cloned().collect(),
+            labels: labels.map(|(name, _)| name.clone()).collect(),
+        }
+    }
 }
 
 /// The rows of a point, or why there are none.
@@ -105,7 +119,7 @@ fn measure(
     points: &[Row],
     runner: &dyn Runner,
     jobs: usize,
-    varied: &[String],
+    names: &Names,
     progress: &Progress,
     keep: &mut dyn FnMut(usize, Measured) -> Result<()>,
 ) -> Result<()> {
@@ -118,8 +132,10 @@ fn measure(
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(point) = points.get(number) else { return };
-                    let (name, began) = (words(point, varied), Instant::now());
-                    let rows = runner.run(point, &|text| progress.say(&name, text));
+                    let (name, began) = (words(point, &names.varied), Instant::now());
+                    let rows = runner.run(&Point { values: point, labels: &names.labels }, &|text| {
+                        progress.say(&name, text)
+                    });
                     let measured = rows.and_then(|rows| with_point(point, rows));
                     let measured = measured.map_err(|error| format!("{error:#}"));
                     // Nobody listens once results cannot be stored: then there is no use in more.
@@ -134,7 +150,7 @@ fn measure(
         for (number, took, measured) in receive {
             let error = measured.as_ref().err().cloned();
             keep(number, measured)?;
-            progress.done(&words(&points[number], varied), took, error.as_deref());
+            progress.done(&words(&points[number], &names.varied), took, error.as_deref());
         }
         Ok(())
     })

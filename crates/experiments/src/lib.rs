@@ -50,6 +50,23 @@ use std::collections::BTreeMap;
 /// Numbers, words and truth values by name: a point that is to be measured, or what was measured there.
 pub type Row = BTreeMap<String, Value>;
 
+/// A point that is to be measured. As a row it is its values.
+#[derive(Clone, Copy, Debug)]
+pub struct Point<'a> {
+    /// Numbers, words and truth values by name.
+    pub values: &'a Row,
+    /// Names of which the file says by a table what they mean: their values need not mean anything to the runner.
+    pub labels: &'a [String],
+}
+
+impl std::ops::Deref for Point<'_> {
+    type Target = Row;
+
+    fn deref(&self) -> &Row {
+        self.values
+    }
+}
+
 /// What measures one point of a run.
 pub trait Runner: Sync {
     /// Measures `point` and returns rows of scalars, which are stored together with the point's own values; `say` tells
@@ -57,7 +74,7 @@ pub trait Runner: Sync {
     ///
     /// # Errors
     /// The point cannot be measured: it is stored with the error, and other points go on.
-    fn run(&self, point: &Row, say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>>;
+    fn run(&self, point: &Point<'_>, say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>>;
 
     /// Whether points can be measured beside each other without disturbing what is measured.
     fn parallel(&self) -> bool;

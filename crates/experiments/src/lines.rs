@@ -1,7 +1,7 @@
 //! The runner `lines`: how long a protocol is.
 
 use crate::embedded;
-use crate::{Row, Runner};
+use crate::{Point, Row, Runner};
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub struct Lines;
 
 impl Runner for Lines {
-    fn run(&self, point: &Row, _: &dyn Fn(&str)) -> Result<Vec<Row>> {
+    fn run(&self, point: &Point<'_>, _: &dyn Fn(&str)) -> Result<Vec<Row>> {
         let protocol = point.get("protocol").and_then(Value::as_str).context("a point needs a protocol")?;
         let stem = protocol.replace('-', "_");
         let found = embedded::PROTOCOLS.iter().find(|(name, _)| *name == stem && *name != "lib");
@@ -53,7 +53,7 @@ mod tests {
 
     fn count(protocol: &str) -> Result<u64> {
         let point = Row::from([("protocol".to_string(), json!(protocol))]);
-        let rows = Lines.run(&point, &|_| ())?;
+        let rows = Lines.run(&Point { values: &point, labels: &[] }, &|_| ())?;
         rows[0]["lines"].as_u64().context("a number")
     }
 

@@ -26,6 +26,15 @@ impl Table {
         Self { columns, rows }
     }
 
+    /// The columns of those names, in the order of the names.
+    pub(crate) fn only(&self, names: &[String]) -> Self {
+        let of = |name: &String| self.columns.iter().position(|column| column == name);
+        let places: Vec<usize> = names.iter().filter_map(of).collect();
+        let columns = places.iter().map(|at| self.columns[*at].clone()).collect();
+        let rows = self.rows.iter().map(|row| places.iter().map(|at| row[*at].clone()).collect()).collect();
+        Self { columns, rows }
+    }
+
     /// Lines for people: columns aligned, numbers to the right, with thousands apart.
     pub fn text(&self) -> String {
         let cells: Vec<Vec<String>> = self.rows.iter().map(|row| row.iter().map(shown).collect()).collect();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tidemark_experiments::{
-    Lines, Reader, Row, Runner, Runners, Store, Verdict, conclude, latest, library, load, points, run,
+    Lines, Point, Reader, Row, Runner, Runners, Store, Verdict, conclude, latest, library, load, points, run,
 };
 
 #[test]
@@ -118,7 +118,7 @@ struct Crowd {
 }
 
 impl Runner for Crowd {
-    fn run(&self, point: &Row, say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
+    fn run(&self, point: &Point<'_>, say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
         let now = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
         say("waiting for others");

@@ -8,13 +8,13 @@ use common::{options, rows_of};
 use roxmltree::Document;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-use tidemark_experiments::{Row, Runner, Runners, Store, conclude, parse, run};
+use tidemark_experiments::{Point, Row, Runner, Runners, Store, conclude, parse, run};
 
 /// Returns whatever rows it was made with, whatever the point.
 struct Given(Vec<Row>);
 
 impl Runner for Given {
-    fn run(&self, _: &Row, _: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
+    fn run(&self, _: &Point<'_>, _: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
         Ok(self.0.clone())
     }
 

@@ -57,6 +57,7 @@ pub trait Rules: 'static {
     const LOSERS_WAIT: bool = true; // 6
     const APPLIED_SURVIVES: bool = true; // D3
     const WAITING_SURVIVES: bool = true; // D3
+    const FORGETS: bool = true; // D4
     const FORGETS_ONLY_EVERYWHERE: bool = true; // D4
     const MOVERS_WAIT: bool = true; // D6
     const SPARES_WAITING: bool = true; // I3
@@ -66,14 +67,19 @@ pub trait Rules: 'static {
 pub type Cops = Server<Sound>;
 /// The protocol with dependency checks that a concurrent version can meet (erratum E-4).
 pub type CopsPublished = Server<Published>;
-/// The protocol with checks that are sent, answered and ignored: what they cost, without what they are for (001, figure 1).
+/// The protocol whose sessions forget no dependency before they write, however long it has been applied everywhere: what
+/// others have measured as COPS (001).
+pub type CopsUnforgetting = Server<Unforgetting>;
+/// [`CopsUnforgetting`] with checks that are sent, answered and ignored: what they cost, without what they are for (001, figure 1).
 pub type CopsHeedless = Server<Heedless>;
-/// The protocol without checks, as [`CopsHeedless`].
+/// [`CopsUnforgetting`] without checks.
 pub type CopsUnchecked = Server<Unchecked>;
 /// The rules of [`Cops`].
 pub struct Sound;
 /// The rules of [`CopsPublished`].
 pub struct Published;
+/// The rules of [`CopsUnforgetting`].
+pub struct Unforgetting;
 /// The rules of [`CopsHeedless`].
 pub struct Heedless;
 /// The rules of [`CopsUnchecked`].
@@ -91,15 +97,23 @@ impl Rules for Published {
     const CHECKS_THAT_UPDATE: bool = false;
 }
 
+impl Rules for Unforgetting {
+    const NAME: &'static str = "cops-unforgetting";
+    const ABOUT: &'static str = "COPS that checks even what has long been applied everywhere";
+    const FORGETS: bool = false;
+}
+
 impl Rules for Heedless {
     const NAME: &'static str = "cops-heedless";
     const ABOUT: &'static str = "COPS that checks dependencies and does not wait for the answers";
+    const FORGETS: bool = false;
     const WAITS_FOR_CHECKS: bool = false;
 }
 
 impl Rules for Unchecked {
     const NAME: &'static str = "cops-unchecked";
     const ABOUT: &'static str = "COPS that ships dependencies and does not check them";
+    const FORGETS: bool = false;
     const ASKS_SIBLINGS: bool = false;
     const WAITS_FOR_CHECKS: bool = false;
 }
@@ -387,6 +401,7 @@ impl<R: Rules> Server<R> {
 
     fn reply(&self, ticket: Ticket, outcome: Outcome, seen: Context, cx: &mut Cx<'_, Self>) {
         let known = match R::FORGETS_ONLY_EVERYWHERE {
+            _ if !R::FORGETS => Vector::default(),
             true => self.everywhere.get().clone(),
             false => self.checks.applied(self.clock),
         };

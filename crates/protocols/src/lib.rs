@@ -93,6 +93,7 @@ macro_rules! with_any_protocol {
                 $crate::gentlerain::GentleRainPublished,
                 $crate::causal_spartan_x::CausalSpartanXPublished,
                 $crate::cops::CopsPublished,
+                $crate::cops::CopsUnforgetting,
                 $crate::cops::CopsHeedless,
                 $crate::cops::CopsUnchecked,
                 $crate::cc_lo::CcLoPublished)
@@ -128,9 +129,9 @@ pub const PUBLISHED: &[&str] = &[
     cc_lo::CcLoPublished::NAME,
 ];
 
-/// The names of those that lack a part, so that an experiment can tell what the part costs: they promise nothing, and are
-/// simulated only.
-pub const PARTIAL: &[&str] = &[cops::CopsHeedless::NAME, cops::CopsUnchecked::NAME];
+/// The names of those that lack a part, so that an experiment can tell what the part costs: they are simulated only.
+pub const PARTIAL: &[&str] =
+    &[cops::CopsUnforgetting::NAME, cops::CopsHeedless::NAME, cops::CopsUnchecked::NAME];
 
 pub use tidemark_contract::Protocol;
 

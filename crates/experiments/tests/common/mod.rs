@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use tidemark_experiments::{
-    Experiment, Options, Outcome, Reader, Row, Runner, Runners, Store, conclude, parse, run,
+    Experiment, Options, Outcome, Point, Reader, Row, Runner, Runners, Store, conclude, parse, run,
 };
 
 /// Throughput by arithmetic: 100 a client, twice that in mode `fast`, or what `advantage` says.
@@ -16,7 +16,7 @@ pub(crate) struct Toy {
 }
 
 impl Runner for Toy {
-    fn run(&self, point: &Row, say: &dyn Fn(&str)) -> Result<Vec<Row>> {
+    fn run(&self, point: &Point<'_>, say: &dyn Fn(&str)) -> Result<Vec<Row>> {
         let number = |name: &str| point.get(name).and_then(Value::as_f64);
         let clients = number("clients").context("clients")?;
         if number("fails_at") == Some(clients) {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 use tidemark_bench::{Arrivals, Limit, Pace, Plan, Region, Report, Stop, Visibility};
-use tidemark_experiments::{Row, Runner};
+use tidemark_experiments::{Point, Row, Runner};
 use tidemark_workload::Workload;
 
 /// A load on real servers: a row a point.
@@ -22,7 +22,7 @@ pub(crate) struct LiveVisibility;
 pub(crate) struct Capacity;
 
 impl Runner for Live {
-    fn run(&self, point: &Row, say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
+    fn run(&self, point: &Point<'_>, say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
         let settings = Settings::new(point);
         let (cluster, mut plan) = started(&settings, say)?;
         plan.workload = settings.workload()?;
@@ -52,7 +52,7 @@ impl Runner for Live {
 }
 
 impl Runner for LiveVisibility {
-    fn run(&self, point: &Row, say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
+    fn run(&self, point: &Point<'_>, say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
         let settings = Settings::new(point);
         let (_cluster, mut plan) = started(&settings, say)?;
         plan.connections = 0;
@@ -92,7 +92,7 @@ impl Runner for LiveVisibility {
 }
 
 impl Runner for Capacity {
-    fn run(&self, point: &Row, say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
+    fn run(&self, point: &Point<'_>, say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
         let settings = Settings::new(point);
         let protocol = settings.word("protocol")?.context("a point names its protocol")?;
         let command: Command = settings.word("command")?.context("a point names its command")?.parse()?;

@@ -5,19 +5,20 @@ use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use tidemark_experiments::Row;
+use tidemark_experiments::{Point, Row};
 use tidemark_server::config::wan::Preset;
 use tidemark_workload::Workload;
 
 /// A point, and which of its names were asked for.
 pub(super) struct Settings<'a> {
     point: &'a Row,
+    labels: &'a [String],
     used: RefCell<BTreeSet<String>>,
 }
 
 impl<'a> Settings<'a> {
-    pub(super) fn new(point: &'a Row) -> Self {
-        Self { point, used: RefCell::new(BTreeSet::new()) }
+    pub(super) fn new(point: &Point<'a>) -> Self {
+        Self { point: point.values, labels: point.labels, used: RefCell::new(BTreeSet::new()) }
     }
 
     fn get(&self, name: &str) -> Option<&'a Value> {
@@ -119,10 +120,10 @@ impl<'a> Settings<'a> {
         Ok(Duration::from_micros(self.ms(name, otherwise_ms)?))
     }
 
-    /// Nothing is left over. Names that stand in the point for the figure's sake begin with `_` or are `system`.
+    /// Nothing is left over but labels.
     pub(super) fn end(self) -> anyhow::Result<()> {
         let used = self.used.into_inner();
-        let label = |name: &str| name == "system" || name.starts_with('_');
+        let label = |name: &str| self.labels.iter().any(|label| label == name);
         let over: Vec<&str> = self
             .point
             .keys()

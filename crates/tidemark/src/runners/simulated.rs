@@ -3,7 +3,7 @@
 use super::settings::Settings;
 use anyhow::{Context, anyhow};
 use serde_json::Value;
-use tidemark_experiments::{Row, Runner};
+use tidemark_experiments::{Point, Row, Runner};
 use tidemark_sim::{Calibration, Load, Loaded, Slow};
 use tidemark_simulators::simulator;
 use tidemark_workload::Workload;
@@ -19,7 +19,7 @@ pub(crate) struct SimulatedVisibility {
 }
 
 impl Runner for Simulated {
-    fn run(&self, point: &Row, _say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
+    fn run(&self, point: &Point<'_>, _say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
         Ok(vec![loaded(point, &self.calibration)?.row()])
     }
 
@@ -29,7 +29,7 @@ impl Runner for Simulated {
 }
 
 impl Runner for SimulatedVisibility {
-    fn run(&self, point: &Row, _say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
+    fn run(&self, point: &Point<'_>, _say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
         let loaded = loaded(point, &self.calibration)?;
         let rows = loaded.visibility.iter().flat_map(|((from, to), seen)| {
             let row = |us: &u64| {
@@ -47,7 +47,7 @@ impl Runner for SimulatedVisibility {
     }
 }
 
-fn loaded(point: &Row, calibration: &Calibration) -> anyhow::Result<Loaded> {
+fn loaded(point: &Point<'_>, calibration: &Calibration) -> anyhow::Result<Loaded> {
     let settings = Settings::new(point);
     let protocol = settings.word("protocol")?.context("a point names its protocol")?;
     let load = load(&settings, calibration, protocol)?;
