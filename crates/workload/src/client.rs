@@ -208,7 +208,9 @@ impl Client {
     }
 
     fn round(&mut self, ops: &mut Vec<Op>) -> Kind {
-        for partition in 0..self.keys.partitions() {
+        // Each client begins elsewhere, or all would meet at one partition after the other.
+        let (partitions, first) = (self.keys.partitions(), self.turn as usize);
+        for partition in (0..partitions).map(|n| (first + n) % partitions) {
             let key = self.within(partition);
             ops.push(Op::Get { key });
         }
