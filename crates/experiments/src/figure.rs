@@ -135,8 +135,11 @@ fn number(value: &Value, column: &str) -> Result<f64> {
     number.with_context(|| format!("{column} is {value}, which is no number that can be drawn"))
 }
 
-/// Sorts points; of several at one place their mean is drawn, and a distribution of mere values is counted.
+/// Sorts points, unless their order is what counts; of several at one place their mean is drawn, and a distribution of mere values is counted.
 fn settle(figure: &Figure, points: &mut Vec<(f64, f64)>) {
+    if figure.kind == Kind::Curves {
+        return;
+    }
     points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     if figure.kind == Kind::Cdf {
         let count = points.len() as f64;

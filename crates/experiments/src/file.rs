@@ -143,6 +143,9 @@ pub enum Kind {
     /// A line a series, with a mark at every point.
     #[default]
     Lines,
+    /// As lines, but through the points in the order in which the file has them: for what load does to throughput and
+    /// latency.
+    Curves,
     /// Groups of bars.
     Bars,
     /// A cumulative distribution a series.

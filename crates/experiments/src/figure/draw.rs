@@ -83,14 +83,14 @@ fn all<DB: DrawingBackend>(plot: &Plot, layout: &Layout, area: &DrawingArea<DB, 
     for (index, series) in plot.series.iter().enumerate() {
         match plot.kind {
             Kind::Bars => bars::draw(plot, (index, series), area, &place)?,
-            Kind::Lines | Kind::Cdf => line(plot, (index, series), area, &place)?,
+            Kind::Lines | Kind::Curves | Kind::Cdf => line(plot, (index, series), area, &place)?,
         }
     }
     // Above all lines: there are few of them, and they are what one looks for.
     for (index, series) in plot.series.iter().enumerate() {
         match plot.kind {
             Kind::Bars => bars::paper(plot, (index, series), area, &place)?,
-            Kind::Lines | Kind::Cdf => {
+            Kind::Lines | Kind::Curves | Kind::Cdf => {
                 for (x, y) in &series.paper {
                     mark(area, index, place(*x, *y), Look::Hollow)?;
                 }

@@ -16,14 +16,14 @@ const LISTS_BYTES: f64 = 64.0;
 const MOST_NS: f64 = 50.0;
 
 /// What a byte of metadata costs, in nanoseconds, at each of its two ends: typically, and in each protocol that ships lists.
-pub(super) fn measure() -> (f64, BTreeMap<String, f64>) {
+pub(super) fn measure(simulated_us: u64) -> (f64, BTreeMap<String, f64>) {
     let event_ns = NAMES
         .first()
-        .and_then(|name| run(name, &load()))
+        .and_then(|name| run(name, &load(simulated_us)))
         .map_or(0.0, |(ns, loaded)| ns / loaded.events as f64);
     let (mut all, mut lists) = (Vec::new(), BTreeMap::new());
     for name in NAMES.iter().skip(1) {
-        let Some((ns, loaded)) = run(name, &load()) else { continue };
+        let Some((ns, loaded)) = run(name, &load(simulated_us)) else { continue };
         let messages = loaded.messages.values();
         let (count, bytes) =
             messages.fold((0, 0), |(count, bytes), m| (count + m.near + m.far, bytes + m.bytes));
@@ -41,8 +41,8 @@ pub(super) fn measure() -> (f64, BTreeMap<String, f64>) {
 }
 
 /// What a timer costs where nobody asks anything: a mean of GentleRain's timers and of what they say to others.
-pub(super) fn timer_ns() -> f64 {
-    let idle = Load { clients: 0, measure_us: 3_000_000, ..load() };
+pub(super) fn timer_ns(simulated_us: u64) -> f64 {
+    let idle = Load { clients: 0, measure_us: 50 * simulated_us, ..load(0) };
     run("gentlerain", &idle).map_or(0.0, |(ns, loaded)| ns / loaded.events as f64)
 }
 
@@ -57,7 +57,7 @@ fn run(name: &str, what: &Load) -> Option<(f64, Loaded)> {
     all.min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-fn load() -> Load {
+fn load(measure_us: u64) -> Load {
     Load {
         partitions: 8,
         rtt_us: vec![vec![0, 20_000], vec![20_000, 0]],
@@ -76,7 +76,7 @@ fn load() -> Load {
         rate: None,
         filled_keys: 100,
         warm_up_us: 0,
-        measure_us: 60_000,
+        measure_us,
         probe_every_us: None,
         seed: 1,
     }

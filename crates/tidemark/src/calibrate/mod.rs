@@ -15,10 +15,26 @@ use tidemark_contract::Topology;
 use tidemark_contract::core::Key;
 use tidemark_sim::{Calibration, Costs};
 
-/// How long each measurement takes.
-const SPAN: Duration = Duration::from_millis(700);
-/// Of so many the median is taken.
-const TIMES: usize = 3;
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    /// How long each measurement takes.
+    span: Duration,
+    /// Of so many the median is taken.
+    times: usize,
+    /// How long the simulator works, in virtual time.
+    simulated_us: u64,
+}
+
+impl Effort {
+    /// For figures that are to be used.
+    pub(crate) const FULL: Self = Self { span: Duration::from_millis(700), times: 3, simulated_us: 60_000 };
+    /// For comparisons: the least disturbed of many short measurements.
+    pub(crate) const CAPACITY: Self = Self { span: Duration::from_millis(250), times: 12, simulated_us: 0 };
+    /// For a rough idea.
+    pub(crate) const BRIEF: Self = Self { span: Duration::from_millis(40), times: 1, simulated_us: 3_000 };
+}
+
 /// Many clients.
 const MANY: usize = 32;
 const VALUE_BYTES: usize = 64;
@@ -45,17 +61,17 @@ impl Spent {
 }
 
 /// Measures everything, telling `say` what comes next.
-pub(crate) fn calibrate(say: &mut dyn FnMut(&str)) -> anyhow::Result<Calibration> {
+pub(crate) fn calibrate(effort: Effort, say: &mut dyn FnMut(&str)) -> anyhow::Result<Calibration> {
     say("reads and writes at one node");
-    let mut costs = single(Costs::NONE)?;
+    let mut costs = single(effort, Costs::NONE)?;
     say("messages between two nodes of a region");
-    costs = siblings(costs)?;
+    costs = siblings(effort, costs)?;
     say("versions from one region to another");
-    costs = regions(costs)?;
+    costs = regions(effort, costs)?;
     say("what protocols do with their lists, and at their timers");
-    let (typical_ns, metadata_byte_ns) = lists::measure();
+    let (typical_ns, metadata_byte_ns) = lists::measure(effort.simulated_us);
     costs.metadata_byte_ns = typical_ns;
-    costs.timer_ns = lists::timer_ns();
+    costs.timer_ns = lists::timer_ns(effort.simulated_us);
     // What links cost hides what a message does; it is no less than what its handler takes.
     costs.send_ns = costs.send_ns.max(costs.timer_ns);
     costs.receive_ns = costs.receive_ns.max(costs.timer_ns);
@@ -66,10 +82,11 @@ pub(crate) fn calibrate(say: &mut dyn FnMut(&str)) -> anyhow::Result<Calibration
 const CROWDS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 /// One node, alone: sleep, turns, questions, answers, writes, bytes.
-fn single(costs: Costs) -> anyhow::Result<Costs> {
+fn single(effort: Effort, costs: Costs) -> anyhow::Result<Costs> {
     let live = up(&["--regions", "1", "--partitions", "1"])?;
-    let get = |clients| spent(&live, 0, &mut Clients::new(&live, 0, clients, Command::Get, VALUE_BYTES)?);
-    let set = |bytes| spent(&live, 0, &mut Clients::new(&live, 0, MANY, Command::Set, bytes)?);
+    let get =
+        |clients| spent(effort, &live, 0, &mut Clients::new(&live, 0, clients, Command::Get, VALUE_BYTES)?);
+    let set = |bytes| spent(effort, &live, 0, &mut Clients::new(&live, 0, MANY, Command::Set, bytes)?);
     let all = CROWDS.into_iter().map(get).collect::<anyhow::Result<Vec<Spent>>>()?;
     let [both, turn_ns, wake_ns] = fit(&all);
     let costs = Costs { turn_ns, wake_ns, request_ns: both / 2.0, reply_ns: both / 2.0, ..costs };
@@ -79,13 +96,14 @@ fn single(costs: Costs) -> anyhow::Result<Costs> {
 }
 
 /// Two nodes of a region: a key that the other one holds.
-fn siblings(costs: Costs) -> anyhow::Result<Costs> {
+fn siblings(effort: Effort, costs: Costs) -> anyhow::Result<Costs> {
     let live = up(&["--regions", "1", "--partitions", "2", "--nodes", "2"])?;
     let topology = Topology::new(1, 2);
     let mut names = (0..).map(|n| Key::from(format!("k{n}").as_str()));
     let key = names.find(|key| topology.partition_of(key).index() == 1).expect("half of all names");
     let about = (&key, VALUE_BYTES);
-    let asked = |clients| spent(&live, 1, &mut Clients::about(&live, 0, clients, Command::Get, about)?);
+    let asked =
+        |clients| spent(effort, &live, 1, &mut Clients::about(&live, 0, clients, Command::Get, about)?);
     // Every turn of this node reads from the link and writes to it.
     let all = CROWDS.into_iter().map(asked).collect::<anyhow::Result<Vec<Spent>>>()?;
     let beside = |spent: &Spent| Spent { cpu_ns: spent.beside(&costs).max(1.0), sleeps: 0.0, ..*spent };
@@ -100,9 +118,10 @@ fn siblings(costs: Costs) -> anyhow::Result<Costs> {
 }
 
 /// Two regions: what a version costs there where it is written, and there where it is received.
-fn regions(costs: Costs) -> anyhow::Result<Costs> {
+fn regions(effort: Effort, costs: Costs) -> anyhow::Result<Costs> {
     let live = up(&["--regions", "2", "--partitions", "1"])?;
-    let set = |node| spent(&live, node, &mut Clients::new(&live, 0, MANY, Command::Set, VALUE_BYTES)?);
+    let set =
+        |node| spent(effort, &live, node, &mut Clients::new(&live, 0, MANY, Command::Set, VALUE_BYTES)?);
     let (origin, copy) = (set(0)?, set(1)?);
     let known = costs.request_ns + costs.reply_ns + costs.write_ns;
     Ok(Costs {
@@ -121,19 +140,29 @@ fn up(arguments: &[&str]) -> anyhow::Result<Live> {
 }
 
 /// What `node` spends on each request of the clients: of several measurements the one in the middle.
-pub(crate) fn spent(live: &Live, node: usize, clients: &mut Clients) -> anyhow::Result<Spent> {
-    clients.work(SPAN / 4)?;
-    let mut all = Vec::with_capacity(TIMES);
-    for _ in 0..TIMES {
+fn spent(effort: Effort, live: &Live, node: usize, clients: &mut Clients) -> anyhow::Result<Spent> {
+    Ok(samples(effort, live, node, clients)?[effort.times / 2])
+}
+
+/// What `node` spends on each request of the clients, measured several times; the least first.
+pub(crate) fn samples(
+    effort: Effort,
+    live: &Live,
+    node: usize,
+    clients: &mut Clients,
+) -> anyhow::Result<Vec<Spent>> {
+    clients.work(effort.span / 4)?;
+    let mut all = Vec::with_capacity(effort.times);
+    for _ in 0..effort.times {
         let counts = || anyhow::Ok([live.cpu_ns(node)?, live.counter(node, TURNS)?, live.sleeps(node)?]);
         let before = counts()?;
-        let requests = clients.work(SPAN)? as f64;
+        let requests = clients.work(effort.span)? as f64;
         let after = counts()?;
         let [cpu_ns, turns, sleeps] = [0, 1, 2].map(|n| (after[n] - before[n]) as f64 / requests);
         all.push(Spent { cpu_ns, turns, sleeps });
     }
     all.sort_by(|a, b| a.cpu_ns.total_cmp(&b.cpu_ns));
-    Ok(all[TIMES / 2])
+    Ok(all)
 }
 
 /// What a request, a turn and a sleep cost, so that the sum of squares of relative errors is least; none below 0.

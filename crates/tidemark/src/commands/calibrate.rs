@@ -1,6 +1,6 @@
 //! `tidemark sim calibrate`
 
-use crate::calibrate::calibrate;
+use crate::calibrate::{Effort, calibrate};
 use crate::output::{print, print_json, row, table};
 use anyhow::Context;
 use clap::Args;
@@ -12,7 +12,7 @@ Experiments that are simulated use the figures that this binary was built with, 
 or those of a file: `tidemark experiment run --costs FILE`.
 
 Example:
-  tidemark sim calibrate --out costs.json        takes about a minute; leave the machine alone meanwhile";
+  tidemark sim calibrate --out costs.json        takes some minutes; leave the machine alone meanwhile";
 
 /// Measure what each kind of event costs a server's core on this machine, for simulated experiments.
 ///
@@ -24,6 +24,9 @@ pub(crate) struct Calibrate {
     /// Write the figures to this file.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Take seconds instead of minutes: rough figures, to see that it works.
+    #[arg(long)]
+    brief: bool,
     /// Print them as JSON.
     #[arg(long)]
     json: bool,
@@ -31,7 +34,8 @@ pub(crate) struct Calibrate {
 
 impl Calibrate {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let measured = calibrate(&mut |what| eprintln!("measuring {what} …"))?;
+        let effort = if self.brief { Effort::BRIEF } else { Effort::FULL };
+        let measured = calibrate(effort, &mut |what| eprintln!("measuring {what} …"))?;
         let text = serde_json::to_string_pretty(&measured)? + "\n";
         if let Some(path) = &self.out {
             std::fs::write(path, &text).with_context(|| format!("cannot write {}", path.display()))?;

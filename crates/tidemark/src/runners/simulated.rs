@@ -45,6 +45,10 @@ impl Runner for SimulatedVisibility {
     fn parallel(&self) -> bool {
         true
     }
+
+    fn columns(&self) -> Option<Vec<String>> {
+        Some(["from_dc", "to_dc", "visible_us"].map(String::from).into())
+    }
 }
 
 fn loaded(point: &Point<'_>, calibration: &Calibration) -> anyhow::Result<Loaded> {

@@ -91,3 +91,93 @@ fn an_experiment_of_one_s_own_is_a_file() {
         said(&wrong)
     );
 }
+
+/// What `sim calibrate` measures on real nodes is what a simulated experiment is reckoned with, and real servers are measured
+/// beside it.
+#[test]
+fn a_load_is_calibrated_simulated_and_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let calibrated = inside(folder.path(), &["sim", "calibrate", "--brief", "--out", "costs.json"]);
+    assert!(calibrated.status.success(), "{}", said(&calibrated));
+    let costs = std::fs::read_to_string(folder.path().join("costs.json")).unwrap();
+    let mut costs: Value = serde_json::from_str(&costs).unwrap();
+    assert!(costs["costs"]["request_ns"].as_f64().unwrap() > 100.0, "{costs}");
+    let run = |name: &str| {
+        let output = inside(folder.path(), &["experiment", "run", "mine.toml", "--costs", name, "--json"]);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        serde_json::from_str::<Value>(&text).unwrap_or_else(|_| panic!("{}", said(&output)))
+    };
+    std::fs::write(folder.path().join("mine.toml"), MINE).unwrap();
+    let value = |outcome: &Value, check: usize| outcome[0]["checks"][check]["value"].as_f64().unwrap();
+    let as_measured = run("costs.json");
+    assert_eq!(as_measured[0]["verdict"], "holds", "{as_measured}");
+    // A server for which everything is ten times as much work does a good deal less.
+    for (_, ns) in costs["costs"].as_object_mut().unwrap() {
+        *ns = (10.0 * ns.as_f64().unwrap()).into();
+    }
+    std::fs::write(folder.path().join("slow.json"), costs.to_string()).unwrap();
+    let slow = run("slow.json");
+    assert!(value(&slow, 0) < value(&as_measured, 0) / 5.0, "{slow}");
+
+    std::fs::write(folder.path().join("wrong.json"), "{}").unwrap();
+    let wrong = inside(folder.path(), &["experiment", "run", "mine.toml", "--costs", "wrong.json"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(said(&wrong).contains("wrong.json"), "{}", said(&wrong));
+    let stranger = MINE.replace("clients = 64", "clients = 64\npoint.colour = 3");
+    std::fs::write(folder.path().join("mine.toml"), stranger).unwrap();
+    let stranger = inside(folder.path(), &["experiment", "run", "mine.toml", "--only", "simulated"]);
+    assert!(said(&stranger).contains("nobody knows what colour means"), "{}", said(&stranger));
+}
+
+const MINE: &str = r#"
+id = "mine"
+title = "Ours, twice"
+source = "an example"
+paper = "Nothing: this is an example."
+
+[[run]]
+name = "simulated"
+runner = "sim"
+point.protocol = "tidemark"
+point.workload = "ycsb-a"
+point.value_bytes = 64
+point.clients = 64
+point.warm_up_ms = 20
+point.measure_ms = 20
+
+[[run]]
+name = "live"
+runner = "live"
+point.protocol = "tidemark"
+point.workload = "ycsb-a"
+point.value_bytes = 64
+point.keys = 100
+point.dcs = 1
+point.clients = 4
+point.warm_up_ms = 200
+point.seconds = 1
+
+[[run]]
+name = "shown"
+runner = "visibility"
+point.protocol = "tidemark"
+point.dcs = 2
+point.rtt_ms = 60
+point.warm_up_ms = 200
+point.seconds = 2
+
+[[check]]
+says = "the simulator serves"
+sql = "SELECT throughput FROM simulated"
+at_least = 1
+
+[[check]]
+says = "real servers do"
+sql = "SELECT get_count FROM live"
+at_least = 10
+
+[[check]]
+says = "what is written shows after the way that it has to go"
+sql = "SELECT median(visible_us) FROM shown"
+at_least = 30000
+"#;
