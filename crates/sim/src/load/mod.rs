@@ -104,6 +104,9 @@ impl Load {
         if self.rtt_us.iter().any(|row| row.len() != self.dcs()) {
             return Err("round-trip times are a square: one for each pair of data centres".into());
         }
+        if self.lan_us == 0 {
+            return Err("a message takes a microsecond at least: else time would stand still".into());
+        }
         if self.measure_us == 0 {
             return Err("nothing is measured in no time".into());
         }
