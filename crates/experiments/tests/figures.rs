@@ -212,6 +212,29 @@ fn a_distribution_is_counted_or_taken_as_it_is() {
     contains(&sound(&draw("cdf-given", figure, &rows)), &["20", "100"]);
 }
 
+/// Load raises throughput up to a point, and latency beyond it.
+#[test]
+fn a_curve_goes_through_its_points_in_the_order_of_the_sweep() {
+    let rows = [(100, 1), (300, 2), (200, 9)].map(|(kops, ms)| json!({"kops": kops, "ms": ms}));
+    let across = |kind: &str| -> Vec<f64> {
+        let figure = format!(
+            "kind = \"{kind}\"\nx = \"kops\"\ny = \"ms\"\nx_label = \"throughput\"\ny_label = \"latency\""
+        );
+        let svg = draw(kind, &figure, &rows);
+        let document = Document::parse(&svg).unwrap();
+        let lines = document.descendants().filter(|node| node.has_tag_name("polyline"));
+        let points = lines
+            .filter_map(|line| line.attribute("points"))
+            .map(|points| points.split_whitespace().collect());
+        let line =
+            points.into_iter().find(|points: &Vec<&str>| points.len() == 3).expect("a line of three points");
+        line.iter().map(|point| point.split_once(',').unwrap().0.parse().unwrap()).collect()
+    };
+    let (curve, line) = (across("curves"), across("lines"));
+    assert!(curve[0] < curve[2] && curve[2] < curve[1], "{curve:?}");
+    assert!(line[0] < line[1] && line[1] < line[2], "{line:?}");
+}
+
 #[test]
 fn bars_stand_in_groups_whose_names_are_broken_where_they_are_long() {
     let mut rows = Vec::new();

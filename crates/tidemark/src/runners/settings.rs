@@ -140,3 +140,59 @@ impl<'a> Settings<'a> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn row(value: Value) -> Row {
+        serde_json::from_value(value).expect("a row")
+    }
+
+    fn settings<'a>(values: &'a Row, labels: &'a [String]) -> Settings<'a> {
+        Settings::new(&Point { values, labels })
+    }
+
+    #[test]
+    fn what_nobody_asks_for_is_a_mistake_unless_it_is_a_label() {
+        let point = row(json!({"clients": 3, "third": "Oregon", "param_theta_us": 7}));
+        let labels = ["third".to_string()];
+        let all = settings(&point, &labels);
+        assert_eq!(all.whole("clients", 1).unwrap(), 3);
+        assert_eq!(all.with_prefix("param_"), [("theta_us".to_string(), json!(7))]);
+        all.end().unwrap();
+        let few = settings(&point, &[]);
+        few.whole("clients", 1).unwrap();
+        let said = few.end().unwrap_err().to_string();
+        assert!(said.contains("param_theta_us, third") && said.contains("there are clients"), "{said}");
+        let half = row(json!({"clients": 1.5}));
+        assert!(settings(&half, &[]).whole("clients", 1).unwrap_err().to_string().contains("whole"));
+    }
+
+    #[test]
+    fn distances_are_a_preset_one_number_or_one_for_each_pair() {
+        let rtt = |point: Value, dcs| {
+            let point = row(point);
+            settings(&point, &[]).rtt_us(dcs).map_err(|error| error.to_string())
+        };
+        assert_eq!(rtt(json!({}), 1).unwrap(), [[0]]);
+        assert_eq!(rtt(json!({"rtt_ms": 20}), 2).unwrap(), [[0, 20_000], [20_000, 0]]);
+        let pairs = rtt(json!({"rtt_ms": "0.3 22 21"}), 3).unwrap();
+        assert_eq!((pairs[0][1], pairs[0][2], pairs[1][2], pairs[2][1]), (300, 22_000, 21_000, 21_000));
+        assert_eq!(rtt(json!({"wan": "gentlerain"}), 3).unwrap()[1][2], 166_000);
+        assert!(rtt(json!({}), 2).unwrap_err().contains("how far apart"));
+        assert!(rtt(json!({"rtt_ms": "1 2"}), 3).unwrap_err().contains("3 pairs, not 2"));
+        assert!(rtt(json!({"wan": "gentlerain"}), 4).unwrap_err().contains("3 sites"));
+        assert!(rtt(json!({"wan": "gentlerain", "rtt_ms": 3}), 2).unwrap_err().contains("twice"));
+    }
+
+    #[test]
+    fn settings_of_the_workload_are_names_of_the_point() {
+        let point = row(json!({"workload": "transactions", "write_share": 0.25, "span": 3}));
+        let settings = settings(&point, &[]);
+        let workload = settings.workload().unwrap();
+        assert_eq!(workload.settings()["write-share"], 0.25);
+        settings.end().unwrap();
+    }
+}
