@@ -129,7 +129,7 @@ impl Runner for Crowd {
             }
             std::thread::sleep(std::time::Duration::from_millis(if self.together { 20 } else { 1 }));
         }
-        self.seen.lock().unwrap().push(point.clone());
+        self.seen.lock().unwrap().push(point.values.clone());
         self.inside.fetch_sub(1, Ordering::SeqCst);
         Ok(vec![Row::from([("throughput".to_string(), json!(1))])])
     }
