@@ -13,6 +13,7 @@ use tidemark_experiments::{Row, Store, default_path, machine, version};
 
 /// Load servers that speak the Redis protocol, and measure what clients see.
 #[derive(Args)]
+#[group(skip)]
 pub(crate) struct Bench {
     #[command(flatten)]
     bench: tidemark_bench::Bench,

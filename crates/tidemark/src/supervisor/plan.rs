@@ -31,7 +31,7 @@ pub(crate) fn cluster_file(wish: &Wish) -> anyhow::Result<ClusterFile> {
     let (names, wan) = names_and_delays(wish)?;
     let partitions = wish.partitions.unwrap_or(2);
     let a_region = usize::from(wish.nodes.unwrap_or(1));
-    if a_region > usize::from(partitions) {
+    if a_region > usize::from(partitions).max(1) {
         let what = format!(
             "--nodes {a_region}: a region of {partitions} partitions has work for {partitions} nodes"
         );

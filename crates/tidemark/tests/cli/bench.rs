@@ -41,7 +41,7 @@ fn it_finds_the_cluster_loads_it_and_sees_how_far_regions_are_apart() {
     let kept = up.order(&[
         "results",
         "--json",
-        "SELECT mix, clients, throughput, visible_a_b_p50_us AS seen FROM throughput JOIN bench USING (run)",
+        "SELECT workload AS mix, clients, throughput, visible_a_b_p50_us AS seen FROM bench",
     ]);
     let kept: Value = serde_json::from_str(&kept).expect("JSON");
     assert_eq!(
