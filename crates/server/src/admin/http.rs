@@ -43,6 +43,7 @@ fn router(ask: Ask, password: Option<String>) -> Router {
         .route("/status", get(status))
         .route("/admin/cut", post(|ask, body| order(Deed::Cut, ask, body)))
         .route("/admin/slow", post(|ask, body| order(Deed::Slow, ask, body)))
+        .route("/admin/skew", post(|ask, body| order(Deed::Skew, ask, body)))
         .route("/admin/heal", post(|ask, body| order(Deed::Heal, ask, body)))
         .route("/admin/membership", post(membership))
         .layer(middleware::from_fn(from_page))

@@ -95,7 +95,7 @@ impl Metrics {
             ("clients", "Clients connected", report.clients as u64),
             ("log_bytes", "Bytes of disk that the log takes", report.host.log_bytes),
             ("blocked_operations", "Operations that wait inside the protocol", parked),
-            ("faults", "Faults injected at this node", report.faults.len() as u64),
+            ("faults", "Faults injected at this node", report.faults_count()),
             ("writes_refused", "1 while writes are refused", u64::from(report.writes_refused.is_some())),
             ("log_disowned", "1 once a peer knows another log of this node", disowned),
             ("life", "The number of this start", report.host.life),

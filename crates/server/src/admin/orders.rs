@@ -1,19 +1,23 @@
-//! Faults that an operator orders: links cut, slowed and healed while the node runs.
+//! Faults that an operator orders while the node runs: links cut, slowed and healed, this node slowed, its clock put wrong.
 
 use crate::link::faults::Place;
 use crate::shard::Shard;
 use serde::Deserialize;
 use tidemark_contract::Protocol;
+use tidemark_core::Micros;
 
-/// What to do to the links.
+/// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deed {
     Cut,
     Slow,
+    /// The node's clock is put ahead, or back.
+    Skew,
     Heal,
 }
 
-/// The body of a request: `{"from": "A", "to": "B"}`, with places as [`Place::parse`] reads them.
+/// The body of a request: `{"from": "A", "to": "B"}`, with places as [`Place::parse`] reads them; without places it
+/// concerns this node.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Where {
@@ -21,8 +25,24 @@ pub(crate) struct Where {
     to: Option<String>,
     /// One way only.
     one_way: bool,
-    /// For `slow`: so much more, one way, in milliseconds.
+    /// For `slow`: so much more, one way, in milliseconds. For `skew`: so much ahead of the machine's clock.
     ms: Option<f64>,
+}
+
+/// The most that anything is slowed, or a clock put wrong.
+const MS_MAX: f64 = 3_600_000.0;
+
+impl Where {
+    fn slow_us(&self) -> Result<Micros, String> {
+        let ms = self.ms.filter(|ms| (0.0..=MS_MAX).contains(ms));
+        ms.map(|ms| (ms * 1_000.0) as Micros).ok_or("slow needs \"ms\": a number from 0 to 3600000".into())
+    }
+
+    fn ahead_us(&self) -> Result<i64, String> {
+        let ms = self.ms.filter(|ms| ms.abs() <= MS_MAX);
+        let wrong = "skew needs \"ms\": a number from -3600000 to 3600000";
+        ms.map(|ms| (ms * 1_000.0) as i64).ok_or(wrong.into())
+    }
 }
 
 /// An order.
@@ -37,39 +57,41 @@ impl<P: Protocol> Shard<P> {
     pub(crate) fn obey(&self, order: Order) -> Result<(), String> {
         let mut core = self.core.borrow_mut();
         let engine = &mut core.engine;
-        let cluster = engine.config.cluster.clone();
-        let Where { from, to, one_way, ms } = order.place;
-        let parse = |text: &str| Place::parse(text, &cluster.regions, cluster.topology.partitions);
-        match (from, to) {
-            (Some(from), Some(to)) => {
-                let (from, to) = (parse(&from)?, parse(&to)?);
+        let Order { deed, place } = order;
+        match (&place.from, &place.to, deed) {
+            (Some(from), Some(to), Deed::Cut | Deed::Slow | Deed::Heal) => {
+                let cluster = engine.config.cluster.clone();
+                let parse = |text: &str| Place::parse(text, &cluster.regions, cluster.topology.partitions);
+                let (from, to) = (parse(from)?, parse(to)?);
                 if from.dc() == to.dc() {
                     return Err(
                         "both places are in one region: only links between regions can be changed".into()
                     );
                 }
-                let slow_us = match (order.deed, ms) {
-                    (Deed::Slow, Some(ms)) if (0.0..=3_600_000.0).contains(&ms) => (ms * 1000.0) as u64,
-                    (Deed::Slow, _) => return Err("slow needs \"ms\": a number from 0 to 3600000".into()),
-                    _ => 0,
-                };
-                if order.deed == Deed::Slow && !matches!((from, to), (Place::Region(_), Place::Region(_))) {
+                if deed == Deed::Slow && !matches!((from, to), (Place::Region(_), Place::Region(_))) {
                     return Err("only whole regions can be slowed".into());
                 }
+                let slow_us = if deed == Deed::Slow { place.slow_us()? } else { 0 };
                 let both = [(from, to), (to, from)];
-                for (from, to) in &both[..if one_way { 1 } else { 2 }] {
-                    match order.deed {
+                for (from, to) in &both[..if place.one_way { 1 } else { 2 }] {
+                    match deed {
                         Deed::Cut => engine.faults.change(*from, *to, |fault| fault.cut = true),
                         Deed::Slow => engine.faults.change(*from, *to, |fault| fault.slow_us = slow_us),
-                        Deed::Heal => engine.faults.heal(*from, *to),
+                        _ => engine.faults.heal(*from, *to),
                     }
                 }
             }
-            (None, None) if order.deed == Deed::Heal => engine.faults.clear(),
+            (None, None, Deed::Slow) => engine.faults.late_us = place.slow_us()?,
+            (None, None, Deed::Skew) => engine.clock.skew(place.ahead_us()?),
+            (None, None, Deed::Heal) => {
+                engine.faults.clear();
+                engine.clock.skew(0);
+            }
+            (_, _, Deed::Skew) => return Err("a clock is that of this node: name no places".into()),
             _ => return Err("say between which places: {\"from\": \"A\", \"to\": \"B\"}".into()),
         }
         drop(core);
-        tracing::warn!("links: {:?} ordered by the operator", order.deed);
+        tracing::warn!("{deed:?} ordered by the operator");
         self.faults.send_modify(|version| *version += 1);
         self.pump.notify_one();
         Ok(())

@@ -27,8 +27,19 @@ pub(crate) struct Report {
     pub(crate) regions: Vec<String>,
     pub(crate) links: Vec<Link>,
     pub(crate) faults: Vec<FaultLine>,
+    /// Whatever this node says to others leaves so much later, by an operator's order.
+    pub(crate) late_us: Micros,
+    /// How far its clock was put ahead of the machine's, by an operator's order.
+    pub(crate) clock_ahead_us: i64,
     #[serde(skip)]
     pub(crate) stats: Stats,
+}
+
+impl Report {
+    /// How many faults an operator has injected here.
+    pub(crate) fn faults_count(&self) -> u64 {
+        (self.faults.len() + usize::from(self.late_us > 0) + usize::from(self.clock_ahead_us != 0)) as u64
+    }
 }
 
 /// The links to one other node.
@@ -92,6 +103,8 @@ impl<P: Protocol> Shard<P> {
             host: engine.host.status(),
             regions: cluster.regions.clone(),
             faults: faults.collect(),
+            late_us: engine.faults.late_us,
+            clock_ahead_us: engine.clock.ahead_us(),
             links,
             stats: engine.stats.clone(),
         }

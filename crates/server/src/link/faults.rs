@@ -1,4 +1,4 @@
-//! Faults that an operator injects at run time: links that are cut, or slower than they were.
+//! Faults that an operator injects at run time: links that are cut, or slower than they were; a node that is slow to speak.
 //!
 //! A cut acts as a broken connection does: what is under way is lost, and nothing passes until it is healed; the
 //! feeds then go on from the log. It concerns one direction of what is said (records and messages from one region or
@@ -69,15 +69,19 @@ pub(crate) struct Fault {
 
 /// The faults that this node knows of.
 #[derive(Debug, Default)]
-pub(crate) struct Faults(BTreeMap<(Place, Place), Fault>);
+pub(crate) struct Faults {
+    links: BTreeMap<(Place, Place), Fault>,
+    /// Whatever this node says to any other leaves so much later.
+    pub(crate) late_us: Micros,
+}
 
 impl Faults {
     /// Changes what is wrong from `from` to `to`.
     pub(crate) fn change(&mut self, from: Place, to: Place, change: impl FnOnce(&mut Fault)) {
-        let fault = self.0.entry((from, to)).or_default();
+        let fault = self.links.entry((from, to)).or_default();
         change(fault);
         if *fault == Fault::default() {
-            self.0.remove(&(from, to));
+            self.links.remove(&(from, to));
         }
     }
 
@@ -87,33 +91,35 @@ impl Faults {
             Place::Region(dc) => inner.dc() == dc,
             Place::Server(_) => inner == outer,
         };
-        self.0.retain(|(a, b), _| !(inside(from, *a) && inside(to, *b)));
+        self.links.retain(|(a, b), _| !(inside(from, *a) && inside(to, *b)));
     }
 
     /// Heals everything.
     pub(crate) fn clear(&mut self) {
-        self.0.clear();
+        *self = Self::default();
     }
 
-    /// All of them.
+    /// All those of links.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Place, Place, Fault)> + '_ {
-        self.0.iter().map(|((from, to), fault)| (*from, *to, *fault))
+        self.links.iter().map(|((from, to), fault)| (*from, *to, *fault))
     }
 
     /// Whether nothing passes from `from` to `to`.
     #[inline]
     pub(crate) fn is_cut(&self, from: ServerId, to: ServerId) -> bool {
-        !self.0.is_empty() && self.0.iter().any(|((a, b), fault)| fault.cut && a.covers(from) && b.covers(to))
+        !self.links.is_empty()
+            && self.links.iter().any(|((a, b), fault)| fault.cut && a.covers(from) && b.covers(to))
     }
 
     /// Whether nothing at all passes from region `from` to region `to`.
     pub(crate) fn is_region_cut(&self, from: DcId, to: DcId) -> bool {
-        self.0.get(&(Place::Region(from), Place::Region(to))).is_some_and(|fault| fault.cut)
+        self.links.get(&(Place::Region(from), Place::Region(to))).is_some_and(|fault| fault.cut)
     }
 
-    /// How much longer the way from region `from` to region `to` takes.
+    /// How much longer it takes what this node, in region `from`, says to a node of region `to`.
     pub(crate) fn slow_us(&self, from: DcId, to: DcId) -> Micros {
-        self.0.get(&(Place::Region(from), Place::Region(to))).map_or(0, |fault| fault.slow_us)
+        let link = self.links.get(&(Place::Region(from), Place::Region(to)));
+        self.late_us + link.map_or(0, |fault| fault.slow_us)
     }
 }
 
@@ -151,6 +157,6 @@ mod tests {
         faults.heal(place("B"), place("A"));
         assert!(!faults.is_cut(server("B/1"), server("A/1")), "healing a region heals what is inside");
         faults.change(place("A"), place("B"), |fault| fault.cut = false);
-        assert!(faults.0.is_empty());
+        assert!(faults.links.is_empty());
     }
 }

@@ -22,6 +22,7 @@ use client::Clients;
 use engine::Engine;
 use std::cell::{Cell, RefCell};
 use tidemark_contract::Protocol;
+use tidemark_core::Micros;
 use tidemark_replica::Fatal;
 use tokio::sync::{Notify, watch};
 use turn::Turns;
@@ -40,6 +41,9 @@ pub(crate) struct Shard<P: Protocol> {
     /// See [`Shard::want_turn`].
     turn: Notify,
     turn_wanted: Cell<bool>,
+    /// When the ticker wakes, and that it is to wake earlier.
+    ticks_at: Cell<Micros>,
+    sooner: Notify,
     /// Feeds may have something to send, or to confirm.
     pub(crate) pump: Notify,
     /// A fault was injected or healed.
@@ -66,6 +70,8 @@ impl<P: Protocol> Shard<P> {
             core: RefCell::new(core),
             turn: Notify::new(),
             turn_wanted: Cell::new(false),
+            ticks_at: Cell::new(0),
+            sooner: Notify::new(),
             pump: Notify::new(),
             faults: watch::Sender::new(0),
             met: watch::Sender::new(0),

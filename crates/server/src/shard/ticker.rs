@@ -7,7 +7,7 @@ use tidemark_contract::Protocol;
 use tidemark_core::Micros;
 use tidemark_store::log::Fsync;
 
-/// The longest sleep: a protocol may arm a timer, and an operation begin to wait, while the ticker sleeps.
+/// The longest sleep: an operation may begin to wait while the ticker sleeps. A timer that is armed meanwhile wakes it.
 const SLEEP_MAX_US: Micros = 10_000;
 /// Between two pieces of upkeep.
 const UPKEEP_US: Micros = 20_000;
@@ -16,12 +16,16 @@ const SYNC_US: Micros = 1_000_000;
 
 /// Ticks until the node stops.
 pub(crate) async fn run<P: Protocol>(shard: Rc<Shard<P>>) {
-    let clock = shard.core.borrow().engine.clock;
+    let clock = shard.core.borrow().engine.clock.clone();
     let (mut upkeep_at, mut sync_at) = (clock.mono() + UPKEEP_US, clock.mono() + SYNC_US);
     loop {
         let next = shard.core.borrow().engine.host.next_timer().unwrap_or(Micros::MAX);
         let due = next.min(clock.mono() + SLEEP_MAX_US);
-        tokio::time::sleep_until(clock.instant(due)).await;
+        shard.ticks_at.set(due);
+        tokio::select! {
+            () = tokio::time::sleep_until(clock.instant(due)) => {}
+            () = shard.sooner.notified() => continue,
+        }
 
         let mut core = shard.core.borrow_mut();
         let core = &mut *core;

@@ -99,6 +99,9 @@ impl<P: Protocol> Shard<P> {
         if core.links.has_feeds() {
             self.pump.notify_one();
         }
+        if core.engine.host.next_timer().is_some_and(|due| due < self.ticks_at.get()) {
+            self.sooner.notify_one();
+        }
         Ok(served)
     }
 

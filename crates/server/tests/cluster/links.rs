@@ -116,6 +116,10 @@ fn wrong_orders_are_refused_in_words() {
         ("/admin/cut", r#"{"from": "A", "to": "Z"}"#, "no region"),
         ("/admin/cut", r#"{"from": "A", "to": "A"}"#, "one region"),
         ("/admin/slow", r#"{"from": "A", "to": "B"}"#, "ms"),
+        ("/admin/slow", r#"{"ms": -1}"#, "0 to 3600000"),
+        ("/admin/skew", "{}", "ms"),
+        ("/admin/skew", r#"{"ms": 3600001}"#, "-3600000"),
+        ("/admin/skew", r#"{"from": "A", "to": "B", "ms": 5}"#, "no places"),
         ("/admin/cut", r#"{"from": "A/7", "to": "B/7"}"#, "no partition"),
     ] {
         let answer = cluster.admin(0, path, body);
