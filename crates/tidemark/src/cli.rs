@@ -2,7 +2,7 @@
 
 use crate::commands::{
     bench, check, config, cut, demo, exclude, experiment, heal, kill, protocols, readmit, restart, results,
-    serve, sim, slow, status, up,
+    serve, sim, skew, slow, status, up,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -38,6 +38,7 @@ pub(crate) enum Command {
     Cut(cut::Cut),
     Heal(heal::Heal),
     Slow(slow::Slow),
+    Skew(skew::Skew),
     Exclude(exclude::Exclude),
     Readmit(readmit::Readmit),
     Kill(kill::Kill),
@@ -63,6 +64,7 @@ impl Command {
             Self::Cut(cut) => cut.run(),
             Self::Heal(heal) => heal.run(),
             Self::Slow(slow) => slow.run(),
+            Self::Skew(skew) => skew.run(),
             Self::Exclude(exclude) => exclude.run(),
             Self::Readmit(readmit) => readmit.run(),
             Self::Kill(kill) => kill.run(),

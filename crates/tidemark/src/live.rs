@@ -48,6 +48,18 @@ impl Live {
         serde_json::from_slice(&output.stdout).context("the cluster does not say how it is")
     }
 
+    /// Does something to it from outside, as `tidemark slow a-2 --by 5ms` would.
+    pub(crate) fn order(&self, verb: &[&str]) -> anyhow::Result<()> {
+        let mut command = Command::new(std::env::current_exe()?);
+        let output = command.args(verb).arg("--dir").arg(&self.dir).output()?;
+        match output.status.success() {
+            true => Ok(()),
+            false => {
+                bail!("`tidemark {}`: {}", verb.join(" "), String::from_utf8_lossy(&output.stderr).trim())
+            }
+        }
+    }
+
     /// Nanoseconds of processor time that a node has used, all of its threads together.
     pub(crate) fn cpu_ns(&self, node: usize) -> anyhow::Result<u64> {
         let pid = self.nodes[node].pid.context("the node does not run")?;

@@ -5,7 +5,7 @@ use crate::supervisor::api::Action;
 use clap::Args;
 use std::process::ExitCode;
 
-/// Mend what `cut` and `slow` did: between two places, or everywhere.
+/// Mend what `cut`, `slow` and `skew` did: all of it, or what is between two places.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  tidemark heal\n  tidemark heal a b")]
 pub(crate) struct Heal {

@@ -16,6 +16,7 @@ pub(crate) mod restart;
 pub(crate) mod results;
 pub(crate) mod serve;
 pub(crate) mod sim;
+pub(crate) mod skew;
 pub(crate) mod slow;
 pub(crate) mod status;
 pub(crate) mod up;

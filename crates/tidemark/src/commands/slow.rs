@@ -7,21 +7,22 @@ use clap::Args;
 use std::process::ExitCode;
 use tidemark_server::config::Span;
 
-/// Make the way between two regions of a running cluster longer.
+/// Make the way between two regions of a running cluster longer, or one node slow to speak.
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  tidemark slow a b --by 200ms\n  tidemark slow a b --by 0s      as fast as before"
-)]
+#[command(after_help = "Examples:
+  tidemark slow a b --by 200ms
+  tidemark slow a b --by 0s      as fast as before
+  tidemark slow a-2 --by 100ms   whatever node a-2 says to any other leaves so much later")]
 pub(crate) struct Slow {
-    /// A region, by name or letter.
+    /// A region, by name or letter; alone, the name of a node, or a region for all of its nodes.
     from: String,
-    /// The other one.
-    to: String,
+    /// The other region.
+    to: Option<String>,
     /// By how much each message is later than it was.
     #[arg(long, value_name = "TIME")]
     by: Span,
     /// Only from the first to the second.
-    #[arg(long)]
+    #[arg(long, requires = "to")]
     one_way: bool,
     #[command(flatten)]
     which: Which,

@@ -2,14 +2,14 @@
 
 use crate::output::{print, print_json, row, table};
 use crate::running::Which;
-use crate::supervisor::api::{ClusterStatus, Fault, NodeStatus};
+use crate::supervisor::api::{ClusterStatus, Fault, NodeFault, NodeStatus};
 use clap::Args;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use tidemark_contract::{Away, Stage};
 
-/// Show the cluster that `tidemark up` runs: its nodes, and the links that are cut or slow.
+/// Show the cluster that `tidemark up` runs: its nodes, and what was cut, slowed or skewed.
 #[derive(Args)]
 pub(crate) struct Status {
     /// Print JSON, with what each node says of itself.
@@ -56,10 +56,11 @@ fn described(status: &ClusterStatus) -> String {
     for (region, how) in away(status) {
         text.push_str(&format!("\n{region} {how}\n"));
     }
-    for fault in &status.faults {
-        text.push_str(&format!("\n{}", in_words(fault)));
+    let faults = in_words(&status.faults, &status.node_faults);
+    for fault in &faults {
+        text.push_str(&format!("\n{fault}"));
     }
-    if !status.faults.is_empty() {
+    if !faults.is_empty() {
         text.push_str("\n\n`tidemark heal` mends all of it.\n");
     }
     text
@@ -94,17 +95,26 @@ fn links(node: &NodeStatus) -> String {
     format!("{up} of {} up", links.len())
 }
 
-/// A fault as a line of text.
-pub(crate) fn in_words(fault: &Fault) -> String {
-    let slow = if fault.slow_us > 0 {
-        format!("slower by {} ms", fault.slow_us as f64 / 1e3)
-    } else {
-        String::new()
-    };
-    let what = match (fault.cut, fault.slow_us > 0) {
-        (true, true) => format!("cut, and {slow}"),
-        (true, false) => "cut".to_string(),
-        _ => slow,
-    };
-    format!("{} → {}: {what}", fault.from, fault.to)
+/// Each fault as a line of text.
+pub(crate) fn in_words(links: &[Fault], nodes: &[NodeFault]) -> Vec<String> {
+    links.iter().map(of_link).chain(nodes.iter().map(of_node)).collect()
+}
+
+/// A link's.
+pub(crate) fn of_link(fault: &Fault) -> String {
+    let slow = (fault.slow_us > 0).then(|| format!("slower by {} ms", ms(fault.slow_us)));
+    let what = [fault.cut.then(|| "cut".to_string()), slow].into_iter().flatten().collect::<Vec<_>>();
+    format!("{} → {}: {}", fault.from, fault.to, what.join(", and "))
+}
+
+fn of_node(fault: &NodeFault) -> String {
+    let slow = (fault.slow_us > 0).then(|| format!("speaks {} ms late", ms(fault.slow_us)));
+    let where_to = if fault.ahead_us > 0 { "ahead" } else { "back" };
+    let clock = format!("its clock was put {where_to} by {} ms", ms(fault.ahead_us.unsigned_abs()));
+    let what = [slow, (fault.ahead_us != 0).then_some(clock)].into_iter().flatten().collect::<Vec<_>>();
+    format!("{}: {}", fault.node, what.join(", and "))
+}
+
+fn ms(us: u64) -> f64 {
+    us as f64 / 1e3
 }

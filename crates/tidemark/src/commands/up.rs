@@ -26,7 +26,7 @@ Examples:
   tidemark up --protocol gentlerain --param alpha=20ms --param fan_out=4
   tidemark up --dir ~/shop                     keeps the data; run again, it goes on where it was
 
-From another terminal: tidemark status, cut, heal, slow, exclude, readmit, kill, restart.
+From another terminal: tidemark status, cut, heal, slow, skew, exclude, readmit, kill, restart.
 
 A file for --latency names the regions and the round-trip times between them:
   jitter = \"1ms\"

@@ -25,8 +25,10 @@ pub(crate) enum Action {
     Cut { from: String, to: String, one_way: bool },
     /// Everything passes again: between two places, or everywhere.
     Heal { between: Option<(String, String)> },
-    /// What passes between two places takes longer; zero ends it.
-    Slow { from: String, to: String, by_us: u64, one_way: bool },
+    /// What passes between two places takes longer, or what one node says to all others; zero ends it.
+    Slow { from: String, to: Option<String>, by_us: u64, one_way: bool },
+    /// The clocks of the nodes of a region, or of one node, are ahead of the machine's; zero ends it.
+    Skew { target: String, by_us: i64 },
     /// Goes on without a region.
     Exclude { region: String },
     /// Takes it back.
@@ -61,6 +63,8 @@ pub(crate) struct ClusterStatus {
     pub(crate) nodes: Vec<NodeStatus>,
     /// Links that are cut or slow.
     pub(crate) faults: Vec<Fault>,
+    /// Nodes that are slow, or whose clocks are wrong.
+    pub(crate) node_faults: Vec<NodeFault>,
 }
 
 /// One node.
@@ -99,4 +103,15 @@ pub(crate) struct Fault {
     pub(crate) cut: bool,
     /// It takes so much longer.
     pub(crate) slow_us: u64,
+}
+
+/// What is wrong with a node, by order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NodeFault {
+    /// Its name.
+    pub(crate) node: String,
+    /// Whatever it says to other nodes leaves so much later.
+    pub(crate) slow_us: u64,
+    /// Its clock is so far ahead of the machine's.
+    pub(crate) ahead_us: i64,
 }

@@ -1,7 +1,8 @@
-//! Links that are cut or slow. The supervisor knows them all and tells every node, again after a restart.
+//! Links that are cut or slow, nodes that are slow or whose clocks are wrong. The supervisor knows them all and tells
+//! the nodes, again after a restart.
 
 use super::Supervisor;
-use super::api::{Action, Fault};
+use super::api::{Action, Fault, NodeFault};
 use crate::commands::status::in_words;
 use crate::http;
 use anyhow::{Context, bail};
@@ -14,47 +15,70 @@ use tidemark_server::config::Node;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The faults of one cluster.
-#[derive(Default)]
-pub(super) struct Faults(Vec<Fault>);
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Faults {
+    pub(super) links: Vec<Fault>,
+    pub(super) nodes: Vec<NodeFault>,
+}
 
 impl Faults {
     fn change(&mut self, from: &str, to: &str, change: impl FnOnce(&mut Fault)) {
-        let place = self.0.iter().position(|fault| fault.from == from && fault.to == to);
+        let place = self.links.iter().position(|fault| fault.from == from && fault.to == to);
         let place = place.unwrap_or_else(|| {
-            self.0.push(Fault { from: from.into(), to: to.into(), cut: false, slow_us: 0 });
-            self.0.len() - 1
+            self.links.push(Fault { from: from.into(), to: to.into(), cut: false, slow_us: 0 });
+            self.links.len() - 1
         });
-        change(&mut self.0[place]);
-        self.0.retain(|fault| fault.cut || fault.slow_us > 0);
+        change(&mut self.links[place]);
+        self.links.retain(|fault| fault.cut || fault.slow_us > 0);
+    }
+
+    fn change_node(&mut self, node: &str, change: impl FnOnce(&mut NodeFault)) {
+        let place = self.nodes.iter().position(|fault| fault.node == node);
+        let place = place.unwrap_or_else(|| {
+            self.nodes.push(NodeFault { node: node.into(), slow_us: 0, ahead_us: 0 });
+            self.nodes.len() - 1
+        });
+        change(&mut self.nodes[place]);
+        self.nodes.retain(|fault| fault.slow_us > 0 || fault.ahead_us != 0);
+    }
+
+    /// What is wrong with a node: how much later it speaks, how far its clock is ahead.
+    fn of_node(&self, node: &str) -> (u64, i64) {
+        let fault = self.nodes.iter().find(|fault| fault.node == node);
+        fault.map_or((0, 0), |fault| (fault.slow_us, fault.ahead_us))
     }
 
     /// Heals what leads from `from` to `to`; naming a region heals what is inside, too.
     fn heal(&mut self, from: &str, to: &str) {
         let inside = |outer: &str, inner: &str| inner == outer || inner.split('/').next() == Some(outer);
-        self.0.retain(|fault| !(inside(from, &fault.from) && inside(to, &fault.to)));
+        self.links.retain(|fault| !(inside(from, &fault.from) && inside(to, &fault.to)));
     }
 }
 
 impl Supervisor {
     /// The faults there are.
-    pub(super) fn known_faults(&self) -> Vec<Fault> {
-        self.faults.lock().unwrap_or_else(PoisonError::into_inner).0.clone()
+    pub(super) fn known_faults(&self) -> Faults {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Cuts, slows or heals; says in words what is so now.
+    /// Cuts, slows, skews or heals; says in words what is so now.
     pub(super) async fn change_faults(&self, action: Action) -> anyhow::Result<String> {
         let before = self.known_faults();
         self.note(action)?;
         let after = self.known_faults();
         let everybody: Vec<usize> = (0..self.cluster.nodes.len()).collect();
-        self.tell(&everybody, &orders(&before, &after)).await?;
-        if after.is_empty() {
-            return Ok("all links are whole".into());
-        }
-        Ok(after.iter().map(in_words).collect::<Vec<_>>().join("\n"))
+        self.tell(&everybody, &before, &after).await?;
+        let told = in_words(&after.links, &after.nodes);
+        Ok(if told.is_empty() { "all links are whole, and all clocks right".into() } else { told.join("\n") })
     }
 
     fn note(&self, action: Action) -> anyhow::Result<()> {
+        if let Action::Slow { by_us, .. } = action {
+            limited(by_us)?;
+        }
+        if let Action::Skew { by_us, .. } = action {
+            limited(by_us.unsigned_abs())?;
+        }
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         match action {
             Action::Cut { from, to, one_way } => {
@@ -64,14 +88,26 @@ impl Supervisor {
                     faults.change(&to, &from, |fault| fault.cut = true);
                 }
             }
-            Action::Slow { from, to, by_us, one_way } => {
+            Action::Slow { from, to: Some(to), by_us, one_way } => {
                 let (from, to) = self.places(&from, &to)?;
                 if from.contains('/') {
-                    bail!("only whole regions can be slowed: say {from:.1} and {to:.1}");
+                    bail!(
+                        "only whole regions and whole nodes can be slowed: say {from:.1} and {to:.1}, or name one node"
+                    );
                 }
                 faults.change(&from, &to, |fault| fault.slow_us = by_us);
                 if !one_way {
                     faults.change(&to, &from, |fault| fault.slow_us = by_us);
+                }
+            }
+            Action::Slow { from, to: None, by_us, .. } => {
+                for node in self.nodes_of(&from)? {
+                    faults.change_node(&self.cluster.nodes[node].name, |fault| fault.slow_us = by_us);
+                }
+            }
+            Action::Skew { target, by_us } => {
+                for node in self.nodes_of(&target)? {
+                    faults.change_node(&self.cluster.nodes[node].name, |fault| fault.ahead_us = by_us);
                 }
             }
             Action::Heal { between: Some((from, to)) } => {
@@ -79,7 +115,7 @@ impl Supervisor {
                 faults.heal(&from, &to);
                 faults.heal(&to, &from);
             }
-            _ => faults.0.clear(),
+            _ => *faults = Faults::default(),
         }
         Ok(())
     }
@@ -112,15 +148,17 @@ impl Supervisor {
 
     /// Tells nodes that have just started what everybody else knows.
     pub(super) async fn tell_again(&self, nodes: &[usize]) -> anyhow::Result<()> {
-        self.tell(nodes, &orders(&[], &self.known_faults())).await
+        self.tell(nodes, &Faults::default(), &self.known_faults()).await
     }
 
-    /// Gives orders to those of `nodes` that run.
-    async fn tell(&self, nodes: &[usize], orders: &[Order]) -> anyhow::Result<()> {
+    /// Tells those of `nodes` that run what has changed.
+    async fn tell(&self, nodes: &[usize], before: &Faults, after: &Faults) -> anyhow::Result<()> {
+        let of_links = orders(&before.links, &after.links);
         for index in nodes {
             let node = &self.cluster.nodes[*index];
             let runs = self.locked()[*index].child.is_some();
-            for (what, body) in orders.iter().filter(|_| runs) {
+            let own = own_orders(before.of_node(&node.name), after.of_node(&node.name));
+            for (what, body) in of_links.iter().chain(&own).filter(|_| runs) {
                 let told = self.ask(node, what, Some(body.clone())).await;
                 told.with_context(|| format!("{} could not be told", node.name))?;
             }
@@ -146,10 +184,25 @@ impl Supervisor {
     }
 }
 
+/// Nodes refuse more, and what they refuse is not to be noted.
+fn limited(by_us: u64) -> anyhow::Result<()> {
+    match by_us <= 3_600_000_000 {
+        true => Ok(()),
+        false => bail!("an hour is the most"),
+    }
+}
+
 /// A request to a node: its path, and its body.
 type Order = (&'static str, Value);
 
-/// What turns the faults that nodes know into those that they are to know.
+/// What turns one node's own faults, as [`Faults::of_node`] has them, into others.
+fn own_orders(before: (u64, i64), after: (u64, i64)) -> Vec<Order> {
+    let slow = (after.0 != before.0).then(|| ("admin/slow", json!({"ms": after.0 as f64 / 1e3})));
+    let skew = (after.1 != before.1).then(|| ("admin/skew", json!({"ms": after.1 as f64 / 1e3})));
+    slow.into_iter().chain(skew).collect()
+}
+
+/// What turns the faults of links that nodes know into those that they are to know.
 fn orders(before: &[Fault], after: &[Fault]) -> Vec<Order> {
     let whole = |of: &Fault| Fault { cut: false, slow_us: 0, ..of.clone() };
     let same = |a: &Fault, b: &Fault| a.from == b.from && a.to == b.to;
@@ -193,17 +246,33 @@ mod tests {
     }
 
     #[test]
+    fn a_node_is_told_of_its_own_faults_what_has_changed() {
+        let mut faults = Faults::default();
+        faults.change_node("a-1", |fault| fault.slow_us = 5_000);
+        faults.change_node("a-1", |fault| fault.ahead_us = -2_000);
+        assert_eq!((faults.of_node("a-1"), faults.of_node("a-2")), ((5_000, -2_000), (0, 0)));
+        let told = |before, after| {
+            own_orders(before, after).iter().map(|(what, body)| format!("{what} {body}")).collect::<Vec<_>>()
+        };
+        assert_eq!(told((0, 0), (5_000, -2_000)), [r#"admin/slow {"ms":5.0}"#, r#"admin/skew {"ms":-2.0}"#]);
+        assert_eq!(told((5_000, -2_000), (5_000, 0)), [r#"admin/skew {"ms":0.0}"#]);
+        faults.change_node("a-1", |fault| fault.slow_us = 0);
+        faults.change_node("a-1", |fault| fault.ahead_us = 0);
+        assert!(faults.nodes.is_empty());
+    }
+
+    #[test]
     fn healing_a_region_heals_what_is_inside_it_and_nothing_else() {
         let mut faults = Faults::default();
         for (from, to) in [("A", "B"), ("A/0", "B/0"), ("A", "C")] {
             faults.change(from, to, |fault| fault.cut = true);
         }
         faults.heal("A/0", "B/0");
-        assert_eq!(faults.0.len(), 2);
+        assert_eq!(faults.links.len(), 2);
         faults.change("A/1", "B/1", |fault| fault.cut = true);
         faults.heal("A", "B");
-        assert_eq!(faults.0.iter().map(|fault| fault.to.as_str()).collect::<Vec<_>>(), ["C"]);
+        assert_eq!(faults.links.iter().map(|fault| fault.to.as_str()).collect::<Vec<_>>(), ["C"]);
         faults.change("A", "C", |fault| fault.cut = false);
-        assert!(faults.0.is_empty());
+        assert!(faults.links.is_empty());
     }
 }

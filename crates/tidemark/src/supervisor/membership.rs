@@ -3,7 +3,7 @@
 //! this process: what was begun and not finished is taken up again when the same is asked for.
 
 use super::Supervisor;
-use crate::commands::status::in_words;
+use crate::commands::status::of_link;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,8 +106,8 @@ impl Supervisor {
         }
         let letter = dc.to_string();
         let touches = |place: &str| place.split('/').next() == Some(&letter);
-        if let Some(cut) = self.known_faults().iter().find(|it| it.cut && touches(&it.from)) {
-            bail!("{name} is cut off: {}; `tidemark heal` comes first", in_words(cut));
+        if let Some(cut) = self.known_faults().links.iter().find(|it| it.cut && touches(&it.from)) {
+            bail!("{name} is cut off: {}; `tidemark heal` comes first", of_link(cut));
         }
         let held = matches!(excluded.stage, Stage::HeldAgain { .. }).then_some(excluded.round);
         let (round, from) = self.recall(dc, held).await.with_context(|| format!("{name} stays excluded"))?;

@@ -25,6 +25,8 @@ use tokio::sync::mpsc;
 
 /// A node that takes longer to read its log back and serve is reported. It is not given up: a large log takes its time.
 const START_REPORT: Duration = Duration::from_secs(3);
+/// How long nodes of a region may take to find each other before they are taken to be ready.
+const LINK_LIMIT: Duration = Duration::from_secs(5);
 /// How long a node may take to stop before it is killed.
 const STOP_LIMIT: Duration = Duration::from_secs(15);
 
@@ -117,7 +119,7 @@ impl Supervisor {
             }
             Action::Exclude { region } => self.exclude(&region).await,
             Action::Readmit { region } => self.readmit(&region).await,
-            Action::Cut { .. } | Action::Heal { .. } | Action::Slow { .. } => {
+            Action::Cut { .. } | Action::Heal { .. } | Action::Slow { .. } | Action::Skew { .. } => {
                 self.change_faults(action).await
             }
         }
@@ -150,6 +152,7 @@ impl Supervisor {
                 detail,
             });
         }
+        let faults = self.known_faults();
         ClusterStatus {
             name: self.cluster.name.clone(),
             dir: self.dir.clone(),
@@ -157,7 +160,8 @@ impl Supervisor {
             promise: promise.to_string(),
             partitions: self.cluster.topology.partitions,
             nodes,
-            faults: self.known_faults(),
+            faults: faults.links,
+            node_faults: faults.nodes,
         }
     }
 
@@ -167,10 +171,38 @@ impl Supervisor {
             let mut slots = self.locked();
             slots[*index] = Slot { state: State::Starting, child: Some(child) };
         }
-        for index in nodes {
-            self.ready(index).await?;
+        for index in &nodes {
+            self.ready(*index).await?;
         }
+        let linked = async {
+            for index in &nodes {
+                self.linked(*index).await;
+            }
+        };
+        // Longer than that, something is cut or broken, which `status` shows: the nodes serve what they hold.
+        let _ = tokio::time::timeout(LINK_LIMIT, linked).await;
         Ok(())
+    }
+
+    /// Waits until a node can ask the nodes of its region that run for what they hold.
+    async fn linked(&self, index: usize) {
+        let node = &self.cluster.nodes[index];
+        let siblings: Vec<&str> = (0..self.cluster.nodes.len())
+            .filter(|other| *other != index && self.cluster.nodes[*other].region == node.region)
+            .filter(|other| self.locked()[*other].state == State::Running)
+            .map(|other| self.cluster.nodes[other].name.as_str())
+            .collect();
+        while !siblings.is_empty() {
+            let status = self.ask(node, "status", None).await.unwrap_or_default();
+            let up = |name: &&str| {
+                let links = status["links"].as_array().into_iter().flatten();
+                links.into_iter().any(|link| link["node"] == **name && link["up"] == true)
+            };
+            if siblings.iter().all(up) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Waits until a node serves.

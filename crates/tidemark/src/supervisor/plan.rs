@@ -142,8 +142,10 @@ struct Ports {
 impl Ports {
     fn choose(wish: &Wish, count: usize) -> anyhow::Result<Self> {
         let row = |base: u16| (0..count as u16).map(|n| base.checked_add(n)).collect::<Option<Vec<u16>>>();
-        let fixed = |base: Option<u16>, otherwise: u16, above: u16| match base.unwrap_or(otherwise) {
-            0 => free(count),
+        // All at once: a port that is let go may be given out again.
+        let mut any = free(3 * count)?;
+        let mut fixed = |base: Option<u16>, otherwise: u16, above: u16| match base.unwrap_or(otherwise) {
+            0 => anyhow::Ok(any.split_off(any.len() - count)),
             base => row(base.saturating_add(above))
                 .ok_or_else(|| Usage(format!("ports from {base} on go beyond 65535")).into()),
         };

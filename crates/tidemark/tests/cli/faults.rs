@@ -1,6 +1,8 @@
 //! Regions are cut off, slowed, killed and restarted from another terminal, while clients go on.
 
 use crate::harness::{Up, eventually, has, said};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -107,6 +109,58 @@ fn a_slow_link_is_slow_until_it_is_healed() {
 }
 
 #[test]
+fn a_slow_node_answers_its_siblings_late() {
+    if !has("redis-cli") {
+        return;
+    }
+    let up = Up::start(&["--regions", "1", "--nodes", "2"]);
+    // `bar` is in the first half of the slots, `foo` in the second.
+    let lasts = |key: &str| {
+        assert_eq!(up.redis("a-1", &["SET", key, "1"]), "OK");
+        let began = Instant::now();
+        assert_eq!(up.redis("a-1", &["GET", key]), "1");
+        began.elapsed()
+    };
+    let told = up.order(&["slow", "a-2", "--by", "700ms"]);
+    assert!(told.contains("a-2: speaks 700 ms late"), "{told}");
+    assert!(up.order(&["status"]).contains("a-2: speaks 700 ms late"));
+    assert!(lasts("foo") >= Duration::from_millis(700), "what a-2 holds comes late");
+    assert!(lasts("bar") < Duration::from_millis(700), "what a-1 holds itself does not");
+    up.order(&["restart", "a-2"]);
+    assert!(lasts("foo") >= Duration::from_millis(700), "a restarted node is told again");
+    up.order(&["heal"]);
+    assert!(lasts("foo") < Duration::from_millis(700));
+    up.stop();
+}
+
+#[test]
+fn a_clock_that_is_ahead_makes_gentlerain_wait_and_hybrid_clocks_do_not() {
+    if !has("redis-cli") {
+        return;
+    }
+    for (protocol, waits) in [("gentlerain", true), ("causal-spartan-x", false)] {
+        let up = Up::start(&["--regions", "1", "--nodes", "2", "--protocol", protocol]);
+        let told = up.order(&["skew", "a-2", "--by", "900ms"]);
+        assert!(told.contains("a-2: its clock was put ahead by 900 ms"), "{told}");
+        // One session writes where the clock is ahead, then where it is not.
+        let began = Instant::now();
+        let mut session = TcpStream::connect(("127.0.0.1", up.port("a-1"))).unwrap();
+        session.write_all(b"SET foo 1\r\nSET bar 1\r\n").unwrap();
+        let mut answers = [0; 10];
+        session.read_exact(&mut answers).unwrap();
+        assert_eq!(&answers, b"+OK\r\n+OK\r\n");
+        let lasted = began.elapsed();
+        assert_eq!(lasted >= Duration::from_millis(850), waits, "{protocol}: {lasted:?}");
+        let told = up.order(&["skew", "a", "--by=-2s"]);
+        assert!(told.contains("a-1: its clock was put back by 2000 ms"), "{told}");
+        assert!(up.order(&["heal"]).contains("all clocks right"));
+        up.redis("a-2", &["SET", "foo", "2"]);
+        assert_eq!(up.redis("a-1", &["GET", "foo"]), "2", "clocks that were put right serve");
+        up.stop();
+    }
+}
+
+#[test]
 fn what_cannot_be_done_is_explained() {
     let up = Up::start(&["--regions", "2"]);
     for (args, words) in [
@@ -115,6 +169,9 @@ fn what_cannot_be_done_is_explained() {
         (&["cut", "a/0", "b"], "two regions, or two servers"),
         (&["cut", "a/7", "b/7"], "numbered 0 to 1"),
         (&["slow", "a/0", "b/0", "--by", "1ms"], "only whole regions"),
+        (&["slow", "x", "--by", "1ms"], "there is no region \"x\""),
+        (&["skew", "x", "--by", "1ms"], "there is no region \"x\""),
+        (&["skew", "a", "--by=-2h"], "an hour is the most"),
         (&["kill", "nobody"], "there is no region \"nobody\""),
     ] {
         let output = up.tidemark(args);
@@ -124,5 +181,7 @@ fn what_cannot_be_done_is_explained() {
     let usage = up.tidemark(&["slow", "a", "b", "--by", "fast"]);
     assert_eq!(usage.status.code(), Some(2));
     assert!(said(&usage).contains("5ms"), "{}", said(&usage));
+    let usage = up.tidemark(&["skew", "a", "--by", "-fast"]);
+    assert_eq!(usage.status.code(), Some(2));
     up.stop();
 }
