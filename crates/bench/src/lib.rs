@@ -20,7 +20,7 @@ mod worker;
 
 pub use args::{Bench, Output};
 pub use error::BenchError;
-pub use live::Tick;
+pub use live::{Phase, Tick};
 pub use plan::{Arrivals, Limit, Pace, Plan, Region, Visibility};
 pub use report::{Lost, Pair, Report};
 pub use run::{Stop, run};

@@ -41,6 +41,8 @@ pub struct Plan {
     pub timeout: Duration,
     /// Whether to measure when writes show in other regions.
     pub visibility: Option<Visibility>,
+    /// A partition whose operations are recorded apart: all that concern it, and they are not among the others.
+    pub apart: Option<usize>,
 }
 
 /// Servers that are one region, or one store: any of them will do.
@@ -136,6 +138,7 @@ impl Plan {
             slice: Duration::from_secs(1),
             timeout: Duration::from_secs(10),
             visibility: None,
+            apart: None,
         }
     }
 

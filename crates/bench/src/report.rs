@@ -33,6 +33,8 @@ pub struct Report {
     pub warm_up_us: u64,
     /// All regions together.
     pub summary: Summary,
+    /// Operations that the plan wanted recorded apart.
+    pub apart: Option<Summary>,
     /// Each region.
     pub regions: BTreeMap<String, Summary>,
     /// How long requests of an open loop waited for their turn on a connection: part of their latency.
@@ -94,12 +96,13 @@ impl Report {
         stopped: bool,
     ) -> Self {
         let recorder = || Recorder::new(plan.slice.as_micros() as u64);
-        let mut all = recorder();
+        let (mut all, mut apart) = (recorder(), recorder());
         let mut regions: Vec<Recorder> = plan.regions.iter().map(|_| recorder()).collect();
         let mut waited = Cdf::new();
         let mut errors = BTreeMap::new();
         for tally in tallies {
             waited.merge(&tally.waited);
+            apart.merge(&tally.apart);
             errors.extend(tally.errors.clone());
             for (region, recorder) in regions.iter_mut().zip(&tally.recorders) {
                 region.merge(recorder);
@@ -126,6 +129,7 @@ impl Report {
             seed: plan.seed,
             warm_up_us: plan.warm_up.as_micros() as u64,
             summary: all.summary(),
+            apart: plan.apart.is_some().then(|| apart.summary()),
             regions: names.zip(regions.iter().map(Recorder::summary)).collect(),
             waited: arrivals.map(|_| waited.summary()),
             unsent: tallies.iter().map(|tally| tally.unsent).sum(),

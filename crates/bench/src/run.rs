@@ -131,7 +131,17 @@ impl Crew {
                     let (plan, times, tally) = (Arc::clone(&self.plan), Arc::clone(times), Rc::clone(&tally));
                     let live = Arc::clone(&self.stage.live[self.number]);
                     tokio::task::spawn_local(
-                        Worker { connection, client, number, plan, times, live, tally }.run(),
+                        Worker {
+                            connection,
+                            client,
+                            keys: Arc::clone(keys),
+                            number,
+                            plan,
+                            times,
+                            live,
+                            tally,
+                        }
+                        .run(),
                     )
                 });
             for worker in workers.collect::<Vec<_>>() {
@@ -141,7 +151,8 @@ impl Crew {
         });
         let elapsed_us = times.begin.elapsed().as_micros() as u64;
         let mut tally = Rc::try_unwrap(tally).ok()?.into_inner();
-        tally.recorders.iter_mut().for_each(|recorder| recorder.lasted(elapsed_us));
+        let recorders = tally.recorders.iter_mut().chain([&mut tally.apart]);
+        recorders.for_each(|recorder| recorder.lasted(elapsed_us));
         Some(tally)
     }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 use tidemark_wire::resp::Reply;
-use tidemark_workload::{Cdf, Client, Recorder, Request};
+use tidemark_workload::{Cdf, Client, KeySpace, Recorder, Request};
 use tokio::time::{MissedTickBehavior, interval};
 
 /// How soon a worker notices that it is to stop, or that its server has fallen silent.
@@ -79,6 +79,8 @@ impl Times {
 pub(crate) struct Tally {
     /// One for each region.
     pub(crate) recorders: Vec<Recorder>,
+    /// Of operations that are recorded apart.
+    pub(crate) apart: Recorder,
     /// How long requests waited for their turn on a connection, in an open loop.
     pub(crate) waited: Cdf,
     /// How many had arrived and were never sent.
@@ -97,6 +99,7 @@ impl Tally {
         let slice_us = plan.slice.as_micros() as u64;
         Self {
             recorders: plan.regions.iter().map(|_| Recorder::new(slice_us)).collect(),
+            apart: Recorder::new(slice_us),
             waited: Cdf::new(),
             unsent: 0,
             asked: 0,
@@ -125,6 +128,7 @@ struct Lane {
 pub(crate) struct Worker {
     pub(crate) connection: Connection,
     pub(crate) client: Client,
+    pub(crate) keys: Arc<KeySpace>,
     pub(crate) number: usize,
     pub(crate) plan: Arc<Plan>,
     pub(crate) times: Arc<Times>,
@@ -255,7 +259,11 @@ impl Work {
             let (op, latency_us) = (&lane.request.ops[lane.at], since(asked, now));
             self.worker.live.operation(latency_us);
             if counts {
-                tally.recorders[self.region].operation(op.kind(), latency_us, since(begin, now));
+                let apart =
+                    self.worker.plan.apart.is_some_and(|partition| self.worker.keys.concerns(op, partition));
+                let tally = &mut *tally;
+                let recorder = if apart { &mut tally.apart } else { &mut tally.recorders[self.region] };
+                recorder.operation(op.kind(), latency_us, since(begin, now));
                 let (keys, absent) = commands::found(op, reply);
                 (tally.asked, tally.absent) = (tally.asked + keys, tally.absent + absent);
             }

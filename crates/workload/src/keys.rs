@@ -8,7 +8,7 @@ use crate::{Names, Workload, WorkloadError};
 use bytes::Bytes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidemark_contract::Topology;
-use tidemark_core::{Key, PartitionId};
+use tidemark_core::{Key, Op, PartitionId};
 
 /// The keys of a store, shared by all clients of a run. It grows by what they insert.
 #[derive(Debug)]
@@ -117,6 +117,17 @@ impl KeySpace {
     pub fn partition_of(&self, key: &Key) -> PartitionId {
         self.topology.partition_of(key)
     }
+
+    /// Whether an operation concerns keys of a partition.
+    pub fn concerns(&self, op: &Op, partition: usize) -> bool {
+        let there = |key: &Key| self.partition_of(key).index() == partition;
+        match op {
+            Op::Get { key } | Op::Put { key, .. } => there(key),
+            Op::Rotx { keys } | Op::Snapshot { keys } => keys.iter().any(there),
+            Op::PutAll { writes } => writes.iter().any(|(key, _)| there(key)),
+            Op::Scan { partition: of, .. } | Op::Count { partition: of } => of.index() == partition,
+        }
+    }
 }
 
 /// YCSB's hash of a number (`fnvhash64`): FNV-1a over its bytes, lowest first, without the sign.
@@ -149,6 +160,9 @@ mod tests {
                 let key = keys.key(keys.number_in(partition, 7));
                 assert_eq!(keys.partition_of(&key).index(), partition);
                 assert!(key.ends_with(b":7"));
+                let read = Op::Rotx { keys: vec![keys.key(0), key] };
+                assert!(keys.concerns(&read, partition) && keys.concerns(&read, 0));
+                assert_eq!(keys.concerns(&read, 1), partition == 1, "it concerns what it reads, and no more");
             }
         }
     }
