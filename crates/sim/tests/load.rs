@@ -24,6 +24,7 @@ fn plain() -> Load {
         costs: Costs::NONE,
         workload: Workload::named("ycsb-c").unwrap().with([("keys".into(), 100.into())]).unwrap(),
         clients: 1,
+        gateways: false,
         beside: None,
         idle_dcs: Vec::new(),
         rate: None,
@@ -53,6 +54,38 @@ fn a_lone_client_waits_for_two_messages_and_the_work_between() {
     let busy = load::<Eventual>(&Load { costs, ..plain() }).unwrap();
     assert_eq!((number(&busy, "get_p50_us"), number(&busy, "get_max_us")), (112.0, 112.0));
     assert!((number(&busy, "cpu") - 12.0 / 112.0).abs() < 0.002, "{:?}", busy.row());
+}
+
+/// What the gateway holds it answers in one turn; what a sibling holds takes two turns of it and one of the sibling, and two
+/// more messages.
+#[test]
+fn a_gateway_asks_its_sibling_for_what_it_does_not_hold() {
+    let costs = Costs {
+        turn_ns: 3_000.0,
+        request_ns: 4_000.0,
+        write_ns: 1_000.0,
+        reply_ns: 5_000.0,
+        send_ns: 2_000.0,
+        receive_ns: 6_000.0,
+        link_ns: 7_000.0,
+        arrival_ns: 8_000.0,
+        ..Costs::NONE
+    };
+    let of = |workload: &str, settings: &[(String, serde_json::Value)]| {
+        let workload = Workload::named(workload).unwrap().with(settings.to_vec()).unwrap();
+        load::<Eventual>(&Load { partitions: 2, gateways: true, workload, costs, ..plain() }).unwrap()
+    };
+    let writes = of("round-robin", &[]);
+    let here = 100.0 + (3.0 + 4.0 + 1.0 + 5.0);
+    let there =
+        200.0 + (3.0 + 4.0 + 2.0 + 7.0) + (3.0 + 8.0 + 6.0 + 1.0 + 2.0 + 7.0) + (3.0 + 8.0 + 6.0 + 5.0);
+    assert_eq!((number(&writes, "put_min_us"), number(&writes, "put_max_us")), (here, there));
+    let reads = of("transactions", &[("span".into(), 2.into()), ("write-share".into(), 0.into())]);
+    let both = there - 1.0;
+    assert_eq!((number(&reads, "rotx_min_us"), number(&reads, "rotx_max_us")), (both, both));
+    // Both cores together worked for what messages took nothing of.
+    let worked = (both - 200.0) / both;
+    assert!((2.0 * number(&reads, "cpu") / worked - 1.0).abs() < 0.01, "{:?}", reads.row());
 }
 
 /// A core that is always busy serves as many as it can, and turns are shared by all who wait.

@@ -46,6 +46,9 @@ pub struct Load {
     pub params: BTreeMap<String, Value>,
     /// What each event costs a server.
     pub costs: Costs,
+    /// Clients know no partitions: each has a node of its data centre, which asks the others for it, as Redis clients have.
+    /// If not, clients ask the server of each partition themselves, as in the papers.
+    pub gateways: bool,
     /// What clients do.
     pub workload: Workload,
     /// Clients in each data centre.

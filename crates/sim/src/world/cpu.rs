@@ -3,8 +3,9 @@
 //! A turn takes everything that has arrived. The protocol handles it when the turn begins; what it causes leaves when
 //! the turn ends, after as much time as its parts cost.
 
+use super::gateways::Seat;
 use super::{Event, World};
-use crate::load::{Costs, Fed, Messages};
+use crate::load::{Costs, Fed, Load, Messages};
 use crate::meter::{Size, heading, size};
 use std::collections::{BTreeMap, VecDeque};
 use tidemark_contract::Protocol;
@@ -18,16 +19,18 @@ const TURN_EVENTS: usize = 512;
 pub(super) struct Cpu<P: Protocol> {
     inbox: VecDeque<Event<P>>,
     /// A turn is running.
-    busy: bool,
+    pub(super) busy: bool,
     /// What the turn has caused, and whether a session asked for it.
     leaving: Vec<(Output<P>, bool)>,
+    /// What sessions of this gateway have said in the turn, and how long it is under way.
+    pub(super) said: Vec<(Micros, Event<P>)>,
     /// The log has grown, or a heartbeat is due: feeds go on when the turn ends.
     feeds: bool,
     /// The other servers that this turn has heard, or tells something.
     heard: Vec<ServerId>,
-    told: Vec<ServerId>,
+    pub(super) told: Vec<ServerId>,
     /// The cost of what has happened since the last turn was reckoned up.
-    cost_ns: f64,
+    pub(super) cost_ns: f64,
     /// How long the core was busy while it counted.
     pub(super) busy_us: Micros,
 }
@@ -38,6 +41,7 @@ impl<P: Protocol> Cpu<P> {
             inbox: VecDeque::new(),
             busy: false,
             leaving: Vec::new(),
+            said: Vec::new(),
             feeds: false,
             heard: Vec::new(),
             told: Vec::new(),
@@ -50,6 +54,8 @@ impl<P: Protocol> Cpu<P> {
 /// All cores, and what passes between servers while it counts.
 pub(super) struct Cpus<P: Protocol> {
     pub(super) costs: Costs,
+    /// Sessions are at nodes of their data centres, and what they do keeps those busy.
+    pub(super) gateways: bool,
     pub(super) all: Vec<Cpu<P>>,
     /// Only what happens then counts.
     pub(super) counted: std::ops::Range<Micros>,
@@ -59,9 +65,10 @@ pub(super) struct Cpus<P: Protocol> {
 }
 
 impl<P: Protocol> Cpus<P> {
-    pub(super) fn new(costs: Costs, nodes: usize, counted: std::ops::Range<Micros>) -> Self {
+    pub(super) fn new(what: &Load, nodes: usize, counted: std::ops::Range<Micros>) -> Self {
+        let (costs, gateways) = (what.costs, what.gateways);
         let all = (0..nodes).map(|_| Cpu::new()).collect();
-        Self { costs, all, counted, sent: BTreeMap::new(), fed: Fed::default() }
+        Self { costs, gateways, all, counted, sent: BTreeMap::new(), fed: Fed::default() }
     }
 
     fn count_message(&mut self, now: Micros, near: bool, size: Size, message: &P::Peer) {
@@ -76,6 +83,17 @@ impl<P: Protocol> Cpus<P> {
             sent.far += 1
         }
         sent.bytes += size.bytes;
+    }
+
+    /// What an answer costs, by where it goes.
+    fn answer_ns(&mut self, node: usize, seat: Seat) -> f64 {
+        match seat {
+            Seat::At(gateway) => {
+                self.all[node].told.push(gateway);
+                self.costs.send_ns
+            }
+            _ => self.costs.reply_ns,
+        }
     }
 
     /// Messages that passed between servers, by the name of their variant.
@@ -95,6 +113,8 @@ impl<P: Protocol> World<'_, P> {
             Event::Request { to, .. } | Event::Message { to, .. } => Some(self.node_of(*to)),
             Event::Feed(stream, ..) => Some(self.node_of(self.links.ends(*stream).1)),
             Event::Timer(node) => Some(*node),
+            Event::Wake(client) => self.busy_gateway(*client),
+            Event::Reply { ticket, .. } => self.busy_gateway(Self::number_of(*ticket)),
             _ => None,
         }
     }
@@ -153,6 +173,9 @@ impl<P: Protocol> World<'_, P> {
         cpu.busy = false;
         let feeds = std::mem::take(&mut cpu.feeds);
         let mut leaving = std::mem::take(&mut cpu.leaving);
+        for (delay, event) in cpu.said.drain(..) {
+            self.queue.push(self.now + delay, event);
+        }
         for (output, asked) in leaving.drain(..) {
             self.leave(node, output, asked);
         }
@@ -168,7 +191,11 @@ impl<P: Protocol> World<'_, P> {
     }
 
     /// What arrives costs something.
-    fn charge(&mut self, node: usize, event: &Event<P>) {
+    pub(super) fn charge(&mut self, node: usize, event: &Event<P>) {
+        let seat = match event {
+            Event::Request { ticket, .. } => self.seat(*ticket, node),
+            _ => Seat::Outside,
+        };
         let Some(cpus) = &mut self.cpus else { return };
         let (cpu, costs) = (&mut cpus.all[node], &cpus.costs);
         cpu.cost_ns += match event {
@@ -177,7 +204,23 @@ impl<P: Protocol> World<'_, P> {
                     Some(Op::Put { .. } | Op::PutAll { .. }) => costs.write_ns,
                     _ => 0.0,
                 };
-                costs.request_ns + writes + costs.bytes(size(request))
+                let asked = match seat {
+                    Seat::Outside => costs.request_ns + costs.bytes(size(request)),
+                    Seat::Here => 0.0,
+                    Seat::At(gateway) => {
+                        cpu.heard.push(gateway);
+                        costs.receive_ns + costs.bytes(size(request))
+                    }
+                };
+                asked + writes
+            }
+            Event::Wake(client) => {
+                let bytes = self.clients[*client].op().and_then(Op::writes).unwrap_or_default();
+                costs.request_ns + bytes as f64 * costs.byte_ns
+            }
+            Event::Reply { from, reply, .. } => {
+                cpu.heard.push(*from);
+                costs.receive_ns + reply.as_ref().map_or(0.0, |reply| costs.bytes(size(reply)))
             }
             Event::Message { from, message, .. } => {
                 cpu.heard.push(*from);
@@ -197,20 +240,43 @@ impl<P: Protocol> World<'_, P> {
 
     /// What leaves costs something, and waits for the turn to end. False if no turn is running: it leaves at once.
     pub(super) fn holds_back(&mut self, node: usize, outputs: &mut Vec<Output<P>>, asked: bool) -> bool {
-        let Some(cpus) = self.cpus.as_mut().filter(|cpus| cpus.all[node].busy) else { return false };
+        if self.cpus.as_ref().is_none_or(|cpus| !cpus.all[node].busy) {
+            return false;
+        }
+        let mut here = Vec::new();
         for output in outputs.drain(..) {
+            let seat = match &output {
+                Output::Reply { ticket, .. } | Output::Refused { ticket, .. } => self.seat(*ticket, node),
+                _ => Seat::Outside,
+            };
+            let Some(cpus) = &mut self.cpus else { return false };
             let cost = match &output {
-                Output::Reply { reply, .. } => cpus.costs.reply_ns + cpus.costs.bytes(size(reply)),
+                Output::Reply { .. } | Output::Refused { .. } if seat == Seat::Here => {
+                    here.push(output);
+                    continue;
+                }
+                Output::Reply { reply, .. } => {
+                    let bytes = cpus.costs.bytes(size(reply));
+                    bytes + cpus.answer_ns(node, seat)
+                }
+                Output::Refused { .. } | Output::Ordered { .. } => cpus.answer_ns(node, seat),
                 Output::Send { from, to, message } => {
                     let weight = size(message);
                     cpus.count_message(self.now, from.dc == to.dc, weight, message);
                     cpus.all[node].told.push(*to);
                     cpus.costs.send_ns + cpus.costs.bytes(weight)
                 }
-                Output::Refused { .. } | Output::Ordered { .. } => cpus.costs.reply_ns,
             };
             cpus.all[node].cost_ns += cost;
             cpus.all[node].leaving.push((output, asked));
+        }
+        // A session that is here goes on in the same turn.
+        for output in here {
+            match output {
+                Output::Reply { ticket, from, reply } => self.reply(ticket, from, Ok(reply)),
+                Output::Refused { ticket, from, failure } => self.reply(ticket, from, Err(failure)),
+                _ => {}
+            }
         }
         true
     }

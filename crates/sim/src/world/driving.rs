@@ -69,6 +69,8 @@ struct Driver {
     at: usize,
     /// Whether what it does is recorded.
     counts: bool,
+    /// When the client sent that.
+    asked: Micros,
     /// When the request began; if requests begin at a given rate, when it should have.
     began: Micros,
 }
@@ -124,7 +126,7 @@ impl<'a, P: Protocol> World<'a, P> {
         let (what, dcs) = (load.what, load.what.dcs());
         let loaders = LOADERS * dcs;
         let mut scripts: Vec<Vec<Step>> = vec![Vec::new(); loaders];
-        let numbers = (what.filled_keys * what.partitions).min(load.keys.loaded() as usize);
+        let numbers = what.filled_keys.saturating_mul(what.partitions).min(load.keys.loaded() as usize);
         let value = Value::from(vec![b'0'; what.workload.value_bytes]);
         for number in 0..numbers {
             let key = load.keys.key(number as u64);
@@ -152,7 +154,7 @@ impl<'a, P: Protocol> World<'a, P> {
         let what = load.what;
         let from = self.now + what.warm_up_us;
         load.measured = from..from + what.measure_us;
-        self.cpus = Some(Cpus::new(what.costs, self.nodes.len(), load.measured.clone()));
+        self.cpus = Some(Cpus::new(what, self.nodes.len(), load.measured.clone()));
         self.queue.push(load.measured.end, Event::Phase(Phase::End));
         load.first = self.clients.len();
         let dcs: Vec<usize> = (0..what.dcs()).filter(|dc| !what.idle_dcs.contains(dc)).collect();
@@ -177,8 +179,9 @@ impl<'a, P: Protocol> World<'a, P> {
             let mut source = source.expect("the workload fits the partitions: that was looked at");
             let request = source.next();
             let began = self.now + load.first_begin(counts);
-            let step = Step { at: began, act: Act::Op(request.ops[0].clone()) };
-            load.drivers.push(Driver { source, request, at: 0, counts, began });
+            let act = Act::Op(request.ops[0].clone());
+            load.drivers.push(Driver { source, request, at: 0, counts, began, asked: began });
+            let step = Step { at: began + self.client_delay(self.clients.len()), act };
             self.add_client(dcs[n % dcs.len()], Cow::Owned(vec![step]), Role::Driver);
         }
     }
@@ -192,7 +195,7 @@ impl<'a, P: Protocol> World<'a, P> {
             Role::Loader => self.loader_goes_on(number),
             Role::Prober => self.probe_written(number, outcome),
             Role::Seeker => self.sought(number, outcome, start),
-            _ => self.driver_goes_on(number, outcome, start),
+            _ => self.driver_goes_on(number, outcome),
         }
     }
 
@@ -207,19 +210,19 @@ impl<'a, P: Protocol> World<'a, P> {
         }
     }
 
-    fn driver_goes_on(&mut self, number: usize, outcome: &Outcome, start: Micros) {
+    fn driver_goes_on(&mut self, number: usize, outcome: &Outcome) {
+        let delay = self.client_delay(number);
         let Some(load) = &mut self.load else { return };
         let now = self.now;
         let Some(driver) = load.drivers.get_mut(number - load.first) else { return };
         let counts = driver.counts && load.measured.contains(&now);
         if counts {
-            let start = if driver.at == 0 { driver.began } else { start };
             let op = &driver.request.ops[driver.at];
-            let slow = load.what.slow.iter().any(|slow| touches(op, slow.partition, &load.keys));
+            let slow = load.what.slow.iter().any(|slow| load.keys.concerns(op, slow.partition));
             let recorder = if slow { &mut load.slow } else { &mut load.recorder };
             match outcome {
                 Outcome::Failed(failure) => recorder.failure(reason(failure)),
-                _ => recorder.operation(op.kind(), now - start, now - load.measured.start),
+                _ => recorder.operation(op.kind(), now - driver.asked, now - load.measured.start),
             }
         }
         driver.at += 1;
@@ -237,6 +240,8 @@ impl<'a, P: Protocol> World<'a, P> {
             };
             at = driver.began.max(now);
         }
+        driver.asked = if driver.at == 0 { driver.began } else { now };
+        let at = at + delay;
         let op = driver.request.ops[driver.at].clone();
         self.clients[number].script = Cow::Owned(vec![Step { at, act: Act::Op(op) }]);
         self.queue.push(at, Event::Wake(number));
@@ -319,17 +324,6 @@ impl Driving<'_> {
             None => self.rng.u64(0..SPREAD_US),
             Some(rate) => gap(&mut self.rng, rate / self.what.clients as f64),
         }
-    }
-}
-
-/// Whether an operation concerns keys of a partition.
-fn touches(op: &Op, partition: usize, keys: &KeySpace) -> bool {
-    let there = |key: &Key| keys.partition_of(key).index() == partition;
-    match op {
-        Op::Get { key } | Op::Put { key, .. } => there(key),
-        Op::Rotx { keys } | Op::Snapshot { keys } => keys.iter().any(there),
-        Op::PutAll { writes } => writes.iter().any(|(key, _)| there(key)),
-        Op::Scan { partition: of, .. } | Op::Count { partition: of } => of.index() == partition,
     }
 }
 

@@ -207,6 +207,11 @@ impl Links {
         askers.map(|from| held(&self.held_asked, self.pair(from, to), now)).max().unwrap_or(0)
     }
 
+    /// How long a request of a client takes to its gateway, or an answer back.
+    pub(super) fn client_delay(&self, now: Micros, session: u64) -> Micros {
+        self.near(now, session << 8 | 6 << 32)
+    }
+
     /// When items sent now on a feed arrive: after everything sent before.
     pub(super) fn feed_arrival(&mut self, now: Micros, stream: StreamId) -> Micros {
         let (from, to) = self.ends(stream);

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use tidemark_contract::{AskId, Order, Protocol, Standing, Ticket};
 use tidemark_core::history::{Header, History, SessionId};
-use tidemark_core::{Failure, Micros, ServerId, Vector};
+use tidemark_core::{Failure, Micros, Outcome, ServerId, Vector};
 use tidemark_replica::{FeedItem, Resume};
 use tidemark_store::log::SyncJob;
 
@@ -22,6 +22,7 @@ mod cpu;
 mod driving;
 mod faults;
 mod feeds;
+mod gateways;
 mod links;
 mod metering;
 mod nodes;
@@ -51,6 +52,8 @@ enum Event<P: Protocol> {
     Deadline(usize),
     /// A session takes its next step.
     Wake(usize),
+    /// A client hears from its gateway how its operation ended, in runs whose work takes time.
+    Answered(usize, Box<Outcome>),
     /// One server's word to another, with the lives of the two nodes when it was sent, and on whose behalf it was.
     Message { from: ServerId, to: ServerId, lives: (u64, u64), cause: Cause, message: P::Peer },
     /// A receiver tries to open a feed.
@@ -281,6 +284,7 @@ impl<'a, P: Protocol> World<'a, P> {
             Event::Lost { session, ask } => self.lost(session, ask),
             Event::Deadline(client) => self.deadline(client),
             Event::Wake(client) => self.wake(client),
+            Event::Answered(client, outcome) => self.end_step(client, &outcome),
             Event::Message { from, to, lives, cause, message } => {
                 note(digest, now, 7, server_number(from) << 24 ^ server_number(to));
                 self.message((from, to), lives, cause, message);

@@ -121,11 +121,15 @@ impl<P: Protocol> World<'_, P> {
         (ticket.session % AGAIN) as usize
     }
 
-    /// What the clock shows at the gateway of a session: one of the nodes of its data centre.
-    fn gateway_clock(&self, number: usize) -> Micros {
+    /// The node at which a session is: one of its data centre.
+    pub(super) fn gateway(&self, number: usize) -> usize {
         let nodes = self.nodes.len() / self.layout.topology.dcs;
-        let node = self.clients[number].dc.index() * nodes + number / self.layout.topology.dcs % nodes;
-        self.nodes[node].clocks.read(self.now).wall
+        self.clients[number].dc.index() * nodes + number / self.layout.topology.dcs % nodes
+    }
+
+    /// What the clock shows there.
+    fn gateway_clock(&self, number: usize) -> Micros {
+        self.nodes[self.gateway(number)].clocks.read(self.now).wall
     }
 
     fn client_of(&self, session: SessionId) -> Option<usize> {
@@ -185,16 +189,18 @@ impl<P: Protocol> World<'_, P> {
             let Some(delay) = self.links.question_delay(self.now, (dc, session), to, one_of_many) else {
                 continue;
             };
-            let at = self.now + delay + self.nodes[node].slow_us;
+            let delay = delay + self.nodes[node].slow_us;
             if to.dc != dc {
-                self.asked_until = self.asked_until.max(at);
+                self.asked_until = self.asked_until.max(self.now + delay);
             }
             let writes = self.clients[number].writes();
             let life = self.nodes[node].life;
-            self.queue.push(at, Event::Request { ticket, to, life, writes, request });
+            self.say(number, delay, Event::Request { ticket, to, life, writes, request });
         }
-        if let Some(outcome) = self.clients[number].effects.outcome.take() {
-            self.end_step(number, &outcome);
+        let Some(outcome) = self.clients[number].effects.outcome.take() else { return };
+        match self.client_delay(number) {
+            0 => self.end_step(number, &outcome),
+            delay => self.say(number, delay, Event::Answered(number, Box::new(outcome))),
         }
     }
 
@@ -285,7 +291,7 @@ impl<P: Protocol> World<'_, P> {
     }
 
     /// A step has ended: it is written down, and the next one planned.
-    fn end_step(&mut self, number: usize, outcome: &Outcome) {
+    pub(super) fn end_step(&mut self, number: usize, outcome: &Outcome) {
         let Some(running) = self.clients[number].running.take() else { return };
         self.note_outcome(number, outcome);
         self.meter_end(number, outcome);
