@@ -71,6 +71,7 @@ fn load(measure_us: u64) -> Load {
         costs: Costs::NONE,
         workload: Workload::named("transactions").expect("it is listed"),
         clients: 32,
+        gateways: false,
         beside: None,
         idle_dcs: Vec::new(),
         rate: None,

@@ -10,6 +10,7 @@ mod lists;
 
 use crate::live::Live;
 pub(crate) use clients::{Clients, Command};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tidemark_contract::Topology;
 use tidemark_contract::core::Key;
@@ -18,9 +19,11 @@ use tidemark_sim::{Calibration, Costs};
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
+    /// How often everything is measured; of each figure the one in the middle is taken, for machines drift.
+    rounds: usize,
     /// How long each measurement takes.
     span: Duration,
-    /// Of so many the median is taken.
+    /// Of so many the least is taken: whatever disturbs only adds.
     times: usize,
     /// How long the simulator works, in virtual time.
     simulated_us: u64,
@@ -28,11 +31,14 @@ pub(crate) struct Effort {
 
 impl Effort {
     /// For figures that are to be used.
-    pub(crate) const FULL: Self = Self { span: Duration::from_millis(700), times: 3, simulated_us: 60_000 };
-    /// For comparisons: the least disturbed of many short measurements.
-    pub(crate) const CAPACITY: Self = Self { span: Duration::from_millis(250), times: 12, simulated_us: 0 };
+    pub(crate) const FULL: Self =
+        Self { rounds: 7, span: Duration::from_millis(200), times: 3, simulated_us: 60_000 };
+    /// For comparisons of servers.
+    pub(crate) const CAPACITY: Self =
+        Self { rounds: 1, span: Duration::from_millis(250), times: 12, simulated_us: 0 };
     /// For a rough idea.
-    pub(crate) const BRIEF: Self = Self { span: Duration::from_millis(40), times: 1, simulated_us: 3_000 };
+    pub(crate) const BRIEF: Self =
+        Self { rounds: 1, span: Duration::from_millis(40), times: 1, simulated_us: 3_000 };
 }
 
 /// Many clients.
@@ -62,6 +68,22 @@ impl Spent {
 
 /// Measures everything, telling `say` what comes next.
 pub(crate) fn calibrate(effort: Effort, say: &mut dyn FnMut(&str)) -> anyhow::Result<Calibration> {
+    let mut all = Vec::new();
+    for number in 1..=effort.rounds {
+        let mut say = |what: &str| say(&format!("{number}/{}: {what}", effort.rounds));
+        all.push(round(effort, &mut say)?);
+    }
+    let metadata_byte_ns = all[0].1.keys().map(|protocol| {
+        let of_protocol = all.iter().filter_map(|(_, lists)| lists.get(protocol).copied());
+        (protocol.clone(), middle(of_protocol.collect()))
+    });
+    let metadata_byte_ns = metadata_byte_ns.collect();
+    let costs = all.into_iter().map(|(costs, _)| costs).collect::<Vec<Costs>>();
+    Ok(Calibration { machine: machine(), costs: middle_of(&costs)?, metadata_byte_ns })
+}
+
+/// Measures everything once: what events cost, and a byte of metadata where that differs.
+fn round(effort: Effort, say: &mut dyn FnMut(&str)) -> anyhow::Result<(Costs, BTreeMap<String, f64>)> {
     say("reads and writes at one node");
     let mut costs = single(effort, Costs::NONE)?;
     say("messages between two nodes of a region");
@@ -75,7 +97,7 @@ pub(crate) fn calibrate(effort: Effort, say: &mut dyn FnMut(&str)) -> anyhow::Re
     // What links cost hides what a message does; it is no less than what its handler takes.
     costs.send_ns = costs.send_ns.max(costs.timer_ns);
     costs.receive_ns = costs.receive_ns.max(costs.timer_ns);
-    Ok(Calibration { machine: machine(), costs: rounded(costs), metadata_byte_ns })
+    Ok((costs, metadata_byte_ns))
 }
 
 /// Numbers of clients with whom a server sleeps after every answer, seldom, and hardly at all.
@@ -139,30 +161,26 @@ fn up(arguments: &[&str]) -> anyhow::Result<Live> {
     Live::start(&[arguments, protocol].concat())
 }
 
-/// What `node` spends on each request of the clients: of several measurements the one in the middle.
-fn spent(effort: Effort, live: &Live, node: usize, clients: &mut Clients) -> anyhow::Result<Spent> {
-    Ok(samples(effort, live, node, clients)?[effort.times / 2])
-}
-
-/// What `node` spends on each request of the clients, measured several times; the least first.
-pub(crate) fn samples(
+/// What `node` spends on each request of the clients, undisturbed.
+pub(crate) fn spent(
     effort: Effort,
     live: &Live,
     node: usize,
     clients: &mut Clients,
-) -> anyhow::Result<Vec<Spent>> {
+) -> anyhow::Result<Spent> {
     clients.work(effort.span / 4)?;
-    let mut all = Vec::with_capacity(effort.times);
+    let mut least = Spent { cpu_ns: f64::INFINITY, ..Spent::default() };
     for _ in 0..effort.times {
         let counts = || anyhow::Ok([live.cpu_ns(node)?, live.counter(node, TURNS)?, live.sleeps(node)?]);
         let before = counts()?;
         let requests = clients.work(effort.span)? as f64;
         let after = counts()?;
         let [cpu_ns, turns, sleeps] = [0, 1, 2].map(|n| (after[n] - before[n]) as f64 / requests);
-        all.push(Spent { cpu_ns, turns, sleeps });
+        if cpu_ns < least.cpu_ns {
+            least = Spent { cpu_ns, turns, sleeps };
+        }
     }
-    all.sort_by(|a, b| a.cpu_ns.total_cmp(&b.cpu_ns));
-    Ok(all)
+    Ok(least)
 }
 
 /// What a request, a turn and a sleep cost, so that the sum of squares of relative errors is least; none below 0.
@@ -185,17 +203,21 @@ fn fit(all: &[Spent]) -> [f64; 3] {
     found
 }
 
-/// Whole nanoseconds, and hundredths where there are few.
-fn rounded(costs: Costs) -> Costs {
-    let all = serde_json::to_value(costs).ok();
-    let round = |ns: f64| if ns < 100.0 { (ns * 100.0).round() / 100.0 } else { ns.round() };
-    let rounded = all.and_then(|mut all| {
-        for value in all.as_object_mut()?.values_mut() {
-            *value = round(value.as_f64()?).into();
-        }
-        serde_json::from_value(all).ok()
-    });
-    rounded.unwrap_or(costs)
+/// Of each figure the one in the middle: whole nanoseconds, and hundredths where there are few.
+fn middle_of(all: &[Costs]) -> anyhow::Result<Costs> {
+    let all = all.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?;
+    let mut figures = serde_json::to_value(Costs::NONE)?;
+    for (name, figure) in figures.as_object_mut().into_iter().flatten() {
+        let ns = middle(all.iter().filter_map(|costs| costs[name].as_f64()).collect());
+        *figure = if ns < 100.0 { (ns * 100.0).round() / 100.0 } else { ns.round() }.into();
+    }
+    Ok(serde_json::from_value(figures)?)
+}
+
+/// The one in the middle, of an odd number.
+fn middle(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().unwrap_or_default()
 }
 
 /// What the figures were measured on.
@@ -216,7 +238,7 @@ mod tests {
     #[test]
     fn the_figures_that_are_kept_can_be_read() {
         let kept = kept();
-        assert!(kept.costs.request_ns > 0.0 && kept.costs.turn_ns > 0.0, "{kept:?}");
+        assert!(kept.costs.request_ns > 0.0 && kept.costs.wake_ns > 0.0, "{kept:?}");
     }
 
     #[test]
@@ -230,6 +252,12 @@ mod tests {
         for (found, wanted) in fit(&all).into_iter().zip([5_000.0, 3_000.0, 12_000.0]) {
             assert!((found / wanted - 1.0).abs() < 0.02, "{:?}", fit(&all));
         }
-        assert_eq!(rounded(Costs { byte_ns: 0.12345, turn_ns: 1234.5678, ..Costs::NONE }).byte_ns, 0.12);
+    }
+
+    #[test]
+    fn of_several_rounds_each_figure_is_the_one_in_the_middle() {
+        let round = |byte_ns, turn_ns| Costs { byte_ns, turn_ns, ..Costs::NONE };
+        let found = middle_of(&[round(9.0, 0.0), round(0.12345, 1234.5678), round(0.1, 9e9)]).unwrap();
+        assert_eq!(found, round(0.12, 1235.0));
     }
 }
