@@ -46,7 +46,7 @@ fn list(values: &[Value]) -> String {
             let name = table.get("name").map(plain).unwrap_or_default();
             let sets = table.iter().filter(|(key, _)| *key != "name");
             let sets: Vec<String> = sets.map(|(key, value)| format!("{key} {}", plain(value))).collect();
-            format!("{name} ({})", sets.join(", "))
+            if sets.is_empty() { name } else { format!("{name} ({})", sets.join(", ")) }
         }
         scalar => plain(scalar),
     };

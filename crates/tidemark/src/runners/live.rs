@@ -1,16 +1,17 @@
 //! Points on clusters of real processes on this machine, with an emulated wide-area network.
 
 use super::settings::Settings;
-use crate::calibrate::{Clients, Command, Effort, samples};
+use crate::calibrate::{Clients, Command, Effort, spent};
 use crate::live::Live as Cluster;
-use anyhow::{Context, ensure};
+use crate::supervisor::api::NodeStatus;
+use anyhow::{Context, anyhow, bail, ensure};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::time::Duration;
-use tidemark_bench::{Arrivals, Limit, Pace, Plan, Region, Report, Stop, Visibility};
+use std::time::{Duration, Instant};
+use tidemark_bench::{Arrivals, Limit, Pace, Phase, Plan, Region, Report, Stop, Visibility};
 use tidemark_experiments::{Point, Row, Runner};
-use tidemark_workload::Workload;
+use tidemark_workload::{Summary, Workload};
 
 /// A load on real servers: a row a point.
 pub(crate) struct Live;
@@ -24,25 +25,40 @@ pub(crate) struct Capacity;
 impl Runner for Live {
     fn run(&self, point: &Point<'_>, say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
         let settings = Settings::new(point);
-        let (cluster, mut plan) = started(&settings, say)?;
-        plan.workload = settings.workload()?;
-        plan.connections = settings.whole("clients", 1)? * plan.regions.len();
-        plan.fill = settings.whole("filled_keys", 1)? > 0;
-        if let Some(per_second) = settings.number("rate")? {
-            plan.pace = Pace::Open {
-                per_second: per_second * plan.regions.len() as f64,
-                arrivals: Arrivals::Poisson,
-            };
-        }
+        let mut wanted = Wanted::new(&settings)?;
+        let clients = settings.whole("clients", 1)?;
+        let (workload, beside) = (settings.workload()?, settings.beside()?);
+        wanted.plan.fill = settings.whole("filled_keys", 1)? > 0;
+        let rate = settings.number("rate")?;
         settings.end()?;
-        let before = processor_time(&cluster)?;
-        let report = bench(&plan, say)?;
-        let (cpu_ns, wall_us) = (processor_time(&cluster)? - before, plan.warm_up.as_micros() as f64);
+        let (cluster, mut plan) = wanted.start(say)?;
+        let regions = plan.regions.len();
+        let others = beside.map(|(workload, clients)| {
+            let limit = Limit::Time(Duration::MAX / 4);
+            Plan { workload, connections: clients * regions, fill: false, apart: None, limit, ..plan.clone() }
+        });
+        plan.workload = workload;
+        plan.connections = clients * regions;
+        if let Some(per_second) = rate {
+            plan.pace = Pace::Open { per_second: per_second * regions as f64, arrivals: Arrivals::Poisson };
+        }
+        let (report, cpu) = std::thread::scope(|scope| {
+            let stop = Stop::default();
+            let others = others.map(|plan| {
+                let stop = stop.clone();
+                scope.spawn(move || tidemark_bench::run(&plan, &stop, &mut |_| {}))
+            });
+            let measured = measured(&cluster, &plan, say);
+            stop.ask();
+            if let Some(others) = others {
+                whole(others.join().map_err(|_| anyhow!("the other clients panicked"))??)?;
+            }
+            measured
+        })?;
         let mut row = report.summary.row();
-        let ran_us = report.summary.duration_us as f64 + wall_us;
-        let nodes = cluster.nodes.len() as f64;
-        // Filling is part of it, where there is much to fill.
-        row.insert("cpu".into(), (cpu_ns / 1e3 / ran_us / nodes).into());
+        let apart = report.apart.iter().flat_map(Summary::row);
+        row.extend(apart.map(|(name, value)| (format!("slow_{name}"), value)));
+        row.insert("cpu".into(), cpu.into());
         Ok(vec![row])
     }
 
@@ -54,14 +70,15 @@ impl Runner for Live {
 impl Runner for LiveVisibility {
     fn run(&self, point: &Point<'_>, say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
         let settings = Settings::new(point);
-        let (_cluster, mut plan) = started(&settings, say)?;
-        plan.connections = 0;
-        plan.visibility = Some(Visibility {
+        let mut wanted = Wanted::new(&settings)?;
+        wanted.plan.connections = 0;
+        wanted.plan.visibility = Some(Visibility {
             per_second: settings.number("writes_per_second")?.unwrap_or(20.0),
             ..Visibility::default()
         });
         settings.end()?;
-        let report = bench(&plan, say)?;
+        let (cluster, plan) = wanted.start(say)?;
+        let (report, _) = measured(&cluster, &plan, say)?;
         let number = |name: &str| plan.regions.iter().position(|region| region.name == name);
         let mut rows = Vec::new();
         for pair in &report.visibility {
@@ -110,8 +127,7 @@ impl Runner for Capacity {
         let live = Cluster::start(&arguments)?;
         say("measuring");
         let mut clients = Clients::new(&live, 0, clients, command, value_bytes)?;
-        // What disturbs only adds: the least of many is what the server itself needs.
-        let spent = samples(Effort::CAPACITY, &live, 0, &mut clients)?[0];
+        let spent = spent(Effort::CAPACITY, &live, 0, &mut clients)?;
         let columns =
             [("cpu_ns", spent.cpu_ns), ("ops_per_core_second", 1e9 / spent.cpu_ns), ("turns", spent.turns)];
         Ok(vec![columns.map(|(name, value)| (name.to_string(), value.into())).into()])
@@ -126,46 +142,98 @@ impl Runner for Capacity {
     }
 }
 
-/// A cluster as the point describes it, and a plan for its regions.
-fn started(settings: &Settings<'_>, say: &dyn Fn(&str)) -> anyhow::Result<(Cluster, Plan)> {
-    let protocol = settings.word("protocol")?.context("a point names its protocol")?;
-    let dcs = settings.whole("dcs", 3)?;
-    let partitions = settings.whole("partitions", 2)?;
-    let (count, nodes) = (partitions.to_string(), settings.whole("nodes", 1)?.to_string());
-    let mut arguments = [
-        "--base-port",
-        "0",
-        "--fsync",
-        "no",
-        "--protocol",
-        protocol,
-        "--partitions",
-        &count,
-        "--nodes",
-        &nodes,
-    ]
-    .map(String::from)
-    .to_vec();
-    for (name, value) in settings.with_prefix("param_") {
-        arguments.extend(["--param".to_string(), format!("{name}={}", plain(&value))]);
+/// A cluster as a point describes it: to be started, and what to do to it.
+struct Wanted {
+    /// Of `tidemark up`.
+    arguments: Vec<String>,
+    distances: Option<tempfile::NamedTempFile>,
+    /// Of the nodes that hold each partition: how far their clocks are ahead, in milliseconds.
+    clock_offsets_ms: Vec<f64>,
+    slow: Option<Slow>,
+    /// Regions without clients.
+    idle: Vec<usize>,
+    /// For whoever loads it; its regions are not known yet.
+    plan: Plan,
+}
+
+/// Nodes that are slow to speak. No client is theirs, for they are too far from them.
+struct Slow {
+    partition: u16,
+    /// None: in every region.
+    dc: Option<usize>,
+    ms: f64,
+}
+
+impl Wanted {
+    fn new(settings: &Settings<'_>) -> anyhow::Result<Self> {
+        let protocol = settings.word("protocol")?.context("a point names its protocol")?;
+        let dcs = settings.whole("dcs", 3)?;
+        let (partitions, nodes) = (settings.whole("partitions", 2)?, settings.whole("nodes", 1)?);
+        let common = ["--base-port", "0", "--fsync", "no", "--protocol", protocol].map(String::from);
+        let sizes = [("--partitions", partitions), ("--nodes", nodes)];
+        let mut arguments = common.to_vec();
+        arguments.extend(sizes.iter().flat_map(|(name, count)| [name.to_string(), count.to_string()]));
+        for (name, value) in settings.with_prefix("param_") {
+            arguments.extend(["--param".to_string(), format!("{name}={}", plain(&value))]);
+        }
+        let distances = tempfile(&settings.rtt_us(dcs)?)?;
+        match &distances {
+            Some(file) => arguments.extend(["--latency".to_string(), file.path().display().to_string()]),
+            None => arguments.extend(["--regions".to_string(), dcs.to_string()]),
+        }
+        let clock_offsets_ms = settings.numbers("clock_offsets_ms")?;
+        let slow = match settings.number("slow_partition")? {
+            None => None,
+            Some(partition) => Some(Slow {
+                partition: partition as u16,
+                dc: settings.number("slow_dc")?.map(|dc| dc as usize),
+                ms: settings.number("slow_ms")?.unwrap_or_default(),
+            }),
+        };
+        let own = clock_offsets_ms.is_empty() && slow.is_none();
+        ensure!(
+            own || nodes == partitions,
+            "a server with a fault of its own is alone on its node: nodes = {partitions}"
+        );
+        ensure!(clock_offsets_ms.len() <= partitions, "there are more clock offsets than partitions");
+        let mut plan = Plan::new(Vec::new(), Workload::named("ycsb-c")?);
+        plan.partitions = partitions;
+        plan.warm_up = settings.duration("warm_up_ms", 1_000.0)?;
+        plan.limit = Limit::Time(Duration::from_secs_f64(settings.number("seconds")?.unwrap_or(5.0)));
+        plan.seed = settings.whole("seed", 1)? as u64;
+        plan.apart = slow.as_ref().map(|slow| slow.partition.into());
+        let idle = settings.numbers("idle_dcs")?.into_iter().map(|dc| dc as usize).collect();
+        Ok(Self { arguments, distances, clock_offsets_ms, slow, idle, plan })
     }
-    let distances = tempfile(&settings.rtt_us(dcs)?)?;
-    match &distances {
-        Some(file) => arguments.extend(["--latency".to_string(), file.path().display().to_string()]),
-        None => arguments.extend(["--regions".to_string(), dcs.to_string()]),
+
+    /// The cluster, with all that is to be wrong with it, and the plan with its regions.
+    fn start(self, say: &dyn Fn(&str)) -> anyhow::Result<(Cluster, Plan)> {
+        say("starting a cluster");
+        let cluster = Cluster::start(&self.arguments)?;
+        drop(self.distances);
+        let mut letters: Vec<&str> = cluster.nodes.iter().map(|node| node.letter.as_str()).collect();
+        letters.dedup();
+        let dc_of = |node: &NodeStatus| letters.iter().position(|letter| *letter == node.letter);
+        let is_slow = |node: &NodeStatus, slow: &Slow| {
+            node.partitions.contains(&slow.partition) && (slow.dc.is_none() || slow.dc == dc_of(node))
+        };
+        let mut regions = Vec::new();
+        for node in &cluster.nodes {
+            let partition = node.partitions.first().copied().unwrap_or_default();
+            if let Some(ms) = self.clock_offsets_ms.get(usize::from(partition)).filter(|ms| **ms != 0.0) {
+                cluster.order(&["skew", &node.name, &format!("--by={ms}ms")])?;
+            }
+            let slow = self.slow.as_ref().filter(|slow| is_slow(node, slow));
+            if let Some(slow) = slow {
+                cluster.order(&["slow", &node.name, "--by", &format!("{}ms", slow.ms)])?;
+            }
+            if slow.is_none() && !dc_of(node).is_some_and(|dc| self.idle.contains(&dc)) {
+                regions.push(Region { name: node.region.clone(), addresses: vec![node.redis.clone()] });
+            }
+        }
+        ensure!(!regions.is_empty(), "no node is left that clients could use");
+        Ok((cluster, Plan { regions: Plan::join_regions(regions), ..self.plan }))
     }
-    say("starting a cluster");
-    let cluster = Cluster::start(&arguments)?;
-    let regions = cluster
-        .nodes
-        .iter()
-        .map(|node| Region { name: node.region.clone(), addresses: vec![node.redis.clone()] });
-    let mut plan = Plan::new(Plan::join_regions(regions), Workload::named("ycsb-c")?);
-    plan.partitions = partitions;
-    plan.warm_up = settings.duration("warm_up_ms", 1_000.0)?;
-    plan.limit = Limit::Time(Duration::from_secs_f64(settings.number("seconds")?.unwrap_or(5.0)));
-    plan.seed = settings.whole("seed", 1)? as u64;
-    Ok((cluster, plan))
 }
 
 /// The distances as a file for `tidemark up --latency`; none if there are none.
@@ -185,11 +253,25 @@ fn tempfile(rtt_us: &[Vec<u64>]) -> anyhow::Result<Option<tempfile::NamedTempFil
     Ok(Some(file))
 }
 
-fn bench(plan: &Plan, say: &dyn Fn(&str)) -> anyhow::Result<Report> {
+/// Plays the plan: what was seen, and which share of a core each node needed while there was load.
+fn measured(cluster: &Cluster, plan: &Plan, say: &dyn Fn(&str)) -> anyhow::Result<(Report, f64)> {
     say("measuring");
-    let report = tidemark_bench::run(plan, &Stop::default(), &mut |_| {})?;
+    let mut before = None;
+    let report = tidemark_bench::run(plan, &Stop::default(), &mut |tick| {
+        if tick.phase != Phase::Fill && before.is_none() {
+            before = Some((processor_time(cluster), Instant::now()));
+        }
+    })?;
+    let report = whole(report)?;
+    let (used, since) = before.context("it was over before it began")?;
+    let used_ns = processor_time(cluster)? - used?;
+    Ok((report, used_ns / since.elapsed().as_nanos() as f64 / cluster.nodes.len() as f64))
+}
+
+/// What was measured, unless something was lost on the way.
+fn whole(report: Report) -> anyhow::Result<Report> {
     if let Some(lost) = report.lost.first() {
-        anyhow::bail!("{} of {} was lost: {}", lost.address, lost.region, lost.reason);
+        bail!("{} of {} was lost: {}", lost.address, lost.region, lost.reason);
     }
     let problem = report.visibility_problems.first();
     ensure!(problem.is_none(), "{}", problem.map_or("", String::as_str));

@@ -46,6 +46,13 @@ impl<'a> Settings<'a> {
         Ok(number as usize)
     }
 
+    /// True or false; if nothing is said, false.
+    pub(super) fn flag(&self, name: &str) -> anyhow::Result<bool> {
+        let flag =
+            |value: &Value| value.as_bool().with_context(|| format!("{name} is true or false, not {value}"));
+        self.get(name).map_or(Ok(false), flag)
+    }
+
     /// Milliseconds, as microseconds.
     pub(super) fn ms(&self, name: &str, otherwise_ms: f64) -> anyhow::Result<u64> {
         Ok((self.number(name)?.unwrap_or(otherwise_ms) * 1_000.0).round() as u64)
@@ -84,6 +91,15 @@ impl<'a> Settings<'a> {
             Some((setting.clone(), value.clone()))
         });
         Ok(base.with(chosen)?)
+    }
+
+    /// Other clients, so many of them, with the settings of their workload in names that begin with `beside_`.
+    pub(super) fn beside(&self) -> anyhow::Result<Option<(Workload, usize)>> {
+        let Some(name) = self.word("beside")? else { return Ok(None) };
+        let clients = self.whole("beside_clients", 1)?;
+        let own = self.with_prefix("beside_").into_iter().filter(|(name, _)| name != "clients");
+        let own = own.map(|(name, value)| (name.replace('_', "-"), value));
+        Ok(Some((Workload::named(name)?.with(own)?, clients)))
     }
 
     /// Round-trip times: those of a preset (`wan`), of each pair (`rtt_ms`, in the order A-B, A-C, …, B-C, …), or the same

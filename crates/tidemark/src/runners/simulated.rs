@@ -6,7 +6,6 @@ use serde_json::Value;
 use tidemark_experiments::{Point, Row, Runner};
 use tidemark_sim::{Calibration, Load, Loaded, Slow};
 use tidemark_simulators::simulator;
-use tidemark_workload::Workload;
 
 /// Runs under load in the simulator: a row a point.
 pub(crate) struct Simulated {
@@ -68,15 +67,6 @@ fn clients(settings: &Settings<'_>, partitions: usize) -> anyhow::Result<usize> 
     }
 }
 
-/// Other clients, with the settings of their workload in names that begin with `beside_`.
-fn beside(settings: &Settings<'_>) -> anyhow::Result<Option<(Workload, usize)>> {
-    let Some(name) = settings.word("beside")? else { return Ok(None) };
-    let clients = settings.whole("beside_clients", 1)?;
-    let own = settings.with_prefix("beside_").into_iter().filter(|(name, _)| name != "clients");
-    let own = own.map(|(name, value)| (name.replace('_', "-"), value));
-    Ok(Some((Workload::named(name)?.with(own)?, clients)))
-}
-
 fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> anyhow::Result<Load> {
     let rtt_us = settings.rtt_us(settings.whole("dcs", 1)?)?;
     let partitions = settings.whole("partitions", 1)?;
@@ -99,12 +89,13 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
         slow,
         params: settings.with_prefix("param_").into_iter().collect(),
         costs: calibration.costs_of(protocol),
+        gateways: settings.flag("gateways")?,
         workload: settings.workload()?,
         clients: clients(settings, partitions)?,
-        beside: beside(settings)?,
+        beside: settings.beside()?,
         idle_dcs: settings.numbers("idle_dcs")?.into_iter().map(|dc| dc as usize).collect(),
         rate: settings.number("rate")?,
-        filled_keys: settings.whole("filled_keys", 100)?,
+        filled_keys: settings.whole("filled_keys", usize::MAX)?,
         warm_up_us: settings.ms("warm_up_ms", 200.0)?,
         measure_us: settings.ms("measure_ms", 200.0)?,
         probe_every_us: settings.number("probe_every_ms")?.map(|ms| (ms * 1_000.0) as u64),
