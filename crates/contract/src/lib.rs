@@ -18,6 +18,7 @@
 //! - [`Ceiling`]: stamps and stable values that survive a restart
 //! - [`Collector`]: when to drop old versions; [`Watched`]: versions that will be lighter then
 //! - [`Conflicts`]: concurrent versions of a key
+//! - [`Rule`]: what its safety rests on, for tests to break
 //! - [`Absence`]: a data centre that the others do without
 //! - [`Lab`]: a hand-driven cluster for tests
 
@@ -38,6 +39,7 @@ pub mod own_writes;
 pub mod parts;
 pub mod protocol;
 pub mod reads;
+pub mod rule;
 pub mod session;
 pub mod slices;
 pub mod stabilisation;
@@ -64,6 +66,7 @@ pub use own_writes::OwnWrites;
 pub use parts::Parts;
 pub use protocol::{Clock, Params, Protocol, Recovered, Wire};
 pub use reads::Reads;
+pub use rule::Rule;
 pub use session::{Ask, AskId, Reach, Session, SessionCx, SessionEffects, Ticket, Token, not_covered};
 pub use slices::{SliceReply, SliceReq, Slices, SnapshotRead, by_partition, put_in_place, unanswered};
 pub use stabilisation::{Report, Stabilisation, Tree};

@@ -35,7 +35,7 @@ use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    Answer, Arrivals, Ceiling, Cx, Hard, OneRound, OneRoundSession, Protocol, Reach, Recovered, Report,
+    Answer, Arrivals, Ceiling, Cx, Hard, OneRound, OneRoundSession, Protocol, Reach, Recovered, Report, Rule,
     SliceReply, SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Walk, found_of, unanswered,
 };
 
@@ -44,12 +44,12 @@ use tidemark_contract::{
 pub trait Rules: 'static {
     const NAME: &'static str;
     const ABOUT: &'static str;
-    const UT_MUST_BE_STABLE: bool = true; // D1
-    const DSV_SURVIVES: bool = true; // D2
-    const STABLE_STAYS_HOME: bool = true; // D3
-    const PUT_MERGES_DS: bool = true; // Algorithm 5.2 line 7
-    const PUT_ABOVE_DSV: bool = true; // Algorithm 5.2 line 8
-    const SLICE_LIFTS: bool = true; // Algorithm 5.4 line 21
+    const UT_MUST_BE_STABLE: Rule = Rule::Kept; // D1
+    const DSV_SURVIVES: Rule = Rule::Kept; // D2
+    const STABLE_STAYS_HOME: Rule = Rule::Kept; // D3
+    const PUT_MERGES_DS: Rule = Rule::Kept; // Algorithm 5.2 line 7
+    const PUT_ABOVE_DSV: Rule = Rule::Kept; // Algorithm 5.2 line 8
+    const SLICE_LIFTS: Rule = Rule::Kept; // Algorithm 5.4 line 21
 }
 
 /// The protocol as it should be.
@@ -71,7 +71,7 @@ pub struct Published;
 impl Rules for Published {
     const NAME: &'static str = "causal-spartan-x-published";
     const ABOUT: &'static str = "CausalSpartanX to the letter, with erratum E-3: for study only";
-    const UT_MUST_BE_STABLE: bool = false;
+    const UT_MUST_BE_STABLE: Rule = Rule::Broken;
 }
 
 /// The numbers. The paper names θ and Δ and gives no values; these are GentleRain's.
@@ -184,7 +184,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (m, mut vv, mut dsv) = (cx.me.dc, received, Vector::zero(cx.topology.dcs));
         vv.raise(m, hard.ceiling);
-        if R::DSV_SURVIVES {
+        if R::DSV_SURVIVES.holds() {
             dsv.merge(&hard.stable);
             let written_here = cx.store.versions().filter(|d| d.stamp.origin == m);
             written_here.for_each(|d| dsv.merge(&d.meta)); // D2
@@ -313,7 +313,7 @@ impl<R: Rules> Server<R> {
 
     /// Algorithm 5.2 lines 6 to 19.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut ds: Vector, cx: &mut Cx<'_, Self>) {
-        if R::PUT_MERGES_DS {
+        if R::PUT_MERGES_DS.holds() {
             self.dsv.merge(&ds); // 7
         }
         let m = cx.me.dc;
@@ -325,7 +325,7 @@ impl<R: Rules> Server<R> {
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             ds.merge(&past.ds);
-            let dt = if R::PUT_ABOVE_DSV { ds.max().max(self.dsv[m]) } else { ds.max() }; // 8
+            let dt = if R::PUT_ABOVE_DSV.holds() { ds.max().max(self.dsv[m]) } else { ds.max() }; // 8
             let ut = self.vv[m].observe(cx.now, dt); // 9
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 return cx.fail(ticket, Failure::ClockSkew { ahead_us });
@@ -352,7 +352,7 @@ impl<R: Rules> Server<R> {
     /// Algorithm 5.4 lines 20 to 24.
     fn slice(&mut self, from: ServerId, request: SliceReq<Vector>, cx: &mut Cx<'_, Self>) {
         let SliceReq { id, keys, at: sv } = request;
-        if R::SLICE_LIFTS {
+        if R::SLICE_LIFTS.holds() {
             self.dsv.raise(cx.me.dc, sv[cx.me.dc]); // 21
             self.keep(sv[cx.me.dc], cx); // D2
         }
@@ -391,7 +391,7 @@ impl<R: Rules> Server<R> {
     }
 
     fn fresh(&self, cx: &Cx<'_, Self>) -> View {
-        View::Fresh(cx.me.dc, self.dsv.clone(), R::UT_MUST_BE_STABLE)
+        View::Fresh(cx.me.dc, self.dsv.clone(), R::UT_MUST_BE_STABLE.holds())
     }
 }
 
@@ -420,7 +420,7 @@ impl<R: Rules> OneRound for Server<R> {
     }
 
     fn travels(past: &Past) -> Past {
-        let dsv = if R::STABLE_STAYS_HOME { Vector::default() } else { past.dsv.clone() };
+        let dsv = if R::STABLE_STAYS_HOME.holds() { Vector::default() } else { past.dsv.clone() };
         Past { ds: Vector::default(), dsv }
     }
 }

@@ -45,7 +45,7 @@ use tidemark_contract::core::{
 };
 use tidemark_contract::{
     AskId, Ceiling, Check, Checks, Cx, Dep, Deps, Gather, GatherId, Hard, Protocol, Reach, Reads, Recovered,
-    Scope, Session, SessionCx, Ticket, Token, Version, Walk, found_of, not_covered, unanswered,
+    Rule, Scope, Session, SessionCx, Ticket, Token, Version, Walk, found_of, not_covered, unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -53,19 +53,19 @@ use tidemark_contract::{
 pub trait Rules: 'static {
     const NAME: &'static str;
     const ABOUT: &'static str;
-    const HIDES_VERSIONS: bool = true; // D1
-    const REFUSES_OLD: bool = true; // D2
-    const FLOOR_TRAVELS: bool = true; // D2
-    const FLOOR_SURVIVES: bool = true; // D3
-    const PUT_CHECKS_READERS: bool = true; // the readers check
-    const REMOTE_CHECKS_READERS: bool = true; // the same elsewhere
-    const REMOTE_CHECKS_DEPS: bool = true; // D4
-    const READERS_GROW_OLD: bool = true; // I2
-    const HIDDEN_IS_HANDED_ON: bool = true; // I2
-    const OLD_VERSIONS_KEPT: bool = true; // collection
-    const PUT_ABOVE_DEPS: bool = true;
-    const DECIDED_IS_A_CAUSE: bool = true; // D6
-    const ARRIVALS_WAIT: bool = true; // D5
+    const HIDES_VERSIONS: Rule = Rule::Kept; // D1
+    const REFUSES_OLD: Rule = Rule::Kept; // D2
+    const FLOOR_TRAVELS: Rule = Rule::Kept; // D2
+    const FLOOR_SURVIVES: Rule = Rule::Kept; // D3
+    const PUT_CHECKS_READERS: Rule = Rule::Kept; // the readers check
+    const REMOTE_CHECKS_READERS: Rule = Rule::Kept; // the same elsewhere
+    const REMOTE_CHECKS_DEPS: Rule = Rule::Kept; // D4
+    const READERS_GROW_OLD: Rule = Rule::Kept; // I2
+    const HIDDEN_IS_HANDED_ON: Rule = Rule::Kept; // I2
+    const OLD_VERSIONS_KEPT: Rule = Rule::Kept; // collection
+    const PUT_ABOVE_DEPS: Rule = Rule::Kept;
+    const DECIDED_IS_A_CAUSE: Rule = Rule::Kept; // D6
+    const ARRIVALS_WAIT: Rule = Rule::Kept; // D5
 }
 
 /// The protocol as it should be.
@@ -88,8 +88,8 @@ impl Rules for Published {
     const NAME: &'static str = "cc-lo-published";
     const ABOUT: &'static str =
         "cc-lo as published: old readers get what is older than a time; snapshots can tear";
-    const HIDES_VERSIONS: bool = false;
-    const REFUSES_OLD: bool = false;
+    const HIDES_VERSIONS: Rule = Rule::Broken;
+    const REFUSES_OLD: Rule = Rule::Broken;
 }
 
 /// The numbers; when records are dropped is the paper's.
@@ -219,7 +219,7 @@ impl<R: Rules> Protocol for Server<R> {
             clock,
             sent_since_delta: false,
             records: Records {
-                floor: if R::FLOOR_SURVIVES { clock } else { Hlc::ZERO },
+                floor: if R::FLOOR_SURVIVES.holds() { clock } else { Hlc::ZERO },
                 ..Records::default()
             }, // D3
             readers_checks: Gather::new(life),
@@ -270,7 +270,7 @@ impl<R: Rules> Protocol for Server<R> {
             }
             Peer::Readers(id, rots, floor) => {
                 self.lift(rots.values().fold(floor, |most, rot| most.max(rot.time)), cx);
-                if R::FLOOR_TRAVELS {
+                if R::FLOOR_TRAVELS.holds() {
                     self.records.floor = floor.max(self.records.floor); // D2
                 }
                 let checked = self.readers_checks.answer(id, from, |(_, all)| merge(all, &rots));
@@ -366,7 +366,7 @@ impl<R: Rules> Server<R> {
                 let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
                 return cx.reply(ticket, Reply::Done(failed, Deps::default()));
             }
-            if R::REFUSES_OLD && start <= self.records.floor {
+            if R::REFUSES_OLD.holds() && start <= self.records.floor {
                 return cx.reply(ticket, Reply::TooOld(self.clock)); // D2
             }
             self.lift(self.clock.observe(cx.now, start), cx);
@@ -377,7 +377,7 @@ impl<R: Rules> Server<R> {
             d.into_iter().for_each(|d| seen.include(cx.me.partition, d.stamp));
             found.push((place, found_of(d)));
             if let Some((owner, Rot { number, time: start })) = rot {
-                let time = if R::HIDES_VERSIONS { start } else { self.clock };
+                let time = if R::HIDES_VERSIONS.holds() { start } else { self.clock };
                 let stamp = d.map(|d| d.stamp);
                 self.records.read(key, owner, (Rot { number, time }, stamp), cx.mono + cx.params.collect_us);
             }
@@ -394,7 +394,7 @@ impl<R: Rules> Server<R> {
     ) -> Option<&'a Version<Meta>> {
         let hides =
             |d: &Version<Meta>| rot.and_then(|(owner, rot)| self.records.hides(d.stamp, owner, rot.number));
-        if R::HIDES_VERSIONS {
+        if R::HIDES_VERSIONS.holds() {
             return cx.store.chain(key).find(|d| d.meta.applied && hides(d).is_none()); // D1
         }
         let before = cx.store.chain(key).filter_map(hides).min();
@@ -404,8 +404,8 @@ impl<R: Rules> Server<R> {
     /// The readers check: asks who must not see what becomes visible.
     fn check_readers(&mut self, work: Work, cx: &mut Cx<'_, Self>) {
         let (deps, checks) = match &work {
-            Work::Apply(.., deps) => (deps, R::REMOTE_CHECKS_READERS),
-            Work::Put(.., deps, _) => (deps, R::PUT_CHECKS_READERS),
+            Work::Apply(.., deps) => (deps, R::REMOTE_CHECKS_READERS.holds()),
+            Work::Put(.., deps, _) => (deps, R::PUT_CHECKS_READERS.holds()),
             Work::Arrive(_, deps, _) => (deps, false),
         };
         let server = |partition| ServerId::new(cx.me.dc, partition);
@@ -424,7 +424,7 @@ impl<R: Rules> Server<R> {
         let (key, stamp) = match work {
             Work::Arrive(ticket, deps, _) => return cx.reply(ticket, Reply::Done(Outcome::Adopted, deps)),
             Work::Apply(key, stamp, deps) => {
-                if R::REMOTE_CHECKS_READERS {
+                if R::REMOTE_CHECKS_READERS.holds() {
                     merge(&mut rots, &self.records.hidden_from::<R>(here(&deps, cx.me.partition)));
                 }
                 cx.revise(&key, stamp, |meta| *meta = Meta { deps: Deps::default(), applied: true });
@@ -437,7 +437,7 @@ impl<R: Rules> Server<R> {
                 (key, stamp)
             }
         };
-        if R::READERS_GROW_OLD {
+        if R::READERS_GROW_OLD.holds() {
             merge(&mut rots, &self.records.old_readers(&key, stamp));
         }
         self.records.hide(stamp, rots, cx.mono + cx.params.collect_us);
@@ -457,11 +457,12 @@ impl<R: Rules> Server<R> {
         let looked = cx.look(&key, &update, &(), |d| seen = Deps::one(cx.me.partition, d.stamp)); // D6
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
-            if R::DECIDED_IS_A_CAUSE {
+            if R::DECIDED_IS_A_CAUSE.holds() {
                 merge(rots, &self.records.hidden_from::<R>(here(&seen, cx.me.partition)));
                 deps.merge(seen);
             }
-            let ut = self.clock.observe(cx.now, if R::PUT_ABOVE_DEPS { deps.latest() } else { Hlc::ZERO });
+            let ut =
+                self.clock.observe(cx.now, if R::PUT_ABOVE_DEPS.holds() { deps.latest() } else { Hlc::ZERO });
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
                 cx.reply(ticket, Reply::Done(failed, Deps::default()));
@@ -481,7 +482,7 @@ impl<R: Rules> Server<R> {
 
     /// A version from elsewhere waits until what it depends on is applied (D4).
     fn arrived(&mut self, key: Key, stamp: Stamp, deps: Deps) {
-        let awaited = if R::REMOTE_CHECKS_DEPS { deps.clone() } else { Deps::default() };
+        let awaited = if R::REMOTE_CHECKS_DEPS.holds() { deps.clone() } else { Deps::default() };
         self.checks.open(&awaited, Work::Apply(key, stamp, deps));
     }
 
@@ -500,7 +501,7 @@ impl<R: Rules> Server<R> {
         let safe = |d: &Version<Meta>| {
             d.meta.applied
                 && d.stamp.ts <= applied
-                && (!R::OLD_VERSIONS_KEPT || !hidden.contains_key(&d.stamp))
+                && (!R::OLD_VERSIONS_KEPT.holds() || !hidden.contains_key(&d.stamp))
         };
         cx.store.collect(PIECE, safe, |stamp| stamp.ts <= applied);
     }
@@ -567,7 +568,7 @@ impl Records {
     /// From whom what depends on `deps` has to be hidden.
     fn hidden_from<R: Rules>(&self, deps: &[Dep]) -> Rots {
         let mut rots = Rots::default();
-        for Dep { stamp, scope, .. } in deps.iter().filter(|_| R::HIDDEN_IS_HANDED_ON) {
+        for Dep { stamp, scope, .. } in deps.iter().filter(|_| R::HIDDEN_IS_HANDED_ON.holds()) {
             let one = *scope != Scope::UpTo;
             let from = if one { *stamp } else { Stamp::default() };
             let hidden = self.hidden.range(from..=*stamp).filter(|(at, _)| one || at.origin == stamp.origin);
@@ -709,7 +710,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     }
 
     fn adopt(&mut self, Token { home, past: deps }: Token<Deps>, cx: &mut SessionCx<'_, Server<R>>) {
-        if home == self.token.home || !R::ARRIVALS_WAIT {
+        if home == self.token.home || !R::ARRIVALS_WAIT.holds() {
             self.depends_on(deps);
             return cx.done(Outcome::Adopted);
         }

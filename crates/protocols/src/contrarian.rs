@@ -41,8 +41,8 @@ use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Protocol, Reach, Reads, Recovered, Report, Session, SessionCx, Stabilisation,
-    Ticket, Token, Tree, Version, Waiters, Walk, by_partition, found_of, not_covered,
+    AskId, Ceiling, Cx, Hard, Protocol, Reach, Reads, Recovered, Report, Rule, Session, SessionCx,
+    Stabilisation, Ticket, Token, Tree, Version, Waiters, Walk, by_partition, found_of, not_covered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -50,12 +50,12 @@ use tidemark_contract::{
 pub trait Rules: 'static {
     const NAME: &'static str;
     const ABOUT: &'static str;
-    const SV_COVERS_DV: bool = true; // the first round
-    const READ_LIFTS_CLOCK: bool = true; // the second
-    const PUT_ABOVE_DV: bool = true;
-    const REFUSES_COLLECTED: bool = true; // D1
-    const CEILING_COVERS_READS: bool = true; // D2
-    const STABLE_STAYS_HOME: bool = true; // D3
+    const SV_COVERS_DV: Rule = Rule::Kept; // the first round
+    const READ_LIFTS_CLOCK: Rule = Rule::Kept; // the second
+    const PUT_ABOVE_DV: Rule = Rule::Kept;
+    const REFUSES_COLLECTED: Rule = Rule::Kept; // D1
+    const CEILING_COVERS_READS: Rule = Rule::Kept; // D2
+    const STABLE_STAYS_HOME: Rule = Rule::Kept; // D3
 }
 
 /// The protocol as it should be.
@@ -299,7 +299,7 @@ impl<R: Rules> Server<R> {
         let m = cx.me.dc;
         self.lift(Hlc::at(cx.now).max(dv[m]), cx);
         let mut sv = self.gss.clone();
-        if R::SV_COVERS_DV {
+        if R::SV_COVERS_DV.holds() {
             sv.merge(dv);
         }
         sv.raise(m, self.vv[m]);
@@ -310,10 +310,10 @@ impl<R: Rules> Server<R> {
     fn read(&mut self, ticket: Ticket, keys: &[(u32, Key)], sv: Vector, cx: &mut Cx<'_, Self>) {
         let mut collected = self.collected_before.clone();
         collected.merge(self.stabilisation.safe());
-        if R::REFUSES_COLLECTED && !collected.le(&sv) {
+        if R::REFUSES_COLLECTED.holds() && !collected.le(&sv) {
             return cx.reply(ticket, Reply::TooOld(collected)); // D1
         }
-        if R::READ_LIFTS_CLOCK {
+        if R::READ_LIFTS_CLOCK.holds() {
             self.lift(sv[cx.me.dc], cx);
         }
         let mut seen = Vector::default();
@@ -330,7 +330,7 @@ impl<R: Rules> Server<R> {
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             dv.merge(&seen);
-            let ut = self.vv[m].observe(cx.now, if R::PUT_ABOVE_DV { dv.max() } else { Hlc::ZERO });
+            let ut = self.vv[m].observe(cx.now, if R::PUT_ABOVE_DV.holds() { dv.max() } else { Hlc::ZERO });
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
                 return cx.reply(ticket, Reply::Done(failed, Vector::default()));
@@ -365,7 +365,7 @@ impl<R: Rules> Server<R> {
         let m = cx.me.dc;
         if hlc > self.vv[m] {
             self.vv[m] = hlc;
-            if R::CEILING_COVERS_READS {
+            if R::CEILING_COVERS_READS.holds() {
                 self.ceiling.renew(hlc, || self.gss.clone(), cx); // D2
             }
         }
@@ -465,7 +465,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     }
 
     fn adopt(&mut self, Token { home, past: dv }: Token<Vector>, cx: &mut SessionCx<'_, Server<R>>) {
-        if home == self.token.home || !R::STABLE_STAYS_HOME {
+        if home == self.token.home || !R::STABLE_STAYS_HOME.holds() {
             self.token.past.merge(&dv);
             return cx.done(Outcome::Adopted);
         }

@@ -39,7 +39,7 @@ use tidemark_contract::core::{
 };
 use tidemark_contract::{
     AskId, Ceiling, Check, Checks, Collector, Cx, Dep, Dependant, Deps, Everywhere, Hard, Parts, Protocol,
-    Reach, Recovered, Scope, Session, SessionCx, Ticket, Token, Version, Walk, found_of, not_covered,
+    Reach, Recovered, Rule, Scope, Session, SessionCx, Ticket, Token, Version, Walk, found_of, not_covered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -48,19 +48,19 @@ pub trait Rules: 'static {
     const NAME: &'static str;
     const ABOUT: &'static str;
     const MOST_DEPS: usize = 64; // D4
-    const READS_ARE_NEAR: bool = true; // 1
-    const PUT_IS_NEAR: bool = true; // 2
-    const PUT_ABOVE_CONTEXT: bool = true; // 3
-    const ASKS_SIBLINGS: bool = true; // 4
-    const WAITS_FOR_CHECKS: bool = true; // 5
-    const CHECKS_THAT_UPDATE: bool = true; // 5, D1
-    const LOSERS_WAIT: bool = true; // 6
-    const APPLIED_SURVIVES: bool = true; // D3
-    const WAITING_SURVIVES: bool = true; // D3
-    const FORGETS: bool = true; // D4
-    const FORGETS_ONLY_EVERYWHERE: bool = true; // D4
-    const MOVERS_WAIT: bool = true; // D6
-    const SPARES_WAITING: bool = true; // I3
+    const READS_ARE_NEAR: Rule = Rule::Kept; // 1
+    const PUT_IS_NEAR: Rule = Rule::Kept; // 2
+    const PUT_ABOVE_CONTEXT: Rule = Rule::Kept; // 3
+    const ASKS_SIBLINGS: Rule = Rule::Kept; // 4
+    const WAITS_FOR_CHECKS: Rule = Rule::Kept; // 5
+    const CHECKS_THAT_UPDATE: Rule = Rule::Kept; // 5, D1
+    const LOSERS_WAIT: Rule = Rule::Kept; // 6
+    const APPLIED_SURVIVES: Rule = Rule::Kept; // D3
+    const WAITING_SURVIVES: Rule = Rule::Kept; // D3
+    const FORGETS: Rule = Rule::Kept; // D4
+    const FORGETS_ONLY_EVERYWHERE: Rule = Rule::Kept; // D4
+    const MOVERS_WAIT: Rule = Rule::Kept; // D6
+    const SPARES_WAITING: Rule = Rule::Kept; // I3
 }
 
 /// The protocol as it should be.
@@ -94,28 +94,28 @@ impl Rules for Published {
     const NAME: &'static str = "cops-published";
     const ABOUT: &'static str =
         "COPS whose checks ask for a version at least as new; its flaw stays in (E-4)";
-    const CHECKS_THAT_UPDATE: bool = false;
+    const CHECKS_THAT_UPDATE: Rule = Rule::Broken;
 }
 
 impl Rules for Unforgetting {
     const NAME: &'static str = "cops-unforgetting";
     const ABOUT: &'static str = "COPS that checks even what has long been applied everywhere";
-    const FORGETS: bool = false;
+    const FORGETS: Rule = Rule::Broken;
 }
 
 impl Rules for Heedless {
     const NAME: &'static str = "cops-heedless";
     const ABOUT: &'static str = "COPS that checks dependencies and does not wait for the answers";
-    const FORGETS: bool = false;
-    const WAITS_FOR_CHECKS: bool = false;
+    const FORGETS: Rule = Rule::Broken;
+    const WAITS_FOR_CHECKS: Rule = Rule::Broken;
 }
 
 impl Rules for Unchecked {
     const NAME: &'static str = "cops-unchecked";
     const ABOUT: &'static str = "COPS that ships dependencies and does not check them";
-    const FORGETS: bool = false;
-    const ASKS_SIBLINGS: bool = false;
-    const WAITS_FOR_CHECKS: bool = false;
+    const FORGETS: Rule = Rule::Broken;
+    const ASKS_SIBLINGS: Rule = Rule::Broken;
+    const WAITS_FOR_CHECKS: Rule = Rule::Broken;
 }
 
 /// The numbers. The paper gives none for these.
@@ -238,7 +238,7 @@ impl<R: Rules> Protocol for Server<R> {
         let waiting = cx.store.pick(|d| d.meta.waits.then(|| d.meta.near.clone()));
         waiting.iter().for_each(|(stamp, ..)| server.checks.arrived(*stamp));
         for (stamp, key, near) in waiting {
-            let near = if R::WAITING_SURVIVES { near } else { Deps::default() };
+            let near = if R::WAITING_SURVIVES.holds() { near } else { Deps::default() };
             server.check(key, stamp, near, cx); // D3
         }
         server.go_on(cx);
@@ -267,7 +267,7 @@ impl<R: Rules> Protocol for Server<R> {
                 self.reply(ticket, outcome, Context { clock: near.latest(), near }, cx);
             }
             Request::Cover(context) => {
-                let near = if R::MOVERS_WAIT { context.near.clone() } else { Deps::default() };
+                let near = if R::MOVERS_WAIT.holds() { context.near.clone() } else { Deps::default() };
                 let until = cx.mono + cx.params.wait_limit_us;
                 self.checks.session(ticket, context, &near, until);
                 self.go_on(cx);
@@ -289,7 +289,8 @@ impl<R: Rules> Protocol for Server<R> {
 
     fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
         let (stamp, near) = (d.stamp, d.meta.near.clone());
-        let loses = !R::LOSERS_WAIT && cx.latest(&key, &()).is_some_and(|newest| newest.stamp > stamp);
+        let loses =
+            !R::LOSERS_WAIT.holds() && cx.latest(&key, &()).is_some_and(|newest| newest.stamp > stamp);
         cx.store.insert(&key, d);
         self.checks.arrived(stamp);
         self.check(key, stamp, if !loses { near } else { Deps::default() }, cx); // 4
@@ -330,7 +331,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 
     fn visible((): &(), _: Stamp, meta: &Meta) -> bool {
-        !meta.waits || !R::WAITS_FOR_CHECKS
+        !meta.waits || !R::WAITS_FOR_CHECKS.holds()
     }
 
     fn shipped(meta: &Meta) -> Meta {
@@ -359,7 +360,7 @@ impl<R: Rules> Server<R> {
         if looked.proceeds {
             let mut near = context.near;
             near.merge(seen.near);
-            let above = if R::PUT_ABOVE_CONTEXT { context.clock } else { Hlc::ZERO };
+            let above = if R::PUT_ABOVE_CONTEXT.holds() { context.clock } else { Hlc::ZERO };
             let ver = self.clock.observe(cx.now, above); // 3
             if let Some(ahead_us) = cx.too_far_ahead(ver) {
                 let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
@@ -380,7 +381,7 @@ impl<R: Rules> Server<R> {
     /// Checks what a version depends on.
     fn check(&mut self, key: Key, stamp: Stamp, mut near: Deps, cx: &mut Cx<'_, Self>) {
         near.retain(|dep| dep.partition != cx.me.partition || !newer_is_there(dep, cx));
-        near.retain(|dep| dep.partition == cx.me.partition || R::ASKS_SIBLINGS);
+        near.retain(|dep| dep.partition == cx.me.partition || R::ASKS_SIBLINGS.holds());
         self.checks.version(key, stamp, &near);
     }
 
@@ -390,7 +391,7 @@ impl<R: Rules> Server<R> {
             match dependant {
                 Dependant::Version(d) => {
                     self.clock = self.clock.max(d.stamp.ts); // 6
-                    d.show(R::APPLIED_SURVIVES, |meta: &mut Meta| *meta = Meta::default(), cx); // D3
+                    d.show(R::APPLIED_SURVIVES.holds(), |meta: &mut Meta| *meta = Meta::default(), cx); // D3
                     trim::<R>(&d.key, cx);
                 }
                 Dependant::Session(ticket, context, _) => self.reply(ticket, Outcome::Adopted, context, cx),
@@ -400,8 +401,8 @@ impl<R: Rules> Server<R> {
     }
 
     fn reply(&self, ticket: Ticket, outcome: Outcome, seen: Context, cx: &mut Cx<'_, Self>) {
-        let known = match R::FORGETS_ONLY_EVERYWHERE {
-            _ if !R::FORGETS => Vector::default(),
+        let known = match R::FORGETS_ONLY_EVERYWHERE.holds() {
+            _ if !R::FORGETS.holds() => Vector::default(),
             true => self.everywhere.get().clone(),
             false => self.checks.applied(self.clock),
         };
@@ -417,7 +418,7 @@ impl<R: Rules> Server<R> {
 
 /// A dependency on a version of `key`, which is here.
 fn dep<R: Rules>(key: &Key, stamp: Stamp, cx: &Cx<'_, Server<R>>) -> Dep {
-    let scope = if R::CHECKS_THAT_UPDATE { Scope::One } else { Scope::Newer(key.clone()) };
+    let scope = if R::CHECKS_THAT_UPDATE.holds() { Scope::One } else { Scope::Newer(key.clone()) };
     Dep { partition: cx.me.partition, stamp, scope }
 }
 
@@ -431,7 +432,7 @@ fn newer_is_there<R: Rules>(dep: &Dep, cx: &Cx<'_, Server<R>>) -> bool {
 
 /// Keeps one version of `key`, if none waits (I3).
 fn trim<R: Rules>(key: &Key, cx: &mut Cx<'_, Server<R>>) {
-    if !R::SPARES_WAITING || !cx.store.chain(key).any(|d| d.meta.waits) {
+    if !R::SPARES_WAITING.holds() || !cx.store.chain(key).any(|d| d.meta.waits) {
         cx.store.keep_newest(key);
     }
 }
@@ -477,7 +478,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
             past.near = Deps::default(); // 2
         }
         past.clock = past.clock.max(seen.clock);
-        if if put { R::PUT_IS_NEAR } else { R::READS_ARE_NEAR } {
+        if if put { R::PUT_IS_NEAR.holds() } else { R::READS_ARE_NEAR.holds() } {
             past.merge(seen); // I2
         }
         past.near.settle(from.partition, &everywhere); // D4

@@ -39,8 +39,8 @@ use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, Serve
 use tidemark_contract::two_phase::State;
 use tidemark_contract::{
     Answer, Arrivals, Clock, Commit, Cx, GatherId, Lasting, OneRound, OneRoundSession, Protocol, Recovered,
-    Report, SliceReply, SliceReq, Slices, Stabilisation, Ticket, Timeline, Tree, Turn, Tx, Version, Waiters,
-    Walk, Writes, found_of, given_up, unanswered,
+    Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Ticket, Timeline, Tree, Turn, Tx, Version,
+    Waiters, Walk, Writes, found_of, given_up, unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -48,17 +48,17 @@ use tidemark_contract::{
 pub trait Rules: 'static {
     const NAME: &'static str;
     const ABOUT: &'static str;
-    const SNAP_COVERS_SC: bool = true;
-    const READ_WAITS_FOR_CLOCK: bool = true;
-    const READ_WAITS_FOR_PENDING: bool = true;
-    const READ_IS_FENCE: bool = true; // I2
-    const PREPARE_ABOVE_SNAP: bool = true; // D1
-    const ANNOUNCE_BELOW_PENDING: bool = true;
-    const TIMES_ARRIVE_WHOLE: bool = true; // D3
-    const PREPARED_SURVIVES: bool = true; // D4
-    const DECIDED_SURVIVES: bool = true; // D4
-    const GSS_SURVIVES: bool = true; // I3
-    const STABLE_STAYS_HOME: bool = true; // D6
+    const SNAP_COVERS_SC: Rule = Rule::Kept;
+    const READ_WAITS_FOR_CLOCK: Rule = Rule::Kept;
+    const READ_WAITS_FOR_PENDING: Rule = Rule::Kept;
+    const READ_IS_FENCE: Rule = Rule::Kept; // I2
+    const PREPARE_ABOVE_SNAP: Rule = Rule::Kept; // D1
+    const ANNOUNCE_BELOW_PENDING: Rule = Rule::Kept;
+    const TIMES_ARRIVE_WHOLE: Rule = Rule::Kept; // D3
+    const PREPARED_SURVIVES: Rule = Rule::Kept; // D4
+    const DECIDED_SURVIVES: Rule = Rule::Kept; // D4
+    const GSS_SURVIVES: Rule = Rule::Kept; // I3
+    const STABLE_STAYS_HOME: Rule = Rule::Kept; // D6
 }
 
 /// The protocol as it should be.
@@ -128,12 +128,12 @@ impl<R: Rules> Protocol for Server<R> {
     type Params = Params;
 
     fn start(Recovered { mut hard, life, received }: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        hard.undone.prepared.retain(|_| R::PREPARED_SURVIVES);
-        hard.undone.decided.retain(|_| R::DECIDED_SURVIVES);
+        hard.undone.prepared.retain(|_| R::PREPARED_SURVIVES.holds());
+        hard.undone.decided.retain(|_| R::DECIDED_SURVIVES.holds());
         let (m, mut vv, mut gss) = (cx.me.dc, received, Vector::zero(cx.topology.dcs));
-        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && R::GSS_SURVIVES);
+        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && R::GSS_SURVIVES.holds());
         written_here.for_each(|d| gss.merge(&d.meta.without(m))); // I3
-        let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && R::TIMES_ARRIVE_WHOLE);
+        let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && R::TIMES_ARRIVE_WHOLE.holds());
         elsewhere.for_each(|i| vv[i] = vv[i].prev()); // D3
         gss.merge(&hard.times.stable);
         cx.arm(Timer::Theta, cx.params.theta_us);
@@ -159,7 +159,7 @@ impl<R: Rules> Protocol for Server<R> {
             }
             Some(Op::PutAll { writes }) => self.time.commits.begin(ticket, writes, snap, until, cx.topology),
             Some(op) => self.submit(Task::Ask(ticket, op), snap, cx),
-            None if !R::STABLE_STAYS_HOME => cx.answer(ticket, Outcome::Adopted, sc),
+            None if !R::STABLE_STAYS_HOME.holds() => cx.answer(ticket, Outcome::Adopted, sc),
             None => self.arrivals.wait(ticket, sc, cx.me.dc, until),
         }
         self.save(cx);
@@ -185,7 +185,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Vector>, cx: &mut Cx<'_, Self>) {
         let ct = d.stamp.ts;
         cx.store.insert(&key, d);
-        self.vv.raise(from.dc, if R::TIMES_ARRIVE_WHOLE { ct.prev() } else { ct }); // D3
+        self.vv.raise(from.dc, if R::TIMES_ARRIVE_WHOLE.holds() { ct.prev() } else { ct }); // D3
     }
 
     fn on_heartbeat(&mut self, from: ServerId, time: Hlc, _cx: &mut Cx<'_, Self>) {
@@ -244,7 +244,7 @@ impl<R: Rules> Server<R> {
         let (clock, mut snap) = (self.time.clock(cx.now), self.gss.clone());
         self.time.pass(clock);
         snap[cx.me.dc] = clock;
-        if R::SNAP_COVERS_SC {
+        if R::SNAP_COVERS_SC.holds() {
             snap.merge(sc);
         }
         snap
@@ -253,7 +253,7 @@ impl<R: Rules> Server<R> {
     /// Read: once all up to `snap[m]` is applied. Write: once `Clock` is above `snap` (D1).
     fn submit(&mut self, task: Task, snap: Vector, cx: &mut Cx<'_, Self>) {
         let (until, clock) = (cx.mono + cx.params.wait_limit_us, self.time.clock(cx.now));
-        let at = if R::READ_WAITS_FOR_CLOCK { snap[cx.me.dc] } else { clock.min(snap[cx.me.dc]) };
+        let at = if R::READ_WAITS_FOR_CLOCK.holds() { snap[cx.me.dc] } else { clock.min(snap[cx.me.dc]) };
         let above = above::<R>(&snap).next();
         let (reads, writes) = match &task {
             Task::Ask(_, Op::Put { update, .. }) => (update.observes(), true),
@@ -273,7 +273,7 @@ impl<R: Rules> Server<R> {
     fn settle(&mut self, cx: &mut Cx<'_, Self>) {
         self.apply(cx);
         let latest = self.time.latest(cx.now);
-        let applied = if R::READ_WAITS_FOR_PENDING { self.time.applied(latest) } else { latest };
+        let applied = if R::READ_WAITS_FOR_PENDING.holds() { self.time.applied(latest) } else { latest };
         for (snap, task) in self.readers.wake(&applied).into_iter().chain(self.writers.wake(&latest)) {
             self.perform(task, snap, cx);
         }
@@ -282,7 +282,7 @@ impl<R: Rules> Server<R> {
     }
 
     fn perform(&mut self, task: Task, snap: Vector, cx: &mut Cx<'_, Self>) {
-        if R::READ_IS_FENCE {
+        if R::READ_IS_FENCE.holds() {
             self.time.pass(snap[cx.me.dc].min(self.time.latest(cx.now))); // I2
         }
         let (view, mut seen) = (View(snap), Vector::default());
@@ -351,7 +351,10 @@ impl<R: Rules> Server<R> {
     /// Heartbeat: no time at or above anything pending.
     fn announce(&mut self, cx: &mut Cx<'_, Self>) {
         let clock = self.time.clock(cx.now);
-        self.vv.raise(cx.me.dc, if R::ANNOUNCE_BELOW_PENDING { self.time.applied(clock) } else { clock });
+        self.vv.raise(
+            cx.me.dc,
+            if R::ANNOUNCE_BELOW_PENDING.holds() { self.time.applied(clock) } else { clock },
+        );
         self.time.pass(self.vv[cx.me.dc]);
         cx.heartbeat(self.vv[cx.me.dc]);
     }
@@ -384,7 +387,7 @@ impl<R: Rules> Server<R> {
 
 /// What a write has to be above of.
 fn above<R: Rules>(snap: &Vector) -> Hlc {
-    if R::PREPARE_ABOVE_SNAP { snap.max() } else { Hlc::ZERO } // D1
+    if R::PREPARE_ABOVE_SNAP.holds() { snap.max() } else { Hlc::ZERO } // D1
 }
 
 impl<R: Rules> OneRound for Server<R> {

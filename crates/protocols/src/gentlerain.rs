@@ -56,8 +56,8 @@ use tidemark_contract::core::{
 use tidemark_contract::one_round::Past as _;
 use tidemark_contract::{
     Absence, Answer, Away, Ceiling, Clock, Conflicts, Cx, Found, Hard, Lacks, OneRound, OneRoundSession,
-    Order, Protocol, Reach, Recovered, Report, SliceReply, SliceReq, Slices, Stabilisation, Standing, Step,
-    Ticket, Tree, Version, Waiters, Walk, found_of, not_covered, one_round, unanswered,
+    Order, Protocol, Reach, Recovered, Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Standing,
+    Step, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered, one_round, unanswered,
 };
 
 /// Where the corrected protocol and the published one differ, and what tests break to see it matter.
@@ -65,29 +65,29 @@ use tidemark_contract::{
 pub trait Rules: 'static {
     const NAME: &'static str;
     const ABOUT: &'static str;
-    const PUT_CARRIES_GST: bool = true; // D1
-    const GST_NEVER_FALLS: bool = true; // D2
-    const STAMPS_INCREASE: bool = true; // D3
-    const GST_SURVIVES: bool = true; // D4
-    const STABLE_STAYS_HOME: bool = true; // D5
-    const PUT_WAITS: bool = true; // Algorithm 2 line 6
-    const ROTX_WAITS: bool = true; // Algorithm 4 line 11
-    const ROTX_COVERS_DT: bool = true; // D7, from here on
-    const SLICE_FENCES: bool = true;
-    const FENCE_SURVIVES: bool = true;
-    const LOCAL_NEEDS_GST: bool = true;
-    const PUT_TELLS_GST: bool = true;
-    const ONE_GST: bool = true;
-    const ONE_CUT: bool = true; // D10, from here on
-    const HIDES: bool = true;
-    const FETCHES: bool = true;
-    const ALL_HIDE_FIRST: bool = true;
-    const GST_JUMPS: bool = true;
-    const ADMITS_IGNORANCE: bool = true;
-    const RETURN_WAITS: bool = true;
-    const MOVERS_WAIT: bool = true;
-    const MOVERS_CATCH_UP: bool = true;
-    const DELETIONS_LAST: bool = true;
+    const PUT_CARRIES_GST: Rule = Rule::Kept; // D1
+    const GST_NEVER_FALLS: Rule = Rule::Kept; // D2
+    const STAMPS_INCREASE: Rule = Rule::Kept; // D3
+    const GST_SURVIVES: Rule = Rule::Kept; // D4
+    const STABLE_STAYS_HOME: Rule = Rule::Kept; // D5
+    const PUT_WAITS: Rule = Rule::Kept; // Algorithm 2 line 6
+    const ROTX_WAITS: Rule = Rule::Kept; // Algorithm 4 line 11
+    const ROTX_COVERS_DT: Rule = Rule::Kept; // D7, from here on
+    const SLICE_FENCES: Rule = Rule::Kept;
+    const FENCE_SURVIVES: Rule = Rule::Kept;
+    const LOCAL_NEEDS_GST: Rule = Rule::Kept;
+    const PUT_TELLS_GST: Rule = Rule::Kept;
+    const ONE_GST: Rule = Rule::Kept;
+    const ONE_CUT: Rule = Rule::Kept; // D10, from here on
+    const HIDES: Rule = Rule::Kept;
+    const FETCHES: Rule = Rule::Kept;
+    const ALL_HIDE_FIRST: Rule = Rule::Kept;
+    const GST_JUMPS: Rule = Rule::Kept;
+    const ADMITS_IGNORANCE: Rule = Rule::Kept;
+    const RETURN_WAITS: Rule = Rule::Kept;
+    const MOVERS_WAIT: Rule = Rule::Kept;
+    const MOVERS_CATCH_UP: Rule = Rule::Kept;
+    const DELETIONS_LAST: Rule = Rule::Kept;
 
     /// Whether [`Self::newer_wins`] is to be asked.
     const RESOLVES: bool = false;
@@ -116,12 +116,12 @@ impl Rules for Published {
     const NAME: &'static str = "gentlerain-published";
     const ABOUT: &'static str =
         "GentleRain to the letter, with errata E-1, E-2, E-9 and E-11: for study only";
-    const PUT_CARRIES_GST: bool = false;
-    const GST_NEVER_FALLS: bool = false;
-    const STAMPS_INCREASE: bool = false;
-    const ONE_CUT: bool = false;
-    const ALL_HIDE_FIRST: bool = false;
-    const RETURN_WAITS: bool = false;
+    const PUT_CARRIES_GST: Rule = Rule::Broken;
+    const GST_NEVER_FALLS: Rule = Rule::Broken;
+    const STAMPS_INCREASE: Rule = Rule::Broken;
+    const ONE_CUT: Rule = Rule::Broken;
+    const ALL_HIDE_FIRST: Rule = Rule::Broken;
+    const RETURN_WAITS: Rule = Rule::Broken;
 }
 
 /// What stamps are made of.
@@ -275,7 +275,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn start(Recovered { hard, life, received }: Recovered<Kept>, cx: &mut Cx<'_, Self>) -> Self {
         let Kept { clock: hard, absence } = hard;
         let mut vv = received;
-        let absence = absence.recovered(if R::ADMITS_IGNORANCE { life } else { 1 }, &mut vv);
+        let absence = absence.recovered(if R::ADMITS_IGNORANCE.holds() { life } else { 1 }, &mut vv);
         vv.raise(cx.me.dc, hard.ceiling);
         let written_here = cx.store.versions().filter(|d| d.stamp.origin == cx.me.dc);
         let known = written_here.map(|d| d.meta).fold(hard.stable.min(), Hlc::max); // D4
@@ -286,7 +286,7 @@ impl<R: Rules> Protocol for Server<R> {
         cx.arm(Timer::Delta, cx.params.delta_us);
         Self {
             vv,
-            gst: if R::GST_SURVIVES { known } else { Hlc::ZERO },
+            gst: if R::GST_SURVIVES.holds() { known } else { Hlc::ZERO },
             fence: Hlc::ZERO, // below the ceiling
             seq: 0,
             waiting_for_clock: Waiters::default(),
@@ -399,7 +399,7 @@ impl<R: Rules> Protocol for Server<R> {
 
     fn visible(view: &View, stamp: Stamp, written_at: &Hlc) -> bool {
         let Past { dt, gst } = view.at;
-        let needs = if R::LOCAL_NEEDS_GST { *written_at } else { Hlc::ZERO };
+        let needs = if R::LOCAL_NEEDS_GST.holds() { *written_at } else { Hlc::ZERO };
         let mine = stamp.origin == view.m && (view.fresh || stamp.ts <= dt && needs <= gst);
         mine || stamp.ts <= gst && view.hidden.is_none_or(|(x, cut)| stamp.origin != x || stamp.ts <= cut)
     }
@@ -423,16 +423,16 @@ impl<R: Rules> Protocol for Server<R> {
     fn on_order(&mut self, order: &Order, cx: &mut Cx<'_, Self>) -> Result<Standing, String> {
         let (me, mut order) = (cx.me.dc, order.clone());
         if let Step::Cut { least } = &mut order.step
-            && !R::ONE_CUT
+            && !R::ONE_CUT.holds()
         {
             cx.topology.peers(cx.me).for_each(|peer| least[peer.dc] = Hlc::ZERO); // each for itself, as printed
         }
         let standing = self.absence.obey(&order, me, &self.vv);
         match order.step {
-            Step::Cut { .. } if !R::ALL_HIDE_FIRST => {
+            Step::Cut { .. } if !R::ALL_HIDE_FIRST.holds() => {
                 let _ = self.absence.obey(&Order { step: Step::Exclude, ..order }, me, &self.vv);
             }
-            Step::Readmit { from } if !R::RETURN_WAITS => self.absence.end(from),
+            Step::Readmit { from } if !R::RETURN_WAITS.holds() => self.absence.end(from),
             _ => {}
         }
         self.fetch(cx);
@@ -465,13 +465,13 @@ impl<R: Rules> Server<R> {
 
     /// Algorithm 2 lines 5 to 17.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, past: Past, cx: &mut Cx<'_, Self>) {
-        if R::PUT_CARRIES_GST {
+        if R::PUT_CARRIES_GST.holds() {
             self.raise(past.gst, cx); // D1
         }
         let (m, last) = (cx.me.dc, self.vv[cx.me.dc]);
-        let clock = Hlc::at(cx.now).max(if R::STAMPS_INCREASE { last.next() } else { last }); // D3
+        let clock = Hlc::at(cx.now).max(if R::STAMPS_INCREASE.holds() { last.next() } else { last }); // D3
         let after = past.dt.max(self.fence).next();
-        let ut = if R::PUT_WAITS { clock.max(after) } else { clock };
+        let ut = if R::PUT_WAITS.holds() { clock.max(after) } else { clock };
         if let Some(ahead_us) = cx.too_far_ahead(ut) {
             return cx.fail(ticket, Failure::ClockSkew { ahead_us });
         }
@@ -491,7 +491,7 @@ impl<R: Rules> Server<R> {
             self.conflicts.note(cx.store, &key, &d, saw); // D9
             cx.write(key, d, cx.all_regions()); // 13, 15 to 17
             (stamp, seen.dt) = (Some(new), ut);
-            if R::PUT_TELLS_GST {
+            if R::PUT_TELLS_GST.holds() {
                 seen.gst = self.gst; // D7
             }
         }
@@ -509,13 +509,13 @@ impl<R: Rules> Server<R> {
     fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, past: Past, cx: &mut Cx<'_, Self>) {
         self.raise(past.gst, cx);
         let waits = |alpha| alpha > 0 && past.dt.0 - self.gst.0 <= Hlc::at(alpha).0; // 10; 0: never
-        if past.dt < self.gst || !R::ROTX_WAITS {
+        if past.dt < self.gst || !R::ROTX_WAITS.holds() {
             self.snapshot(ticket, keys, Past { dt: Hlc::ZERO, ..past }, cx); // 12
         } else if cx.params.alpha_us.is_none_or(waits) {
             let deadline = cx.mono + cx.params.wait_limit_us;
             self.waiting_for_gst.park(past.dt.next(), deadline, (ticket, Request::Rotx(keys, past))); // 11
         } else {
-            let dt = if R::ROTX_COVERS_DT { past.dt } else { Hlc::ZERO };
+            let dt = if R::ROTX_COVERS_DT.holds() { past.dt } else { Hlc::ZERO };
             self.snapshot(ticket, keys, Past { dt, ..past }, cx); // 14, D7
         }
     }
@@ -524,14 +524,14 @@ impl<R: Rules> Server<R> {
     fn slice(&mut self, from: ServerId, request: SliceReq<Past>, cx: &mut Cx<'_, Self>) {
         let SliceReq { id, keys, at: mut st } = request;
         self.raise(st.gst, cx); // 22
-        if R::SLICE_FENCES && st.dt > self.fence {
+        if R::SLICE_FENCES.holds() && st.dt > self.fence {
             self.fence = st.dt;
-            if R::FENCE_SURVIVES {
+            if R::FENCE_SURVIVES.holds() {
                 let renewed = self.ceiling.renewed(st.dt, || one(self.gst));
                 self.keep(renewed, cx);
             }
         }
-        if !R::ONE_GST {
+        if !R::ONE_GST.holds() {
             st.gst = self.gst;
         }
         let mut seen = Past { dt: Hlc::ZERO, gst: self.gst };
@@ -554,7 +554,7 @@ impl<R: Rules> Server<R> {
         let (conflicts, absence) = (&self.conflicts, &mut self.absence);
         self.stabilisation.collect(cx, |_, d| {
             let safe = Self::visible(&view, d.stamp, &d.meta) && conflicts.settled(d.stamp);
-            safe && (absence.forgets(d) || !R::DELETIONS_LAST)
+            safe && (absence.forgets(d) || !R::DELETIONS_LAST.holds())
         });
         self.conflicts.forget(cx.store);
         self.absence.end(gst);
@@ -563,10 +563,10 @@ impl<R: Rules> Server<R> {
 
     /// D5, D10.
     fn cover(&mut self, ticket: Ticket, past: Past, home: DcId, cx: &mut Cx<'_, Self>) {
-        if R::MOVERS_WAIT && self.absence.refuses(home, past.dt, self.gst) {
+        if R::MOVERS_WAIT.holds() && self.absence.refuses(home, past.dt, self.gst) {
             return cx.fail(ticket, not_covered());
         }
-        let shown = if R::MOVERS_CATCH_UP && self.absence.returns() { past.gst } else { Hlc::ZERO };
+        let shown = if R::MOVERS_CATCH_UP.holds() && self.absence.returns() { past.gst } else { Hlc::ZERO };
         let needs = past.dt.max(shown);
         if needs <= self.gst {
             return cx.answer(ticket, Outcome::Adopted, Past { dt: past.dt, gst: self.gst });
@@ -578,7 +578,7 @@ impl<R: Rules> Server<R> {
     /// D10: asks the donor for what is missing of a data centre that is to be excluded.
     fn fetch(&mut self, cx: &mut Cx<'_, Self>) {
         let Some((donor, lacks)) = self.absence.lacks(&self.vv) else { return };
-        if !R::FETCHES {
+        if !R::FETCHES.holds() {
             return self.vv.raise(lacks.dc, lacks.upto);
         }
         if cx.mono < self.ask_again {
@@ -604,10 +604,10 @@ impl<R: Rules> Server<R> {
     /// Algorithm 2 line 31.
     fn adopt(&mut self, stable: Option<Vector>, cx: &mut Cx<'_, Self>) {
         let Some(stable) = stable else { return };
-        if R::GST_JUMPS && self.absence.skips(stable.min()) {
+        if R::GST_JUMPS.holds() && self.absence.skips(stable.min()) {
             return; // D10
         }
-        if !R::GST_NEVER_FALLS {
+        if !R::GST_NEVER_FALLS.holds() {
             self.gst = self.gst.min(stable.min()); // as printed: it is assigned
         }
         self.raise(stable.min(), cx); // D2
@@ -652,7 +652,7 @@ impl<R: Rules> Server<R> {
     }
 
     fn view(&self, at: Past, fresh: bool, cx: &Cx<'_, Self>) -> View {
-        let hidden = if R::HIDES { self.absence.hides(at.gst) } else { None };
+        let hidden = if R::HIDES.holds() { self.absence.hides(at.gst) } else { None };
         View { m: cx.me.dc, at, fresh, hidden }
     }
 }
@@ -685,6 +685,6 @@ impl<R: Rules> OneRound for Server<R> {
     }
 
     fn travels(past: &Past) -> Past {
-        Past { dt: Hlc::ZERO, gst: if R::STABLE_STAYS_HOME { Hlc::ZERO } else { past.gst } }
+        Past { dt: Hlc::ZERO, gst: if R::STABLE_STAYS_HOME.holds() { Hlc::ZERO } else { past.gst } }
     }
 }

@@ -40,8 +40,8 @@ use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::{
-    Answer, Ceiling, Cx, Hard, OneRound, OneRoundSession, Protocol, Recovered, Report, SliceReply, SliceReq,
-    Slices, Stabilisation, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered, unanswered,
+    Answer, Ceiling, Cx, Hard, OneRound, OneRoundSession, Protocol, Recovered, Report, Rule, SliceReply,
+    SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered, unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -49,14 +49,14 @@ use tidemark_contract::{
 pub trait Rules: 'static {
     const NAME: &'static str;
     const ABOUT: &'static str;
-    const EVERY_DC_HAS_IT: bool = true; // D1
-    const UT_IS_STABLE: bool = true; // GET
-    const USV_COVERS_DS: bool = true; // I1
-    const SNAPSHOT_HOLDS_DS: bool = true;
-    const SLICE_LIFTS_CLOCK: bool = true; // D6
-    const PUT_ABOVE_DS: bool = true; // I2
-    const USV_SURVIVES: bool = true; // D2
-    const HOME_MUST_BE_STABLE: bool = true; // D3
+    const EVERY_DC_HAS_IT: Rule = Rule::Kept; // D1
+    const UT_IS_STABLE: Rule = Rule::Kept; // GET
+    const USV_COVERS_DS: Rule = Rule::Kept; // I1
+    const SNAPSHOT_HOLDS_DS: Rule = Rule::Kept;
+    const SLICE_LIFTS_CLOCK: Rule = Rule::Kept; // D6
+    const PUT_ABOVE_DS: Rule = Rule::Kept; // I2
+    const USV_SURVIVES: Rule = Rule::Kept; // D2
+    const HOME_MUST_BE_STABLE: Rule = Rule::Kept; // D3
 }
 
 /// The protocol as it should be.
@@ -132,7 +132,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (mut vv, mut usv) = (received, Vector::zero(cx.topology.dcs));
         vv.raise(cx.me.dc, hard.ceiling);
-        if R::USV_SURVIVES {
+        if R::USV_SURVIVES.holds() {
             usv.merge(&hard.stable); // D2
         }
         cx.arm(Timer::Theta, cx.params.theta_us);
@@ -236,8 +236,8 @@ impl<R: Rules> Protocol for Server<R> {
 
     fn visible(view: &View, stamp: Stamp, ds: &Vector) -> bool {
         match view {
-            View::Fresh(m, usv) => stamp.origin == *m || !R::UT_IS_STABLE || usv.covers(stamp),
-            View::At(sv) => sv.covers(stamp) && (!R::SNAPSHOT_HOLDS_DS || ds.le(sv)),
+            View::Fresh(m, usv) => stamp.origin == *m || !R::UT_IS_STABLE.holds() || usv.covers(stamp),
+            View::At(sv) => sv.covers(stamp) && (!R::SNAPSHOT_HOLDS_DS.holds() || ds.le(sv)),
         }
     }
 
@@ -262,7 +262,7 @@ impl<R: Rules> Server<R> {
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             ds.merge(&seen);
-            let ut = self.vv[m].observe(cx.now, if R::PUT_ABOVE_DS { ds.max() } else { Hlc::ZERO }); // I2
+            let ut = self.vv[m].observe(cx.now, if R::PUT_ABOVE_DS.holds() { ds.max() } else { Hlc::ZERO }); // I2
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 return cx.fail(ticket, Failure::ClockSkew { ahead_us });
             }
@@ -289,7 +289,7 @@ impl<R: Rules> Server<R> {
     /// The keys of one partition in a snapshot: no later write here lies in it (I2).
     fn slice(&mut self, from: ServerId, request: SliceReq<Vector>, cx: &mut Cx<'_, Self>) {
         let SliceReq { id, keys, at: sv } = request;
-        if R::SLICE_LIFTS_CLOCK {
+        if R::SLICE_LIFTS_CLOCK.holds() {
             self.advance(sv[cx.me.dc], cx);
         }
         let (view, mut seen) = (View::At(sv), Vector::default());
@@ -299,7 +299,7 @@ impl<R: Rules> Server<R> {
 
     /// What a session depends on of other data centres is everywhere (I1).
     fn learn(&mut self, ds: &Vector, cx: &Cx<'_, Self>) {
-        if R::USV_COVERS_DS {
+        if R::USV_COVERS_DS.holds() {
             self.usv.merge(&ds.without(cx.me.dc));
         }
     }
@@ -308,7 +308,7 @@ impl<R: Rules> Server<R> {
     /// collection, D4.
     fn report(&self, cx: &Cx<'_, Self>) -> Report {
         let mut everywhere = self.vv.clone();
-        if R::EVERY_DC_HAS_IT {
+        if R::EVERY_DC_HAS_IT.holds() {
             cx.topology.peers(cx.me).for_each(|peer| everywhere.meet(&self.peers[peer.dc.index()]));
         }
         Report::new(everywhere, self.ceiling.stable(), self.reads.snapshots().cloned())
@@ -356,10 +356,10 @@ impl<R: Rules> OneRound for Server<R> {
     }
 
     fn arrival(home: DcId, ds: Vector) -> Request {
-        Request::Cover(home, if R::HOME_MUST_BE_STABLE { ds } else { Vector::default() }) // D3
+        Request::Cover(home, if R::HOME_MUST_BE_STABLE.holds() { ds } else { Vector::default() }) // D3
     }
 
     fn travels(ds: &Vector) -> Vector {
-        if R::HOME_MUST_BE_STABLE { Vector::default() } else { ds.clone() }
+        if R::HOME_MUST_BE_STABLE.holds() { Vector::default() } else { ds.clone() }
     }
 }

@@ -48,8 +48,8 @@ use tidemark_contract::core::{
 };
 use tidemark_contract::{
     Answer, Ceiling, Check, Checks, Cx, Hard, Matrix, OneRound, OneRoundSession, Past, Protocol, Recovered,
-    Report, SliceReply, SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Waiters, Walk, found_of,
-    not_covered, unanswered,
+    Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Waiters, Walk,
+    found_of, not_covered, unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -57,19 +57,19 @@ use tidemark_contract::{
 pub trait Rules: 'static {
     const NAME: &'static str;
     const ABOUT: &'static str;
-    const READS_ARE_DEPENDENCIES: bool = true; // 1
-    const PUT_ABOVE_DM: bool = true; // 2, DM-Clock
-    const CHECKS_OWN_ROW: bool = true; // 3
-    const CHECKS_OTHER_ROWS: bool = true; // 3
-    const IN_ORDER: bool = true; // 3: head of line
-    const ST_COVERS_DT: bool = true; // DM-Clock
-    const SLICE_WAITS_FOR_CLOCK: bool = true; // (a)
-    const SLICE_LIFTS: bool = true; // (a)
-    const SLICE_WAITS_FOR_PEERS: bool = true; // (b)
-    const INSTALLED_SURVIVES: bool = true; // D3
-    const RECEIVED_WAITS_AGAIN: bool = true; // D3
-    const ARRIVAL_WAITS: bool = true; // D6
-    const COLLECTS_AT_SAFE: bool = true; // D8
+    const READS_ARE_DEPENDENCIES: Rule = Rule::Kept; // 1
+    const PUT_ABOVE_DM: Rule = Rule::Kept; // 2, DM-Clock
+    const CHECKS_OWN_ROW: Rule = Rule::Kept; // 3
+    const CHECKS_OTHER_ROWS: Rule = Rule::Kept; // 3
+    const IN_ORDER: Rule = Rule::Kept; // 3: head of line
+    const ST_COVERS_DT: Rule = Rule::Kept; // DM-Clock
+    const SLICE_WAITS_FOR_CLOCK: Rule = Rule::Kept; // (a)
+    const SLICE_LIFTS: Rule = Rule::Kept; // (a)
+    const SLICE_WAITS_FOR_PEERS: Rule = Rule::Kept; // (b)
+    const INSTALLED_SURVIVES: Rule = Rule::Kept; // D3
+    const RECEIVED_WAITS_AGAIN: Rule = Rule::Kept; // D3
+    const ARRIVAL_WAITS: Rule = Rule::Kept; // D6
+    const COLLECTS_AT_SAFE: Rule = Rule::Kept; // D8
 }
 
 /// The protocol as it should be.
@@ -197,7 +197,7 @@ impl<R: Rules> Protocol for Server<R> {
         let (clock, mut heard) = (received[cx.me.dc].max(hard.ceiling), received);
         heard.merge(&hard.stable);
         let mut vv = Vector::zero(cx.topology.dcs);
-        if R::INSTALLED_SURVIVES {
+        if R::INSTALLED_SURVIVES.holds() {
             vv.merge(&hard.stable); // D3
         }
         let mut server = Self {
@@ -237,7 +237,8 @@ impl<R: Rules> Protocol for Server<R> {
                 cx.answer(ticket, outcome, read::<R>(cx.me, &seen));
             }
             Request::Cover(dm) => {
-                let (rows, until) = (dm.rows(|_| R::ARRIVAL_WAITS), cx.mono + cx.params.wait_limit_us);
+                let (rows, until) =
+                    (dm.rows(|_| R::ARRIVAL_WAITS.holds()), cx.mono + cx.params.wait_limit_us);
                 self.checks.open(&rows, Dependent::Arrival(ticket, dm, until));
                 self.install(cx);
             }
@@ -290,7 +291,7 @@ impl<R: Rules> Protocol for Server<R> {
                 self.ceiling.hurry(|| self.vv.clone(), cx);
                 self.collection.tick(self.report(), Peer::Tree, cx);
                 let now = Hlc::at(cx.now);
-                let safe = |point: &Vector| if R::COLLECTS_AT_SAFE { point.min() } else { now };
+                let safe = |point: &Vector| if R::COLLECTS_AT_SAFE.holds() { point.min() } else { now };
                 self.collection.collect(cx, |point, d| d.stamp.ts <= safe(point));
                 self.checks.ask_again();
                 self.checks.send(Peer::Check, cx);
@@ -345,7 +346,7 @@ impl<R: Rules> Server<R> {
         if !looked.proceeds {
             return cx.answer(ticket, Outcome::Written { stamp: None, previous }, seen);
         }
-        let dt = if R::PUT_ABOVE_DM { dm.max() } else { Hlc::ZERO };
+        let dt = if R::PUT_ABOVE_DM.holds() { dm.max() } else { Hlc::ZERO };
         let clock = Hlc::at(cx.now).max(self.clock.next());
         let ut = clock.max(dt.next()).max(least);
         if let Some(ahead_us) = cx.too_far_ahead(ut) {
@@ -369,7 +370,7 @@ impl<R: Rules> Server<R> {
 
     /// A read-only transaction, at its coordinator.
     fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, dt: Hlc, cx: &mut Cx<'_, Self>) {
-        let dt = if R::ST_COVERS_DT { dt } else { Hlc::ZERO };
+        let dt = if R::ST_COVERS_DT.holds() { dt } else { Hlc::ZERO };
         let st = newest_snapshot(cx).max(dt).max(self.vv[cx.me.dc]); // D7, D8
         let deadline = cx.mono + cx.params.wait_limit_us;
         self.reads.scatter((ticket, keys), st, Matrix::default(), deadline, Peer::SliceReq, cx);
@@ -378,11 +379,11 @@ impl<R: Rules> Server<R> {
     /// A slice of it: (a) waits until nothing will be written here up to `st`.
     fn slice(&mut self, from: ServerId, request: SliceReq<Hlc>, cx: &mut Cx<'_, Self>) {
         let (st, deadline) = (request.at, cx.mono + cx.params.wait_limit_us);
-        if R::SLICE_WAITS_FOR_CLOCK && self.time(cx) < st {
+        if R::SLICE_WAITS_FOR_CLOCK.holds() && self.time(cx) < st {
             self.waiting_for_clock.park(st, deadline, Early::Slice(from, request));
             return self.arm_clock(cx);
         }
-        if R::SLICE_WAITS_FOR_CLOCK && R::SLICE_LIFTS {
+        if R::SLICE_WAITS_FOR_CLOCK.holds() && R::SLICE_LIFTS.holds() {
             self.lift(st, cx); // I2
         }
         self.waiting_for_peers.park(st, deadline, (from, request));
@@ -391,7 +392,7 @@ impl<R: Rules> Server<R> {
 
     /// (b) Reads the slices for which everything that others write up to their `st` is installed.
     fn read_slices(&mut self, cx: &mut Cx<'_, Self>) {
-        let installed = if R::SLICE_WAITS_FOR_PEERS { self.others(cx.me.dc) } else { Hlc(u64::MAX) };
+        let installed = if R::SLICE_WAITS_FOR_PEERS.holds() { self.others(cx.me.dc) } else { Hlc(u64::MAX) };
         let ready = self.waiting_for_peers.wake(&installed);
         for (to, SliceReq { id, keys, at: st }) in ready {
             let (view, mut seen) = (View { st, ..self.installed(cx) }, Vector::default());
@@ -403,7 +404,7 @@ impl<R: Rules> Server<R> {
     /// 3: a version waits for the rows of its matrix.
     fn wait(&mut self, stamp: Stamp, key: &Key, dm: Option<&Matrix>, here: PartitionId) {
         self.checks.arrived(stamp);
-        let check = |row| if row == here { R::CHECKS_OWN_ROW } else { R::CHECKS_OTHER_ROWS };
+        let check = |row| if row == here { R::CHECKS_OWN_ROW.holds() } else { R::CHECKS_OTHER_ROWS.holds() };
         let rows = dm.map(|dm| dm.rows(check)).unwrap_or_default();
         self.checks.open(&rows, Dependent::Version(key.clone(), stamp));
     }
@@ -417,7 +418,7 @@ impl<R: Rules> Server<R> {
                     self.checks.apply(stamp);
                     drop_matrix(&key, stamp, cx); // D4
                     any = true;
-                    if !R::IN_ORDER {
+                    if !R::IN_ORDER.holds() {
                         self.vv.include(stamp);
                     }
                 }
@@ -438,7 +439,8 @@ impl<R: Rules> Server<R> {
     /// D3: what was received and not installed waits again. By their stamps: what a version waits for does so before it.
     fn recover(&mut self, cx: &mut Cx<'_, Self>) {
         let (m, installed) = (cx.me.dc, self.vv.clone());
-        let waits = |stamp: Stamp| stamp.origin != m && !installed.covers(stamp) && R::RECEIVED_WAITS_AGAIN;
+        let waits =
+            |stamp: Stamp| stamp.origin != m && !installed.covers(stamp) && R::RECEIVED_WAITS_AGAIN.holds();
         let pick = |d: &Version<Meta>| (waits(d.stamp) || d.meta.is_some()).then(|| d.meta.clone());
         for (stamp, key, dm) in cx.store.pick(pick) {
             if waits(stamp) {
@@ -511,7 +513,7 @@ fn drop_matrix<R: Rules>(key: &Key, stamp: Stamp, cx: &mut Cx<'_, Server<R>>) {
 
 /// What a reader comes to depend on that has seen these versions of a server (1).
 fn read<R: Rules>(server: ServerId, seen: &Vector) -> Matrix {
-    if R::READS_ARE_DEPENDENCIES { Matrix::row(server.partition, seen) } else { Matrix::default() }
+    if R::READS_ARE_DEPENDENCIES.holds() { Matrix::row(server.partition, seen) } else { Matrix::default() }
 }
 
 /// A session; what it remembers is merged with every answer (1, 2).

@@ -37,8 +37,8 @@ use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Protocol, Reach, Recovered, Report, Session, SessionCx, SliceReply, SliceReq,
-    Slices, Stabilisation, Ticket, Token, Tree, Version, Waiters, Walk, found_of, unanswered,
+    AskId, Ceiling, Cx, Hard, Protocol, Reach, Recovered, Report, Rule, Session, SessionCx, SliceReply,
+    SliceReq, Slices, Stabilisation, Ticket, Token, Tree, Version, Waiters, Walk, found_of, unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -46,13 +46,13 @@ use tidemark_contract::{
 pub trait Rules: 'static {
     const NAME: &'static str;
     const ABOUT: &'static str;
-    const GET_WAITS: bool = true;
-    const SLICE_WAITS: bool = true;
-    const SLICE_LIFTS_CLOCK: bool = true; // I3
-    const SV_COVERS_DV: bool = true;
-    const PUT_ABOVE_DV: bool = true; // I3
-    const GSS_SURVIVES: bool = true; // D2
-    const MOVED_READS_WAIT: bool = true; // D3
+    const GET_WAITS: Rule = Rule::Kept;
+    const SLICE_WAITS: Rule = Rule::Kept;
+    const SLICE_LIFTS_CLOCK: Rule = Rule::Kept; // I3
+    const SV_COVERS_DV: Rule = Rule::Kept;
+    const PUT_ABOVE_DV: Rule = Rule::Kept; // I3
+    const GSS_SURVIVES: Rule = Rule::Kept; // D2
+    const MOVED_READS_WAIT: Rule = Rule::Kept; // D3
 }
 
 /// The protocol as it should be.
@@ -143,7 +143,7 @@ impl<R: Rules> Protocol for Server<R> {
 
     fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (mut vv, mut gss) = (received, Vector::zero(cx.topology.dcs));
-        if R::GSS_SURVIVES {
+        if R::GSS_SURVIVES.holds() {
             gss.merge(&hard.stable); // D2
             vv.merge(&hard.stable);
         }
@@ -168,7 +168,11 @@ impl<R: Rules> Protocol for Server<R> {
             Op::Rotx { .. } | Op::Snapshot { .. } => false,
             _ => true,
         };
-        self.when((looks && R::GET_WAITS).then(|| past.rdv.clone()), Work::Asked(ticket, op, past), cx);
+        self.when(
+            (looks && R::GET_WAITS.holds()).then(|| past.rdv.clone()),
+            Work::Asked(ticket, op, past),
+            cx,
+        );
     }
 
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
@@ -178,7 +182,7 @@ impl<R: Rules> Protocol for Server<R> {
                 self.gss.merge(&stable.unwrap_or_default()); // I2
             }
             Peer::SliceReq(request) => {
-                self.when(R::SLICE_WAITS.then(|| request.at.clone()), Work::Slice(from, request), cx);
+                self.when(R::SLICE_WAITS.holds().then(|| request.at.clone()), Work::Slice(from, request), cx);
             }
             Peer::SliceReply(reply) => {
                 if let Some(read) = self.reads.gather(from, reply, |past, seen| past.merge(&seen)) {
@@ -255,7 +259,7 @@ impl<R: Rules> Server<R> {
         match work {
             Work::Asked(ticket, op, past) => self.answer(ticket, op, past, cx),
             Work::Slice(from, SliceReq { id, keys, at: sv }) => {
-                if R::SLICE_LIFTS_CLOCK {
+                if R::SLICE_LIFTS_CLOCK.holds() {
                     self.advance(sv[cx.me.dc], cx);
                 }
                 let (view, mut seen) = (View(Some(sv)), Past::default());
@@ -294,7 +298,7 @@ impl<R: Rules> Server<R> {
         if looked.proceeds {
             let m = cx.me.dc;
             dv.merge(&seen.dv);
-            let ut = self.vv[m].observe(cx.now, if R::PUT_ABOVE_DV { dv.max() } else { Hlc::ZERO }); // I3
+            let ut = self.vv[m].observe(cx.now, if R::PUT_ABOVE_DV.holds() { dv.max() } else { Hlc::ZERO }); // I3
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 return fail(ticket, Failure::ClockSkew { ahead_us }, cx);
             }
@@ -312,7 +316,7 @@ impl<R: Rules> Server<R> {
     fn snapshot(&mut self, past: &Past, cx: &mut Cx<'_, Self>) -> Vector {
         let m = cx.me.dc;
         self.advance(Hlc::at(cx.now).max(past.dv[m]), cx);
-        let mut sv = if R::SV_COVERS_DV { past.dv.clone() } else { Vector::default() };
+        let mut sv = if R::SV_COVERS_DV.holds() { past.dv.clone() } else { Vector::default() };
         sv.merge(&self.gss); // D2
         sv.merge(&self.vv);
         sv
@@ -386,7 +390,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     fn adopt(&mut self, Token { home, past }: Token<Past>, cx: &mut SessionCx<'_, Server<R>>) {
         let mine = &mut self.token.past;
         mine.merge(&past);
-        if home != self.token.home && R::MOVED_READS_WAIT {
+        if home != self.token.home && R::MOVED_READS_WAIT.holds() {
             mine.rdv.merge(&past.dv);
         }
         cx.done(Outcome::Adopted);

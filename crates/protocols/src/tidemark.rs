@@ -37,7 +37,8 @@ use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::{
     Answer, Arrivals, Ceiling, Cx, Hard, OneRound, OneRoundSession, Past as _, Protocol, Recovered, Report,
-    SliceReply, SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Walk, Watched, found_of, unanswered,
+    Rule, SliceReply, SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Walk, Watched, found_of,
+    unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -45,20 +46,20 @@ use tidemark_contract::{
 pub trait Rules: 'static {
     const NAME: &'static str;
     const ABOUT: &'static str;
-    const GET_FENCES: bool = true; // 3
-    const PUT_TAKES_DSV: bool = true; // 4
-    const PUT_TAKES_FENCE: bool = true; // 4
-    const DS_IS_NOT_STABLE: bool = true; // 4: E-3
-    const PUT_ABOVE_FENCE: bool = true; // 5
-    const SLICE_LIFTS: bool = true; // 9
-    const FRESH_CAUSES_MAY_LACK: bool = true; // 9 (b)
-    const NEED_UNDER_FENCE: bool = true; // 9 (b)
-    const SLICE_FENCES: bool = true; // 10
-    const COLLECTS_AT_SAFE: bool = true;
-    const EXCEPTIONS_UNTIL_SAFE: bool = true;
-    const DSV_SURVIVES: bool = true; // D1
-    const FENCE_SURVIVES: bool = true; // D1
-    const STABLE_STAYS_HOME: bool = true; // D2
+    const GET_FENCES: Rule = Rule::Kept; // 3
+    const PUT_TAKES_DSV: Rule = Rule::Kept; // 4
+    const PUT_TAKES_FENCE: Rule = Rule::Kept; // 4
+    const DS_IS_NOT_STABLE: Rule = Rule::Kept; // 4: E-3
+    const PUT_ABOVE_FENCE: Rule = Rule::Kept; // 5
+    const SLICE_LIFTS: Rule = Rule::Kept; // 9
+    const FRESH_CAUSES_MAY_LACK: Rule = Rule::Kept; // 9 (b)
+    const NEED_UNDER_FENCE: Rule = Rule::Kept; // 9 (b)
+    const SLICE_FENCES: Rule = Rule::Kept; // 10
+    const COLLECTS_AT_SAFE: Rule = Rule::Kept;
+    const EXCEPTIONS_UNTIL_SAFE: Rule = Rule::Kept;
+    const DSV_SURVIVES: Rule = Rule::Kept; // D1
+    const FENCE_SURVIVES: Rule = Rule::Kept; // D1
+    const STABLE_STAYS_HOME: Rule = Rule::Kept; // D2
 }
 
 /// The protocol as it should be.
@@ -146,12 +147,12 @@ impl<R: Rules> Protocol for Server<R> {
     fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (m, mut vv, mut dsv) = (cx.me.dc, received, Vector::zero(cx.topology.dcs));
         vv.raise(m, hard.ceiling);
-        if R::DSV_SURVIVES {
+        if R::DSV_SURVIVES.holds() {
             dsv.merge(&hard.stable); // D1
             let written_here = cx.store.versions().filter(|d| d.stamp.origin == m);
             written_here.for_each(|d| dsv.merge(d.meta.need()));
         }
-        dsv[m] = if R::FENCE_SURVIVES { dsv[m].max(hard.ceiling) } else { Hlc::ZERO };
+        dsv[m] = if R::FENCE_SURVIVES.holds() { dsv[m].max(hard.ceiling) } else { Hlc::ZERO };
         cx.arm(Timer::Theta, cx.params.theta_us);
         cx.arm(Timer::Delta, cx.params.delta_us);
         Self {
@@ -272,11 +273,11 @@ impl<R: Rules> Server<R> {
     /// PUT.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, past: Past, cx: &mut Cx<'_, Self>) {
         let (m, Past { mut ds, mut dsv }) = (cx.me.dc, past);
-        dsv[m] = if R::PUT_TAKES_FENCE { dsv[m] } else { Hlc::ZERO };
-        if R::PUT_TAKES_DSV {
+        dsv[m] = if R::PUT_TAKES_FENCE.holds() { dsv[m] } else { Hlc::ZERO };
+        if R::PUT_TAKES_DSV.holds() {
             self.dsv.merge(&dsv); // 4
         }
-        if !R::DS_IS_NOT_STABLE {
+        if !R::DS_IS_NOT_STABLE.holds() {
             self.dsv.merge(&ds);
         }
         let mut past = Past::default();
@@ -287,7 +288,7 @@ impl<R: Rules> Server<R> {
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             ds.merge(&past.ds);
-            let fence = if R::PUT_ABOVE_FENCE { self.dsv[m] } else { dsv[m] };
+            let fence = if R::PUT_ABOVE_FENCE.holds() { self.dsv[m] } else { dsv[m] };
             let ut = self.vv[m].observe(cx.now, ds.max().max(fence)); // 5
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 return cx.fail(ticket, Failure::ClockSkew { ahead_us });
@@ -321,13 +322,13 @@ impl<R: Rules> Server<R> {
     /// A slice of it.
     fn slice(&mut self, from: ServerId, request: SliceReq<Vector>, cx: &mut Cx<'_, Self>) {
         let (m, SliceReq { id, keys, at: sv }) = (cx.me.dc, request);
-        if R::SLICE_LIFTS {
+        if R::SLICE_LIFTS.holds() {
             self.dsv.raise(m, sv[m]); // 9
             self.ceiling.renew(sv[m], || self.dsv.clone(), cx); // D1
         }
         let mut seen = Past::default();
         let found = cx.read(&keys, &View::Snapshot(m, sv), |d| depend(&mut seen.ds, d));
-        seen.dsv[m] = if R::SLICE_FENCES { self.dsv[m] } else { Hlc::ZERO }; // 10
+        seen.dsv[m] = if R::SLICE_FENCES.holds() { self.dsv[m] } else { Hlc::ZERO }; // 10
         cx.send(from, Peer::SliceReply(SliceReply { id, found, seen }));
     }
 
@@ -335,9 +336,9 @@ impl<R: Rules> Server<R> {
     fn collect(&mut self, cx: &mut Cx<'_, Self>) {
         let (m, dsv) = (cx.me.dc, &self.dsv);
         self.stabilisation.collect(cx, |safe, d| {
-            in_snapshot::<R>(m, if R::COLLECTS_AT_SAFE { safe } else { dsv }, d.stamp, &d.meta)
+            in_snapshot::<R>(m, if R::COLLECTS_AT_SAFE.holds() { safe } else { dsv }, d.stamp, &d.meta)
         });
-        let safe = if R::EXCEPTIONS_UNTIL_SAFE { self.stabilisation.safe() } else { dsv };
+        let safe = if R::EXCEPTIONS_UNTIL_SAFE.holds() { self.stabilisation.safe() } else { dsv };
         self.exceptional.settle(cx.store, |meta| {
             let settled = covered(&meta.ds, safe, m);
             meta.need.take_if(|_| settled);
@@ -371,7 +372,7 @@ impl<R: Rules> Server<R> {
     /// What a reader takes along: the stable vector and the fence.
     fn known(&self, cx: &Cx<'_, Self>) -> Vector {
         let (m, mut dsv) = (cx.me.dc, self.dsv.clone());
-        dsv[m] = if R::GET_FENCES { dsv[m] } else { Hlc::ZERO };
+        dsv[m] = if R::GET_FENCES.holds() { dsv[m] } else { Hlc::ZERO };
         dsv
     }
 }
@@ -384,9 +385,9 @@ fn covered(a: &Vector, b: &Vector, m: DcId) -> bool {
 /// S(sv): (a) what it depends on is covered; or (b) it was written here, under the fence, and what it needs is.
 fn in_snapshot<R: Rules>(m: DcId, sv: &Vector, stamp: Stamp, meta: &Meta) -> bool {
     meta.ds.le(sv)
-        || R::FRESH_CAUSES_MAY_LACK
+        || R::FRESH_CAUSES_MAY_LACK.holds()
             && stamp.origin == m
-            && (stamp.ts <= sv[m] || !R::NEED_UNDER_FENCE)
+            && (stamp.ts <= sv[m] || !R::NEED_UNDER_FENCE.holds())
             && covered(meta.need(), sv, m)
 }
 
@@ -418,7 +419,7 @@ impl<R: Rules> OneRound for Server<R> {
     }
 
     fn travels(past: &Past) -> Past {
-        let dsv = if R::STABLE_STAYS_HOME { Vector::default() } else { past.dsv.clone() };
+        let dsv = if R::STABLE_STAYS_HOME.holds() { Vector::default() } else { past.dsv.clone() };
         Past { ds: Vector::default(), dsv }
     }
 }

@@ -21,7 +21,7 @@ use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Protocol, Reach, Recovered, Session, SessionCx, Ticket, Token, Version,
+    AskId, Ceiling, Cx, Hard, Protocol, Reach, Recovered, Rule, Session, SessionCx, Ticket, Token, Version,
     Waiters, Walk, found_of, not_covered,
 };
 
@@ -30,11 +30,11 @@ pub trait Rules: 'static {
     /// The protocol's name.
     const NAME: &'static str;
     /// A session that moves waits.
-    const MOVES_WAIT: bool = true;
+    const MOVES_WAIT: Rule = Rule::Kept;
     /// What a session has read is part of its past, not only what it wrote.
-    const READS_COUNT: bool = true;
+    const READS_COUNT: Rule = Rule::Kept;
     /// I3.
-    const CEILING_HOLDS: bool = true;
+    const CEILING_HOLDS: Rule = Rule::Kept;
 }
 
 /// The protocol as it should be.
@@ -115,7 +115,7 @@ impl<R: Rules> Protocol for Server<R> {
         cx.store.collect(usize::MAX, |_| true, |_| false); // a log holds all that a chain ever held
         let mut vv = received;
         vv.raise(cx.me.dc, vv.max()); // I2
-        if R::CEILING_HOLDS {
+        if R::CEILING_HOLDS.holds() {
             vv.raise(cx.me.dc, hard.ceiling); // I3
         }
         cx.arm(Delta, cx.params.delta_us);
@@ -261,7 +261,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         Reply(outcome, seen): Reply,
         cx: &mut SessionCx<'_, Server<R>>,
     ) {
-        if R::READS_COUNT || matches!(outcome, Outcome::Written { .. }) {
+        if R::READS_COUNT.holds() || matches!(outcome, Outcome::Written { .. }) {
             self.past.merge(&seen);
         }
         match outcome {
@@ -286,7 +286,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
 
     fn adopt(&mut self, Token { home, past }: Token<Vector>, cx: &mut SessionCx<'_, Server<R>>) {
         self.past.merge(&past);
-        if home == cx.dc || !R::MOVES_WAIT {
+        if home == cx.dc || !R::MOVES_WAIT.holds() {
             return cx.done(Outcome::Adopted);
         }
         self.uncovered = cx.topology.partitions;
@@ -369,12 +369,12 @@ mod tests {
         struct Hasty;
         impl Rules for Hasty {
             const NAME: &'static str = "hasty";
-            const MOVES_WAIT: bool = false;
+            const MOVES_WAIT: Rule = Rule::Broken;
         }
         struct Forgetful;
         impl Rules for Forgetful {
             const NAME: &'static str = "forgetful";
-            const READS_COUNT: bool = false;
+            const READS_COUNT: Rule = Rule::Broken;
         }
         assert!(search::<Server<Hasty>>(2_000).violations > 0);
         assert!(search::<Server<Forgetful>>(5_000).violations > 0);

@@ -7,20 +7,20 @@ use tidemark_protocols::contrarian::{Rules, Server};
 use tidemark_sim::Options;
 
 mutants! {
-    SvForgetsDv breaks SV_COVERS_DV;
-    ReadLiftsNothing breaks READ_LIFTS_CLOCK;
-    PutUnderDv breaks PUT_ABOVE_DV;
-    AnswersCollected breaks REFUSES_COLLECTED;
-    ContrarianTravels breaks STABLE_STAYS_HOME;
+    SV_COVERS_DV,
+    READ_LIFTS_CLOCK,
+    PUT_ABOVE_DV,
+    REFUSES_COLLECTED,
+    STABLE_STAYS_HOME,
 }
 
 #[test]
 fn contrarian_with_a_rule_broken_is_convicted() {
-    convicted::<Server<SvForgetsDv>>(20_000);
-    convicted_over::<Server<ReadLiftsNothing>>(3, 20_000);
-    convicted::<Server<PutUnderDv>>(20_000);
-    convicted::<Server<AnswersCollected>>(20_000);
-    convicted::<Server<ContrarianTravels>>(20_000);
+    convicted::<Server<Mutant>>(&SV_COVERS_DV, 20_000);
+    convicted_over::<Server<Mutant>>(&READ_LIFTS_CLOCK, 3, 20_000);
+    convicted::<Server<Mutant>>(&PUT_ABOVE_DV, 20_000);
+    convicted::<Server<Mutant>>(&REFUSES_COLLECTED, 20_000);
+    convicted::<Server<Mutant>>(&STABLE_STAYS_HOME, 20_000);
 }
 
 /// What a transaction rests on is the same when its coordinator asks for it.
@@ -30,7 +30,7 @@ fn contrarian_of_one_and_a_half_rounds_with_a_rule_broken_is_convicted() {
         let rounds = [("rounds".into(), "one-and-a-half".into())];
         Options { partitions, params: rounds.into(), ..few() }
     };
-    convicted_under::<Server<ReadLiftsNothing>>(through(3), 20_000);
-    convicted_under::<Server<SvForgetsDv>>(through(2), 20_000);
-    convicted_under::<Server<AnswersCollected>>(through(2), 20_000);
+    convicted_under::<Server<Mutant>>(&READ_LIFTS_CLOCK, through(3), 20_000);
+    convicted_under::<Server<Mutant>>(&SV_COVERS_DV, through(2), 20_000);
+    convicted_under::<Server<Mutant>>(&REFUSES_COLLECTED, through(2), 20_000);
 }

@@ -6,26 +6,26 @@ use mutants::convicted;
 use tidemark_protocols::cops::{Rules, Server};
 
 mutants! {
-    ForgetsReads breaks READS_ARE_NEAR;
-    ForgetsPuts breaks PUT_IS_NEAR;
-    AsksNobody breaks ASKS_SIBLINGS;
-    LosersShow breaks LOSERS_WAIT;
-    AppliedLost breaks APPLIED_SURVIVES;
-    WaitingLost breaks WAITING_SURVIVES;
-    ForgetsOwn breaks FORGETS_ONLY_EVERYWHERE;
-    MoversRush breaks MOVERS_WAIT;
-    DropsWaiting breaks SPARES_WAITING;
+    READS_ARE_NEAR,
+    PUT_IS_NEAR,
+    ASKS_SIBLINGS,
+    LOSERS_WAIT,
+    APPLIED_SURVIVES,
+    WAITING_SURVIVES,
+    FORGETS_ONLY_EVERYWHERE,
+    MOVERS_WAIT,
+    SPARES_WAITING,
 }
 
 #[test]
 fn cops_with_a_rule_broken_is_convicted() {
-    convicted::<Server<ForgetsReads>>(20_000);
-    convicted::<Server<ForgetsPuts>>(20_000);
-    convicted::<Server<AsksNobody>>(20_000);
-    convicted::<Server<LosersShow>>(20_000);
-    convicted::<Server<AppliedLost>>(20_000);
-    convicted::<Server<WaitingLost>>(20_000);
-    convicted::<Server<ForgetsOwn>>(20_000);
-    convicted::<Server<MoversRush>>(20_000);
-    convicted::<Server<DropsWaiting>>(20_000);
+    convicted::<Server<Mutant>>(&READS_ARE_NEAR, 20_000);
+    convicted::<Server<Mutant>>(&PUT_IS_NEAR, 20_000);
+    convicted::<Server<Mutant>>(&ASKS_SIBLINGS, 20_000);
+    convicted::<Server<Mutant>>(&LOSERS_WAIT, 20_000);
+    convicted::<Server<Mutant>>(&APPLIED_SURVIVES, 20_000);
+    convicted::<Server<Mutant>>(&WAITING_SURVIVES, 20_000);
+    convicted::<Server<Mutant>>(&FORGETS_ONLY_EVERYWHERE, 20_000);
+    convicted::<Server<Mutant>>(&MOVERS_WAIT, 20_000);
+    convicted::<Server<Mutant>>(&SPARES_WAITING, 20_000);
 }

@@ -6,37 +6,37 @@ use mutants::{convicted, convicted_over};
 use tidemark_protocols::cure::{Rules, Server};
 
 mutants! {
-    SnapForgetsSc breaks SNAP_COVERS_SC;
-    ReadHurries breaks READ_WAITS_FOR_CLOCK;
-    ReadPassesPending breaks READ_WAITS_FOR_PENDING;
-    ReadLeavesNoFence breaks READ_IS_FENCE;
-    PreparesBelow breaks PREPARE_ABOVE_SNAP;
-    AnnouncesPending breaks ANNOUNCE_BELOW_PENDING;
-    FirstIsAll breaks TIMES_ARRIVE_WHOLE;
-    PreparedLost breaks PREPARED_SURVIVES;
-    DecidedLost breaks DECIDED_SURVIVES;
-    CureTravels breaks STABLE_STAYS_HOME;
+    SNAP_COVERS_SC,
+    READ_WAITS_FOR_CLOCK,
+    READ_WAITS_FOR_PENDING,
+    READ_IS_FENCE,
+    PREPARE_ABOVE_SNAP,
+    ANNOUNCE_BELOW_PENDING,
+    TIMES_ARRIVE_WHOLE,
+    PREPARED_SURVIVES,
+    DECIDED_SURVIVES,
+    STABLE_STAYS_HOME,
 }
 
 #[test]
 fn cure_with_a_rule_broken_is_convicted() {
-    convicted::<Server<SnapForgetsSc>>(20_000);
-    convicted::<Server<ReadHurries>>(20_000);
-    convicted::<Server<ReadPassesPending>>(20_000);
-    convicted::<Server<PreparesBelow>>(20_000);
-    convicted::<Server<AnnouncesPending>>(20_000);
-    convicted::<Server<FirstIsAll>>(20_000);
-    convicted::<Server<CureTravels>>(20_000);
+    convicted::<Server<Mutant>>(&SNAP_COVERS_SC, 20_000);
+    convicted::<Server<Mutant>>(&READ_WAITS_FOR_CLOCK, 20_000);
+    convicted::<Server<Mutant>>(&READ_WAITS_FOR_PENDING, 20_000);
+    convicted::<Server<Mutant>>(&PREPARE_ABOVE_SNAP, 20_000);
+    convicted::<Server<Mutant>>(&ANNOUNCE_BELOW_PENDING, 20_000);
+    convicted::<Server<Mutant>>(&TIMES_ARRIVE_WHOLE, 20_000);
+    convicted::<Server<Mutant>>(&STABLE_STAYS_HOME, 20_000);
 }
 
 /// Both halves of what makes two-phase commit survive crashes: without either, a transaction is torn.
 #[test]
 fn cure_whose_transactions_do_not_survive_is_convicted() {
-    convicted::<Server<PreparedLost>>(20_000);
-    convicted::<Server<DecidedLost>>(20_000);
+    convicted::<Server<Mutant>>(&PREPARED_SURVIVES, 20_000);
+    convicted::<Server<Mutant>>(&DECIDED_SURVIVES, 20_000);
 }
 
 #[test]
 fn cure_without_a_fence_is_convicted() {
-    convicted_over::<Server<ReadLeavesNoFence>>(3, 20_000);
+    convicted_over::<Server<Mutant>>(&READ_IS_FENCE, 3, 20_000);
 }

@@ -10,28 +10,28 @@ use mutants::{convicted, convicted_over};
 use tidemark_protocols::hybrid::{Rules, Server};
 
 mutants! {
-    AsksNobody breaks CHECKS_CAUSES;
-    CausesAlone breaks CAUSES_HAVE_CAUSES;
-    PutForgetsGst breaks PUT_CARRIES_GST;
-    PutUnderPast breaks PUT_ABOVE_PAST;
-    ForgetsOwn breaks FORGETS_ONLY_EVERYWHERE;
-    RotxRushes breaks ROTX_WAITS;
-    MarksLost breaks MARKS_SURVIVE;
-    GstLost breaks GST_SURVIVES;
-    MoversRush breaks MOVERS_WAIT;
-    GstTravels breaks STABLE_STAYS_HOME;
+    CHECKS_CAUSES,
+    CAUSES_HAVE_CAUSES,
+    PUT_CARRIES_GST,
+    PUT_ABOVE_PAST,
+    FORGETS_ONLY_EVERYWHERE,
+    ROTX_WAITS,
+    MARKS_SURVIVE,
+    GST_SURVIVES,
+    MOVERS_WAIT,
+    STABLE_STAYS_HOME,
 }
 
 #[test]
 fn hybrid_with_a_rule_broken_is_convicted() {
-    convicted::<Server<AsksNobody>>(20_000);
-    convicted::<Server<PutUnderPast>>(20_000);
-    convicted::<Server<RotxRushes>>(20_000);
-    convicted::<Server<MarksLost>>(20_000);
-    convicted::<Server<MoversRush>>(20_000);
-    convicted_over::<Server<CausesAlone>>(3, 20_000);
-    convicted_over::<Server<PutForgetsGst>>(3, 20_000);
-    convicted_over::<Server<ForgetsOwn>>(3, 20_000);
-    convicted_over::<Server<GstLost>>(3, 40_000);
-    convicted_over::<Server<GstTravels>>(3, 20_000);
+    convicted::<Server<Mutant>>(&CHECKS_CAUSES, 20_000);
+    convicted::<Server<Mutant>>(&PUT_ABOVE_PAST, 20_000);
+    convicted::<Server<Mutant>>(&ROTX_WAITS, 20_000);
+    convicted::<Server<Mutant>>(&MARKS_SURVIVE, 20_000);
+    convicted::<Server<Mutant>>(&MOVERS_WAIT, 20_000);
+    convicted_over::<Server<Mutant>>(&CAUSES_HAVE_CAUSES, 3, 20_000);
+    convicted_over::<Server<Mutant>>(&PUT_CARRIES_GST, 3, 20_000);
+    convicted_over::<Server<Mutant>>(&FORGETS_ONLY_EVERYWHERE, 3, 20_000);
+    convicted_over::<Server<Mutant>>(&GST_SURVIVES, 3, 40_000);
+    convicted_over::<Server<Mutant>>(&STABLE_STAYS_HOME, 3, 20_000);
 }

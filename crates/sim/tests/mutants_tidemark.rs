@@ -6,41 +6,41 @@ use mutants::{convicted, convicted_over};
 use tidemark_protocols::tidemark::{Rules, Server};
 
 mutants! {
-    GetUnfenced breaks GET_FENCES;
-    PutForgetsDsv breaks PUT_TAKES_DSV;
-    PutForgetsFence breaks PUT_TAKES_FENCE;
-    FreshIsStable breaks DS_IS_NOT_STABLE;
-    PutUnderFence breaks PUT_ABOVE_FENCE;
-    SliceLiftsNothing breaks SLICE_LIFTS;
-    AllCausesStable breaks FRESH_CAUSES_MAY_LACK;
-    NeedAboveFence breaks NEED_UNDER_FENCE;
-    SliceTellsNoFence breaks SLICE_FENCES;
-    CollectsAtOwn breaks COLLECTS_AT_SAFE;
-    ExceptionsDropped breaks EXCEPTIONS_UNTIL_SAFE;
-    OwnDsvLost breaks DSV_SURVIVES;
-    FenceLost breaks FENCE_SURVIVES;
-    OwnDsvTravels breaks STABLE_STAYS_HOME;
+    GET_FENCES,
+    PUT_TAKES_DSV,
+    PUT_TAKES_FENCE,
+    DS_IS_NOT_STABLE,
+    PUT_ABOVE_FENCE,
+    SLICE_LIFTS,
+    FRESH_CAUSES_MAY_LACK,
+    NEED_UNDER_FENCE,
+    SLICE_FENCES,
+    COLLECTS_AT_SAFE,
+    EXCEPTIONS_UNTIL_SAFE,
+    DSV_SURVIVES,
+    FENCE_SURVIVES,
+    STABLE_STAYS_HOME,
 }
 
 #[test]
 fn tidemark_with_a_rule_broken_is_convicted() {
-    convicted::<Server<PutForgetsDsv>>(20_000);
-    convicted::<Server<FreshIsStable>>(20_000);
-    convicted::<Server<AllCausesStable>>(20_000);
-    convicted::<Server<NeedAboveFence>>(20_000);
-    convicted::<Server<CollectsAtOwn>>(20_000);
-    convicted::<Server<ExceptionsDropped>>(20_000);
-    convicted::<Server<OwnDsvLost>>(20_000);
-    convicted::<Server<OwnDsvTravels>>(20_000);
+    convicted::<Server<Mutant>>(&PUT_TAKES_DSV, 20_000);
+    convicted::<Server<Mutant>>(&DS_IS_NOT_STABLE, 20_000);
+    convicted::<Server<Mutant>>(&FRESH_CAUSES_MAY_LACK, 20_000);
+    convicted::<Server<Mutant>>(&NEED_UNDER_FENCE, 20_000);
+    convicted::<Server<Mutant>>(&COLLECTS_AT_SAFE, 20_000);
+    convicted::<Server<Mutant>>(&EXCEPTIONS_UNTIL_SAFE, 20_000);
+    convicted::<Server<Mutant>>(&DSV_SURVIVES, 20_000);
+    convicted::<Server<Mutant>>(&STABLE_STAYS_HOME, 20_000);
 }
 
 /// A fence lies above a server's clock only where another server put it, and a transaction must meet two that are behind: three.
 #[test]
 fn tidemark_without_a_fence_is_convicted() {
-    convicted_over::<Server<GetUnfenced>>(3, 20_000);
-    convicted_over::<Server<PutForgetsFence>>(3, 20_000);
-    convicted_over::<Server<PutUnderFence>>(3, 20_000);
-    convicted_over::<Server<SliceLiftsNothing>>(3, 20_000);
-    convicted_over::<Server<SliceTellsNoFence>>(3, 40_000);
-    convicted_over::<Server<FenceLost>>(3, 20_000);
+    convicted_over::<Server<Mutant>>(&GET_FENCES, 3, 20_000);
+    convicted_over::<Server<Mutant>>(&PUT_TAKES_FENCE, 3, 20_000);
+    convicted_over::<Server<Mutant>>(&PUT_ABOVE_FENCE, 3, 20_000);
+    convicted_over::<Server<Mutant>>(&SLICE_LIFTS, 3, 20_000);
+    convicted_over::<Server<Mutant>>(&SLICE_FENCES, 3, 40_000);
+    convicted_over::<Server<Mutant>>(&FENCE_SURVIVES, 3, 20_000);
 }

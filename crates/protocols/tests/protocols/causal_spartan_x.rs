@@ -3,7 +3,7 @@
 use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Op, Outcome, Stamp, Vector};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Hard, Lab, Protocol, Token};
+use tidemark_contract::{Hard, Lab, Protocol, Rule, Token};
 use tidemark_protocols::causal_spartan_x::{Params, Past, Published, Request, Rules, Server, Sound, Timer};
 
 fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
@@ -331,13 +331,13 @@ fn alg_5_4_line_21_and_5_2_line_8_keep_later_writes_out_of_a_snapshot() {
     impl Rules for NoLift {
         const NAME: &'static str = "no-lift";
         const ABOUT: &'static str = "without 5.4 line 21";
-        const SLICE_LIFTS: bool = false;
+        const SLICE_LIFTS: Rule = Rule::Broken;
     }
     struct BelowDsv;
     impl Rules for BelowDsv {
         const NAME: &'static str = "below-dsv";
         const ABOUT: &'static str = "without DSV[m] in 5.2 line 8";
-        const PUT_ABOVE_DSV: bool = false;
+        const PUT_ABOVE_DSV: Rule = Rule::Broken;
     }
     assert_eq!(torn::<Sound>(|_| ()), "0 - -");
     assert_eq!(torn::<NoLift>(|_| ()), "0 - 2", "the effect without its cause");
@@ -399,7 +399,7 @@ fn alg_5_2_line_7_is_why_a_reader_of_a_local_version_finds_what_it_depends_on() 
     impl Rules for NoMerge {
         const NAME: &'static str = "no-merge";
         const ABOUT: &'static str = "without 5.2 line 7";
-        const PUT_MERGES_DS: bool = false;
+        const PUT_MERGES_DS: Rule = Rule::Broken;
     }
     assert_eq!((behind::<Sound>(|_| ()), behind::<NoMerge>(|_| ())), ("remote".into(), "-".into()));
 }
@@ -411,7 +411,7 @@ fn e_12_a_restart_recovers_the_dsv_that_versions_written_here_need() {
     impl Rules for Forgets {
         const NAME: &'static str = "forgets";
         const ABOUT: &'static str = "a restart loses DSV";
-        const DSV_SURVIVES: bool = false;
+        const DSV_SURVIVES: Rule = Rule::Broken;
     }
     let crash = server(0, 1);
     assert_eq!(behind::<Sound>(|lab| lab.restart(crash)), "remote");
@@ -450,7 +450,7 @@ fn e_13_a_token_brings_its_dependencies_elsewhere_and_its_dsv_only_home() {
     impl Rules for Carries {
         const NAME: &'static str = "carries";
         const ABOUT: &'static str = "a token's DSV is adopted everywhere";
-        const STABLE_STAYS_HOME: bool = false;
+        const STABLE_STAYS_HOME: Rule = Rule::Broken;
     }
     /// x depends on y; only x has reached data centre B. A session that saw neither moves from A to B.
     fn moved<R: Rules>() -> [String; 2] {

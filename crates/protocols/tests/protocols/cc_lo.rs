@@ -3,7 +3,7 @@
 use crate::at;
 use tidemark_contract::core::{Condition, DcId, Failure, Hlc, Key, Micros, Op, Outcome, Update, Write};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Protocol, Session};
+use tidemark_contract::{Lab, Protocol, Rule, Session};
 use tidemark_protocols::cc_lo::{Params, Published, Reply, Request, Rot, Rules, Server, Sound, Timer};
 
 const B: DcId = DcId(1);
@@ -14,7 +14,7 @@ macro_rules! broken {
         impl Rules for $name {
             const NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: bool = false;
+            const $rule: Rule = Rule::Broken;
         }
     )*};
 }

@@ -3,7 +3,7 @@
 use crate::at;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Micros, Outcome, Update, Vector, Write};
 use tidemark_contract::lab::{rotx, server, text};
-use tidemark_contract::{Lab, Protocol, Token};
+use tidemark_contract::{Lab, Protocol, Rule, Token};
 use tidemark_protocols::contrarian::{Params, Reply, Request, Rounds, Rules, Server, Sound, Timer};
 
 const A: DcId = DcId(0);
@@ -16,7 +16,7 @@ macro_rules! broken {
         impl Rules for $name {
             const NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: bool = false;
+            const $rule: Rule = Rule::Broken;
         }
     )*};
 }

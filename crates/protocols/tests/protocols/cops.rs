@@ -3,11 +3,11 @@
 use crate::at;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Micros, Outcome, PartitionId, Stamp};
 use tidemark_contract::lab::{put, server};
-use tidemark_contract::{Dep, Deps, Lab, Protocol, Scope};
+use tidemark_contract::{Dep, Deps, Lab, Protocol, Rule, Scope};
 use tidemark_protocols::cops::{Meta, Params, Published, Rules, Server, Sound, Timer};
 
 macro_rules! broken {
-    ($($name:ident: $rule:ident = $value:expr;)*) => {$(
+    ($($name:ident: $rule:ident = $value:tt;)*) => {$(
         struct $name;
         impl Rules for $name {
             const NAME: &'static str = stringify!($name);
@@ -15,8 +15,8 @@ macro_rules! broken {
             broken!(@ $rule = $value);
         }
     )*};
-    (@ MOST_DEPS = $value:expr) => { const MOST_DEPS: usize = $value; };
-    (@ $rule:ident = $value:expr) => { const $rule: bool = $value; };
+    (@ MOST_DEPS = $value:tt) => { const MOST_DEPS: usize = $value; };
+    (@ $rule:ident = false) => { const $rule: Rule = Rule::Broken; };
 }
 
 broken! {

@@ -4,7 +4,7 @@
 use crate::at;
 use tidemark_contract::core::{DcId, Key, Micros, Outcome, Stamp};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Causes, Lab, Protocol};
+use tidemark_contract::{Causes, Lab, Protocol, Rule};
 use tidemark_protocols::cops_gt::{Params, Request, Rules, Server, Sound, Timer};
 
 macro_rules! broken {
@@ -13,7 +13,7 @@ macro_rules! broken {
         impl Rules for $name {
             const NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: bool = false;
+            const $rule: Rule = Rule::Broken;
         }
     )*};
 }

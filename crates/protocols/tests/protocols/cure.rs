@@ -6,7 +6,7 @@ mod lasting;
 use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Vector, Write};
 use tidemark_contract::lab::{rotx, server, text};
-use tidemark_contract::{Lab, Protocol, Token};
+use tidemark_contract::{Lab, Protocol, Rule, Token};
 use tidemark_protocols::cure::{Params, Rules, Server, Sound, Timer};
 
 const A: DcId = DcId(0);
@@ -18,7 +18,7 @@ macro_rules! broken {
         impl Rules for $name {
             const NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: bool = false;
+            const $rule: Rule = Rule::Broken;
         }
     )*};
 }

@@ -1,9 +1,9 @@
 //! Eiger (PROTOCOLS §3): the steps of its read-only transactions, its deviations, and what each rule is for. What it
 //! shares with COPS is tested there step by step, and here in passing.
 
-use tidemark_contract::Lab;
 use tidemark_contract::core::{DcId, Hlc, Key, Micros, Outcome};
 use tidemark_contract::lab::{put, rotx, server, text};
+use tidemark_contract::{Lab, Rule};
 use tidemark_protocols::eiger::{Params, Reply, Request, Rules, Server, Sound, Timer};
 
 macro_rules! broken {
@@ -12,7 +12,7 @@ macro_rules! broken {
         impl Rules for $name {
             const NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: bool = false;
+            const $rule: Rule = Rule::Broken;
         }
     )*};
 }
@@ -185,7 +185,7 @@ fn d1_what_is_forgotten_came_to_show_earlier_everywhere() {
             lab.deliver_all();
         }
         lab.get(a, &x);
-        assert!(R::PEERS_LIFT || lab.token(a).past.near.is_empty());
+        assert!(R::PEERS_LIFT.holds() || lab.token(a).past.near.is_empty());
         lab.put(a, &y, "2");
         lab.deliver_all();
         times(&mut lab, 1, 0, &[&x]).0 < times(&mut lab, 1, 1, &[&y]).0

@@ -10,7 +10,7 @@ mod readmission;
 use crate::at;
 use tidemark_contract::core::{Hlc, Key, Op, Outcome, Stamp, Update, Vector, Write};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Protocol, Token};
+use tidemark_contract::{Lab, Protocol, Rule, Token};
 use tidemark_protocols::gentlerain::{Params, Past, Published, Request, Rules, Server, Sound, Stamps, Timer};
 
 fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
@@ -162,7 +162,7 @@ fn alg_2_line_6_without_the_wait_a_write_can_lose_against_its_own_cause() {
     impl Rules for Hasty {
         const NAME: &'static str = "hasty";
         const ABOUT: &'static str = "PUT does not wait";
-        const PUT_WAITS: bool = false;
+        const PUT_WAITS: Rule = Rule::Broken;
     }
     assert_eq!((own_write::<Sound>(), own_write::<Hasty>()), ("above".into(), "below".into()));
 }
@@ -320,7 +320,7 @@ fn alg_4_line_11_without_the_wait_a_transaction_misses_the_sessions_own_write() 
     impl Rules for Hasty {
         const NAME: &'static str = "hasty";
         const ABOUT: &'static str = "ROTX does not wait";
-        const ROTX_WAITS: bool = false;
+        const ROTX_WAITS: Rule = Rule::Broken;
     }
     fn own_write<R: Rules>() -> String {
         let mut lab = lab::<R>(2, 1);
@@ -441,7 +441,7 @@ struct Assigns;
 impl Rules for Assigns {
     const NAME: &'static str = "assigns";
     const ABOUT: &'static str = "E-1 corrected, E-2 not";
-    const GST_NEVER_FALLS: bool = false;
+    const GST_NEVER_FALLS: Rule = Rule::Broken;
 }
 
 /// Reference: PROTOCOLS E-2.

@@ -5,7 +5,7 @@ mod deviations;
 use crate::at;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, Stamp};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Deps, Lab, Protocol, Scope, Token};
+use tidemark_contract::{Deps, Lab, Protocol, Rule, Scope, Token};
 use tidemark_protocols::hybrid::{Params, Past, Request, Rules, Server, Sound, Timer};
 
 macro_rules! broken {
@@ -14,7 +14,7 @@ macro_rules! broken {
         impl Rules for $name {
             const NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: bool = false;
+            const $rule: Rule = Rule::Broken;
         }
     )*};
 }

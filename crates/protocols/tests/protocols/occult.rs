@@ -3,7 +3,7 @@
 use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Micros, Op, Outcome, PartitionId, Stamp, Update, Write};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Protocol, Session, Topology};
+use tidemark_contract::{Lab, Protocol, Rule, Session, Topology};
 use tidemark_protocols::occult::{
     Client, Params, ROUNDS, Reply, Request, Rules, Server, Shardstamps, Sound, Timer, What, master,
 };
@@ -14,7 +14,7 @@ macro_rules! broken {
         impl Rules for $name {
             const NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: bool = false;
+            const $rule: Rule = Rule::Broken;
         }
     )*};
 }

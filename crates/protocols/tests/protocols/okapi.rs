@@ -5,7 +5,7 @@ mod decisions;
 use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Micros, Op, Outcome, Vector};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Protocol, Token};
+use tidemark_contract::{Lab, Protocol, Rule, Token};
 use tidemark_protocols::okapi::{Params, Request, Rules, Server, Sound, Timer};
 
 const A: DcId = DcId(0);
@@ -17,7 +17,7 @@ macro_rules! broken {
         impl Rules for $name {
             const NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: bool = false;
+            const $rule: Rule = Rule::Broken;
         }
     )*};
 }

@@ -5,7 +5,7 @@ mod lasting;
 use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Outcome, PartitionId, Stamp, Vector};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Matrix, Past, Protocol, Token};
+use tidemark_contract::{Lab, Matrix, Past, Protocol, Rule, Token};
 use tidemark_protocols::orbe::{Params, Rules, Server, Sound, Timer};
 
 const A: u8 = 0;
@@ -18,7 +18,7 @@ macro_rules! broken {
         impl Rules for $name {
             const NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: bool = false;
+            const $rule: Rule = Rule::Broken;
         }
     )*};
 }

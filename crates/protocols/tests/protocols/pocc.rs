@@ -3,7 +3,7 @@
 use crate::at;
 use tidemark_contract::core::{Condition, DcId, Hlc, Key, Micros, Op, Outcome, Update, Vector, Write};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Protocol, Token};
+use tidemark_contract::{Lab, Protocol, Rule, Token};
 use tidemark_protocols::pocc::{Params, Past, Request, Rules, Server, Sound, Timer};
 
 const A: DcId = DcId(0);
@@ -15,7 +15,7 @@ macro_rules! broken {
         impl Rules for $name {
             const NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: bool = false;
+            const $rule: Rule = Rule::Broken;
         }
     )*};
 }

@@ -5,7 +5,7 @@ mod lasting;
 use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Outcome, Update, Vector, Write};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Protocol, Token};
+use tidemark_contract::{Lab, Protocol, Rule, Token};
 use tidemark_protocols::tidemark::{Meta, Params, Past, Request, Rules, Server, Sound, Timer};
 
 macro_rules! broken {
@@ -14,7 +14,7 @@ macro_rules! broken {
         impl Rules for $name {
             const NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: bool = false;
+            const $rule: Rule = Rule::Broken;
         }
     )*};
 }

@@ -8,7 +8,7 @@ use tidemark_contract::core::{
     Condition, DcId, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Write,
 };
 use tidemark_contract::lab::{put, server, text};
-use tidemark_contract::{Lab, Protocol, Token};
+use tidemark_contract::{Lab, Protocol, Rule, Token};
 use tidemark_protocols::wren::{Params, Past, Rules, Server, Sound, Timer};
 
 const A: DcId = DcId(0);
@@ -20,7 +20,7 @@ macro_rules! broken {
         impl Rules for $name {
             const NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: bool = false;
+            const $rule: Rule = Rule::Broken;
         }
     )*};
 }

@@ -6,7 +6,7 @@ struct Forgets;
 impl Rules for Forgets {
     const NAME: &'static str = "forgets";
     const ABOUT: &'static str = "a restart loses GST";
-    const GST_SURVIVES: bool = false;
+    const GST_SURVIVES: Rule = Rule::Broken;
 }
 
 /// Reference: PROTOCOLS E-12.
@@ -82,7 +82,7 @@ fn e_13_a_token_brings_its_dependencies_elsewhere_and_its_gst_only_home() {
     impl Rules for Carries {
         const NAME: &'static str = "carries";
         const ABOUT: &'static str = "a token's GST is adopted everywhere";
-        const STABLE_STAYS_HOME: bool = false;
+        const STABLE_STAYS_HOME: Rule = Rule::Broken;
     }
     /// x depends on y; only x has reached data centre B. A session that saw neither moves from A to B.
     fn moved<R: Rules>() -> [String; 2] {
