@@ -1,8 +1,9 @@
 //! Rules that a protocol's safety rests on, for tests to break.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Whether a protocol keeps a rule.
+/// Whether a protocol keeps a rule: `if *R::PUT_WAITS`.
 ///
 /// A protocol has its rules as constants of a type parameter, which are [`Rule::Kept`] unless it is said otherwise: what
 /// they are is known to the compiler, and costs nothing where the protocol runs.
@@ -17,14 +18,17 @@ pub enum Rule {
     Switched(&'static AtomicBool),
 }
 
-impl Rule {
+impl Deref for Rule {
+    type Target = bool;
+
     /// Whether it is kept now.
     #[inline(always)]
-    pub fn holds(self) -> bool {
+    fn deref(&self) -> &bool {
         match self {
-            Self::Kept => true,
-            Self::Broken => false,
-            Self::Switched(on) => on.load(Relaxed),
+            Self::Kept => &true,
+            Self::Broken => &false,
+            Self::Switched(on) if on.load(Relaxed) => &true,
+            Self::Switched(_) => &false,
         }
     }
 }

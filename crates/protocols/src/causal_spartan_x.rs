@@ -184,7 +184,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (m, mut vv, mut dsv) = (cx.me.dc, received, Vector::zero(cx.topology.dcs));
         vv.raise(m, hard.ceiling);
-        if R::DSV_SURVIVES.holds() {
+        if *R::DSV_SURVIVES {
             dsv.merge(&hard.stable);
             let written_here = cx.store.versions().filter(|d| d.stamp.origin == m);
             written_here.for_each(|d| dsv.merge(&d.meta)); // D2
@@ -313,7 +313,7 @@ impl<R: Rules> Server<R> {
 
     /// Algorithm 5.2 lines 6 to 19.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut ds: Vector, cx: &mut Cx<'_, Self>) {
-        if R::PUT_MERGES_DS.holds() {
+        if *R::PUT_MERGES_DS {
             self.dsv.merge(&ds); // 7
         }
         let m = cx.me.dc;
@@ -325,7 +325,7 @@ impl<R: Rules> Server<R> {
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             ds.merge(&past.ds);
-            let dt = if R::PUT_ABOVE_DSV.holds() { ds.max().max(self.dsv[m]) } else { ds.max() }; // 8
+            let dt = if *R::PUT_ABOVE_DSV { ds.max().max(self.dsv[m]) } else { ds.max() }; // 8
             let ut = self.vv[m].observe(cx.now, dt); // 9
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 return cx.fail(ticket, Failure::ClockSkew { ahead_us });
@@ -352,7 +352,7 @@ impl<R: Rules> Server<R> {
     /// Algorithm 5.4 lines 20 to 24.
     fn slice(&mut self, from: ServerId, request: SliceReq<Vector>, cx: &mut Cx<'_, Self>) {
         let SliceReq { id, keys, at: sv } = request;
-        if R::SLICE_LIFTS.holds() {
+        if *R::SLICE_LIFTS {
             self.dsv.raise(cx.me.dc, sv[cx.me.dc]); // 21
             self.keep(sv[cx.me.dc], cx); // D2
         }
@@ -391,7 +391,7 @@ impl<R: Rules> Server<R> {
     }
 
     fn fresh(&self, cx: &Cx<'_, Self>) -> View {
-        View::Fresh(cx.me.dc, self.dsv.clone(), R::UT_MUST_BE_STABLE.holds())
+        View::Fresh(cx.me.dc, self.dsv.clone(), *R::UT_MUST_BE_STABLE)
     }
 }
 
@@ -420,7 +420,7 @@ impl<R: Rules> OneRound for Server<R> {
     }
 
     fn travels(past: &Past) -> Past {
-        let dsv = if R::STABLE_STAYS_HOME.holds() { Vector::default() } else { past.dsv.clone() };
+        let dsv = if *R::STABLE_STAYS_HOME { Vector::default() } else { past.dsv.clone() };
         Past { ds: Vector::default(), dsv }
     }
 }

@@ -219,7 +219,7 @@ impl<R: Rules> Protocol for Server<R> {
             clock,
             sent_since_delta: false,
             records: Records {
-                floor: if R::FLOOR_SURVIVES.holds() { clock } else { Hlc::ZERO },
+                floor: if *R::FLOOR_SURVIVES { clock } else { Hlc::ZERO },
                 ..Records::default()
             }, // D3
             readers_checks: Gather::new(life),
@@ -270,7 +270,7 @@ impl<R: Rules> Protocol for Server<R> {
             }
             Peer::Readers(id, rots, floor) => {
                 self.lift(rots.values().fold(floor, |most, rot| most.max(rot.time)), cx);
-                if R::FLOOR_TRAVELS.holds() {
+                if *R::FLOOR_TRAVELS {
                     self.records.floor = floor.max(self.records.floor); // D2
                 }
                 let checked = self.readers_checks.answer(id, from, |(_, all)| merge(all, &rots));
@@ -366,7 +366,7 @@ impl<R: Rules> Server<R> {
                 let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
                 return cx.reply(ticket, Reply::Done(failed, Deps::default()));
             }
-            if R::REFUSES_OLD.holds() && start <= self.records.floor {
+            if *R::REFUSES_OLD && start <= self.records.floor {
                 return cx.reply(ticket, Reply::TooOld(self.clock)); // D2
             }
             self.lift(self.clock.observe(cx.now, start), cx);
@@ -377,7 +377,7 @@ impl<R: Rules> Server<R> {
             d.into_iter().for_each(|d| seen.include(cx.me.partition, d.stamp));
             found.push((place, found_of(d)));
             if let Some((owner, Rot { number, time: start })) = rot {
-                let time = if R::HIDES_VERSIONS.holds() { start } else { self.clock };
+                let time = if *R::HIDES_VERSIONS { start } else { self.clock };
                 let stamp = d.map(|d| d.stamp);
                 self.records.read(key, owner, (Rot { number, time }, stamp), cx.mono + cx.params.collect_us);
             }
@@ -394,7 +394,7 @@ impl<R: Rules> Server<R> {
     ) -> Option<&'a Version<Meta>> {
         let hides =
             |d: &Version<Meta>| rot.and_then(|(owner, rot)| self.records.hides(d.stamp, owner, rot.number));
-        if R::HIDES_VERSIONS.holds() {
+        if *R::HIDES_VERSIONS {
             return cx.store.chain(key).find(|d| d.meta.applied && hides(d).is_none()); // D1
         }
         let before = cx.store.chain(key).filter_map(hides).min();
@@ -404,8 +404,8 @@ impl<R: Rules> Server<R> {
     /// The readers check: asks who must not see what becomes visible.
     fn check_readers(&mut self, work: Work, cx: &mut Cx<'_, Self>) {
         let (deps, checks) = match &work {
-            Work::Apply(.., deps) => (deps, R::REMOTE_CHECKS_READERS.holds()),
-            Work::Put(.., deps, _) => (deps, R::PUT_CHECKS_READERS.holds()),
+            Work::Apply(.., deps) => (deps, *R::REMOTE_CHECKS_READERS),
+            Work::Put(.., deps, _) => (deps, *R::PUT_CHECKS_READERS),
             Work::Arrive(_, deps, _) => (deps, false),
         };
         let server = |partition| ServerId::new(cx.me.dc, partition);
@@ -424,7 +424,7 @@ impl<R: Rules> Server<R> {
         let (key, stamp) = match work {
             Work::Arrive(ticket, deps, _) => return cx.reply(ticket, Reply::Done(Outcome::Adopted, deps)),
             Work::Apply(key, stamp, deps) => {
-                if R::REMOTE_CHECKS_READERS.holds() {
+                if *R::REMOTE_CHECKS_READERS {
                     merge(&mut rots, &self.records.hidden_from::<R>(here(&deps, cx.me.partition)));
                 }
                 cx.revise(&key, stamp, |meta| *meta = Meta { deps: Deps::default(), applied: true });
@@ -437,7 +437,7 @@ impl<R: Rules> Server<R> {
                 (key, stamp)
             }
         };
-        if R::READERS_GROW_OLD.holds() {
+        if *R::READERS_GROW_OLD {
             merge(&mut rots, &self.records.old_readers(&key, stamp));
         }
         self.records.hide(stamp, rots, cx.mono + cx.params.collect_us);
@@ -457,12 +457,11 @@ impl<R: Rules> Server<R> {
         let looked = cx.look(&key, &update, &(), |d| seen = Deps::one(cx.me.partition, d.stamp)); // D6
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
-            if R::DECIDED_IS_A_CAUSE.holds() {
+            if *R::DECIDED_IS_A_CAUSE {
                 merge(rots, &self.records.hidden_from::<R>(here(&seen, cx.me.partition)));
                 deps.merge(seen);
             }
-            let ut =
-                self.clock.observe(cx.now, if R::PUT_ABOVE_DEPS.holds() { deps.latest() } else { Hlc::ZERO });
+            let ut = self.clock.observe(cx.now, if *R::PUT_ABOVE_DEPS { deps.latest() } else { Hlc::ZERO });
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
                 cx.reply(ticket, Reply::Done(failed, Deps::default()));
@@ -482,7 +481,7 @@ impl<R: Rules> Server<R> {
 
     /// A version from elsewhere waits until what it depends on is applied (D4).
     fn arrived(&mut self, key: Key, stamp: Stamp, deps: Deps) {
-        let awaited = if R::REMOTE_CHECKS_DEPS.holds() { deps.clone() } else { Deps::default() };
+        let awaited = if *R::REMOTE_CHECKS_DEPS { deps.clone() } else { Deps::default() };
         self.checks.open(&awaited, Work::Apply(key, stamp, deps));
     }
 
@@ -501,7 +500,7 @@ impl<R: Rules> Server<R> {
         let safe = |d: &Version<Meta>| {
             d.meta.applied
                 && d.stamp.ts <= applied
-                && (!R::OLD_VERSIONS_KEPT.holds() || !hidden.contains_key(&d.stamp))
+                && (!*R::OLD_VERSIONS_KEPT || !hidden.contains_key(&d.stamp))
         };
         cx.store.collect(PIECE, safe, |stamp| stamp.ts <= applied);
     }
@@ -568,7 +567,7 @@ impl Records {
     /// From whom what depends on `deps` has to be hidden.
     fn hidden_from<R: Rules>(&self, deps: &[Dep]) -> Rots {
         let mut rots = Rots::default();
-        for Dep { stamp, scope, .. } in deps.iter().filter(|_| R::HIDDEN_IS_HANDED_ON.holds()) {
+        for Dep { stamp, scope, .. } in deps.iter().filter(|_| *R::HIDDEN_IS_HANDED_ON) {
             let one = *scope != Scope::UpTo;
             let from = if one { *stamp } else { Stamp::default() };
             let hidden = self.hidden.range(from..=*stamp).filter(|(at, _)| one || at.origin == stamp.origin);
@@ -710,7 +709,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     }
 
     fn adopt(&mut self, Token { home, past: deps }: Token<Deps>, cx: &mut SessionCx<'_, Server<R>>) {
-        if home == self.token.home || !R::ARRIVALS_WAIT.holds() {
+        if home == self.token.home || !*R::ARRIVALS_WAIT {
             self.depends_on(deps);
             return cx.done(Outcome::Adopted);
         }

@@ -299,7 +299,7 @@ impl<R: Rules> Server<R> {
         let m = cx.me.dc;
         self.lift(Hlc::at(cx.now).max(dv[m]), cx);
         let mut sv = self.gss.clone();
-        if R::SV_COVERS_DV.holds() {
+        if *R::SV_COVERS_DV {
             sv.merge(dv);
         }
         sv.raise(m, self.vv[m]);
@@ -310,10 +310,10 @@ impl<R: Rules> Server<R> {
     fn read(&mut self, ticket: Ticket, keys: &[(u32, Key)], sv: Vector, cx: &mut Cx<'_, Self>) {
         let mut collected = self.collected_before.clone();
         collected.merge(self.stabilisation.safe());
-        if R::REFUSES_COLLECTED.holds() && !collected.le(&sv) {
+        if *R::REFUSES_COLLECTED && !collected.le(&sv) {
             return cx.reply(ticket, Reply::TooOld(collected)); // D1
         }
-        if R::READ_LIFTS_CLOCK.holds() {
+        if *R::READ_LIFTS_CLOCK {
             self.lift(sv[cx.me.dc], cx);
         }
         let mut seen = Vector::default();
@@ -330,7 +330,7 @@ impl<R: Rules> Server<R> {
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             dv.merge(&seen);
-            let ut = self.vv[m].observe(cx.now, if R::PUT_ABOVE_DV.holds() { dv.max() } else { Hlc::ZERO });
+            let ut = self.vv[m].observe(cx.now, if *R::PUT_ABOVE_DV { dv.max() } else { Hlc::ZERO });
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
                 return cx.reply(ticket, Reply::Done(failed, Vector::default()));
@@ -365,7 +365,7 @@ impl<R: Rules> Server<R> {
         let m = cx.me.dc;
         if hlc > self.vv[m] {
             self.vv[m] = hlc;
-            if R::CEILING_COVERS_READS.holds() {
+            if *R::CEILING_COVERS_READS {
                 self.ceiling.renew(hlc, || self.gss.clone(), cx); // D2
             }
         }
@@ -465,7 +465,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     }
 
     fn adopt(&mut self, Token { home, past: dv }: Token<Vector>, cx: &mut SessionCx<'_, Server<R>>) {
-        if home == self.token.home || !R::STABLE_STAYS_HOME.holds() {
+        if home == self.token.home || !*R::STABLE_STAYS_HOME {
             self.token.past.merge(&dv);
             return cx.done(Outcome::Adopted);
         }

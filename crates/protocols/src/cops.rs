@@ -238,7 +238,7 @@ impl<R: Rules> Protocol for Server<R> {
         let waiting = cx.store.pick(|d| d.meta.waits.then(|| d.meta.near.clone()));
         waiting.iter().for_each(|(stamp, ..)| server.checks.arrived(*stamp));
         for (stamp, key, near) in waiting {
-            let near = if R::WAITING_SURVIVES.holds() { near } else { Deps::default() };
+            let near = if *R::WAITING_SURVIVES { near } else { Deps::default() };
             server.check(key, stamp, near, cx); // D3
         }
         server.go_on(cx);
@@ -267,7 +267,7 @@ impl<R: Rules> Protocol for Server<R> {
                 self.reply(ticket, outcome, Context { clock: near.latest(), near }, cx);
             }
             Request::Cover(context) => {
-                let near = if R::MOVERS_WAIT.holds() { context.near.clone() } else { Deps::default() };
+                let near = if *R::MOVERS_WAIT { context.near.clone() } else { Deps::default() };
                 let until = cx.mono + cx.params.wait_limit_us;
                 self.checks.session(ticket, context, &near, until);
                 self.go_on(cx);
@@ -289,8 +289,7 @@ impl<R: Rules> Protocol for Server<R> {
 
     fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
         let (stamp, near) = (d.stamp, d.meta.near.clone());
-        let loses =
-            !R::LOSERS_WAIT.holds() && cx.latest(&key, &()).is_some_and(|newest| newest.stamp > stamp);
+        let loses = !*R::LOSERS_WAIT && cx.latest(&key, &()).is_some_and(|newest| newest.stamp > stamp);
         cx.store.insert(&key, d);
         self.checks.arrived(stamp);
         self.check(key, stamp, if !loses { near } else { Deps::default() }, cx); // 4
@@ -331,7 +330,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 
     fn visible((): &(), _: Stamp, meta: &Meta) -> bool {
-        !meta.waits || !R::WAITS_FOR_CHECKS.holds()
+        !meta.waits || !*R::WAITS_FOR_CHECKS
     }
 
     fn shipped(meta: &Meta) -> Meta {
@@ -360,7 +359,7 @@ impl<R: Rules> Server<R> {
         if looked.proceeds {
             let mut near = context.near;
             near.merge(seen.near);
-            let above = if R::PUT_ABOVE_CONTEXT.holds() { context.clock } else { Hlc::ZERO };
+            let above = if *R::PUT_ABOVE_CONTEXT { context.clock } else { Hlc::ZERO };
             let ver = self.clock.observe(cx.now, above); // 3
             if let Some(ahead_us) = cx.too_far_ahead(ver) {
                 let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
@@ -381,7 +380,7 @@ impl<R: Rules> Server<R> {
     /// Checks what a version depends on.
     fn check(&mut self, key: Key, stamp: Stamp, mut near: Deps, cx: &mut Cx<'_, Self>) {
         near.retain(|dep| dep.partition != cx.me.partition || !newer_is_there(dep, cx));
-        near.retain(|dep| dep.partition == cx.me.partition || R::ASKS_SIBLINGS.holds());
+        near.retain(|dep| dep.partition == cx.me.partition || *R::ASKS_SIBLINGS);
         self.checks.version(key, stamp, &near);
     }
 
@@ -391,7 +390,7 @@ impl<R: Rules> Server<R> {
             match dependant {
                 Dependant::Version(d) => {
                     self.clock = self.clock.max(d.stamp.ts); // 6
-                    d.show(R::APPLIED_SURVIVES.holds(), |meta: &mut Meta| *meta = Meta::default(), cx); // D3
+                    d.show(*R::APPLIED_SURVIVES, |meta: &mut Meta| *meta = Meta::default(), cx); // D3
                     trim::<R>(&d.key, cx);
                 }
                 Dependant::Session(ticket, context, _) => self.reply(ticket, Outcome::Adopted, context, cx),
@@ -401,8 +400,8 @@ impl<R: Rules> Server<R> {
     }
 
     fn reply(&self, ticket: Ticket, outcome: Outcome, seen: Context, cx: &mut Cx<'_, Self>) {
-        let known = match R::FORGETS_ONLY_EVERYWHERE.holds() {
-            _ if !R::FORGETS.holds() => Vector::default(),
+        let known = match *R::FORGETS_ONLY_EVERYWHERE {
+            _ if !*R::FORGETS => Vector::default(),
             true => self.everywhere.get().clone(),
             false => self.checks.applied(self.clock),
         };
@@ -418,7 +417,7 @@ impl<R: Rules> Server<R> {
 
 /// A dependency on a version of `key`, which is here.
 fn dep<R: Rules>(key: &Key, stamp: Stamp, cx: &Cx<'_, Server<R>>) -> Dep {
-    let scope = if R::CHECKS_THAT_UPDATE.holds() { Scope::One } else { Scope::Newer(key.clone()) };
+    let scope = if *R::CHECKS_THAT_UPDATE { Scope::One } else { Scope::Newer(key.clone()) };
     Dep { partition: cx.me.partition, stamp, scope }
 }
 
@@ -432,7 +431,7 @@ fn newer_is_there<R: Rules>(dep: &Dep, cx: &Cx<'_, Server<R>>) -> bool {
 
 /// Keeps one version of `key`, if none waits (I3).
 fn trim<R: Rules>(key: &Key, cx: &mut Cx<'_, Server<R>>) {
-    if !R::SPARES_WAITING.holds() || !cx.store.chain(key).any(|d| d.meta.waits) {
+    if !*R::SPARES_WAITING || !cx.store.chain(key).any(|d| d.meta.waits) {
         cx.store.keep_newest(key);
     }
 }
@@ -478,7 +477,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
             past.near = Deps::default(); // 2
         }
         past.clock = past.clock.max(seen.clock);
-        if if put { R::PUT_IS_NEAR.holds() } else { R::READS_ARE_NEAR.holds() } {
+        if if put { *R::PUT_IS_NEAR } else { *R::READS_ARE_NEAR } {
             past.merge(seen); // I2
         }
         past.near.settle(from.partition, &everywhere); // D4

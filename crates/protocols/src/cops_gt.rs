@@ -242,7 +242,7 @@ impl<R: Rules> Protocol for Server<R> {
                 self.done(ticket, outcome, seen, cx);
             }
             Request::Cover(context) => {
-                let near = if R::MOVERS_WAIT.holds() { context.near.clone() } else { Deps::default() };
+                let near = if *R::MOVERS_WAIT { context.near.clone() } else { Deps::default() };
                 let until = cx.mono + cx.params.wait_limit_us;
                 self.checks.session(ticket, context, &near, until);
                 self.go_on(cx);
@@ -374,7 +374,7 @@ impl<R: Rules> Server<R> {
         let find = |(key, stamp): &(Key, Stamp)| cx.store.chain(key).find(|d| d.stamp == *stamp);
         let there: Vec<_> = wanted.iter().map(find).collect();
         let dropped = there.iter().any(|d| d.is_none_or(|d| d.meta.waits));
-        if dropped && R::REFUSES_DROPPED.holds() {
+        if dropped && *R::REFUSES_DROPPED {
             return cx.reply(ticket, Reply::TooOld); // D7
         }
         let there = there.into_iter().map(got).collect();
@@ -402,7 +402,7 @@ impl<R: Rules> Server<R> {
 
     /// Checks what a version depends on.
     fn check(&mut self, key: Key, stamp: Stamp, near: &Deps) {
-        let near = if R::CHECKS.holds() { near } else { &Deps::default() };
+        let near = if *R::CHECKS { near } else { &Deps::default() };
         self.checks.version(key, stamp, near);
     }
 
@@ -413,7 +413,7 @@ impl<R: Rules> Server<R> {
                 Dependant::Version(d) => {
                     self.clock = self.clock.max(d.stamp.ts); // 6
                     let shows = |meta: &mut Meta| (meta.waits, meta.near) = (false, Deps::default());
-                    d.show(R::APPLIED_SURVIVES.holds(), shows, cx); // D3
+                    d.show(*R::APPLIED_SURVIVES, shows, cx); // D3
                     self.shows(d.key, d.stamp, cx);
                 }
                 Dependant::Session(ticket, context, _) => self.done(ticket, Outcome::Adopted, context, cx),
@@ -474,7 +474,7 @@ impl<R: Rules> Server<R> {
 
     /// What lists need not name any more.
     fn settled(&self) -> Vector {
-        if R::STABLE_IN_ALL.holds() { self.stable.clone() } else { self.everywhere.get().clone() }
+        if *R::STABLE_IN_ALL { self.stable.clone() } else { self.everywhere.get().clone() }
     }
 
     fn done(&self, ticket: Ticket, outcome: Outcome, seen: Context, cx: &mut Cx<'_, Self>) {
@@ -546,8 +546,7 @@ impl<R: Rules> Client<R> {
             applied
         };
         let at_once = trans.keys.iter().all(|key| owner(key) == owner(&trans.keys[0]));
-        if R::MINDS_FLOORS.holds() && !at_once && first.iter().any(|(_, at)| !joint.floor().le(&applied(at)))
-        {
+        if *R::MINDS_FLOORS && !at_once && first.iter().any(|(_, at)| !joint.floor().le(&applied(at))) {
             trans.known.merge(joint.floor()); // D7
             return self.begin_trans(cx);
         }
@@ -555,7 +554,7 @@ impl<R: Rules> Client<R> {
         let behind = |place: &usize| {
             let (got, at) = &first[*place];
             let missed = |ccv: Stamp| got.found.stamp < Some(ccv) && !applied(at).covers(ccv);
-            R::SECOND_ROUND.holds() && !at_once && ccv(*place).is_some_and(missed)
+            *R::SECOND_ROUND && !at_once && ccv(*place).is_some_and(missed)
         };
         trans.wanted = (0..trans.keys.len()).filter(behind).collect();
         trans.got = first.into_iter().map(|(got, _)| got).collect();
@@ -573,7 +572,7 @@ impl<R: Rules> Client<R> {
         let Trans { single, keys, got, .. } = std::mem::take(&mut self.trans);
         let context = &mut self.token.past;
         for (key, Got { found, past }) in keys.iter().zip(&got) {
-            let past = if R::LISTS_ALL.holds() { past } else { &Causes::default() };
+            let past = if *R::LISTS_ALL { past } else { &Causes::default() };
             let mut include = |stamp| context.include(cx.topology.partition_of(key), key, stamp, past);
             found.stamp.into_iter().for_each(&mut include);
         }

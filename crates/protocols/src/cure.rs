@@ -128,12 +128,12 @@ impl<R: Rules> Protocol for Server<R> {
     type Params = Params;
 
     fn start(Recovered { mut hard, life, received }: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        hard.undone.prepared.retain(|_| R::PREPARED_SURVIVES.holds());
-        hard.undone.decided.retain(|_| R::DECIDED_SURVIVES.holds());
+        hard.undone.prepared.retain(|_| *R::PREPARED_SURVIVES);
+        hard.undone.decided.retain(|_| *R::DECIDED_SURVIVES);
         let (m, mut vv, mut gss) = (cx.me.dc, received, Vector::zero(cx.topology.dcs));
-        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && R::GSS_SURVIVES.holds());
+        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && *R::GSS_SURVIVES);
         written_here.for_each(|d| gss.merge(&d.meta.without(m))); // I3
-        let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && R::TIMES_ARRIVE_WHOLE.holds());
+        let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && *R::TIMES_ARRIVE_WHOLE);
         elsewhere.for_each(|i| vv[i] = vv[i].prev()); // D3
         gss.merge(&hard.times.stable);
         cx.arm(Timer::Theta, cx.params.theta_us);
@@ -159,7 +159,7 @@ impl<R: Rules> Protocol for Server<R> {
             }
             Some(Op::PutAll { writes }) => self.time.commits.begin(ticket, writes, snap, until, cx.topology),
             Some(op) => self.submit(Task::Ask(ticket, op), snap, cx),
-            None if !R::STABLE_STAYS_HOME.holds() => cx.answer(ticket, Outcome::Adopted, sc),
+            None if !*R::STABLE_STAYS_HOME => cx.answer(ticket, Outcome::Adopted, sc),
             None => self.arrivals.wait(ticket, sc, cx.me.dc, until),
         }
         self.save(cx);
@@ -185,7 +185,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Vector>, cx: &mut Cx<'_, Self>) {
         let ct = d.stamp.ts;
         cx.store.insert(&key, d);
-        self.vv.raise(from.dc, if R::TIMES_ARRIVE_WHOLE.holds() { ct.prev() } else { ct }); // D3
+        self.vv.raise(from.dc, if *R::TIMES_ARRIVE_WHOLE { ct.prev() } else { ct }); // D3
     }
 
     fn on_heartbeat(&mut self, from: ServerId, time: Hlc, _cx: &mut Cx<'_, Self>) {
@@ -244,7 +244,7 @@ impl<R: Rules> Server<R> {
         let (clock, mut snap) = (self.time.clock(cx.now), self.gss.clone());
         self.time.pass(clock);
         snap[cx.me.dc] = clock;
-        if R::SNAP_COVERS_SC.holds() {
+        if *R::SNAP_COVERS_SC {
             snap.merge(sc);
         }
         snap
@@ -253,7 +253,7 @@ impl<R: Rules> Server<R> {
     /// Read: once all up to `snap[m]` is applied. Write: once `Clock` is above `snap` (D1).
     fn submit(&mut self, task: Task, snap: Vector, cx: &mut Cx<'_, Self>) {
         let (until, clock) = (cx.mono + cx.params.wait_limit_us, self.time.clock(cx.now));
-        let at = if R::READ_WAITS_FOR_CLOCK.holds() { snap[cx.me.dc] } else { clock.min(snap[cx.me.dc]) };
+        let at = if *R::READ_WAITS_FOR_CLOCK { snap[cx.me.dc] } else { clock.min(snap[cx.me.dc]) };
         let above = above::<R>(&snap).next();
         let (reads, writes) = match &task {
             Task::Ask(_, Op::Put { update, .. }) => (update.observes(), true),
@@ -273,7 +273,7 @@ impl<R: Rules> Server<R> {
     fn settle(&mut self, cx: &mut Cx<'_, Self>) {
         self.apply(cx);
         let latest = self.time.latest(cx.now);
-        let applied = if R::READ_WAITS_FOR_PENDING.holds() { self.time.applied(latest) } else { latest };
+        let applied = if *R::READ_WAITS_FOR_PENDING { self.time.applied(latest) } else { latest };
         for (snap, task) in self.readers.wake(&applied).into_iter().chain(self.writers.wake(&latest)) {
             self.perform(task, snap, cx);
         }
@@ -282,7 +282,7 @@ impl<R: Rules> Server<R> {
     }
 
     fn perform(&mut self, task: Task, snap: Vector, cx: &mut Cx<'_, Self>) {
-        if R::READ_IS_FENCE.holds() {
+        if *R::READ_IS_FENCE {
             self.time.pass(snap[cx.me.dc].min(self.time.latest(cx.now))); // I2
         }
         let (view, mut seen) = (View(snap), Vector::default());
@@ -351,10 +351,7 @@ impl<R: Rules> Server<R> {
     /// Heartbeat: no time at or above anything pending.
     fn announce(&mut self, cx: &mut Cx<'_, Self>) {
         let clock = self.time.clock(cx.now);
-        self.vv.raise(
-            cx.me.dc,
-            if R::ANNOUNCE_BELOW_PENDING.holds() { self.time.applied(clock) } else { clock },
-        );
+        self.vv.raise(cx.me.dc, if *R::ANNOUNCE_BELOW_PENDING { self.time.applied(clock) } else { clock });
         self.time.pass(self.vv[cx.me.dc]);
         cx.heartbeat(self.vv[cx.me.dc]);
     }
@@ -387,7 +384,7 @@ impl<R: Rules> Server<R> {
 
 /// What a write has to be above of.
 fn above<R: Rules>(snap: &Vector) -> Hlc {
-    if R::PREPARE_ABOVE_SNAP.holds() { snap.max() } else { Hlc::ZERO } // D1
+    if *R::PREPARE_ABOVE_SNAP { snap.max() } else { Hlc::ZERO } // D1
 }
 
 impl<R: Rules> OneRound for Server<R> {

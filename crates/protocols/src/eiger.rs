@@ -190,7 +190,7 @@ impl<R: Rules> Protocol for Server<R> {
         waiting.iter().for_each(|(stamp, ..)| server.checks.arrived(*stamp));
         waiting.into_iter().for_each(|(stamp, key, near)| server.check(key, stamp, &near));
         server.go_on(cx);
-        if R::FLOOR_SURVIVES.holds() {
+        if *R::FLOOR_SURVIVES {
             server.floor = server.clock; // D3
         }
         cx.arm(Timer::Theta, cx.params.theta_us);
@@ -204,11 +204,11 @@ impl<R: Rules> Protocol for Server<R> {
                 self.lift(clock.max(Hlc::at(cx.now)), cx); // the later LVT is, the fewer are asked for twice
                 self.slice(ticket, &keys, NOW, cx); // T1
             }
-            Request::ReadAt(time, _) if time < self.floor && R::REFUSES_DROPPED.holds() => {
+            Request::ReadAt(time, _) if time < self.floor && *R::REFUSES_DROPPED => {
                 cx.reply(ticket, Reply::TooOld(self.clock)); // D3
             }
             Request::ReadAt(time, keys) => {
-                if R::LATE_ASKS_LIFT.holds() {
+                if *R::LATE_ASKS_LIFT {
                     self.lift(time, cx); // I2
                 }
                 self.slice(ticket, &keys, time, cx); // T3
@@ -222,7 +222,7 @@ impl<R: Rules> Protocol for Server<R> {
             }
             Request::Cover(context) => {
                 self.lift(context.clock, cx);
-                let near = if R::MOVERS_WAIT.holds() { context.near.clone() } else { Deps::default() };
+                let near = if *R::MOVERS_WAIT { context.near.clone() } else { Deps::default() };
                 self.checks.session(ticket, context, &near, cx.mono + cx.params.wait_limit_us);
                 self.go_on(cx);
             }
@@ -232,11 +232,11 @@ impl<R: Rules> Protocol for Server<R> {
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
         match message {
             Peer::Check(clock, message) => {
-                self.lift(if R::SIBLINGS_LIFT.holds() { clock } else { Hlc::ZERO }, cx); // I1
+                self.lift(if *R::SIBLINGS_LIFT { clock } else { Hlc::ZERO }, cx); // I1
                 self.checks.on_message(from, message);
             }
             Peer::Applied(clock, applied) => {
-                self.lift(if R::PEERS_LIFT.holds() { clock } else { Hlc::ZERO }, cx); // D1
+                self.lift(if *R::PEERS_LIFT { clock } else { Hlc::ZERO }, cx); // D1
                 self.everywhere.tell(from.dc, &applied);
             }
         }
@@ -339,7 +339,7 @@ impl<R: Rules> Server<R> {
 
     /// Checks what a version depends on.
     fn check(&mut self, key: Key, stamp: Stamp, near: &Deps) {
-        let near = if R::CHECKS.holds() { near } else { &Deps::default() };
+        let near = if *R::CHECKS { near } else { &Deps::default() };
         self.checks.version(key, stamp, near);
     }
 
@@ -349,10 +349,10 @@ impl<R: Rules> Server<R> {
             match dependant {
                 Dependant::Version(d) => {
                     let ts = d.stamp.ts;
-                    let evt = if R::EVT_IS_LOCAL.holds() { self.clock.observe(cx.now, ts) } else { ts };
+                    let evt = if *R::EVT_IS_LOCAL { self.clock.observe(cx.now, ts) } else { ts };
                     self.lift(evt, cx);
                     let shows = |meta: &mut Meta| *meta = Meta { evt, near: Deps::default() };
-                    d.show(R::APPLIED_SURVIVES.holds(), shows, cx); // D3 of COPS
+                    d.show(*R::APPLIED_SURVIVES, shows, cx); // D3 of COPS
                 }
                 Dependant::Session(ticket, past, _) => self.done(ticket, Outcome::Adopted, past.near, cx),
             }
@@ -430,7 +430,7 @@ impl<R: Rules> Client<R> {
     fn second_round(&mut self, first: Vec<(Got, Hlc)>, cx: &mut SessionCx<'_, Server<R>>) {
         let trans = &mut self.trans;
         let eff_t = first.iter().map(|(got, _)| got.evt).max().unwrap_or_default();
-        let late = |place: &usize| first[*place].1 < eff_t && R::SECOND_ROUND.holds();
+        let late = |place: &usize| first[*place].1 < eff_t && *R::SECOND_ROUND;
         trans.late = (0..first.len()).filter(late).collect();
         trans.got = first.into_iter().map(|(got, _)| got).collect();
         if trans.late.is_empty() {

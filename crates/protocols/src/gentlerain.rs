@@ -275,7 +275,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn start(Recovered { hard, life, received }: Recovered<Kept>, cx: &mut Cx<'_, Self>) -> Self {
         let Kept { clock: hard, absence } = hard;
         let mut vv = received;
-        let absence = absence.recovered(if R::ADMITS_IGNORANCE.holds() { life } else { 1 }, &mut vv);
+        let absence = absence.recovered(if *R::ADMITS_IGNORANCE { life } else { 1 }, &mut vv);
         vv.raise(cx.me.dc, hard.ceiling);
         let written_here = cx.store.versions().filter(|d| d.stamp.origin == cx.me.dc);
         let known = written_here.map(|d| d.meta).fold(hard.stable.min(), Hlc::max); // D4
@@ -286,7 +286,7 @@ impl<R: Rules> Protocol for Server<R> {
         cx.arm(Timer::Delta, cx.params.delta_us);
         Self {
             vv,
-            gst: if R::GST_SURVIVES.holds() { known } else { Hlc::ZERO },
+            gst: if *R::GST_SURVIVES { known } else { Hlc::ZERO },
             fence: Hlc::ZERO, // below the ceiling
             seq: 0,
             waiting_for_clock: Waiters::default(),
@@ -399,7 +399,7 @@ impl<R: Rules> Protocol for Server<R> {
 
     fn visible(view: &View, stamp: Stamp, written_at: &Hlc) -> bool {
         let Past { dt, gst } = view.at;
-        let needs = if R::LOCAL_NEEDS_GST.holds() { *written_at } else { Hlc::ZERO };
+        let needs = if *R::LOCAL_NEEDS_GST { *written_at } else { Hlc::ZERO };
         let mine = stamp.origin == view.m && (view.fresh || stamp.ts <= dt && needs <= gst);
         mine || stamp.ts <= gst && view.hidden.is_none_or(|(x, cut)| stamp.origin != x || stamp.ts <= cut)
     }
@@ -423,16 +423,16 @@ impl<R: Rules> Protocol for Server<R> {
     fn on_order(&mut self, order: &Order, cx: &mut Cx<'_, Self>) -> Result<Standing, String> {
         let (me, mut order) = (cx.me.dc, order.clone());
         if let Step::Cut { least } = &mut order.step
-            && !R::ONE_CUT.holds()
+            && !*R::ONE_CUT
         {
             cx.topology.peers(cx.me).for_each(|peer| least[peer.dc] = Hlc::ZERO); // each for itself, as printed
         }
         let standing = self.absence.obey(&order, me, &self.vv);
         match order.step {
-            Step::Cut { .. } if !R::ALL_HIDE_FIRST.holds() => {
+            Step::Cut { .. } if !*R::ALL_HIDE_FIRST => {
                 let _ = self.absence.obey(&Order { step: Step::Exclude, ..order }, me, &self.vv);
             }
-            Step::Readmit { from } if !R::RETURN_WAITS.holds() => self.absence.end(from),
+            Step::Readmit { from } if !*R::RETURN_WAITS => self.absence.end(from),
             _ => {}
         }
         self.fetch(cx);
@@ -465,13 +465,13 @@ impl<R: Rules> Server<R> {
 
     /// Algorithm 2 lines 5 to 17.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, past: Past, cx: &mut Cx<'_, Self>) {
-        if R::PUT_CARRIES_GST.holds() {
+        if *R::PUT_CARRIES_GST {
             self.raise(past.gst, cx); // D1
         }
         let (m, last) = (cx.me.dc, self.vv[cx.me.dc]);
-        let clock = Hlc::at(cx.now).max(if R::STAMPS_INCREASE.holds() { last.next() } else { last }); // D3
+        let clock = Hlc::at(cx.now).max(if *R::STAMPS_INCREASE { last.next() } else { last }); // D3
         let after = past.dt.max(self.fence).next();
-        let ut = if R::PUT_WAITS.holds() { clock.max(after) } else { clock };
+        let ut = if *R::PUT_WAITS { clock.max(after) } else { clock };
         if let Some(ahead_us) = cx.too_far_ahead(ut) {
             return cx.fail(ticket, Failure::ClockSkew { ahead_us });
         }
@@ -491,7 +491,7 @@ impl<R: Rules> Server<R> {
             self.conflicts.note(cx.store, &key, &d, saw); // D9
             cx.write(key, d, cx.all_regions()); // 13, 15 to 17
             (stamp, seen.dt) = (Some(new), ut);
-            if R::PUT_TELLS_GST.holds() {
+            if *R::PUT_TELLS_GST {
                 seen.gst = self.gst; // D7
             }
         }
@@ -509,13 +509,13 @@ impl<R: Rules> Server<R> {
     fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, past: Past, cx: &mut Cx<'_, Self>) {
         self.raise(past.gst, cx);
         let waits = |alpha| alpha > 0 && past.dt.0 - self.gst.0 <= Hlc::at(alpha).0; // 10; 0: never
-        if past.dt < self.gst || !R::ROTX_WAITS.holds() {
+        if past.dt < self.gst || !*R::ROTX_WAITS {
             self.snapshot(ticket, keys, Past { dt: Hlc::ZERO, ..past }, cx); // 12
         } else if cx.params.alpha_us.is_none_or(waits) {
             let deadline = cx.mono + cx.params.wait_limit_us;
             self.waiting_for_gst.park(past.dt.next(), deadline, (ticket, Request::Rotx(keys, past))); // 11
         } else {
-            let dt = if R::ROTX_COVERS_DT.holds() { past.dt } else { Hlc::ZERO };
+            let dt = if *R::ROTX_COVERS_DT { past.dt } else { Hlc::ZERO };
             self.snapshot(ticket, keys, Past { dt, ..past }, cx); // 14, D7
         }
     }
@@ -524,14 +524,14 @@ impl<R: Rules> Server<R> {
     fn slice(&mut self, from: ServerId, request: SliceReq<Past>, cx: &mut Cx<'_, Self>) {
         let SliceReq { id, keys, at: mut st } = request;
         self.raise(st.gst, cx); // 22
-        if R::SLICE_FENCES.holds() && st.dt > self.fence {
+        if *R::SLICE_FENCES && st.dt > self.fence {
             self.fence = st.dt;
-            if R::FENCE_SURVIVES.holds() {
+            if *R::FENCE_SURVIVES {
                 let renewed = self.ceiling.renewed(st.dt, || one(self.gst));
                 self.keep(renewed, cx);
             }
         }
-        if !R::ONE_GST.holds() {
+        if !*R::ONE_GST {
             st.gst = self.gst;
         }
         let mut seen = Past { dt: Hlc::ZERO, gst: self.gst };
@@ -554,7 +554,7 @@ impl<R: Rules> Server<R> {
         let (conflicts, absence) = (&self.conflicts, &mut self.absence);
         self.stabilisation.collect(cx, |_, d| {
             let safe = Self::visible(&view, d.stamp, &d.meta) && conflicts.settled(d.stamp);
-            safe && (absence.forgets(d) || !R::DELETIONS_LAST.holds())
+            safe && (absence.forgets(d) || !*R::DELETIONS_LAST)
         });
         self.conflicts.forget(cx.store);
         self.absence.end(gst);
@@ -563,10 +563,10 @@ impl<R: Rules> Server<R> {
 
     /// D5, D10.
     fn cover(&mut self, ticket: Ticket, past: Past, home: DcId, cx: &mut Cx<'_, Self>) {
-        if R::MOVERS_WAIT.holds() && self.absence.refuses(home, past.dt, self.gst) {
+        if *R::MOVERS_WAIT && self.absence.refuses(home, past.dt, self.gst) {
             return cx.fail(ticket, not_covered());
         }
-        let shown = if R::MOVERS_CATCH_UP.holds() && self.absence.returns() { past.gst } else { Hlc::ZERO };
+        let shown = if *R::MOVERS_CATCH_UP && self.absence.returns() { past.gst } else { Hlc::ZERO };
         let needs = past.dt.max(shown);
         if needs <= self.gst {
             return cx.answer(ticket, Outcome::Adopted, Past { dt: past.dt, gst: self.gst });
@@ -578,7 +578,7 @@ impl<R: Rules> Server<R> {
     /// D10: asks the donor for what is missing of a data centre that is to be excluded.
     fn fetch(&mut self, cx: &mut Cx<'_, Self>) {
         let Some((donor, lacks)) = self.absence.lacks(&self.vv) else { return };
-        if !R::FETCHES.holds() {
+        if !*R::FETCHES {
             return self.vv.raise(lacks.dc, lacks.upto);
         }
         if cx.mono < self.ask_again {
@@ -604,10 +604,10 @@ impl<R: Rules> Server<R> {
     /// Algorithm 2 line 31.
     fn adopt(&mut self, stable: Option<Vector>, cx: &mut Cx<'_, Self>) {
         let Some(stable) = stable else { return };
-        if R::GST_JUMPS.holds() && self.absence.skips(stable.min()) {
+        if *R::GST_JUMPS && self.absence.skips(stable.min()) {
             return; // D10
         }
-        if !R::GST_NEVER_FALLS.holds() {
+        if !*R::GST_NEVER_FALLS {
             self.gst = self.gst.min(stable.min()); // as printed: it is assigned
         }
         self.raise(stable.min(), cx); // D2
@@ -652,7 +652,7 @@ impl<R: Rules> Server<R> {
     }
 
     fn view(&self, at: Past, fresh: bool, cx: &Cx<'_, Self>) -> View {
-        let hidden = if R::HIDES.holds() { self.absence.hides(at.gst) } else { None };
+        let hidden = if *R::HIDES { self.absence.hides(at.gst) } else { None };
         View { m: cx.me.dc, at, fresh, hidden }
     }
 }
@@ -685,6 +685,6 @@ impl<R: Rules> OneRound for Server<R> {
     }
 
     fn travels(past: &Past) -> Past {
-        Past { dt: Hlc::ZERO, gst: if R::STABLE_STAYS_HOME.holds() { Hlc::ZERO } else { past.gst } }
+        Past { dt: Hlc::ZERO, gst: if *R::STABLE_STAYS_HOME { Hlc::ZERO } else { past.gst } }
     }
 }

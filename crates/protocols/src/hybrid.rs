@@ -245,7 +245,7 @@ impl<R: Rules> Protocol for Server<R> {
         let gst = known.fold(hard.stable.min(), Hlc::max); // D4
         let mut server = Self {
             vv,
-            gst: if R::GST_SURVIVES.holds() { gst } else { Hlc::ZERO },
+            gst: if *R::GST_SURVIVES { gst } else { Hlc::ZERO },
             ust: Hlc::ZERO,
             told,
             sent_since_delta: false,
@@ -274,7 +274,7 @@ impl<R: Rules> Protocol for Server<R> {
             Request::Put(key, update, past) => self.put(ticket, key, update, past, cx),
             Request::Rotx(keys, dt, gst) => {
                 self.raise(gst, cx);
-                if dt <= self.gst || !R::ROTX_WAITS.holds() {
+                if dt <= self.gst || !*R::ROTX_WAITS {
                     self.snapshot(ticket, keys, cx);
                 } else {
                     self.transactions.park(dt, cx.mono + cx.params.wait_limit_us, (ticket, keys)); // 9
@@ -289,7 +289,7 @@ impl<R: Rules> Protocol for Server<R> {
             }
             Request::Cover(past) => {
                 self.raise(past.ust, cx); // D7
-                let near = if R::MOVERS_WAIT.holds() { past.near.clone() } else { Deps::default() };
+                let near = if *R::MOVERS_WAIT { past.near.clone() } else { Deps::default() };
                 self.check(near, Work::Adopt(ticket, past, cx.mono + cx.params.wait_limit_us));
             }
         }
@@ -305,10 +305,10 @@ impl<R: Rules> Protocol for Server<R> {
             }
             Peer::Stable(gst) => self.told.raise(from.dc, gst),
             Peer::Check(mut check, gst) => {
-                if R::CHECKS_TELL_GST.holds() {
+                if *R::CHECKS_TELL_GST {
                     self.raise(gst, cx); // D2
                 }
-                if let (false, Check::Ask(_, deps)) = (R::CAUSES_HAVE_CAUSES.holds(), &mut check) {
+                if let (false, Check::Ask(_, deps)) = (*R::CAUSES_HAVE_CAUSES, &mut check) {
                     deps.retain(|dep| dep.stamp.ts > self.vv[dep.stamp.origin]);
                 }
                 self.checks.on_message(from, check); // 3
@@ -332,7 +332,7 @@ impl<R: Rules> Protocol for Server<R> {
         let (stamp, floor, bare) = (d.stamp, d.meta.floor, d.meta.near.is_empty());
         self.vv.raise(from.dc, stamp.ts);
         cx.store.insert(&key, d);
-        self.raise(if R::FLOOR_IS_ADOPTED.holds() { floor } else { Hlc::ZERO }, cx); // 7
+        self.raise(if *R::FLOOR_IS_ADOPTED { floor } else { Hlc::ZERO }, cx); // 7
         self.receive(key, stamp, bare, cx);
         self.go_on(cx);
     }
@@ -422,7 +422,7 @@ impl<R: Rules> Server<R> {
 
     /// PUT, which waits for nothing.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut past: Past, cx: &mut Cx<'_, Self>) {
-        if R::PUT_CARRIES_GST.holds() {
+        if *R::PUT_CARRIES_GST {
             self.raise(past.gst, cx); // 6
         }
         let mut said = self.known();
@@ -431,7 +431,7 @@ impl<R: Rules> Server<R> {
         if looked.proceeds {
             past.merge(&said);
             past.near.bound(R::MOST_DEPS); // D8
-            let above = if R::PUT_ABOVE_PAST.holds() { past.dt } else { Hlc::ZERO };
+            let above = if *R::PUT_ABOVE_PAST { past.dt } else { Hlc::ZERO };
             let ut = self.vv[cx.me.dc].observe(cx.now, above);
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 return cx.fail(ticket, Failure::ClockSkew { ahead_us });
@@ -453,7 +453,7 @@ impl<R: Rules> Server<R> {
     fn receive(&mut self, key: Key, stamp: Stamp, bare: bool, cx: &mut Cx<'_, Self>) {
         self.hidden.insert(stamp, (key, false));
         self.checks.arrived(stamp);
-        if bare || !R::CHECKS_CAUSES.holds() || stamp.ts <= self.gst {
+        if bare || !*R::CHECKS_CAUSES || stamp.ts <= self.gst {
             self.show(stamp, false, cx);
         }
     }
@@ -470,7 +470,7 @@ impl<R: Rules> Server<R> {
     /// `work` waits for those of `near` that GST does not vouch for.
     fn check(&mut self, mut near: Deps, work: Work) {
         near.retain(|dep| dep.stamp.ts > self.gst); // 2
-        match R::ASKS_AFTER_OWN.holds() {
+        match *R::ASKS_AFTER_OWN {
             true => self.checks.open_all(&near, work), // D2
             false => self.checks.open(&near, work),
         }
@@ -492,7 +492,7 @@ impl<R: Rules> Server<R> {
 
     fn finish(&mut self, work: Work, cx: &mut Cx<'_, Self>) {
         match work {
-            Work::Show(stamp) => self.show(stamp, R::MARKS_SURVIVE.holds(), cx), // 4
+            Work::Show(stamp) => self.show(stamp, *R::MARKS_SURVIVE, cx), // 4
             Work::Get(ticket, key, until) => self.get(ticket, key, until, cx),
             Work::Adopt(ticket, past, _) => {
                 cx.answer(ticket, Outcome::Adopted, Past { gst: self.gst, ..past });
@@ -567,7 +567,7 @@ impl<R: Rules> Server<R> {
 
     /// What every answer says: the GST, and what is stable everywhere.
     fn known(&self) -> Past {
-        let ust = if R::FORGETS_ONLY_EVERYWHERE.holds() { self.gst.min(self.ust) } else { self.gst };
+        let ust = if *R::FORGETS_ONLY_EVERYWHERE { self.gst.min(self.ust) } else { self.gst };
         Past { gst: self.gst, ust, ..Past::default() }
     }
 }
@@ -607,7 +607,7 @@ impl<R: Rules> OneRound for Server<R> {
     }
 
     fn travels(past: &Past) -> Past {
-        let gst = if R::STABLE_STAYS_HOME.holds() { past.ust } else { past.gst };
+        let gst = if *R::STABLE_STAYS_HOME { past.ust } else { past.gst };
         Past { gst, ust: past.ust, ..Past::default() }
     }
 }

@@ -238,7 +238,7 @@ impl<R: Rules> Server<R> {
             }
             self.ss = ss; // I1
             seen.raise(cx.me.partition, ss);
-            let mut deps = if R::UPDATES_DEPEND_ON_CT.holds() { ct } else { Shardstamps::default() };
+            let mut deps = if *R::UPDATES_DEPEND_ON_CT { ct } else { Shardstamps::default() };
             deps.merge(&seen); // I2
             let new = Stamp::new(ss, cx.me.dc);
             cx.write(key.clone(), Version { stamp: new, meta: deps, write: update.write }, cx.all_regions());
@@ -298,8 +298,8 @@ impl<R: Rules> Client<R> {
     /// All have answered. What is behind what the session knows, or behind what another answer depends on, is read
     /// again; if nothing is, this is what the session sees.
     fn validate(&mut self, cx: &mut SessionCx<'_, Server<R>>) {
-        let mut ct = if R::READS_ARE_VALIDATED.holds() { self.ct.clone() } else { Shardstamps::default() };
-        if R::SETS_ARE_VALIDATED.holds() {
+        let mut ct = if *R::READS_ARE_VALIDATED { self.ct.clone() } else { Shardstamps::default() };
+        if *R::SETS_ARE_VALIDATED {
             self.parts.iter().filter_map(|part| part.answer.as_ref()).for_each(|(.., deps)| ct.merge(deps));
         }
         let mut again = false;
@@ -322,7 +322,7 @@ impl<R: Rules> Client<R> {
         let mut all = Vec::new();
         for part in std::mem::take(&mut self.parts) {
             let Some((outcome, _, deps)) = part.answer else { continue };
-            if R::READS_JOIN_CT.holds() {
+            if *R::READS_JOIN_CT {
                 self.ct.merge(&deps); // I2
             }
             match (part.what, outcome) {
@@ -394,7 +394,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     }
 
     fn adopt(&mut self, token: Shardstamps, cx: &mut SessionCx<'_, Server<R>>) {
-        if R::CT_MOVES.holds() {
+        if *R::CT_MOVES {
             self.ct.merge(&token); // D6
         }
         cx.done(Outcome::Adopted);

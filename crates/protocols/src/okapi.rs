@@ -132,7 +132,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (mut vv, mut usv) = (received, Vector::zero(cx.topology.dcs));
         vv.raise(cx.me.dc, hard.ceiling);
-        if R::USV_SURVIVES.holds() {
+        if *R::USV_SURVIVES {
             usv.merge(&hard.stable); // D2
         }
         cx.arm(Timer::Theta, cx.params.theta_us);
@@ -236,8 +236,8 @@ impl<R: Rules> Protocol for Server<R> {
 
     fn visible(view: &View, stamp: Stamp, ds: &Vector) -> bool {
         match view {
-            View::Fresh(m, usv) => stamp.origin == *m || !R::UT_IS_STABLE.holds() || usv.covers(stamp),
-            View::At(sv) => sv.covers(stamp) && (!R::SNAPSHOT_HOLDS_DS.holds() || ds.le(sv)),
+            View::Fresh(m, usv) => stamp.origin == *m || !*R::UT_IS_STABLE || usv.covers(stamp),
+            View::At(sv) => sv.covers(stamp) && (!*R::SNAPSHOT_HOLDS_DS || ds.le(sv)),
         }
     }
 
@@ -262,7 +262,7 @@ impl<R: Rules> Server<R> {
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             ds.merge(&seen);
-            let ut = self.vv[m].observe(cx.now, if R::PUT_ABOVE_DS.holds() { ds.max() } else { Hlc::ZERO }); // I2
+            let ut = self.vv[m].observe(cx.now, if *R::PUT_ABOVE_DS { ds.max() } else { Hlc::ZERO }); // I2
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 return cx.fail(ticket, Failure::ClockSkew { ahead_us });
             }
@@ -289,7 +289,7 @@ impl<R: Rules> Server<R> {
     /// The keys of one partition in a snapshot: no later write here lies in it (I2).
     fn slice(&mut self, from: ServerId, request: SliceReq<Vector>, cx: &mut Cx<'_, Self>) {
         let SliceReq { id, keys, at: sv } = request;
-        if R::SLICE_LIFTS_CLOCK.holds() {
+        if *R::SLICE_LIFTS_CLOCK {
             self.advance(sv[cx.me.dc], cx);
         }
         let (view, mut seen) = (View::At(sv), Vector::default());
@@ -299,7 +299,7 @@ impl<R: Rules> Server<R> {
 
     /// What a session depends on of other data centres is everywhere (I1).
     fn learn(&mut self, ds: &Vector, cx: &Cx<'_, Self>) {
-        if R::USV_COVERS_DS.holds() {
+        if *R::USV_COVERS_DS {
             self.usv.merge(&ds.without(cx.me.dc));
         }
     }
@@ -308,7 +308,7 @@ impl<R: Rules> Server<R> {
     /// collection, D4.
     fn report(&self, cx: &Cx<'_, Self>) -> Report {
         let mut everywhere = self.vv.clone();
-        if R::EVERY_DC_HAS_IT.holds() {
+        if *R::EVERY_DC_HAS_IT {
             cx.topology.peers(cx.me).for_each(|peer| everywhere.meet(&self.peers[peer.dc.index()]));
         }
         Report::new(everywhere, self.ceiling.stable(), self.reads.snapshots().cloned())
@@ -356,10 +356,10 @@ impl<R: Rules> OneRound for Server<R> {
     }
 
     fn arrival(home: DcId, ds: Vector) -> Request {
-        Request::Cover(home, if R::HOME_MUST_BE_STABLE.holds() { ds } else { Vector::default() }) // D3
+        Request::Cover(home, if *R::HOME_MUST_BE_STABLE { ds } else { Vector::default() }) // D3
     }
 
     fn travels(ds: &Vector) -> Vector {
-        if R::HOME_MUST_BE_STABLE.holds() { Vector::default() } else { ds.clone() }
+        if *R::HOME_MUST_BE_STABLE { Vector::default() } else { ds.clone() }
     }
 }

@@ -197,7 +197,7 @@ impl<R: Rules> Protocol for Server<R> {
         let (clock, mut heard) = (received[cx.me.dc].max(hard.ceiling), received);
         heard.merge(&hard.stable);
         let mut vv = Vector::zero(cx.topology.dcs);
-        if R::INSTALLED_SURVIVES.holds() {
+        if *R::INSTALLED_SURVIVES {
             vv.merge(&hard.stable); // D3
         }
         let mut server = Self {
@@ -237,8 +237,7 @@ impl<R: Rules> Protocol for Server<R> {
                 cx.answer(ticket, outcome, read::<R>(cx.me, &seen));
             }
             Request::Cover(dm) => {
-                let (rows, until) =
-                    (dm.rows(|_| R::ARRIVAL_WAITS.holds()), cx.mono + cx.params.wait_limit_us);
+                let (rows, until) = (dm.rows(|_| *R::ARRIVAL_WAITS), cx.mono + cx.params.wait_limit_us);
                 self.checks.open(&rows, Dependent::Arrival(ticket, dm, until));
                 self.install(cx);
             }
@@ -291,7 +290,7 @@ impl<R: Rules> Protocol for Server<R> {
                 self.ceiling.hurry(|| self.vv.clone(), cx);
                 self.collection.tick(self.report(), Peer::Tree, cx);
                 let now = Hlc::at(cx.now);
-                let safe = |point: &Vector| if R::COLLECTS_AT_SAFE.holds() { point.min() } else { now };
+                let safe = |point: &Vector| if *R::COLLECTS_AT_SAFE { point.min() } else { now };
                 self.collection.collect(cx, |point, d| d.stamp.ts <= safe(point));
                 self.checks.ask_again();
                 self.checks.send(Peer::Check, cx);
@@ -346,7 +345,7 @@ impl<R: Rules> Server<R> {
         if !looked.proceeds {
             return cx.answer(ticket, Outcome::Written { stamp: None, previous }, seen);
         }
-        let dt = if R::PUT_ABOVE_DM.holds() { dm.max() } else { Hlc::ZERO };
+        let dt = if *R::PUT_ABOVE_DM { dm.max() } else { Hlc::ZERO };
         let clock = Hlc::at(cx.now).max(self.clock.next());
         let ut = clock.max(dt.next()).max(least);
         if let Some(ahead_us) = cx.too_far_ahead(ut) {
@@ -370,7 +369,7 @@ impl<R: Rules> Server<R> {
 
     /// A read-only transaction, at its coordinator.
     fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, dt: Hlc, cx: &mut Cx<'_, Self>) {
-        let dt = if R::ST_COVERS_DT.holds() { dt } else { Hlc::ZERO };
+        let dt = if *R::ST_COVERS_DT { dt } else { Hlc::ZERO };
         let st = newest_snapshot(cx).max(dt).max(self.vv[cx.me.dc]); // D7, D8
         let deadline = cx.mono + cx.params.wait_limit_us;
         self.reads.scatter((ticket, keys), st, Matrix::default(), deadline, Peer::SliceReq, cx);
@@ -379,11 +378,11 @@ impl<R: Rules> Server<R> {
     /// A slice of it: (a) waits until nothing will be written here up to `st`.
     fn slice(&mut self, from: ServerId, request: SliceReq<Hlc>, cx: &mut Cx<'_, Self>) {
         let (st, deadline) = (request.at, cx.mono + cx.params.wait_limit_us);
-        if R::SLICE_WAITS_FOR_CLOCK.holds() && self.time(cx) < st {
+        if *R::SLICE_WAITS_FOR_CLOCK && self.time(cx) < st {
             self.waiting_for_clock.park(st, deadline, Early::Slice(from, request));
             return self.arm_clock(cx);
         }
-        if R::SLICE_WAITS_FOR_CLOCK.holds() && R::SLICE_LIFTS.holds() {
+        if *R::SLICE_WAITS_FOR_CLOCK && *R::SLICE_LIFTS {
             self.lift(st, cx); // I2
         }
         self.waiting_for_peers.park(st, deadline, (from, request));
@@ -392,7 +391,7 @@ impl<R: Rules> Server<R> {
 
     /// (b) Reads the slices for which everything that others write up to their `st` is installed.
     fn read_slices(&mut self, cx: &mut Cx<'_, Self>) {
-        let installed = if R::SLICE_WAITS_FOR_PEERS.holds() { self.others(cx.me.dc) } else { Hlc(u64::MAX) };
+        let installed = if *R::SLICE_WAITS_FOR_PEERS { self.others(cx.me.dc) } else { Hlc(u64::MAX) };
         let ready = self.waiting_for_peers.wake(&installed);
         for (to, SliceReq { id, keys, at: st }) in ready {
             let (view, mut seen) = (View { st, ..self.installed(cx) }, Vector::default());
@@ -404,7 +403,7 @@ impl<R: Rules> Server<R> {
     /// 3: a version waits for the rows of its matrix.
     fn wait(&mut self, stamp: Stamp, key: &Key, dm: Option<&Matrix>, here: PartitionId) {
         self.checks.arrived(stamp);
-        let check = |row| if row == here { R::CHECKS_OWN_ROW.holds() } else { R::CHECKS_OTHER_ROWS.holds() };
+        let check = |row| if row == here { *R::CHECKS_OWN_ROW } else { *R::CHECKS_OTHER_ROWS };
         let rows = dm.map(|dm| dm.rows(check)).unwrap_or_default();
         self.checks.open(&rows, Dependent::Version(key.clone(), stamp));
     }
@@ -418,7 +417,7 @@ impl<R: Rules> Server<R> {
                     self.checks.apply(stamp);
                     drop_matrix(&key, stamp, cx); // D4
                     any = true;
-                    if !R::IN_ORDER.holds() {
+                    if !*R::IN_ORDER {
                         self.vv.include(stamp);
                     }
                 }
@@ -439,8 +438,7 @@ impl<R: Rules> Server<R> {
     /// D3: what was received and not installed waits again. By their stamps: what a version waits for does so before it.
     fn recover(&mut self, cx: &mut Cx<'_, Self>) {
         let (m, installed) = (cx.me.dc, self.vv.clone());
-        let waits =
-            |stamp: Stamp| stamp.origin != m && !installed.covers(stamp) && R::RECEIVED_WAITS_AGAIN.holds();
+        let waits = |stamp: Stamp| stamp.origin != m && !installed.covers(stamp) && *R::RECEIVED_WAITS_AGAIN;
         let pick = |d: &Version<Meta>| (waits(d.stamp) || d.meta.is_some()).then(|| d.meta.clone());
         for (stamp, key, dm) in cx.store.pick(pick) {
             if waits(stamp) {
@@ -513,7 +511,7 @@ fn drop_matrix<R: Rules>(key: &Key, stamp: Stamp, cx: &mut Cx<'_, Server<R>>) {
 
 /// What a reader comes to depend on that has seen these versions of a server (1).
 fn read<R: Rules>(server: ServerId, seen: &Vector) -> Matrix {
-    if R::READS_ARE_DEPENDENCIES.holds() { Matrix::row(server.partition, seen) } else { Matrix::default() }
+    if *R::READS_ARE_DEPENDENCIES { Matrix::row(server.partition, seen) } else { Matrix::default() }
 }
 
 /// A session; what it remembers is merged with every answer (1, 2).

@@ -143,7 +143,7 @@ impl<R: Rules> Protocol for Server<R> {
 
     fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (mut vv, mut gss) = (received, Vector::zero(cx.topology.dcs));
-        if R::GSS_SURVIVES.holds() {
+        if *R::GSS_SURVIVES {
             gss.merge(&hard.stable); // D2
             vv.merge(&hard.stable);
         }
@@ -168,11 +168,7 @@ impl<R: Rules> Protocol for Server<R> {
             Op::Rotx { .. } | Op::Snapshot { .. } => false,
             _ => true,
         };
-        self.when(
-            (looks && R::GET_WAITS.holds()).then(|| past.rdv.clone()),
-            Work::Asked(ticket, op, past),
-            cx,
-        );
+        self.when((looks && *R::GET_WAITS).then(|| past.rdv.clone()), Work::Asked(ticket, op, past), cx);
     }
 
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
@@ -182,7 +178,7 @@ impl<R: Rules> Protocol for Server<R> {
                 self.gss.merge(&stable.unwrap_or_default()); // I2
             }
             Peer::SliceReq(request) => {
-                self.when(R::SLICE_WAITS.holds().then(|| request.at.clone()), Work::Slice(from, request), cx);
+                self.when(R::SLICE_WAITS.then(|| request.at.clone()), Work::Slice(from, request), cx);
             }
             Peer::SliceReply(reply) => {
                 if let Some(read) = self.reads.gather(from, reply, |past, seen| past.merge(&seen)) {
@@ -259,7 +255,7 @@ impl<R: Rules> Server<R> {
         match work {
             Work::Asked(ticket, op, past) => self.answer(ticket, op, past, cx),
             Work::Slice(from, SliceReq { id, keys, at: sv }) => {
-                if R::SLICE_LIFTS_CLOCK.holds() {
+                if *R::SLICE_LIFTS_CLOCK {
                     self.advance(sv[cx.me.dc], cx);
                 }
                 let (view, mut seen) = (View(Some(sv)), Past::default());
@@ -298,7 +294,7 @@ impl<R: Rules> Server<R> {
         if looked.proceeds {
             let m = cx.me.dc;
             dv.merge(&seen.dv);
-            let ut = self.vv[m].observe(cx.now, if R::PUT_ABOVE_DV.holds() { dv.max() } else { Hlc::ZERO }); // I3
+            let ut = self.vv[m].observe(cx.now, if *R::PUT_ABOVE_DV { dv.max() } else { Hlc::ZERO }); // I3
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 return fail(ticket, Failure::ClockSkew { ahead_us }, cx);
             }
@@ -316,7 +312,7 @@ impl<R: Rules> Server<R> {
     fn snapshot(&mut self, past: &Past, cx: &mut Cx<'_, Self>) -> Vector {
         let m = cx.me.dc;
         self.advance(Hlc::at(cx.now).max(past.dv[m]), cx);
-        let mut sv = if R::SV_COVERS_DV.holds() { past.dv.clone() } else { Vector::default() };
+        let mut sv = if *R::SV_COVERS_DV { past.dv.clone() } else { Vector::default() };
         sv.merge(&self.gss); // D2
         sv.merge(&self.vv);
         sv
@@ -390,7 +386,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     fn adopt(&mut self, Token { home, past }: Token<Past>, cx: &mut SessionCx<'_, Server<R>>) {
         let mine = &mut self.token.past;
         mine.merge(&past);
-        if home != self.token.home && R::MOVED_READS_WAIT.holds() {
+        if home != self.token.home && *R::MOVED_READS_WAIT {
             mine.rdv.merge(&past.dv);
         }
         cx.done(Outcome::Adopted);

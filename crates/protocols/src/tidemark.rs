@@ -1,5 +1,4 @@
-//! Tidemark: our own protocol. Reads are as fresh as what has arrived, snapshots take one round and never block,
-//! and writes never wait.
+//! Tidemark: our own protocol. Reads are as fresh as what has arrived; snapshots take one round; nothing ever blocks.
 //!
 //! **Idea.** *Whatever a session here has read beyond the stable vector has arrived here already*. So it may be read
 //! at once, and a version that is then written here keeps, beside its dependencies, the part of them that was
@@ -147,12 +146,12 @@ impl<R: Rules> Protocol for Server<R> {
     fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (m, mut vv, mut dsv) = (cx.me.dc, received, Vector::zero(cx.topology.dcs));
         vv.raise(m, hard.ceiling);
-        if R::DSV_SURVIVES.holds() {
+        if *R::DSV_SURVIVES {
             dsv.merge(&hard.stable); // D1
             let written_here = cx.store.versions().filter(|d| d.stamp.origin == m);
             written_here.for_each(|d| dsv.merge(d.meta.need()));
         }
-        dsv[m] = if R::FENCE_SURVIVES.holds() { dsv[m].max(hard.ceiling) } else { Hlc::ZERO };
+        dsv[m] = if *R::FENCE_SURVIVES { dsv[m].max(hard.ceiling) } else { Hlc::ZERO };
         cx.arm(Timer::Theta, cx.params.theta_us);
         cx.arm(Timer::Delta, cx.params.delta_us);
         Self {
@@ -273,11 +272,11 @@ impl<R: Rules> Server<R> {
     /// PUT.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, past: Past, cx: &mut Cx<'_, Self>) {
         let (m, Past { mut ds, mut dsv }) = (cx.me.dc, past);
-        dsv[m] = if R::PUT_TAKES_FENCE.holds() { dsv[m] } else { Hlc::ZERO };
-        if R::PUT_TAKES_DSV.holds() {
+        dsv[m] = if *R::PUT_TAKES_FENCE { dsv[m] } else { Hlc::ZERO };
+        if *R::PUT_TAKES_DSV {
             self.dsv.merge(&dsv); // 4
         }
-        if !R::DS_IS_NOT_STABLE.holds() {
+        if !*R::DS_IS_NOT_STABLE {
             self.dsv.merge(&ds);
         }
         let mut past = Past::default();
@@ -288,7 +287,7 @@ impl<R: Rules> Server<R> {
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             ds.merge(&past.ds);
-            let fence = if R::PUT_ABOVE_FENCE.holds() { self.dsv[m] } else { dsv[m] };
+            let fence = if *R::PUT_ABOVE_FENCE { self.dsv[m] } else { dsv[m] };
             let ut = self.vv[m].observe(cx.now, ds.max().max(fence)); // 5
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 return cx.fail(ticket, Failure::ClockSkew { ahead_us });
@@ -322,13 +321,13 @@ impl<R: Rules> Server<R> {
     /// A slice of it.
     fn slice(&mut self, from: ServerId, request: SliceReq<Vector>, cx: &mut Cx<'_, Self>) {
         let (m, SliceReq { id, keys, at: sv }) = (cx.me.dc, request);
-        if R::SLICE_LIFTS.holds() {
+        if *R::SLICE_LIFTS {
             self.dsv.raise(m, sv[m]); // 9
             self.ceiling.renew(sv[m], || self.dsv.clone(), cx); // D1
         }
         let mut seen = Past::default();
         let found = cx.read(&keys, &View::Snapshot(m, sv), |d| depend(&mut seen.ds, d));
-        seen.dsv[m] = if R::SLICE_FENCES.holds() { self.dsv[m] } else { Hlc::ZERO }; // 10
+        seen.dsv[m] = if *R::SLICE_FENCES { self.dsv[m] } else { Hlc::ZERO }; // 10
         cx.send(from, Peer::SliceReply(SliceReply { id, found, seen }));
     }
 
@@ -336,9 +335,9 @@ impl<R: Rules> Server<R> {
     fn collect(&mut self, cx: &mut Cx<'_, Self>) {
         let (m, dsv) = (cx.me.dc, &self.dsv);
         self.stabilisation.collect(cx, |safe, d| {
-            in_snapshot::<R>(m, if R::COLLECTS_AT_SAFE.holds() { safe } else { dsv }, d.stamp, &d.meta)
+            in_snapshot::<R>(m, if *R::COLLECTS_AT_SAFE { safe } else { dsv }, d.stamp, &d.meta)
         });
-        let safe = if R::EXCEPTIONS_UNTIL_SAFE.holds() { self.stabilisation.safe() } else { dsv };
+        let safe = if *R::EXCEPTIONS_UNTIL_SAFE { self.stabilisation.safe() } else { dsv };
         self.exceptional.settle(cx.store, |meta| {
             let settled = covered(&meta.ds, safe, m);
             meta.need.take_if(|_| settled);
@@ -372,7 +371,7 @@ impl<R: Rules> Server<R> {
     /// What a reader takes along: the stable vector and the fence.
     fn known(&self, cx: &Cx<'_, Self>) -> Vector {
         let (m, mut dsv) = (cx.me.dc, self.dsv.clone());
-        dsv[m] = if R::GET_FENCES.holds() { dsv[m] } else { Hlc::ZERO };
+        dsv[m] = if *R::GET_FENCES { dsv[m] } else { Hlc::ZERO };
         dsv
     }
 }
@@ -385,9 +384,9 @@ fn covered(a: &Vector, b: &Vector, m: DcId) -> bool {
 /// S(sv): (a) what it depends on is covered; or (b) it was written here, under the fence, and what it needs is.
 fn in_snapshot<R: Rules>(m: DcId, sv: &Vector, stamp: Stamp, meta: &Meta) -> bool {
     meta.ds.le(sv)
-        || R::FRESH_CAUSES_MAY_LACK.holds()
+        || *R::FRESH_CAUSES_MAY_LACK
             && stamp.origin == m
-            && (stamp.ts <= sv[m] || !R::NEED_UNDER_FENCE.holds())
+            && (stamp.ts <= sv[m] || !*R::NEED_UNDER_FENCE)
             && covered(meta.need(), sv, m)
 }
 
@@ -419,7 +418,7 @@ impl<R: Rules> OneRound for Server<R> {
     }
 
     fn travels(past: &Past) -> Past {
-        let dsv = if R::STABLE_STAYS_HOME.holds() { Vector::default() } else { past.dsv.clone() };
+        let dsv = if *R::STABLE_STAYS_HOME { Vector::default() } else { past.dsv.clone() };
         Past { ds: Vector::default(), dsv }
     }
 }

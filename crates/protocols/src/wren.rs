@@ -142,12 +142,12 @@ impl<R: Rules> Protocol for Server<R> {
     type Params = Params;
 
     fn start(Recovered { mut hard, life, received }: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        hard.undone.prepared.retain(|_| R::PREPARED_SURVIVES.holds());
-        hard.undone.decided.retain(|_| R::DECIDED_SURVIVES.holds());
+        hard.undone.prepared.retain(|_| *R::PREPARED_SURVIVES);
+        hard.undone.decided.retain(|_| *R::DECIDED_SURVIVES);
         let (m, mut vv, mut stable) = (cx.me.dc, received, hard.times.stable.clone());
-        let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && R::TIMES_ARRIVE_WHOLE.holds());
+        let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && *R::TIMES_ARRIVE_WHOLE);
         elsewhere.for_each(|i| vv[i] = vv[i].prev()); // D3
-        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && R::RDT_IS_COVERED.holds());
+        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && *R::RDT_IS_COVERED);
         written_here.for_each(|d| stable.raise(RST, d.meta)); // D5
         cx.arm(Timer::Theta, cx.params.theta_us);
         cx.arm(Timer::Delta, cx.params.delta_us);
@@ -163,15 +163,15 @@ impl<R: Rules> Protocol for Server<R> {
     }
 
     fn on_request(&mut self, ticket: Ticket, Request(op, home, mut past): Request, cx: &mut Cx<'_, Self>) {
-        if home != cx.me.dc && R::STABLE_STAYS_HOME.holds() {
+        if home != cx.me.dc && *R::STABLE_STAYS_HOME {
             let rst = past.seen.max().max(past.hwt);
             past.seen = Times::from_entries([rst.next(), rst]); // D6, I2
         }
         let mut until = if op.is_none() { past.seen.clone() } else { Times::default() };
-        if R::OTHERS_WAIT_FOR_OWN.holds() && !op.as_ref().is_some_and(cached) {
+        if *R::OTHERS_WAIT_FOR_OWN && !op.as_ref().is_some_and(cached) {
             until.raise(LST, past.hwt); // D2
         }
-        if R::START_COVERS_SESSION.holds() && op.is_some() {
+        if *R::START_COVERS_SESSION && op.is_some() {
             self.stable.merge(&past.seen);
         }
         self.waiting.park(until, cx.mono + cx.params.wait_limit_us, (ticket, op, past));
@@ -204,7 +204,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Hlc>, cx: &mut Cx<'_, Self>) {
         let ut = d.stamp.ts;
         cx.store.insert(&key, d);
-        self.vv.raise(from.dc, if R::TIMES_ARRIVE_WHOLE.holds() { ut.prev() } else { ut }); // D3
+        self.vv.raise(from.dc, if *R::TIMES_ARRIVE_WHOLE { ut.prev() } else { ut }); // D3
     }
 
     fn on_heartbeat(&mut self, from: ServerId, time: Hlc, _cx: &mut Cx<'_, Self>) {
@@ -242,7 +242,7 @@ impl<R: Rules> Protocol for Server<R> {
     /// `ut <= lst` and `rdt <= rst` of what was written here; of what was written elsewhere the other way round.
     fn visible(View(m, at): &View, stamp: Stamp, rdt: &Hlc) -> bool {
         let (own, others) = if stamp.origin == *m { (LST, RST) } else { (RST, LST) };
-        stamp.ts <= at[own] && (*rdt <= at[others] || !R::DEPENDS_ON_RDT.holds())
+        stamp.ts <= at[own] && (*rdt <= at[others] || !*R::DEPENDS_ON_RDT)
     }
 
     fn hard(&self) -> Self::Hard {
@@ -262,7 +262,7 @@ impl<R: Rules> Server<R> {
     /// Start: a snapshot that every server of the data centre has installed.
     fn snapshot(&self) -> Times {
         let mut at = self.stable.clone();
-        if R::REMOTE_BELOW_LOCAL.holds() {
+        if *R::REMOTE_BELOW_LOCAL {
             at[RST] = at[RST].min(at[LST].prev()); // I2
         }
         at
@@ -306,7 +306,7 @@ impl<R: Rules> Server<R> {
 
     /// Prepare: `pt = HLC = max(Clock, HLC + 1, max(lst, rst, hwt) + 1)`.
     fn prepare(&mut self, past: &Past, cx: &Cx<'_, Self>) -> Result<Hlc, Failure> {
-        let above = past.seen.max().max(if R::COMMIT_ABOVE_HWT.holds() { past.hwt } else { Hlc::ZERO }); // I3
+        let above = past.seen.max().max(if *R::COMMIT_ABOVE_HWT { past.hwt } else { Hlc::ZERO }); // I3
         match cx.too_far_ahead(self.time.clock(cx.now).max(above).next()) {
             Some(ahead_us) => Err(Failure::ClockSkew { ahead_us }),
             None => Ok(self.time.tick_above(above, cx.now)),
@@ -351,10 +351,7 @@ impl<R: Rules> Server<R> {
     /// Heartbeat: no time at or above anything pending.
     fn announce(&mut self, cx: &mut Cx<'_, Self>) {
         let clock = self.time.clock(cx.now);
-        self.vv.raise(
-            cx.me.dc,
-            if R::ANNOUNCE_BELOW_PENDING.holds() { self.time.applied(clock) } else { clock },
-        );
+        self.vv.raise(cx.me.dc, if *R::ANNOUNCE_BELOW_PENDING { self.time.applied(clock) } else { clock });
         self.time.pass(self.vv[cx.me.dc]);
         cx.heartbeat(self.vv[cx.me.dc]);
     }
@@ -398,6 +395,6 @@ impl<R: Rules> OneRound for Server<R> {
     }
 
     fn covered(past: &Past) -> Hlc {
-        if R::READS_OWN_WRITES.holds() { past.seen[LST] } else { past.hwt }
+        if *R::READS_OWN_WRITES { past.seen[LST] } else { past.hwt }
     }
 }

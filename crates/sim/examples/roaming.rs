@@ -115,7 +115,7 @@ impl<R: Rules> Protocol for Server<R> {
         cx.store.collect(usize::MAX, |_| true, |_| false); // a log holds all that a chain ever held
         let mut vv = received;
         vv.raise(cx.me.dc, vv.max()); // I2
-        if R::CEILING_HOLDS.holds() {
+        if *R::CEILING_HOLDS {
             vv.raise(cx.me.dc, hard.ceiling); // I3
         }
         cx.arm(Delta, cx.params.delta_us);
@@ -261,7 +261,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         Reply(outcome, seen): Reply,
         cx: &mut SessionCx<'_, Server<R>>,
     ) {
-        if R::READS_COUNT.holds() || matches!(outcome, Outcome::Written { .. }) {
+        if *R::READS_COUNT || matches!(outcome, Outcome::Written { .. }) {
             self.past.merge(&seen);
         }
         match outcome {
@@ -286,7 +286,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
 
     fn adopt(&mut self, Token { home, past }: Token<Vector>, cx: &mut SessionCx<'_, Server<R>>) {
         self.past.merge(&past);
-        if home == cx.dc || !R::MOVES_WAIT.holds() {
+        if home == cx.dc || !*R::MOVES_WAIT {
             return cx.done(Outcome::Adopted);
         }
         self.uncovered = cx.topology.partitions;

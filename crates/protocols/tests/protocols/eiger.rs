@@ -185,7 +185,7 @@ fn d1_what_is_forgotten_came_to_show_earlier_everywhere() {
             lab.deliver_all();
         }
         lab.get(a, &x);
-        assert!(R::PEERS_LIFT.holds() || lab.token(a).past.near.is_empty());
+        assert!(*R::PEERS_LIFT || lab.token(a).past.near.is_empty());
         lab.put(a, &y, "2");
         lab.deliver_all();
         times(&mut lab, 1, 0, &[&x]).0 < times(&mut lab, 1, 1, &[&y]).0

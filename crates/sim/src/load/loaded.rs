@@ -15,6 +15,8 @@ pub struct Loaded {
     pub slow: Option<Summary>,
     /// What clients saw, of all other operations.
     pub summary: Summary,
+    /// How many servers there are, in all data centres.
+    pub servers: usize,
     /// The share of the time in which a server's core was busy, on average.
     pub busy: f64,
     /// That of the busiest server.
@@ -100,7 +102,10 @@ impl Loaded {
             ("messages", a_op(all.near + all.far)),
             ("messages_near", a_op(all.near)),
             ("messages_bytes", a_op(all.bytes)),
-            ("messages_per_second", ((all.near + all.far) as f64 / seconds).into()),
+            (
+                "server_messages_per_second",
+                ((all.near + all.far) as f64 / seconds / self.servers as f64).into(),
+            ),
             ("fed_versions", a_op(self.fed.versions)),
             ("fed_bytes", a_op(self.fed.bytes)),
             ("version_bytes", (self.fed.version_bytes as f64 / self.fed.versions.max(1) as f64).into()),

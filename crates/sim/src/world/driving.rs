@@ -305,6 +305,7 @@ impl<'a, P: Protocol> World<'a, P> {
         let (sum, most) = busy.fold((0.0, 0.0), |(sum, most), share| (sum + share, share.max(most)));
         Loaded {
             protocol: P::NAME,
+            servers: cpus.all.len(),
             slow: (!load.what.slow.is_empty()).then(|| load.slow.summary()),
             summary: load.recorder.summary(),
             busy: sum / cpus.all.len() as f64,

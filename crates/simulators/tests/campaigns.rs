@@ -2,10 +2,11 @@
 
 use tidemark_contract::core::Promise;
 use tidemark_protocols::causal_spartan_x::CausalSpartanXPublished;
-use tidemark_protocols::cops::{self, CopsPublished};
+use tidemark_protocols::cops::CopsPublished;
 use tidemark_protocols::gentlerain::GentleRainPublished;
 use tidemark_protocols::*;
-use tidemark_sim::{Campaign, Options, Summary, campaign};
+use tidemark_sim::{Campaign, Options, Summary};
+use tidemark_simulators::simulator;
 
 /// Two data centres, two partitions: few actors meet often.
 fn small(faults: &str) -> Options {
@@ -13,21 +14,25 @@ fn small(faults: &str) -> Options {
     Options { dcs: 2, partitions: 2, sessions: 4, ops: 40, faults, ..Options::default() }
 }
 
-fn play<P: Protocol>(options: Options, seeds: std::ops::Range<u64>) -> Summary {
-    campaign::<P>(&Campaign { jobs: 2, ..Campaign::new(options, seeds) }, |_| ())
+fn search(name: &str, what: &Campaign) -> Summary {
+    simulator(name).expect("its simulator").campaign(what, &mut |_| ())
+}
+
+fn play(name: &str, options: Options, seeds: std::ops::Range<u64>) -> Summary {
+    search(name, &Campaign { jobs: 2, ..Campaign::new(options, seeds) })
 }
 
 /// What a known seed is convicted of, with no fault but delays.
-fn conviction<P: Protocol>(options: Options, seed: u64) -> (String, usize) {
-    let summary = play::<P>(options, seed..seed + 1);
-    let conviction = summary.convictions.first().unwrap_or_else(|| panic!("{} was cleared", P::NAME));
+fn conviction(name: &str, options: Options, seed: u64) -> (String, usize) {
+    let summary = play(name, options, seed..seed + 1);
+    let conviction = summary.convictions.first().unwrap_or_else(|| panic!("{name} was cleared"));
     println!("{conviction}");
     (conviction.verdict.clone(), conviction.shrunk_steps)
 }
 
 #[track_caller]
-fn cleared<P: Protocol>(options: Options, seeds: std::ops::Range<u64>) {
-    let summary = play::<P>(options, seeds);
+fn cleared(name: &str, options: Options, seeds: std::ops::Range<u64>) {
+    let summary = play(name, options, seeds);
     let told: Vec<String> = summary.convictions.iter().map(ToString::to_string).collect();
     assert!(summary.violations == 0, "{}", told.join("\n"));
 }
@@ -36,7 +41,7 @@ fn cleared<P: Protocol>(options: Options, seeds: std::ops::Range<u64>) {
 /// it is stable: the update does not see the version's cause.
 #[test]
 fn gentlerain_as_published_is_convicted_by_a_trace_of_e_1() {
-    let (verdict, steps) = conviction::<GentleRainPublished>(small("none"), 625);
+    let (verdict, steps) = conviction(GentleRainPublished::NAME, small("none"), 625);
     assert_eq!(verdict, "causal");
     assert!(steps <= 4, "{steps} steps");
 }
@@ -44,7 +49,7 @@ fn gentlerain_as_published_is_convicted_by_a_trace_of_e_1() {
 /// Reference: erratum E-3.
 #[test]
 fn causal_spartan_x_as_published_is_convicted_by_a_trace_of_e_3() {
-    let (verdict, steps) = conviction::<CausalSpartanXPublished>(small("none"), 420);
+    let (verdict, steps) = conviction(CausalSpartanXPublished::NAME, small("none"), 420);
     assert_eq!(verdict, "causal");
     assert!(steps <= 8, "{steps} steps");
 }
@@ -52,35 +57,36 @@ fn causal_spartan_x_as_published_is_convicted_by_a_trace_of_e_3() {
 /// Reference: erratum E-4. A check is met by a concurrent version of the key, whose causes are others.
 #[test]
 fn cops_as_published_is_convicted_by_a_trace_of_e_4() {
-    let (verdict, steps) = conviction::<CopsPublished>(small("none"), 32);
+    let (verdict, steps) = conviction(CopsPublished::NAME, small("none"), 32);
     assert_eq!(verdict, "causal");
     assert!(steps <= 7, "{steps} steps");
 }
 
 #[test]
 fn the_corrected_protocols_are_cleared_of_what_convicts_the_published_ones() {
-    cleared::<GentleRain>(small("none"), 625..626);
-    cleared::<CausalSpartanX>(small("none"), 420..421);
-    cleared::<Tidemark>(small("none"), 420..421);
-    cleared::<Cops>(small("none"), 32..33);
+    cleared(GentleRain::NAME, small("none"), 625..626);
+    cleared(CausalSpartanX::NAME, small("none"), 420..421);
+    cleared(Tidemark::NAME, small("none"), 420..421);
+    cleared(Cops::NAME, small("none"), 32..33);
 }
 
 #[test]
 fn eventual_is_convicted_at_once_of_not_being_causal() {
-    let summary = play::<Eventual>(Options { promise: Some(Promise::Causal), ..Options::default() }, 0..20);
+    let summary =
+        play(Eventual::NAME, Options { promise: Some(Promise::Causal), ..Options::default() }, 0..20);
     assert!(summary.violations > 0);
 }
 
 #[test]
 fn eventual_keeps_its_own_promise_under_all_faults() {
-    cleared::<Eventual>(small("all"), 0..1_000);
-    cleared::<Eventual>(Options::default(), 0..100);
+    cleared(Eventual::NAME, small("all"), 0..1_000);
+    cleared(Eventual::NAME, Options::default(), 0..100);
 }
 
 #[test]
 fn gentlerain_keeps_its_promise_under_all_faults() {
-    cleared::<GentleRain>(small("all"), 0..2_000);
-    cleared::<GentleRain>(Options::default(), 0..200);
+    cleared(GentleRain::NAME, small("all"), 0..2_000);
+    cleared(GentleRain::NAME, Options::default(), 0..200);
 }
 
 /// α = 0: no transaction waits.
@@ -90,18 +96,18 @@ fn gentlerain_keeps_its_promise_when_its_transactions_do_not_wait() {
         let alpha = ("alpha_us".to_string(), 0.into());
         Options { params: [alpha].into(), ..options }
     };
-    cleared::<GentleRain>(hasty(small("all")), 0..2_000);
-    cleared::<GentleRain>(hasty(Options { partitions: 3, ..small("all") }), 0..2_000);
-    cleared::<GentleRain>(hasty(Options::default()), 0..200);
+    cleared(GentleRain::NAME, hasty(small("all")), 0..2_000);
+    cleared(GentleRain::NAME, hasty(Options { partitions: 3, ..small("all") }), 0..2_000);
+    cleared(GentleRain::NAME, hasty(Options::default()), 0..200);
 }
 
 /// Reference: erratum E-11, as corrected: an operator excludes a data centre that is cut off, and readmits it.
 #[test]
 fn gentlerain_keeps_its_promise_while_it_does_without_a_data_centre() {
     let away = |dcs: usize| Options { dcs, sessions: 2 * dcs, exclusions: true, ..small("all") };
-    cleared::<GentleRain>(away(3), 0..2_000);
-    cleared::<GentleRain>(away(2), 0..2_000);
-    cleared::<GentleRain>(Options { exclusions: true, ..Options::default() }, 0..100);
+    cleared(GentleRain::NAME, away(3), 0..2_000);
+    cleared(GentleRain::NAME, away(2), 0..2_000);
+    cleared(GentleRain::NAME, Options { exclusions: true, ..Options::default() }, 0..100);
 }
 
 /// Chains (fan-out 1) and stars (4) of five partitions; the default is 2.
@@ -109,28 +115,28 @@ fn gentlerain_keeps_its_promise_while_it_does_without_a_data_centre() {
 fn gentlerain_keeps_its_promise_in_trees_of_any_shape() {
     for fan_out in [1, 3, 4] {
         let params = [("fan_out".to_string(), fan_out.into())].into();
-        cleared::<GentleRain>(Options { partitions: 5, params, ..small("all") }, 0..300);
+        cleared(GentleRain::NAME, Options { partitions: 5, params, ..small("all") }, 0..300);
     }
 }
 
 #[test]
 fn causal_spartan_x_keeps_its_promise_under_all_faults() {
-    cleared::<CausalSpartanX>(small("all"), 0..2_000);
-    cleared::<CausalSpartanX>(Options::default(), 0..200);
+    cleared(CausalSpartanX::NAME, small("all"), 0..2_000);
+    cleared(CausalSpartanX::NAME, Options::default(), 0..200);
 }
 
 #[test]
 fn tidemark_keeps_its_promise_under_all_faults() {
-    cleared::<Tidemark>(small("all"), 0..2_000);
-    cleared::<Tidemark>(Options { partitions: 3, ..small("all") }, 0..4_000);
-    cleared::<Tidemark>(Options::default(), 0..200);
+    cleared(Tidemark::NAME, small("all"), 0..2_000);
+    cleared(Tidemark::NAME, Options { partitions: 3, ..small("all") }, 0..4_000);
+    cleared(Tidemark::NAME, Options::default(), 0..200);
 }
 
 #[test]
 fn contrarian_keeps_its_promise_under_all_faults() {
-    cleared::<Contrarian>(small("all"), 0..2_000);
-    cleared::<Contrarian>(Options { partitions: 3, ..small("all") }, 0..2_000);
-    cleared::<Contrarian>(Options::default(), 0..200);
+    cleared(Contrarian::NAME, small("all"), 0..2_000);
+    cleared(Contrarian::NAME, Options { partitions: 3, ..small("all") }, 0..2_000);
+    cleared(Contrarian::NAME, Options::default(), 0..200);
 }
 
 /// Two partitions are asked through a third, and answer by themselves.
@@ -140,65 +146,65 @@ fn contrarian_keeps_its_promise_in_one_and_a_half_rounds_too() {
         let rounds = [("rounds".into(), "one-and-a-half".into())];
         Options { params: rounds.into(), ..options }
     };
-    cleared::<Contrarian>(through(small("all")), 0..2_000);
-    cleared::<Contrarian>(through(Options { partitions: 3, ..small("all") }), 0..2_000);
-    cleared::<Contrarian>(through(Options::default()), 0..200);
+    cleared(Contrarian::NAME, through(small("all")), 0..2_000);
+    cleared(Contrarian::NAME, through(Options { partitions: 3, ..small("all") }), 0..2_000);
+    cleared(Contrarian::NAME, through(Options::default()), 0..200);
 }
 
 /// Three data centres too: Okapi asks all of them.
 #[test]
 fn okapi_keeps_its_promise_under_all_faults() {
-    everywhere::<Okapi>();
+    everywhere(Okapi::NAME);
 }
 
 #[test]
 fn pocc_keeps_its_promise_under_all_faults() {
-    everywhere::<Pocc>();
+    everywhere(Pocc::NAME);
 }
 
 #[test]
 fn occult_keeps_its_promise_under_all_faults() {
-    everywhere::<Occult>();
+    everywhere(Occult::NAME);
 }
 
 /// Write transactions too: whole ones, or none.
 #[test]
 fn cure_keeps_its_promise_under_all_faults() {
-    everywhere::<Cure>();
+    everywhere(Cure::NAME);
 }
 
 /// A version names what was stable where its transaction began, of every region. In the end all have to return it: once that
 /// is stable everywhere, although a region that wrote nothing says so last.
 #[test]
 fn cure_converges_although_its_versions_name_regions_that_wrote_nothing() {
-    cleared::<Cure>(Options { dcs: 3, partitions: 1, ..small("all") }, 0..1_000);
+    cleared(Cure::NAME, Options { dcs: 3, partitions: 1, ..small("all") }, 0..1_000);
 }
 
 #[test]
 fn wren_keeps_its_promise_under_all_faults() {
-    everywhere::<Wren>();
+    everywhere(Wren::NAME);
 }
 
 /// A session took over another one of its region, and read at a server that had yet to hear that what it had taken over was
 /// stable.
 #[test]
 fn wren_remembers_what_covered_a_session_when_it_was_taken_over() {
-    cleared::<Wren>(small("all"), 2_637..2_638);
-    cleared::<Wren>(Options { partitions: 3, ..small("all") }, 3_279..3_280);
+    cleared(Wren::NAME, small("all"), 2_637..2_638);
+    cleared(Wren::NAME, Options { partitions: 3, ..small("all") }, 3_279..3_280);
 }
 
 /// The shapes in which the mutants of these protocols are convicted, and the default one.
 #[track_caller]
-fn everywhere<P: Protocol>() {
+fn everywhere(name: &str) {
     for (dcs, partitions) in [(2, 2), (2, 3), (3, 2)] {
-        cleared::<P>(Options { dcs, partitions, ..small("all") }, 0..2_000);
+        cleared(name, Options { dcs, partitions, ..small("all") }, 0..2_000);
     }
-    cleared::<P>(Options::default(), 0..200);
+    cleared(name, Options::default(), 0..200);
 }
 
 #[test]
 fn cc_lo_keeps_its_promise_under_all_faults() {
-    everywhere::<CcLo>();
+    everywhere(CcLo::NAME);
 }
 
 /// Half a second, after which it is forgotten who has read, is longer than most schedules.
@@ -209,33 +215,33 @@ fn cc_lo_keeps_its_promise_when_it_forgets_soon_who_has_read() {
         params: [("collect_us".into(), 3_000.into())].into(),
         ..small("all")
     };
-    cleared::<CcLo>(forgetful(2), 0..2_000);
-    cleared::<CcLo>(forgetful(3), 0..2_000);
+    cleared(CcLo::NAME, forgetful(2), 0..2_000);
+    cleared(CcLo::NAME, forgetful(3), 0..2_000);
 }
 
 /// Reference: erratum E-5. What is older than a time may be older than a cause of what another slice returns.
 #[test]
 fn cc_lo_as_published_is_convicted_and_the_corrected_one_cleared_of_the_same_schedule() {
     let three = || Options { partitions: 3, ..small("none") };
-    let summary = play::<cc_lo::CcLoPublished>(three(), 0..20_000);
+    let summary = play(cc_lo::CcLoPublished::NAME, three(), 0..20_000);
     println!("{:?} {:?}", summary.violating_seeds, summary.by_verdict);
     let seed = *summary.violating_seeds.first().expect("cc-lo-published was cleared");
     assert!(summary.by_verdict.contains_key("snapshot"));
-    cleared::<CcLo>(three(), seed..seed + 1);
+    cleared(CcLo::NAME, three(), seed..seed + 1);
 }
 
 /// Its master may be elsewhere: what a session wrote there has yet to come back.
 #[test]
 fn occult_does_not_show_local_writes_at_once() {
     let immediate = Some(Promise::CausalImmediate);
-    let summary = play::<Occult>(Options { promise: immediate, ..small("none") }, 0..200);
+    let summary = play(Occult::NAME, Options { promise: immediate, ..small("none") }, 0..200);
     assert!(summary.violations > 0);
 }
 
 /// Whether local writes show at once, as far as schedules without faults tell.
-fn shows_local_writes_at_once<P: Protocol>() -> bool {
+fn shows_local_writes_at_once(name: &str) -> bool {
     let options = Options { promise: Some(Promise::CausalImmediate), ..small("none") };
-    let summary = play::<P>(options, 0..200);
+    let summary = play(name, options, 0..200);
     assert!(summary.by_verdict.keys().all(|verdict| verdict == "immediate"), "{:?}", summary.by_verdict);
     summary.violations == 0
 }
@@ -244,19 +250,19 @@ fn shows_local_writes_at_once<P: Protocol>() -> bool {
 /// depend on what is not stable yet: it shows a moment later.
 #[test]
 fn whether_local_writes_show_at_once_is_what_the_promise_says() {
-    assert!(CausalSpartanX::PROMISE.is_immediate() && shows_local_writes_at_once::<CausalSpartanX>());
-    assert!(Tidemark::PROMISE.is_immediate() && shows_local_writes_at_once::<Tidemark>());
-    assert!(!Contrarian::PROMISE.is_immediate() && !shows_local_writes_at_once::<Contrarian>());
+    assert!(CausalSpartanX::PROMISE.is_immediate() && shows_local_writes_at_once(CausalSpartanX::NAME));
+    assert!(Tidemark::PROMISE.is_immediate() && shows_local_writes_at_once(Tidemark::NAME));
+    assert!(!Contrarian::PROMISE.is_immediate() && !shows_local_writes_at_once(Contrarian::NAME));
 }
 
 #[test]
 fn cops_keeps_its_promise_under_all_faults() {
-    everywhere::<Cops>();
+    everywhere(Cops::NAME);
 }
 
 #[test]
 fn hybrid_keeps_its_promise_under_all_faults() {
-    everywhere::<Hybrid>();
+    everywhere(Hybrid::NAME);
 }
 
 /// GETs wait for no cause, and what they set going is for the next.
@@ -267,98 +273,68 @@ fn hybrid_keeps_its_promise_when_nobody_waits_for_causes() {
         params: [("check_wait_us".into(), 0.into())].into(),
         ..small("all")
     };
-    cleared::<Hybrid>(hasty(2), 0..2_000);
-    cleared::<Hybrid>(hasty(3), 0..2_000);
-}
-
-/// Two causes are named one by one.
-struct ListsTwo;
-
-impl hybrid::Rules for ListsTwo {
-    const NAME: &'static str = "hybrid-lists-two";
-    const ABOUT: &'static str = "Hybrid with a short list";
-    const MOST_DEPS: usize = 2;
-}
-
-#[test]
-fn hybrid_keeps_its_promise_with_causes_in_short() {
-    cleared::<hybrid::Server<ListsTwo>>(small("all"), 0..2_000);
-    cleared::<hybrid::Server<ListsTwo>>(Options { partitions: 3, ..small("all") }, 0..2_000);
-}
-
-/// Two dependencies are named one by one; more become dependencies on all that a server wrote up to a time.
-struct NamesTwo;
-
-impl cops::Rules for NamesTwo {
-    const NAME: &'static str = "cops-names-two";
-    const ABOUT: &'static str = "COPS with a short list";
-    const MOST_DEPS: usize = 2;
-}
-
-#[test]
-fn cops_keeps_its_promise_with_dependencies_in_short() {
-    cleared::<cops::Server<NamesTwo>>(small("all"), 0..2_000);
-    cleared::<cops::Server<NamesTwo>>(Options { partitions: 3, ..small("all") }, 0..2_000);
+    cleared(Hybrid::NAME, hasty(2), 0..2_000);
+    cleared(Hybrid::NAME, hasty(3), 0..2_000);
 }
 
 /// MGET is single reads: what belongs together may come apart.
 #[test]
 fn cops_has_no_snapshots() {
     let snapshots = Some(Promise::CausalSnapshot);
-    assert!(play::<Cops>(Options { promise: snapshots, ..small("none") }, 0..200).violations > 0);
+    assert!(play(Cops::NAME, Options { promise: snapshots, ..small("none") }, 0..200).violations > 0);
 }
 
 #[test]
 fn cops_gt_keeps_its_promise_under_all_faults() {
-    everywhere::<CopsGt>();
+    everywhere(CopsGt::NAME);
 }
 
 /// What is overwritten is dropped at once, and transactions have to begin again: their safety rests on no time.
 #[test]
 fn cops_gt_keeps_its_promise_without_old_versions() {
     let params = [("trans_time_us".to_string(), 0.into())].into();
-    cleared::<CopsGt>(Options { partitions: 3, params, ..small("all") }, 0..2_000);
+    cleared(CopsGt::NAME, Options { partitions: 3, params, ..small("all") }, 0..2_000);
 }
 
 #[test]
 fn eiger_keeps_its_promise_under_all_faults() {
-    everywhere::<Eiger>();
+    everywhere(Eiger::NAME);
 }
 
 /// What is overwritten is dropped at once, and transactions have to begin again.
 #[test]
 fn eiger_keeps_its_promise_without_old_versions() {
     let params = [("trans_time_us".to_string(), 0.into())].into();
-    cleared::<Eiger>(Options { partitions: 3, params, ..small("all") }, 0..2_000);
+    cleared(Eiger::NAME, Options { partitions: 3, params, ..small("all") }, 0..2_000);
 }
 
 #[test]
 fn orbe_keeps_its_promise_under_all_faults() {
-    cleared::<Orbe>(small("all"), 0..2_000);
-    cleared::<Orbe>(Options { partitions: 3, ..small("all") }, 0..2_000);
-    cleared::<Orbe>(Options { dcs: 3, ..small("all") }, 0..2_000);
-    cleared::<Orbe>(Options::default(), 0..200);
+    cleared(Orbe::NAME, small("all"), 0..2_000);
+    cleared(Orbe::NAME, Options { partitions: 3, ..small("all") }, 0..2_000);
+    cleared(Orbe::NAME, Options { dcs: 3, ..small("all") }, 0..2_000);
+    cleared(Orbe::NAME, Options::default(), 0..200);
 }
 
 /// A transaction that begins in the past waits less, and rests on the same.
 #[test]
 fn orbe_keeps_its_promise_with_older_snapshots() {
     let params = [("snapshot_age_us".to_string(), 20_000.into())].into();
-    cleared::<Orbe>(Options { partitions: 3, params, ..small("all") }, 0..2_000);
+    cleared(Orbe::NAME, Options { partitions: 3, params, ..small("all") }, 0..2_000);
 }
 
 /// A failure injected into a disk, but not met by the time everything healed, came up after the last words had been
 /// prepared: the restarted server had not heard yet what was stable.
 #[test]
 fn a_disk_failure_that_did_not_happen_in_time_is_mended_with_the_rest() {
-    cleared::<CausalSpartanX>(small("all"), 43_896..43_897);
+    cleared(CausalSpartanX::NAME, small("all"), 43_896..43_897);
 }
 
 #[test]
 fn the_same_seed_gives_the_same_run_on_any_number_of_threads() {
     let digest = |jobs: usize, seeds: std::ops::Range<u64>| {
         let what = Campaign { jobs, ..Campaign::new(Options::default(), seeds) };
-        campaign::<CausalSpartanX>(&what, |_| ()).digest
+        search(CausalSpartanX::NAME, &what).digest
     };
     assert_eq!(digest(1, 0..40), digest(2, 0..40));
     assert_ne!(digest(1, 0..40), digest(1, 1..41));
