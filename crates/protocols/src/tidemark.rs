@@ -1,4 +1,4 @@
-//! Tidemark: our own protocol. Reads are as fresh as what has arrived; snapshots take one round; nothing ever blocks.
+//! Tidemark: our own protocol. Reads are as fresh as what has arrived; snapshots take one round, and like writes never wait.
 //!
 //! **Idea.** *Whatever a session here has read beyond the stable vector has arrived here already*. So it may be read
 //! at once, and a version that is then written here keeps, beside its dependencies, the part of them that was
