@@ -25,6 +25,7 @@ fn plain() -> Load {
         workload: Workload::named("ycsb-c").unwrap().with([("keys".into(), 100.into())]).unwrap(),
         clients: 1,
         gateways: false,
+        generator: false,
         beside: None,
         idle_dcs: Vec::new(),
         rate: None,
@@ -86,6 +87,21 @@ fn a_gateway_asks_its_sibling_for_what_it_does_not_hold() {
     // Both cores together worked for what messages took nothing of.
     let worked = (both - 200.0) / both;
     assert!((2.0 * number(&reads, "cpu") / worked - 1.0).abs() < 0.01, "{:?}", reads.row());
+}
+
+/// Clients that take time share a core: one sends, sleeps, wakes up and reads; many keep it from sleeping.
+#[test]
+fn a_load_generator_is_a_core_too() {
+    let costs = Costs { client_ns: 4_000.0, client_wake_ns: 10_000.0, ..Costs::NONE };
+    let of = |clients| {
+        load::<Eventual>(&Load { gateways: true, generator: true, clients, costs, ..plain() }).unwrap()
+    };
+    let alone = of(1);
+    assert_eq!((number(&alone, "get_min_us"), number(&alone, "get_max_us")), (114.0, 114.0));
+    let crowd = number(&of(64), "throughput");
+    assert!((crowd / 250_000.0 - 1.0).abs() < 0.01, "{crowd} a second");
+    let partitions_known = Load { gateways: false, generator: true, ..plain() };
+    assert!(load::<Eventual>(&partitions_known).unwrap_err().contains("gateways"));
 }
 
 /// A core that is always busy serves as many as it can, and turns are shared by all who wait.

@@ -40,6 +40,10 @@ pub struct Costs {
     /// Each byte of anything else that arrives or leaves: what the protocol does with its lists and vectors. It differs
     /// from protocol to protocol, see [`Calibration`].
     pub metadata_byte_ns: f64,
+    /// An operation, at the load generator: its request and its answer.
+    pub client_ns: f64,
+    /// Going to sleep and waking up, at the load generator.
+    pub client_wake_ns: f64,
 }
 
 /// What `tidemark sim calibrate` has measured, and where.
@@ -85,6 +89,8 @@ impl Costs {
         timer_ns: 0.0,
         byte_ns: 0.0,
         metadata_byte_ns: 0.0,
+        client_ns: 0.0,
+        client_wake_ns: 0.0,
     };
 }
 

@@ -49,6 +49,8 @@ pub struct Load {
     /// Clients know no partitions: each has a node of its data centre, which asks the others for it, as Redis clients have.
     /// If not, clients ask the server of each partition themselves, as in the papers.
     pub gateways: bool,
+    /// Clients take time, too: they share a core of their own, as those of a load generator do.
+    pub generator: bool,
     /// What clients do.
     pub workload: Workload,
     /// Clients in each data centre.
@@ -109,6 +111,9 @@ impl Load {
         }
         if self.lan_us == 0 {
             return Err("a message takes a microsecond at least: else time would stand still".into());
+        }
+        if self.generator && !self.gateways {
+            return Err("a load generator asks gateways: it knows no partitions".into());
         }
         if self.measure_us == 0 {
             return Err("nothing is measured in no time".into());

@@ -4,6 +4,7 @@
 //! the turn ends, after as much time as its parts cost.
 
 use super::gateways::Seat;
+use super::generator::Generator;
 use super::{Event, World};
 use crate::load::{Costs, Fed, Load, Messages};
 use crate::meter::{Size, heading, size};
@@ -57,6 +58,8 @@ pub(super) struct Cpus<P: Protocol> {
     /// Sessions are at nodes of their data centres, and what they do keeps those busy.
     pub(super) gateways: bool,
     pub(super) all: Vec<Cpu<P>>,
+    /// What clients share, if they take time.
+    pub(super) generator: Option<Generator>,
     /// Only what happens then counts.
     pub(super) counted: std::ops::Range<Micros>,
     /// By the first byte of a message, which tells its variant.
@@ -68,7 +71,8 @@ impl<P: Protocol> Cpus<P> {
     pub(super) fn new(what: &Load, nodes: usize, counted: std::ops::Range<Micros>) -> Self {
         let (costs, gateways) = (what.costs, what.gateways);
         let all = (0..nodes).map(|_| Cpu::new()).collect();
-        Self { costs, gateways, all, counted, sent: BTreeMap::new(), fed: Fed::default() }
+        let generator = what.generator.then(Generator::default);
+        Self { costs, gateways, all, generator, counted, sent: BTreeMap::new(), fed: Fed::default() }
     }
 
     fn count_message(&mut self, now: Micros, near: bool, size: Size, message: &P::Peer) {

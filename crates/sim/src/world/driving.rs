@@ -211,7 +211,6 @@ impl<'a, P: Protocol> World<'a, P> {
     }
 
     fn driver_goes_on(&mut self, number: usize, outcome: &Outcome) {
-        let delay = self.client_delay(number);
         let Some(load) = &mut self.load else { return };
         let now = self.now;
         let Some(driver) = load.drivers.get_mut(number - load.first) else { return };
@@ -241,10 +240,9 @@ impl<'a, P: Protocol> World<'a, P> {
             at = driver.began.max(now);
         }
         driver.asked = if driver.at == 0 { driver.began } else { now };
-        let at = at + delay;
         let op = driver.request.ops[driver.at].clone();
         self.clients[number].script = Cow::Owned(vec![Step { at, act: Act::Op(op) }]);
-        self.queue.push(at, Event::Wake(number));
+        self.queue.push(at, Event::Asks(number));
     }
 
     /// A key that nobody knows is written.

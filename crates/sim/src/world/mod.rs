@@ -23,6 +23,7 @@ mod driving;
 mod faults;
 mod feeds;
 mod gateways;
+mod generator;
 mod links;
 mod metering;
 mod nodes;
@@ -54,6 +55,10 @@ enum Event<P: Protocol> {
     Wake(usize),
     /// A client hears from its gateway how its operation ended, in runs whose work takes time.
     Answered(usize, Box<Outcome>),
+    /// A client of a load generator has read that.
+    Read(usize, Box<Outcome>),
+    /// A client of a run under load begins its next operation.
+    Asks(usize),
     /// One server's word to another, with the lives of the two nodes when it was sent, and on whose behalf it was.
     Message { from: ServerId, to: ServerId, lives: (u64, u64), cause: Cause, message: P::Peer },
     /// A receiver tries to open a feed.
@@ -284,7 +289,9 @@ impl<'a, P: Protocol> World<'a, P> {
             Event::Lost { session, ask } => self.lost(session, ask),
             Event::Deadline(client) => self.deadline(client),
             Event::Wake(client) => self.wake(client),
-            Event::Answered(client, outcome) => self.end_step(client, &outcome),
+            Event::Answered(client, outcome) => self.answered(client, outcome),
+            Event::Read(client, outcome) => self.end_step(client, &outcome),
+            Event::Asks(client) => self.asks(client),
             Event::Message { from, to, lives, cause, message } => {
                 note(digest, now, 7, server_number(from) << 24 ^ server_number(to));
                 self.message((from, to), lives, cause, message);

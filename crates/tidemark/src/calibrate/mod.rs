@@ -8,13 +8,16 @@
 mod clients;
 mod lists;
 
-use crate::live::Live;
+use crate::live::{self, Live};
+use anyhow::bail;
 pub(crate) use clients::{Clients, Command};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tidemark_bench::{Limit, Phase, Plan, Region, Stop};
 use tidemark_contract::Topology;
 use tidemark_contract::core::Key;
 use tidemark_sim::{Calibration, Costs};
+use tidemark_workload::Workload;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +93,8 @@ fn round(effort: Effort, say: &mut dyn FnMut(&str)) -> anyhow::Result<(Costs, BT
     costs = siblings(effort, costs)?;
     say("versions from one region to another");
     costs = regions(effort, costs)?;
+    say("the load generator");
+    costs = generator(effort, costs)?;
     say("what protocols do with their lists, and at their timers");
     let (typical_ns, metadata_byte_ns) = lists::measure(effort.simulated_us);
     costs.metadata_byte_ns = typical_ns;
@@ -152,6 +157,47 @@ fn regions(effort: Effort, costs: Costs) -> anyhow::Result<Costs> {
         ..costs
     })
 }
+
+/// The load generator itself: an operation, and sleep.
+fn generator(effort: Effort, costs: Costs) -> anyhow::Result<Costs> {
+    let live = up(&["--regions", "1", "--partitions", "1"])?;
+    let generating = |clients| generating(effort, &live, clients);
+    let all = CROWDS.into_iter().map(generating).collect::<anyhow::Result<Vec<Spent>>>()?;
+    let [client_ns, _, client_wake_ns] = fit(&all);
+    Ok(Costs { client_ns, client_wake_ns, ..costs })
+}
+
+/// What the load generator spends on each operation, here: it is this process.
+fn generating(effort: Effort, live: &Live, clients: usize) -> anyhow::Result<Spent> {
+    let region = Region { name: "r0".into(), addresses: vec![live.nodes[0].redis.clone()] };
+    let settings = [("keys", 1_000), ("value-bytes", VALUE_BYTES)].map(|(name, n)| (name.into(), n.into()));
+    let plan = Plan {
+        fill: true,
+        connections: clients,
+        threads: 1,
+        warm_up: effort.span,
+        limit: Limit::Time((effort.span * effort.times as u32).max(FEW_TICKS)),
+        ..Plan::new(vec![region], Workload::named("ycsb-c")?.with(settings)?)
+    };
+    let me = std::process::id();
+    let (mut first, mut last) = (None, None);
+    tidemark_bench::run(&plan, &Stop::default(), &mut |tick| {
+        // Threads that have ended are counted no more: what they did is the difference between two looks at them.
+        if tick.phase == Phase::Measure
+            && let (Ok(cpu_ns), Ok(sleeps)) = (live::cpu_ns(me), live::sleeps(me))
+        {
+            last = Some([cpu_ns, sleeps, tick.operations]);
+            first = first.or(last);
+        }
+    })?;
+    let (Some(first), Some(last)) = (first, last) else { bail!("the load was over before it began") };
+    let [cpu_ns, sleeps, operations] = [0, 1, 2].map(|n| (last[n] - first[n]) as f64);
+    let operations = operations.max(1.0);
+    Ok(Spent { cpu_ns: (cpu_ns / operations).max(1.0), turns: 0.0, sleeps: sleeps / operations })
+}
+
+/// A load that is looked at a few times.
+const FEW_TICKS: Duration = Duration::from_millis(350);
 
 const TURNS: &str = "tidemark_turns_total";
 

@@ -90,6 +90,7 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
         params: settings.with_prefix("param_").into_iter().collect(),
         costs: calibration.costs_of(protocol),
         gateways: settings.flag("gateways")?,
+        generator: settings.flag("generator")?,
         workload: settings.workload()?,
         clients: clients(settings, partitions)?,
         beside: settings.beside()?,
