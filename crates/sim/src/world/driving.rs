@@ -242,7 +242,7 @@ impl<'a, P: Protocol> World<'a, P> {
         driver.asked = if driver.at == 0 { driver.began } else { now };
         let op = driver.request.ops[driver.at].clone();
         self.clients[number].script = Cow::Owned(vec![Step { at, act: Act::Op(op) }]);
-        self.queue.push(at, Event::Asks(number));
+        self.will_ask(number, at);
     }
 
     /// A key that nobody knows is written.

@@ -35,7 +35,15 @@ impl<P: Protocol> World<'_, P> {
         Some(generator.serve(self.now, &cpus.costs))
     }
 
-    /// A client of the run begins its next operation: its gateway hears of it a moment later.
+    /// A client of the run begins its next operation at `at`, and its gateway hears of it a moment later.
+    pub(super) fn will_ask(&mut self, number: usize, at: Micros) {
+        if self.cpus.as_ref().is_some_and(|cpus| cpus.generator.is_some()) {
+            return self.queue.push(at, Event::Asks(number));
+        }
+        self.queue.push(at + self.client_delay(number), Event::Wake(number));
+    }
+
+    /// That moment has come, and the load generator finds the time for it.
     pub(super) fn asks(&mut self, number: usize) {
         let sent = self.generated(number).unwrap_or(self.now);
         self.queue.push(sent + self.client_delay(number), Event::Wake(number));

@@ -57,7 +57,7 @@ enum Event<P: Protocol> {
     Answered(usize, Box<Outcome>),
     /// A client of a load generator has read that.
     Read(usize, Box<Outcome>),
-    /// A client of a run under load begins its next operation.
+    /// A client of a load generator begins its next operation.
     Asks(usize),
     /// One server's word to another, with the lives of the two nodes when it was sent, and on whose behalf it was.
     Message { from: ServerId, to: ServerId, lives: (u64, u64), cause: Cause, message: P::Peer },
