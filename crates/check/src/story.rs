@@ -182,9 +182,8 @@ impl Index<'_> {
 
     /// [`Self::chain`], or at least its two ends.
     pub(crate) fn chain_or_ends(&self, version: u32, e: u32, through: bool) -> Vec<Step> {
-        self.chain(version, e, through).unwrap_or_else(|| {
-            vec![self.step(self.version(version).writer, Link::Beside), self.step(e, Link::Beside)]
-        })
+        let ends = [(self.version(version).writer, Link::Beside), (e, Link::Beside)];
+        self.chain(version, e, through).unwrap_or_else(|| self.story(ends))
     }
 
     /// The steps of a story; of an event that comes twice running, one is enough. What nobody is known to have
@@ -248,8 +247,11 @@ impl Index<'_> {
 
     /// The shortest story of how `version` came into the past of event `e`: by session order, reads-from and
     /// adoption, with the fewest changes of session. With `through`, what `e` itself returns counts. None if
-    /// it is not in the past.
+    /// it is not in the past, or nobody is known to have written it.
     pub(crate) fn chain(&self, version: u32, e: u32, through: bool) -> Option<Vec<Step>> {
+        if self.version(version).writer == NONE {
+            return None;
+        }
         let mut search = Search::new(self, version);
         let target = self.session_of[e as usize] as usize;
         let goal = self.pos[e as usize] - u32::from(!through);

@@ -133,6 +133,40 @@ proptest! {
     }
 }
 
+/// What nobody wrote, observed by a write of a transaction that another session adopts in its middle: there is no writer
+/// to begin the story with. The checker stopped there, in one history of thirteen hundred.
+#[test]
+fn a_story_without_a_writer_is_told() {
+    let event = |session, txn, action| Event {
+        session: SessionId(session),
+        dc: DcId(0),
+        fate: Fate::Ok,
+        txn,
+        start_us: None,
+        end_us: None,
+        action,
+    };
+    let found = |value: &[u8]| Found { stamp: None, value: Some(Value::from(value)) };
+    let get = |key: &[u8], found| {
+        let reads = vec![Read::new(Key(key.to_vec().into()), found)].into();
+        Action::Read { kind: ReadKind::Get, reads }
+    };
+    let put = |key: &[u8], observed| {
+        let value = Some(Value::from(b"b".as_slice()));
+        Action::Write { key: Key(key.to_vec().into()), value, version: None, observed }
+    };
+    let events = vec![
+        event(3, None, get(b"b", found(b"b"))),
+        event(0, None, Action::Adopt { from: SessionId(3), events: 2 }),
+        event(0, None, put(b"b", None)),
+        event(3, Some(4), get(b"", Found { stamp: None, value: None })),
+        event(3, Some(4), put(b"", Some(found(b"a")))),
+    ];
+    let history = History { events, ..History::default() };
+    let report = check_with(&history, Options { limit: 100, ..Options::new(Properties::all()) });
+    assert!(!report.ok() && report.to_string().contains("had read"), "{report}");
+}
+
 /// A history without the numbers of its transactions, but with who belongs together.
 fn shape(history: &History) -> Vec<(Event, bool)> {
     let mut last: std::collections::BTreeMap<SessionId, Option<u64>> = Default::default();
