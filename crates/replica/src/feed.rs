@@ -4,7 +4,8 @@
 //! and reads records from its log as the link takes them. Between records it puts the latest heartbeat, if no
 //! record was written after it: a record's own time says more.
 
-use crate::host::{Host, Now};
+use crate::config::Now;
+use crate::host::Host;
 use crate::record::{self, PEER, RECEIVED, SKIPPED, VersionParts, WRITTEN};
 use crate::refusal::FeedRefusal;
 use derive_where::derive_where;
@@ -166,7 +167,11 @@ impl<P: Protocol> Host<P> {
         let mut cursor = self.log.cursor(from).map_err(unreadable)?;
         let mut before = cursor.position();
         while let Some(frame) = self.log.read(&mut cursor).map_err(unreadable)? {
-            if frame.kind == WRITTEN && frame.partition == partition.0 && frame.seq > received {
+            if frame.kind == WRITTEN
+                && frame.partition == partition.0
+                && frame.seq > received
+                && self.group.as_ref().is_none_or(|group| !group.is_retracted(frame.position))
+            {
                 if frame.seq > received + 1 {
                     return Err(FeedRefusal::Truncated { needed: received + 1, first_kept: frame.seq });
                 }
@@ -201,7 +206,10 @@ impl<P: Protocol> Host<P> {
         // If all that was written here was sent, what the log has more came from peers, and is not even read.
         let read = match feed.sent == place.written {
             true => self.log.skip(&mut feed.cursor, durable).map_err(unreadable),
-            false => read_feed(&self.log, (partition, to), feed, durable, max_bytes, out),
+            false => {
+                let retracted = |at| self.group.as_ref().is_some_and(|group| group.is_retracted(at));
+                read_feed(&self.log, (partition, to), feed, retracted, durable, max_bytes, out)
+            }
         };
         if let Err(refusal) = read {
             place.feeds[to.index()] = None;
@@ -332,6 +340,7 @@ fn read_feed<P: Protocol>(
     log: &Log,
     (partition, to): (PartitionId, DcId),
     feed: &mut Feed,
+    retracted: impl Fn(Position) -> bool,
     durable: Position,
     max_bytes: usize,
     out: &mut Vec<FeedItem<P>>,
@@ -340,6 +349,9 @@ fn read_feed<P: Protocol>(
     while bytes < max_bytes {
         let Some(frame) = log.read_before(&mut feed.cursor, durable).map_err(unreadable)? else { break };
         if frame.kind != WRITTEN || frame.partition != partition.0 || frame.seq <= feed.sent {
+            continue;
+        }
+        if retracted(frame.position) {
             continue;
         }
         let parts: (Regions, VersionParts<P::Meta>) = record::decode(frame.payload)

@@ -1,52 +1,19 @@
 //! Events in, effects out, one commit a turn.
 
+use crate::config::{HostConfig, Now};
+use crate::group::Membership;
 use crate::output::Output;
 use crate::place::{Heartbeat, Place};
 use crate::record::{self, HARD, REVISED, WRITTEN};
+use crate::recover::{Known, Recovery};
 use crate::snapshot::Upkeep;
-use derive_where::derive_where;
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tidemark_contract::{Clock, Cx, Effect, Protocol, Store, Ticket, Topology};
-use tidemark_core::{DcId, Micros, PartitionId, ServerId};
+use tidemark_contract::{Clock, Cx, Effect, Protocol, Store, Ticket};
+use tidemark_core::{Micros, PartitionId, ServerId};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::DataDir;
 use tidemark_store::log::{Cut, Fsync, Log, LogError, Position, SyncDone, SyncJob};
-
-/// The time, on two clocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Now {
-    /// Physical time in microseconds since 1970, as protocols see it. It may jump.
-    pub wall: Micros,
-    /// A clock that never goes back and never jumps, from any origin: timers run on it.
-    pub mono: Micros,
-}
-
-/// How a host is opened.
-#[derive_where(Clone, Debug)]
-pub struct HostConfig<P: Protocol> {
-    /// Its data centre.
-    pub dc: DcId,
-    /// The partitions that it holds there.
-    pub partitions: Vec<PartitionId>,
-    /// All data centres and partitions.
-    pub topology: Topology,
-    /// The protocol's numbers.
-    pub params: P::Params,
-    /// When a commit is durable.
-    pub fsync: Fsync,
-    /// How far ahead of physical time a stamp may lie.
-    pub max_skew_us: Micros,
-    /// The size of a log segment, in bytes.
-    pub log_segment_bytes: u64,
-    /// How much log is kept for peers that are away, in bytes.
-    pub log_retain_bytes: u64,
-    /// How much log is written before the next snapshot, in bytes.
-    pub snapshot_every_bytes: u64,
-    /// Names the log, if the directory is new: a random number, not 0.
-    pub new_incarnation: u64,
-}
 
 /// The host cannot go on; its process stops and says this.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -59,7 +26,9 @@ pub struct Host<P: Protocol> {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) directory: DataDir,
     pub(crate) log: Log,
-    pub(crate) life: u64,
+    pub(crate) known: Known,
+    /// As one of a group: what it has agreed on, and what not yet.
+    pub(crate) group: Option<Membership>,
     pub(crate) places: Vec<Place<P>>,
     /// Position of each partition in `places`; `usize::MAX` if another host holds it.
     pub(crate) place_of: Vec<usize>,
@@ -84,16 +53,8 @@ pub struct Host<P: Protocol> {
 }
 
 impl<P: Protocol> Host<P> {
-    #[allow(clippy::too_many_arguments)]
-    pub(crate) fn assemble(
-        config: HostConfig<P>,
-        disk: Arc<dyn Disk>,
-        directory: DataDir,
-        log: Log,
-        life: u64,
-        places: Vec<Place<P>>,
-        upkeep: Upkeep,
-    ) -> Self {
+    pub(crate) fn assemble(config: HostConfig<P>, disk: Arc<dyn Disk>, recovery: Recovery<P>) -> Self {
+        let Recovery { directory, log, known, places, upkeep, group, cut, .. } = recovery;
         let mut place_of = vec![usize::MAX; config.topology.partitions];
         places.iter().enumerate().for_each(|(at, place)| place_of[place.id.index()] = at);
         Self {
@@ -101,11 +62,12 @@ impl<P: Protocol> Host<P> {
             disk,
             directory,
             log,
-            life,
+            known,
+            group,
             places,
             place_of,
             upkeep,
-            cut: None,
+            cut,
             fatal: None,
             disowned: None,
             effects: Vec::new(),
@@ -118,14 +80,17 @@ impl<P: Protocol> Host<P> {
         }
     }
 
-    /// The name of this log: another directory has another.
+    /// The name of what is written here: another directory has another, and so has another group.
     pub fn incarnation(&self) -> u64 {
-        self.directory.manifest().incarnation
+        match self.group {
+            Some(_) => self.known.name,
+            None => self.directory.manifest().incarnation,
+        }
     }
 
     /// The number of this start: 1 at the first.
     pub fn life(&self) -> u64 {
-        self.life
+        self.known.life
     }
 
     /// Whether `partition` is here.
@@ -246,7 +211,7 @@ impl<P: Protocol> Host<P> {
         let place = &mut self.places[at];
         let recovered = tidemark_contract::Recovered {
             hard: place.hard.clone().unwrap_or_default(),
-            life: self.life,
+            life: self.known.life,
             received: place.last.clone(),
         };
         let mut cx = Cx {
@@ -307,7 +272,11 @@ impl<P: Protocol> Host<P> {
         seq: u64,
         encode: impl FnOnce(&mut Vec<u8>),
     ) -> Option<Position> {
-        match self.log.append(kind, partition.0, seq, encode) {
+        let appended = match &mut self.group {
+            Some(group) => group.append(&mut self.log, (kind, partition.0, seq), encode),
+            None => self.log.append(kind, partition.0, seq, encode),
+        };
+        match appended {
             Ok(position) => Some(position),
             Err(error) => {
                 self.fatal.get_or_insert(Fatal(error));
@@ -322,7 +291,8 @@ impl<P: Protocol> Host<P> {
         self.replies.drain(..)
     }
 
-    /// Ends the turn: writes its records with one write. What the turn caused may leave once
+    /// Ends the turn: writes its records with one write. REQUIRES, in a group: they are closed as an entry
+    /// ([`Self::log_entry`]). What the turn caused may leave once
     /// [`Self::durable`] has reached the position that this returns.
     ///
     /// # Errors
@@ -336,6 +306,9 @@ impl<P: Protocol> Host<P> {
             Ok(position) => position,
             Err(error) => return Err(self.fatal.insert(Fatal(error)).clone()),
         };
+        if let Some(group) = &mut self.group {
+            group.flushed(position);
+        }
         self.places.iter_mut().for_each(|place| place.announce(position));
         if position > before {
             self.places.iter_mut().for_each(|place| place.committed(position));
@@ -352,13 +325,10 @@ impl<P: Protocol> Host<P> {
     /// Everything at or below may leave.
     #[inline]
     pub fn durable(&self) -> Position {
-        match self.config.fsync {
-            Fsync::Always => self.log.durable(),
-            Fsync::EverySec | Fsync::No => self.log.flushed(),
-        }
+        self.group.as_ref().map_or_else(|| self.saved(), Membership::committed)
     }
 
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let durable = self.durable();
         if std::mem::replace(&mut self.settled, durable) != durable {
             self.places.iter_mut().for_each(|place| place.durable(durable));
@@ -378,6 +348,14 @@ impl<P: Protocol> Host<P> {
             }
         }
         outputs
+    }
+
+    /// Everything at or below is in this log as the policy says, whoever else has it.
+    pub fn saved(&self) -> Position {
+        match self.config.fsync {
+            Fsync::Always => self.log.durable(),
+            Fsync::EverySec | Fsync::No => self.log.flushed(),
+        }
     }
 
     /// A sync of what is written, if there is something to sync and none is running: to be run anywhere, its

@@ -11,8 +11,16 @@
 //! - I2 Records that a partition writes are numbered 1, 2, 3, … in one incarnation of its log; a receiver takes
 //!   them in that order without gaps, each once (obligation 3).
 //! - I3 A record is confirmed to its sender only when it is durable here.
+//!
+//! A host can be one of a group, several that hold the same. Then what it writes in a turn is an entry that the group
+//! agrees on, and durable means agreed on; one of the group leads, which is a host as any other, and the others apply
+//! its entries. Who leads is not decided here.
 
+mod config;
+mod copy;
+mod entry;
 mod feed;
+mod group;
 mod host;
 mod order;
 mod output;
@@ -20,12 +28,16 @@ mod place;
 mod record;
 mod recover;
 mod refusal;
+mod replay;
 mod snapshot;
 mod status;
 mod timers;
 
+pub use config::{HostConfig, Now};
+pub use entry::{Entries, Entry, EntryKind};
 pub use feed::{FeedError, FeedItem, Resume};
-pub use host::{Fatal, Host, HostConfig, Now};
+pub use group::GroupState;
+pub use host::{Fatal, Host};
 pub use output::Output;
 pub use recover::OpenError;
 pub use refusal::FeedRefusal;

@@ -1,6 +1,7 @@
 //! What an operator orders a partition to do.
 
-use crate::host::{Host, Now};
+use crate::config::Now;
+use crate::host::Host;
 use crate::output::Output;
 use tidemark_contract::{Order, Protocol};
 use tidemark_core::PartitionId;

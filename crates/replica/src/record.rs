@@ -30,6 +30,14 @@ pub(crate) const REVISED: u8 = 9;
 /// A record of a peer that is not for this data centre: `dc`; the sequence is the sender's.
 pub(crate) const SKIPPED: u8 = 8;
 
+/// Groups only: the name of what the group writes, the sequence; the first leader gives it.
+pub(crate) const NAME: u8 = 10;
+/// Groups only: closes an entry, which is the records since the one before; the sequence is its index:
+/// `(term, kind, data)`.
+pub(crate) const ENTRY: u8 = 11;
+/// Groups only: a [`crate::GroupState`]; in snapshots, with what is retracted of the log.
+pub(crate) const GROUP: u8 = 12;
+
 /// What a partition knows beside its versions.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(crate) struct PlaceState<H> {

@@ -1,10 +1,16 @@
-//! Opening a host: the directory, the newest snapshot, the log after it; then each protocol starts.
+//! Opening a host: the directory, the newest snapshot, the log after it; then each protocol starts, unless the host is
+//! one of a group.
 
-use crate::host::{Host, HostConfig, Now};
+use crate::config::{HostConfig, Now};
+use crate::entry::Entries;
+use crate::group::{Membership, note};
+use crate::host::Host;
 use crate::place::Place;
 use crate::record::{
-    self, HARD, LIFE, PEER, PLACE, PlaceState, RECEIVED, REVISED, SKIPPED, VERSION, VersionParts, WRITTEN,
+    self, HARD, LIFE, NAME, PEER, PLACE, PlaceState, RECEIVED, REVISED, SKIPPED, VERSION, VersionParts,
+    WRITTEN,
 };
+use crate::replay::Replay;
 use crate::snapshot::Upkeep;
 use std::sync::Arc;
 use tidemark_contract::Protocol;
@@ -43,20 +49,23 @@ pub enum OpenError {
     },
 }
 
-/// A record of the log, or of a snapshot.
-struct Item<'a> {
+/// A record of the log, of a snapshot, or of an entry that a group has agreed on.
+pub(crate) struct Item<'a> {
     /// Where it stands in the log; for a snapshot's, where replay begins.
-    at: Position,
-    kind: u8,
-    partition: u16,
-    seq: u64,
-    payload: &'a [u8],
+    pub(crate) at: Position,
+    pub(crate) kind: u8,
+    pub(crate) partition: u16,
+    pub(crate) seq: u64,
+    pub(crate) payload: &'a [u8],
 }
 
-/// What is being put together.
-struct Recovery<P: Protocol> {
-    places: Vec<Place<P>>,
-    life: u64,
+/// What records say of all partitions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known {
+    /// The number of the last start.
+    pub(crate) life: u64,
+    /// What the group calls what it writes; 0 if nothing has been written.
+    pub(crate) name: u64,
 }
 
 impl<P: Protocol> Host<P> {
@@ -66,58 +75,58 @@ impl<P: Protocol> Host<P> {
     /// # Errors
     /// The directory, its snapshot or its log cannot be used as they are.
     pub fn open(config: HostConfig<P>, disk: Arc<dyn Disk>, now: Now) -> Result<Self, OpenError> {
-        let topology = fingerprint(&config);
-        let mut directory = DataDir::open(disk.clone(), P::NAME, &topology, config.new_incarnation)?;
-        let incarnation = directory.manifest().incarnation;
-        let seed = incarnation.rotate_left(17) ^ 0x5DEE_CE66;
-        let dcs = config.topology.dcs;
-        let places = config.partitions.iter().map(|id| Place::new(*id, dcs, seed)).collect();
-        let mut recovery = Recovery::<P> { places, life: 0 };
-
-        let mut snapshot = LatestSnapshot::find(&*disk, incarnation)?;
-        let replay_from = snapshot.replay_from();
-        let upkeep = Upkeep::new(&snapshot);
-        if let Some(reader) = &mut snapshot.reader {
-            while let Some(record) = reader.read()? {
-                recovery.apply(Item {
-                    at: replay_from,
-                    kind: record.kind,
-                    partition: record.partition,
-                    seq: record.seq,
-                    payload: record.payload,
-                })?;
-            }
-        }
-        let log = LogConfig {
-            incarnation,
-            segment_bytes: config.log_segment_bytes,
-            replay_from,
-            may_create: !directory.manifest().initialised,
-        };
-        let (log, report) = Log::open(disk.clone(), log)?;
-        directory.update(|manifest| manifest.initialised = true)?;
-        let mut cursor = log.cursor(replay_from)?;
-        while let Some(frame) = log.read(&mut cursor)? {
-            recovery.apply(Item {
-                at: frame.position,
-                kind: frame.kind,
-                partition: frame.partition,
-                seq: frame.seq,
-                payload: frame.payload,
-            })?;
-        }
-        let Recovery { places, life } = recovery;
-        let mut host = Self::assemble(config, disk, directory, log, life + 1, places, upkeep);
-        host.cut = report.cut;
-        host.append(LIFE, PartitionId(0), host.life, |_| ());
-        for at in 0..host.places.len() {
-            for received in &mut host.places[at].received {
-                received.durable = received.seq;
-            }
-            host.start(now, at);
-        }
+        let directory = open_directory(&config, &disk, false)?;
+        let recovery = Recovery::run(&config, &disk, directory, None)?;
+        let mut host = Self::assemble(config, disk, recovery);
+        host.lead(now);
         host.flush_and_sync()?;
         Ok(host)
+    }
+
+    /// Opens the directory of one of a group, and recovers what is known to be agreed on; the rest of its log is among
+    /// the entries that are returned. No protocol starts before [`Self::lead`].
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn join(config: HostConfig<P>, disk: Arc<dyn Disk>) -> Result<(Self, Entries), OpenError> {
+        let directory = open_directory(&config, &disk, true)?;
+        let mut recovery = Recovery::run(&config, &disk, directory, Some(Replay::default()))?;
+        let entries = std::mem::take(&mut recovery.entries);
+        let mut host = Self::assemble(config, disk, recovery);
+        host.flush_and_sync()?;
+        Ok((host, entries))
+    }
+
+    /// Forgets everything that is not in the log, as [`Self::join`] would find it: one of a group that leads no more has
+    /// things in memory that were never agreed on.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn rejoin(self) -> Result<(Self, Entries), OpenError> {
+        let Self { config, disk, directory, log, .. } = self;
+        drop(log);
+        let mut recovery = Recovery::run(&config, &disk, directory, Some(Replay::default()))?;
+        let entries = std::mem::take(&mut recovery.entries);
+        let mut host = Self::assemble(config, disk, recovery);
+        host.flush_and_sync()?;
+        Ok((host, entries))
+    }
+
+    /// Starts the protocol of each partition from what is known here. REQUIRES, in a group: this host was elected, and
+    /// everything that an earlier leader may have had agreed on is applied.
+    pub fn lead(&mut self, now: Now) {
+        self.known.life += 1;
+        self.append(LIFE, PartitionId(0), self.known.life, |_| ());
+        if self.group.is_some() && self.known.name == 0 {
+            self.known.name = self.config.new_incarnation;
+            self.append(NAME, PartitionId(0), self.known.name, |_| ());
+        }
+        for at in 0..self.places.len() {
+            for received in &mut self.places[at].received {
+                received.durable = received.seq;
+            }
+            self.start(now, at);
+        }
     }
 
     /// The torn tail that was cut when the log was opened, if there was one: worth telling whoever runs this.
@@ -136,51 +145,147 @@ impl<P: Protocol> Host<P> {
     }
 }
 
-/// What must not change under a data directory: which partitions of which data centre it holds.
-fn fingerprint<P: Protocol>(config: &HostConfig<P>) -> String {
-    let (dc, topology) = (config.dc, &config.topology);
-    let mut partitions: Vec<u16> = config.partitions.iter().map(|id| id.0).collect();
-    partitions.sort_unstable();
-    format!("region {dc} of {}, partitions {partitions:?} of {}", topology.dcs, topology.partitions)
+/// What was found in a directory.
+pub(crate) struct Recovery<P: Protocol> {
+    pub(crate) directory: DataDir,
+    pub(crate) log: Log,
+    pub(crate) known: Known,
+    pub(crate) places: Vec<Place<P>>,
+    pub(crate) upkeep: Upkeep,
+    pub(crate) group: Option<Membership>,
+    pub(crate) cut: Option<Cut>,
+    entries: Entries,
+}
+
+fn open_directory<P: Protocol>(
+    config: &HostConfig<P>,
+    disk: &Arc<dyn Disk>,
+    grouped: bool,
+) -> Result<DataDir, OpenError> {
+    let holds = fingerprint(config, grouped);
+    Ok(DataDir::open(disk.clone(), P::NAME, &holds, config.new_incarnation)?)
 }
 
 impl<P: Protocol> Recovery<P> {
-    fn apply(&mut self, frame: Item<'_>) -> Result<(), OpenError> {
-        let meaning = |detail: String| OpenError::Meaning {
-            kind: frame.kind,
-            seq: frame.seq,
-            position: frame.at,
-            detail,
+    fn run(
+        config: &HostConfig<P>,
+        disk: &Arc<dyn Disk>,
+        mut directory: DataDir,
+        mut group: Option<Replay>,
+    ) -> Result<Self, OpenError> {
+        let incarnation = directory.manifest().incarnation;
+        let seed = incarnation.rotate_left(17) ^ 0x5DEE_CE66;
+        let dcs = config.topology.dcs;
+        let mut places: Vec<Place<P>> =
+            config.partitions.iter().map(|id| Place::new(*id, dcs, seed)).collect();
+        let mut known = Known::default();
+
+        let mut snapshot = LatestSnapshot::find(&**disk, incarnation)?;
+        let replay_from = snapshot.replay_from();
+        let upkeep = Upkeep::new(&snapshot);
+        if let Some(reader) = &mut snapshot.reader {
+            while let Some(record) = reader.read()? {
+                let item = Item {
+                    at: replay_from,
+                    kind: record.kind,
+                    partition: record.partition,
+                    seq: record.seq,
+                    payload: record.payload,
+                };
+                let taken = group.as_mut().map_or(Ok(false), |group| group.takes_of_snapshot(&item))?;
+                if !taken {
+                    apply(&mut places, &mut known, &item)?;
+                }
+            }
+        }
+        let log = LogConfig {
+            incarnation,
+            segment_bytes: config.log_segment_bytes,
+            replay_from,
+            may_create: !directory.manifest().initialised,
         };
-        if frame.kind == LIFE {
-            self.life = self.life.max(frame.seq);
+        let (log, report) = Log::open(disk.clone(), log)?;
+        directory.update(|manifest| manifest.initialised = true)?;
+        let mut cursor = log.cursor(replay_from)?;
+        while let Some(frame) = log.read(&mut cursor)? {
+            let item = Item {
+                at: frame.position,
+                kind: frame.kind,
+                partition: frame.partition,
+                seq: frame.seq,
+                payload: frame.payload,
+            };
+            match &mut group {
+                Some(group) => {
+                    if item.kind == WRITTEN {
+                        note(&mut places, item.partition, item.seq, item.at);
+                    }
+                    group.take(&item)?;
+                    group.apply(&mut places, &mut known)?;
+                }
+                None => apply(&mut places, &mut known, &item)?,
+            }
+        }
+        let (group, entries) = group.map(|group| group.finish(log.flushed())).unzip();
+        let entries = entries.unwrap_or_default();
+        Ok(Self { directory, log, known, places, upkeep, group, cut: report.cut, entries })
+    }
+}
+
+/// What must not change under a data directory: which partitions of which data centre it holds.
+fn fingerprint<P: Protocol>(config: &HostConfig<P>, grouped: bool) -> String {
+    let (dc, topology) = (config.dc, &config.topology);
+    let mut partitions: Vec<u16> = config.partitions.iter().map(|id| id.0).collect();
+    partitions.sort_unstable();
+    let of = if grouped { ", one replica of a group" } else { "" };
+    format!("region {dc} of {}, partitions {partitions:?} of {}{of}", topology.dcs, topology.partitions)
+}
+
+pub(crate) fn meaning(item: &Item<'_>, detail: impl ToString) -> OpenError {
+    OpenError::Meaning { kind: item.kind, seq: item.seq, position: item.at, detail: detail.to_string() }
+}
+
+/// Adds what a record says to the partition that it is of.
+pub(crate) fn apply<P: Protocol>(
+    places: &mut [Place<P>],
+    known: &mut Known,
+    item: &Item<'_>,
+) -> Result<(), OpenError> {
+    match item.kind {
+        LIFE => {
+            raise(&mut known.life, item.seq);
             return Ok(());
         }
-        let place = self.places.iter_mut().find(|place| place.id.0 == frame.partition);
-        let place = place.ok_or_else(|| meaning(format!("partition {} is not here", frame.partition)))?;
-        match frame.kind {
-            WRITTEN => written(place, &frame),
-            RECEIVED => received(place, &frame),
-            REVISED => record::decode::<(Key, Stamp, P::Meta)>(frame.payload).map(|(key, stamp, revised)| {
-                place.store.meta_mut(&key, stamp).into_iter().for_each(|meta| *meta = revised.clone());
-            }),
-            SKIPPED => record::decode::<DcId>(frame.payload)
-                .map(|dc| raise(&mut place.received[dc.index()].seq, frame.seq)),
-            HARD => record::decode(frame.payload).map(|hard| place.hard = Some(hard)),
-            PEER => record::decode::<(DcId, u64)>(frame.payload)
-                .map(|(dc, incarnation)| place.received[dc.index()].incarnation = incarnation),
-            VERSION => record::decode::<VersionParts<P::Meta>>(frame.payload).map(|parts| {
-                let (key, version) = record::whole(parts);
-                place.store.insert(&key, version);
-            }),
-            PLACE => record::decode::<PlaceState<P::Hard>>(frame.payload).map(|state| {
-                self.life = self.life.max(state.life);
-                adopt(place, state);
-            }),
-            _ => return Err(meaning("the kind is unknown".into())),
+        NAME => {
+            known.name = item.seq;
+            return Ok(());
         }
-        .map_err(|error| meaning(error.to_string()))
+        _ => {}
     }
+    let place = places.iter_mut().find(|place| place.id.0 == item.partition);
+    let place = place.ok_or_else(|| meaning(item, format!("partition {} is not here", item.partition)))?;
+    match item.kind {
+        WRITTEN => written(place, item),
+        RECEIVED => received(place, item),
+        REVISED => record::decode::<(Key, Stamp, P::Meta)>(item.payload).map(|(key, stamp, revised)| {
+            place.store.meta_mut(&key, stamp).into_iter().for_each(|meta| *meta = revised.clone());
+        }),
+        SKIPPED => record::decode::<DcId>(item.payload)
+            .map(|dc| raise(&mut place.received[dc.index()].seq, item.seq)),
+        HARD => record::decode(item.payload).map(|hard| place.hard = Some(hard)),
+        PEER => record::decode::<(DcId, u64)>(item.payload)
+            .map(|(dc, incarnation)| place.received[dc.index()].incarnation = incarnation),
+        VERSION => record::decode::<VersionParts<P::Meta>>(item.payload).map(|parts| {
+            let (key, version) = record::whole(parts);
+            place.store.insert(&key, version);
+        }),
+        PLACE => record::decode::<PlaceState<P::Hard>>(item.payload).map(|state| {
+            raise(&mut known.life, state.life);
+            adopt(place, state);
+        }),
+        _ => return Err(meaning(item, "the kind is unknown")),
+    }
+    .map_err(|error| meaning(item, error))
 }
 
 fn raise(to: &mut u64, seq: u64) {

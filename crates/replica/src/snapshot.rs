@@ -6,7 +6,7 @@
 //! so every peer, has never heard of.
 
 use crate::host::Host;
-use crate::record::{self, PLACE, PlaceState, VERSION};
+use crate::record::{self, GROUP, NAME, PLACE, PlaceState, VERSION};
 use std::sync::Arc;
 use tidemark_contract::Protocol;
 use tidemark_core::{DcId, Key};
@@ -25,6 +25,8 @@ pub(crate) struct Upkeep {
     pub(crate) failure: Option<String>,
     /// The log has to grow to here before another is begun after a failure.
     not_before: Position,
+    /// Somebody waits for one.
+    wanted: bool,
 }
 
 enum Stage {
@@ -69,7 +71,13 @@ impl UpkeepJob {
 impl Upkeep {
     pub(crate) fn new(latest: &LatestSnapshot) -> Self {
         let failure = latest.refused.first().map(|error| error.to_string());
-        Self { replay_from: latest.replay_from(), stage: Stage::Idle, failure, not_before: Position::START }
+        Self {
+            replay_from: latest.replay_from(),
+            stage: Stage::Idle,
+            failure,
+            not_before: Position::START,
+            wanted: false,
+        }
     }
 
     fn failed(&mut self, error: impl ToString, now: Position, every: u64) {
@@ -87,8 +95,10 @@ impl<P: Protocol> Host<P> {
         match std::mem::replace(&mut self.upkeep.stage, Stage::Idle) {
             Stage::Idle => {
                 let end = self.log.flushed();
-                if end.0 - self.upkeep.replay_from.0 >= every && end >= self.upkeep.not_before {
-                    self.begin(end);
+                let due = end.0 - self.upkeep.replay_from.0 >= every || self.upkeep.wanted;
+                if due && end >= self.upkeep.not_before {
+                    self.upkeep.wanted = false;
+                    self.begin();
                 }
                 self.drop_log();
                 None
@@ -100,7 +110,7 @@ impl<P: Protocol> Host<P> {
                 }
                 None
             }
-            Stage::Waiting { writer, replay_from, end } if self.log.durable() >= end => {
+            Stage::Waiting { writer, replay_from, end } if self.is_settled(end) => {
                 self.upkeep.stage = Stage::Finishing { replay_from };
                 Some(UpkeepJob { writer, durable: self.log.durable() })
             }
@@ -124,11 +134,44 @@ impl<P: Protocol> Host<P> {
         }
     }
 
-    fn begin(&mut self, replay_from: Position) {
-        match SnapshotWriter::create(Arc::clone(&self.disk), self.incarnation(), replay_from) {
+    /// Sees to it that a snapshot is taken soon, however little was written since the last.
+    pub fn want_snapshot(&mut self) {
+        self.upkeep.wanted = true;
+    }
+
+    /// Whether a snapshot is being taken.
+    pub fn is_taking_snapshot(&self) -> bool {
+        !matches!(self.upkeep.stage, Stage::Idle)
+    }
+
+    /// Whether a snapshot is done but for a sync of the log.
+    pub fn snapshot_waits(&self) -> bool {
+        matches!(self.upkeep.stage, Stage::Waiting { end, .. } if self.log.durable() < end)
+    }
+
+    /// Whether the log is synced up to `end`, and nothing before it can be retracted.
+    fn is_settled(&self, end: Position) -> bool {
+        self.log.durable() >= end && self.group.as_ref().is_none_or(|group| group.committed() >= end)
+    }
+
+    fn begin(&mut self) {
+        let incarnation = self.directory.manifest().incarnation;
+        let replay_from = self.group.as_ref().map_or(self.log.flushed(), |group| group.committed());
+        let writer = SnapshotWriter::create(Arc::clone(&self.disk), incarnation, replay_from);
+        match writer.and_then(|writer| self.begin_with_group(writer)) {
             Ok(writer) => self.upkeep.stage = Stage::Dumping { writer, replay_from, place: 0, cursor: 0 },
             Err(error) => self.upkeep.failed(error, self.log.end(), self.config.snapshot_every_bytes),
         }
+    }
+
+    /// In a group, the first thing that a snapshot says is which entries it contains.
+    fn begin_with_group(&self, mut writer: SnapshotWriter) -> SnapshotResult<SnapshotWriter> {
+        if let Some(group) = &self.group {
+            let payload = group.for_snapshot();
+            writer.append(GROUP, 0, payload.0.applied, |buffer| record::encode(&payload, buffer))?;
+            writer.append(NAME, 0, self.known.name, |_| ())?;
+        }
+        Ok(writer)
     }
 
     fn dump(
@@ -158,8 +201,11 @@ impl<P: Protocol> Host<P> {
     fn dump_states(&self, writer: &mut SnapshotWriter) -> SnapshotResult<()> {
         for place in &self.places {
             let state = PlaceState {
-                hard: Some(place.protocol.as_ref().expect("no handler is running").hard()),
-                life: self.life,
+                hard: place
+                    .protocol
+                    .as_ref()
+                    .map_or_else(|| place.hard.clone(), |started| Some(started.hard())),
+                life: self.known.life,
                 written: place.written,
                 received: place.received.iter().map(|r| (r.incarnation, r.seq)).collect(),
                 last: place.last.clone(),
@@ -189,12 +235,13 @@ impl<P: Protocol> Host<P> {
         // A failure leaves the segments where they are; the next upkeep tries again.
         if keep > self.log.oldest() && self.log.drop_before(keep).is_ok() {
             let oldest = self.log.oldest();
+            self.group.iter_mut().for_each(|group| group.forget_before(oldest));
             self.places.iter_mut().for_each(|place| place.index.retain(|_, position| *position >= oldest));
         }
     }
 
     /// From where on the log is needed to feed `dc`, if it lacks anything and was not given up.
-    fn needed_by(&self, at: usize, dc: DcId) -> Option<Position> {
+    pub(crate) fn needed_by(&self, at: usize, dc: DcId) -> Option<Position> {
         let place = &self.places[at];
         let confirmed = place.confirmed[dc.index()];
         if confirmed >= place.written || place.needs_seeding[dc.index()] {

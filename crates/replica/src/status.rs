@@ -77,7 +77,7 @@ impl<P: Protocol> Host<P> {
     pub fn status(&self) -> HostStatus {
         HostStatus {
             incarnation: format!("{:016x}", self.incarnation()),
-            life: self.life,
+            life: self.known.life,
             log_bytes: self.log.total_bytes(),
             log_written: self.log.flushed().0,
             log_synced: self.log.durable().0,
@@ -90,7 +90,8 @@ impl<P: Protocol> Host<P> {
 
     fn partition_status(&self, at: usize) -> PartitionStatus {
         let place = &self.places[at];
-        let protocol = place.protocol.as_ref().expect("no handler is running");
+        // Of a group, only the leader has one.
+        let protocol = place.protocol.as_ref();
         let totals = place.store.totals();
         let peer = |dc: DcId| PeerStatus {
             dc,
@@ -108,10 +109,10 @@ impl<P: Protocol> Host<P> {
             bytes: totals.bytes,
             garbage: place.store.garbage() as u64,
             written: place.written,
-            stable: protocol.stable(),
-            parked: protocol.parked() as u64,
-            away: protocol.absence().cloned(),
-            conflicts: protocol.conflicts(),
+            stable: protocol.map(P::stable).unwrap_or_default(),
+            parked: protocol.map_or(0, P::parked) as u64,
+            away: protocol.and_then(P::absence).cloned(),
+            conflicts: protocol.and_then(P::conflicts),
             peers: peers.map(peer).collect(),
         }
     }

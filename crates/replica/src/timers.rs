@@ -1,6 +1,7 @@
 //! The timers of the partitions: what is armed, and what fires.
 
-use crate::host::{Host, Now};
+use crate::config::Now;
+use crate::host::Host;
 use tidemark_contract::Protocol;
 use tidemark_core::Micros;
 

@@ -1,0 +1,41 @@
+//! How a host is opened, and how it is told the time.
+
+use derive_where::derive_where;
+use serde::{Deserialize, Serialize};
+use tidemark_contract::{Protocol, Topology};
+use tidemark_core::{DcId, Micros, PartitionId};
+use tidemark_store::log::Fsync;
+
+/// The time, on two clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Now {
+    /// Physical time in microseconds since 1970, as protocols see it. It may jump.
+    pub wall: Micros,
+    /// A clock that never goes back and never jumps, from any origin: timers run on it.
+    pub mono: Micros,
+}
+
+/// How a host is opened.
+#[derive_where(Clone, Debug)]
+pub struct HostConfig<P: Protocol> {
+    /// Its data centre.
+    pub dc: DcId,
+    /// The partitions that it holds there.
+    pub partitions: Vec<PartitionId>,
+    /// All data centres and partitions.
+    pub topology: Topology,
+    /// The protocol's numbers.
+    pub params: P::Params,
+    /// When a commit is durable.
+    pub fsync: Fsync,
+    /// How far ahead of physical time a stamp may lie.
+    pub max_skew_us: Micros,
+    /// The size of a log segment, in bytes.
+    pub log_segment_bytes: u64,
+    /// How much log is kept for peers that are away, in bytes.
+    pub log_retain_bytes: u64,
+    /// How much log is written before the next snapshot, in bytes.
+    pub snapshot_every_bytes: u64,
+    /// Names the log, if the directory is new: a random number, not 0.
+    pub new_incarnation: u64,
+}
