@@ -1,0 +1,137 @@
+//! What the Raft library sees of a member's log: the newest entries, in memory. The log itself is the host's.
+
+use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
+use raft::{Error, GetEntriesContext, RaftState, Result, Storage, StorageError};
+use std::cell::Cell;
+use std::collections::VecDeque;
+
+/// The entries after `base`, and what was known when the member started.
+#[derive(Default)]
+pub(crate) struct Entries {
+    /// What of the group was kept at the last start: REQUIRES [`Self::hold`] before the library starts.
+    pub(crate) hard: HardState,
+    pub(crate) members: ConfState,
+    /// The entry before the first: its index and term.
+    base: (u64, u64),
+    list: VecDeque<Entry>,
+    bytes: usize,
+    /// Somebody needs what came before the first entry.
+    pub(crate) copy_wanted: Cell<bool>,
+    /// What there is for them.
+    copy: Option<Snapshot>,
+    /// Nothing is forgotten now: somebody is being brought up to date.
+    pinned: bool,
+}
+
+impl Entries {
+    /// Nothing yet, after entry `base`.
+    pub(crate) fn after(base: (u64, u64)) -> Self {
+        Self { base, ..Self::default() }
+    }
+
+    /// Adds an entry; one of the same index, and those after it, are forgotten.
+    pub(crate) fn push(&mut self, entry: Entry) {
+        while self.last() >= entry.index {
+            let Some(dropped) = self.list.pop_back() else { break };
+            self.bytes -= dropped.data.len();
+        }
+        debug_assert_eq!(entry.index, self.last() + 1, "entries come in order");
+        self.bytes += entry.data.len();
+        self.list.push_back(entry);
+    }
+
+    /// The index of the last entry.
+    pub(crate) fn last(&self) -> u64 {
+        self.base.0 + self.list.len() as u64
+    }
+
+    /// An entry that is here.
+    pub(crate) fn get(&self, index: u64) -> Option<&Entry> {
+        self.list.get(index.checked_sub(self.base.0 + 1)? as usize)
+    }
+
+    /// Forgets the oldest entries up to `applied` while there are more than `bytes` of them.
+    pub(crate) fn trim(&mut self, applied: u64, bytes: usize) {
+        while self.bytes > bytes && self.base.0 < applied && !self.pinned {
+            let Some(first) = self.list.pop_front() else { break };
+            self.bytes -= first.data.len();
+            self.base = (first.index, first.term);
+        }
+    }
+
+    /// Remembers what was forgotten: `older` are all entries since the newest snapshot, of which `copy` is one.
+    pub(crate) fn refill(&mut self, older: Self, copy: Snapshot) {
+        debug_assert_eq!(older.last(), self.last(), "the log has what is here");
+        let Self { base, list, bytes, .. } = older;
+        (self.base, self.list, self.bytes) = (base, list, bytes);
+        (self.copy, self.pinned) = (Some(copy), true);
+    }
+
+    /// Nobody has to be brought up to date any more.
+    pub(crate) fn unpin(&mut self) {
+        (self.copy, self.pinned) = (None, false);
+    }
+}
+
+impl Storage for Entries {
+    fn initial_state(&self) -> Result<RaftState> {
+        Ok(RaftState::new(self.hard.clone(), self.members.clone()))
+    }
+
+    fn entries(
+        &self,
+        low: u64,
+        high: u64,
+        max_size: impl Into<Option<u64>>,
+        _context: GetEntriesContext,
+    ) -> Result<Vec<Entry>> {
+        if low <= self.base.0 {
+            return Err(Error::Store(StorageError::Compacted));
+        }
+        let range = (low - self.base.0 - 1) as usize..(high - self.base.0 - 1) as usize;
+        let mut room = max_size.into().unwrap_or(u64::MAX);
+        let fits = |entry: &&Entry| {
+            let size = entry.data.len() as u64 + 32;
+            let first = entry.index == low;
+            let fits = first || size <= room;
+            room = room.saturating_sub(size);
+            fits
+        };
+        Ok(self.list.range(range).take_while(fits).cloned().collect())
+    }
+
+    fn term(&self, index: u64) -> Result<u64> {
+        if index == self.base.0 {
+            return Ok(self.base.1);
+        }
+        if index < self.base.0 {
+            return Err(Error::Store(StorageError::Compacted));
+        }
+        self.get(index).map(|entry| entry.term).ok_or(Error::Store(StorageError::Unavailable))
+    }
+
+    fn first_index(&self) -> Result<u64> {
+        Ok(self.base.0 + 1)
+    }
+
+    fn last_index(&self) -> Result<u64> {
+        Ok(self.last())
+    }
+
+    fn snapshot(&self, request_index: u64, to: u64) -> Result<Snapshot> {
+        let serves = |copy: &&Snapshot| {
+            let about = copy.get_metadata();
+            let members = about.get_conf_state();
+            // Nobody takes a copy of a group to which he does not belong.
+            about.index >= request_index.max(self.base.0)
+                && members.voters.iter().chain(&members.learners).any(|member| *member == to)
+        };
+        match self.copy.as_ref().filter(serves) {
+            Some(copy) => Ok(copy.clone()),
+            _ => {
+                self.copy_wanted.set(true);
+                Err(Error::Store(StorageError::SnapshotTemporarilyUnavailable))
+            }
+        }
+    }
+}

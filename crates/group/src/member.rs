@@ -1,0 +1,402 @@
+//! One member of a group.
+
+use crate::config::GroupConfig;
+use crate::entries::Entries as Kept;
+use crate::lease::Lease;
+use crate::raft::{change_of, ours, start};
+use crate::rule::Rule;
+use crate::sync::SyncTask;
+use raft::eraftpb::{Entry, HardState, Message, MessageType};
+use raft::{RawNode, Ready, StateRole};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tidemark_contract::{Protocol, Store};
+use tidemark_core::{Micros, PartitionId};
+use tidemark_replica::{Entries, EntryKind, Fatal, GroupState, Host, HostConfig, Now, OpenError, Output};
+use tidemark_store::disk::Disk;
+use tidemark_store::log::{Position, SyncDone};
+
+/// What a member is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Follows,
+    /// It leads in this term, and has made the entries from this one on.
+    Leads {
+        term: u64,
+        from: u64,
+    },
+}
+
+/// What waits for the log to be durable up to a position.
+pub(crate) struct Unsaved {
+    position: Position,
+    ready: u64,
+    messages: Vec<Message>,
+}
+
+/// One member of a group, and what it holds.
+pub struct Member<P: Protocol> {
+    pub(crate) config: GroupConfig,
+    pub(crate) raft: RawNode<Kept>,
+    /// Absent only while it begins anew, and if that fails.
+    pub(crate) host: Option<Host<P>>,
+    pub(crate) role: Role,
+    pub(crate) lease: Lease,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) unsaved: VecDeque<Unsaved>,
+    /// The members changed since the state was kept.
+    pub(crate) members_changed: bool,
+    pub(crate) next_tick: Micros,
+    /// Before this it takes part in no election.
+    pub(crate) mute_until: Micros,
+    /// How often it was opened.
+    pub(crate) opened: u64,
+    /// Members that were sent a copy, and when.
+    pub(crate) copies: Vec<(u64, Micros)>,
+    /// Since when more is remembered, for whoever needs it.
+    pub(crate) offered: Option<Micros>,
+    /// The first entry of this term is agreed on, and nobody else's can be any more.
+    pub(crate) elected: bool,
+}
+
+/// How many entries may be applied before that is written down: a restart has to hear of the others again.
+const KEEP_EVERY: u64 = 64;
+
+impl<P: Protocol> Member<P> {
+    /// Opens a member's directory on `disk`. It follows until it is elected.
+    ///
+    /// # Errors
+    /// The directory, its snapshot or its log cannot be used as they are.
+    pub fn open(
+        config: GroupConfig,
+        host_config: HostConfig<P>,
+        disk: Arc<dyn Disk>,
+        now: Now,
+    ) -> Result<Self, OpenError> {
+        let (mut host, mut entries) = Host::join(host_config, disk)?;
+        let new = *host.group_state() == GroupState::default();
+        if new && !config.founders.is_empty() {
+            // As if there had been an entry that says who founded the group, and is gone: so that who comes later gets a
+            // copy, which says who the members are.
+            let voters = config.founders.clone();
+            let state = GroupState { term: 1, applied: 1, applied_term: 1, voters, ..GroupState::default() };
+            entries.after = state.clone();
+            host.keep(state);
+        }
+        let mut member = Self::around(config, host, entries, now);
+        if new {
+            member.mute_until = 0; // it has promised nothing
+        }
+        Ok(member)
+    }
+
+    fn around(config: GroupConfig, host: Host<P>, entries: Entries, now: Now) -> Self {
+        let election_us = (config.election_ticks as u64 + 1) * config.tick_us;
+        Self {
+            next_tick: now.mono + config.tick_us,
+            mute_until: now.mono + election_us,
+            raft: start(&config, host.group_state(), entries),
+            config,
+            host: Some(host),
+            role: Role::Follows,
+            lease: Lease::default(),
+            messages: Vec::new(),
+            unsaved: VecDeque::new(),
+            members_changed: false,
+            copies: Vec::new(),
+            offered: None,
+            elected: false,
+            opened: 1,
+        }
+    }
+
+    pub(crate) fn held(&self) -> &Host<P> {
+        self.host.as_ref().expect("it is not beginning anew")
+    }
+
+    pub(crate) fn held_mut(&mut self) -> &mut Host<P> {
+        self.host.as_mut().expect("it is not beginning anew")
+    }
+
+    pub(crate) fn leads(&self) -> bool {
+        matches!(self.role, Role::Leads { .. })
+    }
+
+    /// Whether it leads, and the group has agreed on its start: before that, another may start with the same number.
+    fn serves(&self) -> bool {
+        matches!(self.role, Role::Leads { from, .. } if self.state().applied >= from)
+    }
+
+    /// Its host, while it leads.
+    pub fn host(&self) -> Option<&Host<P>> {
+        self.host.as_ref().filter(|_| self.serves())
+    }
+
+    /// Its host, while it leads. REQUIRES: after it was given something, [`Self::commit`].
+    pub fn host_mut(&mut self) -> Option<&mut Host<P>> {
+        let serves = self.serves();
+        self.host.as_mut().filter(|_| serves)
+    }
+
+    /// What it holds of a partition, whether it leads or follows.
+    pub fn store(&self, partition: PartitionId) -> &Store<P::Meta> {
+        self.held().store(partition)
+    }
+
+    /// Whom it believes to lead; 0 if it does not know.
+    pub fn leader(&self) -> u64 {
+        self.raft.raft.leader_id
+    }
+
+    /// What it keeps of the group.
+    pub fn state(&self) -> &GroupState {
+        self.held().group_state()
+    }
+
+    /// When time has to be told next, on the clock that does not jump.
+    pub fn next_timer(&self) -> Micros {
+        let timer = self.host().and_then(Host::next_timer);
+        timer.map_or(self.next_tick, |timer| timer.min(self.next_tick))
+    }
+
+    /// Tells the time: ticks that are due, and timers of the host. REQUIRES: [`Self::commit`] after it.
+    pub fn fire_timers(&mut self, now: Now) {
+        while self.next_tick <= now.mono {
+            self.next_tick += self.config.tick_us;
+            self.raft.tick();
+        }
+        if let Role::Leads { .. } = self.role {
+            if self.serves() {
+                self.held_mut().fire_timers(now);
+            }
+            let every = self.config.heartbeat_ticks as u64 * self.config.tick_us;
+            if self.lease.last_asked().is_none_or(|at| at + every <= now.mono) {
+                self.ask_for_lease(now);
+            }
+            self.look_after_copies(now);
+            self.promote();
+        }
+    }
+
+    /// A message of another member. REQUIRES: [`Self::commit`] after it.
+    pub fn step(&mut self, now: Now, message: Message) {
+        let election =
+            matches!(message.msg_type, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote);
+        let silent = election && now.mono < self.mute_until && self.config.keeps(Rule::Silence);
+        // What was said to whom this process was before would be taken for something that it has promised.
+        if silent || message.to != self.config.id {
+            return;
+        }
+        // What it refuses is of a member that was removed, or answers a question of another term.
+        drop(self.raft.step(message));
+    }
+
+    /// Ends the turn: what the host wrote becomes an entry, what has arrived is written, what is agreed on applied.
+    ///
+    /// # Errors
+    /// The log failed, or says what cannot be understood; the process must stop, and this not be used again.
+    pub fn commit(&mut self, now: Now) -> Result<(), OpenError> {
+        let mut goes_on = self.propose_turn();
+        loop {
+            if self.is_replaced() && !self.config.keeps(Rule::BeginAnew) {
+                self.role = Role::Follows;
+            }
+            if !goes_on || self.is_replaced() {
+                return self.begin_anew(now);
+            }
+            if std::mem::take(&mut self.elected) {
+                // Everything before it is applied: nothing that anybody was told of is missing.
+                self.role = Role::Leads { term: self.raft.raft.term, from: self.raft.store().last() + 1 };
+                self.lease = Lease::default();
+                self.held_mut().lead(now);
+                goes_on = self.propose_turn();
+                self.ask_for_lease(now);
+                continue;
+            }
+            if !self.config.keeps(Rule::AllApplied) && self.role == Role::Follows {
+                self.elected = self.raft.raft.state == StateRole::Leader;
+            }
+            if !self.raft.has_ready() {
+                break;
+            }
+            let ready = self.raft.ready();
+            self.handle(now, ready)?;
+        }
+        self.flush()?;
+        let applied = self.state().applied;
+        self.raft.mut_store().trim(applied, self.config.entries_bytes);
+        Ok(())
+    }
+
+    /// Another leads, or this one again, in a later term.
+    fn is_replaced(&self) -> bool {
+        match self.role {
+            Role::Follows => false,
+            Role::Leads { term, .. } => {
+                self.raft.raft.state != StateRole::Leader || self.raft.raft.term != term
+            }
+        }
+    }
+
+    /// What the host has written becomes an entry. False if that is refused: then this member leads no more.
+    pub(crate) fn propose_turn(&mut self) -> bool {
+        if !self.leads() {
+            return true;
+        }
+        match self.held_mut().take_turn() {
+            Some(turn) => self.raft.propose(Vec::new(), turn.into()).is_ok(),
+            None => true,
+        }
+    }
+
+    /// Whether this member made entry `index` while it leads: then its host knows it.
+    fn made(&self, index: u64) -> bool {
+        matches!(self.role, Role::Leads { from, .. } if index >= from)
+    }
+
+    fn handle(&mut self, now: Now, mut ready: Ready) -> Result<(), OpenError> {
+        let messages = ready.take_messages();
+        let copies = messages.iter().filter(|message| message.msg_type == MessageType::MsgSnapshot);
+        self.copies.extend(copies.map(|message| (message.to, now.mono)));
+        self.messages.extend(messages);
+        for state in ready.take_read_states() {
+            if let Ok(number) = state.request_ctx.as_slice().try_into().map(u64::from_le_bytes) {
+                self.lease.answered(number, self.config.lease_us());
+            }
+        }
+        if !ready.snapshot().is_empty() {
+            return self.install(now, ready);
+        }
+        for entry in ready.take_committed_entries() {
+            self.apply(entry)?;
+        }
+        let mut wrote = false;
+        for entry in ready.take_entries() {
+            wrote = true;
+            if entry.index <= self.raft.store().last() && self.config.keeps(Rule::Retraction) {
+                self.held_mut().retract(entry.index);
+            }
+            let own = self.made(entry.index);
+            self.held_mut().log_entry(&ours(&entry), own)?;
+            if own && !self.config.keeps(Rule::AgreementFirst) {
+                self.held_mut().agreed(&ours(&entry), false)?;
+            }
+            self.raft.mut_store().push(entry);
+        }
+        self.keep_state(ready.hs().cloned(), wrote);
+        let messages = ready.take_persisted_messages();
+        let number = ready.number();
+        self.raft.advance_append_async(ready);
+        let position = self.flush()?;
+        self.unsaved.push_back(Unsaved { position, ready: number, messages });
+        self.saved();
+        Ok(())
+    }
+
+    /// Writes down what must not be forgotten: a vote at once, what is applied now and then.
+    fn keep_state(&mut self, hard: Option<HardState>, wrote: bool) {
+        let kept = self.held().group_state();
+        let mut state = kept.clone();
+        if let Some(hard) = hard {
+            (state.term, state.vote) = (hard.term, hard.vote);
+        }
+        if !self.config.keeps(Rule::Votes) {
+            state.vote = 0;
+        }
+        let voted = (state.term, state.vote) != (kept.term, kept.vote);
+        let due = wrote && state.applied.is_multiple_of(KEEP_EVERY);
+        if voted || due || self.members_changed {
+            let members = &self.raft.store().members;
+            (state.voters, state.learners) = (members.voters.clone(), members.learners.clone());
+            self.members_changed = false;
+            self.held_mut().keep(state);
+        }
+    }
+
+    /// The group has agreed on an entry.
+    fn apply(&mut self, entry: Entry) -> Result<(), OpenError> {
+        let (index, term) = (entry.index, entry.term);
+        let agreed = ours(&entry);
+        let elsewhere = !self.made(index);
+        if index > self.state().applied {
+            self.held_mut().agreed(&agreed, elsewhere)?;
+        }
+        if agreed.kind == EntryKind::Members {
+            let change = change_of(&entry).map_err(|detail| OpenError::Meaning {
+                kind: 0,
+                seq: index,
+                position: Position::START,
+                detail,
+            })?;
+            if let Ok(members) = self.raft.apply_conf_change(&change) {
+                self.raft.mut_store().members = members;
+                self.members_changed = true;
+            }
+        }
+        self.raft.advance_apply_to(index);
+        self.elected |= self.role == Role::Follows
+            && self.raft.raft.state == StateRole::Leader
+            && term == self.raft.raft.term;
+        Ok(())
+    }
+
+    fn ask_for_lease(&mut self, now: Now) {
+        let number = self.lease.ask(now.mono);
+        self.raft.read_index(number.to_le_bytes().to_vec());
+    }
+
+    fn flush(&mut self) -> Result<Position, OpenError> {
+        self.held_mut().commit().map_err(|Fatal(error)| OpenError::Log(error))
+    }
+
+    /// What waited for the log may go on, as far as it is durable.
+    fn saved(&mut self) {
+        let durable = self.held().saved();
+        while self.unsaved.front().is_some_and(|unsaved| unsaved.position <= durable) {
+            let unsaved = self.unsaved.pop_front().expect("just seen");
+            self.raft.on_persist_ready(unsaved.ready);
+            self.messages.extend(unsaved.messages);
+        }
+    }
+
+    /// A sync of what is written, if there is something to sync and none is running.
+    pub fn sync_job(&mut self) -> Option<SyncTask> {
+        let job = self.held_mut().sync_job()?;
+        Some(SyncTask { opened: self.opened, job })
+    }
+
+    /// A sync has ended. REQUIRES: [`Self::commit`] after it.
+    ///
+    /// # Errors
+    /// It failed: the process must stop.
+    pub fn synced(&mut self, (opened, done): (u64, SyncDone)) -> Result<(), Fatal> {
+        if opened == self.opened {
+            self.held_mut().synced(done)?;
+            self.saved();
+        }
+        Ok(())
+    }
+
+    /// What may leave the host now.
+    pub fn take_outputs(&mut self, now: Now) -> Vec<Output<P>> {
+        match self.lease.holds(now.mono) || !self.config.keeps(Rule::Lease) {
+            true if self.serves() => self.held_mut().take_outputs(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What is to be sent to other members, in order.
+    pub fn take_messages(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.messages)
+    }
+
+    /// This member leads no more. What it did and nobody agreed on is still in its memory: it begins again.
+    pub(crate) fn begin_anew(&mut self, now: Now) -> Result<(), OpenError> {
+        let host = self.host.take().expect("it was not beginning anew");
+        let (host, entries) = host.rejoin()?;
+        let messages = std::mem::take(&mut self.messages);
+        let opened = self.opened + 1;
+        *self = Self { messages, opened, ..Self::around(self.config.clone(), host, entries, now) };
+        Ok(())
+    }
+}
