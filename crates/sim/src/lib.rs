@@ -34,4 +34,5 @@ pub use plan::{Act, Fault, Held, Hold, Layout, Plan, Step, Trouble};
 pub use report::{Conviction, replay_command};
 pub use run::{Simulation, run};
 pub use shrink::Shrunk;
+pub use tidemark_group::Rule as GroupRule;
 pub use tidemark_store::log::Fsync;

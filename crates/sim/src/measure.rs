@@ -135,8 +135,16 @@ impl Composer<'_> {
         let watch_one_of = (copies / WATCHED).max(1);
         let times = Times { quiet: from - QUIET_US, from, until, watch_one_of };
         let config = config(what);
-        let plan =
-            Plan { seed: what.seed, config, scripts, faults: Vec::new(), holds: Vec::new(), end_us: until };
+        let plan = Plan {
+            seed: what.seed,
+            replicas: 1,
+            broken: None,
+            config,
+            scripts,
+            faults: Vec::new(),
+            holds: Vec::new(),
+            end_us: until,
+        };
         (plan, times)
     }
 

@@ -16,6 +16,10 @@ pub struct Options {
     pub dcs: usize,
     /// Partitions in each: 1 to 64.
     pub partitions: usize,
+    /// Processes of each node, which hold the same: 1 to 7.
+    pub replicas: usize,
+    /// A rule of groups that they do not keep: for tests.
+    pub broken: Option<tidemark_group::Rule>,
     /// Sessions in all.
     pub sessions: usize,
     /// Operations of a schedule, those of all sessions together.
@@ -37,6 +41,8 @@ impl Default for Options {
         Self {
             dcs: 3,
             partitions: 4,
+            replicas: 1,
+            broken: None,
             sessions: 12,
             ops: 200,
             faults: Faults::ALL,
@@ -63,6 +69,7 @@ impl Options {
         };
         within("dcs", self.dcs, 1, 8)?;
         within("partitions", self.partitions, 1, 64)?;
+        within("replicas", self.replicas, 1, 7)?;
         within("sessions", self.sessions, 1, 10_000)?;
         within("ops", self.ops, 1, 1_000_000)?;
         params::<P>(&self.params).map(|_| ())
@@ -89,6 +96,7 @@ impl fmt::Display for Options {
         let numbers = [
             ("dcs", self.dcs, default.dcs),
             ("partitions", self.partitions, default.partitions),
+            ("replicas", self.replicas, default.replicas),
             ("sessions", self.sessions, default.sessions),
             ("ops", self.ops, default.ops),
         ];

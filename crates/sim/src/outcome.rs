@@ -110,6 +110,8 @@ pub struct Stats {
     pub crashes: u64,
     /// Processes that stopped because their disk failed.
     pub disk_failures: u64,
+    /// Members of groups that began to lead.
+    pub elections: u64,
     /// Snapshots.
     pub snapshots: u64,
     /// Messages and questions lost.
@@ -129,6 +131,7 @@ impl Stats {
         self.faults += other.faults;
         self.crashes += other.crashes;
         self.disk_failures += other.disk_failures;
+        self.elections += other.elections;
         self.snapshots += other.snapshots;
         self.lost += other.lost;
         self.feeds_waited += other.feeds_waited;

@@ -5,7 +5,9 @@ use crate::options::Options;
 use crate::outcome::RunOutcome;
 use crate::plan::{Layout, Plan};
 use crate::trace::Trace;
-use crate::world::{World, params};
+use crate::world::World;
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use tidemark_contract::Protocol;
 use tidemark_core::Promise;
@@ -84,4 +86,35 @@ impl<P: Protocol> Simulation<P> {
         outcome.report = Some(tidemark_check::check(&outcome.history, promise));
         (outcome, trace, meter)
     }
+}
+
+/// The protocol's numbers for each node: its defaults, over them the intervals of the plan, and over those what the user
+/// has `chosen`.
+fn params<P: Protocol>(
+    plan: &Plan,
+    nodes: usize,
+    chosen: &BTreeMap<String, Value>,
+) -> Result<Vec<P::Params>, String> {
+    let defaults = serde_json::to_value(P::Params::default()).map_err(|error| error.to_string())?;
+    let config = &plan.config;
+    let one = |node: usize| -> Result<P::Params, String> {
+        let drawn = [("theta_us", config.theta_us[node]), ("delta_us", config.delta_us[node])].into_iter();
+        let drawn = drawn.filter(|(name, _)| defaults.get(name).is_some());
+        let mut changed: BTreeMap<String, Value> =
+            drawn.map(|(name, us)| (name.to_string(), us.into())).collect();
+        changed.extend(chosen.clone());
+        crate::options::params::<P>(&changed)
+    };
+    let mut all: Vec<P::Params> = Vec::with_capacity(nodes);
+    for node in 0..nodes {
+        let same = |n: usize| {
+            config.theta_us[n] == config.theta_us[node] && config.delta_us[n] == config.delta_us[node]
+        };
+        let params = match (0..node).find(|n| same(*n)) {
+            Some(before) => all[before].clone(),
+            None => one(node)?,
+        };
+        all.push(params);
+    }
+    Ok(all)
 }

@@ -159,6 +159,15 @@ impl fmt::Display for Trouble {
                 write!(f, "a {} on the disk of node n{node} fails", if *sync { "sync" } else { "write" })
             }
             Self::Away { dc } => write!(f, "the operator does without {dc}"),
+            Self::LosesDisk { process } => write!(f, "process n{process} loses its disk, and is replaced"),
+            Self::Apart { process, mute, deaf } => {
+                let how = match (mute, deaf) {
+                    (true, true) => "is apart from",
+                    (true, false) => "is not heard by",
+                    _ => "does not hear",
+                };
+                write!(f, "process n{process} {how} the others of its group")
+            }
             Self::DiskFull { node } => write!(f, "the disk of node n{node} is full"),
         }
     }

@@ -339,3 +339,11 @@ fn the_same_seed_gives_the_same_run_on_any_number_of_threads() {
     assert_eq!(digest(1, 0..40), digest(2, 0..40));
     assert_ne!(digest(1, 0..40), digest(1, 1..41));
 }
+
+/// Every node is three processes, of which one leads: to a protocol, a new leader is a restart.
+#[test]
+fn every_protocol_keeps_its_promise_in_groups() {
+    for name in NAMES {
+        cleared(name, Options { replicas: 3, ..small("all") }, 0..40);
+    }
+}

@@ -136,6 +136,8 @@ impl Load {
 
     fn plan(&self) -> Plan {
         Plan {
+            replicas: 1,
+            broken: None,
             seed: self.seed,
             config: self.config(),
             scripts: Vec::new(),

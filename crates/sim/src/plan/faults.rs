@@ -1,6 +1,6 @@
 //! What fails, and when.
 
-use super::{Fault, Layout, Plan, Trouble};
+use super::{Fault, Hold, Layout, Plan, Trouble};
 use crate::options::FaultKind;
 use crate::rng::{Draw, Rng, Stream, stream};
 use tidemark_core::{DcId, Micros, PartitionId, ServerId};
@@ -51,6 +51,55 @@ pub(super) fn draw_absence(plan: &mut Plan, layout: &Layout) {
             let early = drawer.rng.bool();
             let until = if early { until.saturating_sub(after) } else { until + after };
             drawer.plan.faults.push(Fault { at: at.saturating_sub(before), until, what });
+        }
+    }
+}
+
+/// Where nodes are groups, what fails of a node is one of its processes; and processes are cut off from the others of
+/// their group, the one that leads among them.
+pub(super) fn draw_in_groups(plan: &mut Plan, layout: &Layout, on: impl Fn(FaultKind) -> bool) {
+    let wan = plan.config.farthest_us();
+    let rng = stream(plan.seed, Stream::Groups);
+    let mut drawer = Drawer { rng, plan, layout, wan };
+    let replicas = drawer.plan.replicas;
+    // Leaders are elected before anything happens.
+    let elected_us = wan + 2 * crate::world::ELECTION_TICKS as Micros * drawer.plan.tick_us();
+    drawer.plan.scripts.iter_mut().flatten().for_each(|step| step.at += elected_us);
+    for Fault { at, until, .. } in &mut drawer.plan.faults {
+        (*at, *until) = (*at + elected_us, *until + elected_us);
+    }
+    for Hold { at, until, .. } in &mut drawer.plan.holds {
+        (*at, *until) = (*at + elected_us, *until + elected_us);
+    }
+    drawer.plan.end_us += elected_us;
+    for at in 0..drawer.plan.faults.len() {
+        let chosen = drawer.rng.usize(0..replicas);
+        match &mut drawer.plan.faults[at].what {
+            Trouble::SlowNode { node, .. }
+            | Trouble::Jump { node, .. }
+            | Trouble::Crash { node, .. }
+            | Trouble::DiskFails { node, .. }
+            | Trouble::DiskFull { node } => *node = *node * replicas + chosen,
+            _ => {}
+        }
+    }
+    // One disk of a group, at most: more than half of them are needed.
+    let (node, replica, (at, until)) = (drawer.node(), drawer.rng.usize(0..replicas), drawer.span());
+    if on(FaultKind::Disk) && replicas > 2 {
+        let what = Trouble::LosesDisk { process: node * replicas + replica };
+        drawer.plan.faults.push(Fault { at, until, what });
+    }
+    for (kind, both_ways) in [(FaultKind::Cuts, true), (FaultKind::OneWay, false)] {
+        for _ in 0..drawer.rng.u32(1..=4) {
+            let (node, (at, until)) = (drawer.node(), drawer.span());
+            let mute = drawer.rng.bool();
+            // The first is mostly the one that leads.
+            let first = drawer.rng.bool();
+            let process = node * replicas + if first { 0 } else { drawer.rng.usize(0..replicas) };
+            let what = Trouble::Apart { process, mute: both_ways || mute, deaf: both_ways || !mute };
+            if on(kind) {
+                drawer.plan.faults.push(Fault { at, until, what });
+            }
         }
     }
 }

@@ -57,6 +57,10 @@ impl Layout {
 pub struct Plan {
     /// What it was drawn from.
     pub seed: u64,
+    /// How many processes each node is: one, or a group that holds the same.
+    pub replicas: usize,
+    /// A rule that these do not keep.
+    pub broken: Option<tidemark_group::Rule>,
     /// The numbers.
     pub config: Config,
     /// What each session does; session `i` starts in data centre `i % dcs`.
@@ -167,6 +171,20 @@ pub enum Trouble {
         /// Which.
         dc: DcId,
     },
+    /// A process loses its disk for good, and another one takes its place in the group.
+    LosesDisk {
+        /// Its number.
+        process: usize,
+    },
+    /// A process does not speak to the others of its group, or does not hear them; everybody else reaches it.
+    Apart {
+        /// Its number.
+        process: usize,
+        /// It is not heard.
+        mute: bool,
+        /// It does not hear.
+        deaf: bool,
+    },
     /// The node's disk is full.
     DiskFull {
         /// Its number.
@@ -211,6 +229,8 @@ impl Plan {
         let config = Config::draw(&mut rng, options, selected);
         let mut plan = Self {
             seed,
+            replicas: options.replicas,
+            broken: options.broken,
             scripts: vec![Vec::new(); options.sessions],
             faults: Vec::new(),
             holds: Vec::new(),
@@ -221,6 +241,9 @@ impl Plan {
         faults::draw(&mut plan, layout, selected);
         if options.exclusions {
             faults::draw_absence(&mut plan, layout);
+        }
+        if options.replicas > 1 {
+            faults::draw_in_groups(&mut plan, layout, selected);
         }
         plan
     }
@@ -235,6 +258,26 @@ impl Plan {
     pub fn node_of(&self, topology: &Topology, server: ServerId) -> usize {
         let a_dc = topology.partitions.div_ceil(self.config.partitions_a_node);
         server.dc.index() * a_dc + server.partition.index() / self.config.partitions_a_node
+    }
+
+    /// The clock of a process: the first of each node has the node's, the others those of other nodes.
+    pub fn clock_of(&self, process: usize) -> ClockPlan {
+        let (node, replica) = (process / self.replicas, process % self.replicas);
+        self.config.clocks[(node + replica) % self.config.clocks.len()]
+    }
+
+    /// The unit of time of a group whose members elect a leader.
+    pub(crate) fn tick_us(&self) -> Micros {
+        let Config { lan_us, lan_jitter_us, sync_us, .. } = self.config;
+        (2 * (lan_us + lan_jitter_us) + sync_us).max(self.config.farthest_us() / 20)
+    }
+
+    /// What a process is called: `n2`, or as one of a group `n2r1`.
+    pub(crate) fn name_of(&self, process: usize) -> String {
+        match self.replicas {
+            1 => format!("n{process}"),
+            replicas => format!("n{}r{}", process / replicas, process % replicas),
+        }
     }
 
     /// How many nodes there are.

@@ -44,6 +44,13 @@ impl<P: Protocol> World<'_, P> {
             Trouble::SlowNode { node, extra_us } => shift(&mut self.nodes[*node].slow_us, *extra_us, begins),
             Trouble::Jump { node, by_us } if begins => self.nodes[*node].clocks.jumped_us += by_us,
             Trouble::Jump { .. } => {}
+            Trouble::LosesDisk { process } if begins => self.lose_disk(*process),
+            Trouble::LosesDisk { .. } => {}
+            Trouble::Apart { process, mute, deaf } => {
+                let place = &mut self.nodes[*process];
+                step(&mut place.mute, begins && *mute);
+                step(&mut place.deaf, begins && *deaf);
+            }
             Trouble::Crash { node, power } => {
                 step(&mut self.nodes[*node].kept_down, begins);
                 if begins { self.crash(*node, *power) } else { self.boot(*node) }

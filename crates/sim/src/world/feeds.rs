@@ -63,9 +63,8 @@ impl<P: Protocol> World<'_, P> {
     }
 
     /// A node is up: it asks for its feeds, and whoever hears of it for the first time asks for theirs.
-    pub(super) fn open_feeds_of(&mut self, node: usize) {
+    pub(super) fn open_feeds_of(&mut self, node: usize, first: bool) {
         let delay = self.plan.config.lan_us;
-        let first = self.nodes[node].life == 1;
         for stream in self.feeds_to(node) {
             self.break_feed(stream, Some(delay));
         }
@@ -77,7 +76,7 @@ impl<P: Protocol> World<'_, P> {
     /// `at` has noticed that `of` restarted.
     pub(super) fn reopen_feeds(&mut self, of: usize, at: usize) {
         let delay = self.plan.config.lan_us;
-        for stream in self.feeds_from(of) {
+        for stream in self.feeds_from(self.leader[of]) {
             if self.nodes_of(stream).1 == at {
                 self.break_feed(stream, Some(delay));
             }
@@ -94,7 +93,7 @@ impl<P: Protocol> World<'_, P> {
         if link.epoch != epoch || link.state != State::Closed || !self.uncut(from, to) {
             return; // whoever heals the link, or starts the server, tries again
         }
-        let Some(host) = &self.nodes[self.node_of(to)].host else { return };
+        let Some(host) = self.nodes[self.node_of(to)].host() else { return };
         let resume = host.resume_point(from, to.partition);
         let delay = self.links.far(self.now, stream.0 as u64 | 6 << 32, to.dc, from.dc);
         self.links.streams[stream.0].state = State::Asked;
@@ -107,10 +106,10 @@ impl<P: Protocol> World<'_, P> {
         }
         let (from, to) = self.links.ends(stream);
         let node = self.node_of(from);
-        if self.links.is_cut(to, from) || self.nodes[node].host.is_none() {
+        let cut = self.links.is_cut(to, from);
+        let Some(host) = self.nodes[node].host_mut().filter(|_| !cut) else {
             return self.break_feed(stream, None);
-        }
-        let host = self.nodes[node].host.as_mut().expect("just seen");
+        };
         match host.open_feed(from.partition, to.dc, resume) {
             Ok(incarnation) => {
                 self.links.streams[stream.0].state = State::Open;
@@ -162,7 +161,7 @@ impl<P: Protocol> World<'_, P> {
         // What a transaction wrote is to be seen half arrived: each record travels alone, and some time apart.
         let piece_bytes = if self.layout.transactions { 1 } else { PIECE_BYTES };
         loop {
-            let Some(host) = &mut self.nodes[node].host else { return };
+            let Some(host) = self.nodes[node].host_mut() else { return };
             let mut items = self.spare.pop().unwrap_or_default();
             if let Err(refusal) = host.poll_feed(from.partition, to.dc, piece_bytes, &mut items) {
                 return self.refused(stream, &refusal.to_string());
@@ -175,7 +174,7 @@ impl<P: Protocol> World<'_, P> {
             let epoch = self.links.streams[stream.0].epoch;
             let arrival = self.links.feed_arrival(self.now, stream) + slow;
             let apart = if self.layout.transactions && matches!(items[..], [FeedItem::Record { .. }]) {
-                self.plan.config.theta_us[node]
+                self.plan.config.theta_us[self.group_of(node)]
             } else {
                 0
             };
@@ -209,8 +208,8 @@ impl<P: Protocol> World<'_, P> {
         self.meter_received(to, &items);
         let node = self.node_of(to);
         let place = &mut self.nodes[node];
-        let Some(host) = &mut place.host else { return };
         let now = place.clocks.read(self.now);
+        let Some(host) = place.host_mut() else { return };
         for item in &items {
             if let Err(error) = host.feed(now, from, to.partition, item.clone()) {
                 failed = Some(error);
@@ -265,7 +264,7 @@ impl<P: Protocol> World<'_, P> {
 
     /// A node tells its peers what it has durably received.
     pub(super) fn confirm_feeds(&mut self, node: usize) {
-        let Some(host) = &self.nodes[node].host else { return };
+        let Some(host) = self.nodes[node].host().filter(|_| self.leads(node)) else { return };
         let mut confirmations = Vec::new();
         for stream in self.feeds_to(node) {
             let (from, to) = self.links.ends(stream);
@@ -287,7 +286,7 @@ impl<P: Protocol> World<'_, P> {
         if self.links.is_cut(to, from) {
             return;
         }
-        if let Some(host) = &mut self.nodes[node].host {
+        if let Some(host) = self.nodes[node].host_mut() {
             host.confirm(from.partition, to.dc, seq);
             let link = &mut self.links.streams[stream.0];
             link.confirmed = link.confirmed.max(seq);

@@ -212,6 +212,18 @@ impl Links {
         self.near(now, session << 8 | 6 << 32)
     }
 
+    /// How long what one member of a group says to another is under way.
+    pub(super) fn member_delay(
+        &self,
+        now: Micros,
+        group: usize,
+        from: PartitionId,
+        to: PartitionId,
+    ) -> Micros {
+        let pair = u64::from(from.0) << 8 | u64::from(to.0);
+        self.near(now, (group as u64) << 40 | pair << 8 | 8 << 32)
+    }
+
     /// When items sent now on a feed arrive: after everything sent before.
     pub(super) fn feed_arrival(&mut self, now: Micros, stream: StreamId) -> Micros {
         let (from, to) = self.ends(stream);

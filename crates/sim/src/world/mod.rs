@@ -7,11 +7,9 @@ use crate::queue::Queue;
 use crate::rng::{Rng, Stream, mix, stream};
 use crate::trace::Trace;
 use links::{Links, StreamId};
-use nodes::Node;
-use serde_json::Value;
+use process::Node;
 use sessions::{Client, Role};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use tidemark_contract::{AskId, Order, Protocol, Standing, Ticket};
 use tidemark_core::history::{Header, History, SessionId};
 use tidemark_core::{Failure, Micros, Outcome, ServerId, Vector};
@@ -24,12 +22,16 @@ mod faults;
 mod feeds;
 mod gateways;
 mod generator;
+mod groups;
 mod links;
 mod metering;
 mod nodes;
 mod operator;
+mod process;
 mod sessions;
 mod settle;
+
+pub(crate) use groups::ELECTION_TICKS;
 
 /// Something that happens at a moment of virtual time.
 enum Event<P: Protocol> {
@@ -39,12 +41,14 @@ enum Event<P: Protocol> {
     Timer(usize),
     /// A node tidies up and confirms what it has received.
     Upkeep(usize),
+    /// Something happens within a group.
+    Group(groups::Within),
     /// A sync that a node began in one of its lives ends.
     Synced(usize, u64, SyncJob),
     /// A node notices that another is in a new life.
     Notice { at: usize, of: usize, life: u64 },
-    /// A session's question arrives.
-    Request { ticket: Ticket, to: ServerId, life: u64, writes: Option<usize>, request: P::Request },
+    /// A session's question arrives at a process.
+    Request { ticket: Ticket, to: ServerId, at: usize, life: u64, writes: Option<usize>, request: P::Request },
     /// An answer arrives.
     Reply { ticket: Ticket, from: ServerId, reply: Result<P::Reply, Failure> },
     /// A session learns that a question will not be answered.
@@ -116,6 +120,10 @@ pub(crate) struct World<'a, P: Protocol> {
     links: Links,
     /// The node of each server, by `dc * partitions + partition`.
     node_of: Vec<usize>,
+    /// The process that each node is; the one that leads, or led last, where it is several.
+    leader: Vec<usize>,
+    /// How many entries members of each node had applied when everything healed.
+    agreed: Vec<u64>,
     /// Items that have arrived and were not taken yet, for each feed.
     waiting: Vec<Vec<FeedItem<P>>>,
     /// Emptied lists of items, to be filled again.
@@ -165,6 +173,8 @@ impl<'a, P: Protocol> World<'a, P> {
             nodes: Node::all(plan, layout),
             links: Links::new(plan, layout),
             node_of: Vec::new(),
+            leader: (0..plan.nodes(&layout.topology)).map(|node| node * plan.replicas).collect(),
+            agreed: Vec::new(),
             waiting: Vec::new(),
             spare: Vec::new(),
             clients: Vec::new(),
@@ -200,7 +210,8 @@ impl<'a, P: Protocol> World<'a, P> {
 
     /// Everything that the plan says.
     fn schedule(&mut self) {
-        for (node, at) in self.plan.config.boot_us.iter().enumerate().take(self.nodes.len()) {
+        for node in 0..self.nodes.len() {
+            let at = &self.plan.config.boot_us[self.group_of(node)];
             self.queue.push(*at, Event::Boot(node));
             let first = mix(self.plan.seed, node as u64) % self.plan.config.upkeep_us;
             self.queue.push(at + first, Event::Upkeep(node));
@@ -278,9 +289,10 @@ impl<'a, P: Protocol> World<'a, P> {
                 note(digest, now, 4, (at << 16 | of) as u64);
                 self.notice(at, of, life);
             }
-            Event::Request { ticket, to, life, writes, request } => {
+            Event::Group(within) => self.within(within),
+            Event::Request { ticket, to, at, life, writes, request } => {
                 note(digest, now, 5, ticket.session << 20 ^ ticket.ask.0);
-                self.request(ticket, to, life, writes, request);
+                self.request(ticket, (to, at), life, writes, request);
             }
             Event::Reply { ticket, from, reply } => {
                 note(digest, now, 6, ticket.session << 20 ^ ticket.ask.0);
@@ -340,43 +352,15 @@ impl<'a, P: Protocol> World<'a, P> {
         }
     }
 
+    /// The process that everybody takes for the node of `server`.
     #[inline]
     fn node_of(&self, server: ServerId) -> usize {
-        self.node_of[server.dc.index() * self.layout.topology.partitions + server.partition.index()]
+        let node =
+            self.node_of[server.dc.index() * self.layout.topology.partitions + server.partition.index()];
+        self.leader[node]
     }
 }
 
 fn server_number(server: ServerId) -> u64 {
     u64::from(server.dc.0) << 16 | u64::from(server.partition.0)
-}
-
-/// The protocol's numbers for each node: its defaults, over them the intervals of the plan, and over those what the user
-/// has `chosen`.
-pub(crate) fn params<P: Protocol>(
-    plan: &Plan,
-    nodes: usize,
-    chosen: &BTreeMap<String, Value>,
-) -> Result<Vec<P::Params>, String> {
-    let defaults = serde_json::to_value(P::Params::default()).map_err(|error| error.to_string())?;
-    let config = &plan.config;
-    let one = |node: usize| -> Result<P::Params, String> {
-        let drawn = [("theta_us", config.theta_us[node]), ("delta_us", config.delta_us[node])].into_iter();
-        let drawn = drawn.filter(|(name, _)| defaults.get(name).is_some());
-        let mut changed: BTreeMap<String, Value> =
-            drawn.map(|(name, us)| (name.to_string(), us.into())).collect();
-        changed.extend(chosen.clone());
-        crate::options::params::<P>(&changed)
-    };
-    let mut all: Vec<P::Params> = Vec::with_capacity(nodes);
-    for node in 0..nodes {
-        let same = |n: usize| {
-            config.theta_us[n] == config.theta_us[node] && config.delta_us[n] == config.delta_us[node]
-        };
-        let params = match (0..node).find(|n| same(*n)) {
-            Some(before) => all[before].clone(),
-            None => one(node)?,
-        };
-        all.push(params);
-    }
-    Ok(all)
 }

@@ -1,131 +1,25 @@
-//! Nodes: a host, its disk, its clock; turns, syncs, crashes and starts.
+//! What processes do: turns, syncs, crashes and starts.
 
+use super::process::Process;
 use super::{Event, World};
 use crate::meter::Cause;
 use crate::outcome::ProblemKind;
-use crate::plan::{ClockPlan, Layout, Plan};
 use crate::rng::mix;
 use crate::trace::Happening;
 use std::sync::Arc;
 use tidemark_contract::{Protocol, Ticket};
-use tidemark_core::{DcId, Micros, PartitionId, ServerId};
-use tidemark_replica::{Fatal, Host, HostConfig, Now, Output};
-use tidemark_store::disk::SimDisk;
+use tidemark_core::{DcId, ServerId};
+use tidemark_group::Member;
+use tidemark_replica::{Host, HostConfig, Now, OpenError, Output};
 use tidemark_store::log::{Fsync, Position, SyncJob};
-
-/// What wall clocks show at the beginning: late enough to jump back from.
-const EPOCH_US: i64 = 1_000_000_000;
-
-/// The two clocks of a node.
-pub(super) struct Clocks {
-    plan: ClockPlan,
-    /// The sum of all jumps so far.
-    pub(super) jumped_us: i64,
-}
-
-impl Clocks {
-    fn mono(&self, now: Micros) -> Micros {
-        let drift = now as i64 * self.plan.drift_ppm / 1_000_000;
-        now.saturating_add_signed(drift)
-    }
-
-    pub(super) fn read(&self, now: Micros) -> Now {
-        let mono = self.mono(now);
-        let wall = mono.saturating_add_signed(EPOCH_US + self.plan.offset_us + self.jumped_us);
-        Now { wall: wall - wall % self.plan.grain_us.max(1), mono }
-    }
-
-    /// When the monotonic clock shows at least `mono`.
-    fn when(&self, mono: Micros, now: Micros) -> Micros {
-        if self.plan.drift_ppm == 0 {
-            return mono.max(now);
-        }
-        let rate = 1_000_000 + self.plan.drift_ppm;
-        let mut at = (mono as i64 * 1_000_000 / rate).max(0) as u64;
-        while self.mono(at) < mono {
-            at += 1;
-        }
-        at.max(now)
-    }
-}
-
-/// One process of one data centre.
-pub(super) struct Node<P: Protocol> {
-    pub(super) host: Option<Host<P>>,
-    pub(super) disk: SimDisk,
-    pub(super) dc: DcId,
-    pub(super) partitions: Vec<PartitionId>,
-    pub(super) clocks: Clocks,
-    /// The number of its last start.
-    pub(super) life: u64,
-    /// In which life this node believes each other to be; 0 if it has not heard of it. (There is one for each two nodes.)
-    pub(super) noticed: Vec<u32>,
-    /// It must not start now: a fault keeps it down.
-    pub(super) kept_down: u32,
-    /// What each message to and from it takes longer.
-    pub(super) slow_us: Micros,
-    /// What it sends leaves this much later.
-    pub(super) lag_us: Micros,
-    /// Its disk is full on purpose.
-    pub(super) full: bool,
-    /// A failure of its disk was injected in this life, or before it.
-    pub(super) injected: bool,
-    timer_at: Option<Micros>,
-    /// For which timer of its own clock that is.
-    timer_due: Micros,
-    polled: Position,
-    synced_at: Micros,
-}
-
-impl<P: Protocol> Node<P> {
-    pub(super) fn all(plan: &Plan, layout: &Layout) -> Vec<Self> {
-        let nodes = plan.nodes(&layout.topology);
-        let mut all: Vec<Self> = (0..nodes)
-            .map(|node| Self {
-                host: None,
-                disk: SimDisk::new(),
-                dc: DcId(0),
-                partitions: Vec::new(),
-                clocks: Clocks { plan: plan.config.clocks[node], jumped_us: 0 },
-                life: 0,
-                noticed: vec![0; nodes],
-                kept_down: 0,
-                slow_us: 0,
-                lag_us: 0,
-                full: false,
-                injected: false,
-                timer_at: None,
-                timer_due: 0,
-                polled: Position::START,
-                synced_at: 0,
-            })
-            .collect();
-        for dc in layout.topology.all_dcs() {
-            for partition in layout.topology.all_partitions() {
-                let node = &mut all[plan.node_of(&layout.topology, ServerId::new(dc, partition))];
-                node.dc = dc;
-                node.partitions.push(partition);
-            }
-        }
-        all
-    }
-
-    /// Whether the timer that is planned, if one is, is planned for `now`: not one that an earlier one has replaced.
-    pub(super) fn timer_is_due(&self, now: Micros) -> bool {
-        self.timer_at == Some(now)
-    }
-
-    pub(super) fn servers(&self) -> impl Iterator<Item = ServerId> + use<'_, P> {
-        self.partitions.iter().map(|partition| ServerId::new(self.dc, *partition))
-    }
-}
 
 impl<P: Protocol> World<'_, P> {
     /// Runs one turn at a node, if it is up.
     pub(super) fn turn(&mut self, node: usize, asked: bool, event: impl FnOnce(&mut Host<P>, Now)) {
         let place = &mut self.nodes[node];
-        let Some(host) = &mut place.host else { return };
-        event(host, place.clocks.read(self.now));
+        let now = place.clocks.read(self.now);
+        let Some(host) = place.host_mut() else { return };
+        event(host, now);
         self.end_turn(node, asked);
         self.feed_on(node);
     }
@@ -133,9 +27,9 @@ impl<P: Protocol> World<'_, P> {
     /// What the turn has made durable goes to the peers.
     pub(super) fn feed_on(&mut self, node: usize) {
         let place = &mut self.nodes[node];
-        let Some(host) = &place.host else { return };
+        let Some(host) = place.host() else { return };
         let durable = host.durable();
-        if std::mem::replace(&mut place.polled, durable) != durable {
+        if std::mem::replace(&mut place.polled, durable) != durable && self.leads(node) {
             self.go_on_feeding(node);
         }
     }
@@ -143,9 +37,9 @@ impl<P: Protocol> World<'_, P> {
     /// Commits, syncs as the policy says, and lets out what may leave.
     pub(super) fn end_turn(&mut self, node: usize, asked: bool) {
         let place = &mut self.nodes[node];
-        let Some(host) = &mut place.host else { return };
+        let Some(Process::Alone(host)) = &mut place.process else { return self.end_member_turn(node, asked) };
         if let Err(fatal) = host.commit() {
-            return self.stops(node, &fatal);
+            return self.stops(node, &fatal.to_string());
         }
         if self.plan.config.fsync == Fsync::Always
             && let Some(job) = host.sync_job()
@@ -154,7 +48,7 @@ impl<P: Protocol> World<'_, P> {
                 let at = self.now + self.plan.config.sync_us;
                 self.queue.push(at, Event::Synced(node, place.life, job));
             } else if let Err(fatal) = host.synced(job.run()) {
-                return self.stops(node, &fatal);
+                return self.stops(node, &fatal.to_string());
             }
         }
         let mut outputs = host.take_outputs();
@@ -197,9 +91,14 @@ impl<P: Protocol> World<'_, P> {
     }
 
     /// Sees to it that the next timer fires.
-    fn plan_timer(&mut self, node: usize) {
+    pub(super) fn plan_timer(&mut self, node: usize) {
         let place = &mut self.nodes[node];
-        let Some(due) = place.host.as_ref().and_then(Host::next_timer) else { return };
+        let due = match &place.process {
+            Some(Process::Alone(host)) => host.next_timer(),
+            Some(Process::Member(member)) => Some(member.next_timer()),
+            None => None,
+        };
+        let Some(due) = due else { return };
         if place.timer_at.is_some() && place.timer_due == due {
             return;
         }
@@ -217,12 +116,24 @@ impl<P: Protocol> World<'_, P> {
             return;
         }
         place.timer_at = None;
-        let Some(host) = &mut place.host else { return };
         let now = place.clocks.read(self.now);
-        if host.next_timer().is_some_and(|due| due <= now.mono) {
-            host.fire_timers(now);
+        let fired = match &mut place.process {
+            None => return,
+            Some(Process::Alone(host)) if host.next_timer().is_some_and(|due| due <= now.mono) => {
+                host.fire_timers(now);
+                true
+            }
+            Some(Process::Member(member)) if member.next_timer() <= now.mono => {
+                member.fire_timers(now);
+                true
+            }
+            Some(_) => false,
+        };
+        if fired {
             self.end_turn(node, false);
-            self.go_on_feeding(node); // heartbeats leave nothing in the log
+            if self.leads(node) {
+                self.go_on_feeding(node); // heartbeats leave nothing in the log
+            }
         } else {
             self.plan_timer(node);
         }
@@ -233,13 +144,13 @@ impl<P: Protocol> World<'_, P> {
         if place.life != life {
             return;
         }
-        let Some(host) = &mut place.host else { return };
+        let Some(Process::Alone(host)) = &mut place.process else { return };
         match host.synced(job.run()) {
             Ok(()) => {
                 self.end_turn(node, true);
                 self.feed_on(node);
             }
-            Err(fatal) => self.stops(node, &fatal),
+            Err(fatal) => self.stops(node, &fatal.to_string()),
         }
     }
 
@@ -247,15 +158,24 @@ impl<P: Protocol> World<'_, P> {
         let next = self.now + self.plan.config.upkeep_us;
         self.queue.push(next, Event::Upkeep(node));
         let place = &mut self.nodes[node];
-        let Some(host) = &mut place.host else { return };
         let a_second_ago = self.now.saturating_sub(1_000_000);
-        if self.plan.config.fsync == Fsync::EverySec && place.synced_at <= a_second_ago {
+        let sync = self.plan.config.fsync == Fsync::EverySec && place.synced_at <= a_second_ago;
+        if sync && place.process.is_some() {
             place.synced_at = self.now;
-            if let Some(job) = host.sync_job()
-                && let Err(fatal) = host.synced(job.run())
-            {
-                return self.stops(node, &fatal);
+        }
+        let host = match &mut place.process {
+            None => return,
+            Some(Process::Alone(host)) => host,
+            Some(Process::Member(_)) => {
+                self.member_upkeep(node, sync);
+                return self.confirm_feeds(node);
             }
+        };
+        if sync
+            && let Some(job) = host.sync_job()
+            && let Err(fatal) = host.synced(job.run())
+        {
+            return self.stops(node, &fatal.to_string());
         }
         if let Some(job) = host.upkeep() {
             host.upkept(job.run());
@@ -267,8 +187,9 @@ impl<P: Protocol> World<'_, P> {
     }
 
     /// The node stops by itself, because its disk failed; it is started again a while later.
-    fn stops(&mut self, node: usize, fatal: &Fatal) {
-        self.trace(|| Happening::Trouble(format!("node {} stops: {fatal}", node_name(node))));
+    pub(super) fn stops(&mut self, node: usize, why: &str) {
+        let plan = self.plan;
+        self.trace(|| Happening::Trouble(format!("node {} stops: {why}", plan.name_of(node))));
         self.stats.disk_failures += 1;
         self.crash(node, false);
         let repair = mix(self.plan.seed ^ self.now, node as u64) % self.plan.config.farthest_us();
@@ -278,7 +199,7 @@ impl<P: Protocol> World<'_, P> {
     /// The process dies; if its power fails, its disk loses what it will.
     pub(super) fn crash(&mut self, node: usize, power: bool) {
         let place = &mut self.nodes[node];
-        if place.host.is_none() {
+        if place.process.is_none() {
             return;
         }
         if power {
@@ -286,25 +207,33 @@ impl<P: Protocol> World<'_, P> {
         } else {
             place.disk.kill()
         }
-        place.host = None;
+        place.process = None;
+        place.leads = None;
         place.timer_at = None;
         place.injected = false;
         self.stats.crashes += 1;
-        self.break_feeds_to(node);
-        self.break_questions_to(node);
+        if self.leads(node) {
+            self.break_feeds_to(node);
+            self.break_questions_to(node);
+        }
+    }
+
+    /// Whether this process is the one that everybody takes for its node.
+    pub(super) fn leads(&self, process: usize) -> bool {
+        self.leader[self.group_of(process)] == process
     }
 
     /// The node starts, unless something keeps it down.
     pub(super) fn boot(&mut self, node: usize) {
         let place = &self.nodes[node];
-        if place.host.is_some() || place.kept_down > 0 {
+        if place.process.is_some() || place.kept_down > 0 {
             return;
         }
         let config = HostConfig {
             dc: place.dc,
             partitions: place.partitions.clone(),
             topology: self.layout.topology.clone(),
-            params: self.params[node].clone(),
+            params: self.params[self.group_of(node)].clone(),
             fsync: self.plan.config.fsync,
             max_skew_us: self.plan.config.max_skew_us,
             log_segment_bytes: self.plan.config.segment_bytes,
@@ -312,18 +241,19 @@ impl<P: Protocol> World<'_, P> {
             snapshot_every_bytes: self.plan.config.snapshot_bytes,
             new_incarnation: mix(self.plan.seed, node as u64) | 1,
         };
-        match Host::open(config, Arc::new(place.disk.clone()), place.clocks.read(self.now)) {
-            Ok(host) => self.up(node, host),
+        match self.open(node, config) {
+            Ok(()) => {}
             Err(error) => {
+                let plan = self.plan;
                 self.trace(|| {
-                    Happening::Trouble(format!("node {} does not start: {error}", node_name(node)))
+                    Happening::Trouble(format!("node {} does not start: {error}", plan.name_of(node)))
                 });
                 self.nodes[node].disk.kill();
                 let injected = std::mem::take(&mut self.nodes[node].injected);
                 if !self.nodes[node].full && !injected {
                     self.problem(
                         ProblemKind::Recovery,
-                        format!("node {} does not start: {error}", node_name(node)),
+                        format!("node {} does not start: {error}", self.plan.name_of(node)),
                     );
                 }
                 let again = self.now + self.plan.config.farthest_us();
@@ -332,43 +262,64 @@ impl<P: Protocol> World<'_, P> {
         }
     }
 
-    fn up(&mut self, node: usize, host: Host<P>) {
-        let first = self.nodes[node].life == 0;
+    fn open(&mut self, node: usize, config: HostConfig<P>) -> Result<(), OpenError> {
+        let group = (self.plan.replicas > 1).then(|| self.group_config(node));
         let place = &mut self.nodes[node];
-        place.life = host.life();
-        place.host = Some(host);
+        let (disk, now) = (Arc::new(place.disk.clone()), place.clocks.read(self.now));
+        place.boots += 1;
+        let Some(group) = group else {
+            let host = Host::open(config, disk, now)?;
+            let first = place.life == 0;
+            place.life = host.life();
+            place.process = Some(Process::Alone(Box::new(host)));
+            self.comes_up(node, first);
+            self.end_turn(node, false);
+            return Ok(());
+        };
+        place.process = Some(Process::Member(Box::new(Member::open(group, config, disk, now)?)));
+        self.end_turn(node, false);
+        Ok(())
+    }
+
+    /// A node is there, for the first time or again: others hear of it.
+    pub(super) fn comes_up(&mut self, node: usize, first: bool) {
+        let place = &mut self.nodes[node];
         place.polled = Position::START;
-        let life = place.life;
+        let (life, group) = (place.life, self.group_of(node));
         if !first {
-            self.trace(|| Happening::Trouble(format!("node {} is up again, life {life}", node_name(node))));
+            let plan = self.plan;
+            self.trace(|| {
+                Happening::Trouble(format!("node {} is up again, life {life}", plan.name_of(node)))
+            });
         }
-        for other in (0..self.nodes.len()).filter(|other| *other != node) {
+        for other in (0..self.groups()).filter(|other| *other != group) {
             // Who restarts knows nothing of whom it will hear next.
-            self.nodes[node].noticed[other] = self.nodes[other].life as u32;
-            let (from, to) = (self.any_server(node), self.any_server(other));
+            let there = self.leader[other];
+            self.nodes[node].noticed[other] = self.nodes[there].life as u32;
+            let (from, to) = (self.any_server(node), self.any_server(there));
             if first {
-                self.nodes[other].noticed[node] = life as u32;
+                self.nodes[there].noticed[group] = life as u32;
             } else {
                 let delay = self.links.delay(self.now, from, to, false);
                 let delay = delay.unwrap_or(self.plan.config.farthest_us());
-                self.queue.push(self.now + delay, Event::Notice { at: other, of: node, life });
+                self.queue.push(self.now + delay, Event::Notice { at: other, of: group, life });
             }
         }
-        self.open_feeds_of(node);
-        self.end_turn(node, false);
+        self.open_feeds_of(node, first);
     }
 
     fn any_server(&self, node: usize) -> ServerId {
         ServerId::new(self.nodes[node].dc, self.nodes[node].partitions[0])
     }
 
-    /// `at` notices that `of` is in a new life: what it was asked is lost, and its feeds begin anew.
+    /// Node `at` notices that node `of` is in a new life: what it was asked is lost, and its feeds begin anew.
     pub(super) fn notice(&mut self, at: usize, of: usize, life: u64) {
+        let at = self.leader[at];
         if u64::from(self.nodes[at].noticed[of]) >= life {
             return;
         }
         self.nodes[at].noticed[of] = life as u32;
-        let servers: Vec<ServerId> = self.nodes[of].servers().collect();
+        let servers: Vec<ServerId> = self.nodes[self.leader[of]].servers().collect();
         self.turn(at, false, |host, now| servers.iter().for_each(|server| host.peer_reset(now, *server)));
         self.reopen_feeds(of, at);
     }
@@ -380,20 +331,16 @@ impl<P: Protocol> World<'_, P> {
         cause: Cause,
         message: P::Peer,
     ) {
-        let (there, here) = (self.node_of(from), self.node_of(to));
+        let here = self.node_of(to);
+        let (there, group) = (self.group_of(self.node_of(from)), self.group_of(here));
         let gone = self.nodes[here].life != lives.1 || u64::from(self.nodes[here].noticed[there]) > lives.0;
         if gone || self.links.is_cut(from, to) {
             self.stats.lost += 1;
             return;
         }
-        self.notice(here, there, lives.0);
+        self.notice(group, there, lives.0);
         self.meter_cause(cause);
         self.turn(here, false, |host, now| host.message(now, from, to.partition, message));
         self.meter_turn_ends();
     }
-}
-
-/// Nodes are numbered from 0.
-fn node_name(node: usize) -> String {
-    format!("n{node}")
 }

@@ -123,8 +123,9 @@ impl<P: Protocol> World<'_, P> {
 
     /// The node at which a session is: one of its data centre.
     pub(super) fn gateway(&self, number: usize) -> usize {
-        let nodes = self.nodes.len() / self.layout.topology.dcs;
-        self.clients[number].dc.index() * nodes + number / self.layout.topology.dcs % nodes
+        let nodes = self.groups() / self.layout.topology.dcs;
+        let node = self.clients[number].dc.index() * nodes + number / self.layout.topology.dcs % nodes;
+        self.leader[node]
     }
 
     /// What the clock shows there.
@@ -185,7 +186,7 @@ impl<P: Protocol> World<'_, P> {
             }
             self.meter_ask(number, id, &request);
             let ticket = Ticket { node: u16::from(dc.0), session, ask: id };
-            let node = self.node_of(to);
+            let node = self.process_for(to, session);
             let Some(delay) = self.links.question_delay(self.now, (dc, session), to, one_of_many) else {
                 continue;
             };
@@ -195,7 +196,7 @@ impl<P: Protocol> World<'_, P> {
             }
             let writes = self.clients[number].writes();
             let life = self.nodes[node].life;
-            self.say(number, delay, Event::Request { ticket, to, life, writes, request });
+            self.say(number, delay, Event::Request { ticket, to, at: node, life, writes, request });
         }
         let Some(outcome) = self.clients[number].effects.outcome.take() else { return };
         match self.client_delay(number) {
@@ -207,13 +208,12 @@ impl<P: Protocol> World<'_, P> {
     pub(super) fn request(
         &mut self,
         ticket: Ticket,
-        to: ServerId,
+        (to, node): (ServerId, usize),
         life: u64,
         writes: Option<usize>,
         request: P::Request,
     ) {
-        let node = self.node_of(to);
-        if self.nodes[node].host.is_none() || self.nodes[node].life != life {
+        if self.nodes[node].host().is_none() || self.nodes[node].life != life {
             self.stats.lost += 1;
             let at = self.now + self.plan.config.lan_us;
             return self.queue.push(at, Event::Lost { session: SessionId(ticket.session), ask: ticket.ask });

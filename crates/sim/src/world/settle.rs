@@ -21,6 +21,7 @@ const READERS: usize = 4;
 
 impl<P: Protocol> World<'_, P> {
     pub(super) fn begin_settling(&mut self) {
+        self.note_agreed();
         let config = &self.plan.config;
         let interval = config.theta_us.iter().chain(&config.delta_us).max().copied().unwrap_or_default();
         let offsets = config.clocks.iter().map(|clock| clock.offset_us.unsigned_abs()).max().unwrap_or(0);
@@ -28,7 +29,7 @@ impl<P: Protocol> World<'_, P> {
         let drift = config.clocks.iter().map(|clock| clock.drift_ppm.unsigned_abs()).max().unwrap_or(0);
         let apart = 2 * (offsets + jumps + drift * self.now / 1_000_000);
         let far = config.farthest_us() * (2 + config.wan_jitter_percent / 100) * config.late_factor;
-        let patience = 40 * (far + interval) + 4 * apart + 20 * COLLECTION_STEP_US;
+        let patience = 40 * (far + interval) + 4 * apart + 20 * COLLECTION_STEP_US + 10 * self.election_us();
         self.stage = Stage::Settle(self.now + patience);
     }
 
@@ -63,7 +64,7 @@ impl<P: Protocol> World<'_, P> {
             return;
         }
         self.beliefs_counted = true;
-        let host = |server: ServerId| self.nodes[self.node_of(server)].host.as_ref();
+        let host = |server: ServerId| self.nodes[self.node_of(server)].host();
         let stable = |server: ServerId| Some(host(server)?.partition(server.partition).stable());
         let beliefs: Vec<Vector> = self.servers().filter_map(stable).collect();
         beliefs.iter().for_each(|stable| self.written.merge(stable));
@@ -85,8 +86,12 @@ impl<P: Protocol> World<'_, P> {
 
     /// What is not as it has to be in the end, if anything is not, in the form that `say` makes of it.
     fn unsettled<T>(&self, say: impl Fn(Arguments<'_>) -> T) -> Option<T> {
-        if let Some(node) = self.nodes.iter().position(|node| node.host.is_none()) {
+        let down = |node: &usize| self.nodes[self.leader[*node]].host().is_none();
+        if let Some(node) = (0..self.groups()).find(down) {
             return Some(say(format_args!("node n{node} is down")));
+        }
+        if let Some(what) = self.members_differ() {
+            return Some(say(format_args!("{what}")));
         }
         if self.now <= self.asked_until {
             return Some(say(format_args!("a question is on its way to another data centre")));
@@ -96,9 +101,9 @@ impl<P: Protocol> World<'_, P> {
         }
         let last = &self.written;
         for server in self.servers() {
-            let host = self.nodes[self.node_of(server)].host.as_ref()?;
+            let host = self.nodes[self.node_of(server)].host()?;
             for peer in self.layout.topology.peers(server) {
-                let sender = self.nodes[self.node_of(peer)].host.as_ref()?;
+                let sender = self.nodes[self.node_of(peer)].host()?;
                 let (has, of) = (host.received(peer, server.partition), sender.written(peer.partition));
                 if has < of {
                     return Some(say(format_args!(
@@ -141,7 +146,7 @@ impl<P: Protocol> World<'_, P> {
         }
         let servers: Vec<ServerId> = self.servers().collect();
         for server in servers {
-            let Some(host) = &self.nodes[self.node_of(server)].host else { continue };
+            let Some(host) = self.nodes[self.node_of(server)].host() else { continue };
             let stable = host.partition(server.partition).stable();
             let versions = host.store(server.partition).versions().count();
             self.trace(|| Happening::Trouble(format!("{server} holds {versions} versions, stable {stable}")));
@@ -149,7 +154,7 @@ impl<P: Protocol> World<'_, P> {
     }
 
     fn uncollected<T>(&self, server: ServerId, say: impl Fn(Arguments<'_>) -> T) -> Option<T> {
-        let host = self.nodes[self.node_of(server)].host.as_ref()?;
+        let host = self.nodes[self.node_of(server)].host()?;
         let totals = host.store(server.partition).totals();
         if totals.versions > totals.keys {
             let (versions, keys) = (totals.versions, totals.keys);
@@ -159,6 +164,6 @@ impl<P: Protocol> World<'_, P> {
     }
 
     fn servers(&self) -> impl Iterator<Item = ServerId> + use<'_, P> {
-        self.nodes.iter().flat_map(|node| node.servers())
+        self.nodes.iter().step_by(self.plan.replicas).flat_map(|node| node.servers())
     }
 }

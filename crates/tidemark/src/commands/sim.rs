@@ -48,6 +48,9 @@ pub(crate) struct Sim {
     /// Partitions of each data centre.
     #[arg(long, value_name = "N", default_value_t = 4)]
     partitions: usize,
+    /// Processes of each node, kept the same by Raft: one leads, and is replaced when it fails.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    replicas: usize,
     /// Sessions in all.
     #[arg(long, value_name = "N", default_value_t = 12)]
     sessions: usize,
@@ -102,6 +105,8 @@ impl Sim {
         let options = Options {
             dcs: self.dcs,
             partitions: self.partitions,
+            replicas: self.replicas,
+            broken: None,
             sessions: self.sessions,
             ops: self.ops,
             faults: self.faults,

@@ -1,0 +1,71 @@
+//! Nodes that are groups: a protocol keeps its promise while leaders are replaced, and rules of groups are needed for it. (Those
+//! that chance seldom needs are broken by hand in the tests of `crates/group`.)
+
+use tidemark_protocols::GentleRain;
+use tidemark_sim::{Campaign, GroupRule, Options, Summary, campaign};
+
+/// Two data centres of two partitions, three processes each.
+fn few() -> Options {
+    Options { dcs: 2, partitions: 2, replicas: 3, sessions: 4, ops: 40, ..Options::default() }
+}
+
+fn play(options: Options, seeds: std::ops::Range<u64>) -> Summary {
+    campaign::<GentleRain>(&Campaign { jobs: 2, ..Campaign::new(options, seeds) }, |_| ())
+}
+
+#[track_caller]
+fn cleared(options: Options, seeds: std::ops::Range<u64>) -> Summary {
+    let summary = play(options, seeds);
+    let told: Vec<String> = summary.convictions.iter().map(ToString::to_string).collect();
+    assert!(summary.violations == 0, "{}", told.join("\n"));
+    summary
+}
+
+#[track_caller]
+fn convicted(rule: GroupRule, seeds: std::ops::Range<u64>) {
+    cleared(few(), seeds.clone());
+    let summary = play(Options { broken: Some(rule), ..few() }, seeds.clone());
+    assert!(summary.violations > 0, "without {rule:?} nothing was found in schedules {seeds:?}");
+    println!("{}", summary.convictions[0]);
+}
+
+#[test]
+fn a_protocol_keeps_its_promise_in_groups_under_all_faults() {
+    let summary = cleared(few(), 0..400);
+    let stats = summary.stats;
+    assert!(stats.elections > 4 * 440, "{stats:?}: leaders were replaced");
+    assert!(stats.crashes > 400 && stats.snapshots > 40, "{stats:?}");
+    assert!(stats.failed < stats.ops / 5, "{stats:?}: most of it works");
+}
+
+#[test]
+fn groups_of_five_and_of_two_keep_it_too() {
+    cleared(Options { replicas: 5, ..few() }, 0..40);
+    cleared(Options { replicas: 2, ..few() }, 0..60);
+    cleared(Options { dcs: 3, partitions: 1, sessions: 12, ops: 200, ..few() }, 0..20);
+}
+
+#[test]
+fn what_is_not_agreed_on_does_not_leave() {
+    convicted(GroupRule::AgreementFirst, 70..73);
+}
+
+#[test]
+fn who_is_elected_applies_everything_first() {
+    convicted(GroupRule::AllApplied, 0..2);
+}
+
+#[test]
+fn who_leads_no_more_forgets() {
+    convicted(GroupRule::BeginAnew, 361..364);
+}
+
+#[test]
+fn what_was_replaced_is_not_fed() {
+    convicted(GroupRule::Retraction, 730..733);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_in_groups() {
+    assert_eq!(play(few(), 0..20).digest, play(few(), 0..20).digest);
+}
