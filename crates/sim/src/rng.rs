@@ -20,6 +20,8 @@ pub(crate) enum Stream {
     Delays = 6,
     /// Which data centre is excluded, and when.
     Absence = 7,
+    /// Which guarantees operations ask for.
+    Guarantees = 8,
 }
 
 /// The generator of one stream of a schedule.
