@@ -40,7 +40,7 @@ use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update};
 use tidemark_contract::{
     AskId, Cx, Parts, Protocol, Reach, Recovered, Rule, Session, SessionCx, Threshold, Ticket, Version,
-    Waiters, Walk, found_of, not_covered,
+    Waiters, Walk, found_of,
 };
 
 mod past;
@@ -101,6 +101,9 @@ impl Rules for Published {
     const WRITES_ANSWER_IDX: Rule = Rule::Broken;
     const TIES_ARE_BROKEN: Rule = Rule::Broken;
 }
+
+/// How soon the clock is looked at again: one that is coarse shows the same for a while.
+const LOOK_EVERY_US: Micros = 100;
 
 /// The numbers: ours.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -209,7 +212,10 @@ impl<R: Rules> Protocol for Server<R> {
             let ahead_us = dt.micros().saturating_sub(cx.now);
             fail(ticket, Failure::ClockSkew { ahead_us }, cx);
         }
-        self.waiting.expire(cx.mono).into_iter().for_each(|(ticket, _)| fail(ticket, not_covered(), cx)); // D6
+        let why = "this region has not received what the session has seen; try again, or ask for less";
+        for (ticket, _) in self.waiting.expire(cx.mono) {
+            fail(ticket, Failure::StaleSession(why.to_string()), cx); // D6
+        }
         self.wait(cx);
     }
 
@@ -308,7 +314,7 @@ impl<R: Rules> Server<R> {
     }
 
     fn wait(&self, cx: &mut Cx<'_, Self>) {
-        let clock = self.early.least().map(|t| (t.micros() + 1).saturating_sub(cx.now));
+        let clock = self.early.least().map(|t| (t.micros() + 1).saturating_sub(cx.now).max(LOOK_EVERY_US));
         let deadlines = [self.waiting.next_deadline(), self.early.next_deadline()].into_iter().flatten();
         let next = deadlines.map(|at| at.saturating_sub(cx.mono)).chain(clock).min();
         next.into_iter().for_each(|delay| cx.arm(Timer, delay));
