@@ -15,19 +15,32 @@ fn main() -> io::Result<()> {
     fs::write(out.join("embedded.rs"), code)
 }
 
-/// Writes a constant with the stem and the text of every file of `folder` with that extension, sorted.
+/// Writes a constant with the stem and the text of every file of `folder` with that extension, sorted. What a file has in a
+/// folder of its name belongs to it, and stands behind it.
 fn embed(code: &mut String, name: &str, folder: &Path, extension: &str) -> io::Result<()> {
+    let files = files_of(folder, extension)?;
+    let _ = writeln!(code, "pub(crate) const {name}: &[(&str, &str)] = &[");
+    for file in files {
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let parts = file.with_extension("");
+        let parts = if parts.is_dir() { files_of(&parts, extension)? } else { Vec::new() };
+        let _ = write!(code, "    ({stem:?}, concat!(");
+        for part in std::iter::once(&file).chain(&parts) {
+            println!("cargo:rerun-if-changed={}", part.display());
+            let _ = write!(code, "include_str!({:?}), ", part.canonicalize()?);
+        }
+        code.push_str(")),\n");
+    }
+    code.push_str("];\n");
+    Ok(())
+}
+
+/// The files of `folder` with that extension, sorted.
+fn files_of(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
     println!("cargo:rerun-if-changed={}", folder.display());
     let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     let mut files: Vec<PathBuf> = entries.iter().map(|entry| entry.path()).collect();
     files.retain(|file| file.extension().is_some_and(|found| found == extension));
     files.sort();
-    let _ = writeln!(code, "pub(crate) const {name}: &[(&str, &str)] = &[");
-    for file in files {
-        println!("cargo:rerun-if-changed={}", file.display());
-        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-        let _ = writeln!(code, "    ({stem:?}, include_str!({:?})),", file.canonicalize()?);
-    }
-    code.push_str("];\n");
-    Ok(())
+    Ok(files)
 }

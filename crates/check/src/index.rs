@@ -13,7 +13,7 @@
 
 use crate::hash::Map;
 use tidemark_core::history::{Action, Event, Fate, History, ReadKind, SessionId};
-use tidemark_core::{Found, Key, Stamp};
+use tidemark_core::{Found, Guarantees, Key, Stamp};
 
 mod resolve;
 pub(crate) use resolve::{Oddity, needs_clock};
@@ -193,6 +193,12 @@ impl<'h> Index<'h> {
     #[inline]
     pub(crate) fn event(&self, e: u32) -> &'h Event {
         &self.history.events[e as usize]
+    }
+
+    /// Which session guarantees event `e` asked for: the others do not hold it.
+    #[inline]
+    pub(crate) fn asked(&self, e: u32) -> Guarantees {
+        self.event(e).asked
     }
 
     #[inline]

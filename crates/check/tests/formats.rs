@@ -12,7 +12,7 @@ use tidemark_check::{
     write_text,
 };
 use tidemark_core::history::{Action, Event, Fate, Final, Header, History, Read, ReadKind, SessionId};
-use tidemark_core::{DcId, Found, Hlc, Key, Stamp, Value};
+use tidemark_core::{DcId, Found, Guarantees, Hlc, Key, Stamp, Value};
 
 fn lines(history: &History) -> String {
     let mut bytes = Vec::new();
@@ -76,13 +76,25 @@ fn session() -> impl Strategy<Value = SessionId> {
     small().prop_map(SessionId)
 }
 
+/// Mostly everything: that is what is left out of a file.
+fn asked() -> impl Strategy<Value = Guarantees> {
+    let some = any::<[bool; 4]>().prop_map(|[a, b, c, d]| Guarantees {
+        monotonic_reads: a,
+        read_your_writes: b,
+        writes_follow_reads: c,
+        monotonic_writes: d,
+    });
+    prop_oneof![2 => Just(Guarantees::ALL), 1 => some]
+}
+
 fn event() -> impl Strategy<Value = Event> {
     let fate = prop_oneof![5 => Just(Fate::Ok), 1 => Just(Fate::Skipped), 1 => Just(Fate::Unknown), 1 => Just(Fate::Failed)];
     let times = (of(small()), of(small()));
-    (session(), any::<u8>(), fate, of(small()), times, action()).prop_map(
-        |(session, dc, fate, txn, (start_us, end_us), action)| {
+    (session(), any::<u8>(), fate, of(small()), times, asked(), action()).prop_map(
+        |(session, dc, fate, txn, (start_us, end_us), asked, action)| {
             let txn = txn.filter(|_| !matches!(action, Action::Adopt { .. }));
-            Event { session, dc: DcId(dc), fate, txn, start_us, end_us, action }
+            let asked = if matches!(action, Action::Adopt { .. }) { Guarantees::ALL } else { asked };
+            Event { session, dc: DcId(dc), fate, txn, start_us, end_us, asked, action }
         },
     )
 }
@@ -144,6 +156,7 @@ fn a_story_without_a_writer_is_told() {
         txn,
         start_us: None,
         end_us: None,
+        asked: Guarantees::ALL,
         action,
     };
     let found = |value: &[u8]| Found { stamp: None, value: Some(Value::from(value)) };

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::mutate::{mutate, reads_of};
+use common::mutate::{ask_for_less, mutate, reads_of};
 use common::{Shape, generate, shuffled, without_versions};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -146,8 +146,10 @@ impl<'h> Oracle<'h> {
                 })
             };
             if kind != ReadKind::Snapshot {
-                hold(Property::ReadYourWrites, &|w| self.own[e].contains(&w.by) && acknowledged(w));
-                hold(Property::MonotonicReads, &|w| self.has_read(e, w));
+                hold(Property::ReadYourWrites, &|w| {
+                    event.asked.read_your_writes && self.own[e].contains(&w.by) && acknowledged(w)
+                });
+                hold(Property::MonotonicReads, &|w| event.asked.monotonic_reads && self.has_read(e, w));
                 hold(Property::MonotonicWritesGlobal, &|w| {
                     acknowledged(w) && self.writes_read(e).any(|v| self.own[v.by].contains(&w.by))
                 });
@@ -181,9 +183,12 @@ impl<'h> Oracle<'h> {
                     into.insert(property);
                 }
             };
-            lose(Property::MonotonicWrites, &|x| self.own[e].contains(&x.by) && acknowledged(x));
+            lose(Property::MonotonicWrites, &|x| {
+                event.asked.monotonic_writes && self.own[e].contains(&x.by) && acknowledged(x)
+            });
             lose(Property::WritesFollowReads, &|x| {
-                self.has_read(e, x) || reads.iter().any(|(k, f)| *k == x.key && f.stamp == Some(x.stamp))
+                let observed = || reads.iter().any(|(k, f)| *k == x.key && f.stamp == Some(x.stamp));
+                event.asked.writes_follow_reads && (self.has_read(e, x) || observed())
             });
             lose(Property::OverwriteOrder, &|x| self.before[x.by][e]);
         }
@@ -231,6 +236,7 @@ fn the_checker_and_the_definitions_agree() {
         for _ in 0..rng.u32(..3) {
             mutate(&mut history, &mut rng);
         }
+        ask_for_less(&mut history, &mut rng);
         let report = check_with(&history, Options { limit: 1000, ..Options::new(Properties::all()) });
         let Some(oracle) = Oracle::new(&history) else {
             cyclic += 1;

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::mutate::{mutate, reads_of};
+use common::mutate::{ask_for_less, mutate, reads_of};
 use common::{Shape, generate, shuffled, without_versions};
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,8 +90,8 @@ impl<'h> Oracle<'h> {
         // The events that wrote what the session has read.
         let writers = || (0..self.writes.len()).filter(|w| read(*w)).map(|w| self.writes[w].1);
         let owed = |key: &Key| match property {
-            ReadYourWrites => self.writes_of(key, mine),
-            MonotonicReads => self.writes_of(key, read),
+            ReadYourWrites if event.asked.read_your_writes => self.writes_of(key, mine),
+            MonotonicReads if event.asked.monotonic_reads => self.writes_of(key, read),
             MonotonicWritesGlobal => self.writes_of(key, |w| {
                 self.acknowledged(w) && writers().any(|by| self.own[by].contains(&self.writes[w].1))
             }),
@@ -116,8 +116,10 @@ impl<'h> Oracle<'h> {
         if let Some(written) = written {
             let key = &self.writes[written].0;
             let owed = match property {
-                MonotonicWrites => self.writes_of(key, mine),
-                WritesFollowReads => self.writes_of(key, |w| read(w) || self.has_read([e], w)),
+                MonotonicWrites if event.asked.monotonic_writes => self.writes_of(key, mine),
+                WritesFollowReads if event.asked.writes_follow_reads => {
+                    self.writes_of(key, |w| read(w) || self.has_read([e], w))
+                }
                 _ => Vec::new(),
             };
             demands.extend(owed.into_iter().map(|w| (key.clone(), (w, Some(written)))));
@@ -256,6 +258,7 @@ fn a_guarantee_is_kept_exactly_when_some_order_of_the_writes_keeps_it() {
         if rng.bool() {
             end_elsewhere(&mut history, &mut rng);
         }
+        ask_for_less(&mut history, &mut rng);
         let Some(oracle) = Oracle::new(&history) else { continue };
         let writes = |key: &str| oracle.writes_of(&Key::from(key), |_| true).len();
         if writes("k0") > 6 || writes("k1") > 6 || !found(&history, &[WellFormed]).ok() {

@@ -10,13 +10,11 @@ use crate::{
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Display, Write as _};
-use tidemark_core::{
-    Condition, DcId, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector, Write,
-};
+use tidemark_core::{DcId, Guarantees, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Vector};
 use tidemark_store::Version;
 
 mod words;
-use words::{owned, shown, written};
+use words::shown;
 pub use words::{put, rotx, text};
 
 /// Something on its way from one server to its peer, in order.
@@ -35,6 +33,8 @@ struct Server<P: Protocol> {
     mono: Micros,
     life: u64,
     received: Vector,
+    /// How many versions of each data centre are here: the number of its last record.
+    records: Vec<u64>,
     timers: BTreeMap<P::Timer, Micros>,
 }
 
@@ -42,6 +42,7 @@ struct Client<P: Protocol> {
     dc: DcId,
     session: P::Session,
     effects: SessionEffects<P>,
+    asks: Guarantees,
     /// The questions of the running operation that are open, and whether several servers may answer.
     open: Vec<(AskId, bool)>,
     /// What it asks this server is held.
@@ -95,6 +96,7 @@ impl<P: Protocol> Lab<P> {
                 mono: 1_000,
                 life: 0,
                 received: Vector::zero(dcs),
+                records: vec![0; dcs],
                 timers: BTreeMap::new(),
             };
             lab.servers.insert(server(dc, partition), fresh);
@@ -159,8 +161,12 @@ impl<P: Protocol> Lab<P> {
             let meta = place.store.meta_mut(&key, stamp).expect("just seen");
             *meta = place.logged.get(&(key, stamp)).expect("what is stored is logged").clone();
         }
-        let recovered =
-            Recovered { hard: place.hard.clone(), life: place.life, received: place.received.clone() };
+        let recovered = Recovered {
+            hard: place.hard.clone(),
+            life: place.life,
+            received: place.received.clone(),
+            records: place.records.clone(),
+        };
         self.note(format_args!("{at} starts, life {}", recovered.life));
         let mut effects = Vec::new();
         let protocol = P::start(recovered, &mut self.cx(at, &mut effects));
@@ -179,13 +185,20 @@ impl<P: Protocol> Lab<P> {
     pub fn client(&mut self, dc: u8) -> usize {
         let session = P::Session::open(DcId(dc));
         let (effects, open, held) = (SessionEffects::default(), Vec::new(), Vec::new());
-        self.clients.push(Client { dc: DcId(dc), session, effects, open, slow: None, held });
+        let asks = Guarantees::ALL;
+        self.clients.push(Client { dc: DcId(dc), session, effects, asks, open, slow: None, held });
         self.clients.len() - 1
     }
 
     /// The session itself.
     pub fn session(&self, client: usize) -> &P::Session {
         &self.clients[client].session
+    }
+
+    /// What the session's operations ask for from now on.
+    pub fn asks(&mut self, client: usize, guarantees: Guarantees) {
+        self.note(format_args!("s{client} asks for {guarantees}"));
+        self.clients[client].asks = guarantees;
     }
 
     /// Begins an operation and delivers its questions; the answers come when they come.
@@ -233,46 +246,6 @@ impl<P: Protocol> Lab<P> {
         }
         self.deliver_within(self.clients[client].dc);
         self.outcome(client).expect("it waits for what is not in flight in its data centre")
-    }
-
-    /// GET, as text: the value, or `-` for none.
-    pub fn get(&mut self, client: usize, key: &Key) -> String {
-        text(&self.run(client, Op::Get { key: key.clone() }))
-    }
-
-    /// PUT; returns the time of the new version.
-    pub fn put(&mut self, client: usize, key: &Key, value: &str) -> Hlc {
-        let outcome = self.run(client, put(key, value));
-        written(&outcome).unwrap_or_else(|| panic!("{outcome:?}"))
-    }
-
-    /// `SETNX`; returns the time of the new version, if the key held nothing.
-    pub fn put_new(&mut self, client: usize, key: &Key, value: &str) -> Option<Hlc> {
-        let write = Write::Assign(value.as_bytes().into());
-        let update = Update { write, condition: Condition::IfAbsent, returns_previous: false };
-        written(&self.run(client, Op::Put { key: key.clone(), update }))
-    }
-
-    /// DEL without looking: a tombstone.
-    pub fn remove(&mut self, client: usize, key: &Key) {
-        self.run(client, Op::Put { key: key.clone(), update: Update::put(Write::Remove) });
-    }
-
-    /// ROTX, as text: values separated by blanks, `-` for none.
-    pub fn rotx(&mut self, client: usize, keys: &[&Key]) -> String {
-        text(&self.run(client, rotx(keys)))
-    }
-
-    /// GET-SNAPSHOT, as text.
-    pub fn snapshot(&mut self, client: usize, keys: &[&Key]) -> String {
-        text(&self.run(client, Op::Snapshot { keys: owned(keys) }))
-    }
-
-    /// Every key that a SCAN of `partition` finds, sorted and separated by blanks, and then their COUNT.
-    pub fn scan(&mut self, client: usize, partition: u16) -> String {
-        let partition = PartitionId(partition);
-        let keys = text(&self.run(client, Op::Scan { partition, cursor: 0, limit: u32::MAX }));
-        format!("{keys} {}", text(&self.run(client, Op::Count { partition })))
     }
 
     /// What the session would hand over.
@@ -380,6 +353,7 @@ impl<P: Protocol> Lab<P> {
                 self.note(format_args!("{to} <- {from} replicate {}", shown(&key, &version)));
                 let server = self.server(to);
                 server.received.include(version.stamp);
+                server.records[from.dc.index()] += 1;
                 server.logged.insert((key.clone(), version.stamp), version.meta.clone());
                 self.at(to, |protocol, cx| protocol.on_replicate(from, key, version, cx));
             }
@@ -389,6 +363,16 @@ impl<P: Protocol> Lab<P> {
             }
         }
         true
+    }
+
+    /// The next version that `from` feeds to its peer `to` will come a second time, after all that is in flight: what drivers
+    /// rule out, and what resending means where nobody drops repeats.
+    pub fn resend(&mut self, from: ServerId, to: ServerId) {
+        let queue = self.feeds.entry((from, to)).or_default();
+        if let Some(Feed::Version(key, version)) = queue.front() {
+            let again = Feed::Version(key.clone(), version.clone());
+            queue.push_back(again);
+        }
     }
 
     /// Delivers everything that is on its way from data centre `from` to another: feeds, then messages.
@@ -462,6 +446,7 @@ impl<P: Protocol> Lab<P> {
                     self.note(format_args!("{at} writes {}", shown(&key, &version)));
                     let server = self.server(at);
                     server.received.include(version.stamp);
+                    server.records[at.dc.index()] += 1;
                     server.logged.insert((key.clone(), version.stamp), version.meta.clone());
                     for to in self.topology.peers(at).filter(|to| regions.contains(to.dc)) {
                         let shipped = Version { meta: P::shipped(&version.meta), ..version.clone() };
@@ -510,6 +495,7 @@ impl<P: Protocol> Lab<P> {
         let client = &mut self.clients[number];
         let now = self.servers[&ServerId::new(client.dc, PartitionId(0))].now;
         let mut cx = SessionCx::new(client.dc, now, &self.topology, &mut client.effects);
+        cx.guarantees = client.asks;
         event(&mut client.session, &mut cx);
         if client.effects.outcome.is_some() {
             client.open.clear();

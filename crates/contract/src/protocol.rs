@@ -40,6 +40,10 @@ pub struct Recovered<H> {
     /// For each other data centre the time of the last record received from this partition's server there;
     /// for this data centre the time of the last version written here. What was collected since is included.
     pub received: Vector,
+    /// For each other data centre the number of the last record received from this partition's server there; for this
+    /// data centre that of the last version written here. Records are numbered from 1 without gaps, the same everywhere:
+    /// a server may number its own versions by going on from here, one for each [`Cx::write`].
+    pub records: Vec<u64>,
 }
 
 /// A consistency protocol: the state machine of one server, which holds one partition in one data centre.
@@ -75,6 +79,9 @@ pub trait Protocol: Sized + 'static {
     /// Whether its sessions take [`tidemark_core::Op::PutAll`]. Where they do not, writes of several keys are done one
     /// after the other.
     const ATOMIC_WRITES: bool = false;
+    /// Whether its sessions heed which guarantees an operation asks for ([`crate::SessionCx::guarantees`]). Where they do not,
+    /// every operation gets all that the protocol promises.
+    const GUARANTEES: bool = false;
 
     /// What is stored beside each version; it can be revised ([`Cx::revise`]).
     type Meta: Wire;

@@ -3,7 +3,9 @@
 use crate::{Protocol, Topology, Wire};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
-use tidemark_core::{DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Vector};
+use tidemark_core::{
+    DcId, Failure, Guarantees, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Vector,
+};
 
 /// Where an answer goes. A ticket is a value that can travel: any server may answer it, and several may if the session
 /// said so ([`SessionCx::ask_through`]).
@@ -126,13 +128,16 @@ pub struct SessionCx<'a, P: Protocol> {
     pub now: Micros,
     /// How the key space is divided.
     pub topology: &'a Topology,
+    /// What the operation asks for that begins: all guarantees, unless its driver says otherwise. A protocol that knows
+    /// no weaker ones ignores it ([`Protocol::GUARANTEES`]).
+    pub guarantees: Guarantees,
     effects: &'a mut SessionEffects<P>,
 }
 
 impl<'a, P: Protocol> SessionCx<'a, P> {
     /// For drivers: a context whose effects go to `effects`.
     pub fn new(dc: DcId, now: Micros, topology: &'a Topology, effects: &'a mut SessionEffects<P>) -> Self {
-        Self { dc, now, topology, effects }
+        Self { dc, now, topology, guarantees: Guarantees::ALL, effects }
     }
 
     /// Asks the server that holds `key` in this data centre.

@@ -9,7 +9,9 @@
 //! - I2: what is not known is left out, never guessed: an operation without an answer is [`Fate::Unknown`].
 //! - I3: times, where given, are readings of one clock that all sessions share.
 
-use crate::{DcId, Failure, Found, Key, Micros, Op, Outcome, Promise, Stamp, Update, Value, Write};
+use crate::{
+    DcId, Failure, Found, Guarantees, Key, Micros, Op, Outcome, Promise, Stamp, Update, Value, Write,
+};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::fmt;
@@ -112,6 +114,8 @@ pub struct Event {
     pub start_us: Option<Micros>,
     /// When it was answered.
     pub end_us: Option<Micros>,
+    /// Which session guarantees it asked for; it is held to no others.
+    pub asked: Guarantees,
     /// What it was and what it found.
     pub action: Action,
 }
@@ -162,7 +166,8 @@ impl Read {
 
 impl Event {
     fn new(session: SessionId, dc: DcId, action: Action) -> Self {
-        Self { session, dc, fate: Fate::Ok, txn: None, start_us: None, end_us: None, action }
+        let (fate, asked) = (Fate::Ok, Guarantees::ALL);
+        Self { session, dc, fate, txn: None, start_us: None, end_us: None, asked, action }
     }
 
     /// A GET.
@@ -189,6 +194,13 @@ impl Event {
     #[must_use]
     pub fn at(mut self, start_us: Micros, end_us: Micros) -> Self {
         (self.start_us, self.end_us) = (Some(start_us), Some(end_us));
+        self
+    }
+
+    /// Of an operation that asked for these guarantees only.
+    #[must_use]
+    pub fn asking(mut self, asked: Guarantees) -> Self {
+        self.asked = asked;
         self
     }
 

@@ -4,6 +4,7 @@
 //! This crate depends on nothing of ours and performs no input or output.
 
 pub mod clock;
+pub mod guarantee;
 pub mod history;
 pub mod ids;
 pub mod op;
@@ -12,6 +13,7 @@ pub mod slot;
 pub mod vector;
 
 pub use clock::{Hlc, Micros, Stamp};
+pub use guarantee::Guarantees;
 pub use ids::{DcId, PartitionId, Regions, ServerId};
 pub use op::{Condition, Failure, Found, Key, Op, OpKind, Outcome, Update, Value, Write};
 pub use promise::Promise;

@@ -73,4 +73,14 @@ mod tests {
         assert!(error.contains("causal-spartan-x"), "{error}");
         assert!(count("lib").is_err());
     }
+
+    /// A protocol that is divided among files is as long as all of them.
+    #[test]
+    fn what_stands_in_a_folder_of_its_name_counts() {
+        let (_, whole) = embedded::PROTOCOLS.iter().find(|(name, _)| *name == "nukv").expect("it is there");
+        let main = include_str!("../../protocols/src/nukv.rs");
+        let part = include_str!("../../protocols/src/nukv/past.rs");
+        assert_eq!(whole.len(), main.len() + part.len());
+        assert_eq!(count("nukv").unwrap(), (code_lines(main) + code_lines(part)) as u64);
+    }
 }

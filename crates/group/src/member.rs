@@ -5,7 +5,7 @@ use crate::entries::Entries as Kept;
 use crate::lease::Lease;
 use crate::raft::{change_of, ours, start};
 use crate::rule::Rule;
-use crate::sync::SyncTask;
+use crate::sync::{SyncTask, Unsaved};
 use raft::eraftpb::{Entry, HardState, Message, MessageType};
 use raft::{RawNode, Ready, StateRole};
 use std::collections::VecDeque;
@@ -25,13 +25,6 @@ pub(crate) enum Role {
         term: u64,
         from: u64,
     },
-}
-
-/// What waits for the log to be durable up to a position.
-pub(crate) struct Unsaved {
-    position: Position,
-    ready: u64,
-    messages: Vec<Message>,
 }
 
 /// One member of a group, and what it holds.

@@ -1,6 +1,7 @@
 //! Syncs, which run wherever the driver likes.
 
-use tidemark_store::log::{SyncDone, SyncJob};
+use raft::eraftpb::Message;
+use tidemark_store::log::{Position, SyncDone, SyncJob};
 
 /// A sync that a member wants.
 #[derive(Debug)]
@@ -15,4 +16,11 @@ impl SyncTask {
     pub fn run(self) -> (u64, SyncDone) {
         (self.opened, self.job.run())
     }
+}
+
+/// What waits for the log to be durable up to a position.
+pub(crate) struct Unsaved {
+    pub(crate) position: Position,
+    pub(crate) ready: u64,
+    pub(crate) messages: Vec<Message>,
 }

@@ -181,7 +181,7 @@ impl<R: Rules> Protocol for Server<R> {
     type Session = OneRoundSession<Self>;
     type Params = Params;
 
-    fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+    fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (m, mut vv, mut dsv) = (cx.me.dc, received, Vector::zero(cx.topology.dcs));
         vv.raise(m, hard.ceiling);
         if *R::DSV_SURVIVES {

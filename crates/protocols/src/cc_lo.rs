@@ -213,7 +213,7 @@ impl<R: Rules> Protocol for Server<R> {
     type Session = Client<R>;
     type Params = Params;
 
-    fn start(Recovered { hard, received, life }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+    fn start(Recovered { hard, received, life, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let clock = hard.ceiling.max(received.max());
         let mut server = Self {
             clock,

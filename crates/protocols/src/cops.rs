@@ -226,7 +226,7 @@ impl<R: Rules> Protocol for Server<R> {
     type Session = Client<R>;
     type Params = Params;
 
-    fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+    fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let mut server = Self {
             clock: received.max().max(hard.ceiling),
             checks: Checks::new(cx.me, life, received),

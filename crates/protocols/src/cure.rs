@@ -127,22 +127,22 @@ impl<R: Rules> Protocol for Server<R> {
     type Session = OneRoundSession<Self>;
     type Params = Params;
 
-    fn start(Recovered { mut hard, life, received }: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        hard.undone.prepared.retain(|_| *R::PREPARED_SURVIVES);
-        hard.undone.decided.retain(|_| *R::DECIDED_SURVIVES);
-        let (m, mut vv, mut gss) = (cx.me.dc, received, Vector::zero(cx.topology.dcs));
+    fn start(mut was: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        was.hard.undone.prepared.retain(|_| *R::PREPARED_SURVIVES);
+        was.hard.undone.decided.retain(|_| *R::DECIDED_SURVIVES);
+        let (m, mut vv, mut gss) = (cx.me.dc, was.received, Vector::zero(cx.topology.dcs));
         let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && *R::GSS_SURVIVES);
         written_here.for_each(|d| gss.merge(&d.meta.without(m))); // I3
         let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && *R::TIMES_ARRIVE_WHOLE);
         elsewhere.for_each(|i| vv[i] = vv[i].prev()); // D3
-        gss.merge(&hard.times.stable);
+        gss.merge(&was.hard.times.stable);
         cx.arm(Timer::Theta, cx.params.theta_us);
         cx.arm(Timer::Delta, cx.params.delta_us);
         Self {
-            time: Timeline::new(cx.me, life, hard, vv[m]),
+            time: Timeline::new(cx.me, was.life, was.hard, vv[m]),
             vv,
             gss,
-            reads: Slices::new(life),
+            reads: Slices::new(was.life),
             readers: Waiters::default(),
             writers: Waiters::default(),
             arrivals: Arrivals::default(),

@@ -272,7 +272,7 @@ impl<R: Rules> Protocol for Server<R> {
     type Session = OneRoundSession<Self>;
     type Params = Params;
 
-    fn start(Recovered { hard, life, received }: Recovered<Kept>, cx: &mut Cx<'_, Self>) -> Self {
+    fn start(Recovered { hard, life, received, .. }: Recovered<Kept>, cx: &mut Cx<'_, Self>) -> Self {
         let Kept { clock: hard, absence } = hard;
         let mut vv = received;
         let absence = absence.recovered(if *R::ADMITS_IGNORANCE { life } else { 1 }, &mut vv);

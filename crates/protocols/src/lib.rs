@@ -13,6 +13,7 @@ pub mod eiger;
 pub mod eventual;
 pub mod gentlerain;
 pub mod hybrid;
+pub mod nukv;
 pub mod occult;
 pub mod okapi;
 pub mod orbe;
@@ -30,6 +31,7 @@ pub use eiger::Eiger;
 pub use eventual::Eventual;
 pub use gentlerain::GentleRain;
 pub use hybrid::Hybrid;
+pub use nukv::{NuKv, NuKvPhysical};
 pub use occult::Occult;
 pub use okapi::Okapi;
 pub use orbe::Orbe;
@@ -67,6 +69,8 @@ macro_rules! with_protocol {
             $crate::Okapi,
             $crate::Pocc,
             $crate::Occult,
+            $crate::NuKv,
+            $crate::NuKvPhysical,
             $crate::Orbe,
             $crate::Cure,
             $crate::Wren,
@@ -96,7 +100,8 @@ macro_rules! with_any_protocol {
                 $crate::cops::CopsUnforgetting,
                 $crate::cops::CopsHeedless,
                 $crate::cops::CopsUnchecked,
-                $crate::cc_lo::CcLoPublished)
+                $crate::cc_lo::CcLoPublished,
+                $crate::nukv::NuKvPublished)
         })
     };
 }
@@ -114,6 +119,8 @@ pub const NAMES: &[&str] = &[
     Okapi::NAME,
     Pocc::NAME,
     Occult::NAME,
+    NuKv::NAME,
+    NuKvPhysical::NAME,
     Orbe::NAME,
     Cure::NAME,
     Wren::NAME,
@@ -127,6 +134,7 @@ pub const PUBLISHED: &[&str] = &[
     causal_spartan_x::CausalSpartanXPublished::NAME,
     cops::CopsPublished::NAME,
     cc_lo::CcLoPublished::NAME,
+    nukv::NuKvPublished::NAME,
 ];
 
 /// The names of those that lack a part, so that an experiment can tell what the part costs: they are simulated only.

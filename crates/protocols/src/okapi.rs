@@ -129,7 +129,7 @@ impl<R: Rules> Protocol for Server<R> {
     type Session = OneRoundSession<Self>;
     type Params = Params;
 
-    fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+    fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (mut vv, mut usv) = (received, Vector::zero(cx.topology.dcs));
         vv.raise(cx.me.dc, hard.ceiling);
         if *R::USV_SURVIVES {

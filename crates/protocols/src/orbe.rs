@@ -193,7 +193,7 @@ impl<R: Rules> Protocol for Server<R> {
     type Session = OneRoundSession<Self>;
     type Params = Params;
 
-    fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+    fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (clock, mut heard) = (received[cx.me.dc].max(hard.ceiling), received);
         heard.merge(&hard.stable);
         let mut vv = Vector::zero(cx.topology.dcs);

@@ -141,7 +141,7 @@ impl<R: Rules> Protocol for Server<R> {
     type Session = Client<R>;
     type Params = Params;
 
-    fn start(Recovered { hard, life, received }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+    fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (mut vv, mut gss) = (received, Vector::zero(cx.topology.dcs));
         if *R::GSS_SURVIVES {
             gss.merge(&hard.stable); // D2

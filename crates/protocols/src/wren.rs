@@ -141,10 +141,10 @@ impl<R: Rules> Protocol for Server<R> {
     type Session = OneRoundSession<Self, OwnWrites>; // WC
     type Params = Params;
 
-    fn start(Recovered { mut hard, life, received }: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        hard.undone.prepared.retain(|_| *R::PREPARED_SURVIVES);
-        hard.undone.decided.retain(|_| *R::DECIDED_SURVIVES);
-        let (m, mut vv, mut stable) = (cx.me.dc, received, hard.times.stable.clone());
+    fn start(mut was: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        was.hard.undone.prepared.retain(|_| *R::PREPARED_SURVIVES);
+        was.hard.undone.decided.retain(|_| *R::DECIDED_SURVIVES);
+        let (m, mut vv, mut stable) = (cx.me.dc, was.received, was.hard.times.stable.clone());
         let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && *R::TIMES_ARRIVE_WHOLE);
         elsewhere.for_each(|i| vv[i] = vv[i].prev()); // D3
         let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && *R::RDT_IS_COVERED);
@@ -152,10 +152,10 @@ impl<R: Rules> Protocol for Server<R> {
         cx.arm(Timer::Theta, cx.params.theta_us);
         cx.arm(Timer::Delta, cx.params.delta_us);
         Self {
-            time: Timeline::new(cx.me, life, hard, vv[m]),
+            time: Timeline::new(cx.me, was.life, was.hard, vv[m]),
             vv,
             stable,
-            reads: Slices::new(life),
+            reads: Slices::new(was.life),
             waiting: Waiters::default(),
             stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
             rules: PhantomData,

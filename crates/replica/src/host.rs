@@ -209,11 +209,7 @@ impl<P: Protocol> Host<P> {
         let me = self.server(self.places[at].id);
         let mut effects = Vec::new();
         let place = &mut self.places[at];
-        let recovered = tidemark_contract::Recovered {
-            hard: place.hard.clone().unwrap_or_default(),
-            life: self.known.life,
-            received: place.last.clone(),
-        };
+        let recovered = place.recovered(me.dc, self.known.life);
         let mut cx = Cx {
             me,
             topology: &self.config.topology,

@@ -3,8 +3,8 @@
 use crate::feed::Feed;
 use crate::timers::Timers;
 use std::collections::{BTreeMap, VecDeque};
-use tidemark_contract::{Protocol, Store};
-use tidemark_core::{Hlc, PartitionId, Vector};
+use tidemark_contract::{Protocol, Recovered, Store};
+use tidemark_core::{DcId, Hlc, PartitionId, Vector};
 use tidemark_store::log::Position;
 
 /// What has been received from one peer.
@@ -79,6 +79,14 @@ impl<P: Protocol> Place<P> {
             announced: None,
             heartbeats: VecDeque::new(),
         }
+    }
+
+    /// What its protocol starts from in data centre `here`.
+    pub(crate) fn recovered(&self, here: DcId, life: u64) -> Recovered<P::Hard> {
+        let mut records: Vec<u64> = self.received.iter().map(|received| received.seq).collect();
+        records[here.index()] = self.written;
+        let hard = self.hard.clone().unwrap_or_default();
+        Recovered { hard, life, received: self.last.clone(), records }
     }
 
     /// Remembers where record `seq` stands.

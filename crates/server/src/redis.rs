@@ -28,6 +28,7 @@ mod registry;
 mod table;
 
 pub use command::{Call, Command, parse};
+pub use commands::guarantee::Levels;
 pub use commands::info::{Facts, ServerInfo};
 pub use config::Config;
 pub use connection::{Connection, Context, Next};

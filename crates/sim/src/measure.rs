@@ -95,7 +95,7 @@ impl Measurement {
             }
             numbers += 1;
         }
-        (Layout { topology, keys, transactions: false }, numbers)
+        (Layout { topology, keys, transactions: false, guarantees: false }, numbers)
     }
 }
 
@@ -128,7 +128,7 @@ impl Composer<'_> {
             let turn = (n / what.sessions) as u64;
             let at = from + turn * PAUSE_US + composer.rng.u64(0..PAUSE_US);
             let op = composer.op();
-            scripts[session].push(Step { at, act: Act::Op(op) });
+            scripts[session].push(Step::new(at, Act::Op(op)));
         }
         let until = from + (what.ops.div_ceil(what.sessions) as u64) * PAUSE_US;
         let copies = (what.ops * (what.dcs - 1) / 4) as u64;
@@ -155,7 +155,7 @@ impl Composer<'_> {
         for (n, key) in keys.into_iter().enumerate() {
             let at = begin + (n / scripts.len()) as u64 * PAUSE_US;
             let act = Act::Op(self.put(key));
-            scripts[n % scripts.len()].push(Step { at, act });
+            scripts[n % scripts.len()].push(Step::new(at, act));
         }
         begin + a_session * PAUSE_US
     }

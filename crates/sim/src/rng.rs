@@ -20,8 +20,10 @@ pub(crate) enum Stream {
     Delays = 6,
     /// Which data centre is excluded, and when.
     Absence = 7,
+    /// Which guarantees operations ask for.
+    Guarantees = 8,
     /// What fails of groups.
-    Groups = 8,
+    Groups = 9,
 }
 
 /// The generator of one stream of a schedule.

@@ -189,21 +189,21 @@ fn tell(cast: &mut [Vec<Step>], story: usize, at: Micros, remedy: Remedy, layout
     // The writer and the traveller at home are in A, the traveller away in B.
     let (writer, home, away) = (0, DCS, 1);
     let mut now = at;
-    cast[writer].push(Step { at: now, act: get(&k1) });
+    cast[writer].push(Step::new(now, get(&k1)));
     now += soon(rng);
-    cast[writer].push(Step { at: now, act: write(&k1, "k1") });
-    cast[writer].push(Step { at: now, act: write(&k2, "k2") });
+    cast[writer].push(Step::new(now, write(&k1, "k1")));
+    cast[writer].push(Step::new(now, write(&k2, "k2")));
     now += soon(rng);
     let read = match remedy {
         Remedy::StableReads => Act::Op(Op::Snapshot { keys: vec![k2.clone()] }),
         _ => get(&k2),
     };
-    cast[home].push(Step { at: now, act: read });
+    cast[home].push(Step::new(now, read));
     now += rng.u64(10_000..60_000); // on the way
     let from = story * CAST + home;
     let moves = if remedy == Remedy::None { Act::Move(from) } else { Act::Adopt(from) };
     let steps = [moves, get(&k1), get(&k2)];
-    cast[away].extend(steps.map(|act| Step { at: now, act }));
+    cast[away].extend(steps.map(|act| Step::new(now, act)));
 }
 
 /// Quiet numbers: what is measured is the cut.

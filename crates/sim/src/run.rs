@@ -29,7 +29,7 @@ pub fn run<P: Protocol>(seed: u64, options: &Options) -> RunOutcome {
 impl<P: Protocol> Simulation<P> {
     /// Prepares what all seeds share.
     pub fn new(options: Options) -> Self {
-        let layout = Layout::new(&options, P::ATOMIC_WRITES);
+        let layout = Layout::new(&options, P::ATOMIC_WRITES, P::GUARANTEES);
         Self::with_layout(options, layout)
     }
 

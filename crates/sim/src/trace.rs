@@ -4,13 +4,15 @@ use crate::plan::{Act, Trouble};
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use tidemark_core::history::SessionId;
-use tidemark_core::{Condition, DcId, Found, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Write};
+use tidemark_core::{
+    Condition, DcId, Found, Guarantees, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Write,
+};
 
 /// Something worth a line.
 #[derive(Clone, Debug)]
 pub(crate) enum Happening {
     /// A session's step ended.
-    Done { session: SessionId, dc: DcId, began: Micros, act: Act, outcome: Outcome },
+    Done { session: SessionId, dc: DcId, began: Micros, act: Act, asks: Guarantees, outcome: Outcome },
     /// A version arrived.
     Received { from: ServerId, to: ServerId, key: Key, write: Write, stamp: Stamp },
     /// Something failed, or was over.
@@ -45,8 +47,9 @@ impl Trace {
                     format!("            {to} receives {key} = {} from {from} ({stamp})", value(write))
                 }
                 Happening::Trouble(what) => format!("            {what}"),
-                Happening::Done { session, dc, act, outcome, .. } => {
-                    format!("{:<4} {dc}      {} → {}", session.to_string(), Shown(act), result(outcome))
+                Happening::Done { session, dc, act, asks, outcome, .. } => {
+                    let less = if *asks == Guarantees::ALL { String::new() } else { format!(" ({asks})") };
+                    format!("{:<4} {dc}      {}{less} → {}", session.to_string(), Shown(act), result(outcome))
                 }
             };
             let _ = writeln!(text, "{ms:>9.1} ms  {line}");

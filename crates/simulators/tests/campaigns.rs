@@ -167,6 +167,44 @@ fn occult_keeps_its_promise_under_all_faults() {
     everywhere(Occult::NAME);
 }
 
+/// Operations ask for some of the guarantees, and sessions go on in other regions.
+#[test]
+fn nukv_keeps_its_promise_under_all_faults() {
+    everywhere(NuKv::NAME);
+}
+
+#[test]
+fn nukv_keeps_its_promise_without_a_hybrid_clock() {
+    everywhere(NuKvPhysical::NAME);
+}
+
+/// Reference: erratum E-6a. A session writes, goes on elsewhere, and does not read its write: the index that it was
+/// answered is below that of the write.
+#[test]
+fn nukv_as_published_is_convicted_by_a_trace_of_e_6a() {
+    let (verdict, steps) = conviction(nukv::NuKvPublished::NAME, small("none"), 55);
+    assert_eq!(verdict, "read-your-writes");
+    assert!(steps <= 3, "{steps} steps");
+    cleared(NuKv::NAME, small("none"), 55..56);
+}
+
+/// Reference: erratum E-6b. Two regions give two versions one time, and each keeps its own.
+#[test]
+fn nukv_as_published_is_convicted_of_not_converging() {
+    let what = Campaign { jobs: 2, keep_going: true, explain: 0, ..Campaign::new(small("none"), 0..1_000) };
+    let summary = search(nukv::NuKvPublished::NAME, &what);
+    println!("{} of {}: {:?}", summary.violations, summary.schedules, summary.by_verdict);
+    assert!(summary.by_verdict.contains_key("convergence"), "{:?}", summary.by_verdict);
+}
+
+/// Session guarantees of one key are no causality, and what they need is more than eventual consistency.
+#[test]
+fn nukv_promises_less_than_causality_and_more_than_convergence() {
+    let held_to = |promise: Promise| Options { promise: Some(promise), ..small("none") };
+    assert!(play(NuKv::NAME, held_to(Promise::Causal), 0..200).violations > 0);
+    assert!(play(Eventual::NAME, held_to(Promise::Session), 0..200).violations > 0);
+}
+
 /// Write transactions too: whole ones, or none.
 #[test]
 fn cure_keeps_its_promise_under_all_faults() {

@@ -11,11 +11,13 @@ mod decode;
 mod encode;
 mod inline;
 mod number;
+mod protocol_error;
 mod reply;
 mod request;
 
 pub use decode::{DecodeError, Decoder, DecoderLimits};
 pub use encode::{Encoder, Version, encode_request};
 pub use number::{format_f64, parse_i64};
+pub use protocol_error::ProtocolError;
 pub use reply::Reply;
-pub use request::{ProtocolError, Request, RequestLimits, RequestParser};
+pub use request::{Request, RequestLimits, RequestParser};

@@ -4,6 +4,8 @@
 //!
 //! What a `snapshot` returned counts as read, but a `snapshot` itself may go back. Absence is fine where a
 //! delete at or above what was read may have been collected.
+//!
+//! A read that did not ask for it ([`tidemark_core::Guarantees`]) is exempt; what it returned counts for later ones.
 
 use super::{Finding, Findings};
 use crate::index::{Index, Ref};

@@ -3,6 +3,8 @@
 //! Source: Terry et al. (PDIS 1994), per key as in the dissertation's Definition 6: where the later write is
 //! committed nobody reads the earlier one. Under last-writer-wins that is a statement about their stamps.
 //! The global form, across keys, is part of causal consistency.
+//!
+//! A write that did not ask for it ([`tidemark_core::Guarantees`]) is exempt; what it wrote counts for later ones.
 
 use super::{Finding, Findings};
 use crate::index::{Index, Ref};

@@ -7,6 +7,8 @@
 //!
 //! Reads that may miss the session's own past (`snapshot`) are exempt. Absence is fine where a delete at or
 //! above the write may have been collected.
+//!
+//! A read that did not ask for it ([`tidemark_core::Guarantees`]) is exempt; what it returned counts for later ones.
 
 use super::{Finding, Findings};
 use crate::index::{Index, Ref};

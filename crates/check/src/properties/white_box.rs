@@ -120,7 +120,7 @@ impl Observer for WhiteBox<'_, '_> {
     fn on_reads(&mut self, e: u32, kind: ReadKind, reads: &[Ref], past: &Past<'_>, joint: &Past<'_>) {
         let findings = &mut *self.findings;
         let index = findings.index;
-        let session = index.session_of[e as usize];
+        let (session, asked) = (index.session_of[e as usize], index.asked(e));
         for read in reads.iter().filter(|r| r.version != UNCHECKED) {
             match kind {
                 ReadKind::Get if self.causal => causal::on_get(findings, e, *read, past),
@@ -137,11 +137,13 @@ impl Observer for WhiteBox<'_, '_> {
                 continue;
             }
             if let Some(written) = &self.written
+                && asked.read_your_writes
                 && findings.checks(Property::ReadYourWrites)
             {
                 read_your_writes::on_read(findings, e, *read, written.get(session, read.key));
             }
             if let Some(seen) = &self.read
+                && asked.monotonic_reads
                 && findings.checks(Property::MonotonicReads)
             {
                 monotonic_reads::on_read(findings, e, *read, seen.get(session, read.key));
@@ -189,7 +191,7 @@ impl Observer for WhiteBox<'_, '_> {
             raise(&mut across.written, index, (session, index.seat[e as usize]), wrote.key, version);
         }
         if let Some(written) = &mut self.written {
-            if findings.checks(Property::MonotonicWrites) {
+            if index.asked(e).monotonic_writes && findings.checks(Property::MonotonicWrites) {
                 monotonic_writes::on_write(findings, e, wrote, written.get(session, wrote.key));
             }
             // A write without an answer is not owed to its session.
@@ -198,6 +200,7 @@ impl Observer for WhiteBox<'_, '_> {
             }
         }
         if let Some(seen) = &self.read
+            && index.asked(e).writes_follow_reads
             && findings.checks(Property::WritesFollowReads)
         {
             writes_follow_reads::on_write(findings, e, wrote, seen.get(session, wrote.key));

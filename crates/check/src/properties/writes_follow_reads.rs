@@ -4,6 +4,8 @@
 //! Source: Terry et al. (PDIS 1994), per key as in the dissertation's Definition 7: where the write is
 //! committed nobody reads what its writer had read. Under last-writer-wins that is a statement about stamps.
 //! What an update observed counts as read before it.
+//!
+//! A write that did not ask for it ([`tidemark_core::Guarantees`]) is exempt; what it wrote counts for later ones.
 
 use super::{Finding, Findings};
 use crate::index::{Index, Ref};

@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use std::collections::BTreeMap;
 use tidemark_core::history::{Action, Event, Fate, History, ReadKind};
-use tidemark_core::{DcId, Found, Hlc, Key, Stamp};
+use tidemark_core::{DcId, Found, Guarantees, Hlc, Key, Stamp};
 
 /// What an event returned or observed, if it was answered.
 pub fn reads_of(event: &Event) -> Vec<(Key, Found)> {
@@ -15,6 +15,23 @@ pub fn reads_of(event: &Event) -> Vec<(Key, Found)> {
             vec![(key.clone(), found.clone())]
         }
         _ => Vec::new(),
+    }
+}
+
+/// In one history of two, some operations ask for fewer guarantees.
+pub fn ask_for_less(history: &mut History, rng: &mut Rng) {
+    if rng.bool() {
+        return;
+    }
+    for event in history.events.iter_mut().filter(|event| !matches!(event.action, Action::Adopt { .. })) {
+        if rng.u32(..3) == 0 {
+            event.asked = Guarantees {
+                monotonic_reads: rng.bool(),
+                read_your_writes: rng.bool(),
+                writes_follow_reads: rng.bool(),
+                monotonic_writes: rng.bool(),
+            };
+        }
     }
 }
 

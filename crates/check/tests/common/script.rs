@@ -3,7 +3,8 @@
 //! `c1@B put z v0 1` writes version `1@B`; without the number the version is not known. `c0@A get y v1 2B`
 //! reads it, `c0@A get z -` finds nothing, `c0@A get z gone 3A` a tombstone. `rotx` and `snap` take several,
 //! divided by commas. `del z 4` deletes. `?put` got no answer, `!put` failed. `nx z v 5 saw -` writes if
-//! absent. `adopt c1 2` adopts. `final A x v1 2B` is a last word. `10..20` before the rest gives times.
+//! absent. `adopt c1 2` adopts. `final A x v1 2B` is a last word. `10..20` before the rest gives times, and `| read=eventual`
+//! after it what was asked for.
 
 use super::value;
 use tidemark_core::history::{Action, Event, Fate, Final, History, Read, ReadKind, SessionId};
@@ -37,6 +38,7 @@ fn reads(words: &[&str]) -> Vec<Read> {
 pub fn history(script: &str) -> History {
     let mut history = History::default();
     for line in script.lines().map(str::trim).filter(|l| !l.is_empty()) {
+        let (line, asked) = line.split_once('|').unwrap_or((line, ""));
         let line = line.replace(',', " , ");
         let mut words: Vec<&str> = line.split_whitespace().collect();
         let times = words[0].split_once("..").map(|(a, b)| (a.parse().unwrap(), b.parse().ok()));
@@ -50,7 +52,8 @@ pub fn history(script: &str) -> History {
         }
         let (who, at) = words[0].split_once('@').unwrap_or_else(|| panic!("who, in {line:?}"));
         let session = SessionId(who[1..].parse().unwrap());
-        let mut event = action(session, dc(at.chars().next().unwrap()), &words[1..]);
+        let event = action(session, dc(at.chars().next().unwrap()), &words[1..]);
+        let mut event = event.asking(asked.parse().expect("levels"));
         if let Some((start, end)) = times {
             (event.start_us, event.end_us) = (Some(start), end);
         }

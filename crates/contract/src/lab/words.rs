@@ -1,6 +1,8 @@
 //! Operations and outcomes in few words, for tests.
 
-use tidemark_core::{Failure, Found, Hlc, Key, Op, Outcome, Update, Write};
+use super::Lab;
+use crate::Protocol;
+use tidemark_core::{Condition, Failure, Found, Hlc, Key, Op, Outcome, PartitionId, Update, Write};
 use tidemark_store::Version;
 
 /// An unconditional PUT.
@@ -38,11 +40,54 @@ pub fn text(outcome: &Outcome) -> String {
     }
 }
 
-pub(super) fn owned(keys: &[&Key]) -> Vec<Key> {
+/// Whole operations: [`Lab::run`], in few words.
+impl<P: Protocol> Lab<P> {
+    /// GET, as text: the value, or `-` for none.
+    pub fn get(&mut self, client: usize, key: &Key) -> String {
+        text(&self.run(client, Op::Get { key: key.clone() }))
+    }
+
+    /// PUT; returns the time of the new version.
+    pub fn put(&mut self, client: usize, key: &Key, value: &str) -> Hlc {
+        let outcome = self.run(client, put(key, value));
+        written(&outcome).unwrap_or_else(|| panic!("{outcome:?}"))
+    }
+
+    /// `SETNX`; returns the time of the new version, if the key held nothing.
+    pub fn put_new(&mut self, client: usize, key: &Key, value: &str) -> Option<Hlc> {
+        let write = Write::Assign(value.as_bytes().into());
+        let update = Update { write, condition: Condition::IfAbsent, returns_previous: false };
+        written(&self.run(client, Op::Put { key: key.clone(), update }))
+    }
+
+    /// DEL without looking: a tombstone.
+    pub fn remove(&mut self, client: usize, key: &Key) {
+        self.run(client, Op::Put { key: key.clone(), update: Update::put(Write::Remove) });
+    }
+
+    /// ROTX, as text: values separated by blanks, `-` for none.
+    pub fn rotx(&mut self, client: usize, keys: &[&Key]) -> String {
+        text(&self.run(client, rotx(keys)))
+    }
+
+    /// GET-SNAPSHOT, as text.
+    pub fn snapshot(&mut self, client: usize, keys: &[&Key]) -> String {
+        text(&self.run(client, Op::Snapshot { keys: owned(keys) }))
+    }
+
+    /// Every key that a SCAN of `partition` finds, sorted and separated by blanks, and then their COUNT.
+    pub fn scan(&mut self, client: usize, partition: u16) -> String {
+        let partition = PartitionId(partition);
+        let keys = text(&self.run(client, Op::Scan { partition, cursor: 0, limit: u32::MAX }));
+        format!("{keys} {}", text(&self.run(client, Op::Count { partition })))
+    }
+}
+
+fn owned(keys: &[&Key]) -> Vec<Key> {
     keys.iter().map(|key| (*key).clone()).collect()
 }
 
-pub(super) fn written(outcome: &Outcome) -> Option<Hlc> {
+fn written(outcome: &Outcome) -> Option<Hlc> {
     match outcome {
         Outcome::Written { stamp, .. } => stamp.map(|stamp| stamp.ts),
         _ => None,

@@ -6,7 +6,7 @@
 //! history into a black-box one.
 
 use super::{Action, Event, Fate, Final, Header, Read, ReadKind, SessionId};
-use crate::{DcId, Found, Hlc, Key, Micros, Promise, Stamp, Value};
+use crate::{DcId, Found, Guarantees, Hlc, Key, Micros, Promise, Stamp, Value};
 use bytes::Bytes;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -94,6 +94,8 @@ struct WriteForm {
     observed: Option<FoundForm>,
     #[serde(default, skip_serializing_if = "is_ok")]
     outcome: Fate,
+    #[serde(default, skip_serializing_if = "is_all")]
+    asked: Guarantees,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -113,6 +115,8 @@ struct ReadForm {
     reads: Vec<KeyFoundForm>,
     #[serde(default, skip_serializing_if = "is_ok")]
     outcome: Fate,
+    #[serde(default, skip_serializing_if = "is_all")]
+    asked: Guarantees,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -144,6 +148,10 @@ struct FinalForm {
 
 fn is_ok(fate: &Fate) -> bool {
     *fate == Fate::Ok
+}
+
+fn is_all(asked: &Guarantees) -> bool {
+    *asked == Guarantees::ALL
 }
 
 /// Makes `null` an absence and a missing field an error: a forgotten value is neither a delete nor an absence.
@@ -235,17 +243,27 @@ fn value_form(value: &Option<Value>) -> Option<Text> {
 
 impl From<&Event> for Form {
     fn from(event: &Event) -> Self {
-        let Event { session: SessionId(session), dc: DcId(dc), fate: outcome, txn, start_us, end_us, .. } =
-            *event;
+        let Event { fate: outcome, txn, start_us, end_us, asked, .. } = *event;
+        let (SessionId(session), DcId(dc)) = (event.session, event.dc);
         match &event.action {
             Action::Write { key, value, version, observed } => {
                 let form =
                     |f: &Found| FoundForm { value: value_form(&f.value), version: stamp_form(f.stamp) };
                 let (key, value) = (text(key), value_form(value));
                 let (version, observed) = (stamp_form(*version), observed.as_ref().map(form));
-                let form =
-                    WriteForm { session, dc, txn, start_us, end_us, key, value, version, observed, outcome };
-                Self::Write(form)
+                Self::Write(WriteForm {
+                    session,
+                    dc,
+                    txn,
+                    start_us,
+                    end_us,
+                    key,
+                    value,
+                    version,
+                    observed,
+                    outcome,
+                    asked,
+                })
             }
             Action::Read { kind, reads } => {
                 let form = |r: &Read| KeyFoundForm {
@@ -254,7 +272,7 @@ impl From<&Event> for Form {
                     version: stamp_form(r.found.stamp),
                 };
                 let (kind, reads) = (*kind, reads.iter().map(form).collect());
-                Self::Read(ReadForm { session, dc, txn, start_us, end_us, kind, reads, outcome })
+                Self::Read(ReadForm { session, dc, txn, start_us, end_us, kind, reads, outcome, asked })
             }
             Action::Adopt { from: SessionId(from), events } => {
                 let (from, events) = (*from, *events);
@@ -272,8 +290,9 @@ impl From<WriteForm> for Event {
             version: f.version.map(stamp),
             observed: f.observed.map(|o| found(o.value, o.version)),
         };
-        let (session, dc) = (SessionId(f.session), DcId(f.dc));
-        Self { session, dc, fate: f.outcome, txn: f.txn, start_us: f.start_us, end_us: f.end_us, action }
+        let (start_us, end_us, asked) = (f.start_us, f.end_us, f.asked);
+        let event = Self::new(SessionId(f.session), DcId(f.dc), action).with_fate(f.outcome);
+        Self { txn: f.txn, start_us, end_us, asked, ..event }
     }
 }
 
@@ -281,16 +300,17 @@ impl From<ReadForm> for Event {
     fn from(f: ReadForm) -> Self {
         let reads = f.reads.into_iter().map(|r| Read::new(r.key.key(), found(r.value, r.version)));
         let action = Action::Read { kind: f.kind, reads: reads.collect() };
-        let (session, dc) = (SessionId(f.session), DcId(f.dc));
-        Self { session, dc, fate: f.outcome, txn: f.txn, start_us: f.start_us, end_us: f.end_us, action }
+        let (start_us, end_us, asked) = (f.start_us, f.end_us, f.asked);
+        let event = Self::new(SessionId(f.session), DcId(f.dc), action).with_fate(f.outcome);
+        Self { txn: f.txn, start_us, end_us, asked, ..event }
     }
 }
 
 impl From<AdoptForm> for Event {
     fn from(f: AdoptForm) -> Self {
         let action = Action::Adopt { from: SessionId(f.from), events: f.events };
-        let (session, dc) = (SessionId(f.session), DcId(f.dc));
-        Self { session, dc, fate: f.outcome, txn: None, start_us: f.start_us, end_us: f.end_us, action }
+        let event = Self::new(SessionId(f.session), DcId(f.dc), action).with_fate(f.outcome);
+        Self { start_us: f.start_us, end_us: f.end_us, ..event }
     }
 }
 

@@ -137,6 +137,11 @@ fn golden_pocc() {
     golden::<Pocc>(&[pocc::Timer::Delta, pocc::Timer::Theta]);
 }
 
+#[test]
+fn golden_nukv() {
+    golden::<NuKv>(&[]);
+}
+
 /// Ann's y lies at its master, B: what is to reach B there alone is there already.
 #[test]
 fn golden_occult() {

@@ -12,6 +12,7 @@ mod eventual;
 mod gentlerain;
 mod golden;
 mod hybrid;
+mod nukv;
 mod occult;
 mod okapi;
 mod orbe;

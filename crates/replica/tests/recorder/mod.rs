@@ -7,6 +7,8 @@ use tidemark_contract::{AskId, Cx, Protocol, Recovered, Session, SessionCx, Tick
 
 pub(crate) struct Recorder {
     pub written: u64,
+    /// What it was told at its start.
+    pub records: Vec<u64>,
     arrived: Vec<u64>,
 }
 
@@ -35,10 +37,10 @@ impl Protocol for Recorder {
     type Session = NoSession;
     type Params = ();
 
-    fn start(_recovered: Recovered<()>, cx: &mut Cx<'_, Self>) -> Self {
+    fn start(recovered: Recovered<()>, cx: &mut Cx<'_, Self>) -> Self {
         let last = |dc: DcId| cx.store.versions().filter(|v| v.stamp.origin == dc).map(|v| v.meta).max();
         let arrived: Vec<u64> = cx.topology.all_dcs().map(|dc| last(dc).unwrap_or(0)).collect();
-        Self { written: arrived[cx.me.dc.index()], arrived }
+        Self { written: arrived[cx.me.dc.index()], records: recovered.records, arrived }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {

@@ -4,7 +4,7 @@
 use super::plan::{Plan, Step};
 use super::token::TokenError;
 use super::{info, token};
-use crate::redis::{Call, Command, ErrorReply, Next};
+use crate::redis::{Call, Command, ErrorReply, Levels, Next};
 use crate::shard::Core;
 use crate::shard::client::{Client, Resumption, Running};
 use crate::shard::engine::Engine;
@@ -112,6 +112,14 @@ enum Progress {
 
 #[inline]
 fn begin<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>, command: Command) -> Progress {
+    if P::GUARANTEES {
+        client.asks = client.redis.asks();
+    }
+    start(engine, client, command)
+}
+
+#[inline]
+fn start<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>, command: Command) -> Progress {
     let family = family_of(&command);
     match Plan::of(command, &engine.topology, P::ATOMIC_WRITES) {
         Ok((plan, op)) => perform(engine, client, plan, op, family),
@@ -124,6 +132,7 @@ fn begin<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>, command: C
             Progress::Done
         }
         Err(Command::SessionImport { token }) => import(engine, client, &token),
+        Err(Command::Guarantee { levels, command }) => guarantee(engine, client, levels, command),
         Err(Command::Scan { .. }) => fail(client, &ErrorReply::INVALID_CURSOR),
         Err(_) => fail(client, &ErrorReply::SYNTAX),
     }
@@ -247,6 +256,33 @@ fn import<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>, text: &[u
     }
 }
 
+/// Chooses what the connection asks for, or one command does; or tells what it is.
+fn guarantee<P: Protocol>(
+    engine: &mut Engine<P>,
+    client: &mut Client<P>,
+    levels: Levels,
+    command: Option<Box<Command>>,
+) -> Progress {
+    let asks = levels.over(client.redis.asks());
+    if let Some(command) = command {
+        client.asks = asks;
+        return start(engine, client, *command);
+    }
+    engine.stats.command(family::SESSION, outcome::OK);
+    if levels.is_empty() {
+        let all = format!("no: {} gives all that it promises", P::NAME);
+        let heeded = if P::GUARANTEES { "yes" } else { &all };
+        answer(client, |out| {
+            out.map(3);
+            ["read", asks.reads(), "write", asks.writes(), "heeded", heeded].iter().for_each(|s| out.bulk(s));
+        });
+    } else {
+        client.redis.set_asks(asks);
+        answer(client, |out| out.ok());
+    }
+    Progress::Done
+}
+
 /// A command that needs no store.
 fn local<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>, call: &Call) -> Progress {
     let before = client.out.bytes.len();
@@ -276,7 +312,7 @@ fn family_of(command: &Command) -> usize {
         Command::Exists { .. } => family::EXISTS,
         Command::DbSize | Command::Keys { .. } | Command::Scan { .. } => family::SCAN,
         Command::Flush => family::FLUSH,
-        Command::SessionExport | Command::SessionImport { .. } => family::SESSION,
+        Command::SessionExport | Command::SessionImport { .. } | Command::Guarantee { .. } => family::SESSION,
         Command::Local(_) => family::OTHER,
     }
 }

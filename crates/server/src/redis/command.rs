@@ -3,6 +3,7 @@
 //! GET and SET are recognised by their length and letters before the table is consulted. Keys are slices of the
 //! read buffer; values are copied once, into what the store keeps.
 
+use super::commands::guarantee::Levels;
 use super::commands::string;
 use super::error::ErrorReply;
 use super::table::{Handler, Spec, Table};
@@ -110,6 +111,13 @@ pub enum Command {
     SessionImport {
         /// A token that an export gave, here or in another region.
         token: Bytes,
+    },
+    /// OK, and the connection asks for these levels from now on; without any, what it asks for.
+    Guarantee {
+        /// What is asked for.
+        levels: Levels,
+        /// Only by this command, whose reply it is; not another one of these.
+        command: Option<Box<Command>>,
     },
     /// For [`super::Connection::handle`].
     Local(Call),

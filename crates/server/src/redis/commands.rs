@@ -4,6 +4,7 @@ pub(super) mod client;
 pub(super) mod config;
 pub(super) mod connection;
 pub(super) mod generic;
+pub(super) mod guarantee;
 pub(super) mod help;
 pub(super) mod info;
 pub(super) mod introspection;
@@ -18,6 +19,7 @@ pub(super) static FAMILIES: &[&[Spec]] = &[
     string::SPECS,
     generic::SPECS,
     session::SPECS,
+    guarantee::SPECS,
     connection::SPECS,
     client::SPECS,
     config::SPECS,

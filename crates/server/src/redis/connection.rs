@@ -6,7 +6,7 @@ use super::config::Config;
 use super::error::ErrorReply;
 use super::registry::ClientRegistry;
 use super::table::{Handler, Table};
-use tidemark_core::Micros;
+use tidemark_core::{Guarantees, Micros};
 use tidemark_wire::resp::{Encoder, Request, Version};
 
 /// What a connection's answers depend on beside itself.
@@ -50,13 +50,15 @@ pub struct Connection {
     pub(super) version: Version,
     pub(super) authenticated: bool,
     pub(super) replies: Replies,
+    /// What its operations ask for.
+    pub(super) asks: Guarantees,
 }
 
 impl Connection {
     /// A new connection, registered as `id`. It need not authenticate if no password is set now.
     pub fn new(id: u64, config: &Config) -> Self {
         let authenticated = config.password().is_none();
-        Self { id, version: Version::Resp2, authenticated, replies: Replies::On }
+        Self { id, version: Version::Resp2, authenticated, replies: Replies::On, asks: Guarantees::ALL }
     }
 
     /// Its number in the registry.
@@ -74,6 +76,17 @@ impl Connection {
     #[inline]
     pub fn is_authenticated(&self) -> bool {
         self.authenticated
+    }
+
+    /// What its operations ask for.
+    #[inline]
+    pub fn asks(&self) -> Guarantees {
+        self.asks
+    }
+
+    /// From now on they ask for `guarantees`.
+    pub fn set_asks(&mut self, guarantees: Guarantees) {
+        self.asks = guarantees;
     }
 
     /// Whether no reply must be sent to the request that was parsed last. Ask after [`Self::handle`], and before

@@ -6,7 +6,7 @@ use crate::redis;
 use smallvec::SmallVec;
 use std::rc::Rc;
 use tidemark_contract::{AskId, Protocol, Session, SessionEffects};
-use tidemark_core::{DcId, Micros, Op, Outcome, PartitionId};
+use tidemark_core::{DcId, Guarantees, Micros, Op, Outcome, PartitionId};
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::Notify;
 
@@ -29,6 +29,8 @@ pub(crate) struct Client<P: Protocol> {
     pub(crate) handed: bool,
     /// If the running operation may change something: how many bytes of keys and values it brings.
     pub(crate) writes: Option<usize>,
+    /// What the operations of the running command ask for.
+    pub(crate) asks: Guarantees,
     /// Tells operations apart.
     pub(crate) operation: u64,
     /// The command that waits.
@@ -126,6 +128,7 @@ impl<P: Protocol> Client<P> {
             waiting: SmallVec::new(),
             handed: false,
             writes: None,
+            asks: Guarantees::ALL,
             operation: 0,
             running: None,
             out: Outbound::default(),

@@ -111,6 +111,7 @@ impl<P: Protocol> Engine<P> {
         client.operation += 1;
         client.handed = false;
         let mut cx = SessionCx::new(self.dc, self.now.wall, &self.topology, &mut client.effects);
+        cx.guarantees = client.asks;
         client.session.begin(op, &mut cx);
         self.pump(client)
     }

@@ -4,8 +4,8 @@ use crate::support::{Cluster, eventually};
 use serde::Serialize;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidemark_contract::Token;
-use tidemark_core::{DcId, Hlc, Vector};
-use tidemark_protocols::{CAUSAL, gentlerain, tidemark};
+use tidemark_core::{DcId, Hlc, PartitionId, Vector};
+use tidemark_protocols::{CAUSAL, gentlerain, nukv, tidemark};
 
 #[test]
 fn a_session_reads_its_writes_in_the_region_it_moves_to() {
@@ -132,4 +132,36 @@ fn a_token_that_names_a_region_too_many_is_malformed() {
     let token = forged("gentlerain", Token { home: DcId(1), past });
     let answer = cluster.client(0).text(&["TIDE.SESSION", "IMPORT", &token]);
     assert!(answer.starts_with("!ERR this is not a session token"), "{answer}");
+}
+
+/// NuKV's token names regions, partitions and times like others. A log index that no log has reached hurts nobody but
+/// whoever made it up, and them only where they ask for it.
+#[test]
+fn a_token_of_log_indexes_is_refused_if_it_names_what_does_not_exist() {
+    let all: &[u16] = &[0];
+    let cluster = Cluster::start("nukv", &[(0, all), (1, all)], |config| {
+        let mut cluster = (*config.cluster).clone();
+        cluster.params = serde_json::json!({ "wait_limit_us": 100_000 });
+        config.cluster = cluster.into();
+    });
+    let mut client = cluster.client(0);
+    let past = |partition: u16, entries: &[u64], dt_w: Hlc| nukv::Past {
+        hwm: [(PartitionId(partition), nukv::Indexes(entries.to_vec()))].into(),
+        dt_w,
+        ..nukv::Past::default()
+    };
+    for past in [past(1, &[1], Hlc(1)), past(0, &[0, 0, 1], Hlc(1))] {
+        let answer = client.text(&["TIDE.SESSION", "IMPORT", &forged("nukv", past)]);
+        assert!(answer.starts_with("!ERR this is not a session token"), "{answer}");
+    }
+    let far = forged("nukv", past(0, &[1], Hlc(u64::MAX)));
+    assert!(client.text(&["TIDE.SESSION", "IMPORT", &far]).starts_with("!CLOCKSKEW"));
+    client.ok(&["SET", "k", "v"]);
+    assert_eq!(client.text(&["GET", "k"]), "v", "what was refused has left nothing behind");
+    let unreached = forged("nukv", past(0, &[u64::MAX, 1], Hlc(1)));
+    client.ok(&["TIDE.SESSION", "IMPORT", &unreached]);
+    assert!(client.text(&["GET", "k"]).starts_with("!STALESESSION"));
+    assert_eq!(client.text(&["TIDE.GUARANTEE", "read=monotonic-read", "GET", "k"]), "v");
+    client.ok(&["SET", "k", "w"]);
+    assert_eq!(cluster.client(0).text(&["GET", "k"]), "w");
 }

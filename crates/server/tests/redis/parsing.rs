@@ -36,9 +36,53 @@ fn requests_for_the_store() {
         ("MEMORY USAGE k SAMPLES 5", "MemoryUsage { key: k }"),
         ("OBJECT ENCODING k", "ObjectEncoding { key: k }"),
         ("TIDE.SESSION EXPORT", "SessionExport"),
+        ("TIDE.GUARANTEE", "Guarantee { levels: Levels { reads: None, writes: None }, command: None }"),
+        (
+            "tide.guarantee READ=Eventual",
+            "Guarantee { levels: Levels { reads: Some(\"eventual\"), writes: None }, command: None }",
+        ),
+        (
+            "TIDE.GUARANTEE read=both write=monotonic-writes read=monotonic-read",
+            "Guarantee { levels: Levels { reads: Some(\"monotonic-read\"), writes: Some(\"monotonic-writes\") }, command: None }",
+        ),
+        (
+            "TIDE.GUARANTEE write=writes-follow-reads SET k read=x NX",
+            "Guarantee { levels: Levels { reads: None, writes: Some(\"writes-follow-reads\") }, \
+             command: Some(Set { key: k, value: [114, 101, 97, 100, 61, 120], condition: IfAbsent, get: false }) }",
+        ),
+        (
+            "TIDE.GUARANTEE read=read-your-writes MGET a b",
+            "Guarantee { levels: Levels { reads: Some(\"read-your-writes\"), writes: None }, \
+             command: Some(MGet { keys: [a, b] }) }",
+        ),
         ("tide.session import t", "SessionImport { token: b\"t\" }"),
     ] {
         assert_eq!(answer(request), format!("+{command}\r\n"), "{request}");
+    }
+}
+
+#[test]
+fn a_guarantee_that_there_is_not_is_refused_in_words() {
+    for (request, error) in [
+        (
+            "TIDE.GUARANTEE read=causal GET k",
+            "ERR no read level is called 'causal'; choose one of eventual, monotonic-read, read-your-writes, both",
+        ),
+        (
+            "TIDE.GUARANTEE write=monotonic-read",
+            "ERR no write level is called 'monotonic-read'; choose one of eventual, writes-follow-reads, \
+             monotonic-writes, both",
+        ),
+        ("TIDE.GUARANTEE GET k", "ERR 'GET' is neither read=LEVEL nor write=LEVEL"),
+        ("TIDE.GUARANTEE reads=both", "ERR 'reads=both' is neither read=LEVEL nor write=LEVEL"),
+        ("TIDE.GUARANTEE read=both GET", "ERR wrong number of arguments for 'get' command"),
+        ("TIDE.GUARANTEE read=both foo a", "ERR unknown command 'foo', with args beginning with: 'a' "),
+        (
+            "TIDE.GUARANTEE read=both tide.guarantee write=both GET k",
+            "ERR TIDE.GUARANTEE takes any command but itself",
+        ),
+    ] {
+        assert_eq!(answer(request), format!("-{error}\r\n"), "{request}");
     }
 }
 

@@ -194,7 +194,7 @@ pub fn load<P: Protocol>(what: &Load) -> Result<Loaded, String> {
     what.validate::<P>()?;
     let options = Options { dcs: what.dcs(), partitions: what.partitions, ..Options::default() };
     let topology = Topology::new(options.dcs, options.partitions);
-    let layout = Layout { topology, keys: Vec::new(), transactions: false };
+    let layout = Layout { topology, keys: Vec::new(), transactions: false, guarantees: false };
     let plan = what.plan();
     let nodes = plan.nodes(&layout.topology);
     let params = vec![options::params::<P>(&what.params)?; nodes];

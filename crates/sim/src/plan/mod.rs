@@ -7,8 +7,9 @@
 use crate::options::{FaultKind, Options};
 use crate::rng::{Draw, Stream, stream};
 use tidemark_contract::Topology;
-use tidemark_core::{DcId, Key, Micros, Op, PartitionId, ServerId};
+use tidemark_core::{DcId, Guarantees, Key, Micros, Op, PartitionId, ServerId};
 
+mod asking;
 mod config;
 mod faults;
 mod motifs;
@@ -27,6 +28,9 @@ pub struct Layout {
     pub keys: Vec<Vec<Key>>,
     /// Whether the protocol has write transactions. Where it has none, schedules are drawn as if there were none.
     pub transactions: bool,
+    /// Whether its operations may ask for fewer guarantees. Where they may not, schedules are drawn as if there were one
+    /// kind of operation.
+    pub guarantees: bool,
 }
 
 /// How many names each partition has.
@@ -34,7 +38,7 @@ const NAMES: usize = 6;
 
 impl Layout {
     /// Finds names that fall to each partition.
-    pub fn new(options: &Options, transactions: bool) -> Self {
+    pub fn new(options: &Options, transactions: bool, guarantees: bool) -> Self {
         let topology = Topology::new(options.dcs, options.partitions);
         let mut keys = vec![Vec::new(); options.partitions];
         for n in 0.. {
@@ -48,7 +52,7 @@ impl Layout {
                 break;
             }
         }
-        Self { topology, keys, transactions }
+        Self { topology, keys, transactions, guarantees }
     }
 }
 
@@ -80,6 +84,15 @@ pub struct Step {
     pub at: Micros,
     /// What is done.
     pub act: Act,
+    /// What it asks for.
+    pub asks: Guarantees,
+}
+
+impl Step {
+    /// A step that asks for everything.
+    pub fn new(at: Micros, act: Act) -> Self {
+        Self { at, act, asks: Guarantees::ALL }
+    }
 }
 
 /// What a session does.
@@ -238,6 +251,9 @@ impl Plan {
             config,
         };
         workload::compose(&mut plan, options, layout, selected);
+        if layout.guarantees {
+            asking::draw(&mut plan);
+        }
         faults::draw(&mut plan, layout, selected);
         if options.exclusions {
             faults::draw_absence(&mut plan, layout);

@@ -169,7 +169,7 @@ impl Composer<'_> {
     pub(super) fn step(&mut self, session: usize, at: Micros, act: Act) {
         if self.left > 0 {
             self.left -= 1;
-            self.plan.scripts[session].push(Step { at, act });
+            self.plan.scripts[session].push(Step::new(at, act));
         }
     }
 

@@ -131,7 +131,7 @@ impl<'a, P: Protocol> World<'a, P> {
         for number in 0..numbers {
             let key = load.keys.key(number as u64);
             let op = Op::Put { key, update: Update::put(Write::Assign(value.clone())) };
-            scripts[number % loaders].push(Step { at: 0, act: Act::Op(op) });
+            scripts[number % loaders].push(Step::new(0, Act::Op(op)));
         }
         scripts.retain(|script| !script.is_empty());
         load.loaders_left = scripts.len();
@@ -181,7 +181,7 @@ impl<'a, P: Protocol> World<'a, P> {
             let began = self.now + load.first_begin(counts);
             let act = Act::Op(request.ops[0].clone());
             load.drivers.push(Driver { source, request, at: 0, counts, began, asked: began });
-            let step = Step { at: began + self.client_delay(self.clients.len()), act };
+            let step = Step::new(began + self.client_delay(self.clients.len()), act);
             self.add_client(dcs[n % dcs.len()], Cow::Owned(vec![step]), Role::Driver);
         }
     }
@@ -241,7 +241,7 @@ impl<'a, P: Protocol> World<'a, P> {
         }
         driver.asked = if driver.at == 0 { driver.began } else { now };
         let op = driver.request.ops[driver.at].clone();
-        self.clients[number].script = Cow::Owned(vec![Step { at, act: Act::Op(op) }]);
+        self.clients[number].script = Cow::Owned(vec![Step::new(at, Act::Op(op))]);
         self.will_ask(number, at);
     }
 
@@ -255,7 +255,7 @@ impl<'a, P: Protocol> World<'a, P> {
         let value = Value::from(vec![b'0'; load.what.workload.value_bytes]);
         let op = Op::Put { key, update: Update::put(Write::Assign(value)) };
         let every = load.what.probe_every_us.unwrap_or(Micros::MAX);
-        let step = Step { at: self.now, act: Act::Op(op) };
+        let step = Step::new(self.now, Act::Op(op));
         self.add_client(dc, Cow::Owned(vec![step]), Role::Prober);
         self.queue.push(self.now + every, Event::Probe(dc));
     }
@@ -276,7 +276,7 @@ impl<'a, P: Protocol> World<'a, P> {
     }
 
     fn seek(&mut self, dc: usize, key: Key) {
-        let step = Step { at: self.now, act: Act::Op(Op::Get { key }) };
+        let step = Step::new(self.now, Act::Op(Op::Get { key }));
         self.add_client(dc, Cow::Owned(vec![step]), Role::Seeker);
     }
 

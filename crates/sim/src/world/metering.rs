@@ -117,7 +117,7 @@ impl<P: Protocol> World<'_, P> {
         let client = self.clients.len();
         let Some(meter) = &mut self.meter else { return };
         let (key, dc) = meter.watch(watch, client);
-        let step = Step { at, act: Act::Op(Op::Get { key }) };
+        let step = Step::new(at, Act::Op(Op::Get { key }));
         self.add_client(dc.index(), Cow::Owned(vec![step]), Role::Looker);
     }
 

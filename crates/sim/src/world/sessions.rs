@@ -141,16 +141,20 @@ impl<P: Protocol> World<'_, P> {
     /// A session takes its next step.
     pub(super) fn wake(&mut self, number: usize) {
         let client = &mut self.clients[number];
-        let act = &client.script[client.step].act;
+        let Step { act, asks, .. } = &client.script[client.step];
+        let (act, asks) = (act.clone(), *asks);
         client.deadline = self.now + self.plan.config.deadline_us;
         if !std::mem::replace(&mut client.watched, true) {
             self.queue.push(client.deadline, Event::Deadline(number));
         }
-        match act.clone() {
+        match act {
             Act::Op(op) => {
                 client.running = Some(Running { start: self.now, asked: Vec::new(), adopts: None });
                 self.meter_begin(number, &op);
-                self.with_session(number, false, |session, cx| session.begin(op, cx));
+                self.with_session(number, false, |session, cx| {
+                    cx.guarantees = asks;
+                    session.begin(op, cx);
+                });
             }
             Act::Adopt(from) => {
                 let other = &self.clients[from];
@@ -328,7 +332,9 @@ impl<P: Protocol> World<'_, P> {
     fn record(&mut self, number: usize, running: &Running, outcome: &Outcome) {
         let client = &mut self.clients[number];
         let times = (running.start, self.now);
-        let events = match (&client.script[client.step].act, running.adopts) {
+        let Step { act, asks, .. } = &client.script[client.step];
+        let asks = *asks;
+        let mut events = match (act, running.adopts) {
             (Act::Op(Op::PutAll { writes }), _) => {
                 history::Event::transaction(client.id, client.dc, times, client.recorded, writes, outcome)
             }
@@ -340,13 +346,13 @@ impl<P: Protocol> World<'_, P> {
             }
             (Act::Adopt(_) | Act::Move(_), _) => Vec::new(),
         };
+        events.iter_mut().for_each(|event| event.asked = asks);
         self.stats.ops += 1;
         self.stats.failed += u64::from(matches!(outcome, Outcome::Failed(_)));
         if self.trace.is_some() {
             let (session, dc) = (client.id, client.dc);
-            let act = client.script[client.step].act.clone();
-            let outcome = outcome.clone();
-            self.trace(|| Happening::Done { session, dc, began: times.0, act, outcome });
+            let (act, outcome) = (act.clone(), outcome.clone());
+            self.trace(|| Happening::Done { session, dc, began: times.0, act, asks, outcome });
         }
         if let Outcome::Written { stamp: Some(stamp), .. } = outcome {
             self.written.include(*stamp);

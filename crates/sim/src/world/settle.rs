@@ -51,7 +51,7 @@ impl<P: Protocol> World<'_, P> {
         }
         for dc in 0..self.layout.topology.dcs {
             for keys in keys.chunks(keys.len().div_ceil(READERS).max(1)) {
-                let steps = keys.iter().map(|key| Step { at: 0, act: Act::Op(Op::Get { key: key.clone() }) });
+                let steps = keys.iter().map(|key| Step::new(0, Act::Op(Op::Get { key: key.clone() })));
                 self.add_client(dc, Cow::Owned(steps.collect()), Role::LastWords);
             }
         }

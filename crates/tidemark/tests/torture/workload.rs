@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tidemark_core::history::{Action, Event, Fate, Read, ReadKind, SessionId};
-use tidemark_core::{DcId, Found, Key, Value};
+use tidemark_core::{DcId, Found, Guarantees, Key, Value};
 use tidemark_wire::resp::Reply;
 
 /// One client.
@@ -144,7 +144,8 @@ impl Worker {
     fn note(&mut self, began: u64, fate: Fate, action: Action) {
         let (session, dc) = (self.session, DcId(self.region as u8));
         let end_us = (fate != Fate::Unknown).then(|| self.shared.now());
-        let event = Event { session, dc, fate, txn: None, start_us: Some(began), end_us, action };
+        let asked = Guarantees::ALL;
+        let event = Event { session, dc, fate, txn: None, start_us: Some(began), end_us, asked, action };
         self.log.events.push(event);
         self.done += 1;
         self.count(match fate {

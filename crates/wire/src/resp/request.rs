@@ -19,8 +19,8 @@
 
 use super::inline;
 use super::number::{parse_i64, short_length};
+use super::protocol_error::{ErrorKind, ProtocolError};
 use bytes::{Buf, Bytes, BytesMut};
-use std::fmt;
 use std::ops::{Index, Range};
 
 /// Longest inline request and longest length line, without its end.
@@ -64,52 +64,6 @@ impl Default for RequestLimits {
     /// As Redis: 512 MiB and 1 GiB.
     fn default() -> Self {
         Self { bulk_bytes_max: 512 << 20, request_bytes_max: 1 << 30 }
-    }
-}
-
-/// The bytes are no request. The connection gets the error (its `Display`) and is closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("ERR Protocol error: {kind}")]
-pub struct ProtocolError {
-    kind: ErrorKind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ErrorKind {
-    InlineTooBig,
-    UnbalancedQuotes,
-    CountLineTooBig,
-    Count,
-    CountUnauthenticated,
-    BulkLineTooBig,
-    NoBulk(u8),
-    Bulk,
-    BulkUnauthenticated,
-    RequestTooBig,
-}
-
-impl fmt::Display for ErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::InlineTooBig => "too big inline request",
-            Self::UnbalancedQuotes => "unbalanced quotes in request",
-            Self::CountLineTooBig => "too big mbulk count string",
-            Self::Count => "invalid multibulk length",
-            Self::CountUnauthenticated => "unauthenticated multibulk length",
-            Self::BulkLineTooBig => "too big bulk count string",
-            // An error is one line.
-            Self::NoBulk(b'\r' | b'\n') => "expected '$', got ' '",
-            Self::NoBulk(byte) => return write!(f, "expected '$', got '{}'", *byte as char),
-            Self::Bulk => "invalid bulk length",
-            Self::BulkUnauthenticated => "unauthenticated bulk length",
-            Self::RequestTooBig => "request exceeds client-query-buffer-limit",
-        })
-    }
-}
-
-impl From<ErrorKind> for ProtocolError {
-    fn from(kind: ErrorKind) -> Self {
-        Self { kind }
     }
 }
 
@@ -363,6 +317,12 @@ impl Request<'_> {
     /// The arguments in order. REQUIRES: none was taken.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).map(|index| &self[index])
+    }
+
+    /// Leaves out the first `count` arguments: those behind them are a request of their own. REQUIRES: there are more, and none
+    /// was taken.
+    pub fn skip(&mut self, count: usize) {
+        self.spans = &self.spans[count..];
     }
 
     /// Takes argument `index` out as shared bytes: no copy, one reference count, and none at all for what is

@@ -109,9 +109,13 @@ impl<'f, 'i> Guarantees<'f, 'i> {
 
     /// What the session itself had written and read is owed to its read.
     fn demands_of_read(&mut self, e: u32, read: Ref) {
-        let session = self.findings.index.session_of[e as usize];
-        let own = [(Property::ReadYourWrites, &self.written), (Property::MonotonicReads, &self.read)]
-            .map(|(property, known)| (property, known.latest(session, read.key)));
+        let index = self.findings.index;
+        let (session, asked) = (index.session_of[e as usize], index.asked(e));
+        let own = [
+            (Property::ReadYourWrites, asked.read_your_writes, &self.written),
+            (Property::MonotonicReads, asked.monotonic_reads, &self.read),
+        ]
+        .map(|(property, is_asked, known)| (property, known.latest(session, read.key).filter(|_| is_asked)));
         for (property, owed) in own {
             if let Some(owed) = owed.filter(|_| self.findings.checks(property)) {
                 self.demand(property, e, read, owed);
@@ -223,10 +227,13 @@ impl Observer for Guarantees<'_, '_> {
     fn on_write(&mut self, e: u32, version: u32, _past: &Past<'_>) {
         let index = self.findings.index;
         let (session, at) = (index.session_of[e as usize], Ref { key: index.version(version).key, version });
-        for (property, known) in
-            [(Property::MonotonicWrites, &self.written), (Property::WritesFollowReads, &self.read)]
-                .map(|(property, known)| (property, known.latest(session, at.key)))
-        {
+        let asked = index.asked(e);
+        let own = [
+            (Property::MonotonicWrites, asked.monotonic_writes, &self.written),
+            (Property::WritesFollowReads, asked.writes_follow_reads, &self.read),
+        ]
+        .map(|(property, is_asked, known)| (property, known.latest(session, at.key).filter(|_| is_asked)));
+        for (property, known) in own {
             if let Some(owed) = known.filter(|_| self.findings.checks(property)) {
                 self.demand(property, e, at, owed);
             }

@@ -36,6 +36,9 @@ pub(super) struct Says {
 const VLDB: &str = "Didona et al., VLDB 2018, table 2";
 const BOTH: &str = "Didona et al., VLDB 2018, table 2; Roohitavaf's dissertation, table 7.1";
 
+const NUKV: &str =
+    "Roohitavaf et al., Session Guarantees with Raft and Hybrid Logical Clocks, sections 5 and 6";
+
 /// A row of the first table: transactions, then writes, then the clock.
 const fn says(
     names: &'static [&'static str],
@@ -89,6 +92,8 @@ const SAYS: &[Says] = &[
     says(&["causal-spartan-x"], ["no", "1", "-"], ["-", "M", "-"], "hybrid")
         .and("replica", "replica")
         .by("Roohitavaf's dissertation, table 7.1 and chapter 5"),
+    says(&["nukv"], ["-", "-", "-"], ["-", "1", "-"], "hybrid").by(NUKV),
+    says(&["nukv-physical"], ["-", "-", "-"], ["-", "1", "-"], "physical").by(NUKV),
     says(&["tidemark"], ["no", "1", "1"], ["-", "M", "-"], "hybrid")
         .and("replica", "replica")
         .by("our own: docs/tidemark-protocol.md"),

@@ -1,0 +1,398 @@
+//! NuKV: the session guarantees, key by key, of which each request chooses those that it wants.
+//!
+//! **Idea.** Servers exchange versions as under eventual consistency. A session remembers how far into whose log it has
+//! read and written. A read brings that along, and waits where its server has not received as much; a write brings the
+//! latest time that it has to win over, and never waits, because a hybrid clock is simply moved above it. An operation
+//! that asks for less brings less. Nothing is said between partitions, so that a slow one slows nobody else.
+//!
+//! **Source.** M. Roohitavaf, J.-S. Ahn, W.-H. Kang et al., *Session Guarantees with Raft and Hybrid Logical Clocks*,
+//! ICDCN 2019 (003), algorithms 1 and 2; the dissertation (000), chapter 4. Step numbers are those of PROTOCOLS §14.
+//!
+//! **Names.** `hrm`, `hwm` a session's highest-read and highest-write matrices, here by partition · `dt_r`, `dt_w` the
+//! highest times that it has read, written · `dt` that of a request · `sv` a server's stable vector · `idx` a version's
+//! log index at its origin, `x` that in an answer · `t` the time of a version.
+//!
+//! **Deviations**
+//! - D1 Where NuKV has a Raft group, one server holds a partition of a data centre. `idx` is the number of the version's
+//!   record in that server's log. The feeds of the driver are the paper's forwarder `XC` and its test for repeats: in
+//!   order, exactly once, resuming at the record that was confirmed. They ship what is durable.
+//! - D2 (E-6a) A write is answered with its own index, once it is durable. Printed is `sv[d]`, before the commit.
+//! - D3 (E-6b) The last writer wins by (t, dc_id, idx). Printed is t alone, which is no total order.
+//! - D4 (E-6c) `sv` rises only, and a read is answered with the index of the version that it returns. Printed are an
+//!   assignment and `sv[v.dc_id]`, which makes readers that roam wait for more than they saw.
+//! - D5 A request brings the maximum of `hrv` and `hwv`, which is what a server waits for.
+//! - D6 A read that has waited for [`Params::wait_limit_us`] fails, and says that this region is behind its session.
+//! - D7 A conditional update waits as a GET does, has read what decided it, and wins over that whatever it asks for. SCAN
+//!   and COUNT read like GET. Of several keys each is read with its guarantees, and there is no snapshot.
+//! - D8 Who comes from another region is let in at once: log indexes mean the same everywhere (E-13 does not apply).
+//! - D9 The clock rises with what arrives as well, not with requests alone: a write wins over all it could replace.
+//! - D10 `nukv-physical` does without the hybrid clock: `t` is physical time, and a write waits until that is above its
+//!   `dt`. The paper lets it wait for its causes to arrive; who wins is decided by `t` alone.
+//!
+//! **Invariants**
+//! - I1 Every version of origin d with an index up to `sv[d]` has been applied here.
+//! - I2 `hrm` and `hwm` are at or above the index of all that the session has read and written, `dt_r` and `dt_w` the time.
+//! - I3 A chain holds one version, the newest; tombstones stay.
+
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+use tidemark_contract::core::promise::Promise;
+use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update};
+use tidemark_contract::{
+    AskId, Cx, Parts, Protocol, Reach, Recovered, Rule, Session, SessionCx, Threshold, Ticket, Version,
+    Waiters, Walk, found_of,
+};
+
+mod past;
+pub use past::{Indexes, Past, Seen};
+
+/// What the protocol's safety rests on, for tests to break one at a time.
+#[allow(missing_docs)]
+pub trait Rules: 'static {
+    const NAME: &'static str;
+    const ABOUT: &'static str;
+    const HYBRID: Rule = Rule::Kept; // else the clock is physical, and writes wait for it, D10
+    const READS_WAIT: Rule = Rule::Kept;
+    const SV_RISES: Rule = Rule::Kept; // D4
+    const SV_SURVIVES: Rule = Rule::Kept; // I1
+    const READS_ANSWER_IDX: Rule = Rule::Kept; // D4
+    const WRITES_ANSWER_IDX: Rule = Rule::Kept; // D2
+    const TIES_ARE_BROKEN: Rule = Rule::Kept; // D3
+    const DT_COVERS_READS: Rule = Rule::Kept;
+    const DT_COVERS_WRITES: Rule = Rule::Kept;
+    const PUT_ABOVE_DT: Rule = Rule::Kept;
+    const PUT_ABOVE_OBSERVED: Rule = Rule::Kept; // D7
+    const PAST_MOVES: Rule = Rule::Kept; // D8
+}
+
+/// The protocol as it should be.
+pub type NuKv = Server<Sound>;
+/// The rules of [`NuKv`].
+pub struct Sound;
+
+impl Rules for Sound {
+    const NAME: &'static str = "nukv";
+    const ABOUT: &'static str =
+        "session guarantees key by key; each request chooses which, and writes never wait";
+}
+
+/// Without the hybrid clock (D10).
+pub type NuKvPhysical = Server<Physical>;
+/// The rules of [`NuKvPhysical`].
+pub struct Physical;
+
+impl Rules for Physical {
+    const NAME: &'static str = "nukv-physical";
+    const ABOUT: &'static str =
+        "nukv without the hybrid clock: writes wait until physical time is above what they follow";
+    const HYBRID: Rule = Rule::Broken;
+}
+
+/// The listings as printed (E-6).
+pub type NuKvPublished = Server<Published>;
+/// The rules of [`NuKvPublished`].
+pub struct Published;
+
+impl Rules for Published {
+    const NAME: &'static str = "nukv-published";
+    const ABOUT: &'static str = "as printed: wrong (writes answered with an index below their own, ties)";
+    const SV_RISES: Rule = Rule::Broken;
+    const READS_ANSWER_IDX: Rule = Rule::Broken;
+    const WRITES_ANSWER_IDX: Rule = Rule::Broken;
+    const TIES_ARE_BROKEN: Rule = Rule::Broken;
+}
+
+/// How soon the clock is looked at again: one that is coarse shows the same for a while.
+const LOOK_EVERY_US: Micros = 100;
+
+/// The numbers: ours.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// How long a read waits for what its session has seen, and a write of `nukv-physical` for the clock.
+    pub wait_limit_us: Micros,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { wait_limit_us: 2_000_000 }
+    }
+}
+
+/// What is done.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum What {
+    Get(Vec<Key>),         // of one partition
+    Put(Key, Update, Hlc), // dt
+    Walk(Walk),
+}
+
+/// What a session asks: where it looks, after `sv` has reached these.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Request(pub What, pub Indexes);
+
+/// What a server answers, and what that has read and written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Reply {
+    pub outcome: Outcome,
+    pub read: Seen,
+    pub wrote: Seen,
+}
+
+/// Servers say nothing to each other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Peer {}
+
+/// When one of those who wait has waited long enough, or the clock is where a write wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timer;
+
+/// A write that came before its time: `dt`, and when it is given up.
+struct Early(Ticket, Key, Update, Hlc, Micros);
+
+/// A server: a leader `L_d`, and its group.
+pub struct Server<R> {
+    hlc: Hlc,
+    sv: Indexes,
+    waiting: Waiters<Indexes, (Ticket, What)>,
+    early: Waiters<Hlc, Early>,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Protocol for Server<R> {
+    const NAME: &'static str = R::NAME;
+    const ABOUT: &'static str = R::ABOUT;
+    const PROMISE: Promise = Promise::Session;
+    const GUARANTEES: bool = true;
+
+    type Meta = u64; // idx
+    type Request = Request;
+    type Reply = Reply;
+    type Peer = Peer;
+    type Hard = ();
+    type Timer = Timer;
+    type View = ();
+    type Session = Client<R>;
+    type Params = Params;
+
+    fn start(recovered: Recovered<()>, cx: &mut Cx<'_, Self>) -> Self {
+        cx.store.collect(usize::MAX, |_| true, |_| false); // I3: a log holds all that a chain ever held
+        let sv = if *R::SV_SURVIVES { Indexes(recovered.records) } else { Indexes::default() }; // I1, D1
+        let (waiting, early) = (Waiters::default(), Waiters::default());
+        Self { hlc: recovered.received.max(), sv, waiting, early, rules: PhantomData }
+    }
+
+    /// GET, step 1; PUT.
+    fn on_request(&mut self, ticket: Ticket, Request(what, after): Request, cx: &mut Cx<'_, Self>) {
+        if !*R::READS_WAIT || after.reached(&self.sv) {
+            return self.serve(ticket, what, cx);
+        }
+        self.waiting.park(after, cx.mono + cx.params.wait_limit_us, (ticket, what));
+        self.wait(cx);
+    }
+
+    /// Replicate and commit.
+    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<u64>, cx: &mut Cx<'_, Self>) {
+        let (t, idx) = (d.stamp.ts, d.meta);
+        self.hlc = self.hlc.max(t); // D9
+        if *R::TIES_ARE_BROKEN || cx.latest(&key, &()).is_none_or(|newest| newest.stamp.ts != t) {
+            cx.store.insert(&key, d);
+            cx.store.keep_newest(&key); // I3
+        }
+        self.applied(from.dc, idx, cx);
+    }
+
+    fn on_timer(&mut self, _: Timer, cx: &mut Cx<'_, Self>) {
+        for Early(ticket, key, update, dt, deadline) in self.early.wake(&Hlc::at(cx.now)) {
+            self.put(ticket, (key, update), dt, deadline, cx);
+        }
+        for Early(ticket, _, _, dt, _) in self.early.expire(cx.mono) {
+            let ahead_us = dt.micros().saturating_sub(cx.now);
+            fail(ticket, Failure::ClockSkew { ahead_us }, cx);
+        }
+        let why = "this region has not received what the session has seen; try again, or ask for less";
+        for (ticket, _) in self.waiting.expire(cx.mono) {
+            fail(ticket, Failure::StaleSession(why.to_string()), cx); // D6
+        }
+        self.wait(cx);
+    }
+
+    fn on_peer(&mut self, _: ServerId, message: Peer, _: &mut Cx<'_, Self>) {
+        match message {}
+    }
+
+    fn on_heartbeat(&mut self, _: ServerId, _: Hlc, _: &mut Cx<'_, Self>) {}
+    fn on_peer_reset(&mut self, _: ServerId, _: &mut Cx<'_, Self>) {}
+
+    fn visible(_: &(), _: Stamp, _: &u64) -> bool {
+        true
+    }
+
+    fn hard(&self) {}
+
+    fn parked(&self) -> usize {
+        self.waiting.len() + self.early.len()
+    }
+}
+
+impl<R: Rules> Server<R> {
+    /// What is applied of each data centre's log.
+    pub fn sv(&self) -> &Indexes {
+        &self.sv
+    }
+
+    /// What `d` adds to what an operation has read: GET, step 3.
+    fn read(&self, d: &Version<u64>, read: &mut Seen) {
+        let origin = d.stamp.origin;
+        read.x.raise(origin, if *R::READS_ANSWER_IDX { d.meta } else { self.sv.get(origin) }); // D4
+        read.t = read.t.max(d.stamp.ts);
+    }
+
+    fn serve(&mut self, ticket: Ticket, what: What, cx: &mut Cx<'_, Self>) {
+        let mut read = Seen::default();
+        let outcome = match what {
+            What::Put(key, update, dt) => {
+                return self.put(ticket, (key, update), dt, cx.mono + cx.params.wait_limit_us, cx);
+            }
+            What::Get(keys) => {
+                let found = |key| found_of(cx.latest(key, &()).inspect(|d| self.read(d, &mut read))); // step 2
+                Outcome::FoundAll(keys.iter().map(found).collect())
+            }
+            What::Walk(walk) => cx.walk(&walk, &(), |d| self.read(d, &mut read)),
+        };
+        cx.reply(ticket, Reply { outcome, read, wrote: Seen::default() });
+    }
+
+    /// PUT, steps 1 and 2.
+    fn put(
+        &mut self,
+        ticket: Ticket,
+        (key, update): (Key, Update),
+        dt: Hlc,
+        deadline: Micros,
+        cx: &mut Cx<'_, Self>,
+    ) {
+        let (mut read, mut wrote) = (Seen::default(), Seen::default());
+        let looked = cx.look(&key, &update, &(), |d| self.read(d, &mut read)); // D7
+        let (mut stamp, previous) = (None, looked.previous);
+        if looked.proceeds {
+            let above = if *R::PUT_ABOVE_DT { dt } else { Hlc::ZERO };
+            let above = if *R::PUT_ABOVE_OBSERVED { above.max(read.t) } else { above };
+            let t = if *R::HYBRID { self.hlc.observe(cx.now, above) } else { Hlc::at(cx.now) };
+            if let Some(ahead_us) = cx.too_far_ahead(t.max(above)) {
+                return fail(ticket, Failure::ClockSkew { ahead_us }, cx);
+            }
+            if t <= above {
+                self.early.park(above.next(), deadline, Early(ticket, key, update, dt, deadline)); // D10
+                return self.wait(cx);
+            }
+            self.hlc = t;
+            let (d, idx) = (cx.me.dc, self.sv.get(cx.me.dc) + 1);
+            // The low bits tell apart what was written within one microsecond (D3, D10).
+            let new = Stamp { ts: t, origin: d, seq: idx as u32 };
+            cx.write(key.clone(), Version { stamp: new, meta: idx, write: update.write }, cx.all_regions());
+            cx.store.keep_newest(&key); // I3
+            wrote.x.raise(d, if *R::WRITES_ANSWER_IDX { idx } else { idx - 1 }); // D2
+            (wrote.t, stamp) = (t, Some(new));
+        }
+        cx.reply(ticket, Reply { outcome: Outcome::Written { stamp, previous }, read, wrote: wrote.clone() });
+        if stamp.is_some() {
+            self.applied(cx.me.dc, self.sv.get(cx.me.dc) + 1, cx);
+        }
+    }
+
+    /// A version of `origin` is here.
+    fn applied(&mut self, origin: DcId, idx: u64, cx: &mut Cx<'_, Self>) {
+        if *R::SV_RISES {
+            self.sv.raise(origin, idx); // D4
+        } else {
+            self.sv.set(origin, idx);
+        }
+        self.waiting.wake(&self.sv).into_iter().for_each(|(ticket, what)| self.serve(ticket, what, cx));
+    }
+
+    fn wait(&self, cx: &mut Cx<'_, Self>) {
+        let clock = self.early.least().map(|t| (t.micros() + 1).saturating_sub(cx.now).max(LOOK_EVERY_US));
+        let deadlines = [self.waiting.next_deadline(), self.early.next_deadline()].into_iter().flatten();
+        let next = deadlines.map(|at| at.saturating_sub(cx.mono)).chain(clock).min();
+        next.into_iter().for_each(|delay| cx.arm(Timer, delay));
+    }
+}
+
+fn fail<R: Rules>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<R>>) {
+    let outcome = Outcome::Failed(failure);
+    cx.reply(ticket, Reply { outcome, read: Seen::default(), wrote: Seen::default() });
+}
+
+/// A session.
+pub struct Client<R> {
+    past: Past,
+    /// The read of several keys that runs.
+    parts: Parts<Found>,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Session<Server<R>> for Client<R> {
+    type Token = Past;
+
+    fn open(_: DcId) -> Self {
+        Self { past: Past::default(), parts: Parts::default(), rules: PhantomData }
+    }
+
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+        let Some(server) = cx.begin(&op) else { return };
+        let (past, asked, topology) = (&self.past, cx.guarantees, cx.topology);
+        let after = past.reads_after(server.partition, asked);
+        let request = match op {
+            Op::Get { key } => Request(What::Get(vec![key]), after),
+            Op::Put { key, update } => {
+                let after = if update.observes() { after } else { Indexes::default() };
+                Request(What::Put(key, update, past.writes_after::<R>(asked)), after)
+            }
+            Op::Rotx { keys } | Op::Snapshot { keys } => {
+                let after = |keys: &[Key]| past.reads_after(topology.partition_of(&keys[0]), asked);
+                let request = |keys: Vec<Key>| Request(What::Get(keys.clone()), after(&keys));
+                self.parts = Parts::ask(&keys, request, cx); // D7
+                return;
+            }
+            walk => Request(What::Walk(Walk::of(&walk)), after),
+        };
+        cx.ask(server, request);
+    }
+
+    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+        self.past.learn(from.partition, &reply.read, &reply.wrote); // GET, step 4; PUT
+        let outcome = match reply.outcome {
+            Outcome::FoundAll(found) if self.parts.heard(ask, found.iter().cloned()) => {
+                let Some(all) = self.parts.whole() else { return };
+                Outcome::FoundAll(all)
+            }
+            Outcome::FoundAll(found) => Outcome::Found(found.into_iter().next().unwrap_or_default()),
+            outcome => outcome,
+        };
+        self.parts = Parts::default();
+        cx.done(outcome);
+    }
+
+    fn on_lost(&mut self, _: AskId, cx: &mut SessionCx<'_, Server<R>>) {
+        self.parts = Parts::default();
+        cx.lost();
+    }
+
+    fn token(&self) -> Past {
+        self.past.clone()
+    }
+
+    fn reach(past: &Past) -> Reach {
+        past.reach()
+    }
+
+    fn adopt(&mut self, past: Past, cx: &mut SessionCx<'_, Server<R>>) {
+        if *R::PAST_MOVES {
+            self.past.merge(&past); // D8
+        }
+        cx.done(Outcome::Adopted);
+    }
+}

@@ -1,0 +1,94 @@
+//! Without the hybrid clock: D10.
+
+use super::*;
+
+/// D10. Reference: §14, without HLC: the write is blocked at the leader until PC > dt.
+#[test]
+fn d10_without_a_hybrid_clock_a_write_waits_until_physical_time_is_above_dt() {
+    let mut lab = lab::<Physical>(2, 1);
+    let (a, x, p) = (lab.client(0), lab.key("x", 0), server(1, 0));
+    lab.set_clock(server(0, 0), 9_000);
+    assert_eq!(lab.put(a, &x, "first"), at(9_000));
+    let away = moved(&mut lab, a, 1);
+    lab.begin(away, put(&x, "second"));
+    assert_eq!((lab.outcome(away), lab.due(p, Timer)), (None, Some(9_001)));
+    for (now, waits) in [(8_000, true), (9_000, true), (9_001, false)] {
+        lab.set_clock(p, now);
+        lab.fire(p, Timer);
+        assert_eq!(lab.protocol(p).parked() > 0, waits, "at {now}");
+    }
+    let outcome = lab.outcome(away).expect("its time has come");
+    assert_eq!(text(&outcome), "9001@B#1");
+    lab.deliver_all();
+    assert_eq!(lab.get(a, &x), "second");
+}
+
+#[test]
+fn d10_a_write_that_does_not_wait_loses_and_one_that_asks_for_nothing_may() {
+    fn wins<R: Rules>(level: Guarantees) -> (usize, String) {
+        let mut lab = lab::<R>(2, 1);
+        let (a, x) = (lab.client(0), lab.key("x", 0));
+        lab.set_clock(server(0, 0), 9_000);
+        lab.put(a, &x, "first");
+        let away = moved(&mut lab, a, 1);
+        lab.asks(away, level);
+        lab.begin(away, put(&x, "second"));
+        let waits = lab.protocol(server(1, 0)).parked();
+        lab.deliver_all();
+        (waits, lab.get(a, &x))
+    }
+    assert_eq!(wins::<Physical>(MW), (1, "first".into()), "the second is not written yet");
+    assert_eq!(wins::<Physical>(WFR), (0, "first".into()));
+    assert_eq!(wins::<PhysicalAtOnce>(MW), (0, "first".into()), "and stays there");
+}
+
+/// D10: the clock may jump; how long a write waits is measured on the other one.
+#[test]
+fn d10_a_write_whose_time_does_not_come_is_refused() {
+    let mut lab = lab::<Physical>(1, 1);
+    let (x, p) = (lab.key("x", 0), server(0, 0));
+    let s = with_past(&mut lab, 0, Past { dt_w: at(5_000_000), ..Past::default() });
+    lab.begin(s, put(&x, "1"));
+    assert_eq!(lab.due(p, Timer), Some(2_001_000), "its patience ends before its time comes");
+    lab.set_clock(p, 2_001_000);
+    lab.jump_clock(p, 500);
+    lab.fire(p, Timer);
+    assert_eq!(lab.outcome(s).as_ref().map(text), Some("clock skew".into()));
+    assert_eq!((lab.protocol(p).parked(), lab.store(p).totals().versions), (0, 0));
+    lab.set_max_skew(1_000);
+    assert_eq!(text(&lab.run(s, put(&x, "2"))), "clock skew", "nobody waits for a clock that is so far off");
+}
+
+/// D10, D3: what is written within one microsecond is told apart by its index.
+#[test]
+fn d10_writes_of_one_microsecond_win_in_the_order_of_their_indexes() {
+    let mut lab = lab::<Physical>(2, 1);
+    let (a, x) = (lab.client(0), lab.key("x", 0));
+    lab.asks(a, Guarantees::NONE);
+    assert_eq!(lab.put(a, &x, "1"), lab.put(a, &x, "2"));
+    lab.deliver_all();
+    let b = lab.client(1);
+    assert_eq!((lab.get(a, &x).as_str(), lab.get(b, &x).as_str()), ("2", "2"));
+}
+
+/// D7, D10: a conditional update is above what it observed, whatever it asks for.
+#[test]
+fn d10_a_conditional_update_waits_until_it_wins_over_what_it_observed() {
+    fn swaps<R: Rules>() -> (usize, String) {
+        let mut lab = lab::<R>(2, 1);
+        let (a, b, x, p) = (lab.client(0), lab.client(1), lab.key("x", 0), server(1, 0));
+        lab.set_clock(server(0, 0), 9_000);
+        lab.put(a, &x, "first");
+        lab.deliver_all();
+        lab.asks(b, Guarantees::NONE);
+        let write = Write::Assign((*b"second").into());
+        let update = Update { write, condition: Condition::IfPresent, returns_previous: true };
+        lab.begin(b, Op::Put { key: x.clone(), update });
+        let waits = lab.protocol(p).parked();
+        lab.set_clock(p, 9_500);
+        lab.fire(p, Timer);
+        (waits, lab.get(b, &x))
+    }
+    assert_eq!(swaps::<Physical>(), (1, "second".into()));
+    assert_eq!(swaps::<PhysicalBlind>(), (0, "first".into()));
+}
