@@ -77,7 +77,8 @@ impl<P: Protocol> Member<P> {
         let ready = |id: &u64| {
             let progress = self.raft.raft.prs().get(*id);
             progress.is_some_and(|progress| {
-                progress.state == ProgressState::Replicate && progress.matched + NEARLY >= last
+                let has_something = progress.matched > 0 && progress.state != ProgressState::Snapshot;
+                has_something && progress.matched + NEARLY >= last
             })
         };
         let listening = self.state().learners.iter().copied().find(ready);

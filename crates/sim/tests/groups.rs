@@ -9,13 +9,14 @@ fn few() -> Options {
     Options { dcs: 2, partitions: 2, replicas: 3, sessions: 4, ops: 40, ..Options::default() }
 }
 
-fn play(options: Options, seeds: std::ops::Range<u64>) -> Summary {
-    campaign::<GentleRain>(&Campaign { jobs: 2, ..Campaign::new(options, seeds) }, |_| ())
+/// Plays schedules; of those that break the promise, `explain` are shrunk, which takes time.
+fn play(options: Options, seeds: std::ops::Range<u64>, explain: usize) -> Summary {
+    campaign::<GentleRain>(&Campaign { jobs: 2, explain, ..Campaign::new(options, seeds) }, |_| ())
 }
 
 #[track_caller]
 fn cleared(options: Options, seeds: std::ops::Range<u64>) -> Summary {
-    let summary = play(options, seeds);
+    let summary = play(options, seeds, 1);
     let told: Vec<String> = summary.convictions.iter().map(ToString::to_string).collect();
     assert!(summary.violations == 0, "{}", told.join("\n"));
     summary
@@ -24,9 +25,8 @@ fn cleared(options: Options, seeds: std::ops::Range<u64>) -> Summary {
 #[track_caller]
 fn convicted(rule: GroupRule, seeds: std::ops::Range<u64>) {
     cleared(few(), seeds.clone());
-    let summary = play(Options { broken: Some(rule), ..few() }, seeds.clone());
+    let summary = play(Options { broken: Some(rule), ..few() }, seeds.clone(), 0);
     assert!(summary.violations > 0, "without {rule:?} nothing was found in schedules {seeds:?}");
-    println!("{}", summary.convictions[0]);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn groups_of_five_and_of_two_keep_it_too() {
 
 #[test]
 fn what_is_not_agreed_on_does_not_leave() {
-    convicted(GroupRule::AgreementFirst, 70..73);
+    convicted(GroupRule::AgreementFirst, 18..21);
 }
 
 #[test]
@@ -57,15 +57,15 @@ fn who_is_elected_applies_everything_first() {
 
 #[test]
 fn who_leads_no_more_forgets() {
-    convicted(GroupRule::BeginAnew, 361..364);
+    convicted(GroupRule::BeginAnew, 505..508);
 }
 
 #[test]
 fn what_was_replaced_is_not_fed() {
-    convicted(GroupRule::Retraction, 730..733);
+    convicted(GroupRule::Retraction, 505..508);
 }
 
 #[test]
 fn the_same_seed_gives_the_same_run_in_groups() {
-    assert_eq!(play(few(), 0..20).digest, play(few(), 0..20).digest);
+    assert_eq!(play(few(), 0..20, 0).digest, play(few(), 0..20, 0).digest);
 }

@@ -1,181 +1,10 @@
 //! Three members on simulated disks: who leads, what leaves, what survives.
 
-use std::sync::Arc;
-use tidemark_contract::core::{DcId, Key, PartitionId, Update, Write};
-use tidemark_contract::{AskId, Ticket, Topology};
-use tidemark_group::{GroupConfig, Member, Message, Rule};
-use tidemark_protocols::eventual::{Eventual, Reply, Request};
-use tidemark_replica::{FeedItem, HostConfig, Now, Output, Resume};
+mod harness;
+
+use harness::{ELECTION, Group, P0, TICK};
+use tidemark_group::{Change, ChangeRefused, Message, Rule};
 use tidemark_store::disk::SimDisk;
-use tidemark_store::log::Fsync;
-
-const P0: PartitionId = PartitionId(0);
-const TICK: u64 = 1_000;
-const ELECTION: u64 = 10 * TICK;
-
-/// A group whose messages arrive at once, unless somebody is apart.
-struct Group {
-    disks: Vec<SimDisk>,
-    members: Vec<Option<Member<Eventual>>>,
-    apart: Vec<bool>,
-    broken: Option<Rule>,
-    now: u64,
-}
-
-impl Group {
-    fn new(broken: Option<Rule>) -> Self {
-        let mut group = Self {
-            disks: (0..3).map(|_| SimDisk::new()).collect(),
-            members: vec![None, None, None],
-            apart: vec![false; 3],
-            broken,
-            now: 1_000_000,
-        };
-        (0..3).for_each(|member| group.boot(member));
-        group.pass(3 * ELECTION);
-        group
-    }
-
-    fn time(&self) -> Now {
-        Now { wall: self.now, mono: self.now }
-    }
-
-    fn boot(&mut self, member: usize) {
-        let config = GroupConfig {
-            id: member as u64 + 1,
-            founders: vec![1, 2, 3],
-            tick_us: TICK,
-            election_ticks: 10,
-            heartbeat_ticks: 2,
-            entries_bytes: 600,
-            broken: self.broken,
-        };
-        let host = HostConfig {
-            dc: DcId(0),
-            partitions: vec![P0],
-            topology: Topology::new(2, 1),
-            params: Default::default(),
-            fsync: Fsync::Always,
-            max_skew_us: 1_000_000,
-            log_segment_bytes: 4 << 10,
-            log_retain_bytes: 1 << 20,
-            snapshot_every_bytes: 2 << 10,
-            new_incarnation: 70 + member as u64,
-        };
-        let disk = Arc::new(self.disks[member].process());
-        self.members[member] = Some(Member::open(config, host, disk, self.time()).unwrap());
-    }
-
-    fn kill(&mut self, member: usize) {
-        self.members[member] = None;
-        self.disks[member].kill();
-    }
-
-    fn member(&mut self, member: usize) -> &mut Member<Eventual> {
-        self.members[member].as_mut().expect("it is up")
-    }
-
-    /// Ends a member's turn; what it says.
-    fn end_turn(&mut self, member: usize) -> Vec<Message> {
-        let now = self.time();
-        let member = self.member(member);
-        member.commit(now).unwrap();
-        while let Some(task) = member.sync_job() {
-            member.synced(task.run()).unwrap();
-            member.commit(now).unwrap();
-        }
-        member.take_messages()
-    }
-
-    /// Ends the turns of all, until nobody has anything to say.
-    fn settle(&mut self) {
-        loop {
-            let up: Vec<usize> = (0..3).filter(|member| self.members[*member].is_some()).collect();
-            let said: Vec<(usize, Message)> = up
-                .iter()
-                .flat_map(|from| self.end_turn(*from).into_iter().map(|said| (*from, said)))
-                .collect();
-            if said.is_empty() {
-                return;
-            }
-            for (from, message) in said {
-                let to = message.to as usize - 1;
-                if !self.apart[from] && !self.apart[to] && self.members[to].is_some() {
-                    let now = self.time();
-                    self.member(to).step(now, message);
-                }
-            }
-        }
-    }
-
-    fn pass(&mut self, us: u64) {
-        for _ in 0..us / TICK {
-            self.now += TICK;
-            let now = self.time();
-            for member in self.members.iter_mut().flatten() {
-                member.fire_timers(now);
-                if let Some(job) = member.upkeep(now).unwrap() {
-                    member.upkept(job.run());
-                }
-            }
-            self.settle();
-        }
-    }
-
-    /// Those that lead, or think so.
-    fn leaders(&self) -> Vec<usize> {
-        let leads =
-            |member: &usize| self.members[*member].as_ref().is_some_and(|member| member.host().is_some());
-        (0..3).filter(leads).collect()
-    }
-
-    fn ask(&mut self, member: usize, number: u64, request: Request) {
-        let now = self.time();
-        let writes = matches!(request, Request::Put(..)).then_some(50);
-        let ticket = Ticket { node: 0, session: 0, ask: AskId(number) };
-        self.member(member).host_mut().expect("it leads").request(now, P0, ticket, request, writes);
-    }
-
-    fn put(&mut self, member: usize, number: u64) {
-        let value = format!("v{number}");
-        let update = Update::put(Write::Assign(value.as_bytes().into()));
-        self.ask(member, number, Request::Put(Key::from(format!("k{number}").as_str()), update));
-    }
-
-    /// What leaves a member now: questions answered, and what was found.
-    fn answers(&mut self, member: usize) -> Vec<(u64, Option<String>)> {
-        let now = self.time();
-        let outputs = self.member(member).take_outputs(now);
-        let answers = outputs.into_iter().map(|output| match output {
-            Output::Reply { ticket, reply: Reply::Got(found), .. } => {
-                (ticket.ask.0, found.value.map(|value| String::from_utf8_lossy(&value).into_owned()))
-            }
-            Output::Reply { ticket, .. } => (ticket.ask.0, None),
-            other => panic!("{other:?}"),
-        });
-        answers.collect()
-    }
-
-    fn read(&mut self, member: usize, number: u64) -> Vec<(u64, Option<String>)> {
-        self.ask(member, number, Request::Get(Key::from(format!("k{number}").as_str())));
-        self.settle();
-        self.answers(member)
-    }
-
-    /// The numbers of the records that a member's host feeds to the other data centre after `received`.
-    fn feed_after(&mut self, member: usize, received: u64) -> Vec<u64> {
-        let host = self.member(member).host_mut().expect("it leads");
-        let incarnation = host.incarnation();
-        host.open_feed(P0, DcId(1), Resume { incarnation, received }).unwrap();
-        let mut items = Vec::new();
-        host.poll_feed(P0, DcId(1), usize::MAX, &mut items).unwrap();
-        let records = items.iter().filter_map(|item| match item {
-            FeedItem::Record { seq, .. } => Some(*seq),
-            _ => None,
-        });
-        records.collect()
-    }
-}
 
 #[test]
 fn one_leads_and_answers_once_most_have_what_was_written() {
@@ -383,4 +212,64 @@ fn a_copy_survives_a_restart() {
     group.pass(2 * ELECTION);
     let applied = group.member(0).state().applied;
     assert_eq!(group.member(2).state().applied, applied);
+}
+
+/// A member loses its disk: the group forgets who it was, and takes it in under another name; it votes once it has everything.
+#[test]
+fn a_member_that_lost_its_disk_is_replaced() {
+    let mut group = Group::new(None);
+    for number in 1..=40 {
+        group.put(0, number);
+        group.settle();
+    }
+    group.kill(2);
+    (group.disks[2], group.ids[2]) = (SimDisk::new(), 4);
+    group.boot(2);
+    group.pass(2 * ELECTION);
+    assert_eq!(group.member(2).state().applied, 0, "nobody knows it");
+    group.member(0).change(Change::Remove(3)).unwrap();
+    group.settle();
+    assert_eq!(group.member(0).state().voters, [1, 2]);
+    group.member(0).change(Change::Add(4)).unwrap();
+    group.settle();
+    assert_eq!(group.member(0).state().learners, [4]);
+    group.pass(10 * ELECTION);
+    let state = group.member(0).state().clone();
+    let mut voters = state.voters.clone();
+    voters.sort_unstable();
+    assert_eq!((voters, state.learners), (vec![1, 2, 4], vec![]));
+    assert_eq!(group.member(2).state().applied, state.applied);
+    // It counts: with it, the group goes on without the second.
+    group.kill(1);
+    group.answers(0);
+    group.put(0, 41);
+    group.settle();
+    assert_eq!(group.answers(0), [(41, None)]);
+}
+
+#[test]
+fn a_change_that_makes_no_sense_is_refused_and_says_why() {
+    let mut group = Group::new(None);
+    let refused =
+        |group: &mut Group, member: usize, change: Change| group.member(member).change(change).unwrap_err();
+    assert_eq!(refused(&mut group, 1, Change::Remove(3)), ChangeRefused::NotLeading);
+    assert_eq!(refused(&mut group, 0, Change::Remove(1)), ChangeRefused::Leader);
+    assert_eq!(refused(&mut group, 0, Change::Add(2)), ChangeRefused::Nothing(vec![1, 2, 3]));
+    assert_eq!(refused(&mut group, 0, Change::Remove(9)), ChangeRefused::Nothing(vec![1, 2, 3]));
+    assert_eq!(refused(&mut group, 0, Change::Add(0)), ChangeRefused::Nothing(vec![1, 2, 3]));
+    group.member(0).change(Change::Remove(3)).unwrap();
+    assert_eq!(refused(&mut group, 0, Change::Remove(2)), ChangeRefused::Busy);
+}
+
+/// What was said to whom a process was before is not taken for something that it has promised.
+#[test]
+fn a_member_hears_only_what_is_said_to_it() {
+    let mut group = Group::new(None);
+    let mut heartbeat = Message::default();
+    heartbeat.set_msg_type(tidemark_group::MessageType::MsgHeartbeat);
+    (heartbeat.from, heartbeat.to, heartbeat.term) = (1, 3, 90);
+    let now = group.time();
+    group.member(1).step(now, heartbeat);
+    group.settle();
+    assert_eq!(group.member(1).state().term, 2);
 }
