@@ -5,7 +5,7 @@ use crate::entries::Entries as Kept;
 use crate::lease::Lease;
 use crate::raft::{change_of, ours, start};
 use crate::rule::Rule;
-use crate::sync::{SyncTask, Unsaved};
+use crate::sync::Unsaved;
 use raft::eraftpb::{Entry, HardState, Message, MessageType};
 use raft::{RawNode, Ready, StateRole};
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use tidemark_contract::{Protocol, Store};
 use tidemark_core::{Micros, PartitionId};
 use tidemark_replica::{Entries, EntryKind, Fatal, GroupState, Host, HostConfig, Now, OpenError, Output};
 use tidemark_store::disk::Disk;
-use tidemark_store::log::{Position, SyncDone};
+use tidemark_store::log::Position;
 
 /// What a member is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,11 +173,18 @@ impl<P: Protocol> Member<P> {
 
     /// A message of another member. REQUIRES: [`Self::commit`] after it.
     pub fn step(&mut self, now: Now, message: Message) {
-        let election =
-            matches!(message.msg_type, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote);
-        let silent = election && now.mono < self.mute_until && self.config.keeps(Rule::Silence);
+        use MessageType::{MsgPropose, MsgReadIndex, MsgReadIndexResp, MsgRequestPreVote, MsgRequestVote};
+        let heard = match message.msg_type {
+            MsgRequestVote | MsgRequestPreVote => {
+                now.mono >= self.mute_until || !self.config.keeps(Rule::Silence)
+            }
+            // The library would have followers ask and propose through their leader. Who leads does so itself here, and
+            // nobody else does.
+            MsgPropose | MsgReadIndex | MsgReadIndexResp => false,
+            _ => true,
+        };
         // What was said to whom this process was before would be taken for something that it has promised.
-        if silent || message.to != self.config.id {
+        if !heard || message.to != self.config.id {
             return;
         }
         // What it refuses is of a member that was removed, or answers a question of another term.
@@ -222,7 +229,7 @@ impl<P: Protocol> Member<P> {
     }
 
     /// Another leads, or this one again, in a later term.
-    fn is_replaced(&self) -> bool {
+    pub(crate) fn is_replaced(&self) -> bool {
         match self.role {
             Role::Follows => false,
             Role::Leads { term, .. } => {
@@ -237,6 +244,8 @@ impl<P: Protocol> Member<P> {
             return true;
         }
         match self.held_mut().take_turn() {
+            // The library would hand it on to who leads now.
+            Some(_) if self.is_replaced() => false,
             Some(turn) => self.raft.propose(Vec::new(), turn.into()).is_ok(),
             None => true,
         }
@@ -334,40 +343,14 @@ impl<P: Protocol> Member<P> {
     }
 
     fn ask_for_lease(&mut self, now: Now) {
-        let number = self.lease.ask(now.mono);
-        self.raft.read_index(number.to_le_bytes().to_vec());
+        if !self.is_replaced() {
+            let number = self.lease.ask(now.mono);
+            self.raft.read_index(number.to_le_bytes().to_vec());
+        }
     }
 
     fn flush(&mut self) -> Result<Position, OpenError> {
         self.held_mut().commit().map_err(|Fatal(error)| OpenError::Log(error))
-    }
-
-    /// What waited for the log may go on, as far as it is durable.
-    fn saved(&mut self) {
-        let durable = self.held().saved();
-        while self.unsaved.front().is_some_and(|unsaved| unsaved.position <= durable) {
-            let unsaved = self.unsaved.pop_front().expect("just seen");
-            self.raft.on_persist_ready(unsaved.ready);
-            self.messages.extend(unsaved.messages);
-        }
-    }
-
-    /// A sync of what is written, if there is something to sync and none is running.
-    pub fn sync_job(&mut self) -> Option<SyncTask> {
-        let job = self.held_mut().sync_job()?;
-        Some(SyncTask { opened: self.opened, job })
-    }
-
-    /// A sync has ended. REQUIRES: [`Self::commit`] after it.
-    ///
-    /// # Errors
-    /// It failed: the process must stop.
-    pub fn synced(&mut self, (opened, done): (u64, SyncDone)) -> Result<(), Fatal> {
-        if opened == self.opened {
-            self.held_mut().synced(done)?;
-            self.saved();
-        }
-        Ok(())
     }
 
     /// What may leave the host now.

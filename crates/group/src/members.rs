@@ -62,7 +62,7 @@ impl<P: Protocol> Member<P> {
 
     fn propose_change(&mut self, id: u64, kind: ConfChangeType) -> Result<(), ChangeRefused> {
         // What the host has written comes first: it stands in the log already.
-        if self.raft.raft.has_pending_conf() || !self.propose_turn() {
+        if self.raft.raft.has_pending_conf() || self.is_replaced() || !self.propose_turn() {
             return Err(ChangeRefused::Busy);
         }
         let mut single = ConfChangeSingle { node_id: id, ..ConfChangeSingle::default() };

@@ -1,6 +1,9 @@
 //! Syncs, which run wherever the driver likes.
 
+use crate::member::Member;
 use raft::eraftpb::Message;
+use tidemark_contract::Protocol;
+use tidemark_replica::Fatal;
 use tidemark_store::log::{Position, SyncDone, SyncJob};
 
 /// A sync that a member wants.
@@ -23,4 +26,34 @@ pub(crate) struct Unsaved {
     pub(crate) position: Position,
     pub(crate) ready: u64,
     pub(crate) messages: Vec<Message>,
+}
+
+impl<P: Protocol> Member<P> {
+    /// What waited for the log may go on, as far as it is durable.
+    pub(crate) fn saved(&mut self) {
+        let durable = self.held().saved();
+        while self.unsaved.front().is_some_and(|unsaved| unsaved.position <= durable) {
+            let unsaved = self.unsaved.pop_front().expect("just seen");
+            self.raft.on_persist_ready(unsaved.ready);
+            self.messages.extend(unsaved.messages);
+        }
+    }
+
+    /// A sync of what is written, if there is something to sync and none is running.
+    pub fn sync_job(&mut self) -> Option<SyncTask> {
+        let job = self.held_mut().sync_job()?;
+        Some(SyncTask { opened: self.opened, job })
+    }
+
+    /// A sync has ended. REQUIRES: [`Self::commit`] after it.
+    ///
+    /// # Errors
+    /// It failed: the process must stop.
+    pub fn synced(&mut self, (opened, done): (u64, SyncDone)) -> Result<(), Fatal> {
+        if opened == self.opened {
+            self.held_mut().synced(done)?;
+            self.saved();
+        }
+        Ok(())
+    }
 }

@@ -3,7 +3,7 @@
 mod harness;
 
 use harness::{ELECTION, Group, P0, TICK};
-use tidemark_group::{Change, ChangeRefused, Message, Rule};
+use tidemark_group::{Change, ChangeRefused, Message, MessageType, Rule};
 use tidemark_store::disk::SimDisk;
 
 #[test]
@@ -137,7 +137,7 @@ fn votes(broken: Option<Rule>) -> usize {
         group.boot(0);
         group.now += 3 * ELECTION; // its silence ends
         let mut ask = Message::default();
-        ask.set_msg_type(tidemark_group::MessageType::MsgRequestVote);
+        ask.set_msg_type(MessageType::MsgRequestVote);
         (ask.from, ask.to, ask.term, ask.index, ask.log_term) = (candidate, 1, 50, 1_000, 49);
         let now = group.time();
         group.member(0).step(now, ask);
@@ -266,10 +266,43 @@ fn a_change_that_makes_no_sense_is_refused_and_says_why() {
 fn a_member_hears_only_what_is_said_to_it() {
     let mut group = Group::new(None);
     let mut heartbeat = Message::default();
-    heartbeat.set_msg_type(tidemark_group::MessageType::MsgHeartbeat);
+    heartbeat.set_msg_type(MessageType::MsgHeartbeat);
     (heartbeat.from, heartbeat.to, heartbeat.term) = (1, 3, 90);
     let now = group.time();
     group.member(1).step(now, heartbeat);
     group.settle();
     assert_eq!(group.member(1).state().term, 2);
+}
+
+/// What a leader wrote in the turn in which it hears of another goes nowhere: the library would hand it on to that one.
+#[test]
+fn what_a_replaced_leader_wrote_is_not_handed_on() {
+    let mut group = Group::new(None);
+    group.put(0, 1);
+    let mut heartbeat = Message::default();
+    heartbeat.set_msg_type(MessageType::MsgHeartbeat);
+    (heartbeat.from, heartbeat.to, heartbeat.term) = (2, 1, 90);
+    let now = group.time();
+    group.member(0).step(now, heartbeat);
+    let said = group.end_turn(0);
+    assert!(said.iter().all(|said| said.msg_type == MessageType::MsgHeartbeatResponse), "{said:?}");
+    assert_eq!(group.leaders(), Vec::<usize>::new());
+}
+
+/// What nobody says here is not listened to: a proposal, or a question whether somebody leads, from another member.
+#[test]
+fn a_leader_takes_no_proposals_and_no_questions_from_others() {
+    let mut group = Group::new(None);
+    let last = group.member(0).state().applied;
+    for kind in [MessageType::MsgPropose, MessageType::MsgReadIndex] {
+        let mut message = Message::default();
+        message.set_msg_type(kind);
+        (message.from, message.to) = (2, 1);
+        message.set_entries(vec![Default::default()].into());
+        let now = group.time();
+        group.member(0).step(now, message);
+        assert_eq!(group.end_turn(0), []);
+    }
+    group.settle();
+    assert_eq!(group.member(0).state().applied, last);
 }
