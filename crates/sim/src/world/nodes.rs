@@ -305,7 +305,7 @@ impl<P: Protocol> World<'_, P> {
                 self.queue.push(self.now + delay, Event::Notice { at: other, of: group, life });
             }
         }
-        self.open_feeds_of(node, first);
+        self.open_feeds_of(node);
     }
 
     fn any_server(&self, node: usize) -> ServerId {
