@@ -90,11 +90,7 @@ impl<P: Protocol> Host<P> {
     /// As [`Self::open`].
     pub fn join(config: HostConfig<P>, disk: Arc<dyn Disk>) -> Result<(Self, Entries), OpenError> {
         let directory = open_directory(&config, &disk, true)?;
-        let mut recovery = Recovery::run(&config, &disk, directory, Some(Replay::default()))?;
-        let entries = std::mem::take(&mut recovery.entries);
-        let mut host = Self::assemble(config, disk, recovery);
-        host.flush_and_sync()?;
-        Ok((host, entries))
+        Self::join_from(config, disk, directory)
     }
 
     /// Forgets everything that is not in the log, as [`Self::join`] would find it: one of a group that leads no more has
@@ -105,6 +101,14 @@ impl<P: Protocol> Host<P> {
     pub fn rejoin(self) -> Result<(Self, Entries), OpenError> {
         let Self { config, disk, directory, log, .. } = self;
         drop(log);
+        Self::join_from(config, disk, directory)
+    }
+
+    fn join_from(
+        config: HostConfig<P>,
+        disk: Arc<dyn Disk>,
+        directory: DataDir,
+    ) -> Result<(Self, Entries), OpenError> {
         let mut recovery = Recovery::run(&config, &disk, directory, Some(Replay::default()))?;
         let entries = std::mem::take(&mut recovery.entries);
         let mut host = Self::assemble(config, disk, recovery);

@@ -95,9 +95,9 @@ impl<P: Protocol> Host<P> {
         match std::mem::replace(&mut self.upkeep.stage, Stage::Idle) {
             Stage::Idle => {
                 let end = self.log.flushed();
-                let due = end.0 - self.upkeep.replay_from.0 >= every || self.upkeep.wanted;
-                if due && end >= self.upkeep.not_before {
-                    self.upkeep.wanted = false;
+                let due = end.0 - self.upkeep.replay_from.0 >= every && end >= self.upkeep.not_before;
+                // Who waits for one cannot wait until the log has grown after a failure.
+                if std::mem::take(&mut self.upkeep.wanted) || due {
                     self.begin();
                 }
                 self.drop_log();

@@ -63,9 +63,8 @@ impl<P: Protocol> World<'_, P> {
     }
 
     /// A node is up: it asks for its feeds, and whoever hears of it for the first time asks for theirs.
-    pub(super) fn open_feeds_of(&mut self, node: usize) {
+    pub(super) fn open_feeds_of(&mut self, node: usize, first: bool) {
         let delay = self.plan.config.lan_us;
-        let first = self.nodes[node].life == 1;
         for stream in self.feeds_to(node) {
             self.break_feed(stream, Some(delay));
         }

@@ -154,7 +154,7 @@ pub(crate) struct World<'a, P: Protocol> {
 
 /// More events than any schedule of this size needs: something feeds itself.
 fn limit(plan: &Plan) -> u64 {
-    2_000_000 + 20_000 * plan.steps() as u64
+    (2_000_000 + 20_000 * plan.steps() as u64) * plan.replicas as u64
 }
 
 impl<'a, P: Protocol> World<'a, P> {

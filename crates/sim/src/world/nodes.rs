@@ -305,7 +305,10 @@ impl<P: Protocol> World<'_, P> {
                 self.queue.push(self.now + delay, Event::Notice { at: other, of: group, life });
             }
         }
-        self.open_feeds_of(node);
+        // Who leads a group first may do so in its second life, if one before it was elected and never served. (A node of one
+        // process whose first start failed is asked again when everything heals.)
+        let unheard_of = if self.plan.replicas > 1 { first } else { life == 1 };
+        self.open_feeds_of(node, unheard_of);
     }
 
     fn any_server(&self, node: usize) -> ServerId {
