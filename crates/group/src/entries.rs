@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// The entries after `base`, and what was known when the member started.
 #[derive(Default)]
 pub(crate) struct Entries {
-    /// What of the group was kept at the last start: REQUIRES [`Self::hold`] before the library starts.
+    /// What of the group was kept at the last start, for the library to begin with.
     pub(crate) hard: HardState,
     pub(crate) members: ConfState,
     /// The entry before the first: its index and term.
