@@ -23,8 +23,10 @@ mod member;
 mod members;
 mod raft;
 mod rule;
+mod standing;
 mod sync;
 
+pub use self::raft::{decode, encode};
 pub use ::raft::eraftpb::{Message, MessageType};
 pub use config::GroupConfig;
 pub use member::Member;

@@ -3,7 +3,7 @@
 use crate::config::GroupConfig;
 use crate::entries::Entries;
 use protobuf::Message as _;
-use raft::eraftpb::{ConfChangeV2, Entry, EntryType};
+use raft::eraftpb::{ConfChangeV2, Entry, EntryType, Message};
 use raft::{Config, RawNode};
 use slog::{Discard, Logger, o};
 use tidemark_replica::{EntryKind, GroupState};
@@ -62,4 +62,14 @@ pub(crate) fn ours(entry: &Entry) -> tidemark_replica::Entry {
 /// The change of members that an entry makes.
 pub(crate) fn change_of(entry: &Entry) -> Result<ConfChangeV2, String> {
     ConfChangeV2::parse_from_bytes(&entry.data).map_err(|error| format!("a change of members: {error}"))
+}
+
+/// A message as bytes.
+pub fn encode(message: &Message) -> Vec<u8> {
+    message.write_to_bytes().expect("what the library says can be encoded")
+}
+
+/// A message that [`encode`] made; none if these bytes are no such thing.
+pub fn decode(bytes: &[u8]) -> Option<Message> {
+    Message::parse_from_bytes(bytes).ok()
 }

@@ -346,6 +346,11 @@ impl<P: Protocol> Host<P> {
         outputs
     }
 
+    /// The end of what is written.
+    pub fn flushed(&self) -> Position {
+        self.log.flushed()
+    }
+
     /// Everything at or below is in this log as the policy says, whoever else has it.
     pub fn saved(&self) -> Position {
         match self.config.fsync {

@@ -6,7 +6,7 @@ use tidemark_contract::{Away, Protocol};
 use tidemark_core::{DcId, PartitionId, Vector};
 
 /// A host's state.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct HostStatus {
     /// Names the log.
     pub incarnation: String,

@@ -33,12 +33,90 @@ pub struct ClusterLayout {
     pub params: serde_json::Value,
     /// How many regions and partitions there are.
     pub topology: Topology,
+    /// How many nodes of a region hold the same: 1, or the size of each group.
+    pub replicas: usize,
     /// The name of each region, by number.
     pub regions: Vec<String>,
     /// Every node.
     pub nodes: Vec<NodeLayout>,
     /// Emulated distances between regions.
     pub wan: Vec<WanLink>,
+}
+
+/// The groups of a cluster: who holds the same as whom. Without replicas each node is a group of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Groups {
+    /// The nodes of each, in the order in which they stand in the cluster file.
+    members: Vec<Vec<NodeId>>,
+    /// The group of each node.
+    of_node: Vec<GroupId>,
+    /// The group of each server: region by region, partition by partition.
+    of_server: Vec<GroupId>,
+    partitions: usize,
+}
+
+/// A group: its place in [`Groups`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupId(pub(crate) u16);
+
+impl GroupId {
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Groups {
+    fn of(cluster: &ClusterLayout) -> Self {
+        let Topology { dcs, partitions } = cluster.topology;
+        let mut groups = Self {
+            members: Vec::new(),
+            of_node: Vec::with_capacity(cluster.nodes.len()),
+            of_server: vec![GroupId(0); dcs * partitions],
+            partitions,
+        };
+        for (at, node) in cluster.nodes.iter().enumerate() {
+            let first = cluster.nodes[..at]
+                .iter()
+                .position(|other| other.dc == node.dc && other.partitions == node.partitions);
+            let group = match first {
+                Some(first) => groups.of_node[first],
+                None => {
+                    groups.members.push(Vec::new());
+                    GroupId(groups.members.len() as u16 - 1)
+                }
+            };
+            groups.members[group.index()].push(NodeId(at as u16));
+            groups.of_node.push(group);
+            for partition in &node.partitions {
+                groups.of_server[node.dc.index() * partitions + partition.index()] = group;
+            }
+        }
+        groups
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The nodes of a group.
+    #[inline]
+    pub(crate) fn members(&self, group: GroupId) -> &[NodeId] {
+        &self.members[group.index()]
+    }
+
+    /// The group of a node.
+    #[inline]
+    pub(crate) fn of_node(&self, node: NodeId) -> GroupId {
+        self.of_node[node.index()]
+    }
+
+    /// The group that runs `server`, which exists.
+    #[inline]
+    pub(crate) fn of_server(&self, server: ServerId) -> GroupId {
+        self.of_server[server.dc.index() * self.partitions + server.partition.index()]
+    }
 }
 
 /// One node as the others see it.
@@ -103,6 +181,9 @@ pub struct NodeConfig {
     pub max_clients: usize,
     /// How long an operation may wait for answers.
     pub op_deadline_us: Micros,
+    /// How long a follower of a group waits for its leader before it wants to lead; members wait up to 0.6 of it longer,
+    /// each for another time.
+    pub election_timeout_us: Micros,
     /// How long the data thread looks for work before it blocks; 0 blocks at once.
     pub spin_us: Micros,
     /// Written once the node serves: one line of JSON with its addresses.
@@ -128,6 +209,7 @@ impl NodeConfig {
             snapshot_every_bytes: 256 << 20,
             max_clients: 10_000,
             op_deadline_us: 5_000_000,
+            election_timeout_us: 1_000_000,
             spin_us: 0,
             ready_file: None,
         }
@@ -195,13 +277,15 @@ impl ClusterLayout {
             protocol: protocol.to_string(),
             params: serde_json::Value::Null,
             topology: Topology::new(1, partitions),
+            replicas: 1,
             regions: vec!["A".to_string()],
             nodes: vec![node],
             wan: Vec::new(),
         }
     }
 
-    /// Checks that every partition of every region lives on exactly one node.
+    /// Checks that every partition of every region lives on as many nodes as there are replicas, and that nodes which
+    /// share one share all.
     ///
     /// # Errors
     /// What is wrong.
@@ -210,7 +294,7 @@ impl ClusterLayout {
         if self.regions.len() != dcs {
             return Err(format!("{dcs} regions, but {} names for them", self.regions.len()));
         }
-        let mut holders = vec![0_u32; dcs * partitions];
+        let mut holders = vec![0; dcs * partitions];
         for node in &self.nodes {
             for partition in &node.partitions {
                 if node.dc.index() >= dcs || partition.index() >= partitions {
@@ -220,25 +304,79 @@ impl ClusterLayout {
                 holders[node.dc.index() * partitions + partition.index()] += 1;
             }
         }
-        match holders.iter().position(|count| *count != 1) {
-            None => Ok(()),
-            Some(at) => {
-                let (region, partition) = (&self.regions[at / partitions], at % partitions);
-                let count = holders[at];
-                Err(format!("partition {partition} of region {region} lives on {count} nodes, not on one"))
+        if let Some(at) = holders.iter().position(|count| *count != self.replicas) {
+            let (region, partition, count) = (&self.regions[at / partitions], at % partitions, holders[at]);
+            let what = format!("partition {partition} of region {region} lives on {count} nodes");
+            return Err(format!("{what}, not on {}", self.replicas));
+        }
+        let groups = self.groups();
+        for node in (0..self.nodes.len()).map(|at| NodeId(at as u16)) {
+            if groups.members(groups.of_node(node)).len() != self.replicas {
+                let name = &self.nodes[node.index()].name;
+                return Err(format!(
+                    "node {name} shares some of its partitions with others: share all, or none"
+                ));
             }
+        }
+        Ok(())
+    }
+
+    /// Who holds the same as whom.
+    pub(crate) fn groups(&self) -> Groups {
+        Groups::of(self)
+    }
+
+    /// Who holds what, as a number: nodes that differ in it do not belong together.
+    pub(crate) fn sum_of_homes(&self) -> u32 {
+        let homes = |node: &NodeLayout| (node.dc, node.partitions.clone());
+        let homes: Vec<_> = self.nodes.iter().map(homes).collect();
+        crc32fast::hash(&postcard::to_stdvec(&homes).expect("numbers can be encoded"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cluster(replicas: usize, nodes: &[(u8, &[u16])]) -> ClusterLayout {
+        let node = |(at, (dc, held)): (usize, &(u8, &[u16]))| NodeLayout {
+            name: format!("n{at}"),
+            dc: DcId(*dc),
+            partitions: held.iter().copied().map(PartitionId).collect(),
+            peer_address: String::new(),
+        };
+        ClusterLayout {
+            topology: Topology::new(2, 2),
+            replicas,
+            regions: vec!["a".into(), "b".into()],
+            nodes: nodes.iter().enumerate().map(node).collect(),
+            ..ClusterLayout::single("causal", 2)
         }
     }
 
-    /// The node that runs each server: region by region, partition by partition.
-    pub fn homes(&self) -> Vec<NodeId> {
-        let partitions = self.topology.partitions;
-        let mut homes = vec![NodeId(0); self.topology.dcs * partitions];
-        for (at, node) in self.nodes.iter().enumerate() {
-            for partition in &node.partitions {
-                homes[node.dc.index() * partitions + partition.index()] = NodeId(at as u16);
-            }
-        }
-        homes
+    #[test]
+    fn nodes_that_hold_the_same_are_a_group() {
+        let cluster = cluster(2, &[(0, &[0]), (1, &[0, 1]), (0, &[1]), (0, &[0]), (1, &[0, 1]), (0, &[1])]);
+        assert_eq!(cluster.validate(), Ok(()));
+        let groups = cluster.groups();
+        assert_eq!(groups.len(), 3);
+        let of =
+            |dc, partition| groups.members(groups.of_server(ServerId::new(DcId(dc), PartitionId(partition))));
+        assert_eq!(of(0, 0), [NodeId(0), NodeId(3)]);
+        assert_eq!(of(0, 1), [NodeId(2), NodeId(5)]);
+        assert_eq!((of(1, 0), of(1, 1)), (&[NodeId(1), NodeId(4)][..], &[NodeId(1), NodeId(4)][..]));
+        assert_eq!(groups.of_node(NodeId(3)), groups.of_node(NodeId(0)));
+    }
+
+    #[test]
+    fn what_is_not_replicated_as_it_should_be_is_refused() {
+        let wrong = |replicas, nodes: &[(u8, &[u16])]| cluster(replicas, nodes).validate().unwrap_err();
+        assert!(wrong(1, &[(0, &[0, 1]), (1, &[0])]).contains("partition 1 of region b lives on 0 nodes"));
+        assert!(
+            wrong(2, &[(0, &[0, 1]), (1, &[0, 1]), (1, &[0, 1])])
+                .contains("region a lives on 1 nodes, not on 2")
+        );
+        let crossed = [(0, &[0, 1][..]), (0, &[0]), (0, &[1]), (1, &[0, 1]), (1, &[0, 1])];
+        assert!(wrong(2, &crossed).contains("share all, or none"));
     }
 }

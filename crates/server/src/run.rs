@@ -2,11 +2,13 @@
 
 use crate::clock::Clock;
 use crate::gateway::info::About;
+use crate::link::founding::{Founding, Place};
 use crate::link::hello::Channel;
 use crate::link::links::Links;
 use crate::shard::client::Clients;
 use crate::shard::disk::DiskThread;
 use crate::shard::engine::Engine;
+use crate::shard::seat::{Broken, Seat};
 use crate::shard::turn::Turns;
 use crate::shard::{Core, Shard, ticker, turn};
 use crate::{NodeConfig, NodeId, ServeError};
@@ -19,6 +21,7 @@ use std::rc::Rc;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use tidemark_contract::Protocol;
+use tidemark_group::Member;
 use tidemark_protocols::with_protocol;
 use tidemark_replica::{Host, HostConfig};
 use tidemark_store::disk::RealDisk;
@@ -171,7 +174,12 @@ fn bind(address: SocketAddr) -> std::io::Result<Socket> {
     }
 }
 
-fn open_host<P: Protocol>(config: &NodeConfig, clock: &Clock) -> Result<Host<P>, ServeError> {
+/// Opens the node's directory. In a group, one that is empty waits for what the others say.
+fn open_seat<P: Protocol>(
+    config: &NodeConfig,
+    place: Option<&Place>,
+    clock: &Clock,
+) -> Result<Seat<P>, ServeError> {
     let params = match &config.cluster.params {
         serde_json::Value::Null => P::Params::default(),
         serde_json::Value::Object(map) if map.is_empty() => P::Params::default(),
@@ -192,7 +200,30 @@ fn open_host<P: Protocol>(config: &NodeConfig, clock: &Clock) -> Result<Host<P>,
         snapshot_every_bytes: config.snapshot_every_bytes,
         new_incarnation: fastrand::u64(1..),
     };
-    Host::open(host, Arc::new(disk), clock.now()).map_err(|error| ServeError::Failed(error.to_string()))
+    let (disk, now) = (Arc::new(disk), clock.now());
+    let failed = |error: tidemark_replica::OpenError| ServeError::Failed(error.to_string());
+    let Some(place) = place else {
+        let host = Host::open(host, disk, now).map_err(failed)?;
+        if let Some(cut) = host.cut() {
+            tracing::warn!("{cut}");
+        }
+        return Ok(Seat::Alone(Box::new(host)));
+    };
+    match place.name().map_err(ServeError::Failed)? {
+        Some(name) => {
+            let member = Member::open(place.config(name), host, disk, now).map_err(failed)?;
+            Ok(Seat::Member(Box::new(member)))
+        }
+        None => {
+            let founding = Founding::new(place.clone(), host, disk);
+            let names = founding.missing().map(|node| config.cluster.nodes[node.index()].name.as_str());
+            let names = names.collect::<Vec<_>>().join(", ");
+            tracing::info!(
+                "this directory is empty: waiting for {names}, to found a group with, or to join theirs"
+            );
+            Ok(Seat::Founding(Box::new(founding)))
+        }
+    }
 }
 
 fn redis_config(config: &NodeConfig, port: u16) -> redis::Config {
@@ -212,11 +243,11 @@ fn start<P: Protocol>(config: NodeConfig, mut hooks: Hooks) -> Result<(), ServeE
     let sockets = Sockets::bind(&config, &mut hooks)?;
     let ready = sockets.ready::<P>(&config).map_err(failed("cannot use a listener"))?;
     let clock = Clock::new();
-    let host = open_host::<P>(&config, &clock)?;
+    let place = (config.cluster.replicas > 1).then(|| {
+        Place::new(&config.cluster.groups(), config.me, config.election_timeout_us, &config.data_dir)
+    });
+    let seat = open_seat::<P>(&config, place.as_ref(), &clock)?;
     let listeners = sockets.listen()?;
-    if let Some(cut) = host.cut() {
-        tracing::warn!("{cut}");
-    }
     let config = Arc::new(config);
     let about = About {
         run_id: (0..5).map(|_| format!("{:08x}", fastrand::u32(..))).collect(),
@@ -226,8 +257,9 @@ fn start<P: Protocol>(config: NodeConfig, mut hooks: Hooks) -> Result<(), ServeE
         region: ready.region.clone(),
     };
     let redis = redis_config(&config, ready.redis.port());
-    let life = host.life();
-    let engine = Engine::new(host, clock, config.clone(), about, redis);
+    // Keys of clients must not come back: one of a group counts no starts, and goes by the time.
+    let life = seat.host().filter(|_| place.is_none()).map_or(clock.now().wall / 1_000_000, Host::life);
+    let engine = Engine::new(seat, place, clock, config.clone(), about, redis);
     let core = Core {
         engine,
         clients: Clients::new(life),
@@ -248,8 +280,8 @@ fn start<P: Protocol>(config: NodeConfig, mut hooks: Hooks) -> Result<(), ServeE
     outcome?;
     match Rc::try_unwrap(shard) {
         Ok(shard) => {
-            let host = shard.core.into_inner().engine.host;
-            host.close().map_err(|fatal| ServeError::Failed(fatal.to_string()))
+            let seat = shard.core.into_inner().engine.seat;
+            seat.close().map_err(|broken| ServeError::Failed(broken.to_string()))
         }
         Err(_) => Err(ServeError::Failed("a task outlived its runtime".to_string())),
     }
@@ -311,19 +343,19 @@ async fn serve<P: Protocol>(
 
 /// Answers what was done, once it is durable.
 fn last_turn<P: Protocol>(shard: &Rc<Shard<P>>) -> Result<(), ServeError> {
-    let failed = |fatal: tidemark_replica::Fatal| ServeError::Failed(fatal.to_string());
+    let failed = |broken: Broken| ServeError::Failed(broken.to_string());
     shard.end_turn().map_err(failed)?;
-    let job = shard.core.borrow_mut().engine.host.sync_job();
+    let job = shard.core.borrow_mut().engine.seat.sync_job();
     if let Some(job) = job {
         let done = job.run();
-        shard.core.borrow_mut().engine.host.synced(done).map_err(failed)?;
+        shard.core.borrow_mut().engine.seat.synced(done).map_err(failed)?;
     }
     shard.end_turn().map_err(failed)?;
     Ok(())
 }
 
-/// The connections that this node opens: one to each node for messages, and one to each that holds one of its
-/// partitions in another region, for records.
+/// The connections that this node opens: one to each node for messages, one to each that holds one of its
+/// partitions in another region, for records, and one to each of its group.
 fn calls<P: Protocol>(shard: &Rc<Shard<P>>) -> Vec<(NodeId, Channel)> {
     let core = shard.core.borrow();
     let engine = &core.engine;
@@ -334,9 +366,11 @@ fn calls<P: Protocol>(shard: &Rc<Shard<P>>) -> Vec<(NodeId, Channel)> {
             continue;
         }
         calls.push((node, Channel::Messages));
-        let shared = layout.partitions.iter().any(|partition| engine.host.holds(*partition));
-        if layout.dc != engine.dc && shared {
-            calls.push((node, Channel::Feed));
+        let shared = layout.partitions.iter().any(|partition| engine.holds(*partition));
+        match (shared, layout.dc == engine.dc) {
+            (true, true) => calls.push((node, Channel::Group)),
+            (true, false) => calls.push((node, Channel::Feed)),
+            (false, _) => {}
         }
     }
     calls

@@ -25,7 +25,7 @@ impl<P: Protocol> Shard<P> {
         let engine = &mut core.engine;
         let exists = order.dc.index() < engine.topology.dcs;
         let partitions: Vec<PartitionId> =
-            engine.topology.all_partitions().filter(|id| exists && engine.host.holds(*id)).collect();
+            engine.topology.all_partitions().filter(|id| exists && engine.holds(*id)).collect();
         let asked: Vec<_> = partitions.into_iter().map(|id| (id, engine.order(id, order))).collect();
         drop(core);
         tracing::warn!("region {}: {:?} ordered by the operator", order.dc, order.step);

@@ -92,7 +92,7 @@ impl<P: Protocol> Shard<P> {
         }
         drop(core);
         tracing::warn!("{deed:?} ordered by the operator");
-        self.faults.send_modify(|version| *version += 1);
+        self.changes.send_modify(|version| *version += 1);
         self.pump.notify_one();
         Ok(())
     }

@@ -5,15 +5,20 @@ use super::cluster::{Cluster, Node};
 use super::file::{ClusterFile, NodeTable};
 use super::params;
 use super::problem::{Problem, nearest};
+use super::together;
 use super::units::{Address, PartitionSet};
 use super::wan;
 use std::path::Path;
+use std::time::Duration;
 use tidemark_contract::Topology;
 use tidemark_core::{DcId, PartitionId, SLOTS};
 use tidemark_protocols::{NAMES, PUBLISHED};
 
-const MAX_REGIONS: usize = 64;
+pub(super) const MAX_REGIONS: usize = 64;
 const MAX_NODES: usize = 4096;
+const MAX_REPLICAS: u8 = 9;
+const LEAST_ELECTION: Duration = Duration::from_millis(50);
+const MOST_ELECTION: Duration = Duration::from_secs(60);
 
 /// Checks `file`, which stands in the directory `base`.
 pub(super) fn check(file: &ClusterFile, base: &Path) -> Result<Cluster, Vec<Problem>> {
@@ -38,7 +43,7 @@ pub(super) fn check(file: &ClusterFile, base: &Path) -> Result<Cluster, Vec<Prob
         _ => None,
     };
     let nodes = nodes(file, base, &mut problems);
-    together(file, &nodes, &mut problems);
+    together::check(file, &nodes, &mut problems);
     protection(file, &mut problems);
     if !problems.is_empty() {
         return Err(problems);
@@ -48,6 +53,7 @@ pub(super) fn check(file: &ClusterFile, base: &Path) -> Result<Cluster, Vec<Prob
         protocol,
         params,
         topology: Topology::new(file.regions.len(), file.cluster.partitions as usize),
+        replicas: file.cluster.replicas,
         fsync: file.cluster.fsync,
         peer_secret: file.cluster.peer_secret.clone(),
         requirepass: file.cluster.requirepass.clone(),
@@ -87,6 +93,14 @@ fn cluster_table(file: &ClusterFile, problems: &mut Vec<Problem>) {
         let what = format!("{} partitions are not possible", table.partitions);
         problems.push(Problem::new("cluster.partitions", what, format!("choose 1 to {SLOTS}")));
     }
+    if !(1..=MAX_REPLICAS).contains(&table.replicas) {
+        let what = format!("{} replicas are not possible", table.replicas);
+        problems.push(Problem::new(
+            "cluster.replicas",
+            what,
+            format!("choose 1 to {MAX_REPLICAS}; 3 is usual"),
+        ));
+    }
     if table.max_skew.0.is_zero() {
         let remedy = "choose what your time synchronisation keeps to, such as \"500ms\"";
         problems.push(Problem::new("cluster.max_skew", "no two clocks agree to the microsecond", remedy));
@@ -116,6 +130,11 @@ fn limits(file: &ClusterFile, problems: &mut Vec<Problem>) {
             let what = format!("{size} is too small");
             problems.push(Problem::new(format!("limits.{key}"), what, format!("make it at least {words}")));
         }
+    }
+    if !(LEAST_ELECTION..=MOST_ELECTION).contains(&limits.election_timeout.0) {
+        let what = format!("{} is no time to wait for a leader", limits.election_timeout);
+        let remedy = "choose 50ms to 60s: some times what a message between two nodes of a region takes";
+        problems.push(Problem::new("limits.election_timeout", what, remedy));
     }
     if limits.max_clients == 0 || limits.request_timeout.0.is_zero() {
         let key = if limits.max_clients == 0 { "max_clients" } else { "request_timeout" };
@@ -246,84 +265,6 @@ fn partitions(
         None => {}
     }
     these.iter().filter(|partition| **partition < count).map(|partition| PartitionId(*partition)).collect()
-}
-
-/// What concerns several nodes at once.
-fn together(file: &ClusterFile, nodes: &[Node], problems: &mut Vec<Problem>) {
-    for (index, region) in file.regions.iter().enumerate().take(MAX_REGIONS) {
-        let here = || file.nodes.iter().zip(nodes).filter(|(table, _)| table.region == region.name);
-        let mut missing = Vec::new();
-        for partition in (0..file.cluster.partitions).map(PartitionId) {
-            let holders = here().filter(|(_, node)| node.partitions.contains(&partition));
-            let holders: Vec<&str> = holders.map(|(_, node)| node.name.as_str()).collect();
-            match holders[..] {
-                [] => missing.push(partition.to_string()),
-                [_] => {}
-                [first, second, ..] => {
-                    let what =
-                        format!("in {} both {first} and {second} hold partition {partition}", region.name);
-                    let remedy = "divide the partitions among a region's nodes: each is held once a region";
-                    let place = file.nodes.iter().position(|node| node.name == second).unwrap_or_default();
-                    problems.push(Problem::new(format!("node[{place}].partitions"), what, remedy));
-                    break;
-                }
-            }
-        }
-        if !missing.is_empty() && !file.nodes.is_empty() {
-            let shown = missing.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(", ");
-            let more = if missing.len() > 8 { ", …" } else { "" };
-            let what = format!("no node of region {} holds partition {shown}{more}", region.name);
-            let remedy = "add them to a node of that region, or add a node";
-            problems.push(Problem::new(format!("region[{index}]"), what, remedy));
-        }
-    }
-    reachable(nodes, problems);
-    clashes(nodes, problems);
-}
-
-/// Nodes on several machines do not find each other on loopback.
-fn reachable(nodes: &[Node], problems: &mut Vec<Problem>) {
-    let beyond = nodes.iter().find(|node| !node.peer_address.is_loopback());
-    let Some(beyond) = beyond else { return };
-    for (index, node) in nodes.iter().enumerate().filter(|(_, node)| node.peer_address.is_loopback()) {
-        let what = format!("{} cannot reach {} from another machine", beyond.name, node.peer_address);
-        let remedy = "give every node an address that all others reach, or all of them loopback addresses";
-        problems.push(Problem::new(format!("node[{index}].peer_listen"), what, remedy));
-    }
-}
-
-/// Two listeners on one machine, or two nodes in one directory. Nodes share a machine if others dial them at
-/// the same host.
-fn clashes(nodes: &[Node], problems: &mut Vec<Problem>) {
-    let listeners = |node: &Node| {
-        [
-            ("listen", node.listen.clone()),
-            ("peer_listen", node.peer_listen.clone()),
-            ("admin_listen", node.admin_listen.clone()),
-        ]
-    };
-    let mut taken: Vec<(usize, &str, Address)> = Vec::new();
-    for (index, node) in nodes.iter().enumerate() {
-        let same_machine = |other: usize| {
-            other == index
-                || nodes[other].peer_address.host == node.peer_address.host
-                || (nodes[other].peer_address.is_loopback() && node.peer_address.is_loopback())
-        };
-        for (key, address) in listeners(node) {
-            let clash =
-                taken.iter().find(|(other, _, theirs)| same_machine(*other) && theirs.clashes_with(&address));
-            if let Some((other, theirs, _)) = clash {
-                let what = format!("{address} is {theirs} of {} already", nodes[*other].name);
-                problems.push(Problem::new(format!("node[{index}].{key}"), what, "choose another port"));
-            }
-            taken.push((index, key, address));
-        }
-        let shares = |other: &usize| same_machine(*other) && nodes[*other].dir == node.dir;
-        if let Some(other) = (0..index).find(shares) {
-            let what = format!("{} is the directory of {} already", node.dir.display(), nodes[other].name);
-            problems.push(Problem::new(format!("node[{index}].dir"), what, "give each node its own"));
-        }
-    }
 }
 
 /// What listens beyond loopback must be protected.

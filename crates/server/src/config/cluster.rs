@@ -7,7 +7,7 @@ use crate::NodeId;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidemark_contract::Topology;
-use tidemark_core::{DcId, PartitionId, ServerId};
+use tidemark_core::{DcId, PartitionId};
 
 /// A cluster, checked: what is said here holds.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub struct Cluster {
     pub params: serde_json::Value,
     /// How many regions and partitions there are.
     pub topology: Topology,
+    /// How many nodes of a region hold the same: 1, or the size of each group.
+    pub replicas: u8,
     /// When a write is made durable.
     pub fsync: Fsync,
     /// What nodes prove to each other.
@@ -60,13 +62,6 @@ pub struct Node {
 }
 
 impl Cluster {
-    /// The node that holds the partition of `server` in its region.
-    pub fn node_of(&self, server: ServerId) -> NodeId {
-        let holds = |node: &Node| node.region == server.dc && node.partitions.contains(&server.partition);
-        let place = self.nodes.iter().position(holds);
-        NodeId(place.expect("each partition has a node in each region") as u16)
-    }
-
     /// The node called `name`.
     pub fn find_node(&self, name: &str) -> Option<NodeId> {
         self.nodes.iter().position(|node| node.name == name).map(|place| NodeId(place as u16))

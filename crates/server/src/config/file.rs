@@ -48,6 +48,10 @@ pub struct ClusterTable {
     /// Into how many partitions each region divides the key space, 1 to 16384.
     #[serde(default = "one")]
     pub partitions: u16,
+    /// How many nodes of a region hold the same partitions: 1, or a group that outlives its machines as long as most of
+    /// them run (3 or 5; an even number survives no more than the odd one below it).
+    #[serde(default = "one_replica", skip_serializing_if = "is_one")]
+    pub replicas: u8,
     /// When a write is made durable.
     #[serde(default)]
     pub fsync: Fsync,
@@ -77,6 +81,9 @@ pub struct Limits {
     pub max_clients: u32,
     /// How long an operation waits for a partition of its region before it answers `UNAVAILABLE`.
     pub request_timeout: Span,
+    /// How long the members of a group wait for their leader before they elect another: what a leader's failure costs,
+    /// and once or twice that at most.
+    pub election_timeout: Span,
 }
 
 impl Default for Limits {
@@ -87,6 +94,7 @@ impl Default for Limits {
             snapshot_every: Size(256 << 20),
             max_clients: 10_000,
             request_timeout: Span(Duration::from_secs(5)),
+            election_timeout: Span(Duration::from_secs(1)),
         }
     }
 }
@@ -211,6 +219,14 @@ fn causal() -> String {
 
 fn one() -> u16 {
     1
+}
+
+fn one_replica() -> u8 {
+    1
+}
+
+fn is_one(replicas: &u8) -> bool {
+    *replicas == 1
 }
 
 fn five_seconds() -> Span {

@@ -22,6 +22,7 @@ impl Cluster {
             protocol: self.protocol.to_string(),
             params: self.params.clone(),
             topology: self.topology.clone(),
+            replicas: usize::from(self.replicas),
             regions: self.regions.clone(),
             nodes: self.nodes.iter().map(node).collect(),
             wan: self.links(),
@@ -62,6 +63,7 @@ impl Cluster {
         config.snapshot_every_bytes = self.limits.snapshot_every.0;
         config.max_clients = self.limits.max_clients as usize;
         config.op_deadline_us = micros(self.limits.request_timeout.0);
+        config.election_timeout_us = micros(self.limits.election_timeout.0);
         Ok(config)
     }
 }

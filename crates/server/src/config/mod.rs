@@ -11,6 +11,7 @@ pub mod file;
 mod launch;
 mod params;
 pub mod problem;
+mod together;
 pub mod units;
 pub mod wan;
 

@@ -49,9 +49,8 @@ fn said(from: &str, to: &str) -> String {
 #[test]
 fn a_sound_file_says_who_holds_what() {
     let cluster = parsed(TWO_REGIONS).unwrap();
-    let server = |dc, partition| ServerId::new(DcId(dc), PartitionId(partition));
-    assert_eq!(cluster.node_of(server(0, 3)), NodeId(1));
-    assert_eq!(cluster.node_of(server(1, 3)), NodeId(2));
+    assert_eq!(cluster.nodes[1].partitions, [PartitionId(2), PartitionId(3)]);
+    assert_eq!(cluster.nodes[2].partitions.len(), 4);
     assert_eq!(cluster.protocol, tidemark_protocols::CAUSAL);
     assert_eq!(cluster.find_region("B"), Some(DcId(1)));
     assert_eq!(cluster.find_region("West"), Some(DcId(1)));

@@ -2,15 +2,15 @@
 
 use crate::redis::{Context, Facts, ServerInfo};
 use crate::shard::engine::Engine;
+use crate::shard::seat::Seat;
 use crate::stats::Stats;
 use std::cell::Cell;
 use tidemark_contract::Protocol;
 use tidemark_core::Micros;
-use tidemark_replica::Host;
 
 /// The figures, made when somebody asks.
 struct Info<'a, P: Protocol> {
-    host: &'a Host<P>,
+    seat: &'a Seat<P>,
     stats: &'a Stats,
     about: &'a About,
     reset: Cell<bool>,
@@ -37,7 +37,7 @@ pub(crate) fn with_context<P: Protocol, R>(
 ) -> R {
     let before = engine.redis.password().map(str::to_string);
     let reset = Cell::new(false);
-    let info = Info { host: &engine.host, stats: &engine.stats, about: &engine.about, reset };
+    let info = Info { seat: &engine.seat, stats: &engine.stats, about: &engine.about, reset };
     let mut cx = Context {
         now: engine.now.wall,
         config: &mut engine.redis,
@@ -60,7 +60,7 @@ pub(crate) fn with_context<P: Protocol, R>(
 
 impl<P: Protocol> ServerInfo for Info<'_, P> {
     fn facts(&self) -> Facts {
-        let status = self.host.status();
+        let status = self.seat.status();
         let (stats, about) = (self.stats, self.about);
         let line = |key: &str, value: String| (key.to_string(), value);
         let mut tidemark = vec![

@@ -3,7 +3,7 @@
 use super::dial::{HANDSHAKE, prepare};
 use super::frame::{FrameReader, frame, value};
 use super::hello::{Channel, Hello, Welcome};
-use super::{feed_out, messages};
+use super::{feed_out, group, messages};
 use crate::shard::Shard;
 use std::rc::Rc;
 use std::time::Duration;
@@ -55,28 +55,35 @@ async fn meet<P: Protocol>(shard: &Rc<Shard<P>>, stream: TcpStream) -> Result<Me
     let mut reader = FrameReader::new(read);
     let payload = reader.next().await.map_err(|error| error.to_string())?;
     let hello: Hello = value(&payload).map_err(|error| error.to_string())?;
-    let checked = {
+    let (checked, era) = {
         let core = shard.core.borrow();
         let (engine, config) = (&core.engine, &core.engine.config);
         let checked = hello.check(&config.cluster, config.peer_secret.as_deref(), P::NAME, config.me);
-        checked.and_then(|()| {
+        let checked = checked.and_then(|()| {
             let other = config.cluster.nodes[hello.from.index()].dc;
             let (from, to) = match hello.channel {
-                Channel::Messages => (other, engine.dc),
+                Channel::Messages | Channel::Group => (other, engine.dc),
                 Channel::Feed => (engine.dc, other),
             };
+            if hello.channel == Channel::Feed && engine.seat.host().is_none() {
+                return Err("this node leads its group no more, and feeds nobody".to_string());
+            }
             if engine.faults.is_region_cut(from, to) {
                 return Err(format!("the link from {from} to {to} is cut"));
             }
-            Ok(shard.life(&core))
-        })
+            Ok(core.speaker(hello.from, Some(hello.speaker.start)))
+        });
+        (checked, engine.era)
     };
     let answer = match &checked {
-        Ok(life) => Welcome::Accepted(*life),
+        Ok(speaker) => Welcome::Accepted(*speaker),
         Err(why) => Welcome::Refused(why.clone()),
     };
     write.write_all(&frame(&answer)).await.map_err(|error| error.to_string())?;
     checked?;
+    if shard.core.borrow().engine.era != era {
+        return Err("this node has begun or ceased to lead meanwhile".to_string());
+    }
     reader.trust();
     Ok((hello, reader, write))
 }
@@ -88,7 +95,7 @@ async fn serve<P: Protocol>(
     write: tokio::net::tcp::OwnedWriteHalf,
 ) {
     let node = hello.from;
-    shard.meet(node, hello.life);
+    shard.meet(node, &hello.speaker, hello.channel);
     let name = shard.core.borrow().engine.config.cluster.nodes[node.index()].name.clone();
     let result = match hello.channel {
         Channel::Messages => {
@@ -97,6 +104,10 @@ async fn serve<P: Protocol>(
             messages::listen(shard, node, reader).await
         }
         Channel::Feed => feed_out::send(shard, node, reader, write).await,
+        Channel::Group => {
+            let _write = write;
+            group::listen(shard, reader).await
+        }
     };
     if let Err(error) = result {
         tracing::debug!("{:?} from node {name} ended: {error}", hello.channel);

@@ -1,8 +1,8 @@
 //! Calling other nodes, again and again until they answer, and whether a link is cut.
 
 use super::frame::{FrameReader, frame, value};
-use super::hello::{Channel, Hello, Life, Welcome};
-use super::{feed_in, messages};
+use super::hello::{Channel, Hello, Welcome};
+use super::{feed_in, group, messages};
 use crate::node::NodeId;
 use crate::shard::Shard;
 use socket2::{SockRef, TcpKeepalive};
@@ -40,27 +40,32 @@ pub(crate) struct Dcs {
 pub(crate) struct Cut<P: Protocol> {
     shard: Rc<Shard<P>>,
     direction: (DcId, DcId),
+    /// In which of its roles this node was when the connection was made.
+    era: u64,
     changes: watch::Receiver<u64>,
 }
 
 impl<P: Protocol> Cut<P> {
     /// Of what flows in `direction` between this node and one in `other`.
     pub(crate) fn new(shard: &Rc<Shard<P>>, direction: impl Fn(Dcs) -> (DcId, DcId), other: DcId) -> Self {
-        let mine = shard.core.borrow().engine.dc;
+        let (mine, era) = {
+            let engine = &shard.core.borrow().engine;
+            (engine.dc, engine.era)
+        };
         let direction = direction(Dcs { mine, other });
-        Self { shard: shard.clone(), direction, changes: shard.faults.subscribe() }
+        Self { shard: shard.clone(), direction, era, changes: shard.changes.subscribe() }
     }
 
-    /// Whether nothing passes.
-    pub(crate) fn is_cut(&self) -> bool {
+    /// Whether nothing passes between the regions.
+    fn is_cut(&self) -> bool {
         self.shard.core.borrow().engine.faults.is_region_cut(self.direction.0, self.direction.1)
     }
 
-    /// When faults have changed: whether nothing passes now.
+    /// When faults, or the role of this node, have changed: whether the connection has to end.
     pub(crate) async fn changed(&mut self) -> bool {
         // The sender lives as long as the shard does.
         let _ = self.changes.changed().await;
-        self.is_cut()
+        self.is_cut() || self.shard.core.borrow().engine.era != self.era
     }
 
     /// When something passes.
@@ -84,7 +89,7 @@ pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel
     let mut cut = Cut::new(
         &shard,
         |dcs| match channel {
-            Channel::Messages => (dcs.mine, dcs.other),
+            Channel::Messages | Channel::Group => (dcs.mine, dcs.other),
             Channel::Feed => (dcs.other, dcs.mine),
         },
         dc,
@@ -94,6 +99,9 @@ pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel
     let mut down_since = Instant::now();
     loop {
         cut.healed().await;
+        if channel == Channel::Feed {
+            shard.may_be_fed_by(node).await;
+        }
         let started = Instant::now();
         let (trouble, patience) = match call(&shard, node, channel).await {
             Ok(call) => {
@@ -103,6 +111,7 @@ pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel
                 let ended = match channel {
                     Channel::Messages => messages::speak(&shard, call).await,
                     Channel::Feed => feed_in::receive(&shard, call).await,
+                    Channel::Group => group::speak(&shard, call).await,
                 };
                 down_since = Instant::now();
                 (ended.err().map(|error| error.to_string()), Duration::ZERO)
@@ -150,13 +159,14 @@ impl Pauses {
 }
 
 async fn call<P: Protocol>(shard: &Rc<Shard<P>>, node: NodeId, channel: Channel) -> Result<Call, String> {
-    let (hello, address) = {
+    let (hello, address, era) = {
         let core = shard.core.borrow();
         let engine = &core.engine;
         let (config, cluster) = (&engine.config, &engine.config.cluster);
         let secret = config.peer_secret.as_deref();
-        let hello = Hello::new(cluster, secret, P::NAME, (engine.me, node), shard.life(&core), channel);
-        (hello, cluster.nodes[node.index()].peer_address.clone())
+        let speaker = core.speaker(node, None);
+        let hello = Hello::new(cluster, secret, P::NAME, (engine.me, node), speaker, channel);
+        (hello, cluster.nodes[node.index()].peer_address.clone(), engine.era)
     };
     let handshake = async {
         let stream = TcpStream::connect(&address)
@@ -169,9 +179,12 @@ async fn call<P: Protocol>(shard: &Rc<Shard<P>>, node: NodeId, channel: Channel)
         let payload = reader.next().await.map_err(|error| error.to_string())?;
         match value(&payload).map_err(|error| error.to_string())? {
             Welcome::Refused(why) => Err(format!("refused by {address}: {why}")),
-            Welcome::Accepted(life) => {
+            Welcome::Accepted(speaker) => {
                 reader.trust();
-                shard.meet(node, life);
+                if shard.core.borrow().engine.era != era {
+                    return Err("this node has begun or ceased to lead meanwhile".to_string());
+                }
+                shard.meet(node, &speaker, channel);
                 Ok(Call { node, reader, write })
             }
         }
@@ -191,13 +204,6 @@ pub(crate) fn prepare(stream: &TcpStream) {
     let _ = socket.set_tcp_keepalive(&keepalive);
     #[cfg(target_os = "linux")]
     let _ = socket.set_tcp_user_timeout(Some(Duration::from_secs(10)));
-}
-
-impl<P: Protocol> Shard<P> {
-    /// This start of this node.
-    pub(crate) fn life(&self, core: &crate::shard::Core<P>) -> Life {
-        Life { incarnation: core.engine.host.incarnation(), life: core.engine.host.life() }
-    }
 }
 
 #[cfg(test)]

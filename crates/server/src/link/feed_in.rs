@@ -97,13 +97,14 @@ impl<P: Protocol> Core<P> {
         let Some(feed) = self.links.ins.iter_mut().find(|feed| Rc::ptr_eq(&feed.outbox, outbox)) else {
             return;
         };
+        let Some(host) = engine.seat.host() else { return };
         let mut batch = Batch::default();
-        for partition in layout.partitions.iter().copied().filter(|partition| engine.host.holds(*partition)) {
+        for partition in layout.partitions.iter().copied().filter(|partition| host.holds(*partition)) {
             let (from, to) = (ServerId::new(layout.dc, partition), ServerId::new(engine.dc, partition));
             let open = feed.open.iter().any(|(server, _)| *server == from);
             match (open, engine.faults.is_cut(from, to)) {
                 (false, false) => {
-                    let resume = engine.host.resume_point(from, partition);
+                    let resume = host.resume_point(from, partition);
                     batch.push(&Request::Open { partition, resume });
                 }
                 (true, true) => {
@@ -143,14 +144,15 @@ impl<P: Protocol> Core<P> {
 
     fn opened(&mut self, node: NodeId, partition: PartitionId, incarnation: u64) -> bool {
         let from = ServerId::new(self.engine.config.cluster.nodes[node.index()].dc, partition);
-        if self.engine.home(from) != Some(node) || !self.engine.host.holds(partition) {
+        let theirs = self.engine.home(from) == Some(node);
+        let Some(host) = self.engine.seat.host_mut().filter(|host| theirs && host.holds(partition)) else {
             return true;
-        }
-        if let Err(refusal) = self.engine.host.accept_feed(from, partition, incarnation) {
+        };
+        if let Err(refusal) = host.accept_feed(from, partition, incarnation) {
             self.refused(node, partition, &refusal.to_string());
             return false;
         }
-        let confirmed = self.engine.host.received(from, partition);
+        let confirmed = host.received(from, partition);
         if let Some(feed) = self.links.ins.iter_mut().find(|feed| feed.node == node) {
             feed.open.retain(|(server, _)| *server != from);
             feed.open.push((from, confirmed));
@@ -184,8 +186,10 @@ impl<P: Protocol> Core<P> {
             return Taken::Whole;
         }
         let engine = &mut self.engine;
+        // Who does not serve has no feeds.
+        let Some(host) = engine.seat.host_mut() else { return Taken::Whole };
         for item in items {
-            match engine.host.feed(engine.now, from, partition, item) {
+            match host.feed(engine.now, from, partition, item) {
                 Ok(()) => engine.stats.feed_items_in += 1,
                 Err(error @ (FeedError::Ahead { .. } | FeedError::NoRoom(_))) => {
                     engine.stats.feeds_ahead += 1;

@@ -93,12 +93,14 @@ pub(crate) async fn send<P: Protocol>(
 impl<P: Protocol> Core<P> {
     /// Ends the feed connections to `node` that `which` says.
     fn end_feed(&mut self, node: NodeId, which: impl Fn(&FeedOut) -> bool) {
-        let host = &mut self.engine.host;
+        let mut host = self.engine.seat.host_mut();
         self.links.outs.retain(|out| {
             if out.node != node || !which(out) {
                 return true;
             }
-            out.open.iter().for_each(|partition| host.close_feed(*partition, out.dc));
+            if let Some(host) = &mut host {
+                out.open.iter().for_each(|partition| host.close_feed(*partition, out.dc));
+            }
             out.outbox.close();
             out.replaced.notify_one();
             false
@@ -115,21 +117,21 @@ impl<P: Protocol> Core<P> {
         let Some(out) = self.links.outs.iter_mut().find(|out| Rc::ptr_eq(&out.outbox, outbox)) else {
             return;
         };
-        if !theirs || !self.engine.host.holds(partition) {
+        let Some(host) = self.engine.seat.host_mut().filter(|host| theirs && host.holds(partition)) else {
             return;
-        }
+        };
         match request {
             Request::Open { resume, .. } => {
                 out.open.retain(|open| *open != partition);
-                let known = self.engine.host.disowned().is_some();
-                let answer = match self.engine.host.open_feed(partition, dc, resume) {
+                let known = host.disowned().is_some();
+                let answer = match host.open_feed(partition, dc, resume) {
                     Ok(incarnation) => {
                         out.open.push(partition);
                         Supply::<P>::Opened { partition, incarnation }
                     }
                     Err(refusal) => {
                         // Said once: every peer asks again and again, for every partition.
-                        match self.engine.host.disowned() {
+                        match host.disowned() {
                             Some(why) if !known => tracing::error!("{why}"),
                             Some(_) => {}
                             None => {
@@ -143,9 +145,9 @@ impl<P: Protocol> Core<P> {
             }
             Request::Close { .. } => {
                 out.open.retain(|open| *open != partition);
-                self.engine.host.close_feed(partition, dc);
+                host.close_feed(partition, dc);
             }
-            Request::Confirm { seq, .. } => self.engine.host.confirm(partition, dc, seq),
+            Request::Confirm { seq, .. } => host.confirm(partition, dc, seq),
         }
     }
 }

@@ -6,13 +6,13 @@
 //! ```
 
 use bytes::{Buf, Bytes, BytesMut};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The version of frames and of everything in them: nodes of different versions refuse each other.
-pub(crate) const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 2;
 /// Bytes before a payload.
 const HEADER: usize = 9;
 /// The largest payload before the other side has proved who it is.
@@ -149,7 +149,10 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
 }
 
 /// The values of a payload, one after the other.
-pub(crate) fn values<T: DeserializeOwned>(payload: &[u8], mut each: impl FnMut(T)) -> Result<(), FrameError> {
+pub(crate) fn values<'a, T: Deserialize<'a>>(
+    payload: &'a [u8],
+    mut each: impl FnMut(T),
+) -> Result<(), FrameError> {
     let mut rest = payload;
     while !rest.is_empty() {
         let (value, after) = postcard::take_from_bytes(rest).map_err(FrameError::Meaning)?;

@@ -1,5 +1,6 @@
 //! The first frame of a connection between nodes, and the answer: whether they belong together.
 
+use super::founding::Standing;
 use crate::node::{ClusterLayout, NodeId};
 use serde::{Deserialize, Serialize};
 use tidemark_contract::Topology;
@@ -11,15 +12,28 @@ pub(crate) enum Channel {
     Messages,
     /// The caller wants records.
     Feed,
+    /// The caller says things to another of its group, about their agreement.
+    Group,
 }
 
-/// One start of one node.
+/// One start of a server: of a node that holds its partitions alone, or of a group, which starts anew with each leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Life {
     /// The name of its log.
     pub(crate) incarnation: u64,
     /// The number of this start.
     pub(crate) life: u64,
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Speaker {
+    /// This start of its process: a random number.
+    pub(crate) start: u64,
+    /// It serves its partitions: it holds them alone, or leads its group.
+    pub(crate) serves: Option<Life>,
+    /// How it stands in its group; of a caller, as far as it can tell before it is answered.
+    pub(crate) standing: Standing,
 }
 
 /// The caller introduces itself.
@@ -29,18 +43,19 @@ pub(crate) struct Hello {
     secret: String,
     protocol: String,
     topology: Topology,
-    /// A sum of who lives where, as the caller has it.
+    /// How many nodes of a region hold the same, and a sum of who lives where, as the caller has it.
+    replicas: usize,
     homes: u32,
     pub(crate) from: NodeId,
     to: NodeId,
-    pub(crate) life: Life,
+    pub(crate) speaker: Speaker,
     pub(crate) channel: Channel,
 }
 
 /// The answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Welcome {
-    Accepted(Life),
+    Accepted(Speaker),
     /// Why not, in words for the caller's log.
     Refused(String),
 }
@@ -51,7 +66,7 @@ impl Hello {
         secret: Option<&str>,
         protocol: &str,
         (from, to): (NodeId, NodeId),
-        life: Life,
+        speaker: Speaker,
         channel: Channel,
     ) -> Self {
         Self {
@@ -59,10 +74,11 @@ impl Hello {
             secret: secret.unwrap_or_default().to_string(),
             protocol: protocol.to_string(),
             topology: cluster.topology.clone(),
-            homes: sum_of_homes(cluster),
+            replicas: cluster.replicas,
+            homes: cluster.sum_of_homes(),
             from,
             to,
-            life,
+            speaker,
             channel,
         }
     }
@@ -92,7 +108,11 @@ impl Hello {
                 mine.dcs, mine.partitions, theirs.dcs, theirs.partitions
             ));
         }
-        if self.homes != sum_of_homes(cluster) {
+        if self.replicas != cluster.replicas {
+            let (mine, theirs) = (cluster.replicas, self.replicas);
+            return Err(format!("this cluster keeps {mine} replicas, the caller's {theirs}"));
+        }
+        if self.homes != cluster.sum_of_homes() {
             return Err("the two cluster files place partitions on different nodes".to_string());
         }
         let name = |node: NodeId| cluster.nodes.get(node.index()).map_or("?", |node| node.name.as_str());
@@ -104,10 +124,6 @@ impl Hello {
         }
         Ok(())
     }
-}
-
-fn sum_of_homes(cluster: &ClusterLayout) -> u32 {
-    crc32fast::hash(&postcard::to_stdvec(&cluster.homes()).expect("numbers can be encoded"))
 }
 
 /// Compares without telling by its duration where two secrets differ.
@@ -123,10 +139,10 @@ mod tests {
     fn nodes_that_do_not_belong_together_are_told_why() {
         let mut cluster = ClusterLayout::single("causal", 2);
         cluster.nodes.push(cluster.nodes[0].clone());
-        let life = Life { incarnation: 1, life: 1 };
+        let speaker = Speaker { start: 1, serves: None, standing: Standing::default() };
         let hello = |cluster: &ClusterLayout, secret, protocol, to| {
             let nodes = (NodeId(0), NodeId(to));
-            Hello::new(cluster, secret, protocol, nodes, life, Channel::Feed)
+            Hello::new(cluster, secret, protocol, nodes, speaker, Channel::Feed)
         };
         let check = |hello: Hello| hello.check(&cluster, Some("s"), "p", NodeId(1)).err().unwrap_or_default();
         assert_eq!(check(hello(&cluster, Some("s"), "p", 1)), "");
@@ -136,6 +152,8 @@ mod tests {
         assert!(check(hello(&cluster, Some("s"), "p", 0)).contains("addresses"));
         let other = ClusterLayout { name: "other".into(), ..cluster.clone() };
         assert!(check(hello(&other, Some("s"), "p", 1)).contains("other"));
+        let more = ClusterLayout { replicas: 3, ..cluster.clone() };
+        assert!(check(hello(&more, Some("s"), "p", 1)).contains("the caller's 3"));
         let larger = ClusterLayout { topology: Topology::new(1, 3), ..cluster.clone() };
         assert!(check(hello(&larger, Some("s"), "p", 1)).contains("partitions"));
     }

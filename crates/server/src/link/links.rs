@@ -2,9 +2,11 @@
 
 use super::feed::{Request, Supply};
 use super::frame::Batch;
-use super::hello::Life;
+use super::group::GroupLinks;
+use super::hello::{Channel, Speaker};
 use super::outbox::{Distance, Outbox};
 use crate::node::NodeId;
+use crate::shard::engine::Serving;
 use crate::shard::{Core, Shard};
 use std::rc::Rc;
 use tidemark_contract::Protocol;
@@ -17,8 +19,8 @@ const BATCH_BYTES: usize = 64 << 10;
 /// What is known of one other node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Peer {
-    /// Its last known start.
-    pub(crate) life: Option<Life>,
+    /// The start of the process that was met last; 0 before that.
+    pub(crate) start: u64,
     /// We can say something to it.
     pub(crate) messages_out: bool,
     /// It can say something to us.
@@ -54,11 +56,17 @@ pub(crate) struct Links {
     pub(crate) peers: Vec<Peer>,
     pub(crate) outs: Vec<FeedOut>,
     pub(crate) ins: Vec<FeedIn>,
+    pub(crate) group: GroupLinks,
 }
 
 impl Links {
     pub(crate) fn new(nodes: usize) -> Self {
-        Self { peers: vec![Peer::default(); nodes], outs: Vec::new(), ins: Vec::new() }
+        Self {
+            peers: vec![Peer::default(); nodes],
+            outs: Vec::new(),
+            ins: Vec::new(),
+            group: GroupLinks::new(nodes),
+        }
     }
 
     /// Whether there is anything for the pump to do.
@@ -70,11 +78,32 @@ impl Links {
 
 impl<P: Protocol> Shard<P> {
     /// A node was met.
-    pub(crate) fn meet(&self, node: NodeId, life: Life) {
-        if self.core.borrow_mut().meet(node, life) {
+    pub(crate) fn meet(&self, node: NodeId, speaker: &Speaker, channel: Channel) {
+        let met = {
+            let mut core = self.core.borrow_mut();
+            if channel == Channel::Group
+                && let Err(broken) = core.hear_standing(node, speaker.start, speaker.standing)
+            {
+                drop(core);
+                return self.fail(&broken);
+            }
+            core.meet(node, speaker)
+        };
+        if met {
             self.met.send_modify(|count| *count += 1);
         }
         self.want_turn();
+    }
+
+    /// Returns when this node serves, and `node` does, as far as is known: there are no feeds between others.
+    pub(crate) async fn may_be_fed_by(&self, node: NodeId) {
+        let mut met = self.met.subscribe();
+        loop {
+            if self.core.borrow().engine.may_be_fed_by(node) {
+                return;
+            }
+            let _ = met.changed().await;
+        }
     }
 }
 
@@ -92,21 +121,55 @@ impl<P: Protocol> Core<P> {
         distance
     }
 
-    /// A node was met; whether for the first time since it started. What was asked of an earlier start of it will not
-    /// be answered.
-    fn meet(&mut self, node: NodeId, life: Life) -> bool {
-        let before = self.links.peers[node.index()].life.replace(life);
-        if before.is_none_or(|before| before == life) {
-            return before.is_none();
+    /// What this node says of itself to `to`, which is in start `start`, if it has said so.
+    pub(crate) fn speaker(&self, to: NodeId, start: Option<u64>) -> Speaker {
+        Speaker {
+            start: self.engine.start,
+            serves: self.engine.life(),
+            standing: self.standing(to, start.unwrap_or_default()),
         }
+    }
+
+    /// A node was met; whether that is news. What was asked of a server in an earlier life will not be answered.
+    fn meet(&mut self, node: NodeId, speaker: &Speaker) -> bool {
+        let restarted = std::mem::replace(&mut self.links.peers[node.index()].start, speaker.start);
+        let news = restarted != speaker.start;
         let engine = &mut self.engine;
         engine.now = engine.clock.now();
+        let (group, name) = (engine.groups.of_node(node), &engine.config.cluster.nodes[node.index()].name);
+        let served = match (speaker.serves, engine.servers[group.index()]) {
+            (Some(life), before) if engine.is_new(group, life) => {
+                engine.servers[group.index()] = Serving { node: Some(node), life: Some(life) };
+                match before.life {
+                    // Nothing was asked of it before.
+                    None => {
+                        engine.deliver(group, &mut self.clients);
+                        return true;
+                    }
+                    Some(_) if engine.groups.members(group).len() > 1 => {
+                        tracing::info!("node {name} leads its group, life {}", life.life);
+                    }
+                    Some(_) => tracing::info!("node {name} has restarted"),
+                }
+                before.node.unwrap_or(node)
+            }
+            // It leads no more, and who does is not known yet.
+            (None, before) if before.node == Some(node) && before.life.is_some() => {
+                engine.servers[group.index()].node = None;
+                engine.lose_node(node, &mut self.clients);
+                return true;
+            }
+            _ => return news,
+        };
         let layout = &engine.config.cluster.nodes[node.index()];
-        tracing::info!("node {} has restarted", layout.name);
         for partition in &layout.partitions {
-            engine.host.peer_reset(engine.now, ServerId::new(layout.dc, *partition));
+            let server = ServerId::new(layout.dc, *partition);
+            if let Some(host) = engine.seat.host_mut() {
+                host.peer_reset(engine.now, server);
+            }
         }
-        engine.lose_node(node, &mut self.clients);
+        engine.lose_node(served, &mut self.clients);
+        engine.deliver(group, &mut self.clients);
         true
     }
 
@@ -123,7 +186,8 @@ impl<P: Protocol> Core<P> {
                     continue;
                 }
                 let mut items = Vec::new();
-                let polled = self.engine.host.poll_feed(*partition, out.dc, BATCH_BYTES, &mut items);
+                let Some(host) = self.engine.seat.host_mut() else { continue };
+                let polled = host.poll_feed(*partition, out.dc, BATCH_BYTES, &mut items);
                 if !items.is_empty() {
                     self.engine.stats.feed_items_out += items.len() as u64;
                     let before = batch.len();
@@ -144,10 +208,11 @@ impl<P: Protocol> Core<P> {
 
     /// Confirms what has become durable.
     pub(crate) fn confirm_feeds(&mut self) {
+        let Some(host) = self.engine.seat.host() else { return };
         for feed in &mut self.links.ins {
             let mut batch = Batch::default();
             for (from, confirmed) in &mut feed.open {
-                let seq = self.engine.host.received(*from, from.partition);
+                let seq = host.received(*from, from.partition);
                 if seq > *confirmed {
                     *confirmed = seq;
                     batch.push(&Request::Confirm { partition: from.partition, seq });

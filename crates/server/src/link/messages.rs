@@ -6,6 +6,7 @@ use super::message::Message;
 use super::outbox::Outbox;
 use crate::node::NodeId;
 use crate::shard::Shard;
+use crate::shard::engine::Outgoing;
 use std::rc::Rc;
 use tidemark_contract::Protocol;
 use tidemark_core::Failure;
@@ -18,10 +19,13 @@ pub(crate) async fn speak<P: Protocol>(shard: &Rc<Shard<P>>, mut call: Call) -> 
     let outbox = {
         let mut core = shard.core.borrow_mut();
         let outbox = Outbox::new(core.distance(dc));
+        let core = &mut *core;
         core.engine.outgoing[node.index()].outbox = Some(outbox.clone());
         core.links.peers[node.index()].messages_out = true;
+        core.engine.deliver(core.engine.groups.of_node(node), &mut core.clients);
         outbox
     };
+    shard.want_turn();
     let mut cut = Cut::new(shard, |dcs| (dcs.mine, dcs.other), dc);
     let writing = outbox.clone().write_to(&mut call.write, || ());
     tokio::pin!(writing);
@@ -41,7 +45,8 @@ pub(crate) async fn speak<P: Protocol>(shard: &Rc<Shard<P>>, mut call: Call) -> 
     outbox.close();
     let mut core = shard.core.borrow_mut();
     let core = &mut *core;
-    core.engine.outgoing[node.index()] = Default::default();
+    let outgoing = &mut core.engine.outgoing[node.index()];
+    *outgoing = Outgoing { heard_on: outgoing.heard_on, ..Outgoing::default() };
     core.links.peers[node.index()].messages_out = false;
     core.engine.lose_node(node, &mut core.clients);
     shard.want_turn();
@@ -55,11 +60,18 @@ pub(crate) async fn listen<P: Protocol>(
     mut reader: FrameReader<OwnedReadHalf>,
 ) -> Result<(), FrameError> {
     let dc = shard.core.borrow().engine.config.cluster.nodes[node.index()].dc;
-    shard.core.borrow_mut().links.peers[node.index()].messages_in = true;
+    {
+        let mut core = shard.core.borrow_mut();
+        let core = &mut *core;
+        core.links.peers[node.index()].messages_in = true;
+        core.engine.outgoing[node.index()].heard_on += 1;
+        core.engine.deliver(core.engine.groups.of_node(node), &mut core.clients);
+    }
+    shard.want_turn();
     let mut cut = Cut::new(shard, |dcs| (dcs.other, dcs.mine), dc);
     let result = loop {
         tokio::select! {
-            payload = reader.next() => match payload.and_then(|payload| shard.hear(&payload)) {
+            payload = reader.next() => match payload.and_then(|payload| shard.hear(node, &payload)) {
                 Ok(()) => {}
                 Err(error) => break Err(error),
             },
@@ -68,28 +80,33 @@ pub(crate) async fn listen<P: Protocol>(
     };
     let mut core = shard.core.borrow_mut();
     let core = &mut *core;
-    core.links.peers[node.index()].messages_in = false;
+    let outgoing = &mut core.engine.outgoing[node.index()];
+    outgoing.heard_on -= 1;
+    core.links.peers[node.index()].messages_in = outgoing.heard_on > 0;
     core.engine.lose_node(node, &mut core.clients);
     shard.want_turn();
     result
 }
 
 impl<P: Protocol> Shard<P> {
-    /// Takes a frame of messages.
-    fn hear(&self, payload: &[u8]) -> Result<(), FrameError> {
+    /// Takes a frame of messages of `node`.
+    fn hear(&self, node: NodeId, payload: &[u8]) -> Result<(), FrameError> {
         let mut core = self.core.borrow_mut();
         let engine = &mut core.engine;
         engine.now = engine.clock.now();
         let result = values::<Message<P>>(payload, |message| {
             engine.stats.messages_in += 1;
             match message {
-                Message::Ask { ticket, to, writes, request } if engine.host.holds(to) => {
-                    engine.host.request(engine.now, to, ticket, request, writes);
-                }
-                Message::Ask { ticket, to, .. } => {
+                Message::Ask { ticket, to, .. } if !engine.holds(to) => {
                     let why = format!("partition {to} is not on this node");
                     let from = tidemark_core::ServerId::new(engine.dc, to);
                     engine.answered(ticket, from, Err(Failure::Unavailable(why)));
+                }
+                Message::Ask { ticket, to, writes, request } => {
+                    // Who does not lead any more drops this connection, and the other side asks the next one.
+                    if let Some(host) = engine.seat.host_mut() {
+                        host.request(engine.now, to, ticket, request, writes);
+                    }
                 }
                 Message::Answer { ticket, from, reply } => engine.answered(ticket, from, Ok(reply)),
                 Message::Refusal { ticket, failure } => {
@@ -97,9 +114,9 @@ impl<P: Protocol> Shard<P> {
                 }
                 Message::Peer { from, to, message } => {
                     let me = tidemark_core::ServerId::new(engine.dc, to);
-                    if engine.host.holds(to) && engine.home(from).is_some() && !engine.faults.is_cut(from, me)
-                    {
-                        engine.host.message(engine.now, from, to, message);
+                    let theirs = engine.home(from) == Some(node) && !engine.faults.is_cut(from, me);
+                    if let Some(host) = engine.seat.host_mut().filter(|host| theirs && host.holds(to)) {
+                        host.message(engine.now, from, to, message);
                     }
                 }
             }

@@ -4,6 +4,8 @@ use crate::gateway::plan::Plan;
 use crate::node::NodeId;
 use crate::redis;
 use smallvec::SmallVec;
+use socket2::SockRef;
+use std::net::Shutdown;
 use std::rc::Rc;
 use tidemark_contract::{AskId, Protocol, Session, SessionEffects};
 use tidemark_core::{DcId, Guarantees, Micros, Op, Outcome, PartitionId};
@@ -27,6 +29,8 @@ pub(crate) struct Client<P: Protocol> {
     pub(crate) waiting: SmallVec<[Question; 2]>,
     /// Whether a question of the running operation was handed to a server: it may have an effect.
     pub(crate) handed: bool,
+    /// The running operation, if it can be begun again without harm.
+    pub(crate) again: Option<Op>,
     /// If the running operation may change something: how many bytes of keys and values it brings.
     pub(crate) writes: Option<usize>,
     /// What the operations of the running command ask for.
@@ -50,8 +54,8 @@ pub(crate) struct Client<P: Protocol> {
 #[derive(Clone, Copy)]
 pub(crate) struct Question {
     pub(crate) ask: AskId,
-    /// Who was asked.
-    pub(crate) node: NodeId,
+    /// Who was asked; none while it waits for somebody to be there.
+    pub(crate) node: Option<NodeId>,
     /// It stays open when it is answered.
     pub(crate) several: bool,
 }
@@ -119,6 +123,15 @@ impl Outbound {
 }
 
 impl<P: Protocol> Client<P> {
+    /// Ends the connection at once. What was not released to it was never told.
+    pub(crate) fn break_off(&mut self) {
+        self.out.bytes.truncate(self.out.writable().len());
+        (self.running, self.closing) = (None, true);
+        self.wake.notify_one();
+        // The task that reads finds the end of its input.
+        let _ = SockRef::from(self.write.as_ref().as_ref()).shutdown(Shutdown::Read);
+    }
+
     pub(crate) fn new(redis: redis::Connection, dc: DcId, write: Rc<OwnedWriteHalf>) -> Self {
         Self {
             key: 0,
@@ -127,6 +140,7 @@ impl<P: Protocol> Client<P> {
             effects: SessionEffects::default(),
             waiting: SmallVec::new(),
             handed: false,
+            again: None,
             writes: None,
             asks: Guarantees::ALL,
             operation: 0,

@@ -1,21 +1,22 @@
 //! The thread that waits for the disk, so that the data thread does not: syncs of the log, and the end of snapshots.
 
+use super::seat::{Sync, Synced};
 use std::cell::RefCell;
 use std::sync::mpsc;
 use tidemark_replica::{UpkeepDone, UpkeepJob};
-use tidemark_store::log::{SyncDone, SyncJob};
 use tokio::sync::mpsc as async_mpsc;
 
 /// Something that blocks.
 pub(crate) enum Job {
-    Sync(SyncJob),
-    Upkeep(UpkeepJob),
+    Sync(Sync),
+    /// With how often the member that it is for has begun anew.
+    Upkeep(u64, UpkeepJob),
 }
 
 /// What it did.
 pub(crate) enum Done {
-    Sync(SyncDone),
-    Upkeep(UpkeepDone),
+    Sync(Synced),
+    Upkeep(u64, UpkeepDone),
 }
 
 /// The thread's end on the data thread. It ends when this is dropped.
@@ -32,7 +33,7 @@ impl DiskThread {
             for job in todo {
                 let result = match job {
                     Job::Sync(job) => Done::Sync(job.run()),
-                    Job::Upkeep(job) => Done::Upkeep(job.run()),
+                    Job::Upkeep(opened, job) => Done::Upkeep(opened, job.run()),
                 };
                 if done.send(result).is_err() {
                     return;

@@ -1,13 +1,16 @@
 //! The host and what surrounds it: who is where, what is said to other nodes, questions out and answers in.
 
 use super::client::{Client, Clients, Question, Resumption};
+use super::seat::{Broken, Seat};
 use crate::clock::Clock;
 use crate::gateway::info::About;
 use crate::link::faults::Faults;
+use crate::link::founding::Place;
 use crate::link::frame::Batch;
+use crate::link::hello::Life;
 use crate::link::message::Message;
 use crate::link::outbox::Outbox;
-use crate::node::{NodeConfig, NodeId};
+use crate::node::{GroupId, Groups, NodeConfig, NodeId};
 use crate::redis;
 use crate::stats::Stats;
 use std::collections::VecDeque;
@@ -15,7 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tidemark_contract::{Ask, AskId, Order, Protocol, Session, SessionCx, Standing, Ticket, Topology};
 use tidemark_core::{DcId, Failure, Micros, Op, Outcome, PartitionId, ServerId};
-use tidemark_replica::{Host, Now, Output};
+use tidemark_replica::{Now, Output};
 use tokio::sync::oneshot;
 
 /// What is on its way to another node.
@@ -27,6 +30,9 @@ pub(crate) struct Outgoing {
     pub(crate) free: Batch,
     /// The connection for messages, while there is one.
     pub(crate) outbox: Option<Rc<Outbox>>,
+    /// On how many connections the other node is heard, so that its answers arrive: a new one may be there before the old
+    /// one has ended.
+    pub(crate) heard_on: u32,
 }
 
 /// An operation that waits, in the order of their deadlines.
@@ -36,9 +42,34 @@ struct Deadline {
     operation: u64,
 }
 
+/// Who serves the partitions of a group, as far as this node knows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Serving {
+    /// None while a leader is looked for.
+    pub(crate) node: Option<NodeId>,
+    /// In which life that was, or who did before.
+    pub(crate) life: Option<Life>,
+}
+
+/// A question to a group that has no leader, as far as this node knows: it waits for one.
+struct Parked<P: Protocol> {
+    ticket: Ticket,
+    to: ServerId,
+    writes: Option<usize>,
+    request: P::Request,
+}
+
 /// The host and what surrounds it.
 pub(crate) struct Engine<P: Protocol> {
-    pub(crate) host: Host<P>,
+    pub(crate) seat: Seat<P>,
+    /// Its place in its group; none if it holds its partitions alone.
+    pub(crate) place: Option<Place>,
+    /// This start of the process: a random number.
+    pub(crate) start: u64,
+    /// In which life it leads its group, if it does; what it told everybody last.
+    leads: Option<Life>,
+    /// How often that has changed.
+    pub(crate) era: u64,
     pub(crate) clock: Clock,
     /// The time of what is being done.
     pub(crate) now: Now,
@@ -46,8 +77,10 @@ pub(crate) struct Engine<P: Protocol> {
     pub(crate) me: NodeId,
     pub(crate) dc: DcId,
     pub(crate) topology: Topology,
-    /// The node of each server.
-    homes: Vec<NodeId>,
+    pub(crate) groups: Groups,
+    /// By group.
+    pub(crate) servers: Vec<Serving>,
+    parked: Vec<Parked<P>>,
     pub(crate) outgoing: Vec<Outgoing>,
     pub(crate) faults: Faults,
     pub(crate) stats: Stats,
@@ -66,19 +99,32 @@ pub(crate) struct Engine<P: Protocol> {
 
 impl<P: Protocol> Engine<P> {
     pub(crate) fn new(
-        host: Host<P>,
+        seat: Seat<P>,
+        place: Option<Place>,
         clock: Clock,
         config: Arc<NodeConfig>,
         about: About,
         redis: redis::Config,
     ) -> Self {
         let cluster = &config.cluster;
+        let groups = cluster.groups();
+        let alone = |group: GroupId| match groups.members(group) {
+            [one] => Some(*one),
+            _ => None,
+        };
+        let serving = |at| Serving { node: alone(GroupId(at as u16)), life: None };
         Self {
             now: clock.now(),
+            servers: (0..groups.len()).map(serving).collect(),
+            parked: Vec::new(),
+            start: fastrand::u64(1..),
+            leads: None,
+            era: 0,
+            place,
             me: config.me,
             dc: config.dc(),
             topology: cluster.topology.clone(),
-            homes: cluster.homes(),
+            groups,
             outgoing: cluster.nodes.iter().map(|_| Outgoing::default()).collect(),
             faults: Faults::default(),
             stats: Stats::default(),
@@ -90,18 +136,87 @@ impl<P: Protocol> Engine<P> {
             deadlines: VecDeque::new(),
             orders: Vec::new(),
             ordered: 0,
-            host,
+            seat,
             clock,
             config,
         }
     }
 
-    /// The node that runs `server`; none if there is no such server.
+    /// Whether there is such a server.
+    #[inline]
+    pub(crate) fn exists(&self, server: ServerId) -> bool {
+        server.dc.index() < self.topology.dcs && server.partition.index() < self.topology.partitions
+    }
+
+    /// The node that serves `server`; none if there is no such server, or its group has no leader.
     #[inline]
     pub(crate) fn home(&self, server: ServerId) -> Option<NodeId> {
-        let exists =
-            server.dc.index() < self.topology.dcs && server.partition.index() < self.topology.partitions;
-        exists.then(|| self.homes[server.dc.index() * self.topology.partitions + server.partition.index()])
+        if !self.exists(server) {
+            return None;
+        }
+        self.servers[self.groups.of_server(server).index()].node
+    }
+
+    /// Whether `partition` is one of this node's, whether it serves it or not.
+    pub(crate) fn holds(&self, partition: PartitionId) -> bool {
+        self.config.layout().partitions.contains(&partition)
+    }
+
+    /// Whether this node wants records of `node`, and may ask for them.
+    pub(crate) fn may_be_fed_by(&self, node: NodeId) -> bool {
+        self.seat.host().is_some() && self.servers[self.groups.of_node(node).index()].node == Some(node)
+    }
+
+    /// In which life this node serves its partitions, if it does.
+    pub(crate) fn life(&self) -> Option<Life> {
+        self.seat.host().map(|host| Life { incarnation: host.incarnation(), life: host.life() })
+    }
+
+    /// Whether who serves a group in `life` is another start than the last that was heard of.
+    pub(crate) fn is_new(&self, group: GroupId, life: Life) -> bool {
+        let known = self.servers[group.index()].life;
+        match self.groups.members(group).len() {
+            1 => known != Some(life),
+            // Who led before may not know yet that it leads no more.
+            _ => known.is_none_or(|known| known.incarnation != life.incarnation || known.life < life.life),
+        }
+    }
+
+    /// Becomes the member of its group that is called `name`.
+    pub(crate) fn take_seat(&mut self, name: u64, now: Now) -> Result<(), Broken> {
+        if let Seat::Founding(founding) = &self.seat {
+            self.seat = Seat::Member(Box::new(founding.open(name, now).map_err(Broken)?));
+        }
+        Ok(())
+    }
+
+    /// Notices that this node has begun to lead its group, or ceased to; what it did and nobody agreed on is undone. Whether
+    /// that is so.
+    pub(crate) fn see_who_leads(&mut self, clients: &mut Clients<P>) -> bool {
+        let leads = self.life().filter(|_| self.place.is_some());
+        if std::mem::replace(&mut self.leads, leads) == leads {
+            return false;
+        }
+        self.era += 1;
+        let group = self.groups.of_node(self.me);
+        let serving = &mut self.servers[group.index()];
+        match leads {
+            Some(life) => {
+                tracing::info!("this node leads its group, life {}", life.life);
+                *serving = Serving { node: Some(self.me), life: Some(life) };
+                self.deliver(group, clients);
+            }
+            None => {
+                tracing::info!("this node leads its group no more");
+                if serving.node == Some(self.me) {
+                    serving.node = None;
+                }
+                self.strays.clear();
+                self.orders.clear();
+                self.outgoing.iter_mut().for_each(|outgoing| outgoing.held = Batch::default());
+            }
+        }
+        true
     }
 
     /// Begins an operation; its outcome, if it ends within this call.
@@ -109,11 +224,18 @@ impl<P: Protocol> Engine<P> {
     pub(crate) fn begin(&mut self, client: &mut Client<P>, op: Op) -> Option<Outcome> {
         client.writes = op.writes();
         client.operation += 1;
+        // What only reads can be asked again, of the next leader.
+        client.again = (self.place.is_some() && client.writes.is_none()).then(|| op.clone());
+        self.begin_in_session(client, op);
+        self.pump(client)
+    }
+
+    #[inline]
+    fn begin_in_session(&self, client: &mut Client<P>, op: Op) {
         client.handed = false;
         let mut cx = SessionCx::new(self.dc, self.now.wall, &self.topology, &mut client.effects);
         cx.guarantees = client.asks;
         client.session.begin(op, &mut cx);
-        self.pump(client)
     }
 
     /// Begins taking over a token; its outcome, if it ends within this call.
@@ -123,6 +245,7 @@ impl<P: Protocol> Engine<P> {
         token: <P::Session as Session<P>>::Token,
     ) -> Option<Outcome> {
         client.writes = None;
+        client.again = None;
         client.operation += 1;
         client.handed = false;
         let mut cx = SessionCx::new(self.dc, self.now.wall, &self.topology, &mut client.effects);
@@ -152,20 +275,61 @@ impl<P: Protocol> Engine<P> {
     fn ask(&mut self, client: &mut Client<P>, ask: Ask<P>) {
         let (Ask { id, to, several, request }, writes) = (ask, client.writes);
         let ticket = Ticket { node: self.me.0, session: client.key, ask: id };
-        let Some(home) = self.home(to) else { return self.lose(client, id) };
-        let question = Question { ask: id, node: home, several };
-        if home == self.me {
-            client.waiting.push(question);
-            client.handed = true;
-            return self.host.request(self.now, to.partition, ticket, request, writes);
-        }
-        let outgoing = &mut self.outgoing[home.index()];
-        if outgoing.outbox.is_none() {
+        if !self.exists(to) {
             return self.lose(client, id);
         }
-        client.waiting.push(question);
-        client.handed = true;
-        outgoing.held.push(&Message::<P>::Ask { ticket, to: to.partition, writes, request });
+        let node = self.home(to).filter(|node| *node == self.me || self.reaches(*node));
+        client.waiting.push(Question { ask: id, node, several });
+        match node {
+            Some(node) => {
+                client.handed = true;
+                self.hand(node, Parked { ticket, to, writes, request });
+            }
+            None if self.groups.members(self.groups.of_server(to)).len() > 1 => {
+                self.parked.push(Parked { ticket, to, writes, request });
+            }
+            None => self.lose(client, id),
+        }
+    }
+
+    /// Whether messages to `node` leave this one, and answers come back.
+    #[inline]
+    fn reaches(&self, node: NodeId) -> bool {
+        let outgoing = &self.outgoing[node.index()];
+        outgoing.outbox.is_some() && outgoing.heard_on > 0
+    }
+
+    /// Asks `node`, which serves who is asked and can be reached.
+    #[inline]
+    fn hand(&mut self, node: NodeId, question: Parked<P>) {
+        let Parked { ticket, to, writes, request } = question;
+        if node != self.me {
+            let ask = Message::<P>::Ask { ticket, to: to.partition, writes, request };
+            return self.outgoing[node.index()].held.push(&ask);
+        }
+        if let Some(host) = self.seat.host_mut() {
+            host.request(self.now, to.partition, ticket, request, writes);
+        }
+    }
+
+    /// Asks what waited for a leader of `group`, if there is one now and it can be reached.
+    pub(crate) fn deliver(&mut self, group: GroupId, clients: &mut Clients<P>) {
+        let Some(node) = self.servers[group.index()].node else { return };
+        if node != self.me && !self.reaches(node) {
+            return;
+        }
+        let parked = std::mem::take(&mut self.parked);
+        for question in parked {
+            if self.groups.of_server(question.to) != group {
+                self.parked.push(question);
+            } else if let Some(client) = clients.get(question.ticket.session)
+                && let Some(open) = client.waiting.iter_mut().find(|open| open.ask == question.ticket.ask)
+            {
+                open.node = Some(node);
+                client.handed = true;
+                self.hand(node, question);
+            }
+        }
     }
 
     /// No answer to question `id` will come.
@@ -187,7 +351,8 @@ impl<P: Protocol> Engine<P> {
     /// Takes the host's answers: those to `client` at once, the others when the turn ends.
     #[inline]
     pub(crate) fn collect(&mut self, mut client: Option<&mut Client<P>>) {
-        for output in self.host.take_replies() {
+        let Some(host) = self.seat.host_mut() else { return };
+        for output in host.take_replies() {
             let (ticket, from, answer) = match output {
                 Output::Reply { ticket, from, reply } => (ticket, from, Ok(reply)),
                 Output::Refused { ticket, from, failure } => (ticket, from, Err(failure)),
@@ -253,6 +418,7 @@ impl<P: Protocol> Engine<P> {
             let Some(client) = clients.get(client) else { continue };
             if client.operation == operation && client.running.is_some() {
                 expired = true;
+                self.parked.retain(|parked| parked.ticket.session != client.key);
                 while let Some(Question { ask, .. }) = client.waiting.first().copied() {
                     self.lose(client, ask);
                 }
@@ -262,19 +428,28 @@ impl<P: Protocol> Engine<P> {
         expired
     }
 
-    /// What was asked of `node` and not answered will not be.
+    /// What was asked of `node` and not answered will not be. What only reads is asked again.
     pub(crate) fn lose_node(&mut self, node: NodeId, clients: &mut Clients<P>) {
         for client in clients.iter() {
             let mut lost = false;
             while let Some(Question { ask, .. }) =
-                client.waiting.iter().find(|question| question.node == node).copied()
+                client.waiting.iter().find(|question| question.node == Some(node)).copied()
             {
                 self.lose(client, ask);
                 lost = true;
             }
-            if lost {
-                self.go_on(client);
+            if !lost {
+                continue;
             }
+            if matches!(client.effects.outcome, Some(Outcome::Failed(_)))
+                && let Some(op) = client.again.clone()
+            {
+                client.effects.outcome = None;
+                client.effects.asks.clear();
+                client.waiting.clear();
+                self.begin_in_session(client, op);
+            }
+            self.go_on(client);
         }
     }
 
@@ -285,9 +460,16 @@ impl<P: Protocol> Engine<P> {
         order: &Order,
     ) -> oneshot::Receiver<Result<Standing, String>> {
         let (answer, answered) = oneshot::channel();
-        self.orders.push((self.ordered, answer));
-        self.host.order(self.clock.now(), to, self.ordered, order);
-        self.ordered += 1;
+        match self.seat.host_mut() {
+            Some(host) => {
+                self.orders.push((self.ordered, answer));
+                host.order(self.clock.now(), to, self.ordered, order);
+                self.ordered += 1;
+            }
+            None => {
+                drop(answer.send(Err("this node does not lead its group: order the one that does".into())))
+            }
+        }
         answered
     }
 

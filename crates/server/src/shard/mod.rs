@@ -13,6 +13,7 @@
 pub(crate) mod client;
 pub(crate) mod disk;
 pub(crate) mod engine;
+pub(crate) mod seat;
 pub(crate) mod ticker;
 pub(crate) mod turn;
 
@@ -20,10 +21,10 @@ use crate::ServeError;
 use crate::link::links::Links;
 use client::Clients;
 use engine::Engine;
+use seat::Broken;
 use std::cell::{Cell, RefCell};
 use tidemark_contract::Protocol;
 use tidemark_core::Micros;
-use tidemark_replica::Fatal;
 use tokio::sync::{Notify, watch};
 use turn::Turns;
 
@@ -46,9 +47,9 @@ pub(crate) struct Shard<P: Protocol> {
     sooner: Notify,
     /// Feeds may have something to send, or to confirm.
     pub(crate) pump: Notify,
-    /// A fault was injected or healed.
-    pub(crate) faults: watch::Sender<u64>,
-    /// A node was met for the first time since it started.
+    /// A fault was injected or healed, or this node has begun or ceased to lead its group.
+    pub(crate) changes: watch::Sender<u64>,
+    /// A node was met for the first time since it started, or since it leads; or this one leads.
     pub(crate) met: watch::Sender<u64>,
     /// Work for the thread that waits for the disk.
     pub(crate) disk: disk::DiskThread,
@@ -73,7 +74,7 @@ impl<P: Protocol> Shard<P> {
             ticks_at: Cell::new(0),
             sooner: Notify::new(),
             pump: Notify::new(),
-            faults: watch::Sender::new(0),
+            changes: watch::Sender::new(0),
             met: watch::Sender::new(0),
             disk,
             stop: Stop::default(),
@@ -100,9 +101,9 @@ impl<P: Protocol> Shard<P> {
     }
 
     /// The node cannot go on: nothing leaves it any more.
-    pub(crate) fn fail(&self, fatal: &Fatal) {
-        tracing::error!("{fatal}");
-        self.stop.failure.borrow_mut().get_or_insert(ServeError::Failed(fatal.to_string()));
+    pub(crate) fn fail(&self, broken: &Broken) {
+        tracing::error!("{broken}");
+        self.stop.failure.borrow_mut().get_or_insert(ServeError::Failed(broken.to_string()));
         self.stop();
     }
 

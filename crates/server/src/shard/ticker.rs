@@ -19,7 +19,7 @@ pub(crate) async fn run<P: Protocol>(shard: Rc<Shard<P>>) {
     let clock = shard.core.borrow().engine.clock.clone();
     let (mut upkeep_at, mut sync_at) = (clock.mono() + UPKEEP_US, clock.mono() + SYNC_US);
     loop {
-        let next = shard.core.borrow().engine.host.next_timer().unwrap_or(Micros::MAX);
+        let next = shard.core.borrow().engine.seat.next_timer().unwrap_or(Micros::MAX);
         let due = next.min(clock.mono() + SLEEP_MAX_US);
         shard.ticks_at.set(due);
         tokio::select! {
@@ -32,7 +32,7 @@ pub(crate) async fn run<P: Protocol>(shard: Rc<Shard<P>>) {
         let now = clock.now();
         core.engine.now = now;
         if next <= now.mono {
-            core.engine.host.fire_timers(now);
+            core.engine.seat.fire_timers(now);
             shard.want_turn();
         }
         if core.engine.expire(&mut core.clients) {
@@ -40,14 +40,26 @@ pub(crate) async fn run<P: Protocol>(shard: Rc<Shard<P>>) {
         }
         if upkeep_at <= now.mono {
             upkeep_at = now.mono + UPKEEP_US;
-            if let Some(job) = core.engine.host.upkeep() {
-                shard.disk.run(Job::Upkeep(job));
+            match core.engine.seat.upkeep(now) {
+                Ok(None) => {}
+                Ok(Some(job)) => shard.disk.run(Job::Upkeep(core.engine.seat.opened(), job)),
+                Err(broken) => return shard.fail(&broken),
+            }
+            core.look_after_members();
+            if core.engine.seat.wants_sync()
+                && let Some(job) = core.engine.seat.sync_job()
+            {
+                shard.disk.run(Job::Sync(job));
+            }
+            if core.engine.place.is_some() {
+                // What upkeep brings about leaves with a turn.
+                shard.want_turn();
             }
         }
         if sync_at <= now.mono {
             sync_at = now.mono + SYNC_US;
             if core.engine.config.fsync == Fsync::EverySec
-                && let Some(job) = core.engine.host.sync_job()
+                && let Some(job) = core.engine.seat.sync_job()
             {
                 shard.disk.run(Job::Sync(job));
             }

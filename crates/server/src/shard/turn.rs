@@ -1,13 +1,13 @@
 //! The end of a turn: one commit for all that was done, then everything leaves that may.
 
 use super::disk::{Done, Job};
+use super::seat::Broken;
 use super::{Core, Shard};
 use crate::link::frame::Batch;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 use tidemark_contract::Protocol;
-use tidemark_replica::Fatal;
 use tidemark_store::log::{Fsync, Position};
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -37,7 +37,7 @@ pub(crate) async fn run<P: Protocol>(shard: Rc<Shard<P>>) {
         shard.turn.notified().await;
         let served = match shard.end_turn() {
             Ok(served) => served,
-            Err(fatal) => return shard.fail(&fatal),
+            Err(broken) => return shard.fail(&broken),
         };
         if served && !spin.is_zero() {
             let start = Instant::now();
@@ -54,29 +54,41 @@ pub(crate) async fn take_from_disk<P: Protocol>(shard: Rc<Shard<P>>, mut results
         let mut core = shard.core.borrow_mut();
         match done {
             Done::Sync(done) => {
-                if let Err(fatal) = core.engine.host.synced(done) {
-                    return shard.fail(&fatal);
+                if let Err(broken) = core.engine.seat.synced(done) {
+                    return shard.fail(&broken);
                 }
                 shard.want_turn();
             }
-            Done::Upkeep(done) => core.engine.host.upkept(done),
+            Done::Upkeep(opened, done) if opened == core.engine.seat.opened() => {
+                core.engine.seat.upkept(done);
+            }
+            // Of a time that the member has forgotten.
+            Done::Upkeep(..) => {}
         }
     }
 }
 
 impl<P: Protocol> Shard<P> {
     /// Commits, and lets leave what may. Returns whether clients were answered.
-    pub(crate) fn end_turn(self: &Rc<Self>) -> Result<bool, Fatal> {
+    pub(crate) fn end_turn(self: &Rc<Self>) -> Result<bool, Broken> {
         self.turn_wanted.set(false);
         let mut core = self.core.borrow_mut();
         let core = &mut *core;
         core.engine.settle(&mut core.clients);
-        let position = core.engine.host.commit()?;
+        let now = core.engine.clock.now();
+        let position = core.engine.seat.commit(now)?;
         core.engine.stats.turns += 1;
-        for output in core.engine.host.take_outputs() {
+        core.speak_to_group();
+        if core.engine.see_who_leads(&mut core.clients) {
+            core.change_role();
+            self.changes.send_modify(|version| *version += 1);
+            self.met.send_modify(|count| *count += 1);
+            self.want_turn();
+        }
+        for output in core.engine.seat.take_outputs(now) {
             core.engine.send(output);
         }
-        let durable = core.engine.host.durable();
+        let durable = core.engine.seat.released(now);
         core.seal(position, position <= durable);
         while core.turns.waiting.front().is_some_and(|turn| turn.position <= durable) {
             let turn = core.turns.waiting.pop_front().expect("just seen");
@@ -92,14 +104,14 @@ impl<P: Protocol> Shard<P> {
         }
         if core.engine.config.fsync == Fsync::Always
             && !self.is_stopping()
-            && let Some(job) = core.engine.host.sync_job()
+            && let Some(job) = core.engine.seat.sync_job()
         {
             self.disk.run(Job::Sync(job));
         }
         if core.links.has_feeds() {
             self.pump.notify_one();
         }
-        if core.engine.host.next_timer().is_some_and(|due| due < self.ticks_at.get()) {
+        if core.engine.seat.next_timer().is_some_and(|due| due < self.ticks_at.get()) {
             self.sooner.notify_one();
         }
         Ok(served)
@@ -165,6 +177,22 @@ impl<P: Protocol> Shard<P> {
 }
 
 impl<P: Protocol> Core<P> {
+    /// This node has begun or ceased to lead its group. Whoever was told, within this process, of something that nobody has
+    /// agreed on must not go on with it, and does not know what became of what he asked: his connection ends.
+    fn change_role(&mut self) {
+        if self.engine.life().is_some() {
+            return;
+        }
+        self.turns.waiting.clear();
+        self.engine.dirty.clear();
+        for client in self.clients.iter() {
+            client.out.dirty = false;
+            if client.out.end() > client.out.released || client.running.is_some() {
+                client.break_off();
+            }
+        }
+    }
+
     /// Closes the turn that ends at `position`: what it did leaves when that is durable.
     fn seal(&mut self, position: Position, durable: bool) {
         if durable && self.turns.waiting.is_empty() {

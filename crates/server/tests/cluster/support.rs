@@ -71,6 +71,8 @@ impl Cluster {
             protocol: protocol.to_string(),
             params: serde_json::Value::Null,
             topology: Topology::new(dcs, partitions),
+            // Whoever holds the same is a group.
+            replicas: shape.iter().filter(|node| **node == shape[0]).count(),
             regions: (0..dcs as u8).map(|dc| DcId(dc).to_string()).collect(),
             nodes: nodes.collect(),
             wan: Vec::new(),
@@ -83,6 +85,7 @@ impl Cluster {
             config.peer_listen = Some(peer.local_addr().unwrap());
             config.admin_listen = Some(admin.local_addr().unwrap());
             config.log_segment_bytes = 4 << 20;
+            config.election_timeout_us = 200_000;
             adjust(&mut config);
             let mut node = Node { config, running: None, ready: None };
             node.start(Hooks {

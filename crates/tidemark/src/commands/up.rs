@@ -23,6 +23,7 @@ Examples:
   tidemark up
   tidemark up --latency gentlerain             Virginia, Oregon and Ireland, as far apart as they are
   tidemark up --regions 2 --protocol eventual
+  tidemark up --regions 2 --replicas 3         each region goes on when one of its nodes is killed
   tidemark up --protocol gentlerain --param alpha=20ms --param fan_out=4
   tidemark up --dir ~/shop                     keeps the data; run again, it goes on where it was
 
@@ -44,9 +45,13 @@ pub(crate) struct Up {
     /// How many regions [default: 3, or as many as --latency names].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
     regions: Option<u8>,
-    /// How many nodes each region has: its partitions are spread over them [default: 1].
+    /// How many nodes each region has: its partitions are spread over them [default: as many as --replicas].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
     nodes: Option<u8>,
+    /// How many nodes of a region hold the same, so that the region outlives their machines: 3 or 5, and each partition
+    /// goes on as long as most of them run [default: 1].
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=9))]
+    replicas: Option<u8>,
     /// Into how many partitions each region divides its keys [default: 2].
     #[arg(long, value_name = "COUNT")]
     partitions: Option<u16>,
@@ -78,6 +83,7 @@ impl Up {
         let wish = Wish {
             regions: self.regions,
             nodes: self.nodes,
+            replicas: self.replicas,
             partitions: self.partitions,
             protocol: self.protocol,
             params: self.params.into_iter().collect(),
@@ -178,9 +184,13 @@ fn heading(cluster: &Cluster, directory: &Directory) -> String {
     let promise = with_protocol!(cluster.protocol, P => P::PROMISE.description(), otherwise "");
     let kept = if directory.is_temporary() { ", removed at the end (--dir keeps it)" } else { "" };
     let (regions, partitions) = (cluster.regions.len(), cluster.topology.partitions);
+    let replicas = match cluster.replicas {
+        1 => String::new(),
+        several => format!(" in {several} replicas"),
+    };
     let many = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
     format!(
-        "Tidemark: {}, {} each, fsync {}\nProtocol {}: {promise}\nDirectory {}{kept}\n",
+        "Tidemark: {}, {} each{replicas}, fsync {}\nProtocol {}: {promise}\nDirectory {}{kept}\n",
         many(regions, "region"),
         many(partitions, "partition"),
         cluster.fsync,

@@ -17,6 +17,7 @@ const DEFAULT_REGIONS: usize = 3;
 pub(crate) struct Wish {
     pub(crate) regions: Option<u8>,
     pub(crate) nodes: Option<u8>,
+    pub(crate) replicas: Option<u8>,
     pub(crate) partitions: Option<u16>,
     pub(crate) protocol: Option<String>,
     pub(crate) params: toml::Table,
@@ -30,18 +31,25 @@ pub(crate) struct Wish {
 pub(crate) fn cluster_file(wish: &Wish) -> anyhow::Result<ClusterFile> {
     let (names, wan) = names_and_delays(wish)?;
     let partitions = wish.partitions.unwrap_or(2);
-    let a_region = usize::from(wish.nodes.unwrap_or(1));
-    if a_region > usize::from(partitions).max(1) {
-        let what = format!(
-            "--nodes {a_region}: a region of {partitions} partitions has work for {partitions} nodes"
-        );
+    let replicas = usize::from(wish.replicas.unwrap_or(1)).max(1);
+    let a_region = wish.nodes.map_or(replicas, usize::from);
+    let groups = a_region / replicas;
+    if groups * replicas != a_region {
+        let what = format!("--nodes {a_region}: {a_region} nodes are no groups of {replicas}");
+        return Err(Usage(format!("{what}; choose a multiple of --replicas, or leave it out")).into());
+    }
+    if groups > usize::from(partitions).max(1) {
+        let has = usize::from(partitions) * replicas;
+        let what =
+            format!("--nodes {a_region}: a region of {partitions} partitions has work for {has} nodes");
         return Err(Usage(format!("{what}; give it more --partitions")).into());
     }
     let ports = Ports::choose(wish, names.len() * a_region)?;
     let at = |port: u16| Address { host: "127.0.0.1".into(), port };
     let node = |index: usize| {
         let (region, number) = (&names[index / a_region], index % a_region);
-        let first = |node: usize| (usize::from(partitions) * node / a_region) as u16;
+        let group = number / replicas;
+        let first = |group: usize| (usize::from(partitions) * group / groups) as u16;
         NodeTable {
             name: if a_region == 1 { region.clone() } else { format!("{region}-{}", number + 1) },
             region: region.clone(),
@@ -50,9 +58,9 @@ pub(crate) fn cluster_file(wish: &Wish) -> anyhow::Result<ClusterFile> {
             peer_address: None,
             admin_listen: at(ports.http[index]),
             dir: None,
-            partitions: match a_region {
+            partitions: match groups {
                 1 => PartitionSet::All,
-                _ => PartitionSet::These((first(number)..first(number + 1)).collect()),
+                _ => PartitionSet::These((first(group)..first(group + 1)).collect()),
             },
         }
     };
@@ -61,6 +69,7 @@ pub(crate) fn cluster_file(wish: &Wish) -> anyhow::Result<ClusterFile> {
             name: "up".into(),
             protocol: wish.protocol.clone().unwrap_or_else(|| "causal".into()),
             partitions,
+            replicas: replicas as u8,
             fsync: wish.fsync.unwrap_or_default(),
             peer_secret: None,
             requirepass: None,
@@ -202,6 +211,19 @@ mod tests {
         let held: Vec<usize> = cluster.nodes.iter().map(|node| node.partitions.len()).collect();
         assert_eq!(held, [2, 3, 2, 3]);
         assert!(planned(wish(6)).unwrap_err().contains("more --partitions"));
+    }
+
+    #[test]
+    fn replicas_of_a_partition_are_a_group_of_nodes() {
+        let wish = |nodes| Wish { regions: Some(1), nodes, replicas: Some(3), ..Wish::default() };
+        let cluster = planned(wish(None)).unwrap();
+        assert_eq!((cluster.replicas, cluster.nodes.len()), (3, 3));
+        assert!(cluster.nodes.iter().all(|node| node.partitions.len() == 2));
+        let cluster = planned(wish(Some(6))).unwrap();
+        let held: Vec<u16> = cluster.nodes.iter().map(|node| node.partitions[0].0).collect();
+        assert_eq!(held, [0, 0, 0, 1, 1, 1]);
+        assert!(planned(wish(Some(4))).unwrap_err().contains("a multiple of --replicas"));
+        assert!(planned(wish(Some(9))).unwrap_err().contains("more --partitions"));
     }
 
     #[test]

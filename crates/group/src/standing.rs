@@ -1,0 +1,55 @@
+//! What a driver asks of a member between turns: what may leave, how it stands, that it ends.
+
+use crate::member::Member;
+use raft::StateRole;
+use tidemark_contract::Protocol;
+use tidemark_replica::{Fatal, Host, HostStatus, Now};
+use tidemark_store::log::Position;
+
+impl<P: Protocol> Member<P> {
+    /// What was done in turns that end here or before may leave now: most members have it, and nobody else can have been
+    /// elected. Nothing while that is not known.
+    pub fn released(&self, now: Now) -> Position {
+        let sure = self.host().filter(|_| self.lease.holds(now.mono));
+        sure.map_or(Position::START, Host::durable)
+    }
+
+    /// How often it began anew: what belongs to an earlier time does not concern it.
+    pub fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// Its name in the group.
+    pub fn id(&self) -> u64 {
+        self.config.id
+    }
+
+    /// The latest term that it knows.
+    pub fn term(&self) -> u64 {
+        self.raft.raft.term
+    }
+
+    /// What it does, in a word.
+    pub fn role(&self) -> &'static str {
+        match self.raft.raft.state {
+            StateRole::Leader if self.host().is_some() => "leader",
+            StateRole::Leader => "elected",
+            StateRole::Follower if !self.raft.raft.promotable() => "learner",
+            StateRole::Follower => "follower",
+            StateRole::Candidate | StateRole::PreCandidate => "candidate",
+        }
+    }
+
+    /// How what it holds stands.
+    pub fn status(&self) -> HostStatus {
+        self.held().status()
+    }
+
+    /// Ends well: what is written is synced.
+    ///
+    /// # Errors
+    /// The log failed.
+    pub fn close(mut self) -> Result<(), Fatal> {
+        self.host.take().map_or(Ok(()), Host::close)
+    }
+}

@@ -1,0 +1,84 @@
+//! Partitions that are groups of nodes: they outlive the node that leads them.
+
+use crate::support::{Client, Cluster, PATIENCE, eventually};
+use std::time::Instant;
+use tidemark_wire::resp::Reply;
+
+/// The node among `nodes` that leads its group, once one does.
+fn leader(cluster: &Cluster, nodes: &[usize]) -> usize {
+    let mut found = None;
+    eventually("a leader", || {
+        found = nodes.iter().copied().find(|node| cluster.status(*node)["group"]["role"] == "leader");
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+/// A region of one partition and three nodes, and another.
+fn two_regions(protocol: &str) -> Cluster {
+    let shape: Vec<(u8, &[u16])> = [0, 0, 0, 1, 1, 1].map(|dc| (dc, &[0_u16][..])).to_vec();
+    Cluster::start(protocol, &shape, |_| ())
+}
+
+/// Says something until it is heard: a write may be under way when its leader dies.
+fn say(client: &mut Client, command: &[&str]) {
+    let start = Instant::now();
+    while client.call(command) != Reply::Simple("OK".into()) {
+        assert!(start.elapsed() < PATIENCE, "{command:?}");
+    }
+}
+
+#[test]
+fn every_node_of_a_group_serves_and_one_leads() {
+    let cluster = two_regions("causal");
+    let lead = leader(&cluster, &[0, 1, 2]);
+    for node in 0..3 {
+        let value = format!("by {node}");
+        cluster.client(node).ok(&["SET", "k", &value]);
+        assert_eq!(cluster.client((node + 1) % 3).text(&["GET", "k"]), value);
+    }
+    let mut far = cluster.client(4);
+    eventually("it shows in the other region", || far.text(&["GET", "k"]) == "by 2");
+    let status = cluster.status((lead + 1) % 3);
+    assert_eq!(status["group"]["leader"], format!("n{lead}"), "{status:#}");
+    assert_eq!(status["group"]["voters"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_group_goes_on_without_its_leader() {
+    let mut cluster = two_regions("causal");
+    let lead = leader(&cluster, &[0, 1, 2]);
+    let other = (lead + 1) % 3;
+    let mut client = cluster.client(other);
+    client.ok(&["SET", "before", "1"]);
+    cluster.stop(lead);
+    // The client stays connected: it waits, and nothing else.
+    assert_eq!(client.text(&["GET", "before"]), "1");
+    say(&mut client, &["SET", "after", "2"]);
+    let mut far = cluster.client(3);
+    eventually("the links to the other region go on", || far.text(&["GET", "after"]) == "2");
+    far.ok(&["SET", "back", "3"]);
+    eventually("both ways", || client.text(&["GET", "back"]) == "3");
+    cluster.restart(lead);
+    eventually("who comes back follows", || cluster.status(lead)["group"]["role"] == "follower");
+    let mut client = cluster.client(lead);
+    assert_eq!((client.text(&["GET", "before"]), client.text(&["GET", "after"])), ("1".into(), "2".into()));
+}
+
+#[test]
+fn a_whole_group_that_stops_has_forgotten_nothing() {
+    let mut cluster = two_regions("gentlerain");
+    leader(&cluster, &[0, 1, 2]);
+    let mut client = cluster.client(0);
+    (0..100).for_each(|n| client.ok(&["SET", &format!("k{n}"), "v"]));
+    (0..3).for_each(|node| cluster.stop(node));
+    (0..3).for_each(|node| cluster.restart(node));
+    let mut client = cluster.client(2);
+    for n in 0..100 {
+        assert_eq!(client.text(&["GET", &format!("k{n}")]), "v");
+    }
+    client.ok(&["SET", "more", "1"]);
+    let mut far = cluster.client(5);
+    eventually("the feeds go on", || far.text(&["GET", "more"]) == "1");
+    assert_eq!(far.text(&["GET", "k99"]), "v");
+}
