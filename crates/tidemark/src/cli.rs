@@ -1,8 +1,8 @@
 //! The verbs of the command line: one file each under `commands`.
 
 use crate::commands::{
-    bench, check, config, cut, demo, exclude, experiment, heal, kill, protocols, readmit, restart, results,
-    serve, sim, skew, slow, status, up,
+    bench, check, config, cut, demo, exclude, experiment, heal, kill, protocols, readmit, remove, replace,
+    restart, results, serve, sim, skew, slow, status, up,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Readmit(readmit::Readmit),
     Kill(kill::Kill),
     Restart(restart::Restart),
+    Remove(remove::Remove),
+    Replace(replace::Replace),
     Demo(demo::Demo),
     Protocols(protocols::Protocols),
     #[command(subcommand)]
@@ -69,6 +71,8 @@ impl Command {
             Self::Readmit(readmit) => readmit.run(),
             Self::Kill(kill) => kill.run(),
             Self::Restart(restart) => restart.run(),
+            Self::Remove(remove) => remove.run(),
+            Self::Replace(replace) => replace.run(),
             Self::Demo(demo) => demo.run(),
             Self::Protocols(protocols) => protocols.run(),
             Self::Config(config) => config.run(),

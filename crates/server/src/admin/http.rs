@@ -1,5 +1,6 @@
 //! Routes.
 
+use super::group::GroupOrder;
 use super::orders::{Deed, Where};
 use super::report::Report;
 use super::{Order, Question, metrics};
@@ -46,6 +47,7 @@ fn router(ask: Ask, password: Option<String>) -> Router {
         .route("/admin/skew", post(|ask, body| order(Deed::Skew, ask, body)))
         .route("/admin/heal", post(|ask, body| order(Deed::Heal, ask, body)))
         .route("/admin/membership", post(membership))
+        .route("/admin/group", post(group))
         .layer(middleware::from_fn(from_page))
         .layer(from_fn_with_state(password, authorised));
     Router::new().route("/healthz", get(healthz)).merge(guarded).with_state(ask)
@@ -131,8 +133,20 @@ async fn membership(State(ask): State<Ask>, Json(order): Json<tidemark_contract:
 
 async fn order(deed: Deed, State(ask): State<Ask>, body: Option<Json<Where>>) -> Response {
     let place = body.map(|Json(place)| place).unwrap_or_default();
+    obeyed(&ask, |answer| Question::Order(Order { deed, place }, answer)).await
+}
+
+async fn group(State(ask): State<Ask>, Json(order): Json<GroupOrder>) -> Response {
+    obeyed(&ask, |answer| Question::Group(order, answer)).await
+}
+
+/// Has the data thread do something that it does at once, or refuses.
+async fn obeyed(
+    ask: &Ask,
+    question: impl FnOnce(oneshot::Sender<Result<(), String>>) -> Question,
+) -> Response {
     let (answer, answered) = oneshot::channel();
-    if ask.send(Question::Order(Order { deed, place }, answer)).await.is_err() {
+    if ask.send(question(answer)).await.is_err() {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "the node is stopping");
     }
     match answered.await {

@@ -2,6 +2,7 @@
 //!
 //! It asks the data thread for what it needs through a channel; what takes time (making text) it does itself.
 
+mod group;
 mod http;
 mod membership;
 mod metrics;
@@ -26,6 +27,8 @@ pub(crate) enum Question {
     Order(Order, oneshot::Sender<Result<(), String>>),
     /// A region is to be done without, or taken back.
     Membership(tidemark_contract::Order, oneshot::Sender<membership::Answer>),
+    /// Who belongs to this node's group is to change.
+    Group(group::GroupOrder, oneshot::Sender<Result<(), String>>),
 }
 
 /// The server; it ends when this is dropped.
@@ -54,6 +57,7 @@ pub(crate) fn start<P: Protocol>(shard: &Rc<Shard<P>>, listener: TcpListener) ->
             match question {
                 Question::Report(answer) => drop(answer.send(Box::new(shard.report()))),
                 Question::Order(order, answer) => drop(answer.send(shard.obey(order))),
+                Question::Group(order, answer) => drop(answer.send(shard.change_group(&order))),
                 Question::Membership(order, answer) => {
                     drop(spawn_local(membership::tell(shard.order(&order), answer)));
                 }

@@ -1,8 +1,7 @@
 //! Cluster files with one thing wrong each, and what is said about it.
 
 use super::*;
-use crate::NodeId;
-use tidemark_core::{DcId, PartitionId, ServerId};
+use tidemark_core::{DcId, PartitionId};
 
 const TWO_REGIONS: &str = r#"
 [cluster]

@@ -1,7 +1,7 @@
 //! Calling other nodes, again and again until they answer, and whether a link is cut.
 
 use super::frame::{FrameReader, frame, value};
-use super::hello::{Channel, Hello, Welcome};
+use super::hello::{Channel, Hello, Speaker, Welcome};
 use super::{feed_in, group, messages};
 use crate::node::NodeId;
 use crate::shard::Shard;
@@ -25,6 +25,8 @@ const PAUSE_MAX: Duration = Duration::from_millis(1_000);
 /// An answered call.
 pub(crate) struct Call {
     pub(crate) node: NodeId,
+    /// What this node said of itself.
+    pub(crate) said: Speaker,
     pub(crate) reader: FrameReader<OwnedReadHalf>,
     pub(crate) write: OwnedWriteHalf,
 }
@@ -185,7 +187,10 @@ async fn call<P: Protocol>(shard: &Rc<Shard<P>>, node: NodeId, channel: Channel)
                     return Err("this node has begun or ceased to lead meanwhile".to_string());
                 }
                 shard.meet(node, &speaker, channel);
-                Ok(Call { node, reader, write })
+                if channel == Channel::Group {
+                    shard.hear_answer(node, &speaker);
+                }
+                Ok(Call { node, said: hello.speaker, reader, write })
             }
         }
     };

@@ -26,6 +26,8 @@ const FILE: &str = "member";
 pub(crate) struct Standing {
     /// Its name in the group; 0 if it does not know yet.
     pub(crate) member: u64,
+    /// It has nothing yet, and waits to be taken in.
+    pub(crate) joins: bool,
     /// To whom this is said is a founder, as far as it knows.
     pub(crate) founded_with_you: bool,
 }
@@ -197,7 +199,7 @@ mod tests {
         Founding::new(place, config, Arc::new(SimDisk::new()))
     }
 
-    const EMPTY: Standing = Standing { member: 0, founded_with_you: false };
+    const EMPTY: Standing = Standing { member: 0, joins: false, founded_with_you: false };
 
     #[test]
     fn a_group_is_founded_when_all_directories_are_empty() {
@@ -220,7 +222,8 @@ mod tests {
     #[test]
     fn who_was_there_when_it_was_founded_is_a_founder() {
         let mut founding = founding();
-        let (name, _) = founding.hear(NodeId(7), 12, Standing { member: 3, founded_with_you: true }).unwrap();
+        let (name, _) =
+            founding.hear(NodeId(7), 12, Standing { member: 3, founded_with_you: true, ..EMPTY }).unwrap();
         assert_eq!(name, 2);
         assert_eq!(founding.place.config(name).founders, [1, 2, 3]);
     }

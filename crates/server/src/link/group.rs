@@ -3,6 +3,7 @@
 use super::dial::Call;
 use super::founding::Standing;
 use super::frame::{Batch, FrameError, FrameReader, values};
+use super::hello::Speaker;
 use super::outbox::{Distance, Outbox};
 use crate::node::NodeId;
 use crate::shard::seat::{Broken, Seat};
@@ -17,15 +18,20 @@ use tokio::net::tcp::OwnedReadHalf;
 pub(crate) struct GroupLinks {
     /// The connections to the others, by node, while they stand.
     outboxes: Vec<Option<Rc<Outbox>>>,
-    /// Under which name each node belongs to the group, or wants to, as it said last.
-    names: Vec<u64>,
+    /// Under which name each node wants to be taken in, as it said last; 0 if it does not.
+    joining: Vec<u64>,
     /// With which starts of the others this node founded the group, if it did in this start.
     founded_with: Vec<(NodeId, u64)>,
 }
 
 impl GroupLinks {
     pub(crate) fn new(nodes: usize) -> Self {
-        Self { outboxes: vec![None; nodes], names: vec![0; nodes], founded_with: Vec::new() }
+        Self { outboxes: vec![None; nodes], joining: vec![0; nodes], founded_with: Vec::new() }
+    }
+
+    /// A node has said how it stands.
+    pub(crate) fn hear(&mut self, node: NodeId, standing: Standing) {
+        self.joining[node.index()] = if standing.joins { standing.member } else { 0 };
     }
 
     /// Whether this node can say something to `node`.
@@ -40,11 +46,20 @@ pub(crate) async fn speak<P: Protocol>(shard: &Rc<Shard<P>>, mut call: Call) -> 
     let outbox = Outbox::new(Distance::default());
     shard.core.borrow_mut().links.group.outboxes[node.index()] = Some(outbox.clone());
     shard.want_turn();
+    let mut changes = shard.changes.subscribe();
+    let renamed = async {
+        while shard.core.borrow().engine.member() == call.said.standing.member {
+            // The sender lives as long as the shard does.
+            let _ = changes.changed().await;
+        }
+    };
     let writing = outbox.clone().write_to(&mut call.write, || ());
     let result = tokio::select! {
         result = writing => result.map_err(FrameError::from),
         // The other side says nothing here; what it can do is go away.
         result = call.reader.next() => result.map(drop),
+        // The other side has to hear the new name.
+        () = renamed => Ok(()),
     };
     outbox.close();
     shard.core.borrow_mut().links.group.outboxes[node.index()] = None;
@@ -83,30 +98,25 @@ pub(crate) async fn listen<P: Protocol>(
 impl<P: Protocol> Core<P> {
     /// How this node stands in its group, as it tells `to`, which is in start `start`.
     pub(crate) fn standing(&self, to: NodeId, start: u64) -> Standing {
+        let joins = matches!(&self.engine.seat, Seat::Member(member) if member.state().applied == 0);
         Standing {
-            member: match &self.engine.seat {
-                Seat::Member(member) => member.id(),
-                Seat::Alone(_) | Seat::Founding(_) => 0,
-            },
+            member: self.engine.member(),
+            joins,
             founded_with_you: self.links.group.founded_with.contains(&(to, start)),
         }
     }
 
-    /// Another of the group has said how it stands.
-    pub(crate) fn hear_standing(
-        &mut self,
-        node: NodeId,
-        start: u64,
-        standing: Standing,
-    ) -> Result<(), Broken> {
-        self.links.group.names[node.index()] = standing.member;
-        let Seat::Founding(founding) = &mut self.engine.seat else { return Ok(()) };
-        let Some((name, founded_with)) = founding.hear(node, start, standing) else { return Ok(()) };
+    /// Another of the group has answered how it stands. Whether this node knows now who it is, and did not before.
+    pub(crate) fn hear_answer(&mut self, node: NodeId, speaker: &Speaker) -> Result<bool, Broken> {
+        let Seat::Founding(founding) = &mut self.engine.seat else { return Ok(false) };
+        let heard = founding.hear(node, speaker.start, speaker.standing);
+        let Some((name, founded_with)) = heard else { return Ok(false) };
         let founds = !founding.place.config(name).founders.is_empty();
         tracing::info!(name, "{}", if founds { "founding the group" } else { "joining the group" });
         let now = self.engine.clock.now();
         self.links.group.founded_with = founded_with;
-        self.engine.take_seat(name, now)
+        self.engine.take_seat(name, now)?;
+        Ok(true)
     }
 
     /// Hands the members what this one says to them.
@@ -137,16 +147,19 @@ impl<P: Protocol> Core<P> {
         let Seat::Member(member) = &mut self.engine.seat else { return };
         let Some(place) = self.engine.place.as_ref().filter(|_| member.host().is_some()) else { return };
         for node in place.nodes.iter().filter(|node| **node != place.me) {
-            let name = self.links.group.names[node.index()];
+            let name = self.links.group.joining[node.index()];
             if name == 0 || !self.links.group.reaches(*node) {
                 continue;
             }
-            if let Some(change) = change_for(member, |id| place.node(id) == Some(*node), name) {
-                if member.change(change).is_ok() {
-                    tracing::info!("{change:?}: node {} has another directory", node.0);
-                }
-                return;
+            let Some(change) = change_for(member, |id| place.node(id) == Some(*node), name) else {
+                self.links.group.joining[node.index()] = 0; // it was taken in
+                continue;
+            };
+            if member.change(change).is_ok() {
+                let node = &self.engine.config.cluster.nodes[node.index()].name;
+                tracing::info!("node {node} begins with an empty directory: {change:?}");
             }
+            return;
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct Speaker {
     pub(crate) start: u64,
     /// It serves its partitions: it holds them alone, or leads its group.
     pub(crate) serves: Option<Life>,
-    /// How it stands in its group; of a caller, as far as it can tell before it is answered.
+    /// How it stands in its group. A caller cannot tell yet whether it founded it with whom it calls: only an answer says so.
     pub(crate) standing: Standing,
 }
 

@@ -81,11 +81,8 @@ impl<P: Protocol> Shard<P> {
     pub(crate) fn meet(&self, node: NodeId, speaker: &Speaker, channel: Channel) {
         let met = {
             let mut core = self.core.borrow_mut();
-            if channel == Channel::Group
-                && let Err(broken) = core.hear_standing(node, speaker.start, speaker.standing)
-            {
-                drop(core);
-                return self.fail(&broken);
+            if channel == Channel::Group {
+                core.links.group.hear(node, speaker.standing);
             }
             core.meet(node, speaker)
         };
@@ -93,6 +90,16 @@ impl<P: Protocol> Shard<P> {
             self.met.send_modify(|count| *count += 1);
         }
         self.want_turn();
+    }
+
+    /// Another of the group has answered how it stands: a node that does not know yet who it is may know now.
+    pub(crate) fn hear_answer(&self, node: NodeId, speaker: &Speaker) {
+        let taken = self.core.borrow_mut().hear_answer(node, speaker);
+        match taken {
+            Ok(false) => {}
+            Ok(true) => self.changes.send_modify(|version| *version += 1),
+            Err(broken) => self.fail(&broken),
+        }
     }
 
     /// Returns when this node serves, and `node` does, as far as is known: there are no feeds between others.

@@ -182,6 +182,14 @@ impl<P: Protocol> Engine<P> {
         }
     }
 
+    /// Its name in its group; 0 if it has none, or does not know it yet.
+    pub(crate) fn member(&self) -> u64 {
+        match &self.seat {
+            Seat::Member(member) => member.id(),
+            Seat::Alone(_) | Seat::Founding(_) => 0,
+        }
+    }
+
     /// Becomes the member of its group that is called `name`.
     pub(crate) fn take_seat(&mut self, name: u64, now: Now) -> Result<(), Broken> {
         if let Seat::Founding(founding) = &self.seat {

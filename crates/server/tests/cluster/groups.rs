@@ -82,3 +82,35 @@ fn a_whole_group_that_stops_has_forgotten_nothing() {
     eventually("the feeds go on", || far.text(&["GET", "more"]) == "1");
     assert_eq!(far.text(&["GET", "k99"]), "v");
 }
+
+/// The names under which the nodes of a group belong to it.
+fn names(cluster: &Cluster, nodes: &[usize]) -> Vec<u64> {
+    nodes.iter().map(|node| cluster.status(*node)["group"]["member"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn who_loses_its_disk_is_taken_in_again_with_a_copy_of_everything() {
+    let mut cluster = two_regions("causal");
+    let lead = leader(&cluster, &[0, 1, 2]);
+    assert_eq!(
+        names(&cluster, &[0, 1, 2, 3, 4, 5]),
+        [1, 2, 3, 1, 2, 3],
+        "they founded their groups together"
+    );
+    let mut client = cluster.client(lead);
+    (0..100).for_each(|n| client.ok(&["SET", &format!("k{n}"), "v"]));
+    let lost = (lead + 1) % 3;
+    cluster.stop(lost);
+    std::fs::remove_dir_all(&cluster.nodes[lost].config.data_dir).unwrap();
+    client.ok(&["SET", "meanwhile", "1"]);
+    cluster.restart(lost);
+    eventually("it votes under another name", || {
+        let status = cluster.status(lost);
+        status["group"]["role"] == "follower" && status["group"]["member"].as_u64().unwrap() > 256
+    });
+    let held = |node: usize| cluster.status(node)["host"]["partitions"][0]["keys"].clone();
+    eventually("it holds what the others hold", || held(lost) == held(lead) && held(lost) == 101);
+    // It counts: without another one, the two agree.
+    cluster.stop((lead + 2) % 3);
+    say(&mut cluster.client(lost), &["SET", "after", "2"]);
+}

@@ -12,6 +12,8 @@ pub(crate) mod heal;
 pub(crate) mod kill;
 pub(crate) mod protocols;
 pub(crate) mod readmit;
+pub(crate) mod remove;
+pub(crate) mod replace;
 pub(crate) mod restart;
 pub(crate) mod results;
 pub(crate) mod serve;

@@ -40,12 +40,24 @@ fn described(status: &ClusterStatus) -> String {
         status.partitions,
         status.dir.display()
     );
-    let mut rows = vec![row(["REGION", "NODE", "STATE", "LINKS", "PID", "REDIS", "ADMIN"])];
+    let mut rows = vec![row(["REGION", "NODE", "STATE", "ROLE", "LINKS", "PID", "REDIS", "ADMIN"])];
     for node in &status.nodes {
         let region = format!("{} {}", node.letter, node.region);
         let pid = node.pid.map_or("-".into(), |pid| pid.to_string());
         let admin = format!("http://{}", node.admin);
-        rows.push(row([&region, &node.name, &node.state, &links(node), &pid, &node.redis, &admin]));
+        rows.push(row([
+            &region,
+            &node.name,
+            &node.state,
+            role(node),
+            &links(node),
+            &pid,
+            &node.redis,
+            &admin,
+        ]));
+    }
+    if status.nodes.iter().all(|node| role(node) == "-") {
+        rows.iter_mut().for_each(|row| drop(row.remove(3)));
     }
     let mut text = format!("{head}\n\n{}", table(&rows));
     for node in &status.nodes {
@@ -84,6 +96,11 @@ fn stage(Away { dc, stage, .. }: &Away) -> String {
         Stage::HeldAgain { .. } => format!("is on its way back: `tidemark readmit {letter}` finishes that"),
         Stage::Readmitted { .. } => "is on its way back".to_string(),
     }
+}
+
+/// What a node is in its group.
+fn role(node: &NodeStatus) -> &str {
+    node.detail.as_ref().and_then(|detail| detail["group"]["role"].as_str()).unwrap_or("-")
 }
 
 /// How many of a node's links are up.

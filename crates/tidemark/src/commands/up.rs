@@ -27,7 +27,8 @@ Examples:
   tidemark up --protocol gentlerain --param alpha=20ms --param fan_out=4
   tidemark up --dir ~/shop                     keeps the data; run again, it goes on where it was
 
-From another terminal: tidemark status, cut, heal, slow, skew, exclude, readmit, kill, restart.
+From another terminal: tidemark status, cut, heal, slow, skew, exclude, readmit, kill, restart,
+and with --replicas: remove, replace.
 
 A file for --latency names the regions and the round-trip times between them:
   jitter = \"1ms\"

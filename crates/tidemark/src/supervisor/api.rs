@@ -33,7 +33,11 @@ pub(crate) enum Action {
     Exclude { region: String },
     /// Takes it back.
     Readmit { region: String },
-    /// Kills the nodes of a region, or one node, with SIGKILL.
+    /// Takes a node out of its group.
+    Remove { node: String },
+    /// Starts a node of a group with an empty directory.
+    Replace { node: String },
+    /// Kills the nodes of a region, one node, or the node that serves a partition, with SIGKILL.
     Kill { target: String },
     /// Starts them again; stops them cleanly before if they run.
     Restart { target: String },

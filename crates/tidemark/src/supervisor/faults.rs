@@ -132,7 +132,7 @@ impl Supervisor {
         Ok((a, b))
     }
 
-    fn place(&self, text: &str) -> anyhow::Result<String> {
+    pub(super) fn place(&self, text: &str) -> anyhow::Result<String> {
         let (region, partition) =
             text.split_once('/').map_or((text, None), |(region, rest)| (region, Some(rest)));
         let Some(region) = self.cluster.find_region(region) else {

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidemark_contract::core::{DcId, PartitionId, ServerId};
 use tidemark_contract::{Away, Order, Stage, Standing, Step};
-use tidemark_server::config::Node;
 use tokio::time::{Instant, sleep};
 
 /// How long to wait for what regions send each other.
@@ -38,9 +37,8 @@ impl Supervisor {
         if all.iter().any(|away| matches!(away.stage, Stage::HeldAgain { .. } | Stage::Readmitted { .. })) {
             bail!("{name} is on its way back: `tidemark readmit {region}` finishes that");
         }
-        if all.len() == self.survivors(dc).map(|node| node.partitions.len()).sum::<usize>()
-            && all.iter().all(excluded)
-        {
+        let others = (self.cluster.regions.len() - 1) * self.cluster.topology.partitions;
+        if all.len() == others && all.iter().all(excluded) {
             bail!("{name} is excluded already; `tidemark readmit {region}` takes it back");
         }
         let begun = all.iter().find(|away| away.stage != Stage::Held).map(|away| away.round);
@@ -159,14 +157,10 @@ impl Supervisor {
         Ok((dc, &regions[dc.index()]))
     }
 
-    fn survivors(&self, dc: DcId) -> impl Iterator<Item = &Node> {
-        self.cluster.nodes.iter().filter(move |node| node.region != dc)
-    }
-
     /// What the servers of the other regions say about who is away.
     async fn away(&self, dc: DcId) -> anyhow::Result<Vec<Away>> {
         let mut all = Vec::new();
-        for node in self.survivors(dc) {
+        for node in self.servers_beside(dc).await? {
             let said = self.ask(node, "status", None).await;
             let said = said.with_context(|| format!("node {} has to run for this", node.name))?;
             for partition in said["host"]["partitions"].as_array().into_iter().flatten() {
@@ -187,7 +181,7 @@ impl Supervisor {
     async fn order(&self, dc: DcId, round: u64, step: Step) -> anyhow::Result<Answers> {
         let order = serde_json::to_value(Order { dc, round, step })?;
         let (mut all, mut failed) = (Answers::new(), None);
-        for node in self.survivors(dc) {
+        for node in self.servers_beside(dc).await? {
             match self.ask(node, "admin/membership", Some(order.clone())).await {
                 Ok(mut said) => {
                     let told: Vec<Told> = serde_json::from_value(said["partitions"].take())?;

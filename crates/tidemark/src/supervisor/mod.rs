@@ -8,6 +8,7 @@ pub(crate) mod api;
 mod child;
 pub(crate) mod control;
 mod faults;
+mod groups;
 mod membership;
 pub(crate) mod plan;
 pub(crate) mod prepare;
@@ -103,7 +104,11 @@ impl Supervisor {
     async fn carry_out(self: &Arc<Self>, action: Action) -> anyhow::Result<String> {
         match action {
             Action::Kill { target } => {
-                let nodes = self.nodes_of(&target)?;
+                let nodes = match target.split_once('/') {
+                    Some(_) => vec![self.serving(&target).await?],
+                    None => self.nodes_of(&target)?,
+                };
+                let target = if target.contains('/') { self.names(&nodes) } else { target };
                 if nodes.iter().all(|node| self.locked()[*node].child.is_none()) {
                     bail!("{} does not run; `tidemark restart {target}` starts it", self.names(&nodes));
                 }
@@ -117,6 +122,8 @@ impl Supervisor {
                 self.tell_again(&nodes).await?;
                 Ok(format!("restarted {}", self.names(&nodes)))
             }
+            Action::Remove { node } => self.remove(&node).await,
+            Action::Replace { node } => self.replace(&node).await,
             Action::Exclude { region } => self.exclude(&region).await,
             Action::Readmit { region } => self.readmit(&region).await,
             Action::Cut { .. } | Action::Heal { .. } | Action::Slow { .. } | Action::Skew { .. } => {
@@ -192,13 +199,13 @@ impl Supervisor {
             .filter(|other| self.locked()[*other].state == State::Running)
             .map(|other| self.cluster.nodes[other].name.as_str())
             .collect();
-        while !siblings.is_empty() {
+        while !siblings.is_empty() && self.group_can_agree(index) {
             let status = self.ask(node, "status", None).await.unwrap_or_default();
             let up = |name: &&str| {
                 let links = status["links"].as_array().into_iter().flatten();
                 links.into_iter().any(|link| link["node"] == **name && link["up"] == true)
             };
-            if siblings.iter().all(up) {
+            if siblings.iter().all(up) && groups::takes_part(&status) {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
