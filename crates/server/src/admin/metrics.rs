@@ -100,7 +100,15 @@ impl Metrics {
             ("log_disowned", "1 once a peer knows another log of this node", disowned),
             ("life", "The number of this start", report.host.life),
         ];
-        for (name, help, value) in gauges {
+        let in_group = report.group.as_ref().map(|group| {
+            [
+                ("leads", "1 while this node leads its group", u64::from(group.role == "leader")),
+                ("group_term", "The latest term of its group that this node knows", group.term),
+                ("group_applied", "The last entry of its group that is applied here", group.applied),
+                ("group_voters", "Nodes that vote in its group", group.voters.len() as u64),
+            ]
+        });
+        for (name, help, value) in gauges.into_iter().chain(in_group.into_iter().flatten()) {
             series(encoder, name, help, MetricType::Gauge)?.put(&[], value, false)?;
         }
         let counters = [

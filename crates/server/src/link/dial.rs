@@ -116,7 +116,9 @@ pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel
                     Channel::Group => group::speak(&shard, call).await,
                 };
                 down_since = Instant::now();
-                (ended.err().map(|error| error.to_string()), Duration::ZERO)
+                // In groups links end and are opened again when leaders change: no trouble, unless the next call fails.
+                let ended = ended.err().filter(|_| shard.core.borrow().engine.place.is_none());
+                (ended.map(|error| error.to_string()), Duration::ZERO)
             }
             // Nodes that start together call each other before all of them listen: no trouble yet.
             Err(why) => (Some(why), PATIENCE),

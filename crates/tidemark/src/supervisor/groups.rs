@@ -124,10 +124,14 @@ impl Supervisor {
     /// Starts a node with an empty directory: its group takes it in again, and gives it a copy of everything.
     pub(super) async fn replace(self: &std::sync::Arc<Self>, name: &str) -> anyhow::Result<String> {
         let index = self.member(name)?;
-        let others = self.group(index).into_iter().filter(|other| *other != index);
-        let others: Vec<usize> = others.filter(|other| self.locked()[*other].child.is_some()).collect();
-        if others.is_empty() {
-            bail!("no other member of the group of {name} runs: there would be nobody to copy from");
+        let group = self.group(index);
+        let running = group.iter().filter(|other| **other != index && self.locked()[**other].child.is_some());
+        let running = running.count();
+        if 2 * running <= group.len() {
+            let others = group.len() / 2 + 1;
+            bail!(
+                "{running} other members of the group of {name} run, and {others} have to agree to take it in again"
+            );
         }
         self.end(&[index], "stopped", Child::stop).await;
         let dir = &self.cluster.nodes[index].dir;

@@ -23,8 +23,8 @@ const CLIENTS: usize = 6;
 const AT_A_TIME: usize = 3;
 
 /// A protocol, as `tidemark protocols` lists it.
-struct Listed {
-    name: String,
+pub(crate) struct Listed {
+    pub(crate) name: String,
     /// What histories are held to.
     promise: String,
     /// Whether MSET is one transaction.
@@ -32,7 +32,7 @@ struct Listed {
 }
 
 /// What servers run.
-fn registered() -> Vec<Listed> {
+pub(crate) fn registered() -> Vec<Listed> {
     let listed = tidemark(&["protocols", "--json"]);
     let listed: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
     let word = |protocol: &Value, name: &str| protocol[name].as_str().expect("a word").to_string();
@@ -46,6 +46,11 @@ fn registered() -> Vec<Listed> {
 
 #[test]
 fn every_protocol_serves_users_through_crashes_and_cuts() {
+    each_protocol(|protocol| endure(protocol, &format!("every-{}", protocol.name), &[], harm));
+}
+
+/// Does it to all of them, some at a time; fails if any fails.
+pub(crate) fn each_protocol(endure: impl Fn(&Listed) + Sync) {
     let _turn = alone();
     let left = Mutex::new(registered().into_iter());
     let failed = Mutex::new(Vec::new());
@@ -68,9 +73,11 @@ fn every_protocol_serves_users_through_crashes_and_cuts() {
 }
 
 /// One protocol: clients work while things break; then nothing may be lost, and the promise must have been kept.
-fn endure(Listed { name: protocol, promise, transactions }: &Listed) {
-    let scratch = Scratch::new(&format!("every-{protocol}"));
-    let cluster = Up::start(&scratch, &["--partitions", "2", "--protocol", protocol]);
+pub(crate) fn endure(protocol: &Listed, scratch: &str, flags: &[&str], harm: impl FnOnce(&Up)) {
+    let Listed { name: protocol, promise, transactions } = protocol;
+    let scratch = Scratch::new(scratch);
+    let flags = [&["--partitions", "2", "--protocol", protocol], flags].concat();
+    let cluster = Up::start(&scratch, &flags);
     let shared = Shared::new(addresses(&cluster), cluster.partitions(), *transactions);
     let worker = |number| {
         let worker = Worker::new(Arc::clone(&shared), number, 7);
@@ -106,7 +113,7 @@ fn endure(Listed { name: protocol, promise, transactions }: &Listed) {
 }
 
 /// Everything once: regions cut off, a process killed, a link cut while a process dies.
-fn harm(cluster: &dyn Cluster) {
+fn harm(cluster: &Up) {
     let pause = |ms| std::thread::sleep(Duration::from_millis(ms));
     pause(400);
     cluster.cut("A", "B", false);

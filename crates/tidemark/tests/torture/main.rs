@@ -9,6 +9,7 @@ mod convict;
 mod disk;
 mod disowned;
 mod every;
+mod groups;
 mod harness;
 mod judge;
 mod shared;

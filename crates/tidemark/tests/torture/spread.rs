@@ -17,7 +17,7 @@ const CLIENTS: usize = 9;
 const ROUNDS: u64 = 12;
 
 /// A number from the environment.
-fn number(name: &str) -> Option<u64> {
+pub(crate) fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text:?} is no number")))
 }

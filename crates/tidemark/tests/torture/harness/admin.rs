@@ -50,12 +50,18 @@ impl Ledger {
         let mut ledger = Self { stable_us: u64::MAX, ..Self::default() };
         for node in cluster.nodes() {
             let status = status(node)?;
+            // Of a group, who leads it knows what its peers have confirmed.
+            let group = &status["group"];
+            if !group.is_null() && group["role"] != "leader" {
+                continue;
+            }
             let me = region_number(&node.region);
             for partition in at(&status, &["host", "partitions"]).as_array().expect("a list of partitions") {
                 ledger.add(me, partition);
             }
         }
-        Some(ledger)
+        let groups = cluster.nodes().iter().map(|node| region_number(&node.region)).max()? + 1;
+        (ledger.written.len() == groups * cluster.partitions()).then_some(ledger)
     }
 
     fn add(&mut self, me: usize, partition: &Value) {

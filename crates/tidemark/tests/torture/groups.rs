@@ -1,0 +1,162 @@
+//! Partitions in groups: their leaders are killed at random while clients use them, and nothing that was acknowledged is
+//! lost, nothing that anybody saw breaks the promise, and what a client notices is a pause.
+
+use crate::every::{each_protocol, endure};
+use crate::harness::resp::{Client, text};
+use crate::harness::up::Up;
+use crate::harness::{Cluster, wait_for};
+use serde_json::Value;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Two regions of two partitions, three processes each.
+const GROUPS: &[&str] = &["--regions", "2", "--replicas", "3"];
+
+/// The node that serves the first partition of a region.
+fn leader(cluster: &Up, region: &str) -> usize {
+    wait_for("a leader", Duration::from_secs(30), || {
+        let status = cluster.status();
+        let leads = |node: &Value| node["letter"] == region && node["detail"]["group"]["role"] == "leader";
+        status["nodes"].as_array().expect("a list").iter().position(leads)
+    })
+}
+
+/// Somebody who writes through one node all the time, and remembers when that worked.
+struct Probe {
+    node: SocketAddr,
+    acknowledged: Arc<Mutex<Vec<Instant>>>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Probe {
+    fn start(node: SocketAddr) -> Self {
+        let (acknowledged, stop) =
+            (Arc::new(Mutex::new(vec![Instant::now()])), Arc::new(AtomicBool::new(false)));
+        let (notes, stopping) = (Arc::clone(&acknowledged), Arc::clone(&stop));
+        let thread = std::thread::spawn(move || {
+            let mut client = Client::connect(node).expect("it runs");
+            while !stopping.load(Ordering::Relaxed) {
+                if client.call(&["SET", "probe", "x"]).is_ok_and(|reply| reply.error().is_none()) {
+                    notes.lock().expect("no panic here").push(Instant::now());
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        });
+        Self { node, acknowledged, stop, thread }
+    }
+
+    /// How long nothing worked, at most.
+    fn end(self) -> Duration {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().expect("the connection of a node that runs stands");
+        let deleted = || Client::connect(self.node).ok()?.call(&["DEL", "probe"]).ok()?.integer();
+        wait_for("the key is deleted that nobody else knows", Duration::from_secs(10), deleted);
+        let times = self.acknowledged.lock().expect("no panic here");
+        times.windows(2).map(|two| two[1] - two[0]).max().unwrap_or_default()
+    }
+}
+
+/// Kills the leader of a region, and starts it again. Returns for how long a client of another node could not write.
+fn kill_the_leader(cluster: &Up, region: &str) -> Duration {
+    let lead = leader(cluster, region);
+    let others =
+        || cluster.nodes().iter().enumerate().filter(|(at, node)| node.region == region && *at != lead);
+    let probe = Probe::start(others().next().expect("there are three").1.redis);
+    std::thread::sleep(Duration::from_millis(200));
+    let said = cluster.verb(&["kill", &format!("{region}/0")]);
+    assert!(said.contains(&cluster.nodes()[lead].name), "another node was killed: {said}");
+    wait_for("another leads", Duration::from_secs(30), || (leader(cluster, region) != lead).then_some(()));
+    std::thread::sleep(Duration::from_millis(200));
+    let paused = probe.end();
+    cluster.restart(lead);
+    paused
+}
+
+/// What an election timeout is by default.
+const ELECTION: Duration = Duration::from_secs(1);
+
+fn told(pauses: &[Duration]) -> String {
+    let in_ms: Vec<String> = pauses.iter().map(|pause| pause.as_millis().to_string()).collect();
+    format!("{} ms; the election timeout is {} ms", in_ms.join(", "), ELECTION.as_millis())
+}
+
+#[test]
+fn every_protocol_outlives_its_leaders() {
+    each_protocol(|protocol| {
+        endure(protocol, &format!("groups-{}", protocol.name), GROUPS, |cluster| {
+            let pauses = ["A", "B"].map(|region| kill_the_leader(cluster, region));
+            println!("{}: clients waited {}", protocol.name, told(&pauses));
+        });
+    });
+}
+
+/// `TORTURE_ROUNDS` leaders are killed one after the other, while regions lose each other now and then; in the middle a node
+/// loses its disk, and one is taken out of its group and back in.
+#[test]
+fn groups_go_on_while_their_leaders_are_killed_and_members_replaced() {
+    let causal = crate::every::registered().into_iter().find(|protocol| protocol.name == "tidemark");
+    let rounds = crate::spread::number("TORTURE_ROUNDS").unwrap_or(6);
+    let _turn = crate::harness::alone();
+    endure(&causal.expect("it is registered"), "groups", GROUPS, |cluster| {
+        let mut pauses = Vec::new();
+        for round in 0..rounds {
+            let region = if fastrand::bool() { "A" } else { "B" };
+            if round % 3 == 1 {
+                cluster.cut("A", "B", fastrand::bool());
+            }
+            pauses.push(kill_the_leader(cluster, region));
+            cluster.heal();
+            if round == rounds / 2 {
+                let follower = (leader(cluster, region) + 1) % 3 + if region == "B" { 3 } else { 0 };
+                let name = cluster.nodes()[follower].name.clone();
+                let said = cluster.verb(&["replace", &name]);
+                assert!(said.contains("has everything again"), "{said}");
+                cluster.verb(&["remove", &name]);
+                assert_eq!(members(cluster, region), 2);
+                cluster.verb(&["replace", &name]);
+                assert_eq!(members(cluster, region), 3);
+            }
+        }
+        println!("clients waited {}", told(&pauses));
+    });
+}
+
+/// How many nodes vote in the group of a region.
+fn members(cluster: &Up, region: &str) -> usize {
+    let status = cluster.status();
+    let leader = &status["nodes"][leader(cluster, region)];
+    leader["detail"]["group"]["voters"].as_array().expect("a list").len()
+}
+
+/// One of three is not enough: it serves nothing that it could not have agreed on, and says so in time.
+#[test]
+fn a_group_without_a_majority_refuses_in_time_and_goes_on_when_it_has_one() {
+    let _turn = crate::harness::alone();
+    let scratch = crate::harness::Scratch::new("groups-minority");
+    let cluster = Up::start(&scratch, &["--regions", "1", "--partitions", "1", "--replicas", "3"]);
+    let lead = leader(&cluster, "A");
+    let mut client = Client::connect(cluster.nodes()[lead].redis).expect("it serves");
+    assert_eq!(text(&client.ask(&["SET", "k", "1"])), "OK");
+    let others: Vec<usize> = (0..3).filter(|node| *node != lead).collect();
+    others.iter().for_each(|node| cluster.kill(*node));
+    let begun = Instant::now();
+    // It may answer from its lease for a moment; then it waits for the others, in vain.
+    while let Ok(reply) = client.call(&["GET", "k"])
+        && reply.error().is_none()
+    {
+        assert!(begun.elapsed() < Duration::from_secs(15), "it answers though another may lead");
+    }
+    let mut client = Client::connect(cluster.nodes()[lead].redis).expect("it runs");
+    let refused = client.ask(&["SET", "k", "2"]);
+    assert!(refused.error().is_some_and(|error| error.starts_with(b"UNAVAILABLE")), "{refused:?}");
+    cluster.restart(others[0]);
+    wait_for("two agree", Duration::from_secs(30), || {
+        let mut client = Client::connect(cluster.nodes()[others[0]].redis).ok()?;
+        client.call(&["SET", "k", "3"]).ok()?.error().is_none().then_some(())
+    });
+    assert_eq!(text(&client.ask(&["GET", "k"])), "3");
+}
