@@ -83,6 +83,9 @@ pub trait Protocol: Sized + 'static {
     /// every operation gets all that the protocol promises.
     const GUARANTEES: bool = false;
 
+    /// Whether followers of a group may answer questions that only read: see [`Self::read_at_follower`].
+    const FOLLOWERS_READ: bool = false;
+
     /// What is stored beside each version; it can be revised ([`Cx::revise`]).
     type Meta: Wire;
     /// What a session asks a server.
@@ -142,6 +145,17 @@ pub trait Protocol: Sized + 'static {
         mut seen: impl Iterator<Item = &'v Version<Self::Meta>>,
     ) -> Option<&'v Version<Self::Meta>> {
         seen.next()
+    }
+
+    /// What a follower of the server's group answers to a question that only reads, by `store`, which holds what is applied
+    /// of each data centre's records up to `applied`, one number each; none if the leader has to answer. A follower has
+    /// what its leader had a moment ago, and nothing that is not agreed on. REQUIRES: [`Self::FOLLOWERS_READ`].
+    fn read_at_follower(
+        _question: &Self::Request,
+        _applied: &[u64],
+        _store: &crate::Store<Self::Meta>,
+    ) -> Option<Self::Reply> {
+        None
     }
 
     /// What is sent of `meta` when its version is replicated; by default all of it.

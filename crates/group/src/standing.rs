@@ -3,6 +3,7 @@
 use crate::member::Member;
 use raft::StateRole;
 use tidemark_contract::Protocol;
+use tidemark_core::PartitionId;
 use tidemark_replica::{Fatal, Host, HostStatus, Now};
 use tidemark_store::log::Position;
 
@@ -12,6 +13,11 @@ impl<P: Protocol> Member<P> {
     pub fn released(&self, now: Now) -> Position {
         let sure = self.host().filter(|_| self.lease.holds(now.mono));
         sure.map_or(Position::START, Host::durable)
+    }
+
+    /// What it may answer, though it follows, to a question that only reads.
+    pub fn read_at_follower(&self, at: PartitionId, question: &P::Request) -> Option<P::Reply> {
+        self.held().read_at_follower(at, question)
     }
 
     /// How often it began anew: what belongs to an earlier time does not concern it.

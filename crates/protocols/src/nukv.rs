@@ -13,8 +13,8 @@
 //! log index at its origin, `x` that in an answer · `t` the time of a version.
 //!
 //! **Deviations**
-//! - D1 Where NuKV has a Raft group, one server holds a partition of a data centre. `idx` is the number of the version's
-//!   record in that server's log. The feeds of the driver are the paper's forwarder `XC` and its test for repeats: in
+//! - D1 A partition of a data centre is a server, and may be a group: `idx` is the number of the version's record in its
+//!   log. Followers answer GETs that they need not park, and leave the others to the leader. The feeds of the driver are the paper's forwarder `XC` and its test for repeats: in
 //!   order, exactly once, resuming at the record that was confirmed. They ship what is durable.
 //! - D2 (E-6a) A write is answered with its own index, once it is durable. Printed is `sv[d]`, before the commit.
 //! - D3 (E-6b) The last writer wins by (t, dc_id, idx). Printed is t alone, which is no total order.
@@ -39,11 +39,12 @@ use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update};
 use tidemark_contract::{
-    AskId, Cx, Parts, Protocol, Reach, Recovered, Rule, Session, SessionCx, Threshold, Ticket, Version,
-    Waiters, Walk, found_of,
+    AskId, Cx, Parts, Protocol, Reach, Recovered, Rule, Session, SessionCx, Store, Threshold, Ticket,
+    Version, Waiters, Walk,
 };
 
 mod past;
+mod reads;
 pub use past::{Indexes, Past, Seen};
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -53,6 +54,7 @@ pub trait Rules: 'static {
     const ABOUT: &'static str;
     const HYBRID: Rule = Rule::Kept; // else the clock is physical, and writes wait for it, D10
     const READS_WAIT: Rule = Rule::Kept;
+    const FOLLOWERS_LOOK: Rule = Rule::Kept; // at what the session has seen, D1
     const SV_RISES: Rule = Rule::Kept; // D4
     const SV_SURVIVES: Rule = Rule::Kept; // I1
     const READS_ANSWER_IDX: Rule = Rule::Kept; // D4
@@ -166,6 +168,7 @@ impl<R: Rules> Protocol for Server<R> {
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::Session;
     const GUARANTEES: bool = true;
+    const FOLLOWERS_READ: bool = true;
 
     type Meta = u64; // idx
     type Request = Request;
@@ -226,6 +229,10 @@ impl<R: Rules> Protocol for Server<R> {
     fn on_heartbeat(&mut self, _: ServerId, _: Hlc, _: &mut Cx<'_, Self>) {}
     fn on_peer_reset(&mut self, _: ServerId, _: &mut Cx<'_, Self>) {}
 
+    fn read_at_follower(question: &Request, applied: &[u64], store: &Store<u64>) -> Option<Reply> {
+        Self::get_behind(question, applied, store)
+    }
+
     fn visible(_: &(), _: Stamp, _: &u64) -> bool {
         true
     }
@@ -243,24 +250,14 @@ impl<R: Rules> Server<R> {
         &self.sv
     }
 
-    /// What `d` adds to what an operation has read: GET, step 3.
-    fn read(&self, d: &Version<u64>, read: &mut Seen) {
-        let origin = d.stamp.origin;
-        read.x.raise(origin, if *R::READS_ANSWER_IDX { d.meta } else { self.sv.get(origin) }); // D4
-        read.t = read.t.max(d.stamp.ts);
-    }
-
     fn serve(&mut self, ticket: Ticket, what: What, cx: &mut Cx<'_, Self>) {
         let mut read = Seen::default();
         let outcome = match what {
             What::Put(key, update, dt) => {
                 return self.put(ticket, (key, update), dt, cx.mono + cx.params.wait_limit_us, cx);
             }
-            What::Get(keys) => {
-                let found = |key| found_of(cx.latest(key, &()).inspect(|d| self.read(d, &mut read))); // step 2
-                Outcome::FoundAll(keys.iter().map(found).collect())
-            }
-            What::Walk(walk) => cx.walk(&walk, &(), |d| self.read(d, &mut read)),
+            What::Get(keys) => return cx.reply(ticket, Self::get(&keys, &self.sv, cx.store)),
+            What::Walk(walk) => cx.walk(&walk, &(), |d| Self::read(d, &self.sv, &mut read)),
         };
         cx.reply(ticket, Reply { outcome, read, wrote: Seen::default() });
     }
@@ -275,7 +272,7 @@ impl<R: Rules> Server<R> {
         cx: &mut Cx<'_, Self>,
     ) {
         let (mut read, mut wrote) = (Seen::default(), Seen::default());
-        let looked = cx.look(&key, &update, &(), |d| self.read(d, &mut read)); // D7
+        let looked = cx.look(&key, &update, &(), |d| Self::read(d, &self.sv, &mut read)); // D7
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             let above = if *R::PUT_ABOVE_DT { dt } else { Hlc::ZERO };

@@ -83,10 +83,15 @@ impl<P: Protocol> Place<P> {
 
     /// What its protocol starts from in data centre `here`.
     pub(crate) fn recovered(&self, here: DcId, life: u64) -> Recovered<P::Hard> {
+        let hard = self.hard.clone().unwrap_or_default();
+        Recovered { hard, life, received: self.last.clone(), records: self.applied(here) }
+    }
+
+    /// The last record of each data centre that is here; `here` is its own.
+    pub(crate) fn applied(&self, here: DcId) -> Vec<u64> {
         let mut records: Vec<u64> = self.received.iter().map(|received| received.seq).collect();
         records[here.index()] = self.written;
-        let hard = self.hard.clone().unwrap_or_default();
-        Recovered { hard, life, received: self.last.clone(), records }
+        records
     }
 
     /// Remembers where record `seq` stands.

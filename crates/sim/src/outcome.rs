@@ -112,6 +112,8 @@ pub struct Stats {
     pub disk_failures: u64,
     /// Members of groups that began to lead.
     pub elections: u64,
+    /// How often a follower answered.
+    pub follower_reads: u64,
     /// Snapshots.
     pub snapshots: u64,
     /// Messages and questions lost.
@@ -132,6 +134,7 @@ impl Stats {
         self.crashes += other.crashes;
         self.disk_failures += other.disk_failures;
         self.elections += other.elections;
+        self.follower_reads += other.follower_reads;
         self.snapshots += other.snapshots;
         self.lost += other.lost;
         self.feeds_waited += other.feeds_waited;

@@ -1,7 +1,8 @@
 //! Nodes that are groups: a protocol keeps its promise while leaders are replaced, and rules of groups are needed for it. (Those
 //! that chance seldom needs are broken by hand in the tests of `crates/group`.)
 
-use tidemark_protocols::GentleRain;
+use tidemark_contract::{Protocol, Rule};
+use tidemark_protocols::{GentleRain, NuKv, nukv};
 use tidemark_sim::{Campaign, GroupRule, Options, Summary, campaign};
 
 /// Two data centres of two partitions, three processes each.
@@ -77,4 +78,24 @@ fn what_was_replaced_is_not_fed() {
 #[test]
 fn the_same_seed_gives_the_same_run_in_groups() {
     assert_eq!(play(few(), 0..20, 0).digest, play(few(), 0..20, 0).digest);
+}
+
+/// NuKV whose followers answer whoever asks, whatever the session has seen.
+struct Careless;
+
+impl nukv::Rules for Careless {
+    const NAME: &'static str = "nukv-careless";
+    const ABOUT: &'static str = "followers that do not look at what sessions have seen";
+    const FOLLOWERS_LOOK: Rule = Rule::Broken;
+}
+
+#[test]
+fn followers_answer_sessions_that_have_seen_no_more_than_they() {
+    fn play<P: Protocol>(seeds: std::ops::Range<u64>) -> Summary {
+        campaign::<P>(&Campaign { jobs: 2, explain: 0, ..Campaign::new(few(), seeds) }, |_| ())
+    }
+    let sound = play::<NuKv>(0..200);
+    assert_eq!(sound.violations, 0);
+    assert!(sound.stats.follower_reads > 200, "{:?}: followers answered", sound.stats);
+    assert!(play::<nukv::Server<Careless>>(0..200).violations > 0, "nobody needs followers to look");
 }

@@ -81,6 +81,8 @@ pub(crate) struct Engine<P: Protocol> {
     /// By group.
     pub(crate) servers: Vec<Serving>,
     parked: Vec<Parked<P>>,
+    /// What was read here though another node leads.
+    at_hand: Vec<(Ticket, ServerId, P::Reply)>,
     pub(crate) outgoing: Vec<Outgoing>,
     pub(crate) faults: Faults,
     pub(crate) stats: Stats,
@@ -117,6 +119,7 @@ impl<P: Protocol> Engine<P> {
             now: clock.now(),
             servers: (0..groups.len()).map(serving).collect(),
             parked: Vec::new(),
+            at_hand: Vec::new(),
             start: fastrand::u64(1..),
             leads: None,
             era: 0,
@@ -286,6 +289,14 @@ impl<P: Protocol> Engine<P> {
         if !self.exists(to) {
             return self.lose(client, id);
         }
+        let group = self.groups.of_server(to);
+        if writes.is_none()
+            && group == self.groups.of_node(self.me)
+            && let Some(reply) = self.seat.read_at_follower(to.partition, &request)
+        {
+            client.waiting.push(Question { ask: id, node: Some(self.me), several });
+            return self.at_hand.push((ticket, to, reply));
+        }
         let node = self.home(to).filter(|node| *node == self.me || self.reaches(*node));
         client.waiting.push(Question { ask: id, node, several });
         match node {
@@ -293,7 +304,7 @@ impl<P: Protocol> Engine<P> {
                 client.handed = true;
                 self.hand(node, Parked { ticket, to, writes, request });
             }
-            None if self.groups.members(self.groups.of_server(to)).len() > 1 => {
+            None if self.groups.members(group).len() > 1 => {
                 self.parked.push(Parked { ticket, to, writes, request });
             }
             None => self.lose(client, id),
@@ -359,13 +370,14 @@ impl<P: Protocol> Engine<P> {
     /// Takes the host's answers: those to `client` at once, the others when the turn ends.
     #[inline]
     pub(crate) fn collect(&mut self, mut client: Option<&mut Client<P>>) {
-        let Some(host) = self.seat.host_mut() else { return };
-        for output in host.take_replies() {
-            let (ticket, from, answer) = match output {
-                Output::Reply { ticket, from, reply } => (ticket, from, Ok(reply)),
-                Output::Refused { ticket, from, failure } => (ticket, from, Err(failure)),
-                Output::Send { .. } | Output::Ordered { .. } => continue,
-            };
+        let here = self.at_hand.drain(..).map(|(ticket, from, reply)| (ticket, from, Ok(reply)));
+        let of_host = self.seat.host_mut().map(|host| host.take_replies()).into_iter().flatten();
+        let of_host = of_host.filter_map(|output| match output {
+            Output::Reply { ticket, from, reply } => Some((ticket, from, Ok(reply))),
+            Output::Refused { ticket, from, failure } => Some((ticket, from, Err(failure))),
+            Output::Send { .. } | Output::Ordered { .. } => None,
+        });
+        for (ticket, from, answer) in here.chain(of_host) {
             match &mut client {
                 Some(client) if ticket.node == self.me.0 && ticket.session == client.key => {
                     hear(client, (self.dc, self.now.wall, &self.topology), ticket.ask, from, answer);

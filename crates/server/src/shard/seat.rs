@@ -2,7 +2,7 @@
 
 use crate::link::founding::Founding;
 use tidemark_contract::Protocol;
-use tidemark_core::Micros;
+use tidemark_core::{Micros, PartitionId};
 use tidemark_group::{Member, SyncTask};
 use tidemark_replica::{Host, HostStatus, Now, Output, UpkeepDone, UpkeepJob};
 use tidemark_store::log::{Position, SyncDone, SyncJob};
@@ -66,6 +66,15 @@ impl<P: Protocol> Seat<P> {
             Self::Alone(host) => Some(host),
             Self::Member(member) => member.host_mut(),
             Self::Founding(_) => None,
+        }
+    }
+
+    /// What it may answer as a follower, to a question that only reads.
+    #[inline]
+    pub(crate) fn read_at_follower(&self, at: PartitionId, question: &P::Request) -> Option<P::Reply> {
+        match self {
+            Self::Member(member) if P::FOLLOWERS_READ => member.read_at_follower(at, question),
+            _ => None,
         }
     }
 

@@ -114,3 +114,22 @@ fn who_loses_its_disk_is_taken_in_again_with_a_copy_of_everything() {
     cluster.stop((lead + 2) % 3);
     say(&mut cluster.client(lost), &["SET", "after", "2"]);
 }
+
+#[test]
+fn a_follower_answers_by_itself_who_has_seen_no_more_than_it() {
+    let mut cluster = two_regions("nukv");
+    let lead = leader(&cluster, &[0, 1, 2]);
+    let (follower, other) = ((lead + 1) % 3, (lead + 2) % 3);
+    let mut client = cluster.client(follower);
+    client.ok(&["SET", "k", "1"]);
+    assert_eq!(client.text(&["GET", "k"]), "1", "its own write, whoever answers");
+    eventually("the follower has applied it", || {
+        cluster.status(follower)["host"]["partitions"][0]["written"] == 1
+    });
+    cluster.stop(lead);
+    cluster.stop(other);
+    // Nobody leads, and nobody can be elected: what is here is all that the session has seen.
+    assert_eq!(client.text(&["GET", "k"]), "1");
+    assert_eq!(cluster.client(follower).text(&["GET", "k"]), "1");
+    assert!(client.text(&["SET", "k", "2"]).starts_with("!UNAVAILABLE"));
+}

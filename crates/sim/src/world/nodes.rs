@@ -75,7 +75,7 @@ impl<P: Protocol> World<'_, P> {
         }
     }
 
-    fn answer(
+    pub(super) fn answer(
         &mut self,
         node: usize,
         ticket: Ticket,
