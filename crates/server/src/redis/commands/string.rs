@@ -58,7 +58,7 @@ pub(in super::super) const SPECS: &[Spec] = &[
         keys: Keys::ALL,
         syntax: "key [key ...]",
         summary: "Returns the values of several keys.",
-        remark: "One causally consistent snapshot across partitions.",
+        remark: "One causally consistent snapshot across partitions, under protocols that have them (`tidemark protocols`).",
         handler: Handler::Store(mget),
         ..STRING
     },
