@@ -3,6 +3,7 @@
 //! A machine's speed drifts, so every figure here is a ratio of runs that were interleaved, the median over rounds;
 //! beside it stands the server's CPU time a request, which drifts less. Nothing is asserted: this is a measurement.
 
+mod groups;
 mod load;
 mod servers;
 
@@ -23,10 +24,12 @@ WHAT (default: throughput):
   memory      resident memory with 1,000,000 keys of 64 bytes
   idle        CPU of an idle cluster of three regions with two partitions each
   all         all of these
+  groups      one member, and a group of three, against etcd: writes with fsync
 
 --protocol NAME  which protocol stands beside Redis, and beside `eventual`: `causal` by default
 
-Needs redis-server and redis-benchmark (Debian: redis-server, redis-tools), and builds the release binary.
+Needs redis-server and redis-benchmark (Debian: redis-server, redis-tools), for `groups` etcd (etcd-server) and Go, and
+builds the release binary, unless TIDEMARK_BIN names another one.
 ";
 
 struct Options {
@@ -51,6 +54,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
             "regions" => report.extend(regions(&options)?),
             "memory" => report.extend(memory(&options)?),
             "idle" => report.extend(idle(&options)?),
+            "groups" => report.extend(groups::groups(&options)?),
             other => bail!("there is no benchmark '{other}'\n\n{HELP}"),
         }
     }

@@ -26,17 +26,35 @@ pub(crate) struct Setup {
     protocol: String,
     regions: usize,
     partitions: usize,
+    replicas: usize,
+    fsync: &'static str,
     port: u16,
 }
 
 impl Setup {
     pub(crate) fn new(protocol: &str, regions: usize, partitions: usize, port: u16) -> Self {
-        Self { protocol: protocol.to_string(), regions, partitions, port }
+        Self { protocol: protocol.to_string(), regions, partitions, replicas: 1, fsync: "everysec", port }
+    }
+
+    pub(crate) fn replicas(self, replicas: usize) -> Self {
+        Self { replicas, ..self }
+    }
+
+    pub(crate) fn fsync(self, fsync: &'static str) -> Self {
+        Self { fsync, ..self }
     }
 }
 
-/// Builds the release binary.
+/// The program under test: the release build, or the one that `TIDEMARK_BIN` names.
+fn program() -> Command {
+    Command::new(std::env::var_os("TIDEMARK_BIN").unwrap_or_else(|| "target/release/tidemark".into()))
+}
+
+/// Builds the release binary, unless another is to be measured.
 pub(crate) fn build() -> Result<()> {
+    if std::env::var_os("TIDEMARK_BIN").is_some() {
+        return Ok(());
+    }
     let status = Command::new("cargo").args(["build", "--release", "-p", "tidemark"]).status()?;
     if !status.success() {
         bail!("the release build failed");
@@ -69,6 +87,45 @@ impl Server {
         Ok(server)
     }
 
+    /// A cluster of etcd's, on ports from `port` on, two a member.
+    pub(crate) fn etcd(members: usize, port: u16) -> Result<Self> {
+        let name = format!("etcd, {members}");
+        let url = |member: usize, kind: u16| format!("http://127.0.0.1:{}", port + 2 * member as u16 + kind);
+        let cluster = (0..members).map(|member| format!("m{member}={}", url(member, 1)));
+        let cluster = cluster.collect::<Vec<_>>().join(",");
+        let mut all = Vec::new();
+        for member in 0..members {
+            let mine = port + 2 * member as u16;
+            let dir = scratch(&name, mine)?;
+            let (clients, peers) = (url(member, 0), url(member, 1));
+            let mut command = Command::new("etcd");
+            command.args(["--name", &format!("m{member}"), "--log-level", "error", "--data-dir"]).arg(&dir);
+            command.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
+            command.args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers]);
+            command.args(["--initial-cluster", &cluster]).stdout(Stdio::null()).stderr(Stdio::null());
+            let child = command.spawn().context("etcd does not start; Debian has it in etcd-server")?;
+            all.push(Self { name: name.clone(), port: mine, child, dir, replicas: Vec::new() });
+        }
+        all.iter().try_for_each(Self::wait_until_it_answers)?;
+        let replicas = all.split_off(1);
+        Ok(all.remove(0).with(replicas))
+    }
+
+    /// What kind of server it is, and where its leader listens; of etcd, where all members do.
+    pub(crate) fn leader(&self) -> Result<(&'static str, String)> {
+        if self.name.starts_with("etcd") {
+            let ports = std::iter::once(self.port).chain(self.replicas.iter().map(|member| member.port));
+            return Ok(("etcd", ports.map(|port| format!("127.0.0.1:{port}")).collect::<Vec<_>>().join(",")));
+        }
+        let status = program().arg("status").arg("--dir").arg(&self.dir).output()?;
+        let status = String::from_utf8_lossy(&status.stdout).into_owned();
+        let leads = |line: &&str| line.split_whitespace().any(|word| word == "leader");
+        let line = status.lines().find(leads);
+        let address =
+            line.and_then(|line| line.split_whitespace().find(|word| word.starts_with("127.0.0.1:")));
+        Ok(("redis", address.map_or(format!("127.0.0.1:{}", self.port), str::to_string)))
+    }
+
     /// With `replicas`: their CPU time counts as this server's.
     pub(crate) fn with(mut self, replicas: Vec<Server>) -> Self {
         self.replicas = replicas;
@@ -78,8 +135,9 @@ impl Server {
     /// A Tidemark cluster on this machine; the load goes to its first region.
     pub(crate) fn tidemark(name: &str, setup: &Setup) -> Result<Self> {
         let dir = scratch(name, setup.port)?;
-        let mut command = Command::new("target/release/tidemark");
-        command.args(["up", "--fsync", "everysec", "--protocol", &setup.protocol]);
+        let mut command = program();
+        command.args(["up", "--fsync", setup.fsync, "--protocol", &setup.protocol]);
+        command.args(["--replicas", &setup.replicas.to_string()]);
         command.args([
             "--regions",
             &setup.regions.to_string(),
