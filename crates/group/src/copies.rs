@@ -18,7 +18,7 @@ impl<P: Protocol> Member<P> {
     }
 
     /// Does a piece of what has to be done now and then. A job that it returns is run anywhere, and its result given to
-    /// [`Self::upkept`].
+    /// [`Self::upkept`]. REQUIRES: [`Self::commit`] after it.
     ///
     /// # Errors
     /// The snapshot or the log cannot be read: the process must stop.

@@ -146,6 +146,11 @@ impl<P: Protocol> Member<P> {
         self.held().group_state()
     }
 
+    /// The last entry that its log has, agreed on or not.
+    pub fn last_entry(&self) -> u64 {
+        self.raft.store().last()
+    }
+
     /// When time has to be told next, on the clock that does not jump.
     pub fn next_timer(&self) -> Micros {
         let timer = self.host().and_then(Host::next_timer);
@@ -242,6 +247,9 @@ impl<P: Protocol> Member<P> {
     pub(crate) fn propose_turn(&mut self) -> bool {
         if !self.leads() {
             return true;
+        }
+        if self.config.keeps(Rule::Collection) {
+            self.held_mut().tell_dropped();
         }
         match self.held_mut().take_turn() {
             // The library would hand it on to who leads now.

@@ -7,14 +7,15 @@ use crate::group::{Membership, note};
 use crate::host::Host;
 use crate::place::Place;
 use crate::record::{
-    self, HARD, LIFE, NAME, PEER, PLACE, PlaceState, RECEIVED, REVISED, SKIPPED, VERSION, VersionParts,
-    WRITTEN,
+    self, COLLECTED, CONFIRMED, HARD, LIFE, NAME, PEER, PLACE, PlaceState, RECEIVED, REVISED, SKIPPED,
+    VERSION, VersionParts, WRITTEN,
 };
 use crate::replay::Replay;
 use crate::snapshot::Upkeep;
 use std::sync::Arc;
 use tidemark_contract::Protocol;
 use tidemark_core::{DcId, Key, PartitionId, Regions, Stamp};
+use tidemark_store::Dropped;
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::{DataDir, ManifestError};
 use tidemark_store::log::snapshot::{LatestSnapshot, SnapshotError};
@@ -128,6 +129,9 @@ impl<P: Protocol> Host<P> {
         for at in 0..self.places.len() {
             for received in &mut self.places[at].received {
                 received.durable = received.seq;
+            }
+            if self.group.is_some() && !P::NEWEST_ONLY {
+                self.places[at].store.keep_journal();
             }
             self.start(now, at);
         }
@@ -277,11 +281,13 @@ pub(crate) fn apply<P: Protocol>(
         SKIPPED => record::decode::<DcId>(item.payload)
             .map(|dc| raise(&mut place.received[dc.index()].seq, item.seq)),
         HARD => record::decode(item.payload).map(|hard| place.hard = Some(hard)),
+        COLLECTED => record::decode::<Vec<Dropped>>(item.payload).map(|dropped| place.store.follow(&dropped)),
+        CONFIRMED => record::decode::<DcId>(item.payload).map(|dc| place.confirmed_by(dc, item.seq)),
         PEER => record::decode::<(DcId, u64)>(item.payload)
             .map(|(dc, incarnation)| place.received[dc.index()].incarnation = incarnation),
         VERSION => record::decode::<VersionParts<P::Meta>>(item.payload).map(|parts| {
             let (key, version) = record::whole(parts);
-            place.store.insert(&key, version);
+            place.insert(&key, version);
         }),
         PLACE => record::decode::<PlaceState<P::Hard>>(item.payload).map(|state| {
             raise(&mut known.life, state.life);
@@ -302,7 +308,7 @@ fn written<P: Protocol>(place: &mut Place<P>, frame: &Item<'_>) -> postcard::Res
     raise(&mut place.written, frame.seq);
     place.note(frame.seq, frame.at);
     place.last.include(version.stamp);
-    place.store.insert(&key, version);
+    place.insert(&key, version);
     Ok(())
 }
 
@@ -311,7 +317,7 @@ fn received<P: Protocol>(place: &mut Place<P>, frame: &Item<'_>) -> postcard::Re
     let (key, version) = record::whole(parts);
     raise(&mut place.received[dc.index()].seq, frame.seq);
     place.last.include(version.stamp);
-    place.store.insert(&key, version);
+    place.insert(&key, version);
     Ok(())
 }
 

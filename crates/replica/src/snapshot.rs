@@ -6,7 +6,7 @@
 //! so every peer, has never heard of.
 
 use crate::host::Host;
-use crate::record::{self, GROUP, NAME, PLACE, PlaceState, VERSION};
+use crate::record::{self, CONFIRMED, GROUP, NAME, PLACE, PlaceState, VERSION};
 use std::sync::Arc;
 use tidemark_contract::Protocol;
 use tidemark_core::{DcId, Key};
@@ -89,9 +89,11 @@ impl Upkeep {
 
 impl<P: Protocol> Host<P> {
     /// Does a piece of what has to be done now and then; a driver calls it every few milliseconds. A job that it
-    /// returns is run anywhere, and its result given to [`Self::upkept`].
+    /// returns is run anywhere, and its result given to [`Self::upkept`]. REQUIRES, of who leads a group: [`Self::commit`] after
+    /// it.
     pub fn upkeep(&mut self) -> Option<UpkeepJob> {
         let every = self.config.snapshot_every_bytes;
+        self.tell_confirmed(); // before it is dropped here
         match std::mem::replace(&mut self.upkeep.stage, Stage::Idle) {
             Stage::Idle => {
                 let end = self.log.flushed();
@@ -211,6 +213,10 @@ impl<P: Protocol> Host<P> {
                 last: place.last.clone(),
             };
             writer.append(PLACE, place.id.0, 0, |buffer| record::encode(&state, buffer))?;
+            for dc in self.config.topology.all_dcs().filter(|dc| place.told[dc.index()] > 0) {
+                let told = place.told[dc.index()];
+                writer.append(CONFIRMED, place.id.0, told, |buffer| record::encode(&dc, buffer))?;
+            }
         }
         Ok(())
     }
@@ -243,8 +249,16 @@ impl<P: Protocol> Host<P> {
     /// From where on the log is needed to feed `dc`, if it lacks anything and was not given up.
     pub(crate) fn needed_by(&self, at: usize, dc: DcId) -> Option<Position> {
         let place = &self.places[at];
-        let confirmed = place.confirmed[dc.index()];
-        if confirmed >= place.written || place.needs_seeding[dc.index()] {
+        if place.needs_seeding[dc.index()] {
+            return None;
+        }
+        self.needed_after(at, place.confirmed[dc.index()])
+    }
+
+    /// From where on the log has the records after `confirmed` of a partition, if there are any.
+    pub(crate) fn needed_after(&self, at: usize, confirmed: u64) -> Option<Position> {
+        let place = &self.places[at];
+        if confirmed >= place.written {
             return None;
         }
         let indexed = place.index.range(..=confirmed + 1).next_back();
