@@ -234,12 +234,12 @@ impl<M> Store<M> {
         collected
     }
 
-    /// Removes an entry with its only version, a tombstone.
+    /// Removes an entry with its only version.
     fn remove(&mut self, handle: u32) {
         let entry = self.tables.remove(handle);
         self.totals.keys -= 1;
         self.totals.versions -= 1;
-        self.totals.bytes -= entry.key.len() as u64;
+        self.totals.bytes -= entry.key.len() as u64 + bytes(&entry.newest);
     }
 
     fn forget(&mut self, (versions, bytes): (u64, u64)) {

@@ -56,13 +56,17 @@ impl<M> Store<M> {
         told
     }
 
-    /// Drops what another store that holds the same has dropped, as its journal says; what is not here is dropped already.
+    /// Drops what another store that holds the same has dropped, as its journal says. What it says that is left need not be
+    /// here: who replays a log over a snapshot of a later time may have dropped that already, and must not keep what was
+    /// older.
     pub fn follow(&mut self, dropped: &[Dropped]) {
         for Dropped { key, oldest, gone } in dropped {
             let Some(handle) = self.tables.find(key) else { continue };
             let entry = self.tables.entry_mut(handle);
-            let cut = entry.cut(&mut self.older, |version| version.stamp == *oldest);
-            let goes = *gone && entry.older == NONE && entry.newest.stamp == *oldest;
+            let stays = |stamp: Stamp| stamp > *oldest || stamp == *oldest && !gone;
+            let (left, cut) = self.older.keep(entry.older, stays);
+            entry.older = left;
+            let goes = !stays(entry.newest.stamp);
             self.forget(cut);
             if goes {
                 self.remove(handle);
