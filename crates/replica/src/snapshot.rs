@@ -1,9 +1,10 @@
 //! Upkeep: snapshots, so that a restart replays little, and dropping what of the log nobody needs.
 //!
 //! A snapshot is written a piece at a time while the partitions go on, so it mixes times; replaying the log from where
-//! it was begun makes it whole, because inserting a version twice changes nothing. It counts only once the log is
-//! durable up to where it was ended: otherwise a power failure could leave a version in the snapshot that the log, and
-//! so every peer, has never heard of.
+//! it was begun makes it whole, because inserting a version twice changes nothing. The tombstones that go meanwhile are
+//! written too: what replay adds may be older than one that was there when it was begun. (In a group, the log says what
+//! went.) It counts only once the log is durable up to where it was ended: otherwise a power failure could leave a version
+//! in the snapshot that the log, and so every peer, has never heard of.
 
 use crate::host::Host;
 use crate::record::{self, CONFIRMED, GROUP, NAME, PLACE, PlaceState, VERSION};
@@ -92,8 +93,8 @@ impl<P: Protocol> Host<P> {
     /// returns is run anywhere, and its result given to [`Self::upkept`]. REQUIRES, of who leads a group: [`Self::commit`] after
     /// it.
     pub fn upkeep(&mut self) -> Option<UpkeepJob> {
-        let every = self.config.snapshot_every_bytes;
         self.tell_confirmed(); // before it is dropped here
+        let every = self.config.snapshot_every_bytes;
         match std::mem::replace(&mut self.upkeep.stage, Stage::Idle) {
             Stage::Idle => {
                 let end = self.log.flushed();
@@ -108,7 +109,10 @@ impl<P: Protocol> Host<P> {
             Stage::Dumping { writer, replay_from, place, cursor } => {
                 match self.dump(writer, replay_from, place, cursor) {
                     Ok(stage) => self.upkeep.stage = stage,
-                    Err(error) => self.upkeep.failed(error, self.log.end(), every),
+                    Err(error) => {
+                        self.upkeep.failed(error, self.log.end(), every);
+                        self.places.iter_mut().for_each(|place| drop(place.store.take_gone()));
+                    }
                 }
                 None
             }
@@ -161,7 +165,12 @@ impl<P: Protocol> Host<P> {
         let replay_from = self.group.as_ref().map_or(self.log.flushed(), |group| group.committed());
         let writer = SnapshotWriter::create(Arc::clone(&self.disk), incarnation, replay_from);
         match writer.and_then(|writer| self.begin_with_group(writer)) {
-            Ok(writer) => self.upkeep.stage = Stage::Dumping { writer, replay_from, place: 0, cursor: 0 },
+            Ok(writer) => {
+                self.upkeep.stage = Stage::Dumping { writer, replay_from, place: 0, cursor: 0 };
+                if self.group.is_none() {
+                    self.places.iter_mut().for_each(|place| place.store.keep_gone());
+                }
+            }
             Err(error) => self.upkeep.failed(error, self.log.end(), self.config.snapshot_every_bytes),
         }
     }
@@ -184,6 +193,7 @@ impl<P: Protocol> Host<P> {
         cursor: u64,
     ) -> SnapshotResult<Stage> {
         let Some(place) = self.places.get(at) else {
+            self.dump_gone(&mut writer)?;
             self.dump_states(&mut writer)?;
             return Ok(Stage::Waiting { writer, replay_from, end: self.log.end() });
         };
@@ -198,6 +208,16 @@ impl<P: Protocol> Host<P> {
         result?;
         let place = if next == 0 { at + 1 } else { at };
         Ok(Stage::Dumping { writer, replay_from, place, cursor: next })
+    }
+
+    fn dump_gone(&mut self, writer: &mut SnapshotWriter) -> SnapshotResult<()> {
+        for place in &mut self.places {
+            for (key, version) in place.store.take_gone() {
+                let payload = record::parts(&key, &version);
+                writer.append(VERSION, place.id.0, 0, |buffer| record::encode(&payload, buffer))?;
+            }
+        }
+        Ok(())
     }
 
     fn dump_states(&self, writer: &mut SnapshotWriter) -> SnapshotResult<()> {

@@ -113,6 +113,8 @@ pub struct Store<M> {
     queue: VecDeque<u32>,
     /// What was dropped, if others are to be told.
     journal: Option<journal::Journal>,
+    /// The tombstones that went with their keys, if they are kept for somebody.
+    gone: Option<Vec<(Key, Version<M>)>>,
     totals: Totals,
 }
 
@@ -125,7 +127,8 @@ impl<M> Store<M> {
     /// keys, and the same for one data directory, so that a cursor survives a restart.
     pub fn new(seed: u64) -> Self {
         let (tables, older) = (Tables::new(seed), Older::new());
-        Self { tables, older, queue: VecDeque::new(), journal: None, totals: Totals::default() }
+        let (queue, totals) = (VecDeque::new(), Totals::default());
+        Self { tables, older, queue, journal: None, gone: None, totals }
     }
 
     /// Adds a version to its key's chain. Returns false if it was there already.
@@ -240,6 +243,19 @@ impl<M> Store<M> {
         self.totals.keys -= 1;
         self.totals.versions -= 1;
         self.totals.bytes -= entry.key.len() as u64 + bytes(&entry.newest);
+        if let Some(gone) = &mut self.gone {
+            gone.push((Key(bytes::Bytes::copy_from_slice(&entry.key)), entry.newest));
+        }
+    }
+
+    /// Keeps the tombstones that go with their keys from now on, until [`Self::take_gone`].
+    pub fn keep_gone(&mut self) {
+        self.gone = Some(Vec::new());
+    }
+
+    /// The tombstones that have gone since [`Self::keep_gone`], with their keys.
+    pub fn take_gone(&mut self) -> Vec<(Key, Version<M>)> {
+        self.gone.take().unwrap_or_default()
     }
 
     fn forget(&mut self, (versions, bytes): (u64, u64)) {

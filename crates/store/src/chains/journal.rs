@@ -4,7 +4,6 @@
 //! when it is told: however often a key was cut since, one statement replaces all.
 
 use super::{Entry, Store};
-use crate::chains::older::NONE;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{Key, Stamp};
 
