@@ -223,11 +223,11 @@ impl<P: Protocol> Recovery<P> {
                 seq: frame.seq,
                 payload: frame.payload,
             };
+            if item.kind == WRITTEN {
+                note(&mut places, item.partition, item.seq, item.at);
+            }
             match &mut group {
                 Some(group) => {
-                    if item.kind == WRITTEN {
-                        note(&mut places, item.partition, item.seq, item.at);
-                    }
                     group.take(&item)?;
                     group.apply(&mut places, &mut known)?;
                 }
@@ -306,7 +306,6 @@ fn written<P: Protocol>(place: &mut Place<P>, frame: &Item<'_>) -> postcard::Res
     let (_, parts): (Regions, VersionParts<P::Meta>) = record::decode(frame.payload)?;
     let (key, version) = record::whole(parts);
     raise(&mut place.written, frame.seq);
-    place.note(frame.seq, frame.at);
     place.last.include(version.stamp);
     place.insert(&key, version);
     Ok(())
