@@ -191,6 +191,26 @@ fn who_was_away_for_long_gets_a_copy_and_can_feed_from_it() {
     assert_eq!(fed, (21..=61).collect::<Vec<u64>>(), "led by {leader}");
 }
 
+/// Of a protocol that keeps one version of each key, who follows keeps one too, and nothing is said of the others.
+#[test]
+fn who_follows_keeps_one_version_if_the_protocol_does() {
+    let mut group = Group::new(None);
+    for number in 1..=50 {
+        group.put_to(0, number, "k");
+        group.settle();
+    }
+    let newest = group.member(0).store(P0).chain(b"k").next().map(|version| version.stamp);
+    group.kill(2);
+    group.boot(2);
+    group.pass(2 * ELECTION);
+    for member in 0..3 {
+        let chain: Vec<_> = group.member(member).store(P0).chain(b"k").map(|version| version.stamp).collect();
+        assert_eq!(chain, newest.into_iter().collect::<Vec<_>>(), "member {member}");
+    }
+    let entries = group.member(0).last_entry();
+    assert!(entries < 60, "{entries} entries: one a write, and few others");
+}
+
 /// A copy is all that a member has of what was agreed on before it; it survives a restart with it.
 #[test]
 fn a_copy_survives_a_restart() {
