@@ -75,6 +75,11 @@ fn what_was_replaced_is_not_fed() {
 }
 
 #[test]
+fn who_follows_drops_what_its_leader_has_dropped() {
+    convicted(GroupRule::Collection, 0..3);
+}
+
+#[test]
 fn the_same_seed_gives_the_same_run_in_groups() {
     assert_eq!(play(few(), 0..20, 0).digest, play(few(), 0..20, 0).digest);
 }
