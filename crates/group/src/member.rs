@@ -48,6 +48,8 @@ pub struct Member<P: Protocol> {
     pub(crate) copies: Vec<(u64, Micros)>,
     /// Since when more is remembered, for whoever needs it.
     pub(crate) offered: Option<Micros>,
+    /// Since when somebody who needs a copy waits for a snapshot, and that for the group.
+    pub(crate) held_up: Option<Micros>,
     /// The first entry of this term is agreed on, and nobody else's can be any more.
     pub(crate) elected: bool,
 }
@@ -98,6 +100,7 @@ impl<P: Protocol> Member<P> {
             members_changed: false,
             copies: Vec::new(),
             offered: None,
+            held_up: None,
             elected: false,
             opened: 1,
         }

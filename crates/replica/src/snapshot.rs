@@ -155,6 +155,18 @@ impl<P: Protocol> Host<P> {
         matches!(self.upkeep.stage, Stage::Waiting { end, .. } if self.log.durable() < end)
     }
 
+    /// Whether a snapshot is done but for the group's agreement on what it contains.
+    pub fn snapshot_awaits_agreement(&self) -> bool {
+        let agreed = self.group.as_ref().map(|group| group.committed());
+        matches!(self.upkeep.stage, Stage::Waiting { end, .. } if agreed.is_some_and(|agreed| agreed < end))
+    }
+
+    /// Takes no snapshot now; another is begun when the log has grown.
+    pub fn give_up_snapshot(&mut self) {
+        self.upkeep.stage = Stage::Idle;
+        self.upkeep.not_before = Position(self.log.end().0 + self.config.snapshot_every_bytes / 4);
+    }
+
     /// Whether the log is synced up to `end`, and nothing before it can be retracted.
     fn is_settled(&self, end: Position) -> bool {
         self.log.durable() >= end && self.group.as_ref().is_none_or(|group| group.committed() >= end)
