@@ -19,7 +19,7 @@ use tidemark_store::Dropped;
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::{DataDir, ManifestError};
 use tidemark_store::log::snapshot::{LatestSnapshot, SnapshotError};
-use tidemark_store::log::{Cut, Log, LogConfig, LogError, Position};
+use tidemark_store::log::{Cut, Log, LogConfig, LogError, Position, Used};
 
 /// Why a host does not open. Every message says what to do.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -77,7 +77,7 @@ impl<P: Protocol> Host<P> {
     /// The directory, its snapshot or its log cannot be used as they are.
     pub fn open(config: HostConfig<P>, disk: Arc<dyn Disk>, now: Now) -> Result<Self, OpenError> {
         let directory = open_directory(&config, &disk, false)?;
-        let recovery = Recovery::run(&config, &disk, directory, None)?;
+        let recovery = Recovery::run(&config, &disk, directory, None, Used::default())?;
         let mut host = Self::assemble(config, disk, recovery);
         host.lead(now);
         host.flush_and_sync()?;
@@ -91,26 +91,29 @@ impl<P: Protocol> Host<P> {
     /// As [`Self::open`].
     pub fn join(config: HostConfig<P>, disk: Arc<dyn Disk>) -> Result<(Self, Entries), OpenError> {
         let directory = open_directory(&config, &disk, true)?;
-        Self::join_from(config, disk, directory)
+        Self::join_from(config, disk, directory, Used::default())
     }
 
     /// Forgets everything that is not in the log, as [`Self::join`] would find it: one of a group that leads no more has
-    /// things in memory that were never agreed on.
+    /// things in memory that were never agreed on. What jobs return that it gave out is for nobody any more.
     ///
     /// # Errors
     /// As [`Self::open`].
     pub fn rejoin(self) -> Result<(Self, Entries), OpenError> {
         let Self { config, disk, directory, log, .. } = self;
+        // A job of the old log may be about to make its next segment.
+        let used = log.used();
         drop(log);
-        Self::join_from(config, disk, directory)
+        Self::join_from(config, disk, directory, used)
     }
 
     fn join_from(
         config: HostConfig<P>,
         disk: Arc<dyn Disk>,
         directory: DataDir,
+        used: Used,
     ) -> Result<(Self, Entries), OpenError> {
-        let mut recovery = Recovery::run(&config, &disk, directory, Some(Replay::default()))?;
+        let mut recovery = Recovery::run(&config, &disk, directory, Some(Replay::default()), used)?;
         let entries = std::mem::take(&mut recovery.entries);
         let mut host = Self::assemble(config, disk, recovery);
         host.flush_and_sync()?;
@@ -180,6 +183,7 @@ impl<P: Protocol> Recovery<P> {
         disk: &Arc<dyn Disk>,
         mut directory: DataDir,
         mut group: Option<Replay>,
+        used: Used,
     ) -> Result<Self, OpenError> {
         let incarnation = directory.manifest().incarnation;
         let seed = incarnation.rotate_left(17) ^ 0x5DEE_CE66;
@@ -211,6 +215,7 @@ impl<P: Protocol> Recovery<P> {
             segment_bytes: config.log_segment_bytes,
             replay_from,
             may_create: !directory.manifest().initialised,
+            used,
         };
         let (log, report) = Log::open(disk.clone(), log)?;
         directory.update(|manifest| manifest.initialised = true)?;

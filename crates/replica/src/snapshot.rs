@@ -55,17 +55,21 @@ enum Stage {
 #[must_use = "the snapshot does not count before the job has run"]
 pub struct UpkeepJob {
     writer: SnapshotWriter,
+    replay_from: Position,
     durable: Position,
 }
 
 /// What an [`UpkeepJob`] did.
 #[must_use = "hand it to Host::upkept"]
-pub struct UpkeepDone(SnapshotResult<SnapshotInfo>);
+pub struct UpkeepDone {
+    replay_from: Position,
+    result: SnapshotResult<SnapshotInfo>,
+}
 
 impl UpkeepJob {
     /// Does it; blocks for as long as the disk takes.
     pub fn run(self) -> UpkeepDone {
-        UpkeepDone(self.writer.finish(self.durable))
+        UpkeepDone { replay_from: self.replay_from, result: self.writer.finish(self.durable) }
     }
 }
 
@@ -118,7 +122,7 @@ impl<P: Protocol> Host<P> {
             }
             Stage::Waiting { writer, replay_from, end } if self.is_settled(end) => {
                 self.upkeep.stage = Stage::Finishing { replay_from };
-                Some(UpkeepJob { writer, durable: self.log.durable() })
+                Some(UpkeepJob { writer, replay_from, durable: self.log.durable() })
             }
             stage => {
                 self.upkeep.stage = stage;
@@ -130,8 +134,12 @@ impl<P: Protocol> Host<P> {
     /// An upkeep job has ended. A snapshot that failed is tried again later: the log is kept meanwhile.
     pub fn upkept(&mut self, done: UpkeepDone) {
         let Stage::Finishing { replay_from } = self.upkeep.stage else { return };
+        // One of a group may have begun anew since, and be taking another.
+        if done.replay_from != replay_from {
+            return;
+        }
         self.upkeep.stage = Stage::Idle;
-        match done.0 {
+        match done.result {
             Ok(_) => {
                 self.upkeep.replay_from = replay_from;
                 self.upkeep.failure = None;

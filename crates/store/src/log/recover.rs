@@ -351,8 +351,8 @@ fn begin(disk: &dyn Disk, found: &[Segment], cut: &Segment, config: &LogConfig) 
     let newest = found.last().expect("a log was found").header;
     let mut header = SegmentHeader {
         incarnation: config.incarnation,
-        number: newest.number + 1,
-        first: newest.end(),
+        number: config.used.number.max(newest.number + 1),
+        first: config.used.first.max(newest.end()),
         capacity: config.segment_bytes,
         previous: cut.header.number,
     };
