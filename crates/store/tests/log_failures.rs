@@ -162,13 +162,17 @@ fn a_sync_covers_what_was_flushed_when_it_was_asked_for() {
 fn a_job_of_an_earlier_opening_makes_its_segment_where_nothing_is() {
     let disk = SimDisk::new();
     let (mut log, _) = open(&disk).unwrap();
-    (0..20).for_each(|seq| drop(append(&mut log, seq, 10).unwrap()));
+    for seq in 0..20 {
+        append(&mut log, seq, 10).unwrap();
+    }
     log.flush().unwrap();
     let (late, used) = (log.sync_job().unwrap(), log.used());
     drop(log);
     let again = LogConfig { used, ..config() };
     let (mut log, _) = Log::open(Arc::new(disk.clone()), again).unwrap();
-    (20..80).for_each(|seq| drop(append(&mut log, seq, 10).unwrap()));
+    for seq in 20..80 {
+        append(&mut log, seq, 10).unwrap();
+    }
     log.flush().unwrap();
     log.sync().unwrap();
     drop(late.run());
