@@ -82,6 +82,9 @@ pub trait Protocol: Sized + 'static {
     /// Whether its sessions heed which guarantees an operation asks for ([`crate::SessionCx::guarantees`]). Where they do not,
     /// every operation gets all that the protocol promises.
     const GUARANTEES: bool = false;
+    /// Whether of each key only the newest version counts, and its handlers drop the others as soon as there is a newer one.
+    /// Then recovery does the same with what logs hold, and so does who follows a leader.
+    const NEWEST_ONLY: bool = false;
 
     /// Whether followers of a group may answer questions that only read: see [`Self::read_at_follower`].
     const FOLLOWERS_READ: bool = false;

@@ -29,6 +29,11 @@ impl GroupConfig {
         self.broken != Some(rule)
     }
 
+    /// How long a follower waits for its leader.
+    pub(crate) fn election_us(&self) -> Micros {
+        self.election_ticks as u64 * self.tick_us
+    }
+
     /// How long a lease lasts: an election timeout, of which the first tick may come at once, less a quarter: no two clocks
     /// go at rates farther apart.
     pub(crate) fn lease_us(&self) -> Micros {

@@ -18,11 +18,12 @@ impl<P: Protocol> Member<P> {
     }
 
     /// Does a piece of what has to be done now and then. A job that it returns is run anywhere, and its result given to
-    /// [`Self::upkept`].
+    /// [`Self::upkept`]. REQUIRES: [`Self::commit`] after it.
     ///
     /// # Errors
     /// The snapshot or the log cannot be read: the process must stop.
     pub fn upkeep(&mut self, now: Now) -> Result<Option<UpkeepJob>, OpenError> {
+        self.make_way(now);
         // Whoever looks for a snapshot clears away what one that is being written has so far.
         if !self.held().is_taking_snapshot() && self.raft.mut_store().copy_wanted.take() {
             let entries = self.held().entries()?;
@@ -39,6 +40,17 @@ impl<P: Protocol> Member<P> {
             self.offered = Some(now.mono);
         }
         Ok(self.held_mut().upkeep())
+    }
+
+    /// A snapshot that is being taken keeps those waiting who need a copy of an older one. If what it contains is not agreed on
+    /// for long, that may take one of them, and it is given up.
+    fn make_way(&mut self, now: Now) {
+        if !self.held().snapshot_awaits_agreement() || !self.raft.store().copy_wanted.get() {
+            self.held_up = None;
+        } else if *self.held_up.get_or_insert(now.mono) + self.config.election_us() <= now.mono {
+            self.held_up = None;
+            self.held_mut().give_up_snapshot();
+        }
     }
 
     /// An upkeep job has ended.
@@ -69,7 +81,7 @@ impl<P: Protocol> Member<P> {
         let Self { raft, copies, config, .. } = self;
         let waits =
             |id| raft.raft.prs().get(id).is_some_and(|member| member.state == ProgressState::Snapshot);
-        let overdue_us = 4 * config.election_ticks as u64 * config.tick_us;
+        let overdue_us = 4 * config.election_us();
         copies.retain(|(id, _)| waits(*id));
         let overdue = copies.extract_if(.., |(_, at)| *at + overdue_us <= now.mono).collect::<Vec<_>>();
         for (id, _) in overdue {

@@ -48,6 +48,8 @@ pub struct Member<P: Protocol> {
     pub(crate) copies: Vec<(u64, Micros)>,
     /// Since when more is remembered, for whoever needs it.
     pub(crate) offered: Option<Micros>,
+    /// Since when somebody who needs a copy waits for a snapshot, and that for the group.
+    pub(crate) held_up: Option<Micros>,
     /// The first entry of this term is agreed on, and nobody else's can be any more.
     pub(crate) elected: bool,
 }
@@ -98,6 +100,7 @@ impl<P: Protocol> Member<P> {
             members_changed: false,
             copies: Vec::new(),
             offered: None,
+            held_up: None,
             elected: false,
             opened: 1,
         }
@@ -144,6 +147,11 @@ impl<P: Protocol> Member<P> {
     /// What it keeps of the group.
     pub fn state(&self) -> &GroupState {
         self.held().group_state()
+    }
+
+    /// The last entry that its log has, agreed on or not.
+    pub fn last_entry(&self) -> u64 {
+        self.raft.store().last()
     }
 
     /// When time has to be told next, on the clock that does not jump.
@@ -242,6 +250,9 @@ impl<P: Protocol> Member<P> {
     pub(crate) fn propose_turn(&mut self) -> bool {
         if !self.leads() {
             return true;
+        }
+        if self.config.keeps(Rule::Collection) {
+            self.held_mut().tell_dropped();
         }
         match self.held_mut().take_turn() {
             // The library would hand it on to who leads now.

@@ -17,4 +17,6 @@ pub enum Rule {
     Retraction,
     /// A vote is written down before it is given.
     Votes,
+    /// Those who follow drop what their leader has dropped.
+    Collection,
 }

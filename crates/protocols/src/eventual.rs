@@ -57,6 +57,7 @@ impl Protocol for Eventual {
     const NAME: &'static str = "eventual";
     const ABOUT: &'static str = "last writer wins on arrival; nothing else is promised";
     const PROMISE: Promise = Promise::Eventual;
+    const NEWEST_ONLY: bool = true; // I1
 
     type Meta = ();
     type Request = Request;
@@ -68,8 +69,7 @@ impl Protocol for Eventual {
     type Session = Client;
     type Params = ();
 
-    fn start(recovered: Recovered<()>, cx: &mut Cx<'_, Self>) -> Self {
-        cx.store.collect(usize::MAX, |_| true, |_| false); // I1: a log holds all that a chain ever held
+    fn start(recovered: Recovered<()>, _cx: &mut Cx<'_, Self>) -> Self {
         Self { hlc: recovered.received.max() } // I2
     }
 

@@ -169,6 +169,7 @@ impl<R: Rules> Protocol for Server<R> {
     const PROMISE: Promise = Promise::Session;
     const GUARANTEES: bool = true;
     const FOLLOWERS_READ: bool = true;
+    const NEWEST_ONLY: bool = true; // I3
 
     type Meta = u64; // idx
     type Request = Request;
@@ -180,8 +181,7 @@ impl<R: Rules> Protocol for Server<R> {
     type Session = Client<R>;
     type Params = Params;
 
-    fn start(recovered: Recovered<()>, cx: &mut Cx<'_, Self>) -> Self {
-        cx.store.collect(usize::MAX, |_| true, |_| false); // I3: a log holds all that a chain ever held
+    fn start(recovered: Recovered<()>, _: &mut Cx<'_, Self>) -> Self {
         let sv = if *R::SV_SURVIVES { Indexes(recovered.records) } else { Indexes::default() }; // I1, D1
         let (waiting, early) = (Waiters::default(), Waiters::default());
         Self { hlc: recovered.received.max(), sv, waiting, early, rules: PhantomData }

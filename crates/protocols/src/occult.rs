@@ -151,6 +151,7 @@ impl<R: Rules> Protocol for Server<R> {
     const NAME: &'static str = R::NAME;
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::CausalSnapshot;
+    const NEWEST_ONLY: bool = true; // I3
 
     type Meta = Shardstamps; // deps
     type Request = Request;
@@ -163,7 +164,6 @@ impl<R: Rules> Protocol for Server<R> {
     type Params = Params;
 
     fn start(recovered: Recovered<()>, cx: &mut Cx<'_, Self>) -> Self {
-        cx.store.collect(usize::MAX, |_| true, |_| false); // I3: a log holds all that a chain ever held
         let ss = recovered.received[master(cx.me.partition, cx.topology)]; // D6
         Self { ss, waiting: Waiters::default(), rules: PhantomData }
     }

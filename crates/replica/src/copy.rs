@@ -93,7 +93,7 @@ impl<P: Protocol> Host<P> {
             record::encode(&(0u64, EntryKind::Records, &[0u8; 0][..]), buffer)
         })?;
         self.log.flush()?;
-        self.log.sync()?;
+        self.log.sync_without_the_job()?;
         let group = self.group.as_mut().expect("it is one of a group");
         group.supersede(begin);
         let retracted = group.for_snapshot().1;

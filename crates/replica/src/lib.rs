@@ -31,6 +31,7 @@ mod refusal;
 mod replay;
 mod snapshot;
 mod status;
+mod tell;
 mod timers;
 
 pub use config::{HostConfig, Now};

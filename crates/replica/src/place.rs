@@ -3,8 +3,8 @@
 use crate::feed::Feed;
 use crate::timers::Timers;
 use std::collections::{BTreeMap, VecDeque};
-use tidemark_contract::{Protocol, Recovered, Store};
-use tidemark_core::{DcId, Hlc, PartitionId, Vector};
+use tidemark_contract::{Protocol, Recovered, Store, Version};
+use tidemark_core::{DcId, Hlc, Key, PartitionId, Vector};
 use tidemark_store::log::Position;
 
 /// What has been received from one peer.
@@ -50,6 +50,8 @@ pub(crate) struct Place<P: Protocol> {
     pub(crate) feeds: Vec<Option<Feed>>,
     /// One a data centre: the last record that its peer has confirmed, as far as is known.
     pub(crate) confirmed: Vec<u64>,
+    /// One a data centre: the same, as far as all of the group know.
+    pub(crate) told: Vec<u64>,
     /// One a data centre: the log it needs was dropped, because it was away too long.
     pub(crate) needs_seeding: Vec<bool>,
     /// Announced in this turn.
@@ -75,9 +77,18 @@ impl<P: Protocol> Place<P> {
             last: Vector::zero(dcs),
             feeds: (0..dcs).map(|_| None).collect(),
             confirmed: vec![0; dcs],
+            told: vec![0; dcs],
             needs_seeding: vec![false; dcs],
             announced: None,
             heartbeats: VecDeque::new(),
+        }
+    }
+
+    /// Adds a version to its chain, and drops what nobody asks for any more if the protocol says what that is.
+    pub(crate) fn insert(&mut self, key: &Key, version: Version<P::Meta>) {
+        self.store.insert(key, version);
+        if P::NEWEST_ONLY {
+            self.store.keep_newest(key);
         }
     }
 

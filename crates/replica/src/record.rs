@@ -38,6 +38,12 @@ pub(crate) const ENTRY: u8 = 11;
 /// Groups only: a [`crate::GroupState`]; in snapshots, with what is retracted of the log.
 pub(crate) const GROUP: u8 = 12;
 
+/// Groups only: what the leader's store has dropped in the turn: a list of `(key, oldest that stays, whether that went too)`.
+pub(crate) const COLLECTED: u8 = 13;
+/// Groups only: how far a peer has confirmed what was written here, as far as all of the group know: `dc`; the sequence is that
+/// of the last record confirmed.
+pub(crate) const CONFIRMED: u8 = 14;
+
 /// What a partition knows beside its versions.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(crate) struct PlaceState<H> {

@@ -7,18 +7,19 @@ use crate::group::{Membership, note};
 use crate::host::Host;
 use crate::place::Place;
 use crate::record::{
-    self, HARD, LIFE, NAME, PEER, PLACE, PlaceState, RECEIVED, REVISED, SKIPPED, VERSION, VersionParts,
-    WRITTEN,
+    self, COLLECTED, CONFIRMED, HARD, LIFE, NAME, PEER, PLACE, PlaceState, RECEIVED, REVISED, SKIPPED,
+    VERSION, VersionParts, WRITTEN,
 };
 use crate::replay::Replay;
 use crate::snapshot::Upkeep;
 use std::sync::Arc;
 use tidemark_contract::Protocol;
 use tidemark_core::{DcId, Key, PartitionId, Regions, Stamp};
+use tidemark_store::Dropped;
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::{DataDir, ManifestError};
 use tidemark_store::log::snapshot::{LatestSnapshot, SnapshotError};
-use tidemark_store::log::{Cut, Log, LogConfig, LogError, Position};
+use tidemark_store::log::{Cut, Log, LogConfig, LogError, Position, Used};
 
 /// Why a host does not open. Every message says what to do.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -76,7 +77,7 @@ impl<P: Protocol> Host<P> {
     /// The directory, its snapshot or its log cannot be used as they are.
     pub fn open(config: HostConfig<P>, disk: Arc<dyn Disk>, now: Now) -> Result<Self, OpenError> {
         let directory = open_directory(&config, &disk, false)?;
-        let recovery = Recovery::run(&config, &disk, directory, None)?;
+        let recovery = Recovery::run(&config, &disk, directory, None, Used::default())?;
         let mut host = Self::assemble(config, disk, recovery);
         host.lead(now);
         host.flush_and_sync()?;
@@ -90,26 +91,29 @@ impl<P: Protocol> Host<P> {
     /// As [`Self::open`].
     pub fn join(config: HostConfig<P>, disk: Arc<dyn Disk>) -> Result<(Self, Entries), OpenError> {
         let directory = open_directory(&config, &disk, true)?;
-        Self::join_from(config, disk, directory)
+        Self::join_from(config, disk, directory, Used::default())
     }
 
     /// Forgets everything that is not in the log, as [`Self::join`] would find it: one of a group that leads no more has
-    /// things in memory that were never agreed on.
+    /// things in memory that were never agreed on. What jobs return that it gave out is for nobody any more.
     ///
     /// # Errors
     /// As [`Self::open`].
     pub fn rejoin(self) -> Result<(Self, Entries), OpenError> {
         let Self { config, disk, directory, log, .. } = self;
+        // A job of the old log may be about to make its next segment.
+        let used = log.used();
         drop(log);
-        Self::join_from(config, disk, directory)
+        Self::join_from(config, disk, directory, used)
     }
 
     fn join_from(
         config: HostConfig<P>,
         disk: Arc<dyn Disk>,
         directory: DataDir,
+        used: Used,
     ) -> Result<(Self, Entries), OpenError> {
-        let mut recovery = Recovery::run(&config, &disk, directory, Some(Replay::default()))?;
+        let mut recovery = Recovery::run(&config, &disk, directory, Some(Replay::default()), used)?;
         let entries = std::mem::take(&mut recovery.entries);
         let mut host = Self::assemble(config, disk, recovery);
         host.flush_and_sync()?;
@@ -128,6 +132,9 @@ impl<P: Protocol> Host<P> {
         for at in 0..self.places.len() {
             for received in &mut self.places[at].received {
                 received.durable = received.seq;
+            }
+            if self.group.is_some() && !P::NEWEST_ONLY {
+                self.places[at].store.keep_journal();
             }
             self.start(now, at);
         }
@@ -176,6 +183,7 @@ impl<P: Protocol> Recovery<P> {
         disk: &Arc<dyn Disk>,
         mut directory: DataDir,
         mut group: Option<Replay>,
+        used: Used,
     ) -> Result<Self, OpenError> {
         let incarnation = directory.manifest().incarnation;
         let seed = incarnation.rotate_left(17) ^ 0x5DEE_CE66;
@@ -207,6 +215,7 @@ impl<P: Protocol> Recovery<P> {
             segment_bytes: config.log_segment_bytes,
             replay_from,
             may_create: !directory.manifest().initialised,
+            used,
         };
         let (log, report) = Log::open(disk.clone(), log)?;
         directory.update(|manifest| manifest.initialised = true)?;
@@ -219,11 +228,11 @@ impl<P: Protocol> Recovery<P> {
                 seq: frame.seq,
                 payload: frame.payload,
             };
+            if item.kind == WRITTEN {
+                note(&mut places, item.partition, item.seq, item.at);
+            }
             match &mut group {
                 Some(group) => {
-                    if item.kind == WRITTEN {
-                        note(&mut places, item.partition, item.seq, item.at);
-                    }
                     group.take(&item)?;
                     group.apply(&mut places, &mut known)?;
                 }
@@ -277,11 +286,13 @@ pub(crate) fn apply<P: Protocol>(
         SKIPPED => record::decode::<DcId>(item.payload)
             .map(|dc| raise(&mut place.received[dc.index()].seq, item.seq)),
         HARD => record::decode(item.payload).map(|hard| place.hard = Some(hard)),
+        COLLECTED => record::decode::<Vec<Dropped>>(item.payload).map(|dropped| place.store.follow(&dropped)),
+        CONFIRMED => record::decode::<DcId>(item.payload).map(|dc| place.confirmed_by(dc, item.seq)),
         PEER => record::decode::<(DcId, u64)>(item.payload)
             .map(|(dc, incarnation)| place.received[dc.index()].incarnation = incarnation),
         VERSION => record::decode::<VersionParts<P::Meta>>(item.payload).map(|parts| {
             let (key, version) = record::whole(parts);
-            place.store.insert(&key, version);
+            place.insert(&key, version);
         }),
         PLACE => record::decode::<PlaceState<P::Hard>>(item.payload).map(|state| {
             raise(&mut known.life, state.life);
@@ -300,9 +311,8 @@ fn written<P: Protocol>(place: &mut Place<P>, frame: &Item<'_>) -> postcard::Res
     let (_, parts): (Regions, VersionParts<P::Meta>) = record::decode(frame.payload)?;
     let (key, version) = record::whole(parts);
     raise(&mut place.written, frame.seq);
-    place.note(frame.seq, frame.at);
     place.last.include(version.stamp);
-    place.store.insert(&key, version);
+    place.insert(&key, version);
     Ok(())
 }
 
@@ -311,7 +321,7 @@ fn received<P: Protocol>(place: &mut Place<P>, frame: &Item<'_>) -> postcard::Re
     let (key, version) = record::whole(parts);
     raise(&mut place.received[dc.index()].seq, frame.seq);
     place.last.include(version.stamp);
-    place.store.insert(&key, version);
+    place.insert(&key, version);
     Ok(())
 }
 

@@ -1,12 +1,13 @@
 //! Upkeep: snapshots, so that a restart replays little, and dropping what of the log nobody needs.
 //!
 //! A snapshot is written a piece at a time while the partitions go on, so it mixes times; replaying the log from where
-//! it was begun makes it whole, because inserting a version twice changes nothing. It counts only once the log is
-//! durable up to where it was ended: otherwise a power failure could leave a version in the snapshot that the log, and
-//! so every peer, has never heard of.
+//! it was begun makes it whole, because inserting a version twice changes nothing. The tombstones that go meanwhile are
+//! written too: what replay adds may be older than one that was there when it was begun. (In a group, the log says what
+//! went.) It counts only once the log is durable up to where it was ended: otherwise a power failure could leave a version
+//! in the snapshot that the log, and so every peer, has never heard of.
 
 use crate::host::Host;
-use crate::record::{self, GROUP, NAME, PLACE, PlaceState, VERSION};
+use crate::record::{self, CONFIRMED, GROUP, NAME, PLACE, PlaceState, VERSION};
 use std::sync::Arc;
 use tidemark_contract::Protocol;
 use tidemark_core::{DcId, Key};
@@ -54,17 +55,21 @@ enum Stage {
 #[must_use = "the snapshot does not count before the job has run"]
 pub struct UpkeepJob {
     writer: SnapshotWriter,
+    replay_from: Position,
     durable: Position,
 }
 
 /// What an [`UpkeepJob`] did.
 #[must_use = "hand it to Host::upkept"]
-pub struct UpkeepDone(SnapshotResult<SnapshotInfo>);
+pub struct UpkeepDone {
+    replay_from: Position,
+    result: SnapshotResult<SnapshotInfo>,
+}
 
 impl UpkeepJob {
     /// Does it; blocks for as long as the disk takes.
     pub fn run(self) -> UpkeepDone {
-        UpkeepDone(self.writer.finish(self.durable))
+        UpkeepDone { replay_from: self.replay_from, result: self.writer.finish(self.durable) }
     }
 }
 
@@ -89,8 +94,10 @@ impl Upkeep {
 
 impl<P: Protocol> Host<P> {
     /// Does a piece of what has to be done now and then; a driver calls it every few milliseconds. A job that it
-    /// returns is run anywhere, and its result given to [`Self::upkept`].
+    /// returns is run anywhere, and its result given to [`Self::upkept`]. REQUIRES, of who leads a group: [`Self::commit`] after
+    /// it.
     pub fn upkeep(&mut self) -> Option<UpkeepJob> {
+        self.tell_confirmed(); // before it is dropped here
         let every = self.config.snapshot_every_bytes;
         match std::mem::replace(&mut self.upkeep.stage, Stage::Idle) {
             Stage::Idle => {
@@ -106,13 +113,16 @@ impl<P: Protocol> Host<P> {
             Stage::Dumping { writer, replay_from, place, cursor } => {
                 match self.dump(writer, replay_from, place, cursor) {
                     Ok(stage) => self.upkeep.stage = stage,
-                    Err(error) => self.upkeep.failed(error, self.log.end(), every),
+                    Err(error) => {
+                        self.upkeep.failed(error, self.log.end(), every);
+                        self.places.iter_mut().for_each(|place| drop(place.store.take_gone()));
+                    }
                 }
                 None
             }
             Stage::Waiting { writer, replay_from, end } if self.is_settled(end) => {
                 self.upkeep.stage = Stage::Finishing { replay_from };
-                Some(UpkeepJob { writer, durable: self.log.durable() })
+                Some(UpkeepJob { writer, replay_from, durable: self.log.durable() })
             }
             stage => {
                 self.upkeep.stage = stage;
@@ -124,8 +134,12 @@ impl<P: Protocol> Host<P> {
     /// An upkeep job has ended. A snapshot that failed is tried again later: the log is kept meanwhile.
     pub fn upkept(&mut self, done: UpkeepDone) {
         let Stage::Finishing { replay_from } = self.upkeep.stage else { return };
+        // One of a group may have begun anew since, and be taking another.
+        if done.replay_from != replay_from {
+            return;
+        }
         self.upkeep.stage = Stage::Idle;
-        match done.0 {
+        match done.result {
             Ok(_) => {
                 self.upkeep.replay_from = replay_from;
                 self.upkeep.failure = None;
@@ -149,6 +163,18 @@ impl<P: Protocol> Host<P> {
         matches!(self.upkeep.stage, Stage::Waiting { end, .. } if self.log.durable() < end)
     }
 
+    /// Whether a snapshot is done but for the group's agreement on what it contains.
+    pub fn snapshot_awaits_agreement(&self) -> bool {
+        let agreed = self.group.as_ref().map(|group| group.committed());
+        matches!(self.upkeep.stage, Stage::Waiting { end, .. } if agreed.is_some_and(|agreed| agreed < end))
+    }
+
+    /// Takes no snapshot now; another is begun when the log has grown.
+    pub fn give_up_snapshot(&mut self) {
+        self.upkeep.stage = Stage::Idle;
+        self.upkeep.not_before = Position(self.log.end().0 + self.config.snapshot_every_bytes / 4);
+    }
+
     /// Whether the log is synced up to `end`, and nothing before it can be retracted.
     fn is_settled(&self, end: Position) -> bool {
         self.log.durable() >= end && self.group.as_ref().is_none_or(|group| group.committed() >= end)
@@ -159,7 +185,12 @@ impl<P: Protocol> Host<P> {
         let replay_from = self.group.as_ref().map_or(self.log.flushed(), |group| group.committed());
         let writer = SnapshotWriter::create(Arc::clone(&self.disk), incarnation, replay_from);
         match writer.and_then(|writer| self.begin_with_group(writer)) {
-            Ok(writer) => self.upkeep.stage = Stage::Dumping { writer, replay_from, place: 0, cursor: 0 },
+            Ok(writer) => {
+                self.upkeep.stage = Stage::Dumping { writer, replay_from, place: 0, cursor: 0 };
+                if self.group.is_none() {
+                    self.places.iter_mut().for_each(|place| place.store.keep_gone());
+                }
+            }
             Err(error) => self.upkeep.failed(error, self.log.end(), self.config.snapshot_every_bytes),
         }
     }
@@ -182,6 +213,7 @@ impl<P: Protocol> Host<P> {
         cursor: u64,
     ) -> SnapshotResult<Stage> {
         let Some(place) = self.places.get(at) else {
+            self.dump_gone(&mut writer)?;
             self.dump_states(&mut writer)?;
             return Ok(Stage::Waiting { writer, replay_from, end: self.log.end() });
         };
@@ -198,6 +230,16 @@ impl<P: Protocol> Host<P> {
         Ok(Stage::Dumping { writer, replay_from, place, cursor: next })
     }
 
+    fn dump_gone(&mut self, writer: &mut SnapshotWriter) -> SnapshotResult<()> {
+        for place in &mut self.places {
+            for (key, version) in place.store.take_gone() {
+                let payload = record::parts(&key, &version);
+                writer.append(VERSION, place.id.0, 0, |buffer| record::encode(&payload, buffer))?;
+            }
+        }
+        Ok(())
+    }
+
     fn dump_states(&self, writer: &mut SnapshotWriter) -> SnapshotResult<()> {
         for place in &self.places {
             let state = PlaceState {
@@ -211,6 +253,10 @@ impl<P: Protocol> Host<P> {
                 last: place.last.clone(),
             };
             writer.append(PLACE, place.id.0, 0, |buffer| record::encode(&state, buffer))?;
+            for dc in self.config.topology.all_dcs().filter(|dc| place.told[dc.index()] > 0) {
+                let told = place.told[dc.index()];
+                writer.append(CONFIRMED, place.id.0, told, |buffer| record::encode(&dc, buffer))?;
+            }
         }
         Ok(())
     }
@@ -243,8 +289,16 @@ impl<P: Protocol> Host<P> {
     /// From where on the log is needed to feed `dc`, if it lacks anything and was not given up.
     pub(crate) fn needed_by(&self, at: usize, dc: DcId) -> Option<Position> {
         let place = &self.places[at];
-        let confirmed = place.confirmed[dc.index()];
-        if confirmed >= place.written || place.needs_seeding[dc.index()] {
+        if place.needs_seeding[dc.index()] {
+            return None;
+        }
+        self.needed_after(at, place.confirmed[dc.index()])
+    }
+
+    /// From where on the log has the records after `confirmed` of a partition, if there are any.
+    pub(crate) fn needed_after(&self, at: usize, confirmed: u64) -> Option<Position> {
+        let place = &self.places[at];
+        if confirmed >= place.written {
             return None;
         }
         let indexed = place.index.range(..=confirmed + 1).next_back();

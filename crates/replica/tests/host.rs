@@ -1,5 +1,7 @@
 //! Hosts on simulated disks: what survives, what travels, and what is refused.
 
+mod deleted;
+mod followers;
 mod recorder;
 
 use fastrand::Rng;
@@ -37,9 +39,13 @@ fn open(disk: &SimDisk, config: HostConfig<Recorder>) -> Result<Host<Recorder>, 
     Host::open(config, Arc::new(disk.process()), NOW)
 }
 
-fn put(host: &mut Host<Recorder>, number: u64) {
+fn ask(host: &mut Host<Recorder>, number: u64, request: Request) {
     let ticket = Ticket { node: 0, session: 0, ask: AskId(number) };
-    host.request(NOW, P0, ticket, Request::Put(number), Some(30));
+    host.request(NOW, P0, ticket, request, Some(30));
+}
+
+fn put(host: &mut Host<Recorder>, number: u64) {
+    ask(host, number, Request::Put(number));
 }
 
 fn sync(host: &mut Host<Recorder>) {

@@ -100,6 +100,7 @@ impl<R: Rules> Protocol for Server<R> {
     const NAME: &'static str = R::NAME;
     const ABOUT: &'static str = "session guarantees for sessions that move; last writer wins";
     const PROMISE: Promise = Promise::Session;
+    const NEWEST_ONLY: bool = true;
 
     type Meta = ();
     type Request = Request;
@@ -112,7 +113,6 @@ impl<R: Rules> Protocol for Server<R> {
     type Params = Params;
 
     fn start(Recovered { hard, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        cx.store.collect(usize::MAX, |_| true, |_| false); // a log holds all that a chain ever held
         let mut vv = received;
         vv.raise(cx.me.dc, vv.max()); // I2
         if *R::CEILING_HOLDS {

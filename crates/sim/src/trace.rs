@@ -1,6 +1,6 @@
 //! A run as a timeline that people read.
 
-use crate::plan::{Act, Trouble};
+use crate::plan::{Act, Plan, Trouble};
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use tidemark_core::history::SessionId;
@@ -142,36 +142,44 @@ fn put(f: &mut fmt::Formatter<'_>, key: &Key, update: &Update) -> fmt::Result {
     f.write_str(if update.returns_previous { ", returning what was before" } else { "" })
 }
 
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Plan {
+    /// What fails, with processes called as everywhere else.
+    pub(crate) fn tell(&self, what: &Trouble) -> String {
         let arrow = |both: bool| if both { "↔" } else { "→" };
-        match self {
-            Self::Cut { from, to, partition: None, both_ways } => {
-                write!(f, "cut {from} {} {to}", arrow(*both_ways))
+        match what {
+            Trouble::Cut { from, to, partition: None, both_ways } => {
+                format!("cut {from} {} {to}", arrow(*both_ways))
             }
-            Self::Cut { from, to, partition: Some(partition), both_ways } => {
-                write!(f, "cut {from}/{partition} {} {to}/{partition}", arrow(*both_ways))
+            Trouble::Cut { from, to, partition: Some(partition), both_ways } => {
+                format!("cut {from}/{partition} {} {to}/{partition}", arrow(*both_ways))
             }
-            Self::CutSiblings { from, to, both_ways } => write!(f, "cut {from} {} {to}", arrow(*both_ways)),
-            Self::SlowLink { from, to, extra_us } => write!(f, "link {from} → {to} slow by {extra_us} µs"),
-            Self::SlowNode { node, extra_us } => write!(f, "node n{node} slow by {extra_us} µs"),
-            Self::Jump { node, by_us } => write!(f, "the clock of node n{node} jumps by {by_us} µs"),
-            Self::Crash { node, power: false } => write!(f, "node n{node} is killed"),
-            Self::Crash { node, power: true } => write!(f, "node n{node} loses power"),
-            Self::DiskFails { node, sync, .. } => {
-                write!(f, "a {} on the disk of node n{node} fails", if *sync { "sync" } else { "write" })
+            Trouble::CutSiblings { from, to, both_ways } => format!("cut {from} {} {to}", arrow(*both_ways)),
+            Trouble::SlowLink { from, to, extra_us } => format!("link {from} → {to} slow by {extra_us} µs"),
+            Trouble::SlowNode { node, extra_us } => {
+                format!("node {} slow by {extra_us} µs", self.name_of(*node))
             }
-            Self::Away { dc } => write!(f, "the operator does without {dc}"),
-            Self::LosesDisk { process } => write!(f, "process n{process} loses its disk, and is replaced"),
-            Self::Apart { process, mute, deaf } => {
+            Trouble::Jump { node, by_us } => {
+                format!("the clock of node {} jumps by {by_us} µs", self.name_of(*node))
+            }
+            Trouble::Crash { node, power: false } => format!("node {} is killed", self.name_of(*node)),
+            Trouble::Crash { node, power: true } => format!("node {} loses power", self.name_of(*node)),
+            Trouble::DiskFails { node, sync, .. } => {
+                let what = if *sync { "sync" } else { "write" };
+                format!("a {what} on the disk of node {} fails", self.name_of(*node))
+            }
+            Trouble::Away { dc } => format!("the operator does without {dc}"),
+            Trouble::LosesDisk { process } => {
+                format!("process {} loses its disk, and is replaced", self.name_of(*process))
+            }
+            Trouble::Apart { process, mute, deaf } => {
                 let how = match (mute, deaf) {
                     (true, true) => "is apart from",
                     (true, false) => "is not heard by",
                     _ => "does not hear",
                 };
-                write!(f, "process n{process} {how} the others of its group")
+                format!("process {} {how} the others of its group", self.name_of(*process))
             }
-            Self::DiskFull { node } => write!(f, "the disk of node n{node} is full"),
+            Trouble::DiskFull { node } => format!("the disk of node {} is full", self.name_of(*node)),
         }
     }
 }

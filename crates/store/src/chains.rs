@@ -8,7 +8,8 @@
 //! **Invariants**
 //! - I1 A chain never holds two versions with the same stamp: inserting one again changes nothing, so that a
 //!   log may be replayed over a snapshot that already contains some of it.
-//! - I2 Every entry with more than one version, or whose only version is a tombstone, is queued for collection.
+//! - I2 Every entry with more than one version, or whose only version is a tombstone, is queued for collection. A queued
+//!   handle may outlive its entry where a store follows another.
 //! - I3 Nothing depends on the order of a hash table: walks sort.
 
 use crate::chains::older::{NONE, Older};
@@ -17,10 +18,12 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use tidemark_core::{Key, Stamp, Write};
 
+mod journal;
 mod older;
 mod table;
 mod versions;
 
+pub use journal::Dropped;
 pub use versions::Versions;
 
 /// One version of a key: what it does, its place in the order, and what the protocol stores beside it.
@@ -108,6 +111,10 @@ pub struct Store<M> {
     older: Older<M>,
     /// Handles of entries that collection has to look at (I2).
     queue: VecDeque<u32>,
+    /// What was dropped, if others are to be told.
+    journal: Option<journal::Journal>,
+    /// The tombstones that went with their keys, if they are kept for somebody.
+    gone: Option<Vec<(Key, Version<M>)>>,
     totals: Totals,
 }
 
@@ -120,7 +127,8 @@ impl<M> Store<M> {
     /// keys, and the same for one data directory, so that a cursor survives a restart.
     pub fn new(seed: u64) -> Self {
         let (tables, older) = (Tables::new(seed), Older::new());
-        Self { tables, older, queue: VecDeque::new(), totals: Totals::default() }
+        let (queue, totals) = (VecDeque::new(), Totals::default());
+        Self { tables, older, queue, journal: None, gone: None, totals }
     }
 
     /// Adds a version to its key's chain. Returns false if it was there already.
@@ -186,7 +194,11 @@ impl<M> Store<M> {
     /// Drops every version of `key` that is older than the newest that is `safe`.
     pub fn cut(&mut self, key: &[u8], safe: impl FnMut(&Version<M>) -> bool) {
         let Some(handle) = self.tables.find(key) else { return };
-        let dropped = self.tables.entry_mut(handle).cut(&mut self.older, safe);
+        let entry = self.tables.entry_mut(handle);
+        let dropped = entry.cut(&mut self.older, safe);
+        if dropped.0 > 0 {
+            journal::note(&mut self.journal, entry, false);
+        }
         self.forget(dropped);
     }
 
@@ -204,15 +216,16 @@ impl<M> Store<M> {
         let mut collected = Collected::default();
         for _ in 0..budget.min(self.queue.len()) {
             let Some(handle) = self.queue.pop_front() else { break };
-            let entry = self.tables.entry_mut(handle);
+            let Some(entry) = self.tables.get_mut(handle).filter(|entry| entry.queued) else { continue };
             entry.queued = false;
             let dropped = entry.cut(&mut self.older, &mut safe);
             let base = &entry.newest;
-            if entry.older == NONE && base.write == Write::Remove && safe(base) && gone(base.stamp) {
-                let entry = self.tables.remove(handle);
-                self.totals.keys -= 1;
-                self.totals.versions -= 1;
-                self.totals.bytes -= entry.key.len() as u64;
+            let goes = entry.older == NONE && base.write == Write::Remove && safe(base) && gone(base.stamp);
+            if goes || dropped.0 > 0 {
+                journal::note(&mut self.journal, entry, goes);
+            }
+            if goes {
+                self.remove(handle);
                 collected.keys += 1;
             } else if entry.needs_collection() {
                 entry.queued = true;
@@ -222,6 +235,27 @@ impl<M> Store<M> {
             self.forget(dropped);
         }
         collected
+    }
+
+    /// Removes an entry with its only version.
+    fn remove(&mut self, handle: u32) {
+        let entry = self.tables.remove(handle);
+        self.totals.keys -= 1;
+        self.totals.versions -= 1;
+        self.totals.bytes -= entry.key.len() as u64 + bytes(&entry.newest);
+        if let Some(gone) = &mut self.gone {
+            gone.push((Key(bytes::Bytes::copy_from_slice(&entry.key)), entry.newest));
+        }
+    }
+
+    /// Keeps the tombstones that go with their keys from now on, until [`Self::take_gone`].
+    pub fn keep_gone(&mut self) {
+        self.gone = Some(Vec::new());
+    }
+
+    /// The tombstones that have gone since [`Self::keep_gone`], with their keys.
+    pub fn take_gone(&mut self) -> Vec<(Key, Version<M>)> {
+        self.gone.take().unwrap_or_default()
     }
 
     fn forget(&mut self, (versions, bytes): (u64, u64)) {

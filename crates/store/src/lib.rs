@@ -4,4 +4,4 @@ pub mod chains;
 pub mod disk;
 pub mod log;
 
-pub use chains::{Collected, Store, Totals, Version, Versions};
+pub use chains::{Collected, Dropped, Store, Totals, Version, Versions};

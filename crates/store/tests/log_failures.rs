@@ -155,3 +155,29 @@ fn a_sync_covers_what_was_flushed_when_it_was_asked_for() {
     assert_eq!(log.flush().unwrap(), later, "a sync alone causes no write");
     assert!(log.sync_job().is_none());
 }
+
+/// A log that is opened again in the same process, while a sync of before still runs, may not be overwritten by the segment
+/// that this makes ahead. Found by the simulator, in a group whose leader was replaced.
+#[test]
+fn a_job_of_an_earlier_opening_makes_its_segment_where_nothing_is() {
+    let disk = SimDisk::new();
+    let (mut log, _) = open(&disk).unwrap();
+    for seq in 0..20 {
+        append(&mut log, seq, 10).unwrap();
+    }
+    log.flush().unwrap();
+    let (late, used) = (log.sync_job().unwrap(), log.used());
+    drop(log);
+    let again = LogConfig { used, ..config() };
+    let (mut log, _) = Log::open(Arc::new(disk.clone()), again).unwrap();
+    for seq in 20..80 {
+        append(&mut log, seq, 10).unwrap();
+    }
+    log.flush().unwrap();
+    log.sync().unwrap();
+    drop(late.run());
+    drop(log);
+    let (log, report) = open(&disk).unwrap();
+    assert_eq!(sequences(&log), (0..80).collect::<Vec<_>>());
+    assert!(report.orphans > 0, "a segment is made ahead when one is half full");
+}

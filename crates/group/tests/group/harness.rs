@@ -139,9 +139,13 @@ impl Group {
     }
 
     pub(crate) fn put(&mut self, member: usize, number: u64) {
+        self.put_to(member, number, &format!("k{number}"));
+    }
+
+    pub(crate) fn put_to(&mut self, member: usize, number: u64, key: &str) {
         let value = format!("v{number}");
         let update = Update::put(Write::Assign(value.as_bytes().into()));
-        self.ask(member, number, Request::Put(Key::from(format!("k{number}").as_str()), update));
+        self.ask(member, number, Request::Put(Key::from(key), update));
     }
 
     /// What leaves a member now: questions answered, and what was found.

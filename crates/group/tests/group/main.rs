@@ -191,6 +191,52 @@ fn who_was_away_for_long_gets_a_copy_and_can_feed_from_it() {
     assert_eq!(fed, (21..=61).collect::<Vec<u64>>(), "led by {leader}");
 }
 
+/// The only member that has everything takes a snapshot, of something that is not agreed on yet; the only other one lacks so
+/// much that it needs a copy first. Found by the simulator.
+#[test]
+fn a_snapshot_that_waits_for_the_group_does_not_keep_who_needs_a_copy_waiting() {
+    let mut group = Group::new(None);
+    group.kill(2);
+    for number in 1..=60 {
+        group.put(0, number);
+        group.settle();
+    }
+    group.pass(2 * ELECTION);
+    group.put_to(0, 61, &"k".repeat(3_000)); // so much that a snapshot is due
+    let said = group.end_turn(0);
+    let now = group.time();
+    said.into_iter().filter(|said| said.to == 2).for_each(|said| group.member(1).step(now, said));
+    group.end_turn(1);
+    group.kill(0);
+    group.pass(ELECTION);
+    group.boot(2);
+    group.pass(20 * ELECTION);
+    assert_eq!(group.leaders(), [1]);
+    let applied = group.member(1).state().applied;
+    assert_eq!(group.member(2).state().applied, applied);
+    assert_eq!(group.member(2).store(P0).totals().keys, 61);
+}
+
+/// Of a protocol that keeps one version of each key, who follows keeps one too, and nothing is said of the others.
+#[test]
+fn who_follows_keeps_one_version_if_the_protocol_does() {
+    let mut group = Group::new(None);
+    for number in 1..=50 {
+        group.put_to(0, number, "k");
+        group.settle();
+    }
+    let newest = group.member(0).store(P0).chain(b"k").next().map(|version| version.stamp);
+    group.kill(2);
+    group.boot(2);
+    group.pass(2 * ELECTION);
+    for member in 0..3 {
+        let chain: Vec<_> = group.member(member).store(P0).chain(b"k").map(|version| version.stamp).collect();
+        assert_eq!(chain, newest.into_iter().collect::<Vec<_>>(), "member {member}");
+    }
+    let entries = group.member(0).last_entry();
+    assert!(entries < 60, "{entries} entries: one a write, and few others");
+}
+
 /// A copy is all that a member has of what was agreed on before it; it survives a restart with it.
 #[test]
 fn a_copy_survives_a_restart() {

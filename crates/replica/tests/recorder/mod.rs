@@ -17,6 +17,10 @@ pub(crate) enum Request {
     Put(u64),
     /// Revises what is stored beside a record: 0 from then on.
     Revise(u64),
+    /// Writes to the one key that all of these share: a value, or nothing.
+    Share(u64, bool),
+    /// Drops what is older than this; a tombstone of that time goes with its key.
+    Collect(u64),
     Read,
 }
 
@@ -44,17 +48,20 @@ impl Protocol for Recorder {
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
-        let stamp = |number| Stamp::new(Hlc(number), cx.me.dc);
         let key = |number| Key::from(format!("{}{number}", cx.me.dc).as_str());
+        let value = Write::Assign(vec![b'v'; 20].into());
         match request {
-            Request::Put(number) => {
-                assert_eq!(number, self.written + 1);
-                self.written = number;
-                let write = Write::Assign(vec![b'v'; 20].into());
-                let version = Version { stamp: stamp(number), meta: number, write };
-                cx.write(key(number), version, cx.all_regions());
+            Request::Put(number) => self.put(number, key(number), value, cx),
+            Request::Share(number, there) => {
+                self.put(number, Key::from("shared"), if there { value } else { Write::Remove }, cx)
             }
-            Request::Revise(number) => cx.revise(&key(number), stamp(number), |meta| *meta = 0),
+            Request::Collect(up_to) => {
+                cx.store.collect(usize::MAX, |v| v.stamp.ts.0 <= up_to, |stamp| stamp.ts.0 <= up_to);
+            }
+            Request::Revise(number) => {
+                let stamp = Stamp::new(Hlc(number), cx.me.dc);
+                cx.revise(&key(number), stamp, |meta| *meta = 0)
+            }
             Request::Read => {}
         }
         cx.reply(ticket, ());
@@ -75,6 +82,15 @@ impl Protocol for Recorder {
         true
     }
     fn hard(&self) {}
+}
+
+impl Recorder {
+    fn put(&mut self, number: u64, key: Key, write: Write, cx: &mut Cx<'_, Self>) {
+        assert_eq!(number, self.written + 1);
+        self.written = number;
+        let version = Version { stamp: Stamp::new(Hlc(number), cx.me.dc), meta: number, write };
+        cx.write(key, version, cx.all_regions());
+    }
 }
 
 pub(crate) struct NoSession;

@@ -17,7 +17,8 @@ impl<P: Protocol> World<'_, P> {
         let plan = self.plan;
         let what = &plan.faults[number].what;
         self.stats.faults += u64::from(begins);
-        self.trace(|| Happening::Trouble(format!("{} {what}", if begins { "begins:" } else { "ends:" })));
+        let when = if begins { "begins:" } else { "ends:" };
+        self.trace(|| Happening::Trouble(format!("{when} {}", plan.tell(what))));
         match what {
             Trouble::Cut { from, to, partition, both_ways } => {
                 self.cut(*from, *to, *partition, begins);
@@ -48,8 +49,7 @@ impl<P: Protocol> World<'_, P> {
             Trouble::LosesDisk { .. } => {}
             Trouble::Apart { process, mute, deaf } => {
                 let place = &mut self.nodes[*process];
-                step(&mut place.mute, begins && *mute);
-                step(&mut place.deaf, begins && *deaf);
+                apart((&mut place.mute, *mute), (&mut place.deaf, *deaf), begins);
             }
             Trouble::Crash { node, power } => {
                 step(&mut self.nodes[*node].kept_down, begins);
@@ -108,10 +108,42 @@ impl<P: Protocol> World<'_, P> {
     }
 }
 
+/// Something begins or ends in the directions that it is about.
+fn apart((mute, is_mute): (&mut u32, bool), (deaf, is_deaf): (&mut u32, bool), begins: bool) {
+    if is_mute {
+        step(mute, begins);
+    }
+    if is_deaf {
+        step(deaf, begins);
+    }
+}
+
 fn step(count: &mut u32, up: bool) {
     *count = if up { *count + 1 } else { count.saturating_sub(1) };
 }
 
 fn shift(sum: &mut u64, by: u64, up: bool) {
     *sum = if up { *sum + by } else { sum.saturating_sub(by) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::apart;
+
+    /// The beginning and the end of a fault in one direction ended one in the other direction.
+    #[test]
+    fn who_is_not_heard_stays_so_while_it_does_not_hear_either() {
+        let (mut mute, mut deaf) = (0, 0);
+        for (is_mute, is_deaf, begins, expected) in [
+            (true, false, true, (1, 0)),
+            (false, true, true, (1, 1)),
+            (false, true, false, (1, 0)),
+            (true, true, true, (2, 1)),
+            (true, false, false, (1, 1)),
+            (true, true, false, (0, 0)),
+        ] {
+            apart((&mut mute, is_mute), (&mut deaf, is_deaf), begins);
+            assert_eq!((mute, deaf), expected);
+        }
+    }
 }

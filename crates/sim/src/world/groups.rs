@@ -10,8 +10,9 @@ use super::{Event, World};
 use crate::outcome::ProblemKind;
 use crate::rng::mix;
 use crate::trace::Happening;
+use std::collections::BTreeMap;
 use tidemark_contract::Protocol;
-use tidemark_core::{Micros, PartitionId, ServerId};
+use tidemark_core::{Micros, PartitionId, ServerId, Stamp, Write};
 use tidemark_group::{Change, GroupConfig, Member, Message, SyncTask};
 use tidemark_store::disk::SimDisk;
 use tidemark_store::log::Fsync;
@@ -288,13 +289,34 @@ impl<P: Protocol> World<'_, P> {
         self.feed_on(process);
     }
 
-    /// What any member has applied by now, all have to apply in the end.
+    /// What any member has applied by now, all have to apply in the end, and hold the same then.
     pub(super) fn note_agreed(&mut self) {
         self.agreed = vec![0; self.groups()];
+        self.differs = vec![Some("was not compared with its leader".into()); self.nodes.len()];
         for process in 0..self.nodes.len() {
-            if let Some(Process::Member(member)) = &self.nodes[process].process {
-                let group = self.group_of(process);
-                self.agreed[group] = self.agreed[group].max(member.state().applied);
+            if let Some(member) = self.member(process) {
+                let (group, applied) = (self.group_of(process), member.state().applied);
+                self.agreed[group] = self.agreed[group].max(applied);
+            }
+        }
+    }
+
+    fn member(&self, process: usize) -> Option<&Member<P>> {
+        match &self.nodes[process].process {
+            Some(Process::Member(member)) => Some(member),
+            _ => None,
+        }
+    }
+
+    /// Compares what members hold with what their leaders hold, whenever nothing is under way between them.
+    pub(super) fn compare_members(&mut self) {
+        for process in 0..self.nodes.len() {
+            let leader = self.leader[self.group_of(process)];
+            let (Some(leads), Some(follows)) = (self.member(leader), self.member(process)) else { continue };
+            if leads.host().is_some() && follows.state().applied == leads.last_entry() {
+                let partitions = &self.nodes[leader].partitions;
+                let found = partitions.iter().find_map(|partition| difference(leads, follows, *partition));
+                self.differs[process] = found;
             }
         }
     }
@@ -305,30 +327,19 @@ impl<P: Protocol> World<'_, P> {
         for group in (0..self.groups()).filter(|_| self.plan.replicas > 1) {
             let leader = self.leader[group];
             let first = group * self.plan.replicas;
-            let member = |process: usize| match &self.nodes[process].process {
-                Some(Process::Member(member)) => Some(member),
-                _ => None,
-            };
-            let Some(leads) = member(leader) else { return Some(format!("n{group} has no leader")) };
+            let Some(leads) = self.member(leader) else { return Some(format!("n{group} has no leader")) };
             for process in (first..first + self.plan.replicas).filter(|process| *process != leader) {
-                let Some(follows) = member(process) else { continue };
+                let Some(follows) = self.member(process) else { continue };
+                let name = self.plan.name_of(process);
                 if !leads.state().voters.contains(&self.nodes[process].member) {
-                    return Some(format!("{} is no member of its group", self.plan.name_of(process)));
+                    return Some(format!("{name} is no member of its group"));
                 }
                 let (has, of) = (follows.state().applied, self.agreed[group]);
                 if has < of {
-                    return Some(format!("{} has applied {has} of {of} entries", self.plan.name_of(process)));
+                    return Some(format!("{name} has applied {has} of {of} entries"));
                 }
-                if has < leads.state().applied {
-                    continue; // there is always something under way
-                }
-                for partition in &self.nodes[leader].partitions {
-                    if let Some(key) = lacking(leads, follows, *partition) {
-                        return Some(format!(
-                            "{} lacks what its leader holds of {key}",
-                            self.plan.name_of(process)
-                        ));
-                    }
+                if let Some(what) = &self.differs[process] {
+                    return Some(format!("{name} {what}"));
                 }
             }
         }
@@ -336,14 +347,26 @@ impl<P: Protocol> World<'_, P> {
     }
 }
 
-/// A key of which a follower does not hold the version that is newest at its leader.
-fn lacking<P: Protocol>(leads: &Member<P>, follows: &Member<P>, partition: PartitionId) -> Option<String> {
-    let held = follows.store(partition);
-    let mut lacks = None;
-    leads.store(partition).dump(0, usize::MAX, |key, version| {
-        if held.chain(key).next().is_none_or(|newest| newest.stamp < version.stamp) {
-            lacks = Some(String::from_utf8_lossy(key).into_owned());
-        }
+/// In what a follower's chains are not its leader's, if in anything.
+fn difference<P: Protocol>(leads: &Member<P>, follows: &Member<P>, partition: PartitionId) -> Option<String> {
+    let (at_leader, here) = (chains(leads, partition), chains(follows, partition));
+    let keys = at_leader.keys().chain(here.keys());
+    let key = keys.into_iter().find(|key| at_leader.get(*key) != here.get(*key))?;
+    let stamps = |chains: &Chains| {
+        let versions = chains.get(key).into_iter().flatten();
+        versions.map(|(stamp, _)| stamp.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    let name = String::from_utf8_lossy(key);
+    Some(format!("holds {name} = [{}], its leader [{}]", stamps(&here), stamps(&at_leader)))
+}
+
+/// Of each key its versions, oldest first. What a protocol keeps beside them may be newer in a leader's memory.
+type Chains = BTreeMap<Vec<u8>, Vec<(Stamp, Write)>>;
+
+fn chains<P: Protocol>(member: &Member<P>, partition: PartitionId) -> Chains {
+    let mut chains = Chains::new();
+    member.store(partition).dump(0, usize::MAX, |key, version| {
+        chains.entry(key.to_vec()).or_default().push((version.stamp, version.write.clone()));
     });
-    lacks
+    chains
 }

@@ -124,6 +124,8 @@ pub(crate) struct World<'a, P: Protocol> {
     leader: Vec<usize>,
     /// How many entries members of each node had applied when everything healed.
     agreed: Vec<u64>,
+    /// What of each process was not as at its leader when they were last compared, since then.
+    differs: Vec<Option<String>>,
     /// Items that have arrived and were not taken yet, for each feed.
     waiting: Vec<Vec<FeedItem<P>>>,
     /// Emptied lists of items, to be filled again.
@@ -175,6 +177,7 @@ impl<'a, P: Protocol> World<'a, P> {
             node_of: Vec::new(),
             leader: (0..plan.nodes(&layout.topology)).map(|node| node * plan.replicas).collect(),
             agreed: Vec::new(),
+            differs: Vec::new(),
             waiting: Vec::new(),
             spare: Vec::new(),
             clients: Vec::new(),

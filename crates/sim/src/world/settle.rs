@@ -36,6 +36,7 @@ impl<P: Protocol> World<'_, P> {
     /// Looks whether everything has been exchanged; in the end, or when patience is, reads the last words.
     pub(super) fn settle(&mut self) {
         let Stage::Settle(until) = self.stage else { return };
+        self.compare_members();
         self.wait_for_beliefs();
         if self.now < until && self.unsettled(|_| ()).is_some() {
             return self.queue.push(self.now + self.plan.config.farthest_us() / 2, Event::Settle);

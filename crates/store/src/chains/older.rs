@@ -105,6 +105,19 @@ impl<M> Older<M> {
         dropped
     }
 
+    /// Drops the oldest versions of the list `head`, those that do not stay. Returns the list, and the same as
+    /// [`Self::drop_list`].
+    pub(super) fn keep(&mut self, head: u32, stays: impl Fn(Stamp) -> bool) -> (u32, (u64, u64)) {
+        let last = self.places(head).take_while(|at| stays(self.version(*at).stamp)).last();
+        match last {
+            Some(last) => {
+                let tail = std::mem::replace(&mut self.nodes[last as usize].next, NONE);
+                (head, self.drop_list(tail))
+            }
+            None => (NONE, self.drop_list(head)),
+        }
+    }
+
     /// Drops what in the list `head` is older than the newest version that satisfies `safe`; returns the same as
     /// [`Self::drop_list`].
     pub(super) fn cut(&mut self, head: u32, safe: impl FnMut(&Version<M>) -> bool) -> (u64, u64) {

@@ -162,6 +162,13 @@ impl<M> Tables<M> {
         self.chunks[at / ENTRIES_A_CHUNK][at % ENTRIES_A_CHUNK].as_mut().expect("handles point at entries")
     }
 
+    /// The entry, if the handle points at one.
+    #[inline]
+    pub(super) fn get_mut(&mut self, handle: u32) -> Option<&mut Entry<M>> {
+        let at = handle as usize;
+        self.chunks[at / ENTRIES_A_CHUNK][at % ENTRIES_A_CHUNK].as_mut()
+    }
+
     /// REQUIRES: the key is not there.
     pub(super) fn insert(&mut self, entry: Entry<M>) -> u32 {
         let Place { group, tag } = Place::of(&entry.key, &self.hasher);

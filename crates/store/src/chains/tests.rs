@@ -140,3 +140,102 @@ fn scan_and_count_agree_with_what_is_visible() {
     );
     assert_eq!([0, 1, 2, 5].map(|at| store.count(|mut all| all.find(|v| v.stamp.ts.0 <= at))), [0, 1, 2, 1]);
 }
+
+/// All chains, by key.
+fn chains(store: &Store<()>) -> Vec<(Vec<u8>, Vec<u64>)> {
+    let mut all: Vec<(Vec<u8>, Vec<u64>)> = Vec::new();
+    store.dump(0, usize::MAX, |key, version| match all.last_mut() {
+        Some((last, stamps)) if last == key => stamps.push(version.stamp.ts.0),
+        _ => all.push((key.to_vec(), vec![version.stamp.ts.0])),
+    });
+    all.sort();
+    all
+}
+
+/// A store collects, another hears each turn what was inserted, and then what was dropped. It holds the same after each turn,
+/// also if it hears all of it twice, and its queue does not grow.
+#[test]
+fn who_follows_a_journal_holds_the_same() {
+    let mut rng = fastrand::Rng::with_seed(3);
+    let (mut leads, mut follows) = (Store::new(1), Store::new(2));
+    leads.keep_journal();
+    let (mut ts, mut all_gone) = (0, 0);
+    for turn in 0..3_000 {
+        let mut inserted = Vec::new();
+        for _ in 0..rng.usize(0..6) {
+            ts += 1;
+            let key = format!("k{}", rng.u32(0..20));
+            inserted.push((key, version(ts, (rng.u32(0..3) > 0).then_some("v"))));
+        }
+        for (key, version) in &inserted {
+            leads.insert(key.as_bytes(), version.clone());
+            match rng.u32(0..4) {
+                0 => leads.keep_newest(key.as_bytes()),
+                1 => {
+                    leads.collect(rng.usize(0..10), |v| v.stamp.ts.0 + 20 <= ts, |at| at.ts.0 + 40 <= ts);
+                }
+                _ => {}
+            }
+        }
+        let dropped = leads.take_journal();
+        all_gone += dropped.iter().filter(|one| one.gone).count();
+        for _ in 0..1 + turn % 2 {
+            inserted.iter().for_each(|(key, version)| {
+                follows.insert(key.as_bytes(), version.clone());
+            });
+            follows.follow(&dropped);
+        }
+        assert_eq!(chains(&follows), chains(&leads), "turn {turn}");
+        assert_eq!(follows.totals(), leads.totals());
+        assert!(follows.garbage() < 100, "{} are queued", follows.garbage());
+    }
+    assert!(all_gone > 100, "{all_gone} keys went");
+    // It could go on by itself: it knows what to look at.
+    leads.collect(usize::MAX, |_| true, |_| true);
+    follows.collect(usize::MAX, |_| true, |_| true);
+    assert_eq!(chains(&follows), chains(&leads));
+}
+
+/// What is left of a key counts when it is told, not what was cut when: one statement a key.
+#[test]
+fn a_journal_says_what_is_left() {
+    let mut store = Store::new(1);
+    store.insert(b"before", version(1, None));
+    store.collect(9, |_| true, |_| true);
+    store.keep_journal();
+    for ts in 1..=5 {
+        store.insert(b"cut", version(ts, Some("v")));
+        store.keep_newest(b"cut");
+        store.insert(b"gone", version(ts, None));
+        store.collect(9, |_| true, |_| true);
+    }
+    store.insert(b"again", version(6, None));
+    store.collect(9, |_| true, |_| true);
+    store.insert(b"again", version(7, Some("v")));
+    store.insert(b"untouched", version(8, Some("v")));
+    let told: Vec<_> =
+        store.take_journal().into_iter().map(|d| (d.key.to_string(), d.oldest.ts.0, d.gone)).collect();
+    assert_eq!(told, [("again".into(), 7, false), ("cut".into(), 5, false), ("gone".into(), 5, true)]);
+    assert_eq!(store.take_journal(), []);
+}
+
+/// What is said of a key twice, or late, drops nothing that came later, and all that was older even if what stayed then is
+/// gone: else what was deleted would be back.
+#[test]
+fn what_is_said_late_drops_what_was_older_and_nothing_else() {
+    let mut store = Store::new(1);
+    let k = tidemark_core::Key::from("k");
+    let dropped = |ts, gone| Dropped { key: k.clone(), oldest: version(ts, None).stamp, gone };
+    [2, 5, 9].into_iter().for_each(|ts| assert!(store.insert(b"k", version(ts, Some("v")))));
+    store.follow(&[dropped(3, false), dropped(3, false)]);
+    assert_eq!(stamps(&store, "k"), [9, 5], "what stayed is not here");
+    store.follow(&[dropped(5, false)]);
+    assert_eq!(stamps(&store, "k"), [9, 5]);
+    store.follow(&[dropped(5, true)]);
+    assert_eq!(stamps(&store, "k"), [9], "the key has a newer version");
+    store.insert(b"k", version(1, Some("v")));
+    store.follow(&[dropped(9, false)]);
+    assert_eq!(stamps(&store, "k"), [9]);
+    store.follow(&[dropped(10, true), dropped(10, true)]);
+    assert_eq!((store.totals(), store.garbage()), (Totals::default(), 0));
+}

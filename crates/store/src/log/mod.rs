@@ -73,6 +73,17 @@ pub struct LogConfig {
     pub replay_from: Position,
     /// Whether a directory without a log is a first start. False: it is a loss, and refused.
     pub may_create: bool,
+    /// What the opening before this one has used up, if that was in this process: one of its jobs may be running still.
+    pub used: Used,
+}
+
+/// Numbers and positions of segments that a log has planned, made or not: see [`Log::used`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Used {
+    /// The first number that is free.
+    number: u64,
+    /// The first position that is free.
+    first: u64,
 }
 
 impl LogConfig {
@@ -87,6 +98,7 @@ impl LogConfig {
             segment_bytes: Self::SEGMENT_BYTES,
             replay_from: Position::START,
             may_create: true,
+            used: Used::default(),
         }
     }
 }

@@ -8,7 +8,7 @@
 //!    frame. The log ends at the last commit frame before it.
 //! 3. All bytes after that place are searched for commit frames that call a later position durable: then it is damage.
 //! 4. What no commit frame calls durable is written again and synced (I5 of [`super`]).
-//! 5. A new segment is made, above all others. Until the seal is written it is an orphan.
+//! 5. A new segment is made, above all others, planned ones too. Until the seal is written it is an orphan.
 //! 6. The seal is written at the cut, and the rest of that file is given back. A torn seal is a torn tail.
 //! 7. Orphans are removed. One that comes back is an orphan again.
 
@@ -351,8 +351,8 @@ fn begin(disk: &dyn Disk, found: &[Segment], cut: &Segment, config: &LogConfig) 
     let newest = found.last().expect("a log was found").header;
     let mut header = SegmentHeader {
         incarnation: config.incarnation,
-        number: newest.number + 1,
-        first: newest.end(),
+        number: config.used.number.max(newest.number + 1),
+        first: config.used.first.max(newest.end()),
         capacity: config.segment_bytes,
         previous: cut.header.number,
     };

@@ -107,6 +107,15 @@ impl Log {
         }
     }
 
+    /// As [`Self::sync`], also while a job is in flight. REQUIRES: what that returns is not given to this log.
+    ///
+    /// # Errors
+    /// As [`Log::synced`].
+    pub fn sync_without_the_job(&mut self) -> LogResult<Position> {
+        self.sync_in_flight = false;
+        self.sync()
+    }
+
     /// Flushes, syncs, and leaves a mark that all of it is durable, so that damage to any of it will be noticed.
     ///
     /// # Errors

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::segment::{self, Segment, SegmentHeader};
-use super::{Frame, LogConfig, LogCursor, LogError, LogResult, MAX_KIND, Position, RecoveryReport, frame};
+use super::{
+    Frame, LogConfig, LogCursor, LogError, LogResult, MAX_KIND, Position, RecoveryReport, Used, frame,
+};
 use crate::disk::{Disk, DiskError};
 
 /// Kept free at the end of each segment: for the commit frame of the batch, that of `close`, and the seal.
@@ -182,6 +184,12 @@ impl Log {
             SegmentHeader { first: 0, .. } => Position::START,
             header => header.data_start(),
         }
+    }
+
+    /// What the next opening in this process has to stay above ([`LogConfig::used`]).
+    #[must_use]
+    pub fn used(&self) -> Used {
+        Used { number: self.next_number, first: self.next_first }
     }
 
     /// Bytes of disk taken by the segments, reserved space included.

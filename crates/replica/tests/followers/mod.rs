@@ -1,0 +1,121 @@
+//! A host that follows another of its group: what it holds in memory and on disk stays in bounds, as its leader's does.
+
+use super::*;
+use tidemark_replica::{Entry, EntryKind, GroupState};
+
+/// Who leads, and who follows; every turn is agreed on at once.
+struct Pair {
+    leads: Host<Recorder>,
+    follows: Host<Recorder>,
+    entries: u64,
+    written: u64,
+}
+
+fn member(disk: &SimDisk) -> Host<Recorder> {
+    let config = HostConfig { snapshot_every_bytes: 8 << 10, ..config(0, 2, Fsync::EverySec) };
+    Host::join(config, Arc::new(disk.process())).unwrap().0
+}
+
+/// Writes what is buffered, and syncs it; what may be done with the disk now is done.
+fn tidy(host: &mut Host<Recorder>) {
+    host.commit().unwrap();
+    sync(host);
+    if let Some(job) = host.upkeep() {
+        host.upkept(job.run());
+    }
+}
+
+impl Pair {
+    fn new() -> Self {
+        let (leads, follows) = (member(&SimDisk::new()), member(&SimDisk::new()));
+        let mut pair = Self { leads, follows, entries: 0, written: 0 };
+        pair.leads.lead(NOW);
+        pair.end_turn();
+        pair
+    }
+
+    fn end_turn(&mut self) {
+        self.leads.tell_dropped();
+        if let Some(data) = self.leads.take_turn() {
+            self.entries += 1;
+            let entry = Entry { index: self.entries, term: 1, kind: EntryKind::Records, data };
+            for (host, own) in [(&mut self.leads, true), (&mut self.follows, false)] {
+                host.log_entry(&entry, own).unwrap();
+                host.commit().unwrap();
+                host.agreed(&entry, !own).unwrap();
+                let state = GroupState { term: 1, applied: entry.index, ..GroupState::default() };
+                host.keep(state);
+            }
+        }
+        tidy(&mut self.leads);
+        tidy(&mut self.follows);
+    }
+
+    /// A write to the key that all share, and collection behind it; every tenth is a deletion.
+    fn overwrite(&mut self) {
+        self.written += 1;
+        ask(&mut self.leads, self.written, Request::Share(self.written, !self.written.is_multiple_of(10)));
+        ask(&mut self.leads, self.written, Request::Collect(self.written - self.written % 3));
+        self.end_turn();
+    }
+
+    fn chains(&self) -> [Vec<u64>; 2] {
+        [&self.leads, &self.follows].map(numbers)
+    }
+}
+
+#[test]
+fn who_follows_drops_what_its_leader_drops_also_after_a_restart() {
+    let mut pair = Pair::new();
+    for turn in 1..=600 {
+        pair.overwrite();
+        let [there, here] = pair.chains();
+        assert_eq!(there, here, "after {turn} turns");
+        assert!(here.len() <= 3, "{here:?}");
+    }
+    assert!(pair.follows.status().replay_from > 0, "snapshots were taken");
+    pair.follows = pair.follows.rejoin().unwrap().0;
+    let [there, here] = pair.chains();
+    assert_eq!(there, here, "as if it had been there all the time");
+    (0..20).for_each(|_| pair.overwrite());
+    let [there, here] = pair.chains();
+    assert_eq!(there, here);
+}
+
+/// Who is elected may collect what its predecessor had not told of: it knows where to look.
+#[test]
+fn who_is_elected_goes_on_collecting() {
+    let mut pair = Pair::new();
+    (0..21).for_each(|_| pair.overwrite());
+    for number in 22..=24 {
+        ask(&mut pair.leads, number, Request::Share(number, true));
+    }
+    pair.end_turn();
+    assert!(numbers(&pair.follows).len() > 3);
+    pair.follows.lead(NOW);
+    ask(&mut pair.follows, 25, Request::Collect(24));
+    assert_eq!(numbers(&pair.follows), [24]);
+}
+
+/// How many bytes of log the two keep after many writes, when the other data centre has confirmed all but the last.
+fn kept(pair: &mut Pair) -> [u64; 2] {
+    pair.leads.open_feed(P0, DcId(1), Resume::default()).unwrap();
+    for number in 1..=4_000 {
+        put(&mut pair.leads, number);
+        pair.leads.confirm(P0, DcId(1), number - 1);
+        pair.end_turn();
+    }
+    [&pair.leads, &pair.follows].map(|host| host.status().log_bytes)
+}
+
+#[test]
+fn who_follows_drops_the_log_that_other_data_centres_have_confirmed() {
+    let mut pair = Pair::new();
+    let [there, here] = kept(&mut pair);
+    assert!(there < 64 << 10 && here < 64 << 10, "the leader keeps {there} bytes, who follows {here}");
+    // It still knows when it has started again, so who needs a copy from it gets little of the log.
+    pair.follows = pair.follows.rejoin().unwrap().0;
+    pair.follows.lead(NOW);
+    let confirmed = pair.follows.status().partitions[0].peers[0].confirmed;
+    assert!(confirmed > 3_000, "{confirmed} of 4000 are confirmed, as far as it knows");
+}
