@@ -2,13 +2,14 @@
 
 use crate::clock::Clock;
 use crate::gateway::info::About;
-use crate::link::founding::{Founding, Place};
+use crate::link::founding::Place;
 use crate::link::hello::Channel;
 use crate::link::links::Links;
 use crate::shard::client::Clients;
 use crate::shard::disk::DiskThread;
 use crate::shard::engine::Engine;
-use crate::shard::seat::{Broken, Seat};
+use crate::shard::open::open_seat;
+use crate::shard::seat::Broken;
 use crate::shard::turn::Turns;
 use crate::shard::{Core, Shard, ticker, turn};
 use crate::{NodeConfig, NodeId, ServeError};
@@ -21,10 +22,8 @@ use std::rc::Rc;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use tidemark_contract::Protocol;
-use tidemark_group::Member;
 use tidemark_protocols::with_protocol;
-use tidemark_replica::{Host, HostConfig};
-use tidemark_store::disk::RealDisk;
+use tidemark_replica::Host;
 use tidemark_store::log::Fsync;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -170,58 +169,6 @@ fn bind(address: SocketAddr) -> std::io::Result<Socket> {
                 std::thread::sleep(Duration::from_millis(20));
             }
             Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Opens the node's directory. In a group, one that is empty waits for what the others say.
-fn open_seat<P: Protocol>(
-    config: &NodeConfig,
-    place: Option<&Place>,
-    clock: &Clock,
-) -> Result<Seat<P>, ServeError> {
-    let params = match &config.cluster.params {
-        serde_json::Value::Null => P::Params::default(),
-        serde_json::Value::Object(map) if map.is_empty() => P::Params::default(),
-        params => serde_json::from_value(params.clone()).map_err(|error| {
-            ServeError::Config(format!("the parameters of protocol {}: {error}", P::NAME))
-        })?,
-    };
-    let disk = RealDisk::open(&config.data_dir).map_err(|error| ServeError::Failed(error.to_string()))?;
-    let host = HostConfig {
-        dc: config.dc(),
-        partitions: config.layout().partitions.clone(),
-        topology: config.cluster.topology.clone(),
-        params,
-        fsync: config.fsync,
-        max_skew_us: config.max_skew_us,
-        log_segment_bytes: config.log_segment_bytes,
-        log_retain_bytes: config.log_retain_bytes,
-        snapshot_every_bytes: config.snapshot_every_bytes,
-        new_incarnation: fastrand::u64(1..),
-    };
-    let (disk, now) = (Arc::new(disk), clock.now());
-    let failed = |error: tidemark_replica::OpenError| ServeError::Failed(error.to_string());
-    let Some(place) = place else {
-        let host = Host::open(host, disk, now).map_err(failed)?;
-        if let Some(cut) = host.cut() {
-            tracing::warn!("{cut}");
-        }
-        return Ok(Seat::Alone(Box::new(host)));
-    };
-    match place.name().map_err(ServeError::Failed)? {
-        Some(name) => {
-            let member = Member::open(place.config(name), host, disk, now).map_err(failed)?;
-            Ok(Seat::Member(Box::new(member)))
-        }
-        None => {
-            let founding = Founding::new(place.clone(), host, disk);
-            let names = founding.missing().map(|node| config.cluster.nodes[node.index()].name.as_str());
-            let names = names.collect::<Vec<_>>().join(", ");
-            tracing::info!(
-                "this directory is empty: waiting for {names}, to found a group with, or to join theirs"
-            );
-            Ok(Seat::Founding(Box::new(founding)))
         }
     }
 }

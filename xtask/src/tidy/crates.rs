@@ -19,7 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-simulators", &["protocols", "sim"]),
     ("tidemark-wire", &[]),
     ("tidemark-workload", &["core", "contract"]),
-    ("tidemark-server", &["core", "store", "contract", "protocols", "replica", "wire"]),
+    ("tidemark-server", &["core", "store", "contract", "protocols", "replica", "group", "wire"]),
     ("tidemark-experiments", &[]),
     ("tidemark-bench", &["core", "wire", "workload"]),
     (

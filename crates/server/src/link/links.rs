@@ -6,7 +6,7 @@ use super::group::GroupLinks;
 use super::hello::{Channel, Speaker};
 use super::outbox::{Distance, Outbox};
 use crate::node::NodeId;
-use crate::shard::engine::Serving;
+use crate::shard::serving::Serving;
 use crate::shard::{Core, Shard};
 use std::rc::Rc;
 use tidemark_contract::Protocol;

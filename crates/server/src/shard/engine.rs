@@ -1,7 +1,9 @@
 //! The host and what surrounds it: who is where, what is said to other nodes, questions out and answers in.
 
 use super::client::{Client, Clients, Question, Resumption};
-use super::seat::{Broken, Seat};
+use super::questions::Parked;
+use super::seat::Seat;
+use super::serving::Serving;
 use crate::clock::Clock;
 use crate::gateway::info::About;
 use crate::link::faults::Faults;
@@ -16,7 +18,7 @@ use crate::stats::Stats;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
-use tidemark_contract::{Ask, AskId, Order, Protocol, Session, SessionCx, Standing, Ticket, Topology};
+use tidemark_contract::{AskId, Order, Protocol, Session, SessionCx, Standing, Ticket, Topology};
 use tidemark_core::{DcId, Failure, Micros, Op, Outcome, PartitionId, ServerId};
 use tidemark_replica::{Now, Output};
 use tokio::sync::oneshot;
@@ -42,23 +44,6 @@ struct Deadline {
     operation: u64,
 }
 
-/// Who serves the partitions of a group, as far as this node knows.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Serving {
-    /// None while a leader is looked for.
-    pub(crate) node: Option<NodeId>,
-    /// In which life that was, or who did before.
-    pub(crate) life: Option<Life>,
-}
-
-/// A question to a group that has no leader, as far as this node knows: it waits for one.
-struct Parked<P: Protocol> {
-    ticket: Ticket,
-    to: ServerId,
-    writes: Option<usize>,
-    request: P::Request,
-}
-
 /// The host and what surrounds it.
 pub(crate) struct Engine<P: Protocol> {
     pub(crate) seat: Seat<P>,
@@ -67,7 +52,7 @@ pub(crate) struct Engine<P: Protocol> {
     /// This start of the process: a random number.
     pub(crate) start: u64,
     /// In which life it leads its group, if it does; what it told everybody last.
-    leads: Option<Life>,
+    pub(super) leads: Option<Life>,
     /// How often that has changed.
     pub(crate) era: u64,
     pub(crate) clock: Clock,
@@ -80,9 +65,9 @@ pub(crate) struct Engine<P: Protocol> {
     pub(crate) groups: Groups,
     /// By group.
     pub(crate) servers: Vec<Serving>,
-    parked: Vec<Parked<P>>,
+    pub(super) parked: Vec<Parked<P>>,
     /// What was read here though another node leads.
-    at_hand: Vec<(Ticket, ServerId, P::Reply)>,
+    pub(super) at_hand: Vec<(Ticket, ServerId, P::Reply)>,
     pub(crate) outgoing: Vec<Outgoing>,
     pub(crate) faults: Faults,
     pub(crate) stats: Stats,
@@ -92,10 +77,10 @@ pub(crate) struct Engine<P: Protocol> {
     /// Clients with replies for the turn that is being gathered.
     pub(crate) dirty: Vec<u64>,
     /// Answers to sessions other than the one that was being served.
-    strays: VecDeque<(Ticket, ServerId, Result<P::Reply, Failure>)>,
+    pub(super) strays: VecDeque<(Ticket, ServerId, Result<P::Reply, Failure>)>,
     deadlines: VecDeque<Deadline>,
     /// An operator's orders that are not durable yet, by their numbers.
-    orders: Vec<(u64, oneshot::Sender<Result<Standing, String>>)>,
+    pub(super) orders: Vec<(u64, oneshot::Sender<Result<Standing, String>>)>,
     ordered: u64,
 }
 
@@ -143,91 +128,6 @@ impl<P: Protocol> Engine<P> {
             clock,
             config,
         }
-    }
-
-    /// Whether there is such a server.
-    #[inline]
-    pub(crate) fn exists(&self, server: ServerId) -> bool {
-        server.dc.index() < self.topology.dcs && server.partition.index() < self.topology.partitions
-    }
-
-    /// The node that serves `server`; none if there is no such server, or its group has no leader.
-    #[inline]
-    pub(crate) fn home(&self, server: ServerId) -> Option<NodeId> {
-        if !self.exists(server) {
-            return None;
-        }
-        self.servers[self.groups.of_server(server).index()].node
-    }
-
-    /// Whether `partition` is one of this node's, whether it serves it or not.
-    pub(crate) fn holds(&self, partition: PartitionId) -> bool {
-        self.config.layout().partitions.contains(&partition)
-    }
-
-    /// Whether this node wants records of `node`, and may ask for them.
-    pub(crate) fn may_be_fed_by(&self, node: NodeId) -> bool {
-        self.seat.host().is_some() && self.servers[self.groups.of_node(node).index()].node == Some(node)
-    }
-
-    /// In which life this node serves its partitions, if it does.
-    pub(crate) fn life(&self) -> Option<Life> {
-        self.seat.host().map(|host| Life { incarnation: host.incarnation(), life: host.life() })
-    }
-
-    /// Whether who serves a group in `life` is another start than the last that was heard of.
-    pub(crate) fn is_new(&self, group: GroupId, life: Life) -> bool {
-        let known = self.servers[group.index()].life;
-        match self.groups.members(group).len() {
-            1 => known != Some(life),
-            // Who led before may not know yet that it leads no more.
-            _ => known.is_none_or(|known| known.incarnation != life.incarnation || known.life < life.life),
-        }
-    }
-
-    /// Its name in its group; 0 if it has none, or does not know it yet.
-    pub(crate) fn member(&self) -> u64 {
-        match &self.seat {
-            Seat::Member(member) => member.id(),
-            Seat::Alone(_) | Seat::Founding(_) => 0,
-        }
-    }
-
-    /// Becomes the member of its group that is called `name`.
-    pub(crate) fn take_seat(&mut self, name: u64, now: Now) -> Result<(), Broken> {
-        if let Seat::Founding(founding) = &self.seat {
-            self.seat = Seat::Member(Box::new(founding.open(name, now).map_err(Broken)?));
-        }
-        Ok(())
-    }
-
-    /// Notices that this node has begun to lead its group, or ceased to; what it did and nobody agreed on is undone. Whether
-    /// that is so.
-    pub(crate) fn see_who_leads(&mut self, clients: &mut Clients<P>) -> bool {
-        let leads = self.life().filter(|_| self.place.is_some());
-        if std::mem::replace(&mut self.leads, leads) == leads {
-            return false;
-        }
-        self.era += 1;
-        let group = self.groups.of_node(self.me);
-        let serving = &mut self.servers[group.index()];
-        match leads {
-            Some(life) => {
-                tracing::info!("this node leads its group, life {}", life.life);
-                *serving = Serving { node: Some(self.me), life: Some(life) };
-                self.deliver(group, clients);
-            }
-            None => {
-                tracing::info!("this node leads its group no more");
-                if serving.node == Some(self.me) {
-                    serving.node = None;
-                }
-                self.strays.clear();
-                self.orders.clear();
-                self.outgoing.iter_mut().for_each(|outgoing| outgoing.held = Batch::default());
-            }
-        }
-        true
     }
 
     /// Begins an operation; its outcome, if it ends within this call.
@@ -283,76 +183,8 @@ impl<P: Protocol> Engine<P> {
         }
     }
 
-    fn ask(&mut self, client: &mut Client<P>, ask: Ask<P>) {
-        let (Ask { id, to, several, request }, writes) = (ask, client.writes);
-        let ticket = Ticket { node: self.me.0, session: client.key, ask: id };
-        if !self.exists(to) {
-            return self.lose(client, id);
-        }
-        let group = self.groups.of_server(to);
-        if writes.is_none()
-            && group == self.groups.of_node(self.me)
-            && let Some(reply) = self.seat.read_at_follower(to.partition, &request)
-        {
-            client.waiting.push(Question { ask: id, node: Some(self.me), several });
-            return self.at_hand.push((ticket, to, reply));
-        }
-        let node = self.home(to).filter(|node| *node == self.me || self.reaches(*node));
-        client.waiting.push(Question { ask: id, node, several });
-        match node {
-            Some(node) => {
-                client.handed = true;
-                self.hand(node, Parked { ticket, to, writes, request });
-            }
-            None if self.groups.members(group).len() > 1 => {
-                self.parked.push(Parked { ticket, to, writes, request });
-            }
-            None => self.lose(client, id),
-        }
-    }
-
-    /// Whether messages to `node` leave this one, and answers come back.
-    #[inline]
-    fn reaches(&self, node: NodeId) -> bool {
-        let outgoing = &self.outgoing[node.index()];
-        outgoing.outbox.is_some() && outgoing.heard_on > 0
-    }
-
-    /// Asks `node`, which serves who is asked and can be reached.
-    #[inline]
-    fn hand(&mut self, node: NodeId, question: Parked<P>) {
-        let Parked { ticket, to, writes, request } = question;
-        if node != self.me {
-            let ask = Message::<P>::Ask { ticket, to: to.partition, writes, request };
-            return self.outgoing[node.index()].held.push(&ask);
-        }
-        if let Some(host) = self.seat.host_mut() {
-            host.request(self.now, to.partition, ticket, request, writes);
-        }
-    }
-
-    /// Asks what waited for a leader of `group`, if there is one now and it can be reached.
-    pub(crate) fn deliver(&mut self, group: GroupId, clients: &mut Clients<P>) {
-        let Some(node) = self.servers[group.index()].node else { return };
-        if node != self.me && !self.reaches(node) {
-            return;
-        }
-        let parked = std::mem::take(&mut self.parked);
-        for question in parked {
-            if self.groups.of_server(question.to) != group {
-                self.parked.push(question);
-            } else if let Some(client) = clients.get(question.ticket.session)
-                && let Some(open) = client.waiting.iter_mut().find(|open| open.ask == question.ticket.ask)
-            {
-                open.node = Some(node);
-                client.handed = true;
-                self.hand(node, question);
-            }
-        }
-    }
-
     /// No answer to question `id` will come.
-    fn lose(&mut self, client: &mut Client<P>, id: AskId) {
+    pub(super) fn lose(&mut self, client: &mut Client<P>, id: AskId) {
         client.waiting.retain(|question| question.ask != id);
         if client.effects.outcome.is_some() {
             return;

@@ -69,25 +69,6 @@ impl<P: Protocol> World<'_, P> {
         }
     }
 
-    /// Any of the processes that hold what `server` does.
-    pub(super) fn any_process_for(&self, server: ServerId, who: u64) -> usize {
-        let replicas = self.plan.replicas;
-        let first = self.group_of(self.node_of(server)) * replicas;
-        let any = first + mix(who, self.now) as usize % replicas;
-        match self.follower(any) {
-            Some(_) => any,
-            None => self.process_for(server, who),
-        }
-    }
-
-    /// The member that is this process, if it runs and does not lead.
-    pub(super) fn follower(&self, process: usize) -> Option<&Member<P>> {
-        match &self.nodes[process].process {
-            Some(Process::Member(member)) if member.host().is_none() => Some(member),
-            _ => None,
-        }
-    }
-
     pub(super) fn group_config(&self, process: usize) -> GroupConfig {
         GroupConfig {
             id: self.nodes[process].member,

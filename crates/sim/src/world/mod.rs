@@ -20,6 +20,7 @@ mod cpu;
 mod driving;
 mod faults;
 mod feeds;
+mod followers;
 mod gateways;
 mod generator;
 mod groups;

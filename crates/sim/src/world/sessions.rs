@@ -191,18 +191,14 @@ impl<P: Protocol> World<'_, P> {
             self.meter_ask(number, id, &request);
             let ticket = Ticket { node: u16::from(dc.0), session, ask: id };
             let writes = self.clients[number].writes();
-            let node = match writes {
-                None if P::FOLLOWERS_READ => self.any_process_for(to, session),
-                _ => self.process_for(to, session),
-            };
+            let node = self.process_to_ask(to, session, writes.is_some());
             let Some(delay) = self.links.question_delay(self.now, (dc, session), to, one_of_many) else {
                 continue;
             };
-            let delay = delay + self.nodes[node].slow_us;
+            let (delay, life) = (delay + self.nodes[node].slow_us, self.nodes[node].life);
             if to.dc != dc {
                 self.asked_until = self.asked_until.max(self.now + delay);
             }
-            let life = self.nodes[node].life;
             self.say(number, delay, Event::Request { ticket, to, at: node, life, writes, request });
         }
         let Some(outcome) = self.clients[number].effects.outcome.take() else { return };
@@ -220,23 +216,7 @@ impl<P: Protocol> World<'_, P> {
         writes: Option<usize>,
         request: P::Request,
     ) {
-        if P::FOLLOWERS_READ
-            && writes.is_none()
-            && let Some(member) = self.follower(node)
-        {
-            match member.read_at_follower(to.partition, &request) {
-                Some(reply) => {
-                    self.stats.follower_reads += 1;
-                    self.answer(node, ticket, to, Ok(reply));
-                }
-                None => {
-                    let leader = self.process_for(to, ticket.session);
-                    let (at, life) = (self.now + self.plan.config.lan_us, self.nodes[leader].life);
-                    self.queue.push(at, Event::Request { ticket, to, at: leader, life, writes, request });
-                }
-            }
-            return;
-        }
+        let Some(request) = self.ask_follower(ticket, (to, node), writes, request) else { return };
         if self.nodes[node].host().is_none() || self.nodes[node].life != life {
             self.stats.lost += 1;
             let at = self.now + self.plan.config.lan_us;

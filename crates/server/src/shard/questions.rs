@@ -1,0 +1,86 @@
+//! Questions of sessions: to whom they go, and what becomes of those that nobody can be asked now.
+
+use super::client::{Client, Clients, Question};
+use super::engine::Engine;
+use crate::link::message::Message;
+use crate::node::{GroupId, NodeId};
+use tidemark_contract::{Ask, Protocol, Ticket};
+use tidemark_core::ServerId;
+
+/// A question to a group that has no leader, as far as this node knows: it waits for one.
+pub(super) struct Parked<P: Protocol> {
+    pub(super) ticket: Ticket,
+    to: ServerId,
+    writes: Option<usize>,
+    request: P::Request,
+}
+
+impl<P: Protocol> Engine<P> {
+    pub(super) fn ask(&mut self, client: &mut Client<P>, ask: Ask<P>) {
+        let (Ask { id, to, several, request }, writes) = (ask, client.writes);
+        let ticket = Ticket { node: self.me.0, session: client.key, ask: id };
+        if !self.exists(to) {
+            return self.lose(client, id);
+        }
+        let group = self.groups.of_server(to);
+        if writes.is_none()
+            && group == self.groups.of_node(self.me)
+            && let Some(reply) = self.seat.read_at_follower(to.partition, &request)
+        {
+            client.waiting.push(Question { ask: id, node: Some(self.me), several });
+            return self.at_hand.push((ticket, to, reply));
+        }
+        let node = self.home(to).filter(|node| *node == self.me || self.reaches(*node));
+        client.waiting.push(Question { ask: id, node, several });
+        match node {
+            Some(node) => {
+                client.handed = true;
+                self.hand(node, Parked { ticket, to, writes, request });
+            }
+            None if self.groups.members(group).len() > 1 => {
+                self.parked.push(Parked { ticket, to, writes, request });
+            }
+            None => self.lose(client, id),
+        }
+    }
+
+    /// Whether messages to `node` leave this one, and answers come back.
+    #[inline]
+    fn reaches(&self, node: NodeId) -> bool {
+        let outgoing = &self.outgoing[node.index()];
+        outgoing.outbox.is_some() && outgoing.heard_on > 0
+    }
+
+    /// Asks `node`, which serves who is asked and can be reached.
+    #[inline]
+    fn hand(&mut self, node: NodeId, question: Parked<P>) {
+        let Parked { ticket, to, writes, request } = question;
+        if node != self.me {
+            let ask = Message::<P>::Ask { ticket, to: to.partition, writes, request };
+            return self.outgoing[node.index()].held.push(&ask);
+        }
+        if let Some(host) = self.seat.host_mut() {
+            host.request(self.now, to.partition, ticket, request, writes);
+        }
+    }
+
+    /// Asks what waited for a leader of `group`, if there is one now and it can be reached.
+    pub(crate) fn deliver(&mut self, group: GroupId, clients: &mut Clients<P>) {
+        let Some(node) = self.servers[group.index()].node else { return };
+        if node != self.me && !self.reaches(node) {
+            return;
+        }
+        let parked = std::mem::take(&mut self.parked);
+        for question in parked {
+            if self.groups.of_server(question.to) != group {
+                self.parked.push(question);
+            } else if let Some(client) = clients.get(question.ticket.session)
+                && let Some(open) = client.waiting.iter_mut().find(|open| open.ask == question.ticket.ask)
+            {
+                open.node = Some(node);
+                client.handed = true;
+                self.hand(node, question);
+            }
+        }
+    }
+}
