@@ -85,7 +85,7 @@ impl Place {
         let path = self.directory.join(FILE);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return self.no_name(),
             Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
         };
         let name = text.trim().parse().ok().filter(|name| self.node(*name) == Some(self.me));
@@ -97,6 +97,18 @@ impl Place {
             )
         };
         name.map(Some).ok_or_else(wrong)
+    }
+
+    /// There is no name: then there is to be nothing else.
+    fn no_name(&self) -> Result<Option<u64>, String> {
+        let shown = self.directory.display();
+        match self.directory.join("MANIFEST").exists() {
+            false => Ok(None),
+            true => Err(format!(
+                "{shown} holds data, and no file `{FILE}` that says under which name it belongs to a group. A cluster with \
+                 replicas begins with empty directories; a member that has lost its own is given an empty one"
+            )),
+        }
     }
 
     /// Has the directory say so, durably.
@@ -241,5 +253,8 @@ mod tests {
         assert!(place.name().unwrap_err().contains("another node's"));
         std::fs::write(directory.path().join(FILE), "x").unwrap();
         assert!(place.name().unwrap_err().contains("does not name this node"));
+        std::fs::remove_file(directory.path().join(FILE)).unwrap();
+        std::fs::write(directory.path().join("MANIFEST"), "").unwrap();
+        assert!(place.name().unwrap_err().contains("begins with empty directories"));
     }
 }
