@@ -2,9 +2,10 @@
 //! lost, nothing that anybody saw breaks the promise, and what a client notices is a pause.
 
 use crate::every::{each_protocol, endure};
+use crate::harness::admin::status;
 use crate::harness::resp::{Client, text};
 use crate::harness::up::Up;
-use crate::harness::{Cluster, wait_for};
+use crate::harness::{Cluster, Node, wait_for};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,6 +77,26 @@ fn kill_the_leader(cluster: &Up, region: &str) -> Duration {
     paused
 }
 
+/// Stops the leader of a region as it stands, until another leads, and lets it go on: it still believes that it leads.
+fn pause_the_leader(cluster: &Up, region: &str) {
+    let lead = leader(cluster, region);
+    let pid = cluster.processes()[lead].clone().expect("it runs").expect("it runs").to_string();
+    let signal = |name: &str| {
+        let sent = std::process::Command::new("kill").args([name, &pid]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill {name} {pid}");
+    };
+    signal("-STOP");
+    let others: Vec<&Node> = cluster.nodes().iter().filter(|node| node.region == region).collect();
+    let others = others.into_iter().filter(|node| node.name != cluster.nodes()[lead].name);
+    let others: Vec<&Node> = others.collect();
+    wait_for("another leads", Duration::from_secs(30), || {
+        let leads = |node: &&&Node| status(node).is_some_and(|status| status["group"]["role"] == "leader");
+        others.iter().find(leads).map(|_| ())
+    });
+    std::thread::sleep(Duration::from_millis(fastrand::u64(0..400)));
+    signal("-CONT");
+}
+
 /// What an election timeout is by default.
 const ELECTION: Duration = Duration::from_secs(1);
 
@@ -94,8 +115,8 @@ fn every_protocol_outlives_its_leaders() {
     });
 }
 
-/// `TORTURE_ROUNDS` leaders are killed one after the other, while regions lose each other now and then; in the middle a node
-/// loses its disk, and one is taken out of its group and back in.
+/// `TORTURE_ROUNDS` leaders are killed one after the other, while regions lose each other now and then, and leaders sleep and
+/// wake up again; in the middle a node loses its disk, and is taken out of its group and back in.
 #[test]
 fn groups_go_on_while_their_leaders_are_killed_and_members_replaced() {
     let causal = crate::every::registered().into_iter().find(|protocol| protocol.name == "tidemark");
@@ -107,6 +128,9 @@ fn groups_go_on_while_their_leaders_are_killed_and_members_replaced() {
             let region = if fastrand::bool() { "A" } else { "B" };
             if round % 3 == 1 {
                 cluster.cut("A", "B", fastrand::bool());
+            }
+            if round % 3 == 2 {
+                pause_the_leader(cluster, region);
             }
             pauses.push(kill_the_leader(cluster, region));
             cluster.heal();
