@@ -82,7 +82,7 @@ mod tests {
         let past = include_str!("../../protocols/src/nukv/past.rs");
         let reads = include_str!("../../protocols/src/nukv/reads.rs");
         let parts = [main, past, reads];
-        assert_eq!(whole.len(), parts.iter().map(|part| part.len()).sum());
+        assert_eq!(whole.len(), parts.iter().map(|part| part.len()).sum::<usize>());
         assert_eq!(count("nukv").unwrap(), parts.map(code_lines).iter().sum::<usize>() as u64);
     }
 }
