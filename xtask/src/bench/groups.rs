@@ -33,23 +33,38 @@ pub(super) fn groups(options: &Options) -> Result<Vec<Figure>> {
         println!(
             "\ngroups of {members}: writes of {VALUE} bytes, each on the disk before it is acknowledged"
         );
-        println!("{:>8} {:>14} {:>14} {:>8}", "clients", "etcd/s", "tidemark/s", "ratio");
+        println!(
+            "{:>8} {:>10} {:>10} {:>7} {:>22}",
+            "clients", "etcd/s", "tidemark/s", "ratio", "CPU µs/write"
+        );
         for clients in CLIENTS {
-            let mut rates = [Vec::new(), Vec::new()];
+            let (mut rates, mut cpu) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+            let operations = options.requests / 10;
             for round in 0..options.rounds {
                 for at in [round % 2, (round + 1) % 2] {
                     let (kind, address) = servers[at].leader()?;
                     let mut load =
                         command(&load.display().to_string(), &["-server", kind, "-address", &address]);
                     load.args(["-clients", &clients.to_string(), "-value", &VALUE.to_string()]);
-                    load.args(["-operations", &(options.requests / 10).to_string()]);
+                    load.args(["-operations", &operations.to_string()]);
+                    let before = servers[at].cpu_seconds()?;
                     rates[at].push(output(&mut load)?.trim().parse::<f64>()?);
+                    cpu[at].push((servers[at].cpu_seconds()? - before) * 1e6 / operations as f64);
                 }
             }
             let ratio = median(rates[0].iter().zip(&rates[1]).map(|(etcd, ours)| ours / etcd).collect());
-            let [etcd, ours] = rates.map(median);
-            println!("{clients:>8} {etcd:>14.0} {ours:>14.0} {ratio:>8.2}");
-            report.push(figure(format!("groups of {members}, {clients} clients"), ratio, "x"));
+            let ([etcd, ours], [etcd_cpu, our_cpu]) = (rates.map(median), cpu.map(median));
+            let share = etcd_cpu / our_cpu;
+            println!(
+                "{clients:>8} {etcd:>10.0} {ours:>10.0} {ratio:>7.2} {etcd_cpu:>8.1} {our_cpu:>6.1} ({share:.1})"
+            );
+            report.push(figure(format!("groups of {members}, {clients} clients, ratio"), ratio, "x"));
+            report.push(figure(
+                format!("groups of {members}, {clients} clients, cpu of etcd"),
+                etcd_cpu,
+                "us/write",
+            ));
+            report.push(figure(format!("groups of {members}, {clients} clients, cpu"), our_cpu, "us/write"));
         }
     }
     Ok(report)

@@ -37,6 +37,9 @@ pub(crate) struct Outgoing {
     pub(crate) heard_on: u32,
 }
 
+/// What a server answers to a question, and which server.
+type Answer<P> = (Ticket, ServerId, Result<<P as Protocol>::Reply, Failure>);
+
 /// An operation that waits, in the order of their deadlines.
 struct Deadline {
     at: Micros,
@@ -77,7 +80,7 @@ pub(crate) struct Engine<P: Protocol> {
     /// Clients with replies for the turn that is being gathered.
     pub(crate) dirty: Vec<u64>,
     /// Answers to sessions other than the one that was being served.
-    pub(super) strays: VecDeque<(Ticket, ServerId, Result<P::Reply, Failure>)>,
+    pub(super) strays: VecDeque<Answer<P>>,
     deadlines: VecDeque<Deadline>,
     /// An operator's orders that are not durable yet, by their numbers.
     pub(super) orders: Vec<(u64, oneshot::Sender<Result<Standing, String>>)>,
@@ -202,19 +205,22 @@ impl<P: Protocol> Engine<P> {
     /// Takes the host's answers: those to `client` at once, the others when the turn ends.
     #[inline]
     pub(crate) fn collect(&mut self, mut client: Option<&mut Client<P>>) {
-        let here = self.at_hand.drain(..).map(|(ticket, from, reply)| (ticket, from, Ok(reply)));
-        let of_host = self.seat.host_mut().map(|host| host.take_replies()).into_iter().flatten();
-        let of_host = of_host.filter_map(|output| match output {
-            Output::Reply { ticket, from, reply } => Some((ticket, from, Ok(reply))),
-            Output::Refused { ticket, from, failure } => Some((ticket, from, Err(failure))),
-            Output::Send { .. } | Output::Ordered { .. } => None,
-        });
-        for (ticket, from, answer) in here.chain(of_host) {
-            match &mut client {
-                Some(client) if ticket.node == self.me.0 && ticket.session == client.key => {
-                    hear(client, (self.dc, self.now.wall, &self.topology), ticket.ask, from, answer);
-                }
-                _ => self.strays.push_back((ticket, from, answer)),
+        let about = (self.dc, self.now.wall, &self.topology);
+        let mut bring = |(ticket, from, answer): Answer<P>| match &mut client {
+            Some(client) if ticket.node == self.me.0 && ticket.session == client.key => {
+                hear(client, about, ticket.ask, from, answer);
+            }
+            _ => self.strays.push_back((ticket, from, answer)),
+        };
+        for (ticket, from, reply) in self.at_hand.drain(..) {
+            bring((ticket, from, Ok(reply)));
+        }
+        let Some(host) = self.seat.host_mut() else { return };
+        for output in host.take_replies() {
+            match output {
+                Output::Reply { ticket, from, reply } => bring((ticket, from, Ok(reply))),
+                Output::Refused { ticket, from, failure } => bring((ticket, from, Err(failure))),
+                Output::Send { .. } | Output::Ordered { .. } => {}
             }
         }
     }

@@ -16,6 +16,7 @@ pub(super) struct Parked<P: Protocol> {
 }
 
 impl<P: Protocol> Engine<P> {
+    #[inline]
     pub(super) fn ask(&mut self, client: &mut Client<P>, ask: Ask<P>) {
         let (Ask { id, to, several, request }, writes) = (ask, client.writes);
         let ticket = Ticket { node: self.me.0, session: client.key, ask: id };
@@ -23,7 +24,8 @@ impl<P: Protocol> Engine<P> {
             return self.lose(client, id);
         }
         let group = self.groups.of_server(to);
-        if writes.is_none()
+        if P::FOLLOWERS_READ
+            && writes.is_none()
             && group == self.groups.of_node(self.me)
             && let Some(reply) = self.seat.read_at_follower(to.partition, &request)
         {
@@ -33,6 +35,13 @@ impl<P: Protocol> Engine<P> {
         let node = self.home(to).filter(|node| *node == self.me || self.reaches(*node));
         client.waiting.push(Question { ask: id, node, several });
         match node {
+            // The usual way: nothing is moved more than once.
+            Some(node) if node == self.me => {
+                client.handed = true;
+                if let Some(host) = self.seat.host_mut() {
+                    host.request(self.now, to.partition, ticket, request, writes);
+                }
+            }
             Some(node) => {
                 client.handed = true;
                 self.hand(node, Parked { ticket, to, writes, request });
