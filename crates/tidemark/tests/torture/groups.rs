@@ -107,9 +107,11 @@ fn told(pauses: &[Duration]) -> String {
 
 #[test]
 fn every_protocol_outlives_its_leaders() {
+    let rounds = crate::spread::number("TORTURE_ROUNDS").unwrap_or(2);
     each_protocol(|protocol| {
         endure(protocol, &format!("groups-{}", protocol.name), GROUPS, |cluster| {
-            let pauses = ["A", "B"].map(|region| kill_the_leader(cluster, region));
+            let regions = ["A", "B"].into_iter().cycle().take(rounds as usize);
+            let pauses: Vec<Duration> = regions.map(|region| kill_the_leader(cluster, region)).collect();
             println!("{}: clients waited {}", protocol.name, told(&pauses));
         });
     });
