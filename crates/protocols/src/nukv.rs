@@ -14,8 +14,9 @@
 //!
 //! **Deviations**
 //! - D1 A partition of a data centre is a server, and may be a group: `idx` is the number of the version's record in its
-//!   log. Followers answer GETs that they need not park, and leave the others to the leader. The feeds of the driver are the paper's forwarder `XC` and its test for repeats: in
-//!   order, exactly once, resuming at the record that was confirmed. They ship what is durable.
+//!   log. Followers answer GETs that they need not park, and leave the others to the leader. The feeds of the driver are
+//!   the paper's forwarder `XC` and its test for repeats: in order, exactly once, resuming at the record that was
+//!   confirmed. They ship what is durable.
 //! - D2 (E-6a) A write is answered with its own index, once it is durable. Printed is `sv[d]`, before the commit.
 //! - D3 (E-6b) The last writer wins by (t, dc_id, idx). Printed is t alone, which is no total order.
 //! - D4 (E-6c) `sv` rises only, and a read is answered with the index of the version that it returns. Printed are an

@@ -89,6 +89,14 @@ fn what_is_wrong_is_said_with_line_place_and_remedy() {
 }
 
 #[test]
+fn nodes_of_a_group_share_all_they_hold() {
+    let crossed = TWO_REGIONS.replacen("partitions = 4", "partitions = 4\nreplicas = 2", 1);
+    let crossed = crossed.replacen("partitions = [2, 3]", "partitions = [1, 2, 3]", 1);
+    let said = parsed(&crossed).expect_err("they share one").to_string();
+    assert!(said.contains("east-1 and east-2 share some of their partitions"), "{said}");
+}
+
+#[test]
 fn each_mistake_has_its_own_words() {
     let mistakes = [
         ("name = \"east-2\"", "name = \"east-1\"", "two nodes called \"east-1\""),
@@ -109,6 +117,13 @@ fn each_mistake_has_its_own_words() {
         ("127.0.0.1:8002", "10.0.0.2:8002", "anybody may change the cluster"),
         ("127.0.0.1:7002", "127.0.0.1", "has no port"),
         ("partitions = 4", "partitions = 0", "choose 1 to 16384"),
+        ("partitions = 4", "partitions = 4\nreplicas = 0", "choose 1 to 9"),
+        ("partitions = 4", "partitions = 4\nreplicas = 2", "with replicas = 2 each is held by 2 nodes"),
+        (
+            "partitions = 4",
+            "partitions = 4\n[limits]\nelection_timeout = \"1ms\"",
+            "no time to wait for a leader",
+        ),
         ("partitions = 4", "partitions = 4\nprotocol = \"evntual\"", "did you mean \"eventual\""),
         ("partitions = 4", "partitions = 4\nmax_skew = \"5 apples\"", "is no length of time"),
         ("partitions = 4", "partitions = 4\nmax_skew = 5", "has no unit"),

@@ -97,17 +97,18 @@ impl<P: Protocol> Shard<P> {
         let result = values::<Message<P>>(payload, |message| {
             engine.stats.messages_in += 1;
             match message {
-                Message::Ask { ticket, to, .. } if !engine.holds(to) => {
-                    let why = format!("partition {to} is not on this node");
-                    let from = tidemark_core::ServerId::new(engine.dc, to);
-                    engine.answered(ticket, from, Err(Failure::Unavailable(why)));
-                }
-                Message::Ask { ticket, to, writes, request } => {
-                    // Who does not lead any more drops this connection, and the other side asks the next one.
-                    if let Some(host) = engine.seat.host_mut() {
+                Message::Ask { ticket, to, writes, request } => match engine.seat.host_mut() {
+                    Some(host) if host.holds(to) => {
                         host.request(engine.now, to, ticket, request, writes);
                     }
-                }
+                    Some(_) => {
+                        let why = format!("partition {to} is not on this node");
+                        let from = tidemark_core::ServerId::new(engine.dc, to);
+                        engine.answered(ticket, from, Err(Failure::Unavailable(why)));
+                    }
+                    // Who does not lead any more drops this connection, and the other side asks the next one.
+                    None => {}
+                },
                 Message::Answer { ticket, from, reply } => engine.answered(ticket, from, Ok(reply)),
                 Message::Refusal { ticket, failure } => {
                     engine.answered(ticket, Default::default(), Err(failure));

@@ -1,6 +1,6 @@
 //! Partitions that are groups of nodes: they outlive the node that leads them.
 
-use crate::support::{Client, Cluster, PATIENCE, eventually};
+use crate::support::{Client, Cluster, PATIENCE, eventually, text};
 use std::time::Instant;
 use tidemark_wire::resp::Reply;
 
@@ -132,4 +132,23 @@ fn a_follower_answers_by_itself_who_has_seen_no_more_than_it() {
     assert_eq!(client.text(&["GET", "k"]), "1");
     assert_eq!(cluster.client(follower).text(&["GET", "k"]), "1");
     assert!(client.text(&["SET", "k", "2"]).starts_with("!UNAVAILABLE"));
+}
+
+/// A read that the leader has taken, and not answered, when it goes away: the next one is asked, and the client notices nothing.
+#[test]
+fn a_read_that_a_leader_takes_with_it_is_asked_again() {
+    let mut cluster = two_regions("nukv");
+    let lead = leader(&cluster, &[0, 1, 2]);
+    leader(&cluster, &[3, 4, 5]);
+    (0..6).for_each(|node| drop(cluster.admin(node, "/admin/cut", r#"{"from": "A", "to": "B"}"#)));
+    let (mut near, mut far) = (cluster.client((lead + 1) % 3), cluster.client(3));
+    far.ok(&["SET", "k", "1"]);
+    let token = far.text(&["TIDE.SESSION", "EXPORT"]);
+    near.ok(&["TIDE.SESSION", "IMPORT", &token]);
+    near.send(b"GET k\r\n"); // it waits for what the session has seen
+    eventually("the leader has taken it", || cluster.status(lead)["host"]["partitions"][0]["parked"] == 1);
+    cluster.stop(lead);
+    let others = (0..6).filter(|node| *node != lead);
+    others.for_each(|node| drop(cluster.admin(node, "/admin/heal", "{}")));
+    assert_eq!(near.reply().map(|reply| text(&reply)).as_deref(), Some("1"));
 }
