@@ -85,6 +85,10 @@ pub struct Bench {
     /// After how long a write that does not show counts as never seen.
     #[arg(long, value_name = "TIME", default_value = "10s", requires = "visibility", value_parser = humantime::parse_duration)]
     pub patience: Duration,
+    /// How long a message of a client to another region and its answer take together, for clusters on one machine: clients of
+    /// a workload with `remote` leave their region for that share of requests. [default: what the network takes]
+    #[arg(long, value_name = "TIME", default_value = "0s", hide_default_value = true, value_parser = humantime::parse_duration)]
+    pub remote_rtt: Duration,
     /// The user for AUTH [default: none, which means the default user].
     #[arg(long, value_name = "NAME", requires = "password")]
     pub user: Option<String>,
@@ -158,7 +162,11 @@ impl Bench {
 
     /// What the arguments mean, for servers in `regions`.
     pub fn plan(&self, regions: Vec<Region>) -> Result<Plan, BenchError> {
+        let (count, way) = (regions.len(), self.remote_rtt / 2);
+        let away =
+            |home| (0..count).map(|region| if region == home { Duration::ZERO } else { way }).collect();
         let plan = Plan {
+            ways: (0..count).map(away).collect(),
             partitions: self.partitions,
             connections: self.connections,
             threads: self.threads.unwrap_or_else(plan::default_threads),

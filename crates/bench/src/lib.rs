@@ -15,6 +15,7 @@ mod plan;
 mod progress;
 mod report;
 mod run;
+mod travel;
 mod visibility;
 mod worker;
 

@@ -41,6 +41,9 @@ pub struct Plan {
     pub timeout: Duration,
     /// Whether to measure when writes show in other regions.
     pub visibility: Option<Visibility>,
+    /// Between regions in their order: how long what a client says to another region is held, and what it hears from there. For
+    /// clusters whose regions are on one machine; empty if the network sees to that.
+    pub ways: Vec<Vec<Duration>>,
     /// A partition whose operations are recorded apart: all that concern it, and they are not among the others.
     pub apart: Option<usize>,
 }
@@ -138,6 +141,7 @@ impl Plan {
             slice: Duration::from_secs(1),
             timeout: Duration::from_secs(10),
             visibility: None,
+            ways: Vec::new(),
             apart: None,
         }
     }
@@ -170,6 +174,14 @@ impl Plan {
         if self.connections > 0 && self.connections < self.regions.len() {
             return wrong("at least as many connections as regions");
         }
+        if self.workload.remote > 0.0 && self.connections > 0 {
+            if self.regions.len() < 2 {
+                return wrong("clients that go elsewhere (remote) need a second --region");
+            }
+            if self.pipeline > 1 {
+                return wrong("a client that goes elsewhere (remote) does one thing at a time: --pipeline 1");
+            }
+        }
         if self.threads == 0 || self.pipeline == 0 {
             return wrong("at least one thread, and one request at a time");
         }
@@ -200,8 +212,18 @@ impl Plan {
     /// The region and address of connection `number`.
     pub(crate) fn place(&self, number: usize) -> (usize, &str) {
         let region = number % self.regions.len();
+        (region, self.server(number, region))
+    }
+
+    /// The server that client `number` uses in a region.
+    pub(crate) fn server(&self, number: usize, region: usize) -> &str {
         let addresses = &self.regions[region].addresses;
-        (region, &addresses[number / self.regions.len() % addresses.len()])
+        &addresses[number / self.regions.len() % addresses.len()]
+    }
+
+    /// How long what a client of one region says is held on its way to another.
+    pub(crate) fn way(&self, home: usize, region: usize) -> Duration {
+        self.ways.get(home).and_then(|row| row.get(region)).copied().unwrap_or_default()
     }
 }
 
@@ -235,7 +257,7 @@ mod tests {
         let plan = || Plan::new(vec!["a=h:1".parse().unwrap()], Workload::named("ycsb-a").unwrap());
         assert!(plan().validate().is_ok());
         type Change = fn(&mut Plan);
-        let cases: [(Change, &str); 9] = [
+        let cases: [(Change, &str); 11] = [
             (|plan| plan.regions.clear(), "--region"),
             (|plan| plan.connections = 0, "at least one connection"),
             (|plan| plan.pipeline = 0, "one request at a time"),
@@ -245,6 +267,15 @@ mod tests {
             (|plan| plan.workload = Workload { keys: 0, ..plan.workload.clone() }, "keys"),
             (|plan| plan.timeout = Duration::ZERO, "longer than 0"),
             (|plan| plan.partitions = 0, "partitions"),
+            (|plan| plan.workload.remote = 0.5, "second --region"),
+            (
+                |plan| {
+                    let other = "b=h:2".parse().unwrap();
+                    (plan.workload.remote, plan.pipeline) = (0.5, 2);
+                    plan.regions.push(other);
+                },
+                "--pipeline 1",
+            ),
         ];
         for (change, reason) in cases {
             let mut plan = plan();

@@ -57,7 +57,7 @@ pub struct Report {
     pub visibility_problems: Vec<String>,
 }
 
-/// Connections that broke in the same way.
+/// Connections to one server that broke.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lost {
     /// The region.
@@ -66,8 +66,8 @@ pub struct Lost {
     pub address: String,
     /// When the first of them broke, in microseconds after the measurement began.
     pub after_us: u64,
-    /// How.
-    pub reason: String,
+    /// How: in one way or several, for a server that dies closes some connections and resets others.
+    pub reasons: Vec<String>,
     /// How many.
     pub connections: usize,
 }
@@ -253,9 +253,9 @@ impl Report {
             let (seconds, connections) = (lost.after_us as f64 / 1e6, lost.connections);
             let what =
                 if connections == 1 { "a connection".into() } else { format!("{connections} connections") };
-            let Lost { region, address, reason, .. } = lost;
+            let (Lost { region, address, .. }, reasons) = (lost, lost.reasons.join(" or "));
             remarks.push(format!(
-                "LOST: {what} to region {region}: after {seconds:.1} s the server at {address} {reason}. \
+                "LOST: {what} to region {region}: after {seconds:.1} s the server at {address} {reasons}. \
                  The figures above have what was measured until then."
             ));
         }
@@ -291,21 +291,23 @@ fn row(name: String, latency: &Latency) -> Vec<String> {
     cells
 }
 
-/// Broken connections, those of one server that broke in the same way together.
+/// Broken connections, those of one server together.
 fn lost(plan: &Plan, tallies: &[Tally]) -> Vec<Lost> {
     let mut all: Vec<Lost> = Vec::new();
     for (region, address, after_us, reason) in tallies.iter().flat_map(|tally| &tally.broken) {
-        let same = |lost: &&mut Lost| lost.address == *address && lost.reason == *reason;
-        match all.iter_mut().find(same) {
+        match all.iter_mut().find(|lost| lost.address == *address) {
             Some(lost) => {
                 lost.connections += 1;
+                if !lost.reasons.contains(reason) {
+                    lost.reasons.push(reason.clone());
+                }
                 lost.after_us = lost.after_us.min(*after_us);
             }
             None => all.push(Lost {
                 region: plan.regions[*region].name.clone(),
                 address: address.clone(),
                 after_us: *after_us,
-                reason: reason.clone(),
+                reasons: vec![reason.clone()],
                 connections: 1,
             }),
         }

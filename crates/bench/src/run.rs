@@ -4,6 +4,7 @@ use crate::connection::{Connection, Login};
 use crate::fill;
 use crate::live::{Live, Phase, Tick};
 use crate::report::Report;
+use crate::travel;
 use crate::visibility::{Probers, Seen, Written};
 use crate::worker::{Tally, Times, Worker};
 use crate::{BenchError, Limit, Plan};
@@ -127,12 +128,12 @@ impl Crew {
         let tally = Rc::new(RefCell::new(Tally::new(&self.plan)));
         local.block_on(&runtime, async {
             let workers =
-                self.numbers().zip(connections).zip(clients).map(|((number, connection), client)| {
+                self.numbers().zip(connections).zip(clients).map(|((number, connections), client)| {
                     let (plan, times, tally) = (Arc::clone(&self.plan), Arc::clone(times), Rc::clone(&tally));
                     let live = Arc::clone(&self.stage.live[self.number]);
                     tokio::task::spawn_local(
                         Worker {
-                            connection,
+                            connections,
                             client,
                             keys: Arc::clone(keys),
                             number,
@@ -194,7 +195,8 @@ impl Crew {
         (self.number..self.plan.connections).step_by(self.stage.threads)
     }
 
-    async fn connect(&self) -> Result<Vec<Connection>, BenchError> {
+    /// Of each client all connections.
+    async fn connect(&self) -> Result<Vec<Vec<Connection>>, BenchError> {
         let numbers: Vec<usize> = self.numbers().collect();
         let mut connections = Vec::with_capacity(numbers.len());
         for some in numbers.chunks(OPEN_AT_ONCE) {
@@ -212,13 +214,22 @@ impl Crew {
     }
 }
 
-async fn open(plan: Arc<Plan>, login: Login, number: usize) -> Result<Connection, BenchError> {
-    let (region, address) = plan.place(number);
-    let unreachable = |reason| {
-        let region = plan.regions[region].name.clone();
-        BenchError::Unreachable { region, address: address.into(), reason }
-    };
-    Connection::open(address, &login).await.map_err(unreachable)
+/// The connections of client `number`: to its region, or if it goes elsewhere, to all.
+async fn open(plan: Arc<Plan>, login: Login, number: usize) -> Result<Vec<Connection>, BenchError> {
+    let home = plan.place(number).0;
+    let regions = if plan.workload.remote > 0.0 { 0..plan.regions.len() } else { home..home + 1 };
+    let mut connections = Vec::with_capacity(regions.len());
+    for region in regions {
+        let address = plan.server(number, region);
+        let unreachable = |reason| {
+            let region = plan.regions[region].name.clone();
+            BenchError::Unreachable { region, address: address.into(), reason }
+        };
+        let mut connection = Connection::open(address, &login).await.map_err(unreachable)?;
+        travel::prepare(&mut connection, &plan).await.map_err(unreachable)?;
+        connections.push(connection);
+    }
+    Ok(connections)
 }
 
 /// Asks every server whether it is there, before anything else happens.

@@ -5,6 +5,7 @@ use crate::connection::{Broken, Connection};
 use crate::live::Live;
 use crate::pace::{Alarm, Pacer};
 use crate::run::Stop;
+use crate::travel::Traveller;
 use crate::{Limit, Plan};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -12,8 +13,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
+use tidemark_core::Op;
 use tidemark_wire::resp::Reply;
-use tidemark_workload::{Cdf, Client, KeySpace, Recorder, Request};
+use tidemark_workload::{Cdf, Client, KeySpace, Kind, Recorder, Request};
 use tokio::time::{MissedTickBehavior, interval};
 
 /// How soon a worker notices that it is to stop, or that its server has fallen silent.
@@ -68,7 +70,7 @@ impl Times {
     }
 
     /// Takes `operations` that count; whether there were any left.
-    fn spend(&self, operations: usize, now: Instant) -> bool {
+    pub(crate) fn spend(&self, operations: usize, now: Instant) -> bool {
         let Some(budget) = &self.budget else { return true };
         now < self.begin || budget.fetch_sub(operations as i64, Ordering::Relaxed) > 0
     }
@@ -124,9 +126,10 @@ struct Lane {
     sent: Option<Instant>,
 }
 
-/// One connection, with its client.
+/// One client, with its connections.
 pub(crate) struct Worker {
-    pub(crate) connection: Connection,
+    /// That to its region; of a client that goes elsewhere, one to each region in their order.
+    pub(crate) connections: Vec<Connection>,
     pub(crate) client: Client,
     pub(crate) keys: Arc<KeySpace>,
     pub(crate) number: usize,
@@ -150,7 +153,10 @@ struct Work {
 
 impl Worker {
     /// Loads until it is over. If the connection breaks, the tally says so.
-    pub(crate) async fn run(self) {
+    pub(crate) async fn run(mut self) {
+        if self.plan.workload.remote > 0.0 {
+            return self.travel().await;
+        }
         let (region, address) = self.plan.place(self.number);
         let address = address.to_owned();
         let lanes = (0..self.plan.pipeline).map(|_| Lane::default()).collect::<Vec<_>>();
@@ -158,21 +164,91 @@ impl Worker {
         let heard = self.times.start;
         let mut work = Work { worker: self, region, pacer, lanes, in_flight: VecDeque::new(), heard };
         let result = work.run().await;
-        let times = &work.worker.times;
-        let tally = &mut *work.worker.tally.borrow_mut();
+        let (lost, Work { worker, mut pacer, .. }) = (work.in_flight.len(), work);
+        worker.end(result, &mut pacer, region, (region, address), lost);
+    }
+
+    /// The same by somebody who is not always in one region.
+    async fn travel(&mut self) {
+        let mut traveller = Traveller::new(self);
+        let result = traveller.run().await;
+        let (region, Traveller { mut pacer, .. }) = (traveller.region, traveller);
+        let (home, address) =
+            (self.plan.place(self.number).0, self.plan.server(self.number, region).to_owned());
+        self.end(result, &mut pacer, home, (region, address), 1);
+    }
+
+    /// It is over, well or because a server broke a connection with so many operations under way.
+    fn end(
+        &self,
+        result: Result<(), Broken>,
+        pacer: &mut Pacer,
+        home: usize,
+        (region, address): (usize, String),
+        under_way: usize,
+    ) {
+        let (times, tally) = (&self.times, &mut *self.tally.borrow_mut());
         match result {
             // What had arrived before somebody stopped it early is nobody's fault.
             Ok(()) => {
                 if let (Some(end), false) = (times.end, times.stop.is_asked()) {
-                    tally.unsent += work.pacer.waiting(end);
+                    tally.unsent += pacer.waiting(end);
                 }
             }
             Err(broken) => {
-                work.in_flight.iter().for_each(|_| tally.recorders[region].failure("DISCONNECTED"));
-                work.worker.live.fail(work.in_flight.len() as u64);
+                (0..under_way).for_each(|_| tally.recorders[home].failure("DISCONNECTED"));
+                self.live.fail(under_way as u64);
                 let after_us = since(times.begin, Instant::now());
                 tally.broken.push((region, address, after_us, broken.to_string()));
             }
+        }
+    }
+
+    /// How long a request that begins now had to wait since it should have.
+    pub(crate) fn has_waited(&self, began: Instant, now: Instant) {
+        if began >= self.times.begin && self.plan.pace != crate::Pace::Closed {
+            self.tally.borrow_mut().waited.record(since(began, now));
+        }
+    }
+
+    /// An operation that was asked at one moment, of a request that began at another, has been answered. Whether it succeeded.
+    pub(crate) fn note(
+        &self,
+        home: usize,
+        op: &Op,
+        reply: &Reply,
+        (began, asked): (Instant, Instant),
+        now: Instant,
+    ) -> bool {
+        let (begin, mut tally) = (self.times.begin, self.tally.borrow_mut());
+        let counts = began >= begin;
+        if let Some(error) = reply.error() {
+            self.live.fail(1);
+            if counts {
+                let word = commands::first_word(error);
+                tally.recorders[home].failure(&word);
+                let text = || String::from_utf8_lossy(error).into_owned();
+                tally.errors.entry(word).or_insert_with(text);
+            }
+            return false;
+        }
+        let latency_us = since(asked, now);
+        self.live.operation(latency_us);
+        if counts {
+            let apart = self.plan.apart.is_some_and(|partition| self.keys.concerns(op, partition));
+            let tally = &mut *tally;
+            let recorder = if apart { &mut tally.apart } else { &mut tally.recorders[home] };
+            recorder.operation(op.kind(), latency_us, since(begin, now));
+            let (keys, absent) = commands::found(op, reply);
+            (tally.asked, tally.absent) = (tally.asked + keys, tally.absent + absent);
+        }
+        true
+    }
+
+    /// All operations of a request have succeeded.
+    pub(crate) fn note_request(&self, home: usize, kind: Kind, began: Instant, now: Instant) {
+        if began >= self.times.begin {
+            self.tally.borrow_mut().recorders[home].request(kind, since(began, now));
         }
     }
 }
@@ -184,17 +260,17 @@ impl Work {
         let mut alarm = Alarm::new();
         loop {
             let over = self.begin_what_is_due(Instant::now());
-            self.worker.connection.flush().await?;
+            self.worker.connections[0].flush().await?;
             if over && self.in_flight.is_empty() {
                 return Ok(());
             }
             let due = if over { None } else { self.pacer.due() };
             tokio::select! {
                 biased;
-                more = self.worker.connection.more() => {
+                more = self.worker.connections[0].more() => {
                     more?;
                     self.heard = Instant::now();
-                    while let Some(reply) = self.worker.connection.reply()? {
+                    while let Some(reply) = self.worker.connections[0].reply()? {
                         self.answered(&reply, self.heard);
                     }
                 }
@@ -215,9 +291,7 @@ impl Work {
             if !self.worker.times.spend(request.ops.len(), now) {
                 return true;
             }
-            if began >= self.worker.times.begin && self.worker.plan.pace != crate::Pace::Closed {
-                self.worker.tally.borrow_mut().waited.record(since(began, now));
-            }
+            self.worker.has_waited(began, now);
             (self.lanes[lane].at, self.lanes[lane].began) = (0, Some(began));
             self.send(lane, began, now);
         }
@@ -231,7 +305,7 @@ impl Work {
         }
         let Lane { request, at, asked: counts_from, sent, .. } = &mut self.lanes[lane];
         (*counts_from, *sent) = (Some(asked), Some(now));
-        self.worker.connection.queue(&request.ops[*at]);
+        self.worker.connections[0].queue(&request.ops[*at]);
         self.in_flight.push_back(lane);
     }
 
@@ -242,39 +316,14 @@ impl Work {
             return;
         }
         let Some(number) = self.in_flight.pop_front() else { return };
-        let begin = self.worker.times.begin;
         let lane = &mut self.lanes[number];
         let (began, asked) = (lane.began.unwrap_or(now), lane.asked.unwrap_or(now));
-        let counts = began >= begin;
-        let mut tally = self.worker.tally.borrow_mut();
-        if let Some(error) = reply.error() {
-            self.worker.live.fail(1);
-            if counts {
-                let word = commands::first_word(error);
-                tally.recorders[self.region].failure(&word);
-                let text = || String::from_utf8_lossy(error).into_owned();
-                tally.errors.entry(word).or_insert_with(text);
-            }
-        } else {
-            let (op, latency_us) = (&lane.request.ops[lane.at], since(asked, now));
-            self.worker.live.operation(latency_us);
-            if counts {
-                let apart =
-                    self.worker.plan.apart.is_some_and(|partition| self.worker.keys.concerns(op, partition));
-                let tally = &mut *tally;
-                let recorder = if apart { &mut tally.apart } else { &mut tally.recorders[self.region] };
-                recorder.operation(op.kind(), latency_us, since(begin, now));
-                let (keys, absent) = commands::found(op, reply);
-                (tally.asked, tally.absent) = (tally.asked + keys, tally.absent + absent);
-            }
+        if self.worker.note(self.region, &lane.request.ops[lane.at], reply, (began, asked), now) {
             lane.at += 1;
             if lane.at < lane.request.ops.len() {
-                drop(tally);
                 return self.send(number, now, now);
             }
-            if counts {
-                tally.recorders[self.region].request(lane.request.kind, since(began, now));
-            }
+            self.worker.note_request(self.region, lane.request.kind, began, now);
         }
         let think = Duration::from_micros(lane.request.think_us);
         self.pacer.rest(number, now, think);

@@ -27,8 +27,8 @@
 //!   and COUNT read like GET. Of several keys each is read with its guarantees, and there is no snapshot.
 //! - D8 Who comes from another region is let in at once: log indexes mean the same everywhere (E-13 does not apply).
 //! - D9 The clock rises with what arrives as well, not with requests alone: a write wins over all it could replace.
-//! - D10 `nukv-physical` does without the hybrid clock: `t` is physical time, and a write waits until that is above its
-//!   `dt`. The paper lets it wait for its causes to arrive; who wins is decided by `t` alone.
+//! - D10 `nukv-physical` does without the hybrid clock: `t` is physical time, and a write waits for its causes to arrive,
+//!   as the paper has it, and until `t` is above its `dt`, which it needs to win.
 //!
 //! **Invariants**
 //! - I1 Every version of origin d with an index up to `sv[d]` has been applied here.
@@ -53,7 +53,7 @@ pub use past::{Indexes, Past, Seen};
 pub trait Rules: 'static {
     const NAME: &'static str;
     const ABOUT: &'static str;
-    const HYBRID: Rule = Rule::Kept; // else the clock is physical, and writes wait for it, D10
+    const HYBRID: Rule = Rule::Kept; // else the clock is physical, and writes wait, D10
     const READS_WAIT: Rule = Rule::Kept;
     const FOLLOWERS_LOOK: Rule = Rule::Kept; // at what the session has seen, D1
     const SV_RISES: Rule = Rule::Kept; // D4
@@ -87,7 +87,7 @@ pub struct Physical;
 impl Rules for Physical {
     const NAME: &'static str = "nukv-physical";
     const ABOUT: &'static str =
-        "nukv without the hybrid clock: writes wait until physical time is above what they follow";
+        "nukv without the hybrid clock: writes wait for what they follow, and for the time";
     const HYBRID: Rule = Rule::Broken;
 }
 
@@ -346,7 +346,10 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         let request = match op {
             Op::Get { key } => Request(What::Get(vec![key]), after),
             Op::Put { key, update } => {
-                let after = if update.observes() { after } else { Indexes::default() };
+                let mut after = if update.observes() { after } else { Indexes::default() };
+                if !*R::HYBRID {
+                    after.merge(&past.writes_follow(server.partition, asked)); // D10
+                }
                 Request(What::Put(key, update, past.writes_after::<R>(asked)), after)
             }
             Op::Rotx { keys } | Op::Snapshot { keys } => {

@@ -138,6 +138,7 @@ impl Composer<'_> {
         let plan = Plan {
             seed: what.seed,
             replicas: 1,
+            tick_us: None,
             broken: None,
             config,
             scripts,

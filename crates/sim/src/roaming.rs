@@ -162,6 +162,7 @@ fn plan(seed: u64, remedy: Remedy, layout: &Layout) -> Plan {
     let cut = Trouble::Cut { from: DcId(0), to: DcId(1), partition: None, both_ways: true };
     Plan {
         replicas: 1,
+        tick_us: None,
         broken: None,
         seed,
         config: config(&mut rng),

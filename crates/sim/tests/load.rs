@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use tidemark_core::Micros;
-use tidemark_protocols::{Eventual, GentleRain};
+use tidemark_protocols::{Eventual, GentleRain, NuKvPhysical, Protocol};
 use tidemark_sim::{Costs, Load, Loaded, Slow, load};
 use tidemark_workload::Workload;
 
@@ -13,6 +13,7 @@ const VIRGINIA_OREGON_IRELAND_US: [[Micros; 3]; 3] =
 fn plain() -> Load {
     Load {
         partitions: 1,
+        replicas: 1,
         rtt_us: vec![vec![0]],
         wan_jitter_percent: 0,
         lan_us: 50,
@@ -102,6 +103,71 @@ fn a_load_generator_is_a_core_too() {
     assert!((crowd / 250_000.0 - 1.0).abs() < 0.01, "{crowd} a second");
     let partitions_known = Load { gateways: false, generator: true, ..plain() };
     assert!(load::<Eventual>(&partitions_known).unwrap_err().contains("gateways"));
+}
+
+/// What a group writes is answered when another member has it: two messages more, and the work for them. What is read is not.
+#[test]
+fn a_group_agrees_before_it_answers() {
+    let of = |costs| {
+        let workload = Workload::named("ycsb-a").unwrap();
+        load::<Eventual>(&Load { replicas: 3, workload, costs, ..plain() }).unwrap()
+    };
+    let idle = of(Costs::NONE);
+    assert_eq!((number(&idle, "get_p50_us"), number(&idle, "get_max_us")), (100.0, 100.0));
+    assert_eq!((number(&idle, "put_p50_us"), number(&idle, "put_max_us")), (200.0, 200.0));
+    let busy = of(Costs {
+        turn_ns: 3_000.0,
+        request_ns: 4_000.0,
+        write_ns: 1_000.0,
+        reply_ns: 5_000.0,
+        send_ns: 2_000.0,
+        receive_ns: 6_000.0,
+        apply_ns: 9_000.0,
+        ..Costs::NONE
+    });
+    // The turn that answers also tells both other members what is agreed on.
+    let agreed =
+        200.0 + (3.0 + 4.0 + 1.0 + 2.0 * 2.0) + (3.0 + 6.0 + 9.0 + 2.0) + (3.0 + 6.0 + 5.0 + 2.0 * 2.0);
+    assert_eq!(number(&busy, "put_min_us"), agreed, "{:?}", busy.row());
+    assert_eq!(number(&busy, "get_min_us"), 112.0, "{:?}", busy.row());
+}
+
+/// Two data centres, 20 ms apart, whose clients each read or write, half of the time where they do not belong.
+fn roaming<P: Protocol>(settings: &[(&str, &str)], clock_skew_us: u64) -> Loaded {
+    let mut workload = Workload::named("ycsb-a").unwrap();
+    let all = settings.iter().chain(&[("keys", "100"), ("remote", "0.5")]);
+    all.for_each(|(name, value)| workload.set(name, value).unwrap());
+    let rtt_us = vec![vec![0, 20_000], vec![20_000, 0]];
+    load::<P>(&Load { rtt_us, workload, clock_skew_us, measure_us: 4_000_000, ..plain() }).unwrap()
+}
+
+#[test]
+fn a_client_that_leaves_its_data_centre_is_far_away_and_takes_its_past_along() {
+    let about = |loaded: &Loaded, column: &str, us: f64| {
+        let seen = number(loaded, column);
+        assert!((seen / us - 1.0).abs() < 0.001, "{column}: {seen} µs instead of {us}");
+    };
+    let eventual = roaming::<Eventual>(&[], 0);
+    for kind in ["get", "put"] {
+        about(&eventual, &format!("{kind}_min_us"), 100.0);
+        about(&eventual, &format!("{kind}_max_us"), 20_100.0);
+        assert!((number(&eventual, &format!("{kind}_mean_us")) / 10_100.0 - 1.0).abs() < 0.1);
+    }
+    // What it wrote in the one is stable in the other only when everybody's heartbeats say so.
+    let causal = roaming::<GentleRain>(&[], 0);
+    assert!(number(&causal, "get_max_us") > 22_000.0, "{:?}", causal.row());
+    assert_eq!(number(&causal, "failed"), 0.0, "{:?}", causal.row());
+}
+
+#[test]
+fn operations_ask_for_what_the_workload_says() {
+    let slowest = |guarantee: &str| {
+        let seen = roaming::<NuKvPhysical>(&[("write-guarantee", guarantee)], 40_000);
+        assert_eq!(number(&seen, "failed"), 0.0, "{:?}", seen.row());
+        number(&seen, "put_max_us")
+    };
+    let (eventual, monotonic) = (slowest("eventual"), slowest("monotonic-writes"));
+    assert!(eventual < 20_200.0 && monotonic > 25_000.0, "{eventual} µs, and {monotonic} µs in order");
 }
 
 /// A core that is always busy serves as many as it can, and turns are shared by all who wait.

@@ -70,6 +70,9 @@ pub struct Request {
     pub kind: Kind,
     /// Its operations; each begins when the one before has been answered.
     pub ops: Vec<Op>,
+    /// If it is made in another region than the client's: which, of the others in their order from that one on. Take it
+    /// modulo their number.
+    pub remote: Option<u32>,
     /// How long the client thinks after the last answer, in microseconds.
     pub think_us: u64,
 }
@@ -146,7 +149,14 @@ impl Client {
                 Kind::Amplified
             }
         };
+        request.remote = self.remote();
         request.think_us = self.think();
+    }
+
+    /// Nothing is drawn if nobody leaves: streams are as they were without that.
+    fn remote(&mut self) -> Option<u32> {
+        let leaves = self.workload.remote > 0.0 && self.rng.f64() < self.workload.remote;
+        leaves.then(|| self.rng.u32(..))
     }
 
     /// YCSB's core workload. `shares` of reads, updates, inserts and scans; the rest is read-modify-write.

@@ -28,6 +28,8 @@ impl Workload {
         }
         share("locality", self.locality)?;
         one("locality-keys", self.locality_keys)?;
+        share("remote", self.remote)?;
+        self.guarantees()?;
         match &self.pattern {
             Pattern::Mix { read, update, insert, scan, read_modify_write, scan_length, .. } => {
                 let shares = [
@@ -148,6 +150,9 @@ mod tests {
             ("ycsb-a", "keys", "many", "invalid type"),
             ("ycsb-a", "choice", "zipf", "unknown variant"),
             ("ycsb-a", "pattern", "rounds", "another"),
+            ("ycsb-a", "remote", "1.1", "0 to 1"),
+            ("ycsb-a", "read-guarantee", "writes-follow-reads", "monotonic-read, read-your-writes"),
+            ("ycsb-a", "write-guarantee", "causal", "writes-follow-reads, monotonic-writes"),
             ("transactions", "write-share", "2", "0 to 1"),
             ("transactions", "span", "0", "at least 1"),
             ("transactions", "names", "ycsb", "tagged"),

@@ -6,6 +6,7 @@
 use crate::{WorkloadError, named};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value};
+use tidemark_core::Guarantees;
 
 /// What clients do: which operations on which keys with which values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +30,12 @@ pub struct Workload {
     pub locality: f64,
     /// How many keys a session's own set has.
     pub locality_keys: u64,
+    /// The probability that a request is made in another region than the client's, 0 to 1. Its session goes along.
+    pub remote: f64,
+    /// What reads ask for: a level of `TIDE.GUARANTEE read=`.
+    pub read_guarantee: String,
+    /// What writes ask for: a level of `TIDE.GUARANTEE write=`.
+    pub write_guarantee: String,
     /// How long a client thinks after an answer, in microseconds; on average, if exponential.
     pub think_us: u64,
     /// How thinking times are spread.
@@ -160,6 +167,18 @@ impl Workload {
         }
         changed.validate()?;
         Ok(changed)
+    }
+
+    /// What its operations ask for.
+    ///
+    /// # Errors
+    /// A level that does not exist.
+    pub fn guarantees(&self) -> Result<Guarantees, WorkloadError> {
+        let reads = Guarantees::ALL.with_reads(&self.read_guarantee);
+        let reads = reads.map_err(|error| self.bad("read-guarantee", error.to_string()))?;
+        reads
+            .with_writes(&self.write_guarantee)
+            .map_err(|error| self.bad("write-guarantee", error.to_string()))
     }
 
     /// All settings with their values.

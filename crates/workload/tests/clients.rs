@@ -353,3 +353,15 @@ fn a_client_of_a_workload_that_does_not_fit_is_refused() {
     let error = Client::new(&workload("transactions", &[]), &keys, 0, 1, 1).unwrap_err();
     assert!(error.to_string().contains("spans 4 partitions"), "{error}");
 }
+
+#[test]
+fn a_share_of_requests_is_made_elsewhere_and_the_others_are_as_they_were() {
+    const COUNT: usize = 20_000;
+    let mut all = workload("ycsb-a", &[]);
+    assert!(requests(&all, 4, COUNT).iter().all(|request| request.remote.is_none()));
+    all.set("remote", "0.1").unwrap();
+    let away: Vec<u32> = requests(&all, 4, COUNT).iter().filter_map(|request| request.remote).collect();
+    assert_share("elsewhere", away.len(), COUNT, 0.1);
+    let to_the_second = away.iter().filter(|other| *other % 2 == 1).count();
+    assert_share("of two others, the second", to_the_second, away.len(), 0.5);
+}

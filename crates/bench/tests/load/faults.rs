@@ -71,7 +71,7 @@ fn a_server_that_falls_silent_counts_as_lost() {
     let mut plan = plan("ycsb-a", &[&silent], Limit::Time(Duration::from_secs(600)));
     plan.timeout = Duration::from_millis(400);
     let report = play(&plan);
-    assert_eq!(report.lost[0].reason, "did not answer for 400ms");
+    assert_eq!(report.lost[0].reasons, ["did not answer for 400ms"]);
     assert_eq!((answered(&report, "get") + answered(&report, "put"), report.lost[0].connections), (100, 4));
 }
 

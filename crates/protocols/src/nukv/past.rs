@@ -27,7 +27,7 @@ impl Indexes {
         self.set(dc, idx.max(self.get(dc)));
     }
 
-    fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         (0..).map(DcId).zip(&other.0).for_each(|(dc, idx)| self.raise(dc, *idx));
     }
 }
@@ -89,8 +89,18 @@ impl Past {
 
     /// What a read of `partition` waits for: hrv and hwv, as far as it asks for them (D5).
     pub(super) fn reads_after(&self, partition: PartitionId, asked: Guarantees) -> Indexes {
+        self.seen(partition, asked.monotonic_reads, asked.read_your_writes)
+    }
+
+    /// What a write of `partition` waits for where clocks cannot put it above that (D10).
+    pub(super) fn writes_follow(&self, partition: PartitionId, asked: Guarantees) -> Indexes {
+        self.seen(partition, asked.writes_follow_reads, asked.monotonic_writes)
+    }
+
+    /// hrv and hwv, or one of them.
+    fn seen(&self, partition: PartitionId, read: bool, written: bool) -> Indexes {
         let mut x = Indexes::default();
-        for (matrix, is_asked) in [(&self.hrm, asked.monotonic_reads), (&self.hwm, asked.read_your_writes)] {
+        for (matrix, is_asked) in [(&self.hrm, read), (&self.hwm, written)] {
             matrix.get(&partition).filter(|_| is_asked).into_iter().for_each(|column| x.merge(column));
         }
         x

@@ -28,6 +28,8 @@ use tidemark_workload::Workload;
 pub struct Load {
     /// Partitions in each data centre: each has a server, a log and a core of its own.
     pub partitions: usize,
+    /// How many processes each server is, each with a core of its own: one, or a group that agrees on what it holds.
+    pub replicas: usize,
     /// Round-trip times between data centres, by row and column: there are as many data centres as rows.
     pub rtt_us: Vec<Vec<Micros>>,
     /// What chance adds to a delay between data centres at most, in percent of it.
@@ -88,6 +90,9 @@ pub struct Slow {
 /// What clocks show is as large as it is today, for numbers are sent in as many bytes as they need.
 const TODAY_US: i64 = 1_760_000_000_000_000;
 
+/// The unit of time of groups: that of servers whose `election_timeout` is its default.
+const TICK_US: Micros = 100_000;
+
 impl Load {
     /// How many data centres there are.
     pub fn dcs(&self) -> usize {
@@ -105,6 +110,7 @@ impl Load {
         };
         within("the number of data centres", self.dcs(), 1, 64)?;
         within("the number of partitions", self.partitions, 1, 4096)?;
+        within("the number of replicas", self.replicas, 1, 9)?;
         within("the number of clients of a data centre", self.clients, 0, 100_000)?;
         if self.rtt_us.iter().any(|row| row.len() != self.dcs()) {
             return Err("round-trip times are a square: one for each pair of data centres".into());
@@ -136,7 +142,8 @@ impl Load {
 
     fn plan(&self) -> Plan {
         Plan {
-            replicas: 1,
+            replicas: self.replicas,
+            tick_us: Some(TICK_US),
             broken: None,
             seed: self.seed,
             config: self.config(),

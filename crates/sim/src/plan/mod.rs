@@ -63,6 +63,8 @@ pub struct Plan {
     pub seed: u64,
     /// How many processes each node is: one, or a group that holds the same.
     pub replicas: usize,
+    /// The unit of time of groups; none: as short as delays allow, so that schedules have many elections.
+    pub tick_us: Option<Micros>,
     /// A rule that these do not keep.
     pub broken: Option<tidemark_group::Rule>,
     /// The numbers.
@@ -243,6 +245,7 @@ impl Plan {
         let mut plan = Self {
             seed,
             replicas: options.replicas,
+            tick_us: None,
             broken: options.broken,
             scripts: vec![Vec::new(); options.sessions],
             faults: Vec::new(),
@@ -284,6 +287,9 @@ impl Plan {
 
     /// The unit of time of a group whose members elect a leader.
     pub(crate) fn tick_us(&self) -> Micros {
+        if let Some(tick_us) = self.tick_us {
+            return tick_us;
+        }
         let Config { lan_us, lan_jitter_us, sync_us, .. } = self.config;
         (2 * (lan_us + lan_jitter_us) + sync_us).max(self.config.farthest_us() / 20)
     }

@@ -5,12 +5,14 @@
 
 use super::gateways::Seat;
 use super::generator::Generator;
+use super::groups::Within;
 use super::{Event, World};
 use crate::load::{Costs, Fed, Load, Messages};
 use crate::meter::{Size, heading, size};
 use std::collections::{BTreeMap, VecDeque};
 use tidemark_contract::Protocol;
 use tidemark_core::{Micros, Op, ServerId};
+use tidemark_group::Message;
 use tidemark_replica::{FeedItem, Output};
 
 /// The most that one turn takes: the server looks at its sockets again then.
@@ -21,15 +23,17 @@ pub(super) struct Cpu<P: Protocol> {
     inbox: VecDeque<Event<P>>,
     /// A turn is running.
     pub(super) busy: bool,
+    /// It takes what has arrived. What a group has to agree on is one entry a turn.
+    pub(super) takes: bool,
     /// What the turn has caused, and whether a session asked for it.
     leaving: Vec<(Output<P>, bool)>,
     /// What sessions of this gateway have said in the turn, and how long it is under way.
     pub(super) said: Vec<(Micros, Event<P>)>,
     /// The log has grown, or a heartbeat is due: feeds go on when the turn ends.
     feeds: bool,
-    /// The other servers that this turn has heard, or tells something.
-    heard: Vec<ServerId>,
-    pub(super) told: Vec<ServerId>,
+    /// The other processes that this turn has heard, or tells something.
+    heard: Vec<usize>,
+    pub(super) told: Vec<usize>,
     /// The cost of what has happened since the last turn was reckoned up.
     pub(super) cost_ns: f64,
     /// How long the core was busy while it counted.
@@ -41,6 +45,7 @@ impl<P: Protocol> Cpu<P> {
         Self {
             inbox: VecDeque::new(),
             busy: false,
+            takes: false,
             leaving: Vec::new(),
             said: Vec::new(),
             feeds: false,
@@ -89,6 +94,20 @@ impl<P: Protocol> Cpus<P> {
         sent.bytes += size.bytes;
     }
 
+    /// The cost of what one member of a group says to another, which sends it or has received it.
+    fn word_ns(&mut self, process: usize, other: usize, message: &Message, sends: bool) -> f64 {
+        let (cpu, costs) = (&mut self.all[process], &self.costs);
+        let bytes =
+            message.entries.iter().map(|entry| entry.data.len()).sum::<usize>() as f64 * costs.byte_ns;
+        if sends {
+            cpu.told.push(other);
+            return costs.send_ns + bytes;
+        }
+        cpu.heard.push(other);
+        // An entry is written like a version from elsewhere.
+        costs.receive_ns + bytes + message.entries.len() as f64 * costs.apply_ns
+    }
+
     /// What an answer costs, by where it goes.
     fn answer_ns(&mut self, node: usize, seat: Seat) -> f64 {
         match seat {
@@ -114,7 +133,9 @@ impl<P: Protocol> World<'_, P> {
     /// Which node's core an event keeps busy, if any.
     fn worker(&self, event: &Event<P>) -> Option<usize> {
         match event {
-            Event::Request { to, .. } | Event::Message { to, .. } => Some(self.node_of(*to)),
+            Event::Request { at, .. } => Some(*at),
+            Event::Message { to, .. } => Some(self.node_of(*to)),
+            Event::Group(Within::Word { to, .. }) => Some(*to),
             Event::Feed(stream, ..) => Some(self.node_of(self.links.ends(*stream).1)),
             Event::Timer(node) => Some(*node),
             Event::Wake(client) => self.busy_gateway(*client),
@@ -144,7 +165,7 @@ impl<P: Protocol> World<'_, P> {
     fn begin_turn(&mut self, node: usize) {
         let Some(cpus) = &mut self.cpus else { return };
         let cpu = &mut cpus.all[node];
-        cpu.busy = true;
+        (cpu.busy, cpu.takes) = (true, true);
         cpu.cost_ns += cpus.costs.turn_ns;
         let events = cpu.inbox.len().min(TURN_EVENTS);
         for _ in 0..events {
@@ -153,6 +174,13 @@ impl<P: Protocol> World<'_, P> {
             };
             self.charge(node, &event);
             self.handle(event);
+        }
+        if let Some(cpus) = &mut self.cpus {
+            cpus.all[node].takes = false;
+        }
+        if self.plan.replicas > 1 {
+            self.end_member_turn(node, true);
+            self.feed_on(node);
         }
         let Some(cpus) = &mut self.cpus else { return };
         let (cpu, costs) = (&mut cpus.all[node], &cpus.costs);
@@ -200,7 +228,17 @@ impl<P: Protocol> World<'_, P> {
             Event::Request { ticket, .. } => self.seat(*ticket, node),
             _ => Seat::Outside,
         };
+        let says = match event {
+            Event::Reply { from, .. } | Event::Message { from, .. } => self.node_of(*from),
+            Event::Feed(stream, ..) => self.node_of(self.links.ends(*stream).0),
+            _ => node,
+        };
         let Some(cpus) = &mut self.cpus else { return };
+        if let Event::Group(Within::Word { from, message, .. }) = event {
+            let cost = cpus.word_ns(node, *from, message, false);
+            cpus.all[node].cost_ns += cost;
+            return;
+        }
         let (cpu, costs) = (&mut cpus.all[node], &cpus.costs);
         cpu.cost_ns += match event {
             Event::Request { request, ticket, .. } => {
@@ -222,16 +260,16 @@ impl<P: Protocol> World<'_, P> {
                 let bytes = self.clients[*client].op().and_then(Op::writes).unwrap_or_default();
                 costs.request_ns + bytes as f64 * costs.byte_ns
             }
-            Event::Reply { from, reply, .. } => {
-                cpu.heard.push(*from);
+            Event::Reply { reply, .. } => {
+                cpu.heard.push(says);
                 costs.receive_ns + reply.as_ref().map_or(0.0, |reply| costs.bytes(size(reply)))
             }
-            Event::Message { from, message, .. } => {
-                cpu.heard.push(*from);
+            Event::Message { message, .. } => {
+                cpu.heard.push(says);
                 costs.receive_ns + costs.bytes(size(message))
             }
-            Event::Feed(stream, _, items) => {
-                cpu.heard.push(self.links.ends(*stream).0);
+            Event::Feed(_, _, items) => {
+                cpu.heard.push(says);
                 let items = items.iter().map(|item| match item {
                     FeedItem::Record { .. } => costs.apply_ns + costs.bytes(size(item)),
                     _ => costs.receive_ns,
@@ -253,6 +291,10 @@ impl<P: Protocol> World<'_, P> {
                 Output::Reply { ticket, .. } | Output::Refused { ticket, .. } => self.seat(*ticket, node),
                 _ => Seat::Outside,
             };
+            let other = match &output {
+                Output::Send { to, .. } => self.node_of(*to),
+                _ => node,
+            };
             let Some(cpus) = &mut self.cpus else { return false };
             let cost = match &output {
                 Output::Reply { .. } | Output::Refused { .. } if seat == Seat::Here => {
@@ -267,7 +309,7 @@ impl<P: Protocol> World<'_, P> {
                 Output::Send { from, to, message } => {
                     let weight = size(message);
                     cpus.count_message(self.now, from.dc == to.dc, weight, message);
-                    cpus.all[node].told.push(*to);
+                    cpus.all[node].told.push(other);
                     cpus.costs.send_ns + cpus.costs.bytes(weight)
                 }
             };
@@ -283,6 +325,27 @@ impl<P: Protocol> World<'_, P> {
             }
         }
         true
+    }
+
+    /// Whether a process still takes what has arrived: what it writes becomes an entry when it has all.
+    pub(super) fn takes_more(&self, process: usize) -> bool {
+        self.cpus.as_ref().is_some_and(|cpus| cpus.all[process].takes)
+    }
+
+    /// A member of a group says something to another, for whom it is under way for `delay`. In a turn it waits for the end of that.
+    pub(super) fn say_word(&mut self, delay: Micros, word: Within) {
+        let turning = self.cpus.as_mut().zip(match &word {
+            Within::Word { from, to, message } => Some((*from, *to, message)),
+            _ => None,
+        });
+        if let Some((cpus, (from, to, message))) = turning
+            && cpus.all[from].busy
+        {
+            let cost = cpus.word_ns(from, to, message, true);
+            cpus.all[from].cost_ns += cost;
+            return cpus.all[from].said.push((delay, Event::Group(word)));
+        }
+        self.queue.push(self.now + delay, Event::Group(word));
     }
 
     /// Feeds of a node may go on: at once, or when its turn ends.

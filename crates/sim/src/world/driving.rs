@@ -12,11 +12,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidemark_contract::Protocol;
-use tidemark_core::{Failure, Key, Micros, Op, Outcome, Update, Value, Write};
+use tidemark_core::{Failure, Guarantees, Key, Micros, Op, Outcome, Update, Value, Write};
 use tidemark_workload::{Client as Source, KeySpace, Recorder, Request, Workload};
 
 /// When the store is filled: every server is up, and knows the others.
 const FILL_AT_US: Micros = 20_000;
+/// How long to wait for groups that have elected nobody yet.
+const ELECT_US: Micros = 50_000;
 /// Clients of each data centre that fill it.
 const LOADERS: usize = 64;
 /// How much longer than the longest round trip what was written has to become stable.
@@ -48,9 +50,11 @@ pub(super) struct Driving<'a> {
     keys: Arc<KeySpace>,
     rng: Rng,
     loaders_left: usize,
-    /// The number of the first driver among the clients.
-    first: usize,
-    drivers: Vec<Driver>,
+    /// The number of the first driver's first seat among the clients.
+    pub(super) first: usize,
+    /// How many seats a driver has: one, or if any of them leave now and then, one in each data centre.
+    pub(super) seats: usize,
+    pub(super) drivers: Vec<Driver>,
     recorder: Recorder,
     /// What is recorded of operations on slow servers.
     slow: Recorder,
@@ -61,12 +65,16 @@ pub(super) struct Driving<'a> {
     visibility: BTreeMap<(usize, usize), Visibility>,
 }
 
-/// One client.
-struct Driver {
+/// One client. It has a session wherever it has been; the one where it was last has all of its past.
+pub(super) struct Driver {
     source: Source,
-    request: Request,
+    pub(super) request: Request,
+    /// The seat that has its past.
+    pub(super) last: usize,
     /// Which of the request's operations is running.
-    at: usize,
+    pub(super) at: usize,
+    /// What it asks for.
+    pub(super) asks: Guarantees,
     /// Whether what it does is recorded.
     counts: bool,
     /// When the client sent that.
@@ -86,6 +94,7 @@ impl<'a, P: Protocol> World<'a, P> {
             rng: stream(what.seed, Stream::Workload),
             loaders_left: 0,
             first: 0,
+            seats: 1,
             drivers: Vec::new(),
             recorder: Recorder::new(what.measure_us / SLICES),
             slow: Recorder::new(what.measure_us / SLICES),
@@ -122,6 +131,9 @@ impl<'a, P: Protocol> World<'a, P> {
 
     /// Every key that is to be there is written, in one data centre or another.
     fn fill(&mut self) {
+        if (0..self.groups()).any(|group| self.nodes[self.leader[group]].host().is_none()) {
+            return self.queue.push(self.now + ELECT_US, Event::Phase(Phase::Fill));
+        }
         let Some(load) = &mut self.load else { return };
         let (what, dcs) = (load.what, load.what.dcs());
         let loaders = LOADERS * dcs;
@@ -157,6 +169,13 @@ impl<'a, P: Protocol> World<'a, P> {
         self.cpus = Some(Cpus::new(what, self.nodes.len(), load.measured.clone()));
         self.queue.push(load.measured.end, Event::Phase(Phase::End));
         load.first = self.clients.len();
+        let mut workloads =
+            [Some(&what.workload), what.beside.as_ref().map(|(workload, _)| workload)].into_iter();
+        load.seats = if workloads.any(|workload| workload.is_some_and(|workload| workload.remote > 0.0)) {
+            what.dcs()
+        } else {
+            1
+        };
         let dcs: Vec<usize> = (0..what.dcs()).filter(|dc| !what.idle_dcs.contains(dc)).collect();
         self.add_drivers(&what.workload, what.clients, &dcs, true);
         if let Some((workload, clients)) = &what.beside {
@@ -177,12 +196,17 @@ impl<'a, P: Protocol> World<'a, P> {
             let Some(load) = &mut self.load else { return };
             let source = Source::new(workload, &load.keys, n, all, load.what.seed ^ u64::from(!counts));
             let mut source = source.expect("the workload fits the partitions: that was looked at");
+            let asks = workload.guarantees().expect("the workload was looked at");
             let request = source.next();
             let began = self.now + load.first_begin(counts);
-            let act = Act::Op(request.ops[0].clone());
-            load.drivers.push(Driver { source, request, at: 0, counts, began, asked: began });
-            let step = Step::new(began + self.client_delay(self.clients.len()), act);
-            self.add_client(dcs[n % dcs.len()], Cow::Owned(vec![step]), Role::Driver);
+            let driver = load.drivers.len();
+            load.drivers.push(Driver { source, request, last: 0, at: 0, asks, counts, began, asked: began });
+            for seat in 0..load.seats {
+                let dc = (dcs[n % dcs.len()] + seat) % self.layout.topology.dcs;
+                self.add_client(dc, Cow::Owned(Vec::new()), Role::Driver);
+            }
+            let seat = self.sit(driver, began);
+            self.queue.push(began + self.client_delay(seat), Event::Wake(seat));
         }
     }
 
@@ -211,9 +235,13 @@ impl<'a, P: Protocol> World<'a, P> {
     }
 
     fn driver_goes_on(&mut self, number: usize, outcome: &Outcome) {
+        if self.takes_its_seat(number, outcome) {
+            return;
+        }
         let Some(load) = &mut self.load else { return };
         let now = self.now;
-        let Some(driver) = load.drivers.get_mut(number - load.first) else { return };
+        let at_driver = (number - load.first) / load.seats;
+        let Some(driver) = load.drivers.get_mut(at_driver) else { return };
         let counts = driver.counts && load.measured.contains(&now);
         if counts {
             let op = &driver.request.ops[driver.at];
@@ -240,9 +268,8 @@ impl<'a, P: Protocol> World<'a, P> {
             at = driver.began.max(now);
         }
         driver.asked = if driver.at == 0 { driver.began } else { now };
-        let op = driver.request.ops[driver.at].clone();
-        self.clients[number].script = Cow::Owned(vec![Step::new(at, Act::Op(op))]);
-        self.will_ask(number, at);
+        let seat = self.sit(at_driver, at);
+        self.will_ask(seat, at);
     }
 
     /// A key that nobody knows is written.

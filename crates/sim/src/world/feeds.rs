@@ -113,7 +113,7 @@ impl<P: Protocol> World<'_, P> {
         match host.open_feed(from.partition, to.dc, resume) {
             Ok(incarnation) => {
                 self.links.streams[stream.0].state = State::Open;
-                let arrival = self.links.feed_arrival(self.now, stream);
+                let arrival = self.links.feed_arrival(self.now, stream, 0);
                 self.queue.push(arrival, Event::Opened(stream, epoch, incarnation));
                 self.poll_feed(stream);
             }
@@ -157,7 +157,9 @@ impl<P: Protocol> World<'_, P> {
     fn poll_feed(&mut self, stream: StreamId) {
         let (from, to) = self.links.ends(stream);
         let node = self.node_of(from);
-        let slow = self.nodes[node].slow_us + self.nodes[node].lag_us;
+        // A node that something slows down loses more time with every item, which is what a schedule is for; one that is simply
+        // slow does not.
+        let (slow_us, lag_us) = (self.nodes[node].slow_us, self.nodes[node].lag_us);
         // What a transaction wrote is to be seen half arrived: each record travels alone, and some time apart.
         let piece_bytes = if self.layout.transactions { 1 } else { PIECE_BYTES };
         loop {
@@ -172,7 +174,7 @@ impl<P: Protocol> World<'_, P> {
             self.meter_fed(from, to.dc, &items);
             self.charge_fed(from, &items);
             let epoch = self.links.streams[stream.0].epoch;
-            let arrival = self.links.feed_arrival(self.now, stream) + slow;
+            let arrival = self.links.feed_arrival(self.now, stream, lag_us) + slow_us;
             let apart = if self.layout.transactions && matches!(items[..], [FeedItem::Record { .. }]) {
                 self.plan.config.theta_us[self.group_of(node)]
             } else {

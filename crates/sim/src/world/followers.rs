@@ -6,6 +6,7 @@ use crate::rng::mix;
 use tidemark_contract::{Protocol, Ticket};
 use tidemark_core::ServerId;
 use tidemark_group::Member;
+use tidemark_replica::Output;
 
 impl<P: Protocol> World<'_, P> {
     /// The process that a session asks: any of those that hold what `server` does, if it only reads and followers answer.
@@ -44,7 +45,10 @@ impl<P: Protocol> World<'_, P> {
         match member.read_at_follower(to.partition, &request) {
             Some(reply) => {
                 self.stats.follower_reads += 1;
-                self.answer(process, ticket, to, Ok(reply));
+                let mut outputs = vec![Output::Reply { ticket, from: to, reply }];
+                if !self.holds_back(process, &mut outputs, true) {
+                    outputs.into_iter().for_each(|output| self.leave(process, output, true));
+                }
             }
             None => {
                 let leader = self.process_for(to, ticket.session);

@@ -6,7 +6,7 @@
 use super::{Event, World};
 use crate::meter::size;
 use tidemark_contract::{Protocol, Ticket};
-use tidemark_core::{Micros, ServerId};
+use tidemark_core::Micros;
 
 /// Where a session is, seen from a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +15,8 @@ pub(super) enum Seat {
     Outside,
     /// At the node.
     Here,
-    /// At another node, which is known by this server.
-    At(ServerId),
+    /// At another node, which is this process.
+    At(usize),
 }
 
 impl<P: Protocol> World<'_, P> {
@@ -34,13 +34,14 @@ impl<P: Protocol> World<'_, P> {
         match self.busy_gateway(Self::number_of(ticket)) {
             None => Seat::Outside,
             Some(gateway) if gateway == node => Seat::Here,
-            Some(gateway) => self.nodes[gateway].servers().next().map_or(Seat::Here, Seat::At),
+            Some(gateway) => Seat::At(gateway),
         }
     }
 
-    /// How long what a client says now is under way to its gateway, or an answer back; 0 if it has none.
+    /// How long what a client says now is under way to its session, or an answer back; 0 if it keeps that itself.
     pub(super) fn client_delay(&self, number: usize) -> Micros {
-        if self.has_gateways() { self.links.client_delay(self.now, number as u64) } else { 0 }
+        let near = if self.has_gateways() { self.links.client_delay(self.now, number as u64) } else { 0 };
+        near + self.distance(number)
     }
 
     /// A session asks a server something, or tells its client how an operation ended; then it is under way for `delay`. At a
@@ -50,8 +51,8 @@ impl<P: Protocol> World<'_, P> {
             .busy_gateway(client)
             .filter(|node| self.cpus.as_ref().is_some_and(|cpus| cpus.all[*node].busy));
         let Some(node) = turning else { return self.queue.push(self.now + delay, event) };
-        if let Event::Request { to, .. } = &event
-            && self.node_of(*to) == node
+        if let Event::Request { at, .. } = &event
+            && *at == node
         {
             self.charge(node, &event);
             return self.handle(event);
@@ -59,8 +60,8 @@ impl<P: Protocol> World<'_, P> {
         let Some(cpus) = &mut self.cpus else { return };
         let (cpu, costs) = (&mut cpus.all[node], &cpus.costs);
         cpu.cost_ns += match &event {
-            Event::Request { to, request, .. } => {
-                cpu.told.push(*to);
+            Event::Request { at, request, .. } => {
+                cpu.told.push(*at);
                 costs.send_ns + costs.bytes(size(request))
             }
             Event::Answered(_, outcome) => costs.reply_ns + size(outcome).payload as f64 * costs.byte_ns,

@@ -96,6 +96,9 @@ impl<P: Protocol> World<'_, P> {
 
     /// A member's turn ends: what it says leaves, and what its host does if it leads.
     pub(super) fn end_member_turn(&mut self, process: usize, asked: bool) {
+        if self.takes_more(process) {
+            return;
+        }
         loop {
             let place = &mut self.nodes[process];
             let now = place.clocks.read(self.now);
@@ -121,9 +124,11 @@ impl<P: Protocol> World<'_, P> {
         let now = place.clocks.read(self.now);
         let Some(Process::Member(member)) = &mut place.process else { return };
         let messages = member.take_messages();
-        let outputs = member.take_outputs(now);
+        let mut outputs = member.take_outputs(now);
         messages.into_iter().for_each(|message| self.say_to_member(process, message));
-        outputs.into_iter().for_each(|output| self.leave(process, output, asked));
+        if !self.holds_back(process, &mut outputs, asked) {
+            outputs.into_iter().for_each(|output| self.leave(process, output, asked));
+        }
         self.plan_timer(process);
     }
 
@@ -194,8 +199,8 @@ impl<P: Protocol> World<'_, P> {
         // Members have a channel for each two of them, numbered as no two partitions are.
         let (from, there) = ((process % self.plan.replicas) as u16, (to % self.plan.replicas) as u16);
         let delay = self.links.member_delay(self.now, first, PartitionId(from), PartitionId(there));
-        let at = self.now + delay + slow + self.nodes[to].slow_us;
-        self.queue.push(at, Event::Group(Within::Word { from: process, to, message: Box::new(message) }));
+        let delay = delay + slow + self.nodes[to].slow_us;
+        self.say_word(delay, Within::Word { from: process, to, message: Box::new(message) });
     }
 
     /// A member hears another.

@@ -224,13 +224,13 @@ impl Links {
         self.near(now, (group as u64) << 40 | pair << 8 | 8 << 32)
     }
 
-    /// When items sent now on a feed arrive: after everything sent before.
-    pub(super) fn feed_arrival(&mut self, now: Micros, stream: StreamId) -> Micros {
+    /// When items that leave a feed's sender `lag_us` from now on arrive: after everything sent before.
+    pub(super) fn feed_arrival(&mut self, now: Micros, stream: StreamId, lag_us: Micros) -> Micros {
         let (from, to) = self.ends(stream);
         let delay = self.far(now, stream.0 as u64 | 5 << 32, from.dc, to.dc);
         let until = held(&self.held_feeds, stream.0, now);
         let stream = &mut self.streams[stream.0];
-        stream.arrival = stream.arrival.max(now.max(until) + delay + stream.slow_us);
+        stream.arrival = stream.arrival.max(now.max(until) + lag_us + delay + stream.slow_us);
         stream.arrival
     }
 

@@ -31,6 +31,7 @@ mod operator;
 mod process;
 mod sessions;
 mod settle;
+mod travelling;
 
 pub(crate) use groups::ELECTION_TICKS;
 

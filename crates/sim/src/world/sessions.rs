@@ -84,13 +84,23 @@ impl<'a, P: Protocol> Client<'a, P> {
     }
 }
 
-impl<P: Protocol> Client<'_, P> {
+impl<'a, P: Protocol> Client<'a, P> {
     /// A new session takes the place of this one.
     pub(super) fn reopen(&mut self) {
         self.session = P::Session::open(self.dc);
         self.effects = SessionEffects::default();
         self.id.0 += AGAIN;
         self.recorded = 0;
+    }
+
+    /// From now on it does this.
+    pub(super) fn begins(&mut self, script: Cow<'a, [Step]>) {
+        (self.script, self.step) = (script, 0);
+    }
+
+    /// Whether its script goes on after this step.
+    fn has_more(&self) -> bool {
+        self.step + 1 < self.script.len()
     }
 
     /// Goes to the next step of its script; false if there is none.
@@ -202,7 +212,9 @@ impl<P: Protocol> World<'_, P> {
             self.say(number, delay, Event::Request { ticket, to, at: node, life, writes, request });
         }
         let Some(outcome) = self.clients[number].effects.outcome.take() else { return };
-        match self.client_delay(number) {
+        // What a client says at once is done without asking it in between.
+        let at_once = self.clients[number].has_more() && self.clients[number].role == Role::Driver;
+        match if at_once { 0 } else { self.client_delay(number) } {
             0 => self.end_step(number, &outcome),
             delay => self.say(number, delay, Event::Answered(number, Box::new(outcome))),
         }

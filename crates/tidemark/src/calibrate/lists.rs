@@ -60,6 +60,7 @@ fn run(name: &str, what: &Load) -> Option<(f64, Loaded)> {
 fn load(measure_us: u64) -> Load {
     Load {
         partitions: 8,
+        replicas: 1,
         rtt_us: vec![vec![0, 20_000], vec![20_000, 0]],
         wan_jitter_percent: 2,
         lan_us: 50,

@@ -147,6 +147,8 @@ struct Wanted {
     /// Of `tidemark up`.
     arguments: Vec<String>,
     distances: Option<tempfile::NamedTempFile>,
+    /// Clients that go elsewhere are as far from there as servers are.
+    rtt_us: Vec<Vec<u64>>,
     /// Of the nodes that hold each partition: how far their clocks are ahead, in milliseconds.
     clock_offsets_ms: Vec<f64>,
     slow: Option<Slow>,
@@ -169,14 +171,16 @@ impl Wanted {
         let protocol = settings.word("protocol")?.context("a point names its protocol")?;
         let dcs = settings.whole("dcs", 3)?;
         let (partitions, nodes) = (settings.whole("partitions", 2)?, settings.whole("nodes", 1)?);
+        let replicas = settings.whole("replicas", 1)?;
         let common = ["--base-port", "0", "--fsync", "no", "--protocol", protocol].map(String::from);
-        let sizes = [("--partitions", partitions), ("--nodes", nodes)];
+        let sizes = [("--partitions", partitions), ("--nodes", nodes * replicas), ("--replicas", replicas)];
         let mut arguments = common.to_vec();
         arguments.extend(sizes.iter().flat_map(|(name, count)| [name.to_string(), count.to_string()]));
         for (name, value) in settings.with_prefix("param_") {
             arguments.extend(["--param".to_string(), format!("{name}={}", plain(&value))]);
         }
-        let distances = tempfile(&settings.rtt_us(dcs)?)?;
+        let rtt_us = settings.rtt_us(dcs)?;
+        let distances = tempfile(&rtt_us)?;
         match &distances {
             Some(file) => arguments.extend(["--latency".to_string(), file.path().display().to_string()]),
             None => arguments.extend(["--regions".to_string(), dcs.to_string()]),
@@ -203,7 +207,7 @@ impl Wanted {
         plan.seed = settings.whole("seed", 1)? as u64;
         plan.apart = slow.as_ref().map(|slow| slow.partition.into());
         let idle = settings.numbers("idle_dcs")?.into_iter().map(|dc| dc as usize).collect();
-        Ok(Self { arguments, distances, clock_offsets_ms, slow, idle, plan })
+        Ok(Self { arguments, distances, rtt_us, clock_offsets_ms, slow, idle, plan })
     }
 
     /// The cluster, with all that is to be wrong with it, and the plan with its regions.
@@ -232,7 +236,13 @@ impl Wanted {
             }
         }
         ensure!(!regions.is_empty(), "no node is left that clients could use");
-        Ok((cluster, Plan { regions: Plan::join_regions(regions), ..self.plan }))
+        let regions = Plan::join_regions(regions);
+        let dc_of_region =
+            |region: &Region| cluster.nodes.iter().find(|node| node.region == region.name).and_then(&dc_of);
+        let dcs: Vec<usize> = regions.iter().filter_map(dc_of_region).collect();
+        let way = |home: usize, dc: usize| Duration::from_micros(self.rtt_us[home][dc] / 2);
+        let ways = dcs.iter().map(|home| dcs.iter().map(|dc| way(*home, *dc)).collect()).collect();
+        Ok((cluster, Plan { regions, ways, ..self.plan }))
     }
 }
 
@@ -271,7 +281,7 @@ fn measured(cluster: &Cluster, plan: &Plan, say: &dyn Fn(&str)) -> anyhow::Resul
 /// What was measured, unless something was lost on the way.
 fn whole(report: Report) -> anyhow::Result<Report> {
     if let Some(lost) = report.lost.first() {
-        bail!("{} of {} was lost: {}", lost.address, lost.region, lost.reason);
+        bail!("{} of {} was lost: {}", lost.address, lost.region, lost.reasons.join(" or "));
     }
     let problem = report.visibility_problems.first();
     ensure!(problem.is_none(), "{}", problem.map_or("", String::as_str));

@@ -80,6 +80,7 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
     let offsets = settings.numbers("clock_offsets_ms")?;
     Ok(Load {
         partitions,
+        replicas: settings.whole("replicas", 1)?,
         rtt_us,
         wan_jitter_percent: settings.whole("wan_jitter_percent", 2)? as u64,
         lan_us: settings.ms("lan_ms", 0.05)?,

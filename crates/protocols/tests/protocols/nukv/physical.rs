@@ -2,6 +2,30 @@
 
 use super::*;
 
+/// D10. Reference: §14, without HLC: the write is blocked at the leader until sv >= hrv or hwv, as far as it asks.
+#[test]
+fn d10_without_a_hybrid_clock_a_write_waits_for_what_it_follows_to_arrive() {
+    /// Whether a write waits for what its session has written (or read) in another region, and does no more when that is there.
+    fn waits(reads: bool, level: Guarantees) -> bool {
+        let mut lab = lab::<Physical>(2, 1);
+        let (a, x, p) = (lab.client(0), lab.key("x", 0), server(1, 0));
+        lab.set_clock(p, 9_000);
+        lab.put(a, &x, "first");
+        let from = if reads { lab.client(0) } else { a };
+        lab.get(from, &x);
+        let away = moved(&mut lab, from, 1);
+        lab.asks(away, level);
+        lab.begin(away, put(&x, "second"));
+        let before = lab.protocol(p).parked() > 0;
+        lab.deliver_all();
+        assert!(lab.outcome(away).is_some());
+        before
+    }
+    assert!(waits(false, MW) && waits(true, WFR));
+    assert!(!waits(true, MW), "it has written nothing");
+    assert!(!waits(false, RYW), "that is about reads");
+}
+
 /// D10. Reference: §14, without HLC: the write is blocked at the leader until PC > dt.
 #[test]
 fn d10_without_a_hybrid_clock_a_write_waits_until_physical_time_is_above_dt() {
@@ -10,6 +34,7 @@ fn d10_without_a_hybrid_clock_a_write_waits_until_physical_time_is_above_dt() {
     lab.set_clock(server(0, 0), 9_000);
     assert_eq!(lab.put(a, &x, "first"), at(9_000));
     let away = moved(&mut lab, a, 1);
+    lab.deliver_all();
     lab.begin(away, put(&x, "second"));
     assert_eq!((lab.outcome(away), lab.due(p, Timer)), (None, Some(9_001)));
     for (now, waits) in [(8_000, true), (9_000, true), (9_001, false)] {
@@ -33,9 +58,8 @@ fn d10_a_write_that_does_not_wait_loses_and_one_that_asks_for_nothing_may() {
         let away = moved(&mut lab, a, 1);
         lab.asks(away, level);
         lab.begin(away, put(&x, "second"));
-        let waits = lab.protocol(server(1, 0)).parked();
         lab.deliver_all();
-        (waits, lab.get(a, &x))
+        (lab.protocol(server(1, 0)).parked(), lab.get(a, &x))
     }
     assert_eq!(wins::<Physical>(MW), (1, "first".into()), "the second is not written yet");
     assert_eq!(wins::<Physical>(WFR), (0, "first".into()));
