@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use tidemark_core::Micros;
-use tidemark_protocols::{Eventual, GentleRain, NuKvPhysical, Protocol};
+use tidemark_protocols::{Eventual, GentleRain, NuKv, NuKvPhysical, Protocol};
 use tidemark_sim::{Costs, Load, Loaded, Slow, load};
 use tidemark_workload::Workload;
 
@@ -15,6 +15,7 @@ fn plain() -> Load {
         partitions: 1,
         replicas: 1,
         rtt_us: vec![vec![0]],
+        client_rtt_us: None,
         wan_jitter_percent: 0,
         lan_us: 50,
         lan_jitter_us: 0,
@@ -157,6 +158,24 @@ fn a_client_that_leaves_its_data_centre_is_far_away_and_takes_its_past_along() {
     let causal = roaming::<GentleRain>(&[], 0);
     assert!(number(&causal, "get_max_us") > 22_000.0, "{:?}", causal.row());
     assert_eq!(number(&causal, "failed"), 0.0, "{:?}", causal.row());
+}
+
+/// Servers exchange writes in 30 ms where clients go in 10: who has just come waits for what it wrote where it was.
+#[test]
+fn clients_that_are_faster_than_servers_wait_for_what_they_follow() {
+    let slowest = |guarantee: &str| {
+        let workload = [("keys", "1"), ("remote", "0.5"), ("read-guarantee", guarantee)];
+        let workload =
+            workload.map(|(name, value)| (name.to_string(), value.parse().unwrap_or(value.into())));
+        let workload = Workload::named("ycsb-a").unwrap().with(workload).unwrap();
+        let rtt_us = vec![vec![0, 60_000], vec![60_000, 0]];
+        let what = Load { rtt_us, client_rtt_us: Some(20_000), workload, measure_us: 4_000_000, ..plain() };
+        number(&load::<NuKv>(&what).unwrap(), "get_max_us")
+    };
+    let (eventual, own) = (slowest("eventual"), slowest("read-your-writes"));
+    assert!(eventual < 20_150.0, "{eventual} µs");
+    // What it wrote arrives 20 ms after it does, and then the answer takes 10.
+    assert!((39_000.0..40_200.0).contains(&own), "{own} µs");
 }
 
 #[test]

@@ -119,7 +119,15 @@ impl Summary {
         self.failed.values().sum()
     }
 
-    /// One row for a table of results: `throughput`, `requests_per_second`, `duration_us`, `failed`, and of each kind
+    /// The mean of what single operations took, whatever their kind, in microseconds; 0 if there were none.
+    pub fn mean_us(&self) -> f64 {
+        let sums =
+            self.operations.values().map(|latency| (latency.count, latency.count as f64 * latency.mean_us));
+        let (count, us) = sums.fold((0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        us / (count.max(1)) as f64
+    }
+
+    /// One row for a table of results: `throughput`, `requests_per_second`, `duration_us`, `failed`, `mean_us`, and of each kind
     /// `get_count`, `get_per_second`, `get_mean_us`, `get_min_us`, `get_p50_us` … `get_p99_99_us`, `get_max_us`. Single operations go
     /// by their names, requests by theirs; where a kind of request is one operation of the same name, by that.
     pub fn row(&self) -> BTreeMap<String, Value> {
@@ -128,6 +136,7 @@ impl Summary {
             ("requests_per_second".to_owned(), Value::from(self.requests_per_second)),
             ("duration_us".to_owned(), Value::from(self.duration_us)),
             ("failed".to_owned(), Value::from(self.failures())),
+            ("mean_us".to_owned(), Value::from(self.mean_us())),
         ]);
         self.requests.iter().for_each(|(name, latency)| latency.columns(name, &mut row));
         self.operations.iter().for_each(|(name, latency)| latency.columns(name, &mut row));

@@ -121,3 +121,18 @@ fn clients_that_think_ask_less() {
     // Four clients, each at most once every 20 ms.
     assert!((20..=204).contains(&operations), "{operations}");
 }
+
+/// What a server does not know is found before anything is measured.
+#[test]
+fn what_takes_sessions_and_guarantees_needs_a_server_that_has_them() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let refusal = |setting: &str, value: &str| {
+        let mut plan = plan("ycsb-a", &[&redis.address, &redis.address], Limit::Operations(100));
+        plan.workload.set(setting, value).unwrap();
+        run(&plan, &Stop::default(), &mut |_| ()).unwrap_err().to_string()
+    };
+    let said = refusal("read-guarantee", "eventual");
+    assert!(said.contains("answers to TIDE.GUARANTEE: ERR unknown command"), "{said}");
+    let said = refusal("remote", "0.5");
+    assert!(said.contains("answers to TIDE.SESSION: ERR unknown command"), "{said}");
+}

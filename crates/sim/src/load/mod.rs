@@ -32,6 +32,8 @@ pub struct Load {
     pub replicas: usize,
     /// Round-trip times between data centres, by row and column: there are as many data centres as rows.
     pub rtt_us: Vec<Vec<Micros>>,
+    /// Round-trip time between a client and another data centre than its own, if that is not what servers have.
+    pub client_rtt_us: Option<Micros>,
     /// What chance adds to a delay between data centres at most, in percent of it.
     pub wan_jitter_percent: u64,
     /// How long a message takes within a data centre, at least, between servers and from and to clients.

@@ -46,7 +46,7 @@ pub(super) enum Phase {
 
 /// A run under load.
 pub(super) struct Driving<'a> {
-    what: &'a Load,
+    pub(super) what: &'a Load,
     keys: Arc<KeySpace>,
     rng: Rng,
     loaders_left: usize,
@@ -105,7 +105,9 @@ impl<'a, P: Protocol> World<'a, P> {
         }));
         for slow in &what.slow {
             for dc in (0..what.dcs()).filter(|dc| slow.dc.is_none_or(|slow| slow == *dc)) {
-                self.nodes[dc * what.partitions + slow.partition].lag_us += slow.lag_us;
+                let first = (dc * what.partitions + slow.partition) * what.replicas;
+                let processes = &mut self.nodes[first..first + what.replicas];
+                processes.iter_mut().for_each(|process| process.lag_us += slow.lag_us);
             }
         }
         self.queue.push(FILL_AT_US, Event::Phase(Phase::Fill));

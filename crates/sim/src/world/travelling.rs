@@ -50,6 +50,9 @@ impl<P: Protocol> World<'_, P> {
         if seat == 0 {
             return 0;
         }
+        if let Some(rtt_us) = load.what.client_rtt_us {
+            return rtt_us / 2;
+        }
         let (home, dc) = (self.clients[number - seat].dc.index(), self.clients[number].dc.index());
         self.plan.config.wan_us[home * self.layout.topology.dcs + dc]
     }

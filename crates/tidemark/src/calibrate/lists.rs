@@ -62,6 +62,7 @@ fn load(measure_us: u64) -> Load {
         partitions: 8,
         replicas: 1,
         rtt_us: vec![vec![0, 20_000], vec![20_000, 0]],
+        client_rtt_us: None,
         wan_jitter_percent: 2,
         lan_us: 50,
         lan_jitter_us: 20,

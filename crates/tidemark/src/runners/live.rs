@@ -147,8 +147,8 @@ struct Wanted {
     /// Of `tidemark up`.
     arguments: Vec<String>,
     distances: Option<tempfile::NamedTempFile>,
-    /// Clients that go elsewhere are as far from there as servers are.
-    rtt_us: Vec<Vec<u64>>,
+    /// How far clients that go elsewhere are from there: as servers are, unless the point says otherwise.
+    client_rtt_us: Vec<Vec<u64>>,
     /// Of the nodes that hold each partition: how far their clocks are ahead, in milliseconds.
     clock_offsets_ms: Vec<f64>,
     slow: Option<Slow>,
@@ -181,6 +181,10 @@ impl Wanted {
         }
         let rtt_us = settings.rtt_us(dcs)?;
         let distances = tempfile(&rtt_us)?;
+        let client_rtt_us = match settings.number("client_rtt_ms")? {
+            Some(ms) => vec![vec![(ms * 1_000.0) as u64; dcs]; dcs],
+            None => rtt_us,
+        };
         match &distances {
             Some(file) => arguments.extend(["--latency".to_string(), file.path().display().to_string()]),
             None => arguments.extend(["--regions".to_string(), dcs.to_string()]),
@@ -207,7 +211,7 @@ impl Wanted {
         plan.seed = settings.whole("seed", 1)? as u64;
         plan.apart = slow.as_ref().map(|slow| slow.partition.into());
         let idle = settings.numbers("idle_dcs")?.into_iter().map(|dc| dc as usize).collect();
-        Ok(Self { arguments, distances, rtt_us, clock_offsets_ms, slow, idle, plan })
+        Ok(Self { arguments, distances, client_rtt_us, clock_offsets_ms, slow, idle, plan })
     }
 
     /// The cluster, with all that is to be wrong with it, and the plan with its regions.
@@ -240,7 +244,10 @@ impl Wanted {
         let dc_of_region =
             |region: &Region| cluster.nodes.iter().find(|node| node.region == region.name).and_then(&dc_of);
         let dcs: Vec<usize> = regions.iter().filter_map(dc_of_region).collect();
-        let way = |home: usize, dc: usize| Duration::from_micros(self.rtt_us[home][dc] / 2);
+        let way = |home: usize, dc: usize| match home == dc {
+            true => Duration::ZERO,
+            false => Duration::from_micros(self.client_rtt_us[home][dc] / 2),
+        };
         let ways = dcs.iter().map(|home| dcs.iter().map(|dc| way(*home, *dc)).collect()).collect();
         Ok((cluster, Plan { regions, ways, ..self.plan }))
     }

@@ -82,6 +82,7 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
         partitions,
         replicas: settings.whole("replicas", 1)?,
         rtt_us,
+        client_rtt_us: settings.number("client_rtt_ms")?.map(|ms| (ms * 1_000.0) as u64),
         wan_jitter_percent: settings.whole("wan_jitter_percent", 2)? as u64,
         lan_us: settings.ms("lan_ms", 0.05)?,
         lan_jitter_us: settings.ms("lan_jitter_ms", 0.02)?,

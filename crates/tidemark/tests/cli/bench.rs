@@ -72,6 +72,28 @@ fn transactions_are_served_and_a_table_is_printed() {
     up.stop();
 }
 
+/// Servers exchange writes in 300 ms, and clients go elsewhere in 20: who wants to find there what it wrote has to wait.
+#[test]
+fn clients_go_elsewhere_with_their_sessions() {
+    let up = Up::start(&["--regions", "2", "--protocol", "nukv"]);
+    for way in [["a", "b"], ["b", "a"]] {
+        up.order(&["slow", way[0], way[1], "--by", "300ms", "--one-way"]);
+    }
+    let slowest = |guarantee: &str| {
+        let asks = format!("read-guarantee={guarantee}");
+        let args = ["--set", "remote=0.5", "--set", &asks, "--remote-rtt", "40ms", "--set", "keys=1"];
+        let report = measured(&up, &[&args[..], &["--load", "--duration", "3s"]].concat());
+        assert_eq!(report["summary"]["failed"], serde_json::json!({}), "{report}");
+        let get = &report["summary"]["operations"]["get"];
+        assert!(get["min_us"].as_u64() < Some(20_000), "half of them stay at home: {get}");
+        assert!(get["max_us"].as_u64() >= Some(40_000), "the others go away: {get}");
+        get["max_us"].as_u64().unwrap()
+    };
+    let (eventual, own) = (slowest("eventual"), slowest("read-your-writes"));
+    assert!(eventual < 250_000 && own > 250_000, "{eventual} µs, and {own} µs to read what was written");
+    up.stop();
+}
+
 #[test]
 fn ctrl_c_ends_it_early_and_what_was_measured_is_printed() {
     let up = Up::start(&["--regions", "1"]);
