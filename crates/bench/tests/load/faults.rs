@@ -53,6 +53,23 @@ fn a_server_that_dies_leaves_what_was_measured_and_the_others_go_on() {
 }
 
 #[test]
+fn connections_of_one_server_that_end_in_different_ways_are_told_together() {
+    let dies = fake(|ask: &Ask| match ask.number {
+        0..500 => usual(ask),
+        500 => Do::Close,
+        _ => Do::Answer("?\r\n".into()),
+    });
+    let mut plan = plan("ycsb-a", &[&dies], Limit::Time(Duration::from_secs(600)));
+    plan.connections = 2;
+    let report = play(&plan);
+    let [lost] = &report.lost[..] else { panic!("one server: {:?}", report.lost) };
+    assert_eq!((lost.connections, lost.reasons.len()), (2, 2), "{lost:?}");
+    let text = report.text();
+    assert!(text.contains("LOST: 2 connections") && text.contains(" or "), "{text}");
+    assert!(text.contains("closed the connection") && text.contains("does not speak"), "{text}");
+}
+
+#[test]
 fn when_all_servers_die_it_ends_early() {
     let Some(mut redis) = Redis::start(&[]) else { return };
     let plan = plan("ycsb-a", &[&redis.address], Limit::Time(Duration::from_secs(600)));
