@@ -1,13 +1,11 @@
 //! `./x test`: everything that CI runs.
 //!
-//! Nothing is compiled twice: clippy checks, one `cargo test` builds and runs all tests in the dev profile, and
-//! one build makes the binary that the end-to-end tests run: optimised as the one that users get, but not linked as a whole,
-//! which takes minutes and changes nothing that they could see.
+//! Nothing is compiled twice: clippy checks, and one `cargo test` builds and runs all tests in the dev profile, also the binary that
+//! the end-to-end tests run. It is optimised a little, and looks after itself: an overflow or a broken assumption ends it.
 
 use crate::check::steps_of_check;
-use crate::run::{Steps, cargo, command, output, root, run};
+use crate::run::{Steps, command, output, run};
 use anyhow::{Result, bail};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Programs that tests run, and the Debian packages that bring them.
@@ -27,8 +25,7 @@ pub(crate) fn test() -> Result<()> {
     let mut steps = Steps::new();
     steps_of_check(&mut steps);
     let ready = steps.step("tools", tools);
-    let built = steps.step("build", || cargo(&["build", "--profile", "quick", "--package", "tidemark"]));
-    if ready && built {
+    if ready {
         steps.step("tests", tests);
     }
     steps.finish()
@@ -36,7 +33,6 @@ pub(crate) fn test() -> Result<()> {
 
 fn tests() -> Result<()> {
     let mut tests = command(env!("CARGO"), &["test", "--workspace", "--no-fail-fast"]);
-    tests.env("TIDEMARK_BIN", target().join("quick/tidemark"));
     // With this set, a test whose tools are missing fails instead of saying that it was left out.
     tests.env("TIDEMARK_TEST_ALL", "1");
     // A run that fails fails again. Other inputs: PROPTEST_RNG_SEED=N ./x test, or `cargo test`, which draws anew.
@@ -44,10 +40,6 @@ fn tests() -> Result<()> {
         tests.env("PROPTEST_RNG_SEED", "1");
     }
     run(&mut tests)
-}
-
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |target| root().join(target))
 }
 
 /// Installs programs that are missing, and says so. Client libraries are installed under `target` by the tests

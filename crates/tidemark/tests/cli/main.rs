@@ -1,6 +1,6 @@
 //! The command line from outside: real processes, real sockets, `redis-cli`.
 //!
-//! `./x test` runs this with the release binary (`TIDEMARK_BIN`); without it, the one of this profile is used.
+//! The binary is that of this profile, unless `TIDEMARK_BIN` names another one.
 
 mod bench;
 mod config;
