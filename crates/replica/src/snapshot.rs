@@ -7,6 +7,7 @@
 //! in the snapshot that the log, and so every peer, has never heard of.
 
 use crate::host::Host;
+use crate::place::Place;
 use crate::record::{self, CONFIRMED, GROUP, NAME, PLACE, PlaceState, VERSION};
 use std::sync::Arc;
 use tidemark_contract::Protocol;
@@ -28,6 +29,8 @@ pub(crate) struct Upkeep {
     not_before: Position,
     /// Somebody waits for one.
     wanted: bool,
+    /// Of each partition, the last record that was written, and received of each data centre, when the snapshot was begun.
+    reached: Vec<(u64, Vec<u64>)>,
 }
 
 enum Stage {
@@ -82,6 +85,7 @@ impl Upkeep {
             failure,
             not_before: Position::START,
             wanted: false,
+            reached: Vec::new(),
         }
     }
 
@@ -186,6 +190,9 @@ impl<P: Protocol> Host<P> {
         let writer = SnapshotWriter::create(Arc::clone(&self.disk), incarnation, replay_from);
         match writer.and_then(|writer| self.begin_with_group(writer)) {
             Ok(writer) => {
+                let reached =
+                    |place: &Place<P>| (place.written, place.received.iter().map(|r| r.seq).collect());
+                self.upkeep.reached = self.places.iter().map(reached).collect();
                 self.upkeep.stage = Stage::Dumping { writer, replay_from, place: 0, cursor: 0 };
                 if self.group.is_none() {
                     self.places.iter_mut().for_each(|place| place.store.keep_gone());
@@ -240,16 +247,18 @@ impl<P: Protocol> Host<P> {
         Ok(())
     }
 
+    /// What is said of records is of the beginning: of later ones some versions are in the snapshot and some are not, and in a group
+    /// nobody knows before it is told which of them are agreed on.
     fn dump_states(&self, writer: &mut SnapshotWriter) -> SnapshotResult<()> {
-        for place in &self.places {
+        for (place, (written, received)) in self.places.iter().zip(&self.upkeep.reached) {
             let state = PlaceState {
                 hard: place
                     .protocol
                     .as_ref()
                     .map_or_else(|| place.hard.clone(), |started| Some(started.hard())),
                 life: self.known.life,
-                written: place.written,
-                received: place.received.iter().map(|r| (r.incarnation, r.seq)).collect(),
+                written: *written,
+                received: place.received.iter().zip(received).map(|(r, seq)| (r.incarnation, *seq)).collect(),
                 last: place.last.clone(),
             };
             writer.append(PLACE, place.id.0, 0, |buffer| record::encode(&state, buffer))?;

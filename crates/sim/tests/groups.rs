@@ -122,3 +122,10 @@ fn followers_answer_sessions_that_have_seen_no_more_than_they() {
         "nobody needs followers to look"
     );
 }
+
+/// A snapshot is written while its store goes on, and said in its end how far that was: after a restart a follower, which does not know
+/// what of its log was agreed on, answered with what it had had in the beginning.
+#[test]
+fn followers_that_were_restarted_know_how_far_they_are() {
+    cleared_of::<NuKv>(few(), 534..535);
+}

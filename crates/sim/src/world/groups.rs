@@ -320,7 +320,9 @@ impl<P: Protocol> World<'_, P> {
                 if !leads.state().voters.contains(&self.nodes[process].member) {
                     return Some(format!("{name} is no member of its group"));
                 }
-                let (has, of) = (follows.state().applied, self.agreed[group]);
+                // Where followers answer reads, what has arrived since has to be there as well.
+                let now = if P::FOLLOWERS_READ { leads.state().applied } else { 0 };
+                let (has, of) = (follows.state().applied, self.agreed[group].max(now));
                 if has < of {
                     return Some(format!("{name} has applied {has} of {of} entries"));
                 }

@@ -6,7 +6,7 @@ use crate::rng::mix;
 use crate::trace::Happening;
 use std::borrow::Cow;
 use tidemark_contract::{Ask, AskId, Protocol, Session, SessionCx, SessionEffects, Ticket};
-use tidemark_core::history::{self, Final, SessionId};
+use tidemark_core::history::{self, SessionId};
 use tidemark_core::{DcId, Failure, Found, Micros, Op, Outcome, ServerId};
 
 /// A user of the store: a script, and the session that plays it.
@@ -14,7 +14,7 @@ pub(super) struct Client<'a, P: Protocol> {
     pub(super) dc: DcId,
     pub(super) script: Cow<'a, [Step]>,
     pub(super) role: Role,
-    step: usize,
+    pub(super) step: usize,
     pub(super) session: P::Session,
     id: SessionId,
     /// How many events of this session the history has.
@@ -26,7 +26,7 @@ pub(super) struct Client<'a, P: Protocol> {
     /// A look at the deadline is scheduled.
     watched: bool,
     /// Attempts at the current step.
-    tries: u32,
+    pub(super) tries: u32,
 }
 
 /// What a client is there for.
@@ -386,27 +386,5 @@ impl<P: Protocol> World<'_, P> {
             Outcome::Failed(failure) => 5 + u64::from(failure.is_definite()),
         };
         self.digest = mix(self.digest ^ self.now, mix(self.clients[number].id.0, told));
-    }
-
-    /// A last word: tried again if it failed, for everything has healed.
-    fn end_last_word(&mut self, number: usize, outcome: &Outcome) {
-        let client = &mut self.clients[number];
-        let Act::Op(Op::Get { key }) = &client.script[client.step].act else { return };
-        client.tries += 1;
-        match outcome {
-            Outcome::Found(found) => {
-                let last = Final { dc: client.dc, key: key.clone(), found: found.clone() };
-                self.history.finals.push(last);
-            }
-            other if client.tries >= 5 => {
-                let text =
-                    format!("after everything healed, GET {key} in {} still fails: {other:?}", client.dc);
-                self.problem(crate::outcome::ProblemKind::Liveness, text);
-            }
-            _ => return self.queue.push(self.now + self.plan.config.farthest_us(), Event::Wake(number)),
-        }
-        let client = &mut self.clients[number];
-        client.tries = 0;
-        self.advance(number);
     }
 }

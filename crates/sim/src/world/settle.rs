@@ -10,8 +10,8 @@ use crate::trace::Happening;
 use std::borrow::Cow;
 use std::fmt::Arguments;
 use tidemark_contract::Protocol;
-use tidemark_core::history::Action;
-use tidemark_core::{Key, Micros, Op, ServerId, Vector};
+use tidemark_core::history::{Action, Final};
+use tidemark_core::{Key, Micros, Op, Outcome, ServerId, Vector};
 
 /// Collection follows what servers have made durable, which they do in steps of this length.
 const COLLECTION_STEP_US: Micros = 400_000;
@@ -138,6 +138,28 @@ impl<P: Protocol> World<'_, P> {
             }
         }
         None
+    }
+
+    /// A last word: tried again if it failed, for everything has healed.
+    pub(super) fn end_last_word(&mut self, number: usize, outcome: &Outcome) {
+        let client = &mut self.clients[number];
+        let Act::Op(Op::Get { key }) = &client.script[client.step].act else { return };
+        client.tries += 1;
+        match outcome {
+            Outcome::Found(found) => {
+                let last = Final { dc: client.dc, key: key.clone(), found: found.clone() };
+                self.history.finals.push(last);
+            }
+            other if client.tries >= 5 => {
+                let text =
+                    format!("after everything healed, GET {key} in {} still fails: {other:?}", client.dc);
+                self.problem(ProblemKind::Liveness, text);
+            }
+            _ => return self.queue.push(self.now + self.plan.config.farthest_us(), Event::Wake(number)),
+        }
+        let client = &mut self.clients[number];
+        client.tries = 0;
+        self.advance(number);
     }
 
     /// For the timeline: what each server holds.
