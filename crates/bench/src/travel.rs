@@ -78,7 +78,9 @@ impl<'a> Traveller<'a> {
 
     /// Does an operation in a region, as far away as that is said to be.
     async fn ask(&mut self, region: usize, op: &Op) -> Result<Reply, Broken> {
-        let moves = region != std::mem::replace(&mut self.region, region);
+        let from = std::mem::replace(&mut self.region, region);
+        // Who has done nothing yet has nothing to take along.
+        let moves = region != from && !self.token.is_empty();
         let way = self.worker.plan.way(self.home, region);
         rest(way).await;
         let connection = &mut self.worker.connections[region];
@@ -92,8 +94,9 @@ impl<'a> Traveller<'a> {
         let reply = next(connection).await?;
         let token = next(connection).await?;
         rest(way).await;
-        // Who was not let in has done nothing there that could count, and takes away what it came with.
+        // Who was not let in has done nothing there that could count: its session is where it was.
         if welcome.error().is_some() {
+            self.region = from;
             return Ok(welcome);
         }
         match token {

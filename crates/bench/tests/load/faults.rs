@@ -2,6 +2,7 @@
 
 use crate::servers::{Ask, Do, Redis, answered, fake, plan, play, usual};
 use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use tidemark_bench::{Limit, Stop, run};
@@ -130,4 +131,35 @@ fn it_can_be_stopped_early() {
     assert!(report.stopped && ticks > 0 && report.is_whole());
     assert!(report.text().contains("stopped early"));
     assert!(answered(&report, "get") > 0);
+}
+
+/// Every session brings a token of where it was last, and who is turned away brings it again.
+#[test]
+fn who_goes_elsewhere_brings_its_session_and_stays_where_it_was_if_that_is_refused() {
+    let told = Arc::new(Mutex::new(Vec::<String>::new()));
+    let region = |name: &'static str, refuses: u64| {
+        let told = Arc::clone(&told);
+        fake(move |ask: &Ask| match ask.words.join(" ").strip_prefix("TIDE.SESSION ") {
+            None => usual(ask),
+            Some("EXPORT") => Do::Answer(format!("$1\r\n{name}\r\n")),
+            Some(import) => {
+                told.lock().unwrap().push(format!("{name}: {import}"));
+                let refused = ask.number.is_multiple_of(refuses);
+                Do::Answer(if refused { "-STALESESSION behind\r\n" } else { "+OK\r\n" }.into())
+            }
+        })
+    };
+    let (a, b) = (region("a", u64::MAX), region("b", 3));
+    let mut plan = plan("ycsb-a", &[&a, &b], Limit::Operations(400));
+    plan.workload.set("remote", "0.5").unwrap();
+    (plan.connections, plan.threads) = (2, 1);
+    let report = play(&plan);
+    let refused = report.summary.failed["STALESESSION"];
+    assert!(refused > 10 && report.summary.failed.len() == 1, "{:?}", report.summary.failed);
+    assert_eq!(answered(&report, "get") + answered(&report, "put") + refused, 400);
+    let told = told.lock().unwrap();
+    let count = |line: &str| told.iter().filter(|told| *told == line).count();
+    assert_eq!(count("a: IMPORT b") + count("b: IMPORT a"), told.len(), "{told:?}");
+    // Of those that were turned away some try again, and nobody comes back who was not let in.
+    assert!(count("b: IMPORT a") > count("a: IMPORT b"), "{told:?}");
 }
