@@ -150,13 +150,13 @@ fn who_goes_elsewhere_brings_its_session_and_stays_where_it_was_if_that_is_refus
         })
     };
     let (a, b) = (region("a", u64::MAX), region("b", 3));
-    let mut plan = plan("ycsb-a", &[&a, &b], Limit::Operations(400));
+    let mut plan = plan("ycsb-a", &[&a, &b], Limit::Operations(200));
     plan.workload.set("remote", "0.5").unwrap();
     (plan.connections, plan.threads) = (2, 1);
     let report = play(&plan);
     let refused = report.summary.failed["STALESESSION"];
-    assert!(refused > 10 && report.summary.failed.len() == 1, "{:?}", report.summary.failed);
-    assert_eq!(answered(&report, "get") + answered(&report, "put") + refused, 400);
+    assert!(refused > 5 && report.summary.failed.len() == 1, "{:?}", report.summary.failed);
+    assert_eq!(answered(&report, "get") + answered(&report, "put") + refused, 200);
     let told = told.lock().unwrap();
     let count = |line: &str| told.iter().filter(|told| *told == line).count();
     assert_eq!(count("a: IMPORT b") + count("b: IMPORT a"), told.len(), "{told:?}");
