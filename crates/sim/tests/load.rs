@@ -275,6 +275,10 @@ fn numbers_that_cannot_be_are_explained() {
     assert!(refused(Load { partitions: 0, ..plain() }).contains("partitions is 1 to"));
     assert!(refused(Load { measure_us: 0, ..plain() }).contains("no time"));
     assert!(refused(Load { lan_us: 0, ..plain() }).contains("stand still"));
+    assert!(refused(Load { replicas: 0, ..plain() }).contains("replicas is 1 to"));
+    let mut workload = plain().workload;
+    workload.set("remote", "0.1").unwrap();
+    assert!(refused(Load { workload, ..plain() }).contains("second data centre"));
     assert!(refused(Load { rtt_us: vec![vec![0, 1]], ..plain() }).contains("square"));
     assert!(refused(Load { clock_offsets_us: vec![0, 0], ..plain() }).contains("clock offsets"));
     let slow = vec![Slow { dc: Some(3), partition: 0, lag_us: 1 }];

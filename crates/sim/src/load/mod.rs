@@ -126,6 +126,9 @@ impl Load {
         if self.measure_us == 0 {
             return Err("nothing is measured in no time".into());
         }
+        if self.workload.remote > 0.0 && self.dcs() < 2 {
+            return Err("clients that go elsewhere (remote) need a second data centre".into());
+        }
         if self.clock_offsets_us.len() > self.partitions {
             return Err("there are more clock offsets than partitions".into());
         }
