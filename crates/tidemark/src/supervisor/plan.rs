@@ -166,14 +166,26 @@ impl Ports {
     }
 }
 
-/// Ports that the operating system says are free.
+/// Where ports are looked for: the operating system gives those above to whoever connects to something, and might give one away
+/// before the node that is to listen there has started.
+const FREE: std::ops::Range<u32> = 10_000..32_000;
+/// How far apart processes begin to look, so that two that start at once do not find the same ports.
+const APART: u32 = 64;
+
+/// Ports at which nobody listens.
 fn free(count: usize) -> anyhow::Result<Vec<u16>> {
-    let listeners: Vec<TcpListener> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
-    Ok(listeners
-        .iter()
-        .map(|listener| listener.local_addr().map(|address| address.port()))
-        .collect::<Result<_, _>>()?)
+    let first = std::process::id().wrapping_mul(APART);
+    let ports =
+        (0..FREE.end - FREE.start).map(|n| FREE.start + first.wrapping_add(n) % (FREE.end - FREE.start));
+    let unused = ports.map(|port| port as u16).filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    let found: Vec<u16> = unused.take(count).collect();
+    anyhow::ensure!(
+        found.len() == count,
+        "there are no {count} ports free from {} to {}",
+        FREE.start,
+        FREE.end
+    );
+    Ok(found)
 }
 
 /// How `span` is written after `--by` and in messages.
@@ -269,6 +281,10 @@ mod tests {
         ports.sort_unstable();
         ports.dedup();
         assert_eq!(ports.len(), 9);
+        assert!(ports.iter().all(|port| FREE.contains(&u32::from(*port))), "{ports:?}");
+        let taken = free(2).unwrap()[0];
+        let _taken = TcpListener::bind(("127.0.0.1", taken)).unwrap();
+        assert!(!free(2).unwrap().contains(&taken));
         assert!(planned(Wish { base_port: Some(65535), ..Wish::default() }).is_err());
     }
 }
