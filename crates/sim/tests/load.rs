@@ -9,6 +9,17 @@ use tidemark_workload::Workload;
 const VIRGINIA_OREGON_IRELAND_US: [[Micros; 3]; 3] =
     [[0, 81_000, 88_000], [81_000, 0, 166_000], [88_000, 166_000, 0]];
 
+/// Each part of some work takes another time, so that sums tell which there were.
+const WORK: Costs = Costs {
+    turn_ns: 3_000.0,
+    request_ns: 4_000.0,
+    write_ns: 1_000.0,
+    reply_ns: 5_000.0,
+    send_ns: 2_000.0,
+    receive_ns: 6_000.0,
+    ..Costs::NONE
+};
+
 /// One data centre, one partition, one client that only reads; messages take exactly 50 µs, and work takes no time.
 fn plain() -> Load {
     Load {
@@ -63,17 +74,7 @@ fn a_lone_client_waits_for_two_messages_and_the_work_between() {
 /// more messages.
 #[test]
 fn a_gateway_asks_its_sibling_for_what_it_does_not_hold() {
-    let costs = Costs {
-        turn_ns: 3_000.0,
-        request_ns: 4_000.0,
-        write_ns: 1_000.0,
-        reply_ns: 5_000.0,
-        send_ns: 2_000.0,
-        receive_ns: 6_000.0,
-        link_ns: 7_000.0,
-        arrival_ns: 8_000.0,
-        ..Costs::NONE
-    };
+    let costs = Costs { link_ns: 7_000.0, arrival_ns: 8_000.0, ..WORK };
     let of = |workload: &str, settings: &[(String, serde_json::Value)]| {
         let workload = Workload::named(workload).unwrap().with(settings.to_vec()).unwrap();
         load::<Eventual>(&Load { partitions: 2, gateways: true, workload, costs, ..plain() }).unwrap()
@@ -116,16 +117,7 @@ fn a_group_agrees_before_it_answers() {
     let idle = of(Costs::NONE);
     assert_eq!((number(&idle, "get_p50_us"), number(&idle, "get_max_us")), (100.0, 100.0));
     assert_eq!((number(&idle, "put_p50_us"), number(&idle, "put_max_us")), (200.0, 200.0));
-    let busy = of(Costs {
-        turn_ns: 3_000.0,
-        request_ns: 4_000.0,
-        write_ns: 1_000.0,
-        reply_ns: 5_000.0,
-        send_ns: 2_000.0,
-        receive_ns: 6_000.0,
-        apply_ns: 9_000.0,
-        ..Costs::NONE
-    });
+    let busy = of(Costs { apply_ns: 9_000.0, ..WORK });
     // The turn that answers also tells both other members what is agreed on.
     let agreed =
         200.0 + (3.0 + 4.0 + 1.0 + 2.0 * 2.0) + (3.0 + 6.0 + 9.0 + 2.0) + (3.0 + 6.0 + 5.0 + 2.0 * 2.0);
@@ -278,7 +270,8 @@ fn numbers_that_cannot_be_are_explained() {
     assert!(refused(Load { replicas: 0, ..plain() }).contains("replicas is 1 to"));
     let mut workload = plain().workload;
     workload.set("remote", "0.1").unwrap();
-    assert!(refused(Load { workload, ..plain() }).contains("second data centre"));
+    assert!(refused(Load { workload: workload.clone(), ..plain() }).contains("second data centre"));
+    assert!(refused(Load { beside: Some((workload, 1)), ..plain() }).contains("second data centre"));
     assert!(refused(Load { rtt_us: vec![vec![0, 1]], ..plain() }).contains("square"));
     assert!(refused(Load { clock_offsets_us: vec![0, 0], ..plain() }).contains("clock offsets"));
     let slow = vec![Slow { dc: Some(3), partition: 0, lag_us: 1 }];

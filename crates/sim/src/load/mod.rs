@@ -96,6 +96,12 @@ const TODAY_US: i64 = 1_760_000_000_000_000;
 const TICK_US: Micros = 100_000;
 
 impl Load {
+    /// Whether clients do some of what they do in another data centre.
+    pub(crate) fn clients_leave(&self) -> bool {
+        let beside = self.beside.as_ref().map_or(0.0, |(workload, _)| workload.remote);
+        self.workload.remote.max(beside) > 0.0
+    }
+
     /// How many data centres there are.
     pub fn dcs(&self) -> usize {
         self.rtt_us.len()
@@ -126,7 +132,7 @@ impl Load {
         if self.measure_us == 0 {
             return Err("nothing is measured in no time".into());
         }
-        if self.workload.remote > 0.0 && self.dcs() < 2 {
+        if self.clients_leave() && self.dcs() < 2 {
             return Err("clients that go elsewhere (remote) need a second data centre".into());
         }
         if self.clock_offsets_us.len() > self.partitions {

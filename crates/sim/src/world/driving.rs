@@ -171,13 +171,7 @@ impl<'a, P: Protocol> World<'a, P> {
         self.cpus = Some(Cpus::new(what, self.nodes.len(), load.measured.clone()));
         self.queue.push(load.measured.end, Event::Phase(Phase::End));
         load.first = self.clients.len();
-        let mut workloads =
-            [Some(&what.workload), what.beside.as_ref().map(|(workload, _)| workload)].into_iter();
-        load.seats = if workloads.any(|workload| workload.is_some_and(|workload| workload.remote > 0.0)) {
-            what.dcs()
-        } else {
-            1
-        };
+        load.seats = if what.clients_leave() { what.dcs() } else { 1 };
         let dcs: Vec<usize> = (0..what.dcs()).filter(|dc| !what.idle_dcs.contains(dc)).collect();
         self.add_drivers(&what.workload, what.clients, &dcs, true);
         if let Some((workload, clients)) = &what.beside {

@@ -16,8 +16,7 @@ impl<P: Protocol> World<'_, P> {
         let load = self.load.as_ref().expect("somebody drives");
         let first = load.first + driver * load.seats;
         let driver = &load.drivers[driver];
-        let seat = driver.request.remote.map_or(0, |other| 1 + other as usize % (load.seats - 1).max(1));
-        let seat = seat % load.seats;
+        let seat = driver.request.remote.map_or(0, |other| 1 + other as usize % (load.seats - 1));
         let op = Act::Op(driver.request.ops[driver.at].clone());
         let adopts = (seat != driver.last).then(|| Step::new(at, Act::Adopt(first + driver.last)));
         let op = Step { asks: driver.asks, ..Step::new(at, op) };
