@@ -20,6 +20,9 @@ pub struct GroupConfig {
     pub heartbeat_ticks: usize,
     /// How much of the log is kept in memory for members that lag behind, in bytes. Who lags farther gets a copy.
     pub entries_bytes: usize,
+    /// How much more of it is kept in memory, at most, while somebody is brought up to date, in bytes: if more is written than
+    /// that while a copy travels, the member needs another one.
+    pub pinned_bytes: usize,
     /// A rule that it does not keep: for tests.
     pub broken: Option<Rule>,
 }

@@ -17,10 +17,10 @@ pub(crate) struct Entries {
     bytes: usize,
     /// Somebody needs what came before the first entry.
     pub(crate) copy_wanted: Cell<bool>,
-    /// What there is for them.
+    /// What there is for them: which entries a copy contains, but not the copy.
     copy: Option<Snapshot>,
-    /// Nothing is forgotten now: somebody is being brought up to date.
-    pinned: bool,
+    /// Somebody is being brought up to date: nothing is forgotten before there is so much.
+    pinned: Option<usize>,
 }
 
 impl Entries {
@@ -52,24 +52,39 @@ impl Entries {
 
     /// Forgets the oldest entries up to `applied` while there are more than `bytes` of them.
     pub(crate) fn trim(&mut self, applied: u64, bytes: usize) {
-        while self.bytes > bytes && self.base.0 < applied && !self.pinned {
+        let bytes = self.pinned.unwrap_or(bytes);
+        while self.bytes > bytes && self.base.0 < applied {
             let Some(first) = self.list.pop_front() else { break };
             self.bytes -= first.data.len();
             self.base = (first.index, first.term);
         }
     }
 
-    /// Remembers what was forgotten: `older` are all entries since the newest snapshot, of which `copy` is one.
-    pub(crate) fn refill(&mut self, older: Self, copy: Snapshot) {
-        debug_assert_eq!(older.last(), self.last(), "the log has what is here");
+    /// Forgets nothing from now on, until there are `room` bytes more.
+    pub(crate) fn pin(&mut self, room: usize) {
+        self.pinned = Some(self.bytes + room);
+    }
+
+    /// Remembers what was forgotten: `older` are all entries from the newest snapshot, of which `copy` tells, until this was
+    /// pinned, or later. Nothing is forgotten until there are `room` bytes more. False if so much was written meanwhile that
+    /// something between is gone: then nothing has changed.
+    pub(crate) fn refill(&mut self, older: Self, copy: Snapshot, room: usize) -> bool {
+        if self.base.0 > older.last() {
+            return false;
+        }
+        let mut newer = std::mem::take(&mut self.list);
+        newer.retain(|entry| entry.index > older.last());
         let Self { base, list, bytes, .. } = older;
         (self.base, self.list, self.bytes) = (base, list, bytes);
-        (self.copy, self.pinned) = (Some(copy), true);
+        newer.into_iter().for_each(|entry| self.push(entry));
+        self.copy = Some(copy);
+        self.pin(room);
+        true
     }
 
     /// Nobody has to be brought up to date any more.
     pub(crate) fn unpin(&mut self) {
-        (self.copy, self.pinned) = (None, false);
+        (self.copy, self.pinned) = (None, None);
     }
 }
 

@@ -6,8 +6,8 @@
 //! from what it has, as a restarted server does; so protocols need to know nothing of groups, and what they owe at a
 //! restart is all that they owe here.
 //!
-//! No sockets, threads or clocks: a driver moves the messages of [`Member::take_messages`], tells the time, and runs syncs
-//! where it likes.
+//! No sockets, threads or clocks: a driver moves the messages of [`Member::take_messages`] and the copies of
+//! [`Member::take_copies`], tells the time, and runs syncs and other jobs where it likes.
 //!
 //! **Invariants**
 //! - I1 Nothing leaves a host before most members have what it depends on, in a term in which nobody else leads.
@@ -18,6 +18,7 @@
 mod config;
 mod copies;
 mod entries;
+mod incoming;
 mod lease;
 mod member;
 mod members;
@@ -29,6 +30,8 @@ mod sync;
 pub use self::raft::{decode, encode};
 pub use ::raft::eraftpb::{Message, MessageType};
 pub use config::GroupConfig;
+pub use copies::{CopyOut, RecallJob, Recalled};
+pub use incoming::CopyIn;
 pub use member::Member;
 pub use members::{Change, ChangeRefused};
 pub use rule::Rule;

@@ -1,7 +1,9 @@
 //! One member of a group.
 
 use crate::config::GroupConfig;
+use crate::copies::{CopyOut, Offer, Sent};
 use crate::entries::Entries as Kept;
+use crate::incoming::Incoming;
 use crate::lease::Lease;
 use crate::raft::{change_of, ours, start};
 use crate::rule::Rule;
@@ -44,10 +46,17 @@ pub struct Member<P: Protocol> {
     pub(crate) mute_until: Micros,
     /// How often it was opened.
     pub(crate) opened: u64,
-    /// Members that were sent a copy, and when.
-    pub(crate) copies: Vec<(u64, Micros)>,
-    /// Since when more is remembered, for whoever needs it.
-    pub(crate) offered: Option<Micros>,
+    /// Copies that the driver has not taken yet.
+    pub(crate) copies: Vec<CopyOut>,
+    /// Members that were sent one, and do not have everything yet.
+    pub(crate) sent: Vec<Sent>,
+    /// What is remembered for whoever needs it.
+    pub(crate) offer: Option<Offer>,
+    /// A job reads what is to be remembered.
+    pub(crate) recalling: bool,
+    /// A copy on its way in, and how many there have been in this start.
+    pub(crate) incoming: Option<Incoming>,
+    pub(crate) copies_begun: u64,
     /// Since when somebody who needs a copy waits for a snapshot, and that for the group.
     pub(crate) held_up: Option<Micros>,
     /// The first entry of this term is agreed on, and nobody else's can be any more.
@@ -99,7 +108,11 @@ impl<P: Protocol> Member<P> {
             unsaved: VecDeque::new(),
             members_changed: false,
             copies: Vec::new(),
-            offered: None,
+            sent: Vec::new(),
+            offer: None,
+            recalling: false,
+            incoming: None,
+            copies_begun: 0,
             held_up: None,
             elected: false,
             opened: 1,
@@ -181,11 +194,15 @@ impl<P: Protocol> Member<P> {
 
     /// A message of another member. REQUIRES: [`Self::commit`] after it.
     pub fn step(&mut self, now: Now, message: Message) {
-        use MessageType::{MsgPropose, MsgReadIndex, MsgReadIndexResp, MsgRequestPreVote, MsgRequestVote};
+        use MessageType::{
+            MsgPropose, MsgReadIndex, MsgReadIndexResp, MsgRequestPreVote, MsgRequestVote, MsgSnapshot,
+        };
         let heard = match message.msg_type {
             MsgRequestVote | MsgRequestPreVote => {
                 now.mono >= self.mute_until || !self.config.keeps(Rule::Silence)
             }
+            // It is heard when the copy is there of which it tells.
+            MsgSnapshot => false,
             // The library would have followers ask and propose through their leader. Who leads does so itself here, and
             // nobody else does.
             MsgPropose | MsgReadIndex | MsgReadIndexResp => false,
@@ -268,10 +285,12 @@ impl<P: Protocol> Member<P> {
     }
 
     fn handle(&mut self, now: Now, mut ready: Ready) -> Result<(), OpenError> {
-        let messages = ready.take_messages();
-        let copies = messages.iter().filter(|message| message.msg_type == MessageType::MsgSnapshot);
-        self.copies.extend(copies.map(|message| (message.to, now.mono)));
-        self.messages.extend(messages);
+        for message in ready.take_messages() {
+            match message.msg_type {
+                MessageType::MsgSnapshot => self.send_copy(message),
+                _ => self.messages.push(message),
+            }
+        }
         for state in ready.take_read_states() {
             if let Ok(number) = state.request_ctx.as_slice().try_into().map(u64::from_le_bytes) {
                 self.lease.answered(number, self.config.lease_us());
@@ -307,7 +326,7 @@ impl<P: Protocol> Member<P> {
     }
 
     /// Writes down what must not be forgotten: a vote at once, what is applied now and then.
-    fn keep_state(&mut self, hard: Option<HardState>, wrote: bool) {
+    pub(crate) fn keep_state(&mut self, hard: Option<HardState>, wrote: bool) {
         let kept = self.held().group_state();
         let mut state = kept.clone();
         if let Some(hard) = hard {

@@ -1,71 +1,49 @@
 //! A copy of everything, for a member of the group that lacks more than the log can give it.
 //!
 //! It is the newest snapshot, and before it the records that another data centre may still ask for: whoever holds the copy
-//! may be the next to lead, and has to feed the others. The receiver writes both to its own directory, and begins anew.
+//! may be the next to lead, and has to feed the others. It is read on any thread, a piece at a time, while the host goes on.
 
-use crate::entry::{Entries, EntryKind, push_record, records};
-use crate::group::GroupState;
+use crate::entry::{Entries, push_record};
+use crate::group::Span;
 use crate::host::Host;
-use crate::record::{self, ENTRY, GROUP, WRITTEN};
+use crate::record::{GROUP, WRITTEN};
 use crate::recover::{Item, OpenError};
 use crate::replay::Replay;
 use bytes::Bytes;
-use std::sync::Arc;
 use tidemark_contract::Protocol;
-use tidemark_store::log::snapshot::{LatestSnapshot, SnapshotRecord, SnapshotWriter};
-use tidemark_store::log::{Frame, Position};
+use tidemark_store::log::snapshot::{SnapshotFile, SnapshotReader, SnapshotRecord};
+use tidemark_store::log::{LogCursor, LogView, Position};
+
+/// What copies are made from, as it was at one moment: cheap to clone, and not changed by what happens later.
+#[derive(Clone, Debug)]
+pub struct CopySource {
+    /// None if there is none yet: then the entries in the log are all that there ever were.
+    snapshot: Option<SnapshotFile>,
+    log: LogView,
+    /// Where in the log the snapshot was begun.
+    replay_from: Position,
+    /// From where on the log has what other data centres may ask for.
+    fed_from: Position,
+    /// What of the log is to be passed over.
+    retracted: Vec<Span>,
+}
 
 impl<P: Protocol> Host<P> {
-    /// The entries since the newest snapshot, or all if there is none, as they stand in the log.
+    /// What a copy can be made from now. REQUIRES: no snapshot is being taken.
     ///
     /// # Errors
-    /// The snapshot or the log cannot be read.
-    pub fn entries(&self) -> Result<Entries, OpenError> {
-        let incarnation = self.directory.manifest().incarnation;
-        let mut replay = Replay::default();
-        let mut snapshot = LatestSnapshot::find(&*self.disk, incarnation)?;
-        let replay_from = snapshot.replay_from();
-        if let Some(reader) = &mut snapshot.reader
-            && let Some(SnapshotRecord { kind, partition, seq, payload }) = reader.read()?
-        {
-            // It is the first thing that a snapshot says.
-            replay.takes_of_snapshot(&Item { at: replay_from, kind, partition, seq, payload })?;
-        }
-        let mut cursor = self.log.cursor(replay_from)?;
-        while let Some(frame) = self.log.read(&mut cursor)? {
-            let (at, kind) = (frame.position, frame.kind);
-            let Frame { partition, seq, payload, .. } = frame;
-            replay.take(&Item { at, kind, partition, seq, payload })?;
-        }
-        Ok(replay.finish(self.log.flushed()).1)
-    }
-
-    /// What a member needs that has nothing, or too little, up to the entries that [`Self::entries`] begins with: nothing, if
-    /// these are all that there ever were.
-    ///
-    /// # Errors
-    /// The snapshot or the log cannot be read.
-    pub fn copy(&self) -> Result<Bytes, OpenError> {
-        let incarnation = self.directory.manifest().incarnation;
-        let mut snapshot = LatestSnapshot::find(&*self.disk, incarnation)?;
-        let end = snapshot.replay_from();
-        let Some(reader) = &mut snapshot.reader else { return Ok(Bytes::new()) };
-        let mut data = Vec::new();
-        let mut cursor = self.log.cursor(self.fed_from())?;
-        while let Some(frame) = self.log.read_before(&mut cursor, end)? {
-            let retracted = self.group.as_ref().is_some_and(|group| group.is_retracted(frame.position));
-            if frame.kind == WRITTEN && !retracted {
-                let header = (frame.kind, frame.partition, frame.seq);
-                push_record(&mut data, header, |buffer| buffer.extend_from_slice(frame.payload));
-            }
-        }
-        while let Some(item) = reader.read()? {
-            if item.kind != GROUP {
-                let header = (item.kind, item.partition, item.seq);
-                push_record(&mut data, header, |buffer| buffer.extend_from_slice(item.payload));
-            }
-        }
-        Ok(data.into())
+    /// The newest snapshot cannot be opened.
+    pub fn copy_source(&self) -> Result<CopySource, OpenError> {
+        let replay_from = self.upkeep.replay_from;
+        let open = || SnapshotFile::open(&*self.disk, self.directory.manifest().incarnation, replay_from);
+        let group = self.group.as_ref().expect("it is one of a group");
+        Ok(CopySource {
+            snapshot: (replay_from > Position::START).then(open).transpose()?,
+            log: self.log.view(),
+            replay_from,
+            fed_from: self.fed_from().min(replay_from),
+            retracted: group.retracted.clone(),
+        })
     }
 
     /// From where on the log has what other data centres may ask for.
@@ -75,41 +53,111 @@ impl<P: Protocol> Host<P> {
             (0..self.places.len()).flat_map(|at| others().filter_map(move |dc| self.needed_by(at, dc)));
         needed.min().unwrap_or(self.log.flushed())
     }
+}
 
-    /// Writes a copy to this directory, in place of all that it holds; `state` is what is kept of the group from now on.
-    /// REQUIRES: [`Self::rejoin`] next.
+impl CopySource {
+    /// The entries since the snapshot, or all if there is none. Reads the log, and the snapshot to check it.
     ///
     /// # Errors
-    /// It cannot be understood or written; what was there still counts.
-    pub fn install(&mut self, state: &GroupState, copy: &[u8]) -> Result<(), OpenError> {
-        let incarnation = self.directory.manifest().incarnation;
-        records(copy).try_for_each(|item| item.map(drop).map_err(damaged))?;
-        let begin = self.log.end();
-        for item in records(copy).flatten().filter(|item| item.kind == WRITTEN) {
-            self.log.append(item.kind, item.partition, item.seq, |buffer| buffer.extend(item.payload))?;
+    /// The snapshot or the log cannot be read.
+    pub fn entries(&self) -> Result<Entries, OpenError> {
+        let mut replay = Replay::default();
+        if let Some(file) = &self.snapshot
+            && let Some(SnapshotRecord { kind, partition, seq, payload }) = file.read()?.read()?
+        {
+            // It is the first thing that a snapshot says.
+            replay.takes_of_snapshot(&Item { at: self.replay_from, kind, partition, seq, payload })?;
         }
-        // Should this end before the snapshot counts, they are no part of the next entry.
-        self.log.append(ENTRY, 0, 0, |buffer| {
-            record::encode(&(0u64, EntryKind::Records, &[0u8; 0][..]), buffer)
-        })?;
-        self.log.flush()?;
-        self.log.sync_without_the_job()?;
-        let group = self.group.as_mut().expect("it is one of a group");
-        group.supersede(begin);
-        let retracted = group.for_snapshot().1;
-        let replay_from = self.log.flushed();
-        let mut writer = SnapshotWriter::create(Arc::clone(&self.disk), incarnation, replay_from)?;
-        let group = (state, retracted);
-        writer.append(GROUP, 0, state.applied, |buffer| record::encode(&group, buffer))?;
-        for item in records(copy).flatten().filter(|item| item.kind != WRITTEN) {
-            writer.append(item.kind, item.partition, item.seq, |buffer| buffer.extend(item.payload))?;
+        let mut cursor = self.log.cursor(self.replay_from)?;
+        while let Some(frame) = self.log.read(&mut cursor)? {
+            replay.take(&Item {
+                at: frame.position,
+                kind: frame.kind,
+                partition: frame.partition,
+                seq: frame.seq,
+                payload: frame.payload,
+            })?;
         }
-        writer.finish(self.log.durable())?;
-        Ok(())
+        Ok(replay.finish(self.log.end()).1)
+    }
+
+    /// A reader of the copy, up to the entries that [`Self::entries`] begins with.
+    #[must_use]
+    pub fn reader(&self) -> CopyReader {
+        CopyReader { source: self.clone(), stage: Stage::Begin }
     }
 }
 
-fn damaged(detail: impl Into<String>) -> OpenError {
-    let detail = format!("a copy of the group's data: {}", detail.into());
-    OpenError::Meaning { kind: GROUP, seq: 0, position: Position::START, detail }
+/// Reads a copy.
+#[derive(Debug)]
+pub struct CopyReader {
+    source: CopySource,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Begin,
+    Log(LogCursor),
+    Snapshot(SnapshotReader),
+    End,
+}
+
+impl CopyReader {
+    /// The next piece: records in the form in which they travel, about `max_bytes` of them. None after the last. Blocks for as
+    /// long as the disk takes.
+    ///
+    /// # Errors
+    /// The snapshot or the log cannot be read.
+    pub fn next_piece(&mut self, max_bytes: usize) -> Result<Option<Bytes>, OpenError> {
+        let mut piece = Vec::new();
+        while piece.is_empty() {
+            match &mut self.stage {
+                Stage::Begin => self.stage = Stage::Log(self.source.log.cursor(self.source.fed_from)?),
+                Stage::Log(cursor) => {
+                    self.source.read_log(cursor, max_bytes, &mut piece)?;
+                    if piece.is_empty() {
+                        let snapshot = self.source.snapshot.as_ref().map(SnapshotFile::read).transpose()?;
+                        self.stage = snapshot.map_or(Stage::End, Stage::Snapshot);
+                    }
+                }
+                Stage::Snapshot(reader) => {
+                    while piece.len() < max_bytes
+                        && let Some(item) = reader.read()?
+                    {
+                        // What is kept of the group goes with the message that says that there is a copy.
+                        if item.kind != GROUP {
+                            let header = (item.kind, item.partition, item.seq);
+                            push_record(&mut piece, header, |buffer| buffer.extend_from_slice(item.payload));
+                        }
+                    }
+                    if piece.is_empty() {
+                        self.stage = Stage::End;
+                    }
+                }
+                Stage::End => return Ok(None),
+            }
+        }
+        Ok(Some(piece.into()))
+    }
+}
+
+impl CopySource {
+    fn read_log(
+        &self,
+        cursor: &mut LogCursor,
+        max_bytes: usize,
+        piece: &mut Vec<u8>,
+    ) -> Result<(), OpenError> {
+        while piece.len() < max_bytes
+            && let Some(frame) = self.log.read_before(cursor, self.replay_from)?
+        {
+            let retracted = self.retracted.iter().any(|(from, to)| (*from..*to).contains(&frame.position));
+            if frame.kind == WRITTEN && !retracted {
+                let header = (frame.kind, frame.partition, frame.seq);
+                push_record(piece, header, |buffer| buffer.extend_from_slice(frame.payload));
+            }
+        }
+        Ok(())
+    }
 }

@@ -41,7 +41,7 @@ pub struct GroupState {
 }
 
 /// Part of the log: from the one position up to the other.
-type Span = (Position, Position);
+pub(crate) type Span = (Position, Position);
 
 /// An entry that is in the log, and not known to be agreed on.
 #[derive(Clone, Copy, Debug)]
@@ -106,14 +106,6 @@ impl Membership {
         (self.state.clone(), self.retracted.iter().map(|(from, to)| (from.0, to.0)).collect())
     }
 
-    /// A copy takes the place of every entry that is not agreed on; what comes with it stands in the log from `begin` on.
-    pub(crate) fn supersede(&mut self, begin: Position) {
-        if let Some(first) = self.open.front() {
-            self.retracted.push((first.start, begin));
-        }
-        self.open.clear();
-    }
-
     /// Forgets what was retracted of a part of the log that is gone.
     pub(crate) fn forget_before(&mut self, oldest: Position) {
         self.retracted.retain(|(_, to)| *to > oldest);
@@ -154,6 +146,7 @@ impl<P: Protocol> Host<P> {
     /// # Errors
     /// Its data cannot be understood; nothing of this turn may be written.
     pub fn log_entry(&mut self, entry: &Entry, own: bool) -> Result<(), OpenError> {
+        self.unstage(); // staged, I1
         let mut start = self.membership().turn_start.take();
         if !own && entry.kind == EntryKind::Records {
             for item in records(&entry.data) {

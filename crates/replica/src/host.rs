@@ -7,6 +7,7 @@ use crate::place::{Heartbeat, Place};
 use crate::record::{self, HARD, REVISED, WRITTEN};
 use crate::recover::{Known, Recovery};
 use crate::snapshot::Upkeep;
+use crate::staged::Staged;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_contract::{Clock, Cx, Effect, Protocol, Store, Ticket};
@@ -33,6 +34,8 @@ pub struct Host<P: Protocol> {
     /// Position of each partition in `places`; `usize::MAX` if another host holds it.
     pub(crate) place_of: Vec<usize>,
     pub(crate) upkeep: Upkeep,
+    /// As one of a group: a copy on its way in.
+    pub(crate) staged: Option<Staged>,
     /// The tail of the log that opening cut.
     pub(crate) cut: Option<Cut>,
     /// The first failure; everything after it fails alike.
@@ -67,6 +70,7 @@ impl<P: Protocol> Host<P> {
             places,
             place_of,
             upkeep,
+            staged: None,
             cut,
             fatal: None,
             disowned: None,

@@ -108,7 +108,7 @@ impl<P: Protocol> Host<P> {
                 let end = self.log.flushed();
                 let due = end.0 - self.upkeep.replay_from.0 >= every && end >= self.upkeep.not_before;
                 // Who waits for one cannot wait until the log has grown after a failure.
-                if std::mem::take(&mut self.upkeep.wanted) || due {
+                if self.staged.is_none() && (std::mem::take(&mut self.upkeep.wanted) || due) {
                     self.begin();
                 }
                 self.drop_log();

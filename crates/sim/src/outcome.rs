@@ -116,6 +116,8 @@ pub struct Stats {
     pub follower_reads: u64,
     /// Snapshots.
     pub snapshots: u64,
+    /// Copies of everything that members of groups got.
+    pub copies: u64,
     /// Messages and questions lost.
     pub lost: u64,
     /// Feeds that had to wait: a clock too far behind, a full disk.
@@ -136,6 +138,7 @@ impl Stats {
         self.elections += other.elections;
         self.follower_reads += other.follower_reads;
         self.snapshots += other.snapshots;
+        self.copies += other.copies;
         self.lost += other.lost;
         self.feeds_waited += other.feeds_waited;
         self.virtual_us += other.virtual_us;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use tidemark_contract::core::{DcId, Key, PartitionId, Update, Write};
 use tidemark_contract::{AskId, Ticket, Topology};
-use tidemark_group::{GroupConfig, Member, Message, Rule};
+use tidemark_group::{CopyOut, GroupConfig, Member, Message, Rule};
 use tidemark_protocols::eventual::{Eventual, Reply, Request};
 use tidemark_replica::{FeedItem, HostConfig, Now, Output, Resume};
 use tidemark_store::disk::SimDisk;
@@ -21,6 +21,8 @@ pub(crate) struct Group {
     pub(crate) apart: Vec<bool>,
     pub(crate) broken: Option<Rule>,
     pub(crate) now: u64,
+    /// Of copies that were brought.
+    pub(crate) pieces: usize,
 }
 
 impl Group {
@@ -32,6 +34,7 @@ impl Group {
             apart: vec![false; 3],
             broken,
             now: 1_000_000,
+            pieces: 0,
         };
         (0..3).for_each(|member| group.boot(member));
         group.pass(3 * ELECTION);
@@ -50,6 +53,7 @@ impl Group {
             election_ticks: 10,
             heartbeat_ticks: 2,
             entries_bytes: 600,
+            pinned_bytes: 1 << 20,
             broken: self.broken,
         };
         let host = HostConfig {
@@ -89,10 +93,33 @@ impl Group {
         member.take_messages()
     }
 
+    /// Brings a copy to whom it is for, in pieces of some bytes each; whether it arrives.
+    fn bring(&mut self, from: usize, copy: &mut CopyOut) -> bool {
+        let Some(to) = self.ids.iter().position(|id| *id == copy.to) else { return false };
+        if self.apart[from] || self.apart[to] || self.members[to].is_none() {
+            return false;
+        }
+        let Ok(number) = self.member(to).begin_copy(copy.message.clone()) else { return false };
+        while let Some(piece) = copy.next_piece(200).unwrap() {
+            self.pieces += 1;
+            self.member(to).copy_piece(number, &piece).unwrap();
+            let said = self.end_turn(to);
+            assert!(said.is_empty(), "{said:?}");
+        }
+        let sealed = self.member(to).seal_copy(number).unwrap().run();
+        self.member(to).copy_sealed(number, sealed).is_ok()
+    }
+
     /// Ends the turns of all, until nobody has anything to say.
     pub(crate) fn settle(&mut self) {
         loop {
             let up: Vec<usize> = (0..3).filter(|member| self.members[*member].is_some()).collect();
+            for from in &up {
+                for mut copy in self.member(*from).take_copies() {
+                    let arrived = self.bring(*from, &mut copy);
+                    self.member(*from).copy_ended(copy.to, copy.opened, arrived);
+                }
+            }
             let said: Vec<(usize, Message)> = up
                 .iter()
                 .flat_map(|from| self.end_turn(*from).into_iter().map(|said| (*from, said)))
@@ -116,8 +143,11 @@ impl Group {
             let now = self.time();
             for member in self.members.iter_mut().flatten() {
                 member.fire_timers(now);
-                if let Some(job) = member.upkeep(now).unwrap() {
+                if let Some(job) = member.upkeep(now) {
                     member.upkept(job.run());
+                }
+                if let Some(job) = member.recall_job() {
+                    member.recalled(now, job.run()).unwrap();
                 }
             }
             self.settle();

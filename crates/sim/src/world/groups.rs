@@ -5,6 +5,7 @@
 //! others notice it in the same way, feeds are opened again, and what was asked is lost. What is not as at a restart is
 //! that the old leader may still be there for a while, and be asked.
 
+use super::copies::Transfer;
 use super::process::Process;
 use super::{Event, World};
 use crate::outcome::ProblemKind;
@@ -13,7 +14,7 @@ use crate::trace::Happening;
 use std::collections::BTreeMap;
 use tidemark_contract::Protocol;
 use tidemark_core::{Micros, PartitionId, ServerId, Stamp, Write};
-use tidemark_group::{Change, GroupConfig, Member, Message, SyncTask};
+use tidemark_group::{Change, GroupConfig, Member, Message, RecallJob, SyncTask};
 use tidemark_store::disk::SimDisk;
 use tidemark_store::log::Fsync;
 
@@ -23,6 +24,10 @@ pub(super) enum Within {
     Word { from: usize, to: usize, message: Box<Message> },
     /// A sync that a member began ends; the number is that of its start.
     Synced(usize, u64, SyncTask),
+    /// A copy arrives, or a piece of it.
+    Copy(Box<Transfer>),
+    /// A process has read what it wants to remember; the number is that of its start.
+    Recalled(usize, u64, RecallJob),
     /// The operator looks whether a process that lost its disk belongs to its group again.
     Replace(usize),
 }
@@ -34,6 +39,8 @@ impl Within {
             Self::Word { from, to, .. } => (from << 16 | to) as u64,
             Self::Synced(process, ..) => 1 << 40 | *process as u64,
             Self::Replace(process) => 2 << 40 | *process as u64,
+            Self::Copy(transfer) => 3 << 40 | (transfer.from << 16 | transfer.to) as u64,
+            Self::Recalled(process, ..) => 4 << 40 | *process as u64,
         }
     }
 }
@@ -83,6 +90,7 @@ impl<P: Protocol> World<'_, P> {
             broken: self.plan.broken,
             // Little enough, now and then, that who was away gets a copy.
             entries_bytes: if mix(self.plan.seed, 8).is_multiple_of(2) { 512 } else { 1 << 20 },
+            pinned_bytes: if mix(self.plan.seed, 9).is_multiple_of(4) { 4 << 10 } else { 1 << 20 },
         }
     }
 
@@ -130,6 +138,7 @@ impl<P: Protocol> World<'_, P> {
             outputs.into_iter().for_each(|output| self.leave(process, output, asked));
         }
         self.plan_timer(process);
+        self.send_copies(process);
     }
 
     pub(super) fn within(&mut self, event: Within) {
@@ -138,6 +147,8 @@ impl<P: Protocol> World<'_, P> {
             Within::Word { from, to, message } => self.word(from, to, *message),
             Within::Synced(process, boots, task) => self.member_synced(process, boots, task),
             Within::Replace(process) => self.replace(process),
+            Within::Copy(transfer) => self.transfer(*transfer),
+            Within::Recalled(process, boots, job) => self.recalled(process, boots, job),
         }
     }
 
@@ -190,17 +201,23 @@ impl<P: Protocol> World<'_, P> {
     }
 
     fn say_to_member(&mut self, process: usize, message: Message) {
-        let (first, slow) = (self.group_of(process) * self.plan.replicas, self.nodes[process].slow_us);
+        let first = self.group_of(process) * self.plan.replicas;
         let members = first..first + self.plan.replicas;
         let Some(to) = members.into_iter().find(|to| self.nodes[*to].member == message.to) else { return };
         if self.nodes[process].mute > 0 || self.nodes[to].deaf > 0 {
             return;
         }
-        // Members have a channel for each two of them, numbered as no two partitions are.
+        let delay = self.between_members(process, to);
+        self.say_word(delay, Within::Word { from: process, to, message: Box::new(message) });
+    }
+
+    /// How long something takes from one member of a group to another.
+    pub(super) fn between_members(&self, process: usize, to: usize) -> Micros {
+        // They have a channel for each two of them, numbered as no two partitions are.
+        let first = self.group_of(process) * self.plan.replicas;
         let (from, there) = ((process % self.plan.replicas) as u16, (to % self.plan.replicas) as u16);
         let delay = self.links.member_delay(self.now, first, PartitionId(from), PartitionId(there));
-        let delay = delay + slow + self.nodes[to].slow_us;
-        self.say_word(delay, Within::Word { from: process, to, message: Box::new(message) });
+        delay + self.nodes[process].slow_us + self.nodes[to].slow_us
     }
 
     /// A member hears another.
@@ -263,14 +280,11 @@ impl<P: Protocol> World<'_, P> {
         {
             return self.stops(process, &fatal.to_string());
         }
-        match member.upkeep(now) {
-            Ok(None) => {}
-            Ok(Some(job)) => {
-                member.upkept(job.run());
-                self.stats.snapshots += 1;
-            }
-            Err(error) => return self.stops(process, &error.to_string()),
+        if let Some(job) = member.upkeep(now) {
+            member.upkept(job.run());
+            self.stats.snapshots += 1;
         }
+        self.send_copies(process);
         self.end_member_turn(process, false);
         self.feed_on(process);
     }

@@ -16,6 +16,7 @@ use tidemark_core::{Failure, Micros, Outcome, ServerId, Vector};
 use tidemark_replica::{FeedItem, Resume};
 use tidemark_store::log::SyncJob;
 
+mod copies;
 mod cpu;
 mod driving;
 mod faults;

@@ -1,5 +1,7 @@
 //! The reading side: records in order, from disk, for links and replay.
 
+use std::collections::VecDeque;
+
 use super::reader::{FrameReader, Next};
 use super::segment::{self, Segment, SegmentHeader};
 use super::{Log, LogError, LogResult, Position, frame};
@@ -30,10 +32,74 @@ pub struct LogCursor {
     fresh: bool,
 }
 
+/// What of a log can be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Written<'l> {
+    /// Oldest first; there is one.
+    pub(super) segments: &'l VecDeque<Segment>,
+    pub(super) flushed: Position,
+}
+
+impl Written<'_> {
+    pub(super) fn oldest(self) -> Position {
+        match self.segments[0].header {
+            SegmentHeader { first: 0, .. } => Position::START,
+            header => header.data_start(),
+        }
+    }
+}
+
+/// What is written of a log by now, to be read on any thread while the log goes on: what is dropped meanwhile is still there.
+#[derive(Debug, Clone)]
+pub struct LogView {
+    segments: VecDeque<Segment>,
+    flushed: Position,
+}
+
+impl LogView {
+    pub(super) fn new(log: &Log) -> Self {
+        Self { segments: log.segments.clone(), flushed: log.flushed() }
+    }
+
+    /// As [`Log::cursor`].
+    ///
+    /// # Errors
+    /// As [`Log::cursor`].
+    pub fn cursor(&self, position: Position) -> LogResult<LogCursor> {
+        LogCursor::new(self.written(), position)
+    }
+
+    /// Reads the next record of a cursor of this log; `None` where this view ends.
+    ///
+    /// # Errors
+    /// As [`Log::read`].
+    pub fn read<'c>(&self, cursor: &'c mut LogCursor) -> LogResult<Option<Frame<'c>>> {
+        cursor.next(self.written(), self.flushed)
+    }
+
+    /// As [`Log::read_before`].
+    ///
+    /// # Errors
+    /// As [`Log::read`].
+    pub fn read_before<'c>(&self, cursor: &'c mut LogCursor, end: Position) -> LogResult<Option<Frame<'c>>> {
+        cursor.next(self.written(), end)
+    }
+
+    /// Where this view ends.
+    #[must_use]
+    pub fn end(&self) -> Position {
+        self.flushed
+    }
+
+    fn written(&self) -> Written<'_> {
+        Written { segments: &self.segments, flushed: self.flushed }
+    }
+}
+
 impl LogCursor {
-    pub(super) fn new(log: &Log, position: Position) -> LogResult<Self> {
-        if position > log.flushed() {
-            return Err(LogError::BeyondEnd { position, end: log.flushed() });
+    pub(super) fn new(log: Written<'_>, position: Position) -> LogResult<Self> {
+        if position > log.flushed {
+            return Err(LogError::BeyondEnd { position, end: log.flushed });
         }
         if position < log.oldest() {
             return Err(LogError::Dropped { position, oldest: log.oldest() });
@@ -51,8 +117,8 @@ impl LogCursor {
         Position(self.segment.first + self.reader.offset())
     }
 
-    pub(super) fn next<'c>(&'c mut self, log: &Log, end: Position) -> LogResult<Option<Frame<'c>>> {
-        let end = end.min(log.flushed());
+    pub(super) fn next<'c>(&'c mut self, log: Written<'_>, end: Position) -> LogResult<Option<Frame<'c>>> {
+        let end = end.min(log.flushed);
         loop {
             let position = self.position();
             if position >= end {
@@ -83,7 +149,7 @@ impl LogCursor {
         }
     }
 
-    pub(super) fn skip(&mut self, log: &Log, to: Position) -> LogResult<()> {
+    pub(super) fn skip(&mut self, log: Written<'_>, to: Position) -> LogResult<()> {
         if to <= self.position() {
             return Ok(());
         }
@@ -95,7 +161,7 @@ impl LogCursor {
         Ok(())
     }
 
-    fn enter(&mut self, log: &Log, number: u64) -> LogResult<()> {
+    fn enter(&mut self, log: Written<'_>, number: u64) -> LogResult<()> {
         let at = log.segments.partition_point(|s| s.header.number < number);
         let Some(next) = log.segments.get(at).filter(|s| s.header.number == number) else {
             return Err(LogError::Dropped { position: self.position(), oldest: log.oldest() });

@@ -36,7 +36,7 @@ pub mod snapshot;
 mod sync;
 mod writer;
 
-pub use cursor::{Frame, LogCursor};
+pub use cursor::{Frame, LogCursor, LogView};
 pub use error::{LogError, LogResult};
 pub use fsync::{Fsync, UnknownFsync};
 pub use recover::{Cut, RecoveryReport};

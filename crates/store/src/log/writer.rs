@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::cursor::Written;
 use super::segment::{self, Segment, SegmentHeader};
 use super::{
-    Frame, LogConfig, LogCursor, LogError, LogResult, MAX_KIND, Position, RecoveryReport, Used, frame,
+    Frame, LogConfig, LogCursor, LogError, LogResult, LogView, MAX_KIND, Position, RecoveryReport, Used, frame,
 };
 use crate::disk::{Disk, DiskError};
 
@@ -180,10 +181,17 @@ impl Log {
     /// The oldest position that can still be read.
     #[must_use]
     pub fn oldest(&self) -> Position {
-        match self.segments[0].header {
-            SegmentHeader { first: 0, .. } => Position::START,
-            header => header.data_start(),
-        }
+        self.written().oldest()
+    }
+
+    /// What is written by now, to be read on another thread.
+    #[must_use]
+    pub fn view(&self) -> LogView {
+        LogView::new(self)
+    }
+
+    fn written(&self) -> Written<'_> {
+        Written { segments: &self.segments, flushed: self.flushed }
     }
 
     /// What the next opening in this process has to stay above ([`LogConfig::used`]).
@@ -203,7 +211,7 @@ impl Log {
     /// # Errors
     /// `Dropped` or `BeyondEnd` when the log does not hold it.
     pub fn cursor(&self, position: Position) -> LogResult<LogCursor> {
-        LogCursor::new(self, position)
+        LogCursor::new(self.written(), position)
     }
 
     /// Reads the next record of a cursor of this log; `None` at the end of what is flushed, to be asked again later.
@@ -211,7 +219,7 @@ impl Log {
     /// # Errors
     /// `Dropped` when the cursor fell behind what is kept; `Corrupt`, `NoRecordAt`, `Disk`.
     pub fn read<'c>(&self, cursor: &'c mut LogCursor) -> LogResult<Option<Frame<'c>>> {
-        cursor.next(self, self.flushed)
+        cursor.next(self.written(), self.flushed)
     }
 
     /// As [`Self::read`], of what stands before `end`: the cursor waits there. REQUIRES: `end` was what
@@ -220,7 +228,7 @@ impl Log {
     /// # Errors
     /// As [`Self::read`].
     pub fn read_before<'c>(&self, cursor: &'c mut LogCursor, end: Position) -> LogResult<Option<Frame<'c>>> {
-        cursor.next(self, end)
+        cursor.next(self.written(), end)
     }
 
     /// Moves a cursor on to `to` without reading what lies between: for whoever knows that it is of no interest.
@@ -229,7 +237,7 @@ impl Log {
     /// # Errors
     /// As [`Self::cursor`].
     pub fn skip(&self, cursor: &mut LogCursor, to: Position) -> LogResult<()> {
-        cursor.skip(self, to)
+        cursor.skip(self.written(), to)
     }
 
     /// Removes the segments of which every byte is before `position`. Returns how many bytes that freed. The names may

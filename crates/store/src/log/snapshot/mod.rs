@@ -15,8 +15,8 @@ use crate::disk::DiskError;
 mod reader;
 mod writer;
 
-pub use reader::{LatestSnapshot, SnapshotReader};
-pub use writer::SnapshotWriter;
+pub use reader::{LatestSnapshot, SnapshotFile, SnapshotReader};
+pub use writer::{SealedSnapshot, SnapshotWriter};
 
 /// The version of the format that this code writes and reads.
 pub const SNAPSHOT_FORMAT_VERSION: u32 = 1;

@@ -1,8 +1,10 @@
 //! Finds, checks and reads a snapshot.
 
+use std::sync::Arc;
+
 use super::{
     HEADER, MAGIC, SNAPSHOT_FORMAT_VERSION, SnapshotError, SnapshotInfo, SnapshotRecord, SnapshotResult,
-    TEMPORARY_SUFFIX, frame_identity, header_checksum, position_of,
+    TEMPORARY_SUFFIX, frame_identity, header_checksum, name_of, position_of,
 };
 use crate::disk::{Disk, DiskFile};
 use crate::log::reader::{FrameReader, Next};
@@ -49,6 +51,40 @@ impl LatestSnapshot {
     }
 }
 
+/// A snapshot's file, held open: it can be read on any thread, even when a newer one has taken its place.
+#[derive(Debug, Clone)]
+pub struct SnapshotFile {
+    file: Arc<dyn DiskFile>,
+    name: String,
+    incarnation: u64,
+}
+
+impl SnapshotFile {
+    /// Opens that of the log `incarnation` from which the log is replayed from `replay_from` on.
+    ///
+    /// # Errors
+    /// `Disk`, above all when there is none.
+    pub fn open(disk: &dyn Disk, incarnation: u64, replay_from: Position) -> SnapshotResult<Self> {
+        let name = name_of(replay_from);
+        Ok(Self { file: disk.open(&name)?, name, incarnation })
+    }
+
+    /// Checks it (I3): reads all of it.
+    ///
+    /// # Errors
+    /// Any [`SnapshotError`] that says why it cannot be used.
+    pub fn read(&self) -> SnapshotResult<SnapshotReader> {
+        let Self { file, name, incarnation } = self;
+        let bytes = file.size()?;
+        let replay_from = check_header(&**file, name, *incarnation)?;
+        let identity = frame_identity(*incarnation, replay_from);
+        let reader = || FrameReader::new(file.clone(), identity, 0, HEADER);
+        let records = check_frames(&mut reader(), name, bytes)?;
+        let info = SnapshotInfo { file: name.clone(), replay_from, records, bytes };
+        Ok(SnapshotReader { info, reader: reader(), left: records })
+    }
+}
+
 /// Reads one snapshot that was checked as a whole.
 #[derive(Debug)]
 pub struct SnapshotReader {
@@ -63,14 +99,7 @@ impl SnapshotReader {
     /// # Errors
     /// Any [`SnapshotError`] that says why it cannot be used.
     pub fn open(disk: &dyn Disk, name: &str, incarnation: u64) -> SnapshotResult<Self> {
-        let file = disk.open(name)?;
-        let bytes = file.size()?;
-        let replay_from = check_header(&*file, name, incarnation)?;
-        let identity = frame_identity(incarnation, replay_from);
-        let reader = || FrameReader::new(file.clone(), identity, 0, HEADER);
-        let records = check_frames(&mut reader(), name, bytes)?;
-        let info = SnapshotInfo { file: name.to_owned(), replay_from, records, bytes };
-        Ok(Self { info, reader: reader(), left: records })
+        SnapshotFile { file: disk.open(name)?, name: name.to_owned(), incarnation }.read()
     }
 
     /// What it is.

@@ -28,6 +28,11 @@ pub struct SnapshotWriter {
     total: crc32fast::Hasher,
 }
 
+/// A snapshot that is durable, and has no name yet. Dropped, it is as a writer that was dropped.
+#[derive(Debug)]
+#[must_use = "it does not count before it is finished"]
+pub struct SealedSnapshot(SnapshotWriter);
+
 impl SnapshotWriter {
     /// Begins a snapshot from which the log is replayed from `replay_from` on.
     ///
@@ -85,28 +90,29 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// `NotDurable`, `Disk`; the snapshot before this one is still there.
-    pub fn finish(mut self, log_durable: Position) -> SnapshotResult<SnapshotInfo> {
-        let replay_from = self.replay_from;
-        if log_durable < replay_from {
-            let _ = self.disk.remove(&self.temporary);
-            return Err(SnapshotError::NotDurable { replay_from, durable: log_durable });
-        }
+    pub fn finish(self, log_durable: Position) -> SnapshotResult<SnapshotInfo> {
+        self.seal()?.finish(log_durable)
+    }
+
+    /// Closes the snapshot and makes it durable, but not under its name: it does not count yet. This is what takes long.
+    ///
+    /// # Errors
+    /// `Disk`; the file is gone.
+    pub fn seal(mut self) -> SnapshotResult<SealedSnapshot> {
         let total = self.total.clone().finalize();
         let records = self.records;
         self.push(frame::KIND_COMMIT, 0xFFFF, records, |buffer| {
             buffer.extend_from_slice(&total.to_le_bytes());
         });
         self.write()?;
-        let file = name_of(replay_from);
-        let renamed = self.file.sync().and_then(|()| self.disk.rename(&self.temporary, &file));
-        self.or_give_up(renamed)?;
-        self.disk.sync_dir()?;
-        for name in self.disk.list()? {
-            if position_of(&name).is_some_and(|position| position < replay_from) {
-                self.disk.remove(&name)?;
-            }
-        }
-        Ok(SnapshotInfo { file, replay_from, records, bytes: self.offset })
+        let synced = self.file.sync();
+        self.or_give_up(synced)?;
+        Ok(SealedSnapshot(self))
+    }
+
+    /// Removes the file, as far as the disk lets it.
+    pub fn abandon(self) {
+        let _ = self.disk.remove(&self.temporary);
     }
 
     fn push(&mut self, kind: u8, partition: u16, seq: u64, encode: impl FnOnce(&mut Vec<u8>)) {
@@ -133,6 +139,36 @@ impl SnapshotWriter {
             let _ = self.disk.remove(&self.temporary);
             error.into()
         })
+    }
+}
+
+impl SealedSnapshot {
+    /// Gives the snapshot its name, and removes older ones. `log_durable` is [`crate::log::Log::durable`] (I2).
+    ///
+    /// # Errors
+    /// `NotDurable`, `Disk`; the snapshot before this one is still there.
+    pub fn finish(self, log_durable: Position) -> SnapshotResult<SnapshotInfo> {
+        let SnapshotWriter { replay_from, records, .. } = self.0;
+        if log_durable < replay_from {
+            self.abandon();
+            return Err(SnapshotError::NotDurable { replay_from, durable: log_durable });
+        }
+        let Self(writer) = self;
+        let file = name_of(replay_from);
+        let renamed = writer.disk.rename(&writer.temporary, &file);
+        writer.or_give_up(renamed)?;
+        writer.disk.sync_dir()?;
+        for name in writer.disk.list()? {
+            if position_of(&name).is_some_and(|position| position < replay_from) {
+                writer.disk.remove(&name)?;
+            }
+        }
+        Ok(SnapshotInfo { file, replay_from, records, bytes: writer.offset })
+    }
+
+    /// As [`SnapshotWriter::abandon`].
+    pub fn abandon(self) {
+        self.0.abandon();
     }
 }
 
