@@ -83,20 +83,32 @@ impl<P: Protocol> Member<P> {
         self.held_mut().seal_staged()
     }
 
-    /// A copy is durable: it is installed if the group still wants that. REQUIRES: [`Self::commit`] after it.
+    /// A copy is durable: it is installed, if the group still wants that, and loaded. That is a turn of its own: what the member
+    /// heard between the message that there is a copy and its installation, it would confirm, and forget.
     ///
     /// # Errors
-    /// The copy is given up, or was.
-    pub fn copy_sealed(&mut self, copy: CopyIn, done: SealDone) -> Result<(), CopyRefused> {
-        self.held_mut().sealed(done)?;
-        self.is_under_way(copy).inspect_err(|_| self.held_mut().unstage())?;
-        let Some(Incoming { message, .. }) = self.incoming.take() else { return Ok(()) };
+    /// The outer ones: the process must stop. The inner: the copy is given up, or was.
+    pub fn copy_sealed(
+        &mut self,
+        now: Now,
+        copy: CopyIn,
+        done: SealDone,
+    ) -> Result<Result<(), CopyRefused>, OpenError> {
+        if let Err(refused) = self.held_mut().sealed(done) {
+            return Ok(Err(refused));
+        }
+        if let Err(refused) = self.is_under_way(copy) {
+            self.held_mut().unstage();
+            return Ok(Err(refused));
+        }
+        let Some(Incoming { message, .. }) = self.incoming.take() else { return Ok(Ok(())) };
+        self.commit(now)?;
         // What it refuses is of another term.
         drop(self.raft.step(message));
         if self.raft.raft.raft_log.unstable.snapshot.is_none() {
             self.held_mut().unstage();
         }
-        Ok(())
+        self.commit(now).map(Ok)
     }
 
     /// Nothing more of a copy will come.
@@ -109,6 +121,7 @@ impl<P: Protocol> Member<P> {
 
     /// The group wants the copy that is here.
     pub(crate) fn install(&mut self, now: Now, mut ready: Ready) -> Result<(), OpenError> {
+        debug_assert!(ready.entries().is_empty(), "nothing was heard since");
         self.keep_state(ready.hs().cloned(), false);
         self.held_mut().install()?;
         self.messages.append(&mut ready.take_persisted_messages());

@@ -21,8 +21,9 @@ pub(crate) struct Group {
     pub(crate) apart: Vec<bool>,
     pub(crate) broken: Option<Rule>,
     pub(crate) now: u64,
-    /// Of copies that were brought.
-    pub(crate) pieces: usize,
+    /// Copies are not brought, but kept here.
+    pub(crate) keeps_copies: bool,
+    pub(crate) kept: Vec<CopyOut>,
 }
 
 impl Group {
@@ -34,7 +35,8 @@ impl Group {
             apart: vec![false; 3],
             broken,
             now: 1_000_000,
-            pieces: 0,
+            keeps_copies: false,
+            kept: Vec::new(),
         };
         (0..3).for_each(|member| group.boot(member));
         group.pass(3 * ELECTION);
@@ -101,13 +103,13 @@ impl Group {
         }
         let Ok(number) = self.member(to).begin_copy(copy.message.clone()) else { return false };
         while let Some(piece) = copy.next_piece(200).unwrap() {
-            self.pieces += 1;
             self.member(to).copy_piece(number, &piece).unwrap();
             let said = self.end_turn(to);
             assert!(said.is_empty(), "{said:?}");
         }
         let sealed = self.member(to).seal_copy(number).unwrap().run();
-        self.member(to).copy_sealed(number, sealed).is_ok()
+        let now = self.time();
+        self.member(to).copy_sealed(now, number, sealed).unwrap().is_ok()
     }
 
     /// Ends the turns of all, until nobody has anything to say.
@@ -116,6 +118,10 @@ impl Group {
             let up: Vec<usize> = (0..3).filter(|member| self.members[*member].is_some()).collect();
             for from in &up {
                 for mut copy in self.member(*from).take_copies() {
+                    if self.keeps_copies {
+                        self.kept.push(copy);
+                        continue;
+                    }
                     let arrived = self.bring(*from, &mut copy);
                     self.member(*from).copy_ended(copy.to, copy.opened, arrived);
                 }

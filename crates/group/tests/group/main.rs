@@ -1,5 +1,6 @@
 //! Three members on simulated disks: who leads, what leaves, what survives.
 
+mod copies;
 mod harness;
 
 use harness::{ELECTION, Group, P0, TICK};

@@ -3,7 +3,7 @@
 use super::dial::{HANDSHAKE, prepare};
 use super::frame::{FrameReader, frame, value};
 use super::hello::{Channel, Hello, Welcome};
-use super::{feed_out, group, messages};
+use super::{copies, feed_out, group, messages};
 use crate::shard::Shard;
 use std::rc::Rc;
 use std::time::Duration;
@@ -62,7 +62,7 @@ async fn meet<P: Protocol>(shard: &Rc<Shard<P>>, stream: TcpStream) -> Result<Me
         let checked = checked.and_then(|()| {
             let other = config.cluster.nodes[hello.from.index()].dc;
             let (from, to) = match hello.channel {
-                Channel::Messages | Channel::Group => (other, engine.dc),
+                Channel::Messages | Channel::Group | Channel::Copy => (other, engine.dc),
                 Channel::Feed => (engine.dc, other),
             };
             if hello.channel == Channel::Feed && engine.seat.host().is_none() {
@@ -107,6 +107,10 @@ async fn serve<P: Protocol>(
         Channel::Group => {
             let _write = write;
             group::listen(shard, reader).await
+        }
+        Channel::Copy => {
+            copies::receive(shard, node, reader, write).await;
+            Ok(())
         }
     };
     if let Err(error) = result {

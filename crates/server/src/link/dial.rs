@@ -91,7 +91,7 @@ pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel
     let mut cut = Cut::new(
         &shard,
         |dcs| match channel {
-            Channel::Messages | Channel::Group => (dcs.mine, dcs.other),
+            Channel::Messages | Channel::Group | Channel::Copy => (dcs.mine, dcs.other),
             Channel::Feed => (dcs.other, dcs.mine),
         },
         dc,
@@ -114,6 +114,7 @@ pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel
                     Channel::Messages => messages::speak(&shard, call).await,
                     Channel::Feed => feed_in::receive(&shard, call).await,
                     Channel::Group => group::speak(&shard, call).await,
+                    Channel::Copy => unreachable!("a copy is sent once"),
                 };
                 down_since = Instant::now();
                 // In groups links end and are opened again when leaders change: no trouble, unless the next call fails.
@@ -162,7 +163,12 @@ impl Pauses {
     }
 }
 
-async fn call<P: Protocol>(shard: &Rc<Shard<P>>, node: NodeId, channel: Channel) -> Result<Call, String> {
+/// Calls `node` once.
+pub(crate) async fn call<P: Protocol>(
+    shard: &Rc<Shard<P>>,
+    node: NodeId,
+    channel: Channel,
+) -> Result<Call, String> {
     let (hello, address, era) = {
         let core = shard.core.borrow();
         let engine = &core.engine;

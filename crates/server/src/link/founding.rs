@@ -132,6 +132,7 @@ impl Place {
             election_ticks: ELECTION_TICKS,
             heartbeat_ticks: 2,
             entries_bytes: 64 << 20,
+            pinned_bytes: 512 << 20,
             broken: None,
         }
     }

@@ -14,6 +14,8 @@ pub(crate) enum Channel {
     Feed,
     /// The caller says things to another of its group, about their agreement.
     Group,
+    /// The caller leads the group of the other, and has a copy of everything for it.
+    Copy,
 }
 
 /// One start of a server: of a node that holds its partitions alone, or of a group, which starts anew with each leader.

@@ -9,6 +9,7 @@
 //! again: so whatever was under way to an earlier leader is lost as in a restart, and everybody hears who leads.
 
 pub(crate) mod accept;
+pub(crate) mod copies;
 pub(crate) mod dial;
 pub(crate) mod faults;
 pub(crate) mod feed;

@@ -58,7 +58,7 @@ impl Outbox {
 
     /// Queues a frame.
     pub(crate) fn push_frame(&self, frame: Vec<u8>) {
-        // One frame may be larger: a copy of a group's data.
+        // One frame may be larger: a large value.
         if self.closed.get() || self.bytes.get() > OVERFLOW_BYTES {
             return;
         }

@@ -155,11 +155,11 @@ impl<P: Protocol> Seat<P> {
         matches!(self, Self::Member(member) if member.wants_sync())
     }
 
-    pub(crate) fn upkeep(&mut self, now: Now) -> Result<Option<UpkeepJob>, Broken> {
+    pub(crate) fn upkeep(&mut self, now: Now) -> Option<UpkeepJob> {
         match self {
-            Self::Alone(host) => Ok(host.upkeep()),
-            Self::Member(member) => member.upkeep(now).map_err(broken),
-            Self::Founding(_) => Ok(None),
+            Self::Alone(host) => host.upkeep(),
+            Self::Member(member) => member.upkeep(now),
+            Self::Founding(_) => None,
         }
     }
 

@@ -40,10 +40,8 @@ pub(crate) async fn run<P: Protocol>(shard: Rc<Shard<P>>) {
         }
         if upkeep_at <= now.mono {
             upkeep_at = now.mono + UPKEEP_US;
-            match core.engine.seat.upkeep(now) {
-                Ok(None) => {}
-                Ok(Some(job)) => shard.disk.run(Job::Upkeep(core.engine.seat.opened(), job)),
-                Err(broken) => return shard.fail(&broken),
+            if let Some(job) = core.engine.seat.upkeep(now) {
+                shard.disk.run(Job::Upkeep(core.engine.seat.opened(), job));
             }
             core.look_after_members();
             if core.engine.seat.wants_sync()

@@ -39,6 +39,7 @@ pub(crate) async fn run<P: Protocol>(shard: Rc<Shard<P>>) {
             Ok(served) => served,
             Err(broken) => return shard.fail(&broken),
         };
+        shard.send_copies();
         if served && !spin.is_zero() {
             let start = Instant::now();
             while !shard.wants_turn() && start.elapsed() < spin {

@@ -85,6 +85,7 @@ impl<P: Protocol> World<'_, P> {
             }
             return;
         }
+        let now = self.nodes[to].clocks.read(self.now);
         let Some(member) = self.member_mut(to) else { return };
         let next = match transfer.stage {
             Stage::Announced => {
@@ -98,7 +99,13 @@ impl<P: Protocol> World<'_, P> {
                     return self.copy_ended(from, name, opened, false);
                 }
             },
-            Stage::Sealing(copy, job) => member.copy_sealed(copy, job.run()).map(|()| None),
+            Stage::Sealing(copy, job) => match member.copy_sealed(now, copy, job.run()) {
+                Ok(taken) => taken.map(|()| None),
+                Err(error) => {
+                    self.stops(to, &error.to_string());
+                    return self.copy_ended(from, name, opened, false);
+                }
+            },
         };
         self.end_member_turn(to, false);
         self.feed_on(to);
