@@ -72,12 +72,16 @@ impl Entries {
         if self.base.0 > older.last() {
             return false;
         }
-        let mut newer = std::mem::take(&mut self.list);
-        newer.retain(|entry| entry.index > older.last());
-        let Self { base, list, bytes, .. } = older;
-        (self.base, self.list, self.bytes) = (base, list, bytes);
-        newer.into_iter().for_each(|entry| self.push(entry));
+        // Who is sent an older copy needs what comes after that.
+        if self.base.0 > older.base.0 {
+            let mut newer = std::mem::take(&mut self.list);
+            newer.retain(|entry| entry.index > older.last());
+            let Self { base, list, bytes, .. } = older;
+            (self.base, self.list, self.bytes) = (base, list, bytes);
+            newer.into_iter().for_each(|entry| self.push(entry));
+        }
         self.copy = Some(copy);
+        self.copy_wanted.set(false);
         self.pin(room);
         true
     }
@@ -148,5 +152,59 @@ impl Storage for Entries {
                 Err(Error::Store(StorageError::SnapshotTemporarilyUnavailable))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(after: u64, last: u64) -> Entries {
+        let mut entries = Entries::after((after, 1));
+        let each = |index| Entry { index, term: 1, data: vec![0; 10].into(), ..Entry::default() };
+        (after + 1..=last).for_each(|index| entries.push(each(index)));
+        entries
+    }
+
+    fn copy(index: u64) -> Snapshot {
+        let mut copy = Snapshot::default();
+        copy.mut_metadata().index = index;
+        copy
+    }
+
+    #[test]
+    fn what_was_forgotten_is_put_before_what_is_known() {
+        let mut known = entries(0, 20);
+        known.trim(20, 50);
+        assert_eq!(known.first_index().unwrap(), 16);
+        known.pin(30);
+        (21..=22).for_each(|index| known.push(entries(index - 1, index).list[0].clone()));
+        assert!(known.refill(entries(10, 20), copy(10), 30));
+        assert_eq!((known.first_index().unwrap(), known.last(), known.bytes), (11, 22, 120));
+        known.trim(22, 50);
+        assert_eq!(known.first_index().unwrap(), 11, "it is pinned");
+        (23..=30).for_each(|index| known.push(entries(index - 1, index).list[0].clone()));
+        known.trim(30, 50);
+        assert_eq!(known.first_index().unwrap(), 16, "as much as it may keep");
+        known.unpin();
+        known.trim(30, 50);
+        assert_eq!(known.first_index().unwrap(), 26);
+    }
+
+    /// A copy of a newer snapshot is offered while somebody is being sent one of an older.
+    #[test]
+    fn who_is_sent_an_older_copy_finds_what_comes_after_it() {
+        let mut known = entries(0, 20);
+        assert!(known.refill(entries(5, 20), copy(5), 100));
+        assert!(known.refill(entries(15, 20), copy(15), 100));
+        assert_eq!(known.first_index().unwrap(), 1);
+    }
+
+    #[test]
+    fn entries_that_do_not_meet_what_is_known_are_not_taken() {
+        let mut known = entries(0, 40);
+        known.trim(40, 50);
+        assert!(!known.refill(entries(10, 20), copy(10), 100));
+        assert_eq!(known.first_index().unwrap(), 36);
     }
 }

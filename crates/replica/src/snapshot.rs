@@ -157,9 +157,9 @@ impl<P: Protocol> Host<P> {
         self.upkeep.wanted = true;
     }
 
-    /// Whether a snapshot is being taken.
+    /// Whether a snapshot is being taken, or will be soon.
     pub fn is_taking_snapshot(&self) -> bool {
-        !matches!(self.upkeep.stage, Stage::Idle)
+        self.upkeep.wanted || !matches!(self.upkeep.stage, Stage::Idle)
     }
 
     /// Whether a snapshot is done but for a sync of the log.
