@@ -114,6 +114,11 @@ impl<P: Protocol> Core<P> {
         | Request::Close { partition }
         | Request::Confirm { partition, .. }) = request;
         let theirs = self.engine.home(ServerId::new(dc, partition)) == Some(node);
+        if theirs && matches!(request, Request::Open { .. }) {
+            // There is one feed to a data centre. Who led there before may not have noticed yet that it does not any more.
+            let others = self.links.outs.iter_mut().filter(|out| out.dc == dc);
+            others.for_each(|out| out.open.retain(|open| *open != partition));
+        }
         let Some(out) = self.links.outs.iter_mut().find(|out| Rc::ptr_eq(&out.outbox, outbox)) else {
             return;
         };
@@ -122,7 +127,6 @@ impl<P: Protocol> Core<P> {
         };
         match request {
             Request::Open { resume, .. } => {
-                out.open.retain(|open| *open != partition);
                 let known = host.disowned().is_some();
                 let answer = match host.open_feed(partition, dc, resume) {
                     Ok(incarnation) => {
@@ -143,10 +147,11 @@ impl<P: Protocol> Core<P> {
                 };
                 outbox.push_frame(frame(&answer));
             }
-            Request::Close { .. } => {
+            Request::Close { .. } if out.open.contains(&partition) => {
                 out.open.retain(|open| *open != partition);
                 host.close_feed(partition, dc);
             }
+            Request::Close { .. } => {}
             Request::Confirm { seq, .. } => host.confirm(partition, dc, seq),
         }
     }

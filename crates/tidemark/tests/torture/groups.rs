@@ -79,6 +79,13 @@ fn kill_the_leader(cluster: &Up, region: &str) -> Duration {
 
 /// Stops the leader of a region as it stands, until another leads, and lets it go on: it still believes that it leads.
 fn pause_the_leader(cluster: &Up, region: &str) {
+    while_the_leader_sleeps(cluster, region, |_| {
+        std::thread::sleep(Duration::from_millis(fastrand::u64(0..400)));
+    });
+}
+
+/// Stops the leader of a region as it stands, until another leads, and does something with that one.
+fn while_the_leader_sleeps(cluster: &Up, region: &str, act: impl FnOnce(&Node)) {
     let lead = leader(cluster, region);
     let pid = cluster.processes()[lead].clone().expect("it runs").expect("it runs").to_string();
     let signal = |name: &str| {
@@ -89,11 +96,11 @@ fn pause_the_leader(cluster: &Up, region: &str) {
     let others: Vec<&Node> = cluster.nodes().iter().filter(|node| node.region == region).collect();
     let others = others.into_iter().filter(|node| node.name != cluster.nodes()[lead].name);
     let others: Vec<&Node> = others.collect();
-    wait_for("another leads", Duration::from_secs(30), || {
+    let next = wait_for("another leads", Duration::from_secs(30), || {
         let leads = |node: &&&Node| status(node).is_some_and(|status| status["group"]["role"] == "leader");
-        others.iter().find(leads).map(|_| ())
+        others.iter().find(leads).copied()
     });
-    std::thread::sleep(Duration::from_millis(fastrand::u64(0..400)));
+    act(next);
     signal("-CONT");
 }
 
@@ -149,6 +156,39 @@ fn groups_go_on_while_their_leaders_are_killed_and_members_replaced() {
         }
         println!("clients waited {}", told(&pauses));
     });
+}
+
+/// A leader that sleeps keeps its connections, and believes that it is fed; who leads after it is fed all the same, and still is
+/// when the first one has woken up and gone.
+#[test]
+fn who_leads_after_a_sleeper_is_fed() {
+    let _turn = crate::harness::alone();
+    let scratch = crate::harness::Scratch::new("groups-sleeper");
+    let cluster = Up::start(&scratch, &["--regions", "2", "--partitions", "1", "--replicas", "3"]);
+    leader(&cluster, "B");
+    let mut near = Client::connect(cluster.nodes()[leader(&cluster, "A")].redis).expect("it serves");
+    let mut number = 0;
+    let mut arrives = |node: &Node| {
+        number += 1;
+        let value = number.to_string();
+        assert_eq!(text(&near.ask(&["SET", "k", &value])), "OK");
+        wait_for("what is written in A arrives in B", Duration::from_secs(30), || {
+            let reply = Client::connect(node.redis).ok()?.call(&["GET", "k"]).ok()?;
+            reply.bytes().is_some_and(|bytes| bytes == value.as_bytes()).then_some(())
+        });
+    };
+    for _ in 0..3 {
+        while_the_leader_sleeps(&cluster, "B", |next| (0..20).for_each(|_| arrives(next)));
+        wait_for("one leads", Duration::from_secs(30), || {
+            let leads = |node: &&Node| status(node).is_some_and(|status| status["group"]["role"] == "leader");
+            (cluster.nodes()[3..].iter().filter(leads).count() == 1).then_some(())
+        });
+        arrives(&cluster.nodes()[leader(&cluster, "B")]);
+    }
+    for node in cluster.nodes() {
+        let log = std::fs::read_to_string(&node.log).unwrap_or_default();
+        assert!(!log.contains("is asked for again"), "something was given to the sleeper: {log}");
+    }
 }
 
 /// How many nodes vote in the group of a region.
