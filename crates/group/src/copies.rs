@@ -89,7 +89,8 @@ impl<P: Protocol> Member<P> {
     /// [`Self::upkept`]. REQUIRES: [`Self::commit`] after it.
     pub fn upkeep(&mut self, now: Now) -> Option<UpkeepJob> {
         self.make_way(now);
-        self.held_mut().upkeep()
+        // It would write something.
+        if self.takes_requests() { self.held_mut().upkeep() } else { None }
     }
 
     /// An upkeep job has ended. REQUIRES: this has not begun anew since it was given out ([`Self::opened`]).

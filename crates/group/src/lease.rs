@@ -35,6 +35,12 @@ impl Lease {
         }
     }
 
+    /// Nobody has to wait for it any more.
+    pub(crate) fn end(&mut self) {
+        self.asked.clear();
+        self.until = 0;
+    }
+
     /// When the last question that is not answered was asked.
     pub(crate) fn last_asked(&self) -> Option<Micros> {
         self.asked.back().map(|(_, at)| *at)

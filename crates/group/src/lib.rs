@@ -18,6 +18,7 @@
 mod config;
 mod copies;
 mod entries;
+mod handover;
 mod incoming;
 mod lease;
 mod member;

@@ -3,6 +3,7 @@
 use crate::config::GroupConfig;
 use crate::copies::{CopyOut, Offer, Sent};
 use crate::entries::Entries as Kept;
+use crate::handover::HandOver;
 use crate::incoming::Incoming;
 use crate::lease::Lease;
 use crate::raft::{change_of, ours, start};
@@ -14,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_contract::{Protocol, Store};
 use tidemark_core::{Micros, PartitionId};
-use tidemark_replica::{Entries, EntryKind, Fatal, GroupState, Host, HostConfig, Now, OpenError, Output};
+use tidemark_replica::{Entries, EntryKind, Fatal, GroupState, Host, HostConfig, Now, OpenError};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::Position;
 
@@ -36,6 +37,7 @@ pub struct Member<P: Protocol> {
     /// Absent only while it begins anew, and if that fails.
     pub(crate) host: Option<Host<P>>,
     pub(crate) role: Role,
+    pub(crate) hand_over: HandOver,
     pub(crate) lease: Lease,
     pub(crate) messages: Vec<Message>,
     pub(crate) unsaved: VecDeque<Unsaved>,
@@ -103,6 +105,7 @@ impl<P: Protocol> Member<P> {
             config,
             host: Some(host),
             role: Role::Follows,
+            hand_over: HandOver::No,
             lease: Lease::default(),
             messages: Vec::new(),
             unsaved: VecDeque::new(),
@@ -132,8 +135,8 @@ impl<P: Protocol> Member<P> {
     }
 
     /// Whether it leads, and the group has agreed on its start: before that, another may start with the same number.
-    fn serves(&self) -> bool {
-        matches!(self.role, Role::Leads { from, .. } if self.state().applied >= from)
+    pub(crate) fn serves(&self) -> bool {
+        matches!(self.role, Role::Leads { from, .. } if self.state().applied >= from) && !self.is_over()
     }
 
     /// Its host, while it leads.
@@ -152,24 +155,14 @@ impl<P: Protocol> Member<P> {
         self.held().store(partition)
     }
 
-    /// Whom it believes to lead; 0 if it does not know.
-    pub fn leader(&self) -> u64 {
-        self.raft.raft.leader_id
-    }
-
     /// What it keeps of the group.
     pub fn state(&self) -> &GroupState {
         self.held().group_state()
     }
 
-    /// The last entry that its log has, agreed on or not.
-    pub fn last_entry(&self) -> u64 {
-        self.raft.store().last()
-    }
-
     /// When time has to be told next, on the clock that does not jump.
     pub fn next_timer(&self) -> Micros {
-        let timer = self.host().and_then(Host::next_timer);
+        let timer = self.host().filter(|_| self.takes_requests()).and_then(Host::next_timer);
         timer.map_or(self.next_tick, |timer| timer.min(self.next_tick))
     }
 
@@ -179,8 +172,8 @@ impl<P: Protocol> Member<P> {
             self.next_tick += self.config.tick_us;
             self.raft.tick();
         }
-        if let Role::Leads { .. } = self.role {
-            if self.serves() {
+        if self.leads() && !self.is_over() {
+            if self.serves() && self.takes_requests() {
                 self.held_mut().fire_timers(now);
             }
             let every = self.config.heartbeat_ticks as u64 * self.config.tick_us;
@@ -188,7 +181,9 @@ impl<P: Protocol> Member<P> {
                 self.ask_for_lease(now);
             }
             self.look_after_copies(now);
-            self.promote();
+            if self.takes_requests() {
+                self.promote();
+            }
         }
     }
 
@@ -223,6 +218,9 @@ impl<P: Protocol> Member<P> {
     pub fn commit(&mut self, now: Now) -> Result<(), OpenError> {
         let mut goes_on = self.propose_turn();
         loop {
+            if self.is_over() && self.is_replaced() {
+                return Ok(()); // its process ends
+            }
             if self.is_replaced() && !self.config.keeps(Rule::BeginAnew) {
                 self.role = Role::Follows;
             }
@@ -265,7 +263,7 @@ impl<P: Protocol> Member<P> {
 
     /// What the host has written becomes an entry. False if that is refused: then this member leads no more.
     pub(crate) fn propose_turn(&mut self) -> bool {
-        if !self.leads() {
+        if !self.leads() || self.is_over() {
             return true;
         }
         if self.config.keeps(Rule::Collection) {
@@ -381,19 +379,6 @@ impl<P: Protocol> Member<P> {
 
     fn flush(&mut self) -> Result<Position, OpenError> {
         self.held_mut().commit().map_err(|Fatal(error)| OpenError::Log(error))
-    }
-
-    /// What may leave the host now.
-    pub fn take_outputs(&mut self, now: Now) -> Vec<Output<P>> {
-        match self.lease.holds(now.mono) || !self.config.keeps(Rule::Lease) {
-            true if self.serves() => self.held_mut().take_outputs(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// What is to be sent to other members, in order.
-    pub fn take_messages(&mut self) -> Vec<Message> {
-        std::mem::take(&mut self.messages)
     }
 
     /// This member leads no more. What it did and nobody agreed on is still in its memory: it begins again.

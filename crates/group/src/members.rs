@@ -42,7 +42,7 @@ impl<P: Protocol> Member<P> {
     /// # Errors
     /// Nothing will change.
     pub fn change(&mut self, change: Change) -> Result<(), ChangeRefused> {
-        if self.host().is_none() {
+        if self.host().is_none() || !self.takes_requests() {
             return Err(ChangeRefused::NotLeading);
         }
         let state = self.state();

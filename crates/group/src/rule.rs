@@ -7,6 +7,8 @@ pub enum Rule {
     AgreementFirst,
     /// A leader lets nothing out while another may have been elected.
     Lease,
+    /// A leader that hands its group over lets nothing out any more.
+    LeaseEnds,
     /// A member takes part in no election for a while after its start.
     Silence,
     /// Who is elected applies everything before it starts the protocol.

@@ -1,10 +1,12 @@
 //! What a driver asks of a member between turns: what may leave, how it stands, that it ends.
 
 use crate::member::Member;
+use crate::rule::Rule;
 use raft::StateRole;
+use raft::eraftpb::Message;
 use tidemark_contract::Protocol;
 use tidemark_core::PartitionId;
-use tidemark_replica::{Fatal, Host, HostStatus, Now};
+use tidemark_replica::{Fatal, Host, HostStatus, Now, Output};
 use tidemark_store::log::Position;
 
 impl<P: Protocol> Member<P> {
@@ -13,6 +15,19 @@ impl<P: Protocol> Member<P> {
     pub fn released(&self, now: Now) -> Position {
         let sure = self.host().filter(|_| self.lease.holds(now.mono));
         sure.map_or(Position::START, Host::durable)
+    }
+
+    /// What may leave the host now.
+    pub fn take_outputs(&mut self, now: Now) -> Vec<Output<P>> {
+        match self.lease.holds(now.mono) || !self.config.keeps(Rule::Lease) {
+            true if self.serves() => self.held_mut().take_outputs(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What is to be sent to other members, in order.
+    pub fn take_messages(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.messages)
     }
 
     /// What it may answer, though it follows, to a question that only reads.
@@ -30,9 +45,19 @@ impl<P: Protocol> Member<P> {
         self.config.id
     }
 
+    /// Whom it believes to lead; 0 if it does not know.
+    pub fn leader(&self) -> u64 {
+        self.raft.raft.leader_id
+    }
+
     /// The latest term that it knows.
     pub fn term(&self) -> u64 {
         self.raft.raft.term
+    }
+
+    /// The last entry that its log has, agreed on or not.
+    pub fn last_entry(&self) -> u64 {
+        self.raft.store().last()
     }
 
     /// What it does, in a word.

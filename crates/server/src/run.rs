@@ -276,6 +276,7 @@ async fn serve<P: Protocol>(
         _ = interrupt.recv() => tracing::info!("stopping: SIGINT"),
         () = asked => tracing::info!("stopping: asked to"),
     }
+    hand_over(&shard).await;
     shard.stop();
     drop(admin);
     tasks.iter().for_each(tokio::task::JoinHandle::abort);
@@ -286,6 +287,31 @@ async fn serve<P: Protocol>(
         return Err(failure);
     }
     last_turn(&shard)
+}
+
+/// Between two steps of handing a group over.
+const HAND_OVER_STEP: Duration = Duration::from_millis(1);
+
+/// If this node leads its group, another does before it ends, unless that takes as long as to notice that it is gone.
+async fn hand_over<P: Protocol>(shard: &Rc<Shard<P>>) {
+    let Some(patience_us) = shard.core.borrow().engine.place.as_ref().map(|place| place.election_timeout_us)
+    else {
+        return;
+    };
+    let over = async {
+        let goes_on = || {
+            let engine = &mut shard.core.borrow_mut().engine;
+            let now = engine.clock.now();
+            engine.seat.member_mut().is_some_and(|member| !member.hand_over(now))
+        };
+        while !shard.is_stopping() && goes_on() {
+            shard.want_turn();
+            tokio::time::sleep(HAND_OVER_STEP).await;
+        }
+    };
+    if tokio::time::timeout(Duration::from_micros(patience_us), over).await.is_err() {
+        tracing::warn!("no other member of the group has taken over; it will elect one");
+    }
 }
 
 /// Answers what was done, once it is durable.

@@ -116,6 +116,8 @@ pub struct Stats {
     pub follower_reads: u64,
     /// Snapshots.
     pub snapshots: u64,
+    /// How often a leader that was to end saw another elected first.
+    pub handed_over: u64,
     /// Copies of everything that members of groups got.
     pub copies: u64,
     /// Messages and questions lost.
@@ -138,6 +140,7 @@ impl Stats {
         self.elections += other.elections;
         self.follower_reads += other.follower_reads;
         self.snapshots += other.snapshots;
+        self.handed_over += other.handed_over;
         self.copies += other.copies;
         self.lost += other.lost;
         self.feeds_waited += other.feeds_waited;

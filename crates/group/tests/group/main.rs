@@ -1,6 +1,7 @@
 //! Three members on simulated disks: who leads, what leaves, what survives.
 
 mod copies;
+mod handover;
 mod harness;
 
 use harness::{ELECTION, Group, P0, TICK};

@@ -35,6 +35,17 @@ pub(crate) enum Message<P: Protocol> {
         /// Why.
         failure: Failure,
     },
+    /// A question that was not taken, for who was asked does not lead its group, or not for long: as it was asked.
+    Returned {
+        /// Who asks, and what for.
+        ticket: Ticket,
+        /// Who was asked.
+        to: PartitionId,
+        /// As it was asked.
+        writes: Option<usize>,
+        /// What was asked.
+        request: P::Request,
+    },
     /// One server says something to another.
     Peer {
         /// Who says it.

@@ -7,6 +7,7 @@ use super::outbox::Outbox;
 use crate::node::NodeId;
 use crate::shard::Shard;
 use crate::shard::engine::Outgoing;
+use crate::shard::questions::Parked;
 use std::rc::Rc;
 use tidemark_contract::Protocol;
 use tidemark_core::Failure;
@@ -92,23 +93,32 @@ impl<P: Protocol> Shard<P> {
     /// Takes a frame of messages of `node`.
     fn hear(&self, node: NodeId, payload: &[u8]) -> Result<(), FrameError> {
         let mut core = self.core.borrow_mut();
+        let core = &mut *core;
         let engine = &mut core.engine;
         engine.now = engine.clock.now();
+        let takes_requests = engine.seat.takes_requests();
         let result = values::<Message<P>>(payload, |message| {
             engine.stats.messages_in += 1;
             match message {
                 Message::Ask { ticket, to, writes, request } => match engine.seat.host_mut() {
-                    Some(host) if host.holds(to) => {
+                    Some(host) if takes_requests && host.holds(to) => {
                         host.request(engine.now, to, ticket, request, writes);
                     }
-                    Some(_) => {
+                    Some(host) if !host.holds(to) => {
                         let why = format!("partition {to} is not on this node");
                         let from = tidemark_core::ServerId::new(engine.dc, to);
                         engine.answered(ticket, from, Err(Failure::Unavailable(why)));
                     }
-                    // Who does not lead any more drops this connection, and the other side asks the next one.
-                    None => {}
+                    // The other side asks who leads next.
+                    _ => {
+                        let back = Message::<P>::Returned { ticket, to, writes, request };
+                        engine.outgoing[node.index()].held.push(&back);
+                    }
                 },
+                Message::Returned { ticket, to, writes, request } => {
+                    let to = tidemark_core::ServerId::new(engine.dc_of(node), to);
+                    engine.returned(node, Parked { ticket, to, writes, request }, &mut core.clients);
+                }
                 Message::Answer { ticket, from, reply } => engine.answered(ticket, from, Ok(reply)),
                 Message::Refusal { ticket, failure } => {
                     engine.answered(ticket, Default::default(), Err(failure));

@@ -14,7 +14,7 @@ pub(crate) mod client;
 pub(crate) mod disk;
 pub(crate) mod engine;
 pub(crate) mod open;
-mod questions;
+pub(crate) mod questions;
 pub(crate) mod seat;
 pub(crate) mod serving;
 pub(crate) mod ticker;

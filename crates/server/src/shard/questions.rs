@@ -8,11 +8,11 @@ use tidemark_contract::{Ask, Protocol, Ticket};
 use tidemark_core::ServerId;
 
 /// A question to a group that has no leader, as far as this node knows: it waits for one.
-pub(super) struct Parked<P: Protocol> {
-    pub(super) ticket: Ticket,
-    to: ServerId,
-    writes: Option<usize>,
-    request: P::Request,
+pub(crate) struct Parked<P: Protocol> {
+    pub(crate) ticket: Ticket,
+    pub(crate) to: ServerId,
+    pub(crate) writes: Option<usize>,
+    pub(crate) request: P::Request,
 }
 
 impl<P: Protocol> Engine<P> {
@@ -32,7 +32,11 @@ impl<P: Protocol> Engine<P> {
             client.waiting.push(Question { ask: id, node: Some(self.me), several });
             return self.at_hand.push((ticket, to, reply));
         }
-        let node = self.home(to).filter(|node| *node == self.me || self.reaches(*node));
+        let asked = |node: &NodeId| match *node == self.me {
+            true => self.seat.takes_requests(),
+            false => self.reaches(*node),
+        };
+        let node = self.home(to).filter(asked);
         client.waiting.push(Question { ask: id, node, several });
         match node {
             // The usual way: nothing is moved more than once.
@@ -70,6 +74,25 @@ impl<P: Protocol> Engine<P> {
         }
         if let Some(host) = self.seat.host_mut() {
             host.request(self.now, to.partition, ticket, request, writes);
+        }
+    }
+
+    /// `by` has not taken a question: it does not lead its group, or not for long. The question waits for who leads next.
+    pub(crate) fn returned(&mut self, by: NodeId, question: Parked<P>, clients: &mut Clients<P>) {
+        let group = self.groups.of_server(question.to);
+        let serving = &mut self.servers[group.index()].node;
+        if *serving == Some(by) {
+            *serving = None;
+        }
+        let client = clients.get(question.ticket.session);
+        let waits = client.and_then(|client| {
+            let asked = |open: &&mut Question| open.ask == question.ticket.ask && open.node == Some(by);
+            client.waiting.iter_mut().find(asked)
+        });
+        if let Some(open) = waits {
+            open.node = None;
+            self.parked.push(question);
+            self.deliver(group, clients);
         }
     }
 

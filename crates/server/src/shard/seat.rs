@@ -69,6 +69,15 @@ impl<P: Protocol> Seat<P> {
         }
     }
 
+    /// Whether requests are taken, by who serves.
+    #[inline]
+    pub(crate) fn takes_requests(&self) -> bool {
+        match self {
+            Self::Member(member) => member.takes_requests(),
+            Self::Alone(_) | Self::Founding(_) => true,
+        }
+    }
+
     /// What it may answer as a follower, to a question that only reads.
     #[inline]
     pub(crate) fn read_at_follower(&self, at: PartitionId, question: &P::Request) -> Option<P::Reply> {

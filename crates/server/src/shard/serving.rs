@@ -7,7 +7,7 @@ use crate::link::frame::Batch;
 use crate::link::hello::Life;
 use crate::node::{GroupId, NodeId};
 use tidemark_contract::Protocol;
-use tidemark_core::{PartitionId, ServerId};
+use tidemark_core::{DcId, PartitionId, ServerId};
 use tidemark_replica::Now;
 
 /// Who serves the partitions of a group, as far as this node knows.
@@ -33,6 +33,11 @@ impl<P: Protocol> Engine<P> {
             return None;
         }
         self.servers[self.groups.of_server(server).index()].node
+    }
+
+    /// The data centre of a node.
+    pub(crate) fn dc_of(&self, node: NodeId) -> DcId {
+        self.config.cluster.nodes[node.index()].dc
     }
 
     /// Whether `partition` is one of this node's, whether it serves it or not.

@@ -1,6 +1,7 @@
 //! Partitions that are groups of nodes: they outlive the node that leads them.
 
 use crate::support::{Client, Cluster, PATIENCE, eventually, text};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 use tidemark_wire::resp::Reply;
 
@@ -132,6 +133,45 @@ fn a_follower_answers_by_itself_who_has_seen_no_more_than_it() {
     assert_eq!(client.text(&["GET", "k"]), "1");
     assert_eq!(cluster.client(follower).text(&["GET", "k"]), "1");
     assert!(client.text(&["SET", "k", "2"]).starts_with("!UNAVAILABLE"));
+}
+
+/// A leader that is stopped hands over. Nobody's request fails, though an election would take longer than any may wait.
+#[test]
+fn who_is_stopped_hands_over_and_nothing_fails() {
+    let shape: Vec<(u8, &[u16])> = [0, 0, 0, 1, 1, 1].map(|dc| (dc, &[0_u16][..])).to_vec();
+    let mut cluster = Cluster::start("causal", &shape, |config| {
+        config.election_timeout_us = 3_000_000;
+        config.op_deadline_us = 2_000_000;
+    });
+    let lead = leader(&cluster, &[0, 1, 2]);
+    let mut far = cluster.client(3 + leader(&cluster, &[3, 4, 5]) % 3);
+    let mut clients: Vec<Client> =
+        (1..3).flat_map(|step| [(lead + step) % 3; 4]).map(|node| cluster.client(node)).collect();
+    let (stop, written) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for (number, client) in clients.iter_mut().enumerate() {
+            let (stop, written, key) = (&stop, &written, format!("k{number}"));
+            scope.spawn(move || {
+                for value in (1..).map(|value: u64| value.to_string()) {
+                    client.ok(&["SET", &key, &value]);
+                    assert_eq!(client.text(&["GET", &key]), value);
+                    written.fetch_add(1, Ordering::Relaxed);
+                    if stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                }
+            });
+        }
+        eventually("they write", || written.load(Ordering::Relaxed) > 100);
+        cluster.stop(lead);
+        let then = written.load(Ordering::Relaxed);
+        eventually("they go on", || written.load(Ordering::Relaxed) > then + 100);
+        stop.store(true, Ordering::Relaxed);
+    });
+    let last = clients[0].text(&["GET", "k0"]);
+    eventually("the other region is fed by who leads now", || far.text(&["GET", "k0"]) == last);
+    cluster.restart(lead);
+    eventually("who comes back follows", || cluster.status(lead)["group"]["role"] == "follower");
 }
 
 /// A read that the leader has taken, and not answered, when it goes away: the next one is asked, and the client notices nothing.

@@ -146,7 +146,7 @@ impl<P: Protocol> World<'_, P> {
         }
     }
 
-    fn member_mut(&mut self, process: usize) -> Option<&mut Member<P>> {
+    pub(super) fn member_mut(&mut self, process: usize) -> Option<&mut Member<P>> {
         match &mut self.nodes[process].process {
             Some(Process::Member(member)) => Some(member),
             _ => None,

@@ -53,7 +53,12 @@ impl<P: Protocol> World<'_, P> {
             }
             Trouble::Crash { node, power } => {
                 step(&mut self.nodes[*node].kept_down, begins);
-                if begins { self.crash(*node, *power) } else { self.boot(*node) }
+                match begins {
+                    // Half of those that lead, and keep their power, are asked to end.
+                    true if !power && self.ends_well(*node) => {}
+                    true => self.crash(*node, *power),
+                    false => self.boot(*node),
+                }
             }
             Trouble::DiskFails { node, sync, skip } if begins => {
                 let fault = if *sync { Fault::Sync } else { Fault::Write };

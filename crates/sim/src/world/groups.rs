@@ -28,6 +28,8 @@ pub(super) enum Within {
     Copy(Box<Transfer>),
     /// A process has read what it wants to remember; the number is that of its start.
     Recalled(usize, u64, RecallJob),
+    /// A process that leads hands over, in the start of that number, and ends at that time at the latest.
+    HandsOver(usize, u64, Micros),
     /// The operator looks whether a process that lost its disk belongs to its group again.
     Replace(usize),
 }
@@ -41,6 +43,7 @@ impl Within {
             Self::Replace(process) => 2 << 40 | *process as u64,
             Self::Copy(transfer) => 3 << 40 | (transfer.from << 16 | transfer.to) as u64,
             Self::Recalled(process, ..) => 4 << 40 | *process as u64,
+            Self::HandsOver(process, ..) => 5 << 40 | *process as u64,
         }
     }
 }
@@ -149,6 +152,7 @@ impl<P: Protocol> World<'_, P> {
             Within::Replace(process) => self.replace(process),
             Within::Copy(transfer) => self.transfer(*transfer),
             Within::Recalled(process, boots, job) => self.recalled(process, boots, job),
+            Within::HandsOver(process, boots, until) => self.hands_over(process, boots, until),
         }
     }
 

@@ -25,6 +25,7 @@ mod followers;
 mod gateways;
 mod generator;
 mod groups;
+mod handover;
 mod links;
 mod metering;
 mod nodes;
