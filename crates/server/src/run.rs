@@ -304,7 +304,8 @@ async fn hand_over<P: Protocol>(shard: &Rc<Shard<P>>) {
             let now = engine.clock.now();
             engine.seat.member_mut().is_some_and(|member| !member.hand_over(now))
         };
-        while !shard.is_stopping() && goes_on() {
+        let alone = || shard.core.borrow().links.group.is_alone();
+        while !shard.is_stopping() && !alone() && goes_on() {
             shard.want_turn();
             tokio::time::sleep(HAND_OVER_STEP).await;
         }

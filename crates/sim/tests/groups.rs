@@ -46,6 +46,7 @@ fn a_protocol_keeps_its_promise_in_groups_under_all_faults() {
     let stats = summary.stats;
     assert!(stats.elections > 4 * 440, "{stats:?}: leaders were replaced");
     assert!(stats.crashes > 400 && stats.snapshots > 40, "{stats:?}");
+    assert!(stats.copies > 40 && stats.handed_over > 100, "{stats:?}");
     assert!(stats.failed < stats.ops / 5, "{stats:?}: most of it works");
 }
 
@@ -84,12 +85,7 @@ fn who_is_elected_applies_everything_first() {
 
 #[test]
 fn who_leads_no_more_forgets() {
-    convicted(GroupRule::BeginAnew, 505..508);
-}
-
-#[test]
-fn what_was_replaced_is_not_fed() {
-    convicted(GroupRule::Retraction, 505..508);
+    convicted(GroupRule::BeginAnew, 30..40);
 }
 
 #[test]

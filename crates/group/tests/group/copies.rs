@@ -1,6 +1,6 @@
 //! Copies of everything, whose way is cut, whose receiver dies, or has heard of something better meanwhile.
 
-use crate::harness::{ELECTION, Group, P0};
+use crate::harness::{ELECTION, Group, P0, TICK};
 use tidemark_contract::core::DcId;
 use tidemark_group::{CopyIn, CopyOut, Message, MessageType};
 use tidemark_replica::{CopyRefused, SealDone};
@@ -114,7 +114,8 @@ fn an_entry_that_is_logged_puts_an_end_to_a_copy() {
     append.set_msg_type(MessageType::MsgAppend);
     (append.from, append.to, append.term) = (2, 3, copy.message.term + 1);
     (append.index, append.log_term) = (last, term);
-    append.entries = vec![raft::eraftpb::Entry { index: last + 1, term: append.term, ..Default::default() }].into();
+    append.entries =
+        vec![raft::eraftpb::Entry { index: last + 1, term: append.term, ..Default::default() }].into();
     let now = group.time();
     group.member(2).step(now, append);
     group.end_turn(2);
@@ -246,4 +247,19 @@ fn entries_that_come_before_a_copy_is_installed_are_neither_lost_nor_confirmed()
     group.pass(2 * ELECTION);
     assert!(group.kept.is_empty(), "no other copy is needed");
     assert_eq!(keys(&mut group, 2), 65);
+}
+
+/// What a member holds before its copy is installed would count as the newer of the two, if it were written down then.
+#[test]
+fn a_member_takes_no_snapshot_while_a_copy_comes() {
+    let (mut group, mut copy) = one_needs_a_copy();
+    let number = bring(&mut group, &mut copy, usize::MAX);
+    for _ in 0..20 {
+        group.pass(TICK);
+    }
+    let sealed = group.member(2).seal_copy(number).unwrap().run();
+    group.copy_sealed(number, sealed).unwrap();
+    group.kill(2);
+    group.boot(2);
+    assert_eq!(keys(&mut group, 2), 60);
 }

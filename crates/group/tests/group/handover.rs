@@ -96,5 +96,9 @@ fn answers_after_handing_over(broken: Option<Rule>) -> Vec<(u64, Option<String>)
 fn who_hands_over_answers_nothing_any_more() {
     assert_eq!(answers_after_handing_over(None), []);
     let stale = [(1, Some("v1".into()))];
-    assert_eq!(answers_after_handing_over(Some(Rule::LeaseEnds)), stale, "it is the end of the lease that prevents it");
+    assert_eq!(
+        answers_after_handing_over(Some(Rule::LeaseEnds)),
+        stale,
+        "it is the end of the lease that prevents it"
+    );
 }

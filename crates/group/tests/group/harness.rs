@@ -206,13 +206,18 @@ impl Group {
 
     /// The numbers of the records that a member's host feeds to the other data centre after `received`.
     pub(crate) fn feed_after(&mut self, member: usize, received: u64) -> Vec<u64> {
+        self.fed(member, received).into_iter().map(|(seq, _)| seq).collect()
+    }
+
+    /// The records that a member's host feeds to the other data centre after `received`, and of which keys they are.
+    pub(crate) fn fed(&mut self, member: usize, received: u64) -> Vec<(u64, Key)> {
         let host = self.member(member).host_mut().expect("it leads");
         let incarnation = host.incarnation();
         host.open_feed(P0, DcId(1), Resume { incarnation, received }).unwrap();
         let mut items = Vec::new();
         host.poll_feed(P0, DcId(1), usize::MAX, &mut items).unwrap();
-        let records = items.iter().filter_map(|item| match item {
-            FeedItem::Record { seq, .. } => Some(*seq),
+        let records = items.into_iter().filter_map(|item| match item {
+            FeedItem::Record { seq, key, .. } => Some((seq, key)),
             _ => None,
         });
         records.collect()

@@ -34,6 +34,11 @@ impl GroupLinks {
         self.joining[node.index()] = if standing.joins { standing.member } else { 0 };
     }
 
+    /// Whether nobody hears this node.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.outboxes.iter().all(Option::is_none)
+    }
+
     /// Whether this node can say something to `node`.
     pub(crate) fn reaches(&self, node: NodeId) -> bool {
         self.outboxes[node.index()].is_some()

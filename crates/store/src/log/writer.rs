@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::cursor::Written;
 use super::segment::{self, Segment, SegmentHeader};
 use super::{
-    Frame, LogConfig, LogCursor, LogError, LogResult, LogView, MAX_KIND, Position, RecoveryReport, Used, frame,
+    Frame, LogConfig, LogCursor, LogError, LogResult, LogView, MAX_KIND, Position, RecoveryReport, Used,
+    frame,
 };
 use crate::disk::{Disk, DiskError};
 

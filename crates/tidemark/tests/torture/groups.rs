@@ -77,6 +77,18 @@ fn kill_the_leader(cluster: &Up, region: &str) -> Duration {
     paused
 }
 
+/// Stops the leader of a region as an operator would, and starts it again. Returns for how long a client of another node could
+/// not write.
+fn restart_the_leader(cluster: &Up, region: &str) -> Duration {
+    let lead = leader(cluster, region);
+    let other = cluster.nodes().iter().enumerate().find(|(at, node)| node.region == region && *at != lead);
+    let probe = Probe::start(other.expect("there are three").1.redis);
+    std::thread::sleep(Duration::from_millis(200));
+    cluster.restart(lead);
+    std::thread::sleep(Duration::from_millis(200));
+    probe.end()
+}
+
 /// Stops the leader of a region as it stands, until another leads, and lets it go on: it still believes that it leads.
 fn pause_the_leader(cluster: &Up, region: &str) {
     while_the_leader_sleeps(cluster, region, |_| {
@@ -84,15 +96,21 @@ fn pause_the_leader(cluster: &Up, region: &str) {
     });
 }
 
+fn process(cluster: &Up, node: usize) -> String {
+    cluster.processes()[node].clone().expect("it runs").expect("it runs").to_string()
+}
+
+/// Sends a signal past the supervisor, which would wait for what it is doing.
+fn signal(name: &str, pid: &str) {
+    let sent = std::process::Command::new("kill").args([name, pid]).status();
+    assert!(sent.is_ok_and(|status| status.success()), "kill {name} {pid}");
+}
+
 /// Stops the leader of a region as it stands, until another leads, and does something with that one.
 fn while_the_leader_sleeps(cluster: &Up, region: &str, act: impl FnOnce(&Node)) {
     let lead = leader(cluster, region);
-    let pid = cluster.processes()[lead].clone().expect("it runs").expect("it runs").to_string();
-    let signal = |name: &str| {
-        let sent = std::process::Command::new("kill").args([name, &pid]).status();
-        assert!(sent.is_ok_and(|status| status.success()), "kill {name} {pid}");
-    };
-    signal("-STOP");
+    let pid = process(cluster, lead);
+    signal("-STOP", &pid);
     let others: Vec<&Node> = cluster.nodes().iter().filter(|node| node.region == region).collect();
     let others = others.into_iter().filter(|node| node.name != cluster.nodes()[lead].name);
     let others: Vec<&Node> = others.collect();
@@ -101,7 +119,7 @@ fn while_the_leader_sleeps(cluster: &Up, region: &str, act: impl FnOnce(&Node)) 
         others.iter().find(leads).copied()
     });
     act(next);
-    signal("-CONT");
+    signal("-CONT", &pid);
 }
 
 /// What an election timeout is by default.
@@ -132,7 +150,7 @@ fn groups_go_on_while_their_leaders_are_killed_and_members_replaced() {
     let rounds = crate::spread::number("TORTURE_ROUNDS").unwrap_or(6);
     let _turn = crate::harness::alone();
     endure(&causal.expect("it is registered"), "groups", GROUPS, |cluster| {
-        let mut pauses = Vec::new();
+        let (mut pauses, mut handed_over) = (Vec::new(), Vec::new());
         for round in 0..rounds {
             let region = if fastrand::bool() { "A" } else { "B" };
             if round % 3 == 1 {
@@ -142,6 +160,7 @@ fn groups_go_on_while_their_leaders_are_killed_and_members_replaced() {
                 pause_the_leader(cluster, region);
             }
             pauses.push(kill_the_leader(cluster, region));
+            handed_over.push(restart_the_leader(cluster, region));
             cluster.heal();
             if round == rounds / 2 {
                 let follower = (leader(cluster, region) + 1) % 3 + if region == "B" { 3 } else { 0 };
@@ -155,6 +174,51 @@ fn groups_go_on_while_their_leaders_are_killed_and_members_replaced() {
             }
         }
         println!("clients waited {}", told(&pauses));
+        println!("for leaders that were stopped, {}", told(&handed_over));
+    });
+}
+
+/// A member gets a copy of everything; it dies on the way, and so does who sends it.
+#[test]
+fn a_copy_that_is_interrupted_is_sent_again() {
+    let _turn = crate::harness::alone();
+    let scratch = crate::harness::Scratch::new("groups-copies");
+    let flags = ["--regions", "1", "--partitions", "1", "--replicas", "3"];
+    let cluster = Up::start(&scratch, &flags);
+    let lead = leader(&cluster, "A");
+    let mut client = Client::connect(cluster.nodes()[lead].redis).expect("it serves");
+    let value = "v".repeat(100_000);
+    for key in 0..1_000 {
+        assert_eq!(text(&client.ask(&["SET", &format!("k{key}"), &value])), "OK");
+    }
+    let lost = (lead + 1) % 3;
+    let name = cluster.nodes()[lost].name.clone();
+    let copies = |node: usize| {
+        let log = std::fs::read_to_string(&cluster.nodes()[node].log).unwrap_or_default();
+        log.matches(&format!("node {name} gets a copy of everything")).count()
+    };
+    std::thread::scope(|scope| {
+        let replaced = scope.spawn(|| cluster.verb(&["replace", &name]));
+        wait_for("a copy is on its way", Duration::from_secs(30), || (copies(lead) == 1).then_some(()));
+        signal("-KILL", &process(&cluster, lost));
+        drop(replaced.join());
+    });
+    cluster.restart(lost);
+    wait_for("it is sent again", Duration::from_secs(30), || (copies(lead) == 2).then_some(()));
+    signal("-KILL", &process(&cluster, lead));
+    // Only two vote as long as the third has nothing.
+    cluster.restart(lead);
+    wait_for("it has everything", Duration::from_secs(60), || {
+        let status = cluster.status();
+        let node = &status["nodes"][lost]["detail"];
+        (node["group"]["role"] == "follower" && node["host"]["partitions"][0]["keys"] == 1_000).then_some(())
+    });
+    // It counts: with it, the group goes on without who sent it everything.
+    cluster.kill(lead);
+    let mut client = Client::connect(cluster.nodes()[lost].redis).expect("it runs");
+    wait_for("two of three agree", Duration::from_secs(30), || {
+        let reply = client.call(&["GET", "k999"]).ok()?;
+        (reply.bytes()?.len() == value.len()).then_some(())
     });
 }
 
