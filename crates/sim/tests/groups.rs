@@ -46,7 +46,7 @@ fn a_protocol_keeps_its_promise_in_groups_under_all_faults() {
     let stats = summary.stats;
     assert!(stats.elections > 4 * 440, "{stats:?}: leaders were replaced");
     assert!(stats.crashes > 400 && stats.snapshots > 40, "{stats:?}");
-    assert!(stats.copies > 40 && stats.handed_over > 100, "{stats:?}");
+    assert!(stats.copies > 40 && stats.handed_over > 40, "{stats:?}");
     assert!(stats.failed < stats.ops / 5, "{stats:?}: most of it works");
 }
 
