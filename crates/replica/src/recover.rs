@@ -7,7 +7,7 @@ use crate::group::{Membership, note};
 use crate::host::Host;
 use crate::place::Place;
 use crate::record::{
-    self, COLLECTED, CONFIRMED, HARD, LIFE, NAME, PEER, PLACE, PlaceState, RECEIVED, REVISED, SKIPPED,
+    self, COLLECTED, CONFIRMED, ENTRY, HARD, LIFE, NAME, PEER, PLACE, PlaceState, RECEIVED, REVISED, SKIPPED,
     VERSION, VersionParts, WRITTEN,
 };
 use crate::replay::Replay;
@@ -220,6 +220,7 @@ impl<P: Protocol> Recovery<P> {
         let (log, report) = Log::open(disk.clone(), log)?;
         directory.update(|manifest| manifest.initialised = true)?;
         let mut cursor = log.cursor(replay_from)?;
+        let mut written = Vec::new();
         while let Some(frame) = log.read(&mut cursor)? {
             let item = Item {
                 at: frame.position,
@@ -228,8 +229,16 @@ impl<P: Protocol> Recovery<P> {
                 seq: frame.seq,
                 payload: frame.payload,
             };
-            if item.kind == WRITTEN {
-                note(&mut places, item.partition, item.seq, item.at);
+            match item.kind {
+                WRITTEN => written.push((item.partition, item.seq, item.at)),
+                // It came with a copy that was given up: what feeds look for stands before it.
+                ENTRY if item.seq == 0 => written.clear(),
+                _ => {}
+            }
+            if item.kind == ENTRY || group.is_none() {
+                written
+                    .drain(..)
+                    .for_each(|(partition, seq, at)| note(&mut places, partition, seq, at));
             }
             match &mut group {
                 Some(group) => {

@@ -223,7 +223,8 @@ fn start<P: Protocol>(config: NodeConfig, mut hooks: Hooks) -> Result<(), ServeE
     let outcome = local.block_on(&runtime, serve(shard.clone(), listeners, ready, hooks, results));
     // Tasks and connections end here: what is left is the host.
     drop(local);
-    drop(runtime);
+    // Jobs for copies may still run: they only read, or write what has no name yet. Nobody waits for them.
+    runtime.shutdown_background();
     outcome?;
     match Rc::try_unwrap(shard) {
         Ok(shard) => {

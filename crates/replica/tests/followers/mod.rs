@@ -119,3 +119,30 @@ fn who_follows_drops_the_log_that_other_data_centres_have_confirmed() {
     let confirmed = pair.follows.status().partitions[0].peers[0].confirmed;
     assert!(confirmed > 3_000, "{confirmed} of 4000 are confirmed, as far as it knows");
 }
+
+/// A part of a copy that was given up stands in the log a second time, behind what it is a copy of; feeds find what comes after it all
+/// the same.
+#[test]
+fn what_an_interrupted_copy_left_hides_nothing_from_feeds() {
+    let mut pair = Pair::new();
+    (0..600).for_each(|_| pair.overwrite());
+    while pair.leads.is_taking_snapshot() {
+        tidy(&mut pair.leads);
+    }
+    let mut copy = pair.leads.copy_source().unwrap().reader();
+    pair.follows.stage(GroupState { term: 1, applied: 10_000, ..GroupState::default() });
+    for _ in 0..20 {
+        let piece = copy.next_piece(1_000).unwrap().expect("there is more");
+        pair.follows.stage_records(&piece).unwrap();
+        pair.follows.commit().unwrap();
+    }
+    pair.follows = pair.follows.rejoin().unwrap().0;
+    pair.follows.lead(NOW);
+    for received in [100, 300, 500, 590] {
+        let resume = Resume { incarnation: pair.follows.incarnation(), received };
+        pair.follows.open_feed(P0, DcId(1), resume).unwrap();
+        let mut items = Vec::new();
+        pair.follows.poll_feed(P0, DcId(1), 1, &mut items).unwrap();
+        assert!(matches!(&items[..], [FeedItem::Record { seq, .. }, ..] if *seq == received + 1), "{items:?}");
+    }
+}
