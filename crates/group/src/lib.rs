@@ -14,6 +14,7 @@
 //! - I2 A member that has voted, or said that it holds an entry, has that in its log as the fsync policy says.
 //! - I3 Within an election timeout of its start a member takes part in no election: it may have promised not to.
 //! - I4 A leader that is replaced forgets everything, and begins again from its log.
+//! - I5 A leader that has told another to stand for election lets nothing out any more.
 
 mod config;
 mod copies;
