@@ -181,7 +181,7 @@ impl<P: Protocol> Host<P> {
             before = frame.end;
         }
         // The record after `received` is of this turn, or it is gone though nothing follows it.
-        if self.log.end() > self.log.flushed() {
+        if received >= self.place(partition).before_turn {
             let cursor = self.log.cursor(before).map_err(unreadable)?;
             return Ok(Feed { cursor, sent: received, beat: Hlc::ZERO });
         }

@@ -213,6 +213,7 @@ impl<P: Protocol> Host<P> {
         let me = self.server(self.places[at].id);
         let mut effects = Vec::new();
         let place = &mut self.places[at];
+        place.before_turn = place.written;
         let recovered = place.recovered(me.dc, self.known.life);
         let mut cx = Cx {
             me,

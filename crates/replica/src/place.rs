@@ -40,6 +40,8 @@ pub(crate) struct Place<P: Protocol> {
     pub(crate) hard: Option<P::Hard>,
     /// The number of the last record written here.
     pub(crate) written: u64,
+    /// The last of them that was not written in this turn.
+    pub(crate) before_turn: u64,
     /// Where some of them stand: every [`INDEX_EVERY`]th.
     pub(crate) index: BTreeMap<u64, Position>,
     /// One a data centre.
@@ -72,6 +74,7 @@ impl<P: Protocol> Place<P> {
             timers: Timers::default(),
             hard: None,
             written: 0,
+            before_turn: 0,
             index: BTreeMap::new(),
             received: vec![Received::default(); dcs],
             last: Vector::zero(dcs),
@@ -125,6 +128,7 @@ impl<P: Protocol> Place<P> {
 
     /// The turn's records were written; they end at `position`.
     pub(crate) fn committed(&mut self, position: Position) {
+        self.before_turn = self.written;
         for received in &mut self.received {
             let last = received.written.back().map_or(received.durable, |(_, seq)| *seq);
             if received.seq > last {

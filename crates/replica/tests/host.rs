@@ -54,6 +54,15 @@ fn sync(host: &mut Host<Recorder>) {
     }
 }
 
+/// Writes what is buffered, and syncs it; what may be done with the disk now is done.
+fn tidy(host: &mut Host<Recorder>) {
+    host.commit().unwrap();
+    sync(host);
+    if let Some(job) = host.upkeep() {
+        host.upkept(job.run());
+    }
+}
+
 /// The asks that were answered.
 fn answered(host: &mut Host<Recorder>) -> Vec<u64> {
     let outputs = host.take_outputs().into_iter();
@@ -306,17 +315,27 @@ fn a_peer_that_stays_away_too_long_is_given_up_and_told_so() {
     let mut host = open(&disk, settings).unwrap();
     for number in 1..=5_000 {
         put(&mut host, number);
-        host.commit().unwrap();
-        sync(&mut host);
-        if let Some(job) = host.upkeep() {
-            host.upkept(job.run());
-        }
+        tidy(&mut host);
     }
     let status = host.status();
     assert!(status.partitions[0].peers[0].needs_seeding, "{status:?}");
     assert!(status.log_bytes < 96 << 10, "{status:?}");
     let refused = host.open_feed(P0, DcId(1), Resume::default());
     assert!(matches!(refused, Err(FeedRefusal::Truncated { needed: 1, .. })), "{refused:?}");
+    // What follows what is gone is of this turn, and not in the log yet.
+    for _ in 0..5_000 {
+        ask(&mut host, 0, Request::Revise(5_000));
+        tidy(&mut host);
+    }
+    put(&mut host, 5_001);
+    let resume = |received| Resume { incarnation: 77, received };
+    let refused = host.open_feed(P0, DcId(1), resume(4_999));
+    assert!(matches!(refused, Err(FeedRefusal::Truncated { needed: 5_000, .. })), "{refused:?}");
+    host.open_feed(P0, DcId(1), resume(5_000)).unwrap();
+    tidy(&mut host);
+    let mut items = Vec::new();
+    host.poll_feed(P0, DcId(1), 100, &mut items).unwrap();
+    assert!(matches!(&items[..], [FeedItem::Record { seq: 5_001, .. }]), "{items:?}");
 }
 
 /// Three data centres; random writes, feeds, syncs, snapshots and crashes. The recorder itself asserts that what

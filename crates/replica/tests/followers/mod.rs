@@ -16,15 +16,6 @@ fn member(disk: &SimDisk) -> Host<Recorder> {
     Host::join(config, Arc::new(disk.process())).unwrap().0
 }
 
-/// Writes what is buffered, and syncs it; what may be done with the disk now is done.
-fn tidy(host: &mut Host<Recorder>) {
-    host.commit().unwrap();
-    sync(host);
-    if let Some(job) = host.upkeep() {
-        host.upkept(job.run());
-    }
-}
-
 impl Pair {
     fn new() -> Self {
         let (leads, follows) = (member(&SimDisk::new()), member(&SimDisk::new()));
