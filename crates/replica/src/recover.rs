@@ -220,7 +220,7 @@ impl<P: Protocol> Recovery<P> {
         let (log, report) = Log::open(disk.clone(), log)?;
         directory.update(|manifest| manifest.initialised = true)?;
         let mut cursor = log.cursor(replay_from)?;
-        let mut written = Vec::new();
+        let mut noted = Noted::default();
         while let Some(frame) = log.read(&mut cursor)? {
             let item = Item {
                 at: frame.position,
@@ -229,17 +229,7 @@ impl<P: Protocol> Recovery<P> {
                 seq: frame.seq,
                 payload: frame.payload,
             };
-            match item.kind {
-                WRITTEN => written.push((item.partition, item.seq, item.at)),
-                // It came with a copy that was given up: what feeds look for stands before it.
-                ENTRY if item.seq == 0 => written.clear(),
-                _ => {}
-            }
-            if item.kind == ENTRY || group.is_none() {
-                written
-                    .drain(..)
-                    .for_each(|(partition, seq, at)| note(&mut places, partition, seq, at));
-            }
+            noted.take(&item, group.is_some(), &mut places);
             match &mut group {
                 Some(group) => {
                     group.take(&item)?;
@@ -251,6 +241,24 @@ impl<P: Protocol> Recovery<P> {
         let (group, entries) = group.map(|group| group.finish(log.flushed())).unzip();
         let entries = entries.unwrap_or_default();
         Ok(Self { directory, log, known, places, upkeep, group, cut: report.cut, entries })
+    }
+}
+
+/// Where records for feeds stand that were read of the log; in a group, those since the last entry.
+#[derive(Default)]
+struct Noted(Vec<(u16, u64, Position)>);
+
+impl Noted {
+    fn take<P: Protocol>(&mut self, item: &Item<'_>, grouped: bool, places: &mut [Place<P>]) {
+        match item.kind {
+            WRITTEN => self.0.push((item.partition, item.seq, item.at)),
+            // They came with a copy that was given up: what feeds look for stands before them.
+            ENTRY if item.seq == 0 => self.0.clear(),
+            _ => {}
+        }
+        if item.kind == ENTRY || !grouped {
+            self.0.drain(..).for_each(|(partition, seq, at)| note(places, partition, seq, at));
+        }
     }
 }
 

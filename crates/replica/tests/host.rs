@@ -261,11 +261,7 @@ fn a_snapshot_bounds_the_log_and_recovery_goes_on_after_it() {
     let mut host = open(&disk, small.clone()).unwrap();
     for number in 1..=2_000 {
         put(&mut host, number);
-        host.commit().unwrap();
-        sync(&mut host);
-        if let Some(job) = host.upkeep() {
-            host.upkept(job.run());
-        }
+        tidy(&mut host);
     }
     let status = host.status();
     assert_eq!(status.snapshot_failure, None);
@@ -290,11 +286,7 @@ fn what_stands_beside_a_version_is_as_it_was_last_revised_and_committed() {
     revise(&mut host, 77);
     for number in 2..=200 {
         put(&mut host, number);
-        host.commit().unwrap();
-        sync(&mut host);
-        if let Some(job) = host.upkeep() {
-            host.upkept(job.run());
-        }
+        tidy(&mut host);
     }
     assert!(host.status().replay_from > 0, "the first revision is in a snapshot");
     revise(&mut host, 100);

@@ -134,6 +134,9 @@ fn what_an_interrupted_copy_left_hides_nothing_from_feeds() {
         pair.follows.open_feed(P0, DcId(1), resume).unwrap();
         let mut items = Vec::new();
         pair.follows.poll_feed(P0, DcId(1), 1, &mut items).unwrap();
-        assert!(matches!(&items[..], [FeedItem::Record { seq, .. }, ..] if *seq == received + 1), "{items:?}");
+        assert!(
+            matches!(&items[..], [FeedItem::Record { seq, .. }, ..] if *seq == received + 1),
+            "{items:?}"
+        );
     }
 }
