@@ -22,6 +22,8 @@ use tidemark_store::log::Fsync;
 pub(super) enum Within {
     /// A member hears another.
     Word { from: usize, to: usize, message: Box<Message> },
+    /// A process has gathered enough for a turn; the number is that of its start.
+    TurnEnds(usize, u64),
     /// A sync that a member began ends; the number is that of its start.
     Synced(usize, u64, SyncTask),
     /// A copy arrives, or a piece of it.
@@ -39,6 +41,7 @@ impl Within {
     pub(super) fn number(&self) -> u64 {
         match self {
             Self::Word { from, to, .. } => (from << 16 | to) as u64,
+            Self::TurnEnds(process, _) => 6 << 40 | *process as u64,
             Self::Synced(process, ..) => 1 << 40 | *process as u64,
             Self::Replace(process) => 2 << 40 | *process as u64,
             Self::Copy(transfer) => 3 << 40 | (transfer.from << 16 | transfer.to) as u64,
@@ -148,6 +151,7 @@ impl<P: Protocol> World<'_, P> {
         self.digest = mix(self.digest ^ self.now, 12 << 56 ^ event.number());
         match event {
             Within::Word { from, to, message } => self.word(from, to, *message),
+            Within::TurnEnds(process, boots) => self.heard_enough(process, boots),
             Within::Synced(process, boots, task) => self.member_synced(process, boots, task),
             Within::Replace(process) => self.replace(process),
             Within::Copy(transfer) => self.transfer(*transfer),
@@ -222,19 +226,6 @@ impl<P: Protocol> World<'_, P> {
         let (from, there) = ((process % self.plan.replicas) as u16, (to % self.plan.replicas) as u16);
         let delay = self.links.member_delay(self.now, first, PartitionId(from), PartitionId(there));
         delay + self.nodes[process].slow_us + self.nodes[to].slow_us
-    }
-
-    /// A member hears another.
-    fn word(&mut self, from: usize, to: usize, message: Message) {
-        if self.nodes[from].mute > 0 || self.nodes[to].deaf > 0 {
-            return;
-        }
-        let place = &mut self.nodes[to];
-        let now = place.clocks.read(self.now);
-        let Some(Process::Member(member)) = &mut place.process else { return };
-        member.step(now, message);
-        self.end_member_turn(to, false);
-        self.feed_on(to);
     }
 
     /// A process loses its disk for good. It starts with an empty one, as somebody else.

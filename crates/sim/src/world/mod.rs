@@ -26,6 +26,7 @@ mod gateways;
 mod generator;
 mod groups;
 mod handover;
+mod hearing;
 mod links;
 mod metering;
 mod nodes;

@@ -211,6 +211,7 @@ impl<P: Protocol> World<'_, P> {
         place.leads = None;
         place.timer_at = None;
         place.injected = false;
+        place.gathers = false;
         self.stats.crashes += 1;
         if self.leads(node) {
             self.break_feeds_to(node);

@@ -82,6 +82,8 @@ pub(super) struct Node<P: Protocol> {
     pub(super) lag_us: Micros,
     /// Its disk is full on purpose.
     pub(super) full: bool,
+    /// It gathers what it hears for a turn.
+    pub(super) gathers: bool,
     /// A failure of its disk was injected in this life, or before it.
     pub(super) injected: bool,
     pub(super) timer_at: Option<Micros>,
@@ -112,6 +114,7 @@ impl<P: Protocol> Node<P> {
                 slow_us: 0,
                 lag_us: 0,
                 full: false,
+                gathers: false,
                 injected: false,
                 timer_at: None,
                 timer_due: 0,
