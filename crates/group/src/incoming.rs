@@ -23,33 +23,34 @@ pub struct CopyIn {
 
 impl<P: Protocol> Member<P> {
     /// A leader begins to send a copy; one that another has begun is given up. What it gets is handed to
-    /// [`Self::copy_piece`], then [`Self::seal_copy`] and [`Self::copy_sealed`], or [`Self::give_up_copy`].
+    /// [`Self::copy_piece`], then [`Self::seal_copy`] and [`Self::copy_sealed`], or [`Self::give_up_copy`]. REQUIRES:
+    /// [`Self::commit`] after it.
     ///
     /// # Errors
     /// It is for somebody else, or of no use here.
     pub fn begin_copy(&mut self, message: Message) -> Result<CopyIn, CopyRefused> {
         let about = message.get_snapshot().get_metadata();
-        let state = self.state();
-        let why = if message.msg_type != MessageType::MsgSnapshot || message.to != self.config.id {
-            "it is for another member"
-        } else if self.role != Role::Follows || message.term < self.raft.raft.term {
-            "who sends it does not lead"
-        } else if about.index <= state.applied {
-            "everything in it is here"
-        } else {
-            ""
-        };
-        if !why.is_empty() {
-            return Err(CopyRefused(why.to_string()));
-        }
+        let kept = self.state();
         let state = GroupState {
-            term: state.term,
-            vote: state.vote,
+            term: kept.term,
+            vote: kept.vote,
             applied: about.index,
             applied_term: about.term,
             voters: about.get_conf_state().voters.clone(),
             learners: about.get_conf_state().learners.clone(),
         };
+        let refused = |why: &str| Err(CopyRefused(why.to_string()));
+        if message.msg_type != MessageType::MsgSnapshot || message.to != self.config.id {
+            return refused("it is for another member");
+        }
+        if self.role != Role::Follows || message.term < self.raft.raft.term {
+            return refused("who sends it does not lead");
+        }
+        if about.index <= kept.applied {
+            // The library says how far this member is. Otherwise it would be sent copies for ever.
+            drop(self.raft.step(message));
+            return refused("everything in it is here");
+        }
         self.held_mut().stage(state);
         self.copies_begun += 1;
         let number = self.copies_begun;

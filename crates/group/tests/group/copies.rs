@@ -263,3 +263,21 @@ fn a_member_takes_no_snapshot_while_a_copy_comes() {
     group.boot(2);
     assert_eq!(keys(&mut group, 2), 60);
 }
+
+/// A copy is installed, and the leader does not hear of it: it sends another, which is of no use, and has to hear that. Found by the
+/// simulator.
+#[test]
+fn who_is_sent_what_it_has_says_so() {
+    let (mut group, mut copy) = one_needs_a_copy();
+    let number = bring(&mut group, &mut copy, usize::MAX);
+    let sealed = group.member(2).seal_copy(number).unwrap().run();
+    group.copy_sealed(number, sealed).unwrap();
+    group.kill(2);
+    group.boot(2);
+    assert_eq!(keys(&mut group, 2), 60);
+    everything_arrives(&mut group, &copy);
+    group.put(0, 61);
+    group.settle();
+    group.pass(ELECTION);
+    assert_eq!(keys(&mut group, 2), 61);
+}
