@@ -8,6 +8,7 @@
 //! until what it contains is agreed on, which may take the very member that waits for it.
 
 use crate::member::Member;
+use crate::members::NEARLY;
 use crate::raft::kept;
 use bytes::Bytes;
 use raft::eraftpb::{Message, Snapshot};
@@ -75,9 +76,6 @@ impl CopyOut {
         self.reader.next_piece(max_bytes)
     }
 }
-
-/// How many entries a member may lack that has everything, as far as copies are concerned.
-const NEARLY: u64 = 16;
 
 impl<P: Protocol> Member<P> {
     /// Whether a snapshot waits for a sync, which the policy may not ask for, and another member perhaps for the snapshot.

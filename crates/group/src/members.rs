@@ -33,8 +33,8 @@ pub enum ChangeRefused {
     Leader,
 }
 
-/// How many entries a member may lack that is to vote.
-const NEARLY: u64 = 16;
+/// How many entries a member may lack that has caught up, and may vote.
+pub(crate) const NEARLY: u64 = 16;
 
 impl<P: Protocol> Member<P> {
     /// Proposes a change; it is done when [`Member::state`] says so. REQUIRES: [`Self::commit`] after it.

@@ -4,7 +4,7 @@
 //! may be the next to lead, and has to feed the others. It is read on any thread, a piece at a time, while the host goes on.
 
 use crate::entry::{Entries, push_record};
-use crate::group::Span;
+use crate::group::{Span, is_within};
 use crate::host::Host;
 use crate::record::{GROUP, WRITTEN};
 use crate::recover::{Item, OpenError};
@@ -152,8 +152,7 @@ impl CopySource {
         while piece.len() < max_bytes
             && let Some(frame) = self.log.read_before(cursor, self.replay_from)?
         {
-            let retracted = self.retracted.iter().any(|(from, to)| (*from..*to).contains(&frame.position));
-            if frame.kind == WRITTEN && !retracted {
+            if frame.kind == WRITTEN && !is_within(&self.retracted, frame.position) {
                 let header = (frame.kind, frame.partition, frame.seq);
                 push_record(piece, header, |buffer| buffer.extend_from_slice(frame.payload));
             }

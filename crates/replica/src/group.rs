@@ -43,6 +43,11 @@ pub struct GroupState {
 /// Part of the log: from the one position up to the other.
 pub(crate) type Span = (Position, Position);
 
+/// Whether `position` is in one of `spans`.
+pub(crate) fn is_within(spans: &[Span], position: Position) -> bool {
+    spans.iter().any(|(from, to)| (*from..*to).contains(&position))
+}
+
 /// An entry that is in the log, and not known to be agreed on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Open {
@@ -97,7 +102,7 @@ impl Membership {
 
     /// Whether the record at `position` is of an entry that was retracted.
     pub(crate) fn is_retracted(&self, position: Position) -> bool {
-        self.retracted.iter().any(|(from, to)| (*from..*to).contains(&position))
+        is_within(&self.retracted, position)
     }
 
     /// What a snapshot has to say of the group: that it contains what is applied by now, and what of the log before it
