@@ -142,21 +142,41 @@ impl Supervisor {
             _ => {}
         }
         self.start(vec![index]).await?;
-        self.tell_again(&[index]).await?;
-        let node = &self.cluster.nodes[index];
-        let begun = Instant::now();
+        let (begun, mut told) = (Instant::now(), false);
         loop {
-            let status = self.ask(node, "status", None).await?;
-            let votes =
-                status["group"]["voters"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
-            if votes && takes_part(&status) {
-                return Ok(format!("{name} begins with an empty directory, and has everything again"));
+            match self.has_come_back(index, &mut told).await {
+                Ok(true) => {
+                    return Ok(format!("{name} begins with an empty directory, and has everything again"));
+                }
+                _ if self.locked()[index].child.is_none() => {
+                    let log = self.log_of(&self.cluster.nodes[index]);
+                    bail!("{name} has ended while it was brought up to date; see {}", log.display());
+                }
+                Ok(false) if begun.elapsed() > PATIENCE => {
+                    return Ok(format!(
+                        "{name} begins with an empty directory, and is being brought up to date"
+                    ));
+                }
+                // Who takes in a copy hears nothing else meanwhile, and answers late.
+                Err(why) if begun.elapsed() > PATIENCE => {
+                    return Err(why).with_context(|| format!("{name} is being brought up to date"));
+                }
+                _ => sleep(Duration::from_millis(50)).await,
             }
-            if begun.elapsed() > PATIENCE {
-                return Ok(format!("{name} begins with an empty directory, and is being brought up to date"));
-            }
-            sleep(Duration::from_millis(50)).await;
         }
+    }
+
+    /// Whether a node that began with nothing has what its group has, and votes again. It is told of faults once.
+    async fn has_come_back(&self, index: usize, told: &mut bool) -> anyhow::Result<bool> {
+        if !*told {
+            self.tell_again(&[index]).await?;
+            *told = true;
+        }
+        let node = &self.cluster.nodes[index];
+        let status = self.ask(node, "status", None).await?;
+        let voters = status["group"]["voters"].as_array();
+        let votes = voters.is_some_and(|voters| voters.iter().any(|voter| voter == node.name.as_str()));
+        Ok(votes && takes_part(&status))
     }
 
     fn member(&self, name: &str) -> anyhow::Result<usize> {

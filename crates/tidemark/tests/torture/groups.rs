@@ -178,7 +178,7 @@ fn groups_go_on_while_their_leaders_are_killed_and_members_replaced() {
     });
 }
 
-/// A member gets a copy of everything; it dies on the way, and so does who sends it.
+/// A member gets a copy of everything; it sleeps on the way, it dies on the way, and so does who sends it.
 #[test]
 fn a_copy_that_is_interrupted_is_sent_again() {
     let _turn = crate::harness::alone();
@@ -200,11 +200,25 @@ fn a_copy_that_is_interrupted_is_sent_again() {
     std::thread::scope(|scope| {
         let replaced = scope.spawn(|| cluster.verb(&["replace", &name]));
         wait_for("a copy is on its way", Duration::from_secs(30), || (copies(lead) == 1).then_some(()));
+        // It answers nothing for longer than anybody waits for one answer.
+        let pid = process(&cluster, lost);
+        signal("-STOP", &pid);
+        std::thread::sleep(Duration::from_secs(6));
+        signal("-CONT", &pid);
+        assert!(replaced.join().expect("it is waited for").contains("has everything again"));
+    });
+    let before = copies(lead);
+    std::thread::scope(|scope| {
+        let replaced = scope.spawn(|| cluster.verb(&["replace", &name]));
+        let begun = || (copies(lead) == before + 1).then_some(());
+        wait_for("a copy is on its way", Duration::from_secs(30), begun);
         signal("-KILL", &process(&cluster, lost));
-        drop(replaced.join());
+        let failed = replaced.join().expect_err("it cannot have succeeded");
+        let why = failed.downcast_ref::<String>().expect("what it said");
+        assert!(why.contains(&format!("{name} has ended while it was brought up to date")), "{why}");
     });
     cluster.restart(lost);
-    wait_for("it is sent again", Duration::from_secs(30), || (copies(lead) == 2).then_some(()));
+    wait_for("it is sent again", Duration::from_secs(30), || (copies(lead) == before + 2).then_some(()));
     signal("-KILL", &process(&cluster, lead));
     // Only two vote as long as the third has nothing.
     cluster.restart(lead);
