@@ -69,6 +69,11 @@ impl<A> Gather<A> {
         self.open.contains_key(&id)
     }
 
+    /// Takes back a question: what is still answered finds nothing.
+    pub fn withdraw(&mut self, id: GatherId) -> Option<A> {
+        self.open.remove(&id).map(|open| open.answer)
+    }
+
     /// Gives up the questions that `peer` will never answer, because it restarted.
     pub fn reset(&mut self, peer: ServerId) -> Vec<A> {
         self.take(|open| open.waiting_for.contains(&peer))
@@ -116,6 +121,14 @@ mod tests {
         let mut after = Gather::new(2);
         after.open(vec![server(1)], 100, ());
         assert_eq!(after.answer(id, server(1), |_| ()), None);
+    }
+
+    #[test]
+    fn a_question_that_is_taken_back_is_answered_in_vain() {
+        let mut gather = Gather::new(1);
+        let id = gather.open(vec![server(1)], 100, 'a');
+        assert_eq!((gather.withdraw(id), gather.withdraw(id)), (Some('a'), None));
+        assert_eq!(gather.answer(id, server(1), |_| ()), None);
     }
 
     #[test]

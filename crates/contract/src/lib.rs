@@ -14,6 +14,7 @@
 //! - [`Stabilisation`]: the aggregation tree
 //! - [`Deps`] and [`Checks`]: dependencies that name operations, and waiting for them; [`Dependant`]: what waits, where
 //!   versions are checked one by one; [`Everywhere`]: what nobody waits for any more; [`Causes`]: a whole past as a list; [`Matrix`]: dependencies on servers
+//! - [`Grouping`]: which servers belong together; [`Tracked`]: dependencies by group
 //! - [`Waiters`]: waiting is data
 //! - [`Ceiling`]: stamps and stable values that survive a restart
 //! - [`Collector`]: when to drop old versions; [`Watched`]: versions that will be lighter then
@@ -32,6 +33,7 @@ pub mod cx;
 pub mod dependants;
 pub mod deps;
 pub mod gather;
+pub mod grouping;
 pub mod lab;
 pub mod matrix;
 pub mod one_round;
@@ -45,6 +47,7 @@ pub mod slices;
 pub mod stabilisation;
 pub mod timeline;
 pub mod topology;
+pub mod tracked;
 pub mod two_phase;
 pub mod waiters;
 pub mod watched;
@@ -59,6 +62,7 @@ pub use cx::{Before, Cx, Effect, Walk, found_of};
 pub use dependants::{Applied, Dependant};
 pub use deps::{Dep, Deps, Scope};
 pub use gather::{Gather, GatherId};
+pub use grouping::{Division, Grouping, Members, Servers};
 pub use lab::Lab;
 pub use matrix::Matrix;
 pub use one_round::{Answer, Arrivals, OneRound, OneRoundSession, Own, Past};
@@ -67,13 +71,16 @@ pub use parts::Parts;
 pub use protocol::{Clock, Params, Protocol, Recovered, Wire};
 pub use reads::Reads;
 pub use rule::Rule;
-pub use session::{Ask, AskId, Reach, Session, SessionCx, SessionEffects, Ticket, Token, not_covered};
+pub use session::{
+    Ask, AskId, Checking, Reach, Session, SessionCx, SessionEffects, Ticket, Token, not_covered,
+};
 pub use slices::{SliceReply, SliceReq, Slices, SnapshotRead, by_partition, put_in_place, unanswered};
 pub use stabilisation::{Report, Stabilisation, Tree};
 pub use tidemark_core as core;
 pub use tidemark_store::{Store, Version};
 pub use timeline::{Lasting, Timeline};
 pub use topology::Topology;
+pub use tracked::Tracked;
 pub use two_phase::{Commit, Transaction, Turn, TwoPhase, Tx, Undone, Writes, given_up};
 pub use waiters::{Threshold, Waiters};
 pub use watched::Watched;

@@ -1,6 +1,6 @@
 //! The server's half of a protocol, and what its driver owes it.
 
-use crate::{Away, Cx, Order, Session, Standing, Ticket};
+use crate::{Away, Cx, Order, Session, Standing, Ticket, Topology};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
@@ -107,6 +107,24 @@ pub trait Protocol: Sized + 'static {
     type Session: Session<Self>;
     /// The numbers.
     type Params: Params;
+
+    /// Whether `params` fit `topology`.
+    ///
+    /// # Errors
+    /// Says what is wrong with them.
+    fn check(_params: &Self::Params, _topology: &Topology) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The names of the checking groups that operations may choose ([`crate::SessionCx::checking`]), each at its number.
+    /// REQUIRES: [`Self::check`] found nothing wrong.
+    fn checking_groups(_params: &Self::Params, _topology: &Topology) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Sets `params` that simulated schedules are to vary beside intervals, alike at all servers. `draw` returns a number below
+    /// the one that it is given.
+    fn vary(_params: &mut Self::Params, _topology: &Topology, _draw: &mut dyn FnMut(usize) -> usize) {}
 
     /// A server starts, for the first time or again.
     fn start(recovered: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self;

@@ -4,7 +4,7 @@ use crate::{Protocol, Topology, Wire};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{
-    DcId, Failure, Guarantees, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Vector,
+    CheckingGroup, DcId, Failure, Guarantees, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Vector,
 };
 
 /// Where an answer goes. A ticket is a value that can travel: any server may answer it, and several may if the session
@@ -91,6 +91,9 @@ impl Reach {
     }
 }
 
+/// The checking groups that an operation asks for.
+pub type Checking = smallvec::SmallVec<[CheckingGroup; 2]>;
+
 /// A question that a session asks a server.
 #[derive_where(Clone, Debug)]
 pub struct Ask<P: Protocol> {
@@ -131,13 +134,16 @@ pub struct SessionCx<'a, P: Protocol> {
     /// What the operation asks for that begins: all guarantees, unless its driver says otherwise. A protocol that knows
     /// no weaker ones ignores it ([`Protocol::GUARANTEES`]).
     pub guarantees: Guarantees,
+    /// Which checking groups the operation asks for ([`Protocol::checking_groups`]): none, unless its driver says otherwise, which
+    /// leaves the choice to the server. A protocol that knows none ignores it.
+    pub checking: Checking,
     effects: &'a mut SessionEffects<P>,
 }
 
 impl<'a, P: Protocol> SessionCx<'a, P> {
     /// For drivers: a context whose effects go to `effects`.
     pub fn new(dc: DcId, now: Micros, topology: &'a Topology, effects: &'a mut SessionEffects<P>) -> Self {
-        Self { dc, now, topology, guarantees: Guarantees::ALL, effects }
+        Self { dc, now, topology, guarantees: Guarantees::ALL, checking: Checking::default(), effects }
     }
 
     /// Asks the server that holds `key` in this data centre.

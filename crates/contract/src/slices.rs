@@ -87,11 +87,11 @@ impl<S: Clone, D> Slices<S, D> {
     }
 
     /// Takes a slice; returns the whole read if it was the last one missing.
-    pub fn gather(
+    pub fn gather<T>(
         &mut self,
         from: ServerId,
-        SliceReply { id, found, seen }: SliceReply<D>,
-        merge: impl FnOnce(&mut D, D),
+        SliceReply { id, found, seen }: SliceReply<T>,
+        merge: impl FnOnce(&mut D, T),
     ) -> Option<SnapshotRead<S, D>> {
         self.0.answer(id, from, |read| {
             merge(&mut read.seen, seen);
@@ -102,6 +102,11 @@ impl<S: Clone, D> Slices<S, D> {
     /// The snapshots being read: collection stays below them.
     pub fn snapshots(&self) -> impl Iterator<Item = &S> {
         self.0.pending().map(|read| &read.at)
+    }
+
+    /// Takes back a read, to begin it again in another snapshot.
+    pub fn withdraw(&mut self, id: GatherId) -> Option<SnapshotRead<S, D>> {
+        self.0.withdraw(id)
     }
 
     /// Gives up the reads that wait for `peer`, because it restarted: whom to tell.

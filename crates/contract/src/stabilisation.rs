@@ -1,8 +1,11 @@
-//! Stabilisation by an aggregation tree: how the servers of a data centre learn what all of them have.
+//! Stabilisation by an aggregation tree: how servers that belong together learn what all of them have.
 //!
 //! Source: GentleRain (001) §4.5, used alike by CausalSpartanX (000 §5.2.2) and those that followed. The
 //! servers of a data centre form a tree by partition number, `fan_out` children a node. Values travel up as
 //! entry-wise minima; the root's value is the data centre's, and travels down.
+//!
+//! Where servers of several data centres belong together ([`Stabilisation::among`]; 000 §7.2.2 has all of them tell all),
+//! each data centre has its tree, and the roots tell each other: a value crosses a link between data centres once.
 //!
 //! Every value used is a lower bound of the true minimum at the moment it is used, because what it is the
 //! minimum of only rises. So a lost or late message costs freshness and nothing else, and a receiver merges
@@ -10,7 +13,7 @@
 
 use crate::{Collector, Cx, Protocol, Topology};
 use serde::{Deserialize, Serialize};
-use tidemark_core::{PartitionId, ServerId, Vector};
+use tidemark_core::{ServerId, Vector};
 use tidemark_store::{Collected, Version};
 
 /// Two vectors that are minimised along the tree.
@@ -32,64 +35,76 @@ impl Report {
     }
 }
 
-/// What the servers of a data centre say to each other along the tree.
+/// What the servers of a data centre say to each other along the tree, and roots to each other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Tree {
     Up(Report),
     Down(Report),
+    Across(Report),
 }
 
-/// Where one server stands in the tree of its data centre, what its children last said, and the collection of
-/// what the data centre will not read again.
+/// Where one server stands in the tree of its data centre, what its children (and, of a root, the other roots) last said, and
+/// the collection of what will not be read again.
 pub struct Stabilisation {
     parent: Option<ServerId>,
     children: Vec<(ServerId, Option<Report>)>,
+    roots: Vec<(ServerId, Option<Report>)>,
     heard_since_sent: usize,
     collector: Collector,
 }
 
 impl Stabilisation {
-    /// The place of `me` in a tree of `fan_out` children a node.
+    /// The place of `me` in a tree of all servers of its data centre, of `fan_out` children a node.
     pub fn new(me: ServerId, topology: &Topology, fan_out: usize) -> Self {
-        let (n, fan_out) = (me.partition.index(), fan_out.max(1));
-        let server = |n: usize| ServerId::new(me.dc, PartitionId(n as u16));
-        let children = (n * fan_out + 1..=n * fan_out + fan_out).filter(|child| *child < topology.partitions);
+        let all: Vec<ServerId> = topology.all_partitions().map(|n| ServerId::new(me.dc, n)).collect();
+        Self::among(me, &all, fan_out)
+    }
+
+    /// The place of `me` among `servers`, of which it is one, in order.
+    pub fn among(me: ServerId, servers: &[ServerId], fan_out: usize) -> Self {
+        let near: Vec<ServerId> = servers.iter().copied().filter(|server| server.dc == me.dc).collect();
+        let place = near.iter().position(|server| *server == me).expect("it is one of them");
+        let fan_out = fan_out.max(1);
+        let children = near.iter().skip(place * fan_out + 1).take(fan_out);
+        let first_of = servers.chunk_by(|a, b| a.dc == b.dc).map(|of_dc| of_dc[0]);
+        let unheard = |server: ServerId| (server, None);
         Self {
-            parent: (n > 0).then(|| server((n - 1) / fan_out)),
-            children: children.map(|child| (server(child), None)).collect(),
+            parent: (place > 0).then(|| near[(place - 1) / fan_out]),
+            children: children.copied().map(unheard).collect(),
+            roots: first_of.filter(|root| place == 0 && *root != me).map(unheard).collect(),
             heard_since_sent: 0,
             collector: Collector::default(),
         }
     }
 
-    /// At every θ: passes on the aggregate of `mine` and what the children last said. At the root that is the
-    /// data centre's stable vector, which is returned.
+    /// At every θ: passes on the aggregate of `mine` and what the children last said. At the root that is, with what the
+    /// other roots last said, the stable vector, which is returned.
     ///
     /// `wrap` makes a message of the protocol, here and below.
     pub fn tick<P: Protocol>(
         &mut self,
         mine: Report,
-        wrap: fn(Tree) -> P::Peer,
+        wrap: impl Fn(Tree) -> P::Peer + Copy,
         cx: &mut Cx<'_, P>,
     ) -> Option<Vector> {
-        let report = self.aggregate(mine)?;
-        match self.parent {
-            Some(parent) => {
-                cx.send(parent, wrap(Tree::Up(report)));
-                None
-            }
-            None => Some(self.down(report, wrap, cx)),
+        let mut report = self.aggregate(mine)?;
+        if let Some(parent) = self.parent {
+            cx.send(parent, wrap(Tree::Up(report)));
+            return None;
         }
+        self.roots.iter().for_each(|(root, _)| cx.send(*root, wrap(Tree::Across(report.clone()))));
+        meet_all(&mut report, &self.roots)?;
+        Some(self.down(report, wrap, cx))
     }
 
     /// Takes a message. An inner node does not wait for its own θ once every child has reported again. Returns
-    /// the data centre's stable vector whenever it learns of one; it is passed on already.
+    /// the stable vector whenever it learns of one; it is passed on already.
     pub fn on_message<P: Protocol>(
         &mut self,
         (from, message): (ServerId, Tree),
         mine: Report,
-        wrap: fn(Tree) -> P::Peer,
+        wrap: impl Fn(Tree) -> P::Peer + Copy,
         cx: &mut Cx<'_, P>,
     ) -> Option<Vector> {
         match message {
@@ -101,6 +116,10 @@ impl Stabilisation {
                 }
             }
             Tree::Down(report) => Some(self.down(report, wrap, cx)),
+            Tree::Across(report) => {
+                note(&mut self.roots, from, report);
+                None
+            }
         }
     }
 
@@ -121,8 +140,7 @@ impl Stabilisation {
 
     /// Takes a child's report; true if every child has now reported since the last aggregate was passed on.
     fn hear(&mut self, child: ServerId, report: Report) -> bool {
-        if let Some((_, last)) = self.children.iter_mut().find(|(server, _)| *server == child) {
-            *last = Some(report);
+        if note(&mut self.children, child, report) {
             self.heard_since_sent += 1;
         }
         self.heard_since_sent >= self.children.len()
@@ -131,26 +149,43 @@ impl Stabilisation {
     /// The aggregate of `mine` and the last report of every child; none while a child has never reported.
     fn aggregate(&mut self, mine: Report) -> Option<Report> {
         let mut report = mine;
-        for (_, last) in &self.children {
-            let last = last.as_ref()?;
-            report.stable.meet(&last.stable);
-            report.safe.meet(&last.safe);
-        }
+        meet_all(&mut report, &self.children)?;
         self.heard_since_sent = 0;
         Some(report)
     }
 
-    fn down<P: Protocol>(&mut self, report: Report, wrap: fn(Tree) -> P::Peer, cx: &mut Cx<'_, P>) -> Vector {
+    fn down<P: Protocol>(
+        &mut self,
+        report: Report,
+        wrap: impl Fn(Tree) -> P::Peer + Copy,
+        cx: &mut Cx<'_, P>,
+    ) -> Vector {
         self.collector.raise(&report.safe, cx.store);
         self.children.iter().for_each(|(child, _)| cx.send(*child, wrap(Tree::Down(report.clone()))));
         report.stable
     }
 }
 
+/// Notes what `server` last said; false if it is none of `known`.
+fn note(known: &mut [(ServerId, Option<Report>)], server: ServerId, report: Report) -> bool {
+    let place = known.iter_mut().find(|(one, _)| *one == server);
+    place.map(|(_, last)| *last = Some(report)).is_some()
+}
+
+/// Lowers `report` to what each of `known` last said; none while one has never said anything.
+fn meet_all(report: &mut Report, known: &[(ServerId, Option<Report>)]) -> Option<()> {
+    for (_, last) in known {
+        let last = last.as_ref()?;
+        report.stable.meet(&last.stable);
+        report.safe.meet(&last.safe);
+    }
+    Some(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_core::{DcId, Hlc};
+    use tidemark_core::{DcId, Hlc, PartitionId};
 
     fn server(n: u16) -> ServerId {
         ServerId::new(DcId(0), PartitionId(n))
@@ -174,6 +209,22 @@ mod tests {
             assert_eq!(nodes.iter().filter(|node| node.parent.is_none()).count(), 1);
             assert_eq!(nodes.iter().map(|node| node.children.len()).sum::<usize>(), 11);
         }
+    }
+
+    #[test]
+    fn of_several_data_centres_each_has_a_tree_and_the_roots_know_each_other() {
+        let of = |dc: u8, n: u16| ServerId::new(DcId(dc), PartitionId(n));
+        let all = [of(0, 1), of(0, 3), of(1, 0), of(2, 0), of(2, 1), of(2, 2)];
+        let told = |me: ServerId| {
+            let Stabilisation { parent, children, roots, .. } = Stabilisation::among(me, &all, 2);
+            let ids = |list: Vec<(ServerId, Option<Report>)>| list.into_iter().map(|(id, _)| id).collect();
+            let (children, roots): (Vec<ServerId>, Vec<ServerId>) = (ids(children), ids(roots));
+            (parent, children, roots)
+        };
+        assert_eq!(told(of(0, 1)), (None, vec![of(0, 3)], vec![of(1, 0), of(2, 0)]));
+        assert_eq!(told(of(0, 3)), (Some(of(0, 1)), vec![], vec![]));
+        assert_eq!(told(of(1, 0)), (None, vec![], vec![of(0, 1), of(2, 0)]));
+        assert_eq!(told(of(2, 0)), (None, vec![of(2, 1), of(2, 2)], vec![of(0, 1), of(1, 0)]));
     }
 
     #[test]

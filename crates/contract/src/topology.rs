@@ -47,6 +47,13 @@ impl Topology {
         (0..self.partitions as u16).map(PartitionId)
     }
 
+    /// Every server.
+    pub fn servers(&self) -> impl Iterator<Item = ServerId> + use<> {
+        let partitions = self.partitions as u16;
+        let of = move |dc| (0..partitions).map(move |n| ServerId::new(dc, PartitionId(n)));
+        self.all_dcs().flat_map(of)
+    }
+
     /// The servers of the same partition in other data centres.
     pub fn peers(&self, me: ServerId) -> impl Iterator<Item = ServerId> + use<> {
         self.all_dcs().filter(move |dc| *dc != me.dc).map(move |dc| ServerId::new(dc, me.partition))

@@ -83,6 +83,31 @@ impl fmt::Display for ServerId {
     }
 }
 
+/// A tracking group, numbered from 0: servers that share an entry of every version's dependencies (ACCF).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TrackingGroup(pub u16);
+
+impl TrackingGroup {
+    /// Position in a [`crate::Vector`].
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A checking group, numbered from 0: servers that tell each other what they have received, so that who reads at them
+/// alone never waits (ACCF).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CheckingGroup(pub u16);
+
+impl CheckingGroup {
+    /// Position in a list of them.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A set of data centres: where a version is to be replicated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Regions(pub u64);

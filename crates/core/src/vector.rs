@@ -1,6 +1,6 @@
-//! One clock reading a data centre: version vectors, dependency vectors, stable vectors and snapshots.
+//! One clock reading a data centre, or a tracking group: version vectors, dependency vectors, stable vectors and snapshots.
 
-use crate::{DcId, Hlc, Stamp};
+use crate::{DcId, Hlc, Stamp, TrackingGroup};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,7 +9,27 @@ use std::ops::{Index, IndexMut};
 /// How many entries need no allocation.
 const INLINE: usize = 4;
 
-/// `M` clock readings, one a data centre; a missing entry reads as zero, so the empty vector is the bottom of
+/// What a vector has an entry for.
+pub trait Entry: Copy {
+    /// Its position.
+    fn place(self) -> usize;
+}
+
+impl Entry for DcId {
+    #[inline]
+    fn place(self) -> usize {
+        self.index()
+    }
+}
+
+impl Entry for TrackingGroup {
+    #[inline]
+    fn place(self) -> usize {
+        self.index()
+    }
+}
+
+/// `M` clock readings, one a data centre (or, where a protocol says so, one a tracking group); a missing entry reads as zero, so the empty vector is the bottom of
 /// every comparison and an absent dependency is the entry 0. Up to four data centres need no allocation, and
 /// their vectors are copied like numbers: vectors travel with every operation.
 #[derive(Clone)]
@@ -87,11 +107,11 @@ impl Vector {
         self.entries().iter().enumerate().map(|(i, h)| (DcId(i as u8), *h))
     }
 
-    /// Raises entry `dc` to at least `ts`.
+    /// Raises the entry `of` something to at least `ts`.
     #[inline]
-    pub fn raise(&mut self, dc: DcId, ts: Hlc) {
+    pub fn raise(&mut self, of: impl Entry, ts: Hlc) {
         if ts > Hlc::ZERO {
-            let entry = &mut self[dc];
+            let entry = &mut self[of];
             *entry = (*entry).max(ts);
         }
     }
@@ -122,7 +142,7 @@ impl Vector {
     /// Entry-wise minimum with `other`.
     pub fn meet(&mut self, other: &Vector) {
         for (i, mine) in self.entries_mut().iter_mut().enumerate() {
-            *mine = (*mine).min(other[DcId(i as u8)]);
+            *mine = (*mine).min(other.entries().get(i).copied().unwrap_or(Hlc::ZERO));
         }
     }
 
@@ -154,20 +174,20 @@ impl Vector {
     }
 }
 
-impl Index<DcId> for Vector {
+impl<E: Entry> Index<E> for Vector {
     type Output = Hlc;
     #[inline]
-    fn index(&self, dc: DcId) -> &Hlc {
+    fn index(&self, of: E) -> &Hlc {
         const ZERO: Hlc = Hlc::ZERO;
-        self.entries().get(dc.index()).unwrap_or(&ZERO)
+        self.entries().get(of.place()).unwrap_or(&ZERO)
     }
 }
 
-impl IndexMut<DcId> for Vector {
+impl<E: Entry> IndexMut<E> for Vector {
     #[inline]
-    fn index_mut(&mut self, dc: DcId) -> &mut Hlc {
-        self.grow(dc.index() + 1);
-        &mut self.entries_mut()[dc.index()]
+    fn index_mut(&mut self, of: E) -> &mut Hlc {
+        self.grow(of.place() + 1);
+        &mut self.entries_mut()[of.place()]
     }
 }
 

@@ -3,6 +3,7 @@
 //! A protocol that is listed in [`with_protocol!`] runs in both drivers under its name, and every test that
 //! takes each protocol in turn covers it.
 
+pub mod accf;
 pub mod causal_spartan_x;
 pub mod cc_lo;
 pub mod contrarian;
@@ -21,6 +22,7 @@ pub mod pocc;
 pub mod tidemark;
 pub mod wren;
 
+pub use accf::Accf;
 pub use causal_spartan_x::CausalSpartanX;
 pub use cc_lo::CcLo;
 pub use contrarian::Contrarian;
@@ -75,6 +77,7 @@ macro_rules! with_protocol {
             $crate::Cure,
             $crate::Wren,
             $crate::Hybrid,
+            $crate::Accf,
             $crate::Tidemark)
     };
     (@each $name:expr, $P:ident => $body:expr, otherwise $otherwise:expr; $($protocol:ty),*) => {{
@@ -101,7 +104,8 @@ macro_rules! with_any_protocol {
                 $crate::cops::CopsHeedless,
                 $crate::cops::CopsUnchecked,
                 $crate::cc_lo::CcLoPublished,
-                $crate::nukv::NuKvPublished)
+                $crate::nukv::NuKvPublished,
+                $crate::accf::AccfPublished)
         })
     };
 }
@@ -125,6 +129,7 @@ pub const NAMES: &[&str] = &[
     Cure::NAME,
     Wren::NAME,
     Hybrid::NAME,
+    Accf::NAME,
     Tidemark::NAME,
 ];
 
@@ -135,6 +140,7 @@ pub const PUBLISHED: &[&str] = &[
     cops::CopsPublished::NAME,
     cc_lo::CcLoPublished::NAME,
     nukv::NuKvPublished::NAME,
+    accf::AccfPublished::NAME,
 ];
 
 /// The names of those that lack a part, so that an experiment can tell what the part costs: they are simulated only.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use tidemark_contract::Protocol;
+use tidemark_contract::{Protocol, Topology};
 use tidemark_core::Promise;
 use tidemark_store::log::Fsync;
 
@@ -72,13 +72,22 @@ impl Options {
         within("replicas", self.replicas, 1, 7)?;
         within("sessions", self.sessions, 1, 10_000)?;
         within("ops", self.ops, 1, 1_000_000)?;
-        params::<P>(&self.params).map(|_| ())
+        let topology = Topology::new(self.dcs, self.partitions);
+        params::<P>(&self.params).and_then(|params| P::check(&params, &topology))
     }
 }
 
 /// The numbers of `P`: its defaults, and over them `changed`.
 pub(crate) fn params<P: Protocol>(changed: &BTreeMap<String, Value>) -> Result<P::Params, String> {
     let defaults = serde_json::to_value(P::Params::default()).map_err(|error| error.to_string())?;
+    over::<P>(defaults, changed)
+}
+
+/// The numbers of `P`: `defaults`, and over them `changed`.
+pub(crate) fn over<P: Protocol>(
+    defaults: Value,
+    changed: &BTreeMap<String, Value>,
+) -> Result<P::Params, String> {
     let mut numbers = defaults.clone();
     for (name, value) in changed {
         match numbers.get_mut(name) {

@@ -24,6 +24,10 @@ pub(crate) enum Stream {
     Guarantees = 8,
     /// What fails of groups.
     Groups = 9,
+    /// What of a protocol's numbers schedules vary.
+    Params = 10,
+    /// Which checking groups operations ask for.
+    Checking = 11,
 }
 
 /// The generator of one stream of a schedule.

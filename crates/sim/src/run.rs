@@ -4,12 +4,13 @@ use crate::meter::Meter;
 use crate::options::Options;
 use crate::outcome::RunOutcome;
 use crate::plan::{Layout, Plan};
+use crate::rng::{Stream, stream};
 use crate::trace::Trace;
 use crate::world::World;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use tidemark_contract::Protocol;
+use tidemark_contract::{Protocol, Topology};
 use tidemark_core::Promise;
 
 /// A protocol under some options: what all seeds share.
@@ -76,7 +77,7 @@ impl<P: Protocol> Simulation<P> {
         trace: Option<Trace>,
         meter: Option<Box<Meter>>,
     ) -> (RunOutcome, Option<Trace>, Option<Box<Meter>>) {
-        let params = params::<P>(plan, plan.nodes(&self.layout.topology), &self.options.params);
+        let params = params::<P>(plan, &self.layout.topology, &self.options.params);
         let params = params.expect("the options are valid");
         let mut world = World::<P>::new(plan, &self.layout, params);
         (world.trace, world.meter) = (trace, meter);
@@ -88,14 +89,20 @@ impl<P: Protocol> Simulation<P> {
     }
 }
 
-/// The protocol's numbers for each node: its defaults, over them the intervals of the plan, and over those what the user
-/// has `chosen`.
+/// The protocol's numbers for each node: its defaults, over them what schedules vary and the intervals of the plan, and over
+/// those what the user has `chosen`.
 fn params<P: Protocol>(
     plan: &Plan,
-    nodes: usize,
+    topology: &Topology,
     chosen: &BTreeMap<String, Value>,
 ) -> Result<Vec<P::Params>, String> {
-    let defaults = serde_json::to_value(P::Params::default()).map_err(|error| error.to_string())?;
+    let mut varied = P::Params::default();
+    let mut rng = stream(plan.seed, Stream::Params);
+    P::vary(&mut varied, topology, &mut |below| rng.usize(0..below));
+        eprintln!("{} {:?}", plan.seed, varied);
+    }
+    let defaults = serde_json::to_value(varied).map_err(|error| error.to_string())?;
+    let nodes = plan.nodes(topology);
     let config = &plan.config;
     let one = |node: usize| -> Result<P::Params, String> {
         let drawn = [("theta_us", config.theta_us[node]), ("delta_us", config.delta_us[node])].into_iter();
@@ -103,7 +110,7 @@ fn params<P: Protocol>(
         let mut changed: BTreeMap<String, Value> =
             drawn.map(|(name, us)| (name.to_string(), us.into())).collect();
         changed.extend(chosen.clone());
-        crate::options::params::<P>(&changed)
+        crate::options::over::<P>(defaults.clone(), &changed)
     };
     let mut all: Vec<P::Params> = Vec::with_capacity(nodes);
     for node in 0..nodes {

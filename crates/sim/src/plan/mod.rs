@@ -9,7 +9,7 @@ use crate::rng::{Draw, Stream, stream};
 use tidemark_contract::Topology;
 use tidemark_core::{DcId, Guarantees, Key, Micros, Op, PartitionId, ServerId};
 
-mod asking;
+pub(crate) mod asking;
 mod config;
 mod faults;
 mod motifs;

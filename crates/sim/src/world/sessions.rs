@@ -1,7 +1,7 @@
 //! Sessions in their gateways: one step at a time, questions with a deadline, everything written down.
 
 use super::{Event, Stage, World};
-use crate::plan::{Act, Step};
+use crate::plan::{Act, Step, asking};
 use crate::rng::mix;
 use crate::trace::Happening;
 use std::borrow::Cow;
@@ -151,8 +151,9 @@ impl<P: Protocol> World<'_, P> {
     /// A session takes its next step.
     pub(super) fn wake(&mut self, number: usize) {
         let client = &mut self.clients[number];
-        let Step { act, asks, .. } = &client.script[client.step];
+        let Step { act, asks, at } = &client.script[client.step];
         let (act, asks) = (act.clone(), *asks);
+        let checking = asking::checking(self.plan.seed, number, *at, self.checking_groups);
         client.deadline = self.now + self.plan.config.deadline_us;
         if !std::mem::replace(&mut client.watched, true) {
             self.queue.push(client.deadline, Event::Deadline(number));
@@ -162,7 +163,7 @@ impl<P: Protocol> World<'_, P> {
                 client.running = Some(Running { start: self.now, asked: Vec::new(), adopts: None });
                 self.meter_begin(number, &op);
                 self.with_session(number, false, |session, cx| {
-                    cx.guarantees = asks;
+                    (cx.guarantees, cx.checking) = (asks, checking);
                     session.begin(op, cx);
                 });
             }

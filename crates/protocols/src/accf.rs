@@ -1,0 +1,409 @@
+//! ACCF, the adaptive causal consistency framework: which servers share an entry of every version's dependencies, and
+//! which tell each other what they have received, is configured; protocols that are known are points of that space.
+//!
+//! **Idea.** Dependencies are *tracked* with one time for each group of servers (T), and *checked* by servers that tell each
+//! other what has arrived (C): who reads at the servers of one checking group alone reads what all of them can back, and
+//! never waits. Elsewhere, or with a past that its group cannot back yet, a session reads the newest that there is, and a
+//! server that lacks some of that past lets it wait. So groupings are a matter of speed, and never of safety.
+//!
+//! **Source.** M. Roohitavaf, *Consistency of replicated key-value stores* (dissertation), chapter 7, Algorithms 7.1 and 7.2.
+//!
+//! **Names.** `ds` DS_c of a session, ds of a version: one time a tracking group · T(i) `own_group`, T(j) in `peers` · `latest`
+//! the last time from each server j · `vv` VV_i, by tracking group, +∞ [`NEVER`] · `svv` SVV_i^cg · `clock` HLC_i · `ut` update
+//! time · `cg` checking group · `sv` snapshot vector · θ, Δ: [`Params`].
+//!
+//! **Deviations**
+//! - D1 (E-7a) Line 4 is printed with `>`: it has to say that the group covers the session. `accf-published` keeps it.
+//! - D2 (E-7b) Lines 15 and 21 overwrite `VV_i[T(j)]`, which is right where one server of a group feeds i and no other; the
+//!   text's minimum is taken over all that do, and i itself. `accf-published` keeps it.
+//! - D3 (E-7c) A version's own time is its stamp, by which the last writer wins. `ds[T(i)]` of a version holds it too.
+//! - D4 Where only i's own clock is behind what the session depends on, it is moved instead of waited for.
+//! - D5 (E-12) Stamps start above a persisted ceiling ([`Ceiling`]), with which the least `svv` is persisted.
+//! - D6 A client may name several checking groups, whose minimum is their union's; or none: the first of the server's.
+//!   Groups that a server is not in count for nothing there; if none is left, it checks itself alone.
+//! - D7 Read-only transactions are ours. In a checking group that holds all servers asked, `sv` is `svv` and what the
+//!   session depends on. If there is none, the servers asked are a group of the moment: one more round asks for their `vv`.
+//!   A slice waits until `vv` has reached `sv`, and leaves out what `sv` does not cover with all that it depends on.
+//! - D8 Collection is ours: below the least `svv` that was durable [`Params::collect_after_us`] ago. A slice that comes later is
+//!   refused, and its transaction begins again above that.
+//! - D9 A session that moves takes its ds along and waits for nothing: its reads do. A conditional update waits and looks
+//!   as a GET does; so do SCAN and COUNT.
+//!
+//! **Invariants**
+//! - I1 Everything that a server of group t wrote for i up to `vv[t]` is here, and `svv` of cg never exceeds `vv` of its members.
+//! - I2 A version's `ds` is at or above those of all that it depends on, and its `ut` above all of them.
+//! - I3 What is written at i after a slice was read there has a `ds[T(i)]` above its `sv`.
+
+mod groups;
+mod params;
+mod rules;
+mod session;
+mod transactions;
+
+use groups::Groups;
+pub use params::Params;
+pub use rules::{Accf, AccfPublished, Published, Rules, Sound};
+use serde::{Deserialize, Serialize};
+pub use session::{Client, Reply, Request};
+use std::marker::PhantomData;
+use tidemark_contract::core::promise::Promise;
+use tidemark_contract::core::{
+    CheckingGroup, DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, TrackingGroup, Update, Vector,
+};
+use tidemark_contract::{
+    Ceiling, Checking, Cx, GatherId, Hard, Protocol, Recovered, SliceReply, SliceReq, Ticket, Topology,
+    Tracked, Tree, Version, Waiters, Walk, found_of,
+};
+use transactions::{Collection, Reading, Transactions, slice};
+
+/// +∞: nothing will ever come.
+const NEVER: Hlc = Hlc(u64::MAX);
+
+/// What servers say to each other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Peer {
+    Tree(CheckingGroup, Tree),
+    Ask(GatherId), // D7: what is your VV?
+    Tell(GatherId, Vector),
+    SliceReq(SliceReq<Vector>),
+    SliceReply(SliceReply<Tracked>),
+    /// D8: what the slice asks for is collected; not so what this covers.
+    TooLate(GatherId, Vector),
+}
+
+/// Timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Timer {
+    Theta,
+    Delta,
+}
+
+/// What a reader can see: what a vector covers with all that it depends on, or whatever is here.
+pub struct View(Option<Vector>);
+
+/// What waits until `vv` has risen.
+enum Work {
+    Asked(Ticket, Request),
+    Slice(ServerId, SliceReq<Vector>),
+}
+
+/// A server, `i`.
+pub struct Server<R> {
+    clock: Hlc,
+    own_group: TrackingGroup,
+    /// The servers j that write for this one, by data centre, and T(j).
+    peers: Vec<(DcId, TrackingGroup)>,
+    tracking_groups: usize,
+    /// The tracking groups that hold servers of each data centre.
+    writers: Vec<(DcId, TrackingGroup)>,
+    latest: Vector,
+    /// VV_i as lines 15 and 21 keep it: what [`AccfPublished`] uses.
+    overwritten: Vector,
+    groups: Groups,
+    sent_since_delta: bool,
+    waiting: Waiters<Vector, Work>,
+    transactions: Transactions,
+    collection: Collection,
+    ceiling: Ceiling,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Protocol for Server<R> {
+    const NAME: &'static str = R::NAME;
+    const ABOUT: &'static str = R::ABOUT;
+    const PROMISE: Promise = Promise::CausalSnapshot;
+
+    type Meta = Tracked; // ds
+    type Request = Request;
+    type Reply = Reply;
+    type Peer = Peer;
+    type Hard = Hard;
+    type Timer = Timer;
+    type View = View;
+    type Session = Client<R>;
+    type Params = Params;
+
+    fn check(params: &Params, topology: &Topology) -> Result<(), String> {
+        params.check(topology)
+    }
+
+    fn checking_groups(params: &Params, topology: &Topology) -> Vec<String> {
+        params.checking_groups(topology)
+    }
+
+    fn vary(params: &mut Params, topology: &Topology, draw: &mut dyn FnMut(usize) -> usize) {
+        params.vary(topology, draw);
+    }
+
+    fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let (me, topology, params) = (cx.me, cx.topology, cx.params);
+        let tracking = params.tracking.disjoint(topology).expect("it was checked");
+        let tracked = |server: ServerId| {
+            let place = tracking.iter().position(|group| group.servers.contains(&server));
+            TrackingGroup(place.expect("every server is in one") as u16)
+        };
+        let mut clock = received[me.dc];
+        if *R::STAMPS_SURVIVE {
+            clock = clock.max(hard.ceiling); // D5
+        }
+        let peers: Vec<(DcId, TrackingGroup)> = topology.peers(me).map(|j| (j.dc, tracked(j))).collect();
+        let mut writers: Vec<(DcId, TrackingGroup)> =
+            topology.servers().map(|j| (j.dc, tracked(j))).collect();
+        writers.sort();
+        writers.dedup();
+        cx.arm(Timer::Theta, params.theta_us);
+        cx.arm(Timer::Delta, params.delta_us);
+        let mut server = Self {
+            clock,
+            own_group: tracked(me),
+            peers,
+            tracking_groups: tracking.len(),
+            writers,
+            latest: received,
+            overwritten: Vector::default(),
+            groups: Groups::of(me, params, topology, &hard.stable),
+            sent_since_delta: false,
+            waiting: Waiters::default(),
+            transactions: Transactions::new(life),
+            collection: Collection::new(hard.stable.clone(), cx),
+            ceiling: Ceiling::new(hard),
+            rules: PhantomData,
+        };
+        server.overwritten = server.least(server.clock);
+        server
+    }
+
+    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+        if request.1.groups() > self.tracking_groups {
+            let why = "the session depends on a tracking group that there is not";
+            return cx.fail(ticket, Failure::StaleSession(why.to_string()));
+        }
+        let looks = match &request.0 {
+            Op::Put { update, .. } => update.observes(), // D9
+            Op::Rotx { .. } | Op::Snapshot { .. } => false,
+            _ => true,
+        };
+        let needs = (looks && *R::GET_WAITS).then(|| request.1.to_vector());
+        self.when(needs, Work::Asked(ticket, request), cx); // 2, 3
+    }
+
+    fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
+        match message {
+            Peer::Tree(cg, message) => self.groups.on_message((from, cg, message), self.vv(self.clock), cx),
+            Peer::Ask(id) => {
+                let mut vv = self.vv(self.clock);
+                vv.merge(self.collection.safe()); // D8
+                cx.send(from, Peer::Tell(id, vv));
+            }
+            Peer::Tell(id, vv) => self.transactions.told(from, id, vv, cx),
+            Peer::SliceReq(request) => {
+                self.when(R::SLICE_WAITS.then(|| request.at.clone()), Work::Slice(from, request), cx);
+            }
+            Peer::SliceReply(reply) => self.transactions.gather(from, reply, cx),
+            Peer::TooLate(id, kept) => self.transactions.again(id, &kept, cx),
+        }
+    }
+
+    /// Algorithm 7.2 lines 19 to 21.
+    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Tracked>, cx: &mut Cx<'_, Self>) {
+        let (ut, named) = (d.stamp.ts, d.meta.get(self.group_of(from.dc)));
+        cx.store.insert(&key, d);
+        self.received(from.dc, ut, named, cx);
+    }
+
+    fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, cx: &mut Cx<'_, Self>) {
+        self.received(from.dc, hlc, hlc, cx);
+    }
+
+    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
+        self.transactions.reset(peer, cx);
+    }
+
+    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
+        match timer {
+            Timer::Theta => {
+                cx.arm(Timer::Theta, cx.params.theta_us);
+                self.advance(Hlc::at(cx.now), cx);
+                self.ceiling.hurry(|| self.groups.least(), cx);
+                self.groups.tick(self.vv(self.clock), cx);
+                self.collection.work(self.ceiling.stable(), cx); // D8
+                self.give_up(cx);
+            }
+            Timer::Delta => {
+                cx.arm(Timer::Delta, cx.params.delta_us);
+                if !std::mem::take(&mut self.sent_since_delta) {
+                    let hlc = self.clock.tick(cx.now);
+                    self.advance(hlc, cx);
+                    cx.heartbeat(hlc);
+                }
+            }
+        }
+    }
+
+    fn visible(View(covered): &View, _: Stamp, ds: &Tracked) -> bool {
+        covered.as_ref().is_none_or(|covered| ds.le(covered))
+    }
+
+    fn hard(&self) -> Hard {
+        Hard { ceiling: self.ceiling.get(), stable: self.groups.least() }
+    }
+
+    /// Of each data centre's servers, the least that all checking groups have.
+    fn stable(&self) -> Vector {
+        let dcs = self.writers.last().map_or(0, |(dc, _)| dc.index() + 1);
+        let (least, mut stable) = (self.groups.least(), Vector::from_entries((0..dcs).map(|_| NEVER)));
+        for (dc, group) in &self.writers {
+            stable[*dc] = stable[*dc].min(least[*group]);
+        }
+        stable
+    }
+
+    fn parked(&self) -> usize {
+        self.waiting.len()
+    }
+}
+
+impl<R: Rules> Server<R> {
+    /// `VV_i`, with `clock` as this server's own part of it.
+    fn vv(&self, clock: Hlc) -> Vector {
+        if *R::LEAST_OF_GROUP { self.least(clock) } else { self.overwritten.clone() } // D2
+    }
+
+    /// Of each tracking group the least of what its servers have sent.
+    fn least(&self, clock: Hlc) -> Vector {
+        let mut vv = Vector::from_entries((0..self.tracking_groups).map(|_| NEVER));
+        vv[self.own_group] = clock;
+        for (dc, group) in &self.peers {
+            vv[*group] = vv[*group].min(self.latest[*dc]);
+        }
+        vv
+    }
+
+    /// Does `work` once what it `needs` is here.
+    fn when(&mut self, needs: Option<Vector>, work: Work, cx: &mut Cx<'_, Self>) {
+        let needs = needs.unwrap_or_default();
+        let clock = self.clock.max(needs[self.own_group]);
+        if *R::SLICE_LIFTS_CLOCK {
+            self.advance(clock, cx); // D4
+        }
+        if needs.le(&self.vv(clock)) {
+            return self.work(work, cx);
+        }
+        self.waiting.park(needs, cx.mono + cx.params.wait_limit_us, work);
+    }
+
+    fn work(&mut self, work: Work, cx: &mut Cx<'_, Self>) {
+        match work {
+            Work::Asked(ticket, request) => self.answer(ticket, request, cx),
+            Work::Slice(from, request) => slice(from, request, self.collection.safe(), cx),
+        }
+    }
+
+    fn answer(&mut self, ticket: Ticket, Request(op, ds, cgs): Request, cx: &mut Cx<'_, Self>) {
+        let mut seen = Tracked::default();
+        let view = self.view(&ds, &cgs);
+        let outcome = match op {
+            Op::Get { key } => {
+                let d = cx.latest(&key, &view);
+                d.into_iter().for_each(|d| seen.merge(&d.meta));
+                Outcome::Found(found_of(d)) // 8
+            }
+            Op::Put { key, update } => return self.put(ticket, (key, update), ds, &view, cx),
+            Op::Rotx { keys } | Op::Snapshot { keys } => {
+                let deadline = cx.mono + cx.params.wait_limit_us;
+                let svv = |servers: &[ServerId]| self.groups.holding(servers, &cgs).cloned();
+                return self.transactions.begin(Reading { ticket, keys, ds, deadline }, svv, cx); // D7
+            }
+            Op::Scan { cursor, limit, .. } => {
+                cx.walk(&Walk::Scan { cursor, limit }, &view, |d| seen.merge(&d.meta))
+            }
+            count => cx.walk(&Walk::of(&count), &view, |_| ()),
+        };
+        cx.answer(ticket, outcome, seen);
+    }
+
+    /// Algorithm 7.2 lines 4 to 7.
+    fn view(&self, ds: &Tracked, cgs: &Checking) -> View {
+        let svv = self.groups.svv(cgs, || self.vv(self.clock)); // D6
+        let stable = match *R::STABLE_IF_COVERED {
+            true => ds.le(&svv), // D1
+            false => ds.entries().all(|(t, h)| h > svv[t]),
+        };
+        View(stable.then_some(svv))
+    }
+
+    /// Algorithm 7.2 lines 9 to 18.
+    fn put(
+        &mut self,
+        ticket: Ticket,
+        (key, update): (Key, Update),
+        mut ds: Tracked,
+        view: &View,
+        cx: &mut Cx<'_, Self>,
+    ) {
+        let mut seen = Tracked::default();
+        let looked = cx.look(&key, &update, view, |d| seen.merge(&d.meta)); // D9
+        let (mut stamp, previous) = (None, looked.previous);
+        if looked.proceeds {
+            ds.merge(&seen);
+            let dt = if *R::PUT_ABOVE_DS { ds.max() } else { Hlc::ZERO }; // 10
+            let ut = self.clock.observe(cx.now, dt); // 11
+            if let Some(ahead_us) = cx.too_far_ahead(ut) {
+                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
+            }
+            self.advance(ut, cx); // 15
+            self.sent_since_delta = true;
+            if !*R::PUT_KEEPS_DS {
+                ds = Tracked::default();
+            }
+            ds.raise(self.own_group, ut); // 13
+            let new = Stamp::new(ut, cx.me.dc);
+            let d = Version { stamp: new, meta: ds, write: update.write }; // 12
+            cx.write(key, d, cx.all_regions()); // 14, 17, 18
+            seen.raise(self.own_group, ut);
+            stamp = Some(new);
+        }
+        cx.answer(ticket, Outcome::Written { stamp, previous }, seen); // 16
+    }
+
+    /// Algorithm 7.2 line 21: everything from `dc` up to `ts` is here. `named` is what the paper's line assigns.
+    fn received(&mut self, dc: DcId, ts: Hlc, named: Hlc, cx: &mut Cx<'_, Self>) {
+        self.latest.raise(dc, ts);
+        if !*R::LEAST_OF_GROUP {
+            let group = self.group_of(dc);
+            self.overwritten[group] = named;
+        }
+        if !self.waiting.is_empty() {
+            let vv = self.vv(self.clock);
+            self.waiting.wake(&vv).into_iter().for_each(|work| self.work(work, cx));
+        }
+    }
+
+    /// T(j), for the server j in `dc` that writes for this one.
+    fn group_of(&self, dc: DcId) -> TrackingGroup {
+        self.peers.iter().find(|(peer, _)| *peer == dc).expect("it writes for this one").1
+    }
+
+    /// Ends what has waited too long. Whoever waits for a slice gives up by itself.
+    fn give_up(&mut self, cx: &mut Cx<'_, Self>) {
+        for work in self.waiting.expire(cx.mono) {
+            if let Work::Asked(ticket, _) = work {
+                let why = "what this session depends on has not arrived at this server yet";
+                cx.fail(ticket, Failure::Unavailable(why.to_string()));
+            }
+        }
+        self.transactions.expire(cx);
+    }
+
+    /// Moves the clock up to `hlc`, if it is behind, and keeps the durable ceiling above it (D5).
+    fn advance(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
+        if hlc <= self.clock {
+            return;
+        }
+        self.clock = hlc;
+        self.overwritten[self.own_group] = hlc;
+        self.ceiling.renew(hlc, || self.groups.least(), cx);
+    }
+}

@@ -1,0 +1,60 @@
+//! The numbers of ACCF, and its groupings.
+
+use serde::{Deserialize, Serialize};
+use tidemark_contract::core::Micros;
+use tidemark_contract::{Division, Grouping, Topology};
+
+/// The numbers and groupings. The dissertation gives no values; θ and Δ are GentleRain's.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// T: the servers that share an entry of dependencies. Each server is in one group.
+    pub tracking: Grouping,
+    /// C: the servers that tell each other what they have received. A server may be in several groups.
+    pub checking: Grouping,
+    /// θ: how often the servers of a checking group tell each other what they have received.
+    pub theta_us: Micros,
+    /// Δ: how long a server that writes nothing lets its peers wait for a heartbeat.
+    pub delta_us: Micros,
+    /// Children of a node of the trees by which checking groups aggregate.
+    pub fan_out: usize,
+    /// How long a session waits for what it depends on.
+    pub wait_limit_us: Micros,
+    /// How long versions that nobody should need are kept for transactions that are under way.
+    pub collect_after_us: Micros,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            tracking: Grouping::By(Division::Region),
+            checking: Grouping::By(Division::Region),
+            theta_us: 5_000,
+            delta_us: 5_000,
+            fan_out: 2,
+            wait_limit_us: 2_000_000,
+            collect_after_us: 500_000,
+        }
+    }
+}
+
+impl Params {
+    /// Whether they fit `topology`.
+    pub(super) fn check(&self, topology: &Topology) -> Result<(), String> {
+        self.tracking.disjoint(topology).map_err(|why| format!("tracking: {why}"))?;
+        self.checking.groups(topology).map_err(|why| format!("checking: {why}")).map(|_| ())
+    }
+
+    /// The names of the checking groups.
+    pub(super) fn checking_groups(&self, topology: &Topology) -> Vec<String> {
+        let groups = self.checking.groups(topology).expect("it was checked");
+        groups.into_iter().map(|group| group.name).collect()
+    }
+
+    /// Other groupings, and another time for collection.
+    pub(super) fn vary(&mut self, topology: &Topology, draw: &mut dyn FnMut(usize) -> usize) {
+        self.tracking = Grouping::any(topology, false, draw);
+        self.checking = Grouping::any(topology, true, draw);
+        self.collect_after_us = [0, 5_000, 100_000][draw(3)];
+    }
+}

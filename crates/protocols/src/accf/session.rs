@@ -1,0 +1,64 @@
+//! A session of ACCF: Algorithm 7.1.
+
+use super::{Rules, Server};
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+use tidemark_contract::core::{DcId, Op, Outcome, ServerId};
+use tidemark_contract::{Answer, AskId, Checking, Past, Reach, Session, SessionCx, Token, Tracked};
+
+/// What a session asks: what it depends on, and which checking groups may answer (D6).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Request(pub Op, pub Tracked, pub Checking);
+
+/// What a server answers: with a version its ds; with a write ⟨T(i), ut⟩.
+pub type Reply = Answer<Tracked>;
+
+/// A session.
+pub struct Client<R> {
+    token: Token<Tracked>,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Session<Server<R>> for Client<R> {
+    type Token = Token<Tracked>;
+
+    fn open(home: DcId) -> Self {
+        Self { token: Token { home, past: Tracked::default() }, rules: PhantomData }
+    }
+
+    /// Lines 2, 3, 8 and 9.
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+        if let Some(server) = cx.begin(&op) {
+            let request = Request(op, self.token.past.clone(), cx.checking.clone());
+            cx.ask(server, request);
+        }
+    }
+
+    /// Lines 5 and 11.
+    fn on_reply(
+        &mut self,
+        _: AskId,
+        _: ServerId,
+        Answer(outcome, ds): Reply,
+        cx: &mut SessionCx<'_, Server<R>>,
+    ) {
+        if *R::READS_ARE_DEPENDENCIES || matches!(outcome, Outcome::Written { .. }) {
+            self.token.past.merge(&ds);
+        }
+        cx.done(outcome);
+    }
+
+    fn token(&self) -> Token<Tracked> {
+        self.token.clone()
+    }
+
+    fn reach(token: &Token<Tracked>) -> Reach {
+        token.past.reach(token.home)
+    }
+
+    /// D9.
+    fn adopt(&mut self, token: Token<Tracked>, cx: &mut SessionCx<'_, Server<R>>) {
+        self.token.past.merge(&token.past);
+        cx.done(Outcome::Adopted);
+    }
+}

@@ -1,0 +1,52 @@
+//! ACCF with one rule broken at a time.
+
+mod mutants;
+
+use mutants::{convicted, convicted_over};
+use tidemark_protocols::accf::{Rules, Server};
+
+mutants! {
+    READS_ARE_DEPENDENCIES,
+    GET_WAITS,
+    STABLE_IF_COVERED,
+    LEAST_OF_GROUP,
+    PUT_ABOVE_DS,
+    PUT_KEEPS_DS,
+    SNAPSHOT_HOLDS_DS,
+    SLICE_WAITS,
+    SLICE_LEAVES_OUT,
+    SLICE_LIFTS_CLOCK,
+    LATE_SLICE_IS_REFUSED,
+    STAMPS_SURVIVE,
+}
+
+#[test]
+fn accf_with_a_rule_broken_is_convicted() {
+    convicted::<Server<Mutant>>(&READS_ARE_DEPENDENCIES, 1_000);
+    convicted::<Server<Mutant>>(&GET_WAITS, 1_000);
+    convicted::<Server<Mutant>>(&PUT_ABOVE_DS, 2_000);
+    convicted::<Server<Mutant>>(&PUT_KEEPS_DS, 1_000);
+    convicted::<Server<Mutant>>(&SNAPSHOT_HOLDS_DS, 1_000);
+    convicted::<Server<Mutant>>(&SLICE_WAITS, 2_000);
+    convicted::<Server<Mutant>>(&SLICE_LEAVES_OUT, 2_000);
+    convicted::<Server<Mutant>>(&LATE_SLICE_IS_REFUSED, 4_000);
+}
+
+/// Erratum E-7, each half on its own.
+#[test]
+fn accf_with_a_line_as_it_is_printed_is_convicted() {
+    convicted::<Server<Mutant>>(&STABLE_IF_COVERED, 1_000);
+    convicted::<Server<Mutant>>(&LEAST_OF_GROUP, 2_000);
+}
+
+/// A later write has to slip between two slices of one transaction.
+#[test]
+fn accf_without_a_fence_is_convicted() {
+    convicted_over::<Server<Mutant>>(&SLICE_LIFTS_CLOCK, 3, 20_000);
+}
+
+/// A server has to restart with a clock that is behind what it announced.
+#[test]
+fn accf_that_stamps_below_what_it_announced_is_convicted() {
+    convicted_over::<Server<Mutant>>(&STAMPS_SURVIVE, 1, 40_000);
+}
