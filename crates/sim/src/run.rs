@@ -99,8 +99,6 @@ fn params<P: Protocol>(
     let mut varied = P::Params::default();
     let mut rng = stream(plan.seed, Stream::Params);
     P::vary(&mut varied, topology, &mut |below| rng.usize(0..below));
-        eprintln!("{} {:?}", plan.seed, varied);
-    }
     let defaults = serde_json::to_value(varied).map_err(|error| error.to_string())?;
     let nodes = plan.nodes(topology);
     let config = &plan.config;

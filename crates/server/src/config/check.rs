@@ -48,11 +48,13 @@ pub(super) fn check(file: &ClusterFile, base: &Path) -> Result<Cluster, Vec<Prob
     if !problems.is_empty() {
         return Err(problems);
     }
+    let topology = Topology::new(file.regions.len(), file.cluster.partitions as usize);
+    params::fit(protocol, &params, &topology).map_err(|problem| vec![problem])?;
     Ok(Cluster {
         name: file.cluster.name.clone(),
         protocol,
         params,
-        topology: Topology::new(file.regions.len(), file.cluster.partitions as usize),
+        topology,
         replicas: file.cluster.replicas,
         fsync: file.cluster.fsync,
         peer_secret: file.cluster.peer_secret.clone(),

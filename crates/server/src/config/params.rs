@@ -3,6 +3,7 @@
 use super::problem::{Problem, nearest};
 use super::units::Span;
 use serde_json::{Map, Value};
+use tidemark_contract::Topology;
 use tidemark_protocols::{Protocol, with_protocol};
 
 /// Numbers at zero of which a protocol would spin or stand still.
@@ -17,6 +18,15 @@ pub(super) fn check(name: &str, table: &toml::Table) -> Result<Value, Problem> {
             Err(error) => Err(Problem::new("protocol", error.to_string(), known::<P>())),
         }
     }, otherwise Ok(Value::Null))
+}
+
+/// Whether `params`, which were checked, fit the cluster's regions and partitions.
+pub(super) fn fit(name: &str, params: &Value, topology: &Topology) -> Result<(), Problem> {
+    with_protocol!(name, P => {
+        let Ok(params) = serde_json::from_value::<<P as Protocol>::Params>(params.clone()) else { return Ok(()) };
+        let wrong = |what| Problem::new("protocol", what, "regions are called A, B, C in the order of the file");
+        P::check(&params, topology).map_err(wrong)
+    }, otherwise Ok(()))
 }
 
 fn defaults<P: Protocol>() -> Map<String, Value> {

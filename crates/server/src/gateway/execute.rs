@@ -3,8 +3,8 @@
 
 use super::plan::{Plan, Step};
 use super::token::TokenError;
-use super::{info, token};
-use crate::redis::{Call, Command, ErrorReply, Levels, Next};
+use super::{asking, info, token};
+use crate::redis::{Call, Command, ErrorReply, Next};
 use crate::shard::Core;
 use crate::shard::client::{Client, Resumption, Running};
 use crate::shard::engine::Engine;
@@ -102,7 +102,7 @@ fn run<P: Protocol>(
 }
 
 /// How far a command came.
-enum Progress {
+pub(super) enum Progress {
     Done,
     /// For an answer.
     Waits,
@@ -112,14 +112,16 @@ enum Progress {
 
 #[inline]
 fn begin<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>, command: Command) -> Progress {
-    if P::GUARANTEES {
-        client.asks = client.redis.asks();
-    }
+    asking::begin(engine, client);
     start(engine, client, command)
 }
 
 #[inline]
-fn start<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>, command: Command) -> Progress {
+pub(super) fn start<P: Protocol>(
+    engine: &mut Engine<P>,
+    client: &mut Client<P>,
+    command: Command,
+) -> Progress {
     let family = family_of(&command);
     match Plan::of(command, &engine.topology, P::ATOMIC_WRITES) {
         Ok((plan, op)) => perform(engine, client, plan, op, family),
@@ -132,7 +134,8 @@ fn start<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>, command: C
             Progress::Done
         }
         Err(Command::SessionImport { token }) => import(engine, client, &token),
-        Err(Command::Guarantee { levels, command }) => guarantee(engine, client, levels, command),
+        Err(Command::Guarantee { levels, command }) => asking::guarantee(engine, client, levels, command),
+        Err(Command::Checking { groups, command }) => asking::checking(engine, client, groups, command),
         Err(Command::Scan { .. }) => fail(client, &ErrorReply::INVALID_CURSOR),
         Err(_) => fail(client, &ErrorReply::SYNTAX),
     }
@@ -219,13 +222,13 @@ fn resume<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>) -> Progre
 }
 
 /// Writes a reply, unless the client asked for none.
-fn answer<P: Protocol>(client: &mut Client<P>, write: impl FnOnce(&mut Encoder<'_>)) {
+pub(super) fn answer<P: Protocol>(client: &mut Client<P>, write: impl FnOnce(&mut Encoder<'_>)) {
     if !client.redis.is_muted() {
         write(&mut Encoder::new(&mut client.out.bytes, client.redis.version()));
     }
 }
 
-fn fail<P: Protocol>(client: &mut Client<P>, error: &ErrorReply) -> Progress {
+pub(super) fn fail<P: Protocol>(client: &mut Client<P>, error: &ErrorReply) -> Progress {
     answer(client, |out| error.write(out));
     Progress::Done
 }
@@ -254,33 +257,6 @@ fn import<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>, text: &[u
             Progress::Done
         }
     }
-}
-
-/// Chooses what the connection asks for, or one command does; or tells what it is.
-fn guarantee<P: Protocol>(
-    engine: &mut Engine<P>,
-    client: &mut Client<P>,
-    levels: Levels,
-    command: Option<Box<Command>>,
-) -> Progress {
-    let asks = levels.over(client.redis.asks());
-    if let Some(command) = command {
-        client.asks = asks;
-        return start(engine, client, *command);
-    }
-    engine.stats.command(family::SESSION, outcome::OK);
-    if levels.is_empty() {
-        let all = format!("no: {} gives all that it promises", P::NAME);
-        let heeded = if P::GUARANTEES { "yes" } else { &all };
-        answer(client, |out| {
-            out.map(3);
-            ["read", asks.reads(), "write", asks.writes(), "heeded", heeded].iter().for_each(|s| out.bulk(s));
-        });
-    } else {
-        client.redis.set_asks(asks);
-        answer(client, |out| out.ok());
-    }
-    Progress::Done
 }
 
 /// A command that needs no store.
@@ -312,7 +288,10 @@ fn family_of(command: &Command) -> usize {
         Command::Exists { .. } => family::EXISTS,
         Command::DbSize | Command::Keys { .. } | Command::Scan { .. } => family::SCAN,
         Command::Flush => family::FLUSH,
-        Command::SessionExport | Command::SessionImport { .. } | Command::Guarantee { .. } => family::SESSION,
+        Command::SessionExport
+        | Command::SessionImport { .. }
+        | Command::Guarantee { .. }
+        | Command::Checking { .. } => family::SESSION,
         Command::Local(_) => family::OTHER,
     }
 }

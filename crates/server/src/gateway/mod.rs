@@ -1,5 +1,6 @@
 //! The Redis gateway: a connection is a session, and its commands run in order.
 
+pub(crate) mod asking;
 pub(crate) mod execute;
 pub(crate) mod info;
 pub(crate) mod plan;

@@ -119,6 +119,14 @@ pub enum Command {
         /// Only by this command, whose reply it is; not another one of these.
         command: Option<Box<Command>>,
     },
+    /// OK, and the connection's operations are answered by these checking groups from now on; without any, which those are and
+    /// which there are.
+    Checking {
+        /// Their names, with commas between them, or `*`.
+        groups: Option<String>,
+        /// Only this command is, whose reply it is; not another one of these.
+        command: Option<Box<Command>>,
+    },
     /// For [`super::Connection::handle`].
     Local(Call),
 }

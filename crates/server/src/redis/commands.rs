@@ -1,5 +1,6 @@
 //! The commands, one file a family: its rows of the table with what parses or answers them.
 
+pub(super) mod checking;
 pub(super) mod client;
 pub(super) mod config;
 pub(super) mod connection;
@@ -20,6 +21,7 @@ pub(super) static FAMILIES: &[&[Spec]] = &[
     generic::SPECS,
     session::SPECS,
     guarantee::SPECS,
+    checking::SPECS,
     connection::SPECS,
     client::SPECS,
     config::SPECS,

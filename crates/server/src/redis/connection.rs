@@ -6,6 +6,7 @@ use super::config::Config;
 use super::error::ErrorReply;
 use super::registry::ClientRegistry;
 use super::table::{Handler, Table};
+use tidemark_contract::Checking;
 use tidemark_core::{Guarantees, Micros};
 use tidemark_wire::resp::{Encoder, Request, Version};
 
@@ -52,13 +53,16 @@ pub struct Connection {
     pub(super) replies: Replies,
     /// What its operations ask for.
     pub(super) asks: Guarantees,
+    /// The checking groups that answer them; the servers' choice if there is none.
+    pub(super) checking: Checking,
 }
 
 impl Connection {
     /// A new connection, registered as `id`. It need not authenticate if no password is set now.
     pub fn new(id: u64, config: &Config) -> Self {
         let authenticated = config.password().is_none();
-        Self { id, version: Version::Resp2, authenticated, replies: Replies::On, asks: Guarantees::ALL }
+        let (asks, checking) = (Guarantees::ALL, Checking::default());
+        Self { id, version: Version::Resp2, authenticated, replies: Replies::On, asks, checking }
     }
 
     /// Its number in the registry.
@@ -87,6 +91,17 @@ impl Connection {
     /// From now on they ask for `guarantees`.
     pub fn set_asks(&mut self, guarantees: Guarantees) {
         self.asks = guarantees;
+    }
+
+    /// The checking groups that answer its operations; the servers' choice if there is none.
+    #[inline]
+    pub fn checking(&self) -> &Checking {
+        &self.checking
+    }
+
+    /// From now on these do.
+    pub fn set_checking(&mut self, groups: Checking) {
+        self.checking = groups;
     }
 
     /// Whether no reply must be sent to the request that was parsed last. Ask after [`Self::handle`], and before

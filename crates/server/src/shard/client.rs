@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use socket2::SockRef;
 use std::net::Shutdown;
 use std::rc::Rc;
-use tidemark_contract::{AskId, Protocol, Session, SessionEffects};
+use tidemark_contract::{AskId, Checking, Protocol, Session, SessionEffects};
 use tidemark_core::{DcId, Guarantees, Micros, Op, Outcome, PartitionId};
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::Notify;
@@ -35,6 +35,8 @@ pub(crate) struct Client<P: Protocol> {
     pub(crate) writes: Option<usize>,
     /// What the operations of the running command ask for.
     pub(crate) asks: Guarantees,
+    /// The checking groups that answer them.
+    pub(crate) checking: Checking,
     /// Tells operations apart.
     pub(crate) operation: u64,
     /// The command that waits.
@@ -143,6 +145,7 @@ impl<P: Protocol> Client<P> {
             again: None,
             writes: None,
             asks: Guarantees::ALL,
+            checking: Checking::default(),
             operation: 0,
             running: None,
             out: Outbound::default(),

@@ -1,6 +1,7 @@
 //! The host and what surrounds it: who is where, what is said to other nodes, questions out and answers in.
 
 use super::client::{Client, Clients, Question, Resumption};
+use super::open::params;
 use super::questions::Parked;
 use super::seat::Seat;
 use super::serving::Serving;
@@ -65,6 +66,8 @@ pub(crate) struct Engine<P: Protocol> {
     pub(crate) me: NodeId,
     pub(crate) dc: DcId,
     pub(crate) topology: Topology,
+    /// The names of the protocol's checking groups, if it has any.
+    pub(crate) checking_groups: Vec<String>,
     pub(crate) groups: Groups,
     /// By group.
     pub(crate) servers: Vec<Serving>,
@@ -115,6 +118,9 @@ impl<P: Protocol> Engine<P> {
             me: config.me,
             dc: config.dc(),
             topology: cluster.topology.clone(),
+            checking_groups: params::<P>(&cluster.params)
+                .map(|params| P::checking_groups(&params, &cluster.topology))
+                .unwrap_or_default(),
             groups,
             outgoing: cluster.nodes.iter().map(|_| Outgoing::default()).collect(),
             faults: Faults::default(),
@@ -148,7 +154,7 @@ impl<P: Protocol> Engine<P> {
     fn begin_in_session(&self, client: &mut Client<P>, op: Op) {
         client.handed = false;
         let mut cx = SessionCx::new(self.dc, self.now.wall, &self.topology, &mut client.effects);
-        cx.guarantees = client.asks;
+        (cx.guarantees, cx.checking) = (client.asks, client.checking.clone());
         client.session.begin(op, &mut cx);
     }
 

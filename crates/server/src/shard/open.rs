@@ -10,19 +10,23 @@ use tidemark_group::Member;
 use tidemark_replica::{Host, HostConfig};
 use tidemark_store::disk::RealDisk;
 
+/// The numbers of the protocol that a cluster runs.
+pub(super) fn params<P: Protocol>(params: &serde_json::Value) -> Result<P::Params, ServeError> {
+    match params {
+        serde_json::Value::Null => Ok(P::Params::default()),
+        serde_json::Value::Object(map) if map.is_empty() => Ok(P::Params::default()),
+        params => serde_json::from_value(params.clone())
+            .map_err(|error| ServeError::Config(format!("the parameters of protocol {}: {error}", P::NAME))),
+    }
+}
+
 /// Opens the node's directory. In a group, one that is empty waits for what the others say.
 pub(crate) fn open_seat<P: Protocol>(
     config: &NodeConfig,
     place: Option<&Place>,
     clock: &Clock,
 ) -> Result<Seat<P>, ServeError> {
-    let params = match &config.cluster.params {
-        serde_json::Value::Null => P::Params::default(),
-        serde_json::Value::Object(map) if map.is_empty() => P::Params::default(),
-        params => serde_json::from_value(params.clone()).map_err(|error| {
-            ServeError::Config(format!("the parameters of protocol {}: {error}", P::NAME))
-        })?,
-    };
+    let params = params::<P>(&config.cluster.params)?;
     let disk = RealDisk::open(&config.data_dir).map_err(|error| ServeError::Failed(error.to_string()))?;
     let host = HostConfig {
         dc: config.dc(),

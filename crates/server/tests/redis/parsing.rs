@@ -56,6 +56,9 @@ fn requests_for_the_store() {
              command: Some(MGet { keys: [a, b] }) }",
         ),
         ("tide.session import t", "SessionImport { token: b\"t\" }"),
+        ("TIDE.CHECKING", "Checking { groups: None, command: None }"),
+        ("tide.checking A,*/0", "Checking { groups: Some(\"A,*/0\"), command: None }"),
+        ("TIDE.CHECKING * GET k", "Checking { groups: Some(\"*\"), command: Some(Get { key: k }) }"),
     ] {
         assert_eq!(answer(request), format!("+{command}\r\n"), "{request}");
     }
@@ -74,12 +77,17 @@ fn a_guarantee_that_there_is_not_is_refused_in_words() {
              monotonic-writes, both",
         ),
         ("TIDE.GUARANTEE GET k", "ERR 'GET' is neither read=LEVEL nor write=LEVEL"),
+        ("TIDE.CHECKING A GET", "ERR wrong number of arguments for 'get' command"),
+        (
+            "TIDE.CHECKING A tide.checking B GET k",
+            "ERR TIDE.CHECKING takes any command but itself and TIDE.GUARANTEE",
+        ),
         ("TIDE.GUARANTEE reads=both", "ERR 'reads=both' is neither read=LEVEL nor write=LEVEL"),
         ("TIDE.GUARANTEE read=both GET", "ERR wrong number of arguments for 'get' command"),
         ("TIDE.GUARANTEE read=both foo a", "ERR unknown command 'foo', with args beginning with: 'a' "),
         (
             "TIDE.GUARANTEE read=both tide.guarantee write=both GET k",
-            "ERR TIDE.GUARANTEE takes any command but itself",
+            "ERR TIDE.GUARANTEE takes any command but itself and TIDE.CHECKING",
         ),
     ] {
         assert_eq!(answer(request), format!("-{error}\r\n"), "{request}");

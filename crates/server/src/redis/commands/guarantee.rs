@@ -73,8 +73,12 @@ fn guarantee(request: &mut Request<'_>) -> Result<Command, ErrorReply> {
         }
         request.skip(place);
         // One inside the other would let a client nest as deep as its request is long.
-        if request[0].eq_ignore_ascii_case(NAME.as_bytes()) {
-            return Err(ErrorReply::fixed("ERR TIDE.GUARANTEE takes any command but itself"));
+        if request[0].eq_ignore_ascii_case(NAME.as_bytes())
+            || request[0].eq_ignore_ascii_case(b"tide.checking")
+        {
+            return Err(ErrorReply::fixed(
+                "ERR TIDE.GUARANTEE takes any command but itself and TIDE.CHECKING",
+            ));
         }
         let command = Box::new(parse(request)?);
         return Ok(Command::Guarantee { levels, command: Some(command) });

@@ -1,0 +1,109 @@
+//! What operations ask for, where protocols let them choose: session guarantees, and the checking groups that answer.
+
+use super::execute::{Progress, answer, fail, start};
+use crate::redis::{Command, ErrorReply, Levels};
+use crate::shard::client::Client;
+use crate::shard::engine::Engine;
+use crate::stats::{family, outcome};
+use tidemark_contract::core::CheckingGroup;
+use tidemark_contract::{Checking, Protocol};
+
+/// A command begins: it asks for what its connection does.
+#[inline]
+pub(super) fn begin<P: Protocol>(engine: &Engine<P>, client: &mut Client<P>) {
+    if P::GUARANTEES {
+        client.asks = client.redis.asks();
+    }
+    if !engine.checking_groups.is_empty() {
+        client.checking.clone_from(client.redis.checking());
+    }
+}
+
+/// Chooses what the connection asks for, or one command does; or tells what it is.
+pub(super) fn guarantee<P: Protocol>(
+    engine: &mut Engine<P>,
+    client: &mut Client<P>,
+    levels: Levels,
+    command: Option<Box<Command>>,
+) -> Progress {
+    let asks = levels.over(client.redis.asks());
+    if let Some(command) = command {
+        client.asks = asks;
+        return start(engine, client, *command);
+    }
+    engine.stats.command(family::SESSION, outcome::OK);
+    if levels.is_empty() {
+        let all = format!("no: {} gives all that it promises", P::NAME);
+        let heeded = if P::GUARANTEES { "yes" } else { &all };
+        answer(client, |out| {
+            out.map(3);
+            ["read", asks.reads(), "write", asks.writes(), "heeded", heeded].iter().for_each(|s| out.bulk(s));
+        });
+    } else {
+        client.redis.set_asks(asks);
+        answer(client, |out| out.ok());
+    }
+    Progress::Done
+}
+
+/// Chooses the checking groups of the connection, or of one command; or tells which they are, and which there are.
+pub(super) fn checking<P: Protocol>(
+    engine: &mut Engine<P>,
+    client: &mut Client<P>,
+    names: Option<String>,
+    command: Option<Box<Command>>,
+) -> Progress {
+    let known = &engine.checking_groups;
+    let Some(names) = names else {
+        let chosen = client.redis.checking().iter().map(|group| known[group.index()].as_str());
+        let chosen: Vec<&str> = if client.redis.checking().is_empty() { vec!["*"] } else { chosen.collect() };
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        answer(client, |out| {
+            out.map(2);
+            for (what, names) in [("checking", chosen), ("groups", known)] {
+                out.bulk(what);
+                out.array(names.len());
+                names.iter().for_each(|name| out.bulk(name));
+            }
+        });
+        engine.stats.command(family::SESSION, outcome::OK);
+        return Progress::Done;
+    };
+    let groups = match find::<P>(known, &names) {
+        Ok(groups) => groups,
+        Err(why) => {
+            engine.stats.command(family::SESSION, outcome::ERROR);
+            return fail(client, &ErrorReply::new(why));
+        }
+    };
+    if let Some(command) = command {
+        client.checking = groups;
+        return start(engine, client, *command);
+    }
+    engine.stats.command(family::SESSION, outcome::OK);
+    client.redis.set_checking(groups);
+    answer(client, |out| out.ok());
+    Progress::Done
+}
+
+/// The groups that `names` lists; none for `*`.
+fn find<P: Protocol>(known: &[String], names: &str) -> Result<Checking, String> {
+    if known.is_empty() {
+        return Err(format!("ERR {} has no checking groups", P::NAME));
+    }
+    if names == "*" {
+        return Ok(Checking::default());
+    }
+    let mut found = Checking::default();
+    for name in names.split(',') {
+        let place = known.iter().position(|one| one.eq_ignore_ascii_case(name));
+        let place = place.ok_or_else(|| {
+            format!("ERR no checking group is called '{name}'; there are {}", known.join(", "))
+        })?;
+        let group = CheckingGroup(place as u16);
+        if !found.contains(&group) {
+            found.push(group);
+        }
+    }
+    Ok(found)
+}
