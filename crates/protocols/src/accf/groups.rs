@@ -26,23 +26,24 @@ impl Groups {
         Self(mine.map(group).collect())
     }
 
-    /// What all of the groups that are asked for have, or the first of them if none is (D6). A server that is alone in it, or in
-    /// none that is asked for, checks itself: by `vv`, and what it had before it restarted.
-    pub(super) fn svv(&self, asked: &Checking, vv: impl FnOnce() -> Vector) -> Vector {
+    /// What all of the groups that are asked for have, or the first of them if none is (D6). A server that is alone in one, or in
+    /// none that is asked for, checks itself: by its `vv`, and what it had before it restarted.
+    pub(super) fn svv(&self, asked: &Checking, vv: impl Fn() -> Vector) -> Vector {
+        let with_vv = |mut svv: Vector| {
+            svv.merge(&vv());
+            svv
+        };
+        let of = |Group { servers, svv, .. }: &Group| match servers.len() {
+            1 => with_vv(svv.clone()),
+            _ => svv.clone(),
+        };
         let mut groups = self.asked(asked);
-        let first = if asked.is_empty() { self.0.first() } else { groups.next() };
-        match first {
-            Some(first) if first.servers.len() > 1 => {
-                let mut svv = first.svv.clone();
-                groups.filter(|_| !asked.is_empty()).for_each(|group| svv.meet(&group.svv));
-                svv
-            }
-            alone => {
-                let mut svv = alone.map_or_else(|| self.least(), |group| group.svv.clone());
-                svv.merge(&vv());
-                svv
-            }
+        let Some(first) = groups.next() else { return with_vv(self.least()) };
+        let mut svv = of(first);
+        if !asked.is_empty() {
+            groups.for_each(|group| svv.meet(&of(group)));
         }
+        svv
     }
 
     /// What one of the groups that are asked for has that holds all of `servers`, if one does.

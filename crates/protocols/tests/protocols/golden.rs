@@ -164,3 +164,8 @@ fn golden_hybrid() {
 fn golden_tidemark() {
     golden::<Tidemark>(&[tidemark::Timer::Delta, tidemark::Timer::Theta]);
 }
+
+#[test]
+fn golden_accf() {
+    golden::<Accf>(&[accf::Timer::Delta, accf::Timer::Theta]);
+}

@@ -1,6 +1,7 @@
 //! Tests of protocols by hand: one for each numbered step of a paper's listings, one for each deviation, the
 //! traces of the errata, and golden transcripts.
 
+mod accf;
 mod causal_spartan_x;
 mod cc_lo;
 mod contrarian;
