@@ -97,6 +97,24 @@ impl TryFrom<String> for Servers {
     }
 }
 
+impl fmt::Display for Grouping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::By(Division::Server) => write!(f, "server"),
+            Self::By(Division::Partition) => write!(f, "partition"),
+            Self::By(Division::Region) => write!(f, "region"),
+            Self::By(Division::System) => write!(f, "system"),
+            Self::Named(named) => {
+                for (place, (name, servers)) in named.iter().enumerate() {
+                    let servers: Vec<String> = servers.iter().map(ToString::to_string).collect();
+                    write!(f, "{}{name}: {}", if place > 0 { "; " } else { "" }, servers.join(" "))?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
 /// A group of servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Members {

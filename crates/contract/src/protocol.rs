@@ -116,6 +116,12 @@ pub trait Protocol: Sized + 'static {
         Ok(())
     }
 
+    /// What of `params` says how versions that are stored are to be read: a node refuses a directory that was written with
+    /// another. One line; nothing, as a rule.
+    fn stored(_params: &Self::Params) -> String {
+        String::new()
+    }
+
     /// The names of the checking groups that operations may choose ([`crate::SessionCx::checking`]), each at its number.
     /// REQUIRES: [`Self::check`] found nothing wrong.
     fn checking_groups(_params: &Self::Params, _topology: &Topology) -> Vec<String> {

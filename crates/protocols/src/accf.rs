@@ -96,8 +96,6 @@ pub struct Server<R> {
     /// The servers j that write for this one, by data centre, and T(j).
     peers: Vec<(DcId, TrackingGroup)>,
     tracking_groups: usize,
-    /// The tracking groups that hold servers of each data centre.
-    writers: Vec<(DcId, TrackingGroup)>,
     latest: Vector,
     /// VV_i as lines 15 and 21 keep it: what [`AccfPublished`] uses.
     overwritten: Vector,
@@ -133,6 +131,10 @@ impl<R: Rules> Protocol for Server<R> {
         params.checking_groups(topology)
     }
 
+    fn stored(params: &Params) -> String {
+        params.stored()
+    }
+
     fn vary(params: &mut Params, topology: &Topology, draw: &mut dyn FnMut(usize) -> usize) {
         params.vary(topology, draw);
     }
@@ -149,10 +151,6 @@ impl<R: Rules> Protocol for Server<R> {
             clock = clock.max(hard.ceiling); // D5
         }
         let peers: Vec<(DcId, TrackingGroup)> = topology.peers(me).map(|j| (j.dc, tracked(j))).collect();
-        let mut writers: Vec<(DcId, TrackingGroup)> =
-            topology.servers().map(|j| (j.dc, tracked(j))).collect();
-        writers.sort();
-        writers.dedup();
         cx.arm(Timer::Theta, params.theta_us);
         cx.arm(Timer::Delta, params.delta_us);
         let mut server = Self {
@@ -160,10 +158,9 @@ impl<R: Rules> Protocol for Server<R> {
             own_group: tracked(me),
             peers,
             tracking_groups: tracking.len(),
-            writers,
             latest: received,
             overwritten: Vector::default(),
-            groups: Groups::of(me, params, topology, &hard.stable),
+            groups: Groups::of(me, params, topology, &hard.stable, tracked),
             sent_since_delta: false,
             waiting: Waiters::default(),
             transactions: Transactions::new(life),
@@ -250,14 +247,8 @@ impl<R: Rules> Protocol for Server<R> {
         Hard { ceiling: self.ceiling.get(), stable: self.groups.least() }
     }
 
-    /// Of each data centre's servers, the least that all checking groups have.
     fn stable(&self) -> Vector {
-        let dcs = self.writers.last().map_or(0, |(dc, _)| dc.index() + 1);
-        let (least, mut stable) = (self.groups.least(), Vector::from_entries((0..dcs).map(|_| NEVER)));
-        for (dc, group) in &self.writers {
-            stable[*dc] = stable[*dc].min(least[*group]);
-        }
-        stable
+        self.groups.least_by_dc()
     }
 
     fn parked(&self) -> usize {

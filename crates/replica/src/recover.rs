@@ -13,7 +13,7 @@ use crate::record::{
 use crate::replay::Replay;
 use crate::snapshot::Upkeep;
 use std::sync::Arc;
-use tidemark_contract::Protocol;
+use tidemark_contract::{Protocol, Topology};
 use tidemark_core::{DcId, Key, PartitionId, Regions, Stamp};
 use tidemark_store::Dropped;
 use tidemark_store::disk::Disk;
@@ -268,7 +268,13 @@ fn fingerprint<P: Protocol>(config: &HostConfig<P>, grouped: bool) -> String {
     let mut partitions: Vec<u16> = config.partitions.iter().map(|id| id.0).collect();
     partitions.sort_unstable();
     let of = if grouped { ", one replica of a group" } else { "" };
-    format!("region {dc} of {}, partitions {partitions:?} of {}{of}", topology.dcs, topology.partitions)
+    let Topology { dcs, partitions: count } = topology;
+    let mut fingerprint = format!("region {dc} of {dcs}, partitions {partitions:?} of {count}{of}");
+    let stored = P::stored(&config.params);
+    if !stored.is_empty() {
+        fingerprint = format!("{fingerprint}, {stored}");
+    }
+    fingerprint
 }
 
 pub(crate) fn meaning(item: &Item<'_>, detail: impl ToString) -> OpenError {

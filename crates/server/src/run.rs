@@ -193,7 +193,7 @@ fn start<P: Protocol>(config: NodeConfig, mut hooks: Hooks) -> Result<(), ServeE
     let place = (config.cluster.replicas > 1).then(|| {
         Place::new(&config.cluster.groups(), config.me, config.election_timeout_us, &config.data_dir)
     });
-    let seat = open_seat::<P>(&config, place.as_ref(), &clock)?;
+    let (seat, dialect) = open_seat::<P>(&config, place.as_ref(), &clock)?;
     let listeners = sockets.listen()?;
     let config = Arc::new(config);
     let about = About {
@@ -206,7 +206,7 @@ fn start<P: Protocol>(config: NodeConfig, mut hooks: Hooks) -> Result<(), ServeE
     let redis = redis_config(&config, ready.redis.port());
     // Keys of clients must not come back: one of a group counts no starts, and goes by the time.
     let life = seat.host().filter(|_| place.is_none()).map_or(clock.now().wall / 1_000_000, Host::life);
-    let engine = Engine::new(seat, place, clock, config.clone(), about, redis);
+    let engine = Engine::new((seat, dialect), place, clock, config.clone(), about, redis);
     let core = Core {
         engine,
         clients: Clients::new(life),

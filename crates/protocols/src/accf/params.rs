@@ -51,6 +51,11 @@ impl Params {
         groups.into_iter().map(|group| group.name).collect()
     }
 
+    /// What versions' dependencies speak of.
+    pub(super) fn stored(&self) -> String {
+        format!("tracking {}", self.tracking)
+    }
+
     /// Other groupings, and another time for collection.
     pub(super) fn vary(&mut self, topology: &Topology, draw: &mut dyn FnMut(usize) -> usize) {
         self.tracking = Grouping::any(topology, false, draw);

@@ -14,7 +14,7 @@ pub(super) fn begin<P: Protocol>(engine: &Engine<P>, client: &mut Client<P>) {
     if P::GUARANTEES {
         client.asks = client.redis.asks();
     }
-    if !engine.checking_groups.is_empty() {
+    if !engine.dialect.checking_groups.is_empty() {
         client.checking.clone_from(client.redis.checking());
     }
 }
@@ -53,7 +53,7 @@ pub(super) fn checking<P: Protocol>(
     names: Option<String>,
     command: Option<Box<Command>>,
 ) -> Progress {
-    let known = &engine.checking_groups;
+    let known = &engine.dialect.checking_groups;
     let Some(names) = names else {
         let chosen = client.redis.checking().iter().map(|group| known[group.index()].as_str());
         let chosen: Vec<&str> = if client.redis.checking().is_empty() { vec!["*"] } else { chosen.collect() };

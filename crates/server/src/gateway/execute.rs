@@ -128,7 +128,7 @@ pub(super) fn start<P: Protocol>(
         Err(Command::Local(call)) => local(engine, client, &call),
         Err(Command::SessionExport) => {
             let cluster = &engine.config.cluster.name;
-            let text = token::export(cluster, P::NAME, engine.now.wall, client.session.token());
+            let text = token::export(cluster, &engine.dialect.name, engine.now.wall, client.session.token());
             answer(client, |out| out.bulk(text));
             engine.stats.command(family, outcome::OK);
             Progress::Done
@@ -235,7 +235,7 @@ pub(super) fn fail<P: Protocol>(client: &mut Client<P>, error: &ErrorReply) -> P
 
 fn import<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>, text: &[u8]) -> Progress {
     let (cluster, time) = (&engine.config.cluster.name, (engine.now.wall, engine.config.max_skew_us));
-    let token = token::import(cluster, P::NAME, time, text);
+    let token = token::import(cluster, &engine.dialect.name, time, text);
     let token = match token.and_then(|token| token::check::<P>(token, &engine.topology, time)) {
         Ok(token) => token,
         Err(error) => {

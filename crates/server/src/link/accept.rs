@@ -58,7 +58,8 @@ async fn meet<P: Protocol>(shard: &Rc<Shard<P>>, stream: TcpStream) -> Result<Me
     let (checked, era) = {
         let core = shard.core.borrow();
         let (engine, config) = (&core.engine, &core.engine.config);
-        let checked = hello.check(&config.cluster, config.peer_secret.as_deref(), P::NAME, config.me);
+        let (secret, protocol) = (config.peer_secret.as_deref(), &engine.dialect.name);
+        let checked = hello.check(&config.cluster, secret, protocol, config.me);
         let checked = checked.and_then(|()| {
             let other = config.cluster.nodes[hello.from.index()].dc;
             let (from, to) = match hello.channel {

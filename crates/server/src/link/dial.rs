@@ -175,7 +175,7 @@ pub(crate) async fn call<P: Protocol>(
         let (config, cluster) = (&engine.config, &engine.config.cluster);
         let secret = config.peer_secret.as_deref();
         let speaker = core.speaker(node, None);
-        let hello = Hello::new(cluster, secret, P::NAME, (engine.me, node), speaker, channel);
+        let hello = Hello::new(cluster, secret, &engine.dialect.name, (engine.me, node), speaker, channel);
         (hello, cluster.nodes[node.index()].peer_address.clone(), engine.era)
     };
     let handshake = async {

@@ -1,7 +1,7 @@
 //! The host and what surrounds it: who is where, what is said to other nodes, questions out and answers in.
 
 use super::client::{Client, Clients, Question, Resumption};
-use super::open::params;
+use super::dialect::Dialect;
 use super::questions::Parked;
 use super::seat::Seat;
 use super::serving::Serving;
@@ -66,8 +66,7 @@ pub(crate) struct Engine<P: Protocol> {
     pub(crate) me: NodeId,
     pub(crate) dc: DcId,
     pub(crate) topology: Topology,
-    /// The names of the protocol's checking groups, if it has any.
-    pub(crate) checking_groups: Vec<String>,
+    pub(crate) dialect: Dialect,
     pub(crate) groups: Groups,
     /// By group.
     pub(crate) servers: Vec<Serving>,
@@ -92,7 +91,7 @@ pub(crate) struct Engine<P: Protocol> {
 
 impl<P: Protocol> Engine<P> {
     pub(crate) fn new(
-        seat: Seat<P>,
+        (seat, dialect): (Seat<P>, Dialect),
         place: Option<Place>,
         clock: Clock,
         config: Arc<NodeConfig>,
@@ -118,9 +117,7 @@ impl<P: Protocol> Engine<P> {
             me: config.me,
             dc: config.dc(),
             topology: cluster.topology.clone(),
-            checking_groups: params::<P>(&cluster.params)
-                .map(|params| P::checking_groups(&params, &cluster.topology))
-                .unwrap_or_default(),
+            dialect,
             groups,
             outgoing: cluster.nodes.iter().map(|_| Outgoing::default()).collect(),
             faults: Faults::default(),

@@ -11,6 +11,7 @@
 //! - I2 [`Shard::core`] is borrowed only between two awaits, never across one.
 
 pub(crate) mod client;
+pub(crate) mod dialect;
 pub(crate) mod disk;
 pub(crate) mod engine;
 pub(crate) mod open;

@@ -1,5 +1,6 @@
 //! From a node's directory to what it is to its partitions.
 
+use super::dialect::{Dialect, params};
 use super::seat::Seat;
 use crate::clock::Clock;
 use crate::link::founding::{Founding, Place};
@@ -10,23 +11,14 @@ use tidemark_group::Member;
 use tidemark_replica::{Host, HostConfig};
 use tidemark_store::disk::RealDisk;
 
-/// The numbers of the protocol that a cluster runs.
-pub(super) fn params<P: Protocol>(params: &serde_json::Value) -> Result<P::Params, ServeError> {
-    match params {
-        serde_json::Value::Null => Ok(P::Params::default()),
-        serde_json::Value::Object(map) if map.is_empty() => Ok(P::Params::default()),
-        params => serde_json::from_value(params.clone())
-            .map_err(|error| ServeError::Config(format!("the parameters of protocol {}: {error}", P::NAME))),
-    }
-}
-
-/// Opens the node's directory. In a group, one that is empty waits for what the others say.
+/// Opens the node's directory; and what the protocol is, with its numbers. In a group, one that is empty waits for what the others say.
 pub(crate) fn open_seat<P: Protocol>(
     config: &NodeConfig,
     place: Option<&Place>,
     clock: &Clock,
-) -> Result<Seat<P>, ServeError> {
-    let params = params::<P>(&config.cluster.params)?;
+) -> Result<(Seat<P>, Dialect), ServeError> {
+    let params = params::<P>(&config.cluster.params, &config.cluster.topology)?;
+    let dialect = Dialect::of::<P>(&params, &config.cluster.topology);
     let disk = RealDisk::open(&config.data_dir).map_err(|error| ServeError::Failed(error.to_string()))?;
     let host = HostConfig {
         dc: config.dc(),
@@ -47,12 +39,12 @@ pub(crate) fn open_seat<P: Protocol>(
         if let Some(cut) = host.cut() {
             tracing::warn!("{cut}");
         }
-        return Ok(Seat::Alone(Box::new(host)));
+        return Ok((Seat::Alone(Box::new(host)), dialect));
     };
     match place.name().map_err(ServeError::Failed)? {
         Some(name) => {
             let member = Member::open(place.config(name), host, disk, now).map_err(failed)?;
-            Ok(Seat::Member(Box::new(member)))
+            Ok((Seat::Member(Box::new(member)), dialect))
         }
         None => {
             let founding = Founding::new(place.clone(), host, disk);
@@ -61,7 +53,7 @@ pub(crate) fn open_seat<P: Protocol>(
             tracing::info!(
                 "this directory is empty: waiting for {names}, to found a group with, or to join theirs"
             );
-            Ok(Seat::Founding(Box::new(founding)))
+            Ok((Seat::Founding(Box::new(founding)), dialect))
         }
     }
 }

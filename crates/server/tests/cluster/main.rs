@@ -1,5 +1,6 @@
 //! Nodes end to end: real sockets, real disks, clients that speak RESP.
 
+mod checking;
 mod groups;
 mod guarantees;
 mod limits;

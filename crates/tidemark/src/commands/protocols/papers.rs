@@ -92,6 +92,9 @@ const SAYS: &[Says] = &[
     says(&["causal-spartan-x"], ["no", "1", "-"], ["-", "M", "-"], "hybrid")
         .and("replica", "replica")
         .by("Roohitavaf's dissertation, table 7.1 and chapter 5"),
+    says(&["accf"], ["-", "-", "-"], ["-", "a time a tracking group", "-"], "hybrid")
+        .and("group", "group")
+        .by("Roohitavaf's dissertation, chapter 7"),
     says(&["nukv"], ["-", "-", "-"], ["-", "1", "-"], "hybrid").by(NUKV),
     says(&["nukv-physical"], ["-", "-", "-"], ["-", "1", "-"], "physical").by(NUKV),
     says(&["tidemark"], ["no", "1", "1"], ["-", "M", "-"], "hybrid")

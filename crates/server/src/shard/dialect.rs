@@ -1,0 +1,35 @@
+//! What the numbers of a cluster make of its protocol.
+
+use crate::ServeError;
+use serde_json::Value;
+use tidemark_contract::{Protocol, Topology};
+
+/// A protocol with its numbers, as far as others than its servers have to know.
+pub(crate) struct Dialect {
+    /// The protocol's name, and how what it stores and hands over is to be read, if that depends on its numbers: nodes and
+    /// tokens of one cluster have the same.
+    pub(crate) name: String,
+    /// The names of its checking groups, if it has any.
+    pub(crate) checking_groups: Vec<String>,
+}
+
+impl Dialect {
+    /// REQUIRES: `params` were checked.
+    pub(super) fn of<P: Protocol>(params: &P::Params, topology: &Topology) -> Self {
+        let stored = P::stored(params);
+        let name = if stored.is_empty() { P::NAME.to_string() } else { format!("{}, {stored}", P::NAME) };
+        Self { name, checking_groups: P::checking_groups(params, topology) }
+    }
+}
+
+/// The numbers of the protocol that a cluster runs.
+pub(super) fn params<P: Protocol>(params: &Value, topology: &Topology) -> Result<P::Params, ServeError> {
+    let wrong = |why: String| ServeError::Config(format!("the parameters of protocol {}: {why}", P::NAME));
+    let params = match params {
+        Value::Null => P::Params::default(),
+        Value::Object(map) if map.is_empty() => P::Params::default(),
+        params => serde_json::from_value(params.clone()).map_err(|error| wrong(error.to_string()))?,
+    };
+    P::check(&params, topology).map_err(wrong)?;
+    Ok(params)
+}
