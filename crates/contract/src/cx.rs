@@ -122,9 +122,20 @@ impl<P: Protocol> Cx<'_, P> {
         self.effects.push(Effect::Persist(hard));
     }
 
-    /// Stores a version written here, logs it and feeds it to `regions`.
+    /// Stores a version written here, logs it and feeds it to the other regions that hold `key`.
     #[inline]
-    pub fn write(&mut self, key: Key, version: Version<P::Meta>, regions: Regions) {
+    pub fn write(&mut self, key: Key, version: Version<P::Meta>) {
+        let regions = self.topology.holders(&key).without(self.me.dc);
+        self.write_to(regions, key, version);
+    }
+
+    /// Stores a version and logs it, and feeds it to nobody.
+    pub fn write_here(&mut self, key: Key, version: Version<P::Meta>) {
+        self.write_to(Regions::NONE, key, version);
+    }
+
+    #[inline]
+    fn write_to(&mut self, regions: Regions, key: Key, version: Version<P::Meta>) {
         self.store.insert(&key, version.clone());
         self.effects.push(Effect::Write { key, version, regions });
     }
@@ -143,12 +154,6 @@ impl<P: Protocol> Cx<'_, P> {
     pub fn too_far_ahead(&self, stamp: Hlc) -> Option<Micros> {
         let ahead = stamp.micros().saturating_sub(self.now);
         (ahead > self.max_skew_us).then_some(ahead)
-    }
-
-    /// Every other region: full replication.
-    #[inline]
-    pub fn all_regions(&self) -> Regions {
-        Regions::all_but(self.me.dc, self.topology.dcs)
     }
 
     /// What a reader with `view` gets of `key`: what the papers call "obtain latest version d".

@@ -6,7 +6,7 @@
 
 use crate::{
     Ask, AskId, Cx, Effect, Order, Protocol, Recovered, Session, SessionCx, SessionEffects, Standing, Store,
-    Ticket, Topology,
+    Ticket, Topology, Traveller,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Display, Write as _};
@@ -40,7 +40,7 @@ struct Server<P: Protocol> {
 
 struct Client<P: Protocol> {
     dc: DcId,
-    session: P::Session,
+    session: Traveller<P>,
     effects: SessionEffects<P>,
     asks: Guarantees,
     /// The questions of the running operation that are open, and whether several servers may answer.
@@ -74,7 +74,12 @@ pub fn server(dc: u8, partition: u16) -> ServerId {
 impl<P: Protocol> Lab<P> {
     /// `dcs` data centres of `partitions` partitions, all clocks at 1,000 µs.
     pub fn new(dcs: usize, partitions: usize, params: P::Params) -> Self {
-        let topology = Topology::new(dcs, partitions);
+        Self::of(Topology::new(dcs, partitions), params)
+    }
+
+    /// The same, of a topology.
+    pub fn of(topology: Topology, params: P::Params) -> Self {
+        let Topology { dcs, partitions, .. } = topology;
         let mut lab = Self {
             servers: BTreeMap::new(),
             clients: Vec::new(),
@@ -183,7 +188,7 @@ impl<P: Protocol> Lab<P> {
 
     /// A session of data centre `dc`, by number.
     pub fn client(&mut self, dc: u8) -> usize {
-        let session = P::Session::open(DcId(dc));
+        let session = Traveller::open(DcId(dc));
         let (effects, open, held) = (SessionEffects::default(), Vec::new(), Vec::new());
         let asks = Guarantees::ALL;
         self.clients.push(Client { dc: DcId(dc), session, effects, asks, open, slow: None, held });
@@ -192,7 +197,7 @@ impl<P: Protocol> Lab<P> {
 
     /// The session itself.
     pub fn session(&self, client: usize) -> &P::Session {
-        &self.clients[client].session
+        self.clients[client].session.session()
     }
 
     /// What the session's operations ask for from now on.
@@ -491,7 +496,7 @@ impl<P: Protocol> Lab<P> {
         self.with_client(number, |session, cx| session.on_reply(ticket.ask, from, reply, cx));
     }
 
-    fn with_client(&mut self, number: usize, event: impl FnOnce(&mut P::Session, &mut SessionCx<'_, P>)) {
+    fn with_client(&mut self, number: usize, event: impl FnOnce(&mut Traveller<P>, &mut SessionCx<'_, P>)) {
         let client = &mut self.clients[number];
         let now = self.servers[&ServerId::new(client.dc, PartitionId(0))].now;
         let mut cx = SessionCx::new(client.dc, now, &self.topology, &mut client.effects);

@@ -15,6 +15,7 @@
 //! - [`Deps`] and [`Checks`]: dependencies that name operations, and waiting for them; [`Dependant`]: what waits, where
 //!   versions are checked one by one; [`Everywhere`]: what nobody waits for any more; [`Causes`]: a whole past as a list; [`Matrix`]: dependencies on servers
 //! - [`Grouping`]: which servers belong together; [`Tracked`]: dependencies by group
+//! - [`Placement`]: which data centres hold a key; [`Traveller`]: a session that goes where its keys are
 //! - [`Waiters`]: waiting is data
 //! - [`Ceiling`]: stamps and stable values that survive a restart
 //! - [`Collector`]: when to drop old versions; [`Watched`]: versions that will be lighter then
@@ -39,6 +40,7 @@ pub mod matrix;
 pub mod one_round;
 pub mod own_writes;
 pub mod parts;
+pub mod placement;
 pub mod protocol;
 pub mod reads;
 pub mod rule;
@@ -48,6 +50,7 @@ pub mod stabilisation;
 pub mod timeline;
 pub mod topology;
 pub mod tracked;
+pub mod traveller;
 pub mod two_phase;
 pub mod waiters;
 pub mod watched;
@@ -68,6 +71,7 @@ pub use matrix::Matrix;
 pub use one_round::{Answer, Arrivals, OneRound, OneRoundSession, Own, Past};
 pub use own_writes::OwnWrites;
 pub use parts::Parts;
+pub use placement::{Keys, Placement};
 pub use protocol::{Clock, Params, Protocol, Recovered, Wire};
 pub use reads::Reads;
 pub use rule::Rule;
@@ -81,6 +85,7 @@ pub use tidemark_store::{Store, Version};
 pub use timeline::{Lasting, Timeline};
 pub use topology::Topology;
 pub use tracked::Tracked;
+pub use traveller::Traveller;
 pub use two_phase::{Commit, Transaction, Turn, TwoPhase, Tx, Undone, Writes, given_up};
 pub use waiters::{Threshold, Waiters};
 pub use watched::Watched;

@@ -86,6 +86,10 @@ pub trait Protocol: Sized + 'static {
     /// Then recovery does the same with what logs hold, and so does who follows a leader.
     const NEWEST_ONLY: bool = false;
 
+    /// Whether data centres may hold some keys only ([`crate::Placement`]): whether its servers do without versions that never come, as
+    /// they do where time says what has arrived, and not where each dependency is looked for.
+    const PARTIAL: bool = false;
+
     /// Whether followers of a group may answer questions that only read: see [`Self::read_at_follower`].
     const FOLLOWERS_READ: bool = false;
 

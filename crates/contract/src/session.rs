@@ -221,6 +221,11 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
         self.effects.outcome = Some(outcome);
     }
 
+    /// Takes back how the operation ended, if it did: what ended was a part of it.
+    pub(crate) fn take_outcome(&mut self) -> Option<Outcome> {
+        self.effects.outcome.take()
+    }
+
     /// The operation fails.
     pub fn fail(&mut self, failure: Failure) {
         self.done(Outcome::Failed(failure));

@@ -1,7 +1,8 @@
 //! How many data centres and partitions there are, and which partition holds a key.
 
+use crate::{Placement, traveller};
 use serde::{Deserialize, Serialize};
-use tidemark_core::{DcId, Key, PartitionId, SLOTS, ServerId, Slot};
+use tidemark_core::{DcId, Key, Op, PartitionId, Regions, SLOTS, ServerId, Slot};
 
 /// `M` data centres with `N` partitions each; slots are spread over partitions in equal, contiguous ranges.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,6 +11,8 @@ pub struct Topology {
     pub dcs: usize,
     /// The number of partitions in each: the papers' `N`, 1 to 16,384.
     pub partitions: usize,
+    /// Which data centres hold which keys.
+    pub placement: Placement,
 }
 
 impl Topology {
@@ -17,7 +20,7 @@ impl Topology {
     pub fn new(dcs: usize, partitions: usize) -> Self {
         assert!((1..=64).contains(&dcs), "a topology has 1 to 64 data centres, not {dcs}");
         assert!((1..=SLOTS as usize).contains(&partitions), "1 to {SLOTS} partitions, not {partitions}");
-        Self { dcs, partitions }
+        Self { dcs, partitions, placement: Placement::default() }
     }
 
     /// The partition that holds `slot`.
@@ -35,6 +38,17 @@ impl Topology {
     #[inline]
     pub fn partition_of(&self, key: &Key) -> PartitionId {
         if self.partitions == 1 { PartitionId(0) } else { self.partition_of_slot(key.slot()) }
+    }
+
+    /// The data centres that hold `key`.
+    #[inline]
+    pub fn holders(&self, key: &Key) -> Regions {
+        self.placement.holders(key, self.dcs)
+    }
+
+    /// The data centres that hold all keys of `op`.
+    pub fn holders_of(&self, op: &Op) -> Regions {
+        traveller::holders(op, |key| self.holders(key), Regions::all(self.dcs))
     }
 
     /// Every data centre.
@@ -57,6 +71,12 @@ impl Topology {
     /// The servers of the same partition in other data centres.
     pub fn peers(&self, me: ServerId) -> impl Iterator<Item = ServerId> + use<> {
         self.all_dcs().filter(move |dc| *dc != me.dc).map(move |dc| ServerId::new(dc, me.partition))
+    }
+
+    /// The servers of the same partition in other data centres that hold some key that `me` holds too.
+    pub fn sharing(&self, me: ServerId) -> impl Iterator<Item = ServerId> + '_ {
+        let slots = self.first_slot(me.partition)..self.first_slot(PartitionId(me.partition.0 + 1));
+        self.peers(me).filter(move |peer| self.placement.share((me.dc, peer.dc), slots.clone(), self.dcs))
     }
 
     /// The servers of the other partitions in the same data centre.

@@ -116,10 +116,41 @@ impl Regions {
     /// No region: the version stays where it was written.
     pub const NONE: Self = Self(0);
 
+    /// Every region of `count`.
+    #[inline]
+    pub fn all(count: usize) -> Self {
+        Self(if count >= 64 { u64::MAX } else { (1 << count) - 1 })
+    }
+
     /// Every region of `count` but `but`.
+    #[inline]
     pub fn all_but(but: DcId, count: usize) -> Self {
-        let all = if count >= 64 { u64::MAX } else { (1 << count) - 1 };
-        Self(all & !(1 << but.0))
+        Self::all(count).without(but)
+    }
+
+    /// These, and `dc`.
+    #[must_use]
+    pub fn with(self, dc: DcId) -> Self {
+        Self(self.0 | 1 << dc.0)
+    }
+
+    /// These without `dc`.
+    #[must_use]
+    #[inline]
+    pub fn without(self, dc: DcId) -> Self {
+        Self(self.0 & !(1 << dc.0))
+    }
+
+    /// Those that are in both.
+    #[must_use]
+    #[inline]
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Each of them.
+    pub fn iter(self) -> impl Iterator<Item = DcId> {
+        (0..64).map(DcId).filter(move |dc| self.contains(*dc))
     }
 
     /// Whether `dc` is in the set.

@@ -1,5 +1,6 @@
 //! What: keys, values, the operations that an application asks of a session, and their outcomes.
 
+use crate::DcId;
 use crate::{PartitionId, Slot, Stamp, slot::slot_of};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -269,6 +270,8 @@ pub enum Failure {
     },
     /// It certainly did not happen: this region does not cover the session's dependencies yet.
     StaleSession(String),
+    /// It certainly did not happen: this region does not hold its keys, and asks no other. Those that hold all of them.
+    Elsewhere(Vec<DcId>),
     /// It may or may not have happened: no answer will come.
     Indefinite(String),
     /// It certainly did not happen: the server takes no writes until somebody has put its data right.

@@ -112,6 +112,7 @@ impl<R: Rules> Protocol for Server<R> {
     const NAME: &'static str = R::NAME;
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::CausalSnapshot;
+    const PARTIAL: bool = true;
 
     type Meta = Tracked; // ds
     type Request = Request;
@@ -150,7 +151,7 @@ impl<R: Rules> Protocol for Server<R> {
         if *R::STAMPS_SURVIVE {
             clock = clock.max(hard.ceiling); // D5
         }
-        let peers: Vec<(DcId, TrackingGroup)> = topology.peers(me).map(|j| (j.dc, tracked(j))).collect();
+        let peers: Vec<(DcId, TrackingGroup)> = topology.sharing(me).map(|j| (j.dc, tracked(j))).collect();
         cx.arm(Timer::Theta, params.theta_us);
         cx.arm(Timer::Delta, params.delta_us);
         let mut server = Self {
@@ -352,7 +353,7 @@ impl<R: Rules> Server<R> {
             ds.raise(self.own_group, ut); // 13
             let new = Stamp::new(ut, cx.me.dc);
             let d = Version { stamp: new, meta: ds, write: update.write }; // 12
-            cx.write(key, d, cx.all_regions()); // 14, 17, 18
+            cx.write(key, d); // 14, 17, 18
             seen.raise(self.own_group, ut);
             stamp = Some(new);
         }
@@ -374,7 +375,7 @@ impl<R: Rules> Server<R> {
 
     /// T(j), for the server j in `dc` that writes for this one.
     fn group_of(&self, dc: DcId) -> TrackingGroup {
-        self.peers.iter().find(|(peer, _)| *peer == dc).expect("it writes for this one").1
+        self.peers.iter().find(|(peer, _)| *peer == dc).map_or(self.own_group, |(_, group)| *group)
     }
 
     /// Ends what has waited too long. Whoever waits for a slice gives up by itself.

@@ -170,6 +170,7 @@ impl<R: Rules> Protocol for Server<R> {
     const NAME: &'static str = R::NAME;
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::CausalImmediate;
+    const PARTIAL: bool = true;
 
     type Meta = Vector; // ds
     type Request = Request;
@@ -334,7 +335,7 @@ impl<R: Rules> Server<R> {
             self.sent_since_delta = true;
             let new = Stamp::new(ut, m); // 13, 14
             let d = Version { stamp: new, meta: ds, write: update.write }; // 10 to 12, 15
-            cx.write(key, d, cx.all_regions()); // 16, 18, 19
+            cx.write(key, d); // 16, 18, 19
             past.ds.include(new);
             stamp = Some(new);
         }

@@ -471,7 +471,7 @@ impl<R: Rules> Server<R> {
             self.sent_since_delta = true;
             let new = Stamp::new(ut, cx.me.dc);
             let meta = Meta { deps, applied: true };
-            cx.write(key.clone(), Version { stamp: new, meta, write: update.write }, cx.all_regions());
+            cx.write(key.clone(), Version { stamp: new, meta, write: update.write });
             cx.store.newest_meta(&key, new).into_iter().for_each(|meta| meta.deps = Deps::default());
             (stamp, seen) = (Some(new), Deps::one(cx.me.partition, new));
         }

@@ -160,6 +160,7 @@ impl<R: Rules> Protocol for Server<R> {
     const NAME: &'static str = R::NAME;
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::CausalSnapshot;
+    const PARTIAL: bool = true;
 
     type Meta = Vector; // DV
     type Request = Request;
@@ -340,7 +341,7 @@ impl<R: Rules> Server<R> {
             let new = Stamp::new(ut, m);
             dv[m] = ut;
             seen.include(new);
-            cx.write(key, Version { stamp: new, meta: dv, write: update.write }, cx.all_regions());
+            cx.write(key, Version { stamp: new, meta: dv, write: update.write });
             stamp = Some(new);
         }
         cx.reply(ticket, Reply::Done(Outcome::Written { stamp, previous }, seen));

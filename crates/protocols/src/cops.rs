@@ -369,7 +369,7 @@ impl<R: Rules> Server<R> {
             let new = Stamp::new(ver, cx.me.dc);
             seen = Context::of(dep::<R>(&key, new, cx));
             let d = Version { stamp: new, meta: Meta { waits: false, near }, write: update.write };
-            cx.write(key.clone(), d, cx.all_regions());
+            cx.write(key.clone(), d);
             cx.store.meta_mut(&key, new).into_iter().for_each(|meta| meta.near = Deps::default());
             trim::<R>(&key, cx);
             stamp = Some(new);

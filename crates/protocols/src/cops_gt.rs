@@ -361,7 +361,7 @@ impl<R: Rules> Server<R> {
             seen.near = Deps::default();
             seen.include(cx.me.partition, &key, new, &Causes::default());
             let d = Version { stamp: new, meta: Meta { waits: false, near, past }, write: update.write };
-            cx.write(key.clone(), d, cx.all_regions());
+            cx.write(key.clone(), d);
             cx.store.meta_mut(&key, new).into_iter().for_each(|meta| meta.near = Deps::default());
             self.shows(key, new, cx);
             stamp = Some(new);

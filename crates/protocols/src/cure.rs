@@ -114,6 +114,7 @@ impl<R: Rules> Protocol for Server<R> {
     const NAME: &'static str = R::NAME;
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::CausalSnapshot;
+    const PARTIAL: bool = true;
     const CLOCK: Clock = Clock::Monotone;
     const ATOMIC_WRITES: bool = true;
 
@@ -339,7 +340,7 @@ impl<R: Rules> Server<R> {
             self.gss.merge(&cv.without(cx.me.dc)); // I3
             cv.include(stamp);
             for (key, write) in transaction.writes {
-                cx.write(key, Version { stamp, meta: cv.clone(), write }, cx.all_regions());
+                cx.write(key, Version { stamp, meta: cv.clone(), write });
             }
             if let State::Here((ticket, previous)) = transaction.state {
                 cx.answer(ticket, Outcome::Written { stamp: Some(stamp), previous }, cv);

@@ -330,7 +330,7 @@ impl<R: Rules> Server<R> {
             self.lift(ut, cx);
             let new = Stamp::new(ut, cx.me.dc);
             let d = Version { stamp: new, meta: Meta { evt: ut, near }, write: update.write };
-            cx.write(key.clone(), d, cx.all_regions());
+            cx.write(key.clone(), d);
             cx.store.newest_meta(&key, new).into_iter().for_each(|meta| meta.near = Deps::default());
             (stamp, seen) = (Some(new), Deps::one(cx.me.partition, new));
         }

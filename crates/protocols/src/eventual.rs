@@ -57,6 +57,7 @@ impl Protocol for Eventual {
     const NAME: &'static str = "eventual";
     const ABOUT: &'static str = "last writer wins on arrival; nothing else is promised";
     const PROMISE: Promise = Promise::Eventual;
+    const PARTIAL: bool = true;
     const NEWEST_ONLY: bool = true; // I1
 
     type Meta = ();
@@ -123,7 +124,7 @@ impl Eventual {
         }
         self.hlc = ut;
         let stamp = Stamp::new(ut, cx.me.dc);
-        cx.write(key.clone(), Version { stamp, meta: (), write: update.write }, cx.all_regions());
+        cx.write(key.clone(), Version { stamp, meta: (), write: update.write });
         cx.store.keep_newest(&key); // I1
         Outcome::Written { stamp: Some(stamp), previous: before.previous }
     }

@@ -51,7 +51,7 @@ use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
-    DcId, Failure, Hlc, Key, Micros, Op, Outcome, Regions, ServerId, Stamp, Update, Vector,
+    DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::one_round::Past as _;
 use tidemark_contract::{
@@ -260,6 +260,7 @@ impl<R: Rules> Protocol for Server<R> {
     const NAME: &'static str = R::NAME;
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::CausalImmediate;
+    const PARTIAL: bool = true;
     const CLOCK: Clock = Clock::Monotone;
 
     type Meta = Hlc; // D4, D9: gst at the PUT
@@ -337,7 +338,7 @@ impl<R: Rules> Protocol for Server<R> {
                     let d = Version { stamp, meta, write };
                     if !cx.store.chain(&key).any(|other| other.stamp == stamp) {
                         self.conflicts.note(cx.store, &key, &d, saw);
-                        cx.write(key, d, Regions::NONE); // whoever else lacks it asks, too
+                        cx.write_here(key, d); // whoever else lacks it asks, too
                     }
                 }
                 self.vv.raise(dc, upto);
@@ -489,7 +490,7 @@ impl<R: Rules> Server<R> {
             let new = Stamp { ts: ut, origin: m, seq: self.seq }; // 11, 12
             let d = Version { stamp: new, meta: self.gst, write: update.write }; // 8 to 10, D4
             self.conflicts.note(cx.store, &key, &d, saw); // D9
-            cx.write(key, d, cx.all_regions()); // 13, 15 to 17
+            cx.write(key, d); // 13, 15 to 17
             (stamp, seen.dt) = (Some(new), ut);
             if *R::PUT_TELLS_GST {
                 seen.gst = self.gst; // D7

@@ -440,7 +440,7 @@ impl<R: Rules> Server<R> {
             self.sent_since_delta = true;
             let new = Stamp::new(ut, cx.me.dc);
             let meta = Meta { near: past.near, floor: past.ust, since: Some(self.gst) };
-            cx.write(key.clone(), Version { stamp: new, meta, write: update.write }, cx.all_regions());
+            cx.write(key.clone(), Version { stamp: new, meta, write: update.write });
             cx.store.meta_mut(&key, new).into_iter().for_each(|meta| meta.near = Deps::default());
             said = self.known();
             said.see(cx.me.partition, new);

@@ -168,6 +168,7 @@ impl<R: Rules> Protocol for Server<R> {
     const NAME: &'static str = R::NAME;
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::Session;
+    const PARTIAL: bool = true;
     const GUARANTEES: bool = true;
     const FOLLOWERS_READ: bool = true;
     const NEWEST_ONLY: bool = true; // I3
@@ -290,7 +291,7 @@ impl<R: Rules> Server<R> {
             let (d, idx) = (cx.me.dc, self.sv.get(cx.me.dc) + 1);
             // The low bits tell apart what was written within one microsecond (D3, D10).
             let new = Stamp { ts: t, origin: d, seq: idx as u32 };
-            cx.write(key.clone(), Version { stamp: new, meta: idx, write: update.write }, cx.all_regions());
+            cx.write(key.clone(), Version { stamp: new, meta: idx, write: update.write });
             cx.store.keep_newest(&key); // I3
             wrote.x.raise(d, if *R::WRITES_ANSWER_IDX { idx } else { idx - 1 }); // D2
             (wrote.t, stamp) = (t, Some(new));

@@ -241,7 +241,7 @@ impl<R: Rules> Server<R> {
             let mut deps = if *R::UPDATES_DEPEND_ON_CT { ct } else { Shardstamps::default() };
             deps.merge(&seen); // I2
             let new = Stamp::new(ss, cx.me.dc);
-            cx.write(key.clone(), Version { stamp: new, meta: deps, write: update.write }, cx.all_regions());
+            cx.write(key.clone(), Version { stamp: new, meta: deps, write: update.write });
             cx.store.keep_newest(&key); // I3
             stamp = Some(new);
         }

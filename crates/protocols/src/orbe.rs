@@ -361,7 +361,7 @@ impl<R: Rules> Server<R> {
         dm.merge(&seen);
         let stamp = Stamp::new(ut, cx.me.dc);
         let d = Version { stamp, meta: Some(Box::new(dm)), write: update.write };
-        cx.write(key.clone(), d, cx.all_regions());
+        cx.write(key.clone(), d);
         drop_matrix(&key, stamp, cx); // D4
         let dm = Matrix::update(cx.me.partition, stamp);
         cx.answer(ticket, Outcome::Written { stamp: Some(stamp), previous }, dm);

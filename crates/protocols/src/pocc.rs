@@ -130,6 +130,7 @@ impl<R: Rules> Protocol for Server<R> {
     const NAME: &'static str = R::NAME;
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::CausalImmediate;
+    const PARTIAL: bool = true;
 
     type Meta = Vector; // dv
     type Request = Request;
@@ -301,7 +302,7 @@ impl<R: Rules> Server<R> {
             self.advance(ut, cx);
             self.sent_since_delta = true;
             let new = Stamp::new(ut, m);
-            cx.write(key, Version { stamp: new, meta: dv, write: update.write }, cx.all_regions());
+            cx.write(key, Version { stamp: new, meta: dv, write: update.write });
             seen.dv.include(new);
             stamp = Some(new);
         }

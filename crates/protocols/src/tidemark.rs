@@ -132,6 +132,7 @@ impl<R: Rules> Protocol for Server<R> {
     const NAME: &'static str = R::NAME;
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::CausalImmediate;
+    const PARTIAL: bool = true;
 
     type Meta = Meta;
     type Request = Request;
@@ -302,7 +303,7 @@ impl<R: Rules> Server<R> {
             let need = (!covered(&ds, &need, m)).then(|| Box::new(need));
             need.iter().for_each(|_| self.exceptional.watch(&key, new)); // D5
             let d = Version { stamp: new, meta: Meta { ds, need }, write: update.write };
-            cx.write(key, d, cx.all_regions());
+            cx.write(key, d);
             past.ds.include(new);
             stamp = Some(new);
         }

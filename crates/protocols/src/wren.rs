@@ -129,6 +129,7 @@ impl<R: Rules> Protocol for Server<R> {
     const NAME: &'static str = R::NAME;
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::CausalSnapshot;
+    const PARTIAL: bool = true;
     const ATOMIC_WRITES: bool = true;
 
     type Meta = Hlc; // rdt
@@ -338,7 +339,7 @@ impl<R: Rules> Server<R> {
             let rdt = past.seen[RST];
             self.stable.raise(RST, rdt); // D5
             for (key, write) in transaction.writes {
-                cx.write(key, Version { stamp, meta: rdt, write }, cx.all_regions());
+                cx.write(key, Version { stamp, meta: rdt, write });
             }
             if let State::Here((ticket, previous)) = transaction.state {
                 let outcome = Outcome::Written { stamp: Some(stamp), previous };

@@ -268,11 +268,12 @@ fn fingerprint<P: Protocol>(config: &HostConfig<P>, grouped: bool) -> String {
     let mut partitions: Vec<u16> = config.partitions.iter().map(|id| id.0).collect();
     partitions.sort_unstable();
     let of = if grouped { ", one replica of a group" } else { "" };
-    let Topology { dcs, partitions: count } = topology;
+    let Topology { dcs, partitions: count, placement } = topology;
     let mut fingerprint = format!("region {dc} of {dcs}, partitions {partitions:?} of {count}{of}");
-    let stored = P::stored(&config.params);
-    if !stored.is_empty() {
-        fingerprint = format!("{fingerprint}, {stored}");
+    for more in [placement.in_words(), P::stored(&config.params)] {
+        if !more.is_empty() {
+            fingerprint = format!("{fingerprint}, {more}");
+        }
     }
     fingerprint
 }

@@ -68,7 +68,7 @@ impl GroupId {
 
 impl Groups {
     fn of(cluster: &ClusterLayout) -> Self {
-        let Topology { dcs, partitions } = cluster.topology;
+        let Topology { dcs, partitions, .. } = cluster.topology;
         let mut groups = Self {
             members: Vec::new(),
             of_node: Vec::with_capacity(cluster.nodes.len()),
@@ -290,7 +290,7 @@ impl ClusterLayout {
     /// # Errors
     /// What is wrong.
     pub fn validate(&self) -> Result<(), String> {
-        let Topology { dcs, partitions } = self.topology;
+        let Topology { dcs, partitions, .. } = self.topology;
         if self.regions.len() != dcs {
             return Err(format!("{dcs} regions, but {} names for them", self.regions.len()));
         }

@@ -199,7 +199,7 @@ impl<R: Rules> Server<R> {
         }
         let stamp = Stamp::new(self.tick(cx), cx.me.dc);
         seen.include(stamp);
-        cx.write(key.clone(), Version { stamp, meta: (), write: update.write }, cx.all_regions());
+        cx.write(key.clone(), Version { stamp, meta: (), write: update.write });
         cx.store.keep_newest(&key);
         Outcome::Written { stamp: Some(stamp), previous: looked.previous }
     }

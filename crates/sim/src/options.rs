@@ -20,6 +20,8 @@ pub struct Options {
     pub replicas: usize,
     /// A rule of groups that they do not keep: for tests.
     pub broken: Option<tidemark_group::Rule>,
+    /// Which data centres hold which keys.
+    pub placement: Placed,
     /// Sessions in all.
     pub sessions: usize,
     /// Operations of a schedule, those of all sessions together.
@@ -43,6 +45,7 @@ impl Default for Options {
             partitions: 4,
             replicas: 1,
             broken: None,
+            placement: Placed::Everywhere,
             sessions: 12,
             ops: 200,
             faults: Faults::ALL,
@@ -72,6 +75,9 @@ impl Options {
         within("replicas", self.replicas, 1, 7)?;
         within("sessions", self.sessions, 1, 10_000)?;
         within("ops", self.ops, 1, 1_000_000)?;
+        if self.placement != Placed::Everywhere && !P::PARTIAL {
+            return Err(format!("{} cannot do without versions that a region never gets", P::NAME));
+        }
         let topology = Topology::new(self.dcs, self.partitions);
         params::<P>(&self.params).and_then(|params| P::check(&params, &topology))
     }
@@ -117,6 +123,9 @@ impl fmt::Display for Options {
         if self.faults != default.faults {
             write!(f, " --faults {}", self.faults)?;
         }
+        if self.placement != default.placement {
+            write!(f, " --placement {}", self.placement)?;
+        }
         if self.exclusions {
             write!(f, " --exclusions")?;
         }
@@ -133,6 +142,41 @@ impl fmt::Display for Options {
             }
         }
         Ok(())
+    }
+}
+
+/// Which data centres hold which keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placed {
+    /// Each holds all.
+    Everywhere,
+    /// Each holds one partition, the first the first and so on, and over again.
+    ByPartition,
+    /// Each key is held by some, as each schedule draws it.
+    Random,
+}
+
+impl Placed {
+    /// Their names.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("everywhere", Self::Everywhere), ("by-partition", Self::ByPartition), ("random", Self::Random)];
+}
+
+impl fmt::Display for Placed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::ALL.iter().find(|(_, placed)| placed == self);
+        f.write_str(name.map_or("", |(name, _)| name))
+    }
+}
+
+impl FromStr for Placed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(name, _)| *name == text);
+        found.map(|(_, placed)| *placed).ok_or_else(|| {
+            format!("{text:?} is no placement: choose {}", Self::ALL.map(|(name, _)| name).join(", "))
+        })
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) enum Stream {
     Params = 10,
     /// Which checking groups operations ask for.
     Checking = 11,
+    /// Which data centres hold which keys.
+    Placement = 12,
 }
 
 /// The generator of one stream of a schedule.

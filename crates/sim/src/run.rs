@@ -1,13 +1,14 @@
 //! One schedule from its seed to its verdict.
 
 use crate::meter::Meter;
-use crate::options::Options;
+use crate::options::{Options, Placed};
 use crate::outcome::RunOutcome;
 use crate::plan::{Layout, Plan};
 use crate::rng::{Stream, stream};
 use crate::trace::Trace;
 use crate::world::World;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use tidemark_contract::{Protocol, Topology};
@@ -77,9 +78,13 @@ impl<P: Protocol> Simulation<P> {
         trace: Option<Trace>,
         meter: Option<Box<Meter>>,
     ) -> (RunOutcome, Option<Trace>, Option<Box<Meter>>) {
-        let params = params::<P>(plan, &self.layout.topology, &self.options.params);
+        let layout = match self.options.placement {
+            Placed::Random => Cow::Owned(self.layout.drawn(plan.seed)),
+            _ => Cow::Borrowed(&self.layout),
+        };
+        let params = params::<P>(plan, &layout.topology, &self.options.params);
         let params = params.expect("the options are valid");
-        let mut world = World::<P>::new(plan, &self.layout, params);
+        let mut world = World::<P>::new(plan, &layout, params);
         (world.trace, world.meter) = (trace, meter);
         let (mut outcome, trace, meter) = world.run();
         let promise = self.promise();

@@ -250,8 +250,13 @@ fn accf_keeps_its_promise_in_any_grouping() {
 /// Reference: 000, table 7.1: Orbe, GentleRain, Occult and POCC, Okapi, CausalSpartan.
 #[test]
 fn accf_keeps_its_promise_in_the_groupings_of_protocols_that_are_known() {
-    let points =
-        [("server", "region"), ("system", "region"), ("server", "server"), ("region", "system"), ("region", "region")];
+    let points = [
+        ("server", "region"),
+        ("system", "region"),
+        ("server", "server"),
+        ("region", "system"),
+        ("region", "region"),
+    ];
     for (tracking, checking) in points {
         let params = [("tracking".to_string(), tracking.into()), ("checking".to_string(), checking.into())];
         cleared(Accf::NAME, Options { params: params.into(), partitions: 3, ..small("all") }, 0..500);

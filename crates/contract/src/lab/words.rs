@@ -36,6 +36,7 @@ pub fn text(outcome: &Outcome) -> String {
         Outcome::Failed(Failure::Unavailable(_) | Failure::Misconfigured(_)) => "unavailable".to_string(),
         Outcome::Failed(Failure::ClockSkew { .. }) => "clock skew".to_string(),
         Outcome::Failed(Failure::StaleSession(_)) => "stale session".to_string(),
+        Outcome::Failed(Failure::Elsewhere(_)) => "elsewhere".to_string(),
         Outcome::Failed(Failure::Indefinite(_)) => "indefinite".to_string(),
     }
 }

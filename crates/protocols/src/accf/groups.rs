@@ -32,7 +32,7 @@ impl Groups {
         let mine = (0..).map(CheckingGroup).zip(all).filter(|(_, group)| group.servers.contains(&me));
         let group = |(id, Members { servers, .. }): (CheckingGroup, Members)| {
             let mut svv = stable.clone();
-            let heard = servers.iter().flat_map(|server| topology.peers(*server).chain([*server]));
+            let heard = servers.iter().flat_map(|server| topology.sharing(*server).chain([*server]));
             for group in heard.map(&tracked) {
                 if svv[group] == NEVER {
                     svv[group] = Hlc::ZERO;

@@ -89,7 +89,7 @@ impl Recorder {
         assert_eq!(number, self.written + 1);
         self.written = number;
         let version = Version { stamp: Stamp::new(Hlc(number), cx.me.dc), meta: number, write };
-        cx.write(key, version, cx.all_regions());
+        cx.write(key, version);
     }
 }
 

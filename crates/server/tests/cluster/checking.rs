@@ -86,6 +86,7 @@ fn everything_is_there_after_a_restart() {
         let mut a = cluster.client(0);
         (0..50).for_each(|n| a.ok(&["SET", &format!("k{n}"), &n.to_string()]));
         eventually("everything in B", || cluster.client(1).text(&["GET", "k49"]) == "49");
+        (0..2).for_each(|node| cluster.stop(node));
         (0..2).for_each(|node| cluster.restart(node));
         for node in 0..2 {
             for n in 0..50 {
@@ -94,4 +95,21 @@ fn everything_is_there_after_a_restart() {
             }
         }
     }
+}
+
+/// What is stored names tracking groups by their numbers.
+#[test]
+fn a_directory_of_another_tracking_is_refused() {
+    let mut cluster = accf();
+    cluster.client(0).ok(&["SET", "k", "1"]);
+    cluster.stop(0);
+    cluster.configure(0, |config| {
+        let mut cluster = (*config.cluster).clone();
+        cluster.params = serde_json::json!({ "tracking": "system" });
+        config.cluster = Arc::new(cluster);
+    });
+    let started = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| cluster.restart(0)));
+    let why = started.expect_err("it does not start");
+    let why = why.downcast_ref::<String>().expect("what it said");
+    assert!(why.contains("tracking region, this server is configured with"), "{why}");
 }

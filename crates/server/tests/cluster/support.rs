@@ -126,6 +126,11 @@ impl Cluster {
         self.nodes[node].start(Hooks::default());
     }
 
+    /// Changes the configuration of a node that was stopped.
+    pub(crate) fn configure(&mut self, node: usize, change: impl FnOnce(&mut NodeConfig)) {
+        change(&mut self.nodes[node].config);
+    }
+
     /// An order to the admin server of a node.
     pub(crate) fn admin(&self, node: usize, path: &str, body: &str) -> String {
         http(self.nodes[node].config.admin_listen.unwrap(), "POST", path, body)

@@ -143,6 +143,11 @@ impl Config {
     pub fn farthest_us(&self) -> Micros {
         self.wan_us.iter().copied().max().unwrap_or(self.lan_us)
     }
+
+    /// The same, for a message that is late.
+    pub fn slowest_us(&self) -> Micros {
+        self.farthest_us() * (2 + self.wan_jitter_percent / 100) * self.late_factor
+    }
 }
 
 impl Mix {

@@ -4,7 +4,7 @@
 //! then only played. So a schedule can be shrunk by taking things out of it, and what is left happens as it
 //! did before: delays depend on the channel and the time of sending, not on how often chance was asked.
 
-use crate::options::{FaultKind, Options};
+use crate::options::{FaultKind, Options, Placed};
 use crate::rng::{Draw, Stream, stream};
 use tidemark_contract::Topology;
 use tidemark_core::{DcId, Guarantees, Key, Micros, Op, PartitionId, ServerId};
@@ -13,6 +13,7 @@ pub(crate) mod asking;
 mod config;
 mod faults;
 mod motifs;
+mod placing;
 mod scenes;
 mod torn;
 mod workload;
@@ -39,7 +40,7 @@ const NAMES: usize = 6;
 impl Layout {
     /// Finds names that fall to each partition.
     pub fn new(options: &Options, transactions: bool, guarantees: bool) -> Self {
-        let topology = Topology::new(options.dcs, options.partitions);
+        let mut topology = Topology::new(options.dcs, options.partitions);
         let mut keys = vec![Vec::new(); options.partitions];
         for n in 0.. {
             let (letter, round) = ((b'a' + (n % 26) as u8) as char, n / 26);
@@ -52,7 +53,17 @@ impl Layout {
                 break;
             }
         }
+        if options.placement == Placed::ByPartition {
+            topology.placement = placing::by_partition(&topology);
+        }
         Self { topology, keys, transactions, guarantees }
+    }
+
+    /// The same, where each key is held by some data centres as schedule `seed` draws it.
+    pub fn drawn(&self, seed: u64) -> Self {
+        let mut layout = self.clone();
+        layout.topology.placement = placing::random(&self.topology, seed);
+        layout
     }
 }
 

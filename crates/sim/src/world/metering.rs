@@ -5,7 +5,7 @@ use super::sessions::Role;
 use crate::meter::{Cause, weigh};
 use crate::plan::{Act, Step};
 use std::borrow::Cow;
-use tidemark_contract::{AskId, Protocol, Session, Ticket};
+use tidemark_contract::{AskId, Protocol, Ticket};
 use tidemark_core::{DcId, Micros, Op, Outcome, ServerId};
 use tidemark_replica::FeedItem;
 

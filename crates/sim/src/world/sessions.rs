@@ -5,7 +5,7 @@ use crate::plan::{Act, Step, asking};
 use crate::rng::mix;
 use crate::trace::Happening;
 use std::borrow::Cow;
-use tidemark_contract::{Ask, AskId, Protocol, Session, SessionCx, SessionEffects, Ticket};
+use tidemark_contract::{Ask, AskId, Protocol, SessionCx, SessionEffects, Ticket, Traveller};
 use tidemark_core::history::{self, SessionId};
 use tidemark_core::{DcId, Failure, Found, Micros, Op, Outcome, ServerId};
 
@@ -15,7 +15,7 @@ pub(super) struct Client<'a, P: Protocol> {
     pub(super) script: Cow<'a, [Step]>,
     pub(super) role: Role,
     pub(super) step: usize,
-    pub(super) session: P::Session,
+    pub(super) session: Traveller<P>,
     id: SessionId,
     /// How many events of this session the history has.
     recorded: u64,
@@ -68,7 +68,7 @@ impl<'a, P: Protocol> Client<'a, P> {
     pub(super) fn new(number: usize, dc: usize, script: Cow<'a, [Step]>, role: Role) -> Self {
         let dc = DcId(dc as u8);
         Self {
-            session: P::Session::open(dc),
+            session: Traveller::open(dc),
             id: SessionId(number as u64),
             effects: SessionEffects::default(),
             running: None,
@@ -87,7 +87,7 @@ impl<'a, P: Protocol> Client<'a, P> {
 impl<'a, P: Protocol> Client<'a, P> {
     /// A new session takes the place of this one.
     pub(super) fn reopen(&mut self) {
-        self.session = P::Session::open(self.dc);
+        self.session = Traveller::open(self.dc);
         self.effects = SessionEffects::default();
         self.id.0 += AGAIN;
         self.recorded = 0;
@@ -154,7 +154,13 @@ impl<P: Protocol> World<'_, P> {
         let Step { act, asks, at } = &client.script[client.step];
         let (act, asks) = (act.clone(), *asks);
         let checking = asking::checking(self.plan.seed, number, *at, self.checking_groups);
-        client.deadline = self.now + self.plan.config.deadline_us;
+        // There and back, for the session and for its question, and what it has seen has to arrive there too.
+        let far = if self.layout.topology.placement.rules.is_empty() {
+            0
+        } else {
+            8 * self.plan.config.slowest_us()
+        };
+        client.deadline = self.now + self.plan.config.deadline_us + far;
         if !std::mem::replace(&mut client.watched, true) {
             self.queue.push(client.deadline, Event::Deadline(number));
         }
@@ -187,7 +193,7 @@ impl<P: Protocol> World<'_, P> {
         &mut self,
         number: usize,
         goes_on: bool,
-        event: impl FnOnce(&mut P::Session, &mut SessionCx<'_, P>),
+        event: impl FnOnce(&mut Traveller<P>, &mut SessionCx<'_, P>),
     ) {
         let now = self.gateway_clock(number);
         let client = &mut self.clients[number];

@@ -28,8 +28,10 @@ impl<P: Protocol> World<'_, P> {
         let jumps = self.nodes.iter().map(|node| node.clocks.jumped_us.unsigned_abs()).max().unwrap_or(0);
         let drift = config.clocks.iter().map(|clock| clock.drift_ppm.unsigned_abs()).max().unwrap_or(0);
         let apart = 2 * (offsets + jumps + drift * self.now / 1_000_000);
-        let far = config.farthest_us() * (2 + config.wan_jitter_percent / 100) * config.late_factor;
-        let patience = 40 * (far + interval) + 4 * apart + 20 * COLLECTION_STEP_US + 10 * self.election_us();
+        let patience = 40 * (config.slowest_us() + interval)
+            + 4 * apart
+            + 20 * COLLECTION_STEP_US
+            + 10 * self.election_us();
         self.stage = Stage::Settle(self.now + patience);
     }
 
