@@ -6,8 +6,8 @@ use tidemark_core::{Failure, Micros};
 pub(crate) const FAMILIES: [&str; 10] =
     ["get", "set", "mget", "mset", "del", "exists", "scan", "flush", "session", "other"];
 /// How commands end, as metrics name it.
-pub(crate) const OUTCOMES: [&str; 7] =
-    ["ok", "error", "unavailable", "clock_skew", "stale_session", "indefinite", "misconfigured"];
+pub(crate) const OUTCOMES: [&str; 8] =
+    ["ok", "error", "unavailable", "clock_skew", "stale_session", "indefinite", "misconfigured", "elsewhere"];
 /// Latencies are counted by powers of two of microseconds, up to 2^23 µs (8.4 s).
 pub(crate) const BUCKETS: usize = 24;
 
@@ -39,6 +39,7 @@ pub(crate) fn outcome_of(failure: &Failure) -> usize {
         Failure::StaleSession(_) => 4,
         Failure::Indefinite(_) => 5,
         Failure::Misconfigured(_) => 6,
+        Failure::Elsewhere(_) => 7,
     }
 }
 

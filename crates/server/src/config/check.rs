@@ -4,6 +4,7 @@
 use super::cluster::{Cluster, Node};
 use super::file::{ClusterFile, NodeTable};
 use super::params;
+use super::placement;
 use super::problem::{Problem, nearest};
 use super::together;
 use super::units::{Address, PartitionSet};
@@ -42,13 +43,15 @@ pub(super) fn check(file: &ClusterFile, base: &Path) -> Result<Cluster, Vec<Prob
         }
         _ => None,
     };
+    let placement = placement::resolve(file, protocol, wan.as_ref(), &mut problems);
     let nodes = nodes(file, base, &mut problems);
     together::check(file, &nodes, &mut problems);
     protection(file, &mut problems);
     if !problems.is_empty() {
         return Err(problems);
     }
-    let topology = Topology::new(file.regions.len(), file.cluster.partitions as usize);
+    let mut topology = Topology::new(file.regions.len(), file.cluster.partitions as usize);
+    topology.placement = placement;
     params::fit(protocol, &params, &topology).map_err(|problem| vec![problem])?;
     Ok(Cluster {
         name: file.cluster.name.clone(),

@@ -28,6 +28,9 @@ pub struct ClusterFile {
     /// Delays between regions, for a cluster whose regions all live on one machine or in one data centre.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wan: Option<WanTable>,
+    /// Which regions hold which keys, if not all hold all: the first of these that speaks of a key decides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub placement: Vec<PlacementTable>,
     /// The regions; the first is A, the second B, …
     #[serde(rename = "region", default)]
     pub regions: Vec<RegionTable>,
@@ -64,6 +67,20 @@ pub struct ClusterTable {
     /// How far ahead of its clock a server may stamp a write before it refuses with `CLOCKSKEW`.
     #[serde(default = "five_seconds")]
     pub max_skew: Span,
+    /// What a region does with an operation on keys that it does not hold.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub elsewhere: Elsewhere,
+}
+
+/// What a region does with an operation on keys that it does not hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Elsewhere {
+    /// It forwards it to the nearest region that holds them all.
+    #[default]
+    Forward,
+    /// It refuses it (`ELSEWHERE`), and says which regions hold them.
+    Refuse,
 }
 
 /// `[limits]`
@@ -115,6 +132,20 @@ pub struct WanTable {
     /// Each message is late by up to this much more, at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Span>,
+}
+
+/// `[[placement]]`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlacementTable {
+    /// The keys whose names begin so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// Or those of these slots, the first and the last: `"0-8191"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<String>,
+    /// The regions that hold them; no other ever gets them.
+    pub regions: Vec<String>,
 }
 
 /// `[[region]]`

@@ -10,6 +10,7 @@ pub mod cluster;
 pub mod file;
 mod launch;
 mod params;
+mod placement;
 pub mod problem;
 mod together;
 pub mod units;
@@ -19,7 +20,7 @@ pub mod wan;
 mod tests;
 
 pub use cluster::{Cluster, Node};
-pub use file::{ClusterFile, Fsync, Limits, Secret};
+pub use file::{ClusterFile, Elsewhere, Fsync, Limits, PlacementTable, Secret};
 pub use problem::{ConfigError, Problem};
 pub use units::{Address, PartitionSet, Size, Span};
 pub use wan::Wan;

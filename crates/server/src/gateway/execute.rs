@@ -10,7 +10,7 @@ use crate::shard::client::{Client, Resumption, Running};
 use crate::shard::engine::Engine;
 use crate::stats::{family, outcome, outcome_of};
 use bytes::BytesMut;
-use tidemark_contract::{Protocol, Session};
+use tidemark_contract::Protocol;
 use tidemark_core::{Op, Outcome, PartitionId};
 use tidemark_wire::resp::{Encoder, RequestParser};
 

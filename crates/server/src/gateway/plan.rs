@@ -341,6 +341,16 @@ pub(crate) fn in_words(failure: &Failure) -> String {
     match failure {
         Failure::Unavailable(why) => format!("UNAVAILABLE {why}"),
         Failure::StaleSession(why) => format!("STALESESSION {why}"),
+        Failure::Elsewhere(regions) => match &regions[..] {
+            [] => "ELSEWHERE no region holds all of these keys: ask for them one by one".to_string(),
+            regions => {
+                let regions: Vec<String> = regions.iter().map(ToString::to_string).collect();
+                format!(
+                    "ELSEWHERE this region does not hold what is asked for; region {} does",
+                    regions.join(", ")
+                )
+            }
+        },
         Failure::ClockSkew { ahead_us } => format!(
             "CLOCKSKEW the time is {:.3} s ahead of this server's clock; nothing was done. Check the clocks of all servers",
             *ahead_us as f64 / 1e6

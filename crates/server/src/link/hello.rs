@@ -105,6 +105,9 @@ impl Hello {
         }
         if self.topology != cluster.topology {
             let (mine, theirs) = (&cluster.topology, &self.topology);
+            if mine.placement != theirs.placement {
+                return Err("the two cluster files place keys in different regions".to_string());
+            }
             return Err(format!(
                 "this cluster has {} regions of {} partitions, the caller's {} of {}",
                 mine.dcs, mine.partitions, theirs.dcs, theirs.partitions

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use socket2::SockRef;
 use std::net::Shutdown;
 use std::rc::Rc;
-use tidemark_contract::{AskId, Checking, Protocol, Session, SessionEffects};
+use tidemark_contract::{AskId, Checking, Protocol, SessionEffects, Traveller};
 use tidemark_core::{DcId, Guarantees, Micros, Op, Outcome, PartitionId};
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::Notify;
@@ -23,7 +23,7 @@ pub(crate) struct Client<P: Protocol> {
     pub(crate) key: u64,
     /// What it told us about itself.
     pub(crate) redis: redis::Connection,
-    pub(crate) session: P::Session,
+    pub(crate) session: Traveller<P>,
     pub(crate) effects: SessionEffects<P>,
     /// Questions of the running operation that are open.
     pub(crate) waiting: SmallVec<[Question; 2]>,
@@ -138,7 +138,7 @@ impl<P: Protocol> Client<P> {
         Self {
             key: 0,
             redis,
-            session: P::Session::open(dc),
+            session: Traveller::open(dc),
             effects: SessionEffects::default(),
             waiting: SmallVec::new(),
             handed: false,

@@ -17,7 +17,7 @@ use tidemark_check::write_history;
 use tidemark_contract::core::Promise;
 use tidemark_contract::core::history::History;
 use tidemark_protocols::{NAMES, PUBLISHED};
-use tidemark_sim::{Campaign, Faults, Options, Progress, Summary};
+use tidemark_sim::{Campaign, Faults, Options, Placed, Progress, Summary};
 use tidemark_simulators::simulator;
 
 const EXAMPLES: &str = "\
@@ -51,6 +51,9 @@ pub(crate) struct Sim {
     /// Processes of each node, kept the same by Raft: one leads, and is replaced when it fails.
     #[arg(long, value_name = "N", default_value_t = 1)]
     replicas: usize,
+    /// Which data centres hold which keys: everywhere; by-partition, each one partition; or random, each key some of them.
+    #[arg(long, value_name = "HOW", default_value = "everywhere")]
+    placement: Placed,
     /// Sessions in all.
     #[arg(long, value_name = "N", default_value_t = 12)]
     sessions: usize,
@@ -106,6 +109,7 @@ impl Sim {
             dcs: self.dcs,
             partitions: self.partitions,
             replicas: self.replicas,
+            placement: self.placement,
             broken: None,
             sessions: self.sessions,
             ops: self.ops,

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tidemark_protocols::{Protocol, with_protocol};
-use tidemark_server::config::{Cluster, Fsync};
+use tidemark_server::config::{Cluster, Elsewhere, Fsync, PlacementTable};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -25,6 +25,7 @@ Examples:
   tidemark up --regions 2 --protocol eventual
   tidemark up --regions 2 --replicas 3         each region goes on when one of its nodes is killed
   tidemark up --protocol gentlerain --param alpha=20ms --param fan_out=4
+  tidemark up --place eu:=b,c                  regions b and c hold what begins with eu:, and a asks them
   tidemark up --dir ~/shop                     keeps the data; run again, it goes on where it was
 
 From another terminal: tidemark status, cut, heal, slow, skew, exclude, readmit, kill, restart,
@@ -62,6 +63,13 @@ pub(crate) struct Up {
     /// A number of the protocol, as in the [protocol] table of a configuration; may be repeated.
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = param)]
     params: Vec<(String, toml::Value)>,
+    /// Keys that some regions hold and no others: a prefix, or slots, and regions, such as eu:=b,c or slots:0-8191=a; may be
+    /// repeated, and the first that speaks of a key decides.
+    #[arg(long = "place", value_name = "KEYS=REGIONS", value_parser = placement)]
+    placement: Vec<PlacementTable>,
+    /// What a region does with keys that it does not hold: forward, or refuse [default: forward].
+    #[arg(long, value_name = "WHAT", value_parser = elsewhere)]
+    elsewhere: Option<Elsewhere>,
     /// When a write is made durable: always, everysec or no [default: everysec].
     #[arg(long, value_name = "POLICY")]
     fsync: Option<Fsync>,
@@ -88,6 +96,8 @@ impl Up {
             partitions: self.partitions,
             protocol: self.protocol,
             params: self.params.into_iter().collect(),
+            placement: self.placement,
+            elsewhere: self.elsewhere,
             fsync: self.fsync,
             latency: self.latency,
             base_port: self.base_port,
@@ -106,6 +116,22 @@ impl Up {
 fn param(text: &str) -> Result<(String, toml::Value), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, such as fan_out=3")?;
     Ok((name.to_string(), value.parse::<i64>().map_or_else(|_| value.into(), toml::Value::Integer)))
+}
+
+/// Which regions hold some keys.
+fn placement(text: &str) -> Result<PlacementTable, String> {
+    let (keys, regions) = text.rsplit_once('=').ok_or("write KEYS=REGIONS, such as eu:=b,c")?;
+    let slots = keys.strip_prefix("slots:").map(String::from);
+    let prefix = slots.is_none().then(|| keys.to_string());
+    Ok(PlacementTable { prefix, slots, regions: regions.split(',').map(String::from).collect() })
+}
+
+fn elsewhere(text: &str) -> Result<Elsewhere, String> {
+    match text {
+        "forward" => Ok(Elsewhere::Forward),
+        "refuse" => Ok(Elsewhere::Refuse),
+        _ => Err("choose forward or refuse".to_string()),
+    }
 }
 
 /// Runs the cluster until a signal ends it.

@@ -6,7 +6,9 @@ use std::path::Path;
 use tidemark_core::DcId;
 use tidemark_server::config::file::{ClusterTable, NodeTable, RegionTable, WanTable};
 use tidemark_server::config::wan::{PRESETS, Preset};
-use tidemark_server::config::{Address, ClusterFile, Fsync, Limits, PartitionSet, Span};
+use tidemark_server::config::{
+    Address, ClusterFile, Elsewhere, Fsync, Limits, PartitionSet, PlacementTable, Span,
+};
 
 /// How far a node's port for peers lies above its port for Redis clients.
 const PEER_PORTS_ABOVE: u16 = 100;
@@ -21,6 +23,8 @@ pub(crate) struct Wish {
     pub(crate) partitions: Option<u16>,
     pub(crate) protocol: Option<String>,
     pub(crate) params: toml::Table,
+    pub(crate) placement: Vec<PlacementTable>,
+    pub(crate) elsewhere: Option<Elsewhere>,
     pub(crate) fsync: Option<Fsync>,
     pub(crate) latency: Option<String>,
     pub(crate) base_port: Option<u16>,
@@ -74,8 +78,10 @@ pub(crate) fn cluster_file(wish: &Wish) -> anyhow::Result<ClusterFile> {
             peer_secret: None,
             requirepass: None,
             max_skew: "5s".parse().expect("a length of time"),
+            elsewhere: wish.elsewhere.unwrap_or_default(),
         },
         protocol: wish.params.clone(),
+        placement: wish.placement.clone(),
         limits: Limits::default(),
         wan,
         nodes: (0..names.len() * a_region).map(node).collect(),
