@@ -17,6 +17,7 @@ mod nukv;
 mod occult;
 mod okapi;
 mod orbe;
+mod placement;
 mod pocc;
 mod tidemark;
 mod wren;

@@ -5,6 +5,7 @@ mod groups;
 mod guarantees;
 mod limits;
 mod links;
+mod placement;
 mod spread;
 mod strings;
 mod support;
