@@ -15,7 +15,7 @@ use tidemark_store::Version;
 
 mod words;
 use words::shown;
-pub use words::{put, rotx, text};
+pub use words::{put, rotx, server, text};
 
 /// Something on its way from one server to its peer, in order.
 enum Feed<P: Protocol> {
@@ -64,11 +64,6 @@ pub struct Lab<P: Protocol> {
     max_skew_us: Micros,
     /// What happened, one line an event or effect.
     pub transcript: String,
-}
-
-/// The server of partition `partition` in data centre `dc`, both by number.
-pub fn server(dc: u8, partition: u16) -> ServerId {
-    ServerId::new(DcId(dc), PartitionId(partition))
 }
 
 impl<P: Protocol> Lab<P> {

@@ -113,7 +113,6 @@ impl<R: Rules> Protocol for Server<R> {
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::CausalSnapshot;
     const PARTIAL: bool = true;
-
     type Meta = Tracked; // ds
     type Request = Request;
     type Reply = Reply;

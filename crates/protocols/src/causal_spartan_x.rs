@@ -171,7 +171,6 @@ impl<R: Rules> Protocol for Server<R> {
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::CausalImmediate;
     const PARTIAL: bool = true;
-
     type Meta = Vector; // ds
     type Request = Request;
     type Reply = Reply;

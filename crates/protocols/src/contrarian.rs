@@ -161,7 +161,6 @@ impl<R: Rules> Protocol for Server<R> {
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::CausalSnapshot;
     const PARTIAL: bool = true;
-
     type Meta = Vector; // DV
     type Request = Request;
     type Reply = Reply;

@@ -117,7 +117,6 @@ impl<R: Rules> Protocol for Server<R> {
     const PARTIAL: bool = true;
     const CLOCK: Clock = Clock::Monotone;
     const ATOMIC_WRITES: bool = true;
-
     type Meta = Vector; // CV
     type Request = Request;
     type Reply = Answer<Vector>;

@@ -262,7 +262,6 @@ impl<R: Rules> Protocol for Server<R> {
     const PROMISE: Promise = Promise::CausalImmediate;
     const PARTIAL: bool = true;
     const CLOCK: Clock = Clock::Monotone;
-
     type Meta = Hlc; // D4, D9: gst at the PUT
     type Request = Request;
     type Reply = Answer<Past>; // every reply in the paper is ⟨v, ut, gst⟩ or part of it

@@ -133,7 +133,6 @@ impl<R: Rules> Protocol for Server<R> {
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::CausalImmediate;
     const PARTIAL: bool = true;
-
     type Meta = Meta;
     type Request = Request;
     type Reply = Answer<Past>;

@@ -131,7 +131,6 @@ impl<R: Rules> Protocol for Server<R> {
     const PROMISE: Promise = Promise::CausalSnapshot;
     const PARTIAL: bool = true;
     const ATOMIC_WRITES: bool = true;
-
     type Meta = Hlc; // rdt
     type Request = Request;
     type Reply = Answer<Past>;

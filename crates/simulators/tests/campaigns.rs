@@ -240,38 +240,6 @@ fn everywhere(name: &str) {
     cleared(name, Options::default(), 0..200);
 }
 
-/// Groupings for tracking and for checking are drawn with the schedule, alike or not.
-#[test]
-fn accf_keeps_its_promise_in_any_grouping() {
-    everywhere(Accf::NAME);
-    cleared(Accf::NAME, Options { dcs: 4, partitions: 1, ..small("all") }, 0..2_000);
-}
-
-/// Reference: 000, table 7.1: Orbe, GentleRain, Occult and POCC, Okapi, CausalSpartan.
-#[test]
-fn accf_keeps_its_promise_in_the_groupings_of_protocols_that_are_known() {
-    let points = [
-        ("server", "region"),
-        ("system", "region"),
-        ("server", "server"),
-        ("region", "system"),
-        ("region", "region"),
-    ];
-    for (tracking, checking) in points {
-        let params = [("tracking".to_string(), tracking.into()), ("checking".to_string(), checking.into())];
-        cleared(Accf::NAME, Options { params: params.into(), partitions: 3, ..small("all") }, 0..500);
-    }
-}
-
-/// Reference: erratum E-7a. A session does not see what it has just written.
-#[test]
-fn accf_as_published_is_convicted_by_a_trace_of_e_7() {
-    let (verdict, steps) = conviction(accf::AccfPublished::NAME, small("none"), 0);
-    assert_eq!(verdict, "causal");
-    assert!(steps <= 2, "{steps} steps");
-    cleared(Accf::NAME, small("none"), 0..1);
-}
-
 #[test]
 fn cc_lo_keeps_its_promise_under_all_faults() {
     everywhere(CcLo::NAME);

@@ -2,8 +2,15 @@
 
 use super::Lab;
 use crate::Protocol;
-use tidemark_core::{Condition, Failure, Found, Hlc, Key, Op, Outcome, PartitionId, Update, Write};
+use tidemark_core::{
+    Condition, DcId, Failure, Found, Hlc, Key, Op, Outcome, PartitionId, ServerId, Update, Write,
+};
 use tidemark_store::Version;
+
+/// The server of partition `partition` in data centre `dc`, both by number.
+pub fn server(dc: u8, partition: u16) -> ServerId {
+    ServerId::new(DcId(dc), PartitionId(partition))
+}
 
 /// An unconditional PUT.
 pub fn put(key: &Key, value: &str) -> Op {

@@ -59,6 +59,50 @@ fn a_sound_file_says_who_holds_what() {
 }
 
 #[test]
+fn keys_are_held_by_the_regions_that_are_named() {
+    let placed = |tables: &str| {
+        parsed(
+            &TWO_REGIONS
+                .replace("[[node]]\nname = \"east-1\"", &format!("{tables}\n[[node]]\nname = \"east-1\"")),
+        )
+    };
+    let cluster = placed("[[placement]]\nprefix = \"eu:\"\nregions = [\"West\"]").unwrap();
+    let holders = |key: &str| cluster.topology.holders(&key.into()).iter().collect::<Vec<_>>();
+    assert_eq!((holders("eu:1"), holders("us:1")), (vec![DcId(1)], vec![DcId(0), DcId(1)]));
+    let wrong = |table: &str| placed(&format!("[[placement]]\n{table}")).expect_err(table).to_string();
+    assert!(wrong("regions = [\"west\"]").contains("a rule is about the keys of a prefix, or about slots"));
+    assert!(wrong("prefix = \"\"\nregions = [\"west\"]").contains("an empty prefix is that of every key"));
+    assert!(wrong("slots = \"0-16384\"\nregions = [\"west\"]").contains("are no slots"));
+    assert!(wrong("slots = \"9-1\"\nregions = [\"west\"]").contains("are no slots"));
+    assert!(wrong("prefix = \"eu:\"\nregions = []").contains("no region would hold these keys"));
+    assert!(wrong("prefix = \"eu:\"\nregions = [\"wst\"]").contains("did you mean west?"));
+    let cops = TWO_REGIONS.replace("partitions = 4", "partitions = 4\nprotocol = \"cops\"");
+    let cops =
+        cops.replacen("[[node]]", "[[placement]]\nprefix = \"eu:\"\nregions = [\"west\"]\n[[node]]", 1);
+    assert!(parsed(&cops).unwrap_err().to_string().contains("cops looks for each dependency"));
+}
+
+#[test]
+fn the_groups_of_a_protocol_have_to_fit_the_cluster() {
+    let accf =
+        |more: &str| {
+            parsed(&TWO_REGIONS.replace(
+                "partitions = 4",
+                &format!("partitions = 4\nprotocol = \"accf\"\n[protocol]\n{more}"),
+            ))
+        };
+    assert!(
+        accf("tracking = \"server\"\nchecking = { both = [\"a/*\", \"B/1\"], zero = [\"*/0\"] }").is_ok()
+    );
+    let wrong = |more: &str| accf(more).expect_err(more).to_string();
+    assert!(
+        wrong("tracking = \"galaxy\"").contains("write \"server\", \"partition\", \"region\" or \"system\"")
+    );
+    assert!(wrong("tracking = { x = [\"A/*\"], y = [\"A/0\"] }").contains("A/0 belongs to x and to y"));
+    assert!(wrong("checking = { x = [\"C/0\"] }").contains("there are 2 regions with 4 partitions"));
+}
+
+#[test]
 fn the_fingerprint_follows_what_must_agree_and_nothing_else() {
     let print = |from: &str, to: &str| parsed(&TWO_REGIONS.replace(from, to)).unwrap().fingerprint();
     let plain = print("", "");

@@ -2,6 +2,7 @@
 
 pub(crate) mod asking;
 pub(crate) mod execute;
+pub(crate) mod failures;
 pub(crate) mod info;
 pub(crate) mod plan;
 pub(crate) mod serve;

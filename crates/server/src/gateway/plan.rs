@@ -4,6 +4,7 @@
 //! other in one session: [`Plan::step`] takes an outcome and says what comes next. A reply is written when the last
 //! one has ended, so that a command which fails half-way answers nothing but the failure.
 
+use super::failures::{in_words, write_failure};
 use crate::redis::{Command, glob_matches};
 use bytes::Bytes;
 use std::vec::IntoIter;
@@ -329,36 +330,6 @@ fn value_or_null(found: &Found, out: &mut Encoder<'_>) {
 fn write_keys(keys: &[Key], out: &mut Encoder<'_>) {
     out.array(keys.len());
     keys.iter().for_each(|key| out.bulk(&**key));
-}
-
-/// Writes a failure as an error whose first word says what it means for the operation.
-pub(crate) fn write_failure(failure: &Failure, out: &mut Encoder<'_>) {
-    out.error(in_words(failure));
-}
-
-/// A failure as the text of an error reply.
-pub(crate) fn in_words(failure: &Failure) -> String {
-    match failure {
-        Failure::Unavailable(why) => format!("UNAVAILABLE {why}"),
-        Failure::StaleSession(why) => format!("STALESESSION {why}"),
-        Failure::Elsewhere(regions) => match &regions[..] {
-            [] => "ELSEWHERE no region holds all of these keys: ask for them one by one".to_string(),
-            regions => {
-                let regions: Vec<String> = regions.iter().map(ToString::to_string).collect();
-                format!(
-                    "ELSEWHERE this region does not hold what is asked for; region {} does",
-                    regions.join(", ")
-                )
-            }
-        },
-        Failure::ClockSkew { ahead_us } => format!(
-            "CLOCKSKEW the time is {:.3} s ahead of this server's clock; nothing was done. Check the clocks of all servers",
-            *ahead_us as f64 / 1e6
-        ),
-        // The word with which Redis, too, refuses writes but not reads until an operator has done something.
-        Failure::Misconfigured(why) => format!("MISCONF {why}"),
-        Failure::Indefinite(why) => format!("INDEFINITE the operation may or may not have happened: {why}"),
-    }
 }
 
 #[cfg(test)]

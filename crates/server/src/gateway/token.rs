@@ -9,7 +9,7 @@
 //! it was made. The sum finds damage, not malice: who may run commands may also write. But no token, however it came
 //! about, takes a session or a server to a time that no clock has reached, or to a region that does not exist.
 
-use super::plan::in_words;
+use super::failures::in_words;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::{Protocol, Session, Topology};

@@ -21,6 +21,30 @@ fn a_write_in_one_region_arrives_in_the_others() {
 }
 
 #[test]
+fn keys_may_be_held_by_some_regions_only_and_groups_be_chosen() {
+    if !has("redis-cli") {
+        return;
+    }
+    let up = Up::start(&["--place", "eu:=b,c", "--protocol", "accf", "--param", "checking=system"]);
+    assert_eq!(up.redis("a", &["SET", "eu:fruit", "plum"]), "OK");
+    assert_eq!(up.redis("a", &["TIDE.CHECKING", "system"]), "OK");
+    for region in ["a", "b", "c"] {
+        eventually("plum".into(), || up.redis(region, &["GET", "eu:fruit"]));
+    }
+    let keys = |region: &str| {
+        let partitions = up.node(region)["detail"]["host"]["partitions"].clone();
+        partitions
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|partition| partition["keys"].as_u64())
+            .sum::<u64>()
+    };
+    assert_eq!(["a", "b", "c"].map(keys), [0, 1, 1]);
+    up.stop();
+}
+
+#[test]
 fn status_tells_how_every_node_is() {
     let up = Up::start(&["--regions", "2", "--protocol", "eventual", "--latency", "nukv"]);
     let status = up.status();

@@ -1,0 +1,79 @@
+//! Campaigns over how servers are grouped, and over which data centres hold which keys.
+
+use tidemark_protocols::*;
+use tidemark_sim::{Campaign, Options, Placed, Summary};
+use tidemark_simulators::simulator;
+
+/// Few actors, who meet often.
+fn small(dcs: usize, partitions: usize) -> Options {
+    Options { dcs, partitions, sessions: 2 * dcs, ops: 20 * dcs, ..Options::default() }
+}
+
+fn play(name: &str, options: Options, seeds: std::ops::Range<u64>) -> Summary {
+    let what = Campaign { jobs: 2, ..Campaign::new(options, seeds) };
+    simulator(name).expect("its simulator").campaign(&what, &mut |_| ())
+}
+
+#[track_caller]
+fn cleared(name: &str, options: Options, seeds: std::ops::Range<u64>) {
+    let summary = play(name, options, seeds);
+    let told: Vec<String> = summary.convictions.iter().map(ToString::to_string).collect();
+    assert!(summary.violations == 0, "{}", told.join("\n"));
+}
+
+/// Groupings for tracking and for checking are drawn with the schedule, alike or not.
+#[test]
+fn accf_keeps_its_promise_in_any_grouping() {
+    for (dcs, partitions) in [(2, 2), (2, 3), (3, 2), (4, 1)] {
+        cleared(Accf::NAME, small(dcs, partitions), 0..2_000);
+    }
+    cleared(Accf::NAME, Options::default(), 0..200);
+}
+
+/// Reference: 000, table 7.1: Orbe, GentleRain, Occult and POCC, Okapi, CausalSpartan.
+#[test]
+fn accf_keeps_its_promise_in_the_groupings_of_protocols_that_are_known() {
+    let points = [
+        ("server", "region"),
+        ("system", "region"),
+        ("server", "server"),
+        ("region", "system"),
+        ("region", "region"),
+    ];
+    for (tracking, checking) in points {
+        let params = [("tracking".to_string(), tracking.into()), ("checking".to_string(), checking.into())];
+        cleared(Accf::NAME, Options { params: params.into(), ..small(2, 3) }, 0..500);
+    }
+}
+
+/// Reference: erratum E-7a. A session does not see what it has just written.
+#[test]
+fn accf_as_published_is_convicted_by_a_trace_of_e_7() {
+    let options = || Options { faults: "none".parse().expect("a list"), ..small(2, 2) };
+    let summary = play(accf::AccfPublished::NAME, options(), 0..1);
+    let conviction = summary.convictions.first().expect("it is convicted");
+    assert_eq!((conviction.verdict.as_str(), conviction.shrunk_steps), ("causal", 2), "{conviction}");
+    cleared(Accf::NAME, options(), 0..1);
+}
+
+/// Two by two with full replicas is everywhere else; here are four by one (each data centre holds one partition), and keys that are held
+/// here and there.
+#[test]
+fn every_protocol_that_may_keeps_its_promise_wherever_keys_are_held() {
+    let mut partial = 0;
+    for name in NAMES.iter().filter(|name| with_protocol!(name, P => P::PARTIAL, otherwise false)) {
+        for (dcs, placement) in [(4, Placed::ByPartition), (2, Placed::Random), (3, Placed::Random)] {
+            cleared(name, Options { placement, ..small(dcs, 2) }, 0..300);
+        }
+        partial += 1;
+    }
+    assert!(partial >= 8, "most can");
+}
+
+#[test]
+fn who_looks_for_each_dependency_needs_every_version() {
+    let options = Options { placement: Placed::Random, ..Options::default() };
+    let refused = simulator(Cops::NAME).expect("its simulator").validate(&options);
+    assert!(refused.unwrap_err().contains("cannot do without"));
+    assert!("everywhere".parse::<Placed>().is_ok() && "nowhere".parse::<Placed>().is_err());
+}
