@@ -168,7 +168,6 @@ impl<R: Rules> Protocol for Server<R> {
     const NAME: &'static str = R::NAME;
     const ABOUT: &'static str = R::ABOUT;
     const PROMISE: Promise = Promise::Session;
-    const PARTIAL: bool = true;
     const GUARANTEES: bool = true;
     const FOLLOWERS_READ: bool = true;
     const NEWEST_ONLY: bool = true; // I3

@@ -282,7 +282,8 @@ impl<P: Protocol> Host<P> {
                 self.make_room(0).map_err(|failure| FeedError::NoRoom(format!("{failure:?}")))?;
                 self.append(SKIPPED, at, seq, |buffer| record::encode(&from.dc, buffer));
                 self.place_mut(at).received[from.dc.index()].seq = seq;
-                self.event(now, at, |protocol, cx| protocol.on_heartbeat(from, ts, cx));
+                // What follows may have the same time: the versions of one transaction do.
+                self.event(now, at, |protocol, cx| protocol.on_heartbeat(from, ts.prev(), cx));
                 Ok(())
             }
             FeedItem::Heartbeat { after_seq, ts } if after_seq + 1 == expected => {

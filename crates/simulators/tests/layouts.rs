@@ -70,6 +70,14 @@ fn every_protocol_that_may_keeps_its_promise_wherever_keys_are_held() {
     assert!(partial >= 8, "most can");
 }
 
+/// Of a transaction's versions on one partition, which have one time, a region that did not hold the first took it that all were there.
+#[test]
+fn what_is_left_out_of_a_feed_says_nothing_of_others_with_its_time() {
+    let options = || Options { placement: Placed::Random, ops: 50, ..small(3, 2) };
+    cleared(Cure::NAME, options(), 3379..3380);
+    cleared(Wren::NAME, options(), 3379..3380);
+}
+
 #[test]
 fn who_looks_for_each_dependency_needs_every_version() {
     let options = Options { placement: Placed::Random, ..Options::default() };

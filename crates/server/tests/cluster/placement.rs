@@ -60,10 +60,11 @@ fn a_session_stays_causal_across_what_its_region_holds_and_what_it_does_not() {
             let value = n.to_string();
             writer.ok(&["SET", "eu:cause", &value]);
             writer.ok(&["SET", "effect", &value]);
-            let effect: u32 = reader.text(&["GET", "effect"]).parse().unwrap_or(0);
-            let cause: u32 = reader.text(&["GET", "eu:cause"]).parse().unwrap_or(0);
+            let number = |text: String| if text == "-" { 0 } else { text.parse::<u32>().expect(&text) };
+            let effect = number(reader.text(&["GET", "effect"]));
+            let cause = number(reader.text(&["GET", "eu:cause"]));
             assert!(cause >= effect, "{protocol}: effect {effect} without its cause, {cause}");
-            let again: u32 = reader.text(&["GET", "effect"]).parse().unwrap_or(0);
+            let again = number(reader.text(&["GET", "effect"]));
             assert!(again >= effect, "{protocol}: {again} after {effect}");
         }
     }
@@ -92,6 +93,7 @@ fn what_is_held_by_a_region_that_cannot_be_reached_is_unavailable() {
     cluster.client(0).ok(&["SET", "b:1", "1"]);
     let mut a = cluster.client(0);
     assert_eq!(ask(&mut a), "1");
+    assert_eq!(a.text(&["GET", "all"]), "-", "it is at home again, which has heard from B up to then");
     cluster.stop(1);
     let refused = ask(&mut a);
     assert!(refused.starts_with("!UNAVAILABLE"), "{refused}");
