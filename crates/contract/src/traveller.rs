@@ -5,15 +5,22 @@
 //! next key that its home holds. So causality holds across keys that are held by different regions, under every protocol
 //! whose sessions can move.
 
-use crate::{Protocol, Session, SessionCx};
+use crate::{AskId, Checking, Protocol, Session, SessionCx};
 use tidemark_core::{DcId, Failure, Guarantees, Key, Op, Outcome, Regions, ServerId};
 
 type TokenOf<P> = <<P as Protocol>::Session as Session<P>>::Token;
 
 /// What begins once a session has arrived.
 enum Next<P: Protocol> {
-    Operation(Op, Guarantees, crate::Checking),
+    Operation(Op, Guarantees, Checking),
     Adoption(TokenOf<P>),
+}
+
+/// Where a session that is on its way comes from, as it was there, and what it comes for.
+struct Way<P: Protocol> {
+    from: DcId,
+    before: P::Session,
+    next: Next<P>,
 }
 
 /// A session, wherever it is.
@@ -21,8 +28,7 @@ pub struct Traveller<P: Protocol> {
     home: DcId,
     at: DcId,
     session: P::Session,
-    /// It is on its way: where from, and what for.
-    way: Option<(DcId, P::Session, Next<P>)>,
+    way: Option<Box<Way<P>>>,
 }
 
 impl<P: Protocol> Traveller<P> {
@@ -34,11 +40,6 @@ impl<P: Protocol> Traveller<P> {
     /// The session itself.
     pub fn session(&self) -> &P::Session {
         &self.session
-    }
-
-    /// Where it is: at home, but after an operation on keys that its home does not hold.
-    pub fn at(&self) -> DcId {
-        self.at
     }
 
     /// See [`Session::begin`].
@@ -61,20 +62,14 @@ impl<P: Protocol> Traveller<P> {
 
     /// See [`Session::on_reply`].
     #[inline]
-    pub fn on_reply(
-        &mut self,
-        ask: crate::AskId,
-        from: ServerId,
-        reply: P::Reply,
-        cx: &mut SessionCx<'_, P>,
-    ) {
+    pub fn on_reply(&mut self, ask: AskId, from: ServerId, reply: P::Reply, cx: &mut SessionCx<'_, P>) {
         cx.dc = self.at;
         self.session.on_reply(ask, from, reply, cx);
         self.arrived(cx);
     }
 
     /// See [`Session::on_lost`].
-    pub fn on_lost(&mut self, ask: crate::AskId, cx: &mut SessionCx<'_, P>) {
+    pub fn on_lost(&mut self, ask: AskId, cx: &mut SessionCx<'_, P>) {
         cx.dc = self.at;
         self.session.on_lost(ask, cx);
         self.arrived(cx);
@@ -82,7 +77,7 @@ impl<P: Protocol> Traveller<P> {
 
     /// See [`Session::token`].
     pub fn token(&self) -> TokenOf<P> {
-        self.way.as_ref().map_or(&self.session, |(_, before, _)| before).token()
+        self.way.as_ref().map_or(&self.session, |way| &way.before).token()
     }
 
     /// See [`Session::adopt`]. It is at home that the past is taken over.
@@ -93,8 +88,8 @@ impl<P: Protocol> Traveller<P> {
 
     /// Whoever begins something anew has given up what was under way: it is where it was.
     fn give_up(&mut self) {
-        if let Some((at, session, _)) = self.way.take() {
-            (self.at, self.session) = (at, session);
+        if let Some(way) = self.way.take() {
+            (self.at, self.session) = (way.from, way.before);
         }
     }
 
@@ -105,7 +100,8 @@ impl<P: Protocol> Traveller<P> {
         }
         let token = self.session.token();
         let before = std::mem::replace(&mut self.session, P::Session::open(dc));
-        self.way = Some((std::mem::replace(&mut self.at, dc), before, next));
+        let from = std::mem::replace(&mut self.at, dc);
+        self.way = Some(Box::new(Way { from, before, next }));
         cx.may_write(false);
         self.session.adopt(token, cx);
         self.arrived(cx);
@@ -119,8 +115,8 @@ impl<P: Protocol> Traveller<P> {
         match cx.take_outcome() {
             None => {}
             Some(Outcome::Adopted) => {
-                if let Some((_, _, next)) = self.way.take() {
-                    self.set_about(next, cx);
+                if let Some(way) = self.way.take() {
+                    self.set_about(way.next, cx);
                 }
             }
             Some(outcome) => {

@@ -24,10 +24,18 @@ fn keys(cluster: &Cluster, node: usize) -> u64 {
     partitions.iter().map(|partition| partition["keys"].as_u64().expect("a number")).sum()
 }
 
+/// Until every region feeds every other: before that, who comes from one has to wait for what it has seen there.
+fn linked(cluster: &Cluster) {
+    eventually("all regions feed each other", || {
+        (0..3).all(|node| !cluster.status(node)["host"].to_string().contains(r#""feeding":false"#))
+    });
+}
+
 #[test]
 fn what_a_region_does_not_hold_it_never_gets_and_asks_for() {
     for protocol in ["eventual", "causal", "gentlerain", "accf"] {
         let cluster = placed(protocol, false);
+        linked(&cluster);
         let (mut a, mut b, mut c) = (cluster.client(0), cluster.client(1), cluster.client(2));
         for n in 0..20 {
             a.ok(&["SET", &format!("eu:{n}"), &n.to_string()]);
@@ -55,6 +63,7 @@ fn what_a_region_does_not_hold_it_never_gets_and_asks_for() {
 fn a_session_stays_causal_across_what_its_region_holds_and_what_it_does_not() {
     for protocol in ["causal", "causal-spartan-x", "pocc", "accf"] {
         let cluster = placed(protocol, false);
+        linked(&cluster);
         let (mut writer, mut reader) = (cluster.client(2), cluster.client(0));
         for n in 1..=100_u32 {
             let value = n.to_string();
@@ -73,6 +82,7 @@ fn a_session_stays_causal_across_what_its_region_holds_and_what_it_does_not() {
 #[test]
 fn a_region_that_does_not_forward_says_whom_to_ask() {
     let cluster = placed("causal", true);
+    linked(&cluster);
     let (mut a, mut b) = (cluster.client(0), cluster.client(1));
     let elsewhere = "!ELSEWHERE this region does not hold what is asked for; region B, C does";
     assert_eq!(a.text(&["SET", "eu:1", "1"]), elsewhere);
@@ -89,6 +99,7 @@ fn a_region_that_does_not_forward_says_whom_to_ask() {
 #[test]
 fn what_is_held_by_a_region_that_cannot_be_reached_is_unavailable() {
     let mut cluster = placed("causal", false);
+    linked(&cluster);
     let ask = |client: &mut Client| client.text(&["GET", "b:1"]);
     cluster.client(0).ok(&["SET", "b:1", "1"]);
     let mut a = cluster.client(0);
