@@ -1,25 +1,19 @@
 //! Campaigns over seeds: who is convicted, who is cleared, and that a seed says it all.
 
+mod playing;
+
+use playing::{cleared, play, search};
 use tidemark_contract::core::Promise;
 use tidemark_protocols::causal_spartan_x::CausalSpartanXPublished;
 use tidemark_protocols::cops::CopsPublished;
 use tidemark_protocols::gentlerain::GentleRainPublished;
 use tidemark_protocols::*;
-use tidemark_sim::{Campaign, Options, Summary};
-use tidemark_simulators::simulator;
+use tidemark_sim::{Campaign, Options};
 
 /// Two data centres, two partitions: few actors meet often.
 fn small(faults: &str) -> Options {
     let faults = faults.parse().expect("a list of faults");
     Options { dcs: 2, partitions: 2, sessions: 4, ops: 40, faults, ..Options::default() }
-}
-
-fn search(name: &str, what: &Campaign) -> Summary {
-    simulator(name).expect("its simulator").campaign(what, &mut |_| ())
-}
-
-fn play(name: &str, options: Options, seeds: std::ops::Range<u64>) -> Summary {
-    search(name, &Campaign { jobs: 2, ..Campaign::new(options, seeds) })
 }
 
 /// What a known seed is convicted of, with no fault but delays.
@@ -28,13 +22,6 @@ fn conviction(name: &str, options: Options, seed: u64) -> (String, usize) {
     let conviction = summary.convictions.first().unwrap_or_else(|| panic!("{name} was cleared"));
     println!("{conviction}");
     (conviction.verdict.clone(), conviction.shrunk_steps)
-}
-
-#[track_caller]
-fn cleared(name: &str, options: Options, seeds: std::ops::Range<u64>) {
-    let summary = play(name, options, seeds);
-    let told: Vec<String> = summary.convictions.iter().map(ToString::to_string).collect();
-    assert!(summary.violations == 0, "{}", told.join("\n"));
 }
 
 /// Reference: erratum E-1. A session reads a stable version, and the server of its next update has not heard that

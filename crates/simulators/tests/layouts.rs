@@ -1,24 +1,15 @@
 //! Campaigns over how servers are grouped, and over which data centres hold which keys.
 
+mod playing;
+
+use playing::{cleared, play};
 use tidemark_protocols::*;
-use tidemark_sim::{Campaign, Options, Placed, Summary};
+use tidemark_sim::{Options, Placed};
 use tidemark_simulators::simulator;
 
 /// Few actors, who meet often.
 fn small(dcs: usize, partitions: usize) -> Options {
     Options { dcs, partitions, sessions: 2 * dcs, ops: 20 * dcs, ..Options::default() }
-}
-
-fn play(name: &str, options: Options, seeds: std::ops::Range<u64>) -> Summary {
-    let what = Campaign { jobs: 2, ..Campaign::new(options, seeds) };
-    simulator(name).expect("its simulator").campaign(&what, &mut |_| ())
-}
-
-#[track_caller]
-fn cleared(name: &str, options: Options, seeds: std::ops::Range<u64>) {
-    let summary = play(name, options, seeds);
-    let told: Vec<String> = summary.convictions.iter().map(ToString::to_string).collect();
-    assert!(summary.violations == 0, "{}", told.join("\n"));
 }
 
 /// Groupings for tracking and for checking are drawn with the schedule, alike or not.

@@ -112,6 +112,20 @@ fn three_regions_under_gentlerain() {
     on_one_machine("everysec", "none", "gentlerain", rounds(), accept);
 }
 
+/// Causes and effects, and keys that all fight over, are held by one region, by two, or by all; sessions go where they are.
+#[test]
+fn regions_that_hold_some_keys_only() {
+    let _turn = alone();
+    for protocol in ["causal", "accf"] {
+        let scratch = Scratch::new(&format!("torture-placed-{protocol}"));
+        let mut flags = vec!["--partitions", "2", "--protocol", protocol];
+        for rule in ["cause0=b", "effect1=a,c", "cause2=b,c", "k1=a", "k2=b,c", "k3=c", "k4=a,b"] {
+            flags.extend(["--place", rule]);
+        }
+        torture(&Up::start(&scratch, &flags), &scratch, protocol, rounds().min(6), accept);
+    }
+}
+
 /// Two of the regions have two nodes: operations and snapshots go over sockets within the region, and a node's death
 /// leaves half of a region. Segments and snapshots are small, so that restarts read what was written in between.
 #[test]

@@ -126,7 +126,7 @@ impl Worker {
                 let kind = error.split(' ').next().unwrap_or_default().to_string();
                 self.count(&kind);
                 match kind.as_str() {
-                    "UNAVAILABLE" | "CLOCKSKEW" | "STALESESSION" => Answer::Refused,
+                    "UNAVAILABLE" | "CLOCKSKEW" | "STALESESSION" | "ELSEWHERE" => Answer::Refused,
                     "INDEFINITE" => Answer::Unknown,
                     _ => panic!("{arguments:?} was answered {error}"),
                 }
