@@ -6,7 +6,7 @@
 //! never waits. Elsewhere, or with a past that its group cannot back yet, a session reads the newest that there is, and a
 //! server that lacks some of that past lets it wait. So groupings are a matter of speed, and never of safety.
 //!
-//! **Source.** M. Roohitavaf, *Consistency of replicated key-value stores* (dissertation), chapter 7, Algorithms 7.1 and 7.2.
+//! **Source.** M. Roohitavaf, dissertation (000), chapter 7, Algorithms 7.1 and 7.2.
 //!
 //! **Names.** `ds` DS_c of a session, ds of a version: one time a tracking group · T(i) `own_group`, T(j) in `peers` · `latest`
 //! the last time from each server j · `vv` VV_i, by tracking group, +∞ [`NEVER`] · `svv` SVV_i^cg · `clock` HLC_i · `ut` update

@@ -82,7 +82,9 @@ impl<P: Protocol> Simulation<P> {
             Placed::Random => Cow::Owned(self.layout.drawn(plan.seed)),
             _ => Cow::Borrowed(&self.layout),
         };
-        let params = params::<P>(plan, &layout.topology, &self.options.params);
+        // What is measured is the protocol as it comes.
+        let vary = meter.is_none();
+        let params = params::<P>(plan, &layout.topology, &self.options.params, vary);
         let params = params.expect("the options are valid");
         let mut world = World::<P>::new(plan, &layout, params);
         (world.trace, world.meter) = (trace, meter);
@@ -100,10 +102,13 @@ fn params<P: Protocol>(
     plan: &Plan,
     topology: &Topology,
     chosen: &BTreeMap<String, Value>,
+    vary: bool,
 ) -> Result<Vec<P::Params>, String> {
     let mut varied = P::Params::default();
-    let mut rng = stream(plan.seed, Stream::Params);
-    P::vary(&mut varied, topology, &mut |below| rng.usize(0..below));
+    if vary {
+        let mut rng = stream(plan.seed, Stream::Params);
+        P::vary(&mut varied, topology, &mut |below| rng.usize(0..below));
+    }
     let defaults = serde_json::to_value(varied).map_err(|error| error.to_string())?;
     let nodes = plan.nodes(topology);
     let config = &plan.config;

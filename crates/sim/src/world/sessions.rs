@@ -153,7 +153,9 @@ impl<P: Protocol> World<'_, P> {
         let client = &mut self.clients[number];
         let Step { act, asks, at } = &client.script[client.step];
         let (act, asks) = (act.clone(), *asks);
-        let checking = asking::checking(self.plan.seed, number, *at, self.checking_groups);
+        // What is measured is what comes of saying nothing.
+        let groups = if self.meter.is_some() || self.load.is_some() { 0 } else { self.checking_groups };
+        let checking = asking::checking(self.plan.seed, number, *at, groups);
         // There and back, for the session and for its question, and what it has seen has to arrive there too.
         let far = if self.layout.topology.placement.rules.is_empty() {
             0

@@ -92,7 +92,7 @@ const SAYS: &[Says] = &[
     says(&["causal-spartan-x"], ["no", "1", "-"], ["-", "M", "-"], "hybrid")
         .and("replica", "replica")
         .by("Roohitavaf's dissertation, table 7.1 and chapter 5"),
-    says(&["accf"], ["-", "-", "-"], ["-", "a time a tracking group", "-"], "hybrid")
+    says(&["accf"], ["-", "-", "-"], ["-", "1 a group", "-"], "hybrid")
         .and("group", "group")
         .by("Roohitavaf's dissertation, chapter 7"),
     says(&["nukv"], ["-", "-", "-"], ["-", "1", "-"], "hybrid").by(NUKV),
