@@ -12,7 +12,7 @@ use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The version of frames and of everything in them: nodes of different versions refuse each other.
-pub(crate) const VERSION: u8 = 3;
+pub(crate) const VERSION: u8 = 4;
 /// Bytes before a payload.
 const HEADER: usize = 9;
 /// The largest payload before the other side has proved who it is.
