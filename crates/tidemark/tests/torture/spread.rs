@@ -112,18 +112,22 @@ fn three_regions_under_gentlerain() {
     on_one_machine("everysec", "none", "gentlerain", rounds(), accept);
 }
 
+fn placed(name: &str, protocol: &str, regions: &str, rules: &[&str]) {
+    let scratch = Scratch::new(&format!("torture-{name}-{protocol}"));
+    let mut flags = vec!["--regions", regions, "--partitions", "2", "--protocol", protocol];
+    rules.iter().for_each(|rule| flags.extend(["--place", rule]));
+    torture(&Up::start(&scratch, &flags), &scratch, protocol, rounds().min(6), accept);
+}
+
 /// Causes and effects, and keys that all fight over, are held by one region, by two, or by all; sessions go where they are.
 #[test]
 fn regions_that_hold_some_keys_only() {
     let _turn = alone();
-    for protocol in ["causal", "accf"] {
-        let scratch = Scratch::new(&format!("torture-placed-{protocol}"));
-        let mut flags = vec!["--partitions", "2", "--protocol", protocol];
-        for rule in ["cause0=b", "effect1=a,c", "cause2=b,c", "k1=a", "k2=b,c", "k3=c", "k4=a,b"] {
-            flags.extend(["--place", rule]);
-        }
-        torture(&Up::start(&scratch, &flags), &scratch, protocol, rounds().min(6), accept);
-    }
+    let rules = ["cause0=b", "effect1=a,c", "cause2=b,c", "k1=a", "k2=b,c", "k3=c", "k4=a,b"];
+    placed("here-and-there", "causal", "3", &rules);
+    placed("here-and-there", "accf", "3", &rules);
+    // Four by one: each region holds one of the two partitions.
+    placed("four-by-one", "accf", "4", &["slots:0-8191=a,c", "slots:8192-16383=b,d"]);
 }
 
 /// Two of the regions have two nodes: operations and snapshots go over sockets within the region, and a node's death
