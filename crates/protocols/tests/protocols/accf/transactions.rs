@@ -104,6 +104,51 @@ fn what_is_written_after_a_slice_was_read_lies_above_its_snapshot() {
     assert_eq!(write::<SliceLiftsNothing>(), at(1_000));
 }
 
+/// While what A/0 asks A/1 first is on its way, what it asks for is collected.
+fn collect_meanwhile<R: Rules>(lab: &mut Lab<Server<R>>) {
+    for ms in [500, 1_000, 1_500, 2_000] {
+        lab.set_clocks(ms * 1_000);
+        for timer in [Timer::Delta, Timer::Delta, Timer::Theta, Timer::Theta] {
+            for at in [server(0, 0), server(0, 1), server(1, 0), server(1, 1)] {
+                lab.fire(at, timer);
+            }
+            [(0, 1), (1, 0)].into_iter().for_each(|(from, to)| lab.deliver_between(from, to));
+            lab.deliver_within(DcId(1));
+            while lab.deliver_message(server(0, 1), server(0, 0)) {}
+            lab.overtake(server(0, 0), server(0, 1));
+        }
+    }
+    assert_eq!(lab.store(server(0, 1)).totals().versions, 1);
+}
+
+/// Found by the simulator (seed 7 of two by two): who hears nothing of a tracking group said that a snapshot has to hold all
+/// that it will ever write, and clocks went to the end of time.
+#[test]
+fn a_refusal_says_nothing_of_groups_that_the_server_hears_nothing_of() {
+    let mut lab = grouped::<Sound>(SERVER, SERVER);
+    let (a, t, (x, y)) = (lab.client(0), lab.client(0), keys(&lab));
+    lab.put(a, &y, "old");
+    stabilise(&mut lab, 9_000);
+    lab.begin(t, rotx(&[&x, &y]));
+    // The group of the moment is asked, and answers; then the slices are asked for.
+    for from in [0, 1, 0] {
+        while from == 0 && lab.deliver_message(server(0, 0), server(0, 0)) {}
+        lab.deliver_message(server(0, 0), server(0, 1));
+        lab.deliver_message(server(0, 1), server(0, 0));
+        if lab.transcript.contains("-> A/1 SliceReq") {
+            break;
+        }
+    }
+    lab.set_clocks(10_000);
+    lab.put(a, &y, "new");
+    collect_meanwhile(&mut lab);
+    assert_eq!(text(&lab.finish(t)), "- new");
+    assert!(lab.transcript.contains("TooLate"), "{}", lab.transcript);
+    for key in [&x, &y] {
+        assert!(lab.put(a, key, "later") < at(3_000_000), "a clock that is anywhere near the time");
+    }
+}
+
 /// D8: the version that the snapshot needs is gone.
 #[test]
 fn a_slice_that_comes_too_late_is_refused_and_its_transaction_begins_again() {
@@ -115,20 +160,7 @@ fn a_slice_that_comes_too_late_is_refused_and_its_transaction_begins_again() {
         lab.begin(t, rotx(&[&x, &y]));
         lab.set_clocks(10_000);
         lab.put(a, &y, "new");
-        // While the question for y is on its way, what it asks for is collected.
-        for ms in [500, 1_000, 1_500, 2_000] {
-            lab.set_clocks(ms * 1_000);
-            for timer in [Timer::Delta, Timer::Delta, Timer::Theta, Timer::Theta] {
-                for at in [server(0, 0), server(0, 1), server(1, 0), server(1, 1)] {
-                    lab.fire(at, timer);
-                }
-                [(0, 1), (1, 0)].into_iter().for_each(|(from, to)| lab.deliver_between(from, to));
-                lab.deliver_within(DcId(1));
-                while lab.deliver_message(server(0, 1), server(0, 0)) {}
-                lab.overtake(server(0, 0), server(0, 1));
-            }
-        }
-        assert_eq!(lab.store(server(0, 1)).totals().versions, 1);
+        collect_meanwhile(&mut lab);
         text(&lab.finish(t))
     }
     assert_eq!((read::<Sound>().as_str(), read::<LateSlices>().as_str()), ("- new", "- -"));
