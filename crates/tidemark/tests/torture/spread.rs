@@ -116,7 +116,7 @@ fn placed(name: &str, protocol: &str, regions: &str, rules: &[&str]) {
     let scratch = Scratch::new(&format!("torture-{name}-{protocol}"));
     let mut flags = vec!["--regions", regions, "--partitions", "2", "--protocol", protocol];
     rules.iter().for_each(|rule| flags.extend(["--place", rule]));
-    torture(&Up::start(&scratch, &flags), &scratch, protocol, rounds().min(6), accept);
+    torture(&Up::start(&scratch, &flags), &scratch, protocol, rounds().min(4), accept);
 }
 
 /// Causes and effects, and keys that all fight over, are held by one region, by two, or by all; sessions go where they are.
