@@ -197,13 +197,17 @@ fn a_copy_that_is_interrupted_is_sent_again() {
         let log = std::fs::read_to_string(&cluster.nodes()[node].log).unwrap_or_default();
         log.matches(&format!("node {name} gets a copy of everything")).count()
     };
+    let before = process(&cluster, lost);
     std::thread::scope(|scope| {
         let replaced = scope.spawn(|| cluster.verb(&["replace", &name]));
-        wait_for("a copy is on its way", Duration::from_secs(30), || (copies(lead) == 1).then_some(()));
-        // It answers nothing for longer than anybody waits for one answer.
-        let pid = process(&cluster, lost);
+        // Once it runs and takes in its copy, it answers nothing for longer than anybody waits for one answer.
+        let pid = wait_for("it runs again", Duration::from_secs(30), || {
+            let status = cluster.status();
+            let pid = status["nodes"][lost]["pid"].to_string();
+            (pid != before && status["nodes"][lost]["state"] == "running").then_some(pid)
+        });
         signal("-STOP", &pid);
-        std::thread::sleep(Duration::from_secs(6));
+        std::thread::sleep(Duration::from_secs(12));
         signal("-CONT", &pid);
         assert!(replaced.join().expect("it is waited for").contains("has everything again"));
     });
