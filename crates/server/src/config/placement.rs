@@ -18,8 +18,9 @@ pub(super) fn resolve(
         return Placement::default();
     }
     if with_protocol!(protocol, P => !P::PARTIAL, otherwise false) {
-        let what =
-            format!("{protocol} looks for each dependency, also for those that a region is never to hold");
+        let what = format!(
+            "{protocol} looks for each dependency, or counts each record: also those that a region is never to hold"
+        );
         let remedy =
             "choose a protocol by stable times, such as \"causal\", or let every region hold all keys";
         problems.push(Problem::new("placement[0]", what, remedy));
