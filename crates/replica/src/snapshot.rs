@@ -248,7 +248,7 @@ impl<P: Protocol> Host<P> {
     }
 
     /// What is said of records is of the beginning: of later ones some versions are in the snapshot and some are not, and in a group
-    /// nobody knows before it is told which of them are agreed on.
+    /// nobody knows before it is told which of them are agreed on. So nobody has confirmed them either.
     fn dump_states(&self, writer: &mut SnapshotWriter) -> SnapshotResult<()> {
         for (place, (written, received)) in self.places.iter().zip(&self.upkeep.reached) {
             let state = PlaceState {
@@ -263,7 +263,7 @@ impl<P: Protocol> Host<P> {
             };
             writer.append(PLACE, place.id.0, 0, |buffer| record::encode(&state, buffer))?;
             for dc in self.config.topology.all_dcs().filter(|dc| place.told[dc.index()] > 0) {
-                let told = place.told[dc.index()];
+                let told = place.told[dc.index()].min(*written);
                 writer.append(CONFIRMED, place.id.0, told, |buffer| record::encode(&dc, buffer))?;
             }
         }

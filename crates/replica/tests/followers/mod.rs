@@ -1,7 +1,7 @@
 //! A host that follows another of its group: what it holds in memory and on disk stays in bounds, as its leader's does.
 
 use super::*;
-use tidemark_replica::{Entry, EntryKind, GroupState};
+use tidemark_replica::{Entry, EntryKind, GroupState, PartitionStatus};
 
 /// Who leads, and who follows; every turn is agreed on at once.
 struct Pair {
@@ -139,4 +139,42 @@ fn what_an_interrupted_copy_left_hides_nothing_from_feeds() {
             "{items:?}"
         );
     }
+}
+
+/// A snapshot is written while records go on: what it says of others is of its beginning, as what it says of itself, so that who has
+/// just loaded a copy does not believe that they have confirmed what it lacks.
+#[test]
+fn a_copy_says_that_nothing_was_confirmed_beyond_it() {
+    let mut pair = Pair::new();
+    pair.leads.open_feed(P0, DcId(1), Resume::default()).unwrap();
+    let (mut copied, mut known) = (0, 0);
+    for number in 1..=2_000 {
+        put(&mut pair.leads, number);
+        pair.leads.confirm(P0, DcId(1), number);
+        pair.end_turn();
+        let snapshot = pair.leads.status().replay_from;
+        if pair.leads.is_taking_snapshot() || snapshot == copied {
+            continue;
+        }
+        copied = snapshot;
+        let newcomer = load(&pair.leads).status();
+        let PartitionStatus { written, peers, .. } = &newcomer.partitions[0];
+        assert!(peers[0].confirmed <= *written && *written <= number, "{peers:?} of {written}");
+        known = peers[0].confirmed;
+    }
+    assert!(known > 1_000, "{known} of 2000 are confirmed, as far as the last copy knows");
+}
+
+/// Somebody new who has loaded a copy of what `host` holds, and nothing after it.
+fn load(host: &Host<Recorder>) -> Host<Recorder> {
+    let mut copy = host.copy_source().unwrap().reader();
+    let mut newcomer = member(&SimDisk::new());
+    newcomer.stage(GroupState { term: 1, applied: 1, ..GroupState::default() });
+    while let Some(piece) = copy.next_piece(1 << 20).unwrap() {
+        newcomer.stage_records(&piece).unwrap();
+    }
+    let done = newcomer.seal_staged().unwrap().run();
+    newcomer.sealed(done).unwrap();
+    newcomer.install().unwrap();
+    newcomer.rejoin().unwrap().0
 }

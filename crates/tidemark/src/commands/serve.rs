@@ -118,6 +118,7 @@ impl Serve {
             LogFormat::Text => logs.init(),
             LogFormat::Json => logs.json().init(),
         }
+        end_at_a_panic();
         if self.stop_on_eof {
             std::thread::spawn(stop_at_end_of_input);
         }
@@ -132,6 +133,15 @@ impl Serve {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// A broken assumption ends the process in any build: a task that is gone would leave a node that only looks alive.
+fn end_at_a_panic() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        std::process::abort();
+    }));
 }
 
 /// Waits until the other end of standard input is gone, then stops this process as SIGTERM would, and by
