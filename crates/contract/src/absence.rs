@@ -36,7 +36,7 @@ use tidemark_core::{DcId, Hlc, Key, Stamp, Vector, Write};
 
 mod orders;
 use orders::cut;
-pub use orders::{Order, Standing, Step};
+pub use orders::{Exclusion, Standing, Step};
 
 /// How many versions a donor sends in one message.
 const PIECE: usize = 1_000;
@@ -151,8 +151,8 @@ impl Absence {
     ///
     /// # Errors
     /// Says why the order does not fit, or not yet.
-    pub fn obey(&mut self, order: &Order, me: DcId, vv: &Vector) -> Result<Standing, String> {
-        let Order { dc, round, step } = order;
+    pub fn obey(&mut self, order: &Exclusion, me: DcId, vv: &Vector) -> Result<Standing, String> {
+        let Exclusion { dc, round, step } = order;
         let (dc, round) = (*dc, *round);
         let forgotten = self.forgotten.get(&dc).copied().unwrap_or_default();
         let now = Standing { announced: vv[dc], clock: vv[me], forgotten };

@@ -287,7 +287,7 @@ impl<P: Protocol> Lab<P> {
     pub fn order(&mut self, at: ServerId, order: &Order) -> Result<Standing, String> {
         self.note(format_args!("{at} <- {order:?}"));
         let mut answer = None;
-        self.at(at, |protocol, cx| answer = Some(protocol.on_order(order, cx)));
+        self.at(at, |protocol, cx| answer = Some(order.carry_out(protocol, cx)));
         answer.expect("the handler ran")
     }
 

@@ -1,11 +1,11 @@
 //! The server's half of a protocol, and what its driver owes it.
 
-use crate::{Away, Cx, Order, Session, Standing, Ticket, Topology};
+use crate::{Away, Cx, Exclusion, Groupings, Regrouping, Session, Standing, Ticket, Topology};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use tidemark_core::promise::Promise;
-use tidemark_core::{Hlc, Key, ServerId, Stamp, Vector};
+use tidemark_core::{CheckingGroup, Hlc, Key, ServerId, Stamp, Vector};
 use tidemark_store::Version;
 
 /// What can travel between servers and stand in a log.
@@ -126,9 +126,13 @@ pub trait Protocol: Sized + 'static {
         String::new()
     }
 
-    /// The names of the checking groups that operations may choose ([`crate::SessionCx::checking`]), each at its number.
-    /// REQUIRES: [`Self::check`] found nothing wrong.
-    fn checking_groups(_params: &Self::Params, _topology: &Topology) -> Vec<String> {
+    /// The checking groups that operations may choose ([`crate::SessionCx::checking`]) and their names, as far as a server knows
+    /// that has persisted `hard`. REQUIRES: [`Self::check`] found nothing wrong.
+    fn checking_groups(
+        _params: &Self::Params,
+        _topology: &Topology,
+        _hard: &Self::Hard,
+    ) -> Vec<(CheckingGroup, String)> {
         Vec::new()
     }
 
@@ -162,8 +166,16 @@ pub trait Protocol: Sized + 'static {
     ///
     /// # Errors
     /// Says why the order is not carried out. A protocol that knows none refuses all.
-    fn on_order(&mut self, _order: &Order, _cx: &mut Cx<'_, Self>) -> Result<Standing, String> {
+    fn on_exclusion(&mut self, _order: &Exclusion, _cx: &mut Cx<'_, Self>) -> Result<Standing, String> {
         Err(format!("{} cannot do without a region", Self::NAME))
+    }
+
+    /// An operator orders groups of servers to change. Whoever is asked tells the other servers.
+    ///
+    /// # Errors
+    /// Says why the order is not carried out. A protocol that knows none refuses all.
+    fn on_regrouping(&mut self, _order: &Regrouping, _cx: &mut Cx<'_, Self>) -> Result<(), String> {
+        Err(format!("{} has no groups that could change", Self::NAME))
     }
 
     /// Whether a version can be seen: one rule for reads, slices, scans and collection.
@@ -209,6 +221,11 @@ pub trait Protocol: Sized + 'static {
 
     /// The data centre that this server does without, for status pages.
     fn absence(&self) -> Option<&Away> {
+        None
+    }
+
+    /// The groups of servers, for status pages: none if the protocol has none.
+    fn groupings(&self, _params: &Self::Params, _topology: &Topology) -> Option<Groupings> {
         None
     }
 

@@ -28,19 +28,26 @@
 //!   refused, and its transaction begins again above that.
 //! - D9 A session that moves takes its ds along and waits for nothing: its reads do. A conditional update waits and looks
 //!   as a GET does; so do SCAN and COUNT.
+//! - D10 Groups change while the system runs ([`changes`]; 000 §9.6): a checking group comes once all of its servers have told what they
+//!   have, and goes once nobody asks for it any more. Who asks for one that is not there is answered by another.
+//! - D11 Versions say by which tracking they were written, and one counts for another as [`Tracked`] says. Nobody is shown less than what
+//!   every group had at some time, though a new group has less: below that, versions may be gone.
 //!
 //! **Invariants**
 //! - I1 Everything that a server of group t wrote for i up to `vv[t]` is here, and `svv` of cg never exceeds `vv` of its members.
 //! - I2 A version's `ds` is at or above those of all that it depends on, and its `ut` above all of them.
 //! - I3 What is written at i after a slice was read there has a `ds[T(i)]` above its `sv`.
 
+mod changes;
 mod groups;
 mod params;
 mod rules;
 mod session;
+mod tracks;
 mod transactions;
 
-use groups::Groups;
+use changes::{Changes, Spreading};
+use groups::{Groups, heard_of};
 pub use params::Params;
 pub use rules::{Accf, AccfPublished, Published, Rules, Sound};
 use serde::{Deserialize, Serialize};
@@ -48,28 +55,37 @@ pub use session::{Client, Reply, Request};
 use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
-    CheckingGroup, DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, TrackingGroup, Update, Vector,
+    CheckingGroup, DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Tracking, Update, Vector,
 };
 use tidemark_contract::{
-    Ceiling, Checking, Cx, GatherId, Hard, Protocol, Recovered, SliceReply, SliceReq, Ticket, Topology,
-    Tracked, Tree, Version, Waiters, Walk, found_of,
+    Ceiling, Checking, Cx, GatherId, GroupStanding, Groupings, Hard, Protocol, Reached, Recovered,
+    Regrouping, SliceReply, SliceReq, Ticket, Topology, Tracked, Tree, Version, Waiters, Walk, everywhere,
+    found_of,
 };
+use tracks::Tracks;
 use transactions::{Collection, Reading, Transactions, slice};
-
-/// +∞: nothing will ever come.
-const NEVER: Hlc = Hlc(u64::MAX);
 
 /// What servers say to each other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Peer {
-    Tree(CheckingGroup, Tree),
+    Tree(CheckingGroup, Tracking, Tree),
     Ask(GatherId), // D7: what is your VV?
-    Tell(GatherId, Vector),
-    SliceReq(SliceReq<Vector>),
+    Tell(GatherId, Reached),
+    SliceReq(SliceReq<Reached>),
     SliceReply(SliceReply<Tracked>),
     /// D8: what the slice asks for is collected; not so what this covers.
-    TooLate(GatherId, Vector),
+    TooLate(GatherId, Reached),
+    /// D10: what has changed; whether to answer what the other one knows.
+    Changes(Changes, bool),
+}
+
+/// What outlives a crash.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Remembered {
+    hard: Hard,
+    floor: Vector,
+    changes: Changes,
 }
 
 /// Timers.
@@ -81,21 +97,18 @@ pub enum Timer {
 }
 
 /// What a reader can see: what a vector covers with all that it depends on, or whatever is here.
-pub struct View(Option<Vector>);
+pub struct View(Option<Reached>);
 
 /// What waits until `vv` has risen.
 enum Work {
     Asked(Ticket, Request),
-    Slice(ServerId, SliceReq<Vector>),
+    Slice(ServerId, SliceReq<Reached>),
 }
 
 /// A server, `i`.
 pub struct Server<R> {
     clock: Hlc,
-    own_group: TrackingGroup,
-    /// The servers j that write for this one, by data centre, and T(j).
-    peers: Vec<(DcId, TrackingGroup)>,
-    tracking_groups: usize,
+    tracks: Tracks,
     latest: Vector,
     /// VV_i as lines 15 and 21 keep it: what [`AccfPublished`] uses.
     overwritten: Vector,
@@ -105,6 +118,8 @@ pub struct Server<R> {
     transactions: Transactions,
     collection: Collection,
     ceiling: Ceiling,
+    changes: Changes,
+    spreading: Spreading,
     rules: PhantomData<R>,
 }
 
@@ -117,7 +132,7 @@ impl<R: Rules> Protocol for Server<R> {
     type Request = Request;
     type Reply = Reply;
     type Peer = Peer;
-    type Hard = Hard;
+    type Hard = Remembered;
     type Timer = Timer;
     type View = View;
     type Session = Client<R>;
@@ -127,8 +142,12 @@ impl<R: Rules> Protocol for Server<R> {
         params.check(topology)
     }
 
-    fn checking_groups(params: &Params, topology: &Topology) -> Vec<String> {
-        params.checking_groups(topology)
+    fn checking_groups(
+        params: &Params,
+        topology: &Topology,
+        hard: &Remembered,
+    ) -> Vec<(CheckingGroup, String)> {
+        hard.changes.names(params, topology)
     }
 
     fn stored(params: &Params) -> String {
@@ -139,73 +158,66 @@ impl<R: Rules> Protocol for Server<R> {
         params.vary(topology, draw);
     }
 
-    fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+    fn start(Recovered { hard, life, received, .. }: Recovered<Remembered>, cx: &mut Cx<'_, Self>) -> Self {
         let (me, topology, params) = (cx.me, cx.topology, cx.params);
-        let tracking = params.tracking.disjoint(topology).expect("it was checked");
-        let tracked = |server: ServerId| {
-            let place = tracking.iter().position(|group| group.servers.contains(&server));
-            TrackingGroup(place.expect("every server is in one") as u16)
-        };
+        let Remembered { hard, floor, changes } = hard;
+        let tracks = Tracks::new::<R>(changes.tracking(params, topology), me, topology);
         let mut clock = received[me.dc];
         if *R::STAMPS_SURVIVE {
             clock = clock.max(hard.ceiling); // D5
         }
-        let peers: Vec<(DcId, TrackingGroup)> = topology.sharing(me).map(|j| (j.dc, tracked(j))).collect();
         cx.arm(Timer::Theta, params.theta_us);
         cx.arm(Timer::Delta, params.delta_us);
-        let mut server = Self {
+        let mut groups = Groups::of(me, params, topology, &hard.stable, &tracks);
+        groups.keep(&hard.stable);
+        groups.keep(&floor);
+        groups.change(&changes, cx.mono);
+        Self {
             clock,
-            own_group: tracked(me),
-            peers,
-            tracking_groups: tracking.len(),
+            overwritten: tracks.least(&received, clock),
             latest: received,
-            overwritten: Vector::default(),
-            groups: Groups::of(me, params, topology, &hard.stable, tracked),
+            groups,
             sent_since_delta: false,
             waiting: Waiters::default(),
             transactions: Transactions::new(life),
-            collection: Collection::new(hard.stable.clone(), cx),
+            collection: Collection::new(hard.stable.clone(), &floor, tracks.by, cx),
             ceiling: Ceiling::new(hard),
+            tracks,
+            changes,
+            spreading: Spreading::default(),
             rules: PhantomData,
-        };
-        server.overwritten = server.least(server.clock);
-        server
+        }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
-        if request.1.groups() > self.tracking_groups {
+        if request.1.tracking() == self.tracks.by && request.1.groups() > self.tracks.count {
             let why = "the session depends on a tracking group that there is not";
             return cx.fail(ticket, Failure::StaleSession(why.to_string()));
         }
-        let looks = match &request.0 {
-            Op::Put { update, .. } => update.observes(), // D9
-            Op::Rotx { .. } | Op::Snapshot { .. } => false,
-            _ => true,
-        };
-        let needs = (looks && *R::GET_WAITS).then(|| request.1.to_vector());
-        self.when(needs, Work::Asked(ticket, request), cx); // 2, 3
+        self.take(ticket, request, cx);
     }
 
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
         match message {
-            Peer::Tree(cg, message) => self.groups.on_message((from, cg, message), self.vv(self.clock), cx),
+            Peer::Tree(cg, by, message) => {
+                self.groups.on_message((from, cg, by, message), &self.reached(self.clock), cx);
+            }
             Peer::Ask(id) => {
-                let mut vv = self.vv(self.clock);
-                vv.merge(self.collection.safe()); // D8
+                let mut vv = self.reached(self.clock);
+                vv.upto.merge(&self.collection.gone()); // D8
                 cx.send(from, Peer::Tell(id, vv));
             }
             Peer::Tell(id, vv) => self.transactions.told(from, id, vv, cx),
-            Peer::SliceReq(request) => {
-                self.when(R::SLICE_WAITS.then(|| request.at.clone()), Work::Slice(from, request), cx);
-            }
+            Peer::SliceReq(request) => self.take_slice(from, request, cx),
             Peer::SliceReply(reply) => self.transactions.gather(from, reply, cx),
             Peer::TooLate(id, kept) => self.transactions.again(id, &kept, cx),
+            Peer::Changes(theirs, asks) => self.hear_of(from, &theirs, asks, cx), // D10
         }
     }
 
     /// Algorithm 7.2 lines 19 to 21.
     fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Tracked>, cx: &mut Cx<'_, Self>) {
-        let (ut, named) = (d.stamp.ts, d.meta.get(self.group_of(from.dc)));
+        let (ut, named) = (d.stamp.ts, d.meta.get(self.tracks.of_peer(from.dc)));
         cx.store.insert(&key, d);
         self.received(from.dc, ut, named, cx);
     }
@@ -216,6 +228,7 @@ impl<R: Rules> Protocol for Server<R> {
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
         self.transactions.reset(peer, cx);
+        self.spreading.reset(peer);
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
@@ -223,10 +236,12 @@ impl<R: Rules> Protocol for Server<R> {
             Timer::Theta => {
                 cx.arm(Timer::Theta, cx.params.theta_us);
                 self.advance(Hlc::at(cx.now), cx);
-                self.ceiling.hurry(|| self.groups.least(), cx);
-                self.groups.tick(self.vv(self.clock), cx);
+                let hurried = self.ceiling.hurried(cx.store.garbage(), || self.groups.least());
+                self.persist(hurried, cx);
+                self.groups.tick(&self.reached(self.clock), cx);
                 self.collection.work(self.ceiling.stable(), cx); // D8
                 self.give_up(cx);
+                self.look_after_changes(cx); // D10
             }
             Timer::Delta => {
                 cx.arm(Timer::Delta, cx.params.delta_us);
@@ -239,16 +254,39 @@ impl<R: Rules> Protocol for Server<R> {
         }
     }
 
-    fn visible(View(covered): &View, _: Stamp, ds: &Tracked) -> bool {
-        covered.as_ref().is_none_or(|covered| ds.le(covered))
+    /// D10.
+    fn on_regrouping(&mut self, order: &Regrouping, cx: &mut Cx<'_, Self>) -> Result<(), String> {
+        self.changes.obey(order, (self.clock, cx.me), cx.params, cx.topology)?;
+        self.changed(cx);
+        Ok(())
     }
 
-    fn hard(&self) -> Hard {
-        Hard { ceiling: self.ceiling.get(), stable: self.groups.least() }
+    fn visible(View(covered): &View, _: Stamp, ds: &Tracked) -> bool {
+        covered.as_ref().is_none_or(|covered| covered.covers(ds))
+    }
+
+    fn hard(&self) -> Remembered {
+        self.remembered(Hard { ceiling: self.ceiling.get(), stable: self.groups.least() })
     }
 
     fn stable(&self) -> Vector {
-        self.groups.least_by_dc()
+        let by_dc = self.tracks.by_dc(&self.groups.least());
+        match self.changes.tracked_otherwise() {
+            // Versions of another tracking show when this time has come everywhere.
+            true => everywhere(by_dc.min(), by_dc.entries().len()),
+            false => by_dc,
+        }
+    }
+
+    fn groupings(&self, params: &Params, topology: &Topology) -> Option<Groupings> {
+        let all = self.changes.members(params, topology).into_iter();
+        let one = |(id, name, servers): (CheckingGroup, String, Vec<ServerId>)| {
+            let (stage, asked) = self.groups.standing(id);
+            let servers = servers.iter().map(ServerId::to_string).collect();
+            GroupStanding { name, servers, added: changes::came_later(id), stage, asked }
+        };
+        let (_, tracking) = self.changes.tracking(params, topology);
+        Some(Groupings { tracking: tracking.text, checking: all.map(one).collect() })
     }
 
     fn parked(&self) -> usize {
@@ -259,23 +297,42 @@ impl<R: Rules> Protocol for Server<R> {
 impl<R: Rules> Server<R> {
     /// `VV_i`, with `clock` as this server's own part of it.
     fn vv(&self, clock: Hlc) -> Vector {
-        if *R::LEAST_OF_GROUP { self.least(clock) } else { self.overwritten.clone() } // D2
+        if *R::LEAST_OF_GROUP { self.tracks.least(&self.latest, clock) } else { self.overwritten.clone() } // D2
     }
 
-    /// Of each tracking group the least of what its servers have sent.
-    fn least(&self, clock: Hlc) -> Vector {
-        let mut vv = Vector::from_entries((0..self.tracking_groups).map(|_| NEVER));
-        vv[self.own_group] = clock;
-        for (dc, group) in &self.peers {
-            vv[*group] = vv[*group].min(self.latest[*dc]);
+    /// The same, and of which tracking it is.
+    fn reached(&self, clock: Hlc) -> Reached {
+        self.by(self.vv(clock))
+    }
+
+    fn by(&self, upto: Vector) -> Reached {
+        Reached { by: self.tracks.by, upto }
+    }
+
+    fn take(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+        let looks = match &request.0 {
+            Op::Put { update, .. } => update.observes(), // D9
+            Op::Rotx { .. } | Op::Snapshot { .. } => false,
+            _ => true,
+        };
+        let mut needs = self.by(everywhere(Hlc::ZERO, self.tracks.count));
+        if looks && *R::GET_WAITS {
+            needs.raise(&request.1);
         }
-        vv
+        self.when(needs.upto, Work::Asked(ticket, request), cx); // 2, 3
+    }
+
+    fn take_slice(&mut self, from: ServerId, request: SliceReq<Reached>, cx: &mut Cx<'_, Self>) {
+        let needs = match *R::SLICE_WAITS {
+            true => request.at.at_most(self.tracks.by, self.tracks.count),
+            false => Vector::default(),
+        };
+        self.when(needs, Work::Slice(from, request), cx);
     }
 
     /// Does `work` once what it `needs` is here.
-    fn when(&mut self, needs: Option<Vector>, work: Work, cx: &mut Cx<'_, Self>) {
-        let needs = needs.unwrap_or_default();
-        let clock = self.clock.max(needs[self.own_group]);
+    fn when(&mut self, needs: Vector, work: Work, cx: &mut Cx<'_, Self>) {
+        let clock = self.clock.max(needs[self.tracks.own]);
         if *R::SLICE_LIFTS_CLOCK {
             self.advance(clock, cx); // D4
         }
@@ -288,13 +345,16 @@ impl<R: Rules> Server<R> {
     fn work(&mut self, work: Work, cx: &mut Cx<'_, Self>) {
         match work {
             Work::Asked(ticket, request) => self.answer(ticket, request, cx),
-            Work::Slice(from, request) => slice(from, request, self.collection.safe(), cx),
+            Work::Slice(from, request) => {
+                let kept = self.by(self.collection.gone());
+                slice(from, request, &kept, cx);
+            }
         }
     }
 
     fn answer(&mut self, ticket: Ticket, Request(op, ds, cgs): Request, cx: &mut Cx<'_, Self>) {
-        let mut seen = Tracked::default();
-        let view = self.view(&ds, &cgs);
+        let mut seen = Tracked::by(self.tracks.by);
+        let view = self.view(&ds, &cgs, cx.mono);
         let outcome = match op {
             Op::Get { key } => {
                 let d = cx.latest(&key, &view);
@@ -303,8 +363,11 @@ impl<R: Rules> Server<R> {
             }
             Op::Put { key, update } => return self.put(ticket, (key, update), ds, &view, cx),
             Op::Rotx { keys } | Op::Snapshot { keys } => {
-                let deadline = cx.mono + cx.params.wait_limit_us;
-                let svv = |servers: &[ServerId]| self.groups.holding(servers, &cgs).cloned();
+                let (ds, deadline) = (ds.into_tracking(self.tracks.by), cx.mono + cx.params.wait_limit_us);
+                let svv = |servers: &[ServerId]| {
+                    let svv = self.groups.holding(servers, &cgs)?;
+                    Some(Reached { by: self.tracks.by, upto: svv })
+                };
                 return self.transactions.begin(Reading { ticket, keys, ds, deadline }, svv, cx); // D7
             }
             Op::Scan { cursor, limit, .. } => {
@@ -316,11 +379,13 @@ impl<R: Rules> Server<R> {
     }
 
     /// Algorithm 7.2 lines 4 to 7.
-    fn view(&self, ds: &Tracked, cgs: &Checking) -> View {
-        let svv = self.groups.svv(cgs, || self.vv(self.clock)); // D6
+    fn view(&mut self, ds: &Tracked, cgs: &Checking, now: Micros) -> View {
+        let Self { groups, tracks, latest, overwritten, clock, .. } = self;
+        let vv = || if *R::LEAST_OF_GROUP { tracks.least(latest, *clock) } else { overwritten.clone() };
+        let svv = Reached { by: tracks.by, upto: groups.svv::<R>(cgs, now, vv) }; // D6
         let stable = match *R::STABLE_IF_COVERED {
-            true => ds.le(&svv), // D1
-            false => ds.entries().all(|(t, h)| h > svv[t]),
+            true => svv.covers(ds), // D1
+            false => ds.entries().all(|(t, h)| h > svv.upto[t]),
         };
         View(stable.then_some(svv))
     }
@@ -334,10 +399,11 @@ impl<R: Rules> Server<R> {
         view: &View,
         cx: &mut Cx<'_, Self>,
     ) {
-        let mut seen = Tracked::default();
+        let mut seen = Tracked::by(self.tracks.by);
         let looked = cx.look(&key, &update, view, |d| seen.merge(&d.meta)); // D9
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
+            ds = ds.into_tracking(self.tracks.by); // D11
             ds.merge(&seen);
             let dt = if *R::PUT_ABOVE_DS { ds.max() } else { Hlc::ZERO }; // 10
             let ut = self.clock.observe(cx.now, dt); // 11
@@ -347,13 +413,13 @@ impl<R: Rules> Server<R> {
             self.advance(ut, cx); // 15
             self.sent_since_delta = true;
             if !*R::PUT_KEEPS_DS {
-                ds = Tracked::default();
+                ds = Tracked::by(self.tracks.by);
             }
-            ds.raise(self.own_group, ut); // 13
+            ds.raise(self.tracks.own, ut); // 13
             let new = Stamp::new(ut, cx.me.dc);
             let d = Version { stamp: new, meta: ds, write: update.write }; // 12
             cx.write(key, d); // 14, 17, 18
-            seen.raise(self.own_group, ut);
+            seen.raise(self.tracks.own, ut);
             stamp = Some(new);
         }
         cx.answer(ticket, Outcome::Written { stamp, previous }, seen); // 16
@@ -363,18 +429,13 @@ impl<R: Rules> Server<R> {
     fn received(&mut self, dc: DcId, ts: Hlc, named: Hlc, cx: &mut Cx<'_, Self>) {
         self.latest.raise(dc, ts);
         if !*R::LEAST_OF_GROUP {
-            let group = self.group_of(dc);
+            let group = self.tracks.of_peer(dc);
             self.overwritten[group] = named;
         }
         if !self.waiting.is_empty() {
             let vv = self.vv(self.clock);
             self.waiting.wake(&vv).into_iter().for_each(|work| self.work(work, cx));
         }
-    }
-
-    /// T(j), for the server j in `dc` that writes for this one.
-    fn group_of(&self, dc: DcId) -> TrackingGroup {
-        self.peers.iter().find(|(peer, _)| *peer == dc).map_or(self.own_group, |(_, group)| *group)
     }
 
     /// Ends what has waited too long. Whoever waits for a slice gives up by itself.
@@ -394,7 +455,22 @@ impl<R: Rules> Server<R> {
             return;
         }
         self.clock = hlc;
-        self.overwritten[self.own_group] = hlc;
-        self.ceiling.renew(hlc, || self.groups.least(), cx);
+        self.overwritten[self.tracks.own] = hlc;
+        let renewed = self.ceiling.renewed(hlc, || self.groups.least());
+        self.persist(renewed, cx);
+    }
+
+    /// Persists what has become durable, if anything has.
+    fn persist(&mut self, hard: Option<Hard>, cx: &mut Cx<'_, Self>) {
+        if let Some(hard) = hard {
+            self.groups.keep(&hard.stable);
+            cx.persist(self.remembered(hard));
+        }
+    }
+
+    fn remembered(&self, hard: Hard) -> Remembered {
+        let mut floor = self.groups.floor().clone();
+        floor.merge(&heard_of(hard.stable.clone()));
+        Remembered { hard, floor, changes: self.changes.clone() }
     }
 }

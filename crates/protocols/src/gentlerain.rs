@@ -55,9 +55,9 @@ use tidemark_contract::core::{
 };
 use tidemark_contract::one_round::Past as _;
 use tidemark_contract::{
-    Absence, Answer, Away, Ceiling, Clock, Conflicts, Cx, Found, Hard, Lacks, OneRound, OneRoundSession,
-    Order, Protocol, Reach, Recovered, Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Standing,
-    Step, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered, one_round, unanswered,
+    Absence, Answer, Away, Ceiling, Clock, Conflicts, Cx, Exclusion, Found, Hard, Lacks, OneRound,
+    OneRoundSession, Protocol, Reach, Recovered, Report, Rule, SliceReply, SliceReq, Slices, Stabilisation,
+    Standing, Step, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered, one_round, unanswered,
 };
 
 /// Where the corrected protocol and the published one differ, and what tests break to see it matter.
@@ -420,7 +420,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 
     /// D10.
-    fn on_order(&mut self, order: &Order, cx: &mut Cx<'_, Self>) -> Result<Standing, String> {
+    fn on_exclusion(&mut self, order: &Exclusion, cx: &mut Cx<'_, Self>) -> Result<Standing, String> {
         let (me, mut order) = (cx.me.dc, order.clone());
         if let Step::Cut { least } = &mut order.step
             && !*R::ONE_CUT
@@ -430,7 +430,7 @@ impl<R: Rules> Protocol for Server<R> {
         let standing = self.absence.obey(&order, me, &self.vv);
         match order.step {
             Step::Cut { .. } if !*R::ALL_HIDE_FIRST => {
-                let _ = self.absence.obey(&Order { step: Step::Exclude, ..order }, me, &self.vv);
+                let _ = self.absence.obey(&Exclusion { step: Step::Exclude, ..order }, me, &self.vv);
             }
             Step::Readmit { from } if !*R::RETURN_WAITS => self.absence.end(from),
             _ => {}

@@ -107,6 +107,14 @@ impl<P: Protocol> Host<P> {
         self.place(partition).protocol.as_ref().expect("no handler is running")
     }
 
+    /// What the protocol of a partition that is here remembers beside versions: as of now where it runs, or else as of what this
+    /// host has applied.
+    pub fn hard(&self, partition: PartitionId) -> P::Hard {
+        let place = self.place(partition);
+        let applied = || place.hard.clone().unwrap_or_default();
+        place.protocol.as_ref().map_or_else(applied, P::hard)
+    }
+
     /// The version chains of a partition that is here.
     pub fn store(&self, partition: PartitionId) -> &Store<P::Meta> {
         &self.place(partition).store

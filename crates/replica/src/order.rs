@@ -10,7 +10,7 @@ impl<P: Protocol> Host<P> {
     /// Orders `to`, which is here, something. The answer is an output under this number, once it is durable.
     pub fn order(&mut self, now: Now, to: PartitionId, number: u64, order: &Order) {
         let mut answer = None;
-        self.event(now, to, |protocol, cx| answer = Some(protocol.on_order(order, cx)));
+        self.event(now, to, |protocol, cx| answer = Some(order.carry_out(protocol, cx)));
         if let Some(answer) = answer {
             let from = self.server(to);
             self.sends.push(Output::Ordered { number, from, answer });

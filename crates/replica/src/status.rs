@@ -2,7 +2,7 @@
 
 use crate::host::Host;
 use serde::Serialize;
-use tidemark_contract::{Away, Protocol};
+use tidemark_contract::{Away, Groupings, Protocol};
 use tidemark_core::{DcId, PartitionId, Vector};
 
 /// A host's state.
@@ -51,6 +51,8 @@ pub struct PartitionStatus {
     pub away: Option<Away>,
     /// Conflicts that the protocol has detected here since the start, if it looks for them.
     pub conflicts: Option<u64>,
+    /// The groups of servers, where the protocol has some.
+    pub groupings: Option<Groupings>,
     /// Its peers.
     pub peers: Vec<PeerStatus>,
 }
@@ -113,6 +115,8 @@ impl<P: Protocol> Host<P> {
             parked: protocol.map_or(0, P::parked) as u64,
             away: protocol.and_then(P::absence).cloned(),
             conflicts: protocol.and_then(P::conflicts),
+            groupings: protocol
+                .and_then(|protocol| protocol.groupings(&self.config.params, &self.config.topology)),
             peers: peers.map(peer).collect(),
         }
     }

@@ -30,6 +30,8 @@ pub(crate) enum Stream {
     Checking = 11,
     /// Which data centres hold which keys.
     Placement = 12,
+    /// Which groups come, go and change.
+    Regrouping = 13,
 }
 
 /// The generator of one stream of a schedule.

@@ -87,6 +87,9 @@ impl<P: Protocol> Simulation<P> {
         let params = params::<P>(plan, &layout.topology, &self.options.params, vary);
         let params = params.expect("the options are valid");
         let mut world = World::<P>::new(plan, &layout, params);
+        if vary {
+            world.have_checking_groups();
+        }
         (world.trace, world.meter) = (trace, meter);
         let (mut outcome, trace, meter) = world.run();
         let promise = self.promise();

@@ -18,6 +18,9 @@ mutants! {
     SLICE_LIFTS_CLOCK,
     LATE_SLICE_IS_REFUSED,
     STAMPS_SURVIVE,
+    FORMING_GROUP_IS_SILENT,
+    TRACKING_IS_MARKED,
+    FLOOR_HOLDS,
 }
 
 #[test]
@@ -49,4 +52,12 @@ fn accf_without_a_fence_is_convicted() {
 #[test]
 fn accf_that_stamps_below_what_it_announced_is_convicted() {
     convicted_over::<Server<Mutant>>(&STAMPS_SURVIVE, 1, 40_000);
+}
+
+/// Groups change while the schedule runs.
+#[test]
+fn accf_that_changes_its_groups_carelessly_is_convicted() {
+    convicted::<Server<Mutant>>(&FORMING_GROUP_IS_SILENT, 4_000);
+    convicted::<Server<Mutant>>(&TRACKING_IS_MARKED, 2_000);
+    convicted::<Server<Mutant>>(&FLOOR_HOLDS, 20_000);
 }

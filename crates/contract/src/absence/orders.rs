@@ -6,7 +6,7 @@ use tidemark_core::{DcId, Hlc, ServerId, Vector};
 
 /// What an operator orders, about one data centre. Orders may be lost, repeated, and late.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub struct Exclusion {
     /// Which data centre.
     pub dc: DcId,
     /// Tells this exclusion or readmission from earlier ones, which have smaller numbers.

@@ -15,7 +15,7 @@ fn vv((announced, others): At) -> Vector {
 
 /// What the server tells: what was announced, and its clock.
 fn obey(it: &mut Absence, round: u64, step: Step, at: At) -> Option<(u64, u64)> {
-    let told = it.obey(&Order { dc: X, round, step }, A, &vv(at));
+    let told = it.obey(&Exclusion { dc: X, round, step }, A, &vv(at));
     told.ok().map(|told| (told.announced.0, told.clock.0))
 }
 
@@ -149,7 +149,8 @@ fn orders_of_another_round_or_out_of_turn_are_refused() {
     for (round, step) in others {
         assert_eq!(obey(&mut it, round, step.clone(), (10, 8)), None, "{round} {step:?}");
     }
-    let mut refusal = |dc| it.obey(&Order { dc, round: 6, step: Step::Hold }, A, &vv((9, 9))).unwrap_err();
+    let mut refusal =
+        |dc| it.obey(&Exclusion { dc, round: 6, step: Step::Hold }, A, &vv((9, 9))).unwrap_err();
     assert!(refusal(A).contains("itself") && refusal(B).contains("only one can be"));
     let mut it = excluded();
     assert_eq!(obey(&mut it, 1, Step::Release, (20, 30)), None, "others may be past the cut");
@@ -219,7 +220,7 @@ fn deletions_are_remembered_while_something_older_can_come() {
     assert!(it.forgets(&d(7, X, Write::Remove)) && it.changed());
     assert!(it.forgets(&d(6, X, Write::Remove)) && it.forgets(&d(99, X, Write::Assign((*b"v").into()))));
     assert!(!it.changed(), "it told of 7");
-    let told = it.obey(&Order { dc: X, round: 1, step: Step::Hold }, A, &vv((10, 8))).unwrap();
+    let told = it.obey(&Exclusion { dc: X, round: 1, step: Step::Hold }, A, &vv((10, 8))).unwrap();
     assert_eq!(told.forgotten, Hlc(7));
     assert_eq!(forgets(&mut it), [false; 3], "what a donor has not told of, it keeps");
     obey(&mut it, 1, cut(10, 20), (10, 8));

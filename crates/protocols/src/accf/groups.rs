@@ -1,125 +1,242 @@
 //! The checking groups that a server is in, and what it knows of each: `SVV_i^cg`.
 
-use super::{NEVER, Params, Peer, Rules, Server};
-use tidemark_contract::core::{CheckingGroup, DcId, Hlc, ServerId, TrackingGroup, Vector};
-use tidemark_contract::{Checking, Cx, Members, Report, Stabilisation, Topology, Tree};
+use super::changes::Changes;
+use super::tracks::Tracks;
+use super::{Params, Peer, Rules, Server};
+use tidemark_contract::core::{CheckingGroup, Hlc, Micros, ServerId, Tracking, Vector};
+use tidemark_contract::{
+    Checking, Cx, GroupStage, Members, NEVER, Reached, Report, Stabilisation, Topology, Tree, everywhere,
+};
 
 struct Group {
     id: CheckingGroup,
     servers: Vec<ServerId>,
-    svv: Vector,
+    /// None while not all have told what they have: then nobody is answered by it.
+    svv: Option<Vector>,
     stabilisation: Stabilisation,
+    retired: bool,
+    asked: u64,
+    asked_at: Micros,
 }
 
 /// The checking groups of one server, at least one.
 pub(super) struct Groups {
+    me: ServerId,
     groups: Vec<Group>,
-    /// The tracking groups that hold servers of each data centre.
-    writers: Vec<(DcId, TrackingGroup)>,
+    /// Nobody is shown less: below it versions may be gone (D11).
+    floor: Vector,
+    fan_out: usize,
 }
 
 impl Groups {
-    /// C(`me`). REQUIRES: `params` were checked. `stable` is what every group of this server's had before it restarted: of a
-    /// tracking group that a member of today hears of, it is not to say that nothing will ever come.
+    /// C(`me`), as it was founded. REQUIRES: `params` were checked. `stable` is what every group of this server's had before it
+    /// restarted: of a tracking group that a member of today hears of, it is not to say that nothing will ever come.
     pub(super) fn of(
         me: ServerId,
         params: &Params,
         topology: &Topology,
         stable: &Vector,
-        tracked: impl Fn(ServerId) -> TrackingGroup,
+        tracks: &Tracks,
     ) -> Self {
         let all = params.checking.groups(topology).expect("it was checked");
         let mine = (0..).map(CheckingGroup).zip(all).filter(|(_, group)| group.servers.contains(&me));
-        let group = |(id, Members { servers, .. }): (CheckingGroup, Members)| {
-            let mut svv = stable.clone();
+        let mut groups = Self { me, groups: Vec::new(), floor: Vector::default(), fan_out: params.fan_out };
+        for (id, Members { servers, .. }) in mine {
+            let mut svv = everywhere(Hlc::ZERO, tracks.count);
+            svv.merge(stable);
             let heard = servers.iter().flat_map(|server| topology.sharing(*server).chain([*server]));
-            for group in heard.map(&tracked) {
+            for group in heard.map(|server| tracks.of(server)) {
                 if svv[group] == NEVER {
                     svv[group] = Hlc::ZERO;
                 }
             }
-            let stabilisation = Stabilisation::among(me, &servers, params.fan_out);
-            Group { id, servers, svv, stabilisation }
-        };
-        let groups = mine.map(group).collect();
-        let mut writers: Vec<(DcId, TrackingGroup)> =
-            topology.servers().map(|j| (j.dc, tracked(j))).collect();
-        writers.sort();
-        writers.dedup();
-        Self { groups, writers }
+            groups.begin(id, servers, Some(svv));
+        }
+        groups
+    }
+
+    fn begin(&mut self, id: CheckingGroup, servers: Vec<ServerId>, svv: Option<Vector>) {
+        let stabilisation = Stabilisation::among(self.me, &servers, self.fan_out);
+        self.groups.push(Group { id, servers, svv, stabilisation, retired: false, asked: 0, asked_at: 0 });
+    }
+
+    /// Groups have come or gone (D10).
+    pub(super) fn change(&mut self, changes: &Changes, now: Micros) {
+        let me = self.me;
+        for (id, added) in changes.checking.iter().filter(|(_, added)| added.servers.contains(&me)) {
+            if !self.groups.iter().any(|group| group.id == *id) {
+                self.begin(*id, added.servers.clone(), None);
+            }
+            let group = self.groups.iter_mut().find(|group| group.id == *id).expect("just begun");
+            if added.retired && !group.retired {
+                (group.retired, group.asked_at) = (true, now);
+            }
+        }
+        self.groups.retain(|group| !group.added() || changes.checking.contains_key(&group.id));
+    }
+
+    /// Groups that are to go and that nobody has asked for since `before`.
+    pub(super) fn idle(&self, before: Micros) -> impl Iterator<Item = CheckingGroup> {
+        self.groups
+            .iter()
+            .filter(move |group| group.retired && group.asked_at <= before)
+            .map(|group| group.id)
+    }
+
+    /// Servers share entries in another way from now on: what was stable is so up to the least time of all, and what nobody is
+    /// shown less than goes up to the greatest (D11).
+    pub(super) fn retrack(&mut self, from: Tracking, tracks: &Tracks) {
+        let by = |upto: Vector| Reached { by: from, upto };
+        self.keep(&self.least());
+        self.floor = by(std::mem::take(&mut self.floor)).at_most(tracks.by, tracks.count);
+        for group in &mut self.groups {
+            let svv = group.svv.take();
+            group.svv = svv.map(|svv| by(svv).at_least(tracks.by, tracks.count));
+            // What others have said is by what was before.
+            group.stabilisation = Stabilisation::among(self.me, &group.servers, self.fan_out);
+        }
+    }
+
+    /// From now on nobody is shown less than `stable`, which may be collected.
+    pub(super) fn keep(&mut self, stable: &Vector) {
+        self.floor.merge(&heard_of(stable.clone()));
+    }
+
+    /// Below this versions may be gone.
+    pub(super) fn floor(&self) -> &Vector {
+        &self.floor
     }
 
     /// What all of the groups that are asked for have, or the first of them if none is (D6). A server that is alone in one, or in
     /// none that is asked for, checks itself: by its `vv`, and what it had before it restarted.
-    pub(super) fn svv(&self, asked: &Checking, vv: impl Fn() -> Vector) -> Vector {
-        let with_vv = |mut svv: Vector| {
-            svv.merge(&vv());
-            svv
+    pub(super) fn svv<R: Rules>(&mut self, asked: &Checking, now: Micros, vv: impl Fn() -> Vector) -> Vector {
+        let of = |group: &Group| {
+            let mut svv = match (&group.svv, *R::FORMING_GROUP_IS_SILENT) {
+                (Some(svv), _) => svv.clone(),
+                (None, true) => return None,
+                (None, false) => Vector::default(),
+            };
+            if group.servers.len() == 1 {
+                svv.merge(&vv());
+            }
+            Some(svv)
         };
-        let of = |Group { servers, svv, .. }: &Group| match servers.len() {
-            1 => with_vv(svv.clone()),
-            _ => svv.clone(),
-        };
-        let mut groups = self.asked(asked);
-        let Some(first) = groups.next() else { return with_vv(self.least()) };
-        let mut svv = of(first);
-        if !asked.is_empty() {
-            groups.for_each(|group| svv.meet(&of(group)));
+        let mut all: Option<Vector> = None;
+        if asked.is_empty() {
+            all = self.groups.iter().find_map(of);
+        }
+        for group in self.groups.iter_mut().filter(|group| asked.contains(&group.id)) {
+            (group.asked, group.asked_at) = (group.asked + 1, now);
+            match (&mut all, of(group)) {
+                (Some(all), Some(svv)) => all.meet(&svv),
+                (all, svv) => *all = all.take().or(svv),
+            }
+        }
+        let mut svv = all.unwrap_or_else(|| {
+            let mut alone = self.least();
+            alone.merge(&vv());
+            alone
+        });
+        if *R::FLOOR_HOLDS {
+            svv.merge(&self.floor); // D11
         }
         svv
     }
 
     /// What one of the groups that are asked for has that holds all of `servers`, if one does.
-    pub(super) fn holding(&self, servers: &[ServerId], asked: &Checking) -> Option<&Vector> {
+    pub(super) fn holding(&self, servers: &[ServerId], asked: &Checking) -> Option<Vector> {
+        let may = |group: &&Group| asked.is_empty() || asked.contains(&group.id);
         let holds = |group: &&Group| servers.iter().all(|server| group.servers.contains(server));
-        self.asked(asked).find(holds).map(|group| &group.svv)
+        let mut svv = self.groups.iter().filter(may).filter(holds).find_map(|group| group.svv.clone())?;
+        svv.merge(&self.floor);
+        Some(svv)
     }
 
-    /// What all groups have.
+    /// What all groups have. Those that are to go hold nobody up.
     pub(super) fn least(&self) -> Vector {
-        let mut groups = self.groups.iter();
-        let mut least = groups.next().map_or_else(Vector::default, |group| group.svv.clone());
-        groups.for_each(|group| least.meet(&group.svv));
+        let mut all =
+            self.groups.iter().filter(|group| !group.retired).filter_map(|group| group.svv.as_ref());
+        let mut least = all.next().cloned().unwrap_or_default();
+        all.for_each(|svv| least.meet(svv));
         least
     }
 
-    /// The same by data centre: of each one's servers, up to when every group has what they wrote.
-    pub(super) fn least_by_dc(&self) -> Vector {
-        let dcs = self.writers.last().map_or(0, |(dc, _)| dc.index() + 1);
-        let (least, mut by_dc) = (self.least(), Vector::from_entries((0..dcs).map(|_| NEVER)));
-        for (dc, group) in &self.writers {
-            by_dc[*dc] = by_dc[*dc].min(least[*group]);
-        }
-        by_dc
-    }
-
     /// Passes on, in every group, that this server has received `vv`.
-    pub(super) fn tick<R: Rules>(&mut self, vv: Vector, cx: &mut Cx<'_, Server<R>>) {
+    pub(super) fn tick<R: Rules>(&mut self, vv: &Reached, cx: &mut Cx<'_, Server<R>>) {
         for Group { id, svv, stabilisation, .. } in &mut self.groups {
-            let stable = stabilisation.tick(report(vv.clone()), |tree| Peer::Tree(*id, tree), cx);
-            stable.into_iter().for_each(|stable| svv.merge(&stable));
+            let wrap = |tree| Peer::Tree(*id, vv.by, tree);
+            note(svv, stabilisation.tick(report(vv.upto.clone()), wrap, cx));
         }
     }
 
-    /// Takes what `from` says to group `id`.
+    /// Takes what `from` says to group `id`, by the tracking that it has.
     pub(super) fn on_message<R: Rules>(
         &mut self,
-        (from, id, message): (ServerId, CheckingGroup, Tree),
-        vv: Vector,
+        (from, id, by, message): (ServerId, CheckingGroup, Tracking, Tree),
+        vv: &Reached,
         cx: &mut Cx<'_, Server<R>>,
     ) {
         let Some(group) = self.groups.iter_mut().find(|group| group.id == id) else { return };
-        let wrap = |tree| Peer::Tree(id, tree);
-        let stable = group.stabilisation.on_message((from, message), report(vv), wrap, cx);
-        stable.into_iter().for_each(|stable| group.svv.merge(&stable));
+        let here = |Report { stable, safe }: Report| Report {
+            stable: Reached { by, upto: stable }.at_least(vv.by, vv.upto.entries().len()),
+            safe,
+        };
+        let message = match message {
+            Tree::Up(report) => Tree::Up(here(report)),
+            Tree::Down(report) => Tree::Down(here(report)),
+            Tree::Across(report) => Tree::Across(here(report)),
+        };
+        let wrap = |tree| Peer::Tree(id, vv.by, tree);
+        note(
+            &mut group.svv,
+            group.stabilisation.on_message((from, message), report(vv.upto.clone()), wrap, cx),
+        );
     }
 
-    fn asked(&self, asked: &Checking) -> impl Iterator<Item = &Group> {
-        self.groups.iter().filter(move |group| asked.is_empty() || asked.contains(&group.id))
+    /// How a group stands here, and how many requests named it.
+    pub(super) fn standing(&self, id: CheckingGroup) -> (GroupStage, u64) {
+        let Some(group) = self.groups.iter().find(|group| group.id == id) else {
+            return (GroupStage::Elsewhere, 0);
+        };
+        let stage = match group {
+            Group { retired: true, .. } => GroupStage::Retiring,
+            Group { svv: None, .. } => GroupStage::Forming,
+            Group { .. } => GroupStage::Active,
+        };
+        (stage, group.asked)
+    }
+}
+
+impl Group {
+    /// It came while the system ran.
+    fn added(&self) -> bool {
+        super::changes::came_later(self.id)
+    }
+}
+
+/// What is stable in a group has risen, if it was said.
+fn note(svv: &mut Option<Vector>, stable: Option<Vector>) {
+    match (svv, stable) {
+        (Some(svv), Some(stable)) => svv.merge(&stable),
+        (svv @ None, stable) => *svv = stable,
+        (Some(_), None) => {}
     }
 }
 
 /// Collection has its own way (D8).
 fn report(vv: Vector) -> Report {
     Report { stable: vv, safe: Vector::default() }
+}
+
+/// Of groups that this server hears nothing of, others may: what they have told by then cannot be known here, and no more is
+/// taken for granted than of the group that is farthest behind. Who needs more is refused, and told how much.
+pub(super) fn heard_of(mut stable: Vector) -> Vector {
+    let heard = stable.entries().iter().copied().filter(|ts| *ts != NEVER).min().unwrap_or_default();
+    let groups = stable.entries().len() as u16;
+    for group in (0..groups).map(tidemark_contract::core::TrackingGroup) {
+        if stable[group] == NEVER {
+            stable[group] = heard;
+        }
+    }
+    stable
 }

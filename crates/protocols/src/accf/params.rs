@@ -22,6 +22,8 @@ pub struct Params {
     pub wait_limit_us: Micros,
     /// How long versions that nobody should need are kept for transactions that are under way.
     pub collect_after_us: Micros,
+    /// How long nobody has to ask for a checking group that is to go.
+    pub drain_us: Micros,
 }
 
 impl Default for Params {
@@ -34,6 +36,7 @@ impl Default for Params {
             fan_out: 2,
             wait_limit_us: 2_000_000,
             collect_after_us: 500_000,
+            drain_us: 10_000_000,
         }
     }
 }
@@ -43,12 +46,6 @@ impl Params {
     pub(super) fn check(&self, topology: &Topology) -> Result<(), String> {
         self.tracking.disjoint(topology).map_err(|why| format!("tracking: {why}"))?;
         self.checking.groups(topology).map_err(|why| format!("checking: {why}")).map(|_| ())
-    }
-
-    /// The names of the checking groups.
-    pub(super) fn checking_groups(&self, topology: &Topology) -> Vec<String> {
-        let groups = self.checking.groups(topology).expect("it was checked");
-        groups.into_iter().map(|group| group.name).collect()
     }
 
     /// What versions' dependencies speak of.
@@ -61,5 +58,6 @@ impl Params {
         self.tracking = Grouping::any(topology, false, draw);
         self.checking = Grouping::any(topology, true, draw);
         self.collect_after_us = [0, 5_000, 100_000][draw(3)];
+        self.drain_us = [0, 20_000, 300_000][draw(3)];
     }
 }

@@ -20,6 +20,9 @@ pub trait Rules: 'static {
     const SLICE_LIFTS_CLOCK: Rule = Rule::Kept; // I3
     const LATE_SLICE_IS_REFUSED: Rule = Rule::Kept; // D8
     const STAMPS_SURVIVE: Rule = Rule::Kept; // D5
+    const FORMING_GROUP_IS_SILENT: Rule = Rule::Kept; // D10
+    const TRACKING_IS_MARKED: Rule = Rule::Kept; // D11
+    const FLOOR_HOLDS: Rule = Rule::Kept; // D11
 }
 
 /// The protocol as it should be.

@@ -43,7 +43,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         cx: &mut SessionCx<'_, Server<R>>,
     ) {
         if *R::READS_ARE_DEPENDENCIES || matches!(outcome, Outcome::Written { .. }) {
-            self.token.past.merge(&ds);
+            self.token.past.follow(&ds); // D11
         }
         cx.done(outcome);
     }
@@ -58,7 +58,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
 
     /// D9.
     fn adopt(&mut self, token: Token<Tracked>, cx: &mut SessionCx<'_, Server<R>>) {
-        self.token.past.merge(&token.past);
+        self.token.past.follow(&token.past);
         cx.done(Outcome::Adopted);
     }
 }

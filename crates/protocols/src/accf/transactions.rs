@@ -1,9 +1,12 @@
 //! Read-only transactions of ACCF, which its text does not define (D7, D8).
 
-use super::{NEVER, Peer, Rules, Server, View};
-use tidemark_contract::core::{Key, Micros, Outcome, ServerId, TrackingGroup, Vector};
+use super::groups::heard_of;
+use super::tracks::Tracks;
+use super::{Peer, Rules, Server, View};
+use tidemark_contract::core::{Key, Micros, Outcome, ServerId, Tracking, Vector};
 use tidemark_contract::{
-    Collector, Cx, Gather, GatherId, SliceReply, SliceReq, Slices, Ticket, Tracked, by_partition, unanswered,
+    Collector, Cx, Gather, GatherId, Reached, SliceReply, SliceReq, Slices, Ticket, Tracked, by_partition,
+    unanswered,
 };
 
 /// A transaction: whom to answer, what to read, what its session depends on, and when it is given up.
@@ -17,9 +20,9 @@ pub(super) struct Reading {
 
 /// The transactions that one server coordinates.
 pub(super) struct Transactions {
-    slices: Slices<Vector, Reading>,
+    slices: Slices<Reached, Reading>,
     /// Those that wait for the `vv` of the servers that they read at, and the least so far.
-    moments: Gather<(Reading, Option<Vector>)>,
+    moments: Gather<(Reading, Option<Reached>)>,
 }
 
 impl Transactions {
@@ -31,7 +34,7 @@ impl Transactions {
     pub(super) fn begin<R: Rules>(
         &mut self,
         reading: Reading,
-        svv: impl FnOnce(&[ServerId]) -> Option<Vector>,
+        svv: impl FnOnce(&[ServerId]) -> Option<Reached>,
         cx: &mut Cx<'_, Server<R>>,
     ) {
         let partitions = by_partition(reading.keys.iter().cloned(), cx.topology).into_keys();
@@ -48,10 +51,10 @@ impl Transactions {
         &mut self,
         from: ServerId,
         id: GatherId,
-        vv: Vector,
+        vv: Reached,
         cx: &mut Cx<'_, Server<R>>,
     ) {
-        let least = |(_, least): &mut (Reading, Option<Vector>)| match least {
+        let least = |(_, least): &mut (Reading, Option<Reached>)| match least {
             Some(least) => least.meet(&vv),
             None => *least = Some(vv),
         };
@@ -61,9 +64,9 @@ impl Transactions {
     }
 
     /// Asks for the slices of a snapshot at `sv` and what the session depends on.
-    fn scatter<R: Rules>(&mut self, reading: Reading, mut sv: Vector, cx: &mut Cx<'_, Server<R>>) {
+    fn scatter<R: Rules>(&mut self, reading: Reading, mut sv: Reached, cx: &mut Cx<'_, Server<R>>) {
         if *R::SNAPSHOT_HOLDS_DS {
-            sv.merge(&reading.ds.to_vector());
+            sv.raise(&reading.ds);
         }
         let (ticket, keys, deadline) = (reading.ticket, reading.keys.clone(), reading.deadline);
         self.slices.scatter((ticket, keys), sv, reading, deadline, Peer::SliceReq, cx);
@@ -82,7 +85,7 @@ impl Transactions {
     }
 
     /// A slice was asked for too late: once more, above what is `kept`.
-    pub(super) fn again<R: Rules>(&mut self, id: GatherId, kept: &Vector, cx: &mut Cx<'_, Server<R>>) {
+    pub(super) fn again<R: Rules>(&mut self, id: GatherId, kept: &Reached, cx: &mut Cx<'_, Server<R>>) {
         if let Some(mut read) = self.slices.withdraw(id) {
             read.at.merge(kept);
             self.scatter(read.seen, read.at, cx);
@@ -105,21 +108,31 @@ impl Transactions {
 /// Collection: what nobody should need any more, some time after it was durable that it is stable.
 pub(super) struct Collection {
     collector: Collector,
+    by: Tracking,
     durable: Vector,
     since: Micros,
+    /// What an earlier life may have collected, or this one by another tracking.
+    earlier: Vector,
 }
 
 impl Collection {
-    /// Begins above what an earlier life may have collected.
-    pub(super) fn new<R: Rules>(durable: Vector, cx: &mut Cx<'_, Server<R>>) -> Self {
+    /// Begins above what an earlier life may have collected: what was stable, and what nobody was shown less than.
+    pub(super) fn new<R: Rules>(
+        durable: Vector,
+        earlier: &Vector,
+        by: Tracking,
+        cx: &mut Cx<'_, Server<R>>,
+    ) -> Self {
         let mut collector = Collector::default();
         collector.raise(&heard_of(durable.clone()), cx.store);
-        Self { collector, durable, since: cx.mono }
+        Self { collector, by, durable, since: cx.mono, earlier: earlier.clone() }
     }
 
     /// Below this versions are gone.
-    pub(super) fn safe(&self) -> &Vector {
-        self.collector.safe()
+    pub(super) fn gone(&self) -> Vector {
+        let mut gone = self.earlier.clone();
+        gone.merge(self.collector.safe());
+        gone
     }
 
     /// Collects a piece. `durable` is what is stable, and will be after a crash.
@@ -128,34 +141,34 @@ impl Collection {
             self.collector.raise(&heard_of(self.durable.clone()), cx.store);
             (self.since, self.durable) = (cx.mono, durable.clone());
         }
-        self.collector.work(cx.store, |safe, d| d.meta.le(safe));
+        let point = Reached { by: self.by, upto: self.collector.safe().clone() };
+        self.collector.work(cx.store, |_, d| point.covers(&d.meta));
     }
-}
 
-/// Of groups that this server hears nothing of, others may: what they have told by then cannot be known here, and no more is
-/// taken for granted than of the group that is farthest behind. Who needs more is refused, and told how much.
-fn heard_of(mut stable: Vector) -> Vector {
-    let heard = stable.entries().iter().copied().filter(|ts| *ts != NEVER).min().unwrap_or_default();
-    let groups = 0..stable.entries().len() as u16;
-    for group in groups.map(TrackingGroup) {
-        if stable[group] == NEVER {
-            stable[group] = heard;
-        }
+    /// Servers share entries in another way from now on (D11).
+    pub(super) fn retrack<R: Rules>(&mut self, from: Tracking, tracks: &Tracks, cx: &mut Cx<'_, Server<R>>) {
+        let (by, groups) = (tracks.by, tracks.count);
+        let was = |upto: &Vector| Reached { by: from, upto: upto.clone() };
+        let safe = was(self.collector.safe()).at_least(by, groups);
+        let earlier = was(&self.gone()).at_most(by, groups);
+        let durable = was(&self.durable).at_least(by, groups);
+        let mut collector = Collector::default();
+        collector.raise(&safe, cx.store);
+        *self = Self { collector, by, durable, since: cx.mono, earlier };
     }
-    stable
 }
 
 /// The keys of one partition in a snapshot: nothing that is written or arrives later lies in it (I1, I3).
 pub(super) fn slice<R: Rules>(
     from: ServerId,
-    SliceReq { id, keys, at: sv }: SliceReq<Vector>,
-    kept: &Vector,
+    SliceReq { id, keys, at: sv }: SliceReq<Reached>,
+    kept: &Reached,
     cx: &mut Cx<'_, Server<R>>,
 ) {
-    if *R::LATE_SLICE_IS_REFUSED && !kept.le(&sv) {
+    if *R::LATE_SLICE_IS_REFUSED && !sv.covers_all(kept) {
         return cx.send(from, Peer::TooLate(id, kept.clone()));
     }
-    let (view, mut seen) = (View(R::SLICE_LEAVES_OUT.then_some(sv)), Tracked::default());
+    let (view, mut seen) = (View(R::SLICE_LEAVES_OUT.then_some(sv)), Tracked::by(kept.by));
     let found = cx.read(&keys, &view, |d| seen.merge(&d.meta));
     cx.send(from, Peer::SliceReply(SliceReply { id, found, seen }));
 }

@@ -57,7 +57,7 @@ fn ds(entries: &[(u16, u64)]) -> Tracked {
     ds
 }
 
-fn cgs(groups: &[u16]) -> Checking {
+fn cgs(groups: &[u64]) -> Checking {
     groups.iter().map(|group| CheckingGroup(*group)).collect()
 }
 
@@ -67,7 +67,7 @@ fn get_of<R: Rules>(
     (dc, partition): (u8, u16),
     key: &Key,
     past: Tracked,
-    groups: &[u16],
+    groups: &[u64],
 ) -> Option<(String, Tracked)> {
     let reply = lab.ask(server(dc, partition), Request(Op::Get { key: key.clone() }, past, cgs(groups)))?;
     Some((text(&reply.0), reply.1))
@@ -78,7 +78,7 @@ fn value<R: Rules>(
     at: (u8, u16),
     key: &Key,
     past: Tracked,
-    groups: &[u16],
+    groups: &[u64],
 ) -> String {
     get_of(lab, at, key, past, groups).map_or("waits".to_string(), |(value, _)| value)
 }

@@ -119,7 +119,7 @@ async fn metrics_text(State(ask): State<Ask>) -> Response {
     }
 }
 
-async fn membership(State(ask): State<Ask>, Json(order): Json<tidemark_contract::Order>) -> Response {
+async fn membership(State(ask): State<Ask>, Json(order): Json<tidemark_contract::Exclusion>) -> Response {
     let (answer, answered) = oneshot::channel();
     if ask.send(Question::Membership(order, answer)).await.is_err() {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "the node is stopping");

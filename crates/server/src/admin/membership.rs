@@ -3,7 +3,7 @@
 
 use crate::shard::Shard;
 use serde::Serialize;
-use tidemark_contract::{Order, Protocol, Standing};
+use tidemark_contract::{Exclusion, Order, Protocol, Standing};
 use tidemark_core::PartitionId;
 use tokio::sync::oneshot;
 
@@ -20,13 +20,16 @@ pub(crate) type Answer = Result<Vec<Told>, String>;
 
 impl<P: Protocol> Shard<P> {
     /// Gives an order to every partition of this node; what they answer is durable when it comes.
-    pub(crate) fn order(&self, order: &Order) -> impl Future<Output = Answer> + use<P> {
+    pub(crate) fn order(&self, order: &Exclusion) -> impl Future<Output = Answer> + use<P> {
         let mut core = self.core.borrow_mut();
         let engine = &mut core.engine;
         let exists = order.dc.index() < engine.topology.dcs;
         let partitions: Vec<PartitionId> =
             engine.topology.all_partitions().filter(|id| exists && engine.holds(*id)).collect();
-        let asked: Vec<_> = partitions.into_iter().map(|id| (id, engine.order(id, order))).collect();
+        let asked: Vec<_> = partitions
+            .into_iter()
+            .map(|id| (id, engine.order(id, &Order::Exclusion(order.clone()))))
+            .collect();
         drop(core);
         tracing::warn!("region {}: {:?} ordered by the operator", order.dc, order.step);
         self.want_turn();

@@ -26,7 +26,7 @@ pub(crate) enum Question {
     /// Faults are to be injected or healed.
     Order(Order, oneshot::Sender<Result<(), String>>),
     /// A region is to be done without, or taken back.
-    Membership(tidemark_contract::Order, oneshot::Sender<membership::Answer>),
+    Membership(tidemark_contract::Exclusion, oneshot::Sender<membership::Answer>),
     /// Who belongs to this node's group is to change.
     Group(group::GroupOrder, oneshot::Sender<Result<(), String>>),
 }

@@ -29,13 +29,13 @@ fn any(rng: &mut Rng) -> Guarantees {
     Guarantees { monotonic_reads, read_your_writes, writes_follow_reads, monotonic_writes }
 }
 
-/// Which of so many checking groups the step of a session that begins at `at` asks for: mostly one that is the session's own,
+/// Which of the checking groups `known` the step of a session that begins at `at` asks for: mostly one that is the session's own,
 /// or none; now and then another, or two.
-pub(crate) fn checking(seed: u64, session: usize, at: Micros, groups: usize) -> Checking {
-    if groups == 0 {
+pub(crate) fn checking(seed: u64, session: usize, at: Micros, known: &[CheckingGroup]) -> Checking {
+    if known.is_empty() {
         return Checking::default();
     }
-    let group = |number: u64| CheckingGroup((number % groups as u64) as u16);
+    let group = |number: u64| known[(number % known.len() as u64) as usize];
     let of_session = mix(mix(seed, Stream::Checking as u64), session as u64);
     let of_step = mix(of_session, at);
     match (of_session % 2, of_step % 8) {

@@ -32,6 +32,7 @@ mod metering;
 mod nodes;
 mod operator;
 mod process;
+mod regrouping;
 mod sessions;
 mod settle;
 mod travelling;
@@ -123,8 +124,8 @@ pub(crate) struct World<'a, P: Protocol> {
     stage: Stage,
     nodes: Vec<Node<P>>,
     links: Links,
-    /// How many checking groups operations can ask for.
-    checking_groups: usize,
+    /// The checking groups that operations can ask for.
+    checking_groups: regrouping::CheckingGroups,
     /// The node of each server, by `dc * partitions + partition`.
     node_of: Vec<usize>,
     /// The process that each node is; the one that leads, or led last, where it is several.
@@ -181,7 +182,7 @@ impl<'a, P: Protocol> World<'a, P> {
             stage: Stage::Work,
             nodes: Node::all(plan, layout),
             links: Links::new(plan, layout),
-            checking_groups: P::checking_groups(&params[0], &layout.topology).len(),
+            checking_groups: regrouping::CheckingGroups::default(),
             node_of: Vec::new(),
             leader: (0..plan.nodes(&layout.topology)).map(|node| node * plan.replicas).collect(),
             agreed: Vec::new(),

@@ -8,7 +8,7 @@ use crate::outcome::ProblemKind;
 use crate::rng::mix;
 use crate::trace::Happening;
 use std::collections::BTreeMap;
-use tidemark_contract::{Order, Protocol, Standing, Step};
+use tidemark_contract::{Exclusion, Order, Protocol, Standing, Step};
 use tidemark_core::{DcId, ServerId};
 
 /// How often an order is sent before what it prepares is given up.
@@ -34,7 +34,7 @@ pub(super) struct Operator {
     doing: Doing,
     /// Whether the data centre is to be away.
     wanted: bool,
-    order: Option<Order>,
+    order: Option<Exclusion>,
     /// Tells the answers to the orders of now from late ones.
     number: u64,
     tries: u32,
@@ -74,7 +74,7 @@ impl<P: Protocol> World<'_, P> {
         let operator = &mut self.operator;
         let round = operator.order.as_ref().map_or(0, |order| order.round) + u64::from(new_round);
         let said = format!("operator, {dc}: {step:?}");
-        let order = Order { dc, round, step };
+        let order = Exclusion { dc, round, step };
         (operator.doing, operator.order, operator.tries) = (doing, Some(order), 0);
         operator.number += 1;
         operator.answers.clear();
@@ -92,7 +92,7 @@ impl<P: Protocol> World<'_, P> {
         for to in self.survivors(order.dc) {
             if !self.operator.answers.contains_key(&to) {
                 let at = self.now + self.on_the_way(number << 8 | u64::from(self.operator.tries), to);
-                self.queue.push(at, Event::Order { to, number, order: order.clone() });
+                self.queue.push(at, Event::Order { to, number, order: Order::Exclusion(order.clone()) });
             }
         }
         let again = self.now + self.plan.config.farthest_us() * 2;
@@ -100,7 +100,7 @@ impl<P: Protocol> World<'_, P> {
     }
 
     /// What is ordered now, unless that is not order `number`, or was done by all.
-    fn current(&self, number: u64) -> Option<Order> {
+    fn current(&self, number: u64) -> Option<Exclusion> {
         let idle = matches!(self.operator.doing, Doing::Nothing | Doing::Away);
         self.operator.order.clone().filter(|_| number == self.operator.number && !idle)
     }
@@ -113,6 +113,10 @@ impl<P: Protocol> World<'_, P> {
 
     /// An order arrives, unless its server is down.
     pub(super) fn order(&mut self, to: ServerId, number: u64, order: &Order) {
+        if let Order::Regrouping(order) = order {
+            let said = format!("operator, at {to}: {order:?}");
+            self.trace(|| Happening::Trouble(said));
+        }
         let node = self.node_of(to);
         self.turn(node, false, |host, now| host.order(now, to.partition, number, order));
     }

@@ -1,11 +1,11 @@
 //! Sessions in their gateways: one step at a time, questions with a deadline, everything written down.
 
 use super::{Event, Stage, World};
-use crate::plan::{Act, Step, asking};
+use crate::plan::{Act, Step};
 use crate::rng::mix;
 use crate::trace::Happening;
 use std::borrow::Cow;
-use tidemark_contract::{Ask, AskId, Protocol, SessionCx, SessionEffects, Ticket, Traveller};
+use tidemark_contract::{Ask, AskId, Checking, Protocol, SessionCx, SessionEffects, Ticket, Traveller};
 use tidemark_core::history::{self, SessionId};
 use tidemark_core::{DcId, Failure, Found, Micros, Op, Outcome, ServerId};
 
@@ -150,18 +150,19 @@ impl<P: Protocol> World<'_, P> {
 
     /// A session takes its next step.
     pub(super) fn wake(&mut self, number: usize) {
-        let client = &mut self.clients[number];
+        let client = &self.clients[number];
         let Step { act, asks, at } = &client.script[client.step];
-        let (act, asks) = (act.clone(), *asks);
+        let (act, asks, at) = (act.clone(), *asks, *at);
         // What is measured is what comes of saying nothing.
-        let groups = if self.meter.is_some() || self.load.is_some() { 0 } else { self.checking_groups };
-        let checking = asking::checking(self.plan.seed, number, *at, groups);
+        let measured = self.meter.is_some() || self.load.is_some();
+        let checking = if measured { Checking::default() } else { self.checking(number, at) };
         // There and back, for the session and for its question, and what it has seen has to arrive there too.
         let far = if self.layout.topology.placement.rules.is_empty() {
             0
         } else {
             8 * self.plan.config.slowest_us()
         };
+        let client = &mut self.clients[number];
         client.deadline = self.now + self.plan.config.deadline_us + far;
         if !std::mem::replace(&mut client.watched, true) {
             self.queue.push(client.deadline, Event::Deadline(number));

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidemark_contract::core::{DcId, PartitionId, ServerId};
-use tidemark_contract::{Away, Order, Stage, Standing, Step};
+use tidemark_contract::{Away, Exclusion, Stage, Standing, Step};
 use tokio::time::{Instant, sleep};
 
 /// How long to wait for what regions send each other.
@@ -179,7 +179,7 @@ impl Supervisor {
 
     /// Gives an order to every server of the other regions, and fails if one of them was not told, or refused.
     async fn order(&self, dc: DcId, round: u64, step: Step) -> anyhow::Result<Answers> {
-        let order = serde_json::to_value(Order { dc, round, step })?;
+        let order = serde_json::to_value(Exclusion { dc, round, step })?;
         let (mut all, mut failed) = (Answers::new(), None);
         for node in self.servers_beside(dc).await? {
             match self.ask(node, "admin/membership", Some(order.clone())).await {

@@ -76,7 +76,7 @@ fn several_groups_are_one_and_none_is_the_servers_first() {
     lab.fire(server(1, 1), Timer::Theta);
     lab.deliver_all();
     lab.fire(server(0, 0), Timer::Theta); // of "left", A/1 has said nothing yet
-    let seen = |lab: &mut Lab<Server<Sound>>, groups: &[u16]| value(lab, (0, 0), &x, ds(&[]), groups);
+    let seen = |lab: &mut Lab<Server<Sound>>, groups: &[u64]| value(lab, (0, 0), &x, ds(&[]), groups);
     assert_eq!(seen(&mut lab, &[0]), "1", "A/0 and B/1");
     assert_eq!(seen(&mut lab, &[]), "1", "the first of them");
     assert_eq!(seen(&mut lab, &[1]), "1", "A/1 never hears of A/0, and never holds back what A/0 wrote");
@@ -205,6 +205,7 @@ fn groupings_that_do_not_fit_are_told() {
     assert!(
         check(REGION, named(&[("one", &["C/0"])])).unwrap_err().starts_with("checking: group one names C/0")
     );
-    let names = <Server<Sound> as Protocol>::checking_groups(&Params::default(), &topology);
-    assert_eq!(names, ["A", "B"]);
+    let names =
+        <Server<Sound> as Protocol>::checking_groups(&Params::default(), &topology, &Default::default());
+    assert_eq!(names, [(CheckingGroup(0), "A".to_string()), (CheckingGroup(1), "B".to_string())]);
 }

@@ -3,7 +3,7 @@
 use super::*;
 use std::collections::BTreeMap;
 use tidemark_contract::core::{DcId, ServerId};
-use tidemark_contract::{Order, Standing, Step};
+use tidemark_contract::{Exclusion, Order, Standing, Step};
 
 macro_rules! broken {
     ($($name:ident: $rule:ident;)*) => {$(
@@ -47,7 +47,7 @@ pub(super) fn order_one<R: Rules>(
     round: u64,
     step: &Step,
 ) -> Result<Standing, String> {
-    lab.order(at, &Order { dc: C, round, step: step.clone() })
+    lab.order(at, &Order::Exclusion(Exclusion { dc: C, round, step: step.clone() }))
 }
 
 pub(super) fn order<R: Rules>(lab: &mut Lab<Server<R>>, round: u64, step: &Step) -> Told {

@@ -1,0 +1,25 @@
+//! What an operator orders one server to do.
+
+use crate::{Cx, Exclusion, Protocol, Regrouping, Standing};
+
+/// An order, which may be lost, repeated, and late.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// A step of doing without a data centre, or of taking it back.
+    Exclusion(Exclusion),
+    /// Groups are to change.
+    Regrouping(Regrouping),
+}
+
+impl Order {
+    /// Has `protocol` carry it out. The answer leaves once what it says is durable.
+    ///
+    /// # Errors
+    /// Says why it is not carried out.
+    pub fn carry_out<P: Protocol>(&self, protocol: &mut P, cx: &mut Cx<'_, P>) -> Result<Standing, String> {
+        match self {
+            Self::Exclusion(order) => protocol.on_exclusion(order, cx),
+            Self::Regrouping(order) => protocol.on_regrouping(order, cx).map(|()| Standing::default()),
+        }
+    }
+}
