@@ -14,7 +14,7 @@ use raft::{RawNode, Ready, StateRole};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_contract::{Protocol, Store};
-use tidemark_core::{Micros, PartitionId};
+use tidemark_core::{CheckingGroup, Micros, PartitionId};
 use tidemark_replica::{Entries, EntryKind, Fatal, GroupState, Host, HostConfig, Now, OpenError};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::Position;
@@ -153,6 +153,11 @@ impl<P: Protocol> Member<P> {
     /// What it holds of a partition, whether it leads or follows.
     pub fn store(&self, partition: PartitionId) -> &Store<P::Meta> {
         self.held().store(partition)
+    }
+
+    /// The checking groups that operations may choose, as far as it knows.
+    pub fn checking_groups(&self) -> Vec<(CheckingGroup, String)> {
+        self.held().checking_groups()
     }
 
     /// What it keeps of the group.

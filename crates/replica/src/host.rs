@@ -11,7 +11,7 @@ use crate::staged::Staged;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_contract::{Clock, Cx, Effect, Protocol, Store, Ticket};
-use tidemark_core::{Micros, PartitionId, ServerId};
+use tidemark_core::{CheckingGroup, Micros, PartitionId, ServerId};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::DataDir;
 use tidemark_store::log::{Cut, Fsync, Log, LogError, Position, SyncDone, SyncJob};
@@ -107,12 +107,13 @@ impl<P: Protocol> Host<P> {
         self.place(partition).protocol.as_ref().expect("no handler is running")
     }
 
-    /// What the protocol of a partition that is here remembers beside versions: as of now where it runs, or else as of what this
-    /// host has applied.
-    pub fn hard(&self, partition: PartitionId) -> P::Hard {
-        let place = self.place(partition);
+    /// The checking groups that operations may choose, as the first partition here knows them: as of now where its protocol runs,
+    /// or else as of what this host has applied.
+    pub fn checking_groups(&self) -> Vec<(CheckingGroup, String)> {
+        let place = &self.places[0];
         let applied = || place.hard.clone().unwrap_or_default();
-        place.protocol.as_ref().map_or_else(applied, P::hard)
+        let hard = place.protocol.as_ref().map_or_else(applied, P::hard);
+        P::checking_groups(&self.config.params, &self.config.topology, &hard)
     }
 
     /// The version chains of a partition that is here.

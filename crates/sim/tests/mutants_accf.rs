@@ -2,8 +2,9 @@
 
 mod mutants;
 
-use mutants::{convicted, convicted_over};
+use mutants::{convicted, convicted_over, convicted_under, few};
 use tidemark_protocols::accf::{Rules, Server};
+use tidemark_sim::Options;
 
 mutants! {
     READS_ARE_DEPENDENCIES,
@@ -59,5 +60,8 @@ fn accf_that_stamps_below_what_it_announced_is_convicted() {
 fn accf_that_changes_its_groups_carelessly_is_convicted() {
     convicted::<Server<Mutant>>(&FORMING_GROUP_IS_SILENT, 4_000);
     convicted::<Server<Mutant>>(&TRACKING_IS_MARKED, 2_000);
-    convicted::<Server<Mutant>>(&FLOOR_HOLDS, 20_000);
+    // What may be gone goes at once, and each server alone says what may.
+    let params = [("collect_after_us", 0.into()), ("checking", "server".into())];
+    let params = params.map(|(name, value)| (name.to_string(), value)).into_iter().collect();
+    convicted_under::<Server<Mutant>>(&FLOOR_HOLDS, Options { params, ..few() }, 20_000);
 }

@@ -1,8 +1,8 @@
 //! The verbs of the command line: one file each under `commands`.
 
 use crate::commands::{
-    bench, check, config, cut, demo, exclude, experiment, heal, kill, protocols, readmit, remove, replace,
-    restart, results, serve, sim, skew, slow, status, up,
+    bench, check, config, cut, demo, exclude, experiment, groups, heal, kill, protocols, readmit, remove,
+    replace, restart, results, serve, sim, skew, slow, status, up,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -45,6 +45,7 @@ pub(crate) enum Command {
     Restart(restart::Restart),
     Remove(remove::Remove),
     Replace(replace::Replace),
+    Groups(groups::Groups),
     Demo(demo::Demo),
     Protocols(protocols::Protocols),
     #[command(subcommand)]
@@ -73,6 +74,7 @@ impl Command {
             Self::Restart(restart) => restart.run(),
             Self::Remove(remove) => remove.run(),
             Self::Replace(replace) => replace.run(),
+            Self::Groups(groups) => groups.run(),
             Self::Demo(demo) => demo.run(),
             Self::Protocols(protocols) => protocols.run(),
             Self::Config(config) => config.run(),

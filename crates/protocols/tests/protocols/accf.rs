@@ -1,5 +1,6 @@
 //! ACCF: Algorithms 7.1 and 7.2 step by step, and what each rule is for; groups, and the decisions of the file one by one.
 
+mod changes;
 mod decisions;
 mod transactions;
 
@@ -33,6 +34,9 @@ broken! {
     SliceLiftsNothing: SLICE_LIFTS_CLOCK;
     LateSlices: LATE_SLICE_IS_REFUSED;
     StampsLost: STAMPS_SURVIVE;
+    Eager: FORMING_GROUP_IS_SILENT;
+    Unmarked: TRACKING_IS_MARKED;
+    Bottomless: FLOOR_HOLDS;
 }
 
 const SERVER: Grouping = Grouping::By(Division::Server);

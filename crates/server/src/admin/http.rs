@@ -48,6 +48,7 @@ fn router(ask: Ask, password: Option<String>) -> Router {
         .route("/admin/heal", post(|ask, body| order(Deed::Heal, ask, body)))
         .route("/admin/membership", post(membership))
         .route("/admin/group", post(group))
+        .route("/admin/groupings", post(regroup))
         .layer(middleware::from_fn(from_page))
         .layer(from_fn_with_state(password, authorised));
     Router::new().route("/healthz", get(healthz)).merge(guarded).with_state(ask)
@@ -140,7 +141,11 @@ async fn group(State(ask): State<Ask>, Json(order): Json<GroupOrder>) -> Respons
     obeyed(&ask, |answer| Question::Group(order, answer)).await
 }
 
-/// Has the data thread do something that it does at once, or refuses.
+async fn regroup(State(ask): State<Ask>, Json(order): Json<tidemark_contract::Regrouping>) -> Response {
+    obeyed(&ask, |answer| Question::Regroup(order, answer)).await
+}
+
+/// Has the data thread do something, or refuse.
 async fn obeyed(
     ask: &Ask,
     question: impl FnOnce(oneshot::Sender<Result<(), String>>) -> Question,
@@ -149,7 +154,10 @@ async fn obeyed(
     if ask.send(question(answer)).await.is_err() {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "the node is stopping");
     }
-    match answered.await {
+    let Ok(answered) = tokio::time::timeout(PATIENCE, answered).await else {
+        return problem(StatusCode::SERVICE_UNAVAILABLE, "the node does not answer");
+    };
+    match answered {
         Ok(Ok(())) => Json(json!({ "status": "ok" })).into_response(),
         Ok(Err(why)) => problem(StatusCode::BAD_REQUEST, &why),
         Err(_) => problem(StatusCode::SERVICE_UNAVAILABLE, "the node is stopping"),

@@ -7,6 +7,7 @@ mod http;
 mod membership;
 mod metrics;
 mod orders;
+mod regrouping;
 mod report;
 
 use crate::ServeError;
@@ -27,6 +28,8 @@ pub(crate) enum Question {
     Order(Order, oneshot::Sender<Result<(), String>>),
     /// A region is to be done without, or taken back.
     Membership(tidemark_contract::Exclusion, oneshot::Sender<membership::Answer>),
+    /// Groups of servers are to change.
+    Regroup(tidemark_contract::Regrouping, oneshot::Sender<regrouping::Answer>),
     /// Who belongs to this node's group is to change.
     Group(group::GroupOrder, oneshot::Sender<Result<(), String>>),
 }
@@ -58,6 +61,9 @@ pub(crate) fn start<P: Protocol>(shard: &Rc<Shard<P>>, listener: TcpListener) ->
                 Question::Report(answer) => drop(answer.send(Box::new(shard.report()))),
                 Question::Order(order, answer) => drop(answer.send(shard.obey(order))),
                 Question::Group(order, answer) => drop(answer.send(shard.change_group(&order))),
+                Question::Regroup(order, answer) => {
+                    drop(spawn_local(regrouping::tell(shard.regroup(order), answer)));
+                }
                 Question::Membership(order, answer) => {
                     drop(spawn_local(membership::tell(shard.order(&order), answer)));
                 }

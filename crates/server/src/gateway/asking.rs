@@ -14,7 +14,7 @@ pub(super) fn begin<P: Protocol>(engine: &Engine<P>, client: &mut Client<P>) {
     if P::GUARANTEES {
         client.asks = client.redis.asks();
     }
-    if !engine.dialect.checking_groups.is_empty() {
+    if engine.dialect.checks_in_groups {
         client.checking.clone_from(client.redis.checking());
     }
 }
@@ -53,11 +53,16 @@ pub(super) fn checking<P: Protocol>(
     names: Option<String>,
     command: Option<Box<Command>>,
 ) -> Progress {
-    let known = &engine.dialect.checking_groups;
+    let known = engine.seat.checking_groups();
     let Some(names) = names else {
-        let chosen = client.redis.checking().iter().map(|group| known[group.index()].as_str());
-        let chosen: Vec<&str> = if client.redis.checking().is_empty() { vec!["*"] } else { chosen.collect() };
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let called = |id: &CheckingGroup| known.iter().find(|(known, _)| known == id).map(|(_, name)| name);
+        // One that has gone is answered for as if none had been chosen.
+        let mut chosen: Vec<&str> =
+            client.redis.checking().iter().filter_map(called).map(String::as_str).collect();
+        if chosen.is_empty() {
+            chosen.push("*");
+        }
+        let known: Vec<&str> = known.iter().map(|(_, name)| name.as_str()).collect();
         answer(client, |out| {
             out.map(2);
             for (what, names) in [("checking", chosen), ("groups", known)] {
@@ -69,7 +74,7 @@ pub(super) fn checking<P: Protocol>(
         engine.stats.command(family::SESSION, outcome::OK);
         return Progress::Done;
     };
-    let groups = match find::<P>(known, &names) {
+    let groups = match find::<P>(&known, &names) {
         Ok(groups) => groups,
         Err(why) => {
             engine.stats.command(family::SESSION, outcome::ERROR);
@@ -87,7 +92,7 @@ pub(super) fn checking<P: Protocol>(
 }
 
 /// The groups that `names` lists; none for `*`.
-fn find<P: Protocol>(known: &[String], names: &str) -> Result<Checking, String> {
+fn find<P: Protocol>(known: &[(CheckingGroup, String)], names: &str) -> Result<Checking, String> {
     if known.is_empty() {
         return Err(format!("ERR {} has no checking groups", P::NAME));
     }
@@ -96,13 +101,13 @@ fn find<P: Protocol>(known: &[String], names: &str) -> Result<Checking, String> 
     }
     let mut found = Checking::default();
     for name in names.split(',') {
-        let place = known.iter().position(|one| one.eq_ignore_ascii_case(name));
-        let place = place.ok_or_else(|| {
+        let group = known.iter().find(|(_, known)| known.eq_ignore_ascii_case(name));
+        let (group, _) = group.ok_or_else(|| {
+            let known: Vec<&str> = known.iter().map(|(_, name)| name.as_str()).collect();
             format!("ERR no checking group is called '{name}'; there are {}", known.join(", "))
         })?;
-        let group = CheckingGroup(place as u16);
-        if !found.contains(&group) {
-            found.push(group);
+        if !found.contains(group) {
+            found.push(*group);
         }
     }
     Ok(found)

@@ -9,8 +9,8 @@ pub(crate) struct Dialect {
     /// The protocol's name, and how what it stores and hands over is to be read, if that depends on its numbers: nodes and
     /// tokens of one cluster have the same.
     pub(crate) name: String,
-    /// The names of its checking groups, if it has any.
-    pub(crate) checking_groups: Vec<String>,
+    /// Whether it has checking groups.
+    pub(crate) checks_in_groups: bool,
 }
 
 impl Dialect {
@@ -18,7 +18,8 @@ impl Dialect {
     pub(super) fn of<P: Protocol>(params: &P::Params, topology: &Topology) -> Self {
         let stored = P::stored(params);
         let name = if stored.is_empty() { P::NAME.to_string() } else { format!("{}, {stored}", P::NAME) };
-        Self { name, checking_groups: P::checking_groups(params, topology) }
+        let founded = P::checking_groups(params, topology, &P::Hard::default());
+        Self { name, checks_in_groups: !founded.is_empty() }
     }
 }
 

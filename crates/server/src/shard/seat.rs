@@ -2,7 +2,7 @@
 
 use crate::link::founding::Founding;
 use tidemark_contract::Protocol;
-use tidemark_core::{Micros, PartitionId};
+use tidemark_core::{CheckingGroup, Micros, PartitionId};
 use tidemark_group::{Member, SyncTask};
 use tidemark_replica::{Host, HostStatus, Now, Output, UpkeepDone, UpkeepJob};
 use tidemark_store::log::{Position, SyncDone, SyncJob};
@@ -84,6 +84,15 @@ impl<P: Protocol> Seat<P> {
         match self {
             Self::Member(member) if P::FOLLOWERS_READ => member.read_at_follower(at, question),
             _ => None,
+        }
+    }
+
+    /// The checking groups that operations may choose, as far as is known here.
+    pub(crate) fn checking_groups(&self) -> Vec<(CheckingGroup, String)> {
+        match self {
+            Self::Alone(host) => host.checking_groups(),
+            Self::Member(member) => member.checking_groups(),
+            Self::Founding(_) => Vec::new(),
         }
     }
 

@@ -45,12 +45,8 @@ impl<P: Protocol> World<'_, P> {
         if !change {
             return asking::checking(self.plan.seed, number, at, founded);
         }
-        let topology = &self.layout.topology;
-        let known = self.nodes[self.gateway(number)].host().map(|host| {
-            let partition = topology.all_partitions().find(|id| host.holds(*id)).expect("it holds something");
-            let known = P::checking_groups(&self.params[0], topology, &host.hard(partition));
-            known.into_iter().map(|(id, _)| id).collect::<Vec<_>>()
-        });
+        let host = self.nodes[self.gateway(number)].host();
+        let known = host.map(|host| host.checking_groups().into_iter().map(|(id, _)| id).collect::<Vec<_>>());
         asking::checking(self.plan.seed, number, at, known.as_ref().unwrap_or(founded))
     }
 }

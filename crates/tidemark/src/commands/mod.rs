@@ -8,6 +8,7 @@ pub(crate) mod cut;
 pub(crate) mod demo;
 pub(crate) mod exclude;
 pub(crate) mod experiment;
+pub(crate) mod groups;
 pub(crate) mod heal;
 pub(crate) mod kill;
 pub(crate) mod protocols;

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use tidemark_contract::Division;
 
 /// `up.json`: where a running cluster is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -35,12 +36,26 @@ pub(crate) enum Action {
     Readmit { region: String },
     /// Takes a node out of its group.
     Remove { node: String },
+    /// Changes groups of servers; their regions are named as users name them.
+    Regroup { change: Regroup },
     /// Starts a node of a group with an empty directory.
     Replace { node: String },
     /// Kills the nodes of a region, one node, or the node that serves a partition, with SIGKILL.
     Kill { target: String },
     /// Starts them again; stops them cleanly before if they run.
     Restart { target: String },
+}
+
+/// A change of groups of servers, each of which is written `a/0`, `a/*`, `*/0` or `*`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum Regroup {
+    /// A checking group comes.
+    Add { name: String, servers: Vec<String> },
+    /// One goes.
+    Remove { name: String },
+    /// Servers share entries of dependencies in one of the usual ways, or by groups.
+    Track { division: Option<Division>, groups: Vec<(String, Vec<String>)> },
 }
 
 /// What became of an [`Action`].

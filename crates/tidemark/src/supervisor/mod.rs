@@ -12,6 +12,7 @@ mod groups;
 mod membership;
 pub(crate) mod plan;
 pub(crate) mod prepare;
+mod regrouping;
 mod tail;
 
 use anyhow::bail;
@@ -122,6 +123,7 @@ impl Supervisor {
                 self.tell_again(&nodes).await?;
                 Ok(format!("restarted {}", self.names(&nodes)))
             }
+            Action::Regroup { change } => self.regroup(change).await,
             Action::Remove { node } => self.remove(&node).await,
             Action::Replace { node } => self.replace(&node).await,
             Action::Exclude { region } => self.exclude(&region).await,

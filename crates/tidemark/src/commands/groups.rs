@@ -1,0 +1,177 @@
+//! `tidemark groups`
+
+use crate::output::{print, print_json, row, table};
+use crate::running::Which;
+use crate::supervisor::api::{Action, ClusterStatus, Regroup};
+use anyhow::bail;
+use clap::{Args, Subcommand};
+use serde::de::IntoDeserializer;
+use serde::de::value::Error;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+use tidemark_contract::{Division, GroupStage, GroupStanding, Groupings};
+
+const EXAMPLES: &str = "\
+Examples:
+  tidemark up --protocol accf
+  tidemark groups                                    which there are, and who uses them
+  tidemark groups add shop a/0 b/0                   the first partition of two regions, for who uses no other
+  redis-cli -p 6379 TIDE.CHECKING shop               a connection that does
+  tidemark groups remove shop                        it goes once nobody asks for it
+  tidemark groups track system                       one time for all servers beside each version, not one a region
+  tidemark groups track 'west=a/*,b/*' 'east=c/*'    or by groups of your own";
+
+/// Show and change the groups of servers of protocols that have some (accf).
+///
+/// The servers of a checking group tell each other what they have received: who reads at them alone, and names the group, never
+/// waits. The servers of a tracking group share an entry of what every version depends on.
+#[derive(Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct Groups {
+    #[command(subcommand)]
+    change: Option<Change>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Subcommand)]
+enum Change {
+    /// Have servers tell each other what they have received.
+    Add {
+        /// What clients call the group.
+        name: String,
+        /// Its servers: `a/0`, `a/*` (all of a region), `*/0` (all of a partition) or `*`.
+        #[arg(required = true)]
+        servers: Vec<String>,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Have them no longer do so, once no client asks for the group. Only what was added can be removed.
+    Remove {
+        /// What clients call the group.
+        name: String,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Have servers share entries of dependencies in another way. What is stored is read as before.
+    Track {
+        /// `server`, `partition`, `region` or `system`; or groups, such as `west=a/*,b/0`.
+        #[arg(required = true)]
+        groups: Vec<String>,
+        #[command(flatten)]
+        which: Which,
+    },
+}
+
+impl Groups {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let regroup = |which: &Which, change| which.act(&Action::Regroup { change });
+        match self.change {
+            Some(Change::Add { name, servers, which }) => regroup(&which, Regroup::Add { name, servers }),
+            Some(Change::Remove { name, which }) => regroup(&which, Regroup::Remove { name }),
+            Some(Change::Track { groups, which }) => regroup(&which, tracked(&groups)?),
+            None => {
+                let shown = Shown::of(&self.which.find()?.status()?)?;
+                if self.json {
+                    print_json(&shown)?
+                } else {
+                    print(&shown.described())
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    }
+}
+
+/// What `track` is to mean.
+fn tracked(groups: &[String]) -> anyhow::Result<Regroup> {
+    if let [word] = groups
+        && !word.contains('=')
+    {
+        let Ok(division) = Division::deserialize(IntoDeserializer::<Error>::into_deserializer(word.as_str()))
+        else {
+            bail!("{word:?} is no way to track: write server, partition, region, system, or NAME=SERVERS");
+        };
+        return Ok(Regroup::Track { division: Some(division), groups: Vec::new() });
+    }
+    let named = |text: &String| {
+        let Some((name, servers)) = text.split_once('=') else {
+            bail!("{text:?} is no group: write NAME=SERVERS, such as west=a/*,b/0");
+        };
+        Ok((name.to_string(), servers.split(',').map(str::to_string).collect()))
+    };
+    let groups = groups.iter().map(named).collect::<anyhow::Result<_>>()?;
+    Ok(Regroup::Track { division: None, groups })
+}
+
+/// The groups of a cluster.
+#[derive(Serialize)]
+struct Shown {
+    /// Who shares entries of dependencies: one way, unless servers are about to learn of another.
+    tracking: BTreeSet<String>,
+    checking: Vec<Group>,
+}
+
+/// A checking group.
+#[derive(Serialize)]
+struct Group {
+    name: String,
+    servers: Vec<String>,
+    /// It came while the cluster ran.
+    added: bool,
+    stage: GroupStage,
+    /// How many requests named it, since its servers started.
+    asked: u64,
+}
+
+impl Shown {
+    fn of(status: &ClusterStatus) -> anyhow::Result<Self> {
+        let details = status.nodes.iter().filter_map(|node| node.detail.as_ref());
+        let partitions = details.filter_map(|detail| detail["host"]["partitions"].as_array()).flatten();
+        let mut shown = Self { tracking: BTreeSet::new(), checking: Vec::new() };
+        let mut all: BTreeMap<(bool, String, Vec<String>), Vec<GroupStanding>> = BTreeMap::new();
+        for groupings in
+            partitions.filter_map(|partition| Groupings::deserialize(&partition["groupings"]).ok())
+        {
+            shown.tracking.insert(groupings.tracking);
+            for group in groupings.checking {
+                let key = (group.added, group.name.clone(), group.servers.clone());
+                all.entry(key).or_default().push(group);
+            }
+        }
+        if all.is_empty() {
+            bail!("{} has no groups, or none of its nodes runs", status.protocol);
+        }
+        shown.checking.extend(all.into_iter().map(|((added, name, servers), at)| {
+            let members = || at.iter().filter(|group| group.stage != GroupStage::Elsewhere);
+            let told = members().count() == servers.len();
+            let is = |stage| members().any(|group| group.stage == stage);
+            let stage = match () {
+                () if is(GroupStage::Retiring) => GroupStage::Retiring,
+                () if is(GroupStage::Forming) || !told => GroupStage::Forming,
+                () => GroupStage::Active,
+            };
+            Group { name, servers, added, stage, asked: members().map(|group| group.asked).sum() }
+        }));
+        Ok(shown)
+    }
+
+    fn described(&self) -> String {
+        let mut rows = vec![row(["GROUP", "SERVERS", "STAGE", "ASKED", ""])];
+        for Group { name, servers, added, stage, asked } in &self.checking {
+            let stage = match stage {
+                GroupStage::Elsewhere | GroupStage::Forming => "forming",
+                GroupStage::Active => "active",
+                GroupStage::Retiring => "retiring",
+            };
+            let (asked, added) = (asked.to_string(), if *added { "added" } else { "" });
+            rows.push(row([name, &servers.join(" "), stage, &asked, added]));
+        }
+        let tracking: Vec<&str> = self.tracking.iter().map(String::as_str).collect();
+        format!("dependencies are tracked by {}\n\n{}", tracking.join(", and by "), table(&rows))
+    }
+}
