@@ -97,6 +97,68 @@ fn everything_is_there_after_a_restart() {
     }
 }
 
+/// What `/status` says of a group at a node's first partition: its stage, and how often it was asked for.
+fn standing(cluster: &Cluster, node: usize, name: &str) -> Option<(String, u64)> {
+    let status = cluster.status(node);
+    let groups = status["host"]["partitions"][0]["groupings"]["checking"].as_array().expect("groups").clone();
+    let group = groups.into_iter().find(|group| group["name"] == name)?;
+    Some((group["stage"].as_str().expect("a word").to_string(), group["asked"].as_u64().expect("a number")))
+}
+
+#[test]
+fn groups_come_and_go_and_tracking_changes_while_nodes_run_and_restart() {
+    let all: &[u16] = &[0, 1];
+    let mut cluster = Cluster::start("accf", &[(0, all), (1, all)], |config| {
+        let mut cluster = (*config.cluster).clone();
+        cluster.params = serde_json::json!({ "checking": "server", "drain_us": 200_000 });
+        config.cluster = Arc::new(cluster);
+    });
+    let order = |cluster: &Cluster, node, order: &str| cluster.admin(node, "/admin/groupings", order);
+    let named =
+        |cluster: &Cluster, name: &str| cluster.client(1).text(&["TIDE.CHECKING", name, "GET", KEYS.0]);
+    cluster.client(0).ok(&["SET", KEYS.0, "1"]);
+    order(&cluster, 0, r#"{"add": {"name": "near", "servers": ["B/*"]}}"#);
+    eventually("a group that all know", || named(&cluster, "near") == "1");
+    eventually("a group that is used", || {
+        standing(&cluster, 1, "near").is_some_and(|(stage, asked)| stage == "active" && asked > 0)
+    });
+    let mut stays = cluster.client(1);
+    stays.ok(&["TIDE.CHECKING", "NEAR"]);
+    assert_eq!(stays.text(&["GET", KEYS.0]), "1");
+    // Sessions and data go from one tracking to the next, also through a restart of everything.
+    let mut session = cluster.client(0);
+    for (n, tracking) in ["system", "server", "partition", "region"].into_iter().enumerate() {
+        order(&cluster, n % 2, &format!(r#"{{"track": {{"tracking": "{tracking}"}}}}"#));
+        session.ok(&["SET", KEYS.0, &format!("{n}a")]);
+        session.ok(&["SET", KEYS.1, &format!("{n}b")]);
+        let both = [format!("{n}a"), format!("{n}b")];
+        assert_eq!(session.list(&["MGET", KEYS.0, KEYS.1]), both);
+        eventually("both writes", || cluster.client(1).list(&["MGET", KEYS.0, KEYS.1]) == both);
+        let now = |node| cluster.status(node)["host"]["partitions"][1]["groupings"]["tracking"].clone();
+        eventually("all track alike", || now(0) == tracking && now(1) == tracking);
+    }
+    (0..2).for_each(|node| cluster.stop(node));
+    (0..2).for_each(|node| cluster.restart(node));
+    eventually("the group after a restart", || {
+        standing(&cluster, 1, "near").is_some_and(|(stage, _)| stage == "active")
+    });
+    eventually("what was written", || cluster.client(1).list(&["MGET", KEYS.0, KEYS.1]) == ["3a", "3b"]);
+    let mut stays = cluster.client(1);
+    stays.ok(&["TIDE.CHECKING", "near"]);
+    order(&cluster, 0, r#"{"remove": {"name": "near"}}"#);
+    eventually("nobody new", || {
+        named(&cluster, "near").starts_with("!ERR no checking group is called 'near'")
+    });
+    eventually("it is gone", || {
+        standing(&cluster, 0, "near").is_none() && standing(&cluster, 1, "near").is_none()
+    });
+    assert_eq!(stays.text(&["GET", KEYS.0]), "3a", "by another group");
+    assert!(format!("{:?}", stays.call(&["TIDE.CHECKING"])).contains('*'), "it has none any more");
+    let refused = |body: &str| cluster.admin(0, "/admin/groupings", body);
+    assert!(refused(r#"{"remove": {"name": "A/0"}}"#).contains("is of the cluster file"));
+    assert!(refused(r#"{"add": {"name": "x", "servers": ["a"]}}"#).contains("names no servers: write A/0"));
+}
+
 /// What is stored names tracking groups by their numbers.
 #[test]
 fn a_directory_of_another_tracking_is_refused() {

@@ -15,12 +15,12 @@ use tidemark_contract::{Division, GroupStage, GroupStanding, Groupings};
 const EXAMPLES: &str = "\
 Examples:
   tidemark up --protocol accf
-  tidemark groups                                    which there are, and who uses them
-  tidemark groups add shop a/0 b/0                   the first partition of two regions, for who uses no other
-  redis-cli -p 6379 TIDE.CHECKING shop               a connection that does
-  tidemark groups remove shop                        it goes once nobody asks for it
-  tidemark groups track system                       one time for all servers beside each version, not one a region
-  tidemark groups track 'west=a/*,b/*' 'east=c/*'    or by groups of your own";
+  tidemark groups                            which there are, and how often clients name them
+  tidemark groups add shop a/0 b/0           for clients who use the first partition alone
+  redis-cli -p 6379 TIDE.CHECKING shop GET k is how they say so
+  tidemark groups remove shop                it goes once nobody names it any more
+  tidemark groups track system               one time beside a version, for all servers
+  tidemark groups track west='a/*' 'b=b/*'   or one for each group of your own";
 
 /// Show and change the groups of servers of protocols that have some (accf).
 ///
@@ -123,7 +123,8 @@ struct Group {
     servers: Vec<String>,
     /// It came while the cluster ran.
     added: bool,
-    stage: GroupStage,
+    /// None if none of its servers is heard.
+    stage: Option<GroupStage>,
     /// How many requests named it, since its servers started.
     asked: u64,
 }
@@ -148,13 +149,9 @@ impl Shown {
         }
         shown.checking.extend(all.into_iter().map(|((added, name, servers), at)| {
             let members = || at.iter().filter(|group| group.stage != GroupStage::Elsewhere);
-            let told = members().count() == servers.len();
-            let is = |stage| members().any(|group| group.stage == stage);
-            let stage = match () {
-                () if is(GroupStage::Retiring) => GroupStage::Retiring,
-                () if is(GroupStage::Forming) || !told => GroupStage::Forming,
-                () => GroupStage::Active,
-            };
+            let is = |stage: &GroupStage| members().any(|group| group.stage == *stage);
+            let stages = [GroupStage::Retiring, GroupStage::Forming, GroupStage::Active];
+            let stage = stages.into_iter().find(is);
             Group { name, servers, added, stage, asked: members().map(|group| group.asked).sum() }
         }));
         Ok(shown)
@@ -164,9 +161,10 @@ impl Shown {
         let mut rows = vec![row(["GROUP", "SERVERS", "STAGE", "ASKED", ""])];
         for Group { name, servers, added, stage, asked } in &self.checking {
             let stage = match stage {
-                GroupStage::Elsewhere | GroupStage::Forming => "forming",
-                GroupStage::Active => "active",
-                GroupStage::Retiring => "retiring",
+                None | Some(GroupStage::Elsewhere) => "not heard",
+                Some(GroupStage::Forming) => "forming",
+                Some(GroupStage::Active) => "active",
+                Some(GroupStage::Retiring) => "retiring",
             };
             let (asked, added) = (asked.to_string(), if *added { "added" } else { "" });
             rows.push(row([name, &servers.join(" "), stage, &asked, added]));
