@@ -69,7 +69,9 @@ impl<P: Protocol> World<'_, P> {
         }
         for server in self.servers().collect::<Vec<_>>() {
             if let Some(host) = self.nodes[self.node_of(server)].host() {
-                host.store(server.partition).versions().for_each(|version| self.written.include(version.stamp));
+                host.store(server.partition)
+                    .versions()
+                    .for_each(|version| self.written.include(version.stamp));
             }
         }
     }

@@ -12,6 +12,7 @@ mod every;
 mod groups;
 mod harness;
 mod judge;
+mod regrouping;
 mod shared;
 mod spread;
 mod whole;

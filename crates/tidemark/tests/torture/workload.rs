@@ -70,6 +70,17 @@ impl Worker {
         self.log
     }
 
+    /// Half of the sessions have themselves answered by one checking group, where a protocol has some; it may be about to go.
+    fn choose_group(&mut self) {
+        let Some(client) = self.client.as_mut().filter(|_| self.rng.bool()) else { return };
+        let told = client.call(&["TIDE.CHECKING"]).ok();
+        let groups = told.as_ref().and_then(Reply::items).and_then(|told| told.get(3)?.items());
+        if let Some(group) = groups.and_then(|groups| self.rng.choice(groups)) {
+            let _ = client.call(&["TIDE.CHECKING", &text(group)]);
+            self.count("groups chosen");
+        }
+    }
+
     /// A new connection is a new session. A region that is down is left for another one now and then.
     pub(crate) fn connect(&mut self) -> bool {
         let nodes = &self.shared.addresses[self.region];
@@ -80,6 +91,7 @@ impl Worker {
                 self.session = SessionId(self.shared.sessions.fetch_add(1, Ordering::Relaxed));
                 self.done = 0;
                 self.count("sessions");
+                self.choose_group();
                 true
             }
             Err(_) => {

@@ -50,10 +50,17 @@ impl Up {
 
     /// Runs a verb on this cluster; what it printed.
     pub(crate) fn verb(&self, arguments: &[&str]) -> String {
+        self.try_verb(arguments).unwrap_or_else(|why| panic!("tidemark {}: {why}", arguments.join(" ")))
+    }
+
+    /// The same for one that may be refused.
+    pub(crate) fn try_verb(&self, arguments: &[&str]) -> Result<String, String> {
         let dir = ["--dir", self.dir.to_str().expect("a path in UTF-8")];
         let output = tidemark(&[arguments, &dir].concat());
-        assert!(output.status.success(), "tidemark {}: {}", arguments.join(" "), said(&output));
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(said(&output)),
+        }
     }
 }
 
