@@ -40,14 +40,17 @@
 
 mod changes;
 mod groups;
+mod lasting;
 mod params;
 mod rules;
 mod session;
 mod tracks;
 mod transactions;
+mod waiting;
 
 use changes::{Changes, Spreading};
-use groups::{Groups, heard_of};
+use groups::Groups;
+pub use lasting::Remembered;
 pub use params::Params;
 pub use rules::{Accf, AccfPublished, Published, Rules, Sound};
 use serde::{Deserialize, Serialize};
@@ -58,12 +61,12 @@ use tidemark_contract::core::{
     CheckingGroup, DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Tracking, Update, Vector,
 };
 use tidemark_contract::{
-    Ceiling, Checking, Cx, GatherId, GroupStanding, Groupings, Hard, Protocol, Reached, Recovered,
-    Regrouping, SliceReply, SliceReq, Ticket, Topology, Tracked, Tree, Version, Waiters, Walk, everywhere,
-    found_of,
+    Ceiling, Checking, Cx, GatherId, Groupings, Hard, Protocol, Reached, Recovered, Regrouping, SliceReply,
+    SliceReq, Ticket, Topology, Tracked, Tree, Version, Waiters, Walk, everywhere, found_of,
 };
 use tracks::Tracks;
-use transactions::{Collection, Reading, Transactions, slice};
+use transactions::{Collection, Reading, Transactions};
+use waiting::Work;
 
 /// What servers say to each other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -80,14 +83,6 @@ pub enum Peer {
     Changes(Changes, bool),
 }
 
-/// What outlives a crash.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Remembered {
-    hard: Hard,
-    floor: Vector,
-    changes: Changes,
-}
-
 /// Timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
@@ -98,12 +93,6 @@ pub enum Timer {
 
 /// What a reader can see: what a vector covers with all that it depends on, or whatever is here.
 pub struct View(Option<Reached>);
-
-/// What waits until `vv` has risen.
-enum Work {
-    Asked(Ticket, Request),
-    Slice(ServerId, SliceReq<Reached>),
-}
 
 /// A server, `i`.
 pub struct Server<R> {
@@ -279,14 +268,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 
     fn groupings(&self, params: &Params, topology: &Topology) -> Option<Groupings> {
-        let all = self.changes.members(params, topology).into_iter();
-        let one = |(id, name, servers): (CheckingGroup, String, Vec<ServerId>)| {
-            let (stage, asked) = self.groups.standing(id);
-            let servers = servers.iter().map(ServerId::to_string).collect();
-            GroupStanding { name, servers, added: changes::came_later(id), stage, asked }
-        };
-        let (_, tracking) = self.changes.tracking(params, topology);
-        Some(Groupings { tracking: tracking.text, checking: all.map(one).collect() })
+        Some(self.changes.standing(&self.groups, params, topology))
     }
 
     fn parked(&self) -> usize {
@@ -307,49 +289,6 @@ impl<R: Rules> Server<R> {
 
     fn by(&self, upto: Vector) -> Reached {
         Reached { by: self.tracks.by, upto }
-    }
-
-    fn take(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
-        let looks = match &request.0 {
-            Op::Put { update, .. } => update.observes(), // D9
-            Op::Rotx { .. } | Op::Snapshot { .. } => false,
-            _ => true,
-        };
-        let mut needs = self.by(everywhere(Hlc::ZERO, self.tracks.count));
-        if looks && *R::GET_WAITS {
-            needs.raise(&request.1);
-        }
-        self.when(needs.upto, Work::Asked(ticket, request), cx); // 2, 3
-    }
-
-    fn take_slice(&mut self, from: ServerId, request: SliceReq<Reached>, cx: &mut Cx<'_, Self>) {
-        let needs = match *R::SLICE_WAITS {
-            true => request.at.at_most(self.tracks.by, self.tracks.count),
-            false => Vector::default(),
-        };
-        self.when(needs, Work::Slice(from, request), cx);
-    }
-
-    /// Does `work` once what it `needs` is here.
-    fn when(&mut self, needs: Vector, work: Work, cx: &mut Cx<'_, Self>) {
-        let clock = self.clock.max(needs[self.tracks.own]);
-        if *R::SLICE_LIFTS_CLOCK {
-            self.advance(clock, cx); // D4
-        }
-        if needs.le(&self.vv(clock)) {
-            return self.work(work, cx);
-        }
-        self.waiting.park(needs, cx.mono + cx.params.wait_limit_us, work);
-    }
-
-    fn work(&mut self, work: Work, cx: &mut Cx<'_, Self>) {
-        match work {
-            Work::Asked(ticket, request) => self.answer(ticket, request, cx),
-            Work::Slice(from, request) => {
-                let kept = self.by(self.collection.gone());
-                slice(from, request, &kept, cx);
-            }
-        }
     }
 
     fn answer(&mut self, ticket: Ticket, Request(op, ds, cgs): Request, cx: &mut Cx<'_, Self>) {
@@ -436,41 +375,5 @@ impl<R: Rules> Server<R> {
             let vv = self.vv(self.clock);
             self.waiting.wake(&vv).into_iter().for_each(|work| self.work(work, cx));
         }
-    }
-
-    /// Ends what has waited too long. Whoever waits for a slice gives up by itself.
-    fn give_up(&mut self, cx: &mut Cx<'_, Self>) {
-        for work in self.waiting.expire(cx.mono) {
-            if let Work::Asked(ticket, _) = work {
-                let why = "what this session depends on has not arrived at this server yet";
-                cx.fail(ticket, Failure::Unavailable(why.to_string()));
-            }
-        }
-        self.transactions.expire(cx);
-    }
-
-    /// Moves the clock up to `hlc`, if it is behind, and keeps the durable ceiling above it (D5).
-    fn advance(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        if hlc <= self.clock {
-            return;
-        }
-        self.clock = hlc;
-        self.overwritten[self.tracks.own] = hlc;
-        let renewed = self.ceiling.renewed(hlc, || self.groups.least());
-        self.persist(renewed, cx);
-    }
-
-    /// Persists what has become durable, if anything has.
-    fn persist(&mut self, hard: Option<Hard>, cx: &mut Cx<'_, Self>) {
-        if let Some(hard) = hard {
-            self.groups.keep(&hard.stable);
-            cx.persist(self.remembered(hard));
-        }
-    }
-
-    fn remembered(&self, hard: Hard) -> Remembered {
-        let mut floor = self.groups.floor().clone();
-        floor.merge(&heard_of(hard.stable.clone()));
-        Remembered { hard, floor, changes: self.changes.clone() }
     }
 }

@@ -11,7 +11,7 @@ use crate::staged::Staged;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_contract::{Clock, Cx, Effect, Protocol, Store, Ticket};
-use tidemark_core::{CheckingGroup, Micros, PartitionId, ServerId};
+use tidemark_core::{Micros, PartitionId, ServerId};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::DataDir;
 use tidemark_store::log::{Cut, Fsync, Log, LogError, Position, SyncDone, SyncJob};
@@ -105,15 +105,6 @@ impl<P: Protocol> Host<P> {
     /// The protocol of a partition that is here.
     pub fn partition(&self, partition: PartitionId) -> &P {
         self.place(partition).protocol.as_ref().expect("no handler is running")
-    }
-
-    /// The checking groups that operations may choose, as the first partition here knows them: as of now where its protocol runs,
-    /// or else as of what this host has applied.
-    pub fn checking_groups(&self) -> Vec<(CheckingGroup, String)> {
-        let place = &self.places[0];
-        let applied = || place.hard.clone().unwrap_or_default();
-        let hard = place.protocol.as_ref().map_or_else(applied, P::hard);
-        P::checking_groups(&self.config.params, &self.config.topology, &hard)
     }
 
     /// The version chains of a partition that is here.

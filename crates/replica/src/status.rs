@@ -3,7 +3,7 @@
 use crate::host::Host;
 use serde::Serialize;
 use tidemark_contract::{Away, Groupings, Protocol};
-use tidemark_core::{DcId, PartitionId, Vector};
+use tidemark_core::{CheckingGroup, DcId, PartitionId, Vector};
 
 /// A host's state.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -88,6 +88,15 @@ impl<P: Protocol> Host<P> {
             disowned: self.disowned.clone(),
             partitions: (0..self.places.len()).map(|at| self.partition_status(at)).collect(),
         }
+    }
+
+    /// The checking groups that operations may choose, as the first partition here knows them: as of now where its protocol runs,
+    /// or else as of what this host has applied.
+    pub fn checking_groups(&self) -> Vec<(CheckingGroup, String)> {
+        let place = &self.places[0];
+        let applied = || place.hard.clone().unwrap_or_default();
+        let hard = place.protocol.as_ref().map_or_else(applied, P::hard);
+        P::checking_groups(&self.config.params, &self.config.topology, &hard)
     }
 
     fn partition_status(&self, at: usize) -> PartitionStatus {

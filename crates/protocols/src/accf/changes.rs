@@ -1,11 +1,14 @@
 //! What has changed of the groupings since the system was founded (000 §9.6), and how all servers come to know it (D10).
 
+use super::groups::Groups;
 use super::tracks::Tracks;
 use super::{Params, Peer, Rules, Server, Work};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_contract::core::{CheckingGroup, DcId, Hlc, Micros, PartitionId, ServerId, Tracking};
-use tidemark_contract::{Ceiling, Cx, Grouping, Hard, Reached, Regrouping, Topology};
+use tidemark_contract::{
+    Ceiling, Cx, GroupStanding, Grouping, Groupings, Hard, Reached, Regrouping, Topology,
+};
 
 /// Between two servers that are told of changes.
 const SPREAD_US: Micros = 50_000;
@@ -88,6 +91,18 @@ impl Changes {
             (0..).map(CheckingGroup).zip(founded).map(|(id, group)| (id, group.name, group.servers));
         let added = self.checking.iter();
         founded.chain(added.map(|(id, added)| (*id, added.name.clone(), added.servers.clone()))).collect()
+    }
+
+    /// How all groups stand, as `groups` of one server are.
+    pub(super) fn standing(&self, groups: &Groups, params: &Params, topology: &Topology) -> Groupings {
+        let one = |(id, name, servers): (CheckingGroup, String, Vec<ServerId>)| {
+            let (stage, asked) = groups.standing(id);
+            let servers = servers.iter().map(ServerId::to_string).collect();
+            GroupStanding { name, servers, added: came_later(id), stage, asked }
+        };
+        let (_, tracking) = self.tracking(params, topology);
+        let checking = self.members(params, topology).into_iter().map(one).collect();
+        Groupings { tracking: tracking.text, checking }
     }
 
     /// Carries out an order that is given at `now` to server `me`.

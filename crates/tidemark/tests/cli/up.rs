@@ -45,6 +45,45 @@ fn keys_may_be_held_by_some_regions_only_and_groups_be_chosen() {
 }
 
 #[test]
+fn groups_come_and_go_and_versions_are_tracked_in_another_way() {
+    if !has("redis-cli") {
+        return;
+    }
+    let up = Up::start(&["--regions", "2", "--protocol", "accf", "--param", "drain=200ms"]);
+    let groups = || up.order(&["groups"]);
+    let line = |name: &str| {
+        let (all, name) = (groups(), format!("{name} "));
+        all.lines()
+            .find(|line| line.starts_with(&name))
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    assert!(groups().starts_with("dependencies are tracked by region"), "{}", groups());
+    assert_eq!(line("A").as_deref(), Some("A A/0 A/1 active 0"));
+    let done = up.order(&["groups", "add", "shop", "a/0", "b/*"]);
+    assert!(done.starts_with("shop is used as soon as"), "{done}");
+    eventually(Some("shop A/0 B/0 B/1 active 0 added".into()), || line("shop"));
+    eventually("OK".into(), || up.redis("b", &["TIDE.CHECKING", "shop", "SET", "fruit", "plum"]));
+    let json: serde_json::Value = serde_json::from_str(&up.order(&["groups", "--json"])).expect("JSON");
+    assert_eq!(json["checking"][2]["name"], "shop");
+    assert!(json["checking"][2]["asked"].as_u64() > Some(0), "{json}");
+    up.order(&["groups", "track", "west=a/*", "b=b/*"]);
+    eventually(true, || groups().starts_with("dependencies are tracked by b: B/*; west: A/*\n"));
+    eventually("plum".into(), || up.redis("a", &["GET", "fruit"]));
+    up.order(&["groups", "remove", "shop"]);
+    eventually(None, || line("shop"));
+    for (change, why) in [
+        (&["groups", "remove", "shop"][..], "no checking group is called shop"),
+        (&["groups", "add", "shop", "z/0"], "z/0: there is no such region"),
+        (&["groups", "track", "sideways"], "\"sideways\" is no way to track: write server, partition,"),
+        (&["groups", "track", "x=a/0", "y=a/*"], "A/0 belongs to x and to y: choose one"),
+    ] {
+        let refused = said(&up.tidemark(change));
+        assert!(refused.contains(why), "{refused}");
+    }
+    up.stop();
+}
+
+#[test]
 fn status_tells_how_every_node_is() {
     let up = Up::start(&["--regions", "2", "--protocol", "eventual", "--latency", "nukv"]);
     let status = up.status();
