@@ -1,7 +1,7 @@
 //! Sessions in their gateways: one step at a time, questions with a deadline, everything written down.
 
 use super::{Event, Stage, World};
-use crate::plan::{Act, Step, asking};
+use crate::plan::{Act, Step};
 use crate::rng::mix;
 use crate::trace::Happening;
 use std::borrow::Cow;
@@ -150,18 +150,16 @@ impl<P: Protocol> World<'_, P> {
 
     /// A session takes its next step.
     pub(super) fn wake(&mut self, number: usize) {
-        let client = &mut self.clients[number];
-        let Step { act, asks, at } = &client.script[client.step];
-        let (act, asks) = (act.clone(), *asks);
-        // What is measured is what comes of saying nothing.
-        let groups = if self.meter.is_some() || self.load.is_some() { 0 } else { self.checking_groups };
-        let checking = asking::checking(self.plan.seed, number, *at, groups);
+        let client = &self.clients[number];
+        let Step { act, asks, at } = client.script[client.step].clone();
+        let checking = self.checking(number, at);
         // There and back, for the session and for its question, and what it has seen has to arrive there too.
         let far = if self.layout.topology.placement.rules.is_empty() {
             0
         } else {
             8 * self.plan.config.slowest_us()
         };
+        let client = &mut self.clients[number];
         client.deadline = self.now + self.plan.config.deadline_us + far;
         if !std::mem::replace(&mut client.watched, true) {
             self.queue.push(client.deadline, Event::Deadline(number));
