@@ -112,10 +112,16 @@ impl Up {
     }
 }
 
-/// A number, or else a word.
+/// A number, or a table in JSON, or else a word.
 fn param(text: &str) -> Result<(String, toml::Value), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, such as fan_out=3")?;
-    Ok((name.to_string(), value.parse::<i64>().map_or_else(|_| value.into(), toml::Value::Integer)))
+    let value = match value.starts_with('{') {
+        true => {
+            serde_json::from_str(value).map_err(|error| format!("{value} is no table in JSON: {error}"))?
+        }
+        false => value.parse::<i64>().map_or_else(|_| value.into(), toml::Value::Integer),
+    };
+    Ok((name.to_string(), value))
 }
 
 /// Which regions hold some keys.
