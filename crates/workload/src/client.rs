@@ -115,7 +115,7 @@ impl Client {
         let chooser = Chooser::new(workload, keys, &mut rng);
         // Clients that walk through partitions begin spread over them.
         let turn = match workload.pattern {
-            Pattern::Alternate {} => 0,
+            Pattern::Alternate { .. } => 0,
             _ => (number * keys.partitions() / clients.max(1)) as u64,
         };
         let (workload, keys) = (workload.clone(), Arc::clone(keys));
@@ -164,7 +164,7 @@ impl Client {
                 let key = |number| self.keys.key(self.keys.number_in(partition, number));
                 self.partner.turn(key, self.workload.value_bytes, &mut request.ops)
             }
-            Pattern::Alternate {} => self.alternate(&mut request.ops),
+            Pattern::Alternate { .. } => self.alternate(&mut request.ops),
         };
         request.remote = self.remote();
         request.think_us = self.think();
@@ -282,14 +282,15 @@ impl Client {
     }
 
     fn alternate(&mut self, ops: &mut Vec<Op>) -> Kind {
-        let partition = (self.turn % self.keys.partitions() as u64) as usize;
+        let (partitions, pair) = (self.keys.partitions(), self.partner.pair());
+        let place = (self.turn % partitions as u64) as usize;
         self.turn += 1;
-        let key = self.keys.key(self.keys.number_in(partition, self.partner.pair()));
+        let key = |partition| self.keys.key(self.keys.number_in(partition, pair));
         if !self.partner.writes() {
-            ops.push(Op::Get { key });
+            ops.push(Op::Get { key: key(place) });
             return Kind::Read;
         }
-        ops.push(self.put(key));
+        ops.push(self.put(key(partitions - 1 - place)));
         Kind::Update
     }
 
@@ -326,6 +327,12 @@ impl Client {
     }
 
     fn think(&mut self) -> u64 {
+        if let Pattern::Alternate { pause_us } = self.workload.pattern
+            && self.partner.writes()
+            && self.turn.is_multiple_of(self.keys.partitions() as u64)
+        {
+            return pause_us;
+        }
         match (self.workload.think_us, self.workload.think) {
             (0, _) => 0,
             (think_us, Think::Fixed) => think_us,

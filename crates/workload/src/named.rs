@@ -27,7 +27,10 @@ pub(crate) const NAMES: &[(&str, &str)] = &[
     ("amplified", "every request is 100 updates, one after the other, partition after partition"),
     ("amplified-insert", "every request inserts 10 keys, one after the other, partition after partition"),
     ("turns", "pairs of clients: each waits until it reads what the other has written, then writes"),
-    ("alternate", "pairs of clients: one reads a key of each partition in turn, the other writes them"),
+    (
+        "alternate",
+        "pairs of clients: one reads a key of each partition in turn, the other writes them, last first",
+    ),
     ("locality", "ycsb-a, but 80% of keys are of the session's own set"),
     ("locality-low", "ycsb-a, but 40% of keys are of the session's own set"),
 ];
@@ -59,7 +62,7 @@ pub(crate) fn named(name: &str) -> Result<Workload, WorkloadError> {
         "amplified" => partitioned(name, Pattern::Amplified { factor: 100, inserts: false }),
         "amplified-insert" => partitioned(name, Pattern::Amplified { factor: 10, inserts: true }),
         "turns" => partitioned(name, Pattern::Turns { partition: 0, poll_us: 1_000 }),
-        "alternate" => partitioned(name, Pattern::Alternate {}),
+        "alternate" => partitioned(name, Pattern::Alternate { pause_us: 0 }),
         "locality" => {
             Workload { locality: 0.8, keys: 50_000, ..ycsb(name, Choice::Zipfian, mix(0.5, 0.5, 0.0)) }
         }

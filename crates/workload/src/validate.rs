@@ -67,7 +67,7 @@ impl Workload {
                 return Err(self.bad("remote", "0: whoever waits for another's turn waits at home".into()));
             }
             Pattern::Turns { poll_us, .. } => one("poll-us", *poll_us)?,
-            Pattern::Rounds {} | Pattern::RoundRobin {} | Pattern::Alternate {} => {}
+            Pattern::Rounds {} | Pattern::RoundRobin {} | Pattern::Alternate { .. } => {}
         }
         self.validate_choice()
     }
@@ -123,7 +123,7 @@ impl Workload {
         let keys = self.keys / partitions.max(1) as u64;
         let keys_needed = match self.pattern {
             Pattern::Turns { .. } => clients as u64,
-            Pattern::Alternate {} => clients.div_ceil(2) as u64,
+            Pattern::Alternate { .. } => clients.div_ceil(2) as u64,
             _ => 0,
         };
         if self.waits() && clients % 2 == 1 {

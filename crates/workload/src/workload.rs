@@ -139,8 +139,12 @@ pub enum Pattern {
         /// How long after an answer a client that waits looks again, in microseconds.
         poll_us: u64,
     },
-    /// Pairs of clients, of which one reads and one writes a key of every partition, partition after partition.
-    Alternate {},
+    /// Pairs of clients, of which one reads a key of every partition, partition after partition, and one writes them in the
+    /// opposite order, so that what is read first depends on what is read next.
+    Alternate {
+        /// How long the one that writes pauses when it has written all of them, in microseconds.
+        pause_us: u64,
+    },
 }
 
 impl Workload {

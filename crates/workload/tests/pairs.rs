@@ -74,17 +74,19 @@ fn key_of(op: &Op) -> Key {
 
 #[test]
 fn of_two_that_alternate_one_reads_what_the_other_writes() {
-    let (workload, keys) = workload("alternate", &[]);
+    let (workload, keys) = workload("alternate", &[("pause-us", "700"), ("think-us", "5")]);
     let stream = |number| {
         let mut client = Client::new(&workload, &keys, number, 4, 1).unwrap();
         let requests = (0..4).map(|_| client.next()).collect::<Vec<_>>();
         let kinds: Vec<Kind> = requests.iter().map(|request| request.kind).collect();
+        let pauses: Vec<u64> = requests.iter().map(|request| request.think_us).collect();
         let keys: Vec<Key> = requests.iter().map(|request| key_of(&request.ops[0])).collect();
-        (kinds, keys)
+        (kinds, keys, pauses)
     };
-    let ((reads, read), (writes, written)) = (stream(0), stream(1));
+    let ((reads, read, thinks), (writes, written, pauses)) = (stream(0), stream(1));
     assert_eq!((reads, writes), (vec![Kind::Read; 4], vec![Kind::Update; 4]));
-    assert_eq!(read, written);
+    assert_eq!(read, [&written[1], &written[0], &written[3], &written[2]].map(Key::clone));
+    assert_eq!((thinks, pauses), (vec![5; 4], vec![5, 700, 5, 700]), "it pauses when all is written");
     let partitions: Vec<usize> = read.iter().map(|key| keys.partition_of(key).index()).collect();
     assert_eq!(partitions, [0, 1, 0, 1]);
     assert!(read.iter().all(|key| !stream(2).1.contains(key)), "the next pair has keys of its own");
