@@ -168,10 +168,10 @@ impl<'a> Settings<'a> {
         Ok(Duration::from_micros(self.ms(name, otherwise_ms)?))
     }
 
-    /// Nothing is left over but labels.
+    /// Nothing is left over but labels: names of tables, and what is called so.
     pub(super) fn end(self) -> anyhow::Result<()> {
         let used = self.used.into_inner();
-        let label = |name: &str| self.labels.iter().any(|label| label == name);
+        let label = |name: &str| name.starts_with("label_") || self.labels.iter().any(|label| label == name);
         let over: Vec<&str> = self
             .point
             .keys()
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_nobody_asks_for_is_a_mistake_unless_it_is_a_label() {
-        let point = row(json!({"clients": 3, "third": "Oregon", "param_theta_us": 7}));
+        let point = row(json!({"clients": 3, "third": "Oregon", "label_of": "both", "param_theta_us": 7}));
         let labels = ["third".to_string()];
         let all = settings(&point, &labels);
         assert_eq!(all.whole("clients", 1).unwrap(), 3);
