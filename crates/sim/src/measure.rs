@@ -248,7 +248,7 @@ mod tests {
     use tidemark_protocols::Eventual;
 
     fn small() -> Measurement {
-        Measurement { dcs: 2, partitions: 2, sessions: 4, ops: 400, seed: 7 }
+        Measurement { dcs: 2, partitions: 2, sessions: 4, ops: 400, seed: 7, ..Measurement::default() }
     }
 
     #[test]
