@@ -244,3 +244,18 @@ fn addresses(cluster: &Cluster) -> String {
     }
     format!("\n{}", table(&rows))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_the_protocol_is_a_number_a_table_or_a_word() {
+        let read = |text: &str| param(text).map(|(name, value)| format!("{name}: {value}"));
+        assert_eq!(read("fan_out=3").unwrap(), "fan_out: 3");
+        assert_eq!(read("tracking=server").unwrap(), "tracking: \"server\"");
+        assert_eq!(read(r#"checking={"left": ["A/0"]}"#).unwrap(), r#"checking: { left = ["A/0"] }"#);
+        assert!(read("checking={left}").unwrap_err().contains("no table in JSON"));
+        assert!(read("checking").is_err());
+    }
+}
