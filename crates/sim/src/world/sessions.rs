@@ -152,7 +152,7 @@ impl<P: Protocol> World<'_, P> {
     pub(super) fn wake(&mut self, number: usize) {
         let client = &self.clients[number];
         let Step { act, asks, at } = client.script[client.step].clone();
-        let checking = self.checking(number, at);
+        let checking = self.named_groups(number, at);
         // There and back, for the session and for its question, and what it has seen has to arrive there too.
         let far = if self.layout.topology.placement.rules.is_empty() {
             0
