@@ -174,6 +174,12 @@ impl Plan {
         if self.connections > 0 && self.connections < self.regions.len() {
             return wrong("at least as many connections as regions");
         }
+        if self.connections > 0 {
+            self.workload.validate_clients(self.connections, self.partitions)?;
+        }
+        if self.workload.waits() && (self.pipeline > 1 || self.pace != Pace::Closed) {
+            return wrong("clients that wait for each other do one thing at a time: --pipeline 1, no --rate");
+        }
         if self.workload.remote > 0.0 && self.connections > 0 {
             if self.regions.len() < 2 {
                 return wrong("clients that go elsewhere (remote) need a second --region");
@@ -252,12 +258,16 @@ mod tests {
         assert_eq!(places, [(0, "h:1"), (1, "[::1]:2"), (0, "h:3"), (1, "[::1]:2"), (0, "h:1")]);
     }
 
+    fn turns() -> Workload {
+        Workload::named("turns").unwrap()
+    }
+
     #[test]
     fn plans_that_make_no_sense_are_refused() {
         let plan = || Plan::new(vec!["a=h:1".parse().unwrap()], Workload::named("ycsb-a").unwrap());
         assert!(plan().validate().is_ok());
         type Change = fn(&mut Plan);
-        let cases: [(Change, &str); 11] = [
+        let cases: [(Change, &str); 14] = [
             (|plan| plan.regions.clear(), "--region"),
             (|plan| plan.connections = 0, "at least one connection"),
             (|plan| plan.pipeline = 0, "one request at a time"),
@@ -268,6 +278,15 @@ mod tests {
             (|plan| plan.timeout = Duration::ZERO, "longer than 0"),
             (|plan| plan.partitions = 0, "partitions"),
             (|plan| plan.workload.remote = 0.5, "second --region"),
+            (|plan| (plan.workload, plan.connections) = (turns(), 3), "even"),
+            (|plan| (plan.workload, plan.pipeline) = (turns(), 2), "one thing at a time"),
+            (
+                |plan| {
+                    plan.workload = turns();
+                    plan.pace = Pace::Open { per_second: 9.0, arrivals: Arrivals::Fixed };
+                },
+                "no --rate",
+            ),
             (
                 |plan| {
                     let other = "b=h:2".parse().unwrap();

@@ -128,7 +128,9 @@ pub(crate) async fn prepare(connection: &mut Connection, plan: &Plan) -> Result<
     let asks = plan.workload.guarantees().unwrap_or_default();
     let (reads, writes) = (format!("read={}", asks.reads()), format!("write={}", asks.writes()));
     let choice = ["TIDE.GUARANTEE", &reads, &writes];
+    let groups = plan.workload.checking().join(",");
     let wanted = [
+        (!groups.is_empty(), &["TIDE.CHECKING", &groups][..]),
         (asks != tidemark_core::Guarantees::ALL, &choice[..]),
         (plan.workload.remote > 0.0, &["TIDE.SESSION", "EXPORT"][..]),
     ];

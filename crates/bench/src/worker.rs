@@ -118,6 +118,8 @@ struct Lane {
     request: Request,
     /// Which of its operations is under way.
     at: usize,
+    /// That one is to be made once more, after a pause.
+    again: bool,
     /// From when on its latency counts.
     began: Option<Instant>,
     /// From when on that of its operation counts.
@@ -286,6 +288,13 @@ impl Work {
             return true;
         }
         while let Some((lane, began)) = self.pacer.take(now) {
+            if std::mem::take(&mut self.lanes[lane].again) {
+                if !self.worker.times.spend(1, now) {
+                    return true;
+                }
+                self.send(lane, now, now);
+                continue;
+            }
             let request = &mut self.lanes[lane].request;
             self.worker.client.next_into(request);
             if !self.worker.times.spend(request.ops.len(), now) {
@@ -319,6 +328,11 @@ impl Work {
         let lane = &mut self.lanes[number];
         let (began, asked) = (lane.began.unwrap_or(now), lane.asked.unwrap_or(now));
         if self.worker.note(self.region, &lane.request.ops[lane.at], reply, (began, asked), now) {
+            let read = reply.bytes().map(|bytes| &bytes[..]);
+            if let Some(pause_us) = self.worker.client.answered(lane.at, read) {
+                lane.again = true;
+                return self.pacer.rest(number, now, Duration::from_micros(pause_us));
+            }
             lane.at += 1;
             if lane.at < lane.request.ops.len() {
                 return self.send(number, now, now);

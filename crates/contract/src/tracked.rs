@@ -6,7 +6,7 @@
 //! of its entries alone. Both say too much, and for what is old that costs nothing: everybody has it.
 
 use crate::{Past, Reach};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 use std::fmt;
 use tidemark_core::{DcId, Hlc, Tracking, TrackingGroup, Vector};
@@ -15,12 +15,28 @@ use tidemark_core::{DcId, Hlc, Tracking, TrackingGroup, Vector};
 pub const NEVER: Hlc = Hlc(u64::MAX);
 
 /// At most one time a tracking group, in the order of the groups. A group without an entry is not depended on.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Tracked {
     by: Tracking,
     entries: SmallVec<[(TrackingGroup, Hlc); 2]>,
     /// Every group up to here, whatever its entry says: what was depended on by another tracking.
     all: Hlc,
+}
+
+/// Most systems never track in another way, and are to pay a byte for that, not two.
+impl Serialize for Tracked {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let otherwise = (self.by, self.all);
+        (&self.entries, (otherwise != Default::default()).then_some(otherwise)).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Tracked {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (entries, otherwise): (_, Option<_>) = Deserialize::deserialize(deserializer)?;
+        let (by, all) = otherwise.unwrap_or_default();
+        Ok(Self { by, entries, all })
+    }
 }
 
 impl Tracked {
@@ -234,6 +250,24 @@ mod tests {
             a.merge(&b);
             assert_eq!((vector(&a), a.max()), (merged.clone(), merged.greatest()));
         }
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_one_tracking_takes_a_byte() {
+        let encoded = |ds: &Tracked| postcard::to_allocvec(ds).unwrap();
+        for ds in [
+            tracked(0, &[]),
+            tracked(0, &[(0, 3), (7, 9)]),
+            tracked(5, &[(1, 7)]),
+            tracked(5, &[(1, 7)]).into_tracking(Tracking(0)),
+        ] {
+            assert_eq!(postcard::from_bytes::<Tracked>(&encoded(&ds)).unwrap(), ds);
+        }
+        assert_eq!(
+            encoded(&tracked(0, &[(0, 3)])).len(),
+            1 + 2 + 1,
+            "how many, a group with its time, no other"
+        );
     }
 
     #[test]

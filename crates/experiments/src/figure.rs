@@ -46,6 +46,10 @@ fn plot(experiment: &Experiment, figure: &Figure, rows: &[Row]) -> Result<Plot> 
     for row in rows {
         data.add(figure, row)?;
     }
+    data.series.iter_mut().for_each(|one| settle(figure, &mut one.points));
+    if let Some(base) = &figure.relative_to {
+        in_proportion(&mut data.series, base)?;
+    }
     for point in experiment.paper_points_of(figure) {
         let x = if figure.kind == Kind::Bars { data.group(&point.x) } else { number(&point.x, "x")? };
         data.of(&point.series).paper.push((x, point.y));
@@ -55,7 +59,6 @@ fn plot(experiment: &Experiment, figure: &Figure, rows: &[Row]) -> Result<Plot> 
         bail!("there are no rows to draw");
     }
     for one in &mut series {
-        settle(figure, &mut one.points);
         one.paper.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
     let hidden = hide_what_has_no_logarithm(figure, &mut series);
@@ -151,6 +154,19 @@ fn settle(figure: &Figure, points: &mut Vec<(f64, f64)>) {
     let at_one_place = points.chunk_by(|a, b| a.0 == b.0);
     let mean = |chunk: &[(f64, f64)]| chunk.iter().map(|point| point.1).sum::<f64>() / chunk.len() as f64;
     *points = at_one_place.map(|chunk| (chunk[0].0, mean(chunk))).collect();
+}
+
+/// Divides all points by those of one series with the same `x`, and takes that series out.
+fn in_proportion(series: &mut Vec<Series>, base: &str) -> Result<()> {
+    let place = series.iter().position(|one| one.name == base);
+    let whole = series.remove(place.with_context(|| format!("no series is called {base:?}"))?);
+    for (one, (x, y)) in
+        series.iter_mut().flat_map(|one| one.points.iter_mut().map(|point| (&one.name, point)))
+    {
+        let of = whole.points.iter().find(|point| point.0 == *x && point.1 != 0.0);
+        *y /= of.with_context(|| format!("{base:?} has nothing to compare {one:?} with at {x}"))?.1;
+    }
+    Ok(())
 }
 
 /// Takes out what a logarithmic axis cannot show, and returns how many points that were.

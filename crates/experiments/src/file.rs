@@ -85,6 +85,8 @@ pub struct Figure {
     /// The columns whose values tell series apart; one series if there are none.
     #[serde(default)]
     pub series: Columns,
+    /// The series that the others are drawn in proportion to, point by point, and which is not drawn itself.
+    pub relative_to: Option<String>,
     /// Which rows are drawn: a condition in SQL; all if there is none.
     #[serde(rename = "where")]
     pub condition: Option<String>,

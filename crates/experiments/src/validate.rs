@@ -170,6 +170,11 @@ fn a_figure(experiment: &Experiment, figure: &Figure) -> Result<()> {
     let there = runs.join(", ");
     ensure!(runs.contains(&figure.run.as_str()), "run: there is no run {:?}, but {there}", figure.run);
     ensure!(figure.y.is_some() || figure.kind == Kind::Cdf, "y: missing: only kind \"cdf\" can do without");
+    let proportions = matches!(figure.kind, Kind::Lines | Kind::Bars);
+    ensure!(
+        figure.relative_to.is_none() || proportions,
+        "relative_to: only lines and bars are drawn in proportion"
+    );
     for (field, text) in [("x_label", &figure.x_label), ("y_label", &figure.y_label)] {
         ensure!(!text.trim().is_empty(), "{field}: it is empty");
     }

@@ -286,3 +286,19 @@ fn extremes_are_drawn_and_nonsense_is_a_problem() {
     let (none, problems) = try_draw("filtered", &filtered, &[json!({"x": 1, "y": 1})]);
     assert!(none.is_none() && problems[0].contains("there are no rows to draw"), "{problems:?}");
 }
+
+#[test]
+fn series_can_be_drawn_in_proportion_to_one_of_them() {
+    let rows = [("whole", 1, 40.0), ("whole", 2, 80.0), ("part", 1, 10.0), ("part", 2, 60.0)];
+    let rows = rows.map(|(series, x, y)| json!({"series": series, "at": x, "speed": y}));
+    let figure = |more: &str| {
+        format!("x = \"at\"\ny = \"speed\"\nseries = \"series\"\nx_label = \"x\"\ny_label = \"y\"\n{more}")
+    };
+    let words = sound(&draw("relative", &figure("relative_to = \"whole\""), &rows));
+    contains(&words, &["0.2", "0.6"]);
+    assert!(!words.iter().any(|word| word == "whole" || word == "60"), "{words:?}");
+    let refused = |figure: &str, rows: &[serde_json::Value]| try_draw("relative", figure, rows).1.join(", ");
+    assert!(refused(&figure("relative_to = \"all\""), &rows).contains("no series is called \"all\""));
+    let nothing = refused(&figure("relative_to = \"whole\""), &rows[1..]);
+    assert!(nothing.contains("nothing to compare \"part\" with at 1"), "{nothing}");
+}

@@ -32,6 +32,8 @@
 //!   have, and goes once nobody asks for it any more. Who asks for one that is not there is answered by another.
 //! - D11 Versions say by which tracking they were written, and one counts for another as [`Tracked`] says. Nobody is shown less than what
 //!   every group had at some time, though a new group has less: below that, versions may be gone.
+//! - D12 Line 7 gives a session that is ahead of its group the newest version, with which it may stay ahead: it waits in its own
+//!   group for as long as updates come. [`Ahead::Covered`] gives it what its group and its past cover instead.
 //!
 //! **Invariants**
 //! - I1 Everything that a server of group t wrote for i up to `vv[t]` is here, and `svv` of cg never exceeds `vv` of its members.
@@ -51,14 +53,14 @@ mod waiting;
 use changes::{Changes, Spreading};
 use groups::Groups;
 pub use lasting::Remembered;
-pub use params::Params;
+pub use params::{Ahead, Params};
 pub use rules::{Accf, AccfPublished, Published, Rules, Sound};
 use serde::{Deserialize, Serialize};
 pub use session::{Client, Reply, Request};
 use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
-    CheckingGroup, DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Tracking, Update, Vector,
+    CheckingGroup, DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Tracking, Update, Vector,
 };
 use tidemark_contract::{
     Ceiling, Checking, Cx, GatherId, Groupings, Hard, Protocol, Reached, Recovered, Regrouping, SliceReply,
@@ -293,7 +295,7 @@ impl<R: Rules> Server<R> {
 
     fn answer(&mut self, ticket: Ticket, Request(op, ds, cgs): Request, cx: &mut Cx<'_, Self>) {
         let mut seen = Tracked::by(self.tracks.by);
-        let view = self.view(&ds, &cgs, cx.mono);
+        let view = self.view(&ds, &cgs, cx);
         let outcome = match op {
             Op::Get { key } => {
                 let d = cx.latest(&key, &view);
@@ -318,14 +320,18 @@ impl<R: Rules> Server<R> {
     }
 
     /// Algorithm 7.2 lines 4 to 7.
-    fn view(&mut self, ds: &Tracked, cgs: &Checking, now: Micros) -> View {
+    fn view(&mut self, ds: &Tracked, cgs: &Checking, cx: &Cx<'_, Self>) -> View {
         let Self { groups, tracks, latest, overwritten, clock, .. } = self;
         let vv = || if *R::LEAST_OF_GROUP { tracks.least(latest, *clock) } else { overwritten.clone() };
-        let svv = Reached { by: tracks.by, upto: groups.svv::<R>(cgs, now, vv) }; // D6
+        let mut svv = Reached { by: tracks.by, upto: groups.svv::<R>(cgs, cx.mono, vv) }; // D6
         let stable = match *R::STABLE_IF_COVERED {
             true => svv.covers(ds), // D1
             false => ds.entries().all(|(t, h)| h > svv.upto[t]),
         };
+        if cx.params.ahead == Ahead::Covered {
+            svv.raise(ds); // D12
+            return View(Some(svv));
+        }
         View(stable.then_some(svv))
     }
 

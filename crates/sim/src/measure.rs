@@ -10,6 +10,8 @@ use crate::plan::{Act, ClockPlan, Config, Layout, Mix, Plan, Step};
 use crate::rng::{Draw, Rng, Stream, stream};
 use crate::run::Simulation;
 use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
 use tidemark_contract::{Protocol, Topology};
 use tidemark_core::{Key, Micros, Op, Update, Write};
 use tidemark_store::log::Fsync;
@@ -27,11 +29,14 @@ pub struct Measurement {
     pub ops: usize,
     /// What chance is drawn from.
     pub seed: u64,
+    /// Numbers of the protocol that are not to be its defaults.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: BTreeMap<String, Value>,
 }
 
 impl Default for Measurement {
     fn default() -> Self {
-        Self { dcs: 3, partitions: 4, sessions: 24, ops: 20_000, seed: 1 }
+        Self { dcs: 3, partitions: 4, sessions: 24, ops: 20_000, seed: 1, params: BTreeMap::new() }
     }
 }
 
@@ -68,16 +73,19 @@ impl Measurement {
         if self.sessions < self.dcs {
             return Err(format!("--sessions is {} at least: one for each data centre", self.dcs));
         }
-        self.options().validate::<tidemark_protocols::Eventual>() // any: no number of a protocol is chosen
+        // Any: which numbers a protocol has it says itself.
+        Options { params: BTreeMap::new(), ..self.options() }.validate::<tidemark_protocols::Eventual>()
     }
 
-    fn options(&self) -> Options {
+    /// What a protocol has to fit, and its parameters with it.
+    pub fn options(&self) -> Options {
         Options {
             dcs: self.dcs,
             partitions: self.partitions,
             sessions: self.sessions,
             ops: self.ops,
             faults: Faults::NONE,
+            params: self.params.clone(),
             ..Options::default()
         }
     }
@@ -99,7 +107,7 @@ impl Measurement {
     }
 }
 
-/// Plays the schedule that `what` says, and measures.
+/// Plays the schedule that `what` says, and measures. REQUIRES: its [`Measurement::options`] are valid for `P`.
 pub fn measure<P: Protocol>(what: &Measurement) -> Measured {
     let (layout, keys) = what.layout();
     let (plan, times) = Composer::compose(what, &layout);
@@ -240,7 +248,7 @@ mod tests {
     use tidemark_protocols::Eventual;
 
     fn small() -> Measurement {
-        Measurement { dcs: 2, partitions: 2, sessions: 4, ops: 400, seed: 7 }
+        Measurement { dcs: 2, partitions: 2, sessions: 4, ops: 400, seed: 7, ..Measurement::default() }
     }
 
     #[test]

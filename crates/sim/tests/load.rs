@@ -1,6 +1,7 @@
 //! Runs under load: what is measured is what arithmetic says.
 
 use std::collections::BTreeMap;
+use tidemark_contract::Placement;
 use tidemark_core::Micros;
 use tidemark_protocols::{Eventual, GentleRain, NuKv, NuKvPhysical, Protocol};
 use tidemark_sim::{Costs, Load, Loaded, Slow, load};
@@ -25,6 +26,7 @@ fn plain() -> Load {
     Load {
         partitions: 1,
         replicas: 1,
+        placement: Placement::default(),
         rtt_us: vec![vec![0]],
         client_rtt_us: None,
         wan_jitter_percent: 0,

@@ -2,6 +2,7 @@
 
 use crate::choose::Chooser;
 use crate::keys::hash;
+use crate::pairs::Partner;
 use crate::{KeySpace, Pattern, Think, Workload, WorkloadError};
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
@@ -31,11 +32,13 @@ pub enum Kind {
     Round,
     /// Many writes, one after the other.
     Amplified,
+    /// A key is read until another client has written to it, then one is written.
+    Turn,
 }
 
 impl Kind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Read,
         Self::Update,
         Self::Insert,
@@ -45,6 +48,7 @@ impl Kind {
         Self::Snapshot,
         Self::Round,
         Self::Amplified,
+        Self::Turn,
     ];
 
     /// Its name in results.
@@ -59,6 +63,7 @@ impl Kind {
             Self::Snapshot => "snapshot",
             Self::Round => "round",
             Self::Amplified => "amplified",
+            Self::Turn => "turn",
         }
     }
 }
@@ -86,6 +91,8 @@ pub struct Client {
     chooser: Chooser,
     /// Where round robin goes on.
     turn: u64,
+    /// What it is to the other of its pair, where clients come in pairs.
+    partner: Partner,
     /// Inserts of the last request, which has ended when the next is asked for.
     inserted: u64,
     /// Partitions drawn without repetition; kept for its memory.
@@ -103,12 +110,17 @@ impl Client {
         seed: u64,
     ) -> Result<Self, WorkloadError> {
         workload.validate_for(keys.partitions())?;
+        workload.validate_clients(clients, keys.partitions())?;
         let mut rng = Rng::with_seed(hash(seed) ^ hash(!(number as u64)));
         let chooser = Chooser::new(workload, keys, &mut rng);
         // Clients that walk through partitions begin spread over them.
-        let turn = (number * keys.partitions() / clients.max(1)) as u64;
+        let turn = match workload.pattern {
+            Pattern::Alternate { .. } => 0,
+            _ => (number * keys.partitions() / clients.max(1)) as u64,
+        };
         let (workload, keys) = (workload.clone(), Arc::clone(keys));
-        Ok(Self { workload, keys, rng, chooser, turn, inserted: 0, drawn: Vec::new() })
+        let partner = Partner::new(number);
+        Ok(Self { workload, keys, rng, chooser, turn, partner, inserted: 0, drawn: Vec::new() })
     }
 
     /// The next request. Asking for it says that the one before has ended.
@@ -148,9 +160,23 @@ impl Client {
                 });
                 Kind::Amplified
             }
+            Pattern::Turns { partition, .. } => {
+                let key = |number| self.keys.key(self.keys.number_in(partition, number));
+                self.partner.turn(key, self.workload.value_bytes, &mut request.ops)
+            }
+            Pattern::Alternate { .. } => self.alternate(&mut request.ops),
         };
         request.remote = self.remote();
         request.think_us = self.think();
+    }
+
+    /// Operation `at` of the request has been answered, with a value if it was a GET that found one. If the client wants to make it
+    /// once more before it goes on: after how many microseconds.
+    pub fn answered(&mut self, at: usize, read: Option<&[u8]>) -> Option<u64> {
+        match self.workload.pattern {
+            Pattern::Turns { poll_us, .. } => self.partner.answered(at, read).then_some(poll_us),
+            _ => None,
+        }
     }
 
     /// Nothing is drawn if nobody leaves: streams are as they were without that.
@@ -255,6 +281,19 @@ impl Client {
         ops.push(self.put(key));
     }
 
+    fn alternate(&mut self, ops: &mut Vec<Op>) -> Kind {
+        let (partitions, pair) = (self.keys.partitions(), self.partner.pair());
+        let place = (self.turn % partitions as u64) as usize;
+        self.turn += 1;
+        let key = |partition| self.keys.key(self.keys.number_in(partition, pair));
+        if !self.partner.writes() {
+            ops.push(Op::Get { key: key(place) });
+            return Kind::Read;
+        }
+        ops.push(self.put(key(partitions - 1 - place)));
+        Kind::Update
+    }
+
     fn insert(&mut self, ops: &mut Vec<Op>) {
         self.inserted += 1;
         let key = self.keys.key(self.keys.insert());
@@ -288,6 +327,12 @@ impl Client {
     }
 
     fn think(&mut self) -> u64 {
+        if let Pattern::Alternate { pause_us } = self.workload.pattern
+            && self.partner.writes()
+            && self.turn.is_multiple_of(self.keys.partitions() as u64)
+        {
+            return pause_us;
+        }
         match (self.workload.think_us, self.workload.think) {
             (0, _) => 0,
             (think_us, Think::Fixed) => think_us,

@@ -9,6 +9,7 @@ mod client;
 mod error;
 mod keys;
 mod named;
+mod pairs;
 mod recorder;
 mod summary;
 mod validate;

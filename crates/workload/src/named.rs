@@ -1,7 +1,8 @@
 //! The workloads that have names: YCSB's, and those of the papers.
 //!
 //! References: "GentleRain" (SoCC 2014), section 5; "Causal Consistency and Latency Optimality" (PVLDB 2018), table 1;
-//! the thesis on CausalSpartanX, sections 5.5.2 and 8.5.3 (query amplification); SwiftCloud (Middleware 2015), section 5.1.
+//! the thesis on CausalSpartanX, sections 5.5.2 and 8.5.3 (query amplification); SwiftCloud (Middleware 2015), section 5.1;
+//! the dissertation on ACCF, section 7.3 (`turns` is its App1, `alternate` its App2).
 
 use crate::{Choice, Names, Pattern, Think, Workload, WorkloadError};
 
@@ -25,6 +26,11 @@ pub(crate) const NAMES: &[(&str, &str)] = &[
     ("snapshots", "snapshots of 8 keys of partitions at random"),
     ("amplified", "every request is 100 updates, one after the other, partition after partition"),
     ("amplified-insert", "every request inserts 10 keys, one after the other, partition after partition"),
+    ("turns", "pairs of clients: each waits until it reads what the other has written, then writes"),
+    (
+        "alternate",
+        "pairs of clients: one reads a key of each partition in turn, the other writes them, last first",
+    ),
     ("locality", "ycsb-a, but 80% of keys are of the session's own set"),
     ("locality-low", "ycsb-a, but 40% of keys are of the session's own set"),
 ];
@@ -55,6 +61,8 @@ pub(crate) fn named(name: &str) -> Result<Workload, WorkloadError> {
         "snapshots" => partitioned(name, Pattern::Snapshots { span: 8 }),
         "amplified" => partitioned(name, Pattern::Amplified { factor: 100, inserts: false }),
         "amplified-insert" => partitioned(name, Pattern::Amplified { factor: 10, inserts: true }),
+        "turns" => partitioned(name, Pattern::Turns { partition: 0, poll_us: 1_000 }),
+        "alternate" => partitioned(name, Pattern::Alternate { pause_us: 0 }),
         "locality" => {
             Workload { locality: 0.8, keys: 50_000, ..ycsb(name, Choice::Zipfian, mix(0.5, 0.5, 0.0)) }
         }
@@ -79,6 +87,7 @@ fn ycsb(name: &str, choice: Choice, pattern: Pattern) -> Workload {
         remote: 0.0,
         read_guarantee: "both".into(),
         write_guarantee: "both".into(),
+        checking: "*".into(),
         think_us: 0,
         think: Think::Fixed,
         pattern,

@@ -30,6 +30,9 @@ impl Workload {
         one("locality-keys", self.locality_keys)?;
         share("remote", self.remote)?;
         self.guarantees()?;
+        if self.checking().contains(&"") {
+            return Err(self.bad("checking", "names of groups between commas, or *".into()));
+        }
         match &self.pattern {
             Pattern::Mix { read, update, insert, scan, read_modify_write, scan_length, .. } => {
                 let shares = [
@@ -60,7 +63,11 @@ impl Workload {
             }
             Pattern::Snapshots { span } => one("span", *span as u64)?,
             Pattern::Amplified { factor, .. } => one("factor", u64::from(*factor))?,
-            Pattern::Rounds {} | Pattern::RoundRobin {} => {}
+            Pattern::Turns { .. } if self.remote > 0.0 => {
+                return Err(self.bad("remote", "0: whoever waits for another's turn waits at home".into()));
+            }
+            Pattern::Turns { poll_us, .. } => one("poll-us", *poll_us)?,
+            Pattern::Rounds {} | Pattern::RoundRobin {} | Pattern::Alternate { .. } => {}
         }
         self.validate_choice()
     }
@@ -103,7 +110,28 @@ impl Workload {
             Pattern::Transactions { span, .. } if span > partitions => misfit(format!(
                 "a transaction spans {span} partitions, and there are {partitions}: set `span` to at most {partitions}"
             )),
+            Pattern::Turns { partition, .. } if partition >= partitions => misfit(format!(
+                "there is no partition {partition}: set `partition` to less than {partitions}"
+            )),
             _ => Ok(()),
+        }
+    }
+
+    /// Whether so many clients can play it in a store of `partitions` partitions.
+    pub fn validate_clients(&self, clients: usize, partitions: usize) -> Result<(), WorkloadError> {
+        let misfit = |reason: String| Err(WorkloadError::DoesNotFit { workload: self.name.clone(), reason });
+        let keys = self.keys / partitions.max(1) as u64;
+        let keys_needed = match self.pattern {
+            Pattern::Turns { .. } => clients as u64,
+            Pattern::Alternate { .. } => clients.div_ceil(2) as u64,
+            _ => 0,
+        };
+        if self.waits() && clients % 2 == 1 {
+            return misfit(format!("of {clients} clients, one would wait for nobody: take an even number"));
+        }
+        match keys_needed > keys {
+            true => misfit(format!("{clients} clients need {keys_needed} keys in a partition: set `keys`")),
+            false => Ok(()),
         }
     }
 }
@@ -159,6 +187,9 @@ mod tests {
             ("rounds", "choice", "latest", "uniform"),
             ("rounds", "locality", "0.5", "sessions"),
             ("amplified", "factor", "0", "at least 1"),
+            ("ycsb-a", "checking", "left,", "between commas"),
+            ("turns", "poll-us", "0", "at least 1"),
+            ("turns", "remote", "0.5", "waits at home"),
         ];
         for (name, setting, value, reason) in cases {
             let refusal = refusal(name, setting, value);
@@ -181,6 +212,13 @@ mod tests {
         let transactions = Workload::named("transactions").unwrap();
         let refusal = transactions.validate_for(2).unwrap_err().to_string();
         assert!(refusal.contains("spans 4 partitions, and there are 2"), "{refusal}");
+        let mut turns = Workload::named("turns").unwrap();
+        turns.set("partition", "2").unwrap();
+        assert!(turns.validate_for(2).unwrap_err().to_string().contains("no partition 2"));
+        turns.set("keys", "6").unwrap();
+        turns.validate_clients(2, 3).unwrap();
+        assert!(turns.validate_clients(1, 3).unwrap_err().to_string().contains("even"));
+        assert!(turns.validate_clients(4, 3).unwrap_err().to_string().contains("4 keys"));
         let mut few = Workload::named("rounds").unwrap();
         few.set("keys", "3").unwrap();
         assert!(few.validate_for(4).unwrap_err().to_string().contains("3 keys do not suffice"));

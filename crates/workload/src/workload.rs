@@ -36,6 +36,8 @@ pub struct Workload {
     pub read_guarantee: String,
     /// What writes ask for: a level of `TIDE.GUARANTEE write=`.
     pub write_guarantee: String,
+    /// The checking groups that answer, between commas, as in `TIDE.CHECKING`; `*` leaves the choice to servers.
+    pub checking: String,
     /// How long a client thinks after an answer, in microseconds; on average, if exponential.
     pub think_us: u64,
     /// How thinking times are spread.
@@ -130,6 +132,19 @@ pub enum Pattern {
         /// Whether every write is of a new key.
         inserts: bool,
     },
+    /// Pairs of clients, of which each waits until it reads what the other has written, then writes itself.
+    Turns {
+        /// The partition where all of them count their turns.
+        partition: usize,
+        /// How long after an answer a client that waits looks again, in microseconds.
+        poll_us: u64,
+    },
+    /// Pairs of clients, of which one reads a key of every partition, partition after partition, and one writes them in the
+    /// opposite order, so that what is read first depends on what is read next.
+    Alternate {
+        /// How long the one that writes pauses when it has written all of them, in microseconds.
+        pause_us: u64,
+    },
 }
 
 impl Workload {
@@ -179,6 +194,16 @@ impl Workload {
         reads
             .with_writes(&self.write_guarantee)
             .map_err(|error| self.bad("write-guarantee", error.to_string()))
+    }
+
+    /// The checking groups that clients name; none if they leave the choice to servers.
+    pub fn checking(&self) -> Vec<&str> {
+        if self.checking == "*" { Vec::new() } else { self.checking.split(',').map(str::trim).collect() }
+    }
+
+    /// Whether clients wait for what others do: only a client that makes one request at a time can.
+    pub fn waits(&self) -> bool {
+        matches!(self.pattern, Pattern::Turns { .. })
     }
 
     /// All settings with their values.

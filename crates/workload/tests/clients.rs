@@ -320,7 +320,8 @@ fn a_stream_follows_from_seed_and_number_alone() {
                 .collect::<Vec<_>>()
         };
         assert_eq!(stream(1, 7), stream(1, 7), "{name}");
-        assert_ne!(stream(1, 7), stream(1, 8), "{name}");
+        // Who takes turns draws nothing.
+        assert!(name == &"turns" || stream(1, 7) != stream(1, 8), "{name}");
         assert_ne!(stream(1, 7), stream(2, 7), "{name}");
     }
 }

@@ -3,6 +3,7 @@
 mod command;
 mod faults;
 mod omission;
+mod pairs;
 mod redis;
 mod servers;
 mod visibility;

@@ -12,6 +12,8 @@ pub struct Params {
     pub tracking: Grouping,
     /// C: the servers that tell each other what they have received. A server may be in several groups.
     pub checking: Grouping,
+    /// What a session reads that depends on more than its checking group can back.
+    pub ahead: Ahead,
     /// θ: how often the servers of a checking group tell each other what they have received.
     pub theta_us: Micros,
     /// Δ: how long a server that writes nothing lets its peers wait for a heartbeat.
@@ -26,11 +28,23 @@ pub struct Params {
     pub drain_us: Micros,
 }
 
+/// What a session reads that is ahead of its checking group (D12).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ahead {
+    /// The newest that there is, as line 7 has it. What that depends on may be missing elsewhere in the group.
+    #[default]
+    Newest,
+    /// The newest of what its group and its past cover. It waits for nothing in its group, and sees less of what is new.
+    Covered,
+}
+
 impl Default for Params {
     fn default() -> Self {
         Self {
             tracking: Grouping::By(Division::Region),
             checking: Grouping::By(Division::Region),
+            ahead: Ahead::Newest,
             theta_us: 5_000,
             delta_us: 5_000,
             fan_out: 2,
@@ -59,5 +73,6 @@ impl Params {
         self.checking = Grouping::any(topology, true, draw);
         self.collect_after_us = [0, 5_000, 100_000][draw(3)];
         self.drain_us = [0, 20_000, 300_000][draw(3)];
+        self.ahead = [Ahead::Newest, Ahead::Covered][draw(2)];
     }
 }

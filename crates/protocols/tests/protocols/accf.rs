@@ -8,7 +8,7 @@ use crate::at;
 use tidemark_contract::core::{CheckingGroup, Hlc, Key, Op, TrackingGroup};
 use tidemark_contract::lab::{put, server, text};
 use tidemark_contract::{Checking, Division, Grouping, Lab, Protocol, Rule, Servers, Tracked};
-use tidemark_protocols::accf::{Params, Published, Request, Rules, Server, Sound, Timer};
+use tidemark_protocols::accf::{Ahead, Params, Published, Request, Rules, Server, Sound, Timer};
 
 macro_rules! broken {
     ($($name:ident: $rule:ident;)*) => {$(

@@ -12,13 +12,13 @@ mod loaded;
 pub use costs::{Calibration, Costs};
 pub use loaded::{Fed, Loaded, Messages, Visibility};
 
-use crate::options::{self, Options};
+use crate::options;
 use crate::plan::{ClockPlan, Config, Layout, Mix, Plan};
 use crate::rng::{Rng, Stream, stream};
-use crate::world::World;
+use crate::world::{World, groups_of};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use tidemark_contract::{Protocol, Topology};
+use tidemark_contract::{Placement, Protocol, Topology};
 use tidemark_core::Micros;
 use tidemark_store::log::Fsync;
 use tidemark_workload::Workload;
@@ -30,6 +30,8 @@ pub struct Load {
     pub partitions: usize,
     /// How many processes each server is, each with a core of its own: one, or a group that agrees on what it holds.
     pub replicas: usize,
+    /// Which data centres hold which keys.
+    pub placement: Placement,
     /// Round-trip times between data centres, by row and column: there are as many data centres as rows.
     pub rtt_us: Vec<Vec<Micros>>,
     /// Round-trip time between a client and another data centre than its own, if that is not what servers have.
@@ -143,12 +145,31 @@ impl Load {
         if !self.slow.iter().all(there) {
             return Err("a slow server is not there".into());
         }
-        self.workload.validate_for(self.partitions).map_err(|error| error.to_string())?;
-        if let Some((workload, clients)) = &self.beside {
-            workload.validate_for(self.partitions).map_err(|error| error.to_string())?;
-            within("the number of other clients of a data centre", *clients, 1, 100_000)?;
+        if !self.placement.rules.is_empty() && !P::PARTIAL {
+            return Err(format!("{} cannot do without versions that a region never gets", P::NAME));
         }
-        options::params::<P>(&self.params).map(drop)
+        let params = options::params::<P>(&self.params)?;
+        P::check(&params, &self.topology())?;
+        let groups = P::checking_groups(&params, &self.topology(), &P::Hard::default());
+        let dcs = (0..self.dcs()).filter(|dc| !self.idle_dcs.contains(dc)).count();
+        let fits = |workload: &Workload, clients: usize| {
+            workload.validate_for(self.partitions).map_err(|error| error.to_string())?;
+            let fits = workload.validate_clients(clients * dcs, self.partitions);
+            fits.map_err(|error| error.to_string())?;
+            if workload.waits() && self.rate.is_some() {
+                return Err("clients that wait for each other do not come at a rate".to_string());
+            }
+            groups_of(workload, &groups).map(drop)
+        };
+        if let Some((workload, clients)) = &self.beside {
+            within("the number of other clients of a data centre", *clients, 1, 100_000)?;
+            fits(workload, *clients)?;
+        }
+        fits(&self.workload, self.clients)
+    }
+
+    fn topology(&self) -> Topology {
+        Topology { placement: self.placement.clone(), ..Topology::new(self.dcs(), self.partitions) }
     }
 
     fn plan(&self) -> Plan {
@@ -210,9 +231,8 @@ impl Load {
 /// The numbers cannot be, or a server failed: a sentence for the user.
 pub fn load<P: Protocol>(what: &Load) -> Result<Loaded, String> {
     what.validate::<P>()?;
-    let options = Options { dcs: what.dcs(), partitions: what.partitions, ..Options::default() };
-    let topology = Topology::new(options.dcs, options.partitions);
-    let layout = Layout { topology, keys: Vec::new(), transactions: false, guarantees: false };
+    let layout =
+        Layout { topology: what.topology(), keys: Vec::new(), transactions: false, guarantees: false };
     let plan = what.plan();
     let nodes = plan.nodes(&layout.topology);
     let params = vec![options::params::<P>(&what.params)?; nodes];

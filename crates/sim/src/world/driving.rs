@@ -11,8 +11,8 @@ use crate::rng::{Rng, Stream, stream};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidemark_contract::Protocol;
-use tidemark_core::{Failure, Guarantees, Key, Micros, Op, Outcome, Update, Value, Write};
+use tidemark_contract::{Checking, Protocol};
+use tidemark_core::{CheckingGroup, Failure, Guarantees, Key, Micros, Op, Outcome, Update, Value, Write};
 use tidemark_workload::{Client as Source, KeySpace, Recorder, Request, Workload};
 
 /// When the store is filled: every server is up, and knows the others.
@@ -75,6 +75,8 @@ pub(super) struct Driver {
     pub(super) at: usize,
     /// What it asks for.
     pub(super) asks: Guarantees,
+    /// The checking groups that it names.
+    pub(super) checking: Checking,
     /// Whether what it does is recorded.
     counts: bool,
     /// When the client sent that.
@@ -188,6 +190,8 @@ impl<'a, P: Protocol> World<'a, P> {
     /// So many clients in each of these data centres.
     fn add_drivers(&mut self, workload: &Workload, clients: usize, dcs: &[usize], counts: bool) {
         let all = clients * dcs.len();
+        let names = P::checking_groups(&self.params[0], &self.layout.topology, &P::Hard::default());
+        let checking = groups_of(workload, &names).expect("the workload was looked at");
         for n in 0..all {
             let Some(load) = &mut self.load else { return };
             let source = Source::new(workload, &load.keys, n, all, load.what.seed ^ u64::from(!counts));
@@ -196,7 +200,10 @@ impl<'a, P: Protocol> World<'a, P> {
             let request = source.next();
             let began = self.now + load.first_begin(counts);
             let driver = load.drivers.len();
-            load.drivers.push(Driver { source, request, last: 0, at: 0, asks, counts, began, asked: began });
+            let checking = checking.clone();
+            let driven =
+                Driver { source, request, last: 0, at: 0, asks, checking, counts, began, asked: began };
+            load.drivers.push(driven);
             for seat in 0..load.seats {
                 let dc = (dcs[n % dcs.len()] + seat) % self.layout.topology.dcs;
                 self.add_client(dc, Cow::Owned(Vec::new()), Role::Driver);
@@ -248,8 +255,13 @@ impl<'a, P: Protocol> World<'a, P> {
                 _ => recorder.operation(op.kind(), now - driver.asked, now - load.measured.start),
             }
         }
-        driver.at += 1;
-        let mut at = now;
+        let again_after = match outcome {
+            Outcome::Found(found) => driver.source.answered(driver.at, found.value.as_deref()),
+            Outcome::Written { .. } => driver.source.answered(driver.at, None),
+            _ => None,
+        };
+        driver.at += usize::from(again_after.is_none());
+        let mut at = now + again_after.unwrap_or(0);
         if driver.at == driver.request.ops.len() {
             if counts {
                 load.recorder.request(driver.request.kind, now - driver.began);
@@ -263,7 +275,10 @@ impl<'a, P: Protocol> World<'a, P> {
             };
             at = driver.began.max(now);
         }
-        driver.asked = if driver.at == 0 { driver.began } else { now };
+        driver.asked = match again_after {
+            None if driver.at == 0 => driver.began,
+            _ => at,
+        };
         let seat = self.sit(at_driver, at);
         self.will_ask(seat, at);
     }
@@ -347,6 +362,21 @@ impl Driving<'_> {
             Some(rate) => gap(&mut self.rng, rate / self.what.clients as f64),
         }
     }
+}
+
+/// The checking groups that the clients of a workload name, of all that there are.
+///
+/// # Errors
+/// There is none of that name: a sentence for the user.
+pub(crate) fn groups_of(workload: &Workload, names: &[(CheckingGroup, String)]) -> Result<Checking, String> {
+    let number = |wanted: &str| {
+        let group = names.iter().find(|(_, name)| name == wanted).map(|(group, _)| *group);
+        group.ok_or_else(|| {
+            let names: Vec<&str> = names.iter().map(|(_, name)| name.as_str()).collect();
+            format!("there is no checking group {wanted:?}, but {}", names.join(", "))
+        })
+    };
+    workload.checking().into_iter().map(number).collect()
 }
 
 fn reason(failure: &Failure) -> &'static str {

@@ -16,6 +16,7 @@ use tidemark_core::{Failure, Micros, Outcome, ServerId, Vector};
 use tidemark_replica::{FeedItem, Resume};
 use tidemark_store::log::SyncJob;
 
+mod checking;
 mod copies;
 mod cpu;
 mod driving;
@@ -37,6 +38,7 @@ mod sessions;
 mod settle;
 mod travelling;
 
+pub(crate) use driving::groups_of;
 pub(crate) use groups::ELECTION_TICKS;
 
 /// Something that happens at a moment of virtual time.

@@ -5,7 +5,7 @@ use crate::plan::{Act, Step};
 use crate::rng::mix;
 use crate::trace::Happening;
 use std::borrow::Cow;
-use tidemark_contract::{Ask, AskId, Checking, Protocol, SessionCx, SessionEffects, Ticket, Traveller};
+use tidemark_contract::{Ask, AskId, Protocol, SessionCx, SessionEffects, Ticket, Traveller};
 use tidemark_core::history::{self, SessionId};
 use tidemark_core::{DcId, Failure, Found, Micros, Op, Outcome, ServerId};
 
@@ -151,11 +151,8 @@ impl<P: Protocol> World<'_, P> {
     /// A session takes its next step.
     pub(super) fn wake(&mut self, number: usize) {
         let client = &self.clients[number];
-        let Step { act, asks, at } = &client.script[client.step];
-        let (act, asks, at) = (act.clone(), *asks, *at);
-        // What is measured is what comes of saying nothing.
-        let measured = self.meter.is_some() || self.load.is_some();
-        let checking = if measured { Checking::default() } else { self.checking(number, at) };
+        let Step { act, asks, at } = client.script[client.step].clone();
+        let checking = self.named_groups(number, at);
         // There and back, for the session and for its question, and what it has seen has to arrive there too.
         let far = if self.layout.topology.placement.rules.is_empty() {
             0

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::time::Instant;
+use tidemark_contract::Placement;
 use tidemark_protocols::NAMES;
 use tidemark_sim::{Costs, Load, Loaded};
 use tidemark_simulators::simulator;
@@ -61,6 +62,7 @@ fn load(measure_us: u64) -> Load {
     Load {
         partitions: 8,
         replicas: 1,
+        placement: Placement::default(),
         rtt_us: vec![vec![0, 20_000], vec![20_000, 0]],
         client_rtt_us: None,
         wan_jitter_percent: 2,

@@ -2,7 +2,7 @@
 
 use crate::Usage;
 use crate::output::{print, print_json, row, table};
-use crate::runners::{Capacity, Live, LiveVisibility, Simulated, SimulatedVisibility};
+use crate::runners::{Capacity, Costs, Live, LiveVisibility, Simulated, SimulatedVisibility};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -133,8 +133,9 @@ impl Measuring {
     }
 
     fn runners(&self) -> Runners<'_> {
-        let all: [(&str, &dyn Runner); 6] = [
+        let all: [(&str, &dyn Runner); 7] = [
             ("lines", &Lines),
+            ("costs", &Costs),
             ("sim", &self.simulated),
             ("sim-visibility", &self.simulated_visibility),
             ("live", &Live),

@@ -112,10 +112,16 @@ impl Up {
     }
 }
 
-/// A number, or else a word.
+/// A number, or a table in JSON, or else a word.
 fn param(text: &str) -> Result<(String, toml::Value), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, such as fan_out=3")?;
-    Ok((name.to_string(), value.parse::<i64>().map_or_else(|_| value.into(), toml::Value::Integer)))
+    let value = match value.starts_with('{') {
+        true => {
+            serde_json::from_str(value).map_err(|error| format!("{value} is no table in JSON: {error}"))?
+        }
+        false => value.parse::<i64>().map_or_else(|_| value.into(), toml::Value::Integer),
+    };
+    Ok((name.to_string(), value))
 }
 
 /// Which regions hold some keys.
@@ -237,4 +243,19 @@ fn addresses(cluster: &Cluster) -> String {
         rows.push(row([&region, &node.name, &node.listen.to_string(), &admin, &attempt]));
     }
     format!("\n{}", table(&rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_the_protocol_is_a_number_a_table_or_a_word() {
+        let read = |text: &str| param(text).map(|(name, value)| format!("{name}: {value}"));
+        assert_eq!(read("fan_out=3").unwrap(), "fan_out: 3");
+        assert_eq!(read("tracking=server").unwrap(), "tracking: \"server\"");
+        assert_eq!(read(r#"checking={"left": ["A/0"]}"#).unwrap(), r#"checking: { left = ["A/0"] }"#);
+        assert!(read("checking={left}").unwrap_err().contains("no table in JSON"));
+        assert!(read("checking").is_err());
+    }
 }

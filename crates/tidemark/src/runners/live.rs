@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 use tidemark_bench::{Arrivals, Limit, Pace, Phase, Plan, Region, Report, Stop, Visibility};
+use tidemark_core::DcId;
 use tidemark_experiments::{Point, Row, Runner};
 use tidemark_workload::{Summary, Workload};
 
@@ -179,6 +180,9 @@ impl Wanted {
         for (name, value) in settings.with_prefix("param_") {
             arguments.extend(["--param".to_string(), format!("{name}={}", plain(&value))]);
         }
+        for place in settings.places()? {
+            arguments.extend(["--place", place].map(String::from));
+        }
         let rtt_us = settings.rtt_us(dcs)?;
         let distances = tempfile(&rtt_us)?;
         let client_rtt_us = match settings.number("client_rtt_ms")? {
@@ -258,7 +262,8 @@ fn tempfile(rtt_us: &[Vec<u64>]) -> anyhow::Result<Option<tempfile::NamedTempFil
     if rtt_us.iter().flatten().all(|us| *us == 0) {
         return Ok(None);
     }
-    let name = |dc: usize| format!("r{dc}");
+    // As they are called without distances, and where keys are placed.
+    let name = |dc: usize| DcId(dc as u8).to_string().to_lowercase();
     let mut rtt: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for (a, row) in rtt_us.iter().enumerate() {
         for (b, us) in row.iter().enumerate().skip(a + 1) {

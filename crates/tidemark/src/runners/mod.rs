@@ -1,8 +1,10 @@
 //! What measures the points of experiments: the simulator, and clusters of real processes.
 
+mod costs;
 mod live;
 mod settings;
 mod simulated;
 
+pub(crate) use costs::Costs;
 pub(crate) use live::{Capacity, Live, LiveVisibility};
 pub(crate) use simulated::{Simulated, SimulatedVisibility};

@@ -5,6 +5,8 @@ use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
+use tidemark_contract::{Keys, Placement};
+use tidemark_core::{DcId, Regions};
 use tidemark_experiments::{Point, Row};
 use tidemark_server::config::wan::Preset;
 use tidemark_workload::Workload;
@@ -132,14 +134,44 @@ impl<'a> Settings<'a> {
         Ok(rtt)
     }
 
+    /// Numbers of the protocol; a word that is a JSON object or list is what it stands for.
+    pub(super) fn params(&self) -> anyhow::Result<Vec<(String, Value)>> {
+        let read = |(name, value): (String, Value)| match value.as_str() {
+            Some(text) if text.starts_with(['{', '[']) => {
+                let table = serde_json::from_str(text);
+                Ok((name.clone(), table.with_context(|| format!("param_{name}: {text} is no JSON"))?))
+            }
+            _ => Ok((name, value)),
+        };
+        self.with_prefix("param_").into_iter().map(read).collect()
+    }
+
+    /// Which data centres hold which keys: what `tidemark up --place` takes, between spaces.
+    pub(super) fn places(&self) -> anyhow::Result<Vec<&'a str>> {
+        Ok(self.word("place")?.map(|places| places.split_whitespace().collect()).unwrap_or_default())
+    }
+
+    /// The same as a placement, where data centres are called A, B, C, …, and turn to the nearest.
+    pub(super) fn placement(&self, rtt_us: &[Vec<u64>]) -> anyhow::Result<Placement> {
+        let rules = self.places()?.into_iter().map(|place| rule(place, rtt_us.len()));
+        let rules = rules.collect::<anyhow::Result<Vec<_>>>()?;
+        let all = || (0..rtt_us.len() as u8).map(DcId);
+        let near = all().map(|home| {
+            let mut others: Vec<DcId> = all().filter(|dc| *dc != home).collect();
+            others.sort_by_key(|dc| rtt_us[home.index()][dc.index()]);
+            others
+        });
+        Ok(Placement { rules, near: near.collect(), refuses: false })
+    }
+
     pub(super) fn duration(&self, name: &str, otherwise_ms: f64) -> anyhow::Result<Duration> {
         Ok(Duration::from_micros(self.ms(name, otherwise_ms)?))
     }
 
-    /// Nothing is left over but labels.
+    /// Nothing is left over but labels: names of tables, and what is called so.
     pub(super) fn end(self) -> anyhow::Result<()> {
         let used = self.used.into_inner();
-        let label = |name: &str| self.labels.iter().any(|label| label == name);
+        let label = |name: &str| name.starts_with("label_") || self.labels.iter().any(|label| label == name);
         let over: Vec<&str> = self
             .point
             .keys()
@@ -157,6 +189,22 @@ impl<'a> Settings<'a> {
     }
 }
 
+/// `slots:0-8191=a,c` or `prefix=a,c`.
+fn rule(place: &str, dcs: usize) -> anyhow::Result<(Keys, Regions)> {
+    let wrong = || format!("place: {place:?} is not like slots:0-8191=a,c or eu:=b");
+    let (keys, names) = place.rsplit_once('=').with_context(wrong)?;
+    let keys = match keys.strip_prefix("slots:") {
+        None => Keys::Prefix(keys.as_bytes().to_vec()),
+        Some(slots) => {
+            let (first, last) = slots.split_once('-').with_context(wrong)?;
+            Keys::Slots(first.parse().with_context(wrong)?, last.parse().with_context(wrong)?)
+        }
+    };
+    let dc = |name: &str| (0..dcs as u8).map(DcId).find(|dc| dc.to_string().eq_ignore_ascii_case(name));
+    let regions = names.split(',').try_fold(Regions::NONE, |all, name| Some(all.with(dc(name)?)));
+    Ok((keys, regions.with_context(wrong)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_nobody_asks_for_is_a_mistake_unless_it_is_a_label() {
-        let point = row(json!({"clients": 3, "third": "Oregon", "param_theta_us": 7}));
+        let point = row(json!({"clients": 3, "third": "Oregon", "label_of": "both", "param_theta_us": 7}));
         let labels = ["third".to_string()];
         let all = settings(&point, &labels);
         assert_eq!(all.whole("clients", 1).unwrap(), 3);
@@ -201,6 +249,31 @@ mod tests {
         assert!(rtt(json!({"rtt_ms": "1 2"}), 3).unwrap_err().contains("3 pairs, not 2"));
         assert!(rtt(json!({"wan": "gentlerain"}), 4).unwrap_err().contains("3 sites"));
         assert!(rtt(json!({"wan": "gentlerain", "rtt_ms": 3}), 2).unwrap_err().contains("twice"));
+    }
+
+    #[test]
+    fn places_are_as_on_the_command_line_and_regions_turn_to_the_nearest() {
+        let placement = |place: &str| {
+            let (point, rtt) =
+                (row(json!({"place": place})), vec![vec![0, 9, 3], vec![9, 0, 5], vec![3, 5, 0]]);
+            settings(&point, &[]).placement(&rtt).map_err(|error| format!("{error:#}"))
+        };
+        let two = placement("eu:=b slots:0-8191=a,C").unwrap();
+        assert_eq!(two.in_words(), "\"eu:\" in B, slots 0-8191 in AC");
+        assert_eq!(two.near, [[2, 1], [2, 0], [0, 1]].map(|near| near.map(DcId).to_vec()));
+        for wrong in ["a", "slots:7=a", "slots:a-b=a", "eu:=d"] {
+            assert!(placement(wrong).unwrap_err().contains("slots:0-8191=a,c"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_number_of_the_protocol_may_be_a_table() {
+        let point = row(json!({"param_checking": "{\"left\": [\"A/0\"]}", "param_tracking": "server"}));
+        let params = settings(&point, &[]).params().unwrap();
+        let expected = [("checking", json!({"left": ["A/0"]})), ("tracking", json!("server"))];
+        assert_eq!(params, expected.map(|(name, value)| (name.to_string(), value)));
+        let point = row(json!({"param_checking": "{left}"}));
+        assert!(settings(&point, &[]).params().unwrap_err().to_string().contains("no JSON"));
     }
 
     #[test]

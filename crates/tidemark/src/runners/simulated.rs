@@ -79,6 +79,7 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
     };
     let offsets = settings.numbers("clock_offsets_ms")?;
     Ok(Load {
+        placement: settings.placement(&rtt_us)?,
         partitions,
         replicas: settings.whole("replicas", 1)?,
         rtt_us,
@@ -89,7 +90,7 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
         clock_skew_us: settings.ms("clock_skew_ms", 0.5)?,
         clock_offsets_us: offsets.into_iter().map(|ms| (ms * 1_000.0) as i64).collect(),
         slow,
-        params: settings.with_prefix("param_").into_iter().collect(),
+        params: settings.params()?.into_iter().collect(),
         costs: calibration.costs_of(protocol),
         gateways: settings.flag("gateways")?,
         generator: settings.flag("generator")?,

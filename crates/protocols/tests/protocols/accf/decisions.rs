@@ -97,6 +97,28 @@ fn of_several_groups_the_one_that_is_behind_decides() {
     assert_eq!(seen, ["1", "-", "-", "1"], "B/1 has told nothing");
 }
 
+/// D12: its own write has a session ahead of its group, and what it reads then may depend on what the group lacks.
+#[test]
+fn who_is_ahead_of_its_group_reads_the_newest_or_what_it_can_follow_up_without_waiting() {
+    let seen = |ahead| {
+        let params = Params { ahead, ..Params::default() };
+        let mut lab = Lab::<Server<Sound>>::new(2, 2, params);
+        let (ann, ben, x, y) = (lab.client(0), lab.client(1), lab.key("x", 0), lab.key("y", 1));
+        stabilise(&mut lab, 1_000);
+        lab.set_clocks(2_000);
+        lab.put(ben, &y, "cause");
+        lab.put(ben, &x, "effect");
+        lab.set_clocks(1_500);
+        lab.put(ann, &x, "own");
+        lab.deliver(server(1, 0), server(0, 0));
+        let first = lab.get(ann, &x);
+        lab.begin(ann, Op::Get { key: y.clone() });
+        (first, lab.outcome(ann).map_or("waits".to_string(), |outcome| text(&outcome)))
+    };
+    assert_eq!(seen(Ahead::Newest), ("effect".to_string(), "waits".to_string()));
+    assert_eq!(seen(Ahead::Covered), ("own".to_string(), "-".to_string()));
+}
+
 /// D8.
 #[test]
 fn versions_that_nobody_needs_are_collected_some_time_later() {

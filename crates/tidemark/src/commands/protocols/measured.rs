@@ -22,7 +22,7 @@ pub(super) fn row_of(name: &str, what: &Measurement) -> Option<Row> {
 
 /// The tables, for people.
 pub(super) fn tables(rows: &[Row], what: &Measurement) -> String {
-    let Measurement { dcs, partitions, sessions, ops, seed } = what;
+    let Measurement { dcs, partitions, sessions, ops, seed, .. } = what;
     let spread = TRANSACTION_KEYS.min(*partitions);
     format!(
         "Measured in the simulator: {dcs} data centres of {partitions} partitions, {sessions} sessions, {ops} \

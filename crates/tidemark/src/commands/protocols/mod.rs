@@ -82,7 +82,7 @@ impl Protocols {
 
     fn measured(&self, names: &[&str]) -> anyhow::Result<()> {
         let Self { dcs, partitions, sessions, ops, seed, .. } = *self;
-        let what = Measurement { dcs, partitions, sessions, ops, seed };
+        let what = Measurement { dcs, partitions, sessions, ops, seed, ..Measurement::default() };
         what.validate().map_err(crate::Usage)?;
         let rows: Vec<_> = names.iter().filter_map(|name| measured::row_of(name, &what)).collect();
         if self.json {

@@ -1,0 +1,126 @@
+//! Clients that come in pairs, checking groups that they name, and keys that some regions hold: under load.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use tidemark_contract::{Keys, Placement};
+use tidemark_core::{DcId, Regions};
+use tidemark_protocols::{Accf, Eventual, Occult, Protocol};
+use tidemark_sim::{Costs, Load, Slow, load};
+use tidemark_workload::Workload;
+
+/// Two partitions, A in the first and the third data centre, B in the second and the fourth, all 20 ms apart; a client in each
+/// of A's.
+fn four(workload: &str, settings: &[(&str, &str)], params: Value) -> Load {
+    let mut workload = Workload::named(workload).unwrap();
+    let all = settings.iter().chain(&[("keys", "100")]);
+    all.for_each(|(name, value)| workload.set(name, value).unwrap());
+    let regions = |list: [u8; 2]| list.iter().fold(Regions::NONE, |all, dc| all.with(DcId(*dc)));
+    let rules = vec![(Keys::Slots(0, 8_191), regions([0, 2])), (Keys::Slots(8_192, 16_383), regions([1, 3]))];
+    let rtt = |a: usize, b: usize| if a == b { 0 } else { 20_000 };
+    Load {
+        partitions: 2,
+        replicas: 1,
+        placement: Placement { rules, ..Placement::default() },
+        rtt_us: (0..4).map(|a| (0..4).map(|b| rtt(a, b)).collect()).collect(),
+        client_rtt_us: None,
+        wan_jitter_percent: 0,
+        lan_us: 50,
+        lan_jitter_us: 0,
+        clock_skew_us: 0,
+        clock_offsets_us: Vec::new(),
+        slow: Vec::new(),
+        params: serde_json::from_value::<BTreeMap<String, Value>>(params).unwrap(),
+        costs: Costs::NONE,
+        workload,
+        clients: 1,
+        gateways: false,
+        generator: false,
+        beside: None,
+        idle_dcs: vec![1, 3],
+        rate: None,
+        filled_keys: 100,
+        warm_up_us: 200_000,
+        measure_us: 2_000_000,
+        probe_every_us: None,
+        seed: 1,
+    }
+}
+
+fn of<P: Protocol>(what: &Load, column: &str) -> f64 {
+    let row = load::<P>(what).unwrap().row();
+    assert_eq!(row["failed"], 0, "{row:?}");
+    row.get(column).and_then(Value::as_f64).unwrap_or_else(|| panic!("{column} of {row:?}"))
+}
+
+/// Whoever is slow, its word reaches the others this much later.
+fn slow(dc: usize) -> Vec<Slow> {
+    vec![Slow { dc: Some(dc), partition: 1, lag_us: 100_000 }]
+}
+
+#[test]
+fn a_turn_takes_a_way_and_a_client_looks_again_until_it_is_its_own() {
+    let turns = |settings: &[(&str, &str)]| of::<Eventual>(&two(settings), "turn_per_second");
+    // A way of 10 ms, a write of 0.1, half of the time between two looks, and half of what a look takes.
+    let often = turns(&[("poll-us", "100")]);
+    assert!((95.0..99.0).contains(&often), "{often} turns a second");
+    let seldom = turns(&[("poll-us", "20000")]);
+    assert!(seldom < 60.0, "{seldom} turns a second");
+    let all = load::<Eventual>(&Load { rate: Some(10.0), ..two(&[]) }).unwrap_err();
+    assert!(all.contains("rate"), "{all}");
+}
+
+/// The same without B.
+fn two(settings: &[(&str, &str)]) -> Load {
+    let all = four("turns", settings, json!({}));
+    let rtt_us = vec![vec![0, 20_000], vec![20_000, 0]];
+    Load { placement: Placement::default(), rtt_us, idle_dcs: Vec::new(), ..all }
+}
+
+/// Of one system with groups of both kinds, clients that take turns in A name those that B is not in, and a slow server of B is
+/// nothing to them.
+#[test]
+fn clients_are_answered_by_the_checking_groups_that_they_name() {
+    let pairs = json!({"left": ["A/0", "B/1"], "right": ["C/0", "D/1"]});
+    let all = json!({"left": ["A/0", "B/1"], "right": ["C/0", "D/1"], "a1": ["A/0"], "a2": ["C/0"]});
+    let params = json!({"tracking": pairs, "checking": all});
+    let turns = |groups: &str| {
+        let what = four("turns", &[("checking", groups)], params.clone());
+        of::<Accf>(&Load { slow: slow(1), ..what }, "turn_per_second")
+    };
+    let (pairs, alone) = (turns("left,right"), turns("a1,a2"));
+    assert!(alone > 80.0, "{alone} turns a second");
+    assert!(pairs < 12.0, "{pairs} turns a second, each more than 100 ms late");
+    let unknown = four("turns", &[("checking", "left,middle")], params);
+    let refusal = load::<Accf>(&unknown).unwrap_err();
+    assert!(refusal.contains("\"middle\", but a1, a2, left"), "{refusal}");
+}
+
+/// Who reads A at once, and then B that A depends on, waits for what comes late from B's other server; not so if A is shown when B
+/// has come. If the writer hears late of its own writes, too, nobody waits for them but itself.
+#[test]
+fn a_reader_waits_for_what_it_was_shown_too_early() {
+    let pairs = json!({"left": ["A/0", "B/1"], "right": ["C/0", "D/1"]});
+    let system = |checking: &Value| {
+        let params = json!({"tracking": "server", "checking": checking});
+        four("alternate", &[("pause-us", "300000")], params)
+    };
+    let reads = |checking: &Value| {
+        let mut what = system(checking);
+        (what.rtt_us[1][3], what.rtt_us[3][1]) = (420_000, 420_000);
+        of::<Accf>(&what, "get_per_second")
+    };
+    let (together, alone) = (reads(&pairs), reads(&json!("server")));
+    assert!(together > 95.0, "{together} reads a second, half of them 20 ms away");
+    assert!(alone < 60.0, "{alone} reads a second");
+    let patient = Load { slow: slow(3), ..system(&json!("server")) };
+    let of_a = of::<Accf>(&patient, "get_per_second");
+    assert!(of_a > 47.0, "{of_a} reads of A a second, and as many of B");
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let refused = load::<Occult>(&four("alternate", &[], json!({}))).unwrap_err();
+    assert!(refused.contains("never gets"), "{refused}");
+    let odd = Load { idle_dcs: vec![1, 2, 3], ..four("turns", &[], json!({})) };
+    assert!(load::<Eventual>(&odd).unwrap_err().contains("even"));
+}
