@@ -224,13 +224,13 @@ pub fn everywhere(ts: Hlc, groups: usize) -> Vector {
 mod tests {
     use super::*;
 
-    fn tracked(by: u16, entries: &[(u16, u64)]) -> Tracked {
+    fn tracked(by: u32, entries: &[(u16, u64)]) -> Tracked {
         let mut tracked = Tracked::by(Tracking(by));
         entries.iter().for_each(|(group, ts)| tracked.raise(TrackingGroup(*group), Hlc(*ts)));
         tracked
     }
 
-    fn reached(by: u16, entries: &[u64]) -> Reached {
+    fn reached(by: u32, entries: &[u64]) -> Reached {
         Reached { by: Tracking(by), upto: Vector::from_entries(entries.iter().copied().map(Hlc)) }
     }
 

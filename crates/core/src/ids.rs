@@ -103,7 +103,7 @@ pub struct CheckingGroup(pub u64);
 /// A way to divide servers into tracking groups (ACCF): 0 is the one that a cluster is founded with. Entries of one mean nothing
 /// in another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Tracking(pub u16);
+pub struct Tracking(pub u32);
 
 /// A set of data centres: where a version is to be replicated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -247,7 +247,9 @@ impl<R: Rules> Protocol for Server<R> {
 
     /// D10.
     fn on_regrouping(&mut self, order: &Regrouping, cx: &mut Cx<'_, Self>) -> Result<(), String> {
-        self.changes.obey(order, (self.clock, cx.me), cx.params, cx.topology)?;
+        let now = { self.clock }.tick(cx.now);
+        self.advance(now, cx); // no two orders have one time
+        self.changes.obey(order, (now, cx.me), cx.params, cx.topology)?;
         self.changed(cx);
         Ok(())
     }

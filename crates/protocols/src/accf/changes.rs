@@ -144,7 +144,7 @@ impl Changes {
 
     /// The name of a tracking: what versions are marked with that are stored under it.
     fn called(&mut self, tracking: Chosen) -> Result<Tracking, String> {
-        let by = Tracking((number(&tracking.text) % u64::from(u16::MAX)) as u16 + 1);
+        let by = Tracking((number(&tracking.text) % u64::from(u32::MAX)) as u32 + 1);
         match self.trackings.insert(by, tracking.clone()) {
             Some(other) if other != tracking => {
                 let why = format!(

@@ -5,8 +5,11 @@ use crate::redis::{Command, ErrorReply, Levels};
 use crate::shard::client::Client;
 use crate::shard::engine::Engine;
 use crate::stats::{family, outcome};
-use tidemark_contract::core::CheckingGroup;
+use tidemark_contract::core::{CheckingGroup, Micros};
 use tidemark_contract::{Checking, Protocol};
+
+/// How long a node goes by the checking groups that it knew of.
+const KNOWN_FOR_US: Micros = 10_000;
 
 /// A command begins: it asks for what its connection does.
 #[inline]
@@ -53,7 +56,7 @@ pub(super) fn checking<P: Protocol>(
     names: Option<String>,
     command: Option<Box<Command>>,
 ) -> Progress {
-    let known = engine.seat.checking_groups();
+    let known = known_groups(engine);
     let Some(names) = names else {
         let called = |id: &CheckingGroup| known.iter().find(|(known, _)| known == id).map(|(_, name)| name);
         // One that has gone is answered for as if none had been chosen.
@@ -74,7 +77,7 @@ pub(super) fn checking<P: Protocol>(
         engine.stats.command(family::SESSION, outcome::OK);
         return Progress::Done;
     };
-    let groups = match find::<P>(&known, &names) {
+    let groups = match find::<P>(known, &names) {
         Ok(groups) => groups,
         Err(why) => {
             engine.stats.command(family::SESSION, outcome::ERROR);
@@ -89,6 +92,15 @@ pub(super) fn checking<P: Protocol>(
     client.redis.set_checking(groups);
     answer(client, |out| out.ok());
     Progress::Done
+}
+
+/// The checking groups that there are, or were a moment ago: each command may name some.
+fn known_groups<P: Protocol>(engine: &mut Engine<P>) -> &[(CheckingGroup, String)] {
+    let (known, until) = &mut engine.dialect.checking_groups;
+    if engine.now.mono >= *until {
+        (*known, *until) = (engine.seat.checking_groups(), engine.now.mono + KNOWN_FOR_US);
+    }
+    known
 }
 
 /// The groups that `names` lists; none for `*`.

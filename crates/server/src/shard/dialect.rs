@@ -2,6 +2,7 @@
 
 use crate::ServeError;
 use serde_json::Value;
+use tidemark_contract::core::{CheckingGroup, Micros};
 use tidemark_contract::{Protocol, Topology};
 
 /// A protocol with its numbers, as far as others than its servers have to know.
@@ -11,6 +12,8 @@ pub(crate) struct Dialect {
     pub(crate) name: String,
     /// Whether it has checking groups.
     pub(crate) checks_in_groups: bool,
+    /// Those that there are, and when to look again.
+    pub(crate) checking_groups: (Vec<(CheckingGroup, String)>, Micros),
 }
 
 impl Dialect {
@@ -19,7 +22,7 @@ impl Dialect {
         let stored = P::stored(params);
         let name = if stored.is_empty() { P::NAME.to_string() } else { format!("{}, {stored}", P::NAME) };
         let founded = P::checking_groups(params, topology, &P::Hard::default());
-        Self { name, checks_in_groups: !founded.is_empty() }
+        Self { name, checks_in_groups: !founded.is_empty(), checking_groups: (founded, 0) }
     }
 }
 
