@@ -21,6 +21,12 @@ fn accf_keeps_its_promise_in_any_grouping() {
     cleared(Accf::NAME, Options::default(), 0..200);
 }
 
+/// What was written by groups that a server has not heard of yet shows there as well, a little later than what it knows to be stable.
+#[test]
+fn a_version_of_unknown_groups_is_waited_for() {
+    cleared(Accf::NAME, small(4, 1), 307..308);
+}
+
 /// Reference: 000, table 7.1: Orbe, GentleRain, Occult and POCC, Okapi, CausalSpartan.
 #[test]
 fn accf_keeps_its_promise_in_the_groupings_of_protocols_that_are_known() {

@@ -39,6 +39,11 @@ impl<P: Protocol> World<'_, P> {
         }
     }
 
+    /// Whether groups are not what they were at first, or are about to change.
+    pub(super) fn groups_change(&self) -> bool {
+        self.checking_groups.change
+    }
+
     /// Which checking groups the step of a session that begins at `at` asks for, of those that its gateway knows.
     pub(super) fn checking(&self, number: usize, at: Micros) -> Checking {
         let CheckingGroups { founded, change } = &self.checking_groups;
