@@ -112,12 +112,16 @@ fn all_servers_come_to_know_the_same() {
     let mut lab = alone::<Sound>(REGION);
     order(&mut lab, (0, 0), add("one", &["*/0"])).unwrap();
     order(&mut lab, (1, 1), add("two", &["*/1"])).unwrap();
-    lab.set_clocks(50_000);
-    for at in 0..2 {
-        lab.fire(server(at, at.into()), Timer::Theta);
-        Topology::new(2, 2).servers().for_each(|to| lab.lose_messages(server(at, at.into()), to));
+    // Each tells all others, and nobody hears it.
+    for round in 0..6 {
+        lab.set_clocks(50_000 + round * 60_000);
+        for at in [server(0, 0), server(1, 1)] {
+            lab.fire(at, Timer::Theta);
+            Topology::new(2, 2).servers().for_each(|to| lab.lose_messages(at, to));
+        }
     }
-    rounds(&mut lab, 100_000, 12);
+    assert_eq!(id(&lab, (0, 1), "one"), None);
+    rounds(&mut lab, 500_000, 12);
     for at in [(0, 0), (0, 1), (1, 0), (1, 1)] {
         assert!(id(&lab, at, "one").is_some() && id(&lab, at, "two").is_some(), "{at:?}");
     }
