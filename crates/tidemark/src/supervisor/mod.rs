@@ -193,21 +193,24 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Waits until a node can ask the nodes of its region that run for what they hold.
+    /// Waits until a node can ask the nodes that run for what they hold: those of its region, and where some keys are
+    /// held by some regions only, those of other regions.
     async fn linked(&self, index: usize) {
         let node = &self.cluster.nodes[index];
-        let siblings: Vec<&str> = (0..self.cluster.nodes.len())
-            .filter(|other| *other != index && self.cluster.nodes[*other].region == node.region)
+        let elsewhere = !self.cluster.topology.placement.rules.is_empty();
+        let others: Vec<&str> = (0..self.cluster.nodes.len())
+            .filter(|other| *other != index)
+            .filter(|other| elsewhere || self.cluster.nodes[*other].region == node.region)
             .filter(|other| self.locked()[*other].state == State::Running)
             .map(|other| self.cluster.nodes[other].name.as_str())
             .collect();
-        while !siblings.is_empty() && self.group_can_agree(index) {
+        while !others.is_empty() && self.group_can_agree(index) {
             let status = self.ask(node, "status", None).await.unwrap_or_default();
             let up = |name: &&str| {
                 let links = status["links"].as_array().into_iter().flatten();
                 links.into_iter().any(|link| link["node"] == **name && link["up"] == true)
             };
-            if siblings.iter().all(up) && groups::takes_part(&status) {
+            if others.iter().all(up) && groups::takes_part(&status) {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
