@@ -45,6 +45,11 @@ pub struct Servers {
 }
 
 impl Servers {
+    /// The server, if it is one that is named.
+    pub fn one(self) -> Option<ServerId> {
+        Some(ServerId::new(self.dc?, self.partition?))
+    }
+
     fn contains(self, server: ServerId) -> bool {
         self.dc.is_none_or(|dc| dc == server.dc) && self.partition.is_none_or(|p| p == server.partition)
     }

@@ -77,7 +77,7 @@ pub use parts::Parts;
 pub use placement::{Keys, Placement};
 pub use protocol::{Clock, Params, Protocol, Recovered, Wire};
 pub use reads::Reads;
-pub use regrouping::{GroupStage, GroupStanding, Groupings, Regrouping};
+pub use regrouping::{Behind, GroupStage, GroupStanding, Groupings, Regrouping};
 pub use rule::Rule;
 pub use session::{
     Ask, AskId, Checking, Reach, Session, SessionCx, SessionEffects, Ticket, Token, not_covered,

@@ -125,20 +125,35 @@ impl<P: OneRound, O: Own<P>> Session<P> for OneRoundSession<P, O> {
     }
 }
 
-impl<T: Past, P: Protocol<Reply = Answer<T>>> Cx<'_, P> {
+impl<T: Past> From<Failure> for Answer<T> {
+    fn from(failure: Failure) -> Self {
+        Self(Outcome::Failed(failure), T::default())
+    }
+}
+
+impl<P: Protocol> Cx<'_, P> {
     /// Answers `ticket`.
     #[inline]
-    pub fn answer(&mut self, ticket: Ticket, outcome: Outcome, past: T) {
-        self.reply(ticket, Answer(outcome, past));
+    pub fn answer<T>(&mut self, ticket: Ticket, outcome: Outcome, past: T)
+    where
+        P::Reply: From<Answer<T>>,
+    {
+        self.reply(ticket, Answer(outcome, past).into());
     }
 
     /// Tells `ticket` that its operation failed.
-    pub fn fail(&mut self, ticket: Ticket, failure: Failure) {
-        self.answer(ticket, Outcome::Failed(failure), T::default());
+    pub fn fail(&mut self, ticket: Ticket, failure: Failure)
+    where
+        P::Reply: From<Failure>,
+    {
+        self.reply(ticket, failure.into());
     }
 
     /// Tells all of `tickets` that their operations failed.
-    pub fn fail_all(&mut self, tickets: impl IntoIterator<Item = Ticket>, failure: impl Fn() -> Failure) {
+    pub fn fail_all(&mut self, tickets: impl IntoIterator<Item = Ticket>, failure: impl Fn() -> Failure)
+    where
+        P::Reply: From<Failure>,
+    {
         tickets.into_iter().for_each(|ticket| self.fail(ticket, failure()));
     }
 }

@@ -1,11 +1,11 @@
 //! The server's half of a protocol, and what its driver owes it.
 
-use crate::{Away, Cx, Exclusion, Groupings, Regrouping, Session, Standing, Ticket, Topology};
+use crate::{Away, Cx, Exclusion, Groupings, Members, Regrouping, Session, Standing, Ticket, Topology};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use tidemark_core::promise::Promise;
-use tidemark_core::{CheckingGroup, Hlc, Key, ServerId, Stamp, Vector};
+use tidemark_core::{CheckingGroup, Hlc, Key, Micros, ServerId, Stamp, Vector};
 use tidemark_store::Version;
 
 /// What can travel between servers and stand in a log.
@@ -126,14 +126,19 @@ pub trait Protocol: Sized + 'static {
         String::new()
     }
 
-    /// The checking groups that operations may choose ([`crate::SessionCx::checking`]) and their names, as far as a server knows
+    /// The checking groups that operations may choose ([`crate::SessionCx::checking`]), as far as a server knows
     /// that has persisted `hard`. REQUIRES: [`Self::check`] found nothing wrong.
     fn checking_groups(
         _params: &Self::Params,
         _topology: &Topology,
         _hard: &Self::Hard,
-    ) -> Vec<(CheckingGroup, String)> {
+    ) -> Vec<(CheckingGroup, Members)> {
         Vec::new()
+    }
+
+    /// How long what was asked had to wait until what the session depends on was there, in microseconds, as far as the answer tells.
+    fn waited(_reply: &Self::Reply) -> Micros {
+        0
     }
 
     /// Sets `params` that simulated schedules are to vary beside intervals, alike at all servers. `draw` returns a number below

@@ -49,6 +49,18 @@ pub struct Groupings {
     pub tracking: String,
     /// The checking groups.
     pub checking: Vec<GroupStanding>,
+    /// How far this server is behind.
+    pub behind: Behind,
+}
+
+/// What a server says of what it has received.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Behind {
+    /// For each tracking group, how long ago it was, in microseconds, up to when everything has arrived here that its servers write;
+    /// nothing where none of them writes anything that this server holds.
+    pub us: Vec<Option<u64>>,
+    /// The server's own tracking group.
+    pub own: usize,
 }
 
 /// How one checking group stands.

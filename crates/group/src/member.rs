@@ -13,7 +13,7 @@ use raft::eraftpb::{Entry, HardState, Message, MessageType};
 use raft::{RawNode, Ready, StateRole};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tidemark_contract::{Protocol, Store};
+use tidemark_contract::{Members, Protocol, Store};
 use tidemark_core::{CheckingGroup, Micros, PartitionId};
 use tidemark_replica::{Entries, EntryKind, Fatal, GroupState, Host, HostConfig, Now, OpenError};
 use tidemark_store::disk::Disk;
@@ -156,7 +156,7 @@ impl<P: Protocol> Member<P> {
     }
 
     /// The checking groups that operations may choose, as far as it knows.
-    pub fn checking_groups(&self) -> Vec<(CheckingGroup, String)> {
+    pub fn checking_groups(&self) -> Vec<(CheckingGroup, Members)> {
         self.held().checking_groups()
     }
 

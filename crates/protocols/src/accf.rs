@@ -60,11 +60,12 @@ pub use session::{Client, Reply, Request};
 use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
-    CheckingGroup, DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Tracking, Update, Vector,
+    CheckingGroup, DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Tracking, Update, Vector,
 };
 use tidemark_contract::{
-    Ceiling, Checking, Cx, GatherId, Groupings, Hard, Protocol, Reached, Recovered, Regrouping, SliceReply,
-    SliceReq, Ticket, Topology, Tracked, Tree, Version, Waiters, Walk, everywhere, found_of,
+    Answer, Ceiling, Checking, Cx, GatherId, Groupings, Hard, Members, Protocol, Reached, Recovered,
+    Regrouping, SliceReply, SliceReq, Ticket, Topology, Tracked, Tree, Version, Waiters, Walk, everywhere,
+    found_of,
 };
 use tracks::Tracks;
 use transactions::{Collection, Reading, Transactions};
@@ -137,8 +138,12 @@ impl<R: Rules> Protocol for Server<R> {
         params: &Params,
         topology: &Topology,
         hard: &Remembered,
-    ) -> Vec<(CheckingGroup, String)> {
-        hard.changes.names(params, topology)
+    ) -> Vec<(CheckingGroup, Members)> {
+        hard.changes.choices(params, topology)
+    }
+
+    fn waited(Reply(_, waited): &Reply) -> Micros {
+        *waited
     }
 
     fn stored(params: &Params) -> String {
@@ -185,7 +190,7 @@ impl<R: Rules> Protocol for Server<R> {
             let why = "the session depends on a tracking group that there is not";
             return cx.fail(ticket, Failure::StaleSession(why.to_string()));
         }
-        self.take(ticket, request, cx);
+        self.take(ticket, request, cx.mono, cx);
     }
 
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
@@ -272,7 +277,8 @@ impl<R: Rules> Protocol for Server<R> {
     }
 
     fn groupings(&self, params: &Params, topology: &Topology) -> Option<Groupings> {
-        Some(self.changes.standing(&self.groups, params, topology))
+        let behind = self.tracks.behind(&self.vv(self.clock), self.clock);
+        Some(self.changes.standing(&self.groups, behind, params, topology))
     }
 
     fn parked(&self) -> usize {
@@ -295,7 +301,14 @@ impl<R: Rules> Server<R> {
         Reached { by: self.tracks.by, upto }
     }
 
-    fn answer(&mut self, ticket: Ticket, Request(op, ds, cgs): Request, cx: &mut Cx<'_, Self>) {
+    /// Answers what has waited for `waited` microseconds.
+    fn answer(
+        &mut self,
+        ticket: Ticket,
+        Request(op, ds, cgs): Request,
+        waited: Micros,
+        cx: &mut Cx<'_, Self>,
+    ) {
         let mut seen = Tracked::by(self.tracks.by);
         let view = self.view(&ds, &cgs, cx);
         let outcome = match op {
@@ -318,7 +331,7 @@ impl<R: Rules> Server<R> {
             }
             count => cx.walk(&Walk::of(&count), &view, |_| ()),
         };
-        cx.answer(ticket, outcome, seen);
+        cx.reply(ticket, Reply(Answer(outcome, seen), waited));
     }
 
     /// Algorithm 7.2 lines 4 to 7.

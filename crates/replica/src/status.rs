@@ -2,7 +2,7 @@
 
 use crate::host::Host;
 use serde::Serialize;
-use tidemark_contract::{Away, Groupings, Protocol};
+use tidemark_contract::{Away, Groupings, Members, Protocol};
 use tidemark_core::{CheckingGroup, DcId, PartitionId, Vector};
 
 /// A host's state.
@@ -92,7 +92,7 @@ impl<P: Protocol> Host<P> {
 
     /// The checking groups that operations may choose, as the first partition here knows them: as of now where its protocol runs,
     /// or else as of what this host has applied.
-    pub fn checking_groups(&self) -> Vec<(CheckingGroup, String)> {
+    pub fn checking_groups(&self) -> Vec<(CheckingGroup, Members)> {
         let place = &self.places[0];
         let applied = || place.hard.clone().unwrap_or_default();
         let hard = place.protocol.as_ref().map_or_else(applied, P::hard);

@@ -41,6 +41,8 @@ pub struct ClusterLayout {
     pub nodes: Vec<NodeLayout>,
     /// Emulated distances between regions.
     pub wan: Vec<WanLink>,
+    /// Nodes watch where sessions read together, and give those that name no checking group the one that fits.
+    pub adapts: bool,
 }
 
 /// The groups of a cluster: who holds the same as whom. Without replicas each node is a group of its own.
@@ -281,6 +283,7 @@ impl ClusterLayout {
             regions: vec!["A".to_string()],
             nodes: vec![node],
             wan: Vec::new(),
+            adapts: false,
         }
     }
 

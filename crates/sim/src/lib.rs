@@ -25,7 +25,7 @@ mod trace;
 mod world;
 
 pub use campaign::{Campaign, Progress, Summary, campaign};
-pub use load::{Calibration, Costs, Fed, Load, Loaded, Messages, Slow, Visibility, load};
+pub use load::{Adapting, Calibration, Costs, Fed, Load, Loaded, Messages, Slow, Visibility, load};
 pub use measure::{Measurement, TRANSACTION_KEYS, measure};
 pub use meter::{Background, Measured, Operation, Updates};
 pub use options::{FaultKind, Faults, Options, Placed};

@@ -48,6 +48,7 @@ fn plain() -> Load {
         warm_up_us: 50_000,
         measure_us: 200_000,
         probe_every_us: None,
+        adapt: None,
         seed: 1,
     }
 }
@@ -219,6 +220,7 @@ fn the_same_seed_measures_the_same() {
     let what = Load {
         clients: 8,
         probe_every_us: Some(20_000),
+        adapt: None,
         clock_skew_us: 1_000,
         lan_jitter_us: 30,
         ..three_dcs()

@@ -42,6 +42,7 @@ fn four(workload: &str, settings: &[(&str, &str)], params: Value) -> Load {
         warm_up_us: 200_000,
         measure_us: 2_000_000,
         probe_every_us: None,
+        adapt: None,
         seed: 1,
     }
 }

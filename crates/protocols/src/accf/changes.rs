@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_contract::core::{CheckingGroup, DcId, Hlc, Micros, PartitionId, ServerId, Tracking};
 use tidemark_contract::{
-    Ceiling, Cx, GroupStanding, Grouping, Groupings, Hard, Reached, Regrouping, Topology,
+    Behind, Ceiling, Cx, GroupStanding, Grouping, Groupings, Hard, Members, Reached, Regrouping, Topology,
 };
 
 /// Between two servers that are told of changes.
@@ -72,37 +72,41 @@ impl Changes {
         !self.trackings.is_empty()
     }
 
-    /// The checking groups and their names, but for those that are to go.
-    pub(super) fn names(&self, params: &Params, topology: &Topology) -> Vec<(CheckingGroup, String)> {
-        let founded = params.checking.groups(topology).expect("it was checked");
-        let founded = (0..).map(CheckingGroup).zip(founded.into_iter().map(|group| group.name));
-        let added = self.checking.iter().filter(|(_, added)| !added.retired);
-        founded.chain(added.map(|(id, added)| (*id, added.name.clone()))).collect()
+    /// The checking groups that clients may choose: not those that are to go.
+    pub(super) fn choices(&self, params: &Params, topology: &Topology) -> Vec<(CheckingGroup, Members)> {
+        self.members(params, topology, |added| !added.retired)
     }
 
-    /// The checking groups, their names and servers, those included that are to go.
-    pub(super) fn members(
+    /// The checking groups; of those that came while the system ran, only `some`.
+    fn members(
         &self,
         params: &Params,
         topology: &Topology,
-    ) -> Vec<(CheckingGroup, String, Vec<ServerId>)> {
+        some: impl Fn(&Added) -> bool,
+    ) -> Vec<(CheckingGroup, Members)> {
         let founded = params.checking.groups(topology).expect("it was checked");
-        let founded =
-            (0..).map(CheckingGroup).zip(founded).map(|(id, group)| (id, group.name, group.servers));
-        let added = self.checking.iter();
-        founded.chain(added.map(|(id, added)| (*id, added.name.clone(), added.servers.clone()))).collect()
+        let members = |added: &Added| Members { name: added.name.clone(), servers: added.servers.clone() };
+        let added = self.checking.iter().filter(|(_, added)| some(added));
+        let added = added.map(|(id, added)| (*id, members(added)));
+        (0..).map(CheckingGroup).zip(founded).chain(added).collect()
     }
 
     /// How all groups stand, as `groups` of one server are.
-    pub(super) fn standing(&self, groups: &Groups, params: &Params, topology: &Topology) -> Groupings {
-        let one = |(id, name, servers): (CheckingGroup, String, Vec<ServerId>)| {
+    pub(super) fn standing(
+        &self,
+        groups: &Groups,
+        behind: Behind,
+        params: &Params,
+        topology: &Topology,
+    ) -> Groupings {
+        let one = |(id, Members { name, servers }): (CheckingGroup, Members)| {
             let (stage, asked) = groups.standing(id);
             let servers = servers.iter().map(ServerId::to_string).collect();
             GroupStanding { name, servers, added: came_later(id), stage, asked }
         };
         let (_, tracking) = self.tracking(params, topology);
-        let checking = self.members(params, topology).into_iter().map(one).collect();
-        Groupings { tracking: tracking.text, checking }
+        let checking = self.members(params, topology, |_| true).into_iter().map(one).collect();
+        Groupings { tracking: tracking.text, checking, behind }
     }
 
     /// Carries out an order that is given at `now` to server `me`.
@@ -116,7 +120,8 @@ impl Changes {
         match order {
             Regrouping::Add { name, servers } => {
                 let servers = Regrouping::members(name, servers, topology)?;
-                if self.names(params, topology).iter().any(|(_, known)| known.eq_ignore_ascii_case(name)) {
+                let known = self.choices(params, topology);
+                if known.iter().any(|(_, known)| known.name.eq_ignore_ascii_case(name)) {
                     return Err(format!("there is a checking group {name} already: remove it first"));
                 }
                 let id = CheckingGroup(number(&format!("{name} {now:?} {me}")) | FROM_HERE);
@@ -124,8 +129,8 @@ impl Changes {
                 self.checking.insert(id, added);
             }
             Regrouping::Remove { name } => {
-                let known = self.names(params, topology);
-                let known = known.iter().find(|(_, known)| known.eq_ignore_ascii_case(name));
+                let known = self.choices(params, topology);
+                let known = known.iter().find(|(_, known)| known.name.eq_ignore_ascii_case(name));
                 let (id, _) = known.ok_or_else(|| format!("no checking group is called {name}"))?;
                 let Some(added) = self.checking.get_mut(id) else {
                     return Err(format!("{name} is of the cluster file: only what was added can be removed"));
@@ -300,7 +305,7 @@ impl<R: Rules> Server<R> {
             // It waits for times of groups that there are no more.
             for work in self.waiting.expire(Micros::MAX) {
                 match work {
-                    Work::Asked(ticket, request) => self.take(ticket, request, cx),
+                    Work::Asked(ticket, request, since) => self.take(ticket, request, since, cx),
                     Work::Slice(from, request) => self.take_slice(from, request, cx),
                 }
             }

@@ -3,15 +3,28 @@
 use super::{Rules, Server};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
-use tidemark_contract::core::{DcId, Op, Outcome, ServerId};
+use tidemark_contract::core::{DcId, Failure, Micros, Op, Outcome, ServerId};
 use tidemark_contract::{Answer, AskId, Checking, Past, Reach, Session, SessionCx, Token, Tracked};
 
 /// What a session asks: what it depends on, and which checking groups may answer (D6).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Request(pub Op, pub Tracked, pub Checking);
 
-/// What a server answers: with a version its ds; with a write ⟨T(i), ut⟩.
-pub type Reply = Answer<Tracked>;
+/// What a server answers: with a version its ds; with a write ⟨T(i), ut⟩. And how long what was asked has waited, in microseconds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Reply(pub Answer<Tracked>, pub Micros);
+
+impl From<Answer<Tracked>> for Reply {
+    fn from(answer: Answer<Tracked>) -> Self {
+        Self(answer, 0)
+    }
+}
+
+impl From<Failure> for Reply {
+    fn from(failure: Failure) -> Self {
+        Self(failure.into(), 0)
+    }
+}
 
 /// A session.
 pub struct Client<R> {
@@ -39,7 +52,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         &mut self,
         _: AskId,
         _: ServerId,
-        Answer(outcome, ds): Reply,
+        Reply(Answer(outcome, ds), _): Reply,
         cx: &mut SessionCx<'_, Server<R>>,
     ) {
         if *R::READS_ARE_DEPENDENCIES || matches!(outcome, Outcome::Written { .. }) {

@@ -3,7 +3,7 @@
 use super::Rules;
 use super::changes::Chosen;
 use tidemark_contract::core::{DcId, Hlc, ServerId, Tracking, TrackingGroup, Vector};
-use tidemark_contract::{NEVER, Topology};
+use tidemark_contract::{Behind, NEVER, Topology};
 
 /// The tracking groups: of the server itself, and of those that write for it.
 pub(super) struct Tracks {
@@ -68,6 +68,13 @@ impl Tracks {
             vv[*group] = vv[*group].min(latest[*dc]);
         }
         vv
+    }
+
+    /// How old is what `vv` has of each group, at `clock`.
+    pub(super) fn behind(&self, vv: &Vector, clock: Hlc) -> Behind {
+        let age = |upto: &Hlc| clock.micros().saturating_sub(upto.micros());
+        let us = vv.entries().iter().map(|upto| (*upto != NEVER).then(|| age(upto))).collect();
+        Behind { us, own: self.own.index() }
     }
 
     /// `of` each tracking group by data centre: of each one's servers the least.

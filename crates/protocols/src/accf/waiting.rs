@@ -2,17 +2,19 @@
 
 use super::transactions::slice;
 use super::{Request, Rules, Server};
-use tidemark_contract::core::{Failure, Hlc, Op, ServerId, Vector};
+use tidemark_contract::core::{Failure, Hlc, Micros, Op, ServerId, Vector};
 use tidemark_contract::{Cx, Reached, SliceReq, Ticket, everywhere};
 
 /// What waits until `vv` has risen.
 pub(super) enum Work {
-    Asked(Ticket, Request),
+    /// Since when.
+    Asked(Ticket, Request, Micros),
     Slice(ServerId, SliceReq<Reached>),
 }
 
 impl<R: Rules> Server<R> {
-    pub(super) fn take(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+    /// Takes what was asked at `since` of the monotonic clock.
+    pub(super) fn take(&mut self, ticket: Ticket, request: Request, since: Micros, cx: &mut Cx<'_, Self>) {
         let looks = match &request.0 {
             Op::Put { update, .. } => update.observes(), // D9
             Op::Rotx { .. } | Op::Snapshot { .. } => false,
@@ -22,7 +24,7 @@ impl<R: Rules> Server<R> {
         if looks && *R::GET_WAITS {
             needs.raise(&request.1);
         }
-        self.when(needs.upto, Work::Asked(ticket, request), cx); // 2, 3
+        self.when(needs.upto, Work::Asked(ticket, request, since), cx); // 2, 3
     }
 
     pub(super) fn take_slice(&mut self, from: ServerId, request: SliceReq<Reached>, cx: &mut Cx<'_, Self>) {
@@ -47,7 +49,7 @@ impl<R: Rules> Server<R> {
 
     pub(super) fn work(&mut self, work: Work, cx: &mut Cx<'_, Self>) {
         match work {
-            Work::Asked(ticket, request) => self.answer(ticket, request, cx),
+            Work::Asked(ticket, request, since) => self.answer(ticket, request, cx.mono - since, cx),
             Work::Slice(from, request) => {
                 let kept = self.by(self.collection.gone());
                 slice(from, request, &kept, cx);
@@ -58,7 +60,7 @@ impl<R: Rules> Server<R> {
     /// Ends what has waited too long. Whoever waits for a slice gives up by itself.
     pub(super) fn give_up(&mut self, cx: &mut Cx<'_, Self>) {
         for work in self.waiting.expire(cx.mono) {
-            if let Work::Asked(ticket, _) = work {
+            if let Work::Asked(ticket, ..) = work {
                 let why = "what this session depends on has not arrived at this server yet";
                 cx.fail(ticket, Failure::Unavailable(why.to_string()));
             }

@@ -74,7 +74,7 @@ fn get_of<R: Rules>(
     groups: &[u64],
 ) -> Option<(String, Tracked)> {
     let reply = lab.ask(server(dc, partition), Request(Op::Get { key: key.clone() }, past, cgs(groups)))?;
-    Some((text(&reply.0), reply.1))
+    Some((text(&reply.0.0), reply.0.1))
 }
 
 fn value<R: Rules>(
@@ -234,7 +234,7 @@ fn put_answers_its_tracking_group_and_time() {
     let (a, y) = (lab.client(0), lab.key("y", 1));
     let reply =
         lab.ask(server(0, 1), Request(put(&y, "1"), ds(&[(0, 500)]), cgs(&[]))).expect("it never waits");
-    assert_eq!((text(&reply.0).as_str(), reply.1), ("1000@A", ds(&[(1, 1_000)])));
+    assert_eq!((text(&reply.0.0).as_str(), reply.0.1), ("1000@A", ds(&[(1, 1_000)])));
     assert_eq!(lab.token(a).past, ds(&[]));
 }
 

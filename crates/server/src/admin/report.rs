@@ -7,6 +7,7 @@ use crate::shard::engine::Engine;
 use crate::shard::seat::Seat;
 use crate::stats::Stats;
 use serde::Serialize;
+use tidemark_adapt::{UseReport, Watch};
 use tidemark_contract::Protocol;
 use tidemark_core::Micros;
 use tidemark_replica::HostStatus;
@@ -27,6 +28,8 @@ pub(crate) struct Report {
     pub(crate) writes_refused: Option<String>,
     pub(crate) clients: usize,
     pub(crate) host: HostStatus,
+    /// Where sessions read together, if checking groups follow that.
+    pub(crate) uses: Option<Vec<UseReport>>,
     /// How the node stands in its group, if it is one of a group.
     pub(crate) group: Option<GroupReport>,
     pub(crate) regions: Vec<String>,
@@ -159,6 +162,7 @@ impl<P: Protocol> Shard<P> {
             writes_refused,
             clients: core.clients.len(),
             host: engine.seat.status(),
+            uses: engine.watch.as_ref().map(Watch::report),
             group: engine.standing(),
             regions: cluster.regions.clone(),
             faults: faults.collect(),

@@ -1,6 +1,7 @@
 //! What a cluster file must fulfil, and how it becomes a [`Cluster`]. Every problem is collected, so that one
 //! run of `config check` shows them all.
 
+use super::adapt;
 use super::cluster::{Cluster, Node};
 use super::file::{ClusterFile, NodeTable};
 use super::params;
@@ -53,6 +54,8 @@ pub(super) fn check(file: &ClusterFile, base: &Path) -> Result<Cluster, Vec<Prob
     let mut topology = Topology::new(file.regions.len(), file.cluster.partitions as usize);
     topology.placement = placement;
     params::fit(protocol, &params, &topology).map_err(|problem| vec![problem])?;
+    let adapt = file.adapt.as_ref().map(|table| adapt::resolve(table, protocol, &params, &topology));
+    let adapt = adapt.transpose().map_err(|problem| vec![problem])?;
     Ok(Cluster {
         name: file.cluster.name.clone(),
         protocol,
@@ -67,6 +70,7 @@ pub(super) fn check(file: &ClusterFile, base: &Path) -> Result<Cluster, Vec<Prob
         regions: file.regions.iter().map(|region| region.name.clone()).collect(),
         nodes,
         wan,
+        adapt,
     })
 }
 

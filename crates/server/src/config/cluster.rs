@@ -1,5 +1,6 @@
 //! A cluster file that has been checked, and what follows from it: who is who, who holds what.
 
+use super::adapt::Adapt;
 use super::file::{Fsync, Limits, Secret};
 use super::units::Address;
 use super::wan::Wan;
@@ -38,6 +39,8 @@ pub struct Cluster {
     pub nodes: Vec<Node>,
     /// Delays between regions, if they are emulated.
     pub wan: Option<Wan>,
+    /// Whether checking groups follow what clients do, and how.
+    pub adapt: Option<Adapt>,
 }
 
 /// One process of the cluster.

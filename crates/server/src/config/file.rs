@@ -2,6 +2,7 @@
 //!
 //! These types say only what may stand where; what it means together is checked in `check`.
 
+use super::adapt::AdaptTable;
 use super::units::{Address, PartitionSet, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,9 @@ pub struct ClusterFile {
     /// Which regions hold which keys, if not all hold all: the first of these that speaks of a key decides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placement: Vec<PlacementTable>,
+    /// Checking groups that follow what clients do, if they are to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapt: Option<AdaptTable>,
     /// The regions; the first is A, the second B, …
     #[serde(rename = "region", default)]
     pub regions: Vec<RegionTable>,

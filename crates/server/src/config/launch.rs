@@ -26,6 +26,7 @@ impl Cluster {
             regions: self.regions.clone(),
             nodes: self.nodes.iter().map(node).collect(),
             wan: self.links(),
+            adapts: self.adapt.is_some(),
         }
     }
 

@@ -5,6 +5,7 @@
 //! what it must fulfil together, and [`Cluster`] is what the rest of the server works with. Values that may
 //! differ from node to node can be overridden by flags and the environment ([`Overrides`]).
 
+mod adapt;
 mod check;
 pub mod cluster;
 pub mod file;
@@ -19,6 +20,7 @@ pub mod wan;
 #[cfg(test)]
 mod tests;
 
+pub use adapt::{Adapt, AdaptTable};
 pub use cluster::{Cluster, Node};
 pub use file::{ClusterFile, Elsewhere, Fsync, Limits, PlacementTable, Secret};
 pub use problem::{ConfigError, Problem};

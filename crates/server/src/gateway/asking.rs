@@ -5,20 +5,25 @@ use crate::redis::{Command, ErrorReply, Levels};
 use crate::shard::client::Client;
 use crate::shard::engine::Engine;
 use crate::stats::{family, outcome};
+use tidemark_adapt::Choices;
 use tidemark_contract::core::{CheckingGroup, Micros};
-use tidemark_contract::{Checking, Protocol};
+use tidemark_contract::{Checking, Members, Protocol};
 
 /// How long a node goes by the checking groups that it knew of.
 const KNOWN_FOR_US: Micros = 10_000;
 
 /// A command begins: it asks for what its connection does.
 #[inline]
-pub(super) fn begin<P: Protocol>(engine: &Engine<P>, client: &mut Client<P>) {
+pub(super) fn begin<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>) {
     if P::GUARANTEES {
         client.asks = client.redis.asks();
     }
     if engine.dialect.checks_in_groups {
         client.checking.clone_from(client.redis.checking());
+        client.follows = engine.watch.is_some() && client.checking.is_empty();
+        if client.follows {
+            client.checking = client.footprint.fitting(known_groups(engine));
+        }
     }
 }
 
@@ -58,14 +63,16 @@ pub(super) fn checking<P: Protocol>(
 ) -> Progress {
     let known = known_groups(engine);
     let Some(names) = names else {
-        let called = |id: &CheckingGroup| known.iter().find(|(known, _)| known == id).map(|(_, name)| name);
+        let known = known.groups();
+        let called =
+            |id: &CheckingGroup| known.iter().find(|(known, _)| known == id).map(|(_, group)| &group.name);
         // One that has gone is answered for as if none had been chosen.
         let mut chosen: Vec<&str> =
             client.redis.checking().iter().filter_map(called).map(String::as_str).collect();
         if chosen.is_empty() {
             chosen.push("*");
         }
-        let known: Vec<&str> = known.iter().map(|(_, name)| name.as_str()).collect();
+        let known: Vec<&str> = known.iter().map(|(_, group)| group.name.as_str()).collect();
         answer(client, |out| {
             out.map(2);
             for (what, names) in [("checking", chosen), ("groups", known)] {
@@ -77,7 +84,7 @@ pub(super) fn checking<P: Protocol>(
         engine.stats.command(family::SESSION, outcome::OK);
         return Progress::Done;
     };
-    let groups = match find::<P>(known, &names) {
+    let groups = match find::<P>(known.groups(), &names) {
         Ok(groups) => groups,
         Err(why) => {
             engine.stats.command(family::SESSION, outcome::ERROR);
@@ -85,7 +92,7 @@ pub(super) fn checking<P: Protocol>(
         }
     };
     if let Some(command) = command {
-        client.checking = groups;
+        (client.checking, client.follows) = (groups, false);
         return start(engine, client, *command);
     }
     engine.stats.command(family::SESSION, outcome::OK);
@@ -95,16 +102,17 @@ pub(super) fn checking<P: Protocol>(
 }
 
 /// The checking groups that there are, or were a moment ago: each command may name some.
-fn known_groups<P: Protocol>(engine: &mut Engine<P>) -> &[(CheckingGroup, String)] {
+fn known_groups<P: Protocol>(engine: &mut Engine<P>) -> &Choices {
     let (known, until) = &mut engine.dialect.checking_groups;
     if engine.now.mono >= *until {
-        (*known, *until) = (engine.seat.checking_groups(), engine.now.mono + KNOWN_FOR_US);
+        known.update(engine.seat.checking_groups());
+        *until = engine.now.mono + KNOWN_FOR_US;
     }
     known
 }
 
 /// The groups that `names` lists; none for `*`.
-fn find<P: Protocol>(known: &[(CheckingGroup, String)], names: &str) -> Result<Checking, String> {
+fn find<P: Protocol>(known: &[(CheckingGroup, Members)], names: &str) -> Result<Checking, String> {
     if known.is_empty() {
         return Err(format!("ERR {} has no checking groups", P::NAME));
     }
@@ -113,9 +121,9 @@ fn find<P: Protocol>(known: &[(CheckingGroup, String)], names: &str) -> Result<C
     }
     let mut found = Checking::default();
     for name in names.split(',') {
-        let group = known.iter().find(|(_, known)| known.eq_ignore_ascii_case(name));
+        let group = known.iter().find(|(_, known)| known.name.eq_ignore_ascii_case(name));
         let (group, _) = group.ok_or_else(|| {
-            let known: Vec<&str> = known.iter().map(|(_, name)| name.as_str()).collect();
+            let known: Vec<&str> = known.iter().map(|(_, group)| group.name.as_str()).collect();
             format!("ERR no checking group is called '{name}'; there are {}", known.join(", "))
         })?;
         if !found.contains(group) {

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use socket2::SockRef;
 use std::net::Shutdown;
 use std::rc::Rc;
+use tidemark_adapt::Footprint;
 use tidemark_contract::{AskId, Checking, Protocol, SessionEffects, Traveller};
 use tidemark_core::{DcId, Guarantees, Micros, Op, Outcome, PartitionId};
 use tokio::net::tcp::OwnedWriteHalf;
@@ -37,6 +38,10 @@ pub(crate) struct Client<P: Protocol> {
     pub(crate) asks: Guarantees,
     /// The checking groups that answer them.
     pub(crate) checking: Checking,
+    /// Where it has read lately.
+    pub(crate) footprint: Footprint,
+    /// It has named no checking group: the one that fits where it reads was chosen for it.
+    pub(crate) follows: bool,
     /// Tells operations apart.
     pub(crate) operation: u64,
     /// The command that waits.
@@ -146,6 +151,8 @@ impl<P: Protocol> Client<P> {
             writes: None,
             asks: Guarantees::ALL,
             checking: Checking::default(),
+            footprint: Footprint::default(),
+            follows: false,
             operation: 0,
             running: None,
             out: Outbound::default(),

@@ -2,7 +2,8 @@
 
 use crate::ServeError;
 use serde_json::Value;
-use tidemark_contract::core::{CheckingGroup, Micros};
+use tidemark_adapt::Choices;
+use tidemark_contract::core::Micros;
 use tidemark_contract::{Protocol, Topology};
 
 /// A protocol with its numbers, as far as others than its servers have to know.
@@ -13,7 +14,7 @@ pub(crate) struct Dialect {
     /// Whether it has checking groups.
     pub(crate) checks_in_groups: bool,
     /// Those that there are, and when to look again.
-    pub(crate) checking_groups: (Vec<(CheckingGroup, String)>, Micros),
+    pub(crate) checking_groups: (Choices, Micros),
 }
 
 impl Dialect {
@@ -22,7 +23,10 @@ impl Dialect {
         let stored = P::stored(params);
         let name = if stored.is_empty() { P::NAME.to_string() } else { format!("{}, {stored}", P::NAME) };
         let founded = P::checking_groups(params, topology, &P::Hard::default());
-        Self { name, checks_in_groups: !founded.is_empty(), checking_groups: (founded, 0) }
+        let checks_in_groups = !founded.is_empty();
+        let mut known = Choices::default();
+        known.update(founded);
+        Self { name, checks_in_groups, checking_groups: (known, 0) }
     }
 }
 

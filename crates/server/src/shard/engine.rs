@@ -19,6 +19,7 @@ use crate::stats::Stats;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
+use tidemark_adapt::Watch;
 use tidemark_contract::{AskId, Order, Protocol, Session, SessionCx, Standing, Ticket, Topology};
 use tidemark_core::{DcId, Failure, Micros, Op, Outcome, PartitionId, ServerId};
 use tidemark_replica::{Now, Output};
@@ -76,6 +77,8 @@ pub(crate) struct Engine<P: Protocol> {
     pub(crate) outgoing: Vec<Outgoing>,
     pub(crate) faults: Faults,
     pub(crate) stats: Stats,
+    /// Which servers sessions read at together, if checking groups follow that.
+    pub(crate) watch: Option<Watch>,
     pub(crate) about: About,
     pub(crate) redis: redis::Config,
     pub(crate) registry: redis::ClientRegistry,
@@ -122,6 +125,7 @@ impl<P: Protocol> Engine<P> {
             outgoing: cluster.nodes.iter().map(|_| Outgoing::default()).collect(),
             faults: Faults::default(),
             stats: Stats::default(),
+            watch: cluster.adapts.then(Watch::default),
             about,
             redis,
             registry: redis::ClientRegistry::default(),
@@ -209,9 +213,10 @@ impl<P: Protocol> Engine<P> {
     #[inline]
     pub(crate) fn collect(&mut self, mut client: Option<&mut Client<P>>) {
         let about = (self.dc, self.now.wall, &self.topology);
+        let watch = &mut self.watch;
         let mut bring = |(ticket, from, answer): Answer<P>| match &mut client {
             Some(client) if ticket.node == self.me.0 && ticket.session == client.key => {
-                hear(client, about, ticket.ask, from, answer);
+                hear(client, about, watch, (ticket.ask, from, answer));
             }
             _ => self.strays.push_back((ticket, from, answer)),
         };
@@ -247,7 +252,8 @@ impl<P: Protocol> Engine<P> {
                 continue;
             }
             if let Some(client) = clients.get(ticket.session) {
-                hear(client, (self.dc, self.now.wall, &self.topology), ticket.ask, from, answer);
+                let about = (self.dc, self.now.wall, &self.topology);
+                hear(client, about, &mut self.watch, (ticket.ask, from, answer));
                 self.go_on(client);
             }
             self.collect(None);
@@ -373,9 +379,8 @@ impl<P: Protocol> Engine<P> {
 fn hear<P: Protocol>(
     client: &mut Client<P>,
     (dc, now, topology): (DcId, Micros, &Topology),
-    ask: AskId,
-    from: ServerId,
-    answer: Result<P::Reply, Failure>,
+    watch: &mut Option<Watch>,
+    (ask, from, answer): (AskId, ServerId, Result<P::Reply, Failure>),
 ) {
     let Some(place) = client.waiting.iter().position(|question| question.ask == ask) else { return };
     if !client.waiting[place].several {
@@ -386,7 +391,12 @@ fn hear<P: Protocol>(
     }
     let mut cx = SessionCx::new(dc, now, topology, &mut client.effects);
     match answer {
-        Ok(reply) => client.session.on_reply(ask, from, reply, &mut cx),
+        Ok(reply) => {
+            if let (true, Some(watch)) = (client.follows, watch) {
+                client.footprint.waited(P::waited(&reply), watch);
+            }
+            client.session.on_reply(ask, from, reply, &mut cx)
+        }
         // The session forgets its operation; what the server said is what the client hears.
         Err(failure) => {
             client.session.on_lost(ask, &mut cx);

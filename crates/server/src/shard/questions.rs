@@ -23,6 +23,9 @@ impl<P: Protocol> Engine<P> {
         if !self.exists(to) {
             return self.lose(client, id);
         }
+        if let (true, None, Some(watch)) = (client.follows, writes, &mut self.watch) {
+            client.footprint.reads_at(to, self.now.mono, watch);
+        }
         let group = self.groups.of_server(to);
         if P::FOLLOWERS_READ
             && writes.is_none()

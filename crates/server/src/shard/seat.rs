@@ -1,7 +1,7 @@
 //! Who serves the partitions of a node: a host of its own, or, while it leads, that of a member of a group.
 
 use crate::link::founding::Founding;
-use tidemark_contract::Protocol;
+use tidemark_contract::{Members, Protocol};
 use tidemark_core::{CheckingGroup, Micros, PartitionId};
 use tidemark_group::{Member, SyncTask};
 use tidemark_replica::{Host, HostStatus, Now, Output, UpkeepDone, UpkeepJob};
@@ -88,7 +88,7 @@ impl<P: Protocol> Seat<P> {
     }
 
     /// The checking groups that operations may choose, as far as is known here.
-    pub(crate) fn checking_groups(&self) -> Vec<(CheckingGroup, String)> {
+    pub(crate) fn checking_groups(&self) -> Vec<(CheckingGroup, Members)> {
         match self {
             Self::Alone(host) => host.checking_groups(),
             Self::Member(member) => member.checking_groups(),

@@ -76,6 +76,7 @@ impl Cluster {
             regions: (0..dcs as u8).map(|dc| DcId(dc).to_string()).collect(),
             nodes: nodes.collect(),
             wan: Vec::new(),
+            adapts: false,
         });
         let nodes = peers.into_iter().enumerate().map(|(at, peer)| {
             let (redis, admin) = (listen(), listen());

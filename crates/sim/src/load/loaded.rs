@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use tidemark_adapt::Account;
 use tidemark_core::Micros;
 use tidemark_workload::Summary;
 
@@ -29,6 +30,9 @@ pub struct Loaded {
     /// second.
     #[serde(skip)]
     pub visibility: BTreeMap<(usize, usize), Visibility>,
+    /// What became of checking groups that follow what clients do.
+    #[serde(skip)]
+    pub adapted: Option<Account>,
     /// Events that were simulated.
     pub events: u64,
 }

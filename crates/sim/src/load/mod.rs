@@ -18,6 +18,7 @@ use crate::rng::{Rng, Stream, stream};
 use crate::world::{World, groups_of};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use tidemark_adapt::Settings;
 use tidemark_contract::{Placement, Protocol, Topology};
 use tidemark_core::Micros;
 use tidemark_store::log::Fsync;
@@ -76,8 +77,19 @@ pub struct Load {
     pub measure_us: Micros,
     /// In each data centre, a key is written this often that nobody knows, and looked for everywhere else; none: never.
     pub probe_every_us: Option<Micros>,
+    /// Checking groups follow what clients do who name none.
+    pub adapt: Option<Adapting>,
     /// What chance is drawn from.
     pub seed: u64,
+}
+
+/// Checking groups that follow what clients do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Adapting {
+    /// How often somebody looks.
+    pub every_us: Micros,
+    /// What it goes by.
+    pub settings: Settings,
 }
 
 /// A slow server.
@@ -151,6 +163,12 @@ impl Load {
         let params = options::params::<P>(&self.params)?;
         P::check(&params, &self.topology())?;
         let groups = P::checking_groups(&params, &self.topology(), &P::Hard::default());
+        if let Some(adapting) = &self.adapt {
+            adapting.settings.check()?;
+            if groups.is_empty() || adapting.every_us == 0 {
+                return Err(format!("{} has no checking groups that could follow its clients", P::NAME));
+            }
+        }
         let dcs = (0..self.dcs()).filter(|dc| !self.idle_dcs.contains(dc)).count();
         let fits = |workload: &Workload, clients: usize| {
             workload.validate_for(self.partitions).map_err(|error| error.to_string())?;

@@ -2,6 +2,7 @@
 //!
 //! Work takes no time until the clients begin.
 
+use super::adapting::Adapt;
 use super::cpu::Cpus;
 use super::sessions::Role;
 use super::{Event, Stage, World};
@@ -11,7 +12,7 @@ use crate::rng::{Rng, Stream, stream};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidemark_contract::{Checking, Protocol};
+use tidemark_contract::{Checking, Members, Protocol};
 use tidemark_core::{CheckingGroup, Failure, Guarantees, Key, Micros, Op, Outcome, Update, Value, Write};
 use tidemark_workload::{Client as Source, KeySpace, Recorder, Request, Workload};
 
@@ -63,6 +64,8 @@ pub(super) struct Driving<'a> {
     sought: BTreeMap<usize, (usize, Micros)>,
     probes: u64,
     visibility: BTreeMap<(usize, usize), Visibility>,
+    /// Who has checking groups follow what clients do.
+    pub(super) adapt: Option<Adapt>,
 }
 
 /// One client. It has a session wherever it has been; the one where it was last has all of its past.
@@ -104,6 +107,7 @@ impl<'a, P: Protocol> World<'a, P> {
             sought: BTreeMap::new(),
             probes: 0,
             visibility: BTreeMap::new(),
+            adapt: what.adapt.map(Adapt::new),
         }));
         for slow in &what.slow {
             for dc in (0..what.dcs()).filter(|dc| slow.dc.is_none_or(|slow| slow == *dc)) {
@@ -179,6 +183,9 @@ impl<'a, P: Protocol> World<'a, P> {
         if let Some((workload, clients)) = &what.beside {
             self.add_drivers(workload, *clients, &dcs, false);
         }
+        if let Some(adapting) = what.adapt {
+            self.queue.push(self.now + adapting.every_us, Event::Adapt);
+        }
         if let Some(every) = what.probe_every_us {
             for dc in 0..what.dcs() {
                 let first = self.load.as_mut().map_or(0, |load| load.rng.u64(0..=every));
@@ -190,8 +197,8 @@ impl<'a, P: Protocol> World<'a, P> {
     /// So many clients in each of these data centres.
     fn add_drivers(&mut self, workload: &Workload, clients: usize, dcs: &[usize], counts: bool) {
         let all = clients * dcs.len();
-        let names = P::checking_groups(&self.params[0], &self.layout.topology, &P::Hard::default());
-        let checking = groups_of(workload, &names).expect("the workload was looked at");
+        let known = P::checking_groups(&self.params[0], &self.layout.topology, &P::Hard::default());
+        let checking = groups_of(workload, &known).expect("the workload was looked at");
         for n in 0..all {
             let Some(load) = &mut self.load else { return };
             let source = Source::new(workload, &load.keys, n, all, load.what.seed ^ u64::from(!counts));
@@ -349,6 +356,7 @@ impl<'a, P: Protocol> World<'a, P> {
             messages: cpus.sent(),
             fed: cpus.fed,
             visibility: load.visibility,
+            adapted: load.adapt.map(|adapt| adapt.account()),
             events: self.stats.events,
         }
     }
@@ -368,11 +376,11 @@ impl Driving<'_> {
 ///
 /// # Errors
 /// There is none of that name: a sentence for the user.
-pub(crate) fn groups_of(workload: &Workload, names: &[(CheckingGroup, String)]) -> Result<Checking, String> {
+pub(crate) fn groups_of(workload: &Workload, known: &[(CheckingGroup, Members)]) -> Result<Checking, String> {
     let number = |wanted: &str| {
-        let group = names.iter().find(|(_, name)| name == wanted).map(|(group, _)| *group);
+        let group = known.iter().find(|(_, known)| known.name == wanted).map(|(group, _)| *group);
         group.ok_or_else(|| {
-            let names: Vec<&str> = names.iter().map(|(_, name)| name.as_str()).collect();
+            let names: Vec<&str> = known.iter().map(|(_, known)| known.name.as_str()).collect();
             format!("there is no checking group {wanted:?}, but {}", names.join(", "))
         })
     };

@@ -16,6 +16,7 @@ use tidemark_core::{Failure, Micros, Outcome, ServerId, Vector};
 use tidemark_replica::{FeedItem, Resume};
 use tidemark_store::log::SyncJob;
 
+mod adapting;
 mod checking;
 mod copies;
 mod cpu;
@@ -101,6 +102,8 @@ enum Event<P: Protocol> {
     Phase(driving::Phase),
     /// A key that nobody knows is written in a data centre.
     Probe(usize),
+    /// Somebody looks which checking groups would be better.
+    Adapt,
 }
 
 /// Where the run stands.
@@ -348,6 +351,7 @@ impl<'a, P: Protocol> World<'a, P> {
             Event::TurnEnds(node) => self.turn_ends(node),
             Event::Phase(phase) => self.phase(phase),
             Event::Probe(dc) => self.probe(dc),
+            Event::Adapt => self.adapt(),
         }
     }
 

@@ -206,6 +206,7 @@ impl<P: Protocol> World<'_, P> {
                 running.asked.push(Question { ask: id, to, several });
             }
             self.meter_ask(number, id, &request);
+            self.watch_question(number, to);
             let ticket = Ticket { node: u16::from(dc.0), session, ask: id };
             let writes = self.clients[number].writes();
             let node = self.process_to_ask(to, session, writes.is_some());
@@ -251,6 +252,7 @@ impl<P: Protocol> World<'_, P> {
         match reply {
             Ok(reply) => {
                 self.meter_reply(number, ticket.ask, &reply);
+                self.watch_answer(number, &reply);
                 self.with_session(number, true, |session, cx| session.on_reply(ticket.ask, from, reply, cx));
             }
             Err(failure) => self.end_step(number, &Outcome::Failed(failure)),

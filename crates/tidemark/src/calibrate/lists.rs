@@ -84,6 +84,7 @@ fn load(measure_us: u64) -> Load {
         warm_up_us: 0,
         measure_us,
         probe_every_us: None,
+        adapt: None,
         seed: 1,
     }
 }

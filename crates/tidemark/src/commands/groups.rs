@@ -10,6 +10,7 @@ use serde::de::value::Error;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
+use tidemark_adapt::{Account, list, ms};
 use tidemark_contract::{Division, GroupStage, GroupStanding, Groupings};
 
 const EXAMPLES: &str = "\
@@ -22,10 +23,14 @@ Examples:
   tidemark groups track system               one time beside a version, for all servers
   tidemark groups track west='a/*' 'b=b/*'   or one for each group of your own";
 
+/// How many of the controller's changes are shown.
+const CHANGES: usize = 5;
+
 /// Show and change the groups of servers of protocols that have some (accf).
 ///
 /// The servers of a checking group tell each other what they have received: who reads at them alone, and names the group, never
-/// waits. The servers of a tracking group share an entry of what every version depends on.
+/// waits. The servers of a tracking group share an entry of what every version depends on. With `tidemark up --adapt` checking groups
+/// follow what clients do: then this also shows who uses each of them, what it saves and costs, and why it came.
 #[derive(Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Groups {
@@ -114,6 +119,9 @@ struct Shown {
     /// Who shares entries of dependencies: one way, unless servers are about to learn of another.
     tracking: BTreeSet<String>,
     checking: Vec<Group>,
+    /// What became of groups that follow what clients do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    adapts: Option<Account>,
 }
 
 /// A checking group.
@@ -133,7 +141,8 @@ impl Shown {
     fn of(status: &ClusterStatus) -> anyhow::Result<Self> {
         let details = status.nodes.iter().filter_map(|node| node.detail.as_ref());
         let partitions = details.filter_map(|detail| detail["host"]["partitions"].as_array()).flatten();
-        let mut shown = Self { tracking: BTreeSet::new(), checking: Vec::new() };
+        let adapts = status.adapts.clone();
+        let mut shown = Self { tracking: BTreeSet::new(), checking: Vec::new(), adapts };
         let mut all: BTreeMap<(bool, String, Vec<String>), Vec<GroupStanding>> = BTreeMap::new();
         for groupings in
             partitions.filter_map(|partition| Groupings::deserialize(&partition["groupings"]).ok())
@@ -170,6 +179,46 @@ impl Shown {
             rows.push(row([name, &servers.join(" "), stage, &asked, added]));
         }
         let tracking: Vec<&str> = self.tracking.iter().map(String::as_str).collect();
-        format!("dependencies are tracked by {}\n\n{}", tracking.join(", and by "), table(&rows))
+        let adapts = self.adapts.as_ref().map(adapted).unwrap_or_default();
+        format!("dependencies are tracked by {}\n\n{}{adapts}", tracking.join(", and by "), table(&rows))
     }
+}
+
+/// What became of groups that follow what clients do.
+fn adapted(account: &Account) -> String {
+    let settings = account.settings;
+    let mut text = format!(
+        "\nGroups follow what clients do: looked {} times; a server may be in {}; what is 1 ms older counts as {} ms of waiting.\n",
+        account.observed, settings.budget, settings.freshness
+    );
+    for group in &account.groups {
+        text += &format!("\n{}: {}\n  came because {}\n", group.name, list(&group.servers), group.why);
+        text += &match group.saves_us {
+            _ if group.promised_us == 0.0 => String::new(),
+            Some(saves) => {
+                format!("  saves {} a read; it was to save {}\n", ms(saves), ms(group.promised_us))
+            }
+            None => format!("  is to save {} a read, which is not known yet\n", ms(group.promised_us)),
+        };
+        for user in &group.users {
+            text += &format!(
+                "  used by those who read at {}: {:.0} reads a second, each waits {}, and is at most {} older for it\n",
+                list(&user.servers),
+                user.reads,
+                ms(user.waits_us),
+                ms(user.older_us)
+            );
+        }
+        if group.users.is_empty() {
+            text += "  used by nobody now\n";
+        }
+    }
+    if !account.changes.is_empty() {
+        text += "\nlast changes\n";
+    }
+    for change in account.changes.iter().rev().take(CHANGES) {
+        let ago = account.at.saturating_sub(change.at) / 1_000_000;
+        text += &format!("  {ago} s ago: {}\n", change.what);
+    }
+    text
 }

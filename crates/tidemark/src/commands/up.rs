@@ -1,5 +1,6 @@
 //! `tidemark up`
 
+use crate::Usage;
 use crate::output::{print, row, table};
 use crate::running::Registered;
 use crate::supervisor::api::Running;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tidemark_protocols::{Protocol, with_protocol};
-use tidemark_server::config::{Cluster, Elsewhere, Fsync, PlacementTable};
+use tidemark_server::config::{AdaptTable, Cluster, Elsewhere, Fsync, PlacementTable};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -25,6 +26,7 @@ Examples:
   tidemark up --regions 2 --protocol eventual
   tidemark up --regions 2 --replicas 3         each region goes on when one of its nodes is killed
   tidemark up --protocol gentlerain --param alpha=20ms --param fan_out=4
+  tidemark up --protocol accf --adapt          checking groups follow what clients do
   tidemark up --place eu:=b,c                  regions b and c hold what begins with eu:, and a asks them
   tidemark up --dir ~/shop                     keeps the data; run again, it goes on where it was
 
@@ -70,6 +72,14 @@ pub(crate) struct Up {
     /// What a region does with keys that it does not hold: forward, or refuse [default: forward].
     #[arg(long, value_name = "WHAT", value_parser = elsewhere)]
     elsewhere: Option<Elsewhere>,
+    /// Have checking groups follow what clients do (accf): groups that would save them time are added, and taken back if they
+    /// do not; `tidemark groups` shows what becomes of it.
+    #[arg(long)]
+    adapt: bool,
+    /// A number of that, as in the [adapt] table of a configuration: every=5s, budget=4, freshness=0.05 or least=500us; may be
+    /// repeated.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = param, requires = "adapt")]
+    adapt_set: Vec<(String, toml::Value)>,
     /// When a write is made durable: always, everysec or no [default: everysec].
     #[arg(long, value_name = "POLICY")]
     fsync: Option<Fsync>,
@@ -98,6 +108,7 @@ impl Up {
             params: self.params.into_iter().collect(),
             placement: self.placement,
             elsewhere: self.elsewhere,
+            adapt: self.adapt.then(|| adapt_table(self.adapt_set)).transpose()?,
             fsync: self.fsync,
             latency: self.latency,
             base_port: self.base_port,
@@ -122,6 +133,16 @@ fn param(text: &str) -> Result<(String, toml::Value), String> {
         false => value.parse::<i64>().map_or_else(|_| value.into(), toml::Value::Integer),
     };
     Ok((name.to_string(), value))
+}
+
+/// `[adapt]`
+fn adapt_table(settings: Vec<(String, toml::Value)>) -> anyhow::Result<AdaptTable> {
+    let number = |(name, value): (String, toml::Value)| {
+        let fraction = value.as_str().and_then(|text| text.parse().ok());
+        (name, fraction.map_or(value, toml::Value::Float))
+    };
+    let table: toml::Table = settings.into_iter().map(number).collect();
+    table.try_into().map_err(|error| Usage(format!("--adapt-set: {error}")).into())
 }
 
 /// Which regions hold some keys.
@@ -173,6 +194,9 @@ async fn supervise(cluster: Cluster, directory: &Directory) -> anyhow::Result<()
         return Err(error);
     }
     print(&format!("{}\nready\n", addresses(&cluster)));
+    if let Some(adapt) = cluster.adapt {
+        tokio::spawn(Arc::clone(&supervisor).adapt(adapt.every));
+    }
     let mut interrupt = loop {
         tokio::select! {
             interrupt = &mut stop => break interrupt,

@@ -103,6 +103,7 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
         warm_up_us: settings.ms("warm_up_ms", 200.0)?,
         measure_us: settings.ms("measure_ms", 200.0)?,
         probe_every_us: settings.number("probe_every_ms")?.map(|ms| (ms * 1_000.0) as u64),
+        adapt: None,
         seed: settings.whole("seed", 1)? as u64,
     })
 }

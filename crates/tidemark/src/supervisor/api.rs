@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use tidemark_adapt::Account;
 use tidemark_contract::Division;
 
 /// `up.json`: where a running cluster is.
@@ -84,6 +85,9 @@ pub(crate) struct ClusterStatus {
     pub(crate) faults: Vec<Fault>,
     /// Nodes that are slow, or whose clocks are wrong.
     pub(crate) node_faults: Vec<NodeFault>,
+    /// What became of checking groups that follow what clients do, if they are to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) adapts: Option<Account>,
 }
 
 /// One node.

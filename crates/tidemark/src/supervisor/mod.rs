@@ -4,6 +4,7 @@
 //! itself. A child holds the reading end of a pipe whose other end only the supervisor has: however the
 //! supervisor ends, even by SIGKILL, the pipe ends with it, and the child stops.
 
+mod adapting;
 pub(crate) mod api;
 mod child;
 pub(crate) mod control;
@@ -20,7 +21,8 @@ use api::{Action, ClusterStatus, NodeStatus};
 use child::Child;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tidemark_adapt::Controller;
 use tidemark_protocols::{Protocol, with_protocol};
 use tidemark_server::config::{Cluster, Node};
 use tokio::sync::mpsc;
@@ -72,6 +74,9 @@ pub(crate) struct Supervisor {
     /// Actions are carried out one after the other.
     busy: tokio::sync::Mutex<()>,
     events: mpsc::UnboundedSender<Event>,
+    /// Has checking groups follow what clients do, if they are to.
+    controller: Mutex<Option<Controller>>,
+    began: Instant,
 }
 
 impl Supervisor {
@@ -79,7 +84,17 @@ impl Supervisor {
     pub(crate) fn new(cluster: Cluster, dir: PathBuf, events: mpsc::UnboundedSender<Event>) -> Arc<Self> {
         let slot = |_: &Node| Slot { state: State::Starting, child: None };
         let slots = Mutex::new(cluster.nodes.iter().map(slot).collect());
-        Arc::new(Self { cluster, dir, slots, faults: Mutex::default(), busy: Default::default(), events })
+        let controller = Mutex::new(cluster.adapt.map(|adapt| Controller::new(adapt.settings)));
+        Arc::new(Self {
+            cluster,
+            dir,
+            slots,
+            faults: Mutex::default(),
+            busy: Default::default(),
+            events,
+            controller,
+            began: Instant::now(),
+        })
     }
 
     /// Starts every node, and waits until all serve; what other terminals ask for waits, too.
@@ -171,6 +186,7 @@ impl Supervisor {
             nodes,
             faults: faults.links,
             node_faults: faults.nodes,
+            adapts: self.account(),
         }
     }
 

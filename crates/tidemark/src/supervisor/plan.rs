@@ -7,7 +7,7 @@ use tidemark_core::DcId;
 use tidemark_server::config::file::{ClusterTable, NodeTable, RegionTable, WanTable};
 use tidemark_server::config::wan::{PRESETS, Preset};
 use tidemark_server::config::{
-    Address, ClusterFile, Elsewhere, Fsync, Limits, PartitionSet, PlacementTable, Span,
+    AdaptTable, Address, ClusterFile, Elsewhere, Fsync, Limits, PartitionSet, PlacementTable, Span,
 };
 
 /// How far a node's port for peers lies above its port for Redis clients.
@@ -25,6 +25,7 @@ pub(crate) struct Wish {
     pub(crate) params: toml::Table,
     pub(crate) placement: Vec<PlacementTable>,
     pub(crate) elsewhere: Option<Elsewhere>,
+    pub(crate) adapt: Option<AdaptTable>,
     pub(crate) fsync: Option<Fsync>,
     pub(crate) latency: Option<String>,
     pub(crate) base_port: Option<u16>,
@@ -82,6 +83,7 @@ pub(crate) fn cluster_file(wish: &Wish) -> anyhow::Result<ClusterFile> {
         },
         protocol: wish.params.clone(),
         placement: wish.placement.clone(),
+        adapt: wish.adapt.clone(),
         limits: Limits::default(),
         wan,
         nodes: (0..names.len() * a_region).map(node).collect(),

@@ -29,11 +29,17 @@ impl Supervisor {
                 (Regrouping::Track { tracking }, done)
             }
         };
+        self.order_groups(&order).await?;
+        Ok(done)
+    }
+
+    /// Has the first node that serves carry out an order; it tells the others.
+    pub(super) async fn order_groups(&self, order: &Regrouping) -> anyhow::Result<()> {
         let order = serde_json::to_value(order)?;
         for node in &self.cluster.nodes {
             if self.ask(node, "status", None).await.is_ok_and(|status| serves(&status)) {
-                self.ask(node, "admin/groupings", Some(order.clone())).await?;
-                return Ok(done);
+                self.ask(node, "admin/groupings", Some(order)).await?;
+                return Ok(());
             }
         }
         bail!("no node serves now: some have to run for this")

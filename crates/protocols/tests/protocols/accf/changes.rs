@@ -37,7 +37,7 @@ fn standing<R: Rules>(lab: &Lab<Server<R>>, at: (u8, u16), name: &str) -> Option
 fn id<R: Rules>(lab: &Lab<Server<R>>, at: (u8, u16), name: &str) -> Option<u64> {
     let (params, topology) = (Params { checking: SERVER, ..Params::default() }, Topology::new(2, 2));
     let known = <Server<R> as Protocol>::checking_groups(&params, &topology, lab.hard(server(at.0, at.1)));
-    known.into_iter().find(|(_, known)| known == name).map(|(id, _)| id.0)
+    known.into_iter().find(|(_, known)| known.name == name).map(|(id, _)| id.0)
 }
 
 /// Some rounds, 60 ms apart: in each a server tells another what has changed.
