@@ -7,7 +7,7 @@
 use crate::connection::{Broken, Connection};
 use crate::pace::{Alarm, Pacer};
 use crate::plan::Plan;
-use crate::worker::Worker;
+use crate::worker::{Worker, since};
 use std::time::{Duration, Instant};
 use tidemark_core::Op;
 use tidemark_wire::resp::Reply;
@@ -46,7 +46,7 @@ impl<'a> Traveller<'a> {
                 alarm.until(at).await;
                 continue;
             };
-            self.worker.client.next_into(&mut request);
+            self.worker.client.next_into(&mut request, since(self.worker.times.start, now));
             if !self.worker.times.spend(request.ops.len(), now) {
                 return Ok(());
             }

@@ -296,7 +296,7 @@ impl Work {
                 continue;
             }
             let request = &mut self.lanes[lane].request;
-            self.worker.client.next_into(request);
+            self.worker.client.next_into(request, since(self.worker.times.start, now));
             if !self.worker.times.spend(request.ops.len(), now) {
                 return true;
             }
@@ -329,7 +329,8 @@ impl Work {
         let (began, asked) = (lane.began.unwrap_or(now), lane.asked.unwrap_or(now));
         if self.worker.note(self.region, &lane.request.ops[lane.at], reply, (began, asked), now) {
             let read = reply.bytes().map(|bytes| &bytes[..]);
-            if let Some(pause_us) = self.worker.client.answered(lane.at, read) {
+            let at_us = since(self.worker.times.start, now);
+            if let Some(pause_us) = self.worker.client.answered(lane.at, read, at_us) {
                 lane.again = true;
                 return self.pacer.rest(number, now, Duration::from_micros(pause_us));
             }

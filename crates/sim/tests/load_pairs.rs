@@ -118,6 +118,46 @@ fn a_reader_waits_for_what_it_was_shown_too_early() {
     assert!(of_a > 47.0, "{of_a} reads of A a second, and as many of B");
 }
 
+/// Of both applications in two regions, so far apart and with so many clients in each, which begin 0.2 s before 2 s count: how many
+/// turns, reads and writes.
+fn counts(clients: usize, swap_after_us: u64, rtt_us: u64) -> [u64; 3] {
+    let swap_after_us = swap_after_us.to_string();
+    let settings = [("swap-after-us", &*swap_after_us), ("pause-us", "1000"), ("think-us", "200")];
+    let rtt_us = vec![vec![0, rtt_us], vec![rtt_us, 0]];
+    let all = four("apps", &settings, json!({}));
+    let row =
+        load::<Accf>(&Load { clients, placement: Placement::default(), rtt_us, idle_dcs: Vec::new(), ..all });
+    let row = row.unwrap().row();
+    assert_eq!(row["failed"], 0, "{row:?}");
+    ["turn", "read", "update"]
+        .map(|kind| row.get(&format!("{kind}_count")).map_or(0, |n| n.as_u64().unwrap()))
+}
+
+#[test]
+fn pairs_of_both_applications_work_beside_each_other_and_swap() {
+    let counts = |clients, swap_after_us| counts(clients, swap_after_us, 20_000);
+    for swap_after_us in [0, 100_000, 1_200_000] {
+        let [turns, reads, writes] = counts(4, swap_after_us);
+        // Two pairs, whose turns take a way, a heartbeat and a look, and two others.
+        assert!((200..400).contains(&turns), "{turns} turns, swapped after {swap_after_us}");
+        assert!(reads > 2_000 && writes > 2_000, "{reads} reads, {writes} writes, {swap_after_us}");
+    }
+    // A pair alone plays the one application, the other, or the one and then the other.
+    let [one, other, both] = [0, 100_000, 1_200_000].map(|at| counts(1, at));
+    assert!(one[0] > 100 && one[1..] == [0, 0], "{one:?}");
+    assert!(other[0] == 0 && other[1] > 1_000 && other[2] > 1_000, "{other:?}");
+    assert!((2 * both[0]).abs_diff(one[0]) < 8, "{both:?} turns in half of the time, of {one:?}");
+    assert!(both[1] > 500 && (2 * both[2]).abs_diff(other[2]) * 10 < other[2], "{both:?} of {other:?}");
+}
+
+/// Nothing that one region writes shows in the other before it is over.
+#[test]
+fn nobody_waits_for_a_turn_when_the_pairs_have_swapped() {
+    let [turns, reads, writes] = counts(1, 1_200_000, 6_000_000);
+    assert_eq!(turns, 2, "those that still ran when they swapped");
+    assert!(reads > 500 && writes > 500, "{reads} reads, {writes} writes");
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let refused = load::<Occult>(&four("alternate", &[], json!({}))).unwrap_err();

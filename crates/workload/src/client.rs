@@ -115,25 +115,27 @@ impl Client {
         let chooser = Chooser::new(workload, keys, &mut rng);
         // Clients that walk through partitions begin spread over them.
         let turn = match workload.pattern {
-            Pattern::Alternate { .. } => 0,
+            Pattern::Alternate { .. } | Pattern::Apps { .. } => 0,
             _ => (number * keys.partitions() / clients.max(1)) as u64,
         };
         let (workload, keys) = (workload.clone(), Arc::clone(keys));
-        let partner = Partner::new(number);
+        let partner = Partner::new(number, &workload.pattern);
         Ok(Self { workload, keys, rng, chooser, turn, partner, inserted: 0, drawn: Vec::new() })
     }
 
-    /// The next request. Asking for it says that the one before has ended.
+    /// The next request, which begins `at_us` microseconds after the run's clients began. Asking for it says that the one before
+    /// has ended.
     #[allow(clippy::should_implement_trait, reason = "it has no end")]
-    pub fn next(&mut self) -> Request {
+    pub fn next(&mut self, at_us: u64) -> Request {
         let mut request = Request::default();
-        self.next_into(&mut request);
+        self.next_into(&mut request, at_us);
         request
     }
 
     /// As `next`, into a request whose memory is used again.
-    pub fn next_into(&mut self, request: &mut Request) {
+    pub fn next_into(&mut self, request: &mut Request, at_us: u64) {
         self.keys.acknowledge(std::mem::take(&mut self.inserted));
+        self.partner.in_turn = self.partner.takes_turns(&self.workload.pattern, at_us);
         request.ops.clear();
         request.kind = match self.workload.pattern {
             Pattern::Mix { read, update, insert, scan, scan_length, .. } => {
@@ -160,21 +162,26 @@ impl Client {
                 });
                 Kind::Amplified
             }
-            Pattern::Turns { partition, .. } => {
-                let key = |number| self.keys.key(self.keys.number_in(partition, number));
+            Pattern::Alternate { .. } => self.alternate(&mut request.ops),
+            Pattern::Apps { .. } if !self.partner.in_turn => self.alternate(&mut request.ops),
+            Pattern::Turns { partition, .. } | Pattern::Apps { partition, .. } => {
+                let key = |index| self.keys.key(self.keys.number_in(partition, index));
                 self.partner.turn(key, self.workload.value_bytes, &mut request.ops)
             }
-            Pattern::Alternate { .. } => self.alternate(&mut request.ops),
         };
         request.remote = self.remote();
-        request.think_us = self.think();
+        request.think_us = self.think(request.kind);
     }
 
-    /// Operation `at` of the request has been answered, with a value if it was a GET that found one. If the client wants to make it
-    /// once more before it goes on: after how many microseconds.
-    pub fn answered(&mut self, at: usize, read: Option<&[u8]>) -> Option<u64> {
+    /// Operation `at` of the request has been answered, `at_us` microseconds after the run's clients began, with a value if it was a
+    /// GET that found one. If the client wants to make it once more before it goes on: after how many microseconds.
+    pub fn answered(&mut self, at: usize, read: Option<&[u8]>, at_us: u64) -> Option<u64> {
         match self.workload.pattern {
-            Pattern::Turns { poll_us, .. } => self.partner.answered(at, read).then_some(poll_us),
+            Pattern::Turns { poll_us, .. } | Pattern::Apps { poll_us, .. } if self.partner.in_turn => {
+                let waits = self.partner.answered(at, read);
+                // When pairs have swapped, the other does something else: a turn that is still running ends as it is.
+                (waits && self.partner.takes_turns(&self.workload.pattern, at_us)).then_some(poll_us)
+            }
             _ => None,
         }
     }
@@ -282,10 +289,10 @@ impl Client {
     }
 
     fn alternate(&mut self, ops: &mut Vec<Op>) -> Kind {
-        let (partitions, pair) = (self.keys.partitions(), self.partner.pair());
+        let (partitions, index) = (self.keys.partitions(), self.partner.shared());
         let place = (self.turn % partitions as u64) as usize;
         self.turn += 1;
-        let key = |partition| self.keys.key(self.keys.number_in(partition, pair));
+        let key = |partition| self.keys.key(self.keys.number_in(partition, index));
         if !self.partner.writes() {
             ops.push(Op::Get { key: key(place) });
             return Kind::Read;
@@ -326,9 +333,9 @@ impl Client {
         Op::Put { key, update: Update::put(Write::Assign(value(&mut self.rng, self.workload.value_bytes))) }
     }
 
-    fn think(&mut self) -> u64 {
-        if let Pattern::Alternate { pause_us } = self.workload.pattern
-            && self.partner.writes()
+    fn think(&mut self, kind: Kind) -> u64 {
+        if let Pattern::Alternate { pause_us } | Pattern::Apps { pause_us, .. } = self.workload.pattern
+            && kind == Kind::Update
             && self.turn.is_multiple_of(self.keys.partitions() as u64)
         {
             return pause_us;

@@ -2,7 +2,7 @@
 //!
 //! References: "GentleRain" (SoCC 2014), section 5; "Causal Consistency and Latency Optimality" (PVLDB 2018), table 1;
 //! the thesis on CausalSpartanX, sections 5.5.2 and 8.5.3 (query amplification); SwiftCloud (Middleware 2015), section 5.1;
-//! the dissertation on ACCF, section 7.3 (`turns` is its App1, `alternate` its App2).
+//! the dissertation on ACCF, section 7.3 (`turns` is its App1, `alternate` its App2, `apps` both).
 
 use crate::{Choice, Names, Pattern, Think, Workload, WorkloadError};
 
@@ -31,6 +31,7 @@ pub(crate) const NAMES: &[(&str, &str)] = &[
         "alternate",
         "pairs of clients: one reads a key of each partition in turn, the other writes them, last first",
     ),
+    ("apps", "both at once: of the pairs, every other one takes turns and the rest alternate"),
     ("locality", "ycsb-a, but 80% of keys are of the session's own set"),
     ("locality-low", "ycsb-a, but 40% of keys are of the session's own set"),
 ];
@@ -63,6 +64,10 @@ pub(crate) fn named(name: &str) -> Result<Workload, WorkloadError> {
         "amplified-insert" => partitioned(name, Pattern::Amplified { factor: 10, inserts: true }),
         "turns" => partitioned(name, Pattern::Turns { partition: 0, poll_us: 1_000 }),
         "alternate" => partitioned(name, Pattern::Alternate { pause_us: 0 }),
+        "apps" => {
+            let (partition, poll_us, pause_us, swap_after_us) = (0, 1_000, 0, 0);
+            partitioned(name, Pattern::Apps { partition, poll_us, pause_us, swap_after_us })
+        }
         "locality" => {
             Workload { locality: 0.8, keys: 50_000, ..ycsb(name, Choice::Zipfian, mix(0.5, 0.5, 0.0)) }
         }

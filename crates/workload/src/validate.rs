@@ -63,10 +63,10 @@ impl Workload {
             }
             Pattern::Snapshots { span } => one("span", *span as u64)?,
             Pattern::Amplified { factor, .. } => one("factor", u64::from(*factor))?,
-            Pattern::Turns { .. } if self.remote > 0.0 => {
+            Pattern::Turns { .. } | Pattern::Apps { .. } if self.remote > 0.0 => {
                 return Err(self.bad("remote", "0: whoever waits for another's turn waits at home".into()));
             }
-            Pattern::Turns { poll_us, .. } => one("poll-us", *poll_us)?,
+            Pattern::Turns { poll_us, .. } | Pattern::Apps { poll_us, .. } => one("poll-us", *poll_us)?,
             Pattern::Rounds {} | Pattern::RoundRobin {} | Pattern::Alternate { .. } => {}
         }
         self.validate_choice()
@@ -110,9 +110,11 @@ impl Workload {
             Pattern::Transactions { span, .. } if span > partitions => misfit(format!(
                 "a transaction spans {span} partitions, and there are {partitions}: set `span` to at most {partitions}"
             )),
-            Pattern::Turns { partition, .. } if partition >= partitions => misfit(format!(
-                "there is no partition {partition}: set `partition` to less than {partitions}"
-            )),
+            Pattern::Turns { partition, .. } | Pattern::Apps { partition, .. } if partition >= partitions => {
+                misfit(format!(
+                    "there is no partition {partition}: set `partition` to less than {partitions}"
+                ))
+            }
             _ => Ok(()),
         }
     }
@@ -121,11 +123,7 @@ impl Workload {
     pub fn validate_clients(&self, clients: usize, partitions: usize) -> Result<(), WorkloadError> {
         let misfit = |reason: String| Err(WorkloadError::DoesNotFit { workload: self.name.clone(), reason });
         let keys = self.keys / partitions.max(1) as u64;
-        let keys_needed = match self.pattern {
-            Pattern::Turns { .. } => clients as u64,
-            Pattern::Alternate { .. } => clients.div_ceil(2) as u64,
-            _ => 0,
-        };
+        let keys_needed = clients.div_ceil(2) as u64 * self.pattern.keys_of_a_pair();
         if self.waits() && clients % 2 == 1 {
             return misfit(format!("of {clients} clients, one would wait for nobody: take an even number"));
         }
@@ -190,6 +188,9 @@ mod tests {
             ("ycsb-a", "checking", "left,", "between commas"),
             ("turns", "poll-us", "0", "at least 1"),
             ("turns", "remote", "0.5", "waits at home"),
+            ("apps", "poll-us", "0", "at least 1"),
+            ("apps", "remote", "0.5", "waits at home"),
+            ("apps", "swap-after-us", "-1", "invalid"),
         ];
         for (name, setting, value, reason) in cases {
             let refusal = refusal(name, setting, value);
@@ -219,6 +220,13 @@ mod tests {
         turns.validate_clients(2, 3).unwrap();
         assert!(turns.validate_clients(1, 3).unwrap_err().to_string().contains("even"));
         assert!(turns.validate_clients(4, 3).unwrap_err().to_string().contains("4 keys"));
+        let mut apps = Workload::named("apps").unwrap();
+        apps.set("partition", "2").unwrap();
+        assert!(apps.validate_for(2).unwrap_err().to_string().contains("no partition 2"));
+        apps.set("keys", "18").unwrap();
+        apps.validate_clients(4, 3).unwrap();
+        assert!(apps.validate_clients(3, 3).unwrap_err().to_string().contains("even"));
+        assert!(apps.validate_clients(6, 3).unwrap_err().to_string().contains("need 9 keys in a partition"));
         let mut few = Workload::named("rounds").unwrap();
         few.set("keys", "3").unwrap();
         assert!(few.validate_for(4).unwrap_err().to_string().contains("3 keys do not suffice"));

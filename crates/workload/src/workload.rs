@@ -145,6 +145,18 @@ pub enum Pattern {
         /// How long the one that writes pauses when it has written all of them, in microseconds.
         pause_us: u64,
     },
+    /// Both at once: of the pairs 0, 1, 2, …, those with an even number take turns, and those with an odd number alternate.
+    Apps {
+        /// The partition where those that take turns count them.
+        partition: usize,
+        /// How long after an answer a client that waits for its turn looks again, in microseconds.
+        poll_us: u64,
+        /// How long one that writes all partitions pauses when it has, in microseconds.
+        pause_us: u64,
+        /// When they swap: from then on even pairs alternate, and odd ones take turns. In microseconds after the clients of
+        /// the run began, their warm-up included; 0 is never.
+        swap_after_us: u64,
+    },
 }
 
 impl Workload {
@@ -203,7 +215,7 @@ impl Workload {
 
     /// Whether clients wait for what others do: only a client that makes one request at a time can.
     pub fn waits(&self) -> bool {
-        matches!(self.pattern, Pattern::Turns { .. })
+        matches!(self.pattern, Pattern::Turns { .. } | Pattern::Apps { .. })
     }
 
     /// All settings with their values.

@@ -204,8 +204,8 @@ impl<'a, P: Protocol> World<'a, P> {
             let source = Source::new(workload, &load.keys, n, all, load.what.seed ^ u64::from(!counts));
             let mut source = source.expect("the workload fits the partitions: that was looked at");
             let asks = workload.guarantees().expect("the workload was looked at");
-            let request = source.next();
-            let began = self.now + load.first_begin(counts);
+            let wait = load.first_begin(counts);
+            let (request, began) = (source.next(wait), self.now + wait);
             let driver = load.drivers.len();
             let checking = checking.clone();
             let driven =
@@ -250,6 +250,7 @@ impl<'a, P: Protocol> World<'a, P> {
         }
         let Some(load) = &mut self.load else { return };
         let now = self.now;
+        let clients_began = load.measured.start - load.what.warm_up_us;
         let at_driver = (number - load.first) / load.seats;
         let Some(driver) = load.drivers.get_mut(at_driver) else { return };
         let counts = driver.counts && load.measured.contains(&now);
@@ -263,8 +264,10 @@ impl<'a, P: Protocol> World<'a, P> {
             }
         }
         let again_after = match outcome {
-            Outcome::Found(found) => driver.source.answered(driver.at, found.value.as_deref()),
-            Outcome::Written { .. } => driver.source.answered(driver.at, None),
+            Outcome::Found(found) => {
+                driver.source.answered(driver.at, found.value.as_deref(), now - clients_began)
+            }
+            Outcome::Written { .. } => driver.source.answered(driver.at, None, now - clients_began),
             _ => None,
         };
         driver.at += usize::from(again_after.is_none());
@@ -274,13 +277,13 @@ impl<'a, P: Protocol> World<'a, P> {
                 load.recorder.request(driver.request.kind, now - driver.began);
             }
             let think = driver.request.think_us;
-            driver.source.next_into(&mut driver.request);
             driver.at = 0;
             driver.began = match load.what.rate.filter(|_| driver.counts) {
                 None => now + think,
                 Some(rate) => driver.began + gap(&mut load.rng, rate / load.what.clients as f64),
             };
             at = driver.began.max(now);
+            driver.source.next_into(&mut driver.request, at - clients_began);
         }
         driver.asked = match again_after {
             None if driver.at == 0 => driver.began,

@@ -107,3 +107,33 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
         seed: settings.whole("seed", 1)? as u64,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calibrate::kept;
+    use serde_json::json;
+
+    #[test]
+    fn of_two_applications_turns_and_reads_are_told_apart() {
+        let row = |swap_after_us: u64, pause_us: u64| {
+            let values = json!({
+                "protocol": "accf", "dcs": 2, "partitions": 2, "rtt_ms": 20, "clients": 1, "workload": "apps",
+                "keys": 100, "swap_after_us": swap_after_us, "pause_us": pause_us, "measure_ms": 1000,
+            });
+            let values: Row = serde_json::from_value(values).unwrap();
+            let simulated = Simulated { calibration: kept() };
+            simulated.run(&Point { values: &values, labels: &[] }, &|_| {}).unwrap().remove(0)
+        };
+        let number = |row: &Row, column: &str| row.get(column).map_or(0.0, |value| value.as_f64().unwrap());
+        let kinds = |row: &Row| ["turn_per_second", "read_per_second"].map(|column| number(row, column));
+        // The only pair takes turns, whose looks are operations and no reads; swapped while it warms up, it alternates.
+        let (turns, reads) = (row(0, 0), row(100_000, 100_000));
+        let ([turn, none], looks) = (kinds(&turns), number(&turns, "get_per_second"));
+        assert!(turn > 20.0 && none == 0.0 && looks > 10.0 * turn, "{turn} turns, {looks} looks");
+        let ([none, read], gets) = (kinds(&reads), number(&reads, "get_per_second"));
+        assert!(none == 0.0 && read > 100.0 && (read - gets).abs() < 2.0, "{read} reads, {gets} gets");
+        let writes = number(&reads, "put_per_second");
+        assert!((15.0..=20.0).contains(&writes), "{writes} writes a second, with a pause after two");
+    }
+}
