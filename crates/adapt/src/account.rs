@@ -31,6 +31,7 @@ impl Controller {
             observed: self.observed,
             at: self.at,
             groups: self.kept.iter().map(group).collect(),
+            changed: self.changed,
             changes: self.changes.iter().cloned().collect(),
         }
     }
@@ -47,7 +48,9 @@ pub struct Account {
     pub at: Micros,
     /// Its groups.
     pub groups: Vec<GroupAccount>,
-    /// What it changed, the latest last.
+    /// How often it has changed something.
+    pub changed: u64,
+    /// What it changed, the latest last, and not all of it if that was long ago.
     pub changes: Vec<Change>,
 }
 

@@ -61,6 +61,7 @@ pub struct Controller {
     pub(crate) kept: BTreeMap<String, Kept>,
     failed: BTreeMap<Touched, Failed>,
     named: u64,
+    pub(crate) changed: u64,
     pub(crate) changes: VecDeque<Change>,
 }
 
@@ -78,6 +79,7 @@ impl Controller {
             kept: BTreeMap::new(),
             failed: BTreeMap::new(),
             named: 0,
+            changed: 0,
             changes: VecDeque::new(),
         }
     }
@@ -329,6 +331,7 @@ impl Controller {
         if self.changes.len() == CHANGES {
             self.changes.pop_front();
         }
+        self.changed += 1;
         self.changes.push_back(Change { at: self.at, what });
     }
 }

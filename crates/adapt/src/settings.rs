@@ -16,7 +16,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { budget: 4, freshness: 0.05, least_us: 500.0 }
+        Self { budget: 4, freshness: 0.05, least_us: 250.0 }
     }
 }
 

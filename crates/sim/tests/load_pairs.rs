@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use tidemark_adapt::Settings;
 use tidemark_contract::{Keys, Placement};
 use tidemark_core::{DcId, Regions};
 use tidemark_protocols::{Accf, Eventual, Occult, Protocol};
-use tidemark_sim::{Costs, Load, Slow, load};
+use tidemark_sim::{Adapting, Costs, Load, Loaded, Slow, load};
 use tidemark_workload::Workload;
 
 /// Two partitions, A in the first and the third data centre, B in the second and the fourth, all 20 ms apart; a client in each
@@ -156,6 +157,69 @@ fn nobody_waits_for_a_turn_when_the_pairs_have_swapped() {
     let [turns, reads, writes] = counts(1, 1_200_000, 6_000_000);
     assert_eq!(turns, 2, "those that still ran when they swapped");
     assert!(reads > 500 && writes > 500, "{reads} reads, {writes} writes");
+}
+
+/// Both applications, of which B's other server is late at B; somebody looks after groups every half a second, if at all.
+fn both(clients: usize, swap_after_us: u64, params: &Value, adapts: bool) -> Loaded {
+    let swap_after_us = swap_after_us.to_string();
+    let settings = [("swap-after-us", &*swap_after_us), ("pause-us", "1000")];
+    let mut what = four("apps", &settings, params.clone());
+    (what.rtt_us[1][3], what.rtt_us[3][1]) = (220_000, 220_000);
+    what.adapt = adapts.then(|| Adapting { every_us: 500_000, settings: Settings::default() });
+    load::<Accf>(&Load { clients, measure_us: 20_000_000, ..what }).unwrap()
+}
+
+/// Turns want small groups, and reads of both A and B want one of the two. Who follows clients gets there from either side, and says why.
+#[test]
+fn checking_groups_follow_what_clients_do() {
+    let pairs = json!({"left": ["A/0", "B/1"], "right": ["C/0", "D/1"]});
+    let small = json!({"tracking": "server", "checking": "server", "ahead": "covered"});
+    let large = json!({"tracking": pairs, "checking": pairs, "ahead": "covered"});
+    let rates = |loaded: &Loaded| {
+        let row = loaded.row();
+        ["turn_per_second", "read_per_second"].map(|kind| row[kind].as_f64().unwrap())
+    };
+    let ([turns, waits], [old, reads]) =
+        (rates(&both(2, 0, &small, false)), rates(&both(2, 0, &large, false)));
+    assert!(waits < 0.4 * reads && old < 0.4 * turns, "{turns} and {old} turns, {waits} and {reads} reads");
+    let names = |loaded: &Loaded| {
+        let groups = loaded.adapted.as_ref().unwrap().groups.iter();
+        groups.map(|group| group.servers.iter().map(ToString::to_string).collect()).collect::<Vec<Vec<_>>>()
+    };
+    let (up, down) = (both(2, 0, &small, true), both(2, 0, &large, true));
+    for adapted in [&up, &down] {
+        let [its_turns, its_reads] = rates(adapted);
+        assert!(its_turns > 0.9 * turns && its_reads > 0.9 * reads, "{its_turns} turns, {its_reads} reads");
+    }
+    assert_eq!(names(&up), [["A/0", "B/1"]]);
+    assert_eq!(names(&down), [["C/0"], ["A/0"]], "turns are taken there");
+    let account = up.adapted.as_ref().unwrap();
+    assert!(account.changes[0].what.starts_with("auto-1 comes, with A/0 and B/1: "), "{:?}", account.changes);
+    assert!(account.groups[0].saves_us > Some(10_000.0), "{:?}", account.groups);
+    let again = both(2, 0, &small, true);
+    assert_eq!(again.row(), up.row(), "it follows from what there is to see");
+    assert_eq!(again.adapted.as_ref().unwrap().changes, account.changes);
+}
+
+/// A pair that takes turns, and then reads A and B: no grouping is good for both of its times.
+#[test]
+fn when_clients_do_something_else_groups_follow() {
+    let small = json!({"tracking": "server", "checking": "server", "ahead": "covered"});
+    let counts = |adapts| {
+        let loaded = both(1, 10_200_000, &small, adapts);
+        let row = loaded.row();
+        (["turn_count", "read_count"].map(|kind| row[kind].as_u64().unwrap()), loaded.adapted)
+    };
+    let (([turns, waits], _), ([as_many, reads], adapted)) = (counts(false), counts(true));
+    assert!(as_many.abs_diff(turns) < 5, "{as_many} turns, not {turns}: that was fine as it was");
+    assert!(2 * waits < reads, "{reads} reads, and {waits} if nothing follows");
+    let adapted = adapted.unwrap();
+    assert!(adapted.changes[0].at > 10_200_000 && adapted.groups.len() == 1, "{adapted:?}");
+    let refused = Load {
+        adapt: Some(Adapting { every_us: 1, settings: Settings::default() }),
+        ..four("turns", &[], json!({}))
+    };
+    assert!(load::<Eventual>(&refused).unwrap_err().contains("no checking groups that could follow"));
 }
 
 #[test]

@@ -11,15 +11,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-crdt", &["core"]),
     ("tidemark-store", &["core", "crdt"]),
     ("tidemark-contract", &["core", "store"]),
+    ("tidemark-adapt", &["core", "contract"]),
     ("tidemark-protocols", &["core", "contract"]),
     ("tidemark-replica", &["core", "store", "contract"]),
     ("tidemark-check", &["core"]),
     ("tidemark-group", &["core", "store", "contract", "replica"]),
-    ("tidemark-sim", &["core", "store", "contract", "protocols", "replica", "group", "check", "workload"]),
+    (
+        "tidemark-sim",
+        &["core", "store", "contract", "protocols", "replica", "group", "check", "workload", "adapt"],
+    ),
     ("tidemark-simulators", &["protocols", "sim"]),
     ("tidemark-wire", &[]),
     ("tidemark-workload", &["core", "contract"]),
-    ("tidemark-server", &["core", "store", "contract", "protocols", "replica", "group", "wire"]),
+    ("tidemark-server", &["core", "store", "contract", "protocols", "replica", "group", "wire", "adapt"]),
     ("tidemark-experiments", &[]),
     ("tidemark-bench", &["core", "wire", "workload"]),
     (
@@ -38,6 +42,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "workload",
             "bench",
             "experiments",
+            "adapt",
         ],
     ),
     ("xtask", &[]),
@@ -56,6 +61,7 @@ const PURE: &[&str] = &[
     "tidemark-sim",
     "tidemark-wire",
     "tidemark-workload",
+    "tidemark-adapt",
 ];
 
 /// What pure crates must not depend on, directly.

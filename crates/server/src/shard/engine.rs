@@ -2,7 +2,7 @@
 
 use super::client::{Client, Clients, Question, Resumption};
 use super::dialect::Dialect;
-use super::questions::Parked;
+use super::questions::{Parked, hear};
 use super::seat::Seat;
 use super::serving::Serving;
 use crate::clock::Clock;
@@ -370,37 +370,6 @@ impl<P: Protocol> Engine<P> {
         if !client.out.dirty {
             client.out.dirty = true;
             self.dirty.push(client.key);
-        }
-    }
-}
-
-/// Gives an answer to the session, if its operation still waits for it.
-#[inline]
-fn hear<P: Protocol>(
-    client: &mut Client<P>,
-    (dc, now, topology): (DcId, Micros, &Topology),
-    watch: &mut Option<Watch>,
-    (ask, from, answer): (AskId, ServerId, Result<P::Reply, Failure>),
-) {
-    let Some(place) = client.waiting.iter().position(|question| question.ask == ask) else { return };
-    if !client.waiting[place].several {
-        client.waiting.swap_remove(place);
-    }
-    if client.effects.outcome.is_some() {
-        return;
-    }
-    let mut cx = SessionCx::new(dc, now, topology, &mut client.effects);
-    match answer {
-        Ok(reply) => {
-            if let (true, Some(watch)) = (client.follows, watch) {
-                client.footprint.waited(P::waited(&reply), watch);
-            }
-            client.session.on_reply(ask, from, reply, &mut cx)
-        }
-        // The session forgets its operation; what the server said is what the client hears.
-        Err(failure) => {
-            client.session.on_lost(ask, &mut cx);
-            client.effects.outcome = Some(Outcome::Failed(failure));
         }
     }
 }

@@ -4,8 +4,9 @@ use super::client::{Client, Clients, Question};
 use super::engine::Engine;
 use crate::link::message::Message;
 use crate::node::{GroupId, NodeId};
-use tidemark_contract::{Ask, Protocol, Ticket};
-use tidemark_core::ServerId;
+use tidemark_adapt::Watch;
+use tidemark_contract::{Ask, AskId, Protocol, SessionCx, Ticket, Topology};
+use tidemark_core::{DcId, Failure, Micros, Outcome, ServerId};
 
 /// A question to a group that has no leader, as far as this node knows: it waits for one.
 pub(crate) struct Parked<P: Protocol> {
@@ -116,6 +117,37 @@ impl<P: Protocol> Engine<P> {
                 client.handed = true;
                 self.hand(node, question);
             }
+        }
+    }
+}
+
+/// Gives an answer to the session, if its operation still waits for it.
+#[inline]
+pub(super) fn hear<P: Protocol>(
+    client: &mut Client<P>,
+    (dc, now, topology): (DcId, Micros, &Topology),
+    watch: &mut Option<Watch>,
+    (ask, from, answer): (AskId, ServerId, Result<P::Reply, Failure>),
+) {
+    let Some(place) = client.waiting.iter().position(|question| question.ask == ask) else { return };
+    if !client.waiting[place].several {
+        client.waiting.swap_remove(place);
+    }
+    if client.effects.outcome.is_some() {
+        return;
+    }
+    let mut cx = SessionCx::new(dc, now, topology, &mut client.effects);
+    match answer {
+        Ok(reply) => {
+            if let (true, Some(watch)) = (client.follows, watch) {
+                client.footprint.waited(P::waited(&reply), watch);
+            }
+            client.session.on_reply(ask, from, reply, &mut cx)
+        }
+        // The session forgets its operation; what the server said is what the client hears.
+        Err(failure) => {
+            client.session.on_lost(ask, &mut cx);
+            client.effects.outcome = Some(Outcome::Failed(failure));
         }
     }
 }

@@ -100,6 +100,10 @@ impl Loaded {
             row.insert(format!("bytes_{variant}"), (messages.bytes as f64 / count.max(1) as f64).into());
             all.include(messages);
         }
+        if let Some(adapted) = &self.adapted {
+            row.insert("adapt_changes".into(), adapted.changed.into());
+            row.insert("adapt_groups".into(), adapted.groups.len().into());
+        }
         let columns = [
             ("cpu", self.busy.into()),
             ("cpu_busiest", self.busiest.into()),

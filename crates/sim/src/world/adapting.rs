@@ -1,5 +1,6 @@
 //! Checking groups that follow what clients do, in a run under load: nodes watch, and somebody decides now and then.
 
+use super::driving::Phase;
 use super::{Event, World};
 use crate::load::Adapting;
 use std::collections::BTreeMap;
@@ -93,6 +94,6 @@ impl<P: Protocol> World<'_, P> {
         for order in orders {
             self.queue.push(self.now, Event::Order { to, number: 0, order: Order::Regrouping(order) });
         }
-        self.queue.push(next, Event::Adapt);
+        self.queue.push(next, Event::Phase(Phase::Adapt));
     }
 }

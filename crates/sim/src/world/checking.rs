@@ -2,8 +2,9 @@
 
 use super::World;
 use super::sessions::Role;
-use tidemark_contract::{Checking, Protocol};
-use tidemark_core::Micros;
+use tidemark_contract::{Checking, Members, Protocol};
+use tidemark_core::{CheckingGroup, Micros};
+use tidemark_workload::Workload;
 
 impl<P: Protocol> World<'_, P> {
     /// What client `number` names in the step that it takes at `at`: in a schedule by chance, under load what its workload says.
@@ -21,4 +22,19 @@ impl<P: Protocol> World<'_, P> {
         }
         if self.meter.is_some() { Checking::default() } else { self.checking(number, at) }
     }
+}
+
+/// The checking groups that the clients of a workload name, of all that there are.
+///
+/// # Errors
+/// There is none of that name: a sentence for the user.
+pub(crate) fn groups_of(workload: &Workload, known: &[(CheckingGroup, Members)]) -> Result<Checking, String> {
+    let number = |wanted: &str| {
+        let group = known.iter().find(|(_, known)| known.name == wanted).map(|(group, _)| *group);
+        group.ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|(_, known)| known.name.as_str()).collect();
+            format!("there is no checking group {wanted:?}, but {}", names.join(", "))
+        })
+    };
+    workload.checking().into_iter().map(number).collect()
 }

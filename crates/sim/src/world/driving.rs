@@ -3,6 +3,7 @@
 //! Work takes no time until the clients begin.
 
 use super::adapting::Adapt;
+use super::checking::groups_of;
 use super::cpu::Cpus;
 use super::sessions::Role;
 use super::{Event, Stage, World};
@@ -12,8 +13,8 @@ use crate::rng::{Rng, Stream, stream};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidemark_contract::{Checking, Members, Protocol};
-use tidemark_core::{CheckingGroup, Failure, Guarantees, Key, Micros, Op, Outcome, Update, Value, Write};
+use tidemark_contract::{Checking, Protocol};
+use tidemark_core::{Failure, Guarantees, Key, Micros, Op, Outcome, Update, Value, Write};
 use tidemark_workload::{Client as Source, KeySpace, Recorder, Request, Workload};
 
 /// When the store is filled: every server is up, and knows the others.
@@ -41,6 +42,8 @@ pub(super) enum Phase {
     Fill,
     /// The clients begin.
     Work,
+    /// Somebody looks which checking groups would be better.
+    Adapt,
     /// It is over.
     End,
 }
@@ -133,6 +136,7 @@ impl<'a, P: Protocol> World<'a, P> {
         match phase {
             Phase::Fill => self.fill(),
             Phase::Work => self.begin_work(),
+            Phase::Adapt => self.adapt(),
             Phase::End => self.stage = Stage::Over,
         }
     }
@@ -184,7 +188,7 @@ impl<'a, P: Protocol> World<'a, P> {
             self.add_drivers(workload, *clients, &dcs, false);
         }
         if let Some(adapting) = what.adapt {
-            self.queue.push(self.now + adapting.every_us, Event::Adapt);
+            self.queue.push(self.now + adapting.every_us, Event::Phase(Phase::Adapt));
         }
         if let Some(every) = what.probe_every_us {
             for dc in 0..what.dcs() {
@@ -373,21 +377,6 @@ impl Driving<'_> {
             Some(rate) => gap(&mut self.rng, rate / self.what.clients as f64),
         }
     }
-}
-
-/// The checking groups that the clients of a workload name, of all that there are.
-///
-/// # Errors
-/// There is none of that name: a sentence for the user.
-pub(crate) fn groups_of(workload: &Workload, known: &[(CheckingGroup, Members)]) -> Result<Checking, String> {
-    let number = |wanted: &str| {
-        let group = known.iter().find(|(_, known)| known.name == wanted).map(|(group, _)| *group);
-        group.ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|(_, known)| known.name.as_str()).collect();
-            format!("there is no checking group {wanted:?}, but {}", names.join(", "))
-        })
-    };
-    workload.checking().into_iter().map(number).collect()
 }
 
 fn reason(failure: &Failure) -> &'static str {

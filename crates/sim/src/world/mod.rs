@@ -39,7 +39,7 @@ mod sessions;
 mod settle;
 mod travelling;
 
-pub(crate) use driving::groups_of;
+pub(crate) use checking::groups_of;
 pub(crate) use groups::ELECTION_TICKS;
 
 /// Something that happens at a moment of virtual time.
@@ -102,8 +102,6 @@ enum Event<P: Protocol> {
     Phase(driving::Phase),
     /// A key that nobody knows is written in a data centre.
     Probe(usize),
-    /// Somebody looks which checking groups would be better.
-    Adapt,
 }
 
 /// Where the run stands.
@@ -351,7 +349,6 @@ impl<'a, P: Protocol> World<'a, P> {
             Event::TurnEnds(node) => self.turn_ends(node),
             Event::Phase(phase) => self.phase(phase),
             Event::Probe(dc) => self.probe(dc),
-            Event::Adapt => self.adapt(),
         }
     }
 

@@ -76,7 +76,7 @@ pub(crate) struct Up {
     /// do not; `tidemark groups` shows what becomes of it.
     #[arg(long)]
     adapt: bool,
-    /// A number of that, as in the [adapt] table of a configuration: every=5s, budget=4, freshness=0.05 or least=500us; may be
+    /// A number of that, as in the [adapt] table of a configuration: every=5s, budget=4, freshness=0.05 or least=250us; may be
     /// repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = param, requires = "adapt")]
     adapt_set: Vec<(String, toml::Value)>,

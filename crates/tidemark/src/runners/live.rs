@@ -180,6 +180,15 @@ impl Wanted {
         for (name, value) in settings.with_prefix("param_") {
             arguments.extend(["--param".to_string(), format!("{name}={}", plain(&value))]);
         }
+        if let Some((every_us, adapt)) = settings.adapt()? {
+            arguments.push("--adapt".to_string());
+            let (budget, freshness) = (adapt.budget, adapt.freshness);
+            for set in
+                [format!("every={every_us}us"), format!("budget={budget}"), format!("freshness={freshness}")]
+            {
+                arguments.extend(["--adapt-set".to_string(), set]);
+            }
+        }
         for place in settings.places()? {
             arguments.extend(["--place", place].map(String::from));
         }

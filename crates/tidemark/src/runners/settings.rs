@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
+use tidemark_adapt::Settings as Adapt;
 use tidemark_contract::{Keys, Placement};
 use tidemark_core::{DcId, Regions};
 use tidemark_experiments::{Point, Row};
@@ -162,6 +163,19 @@ impl<'a> Settings<'a> {
             others
         });
         Ok(Placement { rules, near: near.collect(), refuses: false })
+    }
+
+    /// Whether checking groups follow what clients do: how often somebody looks, in microseconds, and what it goes by.
+    pub(super) fn adapt(&self) -> anyhow::Result<Option<(u64, Adapt)>> {
+        let Some(every) = self.number("adapt_every_ms")? else { return Ok(None) };
+        let Adapt { budget, freshness, least_us } = Adapt::default();
+        let settings = Adapt {
+            budget: self.whole("adapt_budget", budget)?,
+            freshness: self.number("adapt_freshness")?.unwrap_or(freshness),
+            least_us,
+        };
+        settings.check().map_err(anyhow::Error::msg)?;
+        Ok(Some(((every * 1_000.0) as u64, settings)))
     }
 
     pub(super) fn duration(&self, name: &str, otherwise_ms: f64) -> anyhow::Result<Duration> {

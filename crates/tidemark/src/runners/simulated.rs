@@ -4,7 +4,7 @@ use super::settings::Settings;
 use anyhow::{Context, anyhow};
 use serde_json::Value;
 use tidemark_experiments::{Point, Row, Runner};
-use tidemark_sim::{Calibration, Load, Loaded, Slow};
+use tidemark_sim::{Adapting, Calibration, Load, Loaded, Slow};
 use tidemark_simulators::simulator;
 
 /// Runs under load in the simulator: a row a point.
@@ -103,7 +103,7 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
         warm_up_us: settings.ms("warm_up_ms", 200.0)?,
         measure_us: settings.ms("measure_ms", 200.0)?,
         probe_every_us: settings.number("probe_every_ms")?.map(|ms| (ms * 1_000.0) as u64),
-        adapt: None,
+        adapt: settings.adapt()?.map(|(every_us, settings)| Adapting { every_us, settings }),
         seed: settings.whole("seed", 1)? as u64,
     })
 }

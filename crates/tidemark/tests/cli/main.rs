@@ -2,6 +2,7 @@
 //!
 //! The binary is that of this profile, unless `TIDEMARK_BIN` names another one.
 
+mod adapt;
 mod bench;
 mod config;
 mod experiments;

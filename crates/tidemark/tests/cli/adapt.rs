@@ -1,0 +1,98 @@
+//! Checking groups that follow what clients do, in a cluster of real processes.
+
+use crate::harness::{Up, eventually, has, said, tidemark};
+use serde_json::Value;
+
+/// Four regions: A and C hold some keys, B and D the others, and what D writes is late at B. Each server is a group of its own.
+const FAR: &str = "[rtt]\na = { b = \"10ms\", c = \"40ms\", d = \"40ms\" }\nb = { c = \"40ms\", d = \"200ms\" }\nc = { d = \"1ms\" }\n";
+const FOUR: &str = "--protocol accf --param tracking=server --param checking=server --param ahead=covered --param drain=200ms \
+     --place slots:0-8191=a,c --place slots:8192-16383=b,d";
+
+fn four(more: &[&str]) -> Up {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), FAR).unwrap();
+    let flags: Vec<&str> =
+        FOUR.split_whitespace().chain(["--latency", file.path().to_str().unwrap()]).collect();
+    Up::start(&[&flags, more].concat())
+}
+
+/// A client in A reads where another in C writes: one partition and then the other, which A has B asked for.
+fn alternate(up: &Up) -> Value {
+    let [a, c] = ["a", "c"].map(|region| format!("{region}=127.0.0.1:{}", up.port(region)));
+    let load = "bench --workload alternate --partitions 2 -c 2 --set keys=20 --warm-up 1s --duration 4s --json --quiet";
+    let args: Vec<&str> = load.split_whitespace().chain(["--region", &a, "--region", &c]).collect();
+    let output = up.tidemark(&args);
+    assert!(output.status.success(), "{}\n{}", said(&output), up.logs());
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn reads(report: &Value) -> f64 {
+    report["summary"]["requests"]["read"]["count"].as_f64().unwrap_or_else(|| panic!("{report}"))
+}
+
+fn groups(up: &Up) -> Value {
+    serde_json::from_str(&up.order(&["groups", "--json"])).expect("JSON")
+}
+
+#[test]
+fn groups_follow_clients_who_wait_less_for_it_and_go_when_nobody_needs_them() {
+    let alone = four(&[]);
+    let waiting = reads(&alternate(&alone));
+    assert_eq!(groups(&alone).get("adapts"), None, "it is off unless asked for");
+    assert!(alone.node("a")["detail"]["uses"].is_null(), "and nobody watches");
+    alone.stop();
+
+    let up = four(&["--adapt", "--adapt-set", "every=500ms"]);
+    assert_eq!(groups(&up)["adapts"]["groups"], serde_json::json!([]), "there is nothing to see yet");
+    let (faster, shown) = std::thread::scope(|scope| {
+        let load = scope.spawn(|| reads(&alternate(&up)));
+        eventually(true, || groups(&up)["adapts"]["groups"][0]["saves_us"].as_f64() > Some(5_000.0));
+        let shown = up.order(&["groups"]);
+        (load.join().unwrap(), shown)
+    });
+    assert!(faster > 1.5 * waiting, "{faster} reads, and {waiting} in groups that do not follow");
+    for words in [
+        "auto-1  A/0 B/1",
+        "auto-1: A/0 and B/1\n  came because ",
+        "reads a second are at A/0 and B/1 alone: they wait ",
+        "a read; it was to save ",
+        "used by those who read at A/0 and B/1: ",
+        "s ago: auto-1 comes, with A/0 and B/1: ",
+    ] {
+        assert!(shown.contains(words), "{words:?} is not in\n{shown}");
+    }
+    up.wait_for("auto-1 goes: nobody has read at A/0 and B/1 alone for a while");
+    eventually(false, || groups(&up)["checking"].to_string().contains("auto-1"));
+    assert!(groups(&up)["adapts"]["changed"].as_u64() >= Some(2));
+    up.stop();
+}
+
+#[test]
+fn a_client_that_names_its_group_is_left_alone() {
+    if !has("redis-cli") {
+        return;
+    }
+    let up = Up::start(&["--regions", "2", "--protocol", "accf", "--adapt"]);
+    up.redis("a", &["TIDE.CHECKING", "A", "GET", "fruit"]);
+    assert_eq!(up.node("a")["detail"]["uses"], serde_json::json!([]));
+    up.redis("a", &["GET", "fruit"]);
+    let uses = up.node("a")["detail"]["uses"].clone();
+    assert_eq!(uses[0]["visits"][0]["reads"], 1, "{uses}");
+    up.redis("a", &["SET", "fruit", "plum"]);
+    assert_eq!(up.node("a")["detail"]["uses"], uses, "writes wait for nobody");
+    up.stop();
+}
+
+#[test]
+fn what_cannot_follow_clients_is_refused() {
+    for (args, why) in [
+        (&["--adapt"][..], "has no checking groups that could follow its clients"),
+        (&["--protocol", "accf", "--adapt", "--adapt-set", "budget=0"], "1 to 64 checking groups, not 0"),
+        (&["--protocol", "accf", "--adapt", "--adapt-set", "every=1ms"], "100ms to a day"),
+        (&["--protocol", "accf", "--adapt", "--adapt-set", "pace=1"], "unknown field `pace`"),
+        (&["--protocol", "accf", "--adapt-set", "budget=3"], "--adapt"),
+    ] {
+        let refused = tidemark(&[&["up"], args].concat());
+        assert!(!refused.status.success() && said(&refused).contains(why), "{args:?}: {}", said(&refused));
+    }
+}
