@@ -34,6 +34,7 @@
 //!   every group had at some time, though a new group has less: below that, versions may be gone.
 //! - D12 Line 7 gives a session that is ahead of its group the newest version, with which it may stay ahead: it waits in its own
 //!   group for as long as updates come. [`Ahead::Covered`] gives it what its group and its past cover instead.
+//! - D13 Answers tell how long they waited in line 2: so whoever chooses groups knows what they cost.
 //!
 //! **Invariants**
 //! - I1 Everything that a server of group t wrote for i up to `vv[t]` is here, and `svv` of cg never exceeds `vv` of its members.
@@ -250,9 +251,8 @@ impl<R: Rules> Protocol for Server<R> {
         }
     }
 
-    /// D10.
     fn on_regrouping(&mut self, order: &Regrouping, cx: &mut Cx<'_, Self>) -> Result<(), String> {
-        let now = { self.clock }.tick(cx.now);
+        let now = { self.clock }.tick(cx.now); // D10
         self.advance(now, cx); // no two orders have one time
         self.changes.obey(order, (now, cx.me), cx.params, cx.topology)?;
         self.changed(cx);

@@ -139,6 +139,28 @@ fn get_waits_for_what_the_session_depends_on() {
     assert_eq!(waits::<GetsAtOnce>().0, "-", "its cause is not there");
 }
 
+/// D13.
+#[test]
+fn an_answer_tells_how_long_it_waited() {
+    let mut lab = grouped::<Sound>(REGION, SERVER);
+    let x = lab.key("x", 0);
+    let get = |past| Request(Op::Get { key: x.clone() }, past, cgs(&[]));
+    lab.set_clocks(2_000);
+    assert!(lab.ask(server(1, 0), get(ds(&[(0, 2_000)]))).is_none());
+    lab.set_clocks(7_500);
+    lab.fire(server(0, 0), Timer::Delta);
+    lab.deliver_all();
+    let mut waited = || {
+        let reply = lab.ask(server(1, 0), get(ds(&[]))).expect("one at least");
+        <Server<Sound> as Protocol>::waited(&reply)
+    };
+    assert_eq!(
+        (waited(), waited()),
+        (5_500, 0),
+        "the first, which has been answered meanwhile, and one that has not waited"
+    );
+}
+
 #[test]
 fn get_that_waits_too_long_fails_and_says_why() {
     let mut lab = grouped::<Sound>(REGION, REGION);

@@ -50,8 +50,9 @@ pub(super) fn resolve(
     topology: &Topology,
 ) -> Result<Adapt, Problem> {
     let grouped = with_protocol!(protocol, P => {
-        let params = serde_json::from_value::<<P as Protocol>::Params>(params.clone()).unwrap_or_default();
-        !P::checking_groups(&params, topology, &<P as Protocol>::Hard::default()).is_empty()
+        let params = serde_json::from_value::<<P as Protocol>::Params>(params.clone());
+        let groups = params.map(|params| P::checking_groups(&params, topology, &Default::default()));
+        groups.is_ok_and(|groups| !groups.is_empty())
     }, otherwise true);
     if !grouped {
         let what = format!("{protocol} has no checking groups that could follow its clients");

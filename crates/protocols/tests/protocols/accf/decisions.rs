@@ -198,7 +198,7 @@ fn a_session_that_names_a_group_that_there_is_not_is_refused() {
     let x = lab.key("x", 0);
     for op in [put(&x, "1"), Op::Get { key: x.clone() }] {
         let reply = lab.ask(server(0, 0), Request(op, ds(&[(9, 1)]), cgs(&[]))).expect("at once");
-        assert_eq!(text(&reply.0), "stale session");
+        assert_eq!(text(&reply.0.0), "stale session");
     }
     assert_eq!(lab.store(server(0, 0)).totals().versions, 0);
 }
