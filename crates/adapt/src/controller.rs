@@ -17,7 +17,7 @@ const NAME: &str = "auto-";
 /// A group that is new has formed, and sessions have found it, after so many observations: what comes next is held against
 /// what was promised.
 const FORMS: u64 = 1;
-/// A group goes when nobody has used it for so many observations.
+/// A group goes when nobody has used it for so many observations, or when it has cost more than it saves.
 const UNUSED: u64 = 3;
 /// What did not pay is tried again after so many observations, and after twice as many each time that it does not.
 const AGAIN: u64 = 16;
@@ -32,6 +32,8 @@ pub(crate) struct Kept {
     since: u64,
     /// The last that saw somebody use it.
     used: u64,
+    /// The last at which those who use it would not have been better off without it.
+    paid: u64,
     pub(crate) why: String,
     /// What each read cost those whom it was made for, before.
     before: BTreeMap<Touched, Cost>,
@@ -133,6 +135,7 @@ impl Controller {
                 servers: servers.clone(),
                 since: observed,
                 used: observed,
+                paid: observed,
                 why: "it was there before".to_string(),
                 before: BTreeMap::new(),
                 promised: 0.0,
@@ -211,6 +214,12 @@ impl Controller {
     /// Holds groups against what was promised, and takes back those that do not pay, or that nobody uses any more.
     fn judge(&mut self) -> Vec<Regrouping> {
         let mut gone = Vec::new();
+        let paying: BTreeSet<String> = self.kept.keys().filter(|name| self.pays(name)).cloned().collect();
+        for (name, kept) in &mut self.kept {
+            if paying.contains(name) {
+                kept.paid = self.observed;
+            }
+        }
         for (name, kept) in &self.kept {
             if self.observed - kept.used >= UNUSED {
                 let why = format!("nobody has read at {} alone for a while", list(&kept.servers));
@@ -225,6 +234,10 @@ impl Controller {
                     );
                     gone.push((name.clone(), why, true));
                 }
+            } else if self.observed - kept.paid >= UNUSED {
+                let why =
+                    "what it saves in waiting is less by now than what is lost by reading what is older";
+                gone.push((name.clone(), why.to_string(), false));
             }
         }
         let judged: Vec<(String, f64)> = self
@@ -239,6 +252,19 @@ impl Controller {
             }
         }
         gone.into_iter().map(|(name, why, failed)| self.remove(name, &why, failed)).collect()
+    }
+
+    /// Whether those who use the group `name` would not be better off without it.
+    fn pays(&self, name: &str) -> bool {
+        let mut without = self.groups.clone();
+        without.added.retain(|(added, _)| added != name);
+        let Some(kept) = self.kept.get(name) else { return true };
+        let total = |groups: &Groups| -> f64 {
+            let users = self.users_of(&kept.servers);
+            let one = |(touched, user): (&Touched, &User)| cost(touched, user, groups, &self.delays);
+            users.map(one).map(|cost| cost.total(&self.settings)).sum()
+        };
+        total(&self.groups) <= total(&without)
     }
 
     /// Whether what was seen last tells what a group is worth.
@@ -308,7 +334,16 @@ impl Controller {
         let promised = gain / reads.max(1e-6);
         self.note(format!("{name} comes, with {}: {why}", list(&servers)));
         let since = self.observed;
-        let kept = Kept { servers: servers.clone(), since, used: since, why, before, promised, saved: None };
+        let kept = Kept {
+            servers: servers.clone(),
+            since,
+            used: since,
+            paid: since,
+            why,
+            before,
+            promised,
+            saved: None,
+        };
         self.kept.insert(name.clone(), kept);
         self.groups.added.push((name.clone(), servers.clone()));
         Regrouping::Add { name, servers: servers.into_iter().map(Into::into).collect() }
@@ -321,6 +356,8 @@ impl Controller {
             let failed = self.failed.entry(kept.servers).or_insert(Failed { times: 0, until: 0 });
             failed.until = self.observed + (AGAIN << failed.times.min(8));
             failed.times += 1;
+            let observed = self.observed;
+            self.failed.retain(|_, failed| failed.until + (AGAIN << 8) > observed);
         }
         self.groups.added.retain(|(added, _)| *added != name);
         self.note(format!("{name} goes: {why}"));

@@ -3,8 +3,8 @@
 use crate::words::{name, names};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
-use tidemark_contract::{Checking, Members};
-use tidemark_core::{CheckingGroup, Micros, ServerId};
+use tidemark_contract::{Checking, Members, Topology};
+use tidemark_core::{CheckingGroup, DcId, Micros, Op, ServerId};
 
 /// Some servers, in order.
 pub type Touched = SmallVec<[ServerId; 4]>;
@@ -57,6 +57,10 @@ pub struct Footprint {
     all: Touched,
     until: Micros,
     last: Option<ServerId>,
+    /// What runs reads several keys at once.
+    several: bool,
+    /// Nobody knows where.
+    leaves: bool,
     /// Where it counts: the place of its set, which set that is, and which way it came last.
     counts: Option<(usize, u64, usize)>,
     /// The group that holds all, of those of some version.
@@ -64,8 +68,30 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// The session reads at `to`.
-    pub fn reads_at(&mut self, to: ServerId, now: Micros, watch: &mut Watch) {
+    /// The session begins `op` in `home`. Several keys at once are read at all of their servers, whoever is asked for them.
+    pub fn begins(&mut self, op: &Op, (home, topology): (DcId, &Topology), now: Micros, watch: &mut Watch) {
+        (self.several, self.leaves) = (false, false);
+        let (Op::Rotx { keys } | Op::Snapshot { keys }) = op else { return };
+        self.several = true;
+        // Another region may read them, where regions hold some keys only: then nothing is counted, and nothing chosen.
+        self.leaves = !topology.placement.rules.is_empty();
+        if !self.leaves {
+            let mut servers = Touched::new();
+            for key in keys {
+                insert(&mut servers, ServerId::new(home, topology.partition_of(key)));
+            }
+            servers.into_iter().for_each(|server| self.reads_at(server, now, watch));
+        }
+    }
+
+    /// It asks `to`, to read there.
+    pub fn asks(&mut self, to: ServerId, now: Micros, watch: &mut Watch) {
+        if !self.several {
+            self.reads_at(to, now, watch);
+        }
+    }
+
+    fn reads_at(&mut self, to: ServerId, now: Micros, watch: &mut Watch) {
         let mut changed = false;
         if now >= self.until {
             let old = std::mem::take(&mut self.now);
@@ -102,7 +128,7 @@ impl Footprint {
 
     /// The group that is to answer it: the smallest that holds all servers that it has read at. None: it is for each server to choose.
     pub fn fitting(&mut self, choices: &Choices) -> Checking {
-        if self.all.is_empty() || self.all.len() > WIDEST {
+        if self.leaves || self.all.is_empty() || self.all.len() > WIDEST {
             return Checking::new();
         }
         match &self.fits {

@@ -22,6 +22,8 @@ struct Scene {
     users: Vec<(Touched, u64, u64)>,
     /// Whether sessions wait though they have a group.
     in_vain: bool,
+    /// How often in a second the first of them reads once more where it is.
+    stays: u64,
     said: Vec<String>,
 }
 
@@ -40,7 +42,14 @@ impl Scene {
         let behind = behind.iter().enumerate().map(late).collect();
         let seen = Observation { at: 0, nodes: BTreeMap::new(), groups, behind };
         let users = Vec::new();
-        Self { controller: Controller::new(settings), seen, users, in_vain: false, said: Vec::new() }
+        Self {
+            controller: Controller::new(settings),
+            seen,
+            users,
+            in_vain: false,
+            stays: 0,
+            said: Vec::new(),
+        }
     }
 
     fn reading(mut self, servers: &[u16], reads: u64, waits: u64) -> Self {
@@ -83,7 +92,15 @@ impl Scene {
                 reports.push(new());
             }
             let report = reports.iter_mut().find(|report| report.id == id as u64).unwrap();
-            for visit in &mut report.visits {
+            if id == 0 && self.stays > 0 {
+                let here = servers[0];
+                if !report.visits.iter().any(|visit| (visit.from, visit.to) == (here, here)) {
+                    report.visits.push(VisitReport { from: here, to: here, reads: 0, waited_us: 0 });
+                }
+                let stay = report.visits.iter_mut().find(|visit| visit.from == here && visit.to == here);
+                stay.unwrap().reads += self.stays;
+            }
+            for visit in report.visits.iter_mut().filter(|visit| visit.from != visit.to || ways.len() == 1) {
                 let each = reads / ways.len() as u64;
                 visit.reads += each;
                 visit.waited_us += each * waits;
@@ -224,6 +241,22 @@ fn a_group_goes_when_nobody_needs_it_and_comes_again() {
     assert_eq!(scene.last_change(), "auto-1 goes: nobody has read at A/0 and A/1 alone for a while");
     scene.users[0].1 = 100;
     assert_eq!(scene.seconds(5), ["+auto-2 A/0 A/1"], "it did not fail");
+}
+
+#[test]
+fn a_group_goes_when_it_costs_more_than_it_saves() {
+    let mut scene = Scene::new(Settings::default(), &[10, 50]).reading(&[0, 1], 100, HALF);
+    scene.seconds(5);
+    // By now they read at the first server nearly always, where each read is 40 ms older for the sake of a few at the other.
+    scene.stays = 5_000;
+    assert_eq!(scene.seconds(5), ["-auto-1"]);
+    assert_eq!(
+        scene.last_change(),
+        "auto-1 goes: what it saves in waiting is less by now than what is lost by reading what is older"
+    );
+    assert_eq!(scene.seconds(9), [""; 0]);
+    scene.stays = 0;
+    assert_eq!(scene.seconds(3), ["+auto-2 A/0 A/1"], "it did not fail");
 }
 
 #[test]

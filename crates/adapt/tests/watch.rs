@@ -1,8 +1,8 @@
 //! What nodes see of sessions, and which group they give them.
 
 use tidemark_adapt::{Choices, Footprint, UseReport, VisitReport, Watch};
-use tidemark_contract::Members;
-use tidemark_core::{CheckingGroup, DcId, PartitionId, ServerId};
+use tidemark_contract::{Keys, Members, Topology};
+use tidemark_core::{CheckingGroup, DcId, Key, Op, PartitionId, Regions, ServerId};
 
 const SECOND: u64 = 1_000_000;
 
@@ -31,11 +31,11 @@ fn a_session_is_given_the_smallest_group_that_holds_all_it_reads_at() {
     let (mut watch, mut session) = (Watch::default(), Footprint::default());
     let groups = choices(&[&[0, 1, 2], &[0], &[1], &[0, 1], &[1, 0]]);
     assert_eq!(given(&mut session, &groups), None, "it has not read yet");
-    session.reads_at(at(0), 0, &mut watch);
+    session.asks(at(0), 0, &mut watch);
     assert_eq!(given(&mut session, &groups), Some(1));
-    session.reads_at(at(1), 1, &mut watch);
+    session.asks(at(1), 1, &mut watch);
     assert_eq!(given(&mut session, &groups), Some(3), "the first of two");
-    session.reads_at(at(3), 2, &mut watch);
+    session.asks(at(3), 2, &mut watch);
     assert_eq!(given(&mut session, &groups), None, "there is none for these");
 }
 
@@ -43,13 +43,13 @@ fn a_session_is_given_the_smallest_group_that_holds_all_it_reads_at() {
 fn where_it_has_not_been_for_two_seconds_counts_no_more() {
     let (mut watch, mut session) = (Watch::default(), Footprint::default());
     let groups = choices(&[&[0], &[1], &[0, 1]]);
-    session.reads_at(at(0), 0, &mut watch);
-    session.reads_at(at(1), SECOND / 2, &mut watch);
-    session.reads_at(at(1), 3 * SECOND / 2, &mut watch);
+    session.asks(at(0), 0, &mut watch);
+    session.asks(at(1), SECOND / 2, &mut watch);
+    session.asks(at(1), 3 * SECOND / 2, &mut watch);
     assert_eq!(given(&mut session, &groups), Some(2));
-    session.reads_at(at(1), 5 * SECOND / 2, &mut watch);
+    session.asks(at(1), 5 * SECOND / 2, &mut watch);
     assert_eq!(given(&mut session, &groups), Some(1));
-    session.reads_at(at(0), 60 * SECOND, &mut watch);
+    session.asks(at(0), 60 * SECOND, &mut watch);
     assert_eq!(given(&mut session, &groups), Some(0), "it was away for long");
 }
 
@@ -57,7 +57,7 @@ fn where_it_has_not_been_for_two_seconds_counts_no_more() {
 fn it_is_given_another_group_once_there_is_one() {
     let (mut watch, mut session) = (Watch::default(), Footprint::default());
     let mut groups = choices(&[&[0, 1]]);
-    session.reads_at(at(0), 0, &mut watch);
+    session.asks(at(0), 0, &mut watch);
     assert_eq!(given(&mut session, &groups), Some(0));
     let mut more = groups.groups().to_vec();
     more.push((CheckingGroup(9), Members { name: "9".into(), servers: vec![at(0)] }));
@@ -71,10 +71,10 @@ fn it_is_given_another_group_once_there_is_one() {
 fn reads_are_counted_by_where_sessions_come_from() {
     let (mut watch, mut one, mut other) = (Watch::default(), Footprint::default(), Footprint::default());
     for time in 0..10 {
-        one.reads_at(at(0), time, &mut watch);
-        one.reads_at(at(1), time, &mut watch);
+        one.asks(at(0), time, &mut watch);
+        one.asks(at(1), time, &mut watch);
         one.waited(30, &mut watch);
-        other.reads_at(at(0), time, &mut watch);
+        other.asks(at(0), time, &mut watch);
     }
     let visit = |from, to, reads, waited_us| VisitReport { from: at(from), to: at(to), reads, waited_us };
     let alone = UseReport { id: 1, servers: [at(0)].into_iter().collect(), visits: vec![visit(0, 0, 11, 0)] };
@@ -89,18 +89,47 @@ fn reads_are_counted_by_where_sessions_come_from() {
 }
 
 #[test]
+fn several_keys_at_once_are_read_at_all_of_their_servers() {
+    let (mut watch, mut session) = (Watch::default(), Footprint::default());
+    let groups = choices(&[&[0, 1, 2, 3], &[0, 1]]);
+    let mut topology = Topology::new(2, 4);
+    let key = |partition: u16| {
+        let keys = (0..).map(|n: u32| Key::from(format!("k{n}").as_str()));
+        keys.into_iter().find(|key| Topology::new(2, 4).partition_of(key).0 == partition).unwrap()
+    };
+    let several = Op::Rotx { keys: vec![key(1), key(0), key(1)] };
+    let home = DcId(0);
+    session.begins(&several, (home, &topology), 0, &mut watch);
+    assert_eq!(given(&mut session, &groups), Some(1), "before anybody is asked");
+    session.asks(at(1), 0, &mut watch);
+    let reads = |watch: &Watch| {
+        watch.report().iter().flat_map(|of| of.visits.clone()).map(|way| way.reads).sum::<u64>()
+    };
+    assert_eq!(reads(&watch), 2, "who answers for all of them does not count twice");
+    session.begins(&Op::Get { key: key(0) }, (home, &topology), 1, &mut watch);
+    session.asks(at(0), 1, &mut watch);
+    assert_eq!(reads(&watch), 3);
+    // Who knows which region reads them?
+    topology.placement.rules.push((Keys::Prefix(b"eu:".to_vec()), Regions::NONE.with(DcId(1))));
+    session.begins(&several, (home, &topology), 2, &mut watch);
+    assert_eq!((given(&mut session, &groups), reads(&watch)), (None, 3));
+    session.begins(&Op::Get { key: key(0) }, (home, &topology), 3, &mut watch);
+    assert_eq!(given(&mut session, &groups), Some(1));
+}
+
+#[test]
 fn who_reads_everywhere_is_left_to_the_servers_and_sets_are_forgotten() {
     let mut watch = Watch::default();
     let mut restless = Footprint::default();
-    (0..40).for_each(|n| restless.reads_at(at(n), u64::from(n), &mut watch));
+    (0..40).for_each(|n| restless.asks(at(n), u64::from(n), &mut watch));
     let all: Vec<u16> = (0..40).collect();
     assert_eq!(given(&mut restless, &choices(&[&all])), None);
     assert_eq!(watch.report().len(), 8, "sets of one to eight");
     // Others keep their counts however many come.
     let mut steady = Footprint::default();
     for n in 0..1_000 {
-        steady.reads_at(at(0), u64::from(n), &mut watch);
-        Footprint::default().reads_at(at(100 + n), u64::from(n), &mut watch);
+        steady.asks(at(0), u64::from(n), &mut watch);
+        Footprint::default().asks(at(100 + n), u64::from(n), &mut watch);
     }
     let report = watch.report();
     assert_eq!(report.len(), 128);

@@ -5,25 +5,18 @@ use crate::redis::{Command, ErrorReply, Levels};
 use crate::shard::client::Client;
 use crate::shard::engine::Engine;
 use crate::stats::{family, outcome};
-use tidemark_adapt::Choices;
-use tidemark_contract::core::{CheckingGroup, Micros};
+use tidemark_contract::core::CheckingGroup;
 use tidemark_contract::{Checking, Members, Protocol};
-
-/// How long a node goes by the checking groups that it knew of.
-const KNOWN_FOR_US: Micros = 10_000;
 
 /// A command begins: it asks for what its connection does.
 #[inline]
-pub(super) fn begin<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>) {
+pub(super) fn begin<P: Protocol>(engine: &Engine<P>, client: &mut Client<P>) {
     if P::GUARANTEES {
         client.asks = client.redis.asks();
     }
     if engine.dialect.checks_in_groups {
         client.checking.clone_from(client.redis.checking());
         client.follows = engine.watch.is_some() && client.checking.is_empty();
-        if client.follows {
-            client.checking = client.footprint.fitting(known_groups(engine));
-        }
     }
 }
 
@@ -61,7 +54,7 @@ pub(super) fn checking<P: Protocol>(
     names: Option<String>,
     command: Option<Box<Command>>,
 ) -> Progress {
-    let known = known_groups(engine);
+    let known = engine.known_groups();
     let Some(names) = names else {
         let known = known.groups();
         let called =
@@ -99,16 +92,6 @@ pub(super) fn checking<P: Protocol>(
     client.redis.set_checking(groups);
     answer(client, |out| out.ok());
     Progress::Done
-}
-
-/// The checking groups that there are, or were a moment ago: each command may name some.
-fn known_groups<P: Protocol>(engine: &mut Engine<P>) -> &Choices {
-    let (known, until) = &mut engine.dialect.checking_groups;
-    if engine.now.mono >= *until {
-        known.update(engine.seat.checking_groups());
-        *until = engine.now.mono + KNOWN_FOR_US;
-    }
-    known
 }
 
 /// The groups that `names` lists; none for `*`.

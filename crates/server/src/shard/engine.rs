@@ -145,6 +145,9 @@ impl<P: Protocol> Engine<P> {
     pub(crate) fn begin(&mut self, client: &mut Client<P>, op: Op) -> Option<Outcome> {
         client.writes = op.writes();
         client.operation += 1;
+        if client.follows {
+            self.fit(client, &op);
+        }
         // What only reads can be asked again, of the next leader.
         client.again = (self.place.is_some() && client.writes.is_none()).then(|| op.clone());
         self.begin_in_session(client, op);

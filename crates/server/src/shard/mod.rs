@@ -14,6 +14,7 @@ pub(crate) mod client;
 pub(crate) mod dialect;
 pub(crate) mod disk;
 pub(crate) mod engine;
+mod following;
 pub(crate) mod open;
 pub(crate) mod questions;
 pub(crate) mod seat;

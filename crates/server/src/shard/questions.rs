@@ -25,7 +25,7 @@ impl<P: Protocol> Engine<P> {
             return self.lose(client, id);
         }
         if let (true, None, Some(watch)) = (client.follows, writes, &mut self.watch) {
-            client.footprint.reads_at(to, self.now.mono, watch);
+            client.footprint.asks(to, self.now.mono, watch);
         }
         let group = self.groups.of_server(to);
         if P::FOLLOWERS_READ

@@ -46,13 +46,16 @@ impl<P: Protocol> World<'_, P> {
         let Some(adapt) = self.load.as_mut().and_then(|load| load.adapt.as_mut()) else {
             return Checking::default();
         };
+        let Some(op) = self.clients[number].op() else { return Checking::default() };
         let node = adapt.nodes.entry(gateway).or_default();
         if now >= node.until {
             node.until = now + KNOWN_FOR_US;
             let known = self.nodes[gateway].host().map(|host| host.checking_groups());
             node.choices.update(known.unwrap_or_default());
         }
-        adapt.footprints.entry(number).or_default().fitting(&node.choices)
+        let footprint = adapt.footprints.entry(number).or_default();
+        footprint.begins(op, (self.clients[number].dc, &self.layout.topology), now, &mut node.watch);
+        footprint.fitting(&node.choices)
     }
 
     /// Client `number` asks `to` for what it does now: reads count.
@@ -61,7 +64,7 @@ impl<P: Protocol> World<'_, P> {
         let (gateway, now) = (self.gateway(number), self.now);
         let Some(adapt) = self.load.as_mut().and_then(|load| load.adapt.as_mut()) else { return };
         if let (true, Some(footprint)) = (reads, adapt.footprints.get_mut(&number)) {
-            footprint.reads_at(to, now, &mut adapt.nodes.entry(gateway).or_default().watch);
+            footprint.asks(to, now, &mut adapt.nodes.entry(gateway).or_default().watch);
         }
     }
 

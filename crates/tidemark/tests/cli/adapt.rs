@@ -80,6 +80,10 @@ fn a_client_that_names_its_group_is_left_alone() {
     assert_eq!(uses[0]["visits"][0]["reads"], 1, "{uses}");
     up.redis("a", &["SET", "fruit", "plum"]);
     assert_eq!(up.node("a")["detail"]["uses"], uses, "writes wait for nobody");
+    // Both partitions at once: whoever is asked for them, it was read at both.
+    up.redis("a", &["MGET", "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"]);
+    let uses = up.node("a")["detail"]["uses"].clone();
+    assert_eq!(uses[1]["servers"], serde_json::json!(["A/0", "A/1"]), "{uses}");
     up.stop();
 }
 
