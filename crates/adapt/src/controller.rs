@@ -213,43 +213,34 @@ impl Controller {
 
     /// Holds groups against what was promised, and takes back those that do not pay, or that nobody uses any more.
     fn judge(&mut self) -> Vec<Regrouping> {
-        let mut gone = Vec::new();
-        let paying: BTreeSet<String> = self.kept.keys().filter(|name| self.pays(name)).cloned().collect();
-        for (name, kept) in &mut self.kept {
-            if paying.contains(name) {
-                kept.paid = self.observed;
+        let look = |(name, kept): (&String, &Kept)| {
+            let saves = self.shows(kept).then(|| self.saved(kept));
+            (name.clone(), saves, self.pays(name))
+        };
+        let looks: Vec<(String, Option<f64>, bool)> = self.kept.iter().map(look).collect();
+        let (observed, mut gone) = (self.observed, Vec::new());
+        for (name, saves, pays) in looks {
+            let Some(kept) = self.kept.get_mut(&name) else { continue };
+            if pays {
+                kept.paid = observed;
             }
-        }
-        for (name, kept) in &self.kept {
-            if self.observed - kept.used >= UNUSED {
-                let why = format!("nobody has read at {} alone for a while", list(&kept.servers));
-                gone.push((name.clone(), why, false));
-            } else if kept.saved.is_none() && self.shows(kept) {
-                let saved = self.saved(kept);
-                if saved < kept.promised / 2.0 {
-                    let why = format!(
-                        "it was to save {} a read, and saves {}",
-                        ms(kept.promised),
-                        ms(saved.max(0.0))
-                    );
-                    gone.push((name.clone(), why, true));
-                }
-            } else if self.observed - kept.paid >= UNUSED {
+            let broken = saves.filter(|saves| kept.saved.is_none() && *saves < kept.promised / 2.0);
+            let why = if observed - kept.used >= UNUSED {
+                Some(format!("nobody has read at {} alone for a while", list(&kept.servers)))
+            } else if let Some(saves) = broken {
+                let (promised, saves) = (ms(kept.promised), ms(saves.max(0.0)));
+                Some(format!("it was to save {promised} a read, and saves {saves}"))
+            } else if observed - kept.paid >= UNUSED {
                 let why =
                     "what it saves in waiting is less by now than what is lost by reading what is older";
-                gone.push((name.clone(), why.to_string(), false));
+                Some(why.to_string())
+            } else {
+                None
+            };
+            if saves.is_some() && !kept.before.is_empty() {
+                kept.saved = saves;
             }
-        }
-        let judged: Vec<(String, f64)> = self
-            .kept
-            .iter()
-            .filter(|(_, kept)| self.shows(kept))
-            .map(|(name, kept)| (name.clone(), self.saved(kept)))
-            .collect();
-        for (name, saved) in judged {
-            if let Some(kept) = self.kept.get_mut(&name).filter(|kept| !kept.before.is_empty()) {
-                kept.saved = Some(saved);
-            }
+            gone.extend(why.map(|why| (name, why, broken.is_some())));
         }
         gone.into_iter().map(|(name, why, failed)| self.remove(name, &why, failed)).collect()
     }

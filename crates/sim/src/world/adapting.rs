@@ -40,6 +40,11 @@ impl Adapt {
 }
 
 impl<P: Protocol> World<'_, P> {
+    /// Whether anybody watches.
+    fn adapts(&self) -> bool {
+        self.load.as_ref().is_some_and(|load| load.adapt.is_some())
+    }
+
     /// The group that fits what client `number` has read lately, if groups follow that.
     pub(super) fn fitting_group(&mut self, number: usize) -> Checking {
         let (gateway, now) = (self.gateway(number), self.now);
@@ -60,6 +65,9 @@ impl<P: Protocol> World<'_, P> {
 
     /// Client `number` asks `to` for what it does now: reads count.
     pub(super) fn watch_question(&mut self, number: usize, to: ServerId) {
+        if !self.adapts() {
+            return;
+        }
         let reads = self.clients[number].op().is_some_and(|op| Op::writes(op).is_none());
         let (gateway, now) = (self.gateway(number), self.now);
         let Some(adapt) = self.load.as_mut().and_then(|load| load.adapt.as_mut()) else { return };
@@ -70,6 +78,9 @@ impl<P: Protocol> World<'_, P> {
 
     /// It was answered.
     pub(super) fn watch_answer(&mut self, number: usize, reply: &P::Reply) {
+        if !self.adapts() {
+            return;
+        }
         let gateway = self.gateway(number);
         let Some(adapt) = self.load.as_mut().and_then(|load| load.adapt.as_mut()) else { return };
         if let (Some(footprint), Some(node)) =
