@@ -1,0 +1,42 @@
+//! Nodes of a protocol that is chosen by name while the program runs.
+
+use crate::config::Config;
+use crate::node::Node;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use tidemark_contract::Topology;
+use tidemark_replica::Now;
+use tidemark_store::disk::Disk;
+
+/// The node could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The configuration is wrong.
+    #[error("{0}")]
+    Config(String),
+    /// The directory cannot be used.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What can be done with a protocol, without its type.
+pub trait Factory: Sync {
+    /// The protocol's name.
+    fn name(&self) -> &'static str;
+
+    /// Its parameters with their defaults; empty if it has none.
+    fn default_params(&self) -> Map<String, Value>;
+
+    /// Whether `params` are parameters of the protocol, and whether they fit `topology`, if one is given.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    fn check_params(&self, params: &Value, topology: Option<&Topology>) -> Result<(), String>;
+
+    /// Opens a node: recovers what its directory holds. A member of a Raft group whose directory is empty waits for what
+    /// the others say.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    fn open(&self, config: Config, disk: Arc<dyn Disk>, now: Now) -> Result<Box<dyn Node>, OpenError>;
+}

@@ -1,0 +1,54 @@
+//! What was done in a batch and may not leave yet.
+
+use crate::node::Batch;
+use std::collections::VecDeque;
+
+/// Items by the batch that has to be released before they leave. Nothing is allocated while batches are released at once.
+#[derive(Debug)]
+pub struct Gate<T>(VecDeque<(Batch, T)>);
+
+impl<T> Default for Gate<T> {
+    fn default() -> Self {
+        Self(VecDeque::new())
+    }
+}
+
+impl<T> Gate<T> {
+    /// Holds `item` until `batch` is released. REQUIRES: no later batch was held before.
+    pub fn push(&mut self, batch: Batch, item: T) {
+        debug_assert!(self.0.back().is_none_or(|(last, _)| *last <= batch));
+        self.0.push_back((batch, item));
+    }
+
+    /// The next item of those that may leave now that `released` is.
+    pub fn release(&mut self, released: Batch) -> Option<T> {
+        self.0.pop_front_if(|(batch, _)| *batch <= released).map(|(_, item)| item)
+    }
+
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_leave_in_order_once_their_batch_is_released() {
+        let mut gate = Gate::default();
+        gate.push(Batch(1), 'a');
+        gate.push(Batch(1), 'b');
+        gate.push(Batch(3), 'c');
+        assert_eq!(gate.release(Batch(0)), None);
+        assert_eq!([gate.release(Batch(2)), gate.release(Batch(2)), gate.release(Batch(2))], [Some('a'), Some('b'), None]);
+        assert_eq!(gate.release(Batch(3)), Some('c'));
+        assert!(gate.is_empty());
+    }
+}

@@ -1,0 +1,81 @@
+//! What blocks, and so runs on threads of the driver: syncs and snapshots of the log, reading and sealing of copies.
+
+use crate::node::LinkId;
+use bytes::Bytes;
+use tidemark_group::{CopyOut, RecallJob, Recalled, SyncTask};
+use tidemark_replica::{OpenError, SealDone, SealJob, UpkeepDone, UpkeepJob};
+use tidemark_store::log::{SyncDone, SyncJob};
+
+/// How much one frame of a copy holds, about, in bytes.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// In which order jobs run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// One after the other, in the order in which they were asked for: they concern the log.
+    Log,
+    /// At any time, beside others.
+    Any,
+}
+
+/// Something that blocks.
+pub struct Job(pub(crate) Work);
+
+pub(crate) enum Work {
+    Sync(SyncJob),
+    MemberSync(SyncTask),
+    /// With how often the member that it is for has begun anew.
+    Upkeep(u64, UpkeepJob),
+    Recall(RecallJob),
+    Piece(LinkId, CopyOut),
+    Seal(LinkId, SealJob),
+}
+
+/// What a job did.
+pub struct Done(pub(crate) Result);
+
+pub(crate) enum Result {
+    Sync(SyncDone),
+    MemberSync((u64, SyncDone)),
+    Upkeep(u64, UpkeepDone),
+    Recall(Recalled),
+    Piece(LinkId, CopyOut, std::result::Result<Option<Bytes>, OpenError>),
+    Seal(LinkId, SealDone),
+}
+
+impl Job {
+    /// Where it runs.
+    pub fn lane(&self) -> Lane {
+        match self.0 {
+            Work::Sync(_) | Work::MemberSync(_) | Work::Upkeep(..) => Lane::Log,
+            Work::Recall(_) | Work::Piece(..) | Work::Seal(..) => Lane::Any,
+        }
+    }
+
+    /// Does it; blocks for as long as the disk takes.
+    pub fn run(self) -> Done {
+        Done(match self.0 {
+            Work::Sync(job) => Result::Sync(job.run()),
+            Work::MemberSync(task) => Result::MemberSync(task.run()),
+            Work::Upkeep(opened, job) => Result::Upkeep(opened, job.run()),
+            Work::Recall(job) => Result::Recall(job.run()),
+            Work::Piece(link, mut copy) => {
+                let piece = copy.next_piece(PIECE_BYTES);
+                Result::Piece(link, copy, piece)
+            }
+            Work::Seal(link, job) => Result::Seal(link, job.run()),
+        })
+    }
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.0 {
+            Work::Sync(_) | Work::MemberSync(_) => "sync",
+            Work::Upkeep(..) => "upkeep",
+            Work::Recall(_) => "recall",
+            Work::Piece(..) => "piece of a copy",
+            Work::Seal(..) => "seal a copy",
+        })
+    }
+}
