@@ -24,6 +24,12 @@ pub trait Factory: Sync {
     /// The protocol's name.
     fn name(&self) -> &'static str;
 
+    /// Whether its regions may hold some keys only.
+    fn replicates_partially(&self) -> bool;
+
+    /// Whether it has checking groups, with `params`, which were checked.
+    fn has_checking_groups(&self, params: &Value, topology: &Topology) -> bool;
+
     /// Its parameters with their defaults; empty if it has none.
     fn default_params(&self) -> Map<String, Value>;
 

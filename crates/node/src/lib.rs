@@ -1,15 +1,42 @@
 //! A node as a state machine: sessions, requests, links, leadership and replication streams, without sockets, threads or
 //! clocks. The server and the simulator drive the same code.
 
+mod batch;
 pub mod config;
+mod core;
 pub mod cuts;
+mod dialer;
+mod driven;
 pub mod factory;
+mod follow;
 pub mod founding;
 pub mod gate;
+mod hold;
 pub mod job;
 pub mod layout;
+mod leadership;
 pub mod link;
 pub mod node;
 pub mod notice;
+mod of;
+mod orders;
+mod report;
+mod requests;
+mod routing;
+mod sessions;
 pub mod status;
 pub mod token;
+
+pub use config::Config;
+pub use driven::factory_of;
+pub use factory::{Factory, OpenError};
+pub use gate::Gate;
+pub use job::{Done, Job, Lane};
+pub use layout::{ClusterLayout, NodeId, NodeLayout, WanLink};
+pub use link::hello::LinkKind;
+pub use node::{
+    About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderAnswer, OrderId, Output, SessionId,
+};
+pub use notice::{Level, Notice};
+pub use status::{Counters, GroupStatus, PeerStatus, Status};
+pub use token::TokenError;

@@ -13,7 +13,7 @@
 //! 2. [`Node::commit`] ends the batch: one write of the log, or one entry of the Raft group.
 //! 3. [`Node::poll`] until it returns nothing. Jobs go to threads.
 //! 4. [`Node::released`]: replies of the batches up to there may be written to clients.
-//! 5. [`Node::transmit`] for each link that was [`Output::Ready`].
+//! 5. [`Node::transmit`] for each link that was [`Output::Ready`]; it may want another batch ([`Node::wants_commit`]).
 //!
 //! # What must be durable before an output leaves
 //!
@@ -29,7 +29,7 @@
 //! | part of a copy; that it was taken | its source is durable by construction; sealed and loaded | node |
 //! | handshake | the epoch that it names, in a Raft group the first entry of its term; the file `member` | node |
 //! | [`Output::Ordered`] | the batch of the order | node |
-//! | [`Output::Dial`], [`Output::Close`], [`Output::Ready`], [`Output::Resume`], [`Output::Job`], [`Output::Notice`], status | nothing. Status may show what a crash takes back | – |
+//! | [`Output::Dial`], [`Output::Up`], [`Output::Close`], [`Output::Ready`], [`Output::Resume`], [`Output::Job`], [`Output::Notice`], status | nothing. Status may show what a crash takes back | – |
 
 use crate::cuts::CutOrder;
 use crate::job::{Done, Job};
@@ -130,6 +130,15 @@ pub enum Output {
         link: LinkId,
         /// The node.
         to: NodeId,
+        /// What it is for.
+        kind: LinkKind,
+    },
+    /// The handshake of a link is over: both sides accept it. The driver knows now how far away the other side is.
+    Up {
+        /// The link.
+        link: LinkId,
+        /// The node at its other end.
+        node: NodeId,
         /// What it is for.
         kind: LinkKind,
     },
@@ -263,8 +272,9 @@ pub trait Node {
     /// The log failed: nothing of this batch may leave, and the process must stop. Every later call returns the same.
     fn commit(&mut self, now: Now) -> Result<Batch, Fatal>;
 
-    /// What batches up to this one did may leave. REQUIRES: [`Self::poll`] was drained since the last commit. Never falls.
-    fn released(&mut self, now: Now) -> Batch;
+    /// What batches up to this one did may leave. It is looked at by each commit, and never falls. REQUIRES: [`Self::poll`] was
+    /// drained since the last commit.
+    fn released(&self) -> Batch;
 
     /// The next output.
     fn poll(&mut self) -> Option<Output>;

@@ -1,0 +1,120 @@
+//! The end of a batch: one commit for all that was done, then everything leaves that may.
+
+use crate::core::Core;
+use crate::link::frame::FrameBuffer;
+use crate::node::{Batch, Fatal, LinkId, Output};
+use crate::of::NodeOf;
+use tidemark_contract::Protocol;
+use tidemark_store::log::{Fsync, Position};
+
+/// Above this, messages that wait for a link, which may be lost, are dropped: the other side does not read.
+const OVERFLOW_BYTES: usize = 256 << 20;
+
+impl<P: Protocol> NodeOf<P> {
+    pub(crate) fn end_batch(&mut self) -> Result<Batch, Fatal> {
+        if let Some(fatal) = &self.core.fatal {
+            return Err(fatal.clone());
+        }
+        self.core.wants_commit = false;
+        self.deliver_replies();
+        let now = self.core.now;
+        let position = match self.hold.commit(now) {
+            Ok(position) => position,
+            Err(fatal) => return Err(self.core.fail(fatal)),
+        };
+        self.core.counters.batches += 1;
+        self.core.batch.0 += 1;
+        self.speak_to_group();
+        self.see_role();
+        for output in self.hold.take_outputs(now) {
+            self.send(output);
+        }
+        let durable = self.hold.released(now);
+        self.core.seal(position, durable);
+        self.core.leave();
+        if self.core.config.fsync == Fsync::Always
+            && let Some(job) = self.hold.sync_job()
+        {
+            self.core.outputs.push_back(Output::Job(job));
+        }
+        self.send_copies();
+        self.core.streams_due |= self.core.links.has_streams();
+        self.look_at_streams();
+        Ok(self.core.batch)
+    }
+}
+
+impl Core {
+    /// Closes the batch that ends at `position` of the log, which is durable up to `durable`.
+    fn seal(&mut self, position: Position, durable: Position) {
+        if position <= durable && self.unreleased.is_empty() {
+            // The usual way: no list is made.
+            self.released = self.batch;
+            for outgoing in self.outgoing.iter_mut().filter(|outgoing| !outgoing.held.is_empty()) {
+                outgoing.free.append(std::mem::take(&mut outgoing.held));
+            }
+            return;
+        }
+        self.unreleased.push_back((self.batch, position));
+        for at in 0..self.outgoing.len() {
+            if !self.outgoing[at].held.is_empty() {
+                let held = std::mem::take(&mut self.outgoing[at].held);
+                self.gate.push(self.batch, (crate::layout::NodeId(at as u16), held));
+            }
+        }
+        while let Some((batch, _)) = self.unreleased.pop_front_if(|(_, position)| *position <= durable) {
+            self.released = batch;
+        }
+        while let Some((node, held)) = self.gate.release(self.released) {
+            self.outgoing[node.index()].free.append(held);
+        }
+    }
+
+    /// Messages that may leave are announced, those to nobody dropped.
+    fn leave(&mut self) {
+        let mut dropped = 0;
+        for at in 0..self.outgoing.len() {
+            let outgoing = &mut self.outgoing[at];
+            if outgoing.free.is_empty() {
+                continue;
+            }
+            match outgoing.link {
+                None => outgoing.free = FrameBuffer::default(),
+                Some(_) if outgoing.free.len() > OVERFLOW_BYTES => {
+                    outgoing.free = FrameBuffer::default();
+                    dropped += 1;
+                    let name = self.config.cluster.nodes[at].name.clone();
+                    let mib = OVERFLOW_BYTES >> 20;
+                    let what = format!("node {name} does not read: {mib} MiB of messages to it were dropped");
+                    self.notice(crate::notice::Level::Error, what);
+                }
+                Some(link) => self.announce(link),
+            }
+        }
+        self.counters.messages_dropped += dropped;
+    }
+
+    /// Tells the driver that a link has something to transmit.
+    pub(crate) fn announce(&mut self, id: LinkId) {
+        if let Some(link) = self.links.get(id)
+            && !std::mem::replace(&mut link.ready, true)
+        {
+            self.outputs.push_back(Output::Ready { link: id });
+        }
+    }
+
+    /// Queues what `batch` holds as a frame on a link.
+    pub(crate) fn say(&mut self, id: LinkId, batch: &mut FrameBuffer) {
+        if !batch.is_empty() {
+            self.say_frame(id, &batch.take());
+        }
+    }
+
+    /// Queues a frame on a link.
+    pub(crate) fn say_frame(&mut self, id: LinkId, frame: &[u8]) {
+        if let Some(link) = self.links.get(id) {
+            link.out.extend_from_slice(frame);
+            self.announce(id);
+        }
+    }
+}

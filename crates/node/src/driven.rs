@@ -1,0 +1,307 @@
+//! What a driver calls: the [`Node`] of a protocol.
+
+use crate::factory::{Factory, OpenError};
+use crate::job::{Done, Result as JobResult};
+use crate::link::table::{Role, Stage};
+use crate::node::{
+    About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderId, Output, SessionId,
+};
+use crate::of::{self, NodeOf, SYNC_US, UPKEEP_US};
+use crate::status::{Counters, Status};
+use crate::token::{self, TokenError};
+use bytes::{Bytes, BytesMut};
+use serde_json::{Map, Value};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use tidemark_contract::{Members, Protocol, Topology};
+use tidemark_core::{CheckingGroup, Micros, Op, Outcome};
+use tidemark_replica::Now;
+use tidemark_store::disk::Disk;
+use tidemark_store::log::Fsync;
+
+impl<P: Protocol> NodeOf<P> {
+    /// The next frame of a link.
+    fn take_payload(&mut self, id: LinkId, payload: Bytes) -> Result<(), LinkError> {
+        let Some(link) = self.core.links.get(id) else { return Ok(()) };
+        self.core.wants_commit = true;
+        let up = match &link.stage {
+            Stage::Stranger { .. } => return self.welcome(id, &payload),
+            Stage::Called { .. } => return self.welcomed(id, &payload),
+            Stage::Dialling { .. } | Stage::Closing => return Ok(()),
+            Stage::Up(up) => up,
+        };
+        let node = up.node;
+        match &up.role {
+            // The other side says nothing here; what it can do is go away.
+            Role::MessagesOut | Role::RaftOut { .. } | Role::CopyTaken => {
+                Err(LinkError::Refused("the other side says something where it should not".to_string()))
+            }
+            Role::MessagesIn => Ok(self.hear_messages(node, &payload)?),
+            Role::StreamIn(_) => self.take_supply(id, node, payload),
+            Role::StreamOut(_) => Ok(self.take_stream_requests(id, node, &payload)?),
+            Role::RaftIn => match self.take_raft(&payload)? {
+                true => Ok(()),
+                false => Err(LinkError::Refused("a message of a member cannot be understood".to_string())),
+            },
+            Role::CopyOut(_) => self.copy_taken(id, node, &payload),
+            Role::CopyIn(..) => self.take_part(id, &payload),
+        }
+    }
+
+    fn take_frames(&mut self, id: LinkId, bytes: &mut BytesMut) -> Result<Flow, LinkError> {
+        loop {
+            let Some(link) = self.core.links.get(id) else {
+                bytes.clear();
+                return Ok(Flow::Go);
+            };
+            if link.waiting.is_some() {
+                return Ok(Flow::Pause);
+            }
+            let Some(payload) = link.decoder.next(bytes)? else { return Ok(Flow::Go) };
+            self.take_payload(id, payload)?;
+        }
+    }
+
+    fn run_upkeep(&mut self) {
+        let now = self.core.now;
+        self.core.upkeep_at = now.mono + UPKEEP_US;
+        if let Some(job) = self.hold.upkeep_job(now) {
+            self.core.outputs.push_back(Output::Job(job));
+        }
+        self.look_after_members();
+        if self.hold.wants_sync()
+            && let Some(job) = self.hold.sync_job()
+        {
+            self.core.outputs.push_back(Output::Job(job));
+        }
+        // What upkeep brings about leaves with a batch.
+        self.core.wants_commit |= self.core.place.is_some();
+    }
+}
+
+impl<P: Protocol> Node for NodeOf<P> {
+    fn about(&self) -> &About {
+        &self.core.about
+    }
+
+    fn open(&mut self) -> SessionId {
+        let follows = self.core.watch.is_some() && self.core.about.checking_groups;
+        self.sessions.open(self.core.dc, follows)
+    }
+
+    fn configure(&mut self, session: SessionId, options: Options) {
+        let may_follow = self.core.watch.is_some() && self.core.about.checking_groups;
+        if let Some(session) = self.sessions.get(session) {
+            session.follows = may_follow && options.checking.is_empty();
+            session.checking.clone_from(&options.checking);
+            session.options = options;
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, now: Now, session: SessionId, op: Op) -> Option<Outcome> {
+        self.core.now = now;
+        self.begin_operation(session, op)
+    }
+
+    fn export(&mut self, now: Now, session: SessionId) -> String {
+        self.core.now = now;
+        let knows = self.next_batch();
+        let core = &mut self.core;
+        core.wants_commit = true;
+        let Some(session) = self.sessions.get(session) else { return String::new() };
+        session.knows = knows;
+        token::export(&core.config.cluster.name, &core.identity, now.wall, session.session.token())
+    }
+
+    fn import(&mut self, now: Now, session: SessionId, text: &[u8]) -> Result<Option<Outcome>, TokenError> {
+        self.core.now = now;
+        let core = &self.core;
+        let time = (now.wall, core.config.max_skew_us);
+        let token = token::import(&core.config.cluster.name, &core.identity, time, text)?;
+        let token = token::check::<P>(token, &core.topology, time)?;
+        Ok(self.adopt(session, token))
+    }
+
+    fn close(&mut self, session: SessionId) {
+        self.sessions.close(session);
+    }
+
+    fn checking_groups(&mut self, now: Now) -> &[(CheckingGroup, Members)] {
+        self.core.now = now;
+        self.known_groups().groups()
+    }
+
+    fn accepted(&mut self, now: Now) -> LinkId {
+        self.core.now = now;
+        self.stranger()
+    }
+
+    fn connected(&mut self, now: Now, link: LinkId) {
+        self.core.now = now;
+        self.introduce(link);
+    }
+
+    fn disconnected(&mut self, now: Now, link: LinkId, why: &str) {
+        self.core.now = now;
+        self.end_link(link, Some(why.to_string()));
+        self.core.links.remove(link);
+    }
+
+    fn receive(&mut self, now: Now, link: LinkId, bytes: &mut BytesMut) -> Result<Flow, LinkError> {
+        self.core.now = now;
+        self.take_frames(link, bytes).inspect_err(|error| self.end_link(link, Some(error.to_string())))
+    }
+
+    fn transmit(&mut self, now: Now, link: LinkId, room: usize, out: &mut Vec<u8>) -> bool {
+        self.core.now = now;
+        self.fill(link, room, out)
+    }
+
+    fn next_timeout(&self) -> Micros {
+        let core = &self.core;
+        let timer = self.hold.next_timer().unwrap_or(Micros::MAX);
+        let deadline = core.deadlines.front().map_or(Micros::MAX, |deadline| deadline.at);
+        let sync = if core.config.fsync == Fsync::EverySec { core.sync_at } else { Micros::MAX };
+        let lost = core.lost_copies.iter().map(|lost| lost.0).min().unwrap_or(Micros::MAX);
+        let links = self.next_handshake().min(self.next_retry()).min(self.next_dial()).min(self.next_look());
+        timer.min(deadline).min(core.upkeep_at).min(sync).min(lost).min(links)
+    }
+
+    fn tick(&mut self, now: Now) {
+        self.core.now = now;
+        if self.hold.next_timer().is_some_and(|due| due <= now.mono) {
+            self.hold.fire_timers(now);
+            self.core.wants_commit = true;
+        }
+        self.expire();
+        if self.core.upkeep_at <= now.mono {
+            self.run_upkeep();
+        }
+        if self.core.sync_at <= now.mono {
+            self.core.sync_at = now.mono + SYNC_US;
+            if self.core.config.fsync == Fsync::EverySec
+                && let Some(job) = self.hold.sync_job()
+            {
+                self.core.outputs.push_back(Output::Job(job));
+            }
+        }
+        self.tell_lost_copies();
+        self.expire_handshakes();
+        self.retry_streams();
+        self.dial_due();
+        self.look_at_streams();
+    }
+
+    fn done(&mut self, now: Now, done: Done) {
+        self.core.now = now;
+        self.core.wants_commit = true;
+        let result = match done.0 {
+            JobResult::Upkeep(opened, done) => {
+                if opened == self.hold.opened() {
+                    self.hold.upkept(done);
+                }
+                Ok(())
+            }
+            JobResult::Recall(recalled) => match self.hold.member_mut() {
+                Some(member) => member.recalled(now, recalled).map_err(|error| Fatal(error.to_string())),
+                None => Ok(()),
+            },
+            JobResult::Piece(link, copy, piece) => {
+                self.piece_read(link, copy, piece);
+                Ok(())
+            }
+            JobResult::Seal(link, sealed) => {
+                self.copy_sealed(link, sealed);
+                Ok(())
+            }
+            sync => self.hold.synced(Done(sync)),
+        };
+        if let Err(fatal) = result {
+            self.core.fail(fatal);
+        }
+    }
+
+    fn order(&mut self, now: Now, id: OrderId, order: Order) {
+        self.core.now = now;
+        self.carry_out(id, order);
+    }
+
+    fn hand_over(&mut self, now: Now) -> bool {
+        self.core.now = now;
+        self.core.wants_commit = true;
+        self.is_alone() || self.hold.member_mut().is_none_or(|member| member.hand_over(now))
+    }
+
+    fn commit(&mut self, now: Now) -> Result<Batch, Fatal> {
+        self.core.now = now;
+        self.end_batch()
+    }
+
+    fn released(&self) -> Batch {
+        self.core.released
+    }
+
+    fn poll(&mut self) -> Option<Output> {
+        self.core.outputs.pop_front()
+    }
+
+    fn status(&mut self, now: Now) -> Status {
+        self.core.now = now;
+        self.report()
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.core.counters
+    }
+
+    fn wants_commit(&self) -> bool {
+        self.core.wants_commit
+    }
+
+    fn shut_down(mut self: Box<Self>, now: Now) -> Result<(), Fatal> {
+        self.core.now = now;
+        self.end_batch()?;
+        if let Some(job) = self.hold.sync_job() {
+            self.hold.synced(job.run())?;
+        }
+        self.hold.close()
+    }
+}
+
+struct Of<P>(PhantomData<fn() -> P>);
+
+impl<P: Protocol> Factory for Of<P> {
+    fn name(&self) -> &'static str {
+        P::NAME
+    }
+
+    fn replicates_partially(&self) -> bool {
+        P::PARTIAL
+    }
+
+    fn has_checking_groups(&self, params: &Value, topology: &Topology) -> bool {
+        of::params::<P>(params, Some(topology))
+            .is_ok_and(|params| !P::checking_groups(&params, topology, &P::Hard::default()).is_empty())
+    }
+
+    fn default_params(&self) -> Map<String, Value> {
+        match serde_json::to_value(P::Params::default()) {
+            Ok(Value::Object(fields)) => fields,
+            _ => Map::new(),
+        }
+    }
+
+    fn check_params(&self, params: &Value, topology: Option<&Topology>) -> Result<(), String> {
+        of::params::<P>(params, topology).map(drop)
+    }
+
+    fn open(&self, config: crate::config::Config, disk: Arc<dyn Disk>, now: Now) -> Result<Box<dyn Node>, OpenError> {
+        Ok(Box::new(NodeOf::<P>::open(config, disk, now)?))
+    }
+}
+
+/// Makes nodes that run protocol `P`.
+pub fn factory_of<P: Protocol>() -> &'static dyn Factory {
+    const { &Of::<P>(PhantomData) }
+}

@@ -1,0 +1,14 @@
+//! Links between nodes: frames, handshakes, messages, replication streams, Raft, copies.
+
+mod copy;
+mod ends;
+pub mod frame;
+mod handshake;
+pub mod hello;
+pub mod message;
+mod raft;
+pub mod stream;
+mod stream_in;
+mod stream_out;
+pub(crate) mod table;
+mod transmit;

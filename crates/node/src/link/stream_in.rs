@@ -1,0 +1,222 @@
+//! The receiver's side of a replication stream.
+
+use super::frame::{FrameError, FrameBuffer, frame, values};
+use super::stream::{Request, Supply};
+use super::table::{Role, StreamIn};
+use crate::layout::NodeId;
+use crate::node::{LinkError, LinkId};
+use crate::notice::Level;
+use crate::of::NodeOf;
+use bytes::Bytes;
+use tidemark_contract::Protocol;
+use tidemark_core::{Micros, PartitionId, ServerId};
+use tidemark_replica::{FeedError, FeedItem};
+
+/// Before records that were not taken are offered again.
+const AGAIN_US: Micros = 100_000;
+/// Before a stream that was refused is asked for again: an operator has to do something meanwhile.
+const REFUSED_US: Micros = 5_000_000;
+
+/// What became of a frame.
+enum Taken {
+    Whole,
+    /// Not all of it can be taken now: the same frame is offered again. Records that were taken are known by their numbers.
+    Later,
+    /// Records are missing: the link is useless.
+    Gap(FeedError),
+}
+
+impl<P: Protocol> NodeOf<P> {
+    fn stream_in(&mut self, id: LinkId) -> Option<&mut StreamIn> {
+        match &mut self.core.links.up(id)?.role {
+            Role::StreamIn(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
+    /// Asks for what is not open and not cut, and closes what is cut.
+    pub(crate) fn ask_for_streams(&mut self, id: LinkId) {
+        let Some(node) = self.core.links.up(id).map(|up| up.node) else { return };
+        let layout = self.core.config.cluster.nodes[node.index()].clone();
+        let Some(host) = self.hold.host() else { return };
+        let core = &mut self.core;
+        let dc = core.dc;
+        let cut = |from, to, cuts: &crate::cuts::Cuts| cuts.is_cut(from, to);
+        let mut batch = FrameBuffer::default();
+        let Some(Role::StreamIn(stream)) = core.links.up(id).map(|up| &mut up.role) else { return };
+        for partition in layout.partitions.iter().copied().filter(|partition| host.holds(*partition)) {
+            let (from, to) = (ServerId::new(layout.dc, partition), ServerId::new(dc, partition));
+            let open = stream.open.iter().any(|(server, _)| *server == from);
+            match (open, cut(from, to, &core.cuts)) {
+                (false, false) => {
+                    batch.push(&Request::Open { partition, resume: host.resume_point(from, partition) });
+                }
+                (true, true) => {
+                    stream.open.retain(|(server, _)| *server != from);
+                    batch.push(&Request::Close { partition });
+                }
+                _ => {}
+            }
+        }
+        core.say(id, &mut batch);
+    }
+
+    /// A frame of a stream.
+    pub(crate) fn take_supply(&mut self, id: LinkId, node: NodeId, payload: Bytes) -> Result<(), LinkError> {
+        match self.take_frame(id, node, &payload)? {
+            Taken::Whole => Ok(()),
+            Taken::Later => {
+                let again = self.core.now.mono + AGAIN_US;
+                if let Some(link) = self.core.links.get(id) {
+                    link.waiting = Some((again, payload));
+                }
+                Ok(())
+            }
+            Taken::Gap(error) => {
+                let name = self.core.name_of(node).to_string();
+                let what = format!("the stream of node {name} is asked for again: {error}");
+                self.core.notice(Level::Warn, what.clone());
+                Err(LinkError::Refused(what))
+            }
+        }
+    }
+
+    fn take_frame(&mut self, id: LinkId, node: NodeId, payload: &[u8]) -> Result<Taken, FrameError> {
+        let mut taken = Taken::Whole;
+        values::<Supply<P>>(payload, |supply| {
+            if !matches!(taken, Taken::Whole) {
+                return;
+            }
+            match supply {
+                Supply::Opened { partition, incarnation } => self.opened(id, node, partition, incarnation),
+                Supply::Refused { partition, refusal } => {
+                    self.refused(id, node, partition, &refusal.to_string());
+                }
+                Supply::Items { partition, items } => taken = self.take_items(id, node, partition, items),
+            }
+        })?;
+        self.collect(None);
+        Ok(taken)
+    }
+
+    fn opened(&mut self, id: LinkId, node: NodeId, partition: PartitionId, incarnation: u64) {
+        let from = ServerId::new(self.core.dc_of(node), partition);
+        let theirs = self.core.home(from) == Some(node);
+        let Some(host) = self.hold.host_mut().filter(|host| theirs && host.holds(partition)) else { return };
+        if let Err(refusal) = host.accept_feed(from, partition, incarnation) {
+            return self.refused(id, node, partition, &refusal.to_string());
+        }
+        let confirmed = host.received(from, partition);
+        if let Some(stream) = self.stream_in(id) {
+            stream.open.retain(|(server, _)| *server != from);
+            stream.open.push((from, confirmed));
+            self.core.say_frame(id, &frame(&Request::Confirm { partition, seq: confirmed }));
+        }
+    }
+
+    fn refused(&mut self, id: LinkId, node: NodeId, partition: PartitionId, why: &str) {
+        let from = ServerId::new(self.core.dc_of(node), partition);
+        let again = self.core.now.mono + REFUSED_US;
+        if let Some(stream) = self.stream_in(id) {
+            stream.open.retain(|(server, _)| *server != from);
+            stream.ask_again = Some(again);
+        }
+        let trouble = format!("no records from {from}: {why}");
+        if self.core.peers[node.index()].trouble.as_deref() != Some(&trouble) {
+            self.core.notice(Level::Error, trouble.clone());
+            self.core.peers[node.index()].trouble = Some(trouble);
+        }
+    }
+
+    fn take_items(
+        &mut self,
+        id: LinkId,
+        node: NodeId,
+        partition: PartitionId,
+        items: Vec<FeedItem<P>>,
+    ) -> Taken {
+        let from = ServerId::new(self.core.dc_of(node), partition);
+        let open = |stream: &mut StreamIn| stream.open.iter().any(|(server, _)| *server == from);
+        if !self.stream_in(id).is_some_and(open) {
+            // Under way when the stream was closed here.
+            return Taken::Whole;
+        }
+        // A node that does not serve has no streams.
+        let Some(host) = self.hold.host_mut() else { return Taken::Whole };
+        for item in items {
+            match host.feed(self.core.now, from, partition, item) {
+                Ok(()) => self.core.counters.stream_items_in += 1,
+                Err(error @ (FeedError::Ahead { .. } | FeedError::NoRoom(_))) => {
+                    self.core.counters.streams_ahead += 1;
+                    if self.core.peers[node.index()].trouble.is_none() {
+                        let trouble = format!("records from {from} wait: {error}");
+                        self.core.notice(Level::Error, trouble.clone());
+                        self.core.peers[node.index()].trouble = Some(trouble);
+                    }
+                    return Taken::Later;
+                }
+                Err(error) => return Taken::Gap(error),
+            }
+        }
+        Taken::Whole
+    }
+
+    /// Confirms what has become durable.
+    pub(crate) fn confirm_streams(&mut self) {
+        let Some(host) = self.hold.host() else { return };
+        let mut said: Vec<(LinkId, FrameBuffer)> = Vec::new();
+        for link in self.core.links.iter_mut() {
+            let super::table::Stage::Up(super::table::Up { role: Role::StreamIn(stream), .. }) = &mut link.stage else {
+                continue;
+            };
+            let mut batch = FrameBuffer::default();
+            for (from, confirmed) in &mut stream.open {
+                let seq = host.received(*from, from.partition);
+                if seq > *confirmed {
+                    *confirmed = seq;
+                    batch.push(&Request::Confirm { partition: from.partition, seq });
+                }
+            }
+            if !batch.is_empty() {
+                said.push((link.id, batch));
+            }
+        }
+        said.into_iter().for_each(|(id, mut batch)| self.core.say(id, &mut batch));
+    }
+
+    /// Asks again for streams that were refused, and offers frames again that could not be taken.
+    pub(crate) fn retry_streams(&mut self) {
+        let now = self.core.now.mono;
+        let all: Vec<LinkId> = self.core.links.all_up().map(|(id, _)| id).collect();
+        for id in all {
+            if let Some(stream) = self.stream_in(id).filter(|stream| stream.ask_again.is_some_and(|at| at <= now)) {
+                stream.ask_again = None;
+                self.ask_for_streams(id);
+            }
+            let Some(link) = self.core.links.get(id) else { continue };
+            let Some((_, payload)) = link.waiting.take_if(|(at, _)| *at <= now) else { continue };
+            let Some(node) = self.core.links.up(id).map(|up| up.node) else { continue };
+            self.core.wants_commit = true;
+            match self.take_supply(id, node, payload) {
+                Ok(()) if self.core.links.get(id).is_some_and(|link| link.waiting.is_none()) => {
+                    self.core.outputs.push_back(crate::node::Output::Resume { link: id });
+                }
+                Ok(()) => {}
+                Err(error) => {
+                    self.end_link(id, Some(error.to_string()));
+                    self.core.outputs.push_back(crate::node::Output::Close { link: id });
+                }
+            }
+        }
+    }
+
+    /// When [`Self::retry_streams`] has something to do.
+    pub(crate) fn next_retry(&self) -> Micros {
+        let waiting = self.core.links.iter().filter_map(|link| link.waiting.as_ref().map(|(at, _)| *at));
+        let asks = self.core.links.all_up().filter_map(|(_, up)| match &up.role {
+            Role::StreamIn(stream) => stream.ask_again,
+            _ => None,
+        });
+        waiting.chain(asks).min().unwrap_or(Micros::MAX)
+    }
+}

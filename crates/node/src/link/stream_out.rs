@@ -1,0 +1,170 @@
+//! The sender's side of a replication stream.
+
+use super::frame::{FrameBuffer, FrameError, frame, values};
+use super::stream::{Request, Supply};
+use super::table::{Role, StreamOut};
+use crate::layout::NodeId;
+use crate::node::{LinkId, Output};
+use crate::notice::Level;
+use crate::of::NodeOf;
+use tidemark_contract::Protocol;
+use tidemark_core::{Micros, ServerId};
+
+/// What one batch of items of one partition holds at most, about.
+const ITEMS_BYTES: usize = 64 << 10;
+/// Between two looks at the log: what is written within it leaves together.
+const ROUND_US: Micros = 1_000;
+
+impl<P: Protocol> NodeOf<P> {
+    fn stream_out(&mut self, id: LinkId) -> Option<&mut StreamOut> {
+        match &mut self.core.links.up(id)?.role {
+            Role::StreamOut(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
+    /// A link for records to `node` stands: it takes the place of those before it.
+    pub(crate) fn replace_streams_to(&mut self, node: NodeId, new: LinkId) {
+        let old = |(id, up): &(LinkId, &super::table::Up)| {
+            up.node == node && *id != new && matches!(up.role, Role::StreamOut(_))
+        };
+        let old: Vec<LinkId> = self.core.links.all_up().filter(old).map(|(id, _)| id).collect();
+        for id in old {
+            self.end_link(id, None);
+            self.core.outputs.push_back(Output::Close { link: id });
+        }
+    }
+
+    /// The streams of a link that ends.
+    pub(crate) fn close_streams(&mut self, out: &StreamOut) {
+        if let Some(host) = self.hold.host_mut() {
+            out.open.iter().for_each(|partition| host.close_feed(*partition, out.dc));
+        }
+    }
+
+    /// A frame of the receiver.
+    pub(crate) fn take_stream_requests(
+        &mut self,
+        id: LinkId,
+        node: NodeId,
+        payload: &[u8],
+    ) -> Result<(), FrameError> {
+        self.core.streams_due = true;
+        values(payload, |request| self.asked_for_stream(id, node, request))
+    }
+
+    fn asked_for_stream(&mut self, id: LinkId, node: NodeId, request: Request) {
+        let (Request::Open { partition, .. }
+        | Request::Close { partition }
+        | Request::Confirm { partition, .. }) = request;
+        let dc = self.core.dc_of(node);
+        let server = ServerId::new(dc, partition);
+        if self.core.home(server) != Some(node) {
+            return;
+        }
+        if matches!(request, Request::Open { .. }) {
+            // There is one stream to a data centre. An earlier leader there may not have noticed yet that it does not lead
+            // any more.
+            for link in self.core.links.iter_mut() {
+                if let super::table::Stage::Up(super::table::Up { role: Role::StreamOut(out), .. }) = &mut link.stage
+                    && out.dc == dc
+                {
+                    out.open.retain(|open| *open != partition);
+                }
+            }
+        }
+        let Some(host) = self.hold.host_mut().filter(|host| host.holds(partition)) else { return };
+        match request {
+            Request::Open { resume, .. } => {
+                let known = host.disowned().is_some();
+                let answer = host.open_feed(partition, dc, resume);
+                let disowned = host.disowned().map(str::to_string);
+                let answer = match answer {
+                    Ok(incarnation) => {
+                        if let Some(out) = self.stream_out(id) {
+                            out.open.push(partition);
+                        }
+                        Supply::<P>::Opened { partition, incarnation }
+                    }
+                    Err(refusal) => {
+                        // Said once: every peer asks again and again, for every partition.
+                        match disowned {
+                            Some(why) if !known => self.core.notice(Level::Error, why),
+                            Some(_) => {}
+                            None => {
+                                self.core.notice(Level::Error, format!("no stream to {server}: {refusal}"));
+                            }
+                        }
+                        Supply::Refused { partition, refusal }
+                    }
+                };
+                self.core.say_frame(id, &frame(&answer));
+            }
+            Request::Close { .. } => {
+                if self.stream_out(id).is_some_and(|out| out.open.contains(&partition)) {
+                    if let Some(out) = self.stream_out(id) {
+                        out.open.retain(|open| *open != partition);
+                    }
+                    if let Some(host) = self.hold.host_mut() {
+                        host.close_feed(partition, dc);
+                    }
+                }
+            }
+            Request::Confirm { seq, .. } => host.confirm(partition, dc, seq),
+        }
+    }
+
+    /// Appends what is there and durable to the link's frames; true if there is more.
+    pub(crate) fn supply(&mut self, id: LinkId) -> bool {
+        let Some(StreamOut { dc, open }) = self.stream_out(id) else { return false };
+        let (dc, mut open) = (*dc, std::mem::take(open));
+        let mut more = false;
+        let mut batch = FrameBuffer::default();
+        open.retain(|partition| {
+            let (from, to) = (ServerId::new(self.core.dc, *partition), ServerId::new(dc, *partition));
+            if self.core.cuts.is_cut(from, to) {
+                return true;
+            }
+            let Some(host) = self.hold.host_mut() else { return true };
+            let mut items = Vec::new();
+            let polled = host.poll_feed(*partition, dc, ITEMS_BYTES, &mut items);
+            if !items.is_empty() {
+                self.core.counters.stream_items_out += items.len() as u64;
+                let before = batch.len();
+                batch.push(&Supply::<P>::Items { partition: *partition, items });
+                more |= batch.len() - before >= ITEMS_BYTES / 2;
+            }
+            let Err(refusal) = polled else { return true };
+            self.core.notice(Level::Error, format!("no stream to {to}: {refusal}"));
+            batch.push(&Supply::<P>::Refused { partition: *partition, refusal });
+            false
+        });
+        if let Some(out) = self.stream_out(id) {
+            out.open = open;
+        }
+        if let Some(link) = self.core.links.get(id)
+            && !batch.is_empty()
+        {
+            link.out.extend_from_slice(&batch.take());
+        }
+        more
+    }
+
+    /// Looks for records to send and to confirm, at most once in a while.
+    pub(crate) fn look_at_streams(&mut self) {
+        let now = self.core.now.mono;
+        if !self.core.streams_due || now < self.core.streams_at + ROUND_US {
+            return;
+        }
+        (self.core.streams_due, self.core.streams_at) = (false, now);
+        self.confirm_streams();
+        let out = |(_, up): &(LinkId, &super::table::Up)| matches!(&up.role, Role::StreamOut(out) if !out.open.is_empty());
+        let links: Vec<LinkId> = self.core.links.all_up().filter(out).map(|(id, _)| id).collect();
+        links.into_iter().for_each(|id| self.core.announce(id));
+    }
+
+    /// When [`Self::look_at_streams`] has something to do.
+    pub(crate) fn next_look(&self) -> Micros {
+        if self.core.streams_due { self.core.streams_at + ROUND_US } else { Micros::MAX }
+    }
+}

@@ -1,0 +1,163 @@
+//! The links of a node: what each is for, how far it has come, what waits to leave on it.
+
+use super::frame::FrameDecoder;
+use super::hello::{LinkKind, Speaker};
+use crate::layout::NodeId;
+use crate::node::LinkId;
+use bytes::Bytes;
+use tidemark_core::{DcId, Micros, PartitionId, ServerId};
+use tidemark_group::{CopyIn, CopyOut};
+
+/// One connection to another node.
+pub(crate) struct Link {
+    pub(crate) id: LinkId,
+    pub(crate) stage: Stage,
+    pub(crate) decoder: FrameDecoder,
+    /// Frames that wait to leave.
+    pub(crate) out: Vec<u8>,
+    /// The driver was told that there is something to transmit.
+    pub(crate) ready: bool,
+    /// A frame that cannot be taken yet: it is offered again at that time. Nothing is read meanwhile.
+    pub(crate) waiting: Option<(Micros, Bytes)>,
+}
+
+/// How far a link has come.
+pub(crate) enum Stage {
+    /// The driver connects.
+    Dialling { to: NodeId, kind: LinkKind, until: Micros, copy: Option<CopyOut> },
+    /// The other side has our `Hello`, in which we said this.
+    Called { to: NodeId, kind: LinkKind, said: Speaker, roles: u64, until: Micros, copy: Option<CopyOut> },
+    /// The other side has connected, and has to introduce itself.
+    Stranger { until: Micros },
+    /// It stands.
+    Up(Up),
+    /// Only what is left leaves.
+    Closing,
+}
+
+/// A link that stands.
+pub(crate) struct Up {
+    pub(crate) node: NodeId,
+    /// How often this node's role had changed when it was made.
+    pub(crate) roles: u64,
+    pub(crate) role: Role,
+}
+
+/// What passes on a link.
+pub(crate) enum Role {
+    MessagesOut,
+    MessagesIn,
+    StreamIn(StreamIn),
+    StreamOut(StreamOut),
+    /// With the name under which this node introduced itself.
+    RaftOut { member: u64 },
+    RaftIn,
+    CopyOut(Box<Sending>),
+    /// With when it began.
+    CopyIn(Option<CopyIn>, Micros),
+    /// A copy that is here: nothing follows.
+    CopyTaken,
+}
+
+/// A link on which records come.
+#[derive(Default)]
+pub(crate) struct StreamIn {
+    /// Which servers send records, and what was confirmed of each.
+    pub(crate) open: Vec<(ServerId, u64)>,
+    /// When streams that were refused are asked for again.
+    pub(crate) ask_again: Option<Micros>,
+}
+
+/// A link on which records leave.
+pub(crate) struct StreamOut {
+    pub(crate) dc: DcId,
+    pub(crate) open: Vec<PartitionId>,
+}
+
+/// A copy that is being sent.
+pub(crate) struct Sending {
+    /// For which member, of which opening of this one.
+    pub(crate) to: u64,
+    pub(crate) opened: u64,
+    /// What is left of it; none while a job reads the next piece.
+    pub(crate) copy: Option<CopyOut>,
+    /// All of it was sent.
+    pub(crate) whole: bool,
+    pub(crate) bytes: u64,
+    pub(crate) begun: Micros,
+}
+
+impl Role {
+    pub(crate) fn kind(&self) -> LinkKind {
+        match self {
+            Self::MessagesOut | Self::MessagesIn => LinkKind::Messages,
+            Self::StreamIn(_) | Self::StreamOut(_) => LinkKind::Stream,
+            Self::RaftOut { .. } | Self::RaftIn => LinkKind::Raft,
+            Self::CopyOut(_) | Self::CopyIn(..) | Self::CopyTaken => LinkKind::Copy,
+        }
+    }
+}
+
+/// All links.
+#[derive(Default)]
+pub(crate) struct Links {
+    links: Vec<Link>,
+    made: u64,
+}
+
+impl Links {
+    /// A new link.
+    pub(crate) fn add(&mut self, stage: Stage) -> LinkId {
+        self.made += 1;
+        let id = LinkId(self.made);
+        let decoder = FrameDecoder::default();
+        self.links.push(Link { id, stage, decoder, out: Vec::new(), ready: false, waiting: None });
+        id
+    }
+
+    #[inline]
+    pub(crate) fn get(&mut self, id: LinkId) -> Option<&mut Link> {
+        self.links.iter_mut().find(|link| link.id == id)
+    }
+
+    /// The link, if it stands.
+    #[inline]
+    pub(crate) fn up(&mut self, id: LinkId) -> Option<&mut Up> {
+        match &mut self.get(id)?.stage {
+            Stage::Up(up) => Some(up),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: LinkId) -> Option<Link> {
+        let at = self.links.iter().position(|link| link.id == id)?;
+        Some(self.links.swap_remove(at))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Link> {
+        self.links.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Link> {
+        self.links.iter_mut()
+    }
+
+    /// Those that stand.
+    pub(crate) fn all_up(&self) -> impl Iterator<Item = (LinkId, &Up)> {
+        self.links.iter().filter_map(|link| match &link.stage {
+            Stage::Up(up) => Some((link.id, up)),
+            _ => None,
+        })
+    }
+
+    /// Whether there are links for records.
+    pub(crate) fn has_streams(&self) -> bool {
+        self.all_up().any(|(_, up)| matches!(up.role, Role::StreamIn(_) | Role::StreamOut(_)))
+    }
+
+    /// The link on which this node speaks to another member of its Raft group, if it stands.
+    pub(crate) fn raft_to(&self, node: NodeId) -> Option<LinkId> {
+        let to = |(_, up): &(LinkId, &Up)| up.node == node && matches!(up.role, Role::RaftOut { .. });
+        self.all_up().find(to).map(|(id, _)| id)
+    }
+}

@@ -1,0 +1,58 @@
+//! What leaves on a link.
+
+use super::table::{Role, Stage};
+use crate::node::LinkId;
+use crate::of::NodeOf;
+use tidemark_contract::Protocol;
+
+impl<P: Protocol> NodeOf<P> {
+    /// Appends frames to `out`; true if there is more.
+    pub(crate) fn fill(&mut self, id: LinkId, room: usize, out: &mut Vec<u8>) -> bool {
+        let Some(link) = self.core.links.get(id) else { return false };
+        if room == 0 {
+            return true;
+        }
+        link.ready = false;
+        let before = out.len();
+        take(&mut link.out, out);
+        match &link.stage {
+            Stage::Closing => {
+                self.core.links.remove(id);
+                false
+            }
+            Stage::Up(up) => match up.role {
+                Role::MessagesOut => {
+                    let node = up.node;
+                    let free = &mut self.core.outgoing[node.index()].free;
+                    if !free.is_empty() {
+                        take(&mut free.take(), out);
+                    }
+                    false
+                }
+                Role::StreamOut(_) if out.len() - before >= room => true,
+                Role::StreamOut(_) => {
+                    let more = self.supply(id);
+                    if let Some(link) = self.core.links.get(id) {
+                        take(&mut link.out, out);
+                    }
+                    more
+                }
+                Role::CopyOut(_) => {
+                    self.read_piece(id);
+                    false
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+}
+
+/// Moves bytes; without copying them if `to` is empty.
+fn take(from: &mut Vec<u8>, to: &mut Vec<u8>) {
+    if to.is_empty() {
+        std::mem::swap(from, to);
+    } else {
+        to.append(from);
+    }
+}

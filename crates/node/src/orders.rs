@@ -1,0 +1,58 @@
+//! What an operator orders.
+
+use crate::core::OpenOrder;
+use crate::cuts::CutOrder;
+use crate::node::{Order, OrderAnswer, OrderId};
+use crate::notice::Level;
+use crate::of::NodeOf;
+use tidemark_contract::{Order as ProtocolOrder, Protocol};
+use tidemark_core::PartitionId;
+
+impl<P: Protocol> NodeOf<P> {
+    pub(crate) fn carry_out(&mut self, id: OrderId, order: Order) {
+        self.core.wants_commit = true;
+        let answer = match order {
+            Order::Exclusion(order) => {
+                let what = format!("region {}: {:?} ordered by the operator", order.dc, order.step);
+                self.core.notice(Level::Warn, what);
+                match order.dc.index() < self.core.topology.dcs {
+                    true => {
+                        let partitions = self.core.config.layout().partitions.clone();
+                        return self.order_partitions(id, &partitions, &ProtocolOrder::Exclusion(order));
+                    }
+                    false => Err("there is no such region".to_string()),
+                }
+            }
+            Order::Regrouping(order) => {
+                self.core.notice(Level::Warn, format!("groups: {order:?} ordered by the operator"));
+                let first = self.core.config.layout().partitions[0];
+                return self.order_partitions(id, &[first], &ProtocolOrder::Regrouping(order));
+            }
+            Order::RemoveMember(node) => self.remove_member(node),
+            Order::Cut(order) => self.cut(order),
+        };
+        self.core.end_order(id, answer);
+    }
+
+    fn cut(&mut self, order: CutOrder) -> OrderAnswer {
+        self.core.cuts.change(order);
+        self.links_changed();
+        self.dial_due();
+        Ok(Vec::new())
+    }
+
+    /// Gives an order to partitions of this node; the answer is complete, and durable, when each has answered.
+    fn order_partitions(&mut self, id: OrderId, partitions: &[PartitionId], order: &ProtocolOrder) {
+        let Some(host) = self.hold.host_mut() else {
+            let why = "this node does not lead its Raft group: order the one that does".to_string();
+            return self.core.end_order(id, Err(why));
+        };
+        let mut waits = Vec::with_capacity(partitions.len());
+        for partition in partitions {
+            self.core.ordered += 1;
+            waits.push((*partition, self.core.ordered));
+            host.order(self.core.now, *partition, self.core.ordered, order);
+        }
+        self.core.orders.push(OpenOrder { id, waits, answered: Vec::new() });
+    }
+}

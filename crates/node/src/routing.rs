@@ -1,0 +1,225 @@
+//! Where requests and messages go: to which node, now or when a leader is known.
+
+use crate::core::{Deadline, OpenOrder, Serving};
+use crate::layout::{GroupId, NodeId};
+use crate::link::hello::Epoch;
+use crate::link::message::Message;
+use crate::node::{Batch, SessionId};
+use crate::of::NodeOf;
+use crate::requests::Unrouted;
+use crate::sessions::{OpenRequest, Session};
+use crate::core::Core;
+use tidemark_contract::{AskId, Protocol, SessionCx};
+use tidemark_core::{Failure, Outcome, ServerId};
+use tidemark_replica::Output as HostOutput;
+
+impl Core {
+    /// Gives a reply to the session, if its operation still waits for it.
+    #[inline]
+    pub(crate) fn hear<P: Protocol>(
+        &mut self,
+        session: &mut Session<P>,
+        ask: AskId,
+        from: ServerId,
+        reply: Result<P::Reply, Failure>,
+    ) {
+        let Some(place) = session.waiting.iter().position(|request| request.ask == ask) else { return };
+        if !session.waiting[place].several {
+            session.waiting.swap_remove(place);
+        }
+        if session.effects.outcome.is_some() {
+            return;
+        }
+        let mut cx = SessionCx::new(self.dc, self.now.wall, &self.topology, &mut session.effects);
+        match reply {
+            Ok(reply) => {
+                if let (true, Some(watch)) = (session.follows, &mut self.watch) {
+                    session.footprint.waited(P::waited(&reply), watch);
+                }
+                session.session.on_reply(ask, from, reply, &mut cx)
+            }
+            // The session forgets its operation; what the server said is what the client hears.
+            Err(failure) => {
+                session.session.on_lost(ask, &mut cx);
+                session.effects.outcome = Some(Outcome::Failed(failure));
+            }
+        }
+    }
+
+    /// From now on the operation of a session waits.
+    pub(crate) fn suspend(&mut self, session: SessionId, operation: u64) {
+        let at = self.now.mono + self.config.op_deadline_us;
+        self.deadlines.push_back(Deadline { at, session, operation });
+        self.counters.suspended += 1;
+    }
+}
+
+impl<P: Protocol> NodeOf<P> {
+    /// The batch that the next commit ends.
+    #[inline]
+    pub(crate) fn next_batch(&self) -> Batch {
+        Batch(self.core.batch.0 + 1)
+    }
+
+    /// In which epoch this node serves its partitions, if it does.
+    pub(crate) fn epoch(&self) -> Option<Epoch> {
+        self.hold.host().map(|host| Epoch { incarnation: host.incarnation(), number: host.life() })
+    }
+
+    /// Hands a request to `node`, which serves who is asked and can be reached.
+    #[inline]
+    pub(crate) fn hand(&mut self, node: NodeId, request: Unrouted<P>) {
+        let Unrouted { ticket, to, writes, request } = request;
+        if node != self.core.me {
+            let ask = Message::<P>::Ask { ticket, to: to.partition, writes, request };
+            return self.core.outgoing[node.index()].held.push(&ask);
+        }
+        if let Some(host) = self.hold.host_mut() {
+            host.request(self.core.now, to.partition, ticket, request, writes);
+        }
+    }
+
+    /// `by` has not taken a request: it does not lead its group, or not for long. The request waits for the next leader.
+    pub(crate) fn returned(&mut self, by: NodeId, request: Unrouted<P>) {
+        let group = self.core.groups.of_server(request.to);
+        let serving = &mut self.core.serving[group.index()].node;
+        if *serving == Some(by) {
+            *serving = None;
+        }
+        let session = self.sessions.get(SessionId(request.ticket.session));
+        let waits = session.and_then(|session| {
+            let asked = |open: &&mut OpenRequest| open.ask == request.ticket.ask && open.node == Some(by);
+            session.waiting.iter_mut().find(asked)
+        });
+        if let Some(open) = waits {
+            open.node = None;
+            self.unrouted.push(request);
+            self.route(group);
+        }
+    }
+
+    /// Hands on the requests that waited for a leader of `group`, if there is one now and it can be reached.
+    pub(crate) fn route(&mut self, group: GroupId) {
+        let Some(node) = self.core.serving[group.index()].node else { return };
+        if node != self.core.me && !self.core.reaches(node) {
+            return;
+        }
+        for request in std::mem::take(&mut self.unrouted) {
+            if self.core.groups.of_server(request.to) != group {
+                self.unrouted.push(request);
+            } else if let Some(session) = self.sessions.get(SessionId(request.ticket.session))
+                && let Some(open) = session.waiting.iter_mut().find(|open| open.ask == request.ticket.ask)
+            {
+                open.node = Some(node);
+                session.handed = true;
+                self.hand(node, request);
+                self.core.wants_commit = true;
+            }
+        }
+    }
+
+    /// Something that a server says to another, or to the operator, durable: it may leave.
+    pub(crate) fn send(&mut self, output: HostOutput<P>) {
+        let (from, to, message) = match output {
+            HostOutput::Send { from, to, message } => (from, to, message),
+            HostOutput::Ordered { number, answer, .. } => return self.core.order_answered(number, answer),
+            HostOutput::Reply { .. } | HostOutput::Refused { .. } => return,
+        };
+        if self.core.cuts.is_cut(from, to) {
+            return;
+        }
+        if let Some(home) = self.core.home(to) {
+            let outgoing = &mut self.core.outgoing[home.index()];
+            if outgoing.link.is_some() {
+                outgoing.free.push(&Message::<P>::Peer { from, to: to.partition, message });
+            }
+        }
+    }
+
+    /// A frame of messages of `node`.
+    pub(crate) fn hear_messages(
+        &mut self,
+        node: NodeId,
+        payload: &[u8],
+    ) -> Result<(), crate::link::frame::FrameError> {
+        let takes_requests = self.hold.takes_requests();
+        crate::link::frame::values::<Message<P>>(payload, |message| {
+            self.core.counters.messages_in += 1;
+            self.hear_message(node, takes_requests, message);
+        })
+    }
+
+    fn hear_message(&mut self, node: NodeId, takes_requests: bool, message: Message<P>) {
+        match message {
+            Message::Ask { ticket, to, writes, request } => match self.hold.host_mut() {
+                Some(host) if takes_requests && host.holds(to) => {
+                    host.request(self.core.now, to, ticket, request, writes);
+                }
+                Some(host) if !host.holds(to) => {
+                    let why = format!("partition {to} is not on this node");
+                    let from = ServerId::new(self.core.dc, to);
+                    self.strays.push_back((ticket, from, Err(Failure::Unavailable(why))));
+                }
+                // The other side asks the next leader.
+                _ => {
+                    let back = Message::<P>::Returned { ticket, to, writes, request };
+                    self.core.outgoing[node.index()].held.push(&back);
+                }
+            },
+            Message::Returned { ticket, to, writes, request } => {
+                let to = ServerId::new(self.core.dc_of(node), to);
+                if self.core.exists(to) {
+                    self.returned(node, Unrouted { ticket, to, writes, request });
+                }
+            }
+            Message::Answer { ticket, from, reply } => self.strays.push_back((ticket, from, Ok(reply))),
+            Message::Refusal { ticket, failure } => {
+                self.strays.push_back((ticket, ServerId::default(), Err(failure)));
+            }
+            Message::Peer { from, to, message } => {
+                let me = ServerId::new(self.core.dc, to);
+                let theirs = self.core.home(from) == Some(node) && !self.core.cuts.is_cut(from, me);
+                if let Some(host) = self.hold.host_mut().filter(|host| theirs && host.holds(to)) {
+                    host.message(self.core.now, from, to, message);
+                }
+            }
+        }
+    }
+
+    /// No message link to or from `node` stands as it did: what was asked on it is lost.
+    pub(crate) fn messages_changed(&mut self, node: NodeId) {
+        self.lose_node(node);
+        self.core.wants_commit = true;
+    }
+
+    /// The node that serves a group is known.
+    pub(crate) fn serves(&mut self, group: GroupId, node: NodeId, epoch: Epoch) {
+        self.core.serving[group.index()] = Serving { node: Some(node), epoch: Some(epoch) };
+    }
+}
+
+impl Core {
+    fn order_answered(&mut self, number: u64, answer: Result<tidemark_contract::Standing, String>) {
+        let waits = |order: &OpenOrder| order.waits.iter().position(|(_, waits)| *waits == number);
+        let Some((at, place)) = self.orders.iter().enumerate().find_map(|(at, order)| Some((at, waits(order)?)))
+        else {
+            return;
+        };
+        let order = &mut self.orders[at];
+        let (partition, _) = order.waits.remove(place);
+        match answer {
+            Ok(standing) => {
+                order.answered.push((partition, standing));
+                if order.waits.is_empty() {
+                    let OpenOrder { id, mut answered, .. } = self.orders.remove(at);
+                    answered.sort_by_key(|(partition, _)| *partition);
+                    self.end_order(id, Ok(answered));
+                }
+            }
+            Err(why) => {
+                let id = self.orders.remove(at).id;
+                self.end_order(id, Err(why));
+            }
+        }
+    }
+}
