@@ -3,7 +3,6 @@
 use crate::core::OpenOrder;
 use crate::cuts::CutOrder;
 use crate::node::{Order, OrderAnswer, OrderId};
-use crate::notice::Level;
 use crate::of::NodeOf;
 use tidemark_contract::{Order as ProtocolOrder, Protocol};
 use tidemark_core::PartitionId;
@@ -13,8 +12,6 @@ impl<P: Protocol> NodeOf<P> {
         self.core.wants_commit = true;
         let answer = match order {
             Order::Exclusion(order) => {
-                let what = format!("region {}: {:?} ordered by the operator", order.dc, order.step);
-                self.core.notice(Level::Warn, what);
                 match order.dc.index() < self.core.topology.dcs {
                     true => {
                         let partitions = self.core.config.layout().partitions.clone();
@@ -24,7 +21,6 @@ impl<P: Protocol> NodeOf<P> {
                 }
             }
             Order::Regrouping(order) => {
-                self.core.notice(Level::Warn, format!("groups: {order:?} ordered by the operator"));
                 let first = self.core.config.layout().partitions[0];
                 return self.order_partitions(id, &[first], &ProtocolOrder::Regrouping(order));
             }

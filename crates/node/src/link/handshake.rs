@@ -156,7 +156,7 @@ impl<P: Protocol> NodeOf<P> {
             Role::StreamIn(_) => self.ask_for_streams(id),
             Role::StreamOut(_) => self.replace_streams_to(node, id),
             Role::CopyOut(_) => self.begin_copy_out(id),
-            Role::RaftOut { .. } | Role::RaftIn | Role::CopyIn(..) => {}
+            Role::RaftOut { .. } | Role::RaftIn | Role::CopyIn(..) | Role::CopyTaken => {}
         }
         self.core.wants_commit = true;
     }

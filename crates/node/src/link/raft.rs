@@ -91,7 +91,6 @@ impl<P: Protocol> NodeOf<P> {
             return Err(format!("{name} does not belong to the Raft group"));
         };
         member.change(Change::Remove(id)).map_err(|refused| refused.to_string())?;
-        self.core.notice(Level::Warn, format!("{name} is removed from the Raft group, ordered by the operator"));
         Ok(Vec::new())
     }
 }
