@@ -30,6 +30,11 @@ impl<T> Gate<T> {
         self.0.is_empty()
     }
 
+    /// Forgets the items that `keep` refuses.
+    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        self.0.retain(|(_, item)| keep(item));
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.0.clear();

@@ -1,0 +1,90 @@
+//! Raft groups: founding, leadership, what its loss does to sessions, members that come with an empty disk.
+
+use crate::harness::{Cluster, layout, set};
+use tidemark_core::Outcome;
+use tidemark_node::factory_of;
+use tidemark_protocols::Tidemark;
+
+fn group() -> (Cluster, usize) {
+    let mut cluster = Cluster::start(factory_of::<Tidemark>(), layout(1, 1, 3));
+    cluster.run_for(10_000_000);
+    let leader = cluster.leader(0..3).expect("somebody leads");
+    (cluster, leader)
+}
+
+#[test]
+fn three_empty_directories_found_a_group_and_serve() {
+    let (mut cluster, leader) = group();
+    assert!((0..3).all(|at| cluster.up(at)));
+    for at in 0..3 {
+        let session = cluster.open(at);
+        let value = format!("from {at}");
+        assert!(matches!(cluster.set(at, session, "k", &value), Outcome::Written { stamp: Some(_), .. }));
+        assert_eq!(cluster.get(at, session, "k"), Some(value), "leader {leader}");
+    }
+}
+
+#[test]
+fn another_member_leads_when_the_leader_dies_and_nothing_is_lost() {
+    let (mut cluster, leader) = group();
+    let session = cluster.open(leader);
+    cluster.set(leader, session, "k", "v");
+    cluster.kill(leader);
+    cluster.run_for(5_000_000);
+    let next = cluster.leader(0..3).expect("another leads");
+    let session = cluster.open(next);
+    assert_eq!(cluster.get(next, session, "k").as_deref(), Some("v"));
+    cluster.boot(leader);
+    cluster.run_for(5_000_000);
+    let session = cluster.open(leader);
+    assert_eq!(cluster.get(leader, session, "k").as_deref(), Some("v"));
+}
+
+/// The deposed leader's sessions have read what was never committed: they end, and nothing of it is told.
+#[test]
+fn sessions_that_know_what_was_not_committed_end_with_leadership() {
+    let (mut cluster, leader) = group();
+    let (writer, idle) = (cluster.open(leader), cluster.open(leader));
+    cluster.set(leader, idle, "k", "v");
+    cluster.silent.push(leader);
+    cluster.begin(leader, writer, set("k", "lost"));
+    cluster.run_for(10_000_000);
+    assert_eq!(cluster.processes[leader].outcomes.get(&writer), None, "it was never committed");
+    cluster.silent.clear();
+    cluster.run_for(10_000_000);
+    assert_eq!(cluster.processes[leader].outcomes.get(&writer), None);
+    assert_eq!(cluster.processes[leader].ended, [writer], "the idle session goes on");
+    assert_eq!(cluster.get(leader, idle, "k").as_deref(), Some("v"));
+}
+
+#[test]
+fn a_member_with_a_lost_disk_comes_back_under_a_new_name() {
+    let (mut cluster, leader) = group();
+    let session = cluster.open(leader);
+    cluster.set(leader, session, "k", "v");
+    let lost = (leader + 1) % 3;
+    cluster.kill(lost);
+    cluster.lose_disk(lost);
+    cluster.boot(lost);
+    cluster.run_for(20_000_000);
+    let now = tidemark_replica::Now { wall: 1_700_000_040_000_000, mono: cluster.now_us };
+    let status = cluster.node(leader).status(now).group.expect("it is in a group");
+    assert_eq!(status.voters.len(), 3, "{status:?}");
+    let status = cluster.node(lost).status(now).group.expect("it is in a group");
+    assert!(status.member > 3, "{status:?}");
+    assert_eq!(status.role, "follower");
+}
+
+#[test]
+fn a_leader_that_is_to_end_hands_over() {
+    let (mut cluster, leader) = group();
+    for _ in 0..2_000 {
+        let now = tidemark_replica::Now { wall: 1_700_000_040_000_000, mono: cluster.now_us };
+        if cluster.node(leader).hand_over(now) {
+            break;
+        }
+        cluster.run_for(1_000);
+    }
+    assert_ne!(cluster.leader(0..3), Some(leader));
+    assert!(cluster.leader(0..3).is_some(), "another leads before this one has ended");
+}
