@@ -180,10 +180,10 @@ fn line_words(line: &str, number: usize, running: bool, allowed: &[String], word
 
 /// Notes what follows the last word; the end of a sentence is stronger than a pause.
 fn end(words: &mut [Word], what: Break) {
-    if let Some(word) = words.last_mut() {
-        if matches!(word.after, Break::None | Break::Pause) {
-            word.after = what;
-        }
+    if let Some(word) = words.last_mut()
+        && matches!(word.after, Break::None | Break::Pause)
+    {
+        word.after = what;
     }
 }
 
