@@ -1,46 +1,46 @@
 //! The first frame of a connection between nodes, and the answer: whether they belong together.
 
-use super::founding::Standing;
-use crate::node::{ClusterLayout, NodeId};
+use crate::founding::Standing;
+use crate::layout::{ClusterLayout, NodeId};
 use serde::{Deserialize, Serialize};
 use tidemark_contract::Topology;
 
-/// What a connection is for.
+/// What a connection is for. Encoded by position: the order is part of the wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Channel {
+pub enum LinkKind {
     /// The caller says things.
     Messages,
     /// The caller wants records.
-    Feed,
+    Stream,
     /// The caller says things to another of its group, about their agreement.
-    Group,
+    Raft,
     /// The caller leads the group of the other, and has a copy of everything for it.
     Copy,
 }
 
 /// One start of a server: of a node that holds its partitions alone, or of a group, which starts anew with each leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Life {
+pub struct Epoch {
     /// The name of its log.
-    pub(crate) incarnation: u64,
+    pub incarnation: u64,
     /// The number of this start.
-    pub(crate) life: u64,
+    pub number: u64,
 }
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Speaker {
+pub struct Speaker {
     /// This start of its process: a random number.
-    pub(crate) start: u64,
+    pub start: u64,
     /// It serves its partitions: it holds them alone, or leads its group.
-    pub(crate) serves: Option<Life>,
+    pub serves: Option<Epoch>,
     /// How it stands in its group. A caller cannot tell yet whether it founded it with whom it calls: only an answer says so.
-    pub(crate) standing: Standing,
+    pub standing: Standing,
 }
 
 /// The caller introduces itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Hello {
+pub struct Hello {
     cluster: String,
     secret: String,
     protocol: String,
@@ -48,28 +48,33 @@ pub(crate) struct Hello {
     /// How many nodes of a region hold the same, and a sum of who lives where, as the caller has it.
     replicas: usize,
     homes: u32,
-    pub(crate) from: NodeId,
+    /// Who calls.
+    pub from: NodeId,
     to: NodeId,
-    pub(crate) speaker: Speaker,
-    pub(crate) channel: Channel,
+    /// The caller, as it stands.
+    pub speaker: Speaker,
+    /// What the connection is for.
+    pub kind: LinkKind,
 }
 
 /// The answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Welcome {
+pub enum Welcome {
+    /// They do, and this is who answers.
     Accepted(Speaker),
     /// Why not, in words for the caller's log.
     Refused(String),
 }
 
 impl Hello {
-    pub(crate) fn new(
+    /// What node `from` says to node `to` of `cluster`.
+    pub fn new(
         cluster: &ClusterLayout,
         secret: Option<&str>,
         protocol: &str,
         (from, to): (NodeId, NodeId),
         speaker: Speaker,
-        channel: Channel,
+        kind: LinkKind,
     ) -> Self {
         Self {
             cluster: cluster.name.clone(),
@@ -81,13 +86,16 @@ impl Hello {
             from,
             to,
             speaker,
-            channel,
+            kind,
         }
     }
 
     /// Whether the caller belongs to `cluster`, of which this is node `me`; if not, why not. A caller without the
     /// secret learns nothing else.
-    pub(crate) fn check(
+    ///
+    /// # Errors
+    /// What is different, in words for the caller's log.
+    pub fn check(
         &self,
         cluster: &ClusterLayout,
         secret: Option<&str>,
@@ -147,7 +155,7 @@ mod tests {
         let speaker = Speaker { start: 1, serves: None, standing: Standing::default() };
         let hello = |cluster: &ClusterLayout, secret, protocol, to| {
             let nodes = (NodeId(0), NodeId(to));
-            Hello::new(cluster, secret, protocol, nodes, speaker, Channel::Feed)
+            Hello::new(cluster, secret, protocol, nodes, speaker, LinkKind::Stream)
         };
         let check = |hello: Hello| hello.check(&cluster, Some("s"), "p", NodeId(1)).err().unwrap_or_default();
         assert_eq!(check(hello(&cluster, Some("s"), "p", 1)), "");

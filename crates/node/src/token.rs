@@ -9,7 +9,6 @@
 //! it was made. The sum finds damage, not malice: who may run commands may also write. But no token, however it came
 //! about, takes a session or a server to a time that no clock has reached, or to a region that does not exist.
 
-use super::failures::in_words;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::{Protocol, Session, Topology};
@@ -30,26 +29,26 @@ struct Envelope<T> {
 
 /// Why a text was not taken over.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum TokenError {
+pub enum TokenError {
     /// Damaged, cut short, or something else.
-    #[error("ERR this is not a session token, or it was damaged on the way")]
+    #[error("this is not a session token, or it was damaged on the way")]
     Malformed,
     /// A later version wrote it.
-    #[error("ERR this session token was made by a newer version of Tidemark")]
+    #[error("this session token was made by a newer version of Tidemark")]
     Newer,
     /// It is another cluster's.
-    #[error("ERR this session token belongs to cluster '{0}'")]
+    #[error("this session token belongs to cluster '{0}'")]
     OtherCluster(String),
     /// It is another protocol's.
-    #[error("ERR this session token belongs to protocol '{0}'")]
+    #[error("this session token belongs to protocol '{0}'")]
     OtherProtocol(String),
     /// It was made in the future, or speaks of it.
-    #[error("{}", in_words(.0))]
+    #[error("this session token lies in the future: {0:?}")]
     Ahead(Failure),
 }
 
 /// The text of `token`.
-pub(crate) fn export<T: Serialize>(cluster: &str, protocol: &str, now: Micros, token: T) -> String {
+pub fn export<T: Serialize>(cluster: &str, protocol: &str, now: Micros, token: T) -> String {
     let envelope = Envelope { cluster: cluster.into(), protocol: protocol.into(), made_at: now, token };
     let mut bytes = postcard::to_stdvec(&envelope).expect("a token can be encoded");
     let sum = crc32fast::hash(&bytes);
@@ -61,7 +60,10 @@ pub(crate) fn export<T: Serialize>(cluster: &str, protocol: &str, now: Micros, t
 }
 
 /// The token in `text`.
-pub(crate) fn import<T: DeserializeOwned>(
+///
+/// # Errors
+/// Any [`TokenError`].
+pub fn import<T: DeserializeOwned>(
     cluster: &str,
     protocol: &str,
     (now, max_skew_us): (Micros, Micros),
@@ -97,7 +99,10 @@ pub(crate) fn import<T: DeserializeOwned>(
 
 /// Whether `token` speaks of nothing that lies farther ahead than clocks may, and of no region or partition that does not
 /// exist.
-pub(crate) fn check<P: Protocol>(
+///
+/// # Errors
+/// `Malformed`, `Ahead`.
+pub fn check<P: Protocol>(
     token: <P::Session as Session<P>>::Token,
     topology: &Topology,
     time: (Micros, Micros),

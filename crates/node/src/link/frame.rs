@@ -2,41 +2,38 @@
 //!
 //! ```text
 //! frame  := length:u32le version:u8 crc32(payload):u32le payload
-//! payload := values in postcard, one after the other; which type, the channel says
+//! payload := values in postcard, one after the other; which type, the kind of the link says
 //! ```
 
 use bytes::{Buf, Bytes, BytesMut};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::io;
-use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The version of frames and of everything in them: nodes of different versions refuse each other.
-pub(crate) const VERSION: u8 = 4;
+pub const VERSION: u8 = 4;
 /// Bytes before a payload.
 const HEADER: usize = 9;
 /// The largest payload before the other side has proved who it is.
-pub(crate) const STRANGER_BYTES_MAX: usize = 16 << 10;
+pub const STRANGER_BYTES_MAX: usize = 16 << 10;
 /// The largest payload from a peer: a little above the largest value.
-pub(crate) const PEER_BYTES_MAX: usize = 768 << 20;
+pub const PEER_BYTES_MAX: usize = 768 << 20;
 
 /// Values on their way into one frame.
 #[derive(Debug, Default)]
-pub(crate) struct Batch(Vec<u8>);
+pub struct FrameBuffer(Vec<u8>);
 
-impl Batch {
+impl FrameBuffer {
     /// Whether nothing was added.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.len() <= HEADER
     }
 
     /// Bytes so far.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Appends a value.
-    pub(crate) fn push<T: Serialize>(&mut self, value: &T) {
+    pub fn push<T: Serialize>(&mut self, value: &T) {
         if self.0.is_empty() {
             self.0.resize(HEADER, 0);
         }
@@ -44,8 +41,8 @@ impl Batch {
         self.0 = postcard::to_extend(value, bytes).expect("what servers exchange can be encoded");
     }
 
-    /// Appends what another batch holds.
-    pub(crate) fn append(&mut self, other: Batch) {
+    /// Appends what another buffer holds.
+    pub fn append(&mut self, other: FrameBuffer) {
         if self.is_empty() {
             *self = other;
         } else if !other.is_empty() {
@@ -53,8 +50,8 @@ impl Batch {
         }
     }
 
-    /// The frame; the batch is empty afterwards.
-    pub(crate) fn take(&mut self) -> Vec<u8> {
+    /// The frame; the buffer is empty afterwards.
+    pub fn take(&mut self) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.0);
         if bytes.is_empty() {
             bytes.resize(HEADER, 0);
@@ -68,18 +65,15 @@ impl Batch {
 }
 
 /// A frame that holds one value.
-pub(crate) fn frame<T: Serialize>(value: &T) -> Vec<u8> {
-    let mut batch = Batch::default();
-    batch.push(value);
-    batch.take()
+pub fn frame<T: Serialize>(value: &T) -> Vec<u8> {
+    let mut buffer = FrameBuffer::default();
+    buffer.push(value);
+    buffer.take()
 }
 
 /// The bytes are no frames, or not what they should be: the connection is useless.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FrameError {
-    /// The other side closed the connection, or it broke.
-    #[error("the connection ended: {0}")]
-    Ended(#[from] io::Error),
+pub enum FrameError {
     /// Another version.
     #[error(
         "the other side speaks version {0} of the link protocol, this one version {VERSION}: update the older"
@@ -96,63 +90,56 @@ pub(crate) enum FrameError {
     Meaning(postcard::Error),
 }
 
-/// Reads frames.
-pub(crate) struct FrameReader<R> {
-    read: R,
-    buffer: BytesMut,
+/// Takes whole frames from the bytes of a connection.
+#[derive(Debug)]
+pub struct FrameDecoder {
     limit: usize,
 }
 
-impl<R: AsyncRead + Unpin> FrameReader<R> {
-    /// Over a connection whose other side is a stranger yet.
-    pub(crate) fn new(read: R) -> Self {
-        Self { read, buffer: BytesMut::new(), limit: STRANGER_BYTES_MAX }
+impl Default for FrameDecoder {
+    /// Of a connection whose other side is a stranger yet.
+    fn default() -> Self {
+        Self { limit: STRANGER_BYTES_MAX }
     }
+}
 
+impl FrameDecoder {
     /// The other side is a peer: it may send large frames.
-    pub(crate) fn trust(&mut self) {
+    pub fn trust(&mut self) {
         self.limit = PEER_BYTES_MAX;
     }
 
-    /// The next payload. Can be cancelled without losing anything.
-    pub(crate) async fn next(&mut self) -> Result<Bytes, FrameError> {
-        loop {
-            if let Some(payload) = self.whole()? {
-                return Ok(payload);
-            }
-            self.buffer.reserve(16 << 10);
-            if self.read.read_buf(&mut self.buffer).await? == 0 {
-                return Err(FrameError::Ended(io::ErrorKind::UnexpectedEof.into()));
-            }
-        }
-    }
-
-    fn whole(&mut self) -> Result<Option<Bytes>, FrameError> {
-        if self.buffer.len() < HEADER {
+    /// Takes the next frame from the front of `bytes`, and returns its payload; none, and all bytes are left, while it
+    /// is not whole.
+    ///
+    /// # Errors
+    /// Any [`FrameError`] but `Meaning`: what follows cannot be understood either.
+    pub fn next(&mut self, bytes: &mut BytesMut) -> Result<Option<Bytes>, FrameError> {
+        if bytes.len() < HEADER {
             return Ok(None);
         }
-        let field = |at: usize| u32::from_le_bytes(self.buffer[at..at + 4].try_into().expect("four bytes"));
-        let (length, version, sum) = (field(0) as usize, self.buffer[4], field(5));
+        let field = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let (length, version, sum) = (field(0) as usize, bytes[4], field(5));
         if version != VERSION {
             return Err(FrameError::Version(version));
         }
         if length > self.limit {
             return Err(FrameError::Length(length));
         }
-        if self.buffer.len() < HEADER + length {
+        if bytes.len() < HEADER + length {
             return Ok(None);
         }
-        self.buffer.advance(HEADER);
-        let payload = self.buffer.split_to(length).freeze();
+        bytes.advance(HEADER);
+        let payload = bytes.split_to(length).freeze();
         if crc32fast::hash(&payload) == sum { Ok(Some(payload)) } else { Err(FrameError::Checksum) }
     }
 }
 
 /// The values of a payload, one after the other.
-pub(crate) fn values<'a, T: Deserialize<'a>>(
-    payload: &'a [u8],
-    mut each: impl FnMut(T),
-) -> Result<(), FrameError> {
+///
+/// # Errors
+/// [`FrameError::Meaning`]: what comes before it has been handed over.
+pub fn values<'a, T: Deserialize<'a>>(payload: &'a [u8], mut each: impl FnMut(T)) -> Result<(), FrameError> {
     let mut rest = payload;
     while !rest.is_empty() {
         let (value, after) = postcard::take_from_bytes(rest).map_err(FrameError::Meaning)?;
@@ -163,7 +150,10 @@ pub(crate) fn values<'a, T: Deserialize<'a>>(
 }
 
 /// The one value of a payload.
-pub(crate) fn value<T: DeserializeOwned>(payload: &[u8]) -> Result<T, FrameError> {
+///
+/// # Errors
+/// [`FrameError::Meaning`].
+pub fn value<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> Result<T, FrameError> {
     postcard::from_bytes(payload).map_err(FrameError::Meaning)
 }
 
@@ -171,23 +161,23 @@ pub(crate) fn value<T: DeserializeOwned>(payload: &[u8]) -> Result<T, FrameError
 mod tests {
     use super::*;
 
-    fn read(bytes: &[u8]) -> Result<Vec<u32>, FrameError> {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let payload = runtime.block_on(FrameReader::new(bytes).next())?;
+    /// The values of the one frame that `bytes` hold; none while it is not whole.
+    fn read(bytes: &[u8]) -> Result<Option<Vec<u32>>, FrameError> {
+        let Some(payload) = FrameDecoder::default().next(&mut bytes.into())? else { return Ok(None) };
         let mut out = Vec::new();
         values(&payload, |value| out.push(value))?;
-        Ok(out)
+        Ok(Some(out))
     }
 
     #[test]
-    fn values_come_back_in_order_from_batches_that_were_joined() {
-        let (mut first, mut second) = (Batch::default(), Batch::default());
-        first.append(Batch::default());
+    fn values_come_back_in_order_from_buffers_that_were_joined() {
+        let (mut first, mut second) = (FrameBuffer::default(), FrameBuffer::default());
+        first.append(FrameBuffer::default());
         assert!(first.is_empty());
         (0..3_u32).for_each(|value| first.push(&value));
         (3..5_u32).for_each(|value| second.push(&value));
         first.append(second);
-        assert_eq!(read(&first.take()).unwrap(), [0, 1, 2, 3, 4]);
+        assert_eq!(read(&first.take()).unwrap(), Some(vec![0, 1, 2, 3, 4]));
         assert!(first.is_empty());
     }
 
@@ -197,9 +187,22 @@ mod tests {
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x41;
-            assert!(read(&bytes).is_err(), "byte {at}");
+            // A length that says more only makes the reader wait.
+            assert!(!matches!(read(&bytes), Ok(Some(_))), "byte {at}");
         }
         assert!(matches!(read(&frame(&vec![0_u8; STRANGER_BYTES_MAX])), Err(FrameError::Length(_))));
-        assert!(matches!(read(&whole[..whole.len() - 1]), Err(FrameError::Ended(_))));
+    }
+
+    #[test]
+    fn frames_come_whole_however_their_bytes_arrive() {
+        let bytes = [frame(&7_u32), frame(&vec![0_u8; STRANGER_BYTES_MAX])].concat();
+        let (mut decoder, mut buffer, mut lengths) = (FrameDecoder::default(), BytesMut::new(), Vec::new());
+        decoder.trust();
+        for byte in bytes {
+            buffer.extend_from_slice(&[byte]);
+            lengths.extend(decoder.next(&mut buffer).unwrap().map(|payload| payload.len()));
+        }
+        assert_eq!(lengths, [1, STRANGER_BYTES_MAX + 3]);
+        assert!(buffer.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! What nodes say to each other, beside feeds: at most once, in any order. Both ways of one region, and between regions.
+//! What nodes say to each other, beside replication streams: at most once, in any order. Both ways of one region, and between regions.
 
 use serde::{Deserialize, Serialize};
 use tidemark_contract::{Protocol, Ticket};
@@ -7,7 +7,7 @@ use tidemark_core::{Failure, PartitionId, ServerId};
 /// One message.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
-pub(crate) enum Message<P: Protocol> {
+pub enum Message<P: Protocol> {
     /// A session of the sending node asks a server of the receiving one.
     Ask {
         /// Where the answer goes.

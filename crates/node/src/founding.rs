@@ -1,0 +1,299 @@
+//! How a member of a group with an empty directory finds out who it is.
+//!
+//! If the others' directories are empty, too, they found the group together. If the group exists, this node was a member
+//! once and has lost its disk, or comes later: under its old name it might break what it has promised, so it takes a new
+//! one and waits until the leader takes it in. Who cannot be asked is waited for: he may know a group.
+
+use crate::layout::{Groups, NodeId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tidemark_contract::Protocol;
+use tidemark_core::Micros;
+use tidemark_group::{GroupConfig, Member};
+use tidemark_replica::{HostConfig, Now};
+use tidemark_store::disk::{Disk, DiskErrorKind, DiskResult};
+
+/// Names of one node differ by multiples of this.
+const RANKS: u64 = 256;
+/// The file of a data directory that says under which name it belongs to its group.
+const FILE: &str = "member";
+const PARTIAL: &str = "member.partial";
+
+/// What a member says of itself to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Its name in the group; 0 if it does not know yet.
+    pub member: u64,
+    /// It has nothing yet, and waits to be taken in.
+    pub joins: bool,
+    /// To whom this is said is a founder, as far as it knows.
+    pub founded_with_you: bool,
+}
+
+/// A member that does not know yet who it is.
+pub struct Founding<P: Protocol> {
+    /// Its place in its group.
+    pub place: Place,
+    config: HostConfig<P>,
+    disk: Arc<dyn Disk>,
+    /// What each of the others has said, and in which start.
+    heard: BTreeMap<NodeId, (u64, Standing)>,
+}
+
+/// The place of a node in its group.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// All members, in their order.
+    pub nodes: Vec<NodeId>,
+    /// This one.
+    pub me: NodeId,
+    /// How long a follower waits for its leader before it wants to lead.
+    pub election_timeout_us: Micros,
+}
+
+/// How many ticks an election timeout has.
+const ELECTION_TICKS: usize = 10;
+
+impl Place {
+    /// The place of node `me`.
+    pub fn new(groups: &Groups, me: NodeId, election_timeout_us: Micros) -> Self {
+        let nodes = groups.members(groups.of_node(me)).to_vec();
+        Self { nodes, me, election_timeout_us }
+    }
+
+    fn rank(&self, node: NodeId) -> u64 {
+        self.nodes.iter().position(|member| *member == node).expect("it is one of the group") as u64
+    }
+
+    /// The name of a founder.
+    fn founder(&self, node: NodeId) -> u64 {
+        self.rank(node) + 1
+    }
+
+    /// The node that a name is or was of.
+    pub fn node(&self, member: u64) -> Option<NodeId> {
+        self.nodes.get((member.checked_sub(1)? % RANKS) as usize).copied()
+    }
+
+    /// A name that this node has never had, if its clock has not gone back.
+    fn new_name(&self, wall_us: Micros) -> u64 {
+        self.founder(self.me) + RANKS * (wall_us / 1_000_000).max(1)
+    }
+
+    /// The name that the directory says, if it does.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words for the operator.
+    pub fn name(&self, disk: &dyn Disk) -> Result<Option<u64>, String> {
+        let Some(text) = read(disk).map_err(|error| error.to_string())? else { return no_name(disk) };
+        let text = text.trim();
+        let name = text.parse().ok().filter(|name| self.node(*name) == Some(self.me));
+        let wrong = || {
+            format!(
+                "the file `{FILE}` does not name this node in its group ({text}): it is damaged, or another node's"
+            )
+        };
+        name.map(Some).ok_or_else(wrong)
+    }
+
+    /// What the member called `name` runs with.
+    pub fn config(&self, name: u64) -> GroupConfig {
+        let is_founder = name <= self.nodes.len() as u64;
+        let founders = self.nodes.iter().map(|node| self.founder(*node));
+        GroupConfig {
+            id: name,
+            founders: if is_founder { founders.collect() } else { Vec::new() },
+            tick_us: self.election_timeout_us / ELECTION_TICKS as u64,
+            election_ticks: ELECTION_TICKS,
+            heartbeat_ticks: 2,
+            entries_bytes: 64 << 20,
+            pinned_bytes: 512 << 20,
+            broken: None,
+        }
+    }
+}
+
+/// What the file says, if it exists.
+fn read(disk: &dyn Disk) -> DiskResult<Option<String>> {
+    // What is acted upon must not be undone by a power failure, even if its writer died before it synced the name.
+    disk.sync_dir()?;
+    let file = match disk.open(FILE) {
+        Ok(file) => file,
+        Err(error) if error.kind == DiskErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = vec![0; file.size()? as usize];
+    let count = file.read_at(0, &mut bytes)?;
+    Ok(Some(String::from_utf8_lossy(&bytes[..count]).into_owned()))
+}
+
+/// Has the directory say `name`, durably.
+fn write(disk: &dyn Disk, name: u64) -> DiskResult<()> {
+    match disk.remove(PARTIAL) {
+        Err(error) if error.kind != DiskErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = disk.create(PARTIAL, 0)?;
+    file.write_at(0, format!("{name}\n").as_bytes())?;
+    file.sync()?;
+    disk.rename(PARTIAL, FILE)?;
+    disk.sync_dir()
+}
+
+/// There is no name: then there is to be nothing else.
+fn no_name(disk: &dyn Disk) -> Result<Option<u64>, String> {
+    let names = disk.list().map_err(|error| error.to_string())?;
+    match names.iter().any(|name| name == "MANIFEST") {
+        false => Ok(None),
+        true => Err(format!(
+            "there are data, and no file `{FILE}` that says under which name they belong to a group. A cluster with \
+             replicas begins with empty directories; a member that has lost its own is given an empty one"
+        )),
+    }
+}
+
+impl<P: Protocol> Founding<P> {
+    /// The member at `place`, whose directory is empty.
+    pub fn new(place: Place, config: HostConfig<P>, disk: Arc<dyn Disk>) -> Self {
+        Self { place, config, disk, heard: BTreeMap::new() }
+    }
+
+    /// Another member has said how it stands, in a start of that number. Returns who this one is, if that is known now, and
+    /// with which starts of the others it founds the group, if it does. A name that it has not had yet comes of the time.
+    pub fn hear(
+        &mut self,
+        node: NodeId,
+        start: u64,
+        standing: Standing,
+        wall_us: Micros,
+    ) -> Option<(u64, Vec<(NodeId, u64)>)> {
+        self.heard.insert(node, (start, standing));
+        let founder = self.place.founder(self.place.me);
+        if self.heard.values().any(|(_, other)| other.founded_with_you) {
+            return Some((founder, self.starts()));
+        }
+        if self.heard.values().any(|(_, other)| other.member != 0) {
+            return Some((self.place.new_name(wall_us), Vec::new()));
+        }
+        let all = self.heard.len() + 1 == self.place.nodes.len();
+        all.then(|| (founder, self.starts()))
+    }
+
+    fn starts(&self) -> Vec<(NodeId, u64)> {
+        self.heard.iter().map(|(node, (start, _))| (*node, *start)).collect()
+    }
+
+    /// Who has not been heard yet.
+    pub fn missing(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let others = self.place.nodes.iter().filter(|node| **node != self.place.me);
+        others.filter(|node| !self.heard.contains_key(node)).copied()
+    }
+
+    /// Takes the name, and opens the directory under it.
+    ///
+    /// # Errors
+    /// What is wrong with the directory, in words for the operator.
+    pub fn open(&self, name: u64, now: Now) -> Result<Member<P>, String> {
+        write(&*self.disk, name).map_err(|error| error.to_string())?;
+        Member::open(self.place.config(name), self.config.clone(), self.disk.clone(), now)
+            .map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_contract::Topology;
+    use tidemark_core::{DcId, PartitionId};
+    use tidemark_protocols::Eventual;
+    use tidemark_store::disk::{Fault, SimDisk};
+    use tidemark_store::log::Fsync;
+
+    fn founding() -> Founding<Eventual> {
+        let nodes = vec![NodeId(4), NodeId(6), NodeId(7)];
+        let place = Place { nodes, me: NodeId(6), election_timeout_us: 1_000_000 };
+        let config = HostConfig {
+            dc: DcId(0),
+            partitions: vec![PartitionId(0)],
+            topology: Topology::new(1, 1),
+            params: (),
+            fsync: Fsync::No,
+            max_skew_us: 0,
+            log_segment_bytes: 1 << 20,
+            log_retain_bytes: 1 << 20,
+            snapshot_every_bytes: 1 << 20,
+            new_incarnation: 1,
+        };
+        Founding::new(place, config, Arc::new(SimDisk::new()))
+    }
+
+    const EMPTY: Standing = Standing { member: 0, joins: false, founded_with_you: false };
+    const NOW: Micros = 9_000_000;
+
+    #[test]
+    fn a_group_is_founded_when_all_directories_are_empty() {
+        let mut founding = founding();
+        assert_eq!(founding.hear(NodeId(4), 11, EMPTY, NOW), None);
+        assert_eq!(founding.missing().collect::<Vec<_>>(), [NodeId(7)]);
+        let starts = vec![(NodeId(4), 11), (NodeId(7), 12)];
+        assert_eq!(founding.hear(NodeId(7), 12, EMPTY, NOW), Some((2, starts)));
+    }
+
+    #[test]
+    fn who_comes_to_a_group_that_exists_takes_a_new_name() {
+        let mut founding = founding();
+        let (name, with) = founding.hear(NodeId(4), 11, Standing { member: 1, ..EMPTY }, NOW).unwrap();
+        assert_eq!((name, with), (2 + RANKS * 9, Vec::new()));
+        assert_eq!(founding.place.node(name), Some(NodeId(6)));
+        assert!(founding.place.config(name).founders.is_empty());
+    }
+
+    #[test]
+    fn who_was_there_when_it_was_founded_is_a_founder() {
+        let mut founding = founding();
+        let (name, _) = founding
+            .hear(NodeId(7), 12, Standing { member: 3, founded_with_you: true, ..EMPTY }, NOW)
+            .unwrap();
+        assert_eq!(name, 2);
+        assert_eq!(founding.place.config(name).founders, [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_directory_keeps_its_name_and_is_not_taken_for_another() {
+        let (mut place, disk) = (founding().place, SimDisk::new());
+        assert_eq!(place.name(&disk), Ok(None));
+        write(&disk, 2 + RANKS * 9).unwrap();
+        assert_eq!(place.name(&disk), Ok(Some(2 + RANKS * 9)));
+        place.me = NodeId(4);
+        assert!(place.name(&disk).unwrap_err().contains("another node's"));
+        disk.open(FILE).unwrap().write_at(0, b"x").unwrap();
+        assert!(place.name(&disk).unwrap_err().contains("does not name this node"));
+        disk.remove(FILE).unwrap();
+        disk.create("MANIFEST", 0).unwrap();
+        assert!(place.name(&disk).unwrap_err().contains("begins with empty directories"));
+    }
+
+    #[test]
+    fn a_name_is_written_whole_or_not_at_all() {
+        let (old, new) = (2, 2 + RANKS * 9);
+        let place = founding().place;
+        let faults = [Fault::Write, Fault::Sync, Fault::SyncDir];
+        for (seed, fault) in (0..100).flat_map(|seed| faults.map(|fault| (seed, fault))) {
+            let disk = SimDisk::new();
+            let crash = || disk.crash(&mut fastrand::Rng::with_seed(seed));
+            write(&disk, old).unwrap();
+            crash();
+            disk.inject(fault, 0);
+            write(&disk, new).unwrap_err();
+            crash();
+            disk.mend();
+            let found = place.name(&disk).unwrap();
+            assert!(found == Some(old) || found == Some(new), "{fault:?}, seed {seed}: {found:?}");
+            crash();
+            assert_eq!(place.name(&disk).unwrap(), found, "{fault:?}, seed {seed}: what was read must last");
+            write(&disk, new).unwrap();
+            assert_eq!(place.name(&disk), Ok(Some(new)));
+        }
+    }
+}
