@@ -12,7 +12,7 @@ const HELP: &str = "\
 ./x check          read only: formatting, clippy with warnings as errors, tidy
 ./x fix            formats, applies clippy's suggestions, lowers the ratchet
 ./x test           everything that CI runs: check, an optimised build, all tests, end-to-end tests too
-./x tidy           only the tidy test: which crate may use what, lengths, headers, links
+./x tidy           only the tidy test: which crate may use what, lengths, headers, links, words
 ./x bench          Tidemark beside redis-server; see ./x bench --help
 ";
 

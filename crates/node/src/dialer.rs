@@ -119,7 +119,9 @@ impl<P: Protocol> NodeOf<P> {
 
     /// A link that this node made stands.
     pub(crate) fn dialled(&mut self, link: LinkId) {
-        let Some(dialer) = self.core.dialers.iter_mut().find(|dialer| dialer.link == Some(link)) else { return };
+        let Some(dialer) = self.core.dialers.iter_mut().find(|dialer| dialer.link == Some(link)) else {
+            return;
+        };
         dialer.told.clear();
         let (node, kind) = (dialer.node, dialer.kind);
         self.core.peers[node.index()].trouble = None;

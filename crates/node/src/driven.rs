@@ -296,7 +296,12 @@ impl<P: Protocol> Factory for Of<P> {
         of::params::<P>(params, topology).map(drop)
     }
 
-    fn open(&self, config: crate::config::Config, disk: Arc<dyn Disk>, now: Now) -> Result<Box<dyn Node>, OpenError> {
+    fn open(
+        &self,
+        config: crate::config::Config,
+        disk: Arc<dyn Disk>,
+        now: Now,
+    ) -> Result<Box<dyn Node>, OpenError> {
         Ok(Box::new(NodeOf::<P>::open(config, disk, now)?))
     }
 }

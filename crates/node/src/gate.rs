@@ -52,7 +52,10 @@ mod tests {
         gate.push(Batch(1), 'b');
         gate.push(Batch(3), 'c');
         assert_eq!(gate.release(Batch(0)), None);
-        assert_eq!([gate.release(Batch(2)), gate.release(Batch(2)), gate.release(Batch(2))], [Some('a'), Some('b'), None]);
+        assert_eq!(
+            [gate.release(Batch(2)), gate.release(Batch(2)), gate.release(Batch(2))],
+            [Some('a'), Some('b'), None]
+        );
         assert_eq!(gate.release(Batch(3)), Some('c'));
         assert!(gate.is_empty());
     }

@@ -15,8 +15,7 @@ use tidemark_contract::Protocol;
 use tidemark_core::ServerId;
 
 /// What an order that was open is answered when its partitions' leader is replaced.
-const LEADERSHIP_LOST: &str =
-    "this node does not lead its Raft group any more, and the order may or may not be carried out: give it to the new leader";
+const LEADERSHIP_LOST: &str = "this node does not lead its Raft group any more, and the order may or may not be carried out: give it to the new leader";
 
 impl<P: Protocol> NodeOf<P> {
     /// Its name in its Raft group; 0 if it has none, or does not know it yet.
@@ -66,7 +65,10 @@ impl<P: Protocol> NodeOf<P> {
                         return true;
                     }
                     Some(_) if self.core.groups.members(group).len() > 1 => {
-                        self.core.notice(Level::Info, format!("node {name} leads its group, epoch {}", epoch.number));
+                        self.core.notice(
+                            Level::Info,
+                            format!("node {name} leads its group, epoch {}", epoch.number),
+                        );
                     }
                     Some(_) => self.core.notice(Level::Info, format!("node {name} has restarted")),
                 }

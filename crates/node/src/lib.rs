@@ -8,6 +8,7 @@ pub mod cuts;
 mod dialer;
 mod driven;
 pub mod factory;
+pub mod faults;
 mod follow;
 pub mod founding;
 pub mod gate;
@@ -32,10 +33,11 @@ pub use driven::factory_of;
 pub use factory::{Factory, OpenError};
 pub use gate::Gate;
 pub use job::{Done, Job, Lane};
-pub use layout::{ClusterLayout, NodeId, NodeLayout, WanLink};
+pub use layout::{ClusterLayout, GroupId, Groups, NodeId, NodeLayout, WanLink};
 pub use link::hello::LinkKind;
 pub use node::{
-    About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderAnswer, OrderId, Output, SessionId,
+    About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderAnswer, OrderId, Output,
+    SessionId,
 };
 pub use notice::{Level, Notice};
 pub use status::{Counters, GroupStatus, PeerStatus, Status};

@@ -11,15 +11,13 @@ impl<P: Protocol> NodeOf<P> {
     pub(crate) fn carry_out(&mut self, id: OrderId, order: Order) {
         self.core.wants_commit = true;
         let answer = match order {
-            Order::Exclusion(order) => {
-                match order.dc.index() < self.core.topology.dcs {
-                    true => {
-                        let partitions = self.core.config.layout().partitions.clone();
-                        return self.order_partitions(id, &partitions, &ProtocolOrder::Exclusion(order));
-                    }
-                    false => Err("there is no such region".to_string()),
+            Order::Exclusion(order) => match order.dc.index() < self.core.topology.dcs {
+                true => {
+                    let partitions = self.core.config.layout().partitions.clone();
+                    return self.order_partitions(id, &partitions, &ProtocolOrder::Exclusion(order));
                 }
-            }
+                false => Err("there is no such region".to_string()),
+            },
             Order::Regrouping(order) => {
                 let first = self.core.config.layout().partitions[0];
                 return self.order_partitions(id, &[first], &ProtocolOrder::Regrouping(order));

@@ -65,7 +65,8 @@ impl<P: Protocol> NodeOf<P> {
         }
         let outgoing = &core.outgoing[node.index()];
         let (messages_out, messages_in) = (outgoing.link.is_some(), outgoing.heard_on > 0);
-        let dialled = |kind: LinkKind| core.dialers.iter().any(|dialer| dialer.node == node && dialer.kind == kind);
+        let dialled =
+            |kind: LinkKind| core.dialers.iter().any(|dialer| dialer.node == node && dialer.kind == kind);
         // In Raft groups only leaders send each other records.
         let streams = dialled(LinkKind::Stream) && (self.may_stream_from(node) || core.place.is_none());
         PeerStatus {

@@ -277,5 +277,7 @@ impl<P: Protocol> NodeOf<P> {
 }
 
 fn unavailable() -> Failure {
-    Failure::Unavailable("a server that the operation needs cannot be reached, or did not answer in time".to_string())
+    Failure::Unavailable(
+        "a server that the operation needs cannot be reached, or did not answer in time".to_string(),
+    )
 }

@@ -1,5 +1,6 @@
 //! Where requests and messages go: to which node, now or when a leader is known.
 
+use crate::core::Core;
 use crate::core::{Deadline, OpenOrder, Serving};
 use crate::layout::{GroupId, NodeId};
 use crate::link::hello::Epoch;
@@ -8,7 +9,6 @@ use crate::node::{Batch, SessionId};
 use crate::of::NodeOf;
 use crate::requests::Unrouted;
 use crate::sessions::{OpenRequest, Session};
-use crate::core::Core;
 use tidemark_contract::{AskId, Protocol, SessionCx};
 use tidemark_core::{Failure, Outcome, ServerId};
 use tidemark_replica::Output as HostOutput;
@@ -201,7 +201,8 @@ impl<P: Protocol> NodeOf<P> {
 impl Core {
     fn order_answered(&mut self, number: u64, answer: Result<tidemark_contract::Standing, String>) {
         let waits = |order: &OpenOrder| order.waits.iter().position(|(_, waits)| *waits == number);
-        let Some((at, place)) = self.orders.iter().enumerate().find_map(|(at, order)| Some((at, waits(order)?)))
+        let Some((at, place)) =
+            self.orders.iter().enumerate().find_map(|(at, order)| Some((at, waits(order)?)))
         else {
             return;
         };

@@ -2,8 +2,6 @@
 
 use crate::clock::Clock;
 use crate::gateway::info::About;
-use crate::link::founding::Place;
-use crate::link::hello::Channel;
 use crate::link::links::Links;
 use crate::shard::client::Clients;
 use crate::shard::disk::DiskThread;
@@ -22,6 +20,8 @@ use std::rc::Rc;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use tidemark_contract::Protocol;
+use tidemark_node::founding::Place;
+use tidemark_node::link::hello::LinkKind;
 use tidemark_protocols::with_protocol;
 use tidemark_replica::Host;
 use tidemark_store::log::Fsync;
@@ -190,9 +190,8 @@ fn start<P: Protocol>(config: NodeConfig, mut hooks: Hooks) -> Result<(), ServeE
     let sockets = Sockets::bind(&config, &mut hooks)?;
     let ready = sockets.ready::<P>(&config).map_err(failed("cannot use a listener"))?;
     let clock = Clock::new();
-    let place = (config.cluster.replicas > 1).then(|| {
-        Place::new(&config.cluster.groups(), config.me, config.election_timeout_us, &config.data_dir)
-    });
+    let place = (config.cluster.replicas > 1)
+        .then(|| Place::new(&config.cluster.groups(), config.me, config.election_timeout_us));
     let (seat, dialect) = open_seat::<P>(&config, place.as_ref(), &clock)?;
     let listeners = sockets.listen()?;
     let config = Arc::new(config);
@@ -331,7 +330,7 @@ fn last_turn<P: Protocol>(shard: &Rc<Shard<P>>) -> Result<(), ServeError> {
 
 /// The connections that this node opens: one to each node for messages, one to each that holds one of its
 /// partitions in another region, for records, and one to each of its group.
-fn calls<P: Protocol>(shard: &Rc<Shard<P>>) -> Vec<(NodeId, Channel)> {
+fn calls<P: Protocol>(shard: &Rc<Shard<P>>) -> Vec<(NodeId, LinkKind)> {
     let core = shard.core.borrow();
     let engine = &core.engine;
     let mut calls = Vec::new();
@@ -340,11 +339,11 @@ fn calls<P: Protocol>(shard: &Rc<Shard<P>>) -> Vec<(NodeId, Channel)> {
         if node == engine.me {
             continue;
         }
-        calls.push((node, Channel::Messages));
+        calls.push((node, LinkKind::Messages));
         let shared = layout.partitions.iter().any(|partition| engine.holds(*partition));
         match (shared, layout.dc == engine.dc) {
-            (true, true) => calls.push((node, Channel::Group)),
-            (true, false) => calls.push((node, Channel::Feed)),
+            (true, true) => calls.push((node, LinkKind::Raft)),
+            (true, false) => calls.push((node, LinkKind::Stream)),
             (false, _) => {}
         }
     }

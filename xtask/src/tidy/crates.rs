@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-replica", &["core", "store", "contract"]),
     ("tidemark-check", &["core"]),
     ("tidemark-group", &["core", "store", "contract", "replica"]),
+    ("tidemark-node", &["core", "store", "contract", "replica", "group", "adapt"]),
     (
         "tidemark-sim",
         &["core", "store", "contract", "protocols", "replica", "group", "check", "workload", "adapt"],
@@ -23,7 +24,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-simulators", &["protocols", "sim"]),
     ("tidemark-wire", &[]),
     ("tidemark-workload", &["core", "contract"]),
-    ("tidemark-server", &["core", "store", "contract", "protocols", "replica", "group", "wire", "adapt"]),
+    (
+        "tidemark-server",
+        &["core", "store", "contract", "protocols", "replica", "group", "node", "wire", "adapt"],
+    ),
     ("tidemark-experiments", &[]),
     ("tidemark-bench", &["core", "wire", "workload"]),
     (
@@ -57,6 +61,7 @@ const PURE: &[&str] = &[
     "tidemark-protocols",
     "tidemark-replica",
     "tidemark-group",
+    "tidemark-node",
     "tidemark-check",
     "tidemark-sim",
     "tidemark-wire",

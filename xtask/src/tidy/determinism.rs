@@ -4,8 +4,19 @@
 
 use super::{Finding, source::Source};
 
-const CRATES: &[&str] =
-    &["core", "crdt", "contract", "protocols", "store", "replica", "group", "sim", "check", "workload"];
+const CRATES: &[&str] = &[
+    "core",
+    "crdt",
+    "contract",
+    "protocols",
+    "store",
+    "replica",
+    "group",
+    "node",
+    "sim",
+    "check",
+    "workload",
+];
 
 /// Where real files are touched, and the only place.
 const EXEMPT: &[&str] = &["crates/store/src/disk/real", "crates/sim/src/campaign.rs"];

@@ -3,10 +3,12 @@
 //! - `crates`: which crate may use which, as in ARCHITECTURE.md.
 //! - `determinism`: no clocks, chance, threads or hash order where everything must follow from its input.
 //! - `lengths`: files and functions stay short; those that are not may only shrink.
+//! - `language`: documents use the terms that their readers search for.
 //! - `prose`: every crate and module says what it is, nothing is left for later, links lead somewhere.
 
 mod crates;
 mod determinism;
+mod language;
 mod lengths;
 mod prose;
 mod source;

@@ -133,7 +133,8 @@ impl<P: Protocol> NodeOf<P> {
         let (to, opened, bytes) = (sending.to, sending.opened, sending.bytes);
         let seconds = (now - sending.begun) as f64 / 1e6;
         let name = self.core.name_of(node).to_string();
-        self.core.notice(Level::Info, format!("node {name} has its copy: {} MiB in {seconds:.1} s", bytes >> 20));
+        self.core
+            .notice(Level::Info, format!("node {name} has its copy: {} MiB in {seconds:.1} s", bytes >> 20));
         self.core.links.remove(id);
         self.core.outputs.push_back(Output::Close { link: id });
         self.copy_ended(to, opened, true);
@@ -146,7 +147,8 @@ impl<P: Protocol> NodeOf<P> {
         let refused = |why: &dyn std::fmt::Display| LinkError::Refused(why.to_string());
         let Some(up) = self.core.links.up(id) else { return Ok(()) };
         let Role::CopyIn(copy, _) = &mut up.role else { return Ok(()) };
-        let no_member = || LinkError::Refused("this node does not know its name in the group yet".to_string());
+        let no_member =
+            || LinkError::Refused("this node does not know its name in the group yet".to_string());
         let member = self.hold.member_mut().ok_or_else(no_member)?;
         match (part, *copy) {
             (Part::Begin(message), None) => {

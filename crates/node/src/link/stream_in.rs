@@ -1,6 +1,6 @@
 //! The receiver's side of a replication stream.
 
-use super::frame::{FrameError, FrameBuffer, frame, values};
+use super::frame::{FrameBuffer, FrameError, frame, values};
 use super::stream::{Request, Supply};
 use super::table::{Role, StreamIn};
 use crate::layout::NodeId;
@@ -166,7 +166,9 @@ impl<P: Protocol> NodeOf<P> {
         let Some(host) = self.hold.host() else { return };
         let mut said: Vec<(LinkId, FrameBuffer)> = Vec::new();
         for link in self.core.links.iter_mut() {
-            let super::table::Stage::Up(super::table::Up { role: Role::StreamIn(stream), .. }) = &mut link.stage else {
+            let super::table::Stage::Up(super::table::Up { role: Role::StreamIn(stream), .. }) =
+                &mut link.stage
+            else {
                 continue;
             };
             let mut batch = FrameBuffer::default();
@@ -189,7 +191,9 @@ impl<P: Protocol> NodeOf<P> {
         let now = self.core.now.mono;
         let all: Vec<LinkId> = self.core.links.all_up().map(|(id, _)| id).collect();
         for id in all {
-            if let Some(stream) = self.stream_in(id).filter(|stream| stream.ask_again.is_some_and(|at| at <= now)) {
+            if let Some(stream) =
+                self.stream_in(id).filter(|stream| stream.ask_again.is_some_and(|at| at <= now))
+            {
                 stream.ask_again = None;
                 self.ask_for_streams(id);
             }

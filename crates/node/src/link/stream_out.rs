@@ -66,7 +66,8 @@ impl<P: Protocol> NodeOf<P> {
             // There is one stream to a data centre. An earlier leader there may not have noticed yet that it does not lead
             // any more.
             for link in self.core.links.iter_mut() {
-                if let super::table::Stage::Up(super::table::Up { role: Role::StreamOut(out), .. }) = &mut link.stage
+                if let super::table::Stage::Up(super::table::Up { role: Role::StreamOut(out), .. }) =
+                    &mut link.stage
                     && out.dc == dc
                 {
                     out.open.retain(|open| *open != partition);

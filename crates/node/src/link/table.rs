@@ -50,7 +50,9 @@ pub(crate) enum Role {
     StreamIn(StreamIn),
     StreamOut(StreamOut),
     /// With the name under which this node introduced itself.
-    RaftOut { member: u64 },
+    RaftOut {
+        member: u64,
+    },
     RaftIn,
     CopyOut(Box<Sending>),
     /// With when it began.

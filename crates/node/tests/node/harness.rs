@@ -347,7 +347,8 @@ impl Cluster {
             self.now_us = due;
             for at in 0..self.processes.len() {
                 let now = self.now(at);
-                if let Some(node) = self.processes[at].node.as_mut().filter(|node| node.next_timeout() <= due) {
+                if let Some(node) = self.processes[at].node.as_mut().filter(|node| node.next_timeout() <= due)
+                {
                     node.tick(now);
                 }
             }
@@ -358,7 +359,8 @@ impl Cluster {
         loop {
             let wants = |process: &Process| process.node.as_ref().is_some_and(|node| node.wants_commit());
             if let Some((end, mut bytes)) = self.wire.pop_front() {
-                let (a, b) = *self.connections.iter().find(|(a, b)| *a == end || *b == end).expect("it stands");
+                let (a, b) =
+                    *self.connections.iter().find(|(a, b)| *a == end || *b == end).expect("it stands");
                 let lost = self.silent.contains(&a.0) || self.silent.contains(&b.0);
                 if !lost && (self.tap)(end, &mut bytes) {
                     self.arrive(end, bytes);

@@ -128,7 +128,8 @@ fn a_late_handshake_of_an_older_epoch_is_not_a_restart() {
     let link = cluster.stranger(1);
     let _ = cluster.receive(1, link, &mut BytesMut::from(&old[..]));
     cluster.run_for(1_000);
-    let restarts = cluster.processes[1].notices.iter().filter(|notice| notice.what.contains("restarted")).count();
+    let restarts =
+        cluster.processes[1].notices.iter().filter(|notice| notice.what.contains("restarted")).count();
     assert_eq!(restarts, 0, "{:?}", cluster.processes[1].notices);
 }
 
@@ -137,7 +138,9 @@ fn a_stranger_that_says_nothing_is_dropped() {
     let mut cluster = cluster();
     let link = cluster.stranger(0);
     cluster.run_for(6_000_000);
-    assert!(cluster.processes[0].notices.iter().any(|notice| notice.what.contains("did not introduce itself")));
+    assert!(
+        cluster.processes[0].notices.iter().any(|notice| notice.what.contains("did not introduce itself"))
+    );
     let mut bytes = BytesMut::from(&b"anything"[..]);
     let now = tidemark_replica::Now { wall: 1_700_000_010_000_000, mono: cluster.now_us };
     assert!(cluster.node(0).receive(now, link, &mut bytes).is_ok());

@@ -1,10 +1,10 @@
 //! Faults that an operator orders while the node runs: links cut, slowed and healed, this node slowed, its clock put wrong.
 
-use crate::link::faults::Place;
 use crate::shard::Shard;
 use serde::Deserialize;
 use tidemark_contract::Protocol;
 use tidemark_core::Micros;
+use tidemark_node::faults::Place;
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,5 @@
 //! How a node stands: copied out of the data thread, made into JSON and metrics elsewhere.
 
-use crate::link::faults::{Fault, Place};
-use crate::node::NodeId;
 use crate::shard::Shard;
 use crate::shard::engine::Engine;
 use crate::shard::seat::Seat;
@@ -10,6 +8,8 @@ use serde::Serialize;
 use tidemark_adapt::{UseReport, Watch};
 use tidemark_contract::Protocol;
 use tidemark_core::Micros;
+use tidemark_node::NodeId;
+use tidemark_node::faults::{Fault, Place};
 use tidemark_replica::HostStatus;
 
 /// Everything that status pages and metrics tell.

@@ -1,9 +1,9 @@
 //! Commands of one connection, one after the other: parsed out of its read buffer, run against the host within the
 //! call where that is possible, their replies appended to its outbound bytes.
 
+use super::failures::token_in_words;
 use super::plan::{Plan, Step};
-use super::token::TokenError;
-use super::{asking, info, token};
+use super::{asking, info};
 use crate::redis::{Call, Command, ErrorReply, Next};
 use crate::shard::Core;
 use crate::shard::client::{Client, Resumption, Running};
@@ -12,6 +12,7 @@ use crate::stats::{family, outcome, outcome_of};
 use bytes::BytesMut;
 use tidemark_contract::Protocol;
 use tidemark_core::{Op, Outcome, PartitionId};
+use tidemark_node::token::{self, TokenError};
 use tidemark_wire::resp::{Encoder, RequestParser};
 
 /// With so many bytes of replies unwritten a client is not served until it has read some of them.
@@ -242,7 +243,7 @@ fn import<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>, text: &[u
             let ahead =
                 if let TokenError::Ahead(failure) = &error { Some(outcome_of(failure)) } else { None };
             engine.stats.command(family::SESSION, ahead.unwrap_or(outcome::ERROR));
-            return fail(client, &ErrorReply::new(error.to_string()));
+            return fail(client, &ErrorReply::new(token_in_words(&error)));
         }
     };
     match engine.adopt(client, token) {

@@ -6,4 +6,3 @@ pub(crate) mod failures;
 pub(crate) mod info;
 pub(crate) mod plan;
 pub(crate) mod serve;
-pub(crate) mod token;

@@ -1,13 +1,14 @@
 //! Being called by other nodes.
 
 use super::dial::{HANDSHAKE, prepare};
-use super::frame::{FrameReader, frame, value};
-use super::hello::{Channel, Hello, Welcome};
+use super::reader::FrameReader;
 use super::{copies, feed_out, group, messages};
 use crate::shard::Shard;
 use std::rc::Rc;
 use std::time::Duration;
 use tidemark_contract::Protocol;
+use tidemark_node::link::frame::{frame, value};
+use tidemark_node::link::hello::{Hello, LinkKind, Welcome};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
@@ -62,11 +63,11 @@ async fn meet<P: Protocol>(shard: &Rc<Shard<P>>, stream: TcpStream) -> Result<Me
         let checked = hello.check(&config.cluster, secret, protocol, config.me);
         let checked = checked.and_then(|()| {
             let other = config.cluster.nodes[hello.from.index()].dc;
-            let (from, to) = match hello.channel {
-                Channel::Messages | Channel::Group | Channel::Copy => (other, engine.dc),
-                Channel::Feed => (engine.dc, other),
+            let (from, to) = match hello.kind {
+                LinkKind::Messages | LinkKind::Raft | LinkKind::Copy => (other, engine.dc),
+                LinkKind::Stream => (engine.dc, other),
             };
-            if hello.channel == Channel::Feed && engine.seat.host().is_none() {
+            if hello.kind == LinkKind::Stream && engine.seat.host().is_none() {
                 return Err("this node leads its group no more, and feeds nobody".to_string());
             }
             if engine.faults.is_region_cut(from, to) {
@@ -96,25 +97,25 @@ async fn serve<P: Protocol>(
     write: tokio::net::tcp::OwnedWriteHalf,
 ) {
     let node = hello.from;
-    shard.meet(node, &hello.speaker, hello.channel);
+    shard.meet(node, &hello.speaker, hello.kind);
     let name = shard.core.borrow().engine.config.cluster.nodes[node.index()].name.clone();
-    let result = match hello.channel {
-        Channel::Messages => {
+    let result = match hello.kind {
+        LinkKind::Messages => {
             // Kept open: the caller notices by it that we are gone.
             let _write = write;
             messages::listen(shard, node, reader).await
         }
-        Channel::Feed => feed_out::send(shard, node, reader, write).await,
-        Channel::Group => {
+        LinkKind::Stream => feed_out::send(shard, node, reader, write).await,
+        LinkKind::Raft => {
             let _write = write;
             group::listen(shard, reader).await
         }
-        Channel::Copy => {
+        LinkKind::Copy => {
             copies::receive(shard, node, reader, write).await;
             Ok(())
         }
     };
     if let Err(error) = result {
-        tracing::debug!("{:?} from node {name} ended: {error}", hello.channel);
+        tracing::debug!("{:?} from node {name} ended: {error}", hello.kind);
     }
 }

@@ -7,9 +7,7 @@
 //! ```
 
 use super::dial::{Call, call};
-use super::frame::{FrameError, FrameReader, frame, value};
-use super::hello::Channel;
-use crate::node::NodeId;
+use super::reader::{FrameReader, LinkError};
 use crate::shard::Shard;
 use crate::shard::seat::Broken;
 use serde::{Deserialize, Serialize};
@@ -17,6 +15,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tidemark_contract::Protocol;
 use tidemark_group::{CopyIn, CopyOut, Member, RecallJob};
+use tidemark_node::NodeId;
+use tidemark_node::link::frame::{frame, value};
+use tidemark_node::link::hello::LinkKind;
 use tidemark_replica::CopyRefused;
 use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -48,7 +49,7 @@ enum Lost {
     #[error("{0}")]
     Call(String),
     #[error("{0}")]
-    Frame(#[from] FrameError),
+    Frame(#[from] LinkError),
     #[error("{0}")]
     Refused(#[from] CopyRefused),
     #[error("this node leads its group no more")]
@@ -135,7 +136,7 @@ async fn send<P: Protocol>(shard: Rc<Shard<P>>, copy: CopyOut) {
 
 /// Returns how many bytes it was.
 async fn stream<P: Protocol>(shard: &Rc<Shard<P>>, node: NodeId, mut copy: CopyOut) -> Result<u64, Lost> {
-    let Call { mut reader, mut write, .. } = call(shard, node, Channel::Copy).await.map_err(Lost::Call)?;
+    let Call { mut reader, mut write, .. } = call(shard, node, LinkKind::Copy).await.map_err(Lost::Call)?;
     write.write_all(&frame(&Part::Begin(&tidemark_group::encode(&copy.message)))).await?;
     let mut bytes = 0;
     loop {
@@ -150,7 +151,7 @@ async fn stream<P: Protocol>(shard: &Rc<Shard<P>>, node: NodeId, mut copy: CopyO
         write.write_all(&frame(&Part::Records(&piece))).await?;
     }
     write.write_all(&frame(&Part::End)).await?;
-    let Taken = value(&reader.next().await?)?;
+    let Taken = value(&reader.next().await?).map_err(LinkError::from)?;
     Ok(bytes)
 }
 
@@ -192,7 +193,7 @@ async fn take<P: Protocol>(
 ) -> Result<(), Lost> {
     loop {
         let payload = reader.next().await?;
-        let part = postcard::from_bytes(&payload).map_err(FrameError::Meaning)?;
+        let part = value(&payload).map_err(LinkError::from)?;
         match (part, *copy) {
             (Part::Begin(message), None) => {
                 let message = tidemark_group::decode(message)

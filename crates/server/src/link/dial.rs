@@ -1,15 +1,16 @@
 //! Calling other nodes, again and again until they answer, and whether a link is cut.
 
-use super::frame::{FrameReader, frame, value};
-use super::hello::{Channel, Hello, Speaker, Welcome};
+use super::reader::FrameReader;
 use super::{feed_in, group, messages};
-use crate::node::NodeId;
 use crate::shard::Shard;
 use socket2::{SockRef, TcpKeepalive};
 use std::rc::Rc;
 use std::time::Duration;
 use tidemark_contract::Protocol;
 use tidemark_core::DcId;
+use tidemark_node::NodeId;
+use tidemark_node::link::frame::{frame, value};
+use tidemark_node::link::hello::{Hello, LinkKind, Speaker, Welcome};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -82,7 +83,7 @@ impl<P: Protocol> Cut<P> {
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Keeps one channel to `node` open until the node stops.
-pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel: Channel) {
+pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel: LinkKind) {
     let (name, dc) = {
         let core = shard.core.borrow();
         let layout = &core.engine.config.cluster.nodes[node.index()];
@@ -91,8 +92,8 @@ pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel
     let mut cut = Cut::new(
         &shard,
         |dcs| match channel {
-            Channel::Messages | Channel::Group | Channel::Copy => (dcs.mine, dcs.other),
-            Channel::Feed => (dcs.other, dcs.mine),
+            LinkKind::Messages | LinkKind::Raft | LinkKind::Copy => (dcs.mine, dcs.other),
+            LinkKind::Stream => (dcs.other, dcs.mine),
         },
         dc,
     );
@@ -101,7 +102,7 @@ pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel
     let mut down_since = Instant::now();
     loop {
         cut.healed().await;
-        if channel == Channel::Feed {
+        if channel == LinkKind::Stream {
             shard.may_be_fed_by(node).await;
         }
         let started = Instant::now();
@@ -111,10 +112,10 @@ pub(crate) async fn keep<P: Protocol>(shard: Rc<Shard<P>>, node: NodeId, channel
                 tracing::debug!("{channel:?} to node {name} is up");
                 last.clear();
                 let ended = match channel {
-                    Channel::Messages => messages::speak(&shard, call).await,
-                    Channel::Feed => feed_in::receive(&shard, call).await,
-                    Channel::Group => group::speak(&shard, call).await,
-                    Channel::Copy => unreachable!("a copy is sent once"),
+                    LinkKind::Messages => messages::speak(&shard, call).await,
+                    LinkKind::Stream => feed_in::receive(&shard, call).await,
+                    LinkKind::Raft => group::speak(&shard, call).await,
+                    LinkKind::Copy => unreachable!("a copy is sent once"),
                 };
                 down_since = Instant::now();
                 // In groups links end and are opened again when leaders change: no trouble, unless the next call fails.
@@ -167,7 +168,7 @@ impl Pauses {
 pub(crate) async fn call<P: Protocol>(
     shard: &Rc<Shard<P>>,
     node: NodeId,
-    channel: Channel,
+    channel: LinkKind,
 ) -> Result<Call, String> {
     let (hello, address, era) = {
         let core = shard.core.borrow();
@@ -195,7 +196,7 @@ pub(crate) async fn call<P: Protocol>(
                     return Err("this node has begun or ceased to lead meanwhile".to_string());
                 }
                 shard.meet(node, &speaker, channel);
-                if channel == Channel::Group {
+                if channel == LinkKind::Raft {
                     shard.hear_answer(node, &speaker);
                 }
                 Ok(Call { node, said: hello.speaker, reader, write })

@@ -1,17 +1,18 @@
 //! The receiver's side of a feed connection.
 
 use super::dial::{Call, Cut};
-use super::feed::{Request, Supply};
-use super::frame::{Batch, FrameError, frame, values};
 use super::links::FeedIn;
 use super::outbox::Outbox;
-use crate::node::NodeId;
+use super::reader::LinkError;
 use crate::shard::{Core, Shard};
 use bytes::Bytes;
 use std::rc::Rc;
 use std::time::Duration;
 use tidemark_contract::Protocol;
 use tidemark_core::{PartitionId, ServerId};
+use tidemark_node::NodeId;
+use tidemark_node::link::frame::{FrameBuffer, FrameError, frame, values};
+use tidemark_node::link::stream::{Request, Supply};
 use tidemark_replica::{FeedError, FeedItem};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -32,7 +33,7 @@ enum Taken {
 }
 
 /// Receives what `call.node` feeds until the connection breaks or is cut.
-pub(crate) async fn receive<P: Protocol>(shard: &Rc<Shard<P>>, mut call: Call) -> Result<(), FrameError> {
+pub(crate) async fn receive<P: Protocol>(shard: &Rc<Shard<P>>, mut call: Call) -> Result<(), LinkError> {
     let node = call.node;
     let (dc, outbox) = {
         let mut core = shard.core.borrow_mut();
@@ -50,7 +51,7 @@ pub(crate) async fn receive<P: Protocol>(shard: &Rc<Shard<P>>, mut call: Call) -
     let mut pending: Option<Bytes> = None;
     let result = loop {
         tokio::select! {
-            result = &mut writing => break result.map_err(FrameError::from),
+            result = &mut writing => break result.map_err(LinkError::from),
             payload = call.reader.next(), if pending.is_none() => match payload {
                 Ok(payload) => pending = Some(payload),
                 Err(error) => break Err(error),
@@ -79,7 +80,7 @@ pub(crate) async fn receive<P: Protocol>(shard: &Rc<Shard<P>>, mut call: Call) -
                 tracing::warn!("the feed of node {} is asked for again: {error}", node.0);
                 break Ok(());
             }
-            Err(error) => break Err(error),
+            Err(error) => break Err(error.into()),
         }
         shard.want_turn();
     };
@@ -98,7 +99,7 @@ impl<P: Protocol> Core<P> {
             return;
         };
         let Some(host) = engine.seat.host() else { return };
-        let mut batch = Batch::default();
+        let mut batch = FrameBuffer::default();
         for partition in layout.partitions.iter().copied().filter(|partition| host.holds(*partition)) {
             let (from, to) = (ServerId::new(layout.dc, partition), ServerId::new(engine.dc, partition));
             let open = feed.open.iter().any(|(server, _)| *server == from);

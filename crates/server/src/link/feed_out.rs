@@ -1,16 +1,17 @@
 //! The sender's side of a feed connection.
 
 use super::dial::Cut;
-use super::feed::{Request, Supply};
-use super::frame::{FrameError, FrameReader, frame, values};
 use super::links::FeedOut;
 use super::outbox::Outbox;
-use crate::node::NodeId;
+use super::reader::{FrameReader, LinkError};
 use crate::shard::{Core, Shard};
 use std::rc::Rc;
 use std::time::Duration;
 use tidemark_contract::Protocol;
 use tidemark_core::{DcId, ServerId};
+use tidemark_node::NodeId;
+use tidemark_node::link::frame::{frame, values};
+use tidemark_node::link::stream::{Request, Supply};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
@@ -48,7 +49,7 @@ pub(crate) async fn send<P: Protocol>(
     node: NodeId,
     mut reader: FrameReader<OwnedReadHalf>,
     mut write: OwnedWriteHalf,
-) -> Result<(), FrameError> {
+) -> Result<(), LinkError> {
     let replaced = Rc::new(Notify::new());
     let (dc, outbox) = {
         let mut core = shard.core.borrow_mut();
@@ -65,11 +66,11 @@ pub(crate) async fn send<P: Protocol>(
     tokio::pin!(writing);
     let result = loop {
         tokio::select! {
-            result = &mut writing => break result.map_err(FrameError::from),
+            result = &mut writing => break result.map_err(LinkError::from),
             payload = reader.next() => {
                 let taken = payload.and_then(|payload| {
                     let mut core = shard.core.borrow_mut();
-                    values(&payload, |request| core.asked(node, dc, &outbox, request))
+                    Ok(values(&payload, |request| core.asked(node, dc, &outbox, request))?)
                 });
                 if let Err(error) = taken {
                     break Err(error);

@@ -1,16 +1,17 @@
 //! The connections within a group: what its members say to each other to agree, in the words of the Raft library.
 
 use super::dial::Call;
-use super::founding::Standing;
-use super::frame::{Batch, FrameError, FrameReader, values};
-use super::hello::Speaker;
 use super::outbox::{Distance, Outbox};
-use crate::node::NodeId;
+use super::reader::{FrameReader, LinkError};
 use crate::shard::seat::{Broken, Seat};
 use crate::shard::{Core, Shard};
 use std::rc::Rc;
 use tidemark_contract::Protocol;
 use tidemark_group::{Change, Member};
+use tidemark_node::NodeId;
+use tidemark_node::founding::Standing;
+use tidemark_node::link::frame::{FrameBuffer, values};
+use tidemark_node::link::hello::Speaker;
 use tokio::net::tcp::OwnedReadHalf;
 
 /// What a node knows of its group.
@@ -46,7 +47,7 @@ impl GroupLinks {
 }
 
 /// Keeps the connection on which this node speaks to another of its group, until it breaks.
-pub(crate) async fn speak<P: Protocol>(shard: &Rc<Shard<P>>, mut call: Call) -> Result<(), FrameError> {
+pub(crate) async fn speak<P: Protocol>(shard: &Rc<Shard<P>>, mut call: Call) -> Result<(), LinkError> {
     let node = call.node;
     let outbox = Outbox::new(Distance::default());
     shard.core.borrow_mut().links.group.outboxes[node.index()] = Some(outbox.clone());
@@ -60,7 +61,7 @@ pub(crate) async fn speak<P: Protocol>(shard: &Rc<Shard<P>>, mut call: Call) -> 
     };
     let writing = outbox.clone().write_to(&mut call.write, || ());
     let result = tokio::select! {
-        result = writing => result.map_err(FrameError::from),
+        result = writing => result.map_err(LinkError::from),
         // The other side says nothing here; what it can do is go away.
         result = call.reader.next() => result.map(drop),
         // The other side has to hear the new name.
@@ -75,7 +76,7 @@ pub(crate) async fn speak<P: Protocol>(shard: &Rc<Shard<P>>, mut call: Call) -> 
 pub(crate) async fn listen<P: Protocol>(
     shard: &Rc<Shard<P>>,
     mut reader: FrameReader<OwnedReadHalf>,
-) -> Result<(), FrameError> {
+) -> Result<(), LinkError> {
     loop {
         let payload = reader.next().await?;
         let mut understood = true;
@@ -114,11 +115,11 @@ impl<P: Protocol> Core<P> {
     /// Another of the group has answered how it stands. Whether this node knows now who it is, and did not before.
     pub(crate) fn hear_answer(&mut self, node: NodeId, speaker: &Speaker) -> Result<bool, Broken> {
         let Seat::Founding(founding) = &mut self.engine.seat else { return Ok(false) };
-        let heard = founding.hear(node, speaker.start, speaker.standing);
+        let now = self.engine.clock.now();
+        let heard = founding.hear(node, speaker.start, speaker.standing, now.wall);
         let Some((name, founded_with)) = heard else { return Ok(false) };
         let founds = !founding.place.config(name).founders.is_empty();
         tracing::info!(name, "{}", if founds { "founding the group" } else { "joining the group" });
-        let now = self.engine.clock.now();
         self.links.group.founded_with = founded_with;
         self.engine.take_seat(name, now)?;
         Ok(true)
@@ -128,14 +129,14 @@ impl<P: Protocol> Core<P> {
     pub(crate) fn speak_to_group(&mut self) {
         let Seat::Member(member) = &mut self.engine.seat else { return };
         let place = self.engine.place.as_ref().expect("a member has a place");
-        let mut batches: Vec<(NodeId, Batch)> = Vec::new();
+        let mut batches: Vec<(NodeId, FrameBuffer)> = Vec::new();
         for message in member.take_messages() {
             let Some(node) = place.node(message.to) else { continue };
             if !self.links.group.reaches(node) {
                 continue;
             }
             let at = batches.iter().position(|(to, _)| *to == node).unwrap_or_else(|| {
-                batches.push((node, Batch::default()));
+                batches.push((node, FrameBuffer::default()));
                 batches.len() - 1
             });
             batches[at].1.push(&tidemark_group::encode(&message).as_slice());

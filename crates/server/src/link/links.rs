@@ -1,16 +1,16 @@
 //! What the data thread knows of its links: who feeds whom, who was met in which life, how things stand.
 
-use super::feed::{Request, Supply};
-use super::frame::Batch;
 use super::group::GroupLinks;
-use super::hello::{Channel, Speaker};
 use super::outbox::{Distance, Outbox};
-use crate::node::NodeId;
 use crate::shard::serving::Serving;
 use crate::shard::{Core, Shard};
 use std::rc::Rc;
 use tidemark_contract::Protocol;
 use tidemark_core::{DcId, PartitionId, ServerId};
+use tidemark_node::NodeId;
+use tidemark_node::link::frame::FrameBuffer;
+use tidemark_node::link::hello::{LinkKind, Speaker};
+use tidemark_node::link::stream::{Request, Supply};
 use tokio::sync::Notify;
 
 /// What one feed item batch holds at most, about.
@@ -78,10 +78,10 @@ impl Links {
 
 impl<P: Protocol> Shard<P> {
     /// A node was met.
-    pub(crate) fn meet(&self, node: NodeId, speaker: &Speaker, channel: Channel) {
+    pub(crate) fn meet(&self, node: NodeId, speaker: &Speaker, channel: LinkKind) {
         let met = {
             let mut core = self.core.borrow_mut();
-            if channel == Channel::Group {
+            if channel == LinkKind::Raft {
                 core.links.group.hear(node, speaker.standing);
             }
             core.meet(node, speaker)
@@ -154,7 +154,7 @@ impl<P: Protocol> Core<P> {
                         return true;
                     }
                     Some(_) if engine.groups.members(group).len() > 1 => {
-                        tracing::info!("node {name} leads its group, life {}", life.life);
+                        tracing::info!("node {name} leads its group, life {}", life.number);
                     }
                     Some(_) => tracing::info!("node {name} has restarted"),
                 }
@@ -184,7 +184,7 @@ impl<P: Protocol> Core<P> {
     pub(crate) fn pump_feeds(&mut self) -> bool {
         let mut more = false;
         for out in &mut self.links.outs {
-            let mut batch = Batch::default();
+            let mut batch = FrameBuffer::default();
             let mut broken = Vec::new();
             for partition in &out.open {
                 let (from, to) =
@@ -217,7 +217,7 @@ impl<P: Protocol> Core<P> {
     pub(crate) fn confirm_feeds(&mut self) {
         let Some(host) = self.engine.seat.host() else { return };
         for feed in &mut self.links.ins {
-            let mut batch = Batch::default();
+            let mut batch = FrameBuffer::default();
             for (from, confirmed) in &mut feed.open {
                 let seq = host.received(*from, from.partition);
                 if seq > *confirmed {

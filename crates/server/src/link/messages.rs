@@ -1,20 +1,21 @@
 //! The message connections: what this node says to another, and what it hears.
 
 use super::dial::{Call, Cut};
-use super::frame::{FrameError, FrameReader, values};
-use super::message::Message;
 use super::outbox::Outbox;
-use crate::node::NodeId;
+use super::reader::{FrameReader, LinkError};
 use crate::shard::Shard;
 use crate::shard::engine::Outgoing;
 use crate::shard::questions::Parked;
 use std::rc::Rc;
 use tidemark_contract::Protocol;
 use tidemark_core::Failure;
+use tidemark_node::NodeId;
+use tidemark_node::link::frame::{FrameError, values};
+use tidemark_node::link::message::Message;
 use tokio::net::tcp::OwnedReadHalf;
 
 /// Keeps the connection on which this node speaks to `call.node`: until it breaks or is cut.
-pub(crate) async fn speak<P: Protocol>(shard: &Rc<Shard<P>>, mut call: Call) -> Result<(), FrameError> {
+pub(crate) async fn speak<P: Protocol>(shard: &Rc<Shard<P>>, mut call: Call) -> Result<(), LinkError> {
     let node = call.node;
     let dc = shard.core.borrow().engine.config.cluster.nodes[node.index()].dc;
     let outbox = {
@@ -32,7 +33,7 @@ pub(crate) async fn speak<P: Protocol>(shard: &Rc<Shard<P>>, mut call: Call) -> 
     tokio::pin!(writing);
     let result = loop {
         tokio::select! {
-            result = &mut writing => break result.map_err(FrameError::from),
+            result = &mut writing => break result.map_err(LinkError::from),
             // The other side says nothing here; what it can do is go away.
             result = call.reader.next() => break result.map(drop),
             is_cut = cut.changed() => {
@@ -59,7 +60,7 @@ pub(crate) async fn listen<P: Protocol>(
     shard: &Rc<Shard<P>>,
     node: NodeId,
     mut reader: FrameReader<OwnedReadHalf>,
-) -> Result<(), FrameError> {
+) -> Result<(), LinkError> {
     let dc = shard.core.borrow().engine.config.cluster.nodes[node.index()].dc;
     {
         let mut core = shard.core.borrow_mut();
@@ -72,7 +73,7 @@ pub(crate) async fn listen<P: Protocol>(
     let mut cut = Cut::new(shard, |dcs| (dcs.other, dcs.mine), dc);
     let result = loop {
         tokio::select! {
-            payload = reader.next() => match payload.and_then(|payload| shard.hear(node, &payload)) {
+            payload = reader.next() => match payload.and_then(|payload| Ok(shard.hear(node, &payload)?)) {
                 Ok(()) => {}
                 Err(error) => break Err(error),
             },

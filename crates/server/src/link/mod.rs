@@ -11,15 +11,10 @@
 pub(crate) mod accept;
 pub(crate) mod copies;
 pub(crate) mod dial;
-pub(crate) mod faults;
-pub(crate) mod feed;
 pub(crate) mod feed_in;
 pub(crate) mod feed_out;
-pub(crate) mod founding;
-pub(crate) mod frame;
 pub(crate) mod group;
-pub(crate) mod hello;
 pub(crate) mod links;
-pub(crate) mod message;
 pub(crate) mod messages;
 pub(crate) mod outbox;
+pub(crate) mod reader;

@@ -1,11 +1,11 @@
 //! What waits to be written to one connection: a queue with a due time a frame, which is how a wide-area network is
 //! emulated. Frames leave in order, each at or after its time; nothing sleeps for each of them.
 
-use super::frame::Batch;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
+use tidemark_node::link::frame::FrameBuffer;
 use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::Notify;
@@ -50,7 +50,7 @@ impl Outbox {
     }
 
     /// Queues what `batch` holds.
-    pub(crate) fn push(&self, batch: &mut Batch) {
+    pub(crate) fn push(&self, batch: &mut FrameBuffer) {
         if !batch.is_empty() {
             self.push_frame(batch.take());
         }

@@ -1,7 +1,6 @@
 //! One client's connection, as the data thread sees it: its session, the command that it waits for, its replies.
 
 use crate::gateway::plan::Plan;
-use crate::node::NodeId;
 use crate::redis;
 use smallvec::SmallVec;
 use socket2::SockRef;
@@ -10,6 +9,7 @@ use std::rc::Rc;
 use tidemark_adapt::Footprint;
 use tidemark_contract::{AskId, Checking, Protocol, SessionEffects, Traveller};
 use tidemark_core::{DcId, Guarantees, Micros, Op, Outcome, PartitionId};
+use tidemark_node::NodeId;
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::Notify;
 

@@ -5,15 +5,10 @@ use super::dialect::Dialect;
 use super::questions::{Parked, hear};
 use super::seat::Seat;
 use super::serving::Serving;
+use crate::NodeConfig;
 use crate::clock::Clock;
 use crate::gateway::info::About;
-use crate::link::faults::Faults;
-use crate::link::founding::Place;
-use crate::link::frame::Batch;
-use crate::link::hello::Life;
-use crate::link::message::Message;
 use crate::link::outbox::Outbox;
-use crate::node::{GroupId, Groups, NodeConfig, NodeId};
 use crate::redis;
 use crate::stats::Stats;
 use std::collections::VecDeque;
@@ -22,6 +17,12 @@ use std::sync::Arc;
 use tidemark_adapt::Watch;
 use tidemark_contract::{AskId, Order, Protocol, Session, SessionCx, Standing, Ticket, Topology};
 use tidemark_core::{DcId, Failure, Micros, Op, Outcome, PartitionId, ServerId};
+use tidemark_node::faults::Faults;
+use tidemark_node::founding::Place;
+use tidemark_node::link::frame::FrameBuffer;
+use tidemark_node::link::hello::Epoch;
+use tidemark_node::link::message::Message;
+use tidemark_node::{GroupId, Groups, NodeId};
 use tidemark_replica::{Now, Output};
 use tokio::sync::oneshot;
 
@@ -29,9 +30,9 @@ use tokio::sync::oneshot;
 #[derive(Default)]
 pub(crate) struct Outgoing {
     /// Of the turn that is being gathered: it depends on what is not durable yet.
-    pub(crate) held: Batch,
+    pub(crate) held: FrameBuffer,
     /// May leave at any time.
-    pub(crate) free: Batch,
+    pub(crate) free: FrameBuffer,
     /// The connection for messages, while there is one.
     pub(crate) outbox: Option<Rc<Outbox>>,
     /// On how many connections the other node is heard, so that its answers arrive: a new one may be there before the old
@@ -57,7 +58,7 @@ pub(crate) struct Engine<P: Protocol> {
     /// This start of the process: a random number.
     pub(crate) start: u64,
     /// In which life it leads its group, if it does; what it told everybody last.
-    pub(super) leads: Option<Life>,
+    pub(super) leads: Option<Epoch>,
     /// How often that has changed.
     pub(crate) era: u64,
     pub(crate) clock: Clock,

@@ -3,11 +3,11 @@
 use super::dialect::{Dialect, params};
 use super::seat::Seat;
 use crate::clock::Clock;
-use crate::link::founding::{Founding, Place};
 use crate::{NodeConfig, ServeError};
 use std::sync::Arc;
 use tidemark_contract::Protocol;
 use tidemark_group::Member;
+use tidemark_node::founding::{Founding, Place};
 use tidemark_replica::{Host, HostConfig};
 use tidemark_store::disk::RealDisk;
 
@@ -41,7 +41,8 @@ pub(crate) fn open_seat<P: Protocol>(
         }
         return Ok((Seat::Alone(Box::new(host)), dialect));
     };
-    match place.name().map_err(ServeError::Failed)? {
+    let wrong = |error| ServeError::Failed(format!("{}: {error}", config.data_dir.display()));
+    match place.name(&*disk).map_err(wrong)? {
         Some(name) => {
             let member = Member::open(place.config(name), host, disk, now).map_err(failed)?;
             Ok((Seat::Member(Box::new(member)), dialect))

@@ -2,11 +2,11 @@
 
 use super::client::{Client, Clients, Question};
 use super::engine::Engine;
-use crate::link::message::Message;
-use crate::node::{GroupId, NodeId};
 use tidemark_adapt::Watch;
 use tidemark_contract::{Ask, AskId, Protocol, SessionCx, Ticket, Topology};
 use tidemark_core::{DcId, Failure, Micros, Outcome, ServerId};
+use tidemark_node::link::message::Message;
+use tidemark_node::{GroupId, NodeId};
 
 /// A question to a group that has no leader, as far as this node knows: it waits for one.
 pub(crate) struct Parked<P: Protocol> {

@@ -1,9 +1,9 @@
 //! Who serves the partitions of a node: a host of its own, or, while it leads, that of a member of a group.
 
-use crate::link::founding::Founding;
 use tidemark_contract::{Members, Protocol};
 use tidemark_core::{CheckingGroup, Micros, PartitionId};
 use tidemark_group::{Member, SyncTask};
+use tidemark_node::founding::Founding;
 use tidemark_replica::{Host, HostStatus, Now, Output, UpkeepDone, UpkeepJob};
 use tidemark_store::log::{Position, SyncDone, SyncJob};
 

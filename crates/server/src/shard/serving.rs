@@ -3,11 +3,11 @@
 use super::client::Clients;
 use super::engine::Engine;
 use super::seat::{Broken, Seat};
-use crate::link::frame::Batch;
-use crate::link::hello::Life;
-use crate::node::{GroupId, NodeId};
 use tidemark_contract::Protocol;
 use tidemark_core::{DcId, PartitionId, ServerId};
+use tidemark_node::link::frame::FrameBuffer;
+use tidemark_node::link::hello::Epoch;
+use tidemark_node::{GroupId, NodeId};
 use tidemark_replica::Now;
 
 /// Who serves the partitions of a group, as far as this node knows.
@@ -16,7 +16,7 @@ pub(crate) struct Serving {
     /// None while a leader is looked for.
     pub(crate) node: Option<NodeId>,
     /// In which life that was, or who did before.
-    pub(crate) life: Option<Life>,
+    pub(crate) life: Option<Epoch>,
 }
 
 impl<P: Protocol> Engine<P> {
@@ -51,17 +51,19 @@ impl<P: Protocol> Engine<P> {
     }
 
     /// In which life this node serves its partitions, if it does.
-    pub(crate) fn life(&self) -> Option<Life> {
-        self.seat.host().map(|host| Life { incarnation: host.incarnation(), life: host.life() })
+    pub(crate) fn life(&self) -> Option<Epoch> {
+        self.seat.host().map(|host| Epoch { incarnation: host.incarnation(), number: host.life() })
     }
 
     /// Whether who serves a group in `life` is another start than the last that was heard of.
-    pub(crate) fn is_new(&self, group: GroupId, life: Life) -> bool {
+    pub(crate) fn is_new(&self, group: GroupId, life: Epoch) -> bool {
         let known = self.servers[group.index()].life;
         match self.groups.members(group).len() {
             1 => known != Some(life),
             // Who led before may not know yet that it leads no more.
-            _ => known.is_none_or(|known| known.incarnation != life.incarnation || known.life < life.life),
+            _ => {
+                known.is_none_or(|known| known.incarnation != life.incarnation || known.number < life.number)
+            }
         }
     }
 
@@ -93,7 +95,7 @@ impl<P: Protocol> Engine<P> {
         let serving = &mut self.servers[group.index()];
         match leads {
             Some(life) => {
-                tracing::info!("this node leads its group, life {}", life.life);
+                tracing::info!("this node leads its group, life {}", life.number);
                 *serving = Serving { node: Some(self.me), life: Some(life) };
                 self.deliver(group, clients);
             }
@@ -104,7 +106,7 @@ impl<P: Protocol> Engine<P> {
                 }
                 self.strays.clear();
                 self.orders.clear();
-                self.outgoing.iter_mut().for_each(|outgoing| outgoing.held = Batch::default());
+                self.outgoing.iter_mut().for_each(|outgoing| outgoing.held = FrameBuffer::default());
             }
         }
         true

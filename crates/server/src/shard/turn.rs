@@ -3,11 +3,11 @@
 use super::disk::{Done, Job};
 use super::seat::Broken;
 use super::{Core, Shard};
-use crate::link::frame::Batch;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 use tidemark_contract::Protocol;
+use tidemark_node::link::frame::FrameBuffer;
 use tidemark_store::log::{Fsync, Position};
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -20,7 +20,7 @@ struct Turn {
     /// Clients, and up to where their replies may be written then.
     clients: Vec<(u64, u64)>,
     /// Messages, by node.
-    batches: Vec<(usize, Batch)>,
+    batches: Vec<(usize, FrameBuffer)>,
 }
 
 /// Turns that wait for the disk.
@@ -100,7 +100,7 @@ impl<P: Protocol> Shard<P> {
         for outgoing in &mut core.engine.outgoing {
             match &outgoing.outbox {
                 Some(outbox) => outbox.push(&mut outgoing.free),
-                None => outgoing.free = Batch::default(),
+                None => outgoing.free = FrameBuffer::default(),
             }
         }
         if core.engine.config.fsync == Fsync::Always

@@ -11,7 +11,7 @@ use tidemark_core::{DcId, Micros, PartitionId, ServerId};
 /// One end of a faulty link: a whole region, or one server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Place {
+pub enum Place {
     /// Every server of the region.
     Region(DcId),
     /// One server.
@@ -26,7 +26,8 @@ impl Place {
         }
     }
 
-    pub(crate) fn dc(self) -> DcId {
+    /// The region where it is.
+    pub fn dc(self) -> DcId {
         match self {
             Self::Region(dc) => dc,
             Self::Server(server) => server.dc,
@@ -34,7 +35,10 @@ impl Place {
     }
 
     /// `A`, a region's configured name, or `A/0`.
-    pub(crate) fn parse(text: &str, regions: &[String], partitions: usize) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// What there is instead.
+    pub fn parse(text: &str, regions: &[String], partitions: usize) -> Result<Self, String> {
         let (region, partition) = match text.split_once('/') {
             Some((region, partition)) => (region, Some(partition)),
             None => (text, None),
@@ -60,24 +64,24 @@ impl Place {
 
 /// What is wrong with a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Fault {
+pub struct Fault {
     /// Nothing passes.
-    pub(crate) cut: bool,
+    pub cut: bool,
     /// It takes so much longer.
-    pub(crate) slow_us: Micros,
+    pub slow_us: Micros,
 }
 
 /// The faults that this node knows of.
 #[derive(Debug, Default)]
-pub(crate) struct Faults {
+pub struct Faults {
     links: BTreeMap<(Place, Place), Fault>,
     /// Whatever this node says to any other leaves so much later.
-    pub(crate) late_us: Micros,
+    pub late_us: Micros,
 }
 
 impl Faults {
     /// Changes what is wrong from `from` to `to`.
-    pub(crate) fn change(&mut self, from: Place, to: Place, change: impl FnOnce(&mut Fault)) {
+    pub fn change(&mut self, from: Place, to: Place, change: impl FnOnce(&mut Fault)) {
         let fault = self.links.entry((from, to)).or_default();
         change(fault);
         if *fault == Fault::default() {
@@ -86,7 +90,7 @@ impl Faults {
     }
 
     /// Heals everything between the two places, in this direction; what is inside a region that is named, too.
-    pub(crate) fn heal(&mut self, from: Place, to: Place) {
+    pub fn heal(&mut self, from: Place, to: Place) {
         let inside = |outer: Place, inner: Place| match outer {
             Place::Region(dc) => inner.dc() == dc,
             Place::Server(_) => inner == outer,
@@ -95,29 +99,29 @@ impl Faults {
     }
 
     /// Heals everything.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         *self = Self::default();
     }
 
     /// All those of links.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Place, Place, Fault)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (Place, Place, Fault)> + '_ {
         self.links.iter().map(|((from, to), fault)| (*from, *to, *fault))
     }
 
     /// Whether nothing passes from `from` to `to`.
     #[inline]
-    pub(crate) fn is_cut(&self, from: ServerId, to: ServerId) -> bool {
+    pub fn is_cut(&self, from: ServerId, to: ServerId) -> bool {
         !self.links.is_empty()
             && self.links.iter().any(|((a, b), fault)| fault.cut && a.covers(from) && b.covers(to))
     }
 
     /// Whether nothing at all passes from region `from` to region `to`.
-    pub(crate) fn is_region_cut(&self, from: DcId, to: DcId) -> bool {
+    pub fn is_region_cut(&self, from: DcId, to: DcId) -> bool {
         self.links.get(&(Place::Region(from), Place::Region(to))).is_some_and(|fault| fault.cut)
     }
 
     /// How much longer it takes what this node, in region `from`, says to a node of region `to`.
-    pub(crate) fn slow_us(&self, from: DcId, to: DcId) -> Micros {
+    pub fn slow_us(&self, from: DcId, to: DcId) -> Micros {
         let link = self.links.get(&(Place::Region(from), Place::Region(to)));
         self.late_us + link.map_or(0, |fault| fault.slow_us)
     }
