@@ -5,7 +5,6 @@ use super::hello::{Hello, LinkKind, Welcome};
 use super::table::{Link, Role, Sending, Stage, StreamIn, StreamOut, Up};
 use crate::dialer::HANDSHAKE_US;
 use crate::node::{LinkError, LinkId, Output};
-use crate::notice::Level;
 use crate::of::NodeOf;
 use tidemark_contract::Protocol;
 use tidemark_core::Micros;
@@ -171,10 +170,7 @@ impl<P: Protocol> NodeOf<P> {
                 Some(Stage::Dialling { to, .. } | Stage::Called { to, .. }) => {
                     format!("no answer from {}", self.core.config.cluster.nodes[to.index()].peer_address)
                 }
-                _ => {
-                    self.core.notice(Level::Warn, "a caller did not introduce itself");
-                    String::new()
-                }
+                _ => String::new(),
             };
             self.end_link(id, Some(why));
             self.core.outputs.push_back(Output::Close { link: id });
