@@ -31,7 +31,9 @@ pub(crate) fn play(seed: u64, json: bool) -> anyhow::Result<ExitCode> {
     } else {
         print(&format!("{STORY}\n{}{MEANING}", rows(&all)));
         if let Some(violation) = all.iter().find_map(|costs| costs.violation.as_ref()) {
-            print(&format!("\nServed at once, a migrating client sees an effect without its cause:\n\n{violation}"));
+            print(&format!(
+                "\nServed at once, a migrating client sees an effect without its cause:\n\n{violation}"
+            ));
         }
     }
     let broken = all.iter().any(|costs| (costs.violations > 0) != (costs.remedy == Remedy::None));
