@@ -13,7 +13,6 @@ const LATER: &[&str] = &[
     "docs/history-format.md",
     "docs/on-disk-format.md",
     "docs/protocols.md",
-    "docs/write-a-protocol.md",
     "docs/ycsb.md",
 ];
 
