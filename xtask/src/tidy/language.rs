@@ -6,7 +6,8 @@
 /// Words in a sense that has a better word, and that word. An item of a pattern is one word; `|` separates
 /// alternatives, and `*` stands for any ending.
 const TERMS: &[(&str, &str)] = &[
-    ("who|which|that leads|led", "leader"),
+    ("who leads|led", "leader"),
+    ("one|node|member|process that|which leads|led", "leader"),
     ("who|those follow|follows|followed", "follower"),
     ("who is|was elected|replaced", "an elected member; a replaced leader"),
     ("seat|seats", "role; leader, follower"),

@@ -1,4 +1,4 @@
-//! Users who change regions under a cut, and what each way to deal with them costs.
+//! Clients that migrate between regions under a cut, and the cost of each way to serve them.
 
 use crate::output::{print, print_json, row, table};
 use std::process::ExitCode;
@@ -6,14 +6,14 @@ use tidemark_protocols::{CausalSpartanX, Contrarian, GentleRain, Tidemark};
 use tidemark_sim::roaming::{Costs, Remedy, Spread, roam};
 
 const STORY: &str = "\
-A and B are cut off from each other for half of the time. In A somebody writes k1 and then k2; a traveller reads the
-new k2 there, goes to B, and reads k1, which B may not have. No store is available, causal, and shows local writes at
-once, to users who may change regions (dissertation, chapter 6): something has to give.
+A and B are cut off from each other for half of the time. In A a client writes k1 and then k2. A migrating client reads
+the new k2 there, moves to B, and reads k1, which B may not have received. No store is available, causal, and shows local
+writes immediately, to clients that may migrate (dissertation, chapter 6): one of the three must be given up.
 ";
 
 const MEANING: &str = "
-WAIT is what those waited who were let in. STALE is for how long what travellers read had been overwritten by then: at
-home in that region (0 is what immediate means), away anywhere (under the cut nobody can know).
+WAIT is how long clients waited that were accepted. STALE is for how long the values that migrating clients read had been
+overwritten: at home in that region (0 means immediate), away in any region (under the cut no region can know).
 ";
 
 pub(crate) fn play(seed: u64, json: bool) -> anyhow::Result<ExitCode> {
@@ -31,7 +31,9 @@ pub(crate) fn play(seed: u64, json: bool) -> anyhow::Result<ExitCode> {
     } else {
         print(&format!("{STORY}\n{}{MEANING}", rows(&all)));
         if let Some(violation) = all.iter().find_map(|costs| costs.violation.as_ref()) {
-            print(&format!("\nServed at once, a traveller sees an effect without its cause:\n\n{violation}"));
+            print(&format!(
+                "\nServed at once, a migrating client sees an effect without its cause:\n\n{violation}"
+            ));
         }
     }
     let broken = all.iter().any(|costs| (costs.violations > 0) != (costs.remedy == Remedy::None));
