@@ -29,7 +29,7 @@ WHAT (default: throughput):
 --protocol NAME  which protocol stands beside Redis, and beside `eventual`: `causal` by default
 
 Needs redis-server and redis-benchmark (Debian: redis-server, redis-tools), for `groups` etcd (etcd-server) and Go, and
-builds the release binary, unless TIDEMARK_BIN names another one.
+builds the binary of packages (profile `dist`), unless TIDEMARK_BIN names another one.
 ";
 
 struct Options {

@@ -45,19 +45,19 @@ impl Setup {
     }
 }
 
-/// The program under test: the release build, or the one that `TIDEMARK_BIN` names.
+/// The program under test: the build for packages, or the one that `TIDEMARK_BIN` names.
 fn program() -> Command {
-    Command::new(std::env::var_os("TIDEMARK_BIN").unwrap_or_else(|| "target/release/tidemark".into()))
+    Command::new(std::env::var_os("TIDEMARK_BIN").unwrap_or_else(|| "target/dist/tidemark".into()))
 }
 
-/// Builds the release binary, unless another is to be measured.
+/// Builds the binary of packages, unless another is to be measured.
 pub(crate) fn build() -> Result<()> {
     if std::env::var_os("TIDEMARK_BIN").is_some() {
         return Ok(());
     }
-    let status = Command::new("cargo").args(["build", "--release", "-p", "tidemark"]).status()?;
+    let status = Command::new("cargo").args(["build", "--profile", "dist", "-p", "tidemark"]).status()?;
     if !status.success() {
-        bail!("the release build failed");
+        bail!("the build failed");
     }
     Ok(())
 }
