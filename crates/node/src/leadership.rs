@@ -146,15 +146,9 @@ impl<P: Protocol> NodeOf<P> {
         self.core.gate.clear();
         self.core.unreleased.clear();
         let released = self.core.released;
-        let ended: Vec<_> = self
-            .sessions
-            .iter()
-            .filter(|session| session.pending || session.knows > released)
-            .map(|session| session.id)
-            .collect();
-        for session in ended {
-            self.sessions.close(session);
-            self.core.outputs.push_back(Output::Ended { session });
+        for session in self.sessions.iter().filter(|session| session.pending || session.knows > released) {
+            session.abandon();
+            self.core.outputs.push_back(Output::Ended { session: session.id });
         }
         self.core.released = self.core.batch;
     }

@@ -69,6 +69,14 @@ impl<P: Protocol> Session<P> {
             knows: Batch::default(),
         }
     }
+
+    /// Nothing comes of the running operation any more. The session stays open until its driver closes it.
+    pub(crate) fn abandon(&mut self) {
+        self.waiting.clear();
+        self.effects = SessionEffects::default();
+        (self.pending, self.again) = (false, None);
+        self.operation += 1;
+    }
 }
 
 /// The sessions of a node.
