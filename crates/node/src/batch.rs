@@ -15,7 +15,7 @@ impl<P: Protocol> NodeOf<P> {
         if let Some(fatal) = &self.core.fatal {
             return Err(fatal.clone());
         }
-        self.core.wants_commit = false;
+        let worked = std::mem::take(&mut self.core.wants_commit);
         self.deliver_replies();
         let now = self.core.now;
         let position = match self.hold.commit(now) {
@@ -38,7 +38,8 @@ impl<P: Protocol> NodeOf<P> {
             self.core.outputs.push_back(Output::Job(job));
         }
         self.send_copies();
-        self.core.streams_due |= self.core.links.has_streams();
+        // A batch that only hands out outputs has written nothing: streams would be looked at for ever.
+        self.core.streams_due |= worked && self.core.links.has_streams();
         self.look_at_streams();
         Ok(self.core.batch)
     }

@@ -256,7 +256,7 @@ impl<P: Protocol> Node for NodeOf<P> {
     }
 
     fn wants_commit(&self) -> bool {
-        self.core.wants_commit
+        self.core.wants_commit || !self.core.outputs.is_empty()
     }
 
     fn shut_down(mut self: Box<Self>, now: Now) -> Result<(), Fatal> {

@@ -285,7 +285,7 @@ pub trait Node {
     /// What it has counted since it started.
     fn counters(&self) -> &Counters;
 
-    /// Whether a batch should be ended soon: something waits for [`Self::commit`].
+    /// Whether a batch should be ended soon: something waits for [`Self::commit`], or for [`Self::poll`].
     fn wants_commit(&self) -> bool;
 
     /// Ends well: writes and syncs everything and marks the log as closed. REQUIRES: no job of lane `Log` is running.

@@ -127,3 +127,14 @@ fn a_session_can_be_closed_in_the_middle_of_an_operation() {
     assert_eq!(next.slot(), session.slot());
     assert_eq!(cluster.get(0, next, "k").as_deref(), Some("v"));
 }
+
+/// A node that has nothing to do wakes for its timers, and not for looking whether there is something to do.
+#[test]
+fn an_idle_node_ends_few_batches() {
+    let mut cluster = three();
+    cluster.run_for(1_000_000);
+    let before = cluster.node(0).counters().batches;
+    cluster.run_for(1_000_000);
+    let batches = cluster.node(0).counters().batches - before;
+    assert!(batches < 1_500, "{batches} batches in an idle second");
+}
