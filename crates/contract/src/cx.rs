@@ -220,7 +220,11 @@ impl<P: Protocol> Cx<'_, P> {
 /// Of the versions of a key the one that a reader with `view` gets.
 #[inline]
 fn pick<'v, P: Protocol>(view: &P::View, versions: Versions<'v, P::Meta>) -> Option<&'v Version<P::Meta>> {
-    P::resolve(versions.filter(|version| P::visible(view, version.stamp, &version.meta)))
+    let mut seen = versions.filter(|version| P::visible(view, version.stamp, &version.meta));
+    match P::EXTENSIONS.resolve {
+        Some(resolve) => resolve(&mut seen),
+        None => seen.next(),
+    }
 }
 
 /// What a reader is told of a version, or of none.

@@ -7,7 +7,7 @@
 //! in every data centre is nothing that anybody has to wait for ([`Deps::settle`]); and what one server wrote up to a
 //! time implies each update that it wrote before ([`Deps::bound`]), as Orbe's dependency matrices have it.
 
-use crate::session::Reach;
+use crate::{Past, Reach};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use tidemark_core::{DcId, Hlc, Key, PartitionId, Stamp, Vector};
@@ -71,11 +71,11 @@ impl Deps {
     }
 
     /// Adds those of `other`.
-    pub fn merge(&mut self, other: Self) {
+    pub fn merge(&mut self, other: &Self) {
         if self.0.is_empty() {
-            *self = other;
+            self.clone_from(other);
         } else {
-            other.0.into_iter().for_each(|dep| self.add(dep));
+            other.0.iter().for_each(|dep| self.add(dep.clone()));
         }
     }
 
@@ -129,13 +129,23 @@ impl Deps {
     }
 
     /// How far a token with these and `latest` reaches, whose home is `home`.
-    pub fn reach(&self, home: DcId, latest: Hlc) -> Reach {
+    pub fn reach_with(&self, home: DcId, latest: Hlc) -> Reach {
         let origins = self.0.iter().map(|dep| dep.stamp.origin.index());
         Reach {
             latest: latest.max(self.latest()),
             dcs: origins.fold(home.index(), usize::max) + 1,
             partitions: self.0.last().map_or(0, |dep| dep.partition.index() + 1),
         }
+    }
+}
+
+impl Past for Deps {
+    fn merge(&mut self, other: &Self) {
+        Deps::merge(self, other);
+    }
+
+    fn reach(&self, home: DcId) -> Reach {
+        self.reach_with(home, Hlc::ZERO)
     }
 }
 
@@ -196,8 +206,8 @@ mod tests {
 
     #[test]
     fn a_reach_is_that_of_the_farthest() {
-        let reach = deps(&[(0, 5, 2), (3, 9, 0)]).reach(DcId(1), Hlc(7));
+        let reach = deps(&[(0, 5, 2), (3, 9, 0)]).reach_with(DcId(1), Hlc(7));
         assert_eq!((reach.latest, reach.dcs, reach.partitions), (Hlc(9), 3, 4));
-        assert_eq!(Deps::default().reach(DcId(1), Hlc(7)).dcs, 2);
+        assert_eq!(Deps::default().reach_with(DcId(1), Hlc(7)).dcs, 2);
     }
 }

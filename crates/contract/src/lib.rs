@@ -33,8 +33,10 @@ pub mod conflicts;
 pub mod cx;
 pub mod dependants;
 pub mod deps;
+pub mod extensions;
 pub mod gather;
 pub mod grouping;
+pub mod info;
 pub mod lab;
 pub mod matrix;
 pub mod one_round;
@@ -66,8 +68,10 @@ pub use conflicts::Conflicts;
 pub use cx::{Before, Cx, Effect, Walk, found_of};
 pub use dependants::{Applied, Dependant};
 pub use deps::{Dep, Deps, Scope};
+pub use extensions::{CheckingGroups, Extensions};
 pub use gather::{Gather, GatherId};
 pub use grouping::{Division, Grouping, Members, Servers};
+pub use info::{Clock, Info};
 pub use lab::Lab;
 pub use matrix::Matrix;
 pub use one_round::{Answer, Arrivals, OneRound, OneRoundSession, Own, Past};
@@ -75,12 +79,12 @@ pub use order::Order;
 pub use own_writes::OwnWrites;
 pub use parts::Parts;
 pub use placement::{Keys, Placement};
-pub use protocol::{Clock, Params, Protocol, Recovered, Wire};
+pub use protocol::{Params, Protocol, Recovered, Status, Wire};
 pub use reads::Reads;
 pub use regrouping::{Behind, GroupStage, GroupStanding, Groupings, Regrouping};
 pub use rule::Rule;
 pub use session::{
-    Ask, AskId, Checking, Reach, Session, SessionCx, SessionEffects, Ticket, Token, not_covered,
+    Ask, AskId, Checking, Reach, Reaches, Session, SessionCx, SessionEffects, Ticket, Token, not_covered,
 };
 pub use slices::{SliceReply, SliceReq, Slices, SnapshotRead, by_partition, put_in_place, unanswered};
 pub use stabilisation::{Report, Stabilisation, Tree};

@@ -56,12 +56,12 @@ impl Past for Matrix {
         if other.stands_for_all {
             self.rows = Deps::default();
         }
-        self.rows.merge(other.rows.clone());
+        self.rows.merge(&other.rows);
         self.rows.bound(0);
     }
 
     fn reach(&self, home: DcId) -> Reach {
-        self.rows.reach(home, Hlc::ZERO)
+        self.rows.reach(home)
     }
 }
 

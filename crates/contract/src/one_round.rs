@@ -111,10 +111,6 @@ impl<P: OneRound, O: Own<P>> Session<P> for OneRoundSession<P, O> {
         self.token.clone()
     }
 
-    fn reach(token: &Token<P::Past>) -> Reach {
-        token.past.reach(token.home)
-    }
-
     fn adopt(&mut self, Token { home, past }: Token<P::Past>, cx: &mut SessionCx<'_, P>) {
         if home == self.token.home && P::HOME_COVERS {
             self.token.past.merge(&past);

@@ -17,9 +17,17 @@ impl Order {
     /// # Errors
     /// Says why it is not carried out.
     pub fn carry_out<P: Protocol>(&self, protocol: &mut P, cx: &mut Cx<'_, P>) -> Result<Standing, String> {
+        match P::EXTENSIONS.order {
+            Some(obey) => obey(protocol, self, cx),
+            None => Err(self.unknown::<P>()),
+        }
+    }
+
+    /// What a protocol says that does not know such orders.
+    pub fn unknown<P: Protocol>(&self) -> String {
         match self {
-            Self::Exclusion(order) => protocol.on_exclusion(order, cx),
-            Self::Regrouping(order) => protocol.on_regrouping(order, cx).map(|()| Standing::default()),
+            Self::Exclusion(_) => format!("{} cannot do without a region", P::INFO.name),
+            Self::Regrouping(_) => format!("{} has no groups that could change", P::INFO.name),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The client's half of a protocol: what a session remembers, and how it turns operations into questions.
 
-use crate::{Protocol, Topology, Wire};
+use crate::{Past, Protocol, Topology, Wire};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{
-    CheckingGroup, DcId, Failure, Guarantees, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Vector,
+    CheckingGroup, DcId, Failure, Guarantees, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp,
+    Vector,
 };
 
 /// Where an answer goes. A ticket is a value that can travel: any server may answer it, and several may if the session
@@ -29,7 +30,7 @@ pub struct AskId(pub u64);
 pub trait Session<P: Protocol>: Sized + 'static {
     /// What a session hands over when it moves: dependencies, and what only its home region understands
     /// (erratum E-13).
-    type Token: Wire;
+    type Token: Reaches;
 
     /// A session with an empty past, whose home is `dc`.
     fn open(dc: DcId) -> Self;
@@ -48,12 +49,6 @@ pub trait Session<P: Protocol>: Sized + 'static {
     /// What to hand over.
     fn token(&self) -> Self::Token;
 
-    /// How far `token` reaches. A driver that took it from a client refuses it, before it comes here, if it reaches
-    /// farther than its clock and its topology do.
-    fn reach(_token: &Self::Token) -> Reach {
-        Reach::default()
-    }
-
     /// Takes over the past that `token` stands for, waiting if need be until this region covers it. Ends with
     /// [`Outcome::Adopted`].
     fn adopt(&mut self, token: Self::Token, cx: &mut SessionCx<'_, P>);
@@ -66,6 +61,25 @@ pub struct Token<T> {
     pub home: DcId,
     /// The past.
     pub past: T,
+}
+
+impl<T: Past> Reaches for Token<T> {
+    fn reach(&self) -> Reach {
+        self.past.reach(self.home)
+    }
+}
+
+/// What can be handed over.
+pub trait Reaches: Wire {
+    /// How far it reaches. A driver that took it from a client refuses it, before it comes to a session, if it reaches
+    /// farther than its clock and its topology do.
+    fn reach(&self) -> Reach;
+}
+
+impl Reaches for () {
+    fn reach(&self) -> Reach {
+        Reach::default()
+    }
 }
 
 /// How far a token reaches.
@@ -88,6 +102,12 @@ impl Reach {
             reach.dcs = reach.dcs.max(vector.entries().len());
         }
         reach
+    }
+
+    /// Of a token with this version besides.
+    pub fn include(&mut self, stamp: Stamp) {
+        self.latest = self.latest.max(stamp.ts);
+        self.dcs = self.dcs.max(stamp.origin.index() + 1);
     }
 }
 
@@ -132,9 +152,9 @@ pub struct SessionCx<'a, P: Protocol> {
     /// How the key space is divided.
     pub topology: &'a Topology,
     /// What the operation asks for that begins: all guarantees, unless its driver says otherwise. A protocol that knows
-    /// no weaker ones ignores it ([`Protocol::GUARANTEES`]).
+    /// no weaker ones ignores it ([`crate::Info::guarantees`]).
     pub guarantees: Guarantees,
-    /// Which checking groups the operation asks for ([`Protocol::checking_groups`]): none, unless its driver says otherwise, which
+    /// Which checking groups the operation asks for ([`crate::CheckingGroups`]): none, unless its driver says otherwise, which
     /// leaves the choice to the server. A protocol that knows none ignores it.
     pub checking: Checking,
     effects: &'a mut SessionEffects<P>,
@@ -161,7 +181,7 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
         let partition = match op {
             Op::Get { key } | Op::Put { key, .. } => self.topology.partition_of(key),
             Op::PutAll { writes } => match writes.first() {
-                Some((key, _)) if P::ATOMIC_WRITES => self.topology.partition_of(key),
+                Some((key, _)) if P::INFO.atomic_writes => self.topology.partition_of(key),
                 Some(_) => {
                     self.fail(Failure::Unavailable("the protocol has no write transactions".to_string()));
                     return None;

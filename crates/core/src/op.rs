@@ -136,7 +136,7 @@ pub enum Op {
         update: Update,
     },
     /// One write transaction: all of these writes are one commit, and whoever sees one of them sees them all. Only for
-    /// protocols that declare that they can (`Protocol::ATOMIC_WRITES`).
+    /// protocols that declare that they can (`Protocol::INFO.atomic_writes`).
     PutAll {
         /// The writes. Of several writes of one key the last one counts.
         writes: Vec<(Key, Write)>,

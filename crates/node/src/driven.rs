@@ -273,16 +273,17 @@ struct Of<P>(PhantomData<fn() -> P>);
 
 impl<P: Protocol> Factory for Of<P> {
     fn name(&self) -> &'static str {
-        P::NAME
+        P::INFO.name
     }
 
     fn replicates_partially(&self) -> bool {
-        P::PARTIAL
+        P::INFO.partial
     }
 
     fn has_checking_groups(&self, params: &Value, topology: &Topology) -> bool {
-        of::params::<P>(params, Some(topology))
-            .is_ok_and(|params| !P::checking_groups(&params, topology, &P::Hard::default()).is_empty())
+        of::params::<P>(params, Some(topology)).is_ok_and(|params| {
+            !P::EXTENSIONS.checking_groups(&params, topology, &P::Hard::default()).is_empty()
+        })
     }
 
     fn default_params(&self) -> Map<String, Value> {

@@ -16,7 +16,7 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_adapt::{Choices, Watch};
-use tidemark_contract::{Protocol, Topology};
+use tidemark_contract::{Params as _, Protocol, Topology};
 use tidemark_core::ServerId;
 use tidemark_group::Member;
 use tidemark_replica::{Host, HostConfig, Now};
@@ -48,7 +48,7 @@ pub(crate) fn params<P: Protocol>(params: &Value, topology: Option<&Topology>) -
         params => serde_json::from_value(params.clone()).map_err(|error| error.to_string())?,
     };
     if let Some(topology) = topology {
-        P::check(&params, topology)?;
+        params.check(topology)?;
     }
     Ok(params)
 }
@@ -57,17 +57,19 @@ impl<P: Protocol> NodeOf<P> {
     /// Opens a node.
     pub(crate) fn open(config: Config, disk: Arc<dyn Disk>, now: Now) -> Result<Self, OpenError> {
         let topology = config.cluster.topology.clone();
-        let params = params::<P>(&config.cluster.params, Some(&topology))
-            .map_err(|why| OpenError::Config(format!("the parameters of protocol {}: {why}", P::NAME)))?;
+        let params = params::<P>(&config.cluster.params, Some(&topology)).map_err(|why| {
+            OpenError::Config(format!("the parameters of protocol {}: {why}", P::INFO.name))
+        })?;
         let mut rng = fastrand::Rng::with_seed(config.seed);
-        let stored = P::stored(&params);
-        let identity = if stored.is_empty() { P::NAME.to_string() } else { format!("{}, {stored}", P::NAME) };
-        let founded = P::checking_groups(&params, &topology, &P::Hard::default());
+        let stored = params.format();
+        let identity =
+            if stored.is_empty() { P::INFO.name.to_string() } else { format!("{}, {stored}", P::INFO.name) };
+        let founded = P::EXTENSIONS.checking_groups(&params, &topology, &P::Hard::default());
         let about = About {
-            protocol: P::NAME,
-            promise: P::PROMISE.to_string(),
-            atomic_writes: P::ATOMIC_WRITES,
-            guarantees: P::GUARANTEES,
+            protocol: P::INFO.name,
+            promise: P::INFO.promise.to_string(),
+            atomic_writes: P::INFO.atomic_writes,
+            guarantees: P::INFO.guarantees,
             checking_groups: !founded.is_empty(),
         };
         let host = HostConfig {

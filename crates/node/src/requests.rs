@@ -112,7 +112,7 @@ impl<P: Protocol> NodeOf<P> {
             session.footprint.asks(to, self.core.now.mono, watch);
         }
         let group = self.core.groups.of_server(to);
-        if P::FOLLOWERS_READ
+        if P::EXTENSIONS.follower_read.is_some()
             && writes.is_none()
             && group == self.core.groups.of_node(self.core.me)
             && let Some(reply) = self.hold.read_at_follower(to.partition, &request)

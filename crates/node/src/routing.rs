@@ -34,7 +34,7 @@ impl Core {
         match reply {
             Ok(reply) => {
                 if let (true, Some(watch)) = (session.follows, &mut self.watch) {
-                    session.footprint.waited(P::waited(&reply), watch);
+                    session.footprint.waited(P::EXTENSIONS.waited(&reply), watch);
                 }
                 session.session.on_reply(ask, from, reply, &mut cx)
             }

@@ -11,7 +11,7 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tidemark_contract::{Protocol, Session, Topology};
+use tidemark_contract::{Protocol, Reaches, Session, Topology};
 use tidemark_core::{Failure, Micros};
 
 const PREFIX: &str = "tm1.";
@@ -107,7 +107,7 @@ pub fn check<P: Protocol>(
     topology: &Topology,
     time: (Micros, Micros),
 ) -> Result<<P::Session as Session<P>>::Token, TokenError> {
-    let reach = P::Session::reach(&token);
+    let reach = token.reach();
     if reach.dcs > topology.dcs || reach.partitions > topology.partitions {
         return Err(TokenError::Malformed);
     }

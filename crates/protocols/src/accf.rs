@@ -64,9 +64,9 @@ use tidemark_contract::core::{
     CheckingGroup, DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Tracking, Update, Vector,
 };
 use tidemark_contract::{
-    Answer, Ceiling, Checking, Cx, GatherId, Groupings, Hard, Members, Protocol, Reached, Recovered,
-    Regrouping, SliceReply, SliceReq, Ticket, Topology, Tracked, Tree, Version, Waiters, Walk, everywhere,
-    found_of,
+    Answer, Ceiling, Checking, CheckingGroups, Cx, Extensions, GatherId, Groupings, Hard, Info, Order,
+    Protocol, Reached, Recovered, SliceReply, SliceReq, Standing, Status, Ticket, Topology, Tracked, Tree,
+    Version, Waiters, Walk, everywhere, found_of,
 };
 use tracks::Tracks;
 use transactions::{Collection, Reading, Transactions};
@@ -117,10 +117,16 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::CausalSnapshot;
-    const PARTIAL: bool = true;
+    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalSnapshot).partial();
+    const EXTENSIONS: Extensions<Self> = Extensions {
+        order: Some(Self::obey),
+        checking: Some(CheckingGroups {
+            groups: |params, topology, known| known.changes.choices(params, topology),
+            waited: |Reply(_, waited)| *waited,
+            standing: Self::standing,
+        }),
+        ..Extensions::NONE
+    };
     type Meta = Tracked; // ds
     type Request = Request;
     type Reply = Reply;
@@ -130,30 +136,6 @@ impl<R: Rules> Protocol for Server<R> {
     type View = View;
     type Session = Client<R>;
     type Params = Params;
-
-    fn check(params: &Params, topology: &Topology) -> Result<(), String> {
-        params.check(topology)
-    }
-
-    fn checking_groups(
-        params: &Params,
-        topology: &Topology,
-        hard: &Remembered,
-    ) -> Vec<(CheckingGroup, Members)> {
-        hard.changes.choices(params, topology)
-    }
-
-    fn waited(Reply(_, waited): &Reply) -> Micros {
-        *waited
-    }
-
-    fn stored(params: &Params) -> String {
-        params.stored()
-    }
-
-    fn vary(params: &mut Params, topology: &Topology, draw: &mut dyn FnMut(usize) -> usize) {
-        params.vary(topology, draw);
-    }
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Remembered>, cx: &mut Cx<'_, Self>) -> Self {
         let (me, topology, params) = (cx.me, cx.topology, cx.params);
@@ -251,14 +233,6 @@ impl<R: Rules> Protocol for Server<R> {
         }
     }
 
-    fn on_regrouping(&mut self, order: &Regrouping, cx: &mut Cx<'_, Self>) -> Result<(), String> {
-        let now = { self.clock }.tick(cx.now); // D10
-        self.advance(now, cx); // no two orders have one time
-        self.changes.obey(order, (now, cx.me), cx.params, cx.topology)?;
-        self.changed(cx);
-        Ok(())
-    }
-
     fn visible(View(covered): &View, _: Stamp, ds: &Tracked) -> bool {
         covered.as_ref().is_none_or(|covered| covered.covers(ds))
     }
@@ -267,26 +241,33 @@ impl<R: Rules> Protocol for Server<R> {
         self.remembered(Hard { ceiling: self.ceiling.get(), stable: self.groups.least() })
     }
 
-    fn stable(&self) -> Vector {
+    fn status(&self) -> Status {
         let by_dc = self.tracks.by_dc(&self.groups.least());
-        match self.changes.tracked_otherwise() {
+        let stable = match self.changes.tracked_otherwise() {
             // Versions of another tracking show when this time has come everywhere.
             true => everywhere(by_dc.min(), by_dc.entries().len()),
             false => by_dc,
-        }
-    }
-
-    fn groupings(&self, params: &Params, topology: &Topology) -> Option<Groupings> {
-        let behind = self.tracks.behind(&self.vv(self.clock), self.clock);
-        Some(self.changes.standing(&self.groups, behind, params, topology))
-    }
-
-    fn parked(&self) -> usize {
-        self.waiting.len()
+        };
+        Status::new(stable, self.waiting.len())
     }
 }
 
 impl<R: Rules> Server<R> {
+    /// D10.
+    fn obey(&mut self, order: &Order, cx: &mut Cx<'_, Self>) -> Result<Standing, String> {
+        let Order::Regrouping(order) = order else { return Err(order.unknown::<Self>()) };
+        let now = { self.clock }.tick(cx.now);
+        self.advance(now, cx); // no two orders have one time
+        self.changes.obey(order, (now, cx.me), cx.params, cx.topology)?;
+        self.changed(cx);
+        Ok(Standing::default())
+    }
+
+    fn standing(&self, params: &Params, topology: &Topology) -> Groupings {
+        let behind = self.tracks.behind(&self.vv(self.clock), self.clock);
+        self.changes.standing(&self.groups, behind, params, topology)
+    }
+
     /// `VV_i`, with `clock` as this server's own part of it.
     fn vv(&self, clock: Hlc) -> Vector {
         if *R::LEAST_OF_GROUP { self.tracks.least(&self.latest, clock) } else { self.overwritten.clone() } // D2

@@ -35,8 +35,9 @@ use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    Answer, Arrivals, Ceiling, Cx, Hard, OneRound, OneRoundSession, Protocol, Reach, Recovered, Report, Rule,
-    SliceReply, SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Walk, found_of, unanswered,
+    Answer, Arrivals, Ceiling, Cx, Hard, Info, OneRound, OneRoundSession, Protocol, Reach, Recovered, Report,
+    Rule, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Walk, found_of,
+    unanswered,
 };
 
 /// Where the corrected protocol and the published one differ, and what tests break to see it matter.
@@ -87,6 +88,8 @@ pub struct Params {
     /// How long a session waits for what it depends on.
     pub wait_limit_us: Micros,
 }
+
+impl tidemark_contract::Params for Params {}
 
 impl Default for Params {
     fn default() -> Self {
@@ -167,10 +170,7 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::CausalImmediate;
-    const PARTIAL: bool = true;
+    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate).partial();
     type Meta = Vector; // ds
     type Request = Request;
     type Reply = Reply;
@@ -291,12 +291,8 @@ impl<R: Rules> Protocol for Server<R> {
         Hard { ceiling: self.ceiling.get(), stable: self.dsv.clone() }
     }
 
-    fn stable(&self) -> Vector {
-        self.dsv.clone()
-    }
-
-    fn parked(&self) -> usize {
-        self.arrivals.len()
+    fn status(&self) -> Status {
+        Status::new(self.dsv.clone(), self.arrivals.len())
     }
 }
 

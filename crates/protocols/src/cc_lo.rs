@@ -44,8 +44,8 @@ use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Check, Checks, Cx, Dep, Deps, Gather, GatherId, Hard, Protocol, Reach, Reads, Recovered,
-    Rule, Scope, Session, SessionCx, Ticket, Token, Version, Walk, found_of, not_covered, unanswered,
+    AskId, Ceiling, Check, Checks, Cx, Dep, Deps, Gather, GatherId, Hard, Info, Protocol, Reads, Recovered,
+    Rule, Scope, Session, SessionCx, Status, Ticket, Token, Version, Walk, found_of, not_covered, unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -105,6 +105,8 @@ pub struct Params {
     /// How long a write waits for its readers check, and a session that moved here for what it depends on.
     pub wait_limit_us: Micros,
 }
+
+impl tidemark_contract::Params for Params {}
 
 impl Default for Params {
     fn default() -> Self {
@@ -199,9 +201,7 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::CausalImmediate;
+    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate);
 
     type Meta = Meta;
     type Request = Request;
@@ -348,12 +348,11 @@ impl<R: Rules> Protocol for Server<R> {
         Hard { ceiling: self.ceiling.get(), stable: Vector::default() }
     }
 
-    fn stable(&self) -> Vector {
-        self.checks.applied(self.clock)
-    }
-
-    fn parked(&self) -> usize {
-        self.checks.len() + self.readers_checks.pending().count()
+    fn status(&self) -> Status {
+        Status::new(
+            self.checks.applied(self.clock),
+            self.checks.len() + self.readers_checks.pending().count(),
+        )
     }
 }
 
@@ -459,7 +458,7 @@ impl<R: Rules> Server<R> {
         if looked.proceeds {
             if *R::DECIDED_IS_A_CAUSE {
                 merge(rots, &self.records.hidden_from::<R>(here(&seen, cx.me.partition)));
-                deps.merge(seen);
+                deps.merge(&seen);
             }
             let ut = self.clock.observe(cx.now, if *R::PUT_ABOVE_DEPS { deps.latest() } else { Hlc::ZERO });
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
@@ -647,7 +646,7 @@ impl<R: Rules> Client<R> {
     }
 
     fn depends_on(&mut self, seen: Deps) {
-        self.token.past.merge(seen);
+        self.token.past.merge(&seen);
         self.token.past.bound(MOST_DEPS);
     }
 }
@@ -686,7 +685,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
             }
             Reply::Slice(found, seen, clock) => {
                 self.clock = self.clock.max(clock);
-                let whole = self.rot.hear((ask, from.partition), found, |all| all.merge(seen));
+                let whole = self.rot.hear((ask, from.partition), found, |all| all.merge(&seen));
                 let Some((found, seen)) = whole else { return };
                 self.depends_on(seen);
                 cx.done(Outcome::FoundAll(found));
@@ -702,10 +701,6 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
 
     fn token(&self) -> Token<Deps> {
         self.token.clone()
-    }
-
-    fn reach(token: &Token<Deps>) -> Reach {
-        token.past.reach(token.home, Hlc::ZERO)
     }
 
     fn adopt(&mut self, Token { home, past: deps }: Token<Deps>, cx: &mut SessionCx<'_, Server<R>>) {

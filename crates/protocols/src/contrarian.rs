@@ -41,8 +41,8 @@ use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Protocol, Reach, Reads, Recovered, Report, Rule, Session, SessionCx,
-    Stabilisation, Ticket, Token, Tree, Version, Waiters, Walk, by_partition, found_of, not_covered,
+    AskId, Ceiling, Cx, Hard, Info, Protocol, Reads, Recovered, Report, Rule, Session, SessionCx,
+    Stabilisation, Status, Ticket, Token, Tree, Version, Waiters, Walk, by_partition, found_of, not_covered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -96,6 +96,8 @@ pub struct Params {
     /// How long a session that moved here waits for what it depends on.
     pub wait_limit_us: Micros,
 }
+
+impl tidemark_contract::Params for Params {}
 
 impl Default for Params {
     fn default() -> Self {
@@ -157,10 +159,7 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::CausalSnapshot;
-    const PARTIAL: bool = true;
+    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalSnapshot).partial();
     type Meta = Vector; // DV
     type Request = Request;
     type Reply = Reply;
@@ -272,12 +271,8 @@ impl<R: Rules> Protocol for Server<R> {
         Hard { ceiling: self.ceiling.get(), stable: self.gss.clone() }
     }
 
-    fn stable(&self) -> Vector {
-        self.gss.clone()
-    }
-
-    fn parked(&self) -> usize {
-        self.arrivals.len()
+    fn status(&self) -> Status {
+        Status::new(self.gss.clone(), self.arrivals.len())
     }
 }
 
@@ -458,10 +453,6 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
 
     fn token(&self) -> Token<Vector> {
         self.token.clone()
-    }
-
-    fn reach(token: &Token<Vector>) -> Reach {
-        Reach::of(token.home, [&token.past])
     }
 
     fn adopt(&mut self, Token { home, past: dv }: Token<Vector>, cx: &mut SessionCx<'_, Server<R>>) {

@@ -38,8 +38,9 @@ use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Check, Checks, Collector, Cx, Dep, Dependant, Deps, Everywhere, Hard, Parts, Protocol,
-    Reach, Recovered, Rule, Scope, Session, SessionCx, Ticket, Token, Version, Walk, found_of, not_covered,
+    AskId, Ceiling, Check, Checks, Collector, Cx, Dep, Dependant, Deps, Everywhere, Hard, Info, Parts, Past,
+    Protocol, Reach, Recovered, Rule, Scope, Session, SessionCx, Status, Ticket, Token, Version, Walk,
+    found_of, not_covered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -130,6 +131,8 @@ pub struct Params {
     pub wait_limit_us: Micros,
 }
 
+impl tidemark_contract::Params for Params {}
+
 impl Default for Params {
     fn default() -> Self {
         Self { theta_us: 20_000, retry_us: 500_000, wait_limit_us: 2_000_000 }
@@ -147,16 +150,20 @@ pub struct Context {
 
 impl Context {
     fn of(dep: Dep) -> Self {
-        let mut near = Deps::default();
-        let clock = dep.stamp.ts;
+        let (clock, mut near) = (dep.stamp.ts, Deps::default());
         near.add(dep);
         Self { clock, near }
     }
+}
 
-    /// Adds what `other` says.
-    pub fn merge(&mut self, other: Self) {
+impl Past for Context {
+    fn merge(&mut self, other: &Self) {
         self.clock = self.clock.max(other.clock);
-        self.near.merge(other.near);
+        self.near.merge(&other.near);
+    }
+
+    fn reach(&self, home: DcId) -> Reach {
+        self.near.reach_with(home, self.clock)
     }
 }
 
@@ -212,10 +219,7 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::Causal;
-
+    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::Causal);
     type Meta = Meta;
     type Request = Request;
     type Reply = Reply;
@@ -253,7 +257,7 @@ impl<R: Rules> Protocol for Server<R> {
                 let mut seen = Context::default();
                 let find = |key: &Key| {
                     let d = cx.latest(key, &());
-                    d.into_iter().for_each(|d| seen.merge(Context::of(dep::<R>(key, d.stamp, cx))));
+                    d.into_iter().for_each(|d| seen.merge(&Context::of(dep::<R>(key, d.stamp, cx))));
                     found_of(d)
                 };
                 let found = keys.iter().map(find).collect();
@@ -341,12 +345,8 @@ impl<R: Rules> Protocol for Server<R> {
         Hard { ceiling: self.ceiling.get(), stable: Vector::default() }
     }
 
-    fn stable(&self) -> Vector {
-        self.everywhere.get().clone()
-    }
-
-    fn parked(&self) -> usize {
-        self.checks.len()
+    fn status(&self) -> Status {
+        Status::new(self.everywhere.get().clone(), self.checks.len())
     }
 }
 
@@ -358,7 +358,7 @@ impl<R: Rules> Server<R> {
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             let mut near = context.near;
-            near.merge(seen.near);
+            near.merge(&seen.near);
             let above = if *R::PUT_ABOVE_CONTEXT { context.clock } else { Hlc::ZERO };
             let ver = self.clock.observe(cx.now, above); // 3
             if let Some(ahead_us) = cx.too_far_ahead(ver) {
@@ -478,7 +478,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         }
         past.clock = past.clock.max(seen.clock);
         if if put { *R::PUT_IS_NEAR } else { *R::READS_ARE_NEAR } {
-            past.merge(seen); // I2
+            past.merge(&seen); // I2
         }
         past.near.settle(from.partition, &everywhere); // D4
         past.near.bound(R::MOST_DEPS);
@@ -496,13 +496,9 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         self.token.clone()
     }
 
-    fn reach(Token { home, past }: &Token<Context>) -> Reach {
-        past.near.reach(*home, past.clock)
-    }
-
     fn adopt(&mut self, Token { home, past }: Token<Context>, cx: &mut SessionCx<'_, Server<R>>) {
         if home == self.token.home {
-            self.token.past.merge(past);
+            self.token.past.merge(&past);
             return cx.done(Outcome::Adopted);
         }
         let partition = past.near.iter().next().map_or_else(Default::default, |dep| dep.partition);

@@ -32,9 +32,9 @@ use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Causes, Ceiling, Check, Checks, Cx, Dependant, Deps, Everywhere, Hard, Parts, Protocol, Reach,
-    Recovered, Report, Rule, Session, SessionCx, Stabilisation, Ticket, Token, Tree, Version, Walk, Watched,
-    found_of, not_covered,
+    AskId, Causes, Ceiling, Check, Checks, Cx, Dependant, Deps, Everywhere, Hard, Info, Parts, Past,
+    Protocol, Reach, Recovered, Report, Rule, Session, SessionCx, Stabilisation, Status, Ticket, Token, Tree,
+    Version, Walk, Watched, found_of, not_covered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -79,6 +79,8 @@ pub struct Params {
     pub wait_limit_us: Micros,
 }
 
+impl tidemark_contract::Params for Params {}
+
 impl Default for Params {
     fn default() -> Self {
         let (retry_us, trans_time_us, wait_limit_us) = (500_000, 5_000_000, 2_000_000);
@@ -109,16 +111,25 @@ impl Context {
         self.past.include(key, stamp);
     }
 
-    fn merge(&mut self, other: Self) {
-        self.clock = self.clock.max(other.clock);
-        self.near.merge(other.near);
-        self.past.merge(&other.past);
-    }
-
     fn settle(&mut self, stable: &Vector, most: usize) {
         self.past.settle(stable);
         self.near.retain(|dep| !stable.covers(dep.stamp));
         self.near.bound(most);
+    }
+}
+
+impl Past for Context {
+    fn merge(&mut self, other: &Self) {
+        self.clock = self.clock.max(other.clock);
+        self.near.merge(&other.near);
+        self.past.merge(&other.past);
+    }
+
+    fn reach(&self, home: DcId) -> Reach {
+        let mut reach = self.near.reach_with(home, self.clock.max(self.past.floor().max()));
+        reach.dcs = reach.dcs.max(self.past.floor().entries().len());
+        self.past.list().iter().for_each(|(_, stamp)| reach.include(*stamp));
+        reach
     }
 }
 
@@ -194,10 +205,7 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::CausalImmediate;
-
+    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate);
     type Meta = Meta;
     type Request = Request;
     type Reply = Reply;
@@ -310,12 +318,8 @@ impl<R: Rules> Protocol for Server<R> {
         Hard { ceiling: self.ceiling.get(), stable: Vector::default() }
     }
 
-    fn stable(&self) -> Vector {
-        self.stable.clone()
-    }
-
-    fn parked(&self) -> usize {
-        self.checks.len()
+    fn status(&self) -> Status {
+        Status::new(self.stable.clone(), self.checks.len())
     }
 }
 
@@ -349,7 +353,7 @@ impl<R: Rules> Server<R> {
             cx.look(&key, &update, &(), |d| seen.include(cx.me.partition, &key, d.stamp, &d.meta.past)); // D5
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
-            context.merge(seen.clone());
+            context.merge(&seen);
             context.settle(&self.settled(), R::MOST_DEPS);
             let ver = self.clock.observe(cx.now, context.clock); // 3
             if let Some(ahead_us) = cx.too_far_ahead(ver) {
@@ -616,7 +620,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
                 if matches!(outcome, Outcome::Written { stamp: Some(_), .. }) {
                     past.near = Deps::default(); // 2
                 }
-                past.merge(seen);
+                past.merge(&seen);
                 past.settle(&self.stable, R::MOST_DEPS);
                 cx.done(outcome);
             }
@@ -642,19 +646,9 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         self.token.clone()
     }
 
-    fn reach(Token { home, past: Context { clock, near, past } }: &Token<Context>) -> Reach {
-        let mut reach = near.reach(*home, (*clock).max(past.floor().max()));
-        reach.dcs = reach.dcs.max(past.floor().entries().len());
-        for (_, stamp) in past.list() {
-            reach.latest = reach.latest.max(stamp.ts);
-            reach.dcs = reach.dcs.max(stamp.origin.index() + 1);
-        }
-        reach
-    }
-
     fn adopt(&mut self, Token { home, past }: Token<Context>, cx: &mut SessionCx<'_, Server<R>>) {
         if home == self.token.home {
-            self.token.past.merge(past);
+            self.token.past.merge(&past);
             return cx.done(Outcome::Adopted);
         }
         let partition = past.near.iter().next().map_or_else(Default::default, |dep| dep.partition);

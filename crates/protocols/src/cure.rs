@@ -38,9 +38,9 @@ use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Vector};
 use tidemark_contract::two_phase::State;
 use tidemark_contract::{
-    Answer, Arrivals, Clock, Commit, Cx, GatherId, Lasting, OneRound, OneRoundSession, Protocol, Recovered,
-    Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Ticket, Timeline, Tree, Turn, Tx, Version,
-    Waiters, Walk, Writes, found_of, given_up, unanswered,
+    Answer, Arrivals, Clock, Commit, Cx, GatherId, Info, Lasting, OneRound, OneRoundSession, Protocol,
+    Recovered, Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Timeline, Tree,
+    Turn, Tx, Version, Waiters, Walk, Writes, found_of, given_up, unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -111,12 +111,10 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::CausalSnapshot;
-    const PARTIAL: bool = true;
-    const CLOCK: Clock = Clock::Monotone;
-    const ATOMIC_WRITES: bool = true;
+    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalSnapshot)
+        .clock(Clock::Monotone)
+        .partial()
+        .atomic_writes();
     type Meta = Vector; // CV
     type Request = Request;
     type Reply = Answer<Vector>;
@@ -229,12 +227,11 @@ impl<R: Rules> Protocol for Server<R> {
         self.time.lasting(self.gss.clone())
     }
 
-    fn stable(&self) -> Vector {
-        self.gss.clone()
-    }
-
-    fn parked(&self) -> usize {
-        self.readers.len() + self.writers.len() + self.time.commits.unfinished() + self.arrivals.len()
+    fn status(&self) -> Status {
+        Status::new(
+            self.gss.clone(),
+            self.readers.len() + self.writers.len() + self.time.commits.unfinished() + self.arrivals.len(),
+        )
     }
 }
 

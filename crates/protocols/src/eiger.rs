@@ -34,8 +34,9 @@ use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Check, Checks, Collector, Cx, Dependant, Deps, Everywhere, Hard, Parts, Protocol, Reach,
-    Recovered, Rule, Session, SessionCx, Ticket, Token, Version, Walk, found_of, not_covered,
+    AskId, Ceiling, Check, Checks, Collector, Cx, Dependant, Deps, Everywhere, Hard, Info, Parts, Past,
+    Protocol, Recovered, Rule, Session, SessionCx, Status, Ticket, Token, Version, Walk, found_of,
+    not_covered,
 };
 
 pub use crate::cops::{Context, Timer};
@@ -80,6 +81,8 @@ pub struct Params {
     /// How long a session that moved here waits for what it depends on.
     pub wait_limit_us: Micros,
 }
+
+impl tidemark_contract::Params for Params {}
 
 impl Default for Params {
     fn default() -> Self {
@@ -160,9 +163,7 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::CausalImmediate;
+    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate);
 
     type Meta = Meta;
     type Request = Request;
@@ -296,12 +297,8 @@ impl<R: Rules> Protocol for Server<R> {
         Hard { ceiling: self.ceiling.get(), stable: Vector::default() }
     }
 
-    fn stable(&self) -> Vector {
-        self.everywhere.get().clone()
-    }
-
-    fn parked(&self) -> usize {
-        self.checks.len()
+    fn status(&self) -> Status {
+        Status::new(self.everywhere.get().clone(), self.checks.len())
     }
 }
 
@@ -321,7 +318,7 @@ impl<R: Rules> Server<R> {
         let looked = cx.look(&key, &update, &NOW, |d| seen.include(cx.me.partition, d.stamp)); // D5 of COPS
         if looked.proceeds {
             let mut near = context.near;
-            near.merge(seen);
+            near.merge(&seen);
             let ut = self.clock.observe(cx.now, context.clock);
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
@@ -485,7 +482,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
                 if matches!(outcome, Outcome::Written { stamp: Some(_), .. }) {
                     past.near = Deps::default();
                 }
-                past.merge(seen);
+                past.merge(&seen);
                 past.near.settle(from.partition, &everywhere);
                 past.near.bound(MOST_DEPS);
                 cx.done(outcome);
@@ -517,13 +514,9 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         self.token.clone()
     }
 
-    fn reach(Token { home, past }: &Token<Context>) -> Reach {
-        past.near.reach(*home, past.clock)
-    }
-
     fn adopt(&mut self, Token { home, past }: Token<Context>, cx: &mut SessionCx<'_, Server<R>>) {
         if home == self.token.home {
-            self.token.past.merge(past);
+            self.token.past.merge(&past);
             return cx.done(Outcome::Adopted);
         }
         let partition = past.near.iter().next().map_or_else(Default::default, |dep| dep.partition);

@@ -17,9 +17,9 @@
 
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
+use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Update};
 use tidemark_contract::{
-    AskId, Cx, Protocol, Recovered, Session, SessionCx, Ticket, Version, Walk, found_of,
+    AskId, Cx, Info, Protocol, Recovered, Session, SessionCx, Ticket, Version, Walk, found_of,
 };
 
 /// A server.
@@ -53,12 +53,10 @@ pub enum Peer {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {}
 
+const ABOUT: &str = "last writer wins on arrival; nothing else is promised";
+
 impl Protocol for Eventual {
-    const NAME: &'static str = "eventual";
-    const ABOUT: &'static str = "last writer wins on arrival; nothing else is promised";
-    const PROMISE: Promise = Promise::Eventual;
-    const PARTIAL: bool = true;
-    const NEWEST_ONLY: bool = true; // I1
+    const INFO: Info = Info::new("eventual", ABOUT, Promise::Eventual).partial().newest_only(); // I1
 
     type Meta = ();
     type Request = Request;
@@ -106,10 +104,6 @@ impl Protocol for Eventual {
     }
 
     fn hard(&self) {}
-
-    fn stable(&self) -> Vector {
-        Vector::default()
-    }
 }
 
 impl Eventual {

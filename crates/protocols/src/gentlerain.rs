@@ -55,9 +55,10 @@ use tidemark_contract::core::{
 };
 use tidemark_contract::one_round::Past as _;
 use tidemark_contract::{
-    Absence, Answer, Away, Ceiling, Clock, Conflicts, Cx, Exclusion, Found, Hard, Lacks, OneRound,
-    OneRoundSession, Protocol, Reach, Recovered, Report, Rule, SliceReply, SliceReq, Slices, Stabilisation,
-    Standing, Step, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered, one_round, unanswered,
+    Absence, Answer, Ceiling, Clock, Conflicts, Cx, Exclusion, Extensions, Found, Hard, Info, Lacks,
+    OneRound, OneRoundSession, Order, Protocol, Reach, Recovered, Report, Rule, SliceReply, SliceReq, Slices,
+    Stabilisation, Standing, Status, Step, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered,
+    one_round, unanswered,
 };
 
 /// Where the corrected protocol and the published one differ, and what tests break to see it matter.
@@ -151,6 +152,8 @@ pub struct Params {
     /// What stamps are made of.
     pub clock: Stamps,
 }
+
+impl tidemark_contract::Params for Params {}
 
 impl Default for Params {
     fn default() -> Self {
@@ -257,11 +260,13 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::CausalImmediate;
-    const PARTIAL: bool = true;
-    const CLOCK: Clock = Clock::Monotone;
+    const INFO: Info =
+        Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate).clock(Clock::Monotone).partial();
+    const EXTENSIONS: Extensions<Self> = Extensions {
+        order: Some(Self::obey),
+        resolve: if R::RESOLVES { Some(|seen| Conflicts::resolve(seen, saw, R::newer_wins)) } else { None },
+        ..Extensions::NONE
+    };
     type Meta = Hlc; // D4, D9: gst at the PUT
     type Request = Request;
     type Reply = Answer<Past>; // every reply in the paper is ⟨v, ut, gst⟩ or part of it
@@ -404,14 +409,6 @@ impl<R: Rules> Protocol for Server<R> {
         mine || stamp.ts <= gst && view.hidden.is_none_or(|(x, cut)| stamp.origin != x || stamp.ts <= cut)
     }
 
-    fn resolve<'v>(mut seen: impl Iterator<Item = &'v Version<Hlc>>) -> Option<&'v Version<Hlc>> {
-        if R::RESOLVES { Conflicts::resolve(seen, saw, R::newer_wins) } else { seen.next() }
-    }
-
-    fn conflicts(&self) -> Option<u64> {
-        Some(self.conflicts.detected())
-    }
-
     fn hard(&self) -> Kept {
         Kept {
             clock: Hard { ceiling: self.ceiling.get(), stable: one(self.gst) },
@@ -419,8 +416,17 @@ impl<R: Rules> Protocol for Server<R> {
         }
     }
 
+    fn status(&self) -> Status {
+        let blocked = self.waiting_for_clock.len() + self.waiting_for_gst.len();
+        let (away, conflicts) = (self.absence.away().cloned(), Some(self.conflicts.detected()));
+        Status { away, conflicts, ..Status::new(one(self.gst), blocked) }
+    }
+}
+
+impl<R: Rules> Server<R> {
     /// D10.
-    fn on_exclusion(&mut self, order: &Exclusion, cx: &mut Cx<'_, Self>) -> Result<Standing, String> {
+    fn obey(&mut self, order: &Order, cx: &mut Cx<'_, Self>) -> Result<Standing, String> {
+        let Order::Exclusion(order) = order else { return Err(order.unknown::<Self>()) };
         let (me, mut order) = (cx.me.dc, order.clone());
         if let Step::Cut { least } = &mut order.step
             && !*R::ONE_CUT
@@ -440,20 +446,6 @@ impl<R: Rules> Protocol for Server<R> {
         standing
     }
 
-    fn absence(&self) -> Option<&Away> {
-        self.absence.away()
-    }
-
-    fn stable(&self) -> Vector {
-        one(self.gst)
-    }
-
-    fn parked(&self) -> usize {
-        self.waiting_for_clock.len() + self.waiting_for_gst.len()
-    }
-}
-
-impl<R: Rules> Server<R> {
     /// Algorithm 2 lines 1 to 4.
     fn get(&mut self, ticket: Ticket, key: &Key, gst: Hlc, cx: &mut Cx<'_, Self>) {
         self.raise(gst, cx); // 2

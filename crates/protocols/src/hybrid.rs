@@ -45,9 +45,9 @@ use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    Answer, Ceiling, Check, Checks, Cx, Deps, Hard, OneRound, OneRoundSession, Past as _, Protocol, Reach,
-    Recovered, Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Waiters,
-    Walk, found_of, not_covered, unanswered,
+    Answer, Ceiling, Check, Checks, Cx, Deps, Hard, Info, OneRound, OneRoundSession, Past as _, Protocol,
+    Reach, Recovered, Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree,
+    Version, Waiters, Walk, found_of, not_covered, unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -99,6 +99,8 @@ pub struct Params {
     pub wait_limit_us: Micros,
 }
 
+impl tidemark_contract::Params for Params {}
+
 impl Default for Params {
     fn default() -> Self {
         let (theta_us, delta_us, fan_out) = (5_000, 5_000, 2);
@@ -146,12 +148,12 @@ impl tidemark_contract::Past for Past {
         self.dt = self.dt.max(other.dt);
         self.gst = self.gst.max(other.gst);
         self.ust = self.ust.max(other.ust);
-        self.near.merge(other.near.clone());
+        self.near.merge(&other.near);
         self.near.retain(|dep| dep.stamp.ts > self.ust); // 8
     }
 
     fn reach(&self, home: DcId) -> Reach {
-        self.near.reach(home, self.dt.max(self.gst).max(self.ust))
+        self.near.reach_with(home, self.dt.max(self.gst).max(self.ust))
     }
 }
 
@@ -223,9 +225,7 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::CausalImmediate;
+    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate);
 
     type Meta = Meta;
     type Request = Request;
@@ -395,12 +395,8 @@ impl<R: Rules> Protocol for Server<R> {
         Hard { ceiling: self.ceiling.get(), stable: one(self.gst) }
     }
 
-    fn stable(&self) -> Vector {
-        one(self.gst)
-    }
-
-    fn parked(&self) -> usize {
-        self.transactions.len() + self.checks.len()
+    fn status(&self) -> Status {
+        Status::new(one(self.gst), self.transactions.len() + self.checks.len())
     }
 }
 

@@ -42,7 +42,7 @@ pub use tidemark::Tidemark;
 pub use wren::Wren;
 
 /// The protocol that `causal` means: the default.
-pub const CAUSAL: &str = <Tidemark as tidemark_contract::Protocol>::NAME;
+pub const CAUSAL: &str = <Tidemark as tidemark_contract::Protocol>::INFO.name;
 
 /// The name in the registry that `name` means.
 pub fn resolve(name: &str) -> &str {
@@ -53,7 +53,7 @@ pub fn resolve(name: &str) -> &str {
 ///
 /// ```
 /// use tidemark_protocols::{Protocol, with_protocol};
-/// let about = with_protocol!("eventual", P => P::ABOUT, otherwise "no such protocol");
+/// let about = with_protocol!("eventual", P => P::INFO.about, otherwise "no such protocol");
 /// assert!(about.contains("last writer"));
 /// ```
 #[macro_export]
@@ -82,7 +82,7 @@ macro_rules! with_protocol {
     };
     (@each $name:expr, $P:ident => $body:expr, otherwise $otherwise:expr; $($protocol:ty),*) => {{
         let name = $crate::resolve($name);
-        $(if name == <$protocol as $crate::Protocol>::NAME {
+        $(if name == <$protocol as $crate::Protocol>::INFO.name {
             type $P = $protocol;
             $body
         } else)* {
@@ -112,40 +112,40 @@ macro_rules! with_any_protocol {
 
 /// The names of the protocols that servers run, in the order in which they are listed to users.
 pub const NAMES: &[&str] = &[
-    Eventual::NAME,
-    GentleRain::NAME,
-    CausalSpartanX::NAME,
-    Cops::NAME,
-    CopsGt::NAME,
-    Eiger::NAME,
-    Contrarian::NAME,
-    CcLo::NAME,
-    Okapi::NAME,
-    Pocc::NAME,
-    Occult::NAME,
-    NuKv::NAME,
-    NuKvPhysical::NAME,
-    Orbe::NAME,
-    Cure::NAME,
-    Wren::NAME,
-    Hybrid::NAME,
-    Accf::NAME,
-    Tidemark::NAME,
+    Eventual::INFO.name,
+    GentleRain::INFO.name,
+    CausalSpartanX::INFO.name,
+    Cops::INFO.name,
+    CopsGt::INFO.name,
+    Eiger::INFO.name,
+    Contrarian::INFO.name,
+    CcLo::INFO.name,
+    Okapi::INFO.name,
+    Pocc::INFO.name,
+    Occult::INFO.name,
+    NuKv::INFO.name,
+    NuKvPhysical::INFO.name,
+    Orbe::INFO.name,
+    Cure::INFO.name,
+    Wren::INFO.name,
+    Hybrid::INFO.name,
+    Accf::INFO.name,
+    Tidemark::INFO.name,
 ];
 
 /// The names of those that follow a paper to the letter where that is wrong: they are simulated, and serve nobody.
 pub const PUBLISHED: &[&str] = &[
-    gentlerain::GentleRainPublished::NAME,
-    causal_spartan_x::CausalSpartanXPublished::NAME,
-    cops::CopsPublished::NAME,
-    cc_lo::CcLoPublished::NAME,
-    nukv::NuKvPublished::NAME,
-    accf::AccfPublished::NAME,
+    gentlerain::GentleRainPublished::INFO.name,
+    causal_spartan_x::CausalSpartanXPublished::INFO.name,
+    cops::CopsPublished::INFO.name,
+    cc_lo::CcLoPublished::INFO.name,
+    nukv::NuKvPublished::INFO.name,
+    accf::AccfPublished::INFO.name,
 ];
 
 /// The names of those that lack a part, so that an experiment can tell what the part costs: they are simulated only.
 pub const PARTIAL: &[&str] =
-    &[cops::CopsUnforgetting::NAME, cops::CopsHeedless::NAME, cops::CopsUnchecked::NAME];
+    &[cops::CopsUnforgetting::INFO.name, cops::CopsHeedless::INFO.name, cops::CopsUnchecked::INFO.name];
 
 pub use tidemark_contract::Protocol;
 
@@ -156,14 +156,14 @@ mod tests {
     #[test]
     fn every_name_leads_to_its_protocol() {
         for name in NAMES {
-            assert_eq!(with_protocol!(name, P => P::NAME, otherwise ""), *name);
-            assert_eq!(with_any_protocol!(name, P => P::NAME, otherwise ""), *name);
+            assert_eq!(with_protocol!(name, P => P::INFO.name, otherwise ""), *name);
+            assert_eq!(with_any_protocol!(name, P => P::INFO.name, otherwise ""), *name);
         }
         for name in PUBLISHED.iter().chain(PARTIAL) {
-            assert_eq!(with_protocol!(name, P => P::NAME, otherwise "-"), "-");
-            assert_eq!(with_any_protocol!(name, P => P::NAME, otherwise ""), *name);
+            assert_eq!(with_protocol!(name, P => P::INFO.name, otherwise "-"), "-");
+            assert_eq!(with_any_protocol!(name, P => P::INFO.name, otherwise ""), *name);
         }
-        assert_eq!(with_protocol!("causal", P => P::NAME, otherwise ""), CAUSAL);
-        assert_eq!(with_protocol!("none", P => P::NAME, otherwise "-"), "-");
+        assert_eq!(with_protocol!("causal", P => P::INFO.name, otherwise ""), CAUSAL);
+        assert_eq!(with_protocol!("none", P => P::INFO.name, otherwise "-"), "-");
     }
 }

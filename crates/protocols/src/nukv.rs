@@ -40,8 +40,8 @@ use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update};
 use tidemark_contract::{
-    AskId, Cx, Parts, Protocol, Reach, Recovered, Rule, Session, SessionCx, Store, Threshold, Ticket,
-    Version, Waiters, Walk,
+    AskId, Cx, Extensions, Info, Parts, Protocol, Recovered, Rule, Session, SessionCx, Status, Threshold,
+    Ticket, Version, Waiters, Walk,
 };
 
 mod past;
@@ -116,6 +116,8 @@ pub struct Params {
     pub wait_limit_us: Micros,
 }
 
+impl tidemark_contract::Params for Params {}
+
 impl Default for Params {
     fn default() -> Self {
         Self { wait_limit_us: 2_000_000 }
@@ -165,13 +167,9 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::Session;
-    const GUARANTEES: bool = true;
-    const FOLLOWERS_READ: bool = true;
-    const NEWEST_ONLY: bool = true; // I3
-
+    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::Session).newest_only().guarantees(); // I3
+    const EXTENSIONS: Extensions<Self> =
+        Extensions { follower_read: Some(Self::get_behind), ..Extensions::NONE };
     type Meta = u64; // idx
     type Request = Request;
     type Reply = Reply;
@@ -230,18 +228,14 @@ impl<R: Rules> Protocol for Server<R> {
     fn on_heartbeat(&mut self, _: ServerId, _: Hlc, _: &mut Cx<'_, Self>) {}
     fn on_peer_reset(&mut self, _: ServerId, _: &mut Cx<'_, Self>) {}
 
-    fn read_at_follower(question: &Request, applied: &[u64], store: &Store<u64>) -> Option<Reply> {
-        Self::get_behind(question, applied, store)
-    }
-
     fn visible(_: &(), _: Stamp, _: &u64) -> bool {
         true
     }
 
     fn hard(&self) {}
 
-    fn parked(&self) -> usize {
-        self.waiting.len() + self.early.len()
+    fn status(&self) -> Status {
+        Status::new(Default::default(), self.waiting.len() + self.early.len())
     }
 }
 
@@ -384,10 +378,6 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
 
     fn token(&self) -> Past {
         self.past.clone()
-    }
-
-    fn reach(past: &Past) -> Reach {
-        past.reach()
     }
 
     fn adopt(&mut self, past: Past, cx: &mut SessionCx<'_, Server<R>>) {

@@ -38,8 +38,8 @@ use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update,
 };
 use tidemark_contract::{
-    AskId, Cx, Protocol, Reach, Recovered, Rule, Session, SessionCx, Ticket, Topology, Version, Waiters,
-    Walk, found_of,
+    AskId, Cx, Info, Protocol, Reach, Reaches, Recovered, Rule, Session, SessionCx, Status, Ticket, Topology,
+    Version, Waiters, Walk, found_of,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -76,6 +76,8 @@ pub struct Params {
     pub wait_limit_us: Micros,
 }
 
+impl tidemark_contract::Params for Params {}
+
 impl Default for Params {
     fn default() -> Self {
         Self { wait_limit_us: 50_000 }
@@ -90,6 +92,14 @@ pub fn master(partition: PartitionId, topology: &Topology) -> DcId {
 /// A causal timestamp: a shardstamp for each partition that something depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shardstamps(BTreeMap<PartitionId, Hlc>);
+
+impl Reaches for Shardstamps {
+    fn reach(&self) -> Reach {
+        let latest = self.0.values().copied().max().unwrap_or_default();
+        let partitions = self.0.keys().last().map_or(0, |partition| partition.index() + 1);
+        Reach { latest, dcs: 0, partitions }
+    }
+}
 
 impl Shardstamps {
     /// The entry of `partition`; zero if there is none.
@@ -148,11 +158,7 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::CausalSnapshot;
-    const NEWEST_ONLY: bool = true; // I3
-
+    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalSnapshot).newest_only(); // I3
     type Meta = Shardstamps; // deps
     type Request = Request;
     type Reply = Reply;
@@ -206,8 +212,8 @@ impl<R: Rules> Protocol for Server<R> {
 
     fn hard(&self) {}
 
-    fn parked(&self) -> usize {
-        self.waiting.len()
+    fn status(&self) -> Status {
+        Status::new(Default::default(), self.waiting.len())
     }
 }
 
@@ -385,12 +391,6 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
 
     fn token(&self) -> Shardstamps {
         self.ct.clone()
-    }
-
-    fn reach(token: &Shardstamps) -> Reach {
-        let latest = token.0.values().copied().max().unwrap_or_default();
-        let partitions = token.0.keys().last().map_or(0, |partition| partition.index() + 1);
-        Reach { latest, dcs: 0, partitions }
     }
 
     fn adopt(&mut self, token: Shardstamps, cx: &mut SessionCx<'_, Server<R>>) {

@@ -40,8 +40,9 @@ use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::{
-    Answer, Ceiling, Cx, Hard, OneRound, OneRoundSession, Protocol, Recovered, Report, Rule, SliceReply,
-    SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered, unanswered,
+    Answer, Ceiling, Cx, Hard, Info, OneRound, OneRoundSession, Protocol, Recovered, Report, Rule,
+    SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Waiters, Walk, found_of,
+    not_covered, unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -115,10 +116,7 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::CausalImmediate;
-    const PARTIAL: bool = true;
+    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate).partial();
 
     type Meta = Vector; // ds
     type Request = Request;
@@ -246,12 +244,8 @@ impl<R: Rules> Protocol for Server<R> {
         Hard { ceiling: self.ceiling.get(), stable: self.usv.clone() }
     }
 
-    fn stable(&self) -> Vector {
-        self.usv.clone()
-    }
-
-    fn parked(&self) -> usize {
-        self.arrivals.len()
+    fn status(&self) -> Status {
+        Status::new(self.usv.clone(), self.arrivals.len())
     }
 }
 

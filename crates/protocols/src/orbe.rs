@@ -47,9 +47,9 @@ use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    Answer, Ceiling, Check, Checks, Cx, Hard, Matrix, OneRound, OneRoundSession, Past, Protocol, Recovered,
-    Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Waiters, Walk,
-    found_of, not_covered, unanswered,
+    Answer, Ceiling, Check, Checks, Cx, Hard, Info, Matrix, OneRound, OneRoundSession, Past, Protocol,
+    Recovered, Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version,
+    Waiters, Walk, found_of, not_covered, unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -99,6 +99,8 @@ pub struct Params {
     /// How long a read-only transaction, or a session that moved here, waits.
     pub wait_limit_us: Micros,
 }
+
+impl tidemark_contract::Params for Params {}
 
 impl Default for Params {
     fn default() -> Self {
@@ -179,9 +181,7 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::CausalImmediate;
+    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate);
 
     type Meta = Meta;
     type Request = Request;
@@ -326,12 +326,11 @@ impl<R: Rules> Protocol for Server<R> {
         Hard { ceiling: self.ceiling.get(), stable: self.vv.clone() }
     }
 
-    fn stable(&self) -> Vector {
-        self.vv.clone()
-    }
-
-    fn parked(&self) -> usize {
-        self.checks.len() + self.waiting_for_clock.len() + self.waiting_for_peers.len()
+    fn status(&self) -> Status {
+        Status::new(
+            self.vv.clone(),
+            self.checks.len() + self.waiting_for_clock.len() + self.waiting_for_peers.len(),
+        )
     }
 }
 

@@ -37,8 +37,9 @@ use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Protocol, Reach, Recovered, Report, Rule, Session, SessionCx, SliceReply,
-    SliceReq, Slices, Stabilisation, Ticket, Token, Tree, Version, Waiters, Walk, found_of, unanswered,
+    AskId, Ceiling, Cx, Hard, Info, Past as _, Protocol, Reach, Recovered, Report, Rule, Session, SessionCx,
+    SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Token, Tree, Version, Waiters, Walk,
+    found_of, unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -74,12 +75,18 @@ pub struct Past {
     pub dv: Vector,
 }
 
-impl Past {
+impl tidemark_contract::Past for Past {
     fn merge(&mut self, other: &Past) {
         self.rdv.merge(&other.rdv);
         self.dv.merge(&other.dv);
     }
 
+    fn reach(&self, home: DcId) -> Reach {
+        Reach::of(home, [&self.rdv, &self.dv])
+    }
+}
+
+impl Past {
     /// It saw `d`.
     fn depend(&mut self, d: &Version<Vector>) {
         self.rdv.merge(&d.meta);
@@ -127,10 +134,7 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::CausalImmediate;
-    const PARTIAL: bool = true;
+    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate).partial();
 
     type Meta = Vector; // dv
     type Request = Request;
@@ -233,12 +237,8 @@ impl<R: Rules> Protocol for Server<R> {
         Hard { ceiling: self.ceiling.get(), stable: self.gss.clone() }
     }
 
-    fn stable(&self) -> Vector {
-        self.gss.clone()
-    }
-
-    fn parked(&self) -> usize {
-        self.waiting.len()
+    fn status(&self) -> Status {
+        Status::new(self.gss.clone(), self.waiting.len())
     }
 }
 
@@ -377,10 +377,6 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
 
     fn token(&self) -> Token<Past> {
         self.token.clone()
-    }
-
-    fn reach(token: &Token<Past>) -> Reach {
-        Reach::of(token.home, [&token.past.rdv, &token.past.dv])
     }
 
     /// D3.

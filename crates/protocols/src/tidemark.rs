@@ -35,9 +35,9 @@ use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::{
-    Answer, Arrivals, Ceiling, Cx, Hard, OneRound, OneRoundSession, Past as _, Protocol, Recovered, Report,
-    Rule, SliceReply, SliceReq, Slices, Stabilisation, Ticket, Tree, Version, Walk, Watched, found_of,
-    unanswered,
+    Answer, Arrivals, Ceiling, Cx, Hard, Info, OneRound, OneRoundSession, Past as _, Protocol, Recovered,
+    Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Walk, Watched,
+    found_of, unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -129,10 +129,7 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::CausalImmediate;
-    const PARTIAL: bool = true;
+    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate).partial();
     type Meta = Meta;
     type Request = Request;
     type Reply = Answer<Past>;
@@ -250,12 +247,8 @@ impl<R: Rules> Protocol for Server<R> {
         Hard { ceiling: self.ceiling.get(), stable: self.dsv.clone() }
     }
 
-    fn stable(&self) -> Vector {
-        self.dsv.clone()
-    }
-
-    fn parked(&self) -> usize {
-        self.arrivals.len()
+    fn status(&self) -> Status {
+        Status::new(self.dsv.clone(), self.arrivals.len())
     }
 }
 

@@ -36,9 +36,9 @@ use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Vector};
 use tidemark_contract::two_phase::State;
 use tidemark_contract::{
-    Answer, Commit, Cx, Lasting, OneRound, OneRoundSession, OwnWrites, Protocol, Reach, Recovered, Report,
-    Rule, SliceReply, SliceReq, Slices, Stabilisation, Ticket, Timeline, Tree, Turn, Version, Waiters, Walk,
-    found_of, given_up, not_covered, unanswered,
+    Answer, Commit, Cx, Info, Lasting, OneRound, OneRoundSession, OwnWrites, Protocol, Reach, Recovered,
+    Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Timeline, Tree, Turn, Version,
+    Waiters, Walk, found_of, given_up, not_covered, unanswered,
 };
 
 /// What the protocol's safety rests on, for tests to break one at a time.
@@ -126,11 +126,7 @@ pub struct Server<R> {
 }
 
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = R::ABOUT;
-    const PROMISE: Promise = Promise::CausalSnapshot;
-    const PARTIAL: bool = true;
-    const ATOMIC_WRITES: bool = true;
+    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalSnapshot).partial().atomic_writes();
     type Meta = Hlc; // rdt
     type Request = Request;
     type Reply = Answer<Past>;
@@ -249,12 +245,11 @@ impl<R: Rules> Protocol for Server<R> {
         self.time.lasting(self.snapshot())
     }
 
-    fn stable(&self) -> Vector {
-        Vector::from_entries([self.snapshot()[RST]])
-    }
-
-    fn parked(&self) -> usize {
-        self.waiting.len() + self.time.commits.unfinished()
+    fn status(&self) -> Status {
+        Status::new(
+            Vector::from_entries([self.snapshot()[RST]]),
+            self.waiting.len() + self.time.commits.unfinished(),
+        )
     }
 }
 

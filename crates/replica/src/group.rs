@@ -130,13 +130,11 @@ impl<P: Protocol> Host<P> {
         &self.group.as_ref().expect("it is one of a group").state
     }
 
-    /// What a follower may answer to a question that only reads: see [`Protocol::read_at_follower`]. None while it leads.
+    /// What a follower may answer to a question that only reads: see [`tidemark_contract::Extensions::follower_read`]. None while it leads.
     pub fn read_at_follower(&self, at: PartitionId, question: &P::Request) -> Option<P::Reply> {
         let place = self.place(at);
-        if !P::FOLLOWERS_READ || place.protocol.is_some() {
-            return None;
-        }
-        P::read_at_follower(question, &place.applied(self.config.dc), &place.store)
+        let read = P::EXTENSIONS.follower_read.filter(|_| place.protocol.is_none())?;
+        read(question, &place.applied(self.config.dc), &place.store)
     }
 
     /// Takes what was written since the last entry: the data of the next one. None if that is nothing.

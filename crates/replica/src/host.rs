@@ -198,7 +198,7 @@ impl<P: Protocol> Host<P> {
 
     /// Physical time as the protocol bears it.
     fn wall(&mut self, now: Now) -> Micros {
-        match P::CLOCK {
+        match P::INFO.clock {
             Clock::Any => now.wall,
             Clock::Monotone => {
                 self.highest_wall = self.highest_wall.max(now.wall);

@@ -90,7 +90,7 @@ impl<P: Protocol> Place<P> {
     /// Adds a version to its chain, and drops what nobody asks for any more if the protocol says what that is.
     pub(crate) fn insert(&mut self, key: &Key, version: Version<P::Meta>) {
         self.store.insert(key, version);
-        if P::NEWEST_ONLY {
+        if P::INFO.newest_only {
             self.store.keep_newest(key);
         }
     }

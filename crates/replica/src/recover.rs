@@ -13,7 +13,7 @@ use crate::record::{
 use crate::replay::Replay;
 use crate::snapshot::Upkeep;
 use std::sync::Arc;
-use tidemark_contract::{Protocol, Topology};
+use tidemark_contract::{Params as _, Protocol, Topology};
 use tidemark_core::{DcId, Key, PartitionId, Regions, Stamp};
 use tidemark_store::Dropped;
 use tidemark_store::disk::Disk;
@@ -133,7 +133,7 @@ impl<P: Protocol> Host<P> {
             for received in &mut self.places[at].received {
                 received.durable = received.seq;
             }
-            if self.group.is_some() && !P::NEWEST_ONLY {
+            if self.group.is_some() && !P::INFO.newest_only {
                 self.places[at].store.keep_journal();
             }
             self.start(now, at);
@@ -174,7 +174,7 @@ fn open_directory<P: Protocol>(
     grouped: bool,
 ) -> Result<DataDir, OpenError> {
     let holds = fingerprint(config, grouped);
-    Ok(DataDir::open(disk.clone(), P::NAME, &holds, config.new_incarnation)?)
+    Ok(DataDir::open(disk.clone(), P::INFO.name, &holds, config.new_incarnation)?)
 }
 
 impl<P: Protocol> Recovery<P> {
@@ -270,7 +270,7 @@ fn fingerprint<P: Protocol>(config: &HostConfig<P>, grouped: bool) -> String {
     let of = if grouped { ", one replica of a group" } else { "" };
     let Topology { dcs, partitions: count, placement } = topology;
     let mut fingerprint = format!("region {dc} of {dcs}, partitions {partitions:?} of {count}{of}");
-    for more in [placement.in_words(), P::stored(&config.params)] {
+    for more in [placement.in_words(), config.params.format()] {
         if !more.is_empty() {
             fingerprint = format!("{fingerprint}, {more}");
         }

@@ -2,8 +2,8 @@
 
 use crate::host::Host;
 use serde::Serialize;
-use tidemark_contract::{Away, Groupings, Members, Protocol};
-use tidemark_core::{CheckingGroup, DcId, PartitionId, Vector};
+use tidemark_contract::{Groupings, Members, Protocol, Status};
+use tidemark_core::{CheckingGroup, DcId, PartitionId};
 
 /// A host's state.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -43,14 +43,9 @@ pub struct PartitionStatus {
     pub garbage: u64,
     /// The number of the last record written here.
     pub written: u64,
-    /// What the protocol believes to be stable.
-    pub stable: Vector,
-    /// Work that waits.
-    pub parked: u64,
-    /// The region that it does without, if it does.
-    pub away: Option<Away>,
-    /// Conflicts that the protocol has detected here since the start, if it looks for them.
-    pub conflicts: Option<u64>,
+    /// What the protocol says, where it runs.
+    #[serde(flatten)]
+    pub protocol: Status,
     /// The groups of servers, where the protocol has some.
     pub groupings: Option<Groupings>,
     /// Its peers.
@@ -96,7 +91,7 @@ impl<P: Protocol> Host<P> {
         let place = &self.places[0];
         let applied = || place.hard.clone().unwrap_or_default();
         let hard = place.protocol.as_ref().map_or_else(applied, P::hard);
-        P::checking_groups(&self.config.params, &self.config.topology, &hard)
+        P::EXTENSIONS.checking_groups(&self.config.params, &self.config.topology, &hard)
     }
 
     fn partition_status(&self, at: usize) -> PartitionStatus {
@@ -120,12 +115,10 @@ impl<P: Protocol> Host<P> {
             bytes: totals.bytes,
             garbage: place.store.garbage() as u64,
             written: place.written,
-            stable: protocol.map(P::stable).unwrap_or_default(),
-            parked: protocol.map_or(0, P::parked) as u64,
-            away: protocol.and_then(P::absence).cloned(),
-            conflicts: protocol.and_then(P::conflicts),
-            groupings: protocol
-                .and_then(|protocol| protocol.groupings(&self.config.params, &self.config.topology)),
+            protocol: protocol.map(P::status).unwrap_or_default(),
+            groupings: protocol.zip(P::EXTENSIONS.checking).map(|(protocol, checking)| {
+                (checking.standing)(protocol, &self.config.params, &self.config.topology)
+            }),
             peers: peers.map(peer).collect(),
         }
     }

@@ -147,7 +147,7 @@ impl Sockets {
         Ok(Ready {
             node: layout.name.clone(),
             region: config.cluster.regions[layout.dc.index()].clone(),
-            protocol: P::NAME.to_string(),
+            protocol: P::INFO.name.to_string(),
             redis: address_of(&self.redis)?,
             peer: address(&self.peer)?,
             admin: address(&self.admin)?,
@@ -368,7 +368,7 @@ fn announce<P: Protocol>(shard: &Shard<P>, ready: &Ready, hooks: &Hooks) -> Resu
         redis = %ready.redis,
         peer = ready.peer.map(tracing::field::display),
         admin = ready.admin.map(tracing::field::display),
-        protocol = P::NAME,
+        protocol = P::INFO.name,
         "ready: node {} of region {}",
         ready.node,
         ready.region

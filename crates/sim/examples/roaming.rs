@@ -21,8 +21,8 @@ use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Protocol, Reach, Recovered, Rule, Session, SessionCx, Ticket, Token, Version,
-    Waiters, Walk, found_of, not_covered,
+    AskId, Ceiling, Cx, Hard, Info, Protocol, Recovered, Rule, Session, SessionCx, Status, Ticket, Token,
+    Version, Waiters, Walk, found_of, not_covered,
 };
 
 /// What the protocol rests on, for tests to break one at a time.
@@ -55,6 +55,8 @@ pub struct Params {
     /// How long a session that moves waits.
     pub wait_limit_us: Micros,
 }
+
+impl tidemark_contract::Params for Params {}
 
 impl Default for Params {
     fn default() -> Self {
@@ -96,11 +98,10 @@ pub struct Server<R> {
     rules: PhantomData<R>,
 }
 
+const ABOUT: &str = "session guarantees for sessions that move; last writer wins";
+
 impl<R: Rules> Protocol for Server<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static str = "session guarantees for sessions that move; last writer wins";
-    const PROMISE: Promise = Promise::Session;
-    const NEWEST_ONLY: bool = true;
+    const INFO: Info = Info::new(R::NAME, ABOUT, Promise::Session).newest_only();
 
     type Meta = ();
     type Request = Request;
@@ -179,12 +180,8 @@ impl<R: Rules> Protocol for Server<R> {
         Hard { ceiling: self.ceiling.get(), stable: Vector::default() }
     }
 
-    fn stable(&self) -> Vector {
-        self.vv.clone()
-    }
-
-    fn parked(&self) -> usize {
-        self.arrivals.len()
+    fn status(&self) -> Status {
+        Status::new(self.vv.clone(), self.arrivals.len())
     }
 }
 
@@ -278,10 +275,6 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
 
     fn token(&self) -> Token<Vector> {
         Token { home: self.home, past: self.past.clone() }
-    }
-
-    fn reach(token: &Token<Vector>) -> Reach {
-        Reach::of(token.home, [&token.past])
     }
 
     fn adopt(&mut self, Token { home, past }: Token<Vector>, cx: &mut SessionCx<'_, Server<R>>) {

@@ -114,7 +114,7 @@ pub fn measure<P: Protocol>(what: &Measurement) -> Measured {
     let meter = Meter::new(times, layout.topology.clone(), keys);
     let simulation = Simulation::<P>::with_layout(what.options(), layout);
     let (outcome, meter) = simulation.play_metered(&plan, meter);
-    meter.expect("it was given one").results(P::NAME, P::PROMISE, outcome.ok())
+    meter.expect("it was given one").results(P::INFO.name, P::INFO.promise, outcome.ok())
 }
 
 /// Lays out the schedule.

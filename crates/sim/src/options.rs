@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use tidemark_contract::{Protocol, Topology};
+use tidemark_contract::{Params as _, Protocol, Topology};
 use tidemark_core::Promise;
 use tidemark_store::log::Fsync;
 
@@ -75,11 +75,11 @@ impl Options {
         within("replicas", self.replicas, 1, 7)?;
         within("sessions", self.sessions, 1, 10_000)?;
         within("ops", self.ops, 1, 1_000_000)?;
-        if self.placement != Placed::Everywhere && !P::PARTIAL {
-            return Err(format!("{} cannot do without versions that a region never gets", P::NAME));
+        if self.placement != Placed::Everywhere && !P::INFO.partial {
+            return Err(format!("{} cannot do without versions that a region never gets", P::INFO.name));
         }
         let topology = Topology::new(self.dcs, self.partitions);
-        params::<P>(&self.params).and_then(|params| P::check(&params, &topology))
+        params::<P>(&self.params).and_then(|params| params.check(&topology))
     }
 }
 
@@ -98,10 +98,10 @@ pub(crate) fn over<P: Protocol>(
     for (name, value) in changed {
         match numbers.get_mut(name) {
             Some(number) => *number = value.clone(),
-            None => return Err(format!("{} has no number called {name}, but {defaults}", P::NAME)),
+            None => return Err(format!("{} has no number called {name}, but {defaults}", P::INFO.name)),
         }
     }
-    serde_json::from_value(numbers).map_err(|error| format!("{}: {error}", P::NAME))
+    serde_json::from_value(numbers).map_err(|error| format!("{}: {error}", P::INFO.name))
 }
 
 /// The options as they stand on a command line, defaults left out.

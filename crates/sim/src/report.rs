@@ -46,7 +46,7 @@ impl<P: Protocol> Simulation<P> {
         }
         let shrunk = self.shrink(outcome);
         Some(Conviction {
-            protocol: P::NAME.into(),
+            protocol: P::INFO.name.into(),
             seed: outcome.seed,
             verdict: outcome.verdict().to_string(),
             explanation: explanation(&shrunk.outcome),
@@ -55,7 +55,7 @@ impl<P: Protocol> Simulation<P> {
             runs: shrunk.runs,
             timeline: shrunk.timeline,
             violation: shrunk.outcome.report.and_then(|report| report.violations.into_iter().next()),
-            replay: replay_command(P::NAME, outcome.seed, &self.options),
+            replay: replay_command(P::INFO.name, outcome.seed, &self.options),
         })
     }
 }

@@ -138,7 +138,7 @@ pub fn roam<P: Protocol>(remedy: Remedy, seed: u64) -> Result<Costs, String> {
     let waited = |event: &&Event| Some(event.end_us? - event.start_us?);
     let (home, away) = staleness(&outcome.history);
     Ok(Costs {
-        protocol: P::NAME,
+        protocol: P::INFO.name,
         remedy,
         moves: STORIES,
         refused: STORIES - moved.len(),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use tidemark_contract::{Protocol, Topology};
+use tidemark_contract::{Params as _, Protocol, Topology};
 use tidemark_core::Promise;
 
 /// A protocol under some options: what all seeds share.
@@ -31,7 +31,7 @@ pub fn run<P: Protocol>(seed: u64, options: &Options) -> RunOutcome {
 impl<P: Protocol> Simulation<P> {
     /// Prepares what all seeds share.
     pub fn new(options: Options) -> Self {
-        let layout = Layout::new(&options, P::ATOMIC_WRITES, P::GUARANTEES);
+        let layout = Layout::new(&options, P::INFO.atomic_writes, P::INFO.guarantees);
         Self::with_layout(options, layout)
     }
 
@@ -42,7 +42,7 @@ impl<P: Protocol> Simulation<P> {
 
     /// What histories are held to.
     pub fn promise(&self) -> Promise {
-        self.options.promise.unwrap_or(P::PROMISE)
+        self.options.promise.unwrap_or(P::INFO.promise)
     }
 
     /// The schedule of a seed.
@@ -110,7 +110,7 @@ fn params<P: Protocol>(
     let mut varied = P::Params::default();
     if vary {
         let mut rng = stream(plan.seed, Stream::Params);
-        P::vary(&mut varied, topology, &mut |below| rng.usize(0..below));
+        varied.vary(topology, &mut |below| rng.usize(0..below));
     }
     let defaults = serde_json::to_value(varied).map_err(|error| error.to_string())?;
     let nodes = plan.nodes(topology);

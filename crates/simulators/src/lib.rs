@@ -35,7 +35,7 @@ struct Of<P>(PhantomData<fn() -> P>);
 
 impl<P: Protocol> Simulator for Of<P> {
     fn name(&self) -> &'static str {
-        P::NAME
+        P::INFO.name
     }
 
     fn validate(&self, options: &Options) -> Result<(), String> {

@@ -28,7 +28,7 @@ fn conviction(name: &str, options: Options, seed: u64) -> (String, usize) {
 /// it is stable: the update does not see the version's cause.
 #[test]
 fn gentlerain_as_published_is_convicted_by_a_trace_of_e_1() {
-    let (verdict, steps) = conviction(GentleRainPublished::NAME, small("none"), 625);
+    let (verdict, steps) = conviction(GentleRainPublished::INFO.name, small("none"), 625);
     assert_eq!(verdict, "causal");
     assert!(steps <= 4, "{steps} steps");
 }
@@ -36,7 +36,7 @@ fn gentlerain_as_published_is_convicted_by_a_trace_of_e_1() {
 /// Reference: erratum E-3.
 #[test]
 fn causal_spartan_x_as_published_is_convicted_by_a_trace_of_e_3() {
-    let (verdict, steps) = conviction(CausalSpartanXPublished::NAME, small("none"), 420);
+    let (verdict, steps) = conviction(CausalSpartanXPublished::INFO.name, small("none"), 420);
     assert_eq!(verdict, "causal");
     assert!(steps <= 8, "{steps} steps");
 }
@@ -44,36 +44,36 @@ fn causal_spartan_x_as_published_is_convicted_by_a_trace_of_e_3() {
 /// Reference: erratum E-4. A check is met by a concurrent version of the key, whose causes are others.
 #[test]
 fn cops_as_published_is_convicted_by_a_trace_of_e_4() {
-    let (verdict, steps) = conviction(CopsPublished::NAME, small("none"), 32);
+    let (verdict, steps) = conviction(CopsPublished::INFO.name, small("none"), 32);
     assert_eq!(verdict, "causal");
     assert!(steps <= 7, "{steps} steps");
 }
 
 #[test]
 fn the_corrected_protocols_are_cleared_of_what_convicts_the_published_ones() {
-    cleared(GentleRain::NAME, small("none"), 625..626);
-    cleared(CausalSpartanX::NAME, small("none"), 420..421);
-    cleared(Tidemark::NAME, small("none"), 420..421);
-    cleared(Cops::NAME, small("none"), 32..33);
+    cleared(GentleRain::INFO.name, small("none"), 625..626);
+    cleared(CausalSpartanX::INFO.name, small("none"), 420..421);
+    cleared(Tidemark::INFO.name, small("none"), 420..421);
+    cleared(Cops::INFO.name, small("none"), 32..33);
 }
 
 #[test]
 fn eventual_is_convicted_at_once_of_not_being_causal() {
     let summary =
-        play(Eventual::NAME, Options { promise: Some(Promise::Causal), ..Options::default() }, 0..20);
+        play(Eventual::INFO.name, Options { promise: Some(Promise::Causal), ..Options::default() }, 0..20);
     assert!(summary.violations > 0);
 }
 
 #[test]
 fn eventual_keeps_its_own_promise_under_all_faults() {
-    cleared(Eventual::NAME, small("all"), 0..1_000);
-    cleared(Eventual::NAME, Options::default(), 0..100);
+    cleared(Eventual::INFO.name, small("all"), 0..1_000);
+    cleared(Eventual::INFO.name, Options::default(), 0..100);
 }
 
 #[test]
 fn gentlerain_keeps_its_promise_under_all_faults() {
-    cleared(GentleRain::NAME, small("all"), 0..2_000);
-    cleared(GentleRain::NAME, Options::default(), 0..200);
+    cleared(GentleRain::INFO.name, small("all"), 0..2_000);
+    cleared(GentleRain::INFO.name, Options::default(), 0..200);
 }
 
 /// α = 0: no transaction waits.
@@ -83,18 +83,18 @@ fn gentlerain_keeps_its_promise_when_its_transactions_do_not_wait() {
         let alpha = ("alpha_us".to_string(), 0.into());
         Options { params: [alpha].into(), ..options }
     };
-    cleared(GentleRain::NAME, hasty(small("all")), 0..2_000);
-    cleared(GentleRain::NAME, hasty(Options { partitions: 3, ..small("all") }), 0..2_000);
-    cleared(GentleRain::NAME, hasty(Options::default()), 0..200);
+    cleared(GentleRain::INFO.name, hasty(small("all")), 0..2_000);
+    cleared(GentleRain::INFO.name, hasty(Options { partitions: 3, ..small("all") }), 0..2_000);
+    cleared(GentleRain::INFO.name, hasty(Options::default()), 0..200);
 }
 
 /// Reference: erratum E-11, as corrected: an operator excludes a data centre that is cut off, and readmits it.
 #[test]
 fn gentlerain_keeps_its_promise_while_it_does_without_a_data_centre() {
     let away = |dcs: usize| Options { dcs, sessions: 2 * dcs, exclusions: true, ..small("all") };
-    cleared(GentleRain::NAME, away(3), 0..2_000);
-    cleared(GentleRain::NAME, away(2), 0..2_000);
-    cleared(GentleRain::NAME, Options { exclusions: true, ..Options::default() }, 0..100);
+    cleared(GentleRain::INFO.name, away(3), 0..2_000);
+    cleared(GentleRain::INFO.name, away(2), 0..2_000);
+    cleared(GentleRain::INFO.name, Options { exclusions: true, ..Options::default() }, 0..100);
 }
 
 /// Chains (fan-out 1) and stars (4) of five partitions; the default is 2.
@@ -102,28 +102,28 @@ fn gentlerain_keeps_its_promise_while_it_does_without_a_data_centre() {
 fn gentlerain_keeps_its_promise_in_trees_of_any_shape() {
     for fan_out in [1, 3, 4] {
         let params = [("fan_out".to_string(), fan_out.into())].into();
-        cleared(GentleRain::NAME, Options { partitions: 5, params, ..small("all") }, 0..300);
+        cleared(GentleRain::INFO.name, Options { partitions: 5, params, ..small("all") }, 0..300);
     }
 }
 
 #[test]
 fn causal_spartan_x_keeps_its_promise_under_all_faults() {
-    cleared(CausalSpartanX::NAME, small("all"), 0..2_000);
-    cleared(CausalSpartanX::NAME, Options::default(), 0..200);
+    cleared(CausalSpartanX::INFO.name, small("all"), 0..2_000);
+    cleared(CausalSpartanX::INFO.name, Options::default(), 0..200);
 }
 
 #[test]
 fn tidemark_keeps_its_promise_under_all_faults() {
-    cleared(Tidemark::NAME, small("all"), 0..2_000);
-    cleared(Tidemark::NAME, Options { partitions: 3, ..small("all") }, 0..4_000);
-    cleared(Tidemark::NAME, Options::default(), 0..200);
+    cleared(Tidemark::INFO.name, small("all"), 0..2_000);
+    cleared(Tidemark::INFO.name, Options { partitions: 3, ..small("all") }, 0..4_000);
+    cleared(Tidemark::INFO.name, Options::default(), 0..200);
 }
 
 #[test]
 fn contrarian_keeps_its_promise_under_all_faults() {
-    cleared(Contrarian::NAME, small("all"), 0..2_000);
-    cleared(Contrarian::NAME, Options { partitions: 3, ..small("all") }, 0..2_000);
-    cleared(Contrarian::NAME, Options::default(), 0..200);
+    cleared(Contrarian::INFO.name, small("all"), 0..2_000);
+    cleared(Contrarian::INFO.name, Options { partitions: 3, ..small("all") }, 0..2_000);
+    cleared(Contrarian::INFO.name, Options::default(), 0..200);
 }
 
 /// Two partitions are asked through a third, and answer by themselves.
@@ -133,53 +133,53 @@ fn contrarian_keeps_its_promise_in_one_and_a_half_rounds_too() {
         let rounds = [("rounds".into(), "one-and-a-half".into())];
         Options { params: rounds.into(), ..options }
     };
-    cleared(Contrarian::NAME, through(small("all")), 0..2_000);
-    cleared(Contrarian::NAME, through(Options { partitions: 3, ..small("all") }), 0..2_000);
-    cleared(Contrarian::NAME, through(Options::default()), 0..200);
+    cleared(Contrarian::INFO.name, through(small("all")), 0..2_000);
+    cleared(Contrarian::INFO.name, through(Options { partitions: 3, ..small("all") }), 0..2_000);
+    cleared(Contrarian::INFO.name, through(Options::default()), 0..200);
 }
 
 /// Three data centres too: Okapi asks all of them.
 #[test]
 fn okapi_keeps_its_promise_under_all_faults() {
-    everywhere(Okapi::NAME);
+    everywhere(Okapi::INFO.name);
 }
 
 #[test]
 fn pocc_keeps_its_promise_under_all_faults() {
-    everywhere(Pocc::NAME);
+    everywhere(Pocc::INFO.name);
 }
 
 #[test]
 fn occult_keeps_its_promise_under_all_faults() {
-    everywhere(Occult::NAME);
+    everywhere(Occult::INFO.name);
 }
 
 /// Operations ask for some of the guarantees, and sessions go on in other regions.
 #[test]
 fn nukv_keeps_its_promise_under_all_faults() {
-    everywhere(NuKv::NAME);
+    everywhere(NuKv::INFO.name);
 }
 
 #[test]
 fn nukv_keeps_its_promise_without_a_hybrid_clock() {
-    everywhere(NuKvPhysical::NAME);
+    everywhere(NuKvPhysical::INFO.name);
 }
 
 /// Reference: erratum E-6a. A session writes, goes on elsewhere, and does not read its write: the index that it was
 /// answered is below that of the write.
 #[test]
 fn nukv_as_published_is_convicted_by_a_trace_of_e_6a() {
-    let (verdict, steps) = conviction(nukv::NuKvPublished::NAME, small("none"), 55);
+    let (verdict, steps) = conviction(nukv::NuKvPublished::INFO.name, small("none"), 55);
     assert_eq!(verdict, "read-your-writes");
     assert!(steps <= 3, "{steps} steps");
-    cleared(NuKv::NAME, small("none"), 55..56);
+    cleared(NuKv::INFO.name, small("none"), 55..56);
 }
 
 /// Reference: erratum E-6b. Two regions give two versions one time, and each keeps its own.
 #[test]
 fn nukv_as_published_is_convicted_of_not_converging() {
     let what = Campaign { jobs: 2, keep_going: true, explain: 0, ..Campaign::new(small("none"), 0..1_000) };
-    let summary = search(nukv::NuKvPublished::NAME, &what);
+    let summary = search(nukv::NuKvPublished::INFO.name, &what);
     println!("{} of {}: {:?}", summary.violations, summary.schedules, summary.by_verdict);
     assert!(summary.by_verdict.contains_key("convergence"), "{:?}", summary.by_verdict);
 }
@@ -188,34 +188,34 @@ fn nukv_as_published_is_convicted_of_not_converging() {
 #[test]
 fn nukv_promises_less_than_causality_and_more_than_convergence() {
     let held_to = |promise: Promise| Options { promise: Some(promise), ..small("none") };
-    assert!(play(NuKv::NAME, held_to(Promise::Causal), 0..200).violations > 0);
-    assert!(play(Eventual::NAME, held_to(Promise::Session), 0..200).violations > 0);
+    assert!(play(NuKv::INFO.name, held_to(Promise::Causal), 0..200).violations > 0);
+    assert!(play(Eventual::INFO.name, held_to(Promise::Session), 0..200).violations > 0);
 }
 
 /// Write transactions too: whole ones, or none.
 #[test]
 fn cure_keeps_its_promise_under_all_faults() {
-    everywhere(Cure::NAME);
+    everywhere(Cure::INFO.name);
 }
 
 /// A version names what was stable where its transaction began, of every region. In the end all have to return it: once that
 /// is stable everywhere, although a region that wrote nothing says so last.
 #[test]
 fn cure_converges_although_its_versions_name_regions_that_wrote_nothing() {
-    cleared(Cure::NAME, Options { dcs: 3, partitions: 1, ..small("all") }, 0..1_000);
+    cleared(Cure::INFO.name, Options { dcs: 3, partitions: 1, ..small("all") }, 0..1_000);
 }
 
 #[test]
 fn wren_keeps_its_promise_under_all_faults() {
-    everywhere(Wren::NAME);
+    everywhere(Wren::INFO.name);
 }
 
 /// A session took over another one of its region, and read at a server that had yet to hear that what it had taken over was
 /// stable.
 #[test]
 fn wren_remembers_what_covered_a_session_when_it_was_taken_over() {
-    cleared(Wren::NAME, small("all"), 2_637..2_638);
-    cleared(Wren::NAME, Options { partitions: 3, ..small("all") }, 3_279..3_280);
+    cleared(Wren::INFO.name, small("all"), 2_637..2_638);
+    cleared(Wren::INFO.name, Options { partitions: 3, ..small("all") }, 3_279..3_280);
 }
 
 /// The shapes in which the mutants of these protocols are convicted, and the default one.
@@ -229,7 +229,7 @@ fn everywhere(name: &str) {
 
 #[test]
 fn cc_lo_keeps_its_promise_under_all_faults() {
-    everywhere(CcLo::NAME);
+    everywhere(CcLo::INFO.name);
 }
 
 /// Half a second, after which it is forgotten who has read, is longer than most schedules.
@@ -240,26 +240,26 @@ fn cc_lo_keeps_its_promise_when_it_forgets_soon_who_has_read() {
         params: [("collect_us".into(), 3_000.into())].into(),
         ..small("all")
     };
-    cleared(CcLo::NAME, forgetful(2), 0..2_000);
-    cleared(CcLo::NAME, forgetful(3), 0..2_000);
+    cleared(CcLo::INFO.name, forgetful(2), 0..2_000);
+    cleared(CcLo::INFO.name, forgetful(3), 0..2_000);
 }
 
 /// Reference: erratum E-5. What is older than a time may be older than a cause of what another slice returns.
 #[test]
 fn cc_lo_as_published_is_convicted_and_the_corrected_one_cleared_of_the_same_schedule() {
     let three = || Options { partitions: 3, ..small("none") };
-    let summary = play(cc_lo::CcLoPublished::NAME, three(), 0..20_000);
+    let summary = play(cc_lo::CcLoPublished::INFO.name, three(), 0..20_000);
     println!("{:?} {:?}", summary.violating_seeds, summary.by_verdict);
     let seed = *summary.violating_seeds.first().expect("cc-lo-published was cleared");
     assert!(summary.by_verdict.contains_key("snapshot"));
-    cleared(CcLo::NAME, three(), seed..seed + 1);
+    cleared(CcLo::INFO.name, three(), seed..seed + 1);
 }
 
 /// Its master may be elsewhere: what a session wrote there has yet to come back.
 #[test]
 fn occult_does_not_show_local_writes_at_once() {
     let immediate = Some(Promise::CausalImmediate);
-    let summary = play(Occult::NAME, Options { promise: immediate, ..small("none") }, 0..200);
+    let summary = play(Occult::INFO.name, Options { promise: immediate, ..small("none") }, 0..200);
     assert!(summary.violations > 0);
 }
 
@@ -275,19 +275,21 @@ fn shows_local_writes_at_once(name: &str) -> bool {
 /// depend on what is not stable yet: it shows a moment later.
 #[test]
 fn whether_local_writes_show_at_once_is_what_the_promise_says() {
-    assert!(CausalSpartanX::PROMISE.is_immediate() && shows_local_writes_at_once(CausalSpartanX::NAME));
-    assert!(Tidemark::PROMISE.is_immediate() && shows_local_writes_at_once(Tidemark::NAME));
-    assert!(!Contrarian::PROMISE.is_immediate() && !shows_local_writes_at_once(Contrarian::NAME));
+    assert!(
+        CausalSpartanX::INFO.promise.is_immediate() && shows_local_writes_at_once(CausalSpartanX::INFO.name)
+    );
+    assert!(Tidemark::INFO.promise.is_immediate() && shows_local_writes_at_once(Tidemark::INFO.name));
+    assert!(!Contrarian::INFO.promise.is_immediate() && !shows_local_writes_at_once(Contrarian::INFO.name));
 }
 
 #[test]
 fn cops_keeps_its_promise_under_all_faults() {
-    everywhere(Cops::NAME);
+    everywhere(Cops::INFO.name);
 }
 
 #[test]
 fn hybrid_keeps_its_promise_under_all_faults() {
-    everywhere(Hybrid::NAME);
+    everywhere(Hybrid::INFO.name);
 }
 
 /// GETs wait for no cause, and what they set going is for the next.
@@ -298,68 +300,68 @@ fn hybrid_keeps_its_promise_when_nobody_waits_for_causes() {
         params: [("check_wait_us".into(), 0.into())].into(),
         ..small("all")
     };
-    cleared(Hybrid::NAME, hasty(2), 0..2_000);
-    cleared(Hybrid::NAME, hasty(3), 0..2_000);
+    cleared(Hybrid::INFO.name, hasty(2), 0..2_000);
+    cleared(Hybrid::INFO.name, hasty(3), 0..2_000);
 }
 
 /// MGET is single reads: what belongs together may come apart.
 #[test]
 fn cops_has_no_snapshots() {
     let snapshots = Some(Promise::CausalSnapshot);
-    assert!(play(Cops::NAME, Options { promise: snapshots, ..small("none") }, 0..200).violations > 0);
+    assert!(play(Cops::INFO.name, Options { promise: snapshots, ..small("none") }, 0..200).violations > 0);
 }
 
 #[test]
 fn cops_gt_keeps_its_promise_under_all_faults() {
-    everywhere(CopsGt::NAME);
+    everywhere(CopsGt::INFO.name);
 }
 
 /// What is overwritten is dropped at once, and transactions have to begin again: their safety rests on no time.
 #[test]
 fn cops_gt_keeps_its_promise_without_old_versions() {
     let params = [("trans_time_us".to_string(), 0.into())].into();
-    cleared(CopsGt::NAME, Options { partitions: 3, params, ..small("all") }, 0..2_000);
+    cleared(CopsGt::INFO.name, Options { partitions: 3, params, ..small("all") }, 0..2_000);
 }
 
 #[test]
 fn eiger_keeps_its_promise_under_all_faults() {
-    everywhere(Eiger::NAME);
+    everywhere(Eiger::INFO.name);
 }
 
 /// What is overwritten is dropped at once, and transactions have to begin again.
 #[test]
 fn eiger_keeps_its_promise_without_old_versions() {
     let params = [("trans_time_us".to_string(), 0.into())].into();
-    cleared(Eiger::NAME, Options { partitions: 3, params, ..small("all") }, 0..2_000);
+    cleared(Eiger::INFO.name, Options { partitions: 3, params, ..small("all") }, 0..2_000);
 }
 
 #[test]
 fn orbe_keeps_its_promise_under_all_faults() {
-    cleared(Orbe::NAME, small("all"), 0..2_000);
-    cleared(Orbe::NAME, Options { partitions: 3, ..small("all") }, 0..2_000);
-    cleared(Orbe::NAME, Options { dcs: 3, ..small("all") }, 0..2_000);
-    cleared(Orbe::NAME, Options::default(), 0..200);
+    cleared(Orbe::INFO.name, small("all"), 0..2_000);
+    cleared(Orbe::INFO.name, Options { partitions: 3, ..small("all") }, 0..2_000);
+    cleared(Orbe::INFO.name, Options { dcs: 3, ..small("all") }, 0..2_000);
+    cleared(Orbe::INFO.name, Options::default(), 0..200);
 }
 
 /// A transaction that begins in the past waits less, and rests on the same.
 #[test]
 fn orbe_keeps_its_promise_with_older_snapshots() {
     let params = [("snapshot_age_us".to_string(), 20_000.into())].into();
-    cleared(Orbe::NAME, Options { partitions: 3, params, ..small("all") }, 0..2_000);
+    cleared(Orbe::INFO.name, Options { partitions: 3, params, ..small("all") }, 0..2_000);
 }
 
 /// A failure injected into a disk, but not met by the time everything healed, came up after the last words had been
 /// prepared: the restarted server had not heard yet what was stable.
 #[test]
 fn a_disk_failure_that_did_not_happen_in_time_is_mended_with_the_rest() {
-    cleared(CausalSpartanX::NAME, small("all"), 43_896..43_897);
+    cleared(CausalSpartanX::INFO.name, small("all"), 43_896..43_897);
 }
 
 #[test]
 fn the_same_seed_gives_the_same_run_on_any_number_of_threads() {
     let digest = |jobs: usize, seeds: std::ops::Range<u64>| {
         let what = Campaign { jobs, ..Campaign::new(Options::default(), seeds) };
-        search(CausalSpartanX::NAME, &what).digest
+        search(CausalSpartanX::INFO.name, &what).digest
     };
     assert_eq!(digest(1, 0..40), digest(2, 0..40));
     assert_ne!(digest(1, 0..40), digest(1, 1..41));

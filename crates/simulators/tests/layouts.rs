@@ -16,15 +16,15 @@ fn small(dcs: usize, partitions: usize) -> Options {
 #[test]
 fn accf_keeps_its_promise_in_any_grouping() {
     for (dcs, partitions) in [(2, 2), (2, 3), (3, 2), (4, 1)] {
-        cleared(Accf::NAME, small(dcs, partitions), 0..2_000);
+        cleared(Accf::INFO.name, small(dcs, partitions), 0..2_000);
     }
-    cleared(Accf::NAME, Options::default(), 0..200);
+    cleared(Accf::INFO.name, Options::default(), 0..200);
 }
 
 /// What was written by groups that a server has not heard of yet shows there as well, a little later than what it knows to be stable.
 #[test]
 fn a_version_of_unknown_groups_is_waited_for() {
-    cleared(Accf::NAME, small(4, 1), 307..308);
+    cleared(Accf::INFO.name, small(4, 1), 307..308);
 }
 
 /// Reference: 000, table 7.1: Orbe, GentleRain, Occult and POCC, Okapi, CausalSpartan.
@@ -39,7 +39,7 @@ fn accf_keeps_its_promise_in_the_groupings_of_protocols_that_are_known() {
     ];
     for (tracking, checking) in points {
         let params = [("tracking".to_string(), tracking.into()), ("checking".to_string(), checking.into())];
-        cleared(Accf::NAME, Options { params: params.into(), ..small(2, 3) }, 0..500);
+        cleared(Accf::INFO.name, Options { params: params.into(), ..small(2, 3) }, 0..500);
     }
 }
 
@@ -47,10 +47,10 @@ fn accf_keeps_its_promise_in_the_groupings_of_protocols_that_are_known() {
 #[test]
 fn accf_as_published_is_convicted_by_a_trace_of_e_7() {
     let options = || Options { faults: "none".parse().expect("a list"), ..small(2, 2) };
-    let summary = play(accf::AccfPublished::NAME, options(), 0..1);
+    let summary = play(accf::AccfPublished::INFO.name, options(), 0..1);
     let conviction = summary.convictions.first().expect("it is convicted");
     assert_eq!((conviction.verdict.as_str(), conviction.shrunk_steps), ("causal", 2), "{conviction}");
-    cleared(Accf::NAME, options(), 0..1);
+    cleared(Accf::INFO.name, options(), 0..1);
 }
 
 /// Two by two with full replicas is everywhere else; here are four by one (each data centre holds one partition), and keys that are held
@@ -58,7 +58,7 @@ fn accf_as_published_is_convicted_by_a_trace_of_e_7() {
 #[test]
 fn every_protocol_that_may_keeps_its_promise_wherever_keys_are_held() {
     let mut partial = 0;
-    for name in NAMES.iter().filter(|name| with_protocol!(name, P => P::PARTIAL, otherwise false)) {
+    for name in NAMES.iter().filter(|name| with_protocol!(name, P => P::INFO.partial, otherwise false)) {
         for (dcs, placement) in [(4, Placed::ByPartition), (2, Placed::Random), (3, Placed::Random)] {
             cleared(name, Options { placement, ..small(dcs, 2) }, 0..300);
         }
@@ -71,14 +71,14 @@ fn every_protocol_that_may_keeps_its_promise_wherever_keys_are_held() {
 #[test]
 fn what_is_left_out_of_a_feed_says_nothing_of_others_with_its_time() {
     let options = || Options { placement: Placed::Random, ops: 50, ..small(3, 2) };
-    cleared(Cure::NAME, options(), 3379..3380);
-    cleared(Wren::NAME, options(), 3379..3380);
+    cleared(Cure::INFO.name, options(), 3379..3380);
+    cleared(Wren::INFO.name, options(), 3379..3380);
 }
 
 #[test]
 fn who_looks_for_each_dependency_needs_every_version() {
     let options = Options { placement: Placed::Random, ..Options::default() };
-    let refused = simulator(Cops::NAME).expect("its simulator").validate(&options);
+    let refused = simulator(Cops::INFO.name).expect("its simulator").validate(&options);
     assert!(refused.unwrap_err().contains("cannot do without"));
     assert!("everywhere".parse::<Placed>().is_ok() && "nowhere".parse::<Placed>().is_err());
 }

@@ -55,20 +55,19 @@ impl Default for Params {
     }
 }
 
-impl Params {
-    /// Whether they fit `topology`.
-    pub(super) fn check(&self, topology: &Topology) -> Result<(), String> {
+impl tidemark_contract::Params for Params {
+    fn check(&self, topology: &Topology) -> Result<(), String> {
         self.tracking.disjoint(topology).map_err(|why| format!("tracking: {why}"))?;
         self.checking.groups(topology).map_err(|why| format!("checking: {why}")).map(|_| ())
     }
 
     /// What versions' dependencies speak of.
-    pub(super) fn stored(&self) -> String {
+    fn format(&self) -> String {
         format!("tracking {}", self.tracking)
     }
 
     /// Other groupings, and another time for collection.
-    pub(super) fn vary(&mut self, topology: &Topology, draw: &mut dyn FnMut(usize) -> usize) {
+    fn vary(&mut self, topology: &Topology, draw: &mut dyn FnMut(usize) -> usize) {
         self.tracking = Grouping::any(topology, false, draw);
         self.checking = Grouping::any(topology, true, draw);
         self.collect_after_us = [0, 5_000, 100_000][draw(3)];

@@ -4,7 +4,7 @@ use super::{Rules, Server};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use tidemark_contract::core::{DcId, Failure, Micros, Op, Outcome, ServerId};
-use tidemark_contract::{Answer, AskId, Checking, Past, Reach, Session, SessionCx, Token, Tracked};
+use tidemark_contract::{Answer, AskId, Checking, Session, SessionCx, Token, Tracked};
 
 /// What a session asks: what it depends on, and which checking groups may answer (D6).
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,10 +63,6 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
 
     fn token(&self) -> Token<Tracked> {
         self.token.clone()
-    }
-
-    fn reach(token: &Token<Tracked>) -> Reach {
-        token.past.reach(token.home)
     }
 
     /// D9.

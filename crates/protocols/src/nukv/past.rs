@@ -4,7 +4,7 @@ use super::Rules;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tidemark_contract::core::{DcId, Guarantees, Hlc, PartitionId};
-use tidemark_contract::{Reach, Threshold};
+use tidemark_contract::{Reach, Reaches, Threshold};
 
 /// A log index for each data centre: `sv`, or a column of a matrix. What is left out is 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,9 +56,8 @@ pub struct Past {
     pub dt_w: Hlc,
 }
 
-impl Past {
-    /// How far it reaches, as a token from outside.
-    pub(super) fn reach(&self) -> Reach {
+impl Reaches for Past {
+    fn reach(&self) -> Reach {
         let columns = self.hrm.values().chain(self.hwm.values());
         let partitions = self.hrm.keys().chain(self.hwm.keys()).map(|partition| partition.index() + 1);
         Reach {
@@ -67,7 +66,9 @@ impl Past {
             partitions: partitions.max().unwrap_or_default(),
         }
     }
+}
 
+impl Past {
     /// I2.
     pub(super) fn learn(&mut self, partition: PartitionId, read: &Seen, wrote: &Seen) {
         for (matrix, seen) in [(&mut self.hrm, read), (&mut self.hwm, wrote)] {

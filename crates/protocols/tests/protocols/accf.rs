@@ -152,7 +152,7 @@ fn an_answer_tells_how_long_it_waited() {
     lab.deliver_all();
     let mut waited = || {
         let reply = lab.ask(server(1, 0), get(ds(&[]))).expect("one at least");
-        <Server<Sound> as Protocol>::waited(&reply)
+        Server::<Sound>::EXTENSIONS.waited(&reply)
     };
     assert_eq!(
         (waited(), waited()),
@@ -169,11 +169,11 @@ fn get_that_waits_too_long_fails_and_says_why() {
     lab.finish(s);
     lab.begin(s, Op::Get { key: x });
     assert!(lab.outcome(s).is_none());
-    assert_eq!(lab.protocol(server(0, 0)).parked(), 1);
+    assert_eq!(lab.protocol(server(0, 0)).status().blocked, 1);
     lab.set_clocks(3_000_000);
     lab.fire(server(0, 0), Timer::Theta);
     assert_eq!(text(&lab.finish(s)), "unavailable");
-    assert_eq!(lab.protocol(server(0, 0)).parked(), 0);
+    assert_eq!(lab.protocol(server(0, 0)).status().blocked, 0);
 }
 
 /// Lines 4 and 5: the newest that the group has all causes of.

@@ -3,7 +3,7 @@
 use crate::at;
 use tidemark_contract::core::{Condition, DcId, Failure, Hlc, Key, Micros, Op, Outcome, Update, Write};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Protocol, Rule, Session};
+use tidemark_contract::{Lab, Reaches, Rule};
 use tidemark_protocols::cc_lo::{Params, Published, Reply, Request, Rot, Rules, Server, Sound, Timer};
 
 const B: DcId = DcId(1);
@@ -435,6 +435,6 @@ fn a_token_reaches_as_far_as_the_versions_in_it() {
     let mut lab = sound(2, 2);
     let (a, y) = (lab.client(0), lab.key("y", 1));
     let ts = lab.put(a, &y, "1");
-    let reach = <<Server<Sound> as Protocol>::Session as Session<Server<Sound>>>::reach(&lab.token(a));
+    let reach = lab.token(a).reach();
     assert_eq!((reach.latest, reach.dcs, reach.partitions), (ts, 1, 2));
 }

@@ -363,8 +363,8 @@ fn d4_a_conditional_update_depends_on_what_decided_it() {
 fn heartbeats_and_records_raise_vv_and_the_least_becomes_stable() {
     let mut lab = sound(2, 2);
     stabilise(&mut lab, 5_000);
-    let before = lab.protocol(server(0, 1)).stable();
+    let before = lab.protocol(server(0, 1)).status().stable;
     stabilise(&mut lab, 8_000);
-    let after = lab.protocol(server(0, 1)).stable();
+    let after = lab.protocol(server(0, 1)).status().stable;
     assert!(before.le(&after) && after.min() >= at(5_000), "{before} then {after}");
 }

@@ -53,7 +53,7 @@ fn context<R: Rules>(lab: &Lab<Server<R>>, session: usize) -> Deps {
 
 /// How much waits at partition `p` of B.
 fn parked<R: Rules>(lab: &Lab<Server<R>>, p: u16) -> usize {
-    lab.protocol(server(1, p)).parked()
+    lab.protocol(server(1, p)).status().blocked
 }
 
 /// What partition `p` of A wrote reaches B, all of it.
@@ -536,6 +536,6 @@ fn i3_a_version_that_waits_is_not_dropped_and_drops_nothing() {
 /// Its name in the registry, and what it is held to.
 #[test]
 fn the_published_one_promises_what_it_does_not_keep() {
-    assert_eq!((Server::<Sound>::NAME, Server::<Published>::NAME), ("cops", "cops-published"));
-    assert_eq!(Server::<Sound>::PROMISE, Server::<Published>::PROMISE);
+    assert_eq!((Server::<Sound>::INFO.name, Server::<Published>::INFO.name), ("cops", "cops-published"));
+    assert_eq!(Server::<Sound>::INFO.promise, Server::<Published>::INFO.promise);
 }

@@ -134,7 +134,7 @@ fn d7_what_is_stable_is_not_listed() {
     lab.put(a, &y, "2");
     assert_eq!(lab.store(server(0, 1)).versions().next().unwrap().meta.past.list().len(), 1);
     tell(&mut lab, 10_000);
-    assert!(lab.protocol(server(0, 0)).stable().min() >= at(10_000));
+    assert!(lab.protocol(server(0, 0)).status().stable.min() >= at(10_000));
     let stored = &lab.store(server(0, 1)).versions().next().unwrap().meta.past;
     assert_eq!((stored.list().len(), stored.floor()[DcId(0)]), (0, first));
     lab.get(b, &y);

@@ -118,7 +118,7 @@ fn read_waits_for_the_clock_of_a_server_that_is_behind_the_snapshot() {
         lab.deliver_within(A);
         let waited = lab.outcome(s).is_none();
         if waited {
-            assert_eq!(lab.protocol(server(0, 1)).parked(), 1);
+            assert_eq!(lab.protocol(server(0, 1)).status().blocked, 1);
             lab.set_clock(server(0, 1), 4_000);
             lab.put(t, &y, "meanwhile");
             assert_eq!(lab.due(server(0, 1), Timer::Clock), Some(5_000));
@@ -206,7 +206,7 @@ fn commit_at_the_latest_proposal_with_one_commit_vector() {
     lab.fire(server(0, 0), Timer::Clock);
     assert_eq!(newest(&lab, server(0, 0), &x), Some((written, cv)));
     lab.deliver_within(A);
-    assert_eq!(lab.protocol(server(0, 0)).parked(), 0, "all have applied it");
+    assert_eq!(lab.protocol(server(0, 0)).status().blocked, 0, "all have applied it");
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn announce_no_time_at_or_above_anything_pending() {
         lab.deliver_within(B);
         lab.fire(server(1, 0), Timer::Theta);
         lab.deliver_within(B);
-        lab.protocol(server(1, 0)).stable()
+        lab.protocol(server(1, 0)).status().stable
     }
     assert!(announced::<Sound>()[A] <= at(1_000), "{}", announced::<Sound>());
     assert_eq!(announced::<AnnouncesPending>()[A], at(5_000));
@@ -268,7 +268,7 @@ fn a_partition_too_far_behind_the_snapshot_refuses_and_all_abort() {
     lab.set_max_skew(3_000);
     lab.set_clock(server(0, 0), 9_000);
     assert_eq!(text(&lab.run(s, put_all(&[&x, &y], "both"))), "clock skew");
-    assert!([0, 1].iter().all(|p| lab.protocol(server(0, *p)).parked() == 0));
+    assert!([0, 1].iter().all(|p| lab.protocol(server(0, *p)).status().blocked == 0));
     assert_eq!((newest(&lab, server(0, 0), &x), newest(&lab, server(0, 1), &y)), (None, None));
 }
 

@@ -22,7 +22,7 @@ fn rain(dcs: usize, partitions: usize) -> Lab<Server<Sound>> {
 }
 
 fn gst<R: Rules>(lab: &Lab<Server<R>>, dc: u8, partition: u16) -> Hlc {
-    lab.protocol(server(dc, partition)).stable().min()
+    lab.protocol(server(dc, partition)).status().stable.min()
 }
 
 const HEARTBEAT_AND_STABILISE: [Timer; 2] = [Timer::Delta, Timer::Theta];
@@ -131,14 +131,14 @@ fn alg_2_line_6_a_put_waits_until_the_clock_has_passed_dt() {
     lab.put(s, &x, "1");
     lab.begin(s, put(&y, "2"));
     assert_eq!((lab.outcome(s), lab.due(slow, Timer::Clock)), (None, Some(3_001)));
-    assert_eq!(lab.protocol(slow).parked(), 1);
+    assert_eq!(lab.protocol(slow).status().blocked, 1);
     lab.set_clock(slow, 3_000);
     lab.fire(slow, Timer::Clock);
     assert_eq!((lab.outcome(s), lab.due(slow, Timer::Clock)), (None, Some(3_200)), "strict; 200 µs on");
     lab.set_clock(slow, 3_001);
     lab.fire(slow, Timer::Clock);
     assert_eq!(text(&lab.outcome(s).unwrap()), "3001@A");
-    assert_eq!((lab.protocol(slow).parked(), lab.due(slow, Timer::Clock)), (0, None));
+    assert_eq!((lab.protocol(slow).status().blocked, lab.due(slow, Timer::Clock)), (0, None));
 }
 
 /// Reference: 001 Algorithm 2 line 6: Proposition 1 rests on it. A PUT that does not wait can lose against
@@ -306,7 +306,7 @@ fn alg_4_line_11_a_rotx_waits_until_gst_is_above_dt() {
     lab.adopt(late, lab.token(s));
     assert_eq!(lab.finish(late), Outcome::Adopted);
     lab.begin(late, rotx(&[&x]));
-    assert_eq!(lab.protocol(server(0, 0)).parked(), 2, "for one that comes now, too");
+    assert_eq!(lab.protocol(server(0, 0)).status().blocked, 2, "for one that comes now, too");
     stabilise(&mut lab, 9_000);
     assert_eq!(text(&lab.finish(late)), "1");
     assert_eq!(text(&lab.finish(s)), "1");
@@ -345,7 +345,7 @@ fn d7_a_rotx_that_waits_too_long_is_told_that_a_region_lags() {
         lab.fire(server(0, 0), Timer::Theta);
         assert_eq!(lab.outcome(s).map(|outcome| text(&outcome)), outcome);
     }
-    assert_eq!(lab.protocol(server(0, 0)).parked(), 0);
+    assert_eq!(lab.protocol(server(0, 0)).status().blocked, 0);
 }
 
 /// Reference: 001 §5.3.

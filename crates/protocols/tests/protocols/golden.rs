@@ -38,7 +38,7 @@ fn script<P: Protocol>(timers: &[P::Timer], params: P::Params) -> String {
     lab.deliver_all();
     lab.round(30_000, timers);
     lab.round(40_000, timers);
-    if P::ATOMIC_WRITES {
+    if P::INFO.atomic_writes {
         lab.say("Ben writes both in one transaction.");
         let write = |key: &Key| (key.clone(), Write::Assign((*b"both").into()));
         lab.run(ben, Op::PutAll { writes: vec![write(&x), write(&y)] });
@@ -58,7 +58,7 @@ fn golden<P: Protocol>(timers: &[P::Timer]) {
 
 fn golden_with<P: Protocol>(timers: &[P::Timer], params: P::Params) {
     let actual = script::<P>(timers, params);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{}.txt", P::NAME));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{}.txt", P::INFO.name));
     if env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, &actual).expect("the transcript can be written");
     }

@@ -54,7 +54,7 @@ fn past<R: Rules>(lab: &Lab<Server<R>>, session: usize) -> Past {
 }
 
 fn gst<R: Rules>(lab: &Lab<Server<R>>, dc: u8, partition: u16) -> Hlc {
-    lab.protocol(server(dc, partition)).stable().min()
+    lab.protocol(server(dc, partition)).status().stable.min()
 }
 
 /// Tells one server of B that all up to `gst` is stable.
@@ -123,7 +123,7 @@ fn step_1_a_get_waits_a_while_for_the_causes_of_the_newest_version() {
     ship(&mut lab, 0);
     talk(&mut lab);
     assert_eq!((text(&lab.outcome(d).unwrap()).as_str(), lab.get(c, &y).as_str()), ("comment", "comment"));
-    assert_eq!((asks(&lab), lab.protocol(server(1, 1)).parked()), (1, 0));
+    assert_eq!((asks(&lab), lab.protocol(server(1, 1)).status().blocked), (1, 0));
 }
 
 /// Step 1 (D5): without a wait the check is for the next.
@@ -236,10 +236,10 @@ fn step_5_questions_about_what_shows_are_dropped() {
     let c = lab.client(1);
     get(&mut lab, c, &y);
     lab.lose_messages(server(1, 0), server(1, 1));
-    assert_eq!(lab.protocol(server(1, 1)).parked(), 1);
+    assert_eq!(lab.protocol(server(1, 1)).status().blocked, 1);
     tell(&mut lab, 1, at(1_100));
     lab.fire(server(1, 1), Timer::Retry);
-    assert_eq!((lab.protocol(server(1, 1)).parked(), asks(&lab)), (0, 1));
+    assert_eq!((lab.protocol(server(1, 1)).status().blocked, asks(&lab)), (0, 1));
 }
 
 /// Step 5: a check or its answer may be lost.
@@ -372,7 +372,7 @@ fn step_9_a_transaction_waits_for_the_stable_time_and_reads_one_snapshot() {
     assert_eq!(lab.snapshot(a, &[&x, &y]), "- -");
     lab.begin(a, rotx(&[&y, &x]));
     lab.deliver_all();
-    assert_eq!((lab.outcome(a), lab.protocol(server(0, 1)).parked()), (None, 1));
+    assert_eq!((lab.outcome(a), lab.protocol(server(0, 1)).status().blocked), (None, 1));
     stabilise(&mut lab, 9_000);
     assert_eq!(text(&lab.outcome(a).unwrap()), "2 1");
     assert_eq!((lab.rotx(a, &[]).as_str(), lab.rotx(b, &[&x, &y]).as_str()), ("", "1 2"));

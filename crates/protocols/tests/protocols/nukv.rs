@@ -10,9 +10,9 @@ use tidemark_contract::core::{
     Condition, DcId, Guarantees, Hlc, Key, Op, Outcome, PartitionId, Stamp, Update, Write,
 };
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Protocol, Rule, Session};
+use tidemark_contract::{Lab, Protocol, Reaches, Rule};
 use tidemark_protocols::nukv::{
-    Client, Indexes, NuKv, Params, Past, Physical, Published, Rules, Seen, Server, Sound, Timer,
+    Indexes, NuKv, Params, Past, Physical, Published, Rules, Seen, Server, Sound, Timer,
 };
 
 macro_rules! broken {
@@ -273,7 +273,7 @@ fn put_1_moves_the_clock_above_dt_and_never_waits() {
     assert_eq!(times, [at(1_000), at(1_000).next(), at(1_000).next().next(), at(2_000)]);
     let away = moved(&mut lab, s, 1); // where the clock is at 1,000, and nothing has arrived
     assert_eq!(lab.put(away, &x, "there"), at(2_000).next());
-    assert_eq!(lab.protocol(server(1, 0)).parked(), 0);
+    assert_eq!(lab.protocol(server(1, 0)).status().blocked, 0);
     lab.set_max_skew(500);
     assert_eq!(text(&lab.run(away, put(&x, "far ahead"))), "clock skew");
 }

@@ -3,9 +3,9 @@
 use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Micros, Op, Outcome, PartitionId, Stamp, Update, Write};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Protocol, Rule, Session, Topology};
+use tidemark_contract::{Lab, Protocol, Reaches, Rule, Topology};
 use tidemark_protocols::occult::{
-    Client, Params, ROUNDS, Reply, Request, Rules, Server, Shardstamps, Sound, Timer, What, master,
+    Params, ROUNDS, Reply, Request, Rules, Server, Shardstamps, Sound, Timer, What, master,
 };
 
 macro_rules! broken {
@@ -108,7 +108,7 @@ fn a_slave_shows_what_arrives_at_once_to_whoever_knows_no_better() {
     assert_eq!((lab.get(c, &cause).as_str(), lab.get(b, &effect).as_str()), ("-", "-"));
     lab.deliver(server(1, 1), server(0, 1));
     assert_eq!(lab.get(b, &effect), "effect");
-    assert_eq!(lab.protocol(server(1, 0)).parked() + lab.protocol(server(0, 1)).parked(), 0);
+    assert_eq!(lab.protocol(server(1, 0)).status().blocked + lab.protocol(server(0, 1)).status().blocked, 0);
 }
 
 /// D3. Reference: the paper's reads: a stale one is retried, a limited number of times, and then sent to the master.
@@ -121,7 +121,7 @@ fn d3_a_session_that_knows_better_asks_again_and_the_slave_waits() {
         lab.put(a, &effect, "effect");
         assert_eq!(lab.get(b, &effect), "effect");
         lab.begin(b, Op::Get { key: cause });
-        let parked = lab.protocol(server(1, 0)).parked();
+        let parked = lab.protocol(server(1, 0)).status().blocked;
         if parked > 0 {
             assert_eq!(lab.due(server(1, 0), Timer), Some(51_000));
             lab.deliver(server(0, 0), server(1, 0));
@@ -248,7 +248,7 @@ fn a_walk_is_validated_as_a_get_is() {
     lab.adopt(b, token);
     assert_eq!(lab.outcome(b), Some(Outcome::Adopted));
     lab.begin(b, Op::Count { partition: PartitionId(0) });
-    assert_eq!(lab.protocol(server(1, 0)).parked(), 1);
+    assert_eq!(lab.protocol(server(1, 0)).status().blocked, 1);
     lab.deliver_all();
     assert_eq!(text(&lab.finish(b)), "1");
     assert_eq!(lab.scan(b, 0), "k1 1");
@@ -279,12 +279,12 @@ fn d6_a_session_moves_at_once_with_all_that_it_depends_on() {
         let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 0));
         lab.put(a, &x, "1");
         let token = lab.token(a);
-        let reach = <Client<R> as Session<Server<R>>>::reach(&token);
+        let reach = token.reach();
         assert_eq!((reach.latest, reach.dcs), (at(1_000), 0));
         lab.adopt(b, token);
         assert_eq!(lab.outcome(b), Some(Outcome::Adopted));
         lab.begin(b, Op::Get { key: x });
-        lab.protocol(server(1, 0)).parked()
+        lab.protocol(server(1, 0)).status().blocked
     }
     assert_eq!((moved::<Sound>(), moved::<MovesEmpty>()), (1, 0));
 }

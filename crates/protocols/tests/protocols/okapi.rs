@@ -46,7 +46,7 @@ fn v(micros: &[u64]) -> Vector {
 }
 
 fn usv<R: Rules>(lab: &Lab<Server<R>>, dc: u8, partition: u16) -> Vector {
-    lab.protocol(server(dc, partition)).stable()
+    lab.protocol(server(dc, partition)).status().stable
 }
 
 /// Gives a session a past that it could have.

@@ -5,7 +5,7 @@ mod lasting;
 use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Outcome, PartitionId, Stamp, Vector};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Matrix, Past, Protocol, Rule, Token};
+use tidemark_contract::{Lab, Matrix, Past, Protocol, Reaches, Rule, Token};
 use tidemark_protocols::orbe::{Params, Rules, Server, Sound, Timer};
 
 const A: u8 = 0;
@@ -80,7 +80,7 @@ fn stored<R: Rules>(lab: &Lab<Server<R>>, dc: u8, partition: u16, key: &Key) -> 
 
 /// Up to where what `origin` wrote is installed.
 fn installed<R: Rules>(lab: &Lab<Server<R>>, dc: u8, partition: u16, origin: u8) -> Hlc {
-    lab.protocol(server(dc, partition)).stable()[DcId(origin)]
+    lab.protocol(server(dc, partition)).status().stable[DcId(origin)]
 }
 
 /// All clocks show `us`, and everybody hears a heartbeat.
@@ -405,11 +405,11 @@ fn rotx_a_slice_that_waits_in_vain_is_given_up() {
     let (s, x) = (lab.client(A), lab.key("x", 0));
     lab.begin(s, rotx(&[&x]));
     lab.deliver_within(DcId(A));
-    assert_eq!(lab.protocol(server(A, 0)).parked(), 1);
+    assert_eq!(lab.protocol(server(A, 0)).status().blocked, 1);
     lab.set_clocks(1_000 + Params::default().wait_limit_us);
     lab.fire(server(A, 0), Timer::Theta);
     assert_eq!(text(&lab.finish(s)), "unavailable");
-    assert_eq!(lab.protocol(server(A, 0)).parked(), 0);
+    assert_eq!(lab.protocol(server(A, 0)).status().blocked, 0);
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn get_waits_for_what_the_session_has_seen_the_effect_of() {
         if lab.outcome(b).is_some() {
             return "at once".into();
         }
-        assert_eq!(lab.protocol(server(1, 0)).parked(), 1);
+        assert_eq!(lab.protocol(server(1, 0)).status().blocked, 1);
         lab.deliver(server(0, 0), server(1, 0));
         text(&lab.finish(b))
     }
@@ -130,7 +130,7 @@ fn d4_a_wait_in_vain_ends_with_a_clear_error_and_the_session_may_go_on() {
     lab.fire(p, Timer::Theta);
     let outcome = lab.finish(a);
     assert!(format!("{outcome:?}").contains("not arrived here yet"), "{outcome:?}");
-    assert_eq!((text(&outcome).as_str(), lab.protocol(p).parked()), ("unavailable", 0));
+    assert_eq!((text(&outcome).as_str(), lab.protocol(p).status().blocked), ("unavailable", 0));
     assert!(lab.put(a, &x, "1") > at(500), "a write depends on it and waits for nothing");
     assert_eq!(lab.get(other, &x), "1");
     lab.begin(other, Op::Get { key: x });
@@ -275,11 +275,11 @@ fn rotx_whose_slice_is_lost_or_waits_in_vain_ends_with_the_restart_or_the_deadli
     remember(&mut lab, s, past(&[], &[0, 500]));
     lab.begin(s, rotx(&[&x, &y]));
     lab.deliver_within(A);
-    assert_eq!(lab.protocol(leaf).parked(), 1);
+    assert_eq!(lab.protocol(leaf).status().blocked, 1);
     lab.set_clocks(3_000_000);
     lab.fire(leaf, Timer::Theta);
     lab.fire(server(0, 0), Timer::Theta);
-    assert_eq!((lab.protocol(leaf).parked(), text(&lab.finish(s)).as_str()), (0, "unavailable"));
+    assert_eq!((lab.protocol(leaf).status().blocked, text(&lab.finish(s)).as_str()), (0, "unavailable"));
 }
 
 /// D2: a restarted server with a slow clock writes nothing into a snapshot that was read in its earlier life.

@@ -51,7 +51,7 @@ fn past(ds: &[u64], dsv: &[u64]) -> Past {
 }
 
 fn dsv<R: Rules>(lab: &Lab<Server<R>>, dc: u8, partition: u16) -> Vector {
-    lab.protocol(server(dc, partition)).stable()
+    lab.protocol(server(dc, partition)).status().stable
 }
 
 /// What is stored beside the newest version of `key`.

@@ -139,7 +139,7 @@ fn read_waits_for_nothing_that_is_prepared_or_for_any_clock() {
     lab.set_clock(server(0, 0), 90_000);
     lab.begin(t, Op::Get { key: y.clone() });
     assert_eq!(lab.outcome(t).map(|outcome| text(&outcome)).as_deref(), Some("old"));
-    assert!(lab.protocol(server(0, 1)).parked() > 0, "the transaction is open");
+    assert!(lab.protocol(server(0, 1)).status().blocked > 0, "the transaction is open");
     assert_eq!(lab.rotx(t, &[&x, &y]), "old old");
 }
 
@@ -221,7 +221,7 @@ fn commit_at_the_latest_proposal_and_no_clock_is_waited_for() {
     lab.deliver_within(A);
     assert_eq!(newest(&lab, server(0, 1), &y).map(|newest| newest.0), Some(written));
     assert_eq!(newest(&lab, server(0, 0), &x).map(|newest| newest.0), Some(written), "its clock was behind");
-    assert_eq!(lab.protocol(server(0, 0)).parked(), 0, "all have applied it");
+    assert_eq!(lab.protocol(server(0, 0)).status().blocked, 0, "all have applied it");
     assert!(lab.put(s, &x, "after") > at(3_000));
 }
 
@@ -263,7 +263,7 @@ fn a_partition_too_far_behind_the_session_refuses_and_all_abort() {
     lab.set_max_skew(3_000);
     assert_eq!(text(&lab.run(s, put_all(&[&x, &y], "both"))), "clock skew");
     lab.deliver_within(A);
-    assert!([0, 1].iter().all(|p| lab.protocol(server(0, *p)).parked() == 0));
+    assert!([0, 1].iter().all(|p| lab.protocol(server(0, *p)).status().blocked == 0));
     assert_eq!(newest(&lab, server(0, 1), &y), None);
     assert_eq!(lab.get(s, &x), "1", "what was refused is not in the cache");
     assert_eq!(text(&lab.run(s, put(&y, "2"))), "clock skew");
@@ -284,7 +284,7 @@ fn d2_a_conditional_update_waits_until_snapshots_have_what_its_session_wrote() {
         lab.begin(s, Op::Put { key: x, update });
         let at_once = lab.outcome(s).map(|outcome| text(&outcome));
         if at_once.is_none() {
-            assert_eq!(lab.protocol(server(0, 0)).parked(), 1);
+            assert_eq!(lab.protocol(server(0, 0)).status().blocked, 1);
             stabilise(&mut lab, 5_000);
             assert!(matches!(lab.outcome(s), Some(Outcome::Written { stamp: None, .. })), "there is one");
         }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Hlc, Key, Op, ServerId, Stamp, Write};
-use tidemark_contract::{AskId, Cx, Protocol, Recovered, Session, SessionCx, Ticket, Version};
+use tidemark_contract::{AskId, Cx, Info, Protocol, Recovered, Session, SessionCx, Ticket, Version};
 
 pub(crate) struct Recorder {
     pub written: u64,
@@ -27,10 +27,10 @@ pub(crate) enum Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {}
 
+const ABOUT: &str = "numbers";
+
 impl Protocol for Recorder {
-    const NAME: &'static str = "recorder";
-    const ABOUT: &'static str = "numbers";
-    const PROMISE: Promise = Promise::Eventual;
+    const INFO: Info = Info::new("recorder", ABOUT, Promise::Eventual);
     type Meta = u64;
     type Request = Request;
     type Reply = ();

@@ -89,7 +89,8 @@ impl Metrics {
 
     fn totals(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let (report, stats) = (&self.0, &self.0.stats);
-        let parked: u64 = report.host.partitions.iter().map(|partition| partition.parked).sum();
+        let parked: u64 =
+            report.host.partitions.iter().map(|partition| partition.protocol.blocked as u64).sum();
         let disowned = u64::from(report.host.disowned.is_some());
         let gauges = [
             ("clients", "Clients connected", report.clients as u64),
@@ -167,7 +168,8 @@ impl Metrics {
     /// Nothing if the protocol does not look for conflicts.
     fn conflicts(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let partitions = &self.0.host.partitions;
-        let detected = partitions.iter().filter_map(|partition| Some((partition, partition.conflicts?)));
+        let detected =
+            partitions.iter().filter_map(|partition| Some((partition, partition.protocol.conflicts?)));
         let mut detected = detected.peekable();
         if detected.peek().is_none() {
             return Ok(());
@@ -185,7 +187,7 @@ impl Metrics {
         let help = "How far what is stable lies behind this server's clock";
         let mut out = series(encoder, "stable_lag_microseconds", help, MetricType::Gauge)?;
         for partition in &self.0.host.partitions {
-            for (dc, ts) in partition.stable.iter() {
+            for (dc, ts) in partition.protocol.stable.iter() {
                 if let Some(region) = self.0.regions.get(dc.index()) {
                     let labels = [("partition", &*partition.partition.to_string()), ("origin", region)];
                     out.put(&labels, self.0.now_us.saturating_sub(ts.micros()), false)?;

@@ -51,7 +51,7 @@ pub(super) fn resolve(
 ) -> Result<Adapt, Problem> {
     let grouped = with_protocol!(protocol, P => {
         let params = serde_json::from_value::<<P as Protocol>::Params>(params.clone());
-        let groups = params.map(|params| P::checking_groups(&params, topology, &Default::default()));
+        let groups = params.map(|params| P::EXTENSIONS.checking_groups(&params, topology, &Default::default()));
         groups.is_ok_and(|groups| !groups.is_empty())
     }, otherwise true);
     if !grouped {

@@ -3,7 +3,7 @@
 use super::problem::{Problem, nearest};
 use super::units::Span;
 use serde_json::{Map, Value};
-use tidemark_contract::Topology;
+use tidemark_contract::{Params as _, Topology};
 use tidemark_protocols::{Protocol, with_protocol};
 
 /// Numbers at zero of which a protocol would spin or stand still.
@@ -25,7 +25,7 @@ pub(super) fn fit(name: &str, params: &Value, topology: &Topology) -> Result<(),
     with_protocol!(name, P => {
         let Ok(params) = serde_json::from_value::<<P as Protocol>::Params>(params.clone()) else { return Ok(()) };
         let wrong = |what| Problem::new("protocol", what, "regions are called A, B, C in the order of the file");
-        P::check(&params, topology).map_err(wrong)
+        params.check(topology).map_err(wrong)
     }, otherwise Ok(()))
 }
 
@@ -39,14 +39,14 @@ fn defaults<P: Protocol>() -> Map<String, Value> {
 fn known<P: Protocol>() -> String {
     let fields = defaults::<P>();
     if fields.is_empty() {
-        return format!("{} has no numbers to set: remove the [protocol] table", P::NAME);
+        return format!("{} has no numbers to set: remove the [protocol] table", P::INFO.name);
     }
     let shown = |(name, value): (&String, &Value)| match value {
         Value::Null => format!("{name} (unset)"),
         value => format!("{name} = {value}"),
     };
     let fields: Vec<String> = fields.iter().map(shown).collect();
-    format!("{} has {}", P::NAME, fields.join(", "))
+    format!("{} has {}", P::INFO.name, fields.join(", "))
 }
 
 /// `table` over the defaults, as what `Params` is deserialised from.
@@ -71,7 +71,7 @@ fn overlay<P: Protocol>(table: &toml::Table) -> Result<Value, Problem> {
                 let names = fields.keys().map(String::as_str);
                 let meant =
                     nearest(key, names).map_or(String::new(), |near| format!("; did you mean {near}?"));
-                return Err(wrong(format!("{} has no number called {key}{meant}", P::NAME)));
+                return Err(wrong(format!("{} has no number called {key}{meant}", P::INFO.name)));
             }
         };
         if field != key && table.contains_key(field) {

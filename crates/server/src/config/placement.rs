@@ -17,7 +17,7 @@ pub(super) fn resolve(
     if file.placement.is_empty() {
         return Placement::default();
     }
-    if with_protocol!(protocol, P => !P::PARTIAL, otherwise false) {
+    if with_protocol!(protocol, P => !P::INFO.partial, otherwise false) {
         let what = format!(
             "{protocol} looks for each dependency, or counts each record: also those that a region is never to hold"
         );

@@ -11,7 +11,7 @@ use tidemark_contract::{Checking, Members, Protocol};
 /// A command begins: it asks for what its connection does.
 #[inline]
 pub(super) fn begin<P: Protocol>(engine: &Engine<P>, client: &mut Client<P>) {
-    if P::GUARANTEES {
+    if P::INFO.guarantees {
         client.asks = client.redis.asks();
     }
     if engine.dialect.checks_in_groups {
@@ -34,8 +34,8 @@ pub(super) fn guarantee<P: Protocol>(
     }
     engine.stats.command(family::SESSION, outcome::OK);
     if levels.is_empty() {
-        let all = format!("no: {} gives all that it promises", P::NAME);
-        let heeded = if P::GUARANTEES { "yes" } else { &all };
+        let all = format!("no: {} gives all that it promises", P::INFO.name);
+        let heeded = if P::INFO.guarantees { "yes" } else { &all };
         answer(client, |out| {
             out.map(3);
             ["read", asks.reads(), "write", asks.writes(), "heeded", heeded].iter().for_each(|s| out.bulk(s));
@@ -97,7 +97,7 @@ pub(super) fn checking<P: Protocol>(
 /// The groups that `names` lists; none for `*`.
 fn find<P: Protocol>(known: &[(CheckingGroup, Members)], names: &str) -> Result<Checking, String> {
     if known.is_empty() {
-        return Err(format!("ERR {} has no checking groups", P::NAME));
+        return Err(format!("ERR {} has no checking groups", P::INFO.name));
     }
     if names == "*" {
         return Ok(Checking::default());

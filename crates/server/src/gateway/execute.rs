@@ -124,7 +124,7 @@ pub(super) fn start<P: Protocol>(
     command: Command,
 ) -> Progress {
     let family = family_of(&command);
-    match Plan::of(command, &engine.topology, P::ATOMIC_WRITES) {
+    match Plan::of(command, &engine.topology, P::INFO.atomic_writes) {
         Ok((plan, op)) => perform(engine, client, plan, op, family),
         Err(Command::Local(call)) => local(engine, client, &call),
         Err(Command::SessionExport) => {

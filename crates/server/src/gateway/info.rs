@@ -66,8 +66,8 @@ impl<P: Protocol> ServerInfo for Info<'_, P> {
         let mut tidemark = vec![
             line("node", about.node.clone()),
             line("region", about.region.clone()),
-            line("protocol", P::NAME.to_string()),
-            line("promise", P::PROMISE.to_string()),
+            line("protocol", P::INFO.name.to_string()),
+            line("promise", P::INFO.promise.to_string()),
             line("log_bytes", status.log_bytes.to_string()),
         ];
         for partition in &status.partitions {

@@ -4,7 +4,7 @@ use crate::ServeError;
 use serde_json::Value;
 use tidemark_adapt::Choices;
 use tidemark_contract::core::Micros;
-use tidemark_contract::{Protocol, Topology};
+use tidemark_contract::{Params as _, Protocol, Topology};
 
 /// A protocol with its numbers, as far as others than its servers have to know.
 pub(crate) struct Dialect {
@@ -20,9 +20,10 @@ pub(crate) struct Dialect {
 impl Dialect {
     /// REQUIRES: `params` were checked.
     pub(super) fn of<P: Protocol>(params: &P::Params, topology: &Topology) -> Self {
-        let stored = P::stored(params);
-        let name = if stored.is_empty() { P::NAME.to_string() } else { format!("{}, {stored}", P::NAME) };
-        let founded = P::checking_groups(params, topology, &P::Hard::default());
+        let stored = params.format();
+        let name =
+            if stored.is_empty() { P::INFO.name.to_string() } else { format!("{}, {stored}", P::INFO.name) };
+        let founded = P::EXTENSIONS.checking_groups(params, topology, &P::Hard::default());
         let checks_in_groups = !founded.is_empty();
         let mut known = Choices::default();
         known.update(founded);
@@ -32,12 +33,13 @@ impl Dialect {
 
 /// The numbers of the protocol that a cluster runs.
 pub(super) fn params<P: Protocol>(params: &Value, topology: &Topology) -> Result<P::Params, ServeError> {
-    let wrong = |why: String| ServeError::Config(format!("the parameters of protocol {}: {why}", P::NAME));
+    let wrong =
+        |why: String| ServeError::Config(format!("the parameters of protocol {}: {why}", P::INFO.name));
     let params = match params {
         Value::Null => P::Params::default(),
         Value::Object(map) if map.is_empty() => P::Params::default(),
         params => serde_json::from_value(params.clone()).map_err(|error| wrong(error.to_string()))?,
     };
-    P::check(&params, topology).map_err(wrong)?;
+    params.check(topology).map_err(wrong)?;
     Ok(params)
 }

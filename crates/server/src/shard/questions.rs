@@ -28,7 +28,7 @@ impl<P: Protocol> Engine<P> {
             client.footprint.asks(to, self.now.mono, watch);
         }
         let group = self.groups.of_server(to);
-        if P::FOLLOWERS_READ
+        if P::EXTENSIONS.follower_read.is_some()
             && writes.is_none()
             && group == self.groups.of_node(self.me)
             && let Some(reply) = self.seat.read_at_follower(to.partition, &request)
@@ -140,7 +140,7 @@ pub(super) fn hear<P: Protocol>(
     match answer {
         Ok(reply) => {
             if let (true, Some(watch)) = (client.follows, watch) {
-                client.footprint.waited(P::waited(&reply), watch);
+                client.footprint.waited(P::EXTENSIONS.waited(&reply), watch);
             }
             client.session.on_reply(ask, from, reply, &mut cx)
         }

@@ -82,7 +82,9 @@ impl<P: Protocol> Seat<P> {
     #[inline]
     pub(crate) fn read_at_follower(&self, at: PartitionId, question: &P::Request) -> Option<P::Reply> {
         match self {
-            Self::Member(member) if P::FOLLOWERS_READ => member.read_at_follower(at, question),
+            Self::Member(member) if P::EXTENSIONS.follower_read.is_some() => {
+                member.read_at_follower(at, question)
+            }
             _ => None,
         }
     }

@@ -19,7 +19,7 @@ use crate::world::{World, groups_of};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tidemark_adapt::Settings;
-use tidemark_contract::{Placement, Protocol, Topology};
+use tidemark_contract::{Params as _, Placement, Protocol, Topology};
 use tidemark_core::Micros;
 use tidemark_store::log::Fsync;
 use tidemark_workload::Workload;
@@ -157,16 +157,16 @@ impl Load {
         if !self.slow.iter().all(there) {
             return Err("a slow server is not there".into());
         }
-        if !self.placement.rules.is_empty() && !P::PARTIAL {
-            return Err(format!("{} cannot do without versions that a region never gets", P::NAME));
+        if !self.placement.rules.is_empty() && !P::INFO.partial {
+            return Err(format!("{} cannot do without versions that a region never gets", P::INFO.name));
         }
         let params = options::params::<P>(&self.params)?;
-        P::check(&params, &self.topology())?;
-        let groups = P::checking_groups(&params, &self.topology(), &P::Hard::default());
+        params.check(&self.topology())?;
+        let groups = P::EXTENSIONS.checking_groups(&params, &self.topology(), &P::Hard::default());
         if let Some(adapting) = &self.adapt {
             adapting.settings.check()?;
             if groups.is_empty() || adapting.every_us == 0 {
-                return Err(format!("{} has no checking groups that could follow its clients", P::NAME));
+                return Err(format!("{} has no checking groups that could follow its clients", P::INFO.name));
             }
         }
         let dcs = (0..self.dcs()).filter(|dc| !self.idle_dcs.contains(dc)).count();

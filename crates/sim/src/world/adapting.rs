@@ -86,7 +86,7 @@ impl<P: Protocol> World<'_, P> {
         if let (Some(footprint), Some(node)) =
             (adapt.footprints.get_mut(&number), adapt.nodes.get_mut(&gateway))
         {
-            footprint.waited(P::waited(reply), &mut node.watch);
+            footprint.waited(P::EXTENSIONS.waited(reply), &mut node.watch);
         }
     }
 

@@ -201,7 +201,8 @@ impl<'a, P: Protocol> World<'a, P> {
     /// So many clients in each of these data centres.
     fn add_drivers(&mut self, workload: &Workload, clients: usize, dcs: &[usize], counts: bool) {
         let all = clients * dcs.len();
-        let known = P::checking_groups(&self.params[0], &self.layout.topology, &P::Hard::default());
+        let known =
+            P::EXTENSIONS.checking_groups(&self.params[0], &self.layout.topology, &P::Hard::default());
         let checking = groups_of(workload, &known).expect("the workload was looked at");
         for n in 0..all {
             let Some(load) = &mut self.load else { return };
@@ -354,7 +355,7 @@ impl<'a, P: Protocol> World<'a, P> {
         let busy = cpus.all.iter().map(|cpu| cpu.busy_us as f64 / load.what.measure_us as f64);
         let (sum, most) = busy.fold((0.0, 0.0), |(sum, most), share| (sum + share, share.max(most)));
         Loaded {
-            protocol: P::NAME,
+            protocol: P::INFO.name,
             servers: cpus.all.len(),
             slow: (!load.what.slow.is_empty()).then(|| load.slow.summary()),
             summary: load.recorder.summary(),

@@ -11,7 +11,7 @@ use tidemark_replica::Output;
 impl<P: Protocol> World<'_, P> {
     /// The process that a session asks: any of those that hold what `server` does, if it only reads and followers answer.
     pub(super) fn process_to_ask(&self, server: ServerId, who: u64, writes: bool) -> usize {
-        if writes || !P::FOLLOWERS_READ {
+        if writes || !P::EXTENSIONS.follower_read.is_some() {
             return self.process_for(server, who);
         }
         let replicas = self.plan.replicas;
@@ -40,7 +40,7 @@ impl<P: Protocol> World<'_, P> {
         writes: Option<usize>,
         request: P::Request,
     ) -> Option<P::Request> {
-        let may_answer = P::FOLLOWERS_READ && writes.is_none();
+        let may_answer = P::EXTENSIONS.follower_read.is_some() && writes.is_none();
         let Some(member) = self.follower(process).filter(|_| may_answer) else { return Some(request) };
         match member.read_at_follower(to.partition, &request) {
             Some(reply) => {

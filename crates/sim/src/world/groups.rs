@@ -330,7 +330,7 @@ impl<P: Protocol> World<'_, P> {
                     return Some(format!("{name} is no member of its group"));
                 }
                 // Where followers answer reads, what has arrived since has to be there as well.
-                let now = if P::FOLLOWERS_READ { leads.state().applied } else { 0 };
+                let now = if P::EXTENSIONS.follower_read.is_some() { leads.state().applied } else { 0 };
                 let (has, of) = (follows.state().applied, self.agreed[group].max(now));
                 if has < of {
                     return Some(format!("{name} has applied {has} of {of} entries"));

@@ -173,8 +173,8 @@ fn limit(plan: &Plan) -> u64 {
 impl<'a, P: Protocol> World<'a, P> {
     pub(crate) fn new(plan: &'a Plan, layout: &'a Layout, params: Vec<P::Params>) -> Self {
         let header = Header {
-            protocol: Some(P::NAME.into()),
-            promise: Some(P::PROMISE),
+            protocol: Some(P::INFO.name.into()),
+            promise: Some(P::INFO.promise),
             dcs: Some(layout.topology.dcs as u32),
             seed: Some(plan.seed),
             about: None,

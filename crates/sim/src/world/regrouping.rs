@@ -22,7 +22,7 @@ impl<P: Protocol> World<'_, P> {
     /// What operations can ask for; in most schedules it changes while they run.
     pub(crate) fn have_checking_groups(&mut self) {
         let topology = &self.layout.topology;
-        let founded = P::checking_groups(&self.params[0], topology, &P::Hard::default());
+        let founded = P::EXTENSIONS.checking_groups(&self.params[0], topology, &P::Hard::default());
         if founded.is_empty() {
             return;
         }

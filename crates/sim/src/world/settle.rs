@@ -9,7 +9,7 @@ use crate::plan::{Act, Step};
 use crate::trace::Happening;
 use std::borrow::Cow;
 use std::fmt::Arguments;
-use tidemark_contract::Protocol;
+use tidemark_contract::{Protocol, Status};
 use tidemark_core::history::{Action, Final};
 use tidemark_core::{Key, Micros, Op, Outcome, ServerId, Vector};
 
@@ -84,7 +84,7 @@ impl<P: Protocol> World<'_, P> {
         }
         self.beliefs_counted = true;
         let host = |server: ServerId| self.nodes[self.node_of(server)].host();
-        let stable = |server: ServerId| Some(host(server)?.partition(server.partition).stable());
+        let stable = |server: ServerId| Some(host(server)?.partition(server.partition).status().stable);
         let beliefs: Vec<Vector> = self.servers().filter_map(stable).collect();
         beliefs.iter().for_each(|stable| self.written.merge(stable));
     }
@@ -130,7 +130,7 @@ impl<P: Protocol> World<'_, P> {
                     )));
                 }
             }
-            let stable = host.partition(server.partition).stable();
+            let Status { stable, blocked, away, .. } = host.partition(server.partition).status();
             let passed = match stable.entries().len() {
                 0 => true,
                 1 => last.max() <= stable.max(),
@@ -143,13 +143,12 @@ impl<P: Protocol> World<'_, P> {
                     "{server} believes {stable} to be stable; the last writes are {last}"
                 )));
             }
-            if let Some(away) = host.partition(server.partition).absence() {
+            if let Some(away) = away {
                 return Some(say(format_args!("{server} does without {}: {:?}", away.dc, away.stage)));
             }
             // A write that waits for something (CC-LO's readers check) is yet to be made.
-            let parked = host.partition(server.partition).parked();
-            if parked > 0 {
-                return Some(say(format_args!("{server} has {parked} pieces of parked work")));
+            if blocked > 0 {
+                return Some(say(format_args!("{server} has {blocked} blocked requests or versions")));
             }
             if self.plan.config.deep
                 && let Some(what) = self.uncollected(server, &say)
@@ -192,7 +191,7 @@ impl<P: Protocol> World<'_, P> {
         let servers: Vec<ServerId> = self.servers().collect();
         for server in servers {
             let Some(host) = self.nodes[self.node_of(server)].host() else { continue };
-            let stable = host.partition(server.partition).stable();
+            let stable = host.partition(server.partition).status().stable;
             let versions = host.store(server.partition).versions().count();
             self.trace(|| Happening::Trouble(format!("{server} holds {versions} versions, stable {stable}")));
         }

@@ -238,7 +238,7 @@ fn tell(event: &Event) {
 }
 
 fn heading(cluster: &Cluster, directory: &Directory) -> String {
-    let promise = with_protocol!(cluster.protocol, P => P::PROMISE.description(), otherwise "");
+    let promise = with_protocol!(cluster.protocol, P => P::INFO.promise.description(), otherwise "");
     let kept = if directory.is_temporary() { ", removed at the end (--dir keeps it)" } else { "" };
     let (regions, partitions) = (cluster.regions.len(), cluster.topology.partitions);
     let replicas = match cluster.replicas {

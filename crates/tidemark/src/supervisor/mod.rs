@@ -152,7 +152,7 @@ impl Supervisor {
     /// How the cluster is.
     pub(crate) async fn status(&self) -> ClusterStatus {
         let protocol = self.cluster.protocol;
-        let promise = with_protocol!(protocol, P => P::PROMISE.name(), otherwise "");
+        let promise = with_protocol!(protocol, P => P::INFO.promise.name(), otherwise "");
         let mut nodes = Vec::new();
         for (index, node) in self.cluster.nodes.iter().enumerate() {
             let (state, pid) = {

@@ -30,13 +30,14 @@ fn alone<R: Rules>(tracking: Grouping) -> Lab<Server<R>> {
 /// What a server believes of a group: how it stands, and how often it was asked for.
 fn standing<R: Rules>(lab: &Lab<Server<R>>, at: (u8, u16), name: &str) -> Option<(GroupStage, u64)> {
     let params = Params { checking: SERVER, ..Params::default() };
-    let all = lab.protocol(server(at.0, at.1)).groupings(&params, &Topology::new(2, 2)).unwrap();
+    let checking = Server::<R>::EXTENSIONS.checking.expect("it has groups");
+    let all = (checking.standing)(lab.protocol(server(at.0, at.1)), &params, &Topology::new(2, 2));
     all.checking.into_iter().find(|group| group.name == name).map(|group| (group.stage, group.asked))
 }
 
 fn id<R: Rules>(lab: &Lab<Server<R>>, at: (u8, u16), name: &str) -> Option<u64> {
     let (params, topology) = (Params { checking: SERVER, ..Params::default() }, Topology::new(2, 2));
-    let known = <Server<R> as Protocol>::checking_groups(&params, &topology, lab.hard(server(at.0, at.1)));
+    let known = Server::<R>::EXTENSIONS.checking_groups(&params, &topology, lab.hard(server(at.0, at.1)));
     known.into_iter().find(|(_, known)| known.name == name).map(|(id, _)| id.0)
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use tidemark_contract::core::{Condition, Outcome, Update, Write};
-use tidemark_contract::{Token, Topology};
+use tidemark_contract::{Params as _, Token, Topology};
 
 fn remember<R: Rules>(lab: &mut Lab<Server<R>>, session: usize, past: Tracked) {
     let home = lab.token(session).home;
@@ -218,7 +218,7 @@ fn groupings_that_do_not_fit_are_told() {
     let topology = Topology::new(2, 2);
     let check = |tracking, checking| {
         let params = Params { tracking, checking, ..Params::default() };
-        <Server<Sound> as Protocol>::check(&params, &topology)
+        params.check(&topology)
     };
     assert_eq!(check(SERVER, SYSTEM), Ok(()));
     let twice = named(&[("one", &["A/*"]), ("two", &["*/0"])]);
@@ -228,7 +228,7 @@ fn groupings_that_do_not_fit_are_told() {
         check(REGION, named(&[("one", &["C/0"])])).unwrap_err().starts_with("checking: group one names C/0")
     );
     let known =
-        <Server<Sound> as Protocol>::checking_groups(&Params::default(), &topology, &Default::default());
+        Server::<Sound>::EXTENSIONS.checking_groups(&Params::default(), &topology, &Default::default());
     let names: Vec<(CheckingGroup, String)> = known.into_iter().map(|(id, group)| (id, group.name)).collect();
     assert_eq!(names, [(CheckingGroup(0), "A".to_string()), (CheckingGroup(1), "B".to_string())]);
 }

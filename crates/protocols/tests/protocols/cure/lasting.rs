@@ -86,7 +86,7 @@ fn d4_what_was_not_decided_is_aborted_and_reads_go_on() {
     lab.fire(server(0, 0), Timer::Theta);
     assert_eq!(text(&lab.finish(t)), "-");
     assert_eq!((newest(&lab, server(0, 0), &x), newest(&lab, server(0, 1), &y)), (None, None));
-    assert!([0, 1].iter().all(|p| lab.protocol(server(0, *p)).parked() == 0));
+    assert!([0, 1].iter().all(|p| lab.protocol(server(0, *p)).status().blocked == 0));
     assert_eq!(lab.hard(server(0, 1)).undone.prepared, vec![], "and nothing is remembered of it");
 }
 
@@ -103,7 +103,7 @@ fn d4_a_transaction_is_given_up_with_the_restart_of_whom_it_waits_for() {
     lab.set_clocks(60_000);
     lab.fire(server(0, 0), Timer::Theta); // in doubt about its own, it asks itself
     lab.deliver_within(A);
-    assert_eq!(lab.protocol(server(0, 0)).parked(), 0);
+    assert_eq!(lab.protocol(server(0, 0)).status().blocked, 0);
     assert_eq!(lab.get(s, &x), "-");
 }
 
@@ -123,7 +123,7 @@ fn d4_a_decision_that_got_lost_is_told_again() {
         newest(&lab, server(0, 0), &x).map(|n| n.0)
     );
     assert!(newest(&lab, server(0, 1), &y).is_some());
-    assert!([0, 1].iter().all(|p| lab.protocol(server(0, *p)).parked() == 0));
+    assert!([0, 1].iter().all(|p| lab.protocol(server(0, *p)).status().blocked == 0));
 }
 
 /// D5: a restarted server with a slow clock prepares nothing within a snapshot that was read in its earlier life.
@@ -165,5 +165,5 @@ fn i3_a_participant_takes_over_what_was_stable_for_the_transaction() {
     lab.run(s, put_all(&[&x, &y], "both"));
     lab.deliver_within(A);
     assert_eq!(lab.get(t, &y), "both");
-    assert_eq!(lab.protocol(server(0, 1)).stable()[B], at(500));
+    assert_eq!(lab.protocol(server(0, 1)).status().stable[B], at(500));
 }

@@ -124,7 +124,10 @@ fn sec_5_5_the_others_go_on_without_a_data_centre_and_take_it_back() {
     for us in [500_000, 1_000_000, 1_500_000, 2_000_000] {
         stabilise(&mut lab, us);
     }
-    assert!(survivors(&lab).all(|at| lab.protocol(at).absence().is_none()), "nobody reads below it any more");
+    assert!(
+        survivors(&lab).all(|at| lab.protocol(at).status().away.is_none()),
+        "nobody reads below it any more"
+    );
 }
 
 /// The trace of erratum E-11: C's x and y reach B and not A; B's z depends on x. What A shows of z's cause.

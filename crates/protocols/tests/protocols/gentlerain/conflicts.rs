@@ -6,7 +6,7 @@ use tidemark_contract::core::DcId;
 use tidemark_contract::{Store, Version};
 
 fn detected<R: Rules>(lab: &Lab<Server<R>>, dc: u8) -> u64 {
-    lab.protocol(server(dc, 0)).conflicts().expect("GentleRain looks for conflicts")
+    lab.protocol(server(dc, 0)).status().conflicts.expect("GentleRain looks for conflicts")
 }
 
 /// What precedes `stamp` in the chain of `key`, read or not: what §4.4 sends along, and compares.
@@ -214,7 +214,7 @@ impl Schedule {
     /// Runs what may insert a version at a server. If it was counted as a conflict, there is something at that server
     /// that is concurrent in the sense of happens-before.
     fn observe(&mut self, dc: u8, p: u16, event: impl FnOnce(&mut Lab<Server<Sound>>)) {
-        let count = |lab: &Lab<Server<Sound>>| lab.protocol(server(dc, p)).conflicts();
+        let count = |lab: &Lab<Server<Sound>>| lab.protocol(server(dc, p)).status().conflicts;
         let all = |schedule: &Self| -> BTreeSet<(usize, Stamp)> {
             let store = schedule.lab.store(server(dc, p));
             let chain = |key: usize| store.chain(&schedule.keys[key]).map(move |d| (key, d.stamp));

@@ -35,7 +35,7 @@ fn alg_4_line_10_a_rotx_waits_if_gst_is_behind_by_alpha_at_most() {
         let (s, x) = (lab.client(0), lab.key("x", 0));
         assert_eq!(lab.put(s, &x, "1"), at(1_000));
         lab.begin(s, rotx(&[&x]));
-        assert_eq!(lab.protocol(server(0, 0)).parked(), usize::from(waits), "α {alpha:?}");
+        assert_eq!(lab.protocol(server(0, 0)).status().blocked, usize::from(waits), "α {alpha:?}");
         if waits {
             stabilise(&mut lab, 9_000);
         }

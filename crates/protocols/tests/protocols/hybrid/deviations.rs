@@ -176,7 +176,7 @@ fn d7_a_session_that_waits_too_long_is_told_so() {
     lab.set_clocks(3_000_000);
     lab.fire(server(1, 0), Timer::Theta);
     assert!(matches!(lab.outcome(b), Some(Outcome::Failed(Failure::StaleSession(_)))));
-    assert_eq!(lab.protocol(server(1, 0)).parked(), 0);
+    assert_eq!(lab.protocol(server(1, 0)).status().blocked, 0);
 }
 
 /// D8: however long another region is away, a list has a bound, and still implies all that was read.

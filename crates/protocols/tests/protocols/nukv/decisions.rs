@@ -16,7 +16,7 @@ fn d6_a_read_that_has_waited_in_vain_says_that_the_region_is_behind() {
     lab.set_clock(p, 2_001_000);
     lab.fire(p, Timer);
     assert_eq!(lab.outcome(first).as_ref().map(text), Some("stale session".into()));
-    assert_eq!((lab.outcome(second), lab.protocol(p).parked()), (None, 1));
+    assert_eq!((lab.outcome(second), lab.protocol(p).status().blocked), (None, 1));
     assert_eq!(lab.due(p, Timer), Some(3_000_000));
     lab.deliver_all();
     assert_eq!(lab.outcome(second).as_ref().map(text), Some("1".into()));
@@ -55,7 +55,7 @@ fn d7_a_read_of_several_keys_waits_for_each_and_is_no_snapshot() {
     let away = moved(&mut lab, a, 1);
     lab.begin(away, rotx(&[&y, &x, &y]));
     lab.deliver(server(0, 1), server(1, 1));
-    assert_eq!((lab.outcome(away), lab.protocol(server(1, 0)).parked()), (None, 1));
+    assert_eq!((lab.outcome(away), lab.protocol(server(1, 0)).status().blocked), (None, 1));
     lab.deliver(server(0, 0), server(1, 0));
     assert_eq!(lab.outcome(away).as_ref().map(text), Some("y1 x1 y1".into()));
     let b = lab.client(1);
@@ -116,10 +116,10 @@ fn d8_a_token_is_the_matrices_and_says_how_far_it_reaches() {
         ..Past::default()
     };
     assert_eq!(lab.token(c), both);
-    let reach = <Client<Sound> as Session<NuKv>>::reach(&both);
+    let reach = both.reach();
     assert_eq!((reach.latest, reach.dcs, reach.partitions), (at(3_000), 3, 2));
     let read = Past { hrm: column(&[0, 7]), dt_r: at(9_000), ..Past::default() };
-    let reach = <Client<Sound> as Session<NuKv>>::reach(&read);
+    let reach = read.reach();
     assert_eq!((reach.latest, reach.dcs, reach.partitions), (at(9_000), 2, 1));
 }
 

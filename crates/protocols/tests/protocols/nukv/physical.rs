@@ -16,7 +16,7 @@ fn d10_without_a_hybrid_clock_a_write_waits_for_what_it_follows_to_arrive() {
         let away = moved(&mut lab, from, 1);
         lab.asks(away, level);
         lab.begin(away, put(&x, "second"));
-        let before = lab.protocol(p).parked() > 0;
+        let before = lab.protocol(p).status().blocked > 0;
         lab.deliver_all();
         assert!(lab.outcome(away).is_some());
         before
@@ -40,7 +40,7 @@ fn d10_without_a_hybrid_clock_a_write_waits_until_physical_time_is_above_dt() {
     for (now, waits) in [(8_000, true), (9_000, true), (9_001, false)] {
         lab.set_clock(p, now);
         lab.fire(p, Timer);
-        assert_eq!(lab.protocol(p).parked() > 0, waits, "at {now}");
+        assert_eq!(lab.protocol(p).status().blocked > 0, waits, "at {now}");
     }
     let outcome = lab.outcome(away).expect("its time has come");
     assert_eq!(text(&outcome), "9001@B#1");
@@ -59,7 +59,7 @@ fn d10_a_write_that_does_not_wait_loses_and_one_that_asks_for_nothing_may() {
         lab.asks(away, level);
         lab.begin(away, put(&x, "second"));
         lab.deliver_all();
-        (lab.protocol(server(1, 0)).parked(), lab.get(a, &x))
+        (lab.protocol(server(1, 0)).status().blocked, lab.get(a, &x))
     }
     assert_eq!(wins::<Physical>(MW), (1, "first".into()), "the second is not written yet");
     assert_eq!(wins::<Physical>(WFR), (0, "first".into()));
@@ -78,7 +78,7 @@ fn d10_a_write_whose_time_does_not_come_is_refused() {
     lab.jump_clock(p, 500);
     lab.fire(p, Timer);
     assert_eq!(lab.outcome(s).as_ref().map(text), Some("clock skew".into()));
-    assert_eq!((lab.protocol(p).parked(), lab.store(p).totals().versions), (0, 0));
+    assert_eq!((lab.protocol(p).status().blocked, lab.store(p).totals().versions), (0, 0));
     lab.set_max_skew(1_000);
     assert_eq!(text(&lab.run(s, put(&x, "2"))), "clock skew", "nobody waits for a clock that is so far off");
 }
@@ -108,7 +108,7 @@ fn d10_a_conditional_update_waits_until_it_wins_over_what_it_observed() {
         let write = Write::Assign((*b"second").into());
         let update = Update { write, condition: Condition::IfPresent, returns_previous: true };
         lab.begin(b, Op::Put { key: x.clone(), update });
-        let waits = lab.protocol(p).parked();
+        let waits = lab.protocol(p).status().blocked;
         lab.set_clock(p, 9_500);
         lab.fire(p, Timer);
         (waits, lab.get(b, &x))

@@ -128,7 +128,7 @@ fn d3_what_was_the_homes_own_has_to_be_everywhere_first() {
         let token = lab.token(a); // x has not left A
         lab.adopt(b, token);
         if lab.outcome(b).is_none() {
-            assert_eq!(lab.protocol(server(1, 0)).parked(), 1);
+            assert_eq!(lab.protocol(server(1, 0)).status().blocked, 1);
             stabilise(&mut lab, 9_000);
             assert_eq!(lab.finish(b), Outcome::Adopted);
             assert_eq!(lab.token(b).past, v(&[1_000]));

@@ -161,8 +161,7 @@ fn d6_a_session_that_moved_keeps_its_matrix_and_a_token_tells_how_far_it_reaches
     lab.adopt(there, token);
     assert_eq!(lab.finish(there), Outcome::Adopted);
     assert_eq!(remembers(&lab, there), [(1, A, ut)]);
-    let reach =
-        <<Server<Sound> as Protocol>::Session as tidemark_contract::Session<_>>::reach(&lab.token(there));
+    let reach = lab.token(there).reach();
     assert_eq!((reach.latest, reach.dcs, reach.partitions), (ut, 3, 2));
 }
 
@@ -176,7 +175,7 @@ fn d6_a_session_whose_matrix_is_not_installed_in_time_is_turned_away() {
     lab.set_clocks(1_000 + Params::default().wait_limit_us);
     lab.fire(server(B, 0), Timer::Theta);
     assert_eq!(text(&lab.finish(there)), "stale session");
-    assert_eq!(lab.protocol(server(B, 0)).parked(), 0);
+    assert_eq!(lab.protocol(server(B, 0)).status().blocked, 0);
 }
 
 /// D8: a transaction that is held between its slices still finds what was overwritten.
@@ -248,7 +247,7 @@ fn d8_nothing_is_written_below_what_is_offered_to_collection() {
     lab.set_clocks(900_000);
     lab.fire(server(A, 0), Timer::Theta);
     lab.jump_clock(server(A, 0), 1_000);
-    let offered = lab.protocol(server(A, 0)).stable()[DcId(A)];
+    let offered = lab.protocol(server(A, 0)).status().stable[DcId(A)];
     assert_eq!((offered, lab.put(s, &x, "1")), (at(900_000), at(900_000).next()));
 }
 

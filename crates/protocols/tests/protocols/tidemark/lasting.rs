@@ -165,7 +165,7 @@ fn d2_a_session_that_moves_waits_until_the_region_covers_it_or_is_told_that_it_i
     assert_eq!(text(&lab.finish(unlucky)), "stale session");
     assert_eq!(lab.token(unlucky).past, Past::default());
     lab.adopt(patient, lab.token(s));
-    assert_eq!((lab.outcome(patient), lab.protocol(server(1, 0)).parked()), (None, 1));
+    assert_eq!((lab.outcome(patient), lab.protocol(server(1, 0)).status().blocked), (None, 1));
     stabilise(&mut lab, 2_009_000);
     assert_eq!(lab.finish(patient), Outcome::Adopted);
     assert_eq!(lab.rotx(patient, &[&x, &y]), "1 -");

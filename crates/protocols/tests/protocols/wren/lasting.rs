@@ -63,7 +63,7 @@ fn decided<R: Rules>() -> (Lab<Server<R>>, Key) {
 fn read_in_the_end<R: Rules>(lab: &mut Lab<Server<R>>, y: &Key) -> String {
     let t = lab.client(0);
     [500_000, 1_000_000].iter().for_each(|us| stabilise(lab, *us));
-    assert!([0, 1].iter().all(|p| lab.protocol(server(0, *p)).parked() == 0));
+    assert!([0, 1].iter().all(|p| lab.protocol(server(0, *p)).status().blocked == 0));
     lab.get(t, y)
 }
 
@@ -107,7 +107,7 @@ fn d4_what_was_not_decided_is_aborted() {
     assert_eq!(read_in_the_end(&mut lab, &y), "-");
     assert_eq!((newest(&lab, server(0, 0), &x), newest(&lab, server(0, 1), &y)), (None, None));
     assert_eq!(lab.hard(server(0, 1)).undone.prepared, vec![], "and nothing is remembered of it");
-    assert!(lab.protocol(server(0, 1)).stable().max() > at(400_000));
+    assert!(lab.protocol(server(0, 1)).status().stable.max() > at(400_000));
 }
 
 /// D5: a restarted server with a slow clock stamps above what it has announced.

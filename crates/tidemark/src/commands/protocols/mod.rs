@@ -123,15 +123,15 @@ fn names() -> PossibleValuesParser {
 
 fn listed(name: &str) -> Option<Listed> {
     with_any_protocol!(name, P => Some(Listed {
-        name: P::NAME,
-        default: P::NAME == CAUSAL,
-        promise: P::PROMISE.name(),
-        promise_means: P::PROMISE.description(),
-        mget: if P::PROMISE.snapshots() { "snapshot" } else { "several GETs" },
-        mset: if P::ATOMIC_WRITES { "atomic" } else { "several SETs" },
-        immediate: P::PROMISE.is_immediate(),
-        served: NAMES.contains(&P::NAME),
-        about: P::ABOUT,
+        name: P::INFO.name,
+        default: P::INFO.name == CAUSAL,
+        promise: P::INFO.promise.name(),
+        promise_means: P::INFO.promise.description(),
+        mget: if P::INFO.promise.snapshots() { "snapshot" } else { "several GETs" },
+        mset: if P::INFO.atomic_writes { "atomic" } else { "several SETs" },
+        immediate: P::INFO.promise.is_immediate(),
+        served: NAMES.contains(&P::INFO.name),
+        about: P::INFO.about,
         params: json_of(&<P as Protocol>::Params::default()),
     }), otherwise None)
 }

@@ -1,0 +1,84 @@
+//! What a protocol says about itself, for whoever does not run it.
+
+use tidemark_core::Promise;
+
+/// What a protocol needs of its physical clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// It bears jumps both ways.
+    Any,
+    /// It must never go back: the driver holds it where it was until physical time has caught up.
+    Monotone,
+}
+
+/// What the rest of the system must know of a protocol without running it. [`Info::new`] sets what every protocol says; what
+/// few can do is added by the methods.
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// The name by which users choose it: lower case, words joined by hyphens.
+    pub name: &'static str,
+    /// One line for `tidemark protocols`.
+    pub about: &'static str,
+    /// The guarantee that the checker holds histories to.
+    pub promise: Promise,
+    /// What it needs of its physical clock.
+    pub clock: Clock,
+    /// Whether its sessions take [`tidemark_core::Op::PutAll`]. Where they do not, writes of several keys are done one
+    /// after the other.
+    pub atomic_writes: bool,
+    /// Whether its sessions heed which guarantees an operation asks for ([`crate::SessionCx::guarantees`]). Where they do not,
+    /// every operation gets all that the protocol promises.
+    pub guarantees: bool,
+    /// Whether of each key only the newest version counts, and its handlers drop the others as soon as there is a newer one.
+    /// Then recovery does the same with what logs hold, and so do followers.
+    pub newest_only: bool,
+    /// Whether data centres may hold some keys only ([`crate::Placement`]): whether its servers do without versions that never come, as
+    /// they do where time says what has arrived, and not where each dependency is looked for.
+    pub partial: bool,
+}
+
+impl Info {
+    /// A protocol that bears any clock, and can do none of the other things.
+    pub const fn new(name: &'static str, about: &'static str, promise: Promise) -> Self {
+        Self {
+            name,
+            about,
+            promise,
+            clock: Clock::Any,
+            atomic_writes: false,
+            guarantees: false,
+            newest_only: false,
+            partial: false,
+        }
+    }
+
+    /// See [`Self::clock`].
+    #[must_use]
+    pub const fn clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// See [`Self::atomic_writes`].
+    #[must_use]
+    pub const fn atomic_writes(self) -> Self {
+        Self { atomic_writes: true, ..self }
+    }
+
+    /// See [`Self::guarantees`].
+    #[must_use]
+    pub const fn guarantees(self) -> Self {
+        Self { guarantees: true, ..self }
+    }
+
+    /// See [`Self::newest_only`].
+    #[must_use]
+    pub const fn newest_only(self) -> Self {
+        Self { newest_only: true, ..self }
+    }
+
+    /// See [`Self::partial`].
+    #[must_use]
+    pub const fn partial(self) -> Self {
+        Self { partial: true, ..self }
+    }
+}
