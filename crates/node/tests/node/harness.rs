@@ -26,6 +26,7 @@ pub(crate) struct Process {
     gate: Gate<(SessionId, Outcome)>,
     pub(crate) outcomes: BTreeMap<SessionId, Outcome>,
     pub(crate) ended: Vec<SessionId>,
+    pub(crate) closed: Vec<LinkId>,
     pub(crate) notices: Vec<Notice>,
     pub(crate) orders: BTreeMap<OrderId, OrderAnswer>,
     /// How far its clock is ahead, in microseconds.
@@ -85,6 +86,7 @@ impl Cluster {
             gate: Gate::default(),
             outcomes: BTreeMap::new(),
             ended: Vec::new(),
+            closed: Vec::new(),
             notices: Vec::new(),
             orders: BTreeMap::new(),
             ahead_us: 0,
@@ -275,6 +277,7 @@ impl Cluster {
             }
             Output::Up { .. } => {}
             Output::Close { link } => {
+                self.processes[at].closed.push(link);
                 self.transmit(at, link);
                 self.hang_up((at, link));
             }
