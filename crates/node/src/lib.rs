@@ -8,7 +8,6 @@ pub mod cuts;
 mod dialer;
 mod driven;
 pub mod factory;
-pub mod faults;
 mod follow;
 pub mod founding;
 pub mod gate;

@@ -4,11 +4,10 @@ mod admin;
 mod clock;
 pub mod config;
 mod gateway;
-mod link;
+mod net;
 pub mod node;
 pub mod redis;
 mod run;
-mod shard;
 mod stats;
 
 pub use node::{ClusterLayout, NodeConfig, NodeId, NodeLayout, WanLink};

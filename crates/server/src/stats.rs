@@ -56,18 +56,6 @@ pub(crate) struct Stats {
     pub(crate) connections: u64,
     /// Connections refused: too many.
     pub(crate) refused: u64,
-    /// Operations that had to wait for an answer.
-    pub(crate) suspended: u64,
-    /// Turns: commits of the log.
-    pub(crate) turns: u64,
-    /// Messages from other nodes.
-    pub(crate) messages_in: u64,
-    /// Items of feeds taken.
-    pub(crate) feed_items_in: u64,
-    /// Items of feeds sent.
-    pub(crate) feed_items_out: u64,
-    /// Times a feed had to wait because a record came from too far in the future.
-    pub(crate) feeds_ahead: u64,
 }
 
 impl Stats {

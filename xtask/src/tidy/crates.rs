@@ -24,10 +24,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-simulators", &["protocols", "sim"]),
     ("tidemark-wire", &[]),
     ("tidemark-workload", &["core", "contract"]),
-    (
-        "tidemark-server",
-        &["core", "store", "contract", "protocols", "replica", "group", "node", "wire", "adapt"],
-    ),
+    ("tidemark-registry", &["node", "protocols"]),
+    ("tidemark-server", &["core", "store", "contract", "replica", "node", "registry", "wire", "adapt"]),
     ("tidemark-experiments", &[]),
     ("tidemark-bench", &["core", "wire", "workload"]),
     (

@@ -1,21 +1,25 @@
 //! Routes.
 
-use super::group::GroupOrder;
-use super::orders::{Deed, Where};
+use super::faults::{Deed, FaultOrder, Where};
+use super::orders::GroupOrder;
 use super::report::Report;
-use super::{Order, Question, metrics};
+use super::{Query, metrics};
 use axum::extract::{Json, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Router, middleware};
+use serde::Serialize;
 use serde_json::json;
 use std::net::TcpListener;
 use std::time::Duration;
+use tidemark_contract::{Exclusion, Regrouping, Standing};
+use tidemark_core::PartitionId;
+use tidemark_node::Order;
 use tokio::sync::{mpsc, oneshot};
 
-type Ask = mpsc::Sender<Question>;
+type Ask = mpsc::Sender<Query>;
 
 /// How long the data thread may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -42,10 +46,10 @@ fn router(ask: Ask, password: Option<String>) -> Router {
     let guarded = Router::new()
         .route("/metrics", get(metrics_text))
         .route("/status", get(status))
-        .route("/admin/cut", post(|ask, body| order(Deed::Cut, ask, body)))
-        .route("/admin/slow", post(|ask, body| order(Deed::Slow, ask, body)))
-        .route("/admin/skew", post(|ask, body| order(Deed::Skew, ask, body)))
-        .route("/admin/heal", post(|ask, body| order(Deed::Heal, ask, body)))
+        .route("/admin/cut", post(|ask, body| fault(Deed::Cut, ask, body)))
+        .route("/admin/slow", post(|ask, body| fault(Deed::Slow, ask, body)))
+        .route("/admin/skew", post(|ask, body| fault(Deed::Skew, ask, body)))
+        .route("/admin/heal", post(|ask, body| fault(Deed::Heal, ask, body)))
         .route("/admin/membership", post(membership))
         .route("/admin/group", post(group))
         .route("/admin/groupings", post(regroup))
@@ -80,7 +84,7 @@ fn problem(status: StatusCode, what: &str) -> Response {
 async fn report(ask: &Ask) -> Result<Box<Report>, Response> {
     let (answer, answered) = oneshot::channel();
     let asked = async {
-        ask.send(Question::Report(answer)).await.ok()?;
+        ask.send(Query::Report(answer)).await.ok()?;
         answered.await.ok()
     };
     match tokio::time::timeout(PATIENCE, asked).await {
@@ -120,46 +124,57 @@ async fn metrics_text(State(ask): State<Ask>) -> Response {
     }
 }
 
-async fn membership(State(ask): State<Ask>, Json(order): Json<tidemark_contract::Exclusion>) -> Response {
-    let (answer, answered) = oneshot::channel();
-    if ask.send(Question::Membership(order, answer)).await.is_err() {
-        return problem(StatusCode::SERVICE_UNAVAILABLE, "the node is stopping");
-    }
-    match tokio::time::timeout(PATIENCE, answered).await {
-        Ok(Ok(Ok(told))) => Json(json!({ "partitions": told })).into_response(),
-        Ok(Ok(Err(why))) => problem(StatusCode::BAD_REQUEST, &why),
-        _ => problem(StatusCode::SERVICE_UNAVAILABLE, "the node does not answer"),
+/// Where one partition stands.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Told {
+    partition: PartitionId,
+    #[serde(flatten)]
+    standing: Standing,
+}
+
+async fn membership(State(ask): State<Ask>, Json(order): Json<Exclusion>) -> Response {
+    match obeyed(&ask, |answer| Query::Order(Order::Exclusion(order), answer)).await {
+        Ok(told) => {
+            let told = told.into_iter().map(|(partition, standing)| Told { partition, standing });
+            Json(json!({ "partitions": told.collect::<Vec<_>>() })).into_response()
+        }
+        Err(response) => response,
     }
 }
 
-async fn order(deed: Deed, State(ask): State<Ask>, body: Option<Json<Where>>) -> Response {
-    let place = body.map(|Json(place)| place).unwrap_or_default();
-    obeyed(&ask, |answer| Question::Order(Order { deed, place }, answer)).await
+async fn regroup(State(ask): State<Ask>, Json(order): Json<Regrouping>) -> Response {
+    done(obeyed(&ask, |answer| Query::Order(Order::Regrouping(order), answer)).await)
 }
 
 async fn group(State(ask): State<Ask>, Json(order): Json<GroupOrder>) -> Response {
-    obeyed(&ask, |answer| Question::Group(order, answer)).await
+    done(obeyed(&ask, |answer| Query::Group(order, answer)).await)
 }
 
-async fn regroup(State(ask): State<Ask>, Json(order): Json<tidemark_contract::Regrouping>) -> Response {
-    obeyed(&ask, |answer| Question::Regroup(order, answer)).await
+async fn fault(deed: Deed, State(ask): State<Ask>, body: Option<Json<Where>>) -> Response {
+    let place = body.map(|Json(place)| place).unwrap_or_default();
+    done(obeyed(&ask, |answer| Query::Fault(FaultOrder { deed, place }, answer)).await)
+}
+
+fn done<T>(obeyed: Result<T, Response>) -> Response {
+    match obeyed {
+        Ok(_) => Json(json!({ "status": "ok" })).into_response(),
+        Err(response) => response,
+    }
 }
 
 /// Has the data thread do something, or refuse.
-async fn obeyed(
+async fn obeyed<T>(
     ask: &Ask,
-    question: impl FnOnce(oneshot::Sender<Result<(), String>>) -> Question,
-) -> Response {
+    query: impl FnOnce(oneshot::Sender<Result<T, String>>) -> Query,
+) -> Result<T, Response> {
     let (answer, answered) = oneshot::channel();
-    if ask.send(question(answer)).await.is_err() {
-        return problem(StatusCode::SERVICE_UNAVAILABLE, "the node is stopping");
+    let unavailable = |what| problem(StatusCode::SERVICE_UNAVAILABLE, what);
+    if ask.send(query(answer)).await.is_err() {
+        return Err(unavailable("the node is stopping"));
     }
-    let Ok(answered) = tokio::time::timeout(PATIENCE, answered).await else {
-        return problem(StatusCode::SERVICE_UNAVAILABLE, "the node does not answer");
-    };
-    match answered {
-        Ok(Ok(())) => Json(json!({ "status": "ok" })).into_response(),
-        Ok(Err(why)) => problem(StatusCode::BAD_REQUEST, &why),
-        Err(_) => problem(StatusCode::SERVICE_UNAVAILABLE, "the node is stopping"),
+    match tokio::time::timeout(PATIENCE, answered).await {
+        Ok(Ok(answer)) => answer.map_err(|why| problem(StatusCode::BAD_REQUEST, &why)),
+        Ok(Err(_)) => Err(unavailable("the node is stopping")),
+        Err(_) => Err(unavailable("the node does not answer")),
     }
 }

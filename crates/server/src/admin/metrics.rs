@@ -88,14 +88,14 @@ impl Metrics {
     }
 
     fn totals(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let (report, stats) = (&self.0, &self.0.stats);
-        let parked: u64 =
+        let (report, stats, counters) = (&self.0, &self.0.stats, &self.0.counters);
+        let blocked: u64 =
             report.host.partitions.iter().map(|partition| partition.protocol.blocked as u64).sum();
         let disowned = u64::from(report.host.disowned.is_some());
         let gauges = [
             ("clients", "Clients connected", report.clients as u64),
             ("log_bytes", "Bytes of disk that the log takes", report.host.log_bytes),
-            ("blocked_operations", "Operations that wait inside the protocol", parked),
+            ("blocked_operations", "Operations that wait inside the protocol", blocked),
             ("faults", "Faults injected at this node", report.faults_count()),
             ("writes_refused", "1 while writes are refused", u64::from(report.writes_refused.is_some())),
             ("log_disowned", "1 once a peer knows another log of this node", disowned),
@@ -116,12 +116,17 @@ impl Metrics {
             ("connections", "Connections accepted", stats.connections),
             ("connections_refused", "Connections refused", stats.refused),
             ("log_written_bytes", "Bytes written to the log since it began", report.host.log_written),
-            ("operations_suspended", "Operations that had to wait for an answer", stats.suspended),
-            ("turns", "Commits of the log", stats.turns),
-            ("messages_received", "Messages from other nodes", stats.messages_in),
-            ("feed_items_received", "Records and heartbeats received", stats.feed_items_in),
-            ("feed_items_sent", "Records and heartbeats sent", stats.feed_items_out),
-            ("feeds_ahead", "Times a feed waited for this server's clock", stats.feeds_ahead),
+            ("operations_suspended", "Operations that had to wait for an answer", counters.suspended),
+            ("turns", "Commits of the log", counters.batches),
+            ("messages_received", "Messages from other nodes", counters.messages_in),
+            ("feed_items_received", "Records and heartbeats received", counters.stream_items_in),
+            ("feed_items_sent", "Records and heartbeats sent", counters.stream_items_out),
+            ("feeds_ahead", "Times a feed waited for this server's clock", counters.streams_ahead),
+            (
+                "messages_dropped",
+                "Messages that a node which does not read was not sent",
+                counters.messages_dropped,
+            ),
         ];
         for (name, help, value) in counters {
             series(encoder, name, help, MetricType::Counter)?.put(&[], value, true)?;

@@ -2,36 +2,32 @@
 //!
 //! It asks the data thread for what it needs through a channel; what takes time (making text) it does itself.
 
-mod group;
+mod faults;
 mod http;
-mod membership;
 mod metrics;
 mod orders;
-mod regrouping;
 mod report;
 
 use crate::ServeError;
-use crate::shard::Shard;
-pub(crate) use orders::Order;
+use crate::run::shard::Shard;
+pub(crate) use orders::Orders;
 use report::Report;
 use std::net::TcpListener;
 use std::rc::Rc;
-use tidemark_contract::Protocol;
+use tidemark_node::{Order, OrderAnswer};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
 
 /// What the admin server asks of the data thread.
-pub(crate) enum Question {
+enum Query {
     /// How things stand.
     Report(oneshot::Sender<Box<Report>>),
     /// Faults are to be injected or healed.
-    Order(Order, oneshot::Sender<Result<(), String>>),
-    /// A region is to be done without, or taken back.
-    Membership(tidemark_contract::Exclusion, oneshot::Sender<membership::Answer>),
-    /// Groups of servers are to change.
-    Regroup(tidemark_contract::Regrouping, oneshot::Sender<regrouping::Answer>),
-    /// Who belongs to this node's group is to change.
-    Group(group::GroupOrder, oneshot::Sender<Result<(), String>>),
+    Fault(faults::FaultOrder, oneshot::Sender<Result<(), String>>),
+    /// The node is to do something.
+    Order(Order, oneshot::Sender<OrderAnswer>),
+    /// The members of this node's Raft group are to change.
+    Group(orders::GroupOrder, oneshot::Sender<OrderAnswer>),
 }
 
 /// The server; it ends when this is dropped.
@@ -40,12 +36,11 @@ pub(crate) struct Admin {
 }
 
 /// Starts the server at `listener`.
-pub(crate) fn start<P: Protocol>(shard: &Rc<Shard<P>>, listener: TcpListener) -> Result<Admin, ServeError> {
-    let (ask, mut questions) = mpsc::channel(64);
+pub(crate) fn start(shard: &Rc<Shard>, listener: TcpListener) -> Result<Admin, ServeError> {
+    let (ask, mut queries) = mpsc::channel(64);
     let (stop, stopped) = oneshot::channel();
     let password = {
-        let core = shard.core.borrow();
-        let config = &core.engine.config;
+        let config = &shard.core.borrow().engine.config;
         let local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
         if local { None } else { config.requirepass.clone() }
     };
@@ -56,17 +51,12 @@ pub(crate) fn start<P: Protocol>(shard: &Rc<Shard<P>>, listener: TcpListener) ->
         .map_err(failed)?;
     let shard = shard.clone();
     spawn_local(async move {
-        while let Some(question) = questions.recv().await {
-            match question {
-                Question::Report(answer) => drop(answer.send(Box::new(shard.report()))),
-                Question::Order(order, answer) => drop(answer.send(shard.obey(order))),
-                Question::Group(order, answer) => drop(answer.send(shard.change_group(&order))),
-                Question::Regroup(order, answer) => {
-                    drop(spawn_local(regrouping::tell(shard.regroup(order), answer)));
-                }
-                Question::Membership(order, answer) => {
-                    drop(spawn_local(membership::tell(shard.order(&order), answer)));
-                }
+        while let Some(query) = queries.recv().await {
+            match query {
+                Query::Report(answer) => drop(answer.send(Box::new(shard.report()))),
+                Query::Fault(order, answer) => drop(answer.send(shard.inject(&order))),
+                Query::Order(order, answer) => shard.order(order, answer),
+                Query::Group(order, answer) => shard.change_group(&order, answer),
             }
         }
     });

@@ -1,99 +1,71 @@
-//! Faults that an operator orders while the node runs: links cut, slowed and healed, this node slowed, its clock put wrong.
+//! Orders that the node carries out: about a region that is to be done without, about groups of servers, about the members
+//! of its Raft group. Whoever gives them knows all nodes: `tidemark exclude`, or an operator's script.
 
-use crate::shard::Shard;
+use crate::run::shard::Shard;
 use serde::Deserialize;
-use tidemark_contract::Protocol;
-use tidemark_core::Micros;
-use tidemark_node::faults::Place;
+use tidemark_node::{NodeId, Order, OrderAnswer, OrderId};
+use tokio::sync::oneshot;
 
-/// What to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
-    Cut,
-    Slow,
-    /// The node's clock is put ahead, or back.
-    Skew,
-    Heal,
+/// Orders that the node has not answered.
+#[derive(Default)]
+pub(crate) struct Orders {
+    last: u64,
+    open: Vec<(OrderId, oneshot::Sender<OrderAnswer>)>,
 }
 
-/// The body of a request: `{"from": "A", "to": "B"}`, with places as [`Place::parse`] reads them; without places it
-/// concerns this node.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Where {
-    from: Option<String>,
-    to: Option<String>,
-    /// One way only.
-    one_way: bool,
-    /// For `slow`: so much more, one way, in milliseconds. For `skew`: so much ahead of the machine's clock.
-    ms: Option<f64>,
-}
-
-/// The most that anything is slowed, or a clock put wrong.
-const MS_MAX: f64 = 3_600_000.0;
-
-impl Where {
-    fn slow_us(&self) -> Result<Micros, String> {
-        let ms = self.ms.filter(|ms| (0.0..=MS_MAX).contains(ms));
-        ms.map(|ms| (ms * 1_000.0) as Micros).ok_or("slow needs \"ms\": a number from 0 to 3600000".into())
+impl Orders {
+    /// A name for an order. Nobody waits for its answer.
+    pub(super) fn next(&mut self) -> OrderId {
+        self.last += 1;
+        OrderId(self.last)
     }
 
-    fn ahead_us(&self) -> Result<i64, String> {
-        let ms = self.ms.filter(|ms| ms.abs() <= MS_MAX);
-        let wrong = "skew needs \"ms\": a number from -3600000 to 3600000";
-        ms.map(|ms| (ms * 1_000.0) as i64).ok_or(wrong.into())
-    }
-}
-
-/// An order.
-#[derive(Clone, Debug)]
-pub(crate) struct Order {
-    pub(crate) deed: Deed,
-    pub(crate) place: Where,
-}
-
-impl<P: Protocol> Shard<P> {
-    /// Carries out an order.
-    pub(crate) fn obey(&self, order: Order) -> Result<(), String> {
-        let mut core = self.core.borrow_mut();
-        let engine = &mut core.engine;
-        let Order { deed, place } = order;
-        match (&place.from, &place.to, deed) {
-            (Some(from), Some(to), Deed::Cut | Deed::Slow | Deed::Heal) => {
-                let cluster = engine.config.cluster.clone();
-                let parse = |text: &str| Place::parse(text, &cluster.regions, cluster.topology.partitions);
-                let (from, to) = (parse(from)?, parse(to)?);
-                if from.dc() == to.dc() {
-                    return Err(
-                        "both places are in one region: only links between regions can be changed".into()
-                    );
-                }
-                if deed == Deed::Slow && !matches!((from, to), (Place::Region(_), Place::Region(_))) {
-                    return Err("only whole regions can be slowed".into());
-                }
-                let slow_us = if deed == Deed::Slow { place.slow_us()? } else { 0 };
-                let both = [(from, to), (to, from)];
-                for (from, to) in &both[..if place.one_way { 1 } else { 2 }] {
-                    match deed {
-                        Deed::Cut => engine.faults.change(*from, *to, |fault| fault.cut = true),
-                        Deed::Slow => engine.faults.change(*from, *to, |fault| fault.slow_us = slow_us),
-                        _ => engine.faults.heal(*from, *to),
-                    }
-                }
-            }
-            (None, None, Deed::Slow) => engine.faults.late_us = place.slow_us()?,
-            (None, None, Deed::Skew) => engine.clock.skew(place.ahead_us()?),
-            (None, None, Deed::Heal) => {
-                engine.faults.clear();
-                engine.clock.skew(0);
-            }
-            (_, _, Deed::Skew) => return Err("a clock is that of this node: name no places".into()),
-            _ => return Err("say between which places: {\"from\": \"A\", \"to\": \"B\"}".into()),
+    /// The node answers.
+    pub(crate) fn answer(&mut self, id: OrderId, answer: OrderAnswer) {
+        if let Some(place) = self.open.iter().position(|(of, _)| *of == id) {
+            // Whoever asked may have gone.
+            let _ = self.open.swap_remove(place).1.send(answer);
         }
-        drop(core);
-        tracing::warn!("{deed:?} ordered by the operator");
-        self.changes.send_modify(|version| *version += 1);
-        self.pump.notify_one();
-        Ok(())
+    }
+}
+
+/// The body of a request: `{"remove": "a-2"}`. A node that is to join starts with an empty directory, and is taken in by
+/// itself.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GroupOrder {
+    remove: String,
+}
+
+impl Shard {
+    /// Has the node carry out an order; what it changes is durable when the answer comes.
+    pub(super) fn order(&self, order: Order, answer: oneshot::Sender<OrderAnswer>) {
+        let mut core = self.core.borrow_mut();
+        match &order {
+            Order::Exclusion(order) => {
+                tracing::warn!("region {}: {:?} ordered by the operator", order.dc, order.step);
+            }
+            Order::Regrouping(order) => tracing::warn!("groups: {order:?} ordered by the operator"),
+            Order::RemoveMember(node) => {
+                let name = &core.engine.config.cluster.nodes[node.index()].name;
+                tracing::warn!("{name} is removed from the group, ordered by the operator");
+            }
+            Order::Cut(order) => tracing::warn!("{order:?} ordered by the operator"),
+        }
+        let id = core.orders.next();
+        core.orders.open.push((id, answer));
+        let engine = &mut core.engine;
+        engine.node.order(engine.clock.now(), id, order);
+        self.want_batch();
+    }
+
+    /// Begins a change of this node's Raft group; it is done when the status says so.
+    pub(super) fn change_group(&self, order: &GroupOrder, answer: oneshot::Sender<OrderAnswer>) {
+        let name = &order.remove;
+        let cluster = self.core.borrow().engine.config.cluster.clone();
+        match cluster.nodes.iter().position(|node| node.name == *name) {
+            Some(at) => self.order(Order::RemoveMember(NodeId(at as u16)), answer),
+            None => drop(answer.send(Err(format!("no node called {name:?} is of this node's group")))),
+        }
     }
 }

@@ -1,15 +1,13 @@
 //! How a node stands: copied out of the data thread, made into JSON and metrics elsewhere.
 
-use crate::shard::Shard;
-use crate::shard::engine::Engine;
-use crate::shard::seat::Seat;
+use crate::run::shard::{Core, Shard};
 use crate::stats::Stats;
 use serde::Serialize;
-use tidemark_adapt::{UseReport, Watch};
-use tidemark_contract::Protocol;
+use std::collections::BTreeMap;
+use tidemark_adapt::UseReport;
 use tidemark_core::Micros;
-use tidemark_node::NodeId;
-use tidemark_node::faults::{Fault, Place};
+use tidemark_node::cuts::Place;
+use tidemark_node::{Counters, GroupStatus, NodeId, PeerStatus};
 use tidemark_replica::HostStatus;
 
 /// Everything that status pages and metrics tell.
@@ -31,7 +29,7 @@ pub(crate) struct Report {
     /// Where sessions read together, if checking groups follow that.
     pub(crate) uses: Option<Vec<UseReport>>,
     /// How the node stands in its group, if it is one of a group.
-    pub(crate) group: Option<GroupReport>,
+    pub(crate) group: Option<GroupStatus>,
     pub(crate) regions: Vec<String>,
     pub(crate) links: Vec<Link>,
     pub(crate) faults: Vec<FaultLine>,
@@ -41,6 +39,8 @@ pub(crate) struct Report {
     pub(crate) clock_ahead_us: i64,
     #[serde(skip)]
     pub(crate) stats: Stats,
+    #[serde(skip)]
+    pub(crate) counters: Counters,
 }
 
 impl Report {
@@ -48,27 +48,6 @@ impl Report {
     pub(crate) fn faults_count(&self) -> u64 {
         (self.faults.len() + usize::from(self.late_us > 0) + usize::from(self.clock_ahead_us != 0)) as u64
     }
-}
-
-/// How a node stands in its group.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct GroupReport {
-    /// Its name in the group; 0 while it does not know it.
-    pub(crate) member: u64,
-    /// `leader`, `follower`, `candidate`, `learner`, `elected` (it is to lead, and not all is applied yet), `founding` (it
-    /// waits for the others).
-    pub(crate) role: &'static str,
-    /// The node that leads, as far as this one knows.
-    pub(crate) leader: Option<String>,
-    pub(crate) term: u64,
-    /// The last entry that is applied here.
-    pub(crate) applied: u64,
-    /// The nodes that vote, as of that entry.
-    pub(crate) voters: Vec<String>,
-    /// Those that only listen.
-    pub(crate) learners: Vec<String>,
-    /// For whom it waits before it knows who it is.
-    pub(crate) waits_for: Vec<String>,
 }
 
 /// The links to one other node.
@@ -81,13 +60,22 @@ pub(crate) struct Link {
     pub(crate) messages_in: bool,
     pub(crate) feed_out: bool,
     pub(crate) feed_in: bool,
-    /// Bytes that wait to be sent, those that an emulated distance holds included.
+    /// Bytes that wait to be sent, those that the emulated network holds included.
     pub(crate) queued_bytes: usize,
-    /// The emulated distance from here, one way, faults included.
+    /// The emulated latency from here, one way, faults included.
     pub(crate) delay_us: Micros,
     /// Neither cut nor broken.
     pub(crate) up: bool,
     pub(crate) trouble: Option<String>,
+}
+
+/// What is wrong with a link.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Fault {
+    /// Nothing passes.
+    cut: bool,
+    /// It takes so much longer.
+    slow_us: Micros,
 }
 
 /// One fault.
@@ -106,94 +94,70 @@ fn place(place: Place) -> String {
     }
 }
 
-impl<P: Protocol> Engine<P> {
-    fn standing(&self) -> Option<GroupReport> {
-        let place = self.place.as_ref()?;
-        let name = |node: NodeId| self.config.cluster.nodes[node.index()].name.clone();
-        let names = |ids: &[u64]| ids.iter().filter_map(|id| place.node(*id)).map(name).collect();
-        let report = match &self.seat {
-            Seat::Member(member) => GroupReport {
-                member: member.id(),
-                role: member.role(),
-                leader: place.node(member.leader()).map(name),
-                term: member.term(),
-                applied: member.state().applied,
-                voters: names(&member.state().voters),
-                learners: names(&member.state().learners),
-                waits_for: Vec::new(),
-            },
-            Seat::Founding(founding) => GroupReport {
-                member: 0,
-                role: "founding",
-                leader: None,
-                term: 0,
-                applied: 0,
-                voters: Vec::new(),
-                learners: Vec::new(),
-                waits_for: founding.missing().map(name).collect(),
-            },
-            Seat::Alone(_) => return None,
-        };
-        Some(report)
+impl Shard {
+    /// How this node stands.
+    pub(super) fn report(&self) -> Report {
+        let mut core = self.core.borrow_mut();
+        let core = &mut *core;
+        let now = core.engine.clock.now();
+        let status = core.engine.node.status(now);
+        let me = core.engine.config.me;
+        let peers = status.peers.iter().enumerate().map(|(at, peer)| (NodeId(at as u16), peer));
+        let links = peers.filter(|(node, _)| *node != me).map(|(node, peer)| core.link(node, peer)).collect();
+        let faults = core.faults(&status.cuts);
+        let engine = &core.engine;
+        let cluster = &engine.config.cluster;
+        Report {
+            cluster: cluster.name.clone(),
+            node: engine.identity.node.clone(),
+            region: engine.identity.region.clone(),
+            protocol: engine.about.protocol,
+            promise: engine.about.promise.clone(),
+            version: env!("CARGO_PKG_VERSION"),
+            now_us: now.wall,
+            uptime_s: now.wall.saturating_sub(engine.identity.started_at) / 1_000_000,
+            writes_refused: status.writes_refused,
+            clients: core.clients.len(),
+            host: status.host,
+            uses: status.uses,
+            group: status.group,
+            regions: cluster.regions.clone(),
+            links,
+            faults,
+            late_us: core.links.slowed.late_us,
+            clock_ahead_us: engine.clock.ahead_us(),
+            stats: engine.stats.clone(),
+            counters: *engine.node.counters(),
+        }
     }
 }
 
-impl<P: Protocol> Shard<P> {
-    /// How this node stands.
-    pub(crate) fn report(&self) -> Report {
-        let mut core = self.core.borrow_mut();
-        let writes_refused = core.engine.seat.host_mut().and_then(|host| host.can_write().err());
-        let links = (0..core.links.peers.len()).filter(|node| *node != core.engine.me.index());
-        let links = links.map(|node| self.link(&core, node)).collect();
-        let engine = &core.engine;
-        let cluster = &engine.config.cluster;
-        let faults = engine.faults.iter();
-        let faults = faults.map(|(from, to, fault)| FaultLine { from: place(from), to: place(to), fault });
-        let now = engine.clock.now();
-        Report {
-            cluster: cluster.name.clone(),
-            node: engine.about.node.clone(),
-            region: engine.about.region.clone(),
-            protocol: P::INFO.name,
-            promise: P::INFO.promise.to_string(),
-            version: env!("CARGO_PKG_VERSION"),
-            now_us: now.wall,
-            uptime_s: now.wall.saturating_sub(engine.about.started_at) / 1_000_000,
-            writes_refused,
-            clients: core.clients.len(),
-            host: engine.seat.status(),
-            uses: engine.watch.as_ref().map(Watch::report),
-            group: engine.standing(),
-            regions: cluster.regions.clone(),
-            faults: faults.collect(),
-            late_us: engine.faults.late_us,
-            clock_ahead_us: engine.clock.ahead_us(),
-            links,
-            stats: engine.stats.clone(),
+impl Core {
+    /// Links that are cut, slowed, or both.
+    fn faults(&self, cuts: &[(Place, Place)]) -> Vec<FaultLine> {
+        let mut faults: BTreeMap<(Place, Place), Fault> = BTreeMap::new();
+        cuts.iter().for_each(|ends| faults.entry(*ends).or_default().cut = true);
+        for (from, to, slow_us) in self.links.slowed.iter() {
+            faults.entry((Place::Region(from), Place::Region(to))).or_default().slow_us = slow_us;
         }
+        let line = |((from, to), fault)| FaultLine { from: place(from), to: place(to), fault };
+        faults.into_iter().map(line).collect()
     }
 
-    fn link(&self, core: &crate::shard::Core<P>, node: usize) -> Link {
-        let engine = &core.engine;
-        let (layout, peer) = (&engine.config.cluster.nodes[node], &core.links.peers[node]);
-        let feeds = core.links.outs.iter().filter(|out| out.node.index() == node).map(|out| out.outbox.len());
-        let messages = engine.outgoing[node].outbox.as_ref().map_or(0, |outbox| outbox.len());
-        let wants_feed = layout.dc != engine.dc && layout.partitions.iter().any(|id| engine.holds(*id));
-        let leaders = engine.may_be_fed_by(NodeId(node as u16)) || engine.place.is_none();
-        let feeds_up = !(wants_feed && leaders) || peer.feed_in && peer.feed_out;
-        let together = engine.place.as_ref().is_some_and(|place| place.nodes.contains(&NodeId(node as u16)));
-        let group_up = !together || core.links.group.reaches(NodeId(node as u16));
+    fn link(&self, node: NodeId, peer: &PeerStatus) -> Link {
+        let cluster = &self.engine.config.cluster;
+        let layout = &cluster.nodes[node.index()];
         Link {
             node: layout.name.clone(),
-            region: engine.config.cluster.regions[layout.dc.index()].clone(),
+            region: cluster.regions[layout.dc.index()].clone(),
             address: layout.peer_address.clone(),
             messages_out: peer.messages_out,
             messages_in: peer.messages_in,
-            feed_out: peer.feed_out,
-            feed_in: peer.feed_in,
-            queued_bytes: messages + feeds.sum::<usize>(),
-            delay_us: core.distance(layout.dc).delay_us,
-            up: peer.messages_out && peer.messages_in && feeds_up && group_up,
+            feed_out: peer.stream_out,
+            feed_in: peer.stream_in,
+            queued_bytes: peer.queued_bytes + self.links.queued_bytes(node),
+            delay_us: self.wan_to(layout.dc).delay_us,
+            up: peer.up,
             trouble: peer.trouble.clone(),
         }
     }

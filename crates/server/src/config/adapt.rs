@@ -8,7 +8,6 @@ use serde_json::Value;
 use std::time::Duration;
 use tidemark_adapt::Settings;
 use tidemark_contract::Topology;
-use tidemark_protocols::{Protocol, with_protocol};
 
 /// `[adapt]`: nodes watch which servers sessions read at together, and give each session that names no checking group the
 /// smallest that holds them all. `tidemark up` adds groups that pay, and takes back those that do not.
@@ -49,11 +48,8 @@ pub(super) fn resolve(
     params: &Value,
     topology: &Topology,
 ) -> Result<Adapt, Problem> {
-    let grouped = with_protocol!(protocol, P => {
-        let params = serde_json::from_value::<<P as Protocol>::Params>(params.clone());
-        let groups = params.map(|params| P::EXTENSIONS.checking_groups(&params, topology, &Default::default()));
-        groups.is_ok_and(|groups| !groups.is_empty())
-    }, otherwise true);
+    let grouped = tidemark_registry::by_name(protocol)
+        .is_none_or(|protocol| protocol.has_checking_groups(params, topology));
     if !grouped {
         let what = format!("{protocol} has no checking groups that could follow its clients");
         return Err(Problem::new("adapt", what, "choose protocol = \"accf\", or remove the table"));

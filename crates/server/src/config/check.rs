@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 use tidemark_contract::Topology;
 use tidemark_core::{DcId, PartitionId, SLOTS};
-use tidemark_protocols::{NAMES, PUBLISHED};
+use tidemark_registry::{NAMES, PUBLISHED};
 
 pub(super) const MAX_REGIONS: usize = 64;
 const MAX_NODES: usize = 4096;
@@ -76,7 +76,7 @@ pub(super) fn check(file: &ClusterFile, base: &Path) -> Result<Cluster, Vec<Prob
 
 fn protocol(file: &ClusterFile, problems: &mut Vec<Problem>) -> &'static str {
     let asked = file.cluster.protocol.as_str();
-    let resolved = tidemark_protocols::resolve(asked);
+    let resolved = tidemark_registry::resolve(asked);
     if let Some(name) = NAMES.iter().find(|name| **name == resolved) {
         return name;
     }

@@ -2,59 +2,49 @@
 
 use super::problem::{Problem, nearest};
 use super::units::Span;
-use serde_json::{Map, Value};
-use tidemark_contract::{Params as _, Topology};
-use tidemark_protocols::{Protocol, with_protocol};
+use serde_json::Value;
+use tidemark_contract::Topology;
+use tidemark_node::Factory;
+use tidemark_registry::by_name;
 
 /// Numbers at zero of which a protocol would spin or stand still.
 const POSITIVE: &[&str] = &["theta_us", "delta_us", "fan_out"];
 
 /// Checks the `[protocol]` table of the protocol called `name`, which exists.
 pub(super) fn check(name: &str, table: &toml::Table) -> Result<Value, Problem> {
-    with_protocol!(name, P => {
-        let value = overlay::<P>(table)?;
-        match serde_json::from_value::<<P as Protocol>::Params>(value.clone()) {
-            Ok(_) => Ok(value),
-            Err(error) => Err(Problem::new("protocol", error.to_string(), known::<P>())),
-        }
-    }, otherwise Ok(Value::Null))
+    let Some(protocol) = by_name(name) else { return Ok(Value::Null) };
+    let value = overlay(protocol, table)?;
+    let wrong = |what| Problem::new("protocol", what, known(protocol));
+    protocol.check_params(&value, None).map_err(wrong)?;
+    Ok(value)
 }
 
 /// Whether `params`, which were checked, fit the cluster's regions and partitions.
 pub(super) fn fit(name: &str, params: &Value, topology: &Topology) -> Result<(), Problem> {
-    with_protocol!(name, P => {
-        let Ok(params) = serde_json::from_value::<<P as Protocol>::Params>(params.clone()) else { return Ok(()) };
-        let wrong = |what| Problem::new("protocol", what, "regions are called A, B, C in the order of the file");
-        params.check(topology).map_err(wrong)
-    }, otherwise Ok(()))
+    let Some(protocol) = by_name(name) else { return Ok(()) };
+    let wrong = |what| Problem::new("protocol", what, "regions are called A, B, C in the order of the file");
+    protocol.check_params(params, Some(topology)).map_err(wrong)
 }
 
-fn defaults<P: Protocol>() -> Map<String, Value> {
-    match serde_json::to_value(P::Params::default()) {
-        Ok(Value::Object(fields)) => fields,
-        _ => Map::new(),
-    }
-}
-
-fn known<P: Protocol>() -> String {
-    let fields = defaults::<P>();
+fn known(protocol: &dyn Factory) -> String {
+    let (name, fields) = (protocol.name(), protocol.default_params());
     if fields.is_empty() {
-        return format!("{} has no numbers to set: remove the [protocol] table", P::INFO.name);
+        return format!("{name} has no numbers to set: remove the [protocol] table");
     }
     let shown = |(name, value): (&String, &Value)| match value {
         Value::Null => format!("{name} (unset)"),
         value => format!("{name} = {value}"),
     };
     let fields: Vec<String> = fields.iter().map(shown).collect();
-    format!("{} has {}", P::INFO.name, fields.join(", "))
+    format!("{name} has {}", fields.join(", "))
 }
 
-/// `table` over the defaults, as what `Params` is deserialised from.
-fn overlay<P: Protocol>(table: &toml::Table) -> Result<Value, Problem> {
-    let mut fields = defaults::<P>();
+/// `table` over the defaults, as the protocol reads it.
+fn overlay(protocol: &dyn Factory, table: &toml::Table) -> Result<Value, Problem> {
+    let mut fields = protocol.default_params();
     for (key, value) in table {
         let place = format!("protocol.{key}");
-        let wrong = |what: String| Problem::new(place.clone(), what, known::<P>());
+        let wrong = |what: String| Problem::new(place.clone(), what, known(protocol));
         let in_micros = format!("{key}_us");
         let (field, value) = match value {
             toml::Value::String(text) if fields.contains_key(&in_micros) => {
@@ -71,7 +61,7 @@ fn overlay<P: Protocol>(table: &toml::Table) -> Result<Value, Problem> {
                 let names = fields.keys().map(String::as_str);
                 let meant =
                     nearest(key, names).map_or(String::new(), |near| format!("; did you mean {near}?"));
-                return Err(wrong(format!("{} has no number called {key}{meant}", P::INFO.name)));
+                return Err(wrong(format!("{} has no number called {key}{meant}", protocol.name())));
             }
         };
         if field != key && table.contains_key(field) {

@@ -5,7 +5,6 @@ use super::problem::{Problem, nearest};
 use super::wan::Wan;
 use tidemark_contract::{Keys, Placement};
 use tidemark_core::{DcId, Regions, SLOTS};
-use tidemark_protocols::{Protocol, with_protocol};
 
 /// What `[[placement]]` says; all that is wrong is added to `problems`. A region turns to the nearest one by `wan`.
 pub(super) fn resolve(
@@ -17,7 +16,7 @@ pub(super) fn resolve(
     if file.placement.is_empty() {
         return Placement::default();
     }
-    if with_protocol!(protocol, P => !P::INFO.partial, otherwise false) {
+    if tidemark_registry::by_name(protocol).is_some_and(|protocol| !protocol.replicates_partially()) {
         let what = format!(
             "{protocol} looks for each dependency, or counts each record: also those that a region is never to hold"
         );

@@ -50,7 +50,7 @@ fn a_sound_file_says_who_holds_what() {
     let cluster = parsed(TWO_REGIONS).unwrap();
     assert_eq!(cluster.nodes[1].partitions, [PartitionId(2), PartitionId(3)]);
     assert_eq!(cluster.nodes[2].partitions.len(), 4);
-    assert_eq!(cluster.protocol, tidemark_protocols::CAUSAL);
+    assert_eq!(cluster.protocol, tidemark_registry::CAUSAL);
     assert_eq!(cluster.find_region("B"), Some(DcId(1)));
     assert_eq!(cluster.find_region("West"), Some(DcId(1)));
     assert_eq!(cluster.nodes[0].dir, Path::new("/etc/tidemark/data/east-1"));

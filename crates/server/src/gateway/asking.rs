@@ -1,62 +1,59 @@
 //! What operations ask for, where protocols let them choose: session guarantees, and the checking groups that answer.
 
+use super::client::Client;
 use super::execute::{Progress, answer, fail, start};
 use crate::redis::{Command, ErrorReply, Levels};
-use crate::shard::client::Client;
-use crate::shard::engine::Engine;
+use crate::run::shard::Engine;
 use crate::stats::{family, outcome};
-use tidemark_contract::core::CheckingGroup;
-use tidemark_contract::{Checking, Members, Protocol};
+use tidemark_contract::{Checking, Members};
+use tidemark_core::CheckingGroup;
+use tidemark_node::Options;
 
-/// A command begins: it asks for what its connection does.
-#[inline]
-pub(super) fn begin<P: Protocol>(engine: &Engine<P>, client: &mut Client<P>) {
-    if P::INFO.guarantees {
-        client.asks = client.redis.asks();
-    }
-    if engine.dialect.checks_in_groups {
-        client.checking.clone_from(client.redis.checking());
-        client.follows = engine.watch.is_some() && client.checking.is_empty();
-    }
+/// Begins a command that asks for something else than its connection does.
+fn apart(engine: &mut Engine, client: &mut Client, options: Options, command: Command) -> Progress {
+    client.asks_apart = true;
+    engine.node.configure(client.session, options);
+    start(engine, client, command)
 }
 
 /// Chooses what the connection asks for, or one command does; or tells what it is.
-pub(super) fn guarantee<P: Protocol>(
-    engine: &mut Engine<P>,
-    client: &mut Client<P>,
+pub(super) fn guarantee(
+    engine: &mut Engine,
+    client: &mut Client,
     levels: Levels,
     command: Option<Box<Command>>,
 ) -> Progress {
     let asks = levels.over(client.redis.asks());
     if let Some(command) = command {
-        client.asks = asks;
-        return start(engine, client, *command);
+        let options = Options { guarantees: asks, checking: client.redis.checking().clone() };
+        return apart(engine, client, options, *command);
     }
     engine.stats.command(family::SESSION, outcome::OK);
     if levels.is_empty() {
-        let all = format!("no: {} gives all that it promises", P::INFO.name);
-        let heeded = if P::INFO.guarantees { "yes" } else { &all };
+        let about = &engine.about;
+        let all = format!("no: {} gives all that it promises", about.protocol);
+        let heeded = if about.guarantees { "yes" } else { &all };
         answer(client, |out| {
             out.map(3);
             ["read", asks.reads(), "write", asks.writes(), "heeded", heeded].iter().for_each(|s| out.bulk(s));
         });
     } else {
         client.redis.set_asks(asks);
+        client.configure(&mut *engine.node);
         answer(client, |out| out.ok());
     }
     Progress::Done
 }
 
 /// Chooses the checking groups of the connection, or of one command; or tells which they are, and which there are.
-pub(super) fn checking<P: Protocol>(
-    engine: &mut Engine<P>,
-    client: &mut Client<P>,
+pub(super) fn checking(
+    engine: &mut Engine,
+    client: &mut Client,
     names: Option<String>,
     command: Option<Box<Command>>,
 ) -> Progress {
-    let known = engine.known_groups();
+    let known = engine.node.checking_groups(engine.now);
     let Some(names) = names else {
-        let known = known.groups();
         let called =
             |id: &CheckingGroup| known.iter().find(|(known, _)| known == id).map(|(_, group)| &group.name);
         // One that has gone is answered for as if none had been chosen.
@@ -77,7 +74,7 @@ pub(super) fn checking<P: Protocol>(
         engine.stats.command(family::SESSION, outcome::OK);
         return Progress::Done;
     };
-    let groups = match find::<P>(known.groups(), &names) {
+    let groups = match find(engine.about.protocol, known, &names) {
         Ok(groups) => groups,
         Err(why) => {
             engine.stats.command(family::SESSION, outcome::ERROR);
@@ -85,19 +82,20 @@ pub(super) fn checking<P: Protocol>(
         }
     };
     if let Some(command) = command {
-        (client.checking, client.follows) = (groups, false);
-        return start(engine, client, *command);
+        let options = Options { guarantees: client.redis.asks(), checking: groups };
+        return apart(engine, client, options, *command);
     }
     engine.stats.command(family::SESSION, outcome::OK);
     client.redis.set_checking(groups);
+    client.configure(&mut *engine.node);
     answer(client, |out| out.ok());
     Progress::Done
 }
 
 /// The groups that `names` lists; none for `*`.
-fn find<P: Protocol>(known: &[(CheckingGroup, Members)], names: &str) -> Result<Checking, String> {
+fn find(protocol: &str, known: &[(CheckingGroup, Members)], names: &str) -> Result<Checking, String> {
     if known.is_empty() {
-        return Err(format!("ERR {} has no checking groups", P::INFO.name));
+        return Err(format!("ERR {protocol} has no checking groups"));
     }
     if names == "*" {
         return Ok(Checking::default());

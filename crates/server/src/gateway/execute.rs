@@ -1,23 +1,21 @@
-//! Commands of one connection, one after the other: parsed out of its read buffer, run against the host within the
+//! Commands of one connection, one after the other: parsed out of its read buffer, run against the node within the
 //! call where that is possible, their replies appended to its outbound bytes.
 
+use super::client::{Client, Resumption, Running};
 use super::failures::token_in_words;
 use super::plan::{Plan, Step};
 use super::{asking, info};
 use crate::redis::{Call, Command, ErrorReply, Next};
-use crate::shard::Core;
-use crate::shard::client::{Client, Resumption, Running};
-use crate::shard::engine::Engine;
+use crate::run::shard::{Core, Engine};
 use crate::stats::{family, outcome, outcome_of};
 use bytes::BytesMut;
-use tidemark_contract::Protocol;
 use tidemark_core::{Op, Outcome, PartitionId};
-use tidemark_node::token::{self, TokenError};
+use tidemark_node::{SessionId, TokenError};
 use tidemark_wire::resp::{Encoder, RequestParser};
 
 /// With so many bytes of replies unwritten a client is not served until it has read some of them.
 const OUT_BYTES_MAX: usize = 1 << 20;
-/// Operations of one command in one turn: a long command does not keep the others waiting.
+/// Operations of one command in one batch: a long command does not keep the others waiting.
 const SHARE: usize = 1_000;
 
 /// What the connection's task does next.
@@ -33,36 +31,36 @@ pub(crate) enum Status {
     Close,
 }
 
-/// Runs what `buffer` holds for client `key`.
-pub(crate) fn execute<P: Protocol>(
-    core: &mut Core<P>,
-    key: u64,
+/// Runs what `buffer` holds for the client of `session`.
+pub(crate) fn execute(
+    core: &mut Core,
+    session: SessionId,
     parser: &mut RequestParser,
     buffer: &mut BytesMut,
 ) -> Status {
     let engine = &mut core.engine;
-    let Some(client) = core.clients.get(key) else { return Status::Close };
+    let Some(client) = core.clients.get(session) else { return Status::Close };
     engine.now = engine.clock.now();
     client.wants_room = false;
     if client.out.commands == 0 {
         client.out.since = engine.now.mono;
     }
     let status = run(engine, client, parser, buffer);
-    if client.out.end() > client.out.released {
+    if client.out.holds() {
         engine.touch(client);
     }
     status
 }
 
-fn run<P: Protocol>(
-    engine: &mut Engine<P>,
-    client: &mut Client<P>,
+fn run(
+    engine: &mut Engine,
+    client: &mut Client,
     parser: &mut RequestParser,
     buffer: &mut BytesMut,
 ) -> Status {
     if client.running.is_some() {
         match resume(engine, client) {
-            Progress::Done => {}
+            Progress::Done => end(engine, client),
             Progress::Waits => return Status::Wait,
             Progress::Share => return Status::Yield,
         }
@@ -88,14 +86,14 @@ fn run<P: Protocol>(
         };
         client.out.commands += 1;
         let progress = match command {
-            Ok(command) => begin(engine, client, command),
+            Ok(command) => start(engine, client, command),
             Err(error) => {
                 engine.stats.command(family::OTHER, outcome::ERROR);
                 fail(client, &error)
             }
         };
         match progress {
-            Progress::Done => {}
+            Progress::Done => end(engine, client),
             Progress::Waits => return Status::Wait,
             Progress::Share => return Status::Yield,
         }
@@ -107,29 +105,27 @@ pub(super) enum Progress {
     Done,
     /// For an answer.
     Waits,
-    /// It had its share of this turn.
+    /// It had its share of this batch.
     Share,
 }
 
+/// A command has ended.
 #[inline]
-fn begin<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>, command: Command) -> Progress {
-    asking::begin(engine, client);
-    start(engine, client, command)
+fn end(engine: &mut Engine, client: &mut Client) {
+    if client.asks_apart {
+        client.asks_apart = false;
+        client.configure(&mut *engine.node);
+    }
 }
 
 #[inline]
-pub(super) fn start<P: Protocol>(
-    engine: &mut Engine<P>,
-    client: &mut Client<P>,
-    command: Command,
-) -> Progress {
+pub(super) fn start(engine: &mut Engine, client: &mut Client, command: Command) -> Progress {
     let family = family_of(&command);
-    match Plan::of(command, &engine.topology, P::INFO.atomic_writes) {
+    match Plan::of(command, engine.topology(), engine.about.atomic_writes) {
         Ok((plan, op)) => perform(engine, client, plan, op, family),
         Err(Command::Local(call)) => local(engine, client, &call),
         Err(Command::SessionExport) => {
-            let cluster = &engine.config.cluster.name;
-            let text = token::export(cluster, &engine.dialect.name, engine.now.wall, client.session.token());
+            let text = engine.node.export(engine.now, client.session);
             answer(client, |out| out.bulk(text));
             engine.stats.command(family, outcome::OK);
             Progress::Done
@@ -144,21 +140,14 @@ pub(super) fn start<P: Protocol>(
 
 /// Runs the operations of a plan from `op` on.
 #[inline]
-fn perform<P: Protocol>(
-    engine: &mut Engine<P>,
-    client: &mut Client<P>,
-    mut plan: Plan,
-    mut op: Op,
-    family: usize,
-) -> Progress {
+fn perform(engine: &mut Engine, client: &mut Client, mut plan: Plan, mut op: Op, family: usize) -> Progress {
     for _ in 0..SHARE {
         let walked = match &op {
             Op::Scan { partition, .. } => *partition,
             _ => PartitionId(0),
         };
-        let Some(outcome) = engine.begin(client, op) else {
+        let Some(outcome) = engine.node.begin(engine.now, client.session, op) else {
             client.running = Some(Running { plan, walked, next: Resumption::Waits, family });
-            engine.suspend(client);
             return Progress::Waits;
         };
         match take(engine, client, &mut plan, walked, outcome, family) {
@@ -173,9 +162,9 @@ fn perform<P: Protocol>(
 
 /// Takes an outcome; the next operation, unless the command has ended.
 #[inline]
-fn take<P: Protocol>(
-    engine: &mut Engine<P>,
-    client: &mut Client<P>,
+fn take(
+    engine: &mut Engine,
+    client: &mut Client,
     plan: &mut Plan,
     walked: PartitionId,
     outcome: Outcome,
@@ -188,9 +177,9 @@ fn take<P: Protocol>(
     let before = client.out.bytes.len();
     let mut out = Encoder::new(&mut client.out.bytes, client.redis.version());
     let step = if plan.is_walk() {
-        plan.walk_step(outcome, walked, &engine.topology, &mut out)
+        plan.walk_step(outcome, walked, engine.topology(), &mut out)
     } else {
-        plan.step(outcome, &engine.topology, &mut out)
+        plan.step(outcome, engine.topology(), &mut out)
     };
     match step {
         Step::Op(op) => return Some(op),
@@ -204,7 +193,7 @@ fn take<P: Protocol>(
 }
 
 /// Goes on with the command that waited.
-fn resume<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>) -> Progress {
+fn resume(engine: &mut Engine, client: &mut Client) -> Progress {
     let Some(mut running) = client.running.take() else { return Progress::Done };
     let op = match running.next {
         Resumption::Waits => {
@@ -223,52 +212,51 @@ fn resume<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>) -> Progre
 }
 
 /// Writes a reply, unless the client asked for none.
-pub(super) fn answer<P: Protocol>(client: &mut Client<P>, write: impl FnOnce(&mut Encoder<'_>)) {
+pub(super) fn answer(client: &mut Client, write: impl FnOnce(&mut Encoder<'_>)) {
     if !client.redis.is_muted() {
         write(&mut Encoder::new(&mut client.out.bytes, client.redis.version()));
     }
 }
 
-pub(super) fn fail<P: Protocol>(client: &mut Client<P>, error: &ErrorReply) -> Progress {
+pub(super) fn fail(client: &mut Client, error: &ErrorReply) -> Progress {
     answer(client, |out| error.write(out));
     Progress::Done
 }
 
-fn import<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>, text: &[u8]) -> Progress {
-    let (cluster, time) = (&engine.config.cluster.name, (engine.now.wall, engine.config.max_skew_us));
-    let token = token::import(cluster, &engine.dialect.name, time, text);
-    let token = match token.and_then(|token| token::check::<P>(token, &engine.topology, time)) {
-        Ok(token) => token,
+fn import(engine: &mut Engine, client: &mut Client, text: &[u8]) -> Progress {
+    let (walked, family) = (PartitionId(0), family::SESSION);
+    match engine.node.import(engine.now, client.session, text) {
+        Ok(None) => {
+            client.running = Some(Running { plan: Plan::Import, walked, next: Resumption::Waits, family });
+            Progress::Waits
+        }
+        Ok(Some(outcome)) => {
+            take(engine, client, &mut Plan::Import, walked, outcome, family);
+            Progress::Done
+        }
         Err(error) => {
             let ahead =
                 if let TokenError::Ahead(failure) = &error { Some(outcome_of(failure)) } else { None };
-            engine.stats.command(family::SESSION, ahead.unwrap_or(outcome::ERROR));
-            return fail(client, &ErrorReply::new(token_in_words(&error)));
-        }
-    };
-    match engine.adopt(client, token) {
-        None => {
-            let (walked, family) = (PartitionId(0), family::SESSION);
-            client.running = Some(Running { plan: Plan::Import, walked, next: Resumption::Waits, family });
-            engine.suspend(client);
-            Progress::Waits
-        }
-        Some(outcome) => {
-            take(engine, client, &mut Plan::Import, PartitionId(0), outcome, family::SESSION);
-            Progress::Done
+            engine.stats.command(family, ahead.unwrap_or(outcome::ERROR));
+            fail(client, &ErrorReply::new(token_in_words(&error)))
         }
     }
 }
 
 /// A command that needs no store.
-fn local<P: Protocol>(engine: &mut Engine<P>, client: &mut Client<P>, call: &Call) -> Progress {
+fn local(engine: &mut Engine, client: &mut Client, call: &Call) -> Progress {
     let before = client.out.bytes.len();
+    let asked = (client.redis.asks(), client.redis.checking().clone());
     let mut out = Encoder::new(&mut client.out.bytes, client.redis.version());
     if info::with_context(engine, |cx| client.redis.handle(call, cx, &mut out)) == Next::Close {
         client.closing = true;
     }
     if client.redis.is_muted() {
         client.out.bytes.truncate(before);
+    }
+    // RESET takes both back.
+    if asked != (client.redis.asks(), client.redis.checking().clone()) {
+        client.configure(&mut *engine.node);
     }
     engine.stats.command(family::OTHER, outcome::OK);
     Progress::Done

@@ -1,43 +1,62 @@
 //! What INFO says of this node, and the context in which a connection answers by itself.
 
+use crate::Ready;
 use crate::redis::{Context, Facts, ServerInfo};
-use crate::shard::engine::Engine;
-use crate::shard::seat::Seat;
+use crate::run::shard::Engine;
 use crate::stats::Stats;
-use std::cell::Cell;
-use tidemark_contract::Protocol;
+use std::cell::{Cell, RefCell};
 use tidemark_core::Micros;
-
-/// The figures, made when somebody asks.
-struct Info<'a, P: Protocol> {
-    seat: &'a Seat<P>,
-    stats: &'a Stats,
-    about: &'a About,
-    reset: Cell<bool>,
-}
+use tidemark_node::{About, Node};
+use tidemark_replica::Now;
 
 /// What does not change while the node runs.
-pub(crate) struct About {
+pub(crate) struct Identity {
     /// 40 hexadecimal digits, new at each start.
-    pub(crate) run_id: String,
+    run_id: String,
     /// When the node started.
     pub(crate) started_at: Micros,
     /// The port for Redis clients.
-    pub(crate) port: u16,
+    port: u16,
     /// The node's name.
     pub(crate) node: String,
     /// The name of its region.
     pub(crate) region: String,
 }
 
+impl Identity {
+    /// Of a node that starts now, and will be `ready`.
+    pub(crate) fn new(ready: &Ready, now: Micros) -> Self {
+        Self {
+            run_id: (0..5).map(|_| format!("{:08x}", fastrand::u32(..))).collect(),
+            started_at: now,
+            port: ready.redis.port(),
+            node: ready.node.clone(),
+            region: ready.region.clone(),
+        }
+    }
+}
+
+/// The figures, made when somebody asks.
+struct Info<'a> {
+    node: RefCell<&'a mut dyn Node>,
+    now: Now,
+    about: &'a About,
+    stats: &'a Stats,
+    identity: &'a Identity,
+    reset: Cell<bool>,
+}
+
 /// Runs `answer` with what a connection needs to answer by itself.
-pub(crate) fn with_context<P: Protocol, R>(
-    engine: &mut Engine<P>,
-    answer: impl FnOnce(&mut Context<'_>) -> R,
-) -> R {
+pub(crate) fn with_context<R>(engine: &mut Engine, answer: impl FnOnce(&mut Context<'_>) -> R) -> R {
     let before = engine.redis.password().map(str::to_string);
-    let reset = Cell::new(false);
-    let info = Info { seat: &engine.seat, stats: &engine.stats, about: &engine.about, reset };
+    let info = Info {
+        node: RefCell::new(&mut *engine.node),
+        now: engine.now,
+        about: &engine.about,
+        stats: &engine.stats,
+        identity: &engine.identity,
+        reset: Cell::new(false),
+    };
     let mut cx = Context {
         now: engine.now.wall,
         config: &mut engine.redis,
@@ -58,16 +77,16 @@ pub(crate) fn with_context<P: Protocol, R>(
     result
 }
 
-impl<P: Protocol> ServerInfo for Info<'_, P> {
+impl ServerInfo for Info<'_> {
     fn facts(&self) -> Facts {
-        let status = self.seat.status();
-        let (stats, about) = (self.stats, self.about);
+        let status = self.node.borrow_mut().status(self.now).host;
+        let (stats, about, identity) = (self.stats, self.about, self.identity);
         let line = |key: &str, value: String| (key.to_string(), value);
         let mut tidemark = vec![
-            line("node", about.node.clone()),
-            line("region", about.region.clone()),
-            line("protocol", P::INFO.name.to_string()),
-            line("promise", P::INFO.promise.to_string()),
+            line("node", identity.node.clone()),
+            line("region", identity.region.clone()),
+            line("protocol", about.protocol.to_string()),
+            line("promise", about.promise.clone()),
             line("log_bytes", status.log_bytes.to_string()),
         ];
         for partition in &status.partitions {
@@ -85,10 +104,10 @@ impl<P: Protocol> ServerInfo for Info<'_, P> {
         }
         let (used, peak) = memory();
         Facts {
-            run_id: about.run_id.clone(),
+            run_id: identity.run_id.clone(),
             process_id: std::process::id(),
-            tcp_port: about.port,
-            started_at: about.started_at,
+            tcp_port: identity.port,
+            started_at: identity.started_at,
             used_memory_bytes: used,
             used_memory_peak_bytes: peak,
             log_is_good: true,

@@ -1,19 +1,17 @@
 //! Sockets of clients: accepting them, and one task for each that reads.
 //!
-//! A connection's task reads and runs commands; what it wants to say is written by the task that ends turns
-//! ([`crate::shard::turn`]), so that one write of the log serves all connections.
+//! A connection's task reads and runs commands; what it wants to say is written by the task that ends batches
+//! ([`crate::run`]), so that one write of the log serves all connections.
 
+use super::client::Client;
 use super::execute::{Status, execute};
 use crate::redis;
-use crate::shard::Shard;
-use crate::shard::client::Client;
+use crate::run::shard::{Core, Shard};
 use bytes::BytesMut;
-use socket2::SockRef;
 use std::cell::RefCell;
-use std::net::Shutdown;
 use std::rc::Rc;
 use std::time::Duration;
-use tidemark_contract::Protocol;
+use tidemark_node::SessionId;
 use tidemark_wire::resp::RequestParser;
 use tokio::io::AsyncReadExt;
 use tokio::net::tcp::OwnedReadHalf;
@@ -25,7 +23,7 @@ const READ_BYTES_MIN: usize = 4 << 10;
 const READ_BYTES_MAX: usize = 64 << 10;
 
 /// Accepts clients until the node stops.
-pub(crate) async fn accept<P: Protocol>(shard: Rc<Shard<P>>, listener: TcpListener) {
+pub(crate) async fn accept(shard: Rc<Shard>, listener: TcpListener) {
     loop {
         let stream = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -42,7 +40,7 @@ pub(crate) async fn accept<P: Protocol>(shard: Rc<Shard<P>>, listener: TcpListen
     }
 }
 
-fn welcome<P: Protocol>(shard: &Rc<Shard<P>>, stream: TcpStream) {
+fn welcome(shard: &Rc<Shard>, stream: TcpStream) {
     let mut core = shard.core.borrow_mut();
     let core = &mut *core;
     let engine = &mut core.engine;
@@ -57,22 +55,24 @@ fn welcome<P: Protocol>(shard: &Rc<Shard<P>>, stream: TcpStream) {
     let address =
         |address: std::io::Result<std::net::SocketAddr>| address.map_or(String::new(), |a| a.to_string());
     let (peer, local) = (address(stream.peer_addr()), address(stream.local_addr()));
-    // Replies leave in one write a turn: there is nothing to wait for.
+    // Replies leave in one write a batch: there is nothing to wait for.
     let _ = stream.set_nodelay(true);
     let id = engine.registry.register(peer, local, engine.now.wall);
     let connection = redis::Connection::new(id, &engine.redis);
     let limits = engine.redis.request_limits();
     let (read, write) = stream.into_split();
-    let client = Client::new(connection, engine.dc, Rc::new(write));
+    let session = engine.node.open();
+    let client = Client::new(session, connection, Rc::new(write));
     let wake = client.wake.clone();
-    let key = core.clients.add(client);
+    core.clients.add(client);
     let shard = shard.clone();
     spawn_local(async move {
         let connection = Reader { read, parser: RequestParser::new(limits), buffer: BytesMut::new() };
-        serve(&shard, key, connection, &wake).await;
+        serve(&shard, session, connection, &wake).await;
         let mut core = shard.core.borrow_mut();
-        if let Some(client) = core.clients.remove(key) {
+        if let Some(client) = core.clients.remove(session) {
             core.engine.registry.remove(client.redis.id());
+            core.engine.node.close(session);
         }
     });
 }
@@ -83,7 +83,7 @@ struct Reader {
     buffer: BytesMut,
 }
 
-async fn serve<P: Protocol>(shard: &Rc<Shard<P>>, key: u64, mut reader: Reader, wake: &tokio::sync::Notify) {
+async fn serve(shard: &Rc<Shard>, session: SessionId, mut reader: Reader, wake: &tokio::sync::Notify) {
     let mut status = Status::Read;
     let mut room = READ_BYTES_MIN;
     loop {
@@ -93,7 +93,7 @@ async fn serve<P: Protocol>(shard: &Rc<Shard<P>>, key: u64, mut reader: Reader, 
                 reader.buffer.reserve(room.max(wanted));
                 let before = reader.buffer.capacity() - reader.buffer.len();
                 match reader.read.read_buf(&mut reader.buffer).await {
-                    Ok(0) => return close(shard, key, wake).await,
+                    Ok(0) => return close(shard, session, wake).await,
                     Err(_) => return,
                     Ok(count) if count == before => room = (room * 2).min(READ_BYTES_MAX),
                     Ok(_) => {}
@@ -101,10 +101,14 @@ async fn serve<P: Protocol>(shard: &Rc<Shard<P>>, key: u64, mut reader: Reader, 
             }
             Status::Wait => wake.notified().await,
             Status::Yield => yield_now().await,
-            Status::Close => return close(shard, key, wake).await,
+            Status::Close => return close(shard, session, wake).await,
         }
-        status = step(&shard.core, key, &mut reader);
-        shard.want_turn();
+        if shard.is_stopping() {
+            // What was done is answered; nothing more is.
+            return std::future::pending().await;
+        }
+        status = step(&shard.core, session, &mut reader);
+        shard.want_batch();
         if !reader.buffer.is_empty() || room == READ_BYTES_MIN {
             continue;
         }
@@ -116,34 +120,31 @@ async fn serve<P: Protocol>(shard: &Rc<Shard<P>>, key: u64, mut reader: Reader, 
 }
 
 #[inline]
-fn step<P: Protocol>(core: &RefCell<crate::shard::Core<P>>, key: u64, reader: &mut Reader) -> Status {
+fn step(core: &RefCell<Core>, session: SessionId, reader: &mut Reader) -> Status {
     let mut core = core.borrow_mut();
-    let status = execute(&mut core, key, &mut reader.parser, &mut reader.buffer);
+    let status = execute(&mut core, session, &mut reader.parser, &mut reader.buffer);
     let doomed = core.engine.registry.take_killed();
     if !doomed.is_empty() {
         for client in core.clients.iter().filter(|client| doomed.contains(&client.redis.id())) {
-            client.closing = true;
-            client.wake.notify_one();
-            // The task that reads finds the end of its input.
-            let _ = SockRef::from(client.write.as_ref().as_ref()).shutdown(Shutdown::Read);
+            client.close();
         }
     }
     status
 }
 
 /// Waits until what was said has been written.
-async fn close<P: Protocol>(shard: &Rc<Shard<P>>, key: u64, wake: &tokio::sync::Notify) {
+async fn close(shard: &Rc<Shard>, session: SessionId, wake: &tokio::sync::Notify) {
     let written = async {
         loop {
             {
                 let mut core = shard.core.borrow_mut();
-                let Some(client) = core.clients.get(key) else { return };
+                let Some(client) = core.clients.get(session) else { return };
                 client.wants_room = true;
                 if client.out.bytes.is_empty() {
                     return;
                 }
             }
-            shard.want_turn();
+            shard.want_batch();
             wake.notified().await;
         }
     };

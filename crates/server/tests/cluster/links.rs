@@ -9,7 +9,7 @@ fn arrives(cluster: &Cluster, node: usize, key: &str, value: &str) {
 
 #[test]
 fn a_write_in_one_region_is_seen_in_the_others_under_every_protocol() {
-    for protocol in tidemark_protocols::NAMES {
+    for protocol in tidemark_registry::NAMES {
         let cluster = Cluster::regions(protocol, 3, 2);
         cluster.client(0).ok(&["MSET", "a", "1", "b", "2", "c", "3"]);
         for node in 1..3 {

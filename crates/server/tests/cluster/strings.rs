@@ -89,7 +89,7 @@ fn a_scan_returns_every_key_once_and_only_what_matches() {
 
 #[test]
 fn every_protocol_serves() {
-    for protocol in tidemark_protocols::NAMES {
+    for protocol in tidemark_registry::NAMES {
         let cluster = Cluster::regions(protocol, 1, 2);
         let mut c = cluster.client(0);
         c.ok(&["SET", "k", "v"]);

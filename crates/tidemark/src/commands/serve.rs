@@ -35,7 +35,7 @@ pub(crate) struct Serve {
     node: String,
     #[command(flatten)]
     set: Set,
-    /// What to log: error, warn, info, debug, trace, or a filter such as `info,tidemark_server::link=debug`.
+    /// What to log: error, warn, info, debug, trace, or a filter such as `info,tidemark_node=debug`.
     #[arg(long, value_name = "FILTER", env = "TIDEMARK_LOG", default_value = "info")]
     log: String,
     /// How to log, to standard error.

@@ -1,0 +1,28 @@
+//! The node of each protocol, by name.
+//!
+//! A node is a type for each protocol, and compiling one takes longer than all code that drives it. This crate has them
+//! all, and nothing else: whoever needs one asks for it by name, and is compiled in seconds.
+
+use tidemark_node::factory::Factory;
+use tidemark_node::factory_of;
+use tidemark_protocols::with_protocol;
+pub use tidemark_protocols::{CAUSAL, NAMES, PUBLISHED, resolve};
+
+/// The nodes of the protocol called `name`; none if servers run no protocol of that name.
+pub fn by_name(name: &str) -> Option<&'static dyn Factory> {
+    with_protocol!(name, P => Some(factory_of::<P>()), otherwise None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_protocol_that_servers_run_has_a_node_of_its_name() {
+        for name in NAMES {
+            assert_eq!(by_name(name).map(|factory| factory.name()), Some(*name));
+        }
+        assert_eq!(by_name("causal").map(|factory| factory.name()), Some(CAUSAL));
+        assert!(PUBLISHED.iter().all(|name| by_name(name).is_none()), "they serve nobody");
+    }
+}

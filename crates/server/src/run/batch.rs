@@ -1,0 +1,126 @@
+//! The end of a batch: one commit for all that was done, then everything leaves that may.
+
+use super::shard::{Core, Shard};
+use crate::gateway::client::Resumption;
+use std::rc::Rc;
+use std::time::Duration;
+use tidemark_node::{Batch, Fatal, Level, Notice, Output};
+use tokio::task::yield_now;
+use tokio::time::Instant;
+
+/// Ends batches until the node stops.
+pub(super) async fn run(shard: Rc<Shard>) {
+    let spin = Duration::from_micros(shard.core.borrow().engine.config.spin_us);
+    loop {
+        shard.batch.notified().await;
+        let served = match shard.end_batch() {
+            Ok(served) => served,
+            Err(fatal) => return shard.fail(&fatal),
+        };
+        if served && !spin.is_zero() {
+            let start = Instant::now();
+            while !shard.wants_batch() && start.elapsed() < spin {
+                yield_now().await;
+            }
+        }
+    }
+}
+
+/// Ends batches until nothing is left of what was done before the node began to stop.
+pub(super) async fn run_last(shard: &Rc<Shard>) -> Result<(), Fatal> {
+    loop {
+        shard.end_batch()?;
+        if shard.disk.is_idle() {
+            return Ok(());
+        }
+        shard.batch.notified().await;
+    }
+}
+
+impl Shard {
+    /// Commits, and lets leave what may. Returns whether clients were answered.
+    fn end_batch(self: &Rc<Self>) -> Result<bool, Fatal> {
+        self.begin_batch();
+        let mut core = self.core.borrow_mut();
+        let core = &mut *core;
+        let now = core.engine.clock.now();
+        let batch = core.engine.node.commit(now)?;
+        while let Some(output) = core.engine.node.poll() {
+            self.carry_out(core, output);
+        }
+        let released = core.engine.node.released();
+        core.seal(batch, released);
+        let served = !core.unwritten.is_empty();
+        self.write_released(core);
+        if core.transmit(now) || core.engine.node.wants_commit() {
+            self.want_batch();
+        }
+        if core.engine.node.next_timeout() < self.ticks_at.get() {
+            self.sooner.notify_one();
+        }
+        Ok(served)
+    }
+
+    fn carry_out(self: &Rc<Self>, core: &mut Core, output: Output) {
+        match output {
+            Output::Done { session, outcome } => {
+                if let Some(client) = core.clients.get(session)
+                    && let Some(running) = &mut client.running
+                {
+                    running.next = Resumption::Outcome(outcome);
+                    client.wake.notify_one();
+                }
+            }
+            Output::Ended { session } => {
+                if let Some(client) = core.clients.get(session) {
+                    client.break_off();
+                }
+            }
+            Output::Dial { link, to, .. } => self.dial(core, link, to),
+            Output::Up { link, node, kind } => core.link_is_up(link, node, kind),
+            Output::Close { link } => core.close_link(link),
+            Output::Ready { link } => core.links.is_ready(link),
+            Output::Resume { link } => core.links.resume(link),
+            Output::Job(job) => self.run_job(job),
+            Output::Ordered { id, answer } => core.orders.answer(id, answer),
+            Output::Notice(notice) => log(&notice),
+        }
+    }
+}
+
+/// Where log filters find what the node says.
+const NODE: &str = "tidemark_node";
+
+fn log(notice: &Notice) {
+    match notice.level {
+        Level::Error => tracing::error!(target: NODE, "{notice}"),
+        Level::Warn => tracing::warn!(target: NODE, "{notice}"),
+        Level::Info => tracing::info!(target: NODE, "{notice}"),
+        Level::Debug => tracing::debug!(target: NODE, "{notice}"),
+    }
+}
+
+impl Core {
+    /// Closes `batch`: its replies may be written once it is released.
+    fn seal(&mut self, batch: Batch, released: Batch) {
+        while let Some((session, end)) = self.gate.release(released) {
+            if let Some(client) = self.clients.get(session) {
+                client.out.release(end);
+                self.unwritten.push(session);
+            }
+        }
+        // The usual way: no list is made.
+        let at_once = batch <= released;
+        for session in self.engine.dirty.drain(..) {
+            let Some(client) = self.clients.get(session) else { continue };
+            client.out.dirty = false;
+            let end = client.out.end();
+            if at_once {
+                client.out.release(end);
+                self.unwritten.push(session);
+            } else {
+                self.gate.push(batch, (session, end));
+            }
+        }
+    }
+}
