@@ -29,6 +29,8 @@ pub struct Config {
     /// How long a follower of a Raft group waits for its leader before it stands for election, in microseconds; members wait
     /// up to 0.6 of it longer, each for another time.
     pub election_timeout_us: Micros,
+    /// With more bytes of messages than this waiting for one link, the link ends, and with it the requests on it.
+    pub backlog_bytes: usize,
     /// Where the node's random numbers begin: names of logs and of this start, pauses between dials. Two starts must not
     /// have the same.
     pub seed: u64,

@@ -132,6 +132,9 @@ fn redis_config(config: &NodeConfig, port: u16) -> redis::Config {
     redis
 }
 
+/// The most that waits in the node for one link, and as much again for its socket.
+const BACKLOG_BYTES: usize = 256 << 20;
+
 /// What the node itself needs of it.
 fn node_config(config: &NodeConfig) -> Config {
     Config {
@@ -145,6 +148,7 @@ fn node_config(config: &NodeConfig) -> Config {
         snapshot_every_bytes: config.snapshot_every_bytes,
         op_deadline_us: config.op_deadline_us,
         election_timeout_us: config.election_timeout_us,
+        backlog_bytes: BACKLOG_BYTES,
         seed: fastrand::u64(1..),
     }
 }
