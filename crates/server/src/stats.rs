@@ -1,29 +1,13 @@
 //! Counters of the data thread: plain numbers that nobody else writes, copied out when somebody asks.
 
+use crate::redis::Family;
 use tidemark_core::{Failure, Micros};
 
-/// The families of commands, as metrics name them.
-pub(crate) const FAMILIES: [&str; 10] =
-    ["get", "set", "mget", "mset", "del", "exists", "scan", "flush", "session", "other"];
 /// How commands end, as metrics name it.
 pub(crate) const OUTCOMES: [&str; 8] =
     ["ok", "error", "unavailable", "clock_skew", "stale_session", "indefinite", "misconfigured", "elsewhere"];
 /// Latencies are counted by powers of two of microseconds, up to 2^23 µs (8.4 s).
 pub(crate) const BUCKETS: usize = 24;
-
-/// Places in [`FAMILIES`].
-pub(crate) mod family {
-    pub(crate) const GET: usize = 0;
-    pub(crate) const SET: usize = 1;
-    pub(crate) const MGET: usize = 2;
-    pub(crate) const MSET: usize = 3;
-    pub(crate) const DEL: usize = 4;
-    pub(crate) const EXISTS: usize = 5;
-    pub(crate) const SCAN: usize = 6;
-    pub(crate) const FLUSH: usize = 7;
-    pub(crate) const SESSION: usize = 8;
-    pub(crate) const OTHER: usize = 9;
-}
 
 /// Places in [`OUTCOMES`].
 pub(crate) mod outcome {
@@ -47,7 +31,7 @@ pub(crate) fn outcome_of(failure: &Failure) -> usize {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stats {
     /// Commands by family and outcome.
-    pub(crate) commands: [[u64; OUTCOMES.len()]; FAMILIES.len()],
+    pub(crate) commands: [[u64; OUTCOMES.len()]; Family::NAMES.len()],
     /// Batches of replies by latency: from the read of the first command to the write of its replies.
     pub(crate) latency: [u64; BUCKETS + 1],
     /// The sum of those latencies.
@@ -61,8 +45,8 @@ pub(crate) struct Stats {
 impl Stats {
     /// Counts a command.
     #[inline]
-    pub(crate) fn command(&mut self, family: usize, outcome: usize) {
-        self.commands[family][outcome] += 1;
+    pub(crate) fn command(&mut self, family: Family, outcome: usize) {
+        self.commands[family as usize][outcome] += 1;
     }
 
     /// Counts `commands` whose replies took so long.

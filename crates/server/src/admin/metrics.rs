@@ -1,7 +1,8 @@
 //! Metrics in the OpenMetrics text format, made from a report on each scrape.
 
 use super::report::Report;
-use crate::stats::{BUCKETS, FAMILIES, OUTCOMES};
+use crate::redis::Family;
+use crate::stats::{BUCKETS, OUTCOMES};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
@@ -65,7 +66,7 @@ type Figure<T> = (&'static str, &'static str, fn(&T) -> u64);
 impl Metrics {
     fn commands(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let mut out = series(encoder, "commands", "Commands by family and outcome", MetricType::Counter)?;
-        for (family, counts) in FAMILIES.iter().zip(&self.0.stats.commands) {
+        for (family, counts) in Family::NAMES.iter().zip(&self.0.stats.commands) {
             for (outcome, count) in OUTCOMES.iter().zip(counts) {
                 if *count > 0 || *outcome == "ok" {
                     out.put(&[("family", family), ("outcome", outcome)], *count, true)?;

@@ -1,13 +1,12 @@
 //! One client's connection, as the data thread sees it: its session, the command that it waits for, its replies.
 
-use super::plan::Plan;
 use crate::redis;
 use socket2::SockRef;
 use std::io::ErrorKind;
 use std::net::Shutdown;
 use std::rc::Rc;
-use tidemark_core::{Micros, Op, Outcome, PartitionId};
-use tidemark_node::{Node, Options, SessionId};
+use tidemark_core::{Micros, Outcome};
+use tidemark_node::SessionId;
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::Notify;
 
@@ -17,8 +16,6 @@ pub(crate) struct Client {
     pub(crate) session: SessionId,
     /// What it told us about itself.
     pub(crate) redis: redis::Connection,
-    /// The running command asks for other guarantees, or other checking groups, than its connection does.
-    pub(crate) asks_apart: bool,
     /// The command that waits.
     pub(crate) running: Option<Running>,
     /// Replies.
@@ -34,13 +31,12 @@ pub(crate) struct Client {
 
 /// A command that waits.
 pub(crate) struct Running {
-    pub(crate) plan: Plan,
-    /// The partition that the operation walks, if it does.
-    pub(crate) walked: PartitionId,
+    /// Which.
+    pub(crate) spec: &'static redis::Spec,
+    /// What takes the outcome of its operation.
+    pub(crate) pending: redis::Pending,
     /// What it goes on with.
     pub(crate) next: Resumption,
-    /// How the command counts in the statistics.
-    pub(crate) family: usize,
 }
 
 /// What a waiting command goes on with.
@@ -49,8 +45,8 @@ pub(crate) enum Resumption {
     Waits,
     /// It has.
     Outcome(Outcome),
-    /// It had its share of a batch; it begins this operation in the next.
-    Op(Op),
+    /// It had its share of a batch; it takes this step in the next.
+    Step(redis::Step),
 }
 
 /// Replies on their way to the socket. Positions count bytes since the connection began.
@@ -119,7 +115,6 @@ impl Client {
         Self {
             session,
             redis,
-            asks_apart: false,
             running: None,
             out: Outbound::default(),
             wake: Rc::new(Notify::new()),
@@ -127,12 +122,6 @@ impl Client {
             wants_room: false,
             closing: false,
         }
-    }
-
-    /// Its operations ask for what its connection does.
-    pub(crate) fn configure(&self, node: &mut dyn Node) {
-        let options = Options { guarantees: self.redis.asks(), checking: self.redis.checking().clone() };
-        node.configure(self.session, options);
     }
 
     /// Writes what the socket takes of what was released.

@@ -2,14 +2,12 @@
 //! call where that is possible, their replies appended to its outbound bytes.
 
 use super::client::{Client, Resumption, Running};
-use super::failures::token_in_words;
-use super::plan::{Plan, Step};
-use super::{asking, info};
-use crate::redis::{Call, Command, ErrorReply, Next};
+use super::info;
+use crate::redis::{Call, Command, ErrorReply, Family, Keyspace, Next, Pending, Spec, Step, Work};
 use crate::run::shard::{Core, Engine};
-use crate::stats::{family, outcome, outcome_of};
+use crate::stats::{outcome, outcome_of};
 use bytes::BytesMut;
-use tidemark_core::{Op, Outcome, PartitionId};
+use tidemark_core::Outcome;
 use tidemark_node::{SessionId, TokenError};
 use tidemark_wire::resp::{Encoder, RequestParser};
 
@@ -58,12 +56,10 @@ fn run(
     parser: &mut RequestParser,
     buffer: &mut BytesMut,
 ) -> Status {
-    if client.running.is_some() {
-        match resume(engine, client) {
-            Progress::Done => end(engine, client),
-            Progress::Waits => return Status::Wait,
-            Progress::Share => return Status::Yield,
-        }
+    if client.running.is_some()
+        && let Some(status) = status_after(client, |client| resume(engine, client))
+    {
+        return status;
     }
     loop {
         if client.closing {
@@ -79,208 +75,179 @@ fn run(
             Ok(Some(mut request)) => client.redis.parse(&mut request),
             Err(error) => {
                 Encoder::new(&mut client.out.bytes, client.redis.version()).error(error.to_string());
-                engine.stats.command(family::OTHER, outcome::ERROR);
+                engine.stats.command(Family::Other, outcome::ERROR);
                 client.closing = true;
                 return Status::Close;
             }
         };
         client.out.commands += 1;
-        let progress = match command {
+        let status = status_after(client, |client| match command {
             Ok(command) => start(engine, client, command),
-            Err(error) => {
-                engine.stats.command(family::OTHER, outcome::ERROR);
-                fail(client, &error)
-            }
-        };
-        match progress {
-            Progress::Done => end(engine, client),
-            Progress::Waits => return Status::Wait,
-            Progress::Share => return Status::Yield,
+            Err(error) => fail(engine, client, Family::Other, &error),
+        });
+        if let Some(status) = status {
+            return status;
         }
     }
 }
 
+/// Goes on with a command, and drops its reply if the client asked for none; what to do next unless it has ended.
+#[inline]
+fn status_after(client: &mut Client, go_on: impl FnOnce(&mut Client) -> Progress) -> Option<Status> {
+    let before = client.out.bytes.len();
+    let progress = go_on(client);
+    if client.redis.is_muted() {
+        client.out.bytes.truncate(before);
+    }
+    match progress {
+        Progress::Done => None,
+        Progress::Waits => Some(Status::Wait),
+        Progress::Share => Some(Status::Yield),
+    }
+}
+
 /// How far a command came.
-pub(super) enum Progress {
+enum Progress {
     Done,
-    /// For an answer.
+    /// For an outcome.
     Waits,
     /// It had its share of this batch.
     Share,
 }
 
-/// A command has ended.
 #[inline]
-fn end(engine: &mut Engine, client: &mut Client) {
-    if client.asks_apart {
-        client.asks_apart = false;
-        client.configure(&mut *engine.node);
+fn start(engine: &mut Engine, client: &mut Client, command: Command) -> Progress {
+    if let Some(options) = client.redis.changed_options() {
+        engine.node.configure(client.session, options);
     }
-}
-
-#[inline]
-pub(super) fn start(engine: &mut Engine, client: &mut Client, command: Command) -> Progress {
-    let family = family_of(&command);
-    match Plan::of(command, engine.topology(), engine.about.atomic_writes) {
-        Ok((plan, op)) => perform(engine, client, plan, op, family),
-        Err(Command::Local(call)) => local(engine, client, &call),
-        Err(Command::SessionExport) => {
-            let text = engine.node.export(engine.now, client.session);
-            answer(client, |out| out.bulk(text));
-            engine.stats.command(family, outcome::OK);
-            Progress::Done
+    match command.work {
+        Work::Operations(task) => {
+            let mut out = Encoder::new(&mut client.out.bytes, client.redis.version());
+            match task.begin(&keyspace(engine), &mut out) {
+                Ok((step, pending)) => perform(engine, client, command.spec, pending, step),
+                Err(error) => fail(engine, client, command.spec.family, &error),
+            }
         }
-        Err(Command::SessionImport { token }) => import(engine, client, &token),
-        Err(Command::Guarantee { levels, command }) => asking::guarantee(engine, client, levels, command),
-        Err(Command::Checking { groups, command }) => asking::checking(engine, client, groups, command),
-        Err(Command::Scan { .. }) => fail(client, &ErrorReply::INVALID_CURSOR),
-        Err(_) => fail(client, &ErrorReply::SYNTAX),
+        Work::Local(call) => local(engine, client, command.spec, call),
     }
 }
 
-/// Runs the operations of a plan from `op` on.
 #[inline]
-fn perform(engine: &mut Engine, client: &mut Client, mut plan: Plan, mut op: Op, family: usize) -> Progress {
+fn keyspace(engine: &Engine) -> Keyspace<'_> {
+    Keyspace { topology: engine.topology(), write_transactions: engine.about.atomic_writes }
+}
+
+/// Carries a command out from `step` on.
+#[inline]
+fn perform(
+    engine: &mut Engine,
+    client: &mut Client,
+    spec: &'static Spec,
+    mut pending: Pending,
+    mut step: Step,
+) -> Progress {
     for _ in 0..SHARE {
-        let walked = match &op {
-            Op::Scan { partition, .. } => *partition,
-            _ => PartitionId(0),
+        let outcome = match step {
+            Step::Op(op) => engine.node.begin(engine.now, client.session, op),
+            Step::Import(text) => match engine.node.import(engine.now, client.session, &text) {
+                Ok(outcome) => outcome,
+                Err(TokenError::Ahead(failure)) => Some(Outcome::Failed(failure)),
+                Err(error) => {
+                    let error = ErrorReply::new(format!("ERR {error}"));
+                    return fail(engine, client, spec.family, &error);
+                }
+            },
+            Step::Done => return finish(engine, spec),
         };
-        let Some(outcome) = engine.node.begin(engine.now, client.session, op) else {
-            client.running = Some(Running { plan, walked, next: Resumption::Waits, family });
+        let Some(outcome) = outcome else {
+            client.running = Some(Running { spec, pending, next: Resumption::Waits });
             return Progress::Waits;
         };
-        match take(engine, client, &mut plan, walked, outcome, family) {
+        match take(engine, client, spec, &mut pending, outcome) {
+            Some(next) => step = next,
             None => return Progress::Done,
-            Some(next) => op = next,
         }
     }
-    let walked = PartitionId(0);
-    client.running = Some(Running { plan, walked, next: Resumption::Op(op), family });
+    client.running = Some(Running { spec, pending, next: Resumption::Step(step) });
     Progress::Share
 }
 
-/// Takes an outcome; the next operation, unless the command has ended.
+/// Takes an outcome; the next step, unless the command has ended.
 #[inline]
 fn take(
     engine: &mut Engine,
     client: &mut Client,
-    plan: &mut Plan,
-    walked: PartitionId,
+    spec: &'static Spec,
+    pending: &mut Pending,
     outcome: Outcome,
-    family: usize,
-) -> Option<Op> {
-    let mut end = outcome::OK;
-    if let Outcome::Failed(failure) = &outcome {
-        end = outcome_of(failure);
+) -> Option<Step> {
+    if let Outcome::Failed(failure) = outcome {
+        fail_as(engine, client, spec.family, outcome_of(&failure), &pending.failed(&failure));
+        return None;
     }
-    let before = client.out.bytes.len();
     let mut out = Encoder::new(&mut client.out.bytes, client.redis.version());
-    let step = if plan.is_walk() {
-        plan.walk_step(outcome, walked, engine.topology(), &mut out)
-    } else {
-        plan.step(outcome, engine.topology(), &mut out)
+    match pending.step(outcome, &keyspace(engine), &mut out) {
+        Ok(Step::Done) => finish(engine, spec),
+        Ok(step) => return Some(step),
+        Err(error) => fail(engine, client, spec.family, &error),
     };
-    match step {
-        Step::Op(op) => return Some(op),
-        Step::Done(true) => engine.stats.command(family, outcome::OK),
-        Step::Done(false) => engine.stats.command(family, end.max(outcome::ERROR)),
-    }
-    if client.redis.is_muted() {
-        client.out.bytes.truncate(before);
-    }
     None
 }
 
 /// Goes on with the command that waited.
 fn resume(engine: &mut Engine, client: &mut Client) -> Progress {
-    let Some(mut running) = client.running.take() else { return Progress::Done };
-    let op = match running.next {
+    let Some(Running { spec, mut pending, next }) = client.running.take() else { return Progress::Done };
+    let step = match next {
         Resumption::Waits => {
-            client.running = Some(running);
+            client.running = Some(Running { spec, pending, next });
             return Progress::Waits;
         }
-        Resumption::Op(op) => Some(op),
-        Resumption::Outcome(outcome) => {
-            take(engine, client, &mut running.plan, running.walked, outcome, running.family)
-        }
+        Resumption::Step(step) => Some(step),
+        Resumption::Outcome(outcome) => take(engine, client, spec, &mut pending, outcome),
     };
-    match op {
-        Some(op) => perform(engine, client, running.plan, op, running.family),
+    match step {
+        Some(step) => perform(engine, client, spec, pending, step),
         None => Progress::Done,
     }
 }
 
-/// Writes a reply, unless the client asked for none.
-pub(super) fn answer(client: &mut Client, write: impl FnOnce(&mut Encoder<'_>)) {
-    if !client.redis.is_muted() {
-        write(&mut Encoder::new(&mut client.out.bytes, client.redis.version()));
-    }
-}
-
-pub(super) fn fail(client: &mut Client, error: &ErrorReply) -> Progress {
-    answer(client, |out| error.write(out));
-    Progress::Done
-}
-
-fn import(engine: &mut Engine, client: &mut Client, text: &[u8]) -> Progress {
-    let (walked, family) = (PartitionId(0), family::SESSION);
-    match engine.node.import(engine.now, client.session, text) {
-        Ok(None) => {
-            client.running = Some(Running { plan: Plan::Import, walked, next: Resumption::Waits, family });
-            Progress::Waits
-        }
-        Ok(Some(outcome)) => {
-            take(engine, client, &mut Plan::Import, walked, outcome, family);
-            Progress::Done
-        }
-        Err(error) => {
-            let ahead =
-                if let TokenError::Ahead(failure) = &error { Some(outcome_of(failure)) } else { None };
-            engine.stats.command(family, ahead.unwrap_or(outcome::ERROR));
-            fail(client, &ErrorReply::new(token_in_words(&error)))
-        }
-    }
-}
-
-/// A command that needs no store.
-fn local(engine: &mut Engine, client: &mut Client, call: &Call) -> Progress {
-    let before = client.out.bytes.len();
-    let asked = (client.redis.asks(), client.redis.checking().clone());
-    let mut out = Encoder::new(&mut client.out.bytes, client.redis.version());
-    if info::with_context(engine, |cx| client.redis.handle(call, cx, &mut out)) == Next::Close {
-        client.closing = true;
-    }
-    if client.redis.is_muted() {
-        client.out.bytes.truncate(before);
-    }
-    // RESET takes both back.
-    if asked != (client.redis.asks(), client.redis.checking().clone()) {
-        client.configure(&mut *engine.node);
-    }
-    engine.stats.command(family::OTHER, outcome::OK);
-    Progress::Done
-}
-
+/// The reply was written.
 #[inline]
-fn family_of(command: &Command) -> usize {
-    match command {
-        Command::Get { .. }
-        | Command::StrLen { .. }
-        | Command::Type { .. }
-        | Command::MemoryUsage { .. }
-        | Command::ObjectEncoding { .. } => family::GET,
-        Command::Set { .. } | Command::SetNx { .. } | Command::GetSet { .. } => family::SET,
-        Command::MGet { .. } => family::MGET,
-        Command::MSet { .. } => family::MSET,
-        Command::Del { .. } => family::DEL,
-        Command::Exists { .. } => family::EXISTS,
-        Command::DbSize | Command::Keys { .. } | Command::Scan { .. } => family::SCAN,
-        Command::Flush => family::FLUSH,
-        Command::SessionExport
-        | Command::SessionImport { .. }
-        | Command::Guarantee { .. }
-        | Command::Checking { .. } => family::SESSION,
-        Command::Local(_) => family::OTHER,
+fn finish(engine: &mut Engine, spec: &Spec) -> Progress {
+    engine.stats.command(spec.family, outcome::OK);
+    Progress::Done
+}
+
+/// The reply is an error.
+#[cold]
+fn fail(engine: &mut Engine, client: &mut Client, family: Family, error: &ErrorReply) -> Progress {
+    fail_as(engine, client, family, outcome::ERROR, error)
+}
+
+#[cold]
+fn fail_as(
+    engine: &mut Engine,
+    client: &mut Client,
+    family: Family,
+    outcome: usize,
+    error: &ErrorReply,
+) -> Progress {
+    error.write(&mut Encoder::new(&mut client.out.bytes, client.redis.version()));
+    engine.stats.command(family, outcome);
+    Progress::Done
+}
+
+/// A command that needs no operation, and then the one behind it.
+fn local(engine: &mut Engine, client: &mut Client, spec: &'static Spec, call: Call) -> Progress {
+    let Client { redis, session, out, .. } = client;
+    let out = Encoder::new(&mut out.bytes, redis.version());
+    let next = info::with_context(engine, *session, spec, out, |cx| redis.handle(&call, cx));
+    match (next, call.command) {
+        (Err(error), _) => fail(engine, client, spec.family, &error),
+        (Ok(Next::Continue), Some(command)) => start(engine, client, *command),
+        (Ok(next), _) => {
+            client.closing |= next == Next::Close;
+            finish(engine, spec)
+        }
     }
 }

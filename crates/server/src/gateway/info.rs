@@ -1,13 +1,14 @@
 //! What INFO says of this node, and the context in which a connection answers by itself.
 
 use crate::Ready;
-use crate::redis::{Context, Facts, ServerInfo};
+use crate::redis::{Context, Facts, ServerInfo, Spec};
 use crate::run::shard::Engine;
 use crate::stats::Stats;
-use std::cell::{Cell, RefCell};
-use tidemark_core::Micros;
-use tidemark_node::{About, Node};
+use tidemark_contract::Members;
+use tidemark_core::{CheckingGroup, Micros};
+use tidemark_node::{About, Node, SessionId};
 use tidemark_replica::Now;
+use tidemark_wire::resp::Encoder;
 
 /// What does not change while the node runs.
 pub(crate) struct Identity {
@@ -38,35 +39,41 @@ impl Identity {
 
 /// The figures, made when somebody asks.
 struct Info<'a> {
-    node: RefCell<&'a mut dyn Node>,
+    node: &'a mut dyn Node,
+    session: SessionId,
     now: Now,
     about: &'a About,
-    stats: &'a Stats,
+    stats: &'a mut Stats,
     identity: &'a Identity,
-    reset: Cell<bool>,
 }
 
-/// Runs `answer` with what a connection needs to answer by itself.
-pub(crate) fn with_context<R>(engine: &mut Engine, answer: impl FnOnce(&mut Context<'_>) -> R) -> R {
+/// Runs `answer` with what a connection needs to answer `spec` by itself, if its session is `session`. The reply goes
+/// to `out`.
+pub(crate) fn with_context<R>(
+    engine: &mut Engine,
+    session: SessionId,
+    spec: &'static Spec,
+    out: Encoder<'_>,
+    answer: impl FnOnce(&mut Context<'_>) -> R,
+) -> R {
     let before = engine.redis.password().map(str::to_string);
-    let info = Info {
-        node: RefCell::new(&mut *engine.node),
+    let mut info = Info {
+        node: &mut *engine.node,
+        session,
         now: engine.now,
         about: &engine.about,
-        stats: &engine.stats,
+        stats: &mut engine.stats,
         identity: &engine.identity,
-        reset: Cell::new(false),
     };
     let mut cx = Context {
+        spec,
         now: engine.now.wall,
         config: &mut engine.redis,
         registry: &mut engine.registry,
-        info: &info,
+        info: &mut info,
+        out,
     };
     let result = answer(&mut cx);
-    if info.reset.get() {
-        engine.stats = Stats::default();
-    }
     // Who can reach the port must go on needing a password.
     if let Some(password) = before
         && engine.redis.password().is_none()
@@ -78,9 +85,9 @@ pub(crate) fn with_context<R>(engine: &mut Engine, answer: impl FnOnce(&mut Cont
 }
 
 impl ServerInfo for Info<'_> {
-    fn facts(&self) -> Facts {
-        let status = self.node.borrow_mut().status(self.now).host;
-        let (stats, about, identity) = (self.stats, self.about, self.identity);
+    fn facts(&mut self) -> Facts {
+        let status = self.node.status(self.now).host;
+        let (stats, about, identity) = (&*self.stats, self.about, self.identity);
         let line = |key: &str, value: String| (key.to_string(), value);
         let mut tidemark = vec![
             line("node", identity.node.clone()),
@@ -120,8 +127,24 @@ impl ServerInfo for Info<'_> {
         }
     }
 
-    fn reset_statistics(&self) {
-        self.reset.set(true);
+    fn reset_statistics(&mut self) {
+        *self.stats = Stats::default();
+    }
+
+    fn protocol(&self) -> &'static str {
+        self.about.protocol
+    }
+
+    fn has_guarantees(&self) -> bool {
+        self.about.guarantees
+    }
+
+    fn checking_groups(&mut self) -> &[(CheckingGroup, Members)] {
+        self.node.checking_groups(self.now)
+    }
+
+    fn session_token(&mut self) -> String {
+        self.node.export(self.now, self.session)
     }
 }
 

@@ -1,9 +1,6 @@
 //! The Redis gateway: a connection is a session, and its commands run in order.
 
-pub(crate) mod asking;
 pub(crate) mod client;
 pub(crate) mod execute;
-pub(crate) mod failures;
 pub(crate) mod info;
-pub(crate) mod plan;
 pub(crate) mod serve;

@@ -1,155 +1,38 @@
-//! From a request to a command: what the store is asked, or a call that the connection answers.
+//! From a request to a command.
 //!
 //! GET and SET are recognised by their length and letters before the table is consulted. Keys are slices of the
 //! read buffer; values are copied once, into what the store keeps.
 
-use super::commands::guarantee::Levels;
-use super::commands::string;
+use super::commands::string::{get, set};
 use super::error::ErrorReply;
-use super::table::{Handler, Spec, Table};
+use super::table::{Handler, LocalFn, Spec, Table};
+use super::task::Task;
 use bytes::Bytes;
-use std::fmt;
-use tidemark_core::{Condition, Key, Value};
 use tidemark_wire::resp::Request;
 
 /// A request that was understood.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Command {
-    /// The value, or null.
-    Get {
-        /// The key.
-        key: Key,
-    },
-    /// OK, or null if the condition does not hold; with `get`, the previous value or null in either case.
-    Set {
-        /// The key.
-        key: Key,
-        /// Its new value.
-        value: Value,
-        /// NX or XX.
-        condition: Condition,
-        /// Whether the previous value is the reply.
-        get: bool,
-    },
-    /// 1 if the key was set, 0 if it was there.
-    SetNx {
-        /// The key.
-        key: Key,
-        /// Its value unless it has one.
-        value: Value,
-    },
-    /// The previous value, or null.
-    GetSet {
-        /// The key.
-        key: Key,
-        /// Its new value.
-        value: Value,
-    },
-    /// One value or null a key, all from one snapshot.
-    MGet {
-        /// The keys, at least one.
-        keys: Vec<Key>,
-    },
-    /// OK.
-    MSet {
-        /// Keys with their new values, at least one.
-        pairs: Vec<(Key, Value)>,
-    },
-    /// How many of the keys there were (DEL and UNLINK).
-    Del {
-        /// The keys, at least one.
-        keys: Vec<Key>,
-    },
-    /// How many of the keys there are, repetitions counted again.
-    Exists {
-        /// The keys, at least one.
-        keys: Vec<Key>,
-    },
-    /// The value's length, 0 without one.
-    StrLen {
-        /// The key.
-        key: Key,
-    },
-    /// How many keys there are.
-    DbSize,
-    /// The keys that match.
-    Keys {
-        /// A glob pattern.
-        pattern: Bytes,
-    },
-    /// A cursor and some keys.
-    Scan {
-        /// 0, then what the last reply said.
-        cursor: u64,
-        /// A glob pattern, if only some keys are wanted.
-        pattern: Option<Bytes>,
-        /// About how many keys to look at.
-        count: u64,
-        /// The name of a type, if only its keys are wanted.
-        kind: Option<Bytes>,
-    },
-    /// `string` or `none`, as a simple string.
-    Type {
-        /// The key.
-        key: Key,
-    },
-    /// OK, with every key deleted (FLUSHALL and FLUSHDB).
-    Flush,
-    /// About how many bytes the key takes, or null.
-    MemoryUsage {
-        /// The key.
-        key: Key,
-    },
-    /// How the value is stored (`raw`), or null.
-    ObjectEncoding {
-        /// The key.
-        key: Key,
-    },
-    /// The session's token, as a bulk string.
-    SessionExport,
-    /// OK, once this region covers the token, which the session then has.
-    SessionImport {
-        /// A token that an export gave, here or in another region.
-        token: Bytes,
-    },
-    /// OK, and the connection asks for these levels from now on; without any, what it asks for.
-    Guarantee {
-        /// What is asked for.
-        levels: Levels,
-        /// Only by this command, whose reply it is; not another one of these.
-        command: Option<Box<Command>>,
-    },
-    /// OK, and the connection's operations are answered by these checking groups from now on; without any, which those are and
-    /// which there are.
-    Checking {
-        /// Their names, with commas between them, or `*`.
-        groups: Option<String>,
-        /// Only this command is, whose reply it is; not another one of these.
-        command: Option<Box<Command>>,
-    },
-    /// For [`super::Connection::handle`].
+pub struct Command {
+    /// Which command it is.
+    pub spec: &'static Spec,
+    /// What there is to do.
+    pub work: Work,
+}
+
+/// What there is to do for a command.
+pub enum Work {
+    /// Operations of the session.
+    Operations(Task),
+    /// Nothing that needs one: [`super::Connection::handle`] answers.
     Local(Call),
 }
 
-/// A command that needs no store.
-#[derive(Clone)]
+/// A command that the connection itself answers.
 pub struct Call {
-    /// Which.
-    pub spec: &'static Spec,
-    /// What stands behind its name, subcommands' names left out too.
+    pub(super) answer: LocalFn,
+    /// What stands behind its name; names of subcommands are left out, too.
     pub arguments: Vec<Bytes>,
-}
-
-impl PartialEq for Call {
-    fn eq(&self, other: &Self) -> bool {
-        self.spec.name == other.spec.name && self.arguments == other.arguments
-    }
-}
-
-impl fmt::Debug for Call {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?}", self.spec.name, self.arguments)
-    }
+    /// The command behind its own arguments, which it concerns. It is to be carried out afterwards.
+    pub command: Option<Box<Command>>,
 }
 
 /// What `request` asks for. Takes the arguments that it needs out of the request.
@@ -157,8 +40,12 @@ impl fmt::Debug for Call {
 pub fn parse(request: &mut Request<'_>) -> Result<Command, ErrorReply> {
     if let [a, b, b't' | b'T'] = request[0] {
         match (a | 0x20, b | 0x20, request.len()) {
-            (b'g', b'e', 2) => return string::get(request),
-            (b's', b'e', 3) => return string::set(request),
+            (b'g', b'e', 2) => {
+                return Ok(Command { spec: &get::SPEC, work: Work::Operations(get::parse(request)?) });
+            }
+            (b's', b'e', 3) => {
+                return Ok(Command { spec: &set::SPEC, work: Work::Operations(set::parse(request)?) });
+            }
             _ => {}
         }
     }
@@ -167,12 +54,31 @@ pub fn parse(request: &mut Request<'_>) -> Result<Command, ErrorReply> {
 
 fn parse_by_table(request: &mut Request<'_>) -> Result<Command, ErrorReply> {
     let spec = Table::get().resolve(request)?;
-    match spec.handler {
-        Handler::Store(parse) => parse(request),
-        Handler::Local(_) | Handler::Subcommands => {
-            let names = spec.name.split('|').count();
-            let arguments = (names..request.len()).map(|index| request.take(index)).collect();
-            Ok(Command::Local(Call { spec, arguments }))
+    let work = match spec.handler {
+        Handler::Operations(parse) => Work::Operations(parse(request)?),
+        Handler::Local(answer) => {
+            let arguments = (spec.words()..request.len()).map(|index| request.take(index)).collect();
+            Work::Local(Call { answer, arguments, command: None })
         }
+        Handler::Prefix { own, answer } => {
+            let own = own(request)?;
+            let arguments = (1..own).map(|index| Bytes::copy_from_slice(&request[index])).collect();
+            let command =
+                if own < request.len() { Some(Box::new(behind(spec, request, own)?)) } else { None };
+            Work::Local(Call { answer, arguments, command })
+        }
+        Handler::Subcommands => return Err(ErrorReply::arity(spec.name)),
+    };
+    Ok(Command { spec, work })
+}
+
+/// The command behind the `own` arguments of a prefix.
+fn behind(prefix: &Spec, request: &mut Request<'_>, own: usize) -> Result<Command, ErrorReply> {
+    request.skip(own);
+    // One inside the other would let a client nest as deep as its request is long.
+    if let Some(Spec { name, handler: Handler::Prefix { .. }, .. }) = Table::get().command(&request[0]) {
+        let (outer, inner) = (prefix.name.to_ascii_uppercase(), name.to_ascii_uppercase());
+        return Err(ErrorReply::new(format!("ERR {inner} cannot stand behind {outer}")));
     }
+    parse(request)
 }

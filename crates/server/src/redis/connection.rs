@@ -1,25 +1,29 @@
 //! One client's connection: what it has told the server about itself, and how it is answered.
 
 use super::command::{Call, Command, parse};
-use super::commands::info::ServerInfo;
 use super::config::Config;
 use super::error::ErrorReply;
 use super::registry::ClientRegistry;
-use super::table::{Handler, Table};
-use tidemark_contract::Checking;
-use tidemark_core::{Guarantees, Micros};
+use super::server_info::ServerInfo;
+use super::table::{Spec, Table};
+use tidemark_core::Micros;
+use tidemark_node::Options;
 use tidemark_wire::resp::{Encoder, Request, Version};
 
-/// What a connection's answers depend on beside itself.
+/// What the answer of a connection depends on beside itself, and where it goes.
 pub struct Context<'a> {
+    /// The command.
+    pub spec: &'static Spec,
     /// Physical time.
     pub now: Micros,
     /// The server's settings.
     pub config: &'a mut Config,
     /// All connections, this one included.
     pub registry: &'a mut ClientRegistry,
-    /// Figures about the server.
-    pub info: &'a dyn ServerInfo,
+    /// What the server knows about itself.
+    pub info: &'a mut dyn ServerInfo,
+    /// Takes the reply.
+    pub out: Encoder<'a>,
 }
 
 /// What becomes of the connection after an answer.
@@ -52,17 +56,19 @@ pub struct Connection {
     pub(super) authenticated: bool,
     pub(super) replies: Replies,
     /// What its operations ask for.
-    pub(super) asks: Guarantees,
-    /// The checking groups that answer them; the servers' choice if there is none.
-    pub(super) checking: Checking,
+    options: Options,
+    /// What those of the command that was parsed last ask for, if a prefix chose that.
+    once: Option<Box<Options>>,
+    /// Whether either has changed since [`Self::changed_options`] was called.
+    changed: bool,
 }
 
 impl Connection {
     /// A new connection, registered as `id`. It need not authenticate if no password is set now.
     pub fn new(id: u64, config: &Config) -> Self {
         let authenticated = config.password().is_none();
-        let (asks, checking) = (Guarantees::ALL, Checking::default());
-        Self { id, version: Version::Resp2, authenticated, replies: Replies::On, asks, checking }
+        let (version, replies, options) = (Version::Resp2, Replies::On, Options::default());
+        Self { id, version, authenticated, replies, options, once: None, changed: false }
     }
 
     /// Its number in the registry.
@@ -82,26 +88,57 @@ impl Connection {
         self.authenticated
     }
 
-    /// What its operations ask for.
+    /// What the operations of the command that was parsed last ask for.
     #[inline]
-    pub fn asks(&self) -> Guarantees {
-        self.asks
+    pub fn options(&self) -> &Options {
+        self.once.as_deref().unwrap_or(&self.options)
     }
 
-    /// From now on they ask for `guarantees`.
-    pub fn set_asks(&mut self, guarantees: Guarantees) {
-        self.asks = guarantees;
-    }
-
-    /// The checking groups that answer its operations; the servers' choice if there is none.
+    /// The same, if it has changed since the last call.
     #[inline]
-    pub fn checking(&self) -> &Checking {
-        &self.checking
+    pub fn changed_options(&mut self) -> Option<Options> {
+        std::mem::take(&mut self.changed).then(|| self.options().clone())
     }
 
-    /// From now on these do.
-    pub fn set_checking(&mut self, groups: Checking) {
-        self.checking = groups;
+    /// Becomes a new connection, with the same number.
+    pub(super) fn reset(&mut self, config: &Config) {
+        *self = Self { changed: true, ..Self::new(self.id, config) };
+    }
+
+    /// A prefix command has chosen: for the command behind it or, alone, for the connection.
+    pub(super) fn set_options(&mut self, options: Options, call: &Call, cx: &mut Context<'_>) {
+        self.changed = true;
+        if call.command.is_some() {
+            self.once = Some(Box::new(options));
+        } else {
+            self.options = options;
+            cx.out.ok();
+        }
+    }
+
+    /// Takes the credentials of AUTH and HELLO.
+    pub(super) fn authenticate(
+        &mut self,
+        config: &Config,
+        user: &[u8],
+        password: &[u8],
+    ) -> Result<(), ErrorReply> {
+        let good = user == b"default"
+            && config.password().is_none_or(|expected| equal_in_constant_time(expected.as_bytes(), password));
+        if !good {
+            return Err(ErrorReply::WRONGPASS);
+        }
+        self.authenticated = true;
+        Ok(())
+    }
+
+    /// Speaks another version of RESP from this reply on.
+    pub(super) fn speak(&mut self, version: Version, cx: &mut Context<'_>) {
+        self.version = version;
+        cx.out.set_version(version);
+        if let Some(client) = cx.registry.get_mut(self.id) {
+            client.version = version;
+        }
     }
 
     /// Whether no reply must be sent to the request that was parsed last. Ask after [`Self::handle`], and before
@@ -120,22 +157,22 @@ impl Connection {
             Replies::SkipNext => self.replies = Replies::SkipThis,
             Replies::SkipThis => self.replies = Replies::On,
         }
+        self.changed |= self.once.take().is_some();
         if !self.authenticated && !Table::get().resolve(request)?.has("no_auth") {
             return Err(ErrorReply::NOAUTH);
         }
         parse(request)
     }
 
-    /// Answers a command that needs no store.
-    pub fn handle(&mut self, call: &Call, cx: &mut Context<'_>, out: &mut Encoder<'_>) -> Next {
-        cx.registry.touch(self.id, call.spec.name, cx.now);
-        let Handler::Local(answer) = call.spec.handler else {
-            ErrorReply::arity(call.spec.name).write(out);
-            return Next::Continue;
-        };
-        answer(self, call, cx, out).unwrap_or_else(|error| {
-            error.write(out);
-            Next::Continue
-        })
+    /// Answers a command that needs no operation. The command behind it, if there is one, comes next.
+    pub fn handle(&mut self, call: &Call, cx: &mut Context<'_>) -> Result<Next, ErrorReply> {
+        cx.registry.touch(self.id, cx.spec.name, cx.now);
+        (call.answer)(self, call, cx)
     }
+}
+
+/// Whether they are equal, in a time that tells nothing about where they differ.
+fn equal_in_constant_time(expected: &[u8], given: &[u8]) -> bool {
+    let difference = expected.iter().zip(given).fold(0, |difference, (a, b)| difference | (a ^ b));
+    std::hint::black_box(difference) == 0 && expected.len() == given.len()
 }

@@ -17,10 +17,11 @@ impl ErrorReply {
     pub const SYNTAX: Self = Self::fixed("ERR syntax error");
     /// An argument that should be an integer is none, or too large.
     pub const NOT_AN_INTEGER: Self = Self::fixed("ERR value is not an integer or out of range");
-    /// A SCAN cursor that is no number.
+    /// A SCAN cursor that no reply can have contained.
     pub const INVALID_CURSOR: Self = Self::fixed("ERR invalid cursor");
-    /// EX, PX, EXAT, PXAT and KEEPTTL.
-    pub const NO_EXPIRY: Self = Self::fixed("ERR expiry is not supported yet");
+    /// The session answered an operation with the outcome of another one: a defect of the protocol.
+    pub const UNEXPECTED: Self =
+        Self::fixed("ERR the consistency protocol returned a reply of another kind than was requested");
     /// A password is needed first.
     pub const NOAUTH: Self = Self::fixed("NOAUTH Authentication required.");
     /// The name or the password is wrong.

@@ -1,26 +1,34 @@
 //! The command table: one row a command, from which arity errors, COMMAND and the documentation come.
 
-use super::command::{Call, Command};
+use super::command::Call;
 use super::commands;
 use super::connection::{Connection, Context, Next};
 use super::error::ErrorReply;
+use super::task::Task;
 use std::sync::LazyLock;
-use tidemark_wire::resp::{Encoder, Request};
+use tidemark_wire::resp::Request;
 
-/// Turns a request of the right length into a command for the store.
-pub type ParseFn = fn(&mut Request<'_>) -> Result<Command, ErrorReply>;
+/// Turns a request of the right length into operations of the session.
+pub type ParseFn = fn(&mut Request<'_>) -> Result<Task, ErrorReply>;
 
-/// Answers a command that needs no store.
-pub type LocalFn = fn(&mut Connection, &Call, &mut Context<'_>, &mut Encoder<'_>) -> Result<Next, ErrorReply>;
+/// Answers a command that needs no operation.
+pub type LocalFn = fn(&mut Connection, &Call, &mut Context<'_>) -> Result<Next, ErrorReply>;
 
-/// Who answers.
+/// How a command is carried out.
 #[derive(Clone, Copy, Debug)]
 pub enum Handler {
-    /// The store: the function parses the arguments.
-    Store(ParseFn),
-    /// The connection itself.
+    /// By operations of the session, one after the other.
+    Operations(ParseFn),
+    /// By the connection itself.
     Local(LocalFn),
-    /// One of the subcommands.
+    /// By the connection itself. The arguments may end with another command, which it then concerns.
+    Prefix {
+        /// How many arguments are its own, its name included.
+        own: fn(&Request<'_>) -> Result<usize, ErrorReply>,
+        /// Answers it. If a command follows, that one's reply is the only one.
+        answer: LocalFn,
+    },
+    /// By one of the subcommands.
     Subcommands,
 }
 
@@ -50,6 +58,39 @@ impl Group {
             Self::Tidemark => "tidemark",
         }
     }
+
+    /// The category of Redis's access lists for its commands, if there is one.
+    pub fn category(self) -> Option<&'static str> {
+        match self {
+            Self::String => Some("@string"),
+            Self::Generic => Some("@keyspace"),
+            Self::Connection => Some("@connection"),
+            Self::Scripting => Some("@scripting"),
+            Self::Server | Self::Cluster | Self::Tidemark => None,
+        }
+    }
+}
+
+/// The families by which metrics count commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Family {
+    Get,
+    Set,
+    Mget,
+    Mset,
+    Del,
+    Exists,
+    Scan,
+    Flush,
+    Session,
+    Other,
+}
+
+impl Family {
+    /// Their names, in the order of the variants.
+    pub const NAMES: [&str; 10] =
+        ["get", "set", "mget", "mset", "del", "exists", "scan", "flush", "session", "other"];
 }
 
 /// Which arguments are keys, counted from the command's name; `last` may count from the end.
@@ -89,6 +130,10 @@ pub struct Spec {
     pub keys: Keys,
     /// What it is about.
     pub group: Group,
+    /// Categories of Redis's access lists, beyond those that follow from its flags and its group.
+    pub categories: &'static [&'static str],
+    /// Where metrics count it.
+    pub family: Family,
     /// The version of Redis that brought it; of our own commands, ours.
     pub since: &'static str,
     /// Its arguments in the notation of Redis's documentation.
@@ -97,20 +142,22 @@ pub struct Spec {
     pub summary: &'static str,
     /// How it differs from Redis, or empty.
     pub remark: &'static str,
-    /// Who answers.
+    /// How it is carried out.
     pub handler: Handler,
     /// Its subcommands.
-    pub subcommands: &'static [Spec],
+    pub subcommands: &'static [&'static Spec],
 }
 
 impl Spec {
-    /// A row to be completed with `..`: a fast command of the server group that takes no arguments.
+    /// A row to be completed with `..`: a command of the server group that takes no arguments.
     pub const DEFAULT: Self = Self {
         name: "",
         arity: 1,
         flags: &[],
         keys: Keys::NONE,
         group: Group::Server,
+        categories: &[],
+        family: Family::Other,
         since: "1.0.0",
         syntax: "",
         summary: "",
@@ -131,6 +178,11 @@ impl Spec {
         self.flags.contains(&flag)
     }
 
+    /// How many words its name has.
+    pub fn words(&self) -> usize {
+        self.name.split('|').count()
+    }
+
     /// The name behind the container's: `id` of `client|id`.
     pub fn own_name(&self) -> &'static str {
         self.name.rsplit('|').next().unwrap_or(self.name)
@@ -138,7 +190,7 @@ impl Spec {
 
     /// The subcommand called `name`.
     pub fn subcommand(&self, name: &[u8]) -> Option<&'static Spec> {
-        self.subcommands.iter().find(|spec| spec.own_name().as_bytes().eq_ignore_ascii_case(name))
+        self.subcommands.iter().copied().find(|spec| spec.own_name().as_bytes().eq_ignore_ascii_case(name))
     }
 }
 
@@ -150,8 +202,8 @@ pub struct Table {
     places: [Option<&'static Spec>; PLACES],
 }
 
-/// A power of two, several times the number of commands.
-const PLACES: usize = 256;
+/// A power of two, several times the number of commands that Redis has.
+const PLACES: usize = 1024;
 
 /// From three letters and the length: long names cost no more than short ones.
 #[inline]
@@ -162,7 +214,7 @@ fn place(name: &[u8]) -> usize {
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let mut sorted: Vec<&'static Spec> = commands::FAMILIES.iter().copied().flatten().collect();
+    let mut sorted: Vec<&'static Spec> = commands::GROUPS.iter().copied().flatten().copied().collect();
     sorted.sort_by_key(|spec| spec.name);
     let mut places = [None; PLACES];
     for spec in &sorted {
@@ -184,6 +236,11 @@ impl Table {
     /// The commands in alphabetical order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'static Spec> + '_ {
         self.sorted.iter().copied()
+    }
+
+    /// The commands in alphabetical order, each with its subcommands behind it.
+    pub fn every(&self) -> impl Iterator<Item = &'static Spec> + '_ {
+        self.iter().flat_map(|spec| std::iter::once(spec).chain(spec.subcommands.iter().copied()))
     }
 
     /// The command called `name`, in any case.

@@ -94,7 +94,7 @@ fn other_protocols_accept_it_and_give_all_that_they_promise() {
     let cluster = Cluster::regions("causal", 1, 2);
     let mut client = cluster.client(0);
     client.ok(&["TIDE.GUARANTEE", "read=eventual", "write=eventual"]);
-    let heeded = "heeded no: tidemark gives all that it promises";
+    let heeded = "heeded no: tidemark always provides its full guarantees";
     assert_eq!(client.list(&["TIDE.GUARANTEE"]).join(" "), format!("read eventual write eventual {heeded}"));
     client.ok(&["TIDE.GUARANTEE", "write=both", "SET", "k", "v"]);
     assert_eq!(client.text(&["TIDE.GUARANTEE", "read=both", "GET", "k"]), "v");

@@ -162,7 +162,7 @@ fn before_authentication_little_is_allowed() {
         let mut client = server.connect();
         server.send(&mut client, login);
         assert_eq!(server.send(&mut client, "auth bad"), WRONGPASS);
-        assert_eq!(server.send(&mut client, "get a"), "+Get { key: a }\r\n", "{login}");
+        assert_eq!(server.send(&mut client, "exists a"), ":0\r\n", "{login}");
         server.send(&mut client, "reset");
         assert_eq!(server.send(&mut client, "get a"), noauth);
     }

@@ -1,13 +1,24 @@
-//! A server without sockets or store: requests in, raw replies out; what the store would be asked is shown as such.
+//! A server without sockets and protocols: requests in, raw replies out. Its store takes every write and forgets it.
 
 use bytes::BytesMut;
-use tidemark_server::redis::{ClientRegistry, Command, Config, Connection, Context, Facts, Next, ServerInfo};
+use std::sync::LazyLock;
+use tidemark_contract::{Members, Topology};
+use tidemark_core::{CheckingGroup, DcId, Found, Hlc, Op, Outcome, Stamp};
+use tidemark_server::redis::{
+    ClientRegistry, Command, Config, Connection, Context, ErrorReply, Facts, Keyspace, Next, ServerInfo,
+    Step, Task, Work,
+};
 use tidemark_wire::resp::{Decoder, Encoder, Reply, RequestParser, encode_request};
 
 pub(crate) struct Server {
     pub(crate) config: Config,
     pub(crate) registry: ClientRegistry,
     pub(crate) now: u64,
+    /// What commands asked of the session, in the words of [`Step`] and [`Op`].
+    pub(crate) asked: Vec<String>,
+    pub(crate) write_transactions: bool,
+    /// What every key holds.
+    pub(crate) value: Option<&'static str>,
 }
 
 pub(crate) struct Client {
@@ -18,7 +29,7 @@ pub(crate) struct Client {
 struct Info;
 
 impl ServerInfo for Info {
-    fn facts(&self) -> Facts {
+    fn facts(&mut self) -> Facts {
         Facts {
             run_id: "f".repeat(40),
             tcp_port: 6379,
@@ -29,11 +40,43 @@ impl ServerInfo for Info {
             ..Facts::default()
         }
     }
+
+    fn reset_statistics(&mut self) {}
+
+    fn protocol(&self) -> &'static str {
+        "accf"
+    }
+
+    fn has_guarantees(&self) -> bool {
+        false
+    }
+
+    fn checking_groups(&mut self) -> &[(CheckingGroup, Members)] {
+        static GROUPS: LazyLock<Vec<(CheckingGroup, Members)>> = LazyLock::new(|| {
+            ["near", "far"].iter().zip(1..).map(|(name, id)| (CheckingGroup(id), members(name))).collect()
+        });
+        &GROUPS
+    }
+
+    fn session_token(&mut self) -> String {
+        "tm1.token".into()
+    }
+}
+
+fn members(name: &str) -> Members {
+    Members { name: name.to_string(), servers: Vec::new() }
 }
 
 impl Server {
     pub(crate) fn new() -> Self {
-        Self { config: Config::default(), registry: ClientRegistry::default(), now: 61_000_000 }
+        Self {
+            config: Config::default(),
+            registry: ClientRegistry::default(),
+            now: 61_000_000,
+            asked: Vec::new(),
+            write_transactions: false,
+            value: None,
+        }
     }
 
     pub(crate) fn connect(&mut self) -> Client {
@@ -62,21 +105,73 @@ impl Server {
             }
         };
         let mut out = Vec::new();
-        let mut encoder = Encoder::new(&mut out, client.connection.version());
-        match client.connection.parse(&mut request) {
-            Err(error) => error.write(&mut encoder),
-            Ok(Command::Local(call)) => {
-                let (config, registry) = (&mut self.config, &mut self.registry);
-                let mut context = Context { now: self.now, config, registry, info: &Info };
-                let next = client.connection.handle(&call, &mut context, &mut encoder);
-                client.closed = next == Next::Close;
-            }
-            Ok(command) => encoder.simple(&format!("{command:?}")),
+        let done =
+            client.connection.parse(&mut request).and_then(|command| self.run(client, command, &mut out));
+        match done {
+            Ok(next) => client.closed = next == Next::Close,
+            Err(error) => error.write(&mut Encoder::new(&mut out, client.connection.version())),
         }
         if client.connection.is_muted() {
             out.clear();
         }
         String::from_utf8(out).expect("text")
+    }
+
+    fn run(&mut self, client: &mut Client, command: Command, out: &mut Vec<u8>) -> Result<Next, ErrorReply> {
+        let call = match command.work {
+            Work::Operations(task) => {
+                let mut encoder = Encoder::new(out, client.connection.version());
+                return self.carry_out(task, &mut encoder).map(|()| Next::Continue);
+            }
+            Work::Local(call) => call,
+        };
+        let mut cx = Context {
+            spec: command.spec,
+            now: self.now,
+            config: &mut self.config,
+            registry: &mut self.registry,
+            info: &mut Info,
+            out: Encoder::new(out, client.connection.version()),
+        };
+        let next = client.connection.handle(&call, &mut cx)?;
+        match call.command {
+            Some(command) => self.run(client, *command, out),
+            None => Ok(next),
+        }
+    }
+
+    fn carry_out(&mut self, task: Task, out: &mut Encoder<'_>) -> Result<(), ErrorReply> {
+        let topology = Topology::new(1, 2);
+        let keyspace = Keyspace { topology: &topology, write_transactions: self.write_transactions };
+        let (mut step, mut pending) = task.begin(&keyspace, out)?;
+        loop {
+            let outcome = match &step {
+                Step::Done => return Ok(()),
+                Step::Import(token) => {
+                    self.asked.push(format!("Import {token:?}"));
+                    Outcome::Adopted
+                }
+                Step::Op(op) => {
+                    self.asked.push(format!("{op:?}"));
+                    self.outcome(op)
+                }
+            };
+            step = pending.step(outcome, &keyspace, out)?;
+        }
+    }
+
+    fn outcome(&self, op: &Op) -> Outcome {
+        let found = || Found { stamp: None, value: self.value.map(|value| value.as_bytes().into()) };
+        match op {
+            Op::Get { .. } => Outcome::Found(found()),
+            Op::Rotx { keys } | Op::Snapshot { keys } => Outcome::FoundAll(vec![found(); keys.len()]),
+            Op::Scan { .. } => Outcome::Keys { keys: Vec::new(), cursor: 0 },
+            Op::Count { .. } => Outcome::Count(3),
+            Op::Put { .. } | Op::PutAll { .. } => {
+                let stamp = Some(Stamp { ts: Hlc(1), origin: DcId(0), seq: 0 });
+                Outcome::Written { stamp, previous: Some(found()) }
+            }
+        }
     }
 
     /// The same, understood.

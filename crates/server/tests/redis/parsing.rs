@@ -1,67 +1,184 @@
 //! What requests mean to the store, and the errors of those that mean nothing. The errors are what redis-server
 //! 7.0 answered, except where expiry is concerned.
 
-use crate::harness::answer;
+use crate::harness::{Server, answer};
+use tidemark_server::redis::{Handler, Table};
+
+/// What a request asks of the session, and its reply where the store is empty.
+fn asked(request: &str) -> (Vec<String>, String) {
+    let mut server = Server::new();
+    let mut client = server.connect();
+    let reply = server.send(&mut client, request);
+    (server.asked, reply)
+}
+
+fn get(key: &str) -> String {
+    format!("Get {{ key: {key} }}")
+}
+
+/// `update` is an assignment as SET's, followed by what else it asks for.
+fn put(key: &str, update: &str) -> String {
+    let (write, rest) = update.split_once(' ').unwrap_or((update, ""));
+    let condition =
+        ["IfAbsent", "IfPresent"].into_iter().find(|word| rest.contains(word)).unwrap_or("Always");
+    let previous = rest.contains("previous");
+    format!(
+        "Put {{ key: {key}, update: Update {{ write: {write}, condition: {condition}, returns_previous: {previous} }} }}"
+    )
+}
+
+fn scan(partition: u16, cursor: u64, limit: u32) -> String {
+    format!("Scan {{ partition: {partition}, cursor: {cursor}, limit: {limit} }}")
+}
 
 #[test]
-fn requests_for_the_store() {
-    for (request, command) in [
-        ("GET k", "Get { key: k }"),
-        ("gEt k", "Get { key: k }"),
-        ("SET k v", "Set { key: k, value: [118], condition: Always, get: false }"),
-        ("set k v nx", "Set { key: k, value: [118], condition: IfAbsent, get: false }"),
-        ("SET k v NX NX", "Set { key: k, value: [118], condition: IfAbsent, get: false }"),
-        ("SET k v GET XX", "Set { key: k, value: [118], condition: IfPresent, get: true }"),
-        ("SET k v GET NX GET", "Set { key: k, value: [118], condition: IfAbsent, get: true }"),
-        ("SETNX k v", "SetNx { key: k, value: [118] }"),
-        ("GETSET k v", "GetSet { key: k, value: [118] }"),
-        ("MGET a b a", "MGet { keys: [a, b, a] }"),
-        ("MSET a 1 b 2", "MSet { pairs: [(a, [49]), (b, [50])] }"),
-        ("DEL a b", "Del { keys: [a, b] }"),
-        ("UNLINK a", "Del { keys: [a] }"),
-        ("EXISTS a a", "Exists { keys: [a, a] }"),
-        ("STRLEN a", "StrLen { key: a }"),
-        ("TYPE a", "Type { key: a }"),
-        ("DBSIZE", "DbSize"),
-        ("KEYS a*", "Keys { pattern: b\"a*\" }"),
-        ("SCAN 0", "Scan { cursor: 0, pattern: None, count: 10, kind: None }"),
+fn commands_of_one_operation() {
+    for (request, op, reply) in [
+        ("GET k", get("k"), "$-1"),
+        ("gEt k", get("k"), "$-1"),
+        ("SET k v", put("k", "\"v\""), "+OK"),
+        ("set k v nx", put("k", "\"v\" IfAbsent"), "+OK"),
+        ("SET k v NX NX", put("k", "\"v\" IfAbsent"), "+OK"),
+        ("SET k v GET XX", put("k", "\"v\" IfPresent previous"), "$-1"),
+        ("SET k v GET NX GET", put("k", "\"v\" IfAbsent previous"), "$-1"),
+        ("SETNX k v", put("k", "\"v\" IfAbsent"), ":1"),
+        ("GETSET k v", put("k", "\"v\" previous"), "$-1"),
+        ("MGET a b a", "Rotx { keys: [a, b, a] }".into(), "*3\r\n$-1\r\n$-1\r\n$-1"),
+        ("MSET a 1", put("a", "\"1\""), "+OK"),
+        ("DEL a", put("a", "removed IfPresent"), ":1"),
+        ("UNLINK a", put("a", "removed IfPresent"), ":1"),
+        ("EXISTS a", get("a"), ":0"),
+        ("STRLEN a", get("a"), ":0"),
+        ("TYPE a", get("a"), "+none"),
+        ("SCAN 0", scan(0, 0, 10), "*2\r\n$14\r\n35184372088832\r\n*0"),
         (
-            "SCAN 18446744073709551615 TYPE string match a* COUNT 5",
-            "Scan { cursor: 18446744073709551615, pattern: Some(b\"a*\"), count: 5, kind: Some(b\"string\") }",
+            "SCAN 35184372088833 TYPE string match a* COUNT 5",
+            scan(1, 35184372088833, 5),
+            "*2\r\n$1\r\n0\r\n*0",
         ),
-        ("FLUSHALL", "Flush"),
-        ("FLUSHALL async", "Flush"),
-        ("FLUSHDB SYNC", "Flush"),
-        ("MEMORY USAGE k", "MemoryUsage { key: k }"),
-        ("MEMORY USAGE k SAMPLES 5", "MemoryUsage { key: k }"),
-        ("OBJECT ENCODING k", "ObjectEncoding { key: k }"),
-        ("TIDE.SESSION EXPORT", "SessionExport"),
-        ("TIDE.GUARANTEE", "Guarantee { levels: Levels { reads: None, writes: None }, command: None }"),
+        ("SCAN 1 COUNT 100001", scan(0, 1, 100_000), "*2\r\n$14\r\n35184372088832\r\n*0"),
+        ("MEMORY USAGE k", get("k"), "$-1"),
+        ("MEMORY USAGE k SAMPLES 5", get("k"), "$-1"),
+        ("OBJECT ENCODING k", get("k"), "$-1"),
+        ("tide.session import t", "Import b\"t\"".into(), "+OK"),
+    ] {
+        assert_eq!(asked(request), (vec![op], format!("{reply}\r\n")), "{request}");
+    }
+}
+
+#[test]
+fn commands_of_several_operations() {
+    let removed = |key| put(key, "removed IfPresent");
+    let everything = |limit| vec![scan(0, 0, limit), scan(1, 8192 << 32, limit)];
+    for (request, operations, reply) in [
+        ("MSET a 1 b 2", vec![put("a", "\"1\""), put("b", "\"2\"")], "+OK"),
+        ("DEL a b", vec![removed("a"), removed("b")], ":2"),
+        ("UNLINK a a", vec![removed("a"), removed("a")], ":2"),
+        ("EXISTS a a", vec![get("a"), get("a")], ":0"),
+        ("DBSIZE", vec!["Count { partition: 0 }".into(), "Count { partition: 1 }".into()], ":6"),
+        ("KEYS a*", everything(512), "*0"),
+        ("FLUSHALL", everything(512), "+OK"),
+        ("FLUSHALL async", everything(512), "+OK"),
+        ("FLUSHDB SYNC", everything(512), "+OK"),
+    ] {
+        assert_eq!(asked(request), (operations, format!("{reply}\r\n")), "{request}");
+    }
+}
+
+#[test]
+fn replies_to_values() {
+    for (request, reply) in [
+        ("GET k", "$4\r\nfour"),
+        ("SET k v GET", "$4\r\nfour"),
+        ("GETSET k v", "$4\r\nfour"),
+        ("MGET a b", "*2\r\n$4\r\nfour\r\n$4\r\nfour"),
+        ("EXISTS a a b", ":3"),
+        ("STRLEN k", ":4"),
+        ("TYPE k", "+string"),
+        ("OBJECT ENCODING k", "$3\r\nraw"),
+        // The key, the value and what the remark names.
+        ("MEMORY USAGE key", ":127"),
+    ] {
+        let mut server = Server { value: Some("four"), ..Server::new() };
+        let mut client = server.connect();
+        assert_eq!(server.send(&mut client, request), format!("{reply}\r\n"), "{request}");
+    }
+    let usage = Table::get().any(b"memory|usage").unwrap();
+    assert!(usage.remark.contains("the key, the value that the session sees and 120 bytes"));
+}
+
+#[test]
+fn several_keys_are_set_in_one_transaction_if_there_are_some() {
+    let mut server = Server { write_transactions: true, ..Server::new() };
+    let mut client = server.connect();
+    assert_eq!(server.send(&mut client, "MSET a 1 b 2"), "+OK\r\n");
+    assert_eq!(server.asked, ["PutAll { writes: [(a, \"1\"), (b, \"2\")] }"]);
+}
+
+#[test]
+fn guarantees_are_those_of_the_connection_or_of_one_command() {
+    let mut server = Server::new();
+    let mut client = server.connect();
+    let shown = "*6\r\n$4\r\nread\r\n$4\r\nboth\r\n$5\r\nwrite\r\n$4\r\nboth\r\n$6\r\nheeded\r\n$44\r\n\
+                 no: accf always provides its full guarantees\r\n";
+    assert_eq!(server.send(&mut client, "TIDE.GUARANTEE"), shown);
+    for (request, reads, writes, reply) in [
+        ("TIDE.GUARANTEE read=eventual GET k", "eventual", "both", "$-1"),
+        ("GET k", "both", "both", "$-1"),
+        ("tide.guarantee READ=Eventual", "eventual", "both", "+OK"),
+        ("GET k", "eventual", "both", "$-1"),
         (
-            "tide.guarantee READ=Eventual",
-            "Guarantee { levels: Levels { reads: Some(\"eventual\"), writes: None }, command: None }",
+            "TIDE.GUARANTEE write=writes-follow-reads SET k read=x NX",
+            "eventual",
+            "writes-follow-reads",
+            "+OK",
         ),
         (
             "TIDE.GUARANTEE read=both write=monotonic-writes read=monotonic-read",
-            "Guarantee { levels: Levels { reads: Some(\"monotonic-read\"), writes: Some(\"monotonic-writes\") }, command: None }",
+            "monotonic-read",
+            "monotonic-writes",
+            "+OK",
         ),
-        (
-            "TIDE.GUARANTEE write=writes-follow-reads SET k read=x NX",
-            "Guarantee { levels: Levels { reads: None, writes: Some(\"writes-follow-reads\") }, \
-             command: Some(Set { key: k, value: [114, 101, 97, 100, 61, 120], condition: IfAbsent, get: false }) }",
-        ),
-        (
-            "TIDE.GUARANTEE read=read-your-writes MGET a b",
-            "Guarantee { levels: Levels { reads: Some(\"read-your-writes\"), writes: None }, \
-             command: Some(MGet { keys: [a, b] }) }",
-        ),
-        ("tide.session import t", "SessionImport { token: b\"t\" }"),
-        ("TIDE.CHECKING", "Checking { groups: None, command: None }"),
-        ("tide.checking A,*/0", "Checking { groups: Some(\"A,*/0\"), command: None }"),
-        ("TIDE.CHECKING * GET k", "Checking { groups: Some(\"*\"), command: Some(Get { key: k }) }"),
+        ("TIDE.GUARANTEE read=read-your-writes PING", "read-your-writes", "monotonic-writes", "+PONG"),
+        ("TIDE.GUARANTEE read=read-your-writes MGET a", "read-your-writes", "monotonic-writes", "*1\r\n$-1"),
+        ("PING", "monotonic-read", "monotonic-writes", "+PONG"),
+        ("RESET", "both", "both", "+RESET"),
     ] {
-        assert_eq!(answer(request), format!("+{command}\r\n"), "{request}");
+        assert_eq!(server.send(&mut client, request), format!("{reply}\r\n"), "{request}");
+        let guarantees = client.connection.options().guarantees;
+        assert_eq!((guarantees.reads(), guarantees.writes()), (reads, writes), "{request}");
     }
+    assert!(server.asked.contains(&put("k", "\"read=x\" IfAbsent")));
+}
+
+#[test]
+fn checking_groups_are_those_of_the_connection_or_of_one_command() {
+    let mut server = Server::new();
+    let mut client = server.connect();
+    let groups = "$6\r\ngroups\r\n*2\r\n$4\r\nnear\r\n$3\r\nfar\r\n";
+    let shown = |chosen: &str| format!("*4\r\n$8\r\nchecking\r\n{chosen}{groups}");
+    assert_eq!(server.send(&mut client, "TIDE.CHECKING"), shown("*1\r\n$1\r\n*\r\n"));
+    for (request, chosen, reply) in [
+        ("TIDE.CHECKING far GET k", &[2][..], "$-1"),
+        ("GET k", &[], "$-1"),
+        ("tide.checking FAR,near,far", &[2, 1], "+OK"),
+        ("TIDE.CHECKING * GET k", &[], "$-1"),
+        ("GET k", &[2, 1], "$-1"),
+        ("TIDE.CHECKING *", &[], "+OK"),
+        (
+            "TIDE.CHECKING near,wide GET k",
+            &[],
+            "-ERR no checking group is called 'wide'; there are near, far",
+        ),
+    ] {
+        assert_eq!(server.send(&mut client, request), format!("{reply}\r\n"), "{request}");
+        let options = client.connection.options();
+        let ids: Vec<u64> = options.checking.iter().map(|group| group.0).collect();
+        assert_eq!(ids, chosen, "{request}");
+    }
+    assert_eq!(server.asked.len(), 4, "what is refused asks for nothing");
+    server.send(&mut client, "TIDE.CHECKING far");
+    assert_eq!(server.send(&mut client, "TIDE.CHECKING"), shown("*1\r\n$3\r\nfar\r\n"));
 }
 
 #[test]
@@ -77,17 +194,18 @@ fn a_guarantee_that_there_is_not_is_refused_in_words() {
              monotonic-writes, both",
         ),
         ("TIDE.GUARANTEE GET k", "ERR 'GET' is neither read=LEVEL nor write=LEVEL"),
-        ("TIDE.CHECKING A GET", "ERR wrong number of arguments for 'get' command"),
         (
-            "TIDE.CHECKING A tide.checking B GET k",
-            "ERR TIDE.CHECKING takes any command but itself and TIDE.GUARANTEE",
+            "TIDE.GUARANTEE read=both tide.checking A GET k",
+            "ERR TIDE.CHECKING cannot stand behind TIDE.GUARANTEE",
         ),
+        ("TIDE.CHECKING A GET", "ERR wrong number of arguments for 'get' command"),
+        ("TIDE.CHECKING A tide.checking B GET k", "ERR TIDE.CHECKING cannot stand behind TIDE.CHECKING"),
         ("TIDE.GUARANTEE reads=both", "ERR 'reads=both' is neither read=LEVEL nor write=LEVEL"),
         ("TIDE.GUARANTEE read=both GET", "ERR wrong number of arguments for 'get' command"),
         ("TIDE.GUARANTEE read=both foo a", "ERR unknown command 'foo', with args beginning with: 'a' "),
         (
             "TIDE.GUARANTEE read=both tide.guarantee write=both GET k",
-            "ERR TIDE.GUARANTEE takes any command but itself and TIDE.CHECKING",
+            "ERR TIDE.GUARANTEE cannot stand behind TIDE.GUARANTEE",
         ),
     ] {
         assert_eq!(answer(request), format!("-{error}\r\n"), "{request}");
@@ -199,6 +317,7 @@ fn malformed_arguments() {
         ("set k v keepttl", expiry),
         ("scan x", cursor),
         ("scan 18446744073709551616", cursor),
+        ("scan 18446744073709551615", cursor),
         ("scan \"", cursor),
         ("scan 0 match", syntax),
         ("scan 0 match a foo", syntax),
@@ -220,9 +339,7 @@ fn malformed_arguments() {
 /// Keys are slices of the read buffer, in every position of every command that takes some.
 #[test]
 fn every_command_of_the_table_can_be_parsed() {
-    use tidemark_server::redis::{Handler, Table};
-    let rows = Table::get().iter().flat_map(|spec| std::iter::once(spec).chain(spec.subcommands));
-    for spec in rows.filter(|spec| !matches!(spec.handler, Handler::Subcommands)) {
+    for spec in Table::get().every().filter(|spec| !matches!(spec.handler, Handler::Subcommands)) {
         let mut words: Vec<&str> = spec.name.split('|').collect();
         words.resize(spec.arity.unsigned_abs() as usize, "0");
         let reply = answer(&words.join(" "));

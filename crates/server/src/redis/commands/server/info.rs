@@ -1,74 +1,21 @@
-//! INFO: the server about itself, as `key:value` lines in sections.
+//! INFO.
 
-use super::super::REDIS_VERSION;
-use super::super::command::Call;
-use super::super::connection::{Connection, Context, Next};
-use super::super::error::ErrorReply;
-use super::super::table::{Handler, Spec};
+use crate::redis::REDIS_VERSION;
+use crate::redis::prelude::*;
+use crate::redis::server_info::Facts;
 use std::fmt::Write as _;
-use tidemark_core::Micros;
-use tidemark_wire::resp::Encoder;
 
-pub(in super::super) const SPECS: &[Spec] = &[Spec {
+pub(super) static SPEC: Spec = Spec {
     name: "info",
     arity: -1,
     flags: &["loading", "stale"],
     syntax: "[section [section ...]]",
     summary: "Returns figures about the server.",
-    remark: "Sections: server, clients, memory, persistence, stats, replication, cluster, keyspace, tidemark.",
-    handler: Handler::Local(info),
+    remark: "Sections: server, clients, memory, persistence, stats, replication, cluster, keyspace, \
+             tidemark.",
+    handler: Handler::Local(answer),
     ..Spec::DEFAULT
-}];
-
-/// What the server knows about itself.
-pub trait ServerInfo {
-    /// The figures at this moment.
-    fn facts(&self) -> Facts;
-
-    /// Sets the counters among them to zero.
-    fn reset_statistics(&self) {}
-}
-
-/// The figures of INFO.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// 40 hexadecimal digits, new at each start.
-    pub run_id: String,
-    /// The process's number.
-    pub process_id: u32,
-    /// The port for Redis clients.
-    pub tcp_port: u16,
-    /// When the server started.
-    pub started_at: Micros,
-    /// Whether recovery is still under way.
-    pub loading: bool,
-    /// Bytes of memory that the server uses.
-    pub used_memory_bytes: u64,
-    /// The most that it ever used.
-    pub used_memory_peak_bytes: u64,
-    /// Whether the last write of the log succeeded.
-    pub log_is_good: bool,
-    /// Connections accepted since the start.
-    pub connections_received: u64,
-    /// Connections refused since the start.
-    pub connections_rejected: u64,
-    /// Commands executed since the start.
-    pub commands_processed: u64,
-    /// Commands a second, lately.
-    pub commands_per_second: u64,
-    /// Bytes received from clients.
-    pub input_bytes: u64,
-    /// Bytes sent to clients.
-    pub output_bytes: u64,
-    /// Reads that found their key.
-    pub keyspace_hits: u64,
-    /// Reads that did not.
-    pub keyspace_misses: u64,
-    /// Keys that this node's partitions hold.
-    pub keys: u64,
-    /// Lines of the section that only Tidemark has: region, protocol, lags.
-    pub tidemark: Vec<(String, String)>,
-}
+};
 
 const SECTIONS: &[&str] = &[
     "server",
@@ -82,13 +29,8 @@ const SECTIONS: &[&str] = &[
     "tidemark",
 ];
 
-fn info(
-    _: &mut Connection,
-    call: &Call,
-    cx: &mut Context<'_>,
-    out: &mut Encoder<'_>,
-) -> Result<Next, ErrorReply> {
-    let asked = |name: &str| call.arguments.iter().any(|word| word.eq_ignore_ascii_case(name.as_bytes()));
+fn answer(_: &mut Connection, call: &Call, cx: &mut Context<'_>) -> Answer {
+    let asked = |name: &str| call.arguments.iter().any(|word| is(word, name));
     let all = call.arguments.is_empty() || ["all", "default", "everything"].iter().any(|name| asked(name));
     let facts = cx.info.facts();
     let mut text = String::new();
@@ -100,7 +42,7 @@ fn info(
             section(&mut text, name, cx, &facts);
         }
     }
-    out.verbatim(*b"txt", text);
+    cx.out.verbatim(*b"txt", text);
     Ok(Next::Continue)
 }
 

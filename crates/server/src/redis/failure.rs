@@ -1,24 +1,9 @@
-//! Failures in the words of Redis: errors whose first word says what they mean for the operation.
+//! Failures in the words of Redis: error replies whose first word says what they mean for the operation.
 
 use tidemark_core::Failure;
-use tidemark_node::token::TokenError;
-use tidemark_wire::resp::Encoder;
-
-/// Writes a failure as an error whose first word says what it means for the operation.
-pub(crate) fn write_failure(failure: &Failure, out: &mut Encoder<'_>) {
-    out.error(in_words(failure));
-}
-
-/// Why a session's token was not taken over, as the text of an error reply.
-pub(crate) fn token_in_words(error: &TokenError) -> String {
-    match error {
-        TokenError::Ahead(failure) => in_words(failure),
-        error => format!("ERR {error}"),
-    }
-}
 
 /// A failure as the text of an error reply.
-pub(crate) fn in_words(failure: &Failure) -> String {
+pub(super) fn in_words(failure: &Failure) -> String {
     match failure {
         Failure::Unavailable(why) => format!("UNAVAILABLE {why}"),
         Failure::StaleSession(why) => format!("STALESESSION {why}"),

@@ -1,0 +1,5 @@
+//! Scripts and functions.
+
+use crate::redis::prelude::*;
+
+commands! { function }

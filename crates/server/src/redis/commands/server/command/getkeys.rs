@@ -1,0 +1,35 @@
+//! COMMAND GETKEYS.
+
+use super::COMMAND;
+use crate::redis::prelude::*;
+use crate::redis::table::Table;
+
+pub(super) static SPEC: Spec = Spec {
+    name: "command|getkeys",
+    arity: -4,
+    syntax: "command [arg [arg ...]]",
+    summary: "Returns the keys of a command.",
+    handler: Handler::Local(answer),
+    ..COMMAND
+};
+
+fn answer(_: &mut Connection, call: &Call, cx: &mut Context<'_>) -> Answer {
+    let arguments = &call.arguments;
+    let mut spec = Table::get().command(&arguments[0]);
+    if let Some(container) = spec.filter(|spec| !spec.subcommands.is_empty()) {
+        spec = container.subcommand(&arguments[1]);
+    }
+    let spec = spec.ok_or(ErrorReply::fixed("ERR Invalid command specified"))?;
+    if spec.keys == Keys::NONE {
+        return Err(ErrorReply::fixed("ERR The command has no key arguments"));
+    }
+    if !spec.takes(arguments.len()) {
+        return Err(ErrorReply::fixed("ERR Invalid number of arguments specified for command"));
+    }
+    let last = if spec.keys.last < 0 { arguments.len() as i32 + spec.keys.last } else { spec.keys.last };
+    let keys =
+        arguments[..=last as usize].iter().skip(spec.keys.first as usize).step_by(spec.keys.step as usize);
+    cx.out.array(keys.len());
+    keys.for_each(|key| cx.out.bulk(key));
+    Ok(Next::Continue)
+}

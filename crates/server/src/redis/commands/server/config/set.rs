@@ -1,0 +1,26 @@
+//! CONFIG SET.
+
+use super::{CONFIG, FLAGS};
+use crate::redis::prelude::*;
+
+pub(super) static SPEC: Spec = Spec {
+    name: "config|set",
+    arity: -4,
+    flags: FLAGS,
+    syntax: "parameter value [parameter value ...]",
+    summary: "Changes settings until the server stops.",
+    remark: "Settings that Tidemark does not use are checked and stored without effect.",
+    handler: Handler::Local(answer),
+    ..CONFIG
+};
+
+fn answer(_: &mut Connection, call: &Call, cx: &mut Context<'_>) -> Answer {
+    if call.arguments.len() % 2 == 1 {
+        return Err(ErrorReply::arity("config|set"));
+    }
+    let pairs: Vec<(&[u8], &[u8])> =
+        call.arguments.chunks_exact(2).map(|pair| (&pair[0][..], &pair[1][..])).collect();
+    cx.config.set(&pairs).map_err(ErrorReply::new)?;
+    cx.out.ok();
+    Ok(Next::Continue)
+}

@@ -1,0 +1,8 @@
+//! What only Tidemark has.
+
+use crate::redis::prelude::*;
+
+commands! { checking, guarantee, session }
+
+const TIDEMARK: Spec =
+    Spec { group: Group::Tidemark, family: Family::Session, since: "0.1.0", ..Spec::DEFAULT };

@@ -1,0 +1,66 @@
+//! What commands are told about the server.
+
+use tidemark_contract::Members;
+use tidemark_core::{CheckingGroup, Micros};
+
+/// What the server knows about itself, and about the session of the connection.
+pub trait ServerInfo {
+    /// The figures at this moment.
+    fn facts(&mut self) -> Facts;
+
+    /// Sets the counters among them to zero.
+    fn reset_statistics(&mut self);
+
+    /// The name of its consistency protocol.
+    fn protocol(&self) -> &'static str;
+
+    /// Whether operations may ask the protocol for weaker guarantees.
+    fn has_guarantees(&self) -> bool;
+
+    /// The checking groups of the protocol, if it has some.
+    fn checking_groups(&mut self) -> &[(CheckingGroup, Members)];
+
+    /// The token of the connection's session, as text.
+    fn session_token(&mut self) -> String;
+}
+
+/// The figures of INFO.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// 40 hexadecimal digits, new at each start.
+    pub run_id: String,
+    /// The process's number.
+    pub process_id: u32,
+    /// The port for Redis clients.
+    pub tcp_port: u16,
+    /// When the server started.
+    pub started_at: Micros,
+    /// Whether recovery is still under way.
+    pub loading: bool,
+    /// Bytes of memory that the server uses.
+    pub used_memory_bytes: u64,
+    /// The most that it ever used.
+    pub used_memory_peak_bytes: u64,
+    /// Whether the last write of the log succeeded.
+    pub log_is_good: bool,
+    /// Connections accepted since the start.
+    pub connections_received: u64,
+    /// Connections refused since the start.
+    pub connections_rejected: u64,
+    /// Commands executed since the start.
+    pub commands_processed: u64,
+    /// Commands a second, lately.
+    pub commands_per_second: u64,
+    /// Bytes received from clients.
+    pub input_bytes: u64,
+    /// Bytes sent to clients.
+    pub output_bytes: u64,
+    /// Reads that found their key.
+    pub keyspace_hits: u64,
+    /// Reads that did not.
+    pub keyspace_misses: u64,
+    /// Keys that this node's partitions hold.
+    pub keys: u64,
+    /// Lines of the section that only Tidemark has: region, protocol, lags.
+    pub tidemark: Vec<(String, String)>,
+}

@@ -1,0 +1,244 @@
+//! A command of operations: which ones it asks of its session, one after the other, and the reply that their
+//! outcomes make.
+//!
+//! ```text
+//! let (mut step, mut pending) = task.begin(&keyspace, &mut out)?;
+//! loop {
+//!     match step {
+//!         Step::Op(op) => the session carries it out, now or later; step = pending.step(outcome, …)?,
+//!         Step::Import(token) => likewise,
+//!         Step::Done => the reply is written
+//!     }
+//! }
+//! ```
+//!
+//! Most commands are one operation: [`Task::once`]. Commands on many keys and scans are several: they implement
+//! [`Steps`]. A [`Pending`] is all that a connection keeps of a command while its operation waits.
+//!
+//! **Invariants**
+//! - I1: a reply is written when the last operation has ended, so that a command which fails half-way replies nothing
+//!   but the failure.
+//! - I2: GET and SET need no allocation and no call through a pointer; a command of one operation needs no allocation
+//!   unless its reply captures something.
+
+use super::commands::string::{get, set};
+use super::error::ErrorReply;
+use super::failure::in_words;
+use super::keyspace::Keyspace;
+use bytes::Bytes;
+use tidemark_core::{Failure, Op, Outcome};
+use tidemark_wire::resp::Encoder;
+
+/// What a command does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The session carries out an operation.
+    Op(Op),
+    /// The session takes over the past of a token, given as text.
+    Import(Bytes),
+    /// Nothing: its reply is written.
+    Done,
+}
+
+/// A command of several operations.
+pub trait Steps {
+    /// The first step.
+    fn begin(&mut self, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply>;
+
+    /// The step that follows `outcome`, which is no failure. REQUIRES: nothing is written before a step that returns
+    /// an error or another operation.
+    fn step(
+        &mut self,
+        outcome: Outcome,
+        keyspace: &Keyspace<'_>,
+        out: &mut Encoder<'_>,
+    ) -> Result<Step, ErrorReply>;
+}
+
+/// A command that was understood, before its first operation.
+pub struct Task(Start);
+
+enum Start {
+    Once(Op, Then),
+    Several(Box<dyn Steps>),
+}
+
+/// What takes the outcomes.
+enum Then {
+    Get,
+    Set,
+    Reply(Box<Reply>),
+    Steps(Box<dyn Steps>),
+}
+
+/// Writes the reply to the outcome of a single operation, which is no failure.
+type Reply = dyn Fn(Outcome, &mut Encoder<'_>) -> Result<(), ErrorReply>;
+
+impl Task {
+    /// A command of one operation; `reply` takes its outcome, which is no failure.
+    pub fn once(
+        op: Op,
+        reply: impl Fn(Outcome, &mut Encoder<'_>) -> Result<(), ErrorReply> + 'static,
+    ) -> Self {
+        Self(Start::Once(op, Then::Reply(Box::new(reply))))
+    }
+
+    /// A command of several operations.
+    pub fn several(steps: impl Steps + 'static) -> Self {
+        Self(Start::Several(Box::new(steps)))
+    }
+
+    /// GET.
+    #[inline]
+    pub(super) fn get(op: Op) -> Self {
+        Self(Start::Once(op, Then::Get))
+    }
+
+    /// SET that does not return the previous value.
+    #[inline]
+    pub(super) fn set(op: Op) -> Self {
+        Self(Start::Once(op, Then::Set))
+    }
+
+    /// The first step, and what takes its outcome.
+    #[inline]
+    pub fn begin(
+        self,
+        keyspace: &Keyspace<'_>,
+        out: &mut Encoder<'_>,
+    ) -> Result<(Step, Pending), ErrorReply> {
+        let (step, then) = match self.0 {
+            Start::Once(op, then) => (Step::Op(op), then),
+            Start::Several(mut steps) => (steps.begin(keyspace, out)?, Then::Steps(steps)),
+        };
+        Ok((step, Pending { then, changed: false }))
+    }
+}
+
+/// A command whose operation is under way.
+pub struct Pending {
+    then: Then,
+    /// Whether an earlier operation has changed something.
+    changed: bool,
+}
+
+impl Pending {
+    /// Takes the outcome of the operation. REQUIRES: it is no failure.
+    #[inline]
+    pub fn step(
+        &mut self,
+        outcome: Outcome,
+        keyspace: &Keyspace<'_>,
+        out: &mut Encoder<'_>,
+    ) -> Result<Step, ErrorReply> {
+        match &mut self.then {
+            Then::Get => get::reply(outcome, out)?,
+            Then::Set => set::reply(outcome, out)?,
+            Then::Reply(reply) => reply(outcome, out)?,
+            Then::Steps(steps) => {
+                self.changed |= matches!(outcome, Outcome::Written { stamp: Some(_), .. });
+                return steps.step(outcome, keyspace, out);
+            }
+        }
+        Ok(Step::Done)
+    }
+
+    /// The error reply to a failure of the operation. A command that has changed something cannot be said not to have
+    /// happened.
+    #[cold]
+    pub fn failed(&self, failure: &Failure) -> ErrorReply {
+        let why = in_words(failure);
+        ErrorReply::new(if self.changed && failure.is_definite() {
+            in_words(&Failure::Indefinite(format!("some of its keys were changed, then {why}")))
+        } else {
+            why
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redis::{Table, Work, parse};
+    use bytes::BytesMut;
+    use tidemark_contract::Topology;
+    use tidemark_core::{DcId, Hlc, Key, Stamp};
+    use tidemark_wire::resp::{RequestParser, Version, encode_request};
+
+    fn task(words: &[&str]) -> Task {
+        let mut wire = Vec::new();
+        encode_request(&mut wire, words);
+        let (mut parser, mut buffer) = (RequestParser::default(), BytesMut::from(&wire[..]));
+        let mut request = parser.parse(&mut buffer).unwrap().unwrap();
+        match parse(&mut request).unwrap().work {
+            Work::Operations(task) => task,
+            Work::Local(_) => panic!("{words:?} needs no operation"),
+        }
+    }
+
+    /// The reply after outcomes of which the last one is a failure.
+    fn reply(words: &[&str], outcomes: Vec<Outcome>) -> String {
+        let topology = Topology::new(1, 2);
+        let keyspace = Keyspace { topology: &topology, write_transactions: false };
+        let mut written = Vec::new();
+        let mut out = Encoder::new(&mut written, Version::Resp2);
+        let (_, mut pending) = task(words).begin(&keyspace, &mut out).unwrap();
+        for outcome in outcomes {
+            match outcome {
+                Outcome::Failed(failure) => pending.failed(&failure).write(&mut out),
+                outcome => assert!(matches!(pending.step(outcome, &keyspace, &mut out), Ok(Step::Op(_)))),
+            }
+        }
+        String::from_utf8(written).unwrap()
+    }
+
+    /// Found by the torture of real clusters: MSET wrote its first key, could not reach the partition of the second,
+    /// and answered that nothing had happened.
+    #[test]
+    fn a_command_on_many_keys_that_failed_half_way_is_indefinite() {
+        let written = |stamp| Outcome::Written { stamp, previous: None };
+        let done = || written(Some(Stamp { ts: Hlc(1), origin: DcId(0), seq: 0 }));
+        let lost = || Outcome::Failed(Failure::Unavailable("gone".into()));
+        let keys = || Outcome::Keys { keys: vec![Key::from("a"), Key::from("b")], cursor: 0 };
+        let (mset, del, flush) =
+            (&["MSET", "a", "1", "b", "1"][..], &["DEL", "a", "b"][..], &["FLUSHALL"][..]);
+        for (words, outcomes, start) in [
+            (mset, vec![lost()], "-UNAVAILABLE gone"),
+            (mset, vec![done(), lost()], "-INDEFINITE"),
+            (del, vec![lost()], "-UNAVAILABLE gone"),
+            (del, vec![written(None), lost()], "-UNAVAILABLE gone"),
+            (del, vec![done(), lost()], "-INDEFINITE"),
+            (flush, vec![keys(), lost()], "-UNAVAILABLE gone"),
+            (flush, vec![keys(), done(), lost()], "-INDEFINITE"),
+        ] {
+            let reply = reply(words, outcomes);
+            assert!(reply.starts_with(start), "{words:?}: {reply}, not {start}");
+        }
+    }
+
+    #[test]
+    fn an_outcome_of_another_kind_is_an_error() {
+        let topology = Topology::new(1, 2);
+        let keyspace = Keyspace { topology: &topology, write_transactions: false };
+        for spec in
+            Table::get().iter().flat_map(|spec| std::iter::once(spec).chain(spec.subcommands.iter().copied()))
+        {
+            if !matches!(spec.handler, crate::redis::Handler::Operations(_)) {
+                continue;
+            }
+            let mut words: Vec<&str> = spec.name.split('|').collect();
+            words.resize(spec.arity.unsigned_abs() as usize, "0");
+            let mut written = Vec::new();
+            let mut out = Encoder::new(&mut written, Version::Resp2);
+            let (_, mut pending) = task(&words).begin(&keyspace, &mut out).unwrap();
+            // No operation of a command ends so.
+            let outcome = Outcome::Failed(Failure::Unavailable(String::new()));
+            assert_eq!(
+                pending.step(outcome, &keyspace, &mut out),
+                Err(ErrorReply::UNEXPECTED),
+                "{}",
+                spec.name
+            );
+        }
+    }
+}
