@@ -9,11 +9,8 @@ use std::path::Path;
 const LATER: &[&str] = &[
     "CHANGELOG.md",
     "docs/claims.md",
-    "docs/experiments.md",
     "docs/history-format.md",
     "docs/on-disk-format.md",
-    "docs/protocols.md",
-    "docs/ycsb.md",
 ];
 
 pub(super) fn check(sources: &[Source]) -> Result<Vec<Finding>> {
