@@ -188,21 +188,21 @@ impl Shown {
 fn adapted(account: &Account) -> String {
     let settings = account.settings;
     let mut text = format!(
-        "\nGroups follow what clients do: looked {} times; a server may be in {}; what is 1 ms older counts as {} ms of waiting.\n",
+        "\nController: {} rounds; at most {} groups a server; a value 1 ms older counts as {} ms of waiting.\n",
         account.observed, settings.budget, settings.freshness
     );
     for group in &account.groups {
-        text += &format!("\n{}: {}\n  came because {}\n", group.name, list(&group.servers), group.why);
+        text += &format!("\n{}: {}\n  added because {}\n", group.name, list(&group.servers), group.why);
         text += &match group.saves_us {
             _ if group.promised_us == 0.0 => String::new(),
             Some(saves) => {
-                format!("  saves {} a read; it was to save {}\n", ms(saves), ms(group.promised_us))
+                format!("  saves {} a read; predicted: {}\n", ms(saves), ms(group.promised_us))
             }
-            None => format!("  is to save {} a read, which is not known yet\n", ms(group.promised_us)),
+            None => format!("  predicted to save {} a read; not measured yet\n", ms(group.promised_us)),
         };
         for user in &group.users {
             text += &format!(
-                "  used by those who read at {}: {:.0} reads a second, each waits {}, and is at most {} older for it\n",
+                "  used by sessions that read at {}: {:.0} reads a second, each waits {}, and is at most {} older for it\n",
                 list(&user.servers),
                 user.reads,
                 ms(user.waits_us),
@@ -210,7 +210,7 @@ fn adapted(account: &Account) -> String {
             );
         }
         if group.users.is_empty() {
-            text += "  used by nobody now\n";
+            text += "  not used now\n";
         }
     }
     if !account.changes.is_empty() {

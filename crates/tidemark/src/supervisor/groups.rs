@@ -58,7 +58,7 @@ impl Supervisor {
         let partition = PartitionId(partition.parse()?);
         let holds = |node: &&Node| node.region == region && node.partitions.contains(&partition);
         let index = self.cluster.nodes.iter().position(|node| holds(&node)).expect("somebody holds it");
-        self.leader(index).await.with_context(|| format!("nobody serves {region}/{partition} now"))
+        self.leader(index).await.with_context(|| format!("no node serves {region}/{partition} now"))
     }
 
     /// One node of each group outside of region `dc`: the one that serves.

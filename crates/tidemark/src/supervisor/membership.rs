@@ -131,9 +131,7 @@ impl Supervisor {
             self.order(dc, round, Step::Release).await?;
             if begun.elapsed() > PATIENCE {
                 let seconds = behind as f64 / 1e6;
-                bail!(
-                    "it is {seconds:.1} s behind: heal its links, and wait until its writes have arrived"
-                );
+                bail!("it is {seconds:.1} s behind: heal its links, and wait until its writes have arrived");
             }
             sleep(Duration::from_millis(200)).await;
         }
