@@ -11,22 +11,22 @@ Examples:
   tidemark bench                                     the cluster that `tidemark up` runs, YCSB's workload A
   tidemark bench --region localhost:6379 --load      any server that speaks the Redis protocol, filled first
   tidemark bench --workload transactions --set span=8 --set write-share=0.1
-  tidemark bench --rate 5000                         open loop: 5000 requests a second, come what may
-  tidemark bench --visibility --connections 0        no load: only when writes show in other regions
+  tidemark bench --rate 5000                         open loop: 5000 requests a second
+  tidemark bench --visibility --connections 0        no load: only visibility latency in other regions
   tidemark bench --region virginia=10.0.0.1:7001 --region oregon=10.1.0.1:7001 --visibility --json > run.json
 
-Closed loop (the default): each connection asks again when it has been answered. It finds what the servers can do; its
-latencies are those of as many users as there are connections, all of whom wait patiently when a server stalls.
+Closed loop (the default): each connection sends its next request when the previous one has been answered. This finds the
+capacity of the servers. When a server stalls, all connections wait, and each counts one slow request.
 Open loop (--rate): requests arrive by the clock, and latency counts from the arrival, even if a request had to wait because
-its connection was still busy. That is what users feel; a stall shows in every request that arrived during it.
+its connection was still busy. A stall counts in every request that arrived during it, as users notice it.
 
 A connection is a session. Reads are GET, writes SET, read-only transactions and snapshots MGET, scans SCAN. Errors are counted
-by their first word. When a server dies, what was measured is reported all the same, and the exit code is 1.
+by their first word. When a server dies, the measurements so far are reported, and the exit code is 1.
 
-The tables have microseconds (µs), milliseconds (ms) or seconds. p99 is what 99% of operations did not exceed.
-See docs/bench.md for what each number means.";
+The tables have microseconds (µs), milliseconds (ms) or seconds. 99% of operations did not exceed p99.
+docs/bench.md explains each number.";
 
-/// Load servers that speak the Redis protocol, and measure what clients see.
+/// Load servers that speak the Redis protocol, and measure throughput and latency.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
 pub struct Bench {
@@ -34,22 +34,22 @@ pub struct Bench {
     /// spread evenly over regions. Without any: the cluster that `tidemark up` runs.
     #[arg(long = "region", value_name = "NAME=HOST:PORT")]
     pub regions: Vec<Region>,
-    /// What clients do; `--list` describes them.
+    /// The operations of clients; `--list` describes the workloads.
     #[arg(long, value_name = "NAME", default_value = "ycsb-a")]
     pub workload: String,
-    /// Changes a number of the workload; may be repeated. `--list` has their names.
+    /// Changes a parameter of the workload; may be repeated. `--list` has their names.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub settings: Vec<(String, String)>,
-    /// List the workloads with their settings, and do nothing else.
+    /// List the workloads with their parameters, and exit.
     #[arg(long)]
     pub list: bool,
-    /// Over how many partitions the workload spreads its keys: as many as servers have, or a multiple.
+    /// The number of partitions over which the workload spreads its keys: that of the servers, or a multiple.
     #[arg(long, value_name = "COUNT", default_value_t = 8)]
     pub partitions: usize,
     /// How many connections, in all regions together.
     #[arg(long, short, value_name = "COUNT", default_value_t = 50)]
     pub connections: usize,
-    /// On how many threads; they share this machine with servers that run here [default: half the processors, up to 4].
+    /// The number of threads; they share this machine with servers that run here [default: half the processors, up to 4].
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<usize>,
     /// How many requests are under way on one connection.
@@ -73,20 +73,20 @@ pub struct Bench {
     /// Write every key once before: each in one of the regions.
     #[arg(long)]
     pub load: bool,
-    /// Measure when writes show in other regions: each region writes fresh keys, and the others look for them.
+    /// Measure visibility latency: each region writes fresh keys, and the others poll them.
     #[arg(long)]
     pub visibility: bool,
     /// How many fresh keys each region writes a second for that.
     #[arg(long, value_name = "PER SECOND", default_value_t = 10.0, requires = "visibility")]
     pub probes: f64,
-    /// How often the others look: what is measured is no finer.
+    /// The interval of polling, and the resolution of the measurement.
     #[arg(long, value_name = "TIME", default_value = "1ms", requires = "visibility", value_parser = humantime::parse_duration)]
     pub poll: Duration,
-    /// After how long a write that does not show counts as never seen.
+    /// After this time a write that is not visible counts as never.
     #[arg(long, value_name = "TIME", default_value = "10s", requires = "visibility", value_parser = humantime::parse_duration)]
     pub patience: Duration,
-    /// How long a message of a client to another region and its answer take together, for clusters on one machine: clients of
-    /// a workload with `remote` leave their region for that share of requests. [default: what the network takes]
+    /// The round-trip time from clients to another region, for clusters on one machine: clients of
+    /// a workload with `remote` leave their region for that share of requests. [default: that of the network]
     #[arg(long, value_name = "TIME", default_value = "0s", hide_default_value = true, value_parser = humantime::parse_duration)]
     pub remote_rtt: Duration,
     /// The user for AUTH [default: none, which means the default user].
@@ -95,19 +95,19 @@ pub struct Bench {
     /// The password for AUTH.
     #[arg(long, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true)]
     pub password: Option<String>,
-    /// How long a server may owe an answer before its connections count as lost.
+    /// How long a server may owe a reply before its connections count as lost.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
     pub timeout: Duration,
     /// How long the slices of throughput and latency over time are (in JSON).
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
     pub slice: Duration,
-    /// Decides which keys and operations are chosen.
+    /// The seed of keys and operations.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
     /// Print JSON, with latency and throughput over time and the whole distribution of visibility.
     #[arg(long)]
     pub json: bool,
-    /// Say nothing while it runs.
+    /// Print no progress.
     #[arg(long, short)]
     pub quiet: bool,
 }

@@ -24,7 +24,7 @@ fn what_is_published_is_what_was_measured_and_the_document_tells_it() {
         "**The paper:** Fast is twice as fast.",
         "**Verdict: does not hold.**",
         "| fast is twice as fast | 1.1 | ≥ 2 | **does not hold** |",
-        "| rows, twice | 8 |  | told |",
+        "| rows, twice | 8 |  | reported |",
         "![Throughput by arithmetic](claims/toy-1.svg)",
         "Setup of *simulated*: a quick run of `toy` with 4 points, 2",
         "- 4 points in a quick run: clients 1, 4",
@@ -33,7 +33,7 @@ fn what_is_published_is_what_was_measured_and_the_document_tells_it() {
     }
     assert!(!text.contains("Not measured yet"), "{text}");
     let mended = tidemark_experiments::Experiment { note: Some("We looked.".into()), ..experiment("") };
-    assert!(document(&all, &[mended], "claims").contains("**What we found:** We looked."));
+    assert!(document(&all, &[mended], "claims").contains("**Findings:** We looked."));
     assert!(document(&[], &[experiment("")], "claims").contains("## Not measured yet\n\n`toy-1`"));
     std::fs::write(claims.join("bad.json"), "{}").unwrap();
     let error = format!("{:#}", published(&claims).unwrap_err());

@@ -11,18 +11,18 @@ const EXAMPLES: &str = "\
 Examples:
   tidemark up                                  a cluster of three regions on this machine
   tidemark up --latency gentlerain             with the round-trip times of a paper between them
-  tidemark cut a b                             from another terminal: two regions lose each other
-  tidemark heal                                and find each other again
+  tidemark cut a b                             from another terminal: cut the links between two regions
+  tidemark heal                                and heal them
   tidemark demo                                what causal consistency prevents, shown on a real cluster
-  tidemark bench --visibility                  load it, and measure when writes show in other regions
+  tidemark bench --visibility                  load it, and measure visibility latency in other regions
   tidemark serve --config cluster.toml --node virginia-1
 
-Exit codes: 0 all is well, 1 it failed or what was checked does not hold, 2 the command or its input is wrong.";
+Exit codes: 0 success, 1 failure or a check that does not hold, 2 the command or its input is wrong.";
 
 /// A geo-replicated, causally consistent key-value store that speaks the Redis protocol.
 ///
 /// Write in any region at local latency, keep working when regions are cut off from each other, and never see
-/// an effect without its cause. Any Redis client will do.
+/// an effect without its cause. Any Redis client works.
 #[derive(Parser)]
 #[command(version, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {

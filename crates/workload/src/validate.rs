@@ -64,7 +64,9 @@ impl Workload {
             Pattern::Snapshots { span } => one("span", *span as u64)?,
             Pattern::Amplified { factor, .. } => one("factor", u64::from(*factor))?,
             Pattern::Turns { .. } | Pattern::Apps { .. } if self.remote > 0.0 => {
-                return Err(self.bad("remote", "0: whoever waits for another's turn waits at home".into()));
+                return Err(
+                    self.bad("remote", "0: a client that waits for another's turn waits at home".into())
+                );
             }
             Pattern::Turns { poll_us, .. } | Pattern::Apps { poll_us, .. } => one("poll-us", *poll_us)?,
             Pattern::Rounds {} | Pattern::RoundRobin {} | Pattern::Alternate { .. } => {}
@@ -125,7 +127,7 @@ impl Workload {
         let keys = self.keys / partitions.max(1) as u64;
         let keys_needed = clients.div_ceil(2) as u64 * self.pattern.keys_of_a_pair();
         if self.waits() && clients % 2 == 1 {
-            return misfit(format!("of {clients} clients, one would wait for nobody: take an even number"));
+            return misfit(format!("of {clients} clients, one would have no partner: take an even number"));
         }
         match keys_needed > keys {
             true => misfit(format!("{clients} clients need {keys_needed} keys in a partition: set `keys`")),

@@ -5,17 +5,6 @@ use crate::run::{command, output, root};
 use anyhow::Result;
 use std::path::Path;
 
-/// Documents whose language is still to be revised.
-const LATER: &[&str] = &[
-    "CHANGELOG.md",
-    "docs/claims.md",
-    "docs/experiments.md",
-    "docs/history-format.md",
-    "docs/on-disk-format.md",
-    "docs/protocols.md",
-    "docs/ycsb.md",
-];
-
 pub(super) fn check(sources: &[Source]) -> Result<Vec<Finding>> {
     let mut findings: Vec<Finding> = sources.iter().flat_map(code).collect();
     let list = ["ls-files", "--cached", "--others", "--exclude-standard", "*.md"];
@@ -27,10 +16,8 @@ pub(super) fn check(sources: &[Source]) -> Result<Vec<Finding>> {
                 .into_iter()
                 .map(|(line, link)| format!("{path}:{line}: the link to {link} leads nowhere")),
         );
-        if !LATER.contains(&path) {
-            let words = language::check(&text).into_iter();
-            findings.extend(words.map(|(line, what)| format!("{path}:{line}: {what}")));
-        }
+        let words = language::check(&text).into_iter();
+        findings.extend(words.map(|(line, what)| format!("{path}:{line}: {what}")));
     }
     Ok(findings)
 }

@@ -16,8 +16,8 @@ Example:
 
 /// Measure what each kind of event costs a server's core on this machine, for simulated experiments.
 ///
-/// Starts real nodes of this binary on loopback, gives them one kind of work at a time, and divides the processor time
-/// that they use by what they did.
+/// Starts real nodes of this binary on loopback, gives them one kind of work at a time, and divides their CPU time
+/// by the number of events.
 #[derive(Args)]
 #[command(after_help = USE)]
 pub(crate) struct Calibrate {

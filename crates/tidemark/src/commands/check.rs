@@ -16,29 +16,29 @@ const EXAMPLES: &str = "\
 Examples:
   tidemark check run.jsonl                              every guarantee, each on its own
   tidemark check run.jsonl --guarantee monotonic-reads,session
-  tidemark check run.jsonl --promise causal             all that a promise consists of
+  tidemark check run.jsonl --promise causal             all properties of a consistency model
   tidemark check run.jsonl --promise causal --svg violation.svg
   tidemark check - --promise session --json < run.jsonl
 
-Exit codes: 0 what was asked for is kept, 1 it is not, 2 the history cannot be read.";
+Exit codes: 0 no violation found, 1 a violation, 2 the history cannot be read.";
 
-/// Hold a recorded history, of any store, to guarantees or to a promise.
+/// Check a recorded history, of any store, against guarantees or a consistency model.
 ///
-/// A history is what clients saw: one JSON object a line, as docs/history-format.md describes it, or in the
-/// text format of other checkers. Guarantees are checked each on its own, by the versions that were recorded or else
-/// by values alone; a promise is all of its properties. What is violated is shown as the few operations that matter.
+/// A history records the operations of clients and their outcomes: one JSON object a line, as docs/history-format.md describes it, or in the
+/// text format of other checkers. Guarantees are checked each on its own, by the recorded versions or else
+/// by values alone; a consistency model (--promise) is all of its properties. A violation is shown as the few operations that matter.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Check {
     /// The history; `-` for standard input.
     file: PathBuf,
-    /// What the history is held to.
+    /// The consistency model to check.
     #[arg(long, value_name = "NAME", value_parser = promises(), conflicts_with = "guarantees")]
     promise: Option<Promise>,
-    /// Which guarantees are checked, each on its own; all of them if nothing is asked for.
+    /// The guarantees to check, each on its own; by default all of them.
     #[arg(long = "guarantee", value_name = "NAME,…", value_delimiter = ',', value_parser = guarantees())]
     guarantees: Vec<String>,
-    /// Ignore recorded versions, and tell writes apart by their values.
+    /// Ignore recorded versions, and distinguish writes by their values.
     #[arg(long)]
     values_only: bool,
     /// Draw the first violation as an SVG picture.

@@ -21,7 +21,7 @@ pub(crate) enum Config {
     Example,
 }
 
-/// Say what is wrong with a cluster file, where, and what to do; and show what it means.
+/// Report the errors of a cluster file, with their places and remedies, and show its meaning.
 ///
 /// Exit code 0: the file is sound. 1: it is not. 2: it cannot be read.
 #[derive(Args)]

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 /// Cut the links between two regions, or two servers, of a running cluster.
 ///
-/// What is under way is lost, as when a cable breaks; what was written meanwhile arrives after `heal`.
+/// Messages under way are lost, as when a cable breaks. Later writes arrive after `heal`.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  tidemark cut a b\n  tidemark cut virginia oregon --one-way\n  tidemark cut a/0 b/0"
@@ -17,7 +17,7 @@ pub(crate) struct Cut {
     from: String,
     /// The other side.
     to: String,
-    /// Only what the first says to the second is lost.
+    /// Drop only messages from the first to the second.
     #[arg(long)]
     one_way: bool,
     #[command(flatten)]

@@ -8,14 +8,14 @@ use std::process::ExitCode;
 ///
 /// Plays the photo album and the profile picture on real clusters of three regions: first under `eventual`, where
 /// an effect is seen without its cause, then under `causal`, where it is not. The link of one partition between two
-/// regions is cut, so that the cause is delayed and its effect is not; what each reader saw is printed as a timeline.
+/// regions is cut, so that the cause is delayed and its effect is not; the reads are printed as a timeline.
 ///
-/// `roaming` plays users who move from one region to another while the two are cut off from each other, in the
-/// simulator, and prints what each way to deal with them costs.
+/// `roaming` plays clients that migrate from one region to another while the two are cut off from each other, in the
+/// simulator, and prints the cost of each way to serve them.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Demo {
-    /// What is played.
+    /// The demo to play.
     #[arg(value_enum, default_value_t = Play::Anomalies)]
     play: Play,
     /// Play under this protocol only, instead of `eventual` and then `causal`.
@@ -24,7 +24,7 @@ pub(crate) struct Demo {
     /// The first of the ports that the cluster takes.
     #[arg(long, default_value_t = 7301)]
     base_port: u16,
-    /// Of roaming: what the schedule is drawn from.
+    /// Of roaming: the seed of the schedule.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Of roaming: print JSON.
@@ -36,13 +36,13 @@ const EXAMPLES: &str = "\
 Examples:
   tidemark demo
   tidemark demo --protocol gentlerain
-  tidemark demo roaming                 what it costs users to change regions while those are cut off";
+  tidemark demo roaming                 the cost of migrating between regions that are cut off";
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Play {
     /// The photo album and the profile picture, on real clusters.
     Anomalies,
-    /// Users who move to another region under a cut, in the simulator: what each remedy costs.
+    /// Clients that migrate to another region under a cut, in the simulator: the cost of each remedy.
     Roaming,
 }
 

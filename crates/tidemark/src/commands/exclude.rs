@@ -5,10 +5,10 @@ use crate::supervisor::api::Action;
 use clap::Args;
 use std::process::ExitCode;
 
-/// Go on without a region that is cut off, in protocols whose regions wait for each other (gentlerain).
+/// Exclude a region that is cut off, under protocols whose regions wait for each other (gentlerain).
 ///
-/// The other regions agree up to where they show what it wrote, and stop waiting for it. It keeps serving its own
-/// clients; what they write is shown elsewhere after `readmit`.
+/// The other regions choose a time up to which its writes stay visible, and stop waiting for it. It keeps serving its own
+/// clients; their writes become visible in other regions after `readmit`.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  tidemark cut a c\n  tidemark cut b c\n  tidemark exclude c")]
 pub(crate) struct Exclude {

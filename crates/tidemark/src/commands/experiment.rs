@@ -21,11 +21,11 @@ Examples:
   tidemark experiment run gentlerain-fig3 --full --jobs 2
   tidemark experiment run mine.toml --db mine.sqlite    one of your own: docs/experiments.md
 
-Exit codes: 0 what was claimed holds, 1 it does not or points failed, 2 there is no such experiment or its file is wrong.";
+Exit codes: 0 the claim holds, 1 it does not or points failed, 2 there is no such experiment or its file is wrong.";
 
-/// Put the claims of papers to the test: measure, store, draw, and say whether they hold.
+/// Test the claims of papers: measure, store, draw, and say whether they hold.
 ///
-/// Every experiment is a file that says what is measured, drawn and checked. What is checked is the shape, a ratio or
+/// Every experiment is a file that defines measurements, figures and checks. The checks test the shape, a ratio or
 /// an order, never an absolute time.
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
@@ -46,7 +46,7 @@ pub(crate) struct List {
 
 /// Run experiments: tables, figures, and a verdict.
 ///
-/// Rows are stored as they are measured: what was measured before Ctrl-C is kept. Figures and tables are written to
+/// Rows are stored as they are measured: rows measured before Ctrl-C are kept. Figures and tables are written to
 /// OUT/ID.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -66,13 +66,13 @@ pub(crate) struct Run {
     /// The results: `results.sqlite` in this directory, or what TIDEMARK_RESULTS names, if nothing is said.
     #[arg(long, value_name = "FILE")]
     db: Option<PathBuf>,
-    /// What events cost in the simulator, as `tidemark sim calibrate --out` writes it.
+    /// The costs of events in the simulator, as `tidemark sim calibrate --out` writes them.
     #[arg(long, value_name = "FILE")]
     costs: Option<PathBuf>,
-    /// How many points are measured at once where that does not disturb; one a processor if nothing is said.
+    /// How many points are measured at once where they do not disturb each other; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Also write the result and its figures where documents are made of them.
+    /// Also publish the result and its figures, for `tidemark experiment docs`.
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "docs/claims")]
     publish: Option<PathBuf>,
     /// Print JSON.
@@ -80,7 +80,7 @@ pub(crate) struct Run {
     json: bool,
 }
 
-/// Show an experiment: what is measured, how, what is checked, and its last result.
+/// Show an experiment: its measurements, checks and last result.
 #[derive(Args)]
 pub(crate) struct Show {
     /// An id, or the path of a file.

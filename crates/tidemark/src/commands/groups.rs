@@ -16,21 +16,21 @@ use tidemark_contract::{Division, GroupStage, GroupStanding, Groupings};
 const EXAMPLES: &str = "\
 Examples:
   tidemark up --protocol accf
-  tidemark groups                            which there are, and how often clients name them
-  tidemark groups add shop a/0 b/0           for clients who use the first partition alone
+  tidemark groups                            all groups, and how often clients name them
+  tidemark groups add shop a/0 b/0           for clients that use only the first partition
   redis-cli -p 6379 TIDE.CHECKING shop GET k is how they say so
-  tidemark groups remove shop                it goes once nobody names it any more
+  tidemark groups remove shop                it ends once no client names it any more
   tidemark groups track system               one time beside a version, for all servers
   tidemark groups track west='a/*' 'b=b/*'   or one for each group of your own";
 
 /// How many of the controller's changes are shown.
 const CHANGES: usize = 5;
 
-/// Show and change the groups of servers of protocols that have some (accf).
+/// Show and change the checking groups and the tracking of servers (accf).
 ///
-/// The servers of a checking group tell each other what they have received: who reads at them alone, and names the group, never
-/// waits. The servers of a tracking group share an entry of what every version depends on. With `tidemark up --adapt` checking groups
-/// follow what clients do: then this also shows who uses each of them, what it saves and costs, and why it came.
+/// The servers of a checking group send each other what they have received. A session that reads only at them, and names the group, never
+/// waits. The servers of a tracking group share one entry of every version's dependencies. With `tidemark up --adapt` a controller adapts
+/// checking groups to clients: then this also shows the users of each group, what it saves and costs, and why it was added.
 #[derive(Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Groups {
@@ -45,7 +45,7 @@ pub(crate) struct Groups {
 
 #[derive(Subcommand)]
 enum Change {
-    /// Have servers tell each other what they have received.
+    /// Add a checking group: its servers send each other what they have received.
     Add {
         /// What clients call the group.
         name: String,
@@ -55,14 +55,14 @@ enum Change {
         #[command(flatten)]
         which: Which,
     },
-    /// Have them no longer do so, once no client asks for the group. Only what was added can be removed.
+    /// Remove a checking group, once no client asks for it. Only groups that were added at run time can be removed.
     Remove {
         /// What clients call the group.
         name: String,
         #[command(flatten)]
         which: Which,
     },
-    /// Have servers share entries of dependencies in another way. What is stored is read as before.
+    /// Change the tracking groups. Stored versions are read as before.
     Track {
         /// `server`, `partition`, `region` or `system`; or groups, such as `west=a/*,b/0`.
         #[arg(required = true)]
@@ -188,21 +188,21 @@ impl Shown {
 fn adapted(account: &Account) -> String {
     let settings = account.settings;
     let mut text = format!(
-        "\nGroups follow what clients do: looked {} times; a server may be in {}; what is 1 ms older counts as {} ms of waiting.\n",
+        "\nController: {} rounds; at most {} groups a server; a value 1 ms older counts as {} ms of waiting.\n",
         account.observed, settings.budget, settings.freshness
     );
     for group in &account.groups {
-        text += &format!("\n{}: {}\n  came because {}\n", group.name, list(&group.servers), group.why);
+        text += &format!("\n{}: {}\n  added because {}\n", group.name, list(&group.servers), group.why);
         text += &match group.saves_us {
             _ if group.promised_us == 0.0 => String::new(),
             Some(saves) => {
-                format!("  saves {} a read; it was to save {}\n", ms(saves), ms(group.promised_us))
+                format!("  saves {} a read; predicted: {}\n", ms(saves), ms(group.promised_us))
             }
-            None => format!("  is to save {} a read, which is not known yet\n", ms(group.promised_us)),
+            None => format!("  predicted to save {} a read; not measured yet\n", ms(group.promised_us)),
         };
         for user in &group.users {
             text += &format!(
-                "  used by those who read at {}: {:.0} reads a second, each waits {}, and is at most {} older for it\n",
+                "  used by sessions that read at {}: {:.0} reads a second, each waits {}, and is at most {} older for it\n",
                 list(&user.servers),
                 user.reads,
                 ms(user.waits_us),
@@ -210,7 +210,7 @@ fn adapted(account: &Account) -> String {
             );
         }
         if group.users.is_empty() {
-            text += "  used by nobody now\n";
+            text += "  not used now\n";
         }
     }
     if !account.changes.is_empty() {

@@ -5,11 +5,11 @@ use crate::supervisor::api::Action;
 use clap::Args;
 use std::process::ExitCode;
 
-/// Mend what `cut`, `slow` and `skew` did: all of it, or what is between two places.
+/// End the faults of `cut`, `slow` and `skew`: all of them, or those between two regions or servers.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  tidemark heal\n  tidemark heal a b")]
 pub(crate) struct Heal {
-    /// One side; everything is mended if it is left out.
+    /// One side; by default all faults end.
     #[arg(requires = "to")]
     from: Option<String>,
     /// The other side.

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 /// Nothing that it acknowledged is lost: `tidemark restart` brings it back.
 #[derive(Args)]
 pub(crate) struct Kill {
-    /// A region by name or letter, one node by name, or `a/0`: the node that serves partition 0 of region A now.
+    /// A region by name or letter, one node by name, or `a/0`: the node that now serves partition 0 of region A.
     target: String,
     #[command(flatten)]
     which: Which,

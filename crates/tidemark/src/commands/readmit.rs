@@ -5,9 +5,9 @@ use crate::supervisor::api::Action;
 use clap::Args;
 use std::process::ExitCode;
 
-/// Take back a region that was excluded, once its links are mended.
+/// Readmit an excluded region, once its links are healed.
 ///
-/// What it wrote meanwhile shows everywhere as soon as all of it has arrived.
+/// Its writes become visible everywhere as soon as all of them have arrived.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  tidemark heal\n  tidemark readmit c")]
 pub(crate) struct Readmit {

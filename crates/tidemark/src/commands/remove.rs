@@ -5,9 +5,9 @@ use crate::supervisor::api::Action;
 use clap::Args;
 use std::process::ExitCode;
 
-/// Take one node out of its group, and stop it.
+/// Remove one node from its Raft group, and stop it.
 ///
-/// The group counts it no more: of three, the two that are left have to agree. `tidemark replace` takes it in again.
+/// The node no longer counts for the quorum: of three, the remaining two must both run. `tidemark replace` adds it again.
 #[derive(Args)]
 pub(crate) struct Remove {
     /// A node, by name.

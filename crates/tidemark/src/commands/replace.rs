@@ -5,9 +5,9 @@ use crate::supervisor::api::Action;
 use clap::Args;
 use std::process::ExitCode;
 
-/// Start one node of a group with an empty directory, as after the loss of its disk.
+/// Start one node of a Raft group with an empty directory, as after the loss of its disk.
 ///
-/// Its group forgets who it was, takes it in anew, and gives it a copy of everything. The others go on meanwhile.
+/// Its group removes the old member, adds the node as a new one, and sends it a copy of everything. The others continue meanwhile.
 #[derive(Args)]
 pub(crate) struct Replace {
     /// A node, by name.

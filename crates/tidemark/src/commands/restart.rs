@@ -5,7 +5,7 @@ use crate::supervisor::api::Action;
 use clap::Args;
 use std::process::ExitCode;
 
-/// Start a region of a running cluster again; if it runs, stop it cleanly before.
+/// Start a region of a running cluster again; if it runs, stop it cleanly first.
 #[derive(Args)]
 pub(crate) struct Restart {
     /// A region by name or letter, or one node by name.

@@ -10,7 +10,7 @@ use tidemark_experiments::{Reader, default_path};
 
 const EXAMPLES: &str = "\
 Examples:
-  tidemark results                                              the runs, and what can be queried
+  tidemark results                                              the runs, and the views for queries
   tidemark results \"SELECT * FROM throughput WHERE clients = 32\"
   tidemark results \"SELECT protocol, median(latency_us) FROM latency GROUP BY protocol\" --csv
   tidemark results \"SELECT * FROM compare WHERE a = 3 AND b = 7\"  two runs, number by number

@@ -67,7 +67,7 @@ struct Set {
     /// The data directory.
     #[arg(long, value_name = "DIR", env = "TIDEMARK_DIR")]
     dir: Option<String>,
-    /// The log kept for a peer that is away, such as 8GiB.
+    /// The log kept for a peer that is unreachable, such as 8GiB.
     #[arg(long, value_name = "SIZE", env = "TIDEMARK_LOG_RETAIN")]
     log_retain: Option<Size>,
     /// How many Redis clients are served at once.

@@ -23,14 +23,14 @@ use tidemark_simulators::simulator;
 const EXAMPLES: &str = "\
 Examples:
   tidemark sim --protocol causal --seeds 0..10000
-  tidemark sim --protocol eventual --promise causal --seeds 0..100        convicted at once
+  tidemark sim --protocol eventual --promise causal --seeds 0..100        finds a violation at once
   tidemark sim --protocol causal-spartan-x-published --seeds 0..300000 \\
       --dcs 2 --partitions 2 --sessions 4 --ops 40 --faults none          a paper's own mistake, found
 
-The same seed always gives the same run, and the same digest. Exit codes: 0 the promise held on all seeds,
-1 it was violated, 2 the command is wrong.";
+The same seed always gives the same run, and the same digest. Exit codes: 0 no violation on any
+seed, 1 a violation, 2 the command is wrong.";
 
-/// Play schedules drawn from seeds in virtual time, with faults, and check what sessions saw.
+/// Play schedules drawn from seeds in virtual time, with faults, and check the histories of sessions.
 #[derive(Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Sim {
@@ -48,7 +48,7 @@ pub(crate) struct Sim {
     /// Partitions of each data centre.
     #[arg(long, value_name = "N", default_value_t = 4)]
     partitions: usize,
-    /// Processes of each node, kept the same by Raft: one leads, and is replaced when it fails.
+    /// Replicas of each node, by Raft.
     #[arg(long, value_name = "N", default_value_t = 1)]
     replicas: usize,
     /// Which data centres hold which keys: everywhere; by-partition, each one partition; or random, each key some of them.
@@ -60,24 +60,24 @@ pub(crate) struct Sim {
     /// Operations of a schedule, those of all sessions together.
     #[arg(long, value_name = "N", default_value_t = 200)]
     ops: usize,
-    /// What fails: none, all that the protocol bears, or some of
+    /// The faults: none, all that the protocol tolerates, or some of
     /// cuts,one-way,slow,drift,jumps,crashes,power,disk.
     #[arg(long, value_name = "LIST", default_value = "all")]
     faults: Faults,
-    /// Have an operator exclude a data centre that is cut off, more or less, and readmit it.
+    /// Have an operator exclude a data centre, roughly while it is cut off, and readmit it.
     #[arg(long)]
     exclusions: bool,
-    /// What histories are held to; the protocol's own promise by default.
+    /// The consistency model to check; by default that of the protocol.
     #[arg(long, value_name = "NAME")]
     promise: Option<Promise>,
     /// When logs are synced: always, everysec or no. Drawn for each schedule by default, and `always` in those
     /// in which power fails.
     #[arg(long, value_name = "POLICY")]
     fsync: Option<tidemark_sim::Fsync>,
-    /// A number of the protocol, as in the [protocol] table of a configuration; may be repeated.
+    /// A parameter of the protocol, as in the [protocol] table of a configuration; may be repeated.
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = param)]
     params: Vec<(String, Value)>,
-    /// Go on after a violation, and count.
+    /// Continue after a violation, and count.
     #[arg(long)]
     keep_going: bool,
     /// Write the history of the first violation, or else of the last schedule, to a file.
@@ -86,7 +86,7 @@ pub(crate) struct Sim {
     /// Draw the first violation, shrunk, as an SVG picture.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Threads; the results do not depend on how many.
+    /// Threads; the results do not depend on their number.
     #[arg(long, value_name = "N", default_value_t = 1)]
     jobs: usize,
     /// Print a summary as JSON.

@@ -7,10 +7,10 @@ use clap::Args;
 use std::process::ExitCode;
 use tidemark_server::config::Span;
 
-/// Put the clock of a node of a running cluster ahead, or back.
+/// Set the clock of a node of a running cluster ahead, or back.
 ///
-/// What the node takes for the time changes at once, as when somebody sets the clock of its machine; those of the machine
-/// and of other nodes stay as they are. A node that is restarted is told again.
+/// The node's time changes at once, as when its machine's clock is set. The clocks of the machine
+/// and of other nodes do not change. The skew survives a restart of the node.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tidemark skew a-2 --by 10ms
@@ -19,7 +19,7 @@ use tidemark_server::config::Span;
 pub(crate) struct Skew {
     /// A node, or a region for all of its nodes.
     target: String,
-    /// How far the clock is ahead from now on; behind, with a minus.
+    /// How far the clock is ahead; with a minus, behind.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = signed)]
     by: i64,
     #[command(flatten)]

@@ -7,18 +7,18 @@ use clap::Args;
 use std::process::ExitCode;
 use tidemark_server::config::Span;
 
-/// Make the way between two regions of a running cluster longer, or one node slow to speak.
+/// Delay messages between two regions of a running cluster, or all messages of one node.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tidemark slow a b --by 200ms
   tidemark slow a b --by 0s      as fast as before
-  tidemark slow a-2 --by 100ms   whatever node a-2 says to any other leaves so much later")]
+  tidemark slow a-2 --by 100ms   delays all messages from node a-2 to other nodes")]
 pub(crate) struct Slow {
     /// A region, by name or letter; alone, the name of a node, or a region for all of its nodes.
     from: String,
     /// The other region.
     to: Option<String>,
-    /// By how much each message is later than it was.
+    /// The delay of each message.
     #[arg(long, value_name = "TIME")]
     by: Span,
     /// Only from the first to the second.

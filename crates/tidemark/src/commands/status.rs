@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 use tidemark_contract::{Away, Stage};
 
-/// Show the cluster that `tidemark up` runs: its nodes, and what was cut, slowed or skewed.
+/// Show the cluster that `tidemark up` runs: its nodes, and all cuts, delays and skews.
 #[derive(Args)]
 pub(crate) struct Status {
-    /// Print JSON, with what each node says of itself.
+    /// Print JSON, with the full status of each node.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -73,7 +73,7 @@ fn described(status: &ClusterStatus) -> String {
         text.push_str(&format!("\n{fault}"));
     }
     if !faults.is_empty() {
-        text.push_str("\n\n`tidemark heal` mends all of it.\n");
+        text.push_str("\n\n`tidemark heal` ends all of these.\n");
     }
     text
 }
@@ -90,11 +90,11 @@ fn stage(Away { dc, stage, .. }: &Away) -> String {
     let letter = dc.to_string().to_lowercase();
     match stage {
         Stage::Held | Stage::Cut { .. } => {
-            format!("is to be excluded: `tidemark exclude {letter}` finishes that, `readmit` gives it up")
+            format!("is to be excluded: `tidemark exclude {letter}` finishes that, `readmit` cancels it")
         }
-        Stage::Excluded { .. } => format!("is excluded: `tidemark readmit {letter}` takes it back"),
-        Stage::HeldAgain { .. } => format!("is on its way back: `tidemark readmit {letter}` finishes that"),
-        Stage::Readmitted { .. } => "is on its way back".to_string(),
+        Stage::Excluded { .. } => format!("is excluded: `tidemark readmit {letter}` readmits it"),
+        Stage::HeldAgain { .. } => format!("is being readmitted: `tidemark readmit {letter}` finishes that"),
+        Stage::Readmitted { .. } => "is being readmitted".to_string(),
     }
 }
 

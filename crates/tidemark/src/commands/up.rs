@@ -22,13 +22,13 @@ use tokio::sync::mpsc;
 const EXAMPLES: &str = "\
 Examples:
   tidemark up
-  tidemark up --latency gentlerain             Virginia, Oregon and Ireland, as far apart as they are
+  tidemark up --latency gentlerain             Virginia, Oregon and Ireland, with their real latencies
   tidemark up --regions 2 --protocol eventual
-  tidemark up --regions 2 --replicas 3         each region goes on when one of its nodes is killed
+  tidemark up --regions 2 --replicas 3         each region survives the loss of one of its nodes
   tidemark up --protocol gentlerain --param alpha=20ms --param fan_out=4
-  tidemark up --protocol accf --adapt          checking groups follow what clients do
-  tidemark up --place eu:=b,c                  regions b and c hold what begins with eu:, and a asks them
-  tidemark up --dir ~/shop                     keeps the data; run again, it goes on where it was
+  tidemark up --protocol accf --adapt          checking groups adapt to clients
+  tidemark up --place eu:=b,c                  regions b and c hold keys with the prefix eu:, a forwards
+  tidemark up --dir ~/shop                     keeps the data for the next run
 
 From another terminal: tidemark status, cut, heal, slow, skew, exclude, readmit, kill, restart,
 and with --replicas: remove, replace.
@@ -39,7 +39,7 @@ A file for --latency names the regions and the round-trip times between them:
   rome = { oslo = \"40ms\", oporto = \"45ms\" }
   oslo = { oporto = \"60ms\" }";
 
-/// Run a whole cluster on this machine: one process a node, and emulated distances between them.
+/// Run a whole cluster on this machine: a process for each node, and emulated latencies between regions.
 ///
 /// When all regions serve, a table with their ports is printed, and then the line `ready`. Ctrl-C stops the
 /// cluster; its processes never outlive it.
@@ -52,8 +52,8 @@ pub(crate) struct Up {
     /// How many nodes each region has: its partitions are spread over them [default: as many as --replicas].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
     nodes: Option<u8>,
-    /// How many nodes of a region hold the same, so that the region outlives their machines: 3 or 5, and each partition
-    /// goes on as long as most of them run [default: 1].
+    /// How many replicas each partition has in its region, by Raft: 3 or 5. A partition is available as long as a
+    /// quorum of them runs [default: 1].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=9))]
     replicas: Option<u8>,
     /// Into how many partitions each region divides its keys [default: 2].
@@ -62,28 +62,28 @@ pub(crate) struct Up {
     /// The consistency protocol; see `tidemark protocols` [default: causal].
     #[arg(long, value_name = "NAME")]
     protocol: Option<String>,
-    /// A number of the protocol, as in the [protocol] table of a configuration; may be repeated.
+    /// A parameter of the protocol, as in the [protocol] table of a configuration; may be repeated.
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = param)]
     params: Vec<(String, toml::Value)>,
-    /// Keys that some regions hold and no others: a prefix, or slots, and regions, such as eu:=b,c or slots:0-8191=a; may be
-    /// repeated, and the first that speaks of a key decides.
+    /// Place keys in some regions only: a prefix, or slots, and regions, such as eu:=b,c or slots:0-8191=a; may be
+    /// repeated, and the first rule that matches a key decides.
     #[arg(long = "place", value_name = "KEYS=REGIONS", value_parser = placement)]
     placement: Vec<PlacementTable>,
     /// What a region does with keys that it does not hold: forward, or refuse [default: forward].
     #[arg(long, value_name = "WHAT", value_parser = elsewhere)]
     elsewhere: Option<Elsewhere>,
-    /// Have checking groups follow what clients do (accf): groups that would save them time are added, and taken back if they
-    /// do not; `tidemark groups` shows what becomes of it.
+    /// Adapt checking groups to clients (accf): a controller adds groups that would save them time, and removes groups
+    /// that do not; `tidemark groups` shows its changes.
     #[arg(long)]
     adapt: bool,
-    /// A number of that, as in the [adapt] table of a configuration: every=5s, budget=4, freshness=0.05 or least=250us; may be
+    /// A parameter of the controller, as in the [adapt] table of a configuration: every=5s, budget=4, freshness=0.05 or least=250us; may be
     /// repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = param, requires = "adapt")]
     adapt_set: Vec<(String, toml::Value)>,
     /// When a write is made durable: always, everysec or no [default: everysec].
     #[arg(long, value_name = "POLICY")]
     fsync: Option<Fsync>,
-    /// Distances between regions: none, gentlerain, spartan, nukv, swiftcloud, or a file [default: none].
+    /// Latencies between regions: none, gentlerain, spartan, nukv, swiftcloud, or a file [default: none].
     #[arg(long, value_name = "PRESET|FILE")]
     latency: Option<String>,
     /// Where the cluster is kept; used as it is if there is one. Otherwise a temporary directory, removed at the end.
@@ -230,7 +230,7 @@ fn tell(event: &Event) {
     match event {
         Event::Done(what) => print(&format!("{what}\n")),
         Event::Logged { node, line } => print(&format!("{node} | {line}\n")),
-        Event::Slow { node } => print(&format!("{node} reads its log back; it serves when it has\n")),
+        Event::Slow { node } => print(&format!("{node} is reading its log, and serves when this is done\n")),
         Event::Died { node, how } => {
             print(&format!("{node} died: {how}; `tidemark restart {node}` starts it again\n"));
         }

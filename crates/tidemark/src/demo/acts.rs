@@ -83,7 +83,7 @@ fn cut(cluster: &Cluster, line: &Timeline) -> anyhow::Result<()> {
 
 fn heal(cluster: &Cluster, line: &Timeline) -> anyhow::Result<()> {
     cluster.heal()?;
-    line.event("network", "the link is mended");
+    line.event("network", "the link is healed");
     Ok(())
 }
 

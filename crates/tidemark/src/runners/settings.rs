@@ -67,8 +67,9 @@ impl<'a> Settings<'a> {
         if let Some(number) = value.as_f64() {
             return Ok(vec![number]);
         }
-        let words =
-            value.as_str().with_context(|| format!("{name} is numbers between spaces, not {value}"))?;
+        let words = value
+            .as_str()
+            .with_context(|| format!("{name} must be numbers separated by spaces, not {value}"))?;
         let number = |word: &str| word.parse::<f64>().map_err(|_| anyhow!("{name}: {word:?} is no number"));
         words.split_whitespace().map(number).collect()
     }
@@ -193,12 +194,7 @@ impl<'a> Settings<'a> {
             .filter(|name| !used.contains(*name) && !label(name))
             .collect();
         let known: Vec<&str> = used.iter().map(String::as_str).collect();
-        ensure!(
-            over.is_empty(),
-            "nobody knows what {} means here; there are {}",
-            over.join(", "),
-            known.join(", ")
-        );
+        ensure!(over.is_empty(), "unknown name {}; the names here are {}", over.join(", "), known.join(", "));
         Ok(())
     }
 }

@@ -58,7 +58,7 @@ impl Supervisor {
         let partition = PartitionId(partition.parse()?);
         let holds = |node: &&Node| node.region == region && node.partitions.contains(&partition);
         let index = self.cluster.nodes.iter().position(|node| holds(&node)).expect("somebody holds it");
-        self.leader(index).await.with_context(|| format!("nobody serves {region}/{partition} now"))
+        self.leader(index).await.with_context(|| format!("no node serves {region}/{partition} now"))
     }
 
     /// One node of each group outside of region `dc`: the one that serves.
@@ -87,7 +87,7 @@ impl Supervisor {
             match self.try_to_remove(index).await {
                 Ok(true) => break self.group(index).len() - 1,
                 Ok(false) if begun.elapsed() < PATIENCE => sleep(Duration::from_millis(100)).await,
-                Ok(false) => bail!("{name} is still a member: most of its group have to run for this"),
+                Ok(false) => bail!("{name} is still a member: a quorum of its group must run for this"),
                 Err(why) if begun.elapsed() > PATIENCE => return Err(why),
                 Err(_) => sleep(Duration::from_millis(100)).await,
             }
@@ -130,7 +130,7 @@ impl Supervisor {
         if 2 * running <= group.len() {
             let others = group.len() / 2 + 1;
             bail!(
-                "{running} other members of the group of {name} run, and {others} have to agree to take it in again"
+                "{running} other members of the group of {name} run, and {others} must run to add it again"
             );
         }
         self.end(&[index], "stopped", Child::stop).await;

@@ -35,11 +35,11 @@ impl Supervisor {
         let all = self.away(dc).await?;
         let excluded = |away: &Away| matches!(away.stage, Stage::Excluded { .. });
         if all.iter().any(|away| matches!(away.stage, Stage::HeldAgain { .. } | Stage::Readmitted { .. })) {
-            bail!("{name} is on its way back: `tidemark readmit {region}` finishes that");
+            bail!("{name} is being readmitted: `tidemark readmit {region}` finishes that");
         }
         let others = (self.cluster.regions.len() - 1) * self.cluster.topology.partitions;
         if all.len() == others && all.iter().all(excluded) {
-            bail!("{name} is excluded already; `tidemark readmit {region}` takes it back");
+            bail!("{name} is excluded already; `tidemark readmit {region}` readmits it");
         }
         let begun = all.iter().find(|away| away.stage != Stage::Held).map(|away| away.round);
         let (round, least) = match begun {
@@ -61,13 +61,13 @@ impl Supervisor {
         while let Err(why) = self.order(dc, round, Step::Exclude).await {
             if begun.elapsed() > PATIENCE {
                 return Err(
-                    why.context(format!("say it again, or `tidemark readmit {region}` to give it up"))
+                    why.context(format!("repeat the order, or `tidemark readmit {region}` to cancel it"))
                 );
             }
             sleep(Duration::from_millis(50)).await;
         }
         Ok(format!(
-            "{name} is excluded; what it writes from now on shows elsewhere after `tidemark readmit {region}`"
+            "{name} is excluded; its later writes become visible in other regions after `tidemark readmit {region}`"
         ))
     }
 
@@ -75,8 +75,8 @@ impl Supervisor {
     async fn hold(&self, dc: DcId, round: u64) -> anyhow::Result<Step> {
         let told = self.order(dc, round, Step::Hold).await?;
         let least = Standing::least(&told).context(
-            "another region lacks so much of what it wrote that deletions among it are forgotten elsewhere: \
-             mend the links between the two",
+            "another region lacks so many of its writes that deletions among them were dropped elsewhere: \
+             heal the links between the two",
         )?;
         Ok(Step::Cut { least })
     }
@@ -90,7 +90,7 @@ impl Supervisor {
             past(|stage| matches!(stage, Stage::Readmitted { .. }))
         {
             self.order(dc, *round, Step::Readmit { from: *from }).await?;
-            return Ok(format!("{name} is on its way back"));
+            return Ok(format!("{name} is being readmitted"));
         }
         let Some(excluded) = past(|stage| !matches!(stage, Stage::Held | Stage::Cut { .. })) else {
             if all.is_empty() {
@@ -110,7 +110,7 @@ impl Supervisor {
         let held = matches!(excluded.stage, Stage::HeldAgain { .. }).then_some(excluded.round);
         let (round, from) = self.recall(dc, held).await.with_context(|| format!("{name} stays excluded"))?;
         self.order(dc, round, Step::Readmit { from }).await?;
-        Ok(format!("{name} is readmitted: what was hidden shows as soon as all of it has arrived"))
+        Ok(format!("{name} is readmitted: hidden writes become visible as soon as all of them have arrived"))
     }
 
     /// Prepares a readmission, once the region is not far behind: the round, and from when on it counts.
@@ -131,9 +131,7 @@ impl Supervisor {
             self.order(dc, round, Step::Release).await?;
             if begun.elapsed() > PATIENCE {
                 let seconds = behind as f64 / 1e6;
-                bail!(
-                    "it is {seconds:.1} s behind: its links have to be whole, and what it wrote has to arrive"
-                );
+                bail!("it is {seconds:.1} s behind: heal its links, and wait until its writes have arrived");
             }
             sleep(Duration::from_millis(200)).await;
         }
@@ -162,7 +160,7 @@ impl Supervisor {
         let mut all = Vec::new();
         for node in self.servers_beside(dc).await? {
             let said = self.ask(node, "status", None).await;
-            let said = said.with_context(|| format!("node {} has to run for this", node.name))?;
+            let said = said.with_context(|| format!("node {} must run for this", node.name))?;
             for partition in said["host"]["partitions"].as_array().into_iter().flatten() {
                 let away: Option<Away> = serde_json::from_value(partition["away"].clone())?;
                 all.extend(away);
@@ -171,7 +169,7 @@ impl Supervisor {
         if let Some(other) = all.iter().find(|away| away.dc != dc) {
             let other = &self.cluster.regions[other.dc.index()];
             bail!(
-                "{other} is away already, and only one region can be: `tidemark readmit {other}` comes first"
+                "{other} is excluded already, and only one region can be: `tidemark readmit {other}` first"
             );
         }
         Ok(all)

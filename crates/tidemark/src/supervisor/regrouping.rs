@@ -16,7 +16,7 @@ impl Supervisor {
                 (Regrouping::Add { name, servers }, done)
             }
             Regroup::Remove { name } => {
-                let done = format!("{name} goes, once nobody asks for it any more");
+                let done = format!("{name} is retiring, and ends once no client asks for it any more");
                 (Regrouping::Remove { name }, done)
             }
             Regroup::Track { division, groups } => {

@@ -53,10 +53,10 @@ fn groups_follow_clients_who_wait_less_for_it_and_go_when_nobody_needs_them() {
     assert!(faster > 1.5 * waiting, "{faster} reads, and {waiting} in groups that do not follow");
     for words in [
         "auto-1  A/0 B/1",
-        "auto-1: A/0 and B/1\n  came because ",
+        "auto-1: A/0 and B/1\n  added because ",
         "reads a second are at A/0 and B/1 alone: they wait ",
-        "a read; it was to save ",
-        "used by those who read at A/0 and B/1: ",
+        "a read; predicted: ",
+        "used by sessions that read at A/0 and B/1: ",
         "s ago: auto-1 comes, with A/0 and B/1: ",
     ] {
         assert!(shown.contains(words), "{words:?} is not in\n{shown}");

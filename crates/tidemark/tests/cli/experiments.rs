@@ -126,7 +126,7 @@ fn a_load_is_calibrated_simulated_and_measured() {
     let stranger = MINE.replace("clients = 64", "clients = 64\npoint.colour = 3");
     std::fs::write(folder.path().join("mine.toml"), stranger).unwrap();
     let stranger = inside(folder.path(), &["experiment", "run", "mine.toml", "--only", "simulated"]);
-    assert!(said(&stranger).contains("nobody knows what colour means"), "{}", said(&stranger));
+    assert!(said(&stranger).contains("unknown name colour"), "{}", said(&stranger));
 }
 
 const MINE: &str = r#"

@@ -5,7 +5,7 @@ use crate::harness::{said, tidemark};
 #[test]
 fn protocols_are_listed_with_their_promises() {
     let text = said(&tidemark(&["protocols"]));
-    assert!(text.contains("tidemark (default)") && text.contains("What is promised:"), "{text}");
+    assert!(text.contains("tidemark (default)") && text.contains("Consistency models (PROMISE):"), "{text}");
     let json: serde_json::Value = serde_json::from_slice(&tidemark(&["protocols", "--json"]).stdout).unwrap();
     let json = json.as_array().unwrap();
     assert_eq!(json.iter().filter(|protocol| protocol["default"] == true).count(), 1);

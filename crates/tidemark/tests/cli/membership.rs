@@ -12,7 +12,7 @@ fn refused(up: &Up, args: &[&str]) -> String {
 
 fn away(up: &Up) -> bool {
     let status = up.order(&["status"]);
-    status.contains("excluded") || status.contains("on its way back")
+    status.contains("excluded") || status.contains("is being readmitted")
 }
 
 /// Reference: 001 §5.5.

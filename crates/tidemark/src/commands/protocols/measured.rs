@@ -36,18 +36,18 @@ pub(super) fn tables(rows: &[Row], what: &Measurement) -> String {
 }
 
 const LEGEND: &str = "\
-PAPER   what a paper says of the column before it; `tidemark protocols --table --json` names the paper.
-ROUNDS  of questions and answers between a session and servers. HOPS: the longest chain of messages between servers
-        before the answer; papers that count rounds through a coordinator count two of them as a round.
-WAITED  the share of operations that a server parked for something other than messages of their own, and how long.
-STALE   the share of keys read of which the server that was asked had received a newer version before.
-C-S     messages between sessions and servers; S-S between servers of a data centre; DC between data centres, copies
-        of versions included. Bytes are metadata, without the keys and values that an operation is about, of all
-        its messages: ASK in questions, ANSWER in answers, S-S between servers (without copies of versions).
-VERSION metadata of a version on its way to another data centre. TOKEN: what a session hands over when it moves.
-VISIBLE from a write until a new session in another data centre reads it. AT ONCE: what is promised of writes in
-        their own data centre, or the share of keys read of which a local version was missed.
-S-S/s, DC/s, B/s  what a server says without anybody having asked: messages within its data centre, to others, bytes.
+PAPER   the claim of a paper for the column before it; `tidemark protocols --table --json` names the paper.
+ROUNDS  of requests and replies between a session and servers. HOPS: the longest chain of messages between servers
+        before the reply; papers that count rounds through a coordinator count two hops as a round.
+WAITED  the share of operations that a server blocked for other events than messages of their own, and how long.
+STALE   the share of keys read of which the server had received a newer version before.
+C-S     messages between sessions and servers; S-S between servers of a data centre; DC between data centres,
+        replicated versions included. Bytes are metadata, without the keys and values of the operation, of all its
+        messages: ASK in requests, ANSWER in replies, S-S between servers (without replicated versions).
+VERSION metadata of a replicated version. TOKEN: the size of a session token.
+VISIBLE from a write until a new session in another data centre reads it. AT ONCE: promised for writes in their own
+        data centre, or the share of keys read of which a local version was missed.
+S-S/s, DC/s, B/s  background messages of a server: within its data centre, to others; bytes.
 ";
 
 type Column = (&'static str, fn(&Row) -> String);

@@ -13,17 +13,17 @@ use tidemark_sim::Measurement;
 
 const EXAMPLES: &str = "\
 Examples:
-  tidemark protocols                                    what there is
-  tidemark protocols --table                            what each costs, measured, beside what papers say
-  tidemark protocols --table contrarian tidemark --json two of them, for programs
+  tidemark protocols                                    all protocols
+  tidemark protocols --table                            measured costs, beside the claims of papers
+  tidemark protocols --table contrarian tidemark --json two of them, as JSON
 
-The same seed always measures the same.";
+The same seed always gives the same table.";
 
-/// List the consistency protocols, what each promises, and what each costs.
+/// List the consistency protocols, their consistency models, and their costs.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Protocols {
-    /// Only these; all by default.
+    /// Only these protocols; all by default.
     #[arg(value_name = "NAME", value_parser = names())]
     names: Vec<String>,
     /// Measure them in the simulator: rounds, messages, bytes, waiting, staleness.
@@ -41,7 +41,7 @@ pub(crate) struct Protocols {
     /// Operations in all.
     #[arg(long, value_name = "N", default_value_t = 20_000, requires = "table")]
     ops: usize,
-    /// What chance is drawn from.
+    /// The seed of all random choices.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "table")]
     seed: u64,
     /// Print JSON.
@@ -110,9 +110,9 @@ impl Protocols {
                 promises.push(promise);
             }
         }
-        print(&format!("{}\nWhat is promised:\n{}", table(&rows), table(&promises)));
-        print("\n`causal` means the default. The numbers of each: tidemark protocols --json\n");
-        print("What each costs, measured: tidemark protocols --table\n");
+        print(&format!("{}\nConsistency models (PROMISE):\n{}", table(&rows), table(&promises)));
+        print("\n`causal` means the default. Parameters of each protocol: tidemark protocols --json\n");
+        print("Measured costs: tidemark protocols --table\n");
         Ok(())
     }
 }
