@@ -94,7 +94,7 @@ fn package(package: &Value) -> Vec<Finding> {
         let ours = used.strip_prefix("tidemark-").is_some_and(|short| !allowed.contains(&short));
         if ours || used == "tidemark" {
             findings.push(format!(
-                "{name} must not use {used}: see \"Each crate forbids something\" in ARCHITECTURE.md"
+                "{name} must not use {used}: see \"What each crate must not use\" in ARCHITECTURE.md"
             ));
         }
         if PURE.contains(&name) && IMPURE.contains(&used) {
