@@ -108,10 +108,4 @@ impl<S: Wire, L> Timeline<S, L> {
             cx.persist(Lasting { times: self.ceiling.durable().clone(), undone: self.commits.undone() });
         }
     }
-
-    /// What has to outlive a crash, with the stable value of now.
-    pub fn lasting(&self, stable: Vector) -> Lasting<S> {
-        let times = ceiling::Hard { ceiling: self.ceiling.get(), stable };
-        Lasting { times, undone: self.commits.undone() }
-    }
 }

@@ -63,9 +63,9 @@ use tidemark_contract::core::{
     CheckingGroup, DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Tracking, Update, Vector,
 };
 use tidemark_contract::{
-    Answer, Ceiling, Checking, CheckingGroups, Cx, Extensions, GatherId, Groupings, Hard, Info, Order,
-    Protocol, Reached, Recovered, SliceReply, SliceReq, Standing, Status, Ticket, Topology, Tracked, Tree,
-    Version, Waiters, Walk, everywhere, found_of,
+    Answer, Ceiling, Checking, CheckingGroups, Cx, Extensions, GatherId, Groupings, Info, Order, Protocol,
+    Reached, Recovered, SliceReply, SliceReq, Standing, Status, Ticket, Topology, Tracked, Tree, Version,
+    Waiters, Walk, everywhere, found_of,
 };
 use tracks::Tracks;
 use transactions::{Collection, Reading, Transactions};
@@ -235,10 +235,6 @@ impl Protocol for Accf {
 
     fn visible(View(covered): &View, _: Stamp, ds: &Tracked) -> bool {
         covered.as_ref().is_none_or(|covered| covered.covers(ds))
-    }
-
-    fn hard(&self) -> Remembered {
-        self.remembered(Hard { ceiling: self.ceiling.get(), stable: self.groups.least() })
     }
 
     fn status(&self) -> Status {

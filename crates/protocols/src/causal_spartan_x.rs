@@ -270,10 +270,6 @@ impl Protocol for CausalSpartanX {
         }
     }
 
-    fn hard(&self) -> Hard {
-        Hard { ceiling: self.ceiling.get(), stable: self.dsv.clone() }
-    }
-
     fn status(&self) -> Status {
         Status::new(self.dsv.clone(), self.arrivals.len())
     }

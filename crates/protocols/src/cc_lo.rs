@@ -323,10 +323,6 @@ impl Protocol for CcLo {
         Meta { deps: meta.deps.clone(), applied: false }
     }
 
-    fn hard(&self) -> Hard {
-        Hard { ceiling: self.ceiling.get(), stable: Vector::default() }
-    }
-
     fn status(&self) -> Status {
         Status::new(
             self.checks.applied(self.clock),

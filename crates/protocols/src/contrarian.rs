@@ -251,10 +251,6 @@ impl Protocol for Contrarian {
         dv.le(sv)
     }
 
-    fn hard(&self) -> Hard {
-        Hard { ceiling: self.ceiling.get(), stable: self.gss.clone() }
-    }
-
     fn status(&self) -> Status {
         Status::new(self.gss.clone(), self.arrivals.len())
     }

@@ -312,10 +312,6 @@ impl Protocol for Cops {
         Meta { waits: true, near: meta.near.clone() }
     }
 
-    fn hard(&self) -> Hard {
-        Hard { ceiling: self.ceiling.get(), stable: Vector::default() }
-    }
-
     fn status(&self) -> Status {
         Status::new(self.everywhere.get().clone(), self.checks.len())
     }

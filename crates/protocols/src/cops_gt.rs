@@ -301,10 +301,6 @@ impl Protocol for CopsGt {
         Meta { waits: true, ..meta.clone() }
     }
 
-    fn hard(&self) -> Hard {
-        Hard { ceiling: self.ceiling.get(), stable: Vector::default() }
-    }
-
     fn status(&self) -> Status {
         Status::new(self.stable.clone(), self.checks.len())
     }

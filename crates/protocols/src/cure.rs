@@ -209,10 +209,6 @@ impl Protocol for Cure {
         cv.le(snap)
     }
 
-    fn hard(&self) -> Self::Hard {
-        self.time.lasting(self.gss.clone())
-    }
-
     fn status(&self) -> Status {
         Status::new(
             self.gss.clone(),

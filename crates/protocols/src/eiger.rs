@@ -277,10 +277,6 @@ impl Protocol for Eiger {
         Meta { evt: Hlc::ZERO, near: meta.near.clone() }
     }
 
-    fn hard(&self) -> Hard {
-        Hard { ceiling: self.ceiling.get(), stable: Vector::default() }
-    }
-
     fn status(&self) -> Status {
         Status::new(self.everywhere.get().clone(), self.checks.len())
     }

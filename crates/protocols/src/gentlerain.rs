@@ -405,13 +405,6 @@ impl<R: Resolver> Protocol for Server<R> {
         mine || stamp.ts <= gst && view.hidden.is_none_or(|(x, cut)| stamp.origin != x || stamp.ts <= cut)
     }
 
-    fn hard(&self) -> Kept {
-        Kept {
-            clock: Hard { ceiling: self.ceiling.get(), stable: one(self.gst) },
-            absence: self.absence.clone(),
-        }
-    }
-
     fn status(&self) -> Status {
         let blocked = self.waiting_for_clock.len() + self.waiting_for_gst.len();
         let (away, conflicts) = (self.absence.away().cloned(), Some(self.conflicts.detected()));

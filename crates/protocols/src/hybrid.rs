@@ -381,10 +381,6 @@ impl Protocol for Hybrid {
         Meta { since: None, ..meta.clone() }
     }
 
-    fn hard(&self) -> Hard {
-        Hard { ceiling: self.ceiling.get(), stable: one(self.gst) }
-    }
-
     fn status(&self) -> Status {
         Status::new(one(self.gst), self.transactions.len() + self.checks.len())
     }

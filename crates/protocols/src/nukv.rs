@@ -212,8 +212,6 @@ impl<const HYBRID: bool> Protocol for Server<HYBRID> {
         true
     }
 
-    fn hard(&self) {}
-
     fn status(&self) -> Status {
         Status::new(Default::default(), self.waiting.len() + self.early.len())
     }

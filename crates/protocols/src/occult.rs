@@ -195,8 +195,6 @@ impl Protocol for Occult {
         true
     }
 
-    fn hard(&self) {}
-
     fn status(&self) -> Status {
         Status::new(Default::default(), self.waiting.len())
     }

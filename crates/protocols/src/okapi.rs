@@ -225,10 +225,6 @@ impl Protocol for Okapi {
         }
     }
 
-    fn hard(&self) -> Hard {
-        Hard { ceiling: self.ceiling.get(), stable: self.usv.clone() }
-    }
-
     fn status(&self) -> Status {
         Status::new(self.usv.clone(), self.arrivals.len())
     }

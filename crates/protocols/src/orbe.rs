@@ -306,10 +306,6 @@ impl Protocol for Orbe {
         stamp.ts <= *st && (stamp.origin == *m || vv.covers(stamp))
     }
 
-    fn hard(&self) -> Hard {
-        Hard { ceiling: self.ceiling.get(), stable: self.vv.clone() }
-    }
-
     fn status(&self) -> Status {
         Status::new(
             self.vv.clone(),

@@ -217,10 +217,6 @@ impl Protocol for Pocc {
         sv.as_ref().is_none_or(|sv| sv.covers(stamp) && dv.le(sv))
     }
 
-    fn hard(&self) -> Hard {
-        Hard { ceiling: self.ceiling.get(), stable: self.gss.clone() }
-    }
-
     fn status(&self) -> Status {
         Status::new(self.gss.clone(), self.waiting.len())
     }

@@ -228,10 +228,6 @@ impl Protocol for Tidemark {
         Meta { ds: meta.ds.clone(), need: None } // 7
     }
 
-    fn hard(&self) -> Hard {
-        Hard { ceiling: self.ceiling.get(), stable: self.dsv.clone() }
-    }
-
     fn status(&self) -> Status {
         Status::new(self.dsv.clone(), self.arrivals.len())
     }

@@ -227,10 +227,6 @@ impl Protocol for Wren {
         stamp.ts <= at[own] && (*rdt <= at[others] || !DEPENDS_ON_RDT.kept())
     }
 
-    fn hard(&self) -> Self::Hard {
-        self.time.lasting(self.snapshot())
-    }
-
     fn status(&self) -> Status {
         Status::new(
             Vector::from_entries([self.snapshot()[RST]]),

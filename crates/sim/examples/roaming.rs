@@ -159,10 +159,6 @@ impl Protocol for Roaming {
         true
     }
 
-    fn hard(&self) -> Hard {
-        Hard { ceiling: self.ceiling.get(), stable: Vector::default() }
-    }
-
     fn status(&self) -> Status {
         Status::new(self.vv.clone(), self.arrivals.len())
     }
