@@ -380,18 +380,15 @@ fn depend(ds: &mut Vector, d: &Version<Vector>) {
 impl OneRound for CausalSpartanX {
     type Past = Past;
 
-    fn question(op: Op, _: DcId, past: &Past) -> Request {
+    fn question(op: Option<Op>, _: DcId, past: &Past) -> Request {
         let Past { ds, dsv } = past;
         match op {
-            Op::Get { key } => Request::Get(key, dsv.clone()), // 5.1 line 2
-            Op::Put { key, update } => Request::Put(key, update, ds.clone()), // 5.1 line 8
-            Op::Rotx { keys } | Op::Snapshot { keys } => Request::Rotx(keys, past.clone()), // 5.4 line 3, D6
-            walk => Request::Walk(Walk::of(&walk), dsv.clone()),
+            Some(Op::Get { key }) => Request::Get(key, dsv.clone()), // 5.1 line 2
+            Some(Op::Put { key, update }) => Request::Put(key, update, ds.clone()), // 5.1 line 8
+            Some(Op::Rotx { keys } | Op::Snapshot { keys }) => Request::Rotx(keys, past.clone()), // 5.4 line 3, D6
+            Some(walk) => Request::Walk(Walk::of(&walk), dsv.clone()),
+            None => Request::Cover(ds.clone()), // D3
         }
-    }
-
-    fn arrival(_: DcId, past: Past) -> Request {
-        Request::Cover(past.ds) // D3
     }
 
     fn travels(past: &Past) -> Past {

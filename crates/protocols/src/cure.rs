@@ -369,11 +369,7 @@ fn above(snap: &Vector) -> Hlc {
 impl OneRound for Cure {
     type Past = Vector;
 
-    fn question(op: Op, _home: DcId, sc: &Vector) -> Request {
-        Request(Some(op), sc.clone())
-    }
-
-    fn arrival(_home: DcId, sc: Vector) -> Request {
-        Request(None, sc)
+    fn question(op: Option<Op>, _home: DcId, sc: &Vector) -> Request {
+        Request(op, sc.clone())
     }
 }

@@ -651,18 +651,15 @@ fn one(time: Hlc) -> Vector {
 impl<R: Resolver> OneRound for Server<R> {
     type Past = Past;
 
-    fn question(op: Op, _: DcId, past: &Past) -> Request {
+    fn question(op: Option<Op>, home: DcId, past: &Past) -> Request {
         match op {
-            Op::Get { key } => Request::Get(key, past.gst), // Algorithm 1 line 2
-            Op::Put { key, update } => Request::Put(key, update, *past), // Algorithm 1 line 8
-            Op::Snapshot { keys } => Request::Snapshot(keys, past.gst), // Algorithm 3 line 3
-            Op::Rotx { keys } => Request::Rotx(keys, *past), // Algorithm 4 line 3
-            walk => Request::Walk(Walk::of(&walk), past.gst),
+            Some(Op::Get { key }) => Request::Get(key, past.gst), // Algorithm 1 line 2
+            Some(Op::Put { key, update }) => Request::Put(key, update, *past), // Algorithm 1 line 8
+            Some(Op::Snapshot { keys }) => Request::Snapshot(keys, past.gst), // Algorithm 3 line 3
+            Some(Op::Rotx { keys }) => Request::Rotx(keys, *past), // Algorithm 4 line 3
+            Some(walk) => Request::Walk(Walk::of(&walk), past.gst),
+            None => Request::Cover(*past, home), // D5
         }
-    }
-
-    fn arrival(home: DcId, past: Past) -> Request {
-        Request::Cover(past, home) // D5
     }
 
     fn travels(past: &Past) -> Past {

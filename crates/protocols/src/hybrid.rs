@@ -145,6 +145,15 @@ impl tidemark_contract::Past for Past {
     fn reach(&self, home: DcId) -> Reach {
         self.near.reach_with(home, self.dt.max(self.gst).max(self.ust))
     }
+
+    /// What a session wrote depends on all that it knew: from then on that is all it has to list.
+    fn learn(&mut self, outcome: &Outcome, said: &Past) {
+        if matches!(outcome, Outcome::Written { stamp: Some(_), .. }) {
+            self.near = Deps::default(); // 6
+        }
+        self.merge(said);
+        self.near.bound(most_deps()); // D8
+    }
 }
 
 /// What a session asks.
@@ -564,28 +573,16 @@ fn one(time: Hlc) -> Vector {
 impl OneRound for Hybrid {
     type Past = Past;
 
-    fn question(op: Op, _: DcId, past: &Past) -> Request {
+    fn question(op: Option<Op>, _: DcId, past: &Past) -> Request {
         let gst = past.gst;
         match op {
-            Op::Get { key } => Request::Get(key, gst),
-            Op::Put { key, update } => Request::Put(key, update, past.clone()),
-            Op::Snapshot { keys } => Request::Rotx(keys, Hlc::ZERO, gst),
-            Op::Rotx { keys } => Request::Rotx(keys, past.dt, gst),
-            walk => Request::Walk(Walk::of(&walk), gst),
+            Some(Op::Get { key }) => Request::Get(key, gst),
+            Some(Op::Put { key, update }) => Request::Put(key, update, past.clone()),
+            Some(Op::Snapshot { keys }) => Request::Rotx(keys, Hlc::ZERO, gst),
+            Some(Op::Rotx { keys }) => Request::Rotx(keys, past.dt, gst),
+            Some(walk) => Request::Walk(Walk::of(&walk), gst),
+            None => Request::Cover(past.clone()), // D7
         }
-    }
-
-    /// What a session wrote depends on all that it knew: from then on that is all it has to list.
-    fn learn(past: &mut Past, outcome: &Outcome, said: &Past) {
-        if matches!(outcome, Outcome::Written { stamp: Some(_), .. }) {
-            past.near = Deps::default(); // 6
-        }
-        past.merge(said);
-        past.near.bound(most_deps()); // D8
-    }
-
-    fn arrival(_: DcId, past: Past) -> Request {
-        Request::Cover(past) // D7
     }
 
     fn travels(past: &Past) -> Past {

@@ -321,18 +321,15 @@ fn depend(ds: &mut Vector, d: &Version<Vector>) {
 impl OneRound for Okapi {
     type Past = Vector; // ds
 
-    fn question(op: Op, _: DcId, ds: &Vector) -> Request {
+    fn question(op: Option<Op>, home: DcId, ds: &Vector) -> Request {
         let ds = ds.clone();
         match op {
-            Op::Get { key } => Request::Get(key, ds),
-            Op::Put { key, update } => Request::Put(key, update, ds),
-            Op::Rotx { keys } | Op::Snapshot { keys } => Request::Rotx(keys, ds),
-            walk => Request::Walk(Walk::of(&walk), ds),
+            Some(Op::Get { key }) => Request::Get(key, ds),
+            Some(Op::Put { key, update }) => Request::Put(key, update, ds),
+            Some(Op::Rotx { keys } | Op::Snapshot { keys }) => Request::Rotx(keys, ds),
+            Some(walk) => Request::Walk(Walk::of(&walk), ds),
+            None => Request::Cover(home, if HOME_MUST_BE_STABLE.kept() { ds } else { Vector::default() }), // D3
         }
-    }
-
-    fn arrival(home: DcId, ds: Vector) -> Request {
-        Request::Cover(home, if HOME_MUST_BE_STABLE.kept() { ds } else { Vector::default() }) // D3
     }
 
     fn travels(ds: &Vector) -> Vector {

@@ -498,16 +498,13 @@ fn read(server: ServerId, seen: &Vector) -> Matrix {
 impl OneRound for Orbe {
     type Past = Matrix;
 
-    fn question(op: Op, _: DcId, dm: &Matrix) -> Request {
+    fn question(op: Option<Op>, _: DcId, dm: &Matrix) -> Request {
         match op {
-            Op::Get { key } => Request::Get(key),
-            Op::Put { key, update } => Request::Put(key, update, dm.clone()),
-            Op::Rotx { keys } | Op::Snapshot { keys } => Request::Rotx(keys, dm.max()),
-            walk => Request::Walk(Walk::of(&walk)),
+            Some(Op::Get { key }) => Request::Get(key),
+            Some(Op::Put { key, update }) => Request::Put(key, update, dm.clone()),
+            Some(Op::Rotx { keys } | Op::Snapshot { keys }) => Request::Rotx(keys, dm.max()),
+            Some(walk) => Request::Walk(Walk::of(&walk)),
+            None => Request::Cover(dm.clone()), // D6
         }
-    }
-
-    fn arrival(_: DcId, dm: Matrix) -> Request {
-        Request::Cover(dm) // D6
     }
 }

@@ -374,21 +374,18 @@ fn depend(ds: &mut Vector, d: &Version<Meta>) {
 impl OneRound for Tidemark {
     type Past = Past;
 
-    fn question(op: Op, m: DcId, past: &Past) -> Request {
+    fn question(op: Option<Op>, m: DcId, past: &Past) -> Request {
         let mut dsv = past.dsv.clone();
         match op {
-            Op::Get { key } => Request::Get(key, dsv),
-            Op::Put { key, update } => Request::Put(key, update, past.clone()),
-            Op::Rotx { keys } | Op::Snapshot { keys } => {
+            Some(Op::Get { key }) => Request::Get(key, dsv),
+            Some(Op::Put { key, update }) => Request::Put(key, update, past.clone()),
+            Some(Op::Rotx { keys } | Op::Snapshot { keys }) => {
                 dsv.raise(m, past.ds[m]); // 8
                 Request::Rotx(keys, dsv)
             }
-            walk => Request::Walk(Walk::of(&walk), dsv),
+            Some(walk) => Request::Walk(Walk::of(&walk), dsv),
+            None => Request::Cover(past.ds.clone()), // D2
         }
-    }
-
-    fn arrival(_: DcId, past: Past) -> Request {
-        Request::Cover(past.ds) // D2
     }
 
     fn travels(past: &Past) -> Past {

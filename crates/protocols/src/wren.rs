@@ -78,6 +78,11 @@ impl tidemark_contract::Past for Past {
     fn reach(&self, home: DcId) -> Reach {
         Reach { latest: self.hwt.max(self.seen.max()), ..Reach::of(home, []) }
     }
+
+    /// D2.
+    fn own_writes(&self) -> Option<Hlc> {
+        Some(if READS_OWN_WRITES.kept() { self.seen[LST] } else { self.hwt })
+    }
 }
 
 /// What a session asks, with its home and what it remembers; nothing: to cover that (D2, D6).
@@ -360,18 +365,9 @@ fn cached(op: &Op) -> bool {
 }
 
 impl OneRound for Wren {
-    const HOME_COVERS: bool = false; // D2
     type Past = Past;
 
-    fn question(op: Op, home: DcId, past: &Past) -> Request {
-        Request(Some(op), home, past.clone())
-    }
-
-    fn arrival(home: DcId, past: Past) -> Request {
-        Request(None, home, past)
-    }
-
-    fn covered(past: &Past) -> Hlc {
-        if READS_OWN_WRITES.kept() { past.seen[LST] } else { past.hwt }
+    fn question(op: Option<Op>, home: DcId, past: &Past) -> Request {
+        Request(op, home, past.clone())
     }
 }

@@ -8,7 +8,7 @@ use super::{Finding, source::Source};
 const LIMITS: [(&str, &str, usize); 3] = [
     ("crates/contract/src/protocol.rs", "Protocol", 21),
     ("crates/contract/src/session.rs", "Session", 7),
-    ("crates/contract/src/one_round.rs", "OneRound", 7),
+    ("crates/contract/src/one_round.rs", "OneRound", 3),
 ];
 
 /// How many names `contract` exports from its root.
