@@ -33,7 +33,7 @@ pub struct Info {
     /// Whether of each key only the newest version counts, and its handlers drop the others as soon as there is a newer one.
     /// Then recovery does the same with what logs hold, and so do followers.
     pub newest_only: bool,
-    /// Whether data centres may hold some keys only ([`crate::Placement`]): whether its servers do without versions that never come, as
+    /// Whether data centres may hold some keys only ([`crate::placement::Placement`]): whether its servers do without versions that never come, as
     /// they do where time says what has arrived, and not where each dependency is looked for.
     pub partial: bool,
     /// What its safety rests on ([`crate::rules!`](crate::rules!)): each can be switched off where it is simulated.

@@ -19,7 +19,7 @@ pub trait Past: Wire + Default {
     fn reach(&self, home: DcId) -> Reach;
 
     /// Up to when its session reads in snapshots what it wrote itself, where sessions keep their later writes for
-    /// themselves ([`crate::OwnWrites`]). Then another session of the same region takes a past over like one from
+    /// themselves ([`crate::own_writes::OwnWrites`]). Then another session of the same region takes a past over like one from
     /// elsewhere; without, what one session remembers is enough for another.
     fn own_writes(&self) -> Option<Hlc> {
         None

@@ -4,7 +4,8 @@
 //! It is right if whatever it holds is newer than all that snapshots have of the key, and if the session never reads but
 //! through it.
 
-use crate::{OneRound, Own, Past as _};
+use crate::one_round::Own;
+use crate::{OneRound, Past as _};
 use std::collections::BTreeMap;
 use tidemark_core::{Found, Hlc, Key, Op, Outcome, Write};
 

@@ -1,6 +1,7 @@
 //! The server's half of a protocol, and what its driver owes it.
 
-use crate::{Away, Cx, Extensions, Info, Session, Ticket, Topology};
+use crate::absence::Away;
+use crate::{Cx, Extensions, Info, Session, Ticket, Topology};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;

@@ -8,7 +8,8 @@
 //! - I1 What is pending lies above everything announced and read at before it was proposed.
 //! - I2 What is durable is written by [`Timeline::save`], with which every event has to end.
 
-use crate::{Ceiling, Commit, Cx, Protocol, Transaction, TwoPhase, Undone, Wire, ceiling};
+use crate::two_phase::{Commit, Transaction, TwoPhase, Undone};
+use crate::{Ceiling, Cx, Protocol, Wire, ceiling};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{Hlc, Micros, ServerId, Vector};

@@ -1,6 +1,7 @@
 //! How many data centres and partitions there are, and which partition holds a key.
 
-use crate::{Placement, traveller};
+use crate::placement::Placement;
+use crate::traveller;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{DcId, Key, Op, PartitionId, Regions, SLOTS, ServerId, Slot};
 

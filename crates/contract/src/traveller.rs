@@ -5,7 +5,8 @@
 //! next key that its home holds. So causality holds across keys that are held by different regions, under every protocol
 //! whose sessions can move.
 
-use crate::{AskId, Checking, Protocol, Session, SessionCx};
+use crate::session::Checking;
+use crate::{AskId, Protocol, Session, SessionCx};
 use tidemark_core::{DcId, Failure, Guarantees, Key, Op, Outcome, Regions, ServerId};
 
 type TokenOf<P> = <<P as Protocol>::Session as Session<P>>::Token;

@@ -40,7 +40,10 @@ use crate::notice::Notice;
 use crate::status::{Counters, Status};
 use crate::token::TokenError;
 use bytes::BytesMut;
-use tidemark_contract::{Checking, Exclusion, Members, Regrouping, Standing};
+use tidemark_contract::absence::{Exclusion, Standing};
+use tidemark_contract::grouping::Members;
+use tidemark_contract::regrouping::Regrouping;
+use tidemark_contract::session::Checking;
 use tidemark_core::{CheckingGroup, Guarantees, Micros, Op, Outcome, PartitionId};
 use tidemark_replica::Now;
 

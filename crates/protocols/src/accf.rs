@@ -58,14 +58,19 @@ pub use params::{Ahead, Params};
 pub use rules::*;
 use serde::{Deserialize, Serialize};
 pub use session::{Client, Reply, Request};
+use tidemark_contract::absence::Standing;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     CheckingGroup, DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Tracking, Update, Vector,
 };
+use tidemark_contract::extensions::CheckingGroups;
+use tidemark_contract::order::Order;
+use tidemark_contract::regrouping::Groupings;
+use tidemark_contract::session::Checking;
+use tidemark_contract::tracked::{Reached, Tracked, everywhere};
 use tidemark_contract::{
-    Answer, Ceiling, Checking, CheckingGroups, Cx, Extensions, GatherId, Groupings, Info, Order, Protocol,
-    Reached, Recovered, SliceReply, SliceReq, Standing, Status, Ticket, Topology, Tracked, Tree, Version,
-    Waiters, Walk, everywhere, found_of,
+    Answer, Ceiling, Cx, Extensions, GatherId, Info, Protocol, Recovered, SliceReply, SliceReq, Status,
+    Ticket, Topology, Tree, Version, Waiters, Walk, found_of,
 };
 use tracks::Tracks;
 use transactions::{Collection, Reading, Transactions};

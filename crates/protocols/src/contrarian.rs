@@ -39,9 +39,10 @@ use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
+use tidemark_contract::slices::by_partition;
 use tidemark_contract::{
     AskId, Ceiling, Cx, Hard, Info, Protocol, Reads, Recovered, Report, Session, SessionCx, Stabilisation,
-    Status, Ticket, Token, Tree, Version, Waiters, Walk, by_partition, found_of, not_covered,
+    Status, Ticket, Token, Tree, Version, Waiters, Walk, found_of, not_covered,
 };
 
 tidemark_contract::rules! {

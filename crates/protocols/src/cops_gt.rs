@@ -26,14 +26,16 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use tidemark_contract::causes::Causes;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
 };
+use tidemark_contract::watched::Watched;
 use tidemark_contract::{
-    AskId, Causes, Ceiling, Check, Checks, Cx, Dependant, Deps, Everywhere, Hard, Info, Parts, Past,
-    Protocol, Reach, Recovered, Report, Session, SessionCx, Stabilisation, Status, Ticket, Token, Tree,
-    Version, Walk, Watched, found_of, not_covered,
+    AskId, Ceiling, Check, Checks, Cx, Dependant, Deps, Everywhere, Hard, Info, Parts, Past, Protocol, Reach,
+    Recovered, Report, Session, SessionCx, Stabilisation, Status, Ticket, Token, Tree, Version, Walk,
+    found_of, not_covered,
 };
 
 tidemark_contract::rules! {

@@ -35,11 +35,13 @@ pub use crate::gentlerain::Timer;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Vector};
+use tidemark_contract::timeline::{Lasting, Timeline};
 use tidemark_contract::two_phase::State;
+use tidemark_contract::two_phase::{Commit, Turn, Tx, Writes, given_up};
 use tidemark_contract::{
-    Answer, Arrivals, Clock, Commit, Cx, GatherId, Info, Lasting, OneRound, OneRoundSession, Protocol,
-    Recovered, Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Timeline, Tree, Turn, Tx,
-    Version, Waiters, Walk, Writes, found_of, given_up, unanswered,
+    Answer, Arrivals, Clock, Cx, GatherId, Info, OneRound, OneRoundSession, Protocol, Recovered, Report,
+    SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Waiters, Walk, found_of,
+    unanswered,
 };
 
 tidemark_contract::rules! {

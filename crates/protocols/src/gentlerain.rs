@@ -49,16 +49,18 @@
 
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
+use tidemark_contract::absence::{Absence, Exclusion, Found, Lacks, Standing, Step};
+use tidemark_contract::conflicts::Conflicts;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::one_round::Past as _;
+use tidemark_contract::order::Order;
 use tidemark_contract::{
-    Absence, Answer, Ceiling, Clock, Conflicts, Cx, Exclusion, Extensions, Found, Hard, Info, Lacks,
-    OneRound, OneRoundSession, Order, Protocol, Reach, Recovered, Report, SliceReply, SliceReq, Slices,
-    Stabilisation, Standing, Status, Step, Ticket, Tree, Variant, Version, Waiters, Walk, found_of,
-    not_covered, one_round, unanswered,
+    Answer, Ceiling, Clock, Cx, Extensions, Hard, Info, OneRound, OneRoundSession, Protocol, Reach,
+    Recovered, Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Variant, Version,
+    Waiters, Walk, found_of, not_covered, one_round, unanswered,
 };
 
 tidemark_contract::rules! {

@@ -38,9 +38,10 @@
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update};
+use tidemark_contract::waiters::Threshold;
 use tidemark_contract::{
-    AskId, Cx, Extensions, Info, Parts, Protocol, Recovered, Session, SessionCx, Status, Threshold, Ticket,
-    Variant, Version, Waiters, Walk,
+    AskId, Cx, Extensions, Info, Parts, Protocol, Recovered, Session, SessionCx, Status, Ticket, Variant,
+    Version, Waiters, Walk,
 };
 
 mod past;

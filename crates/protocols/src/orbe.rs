@@ -45,10 +45,11 @@ use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
 };
+use tidemark_contract::matrix::Matrix;
 use tidemark_contract::{
-    Answer, Ceiling, Check, Checks, Cx, Hard, Info, Matrix, OneRound, OneRoundSession, Past, Protocol,
-    Recovered, Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Waiters,
-    Walk, found_of, not_covered, unanswered,
+    Answer, Ceiling, Check, Checks, Cx, Hard, Info, OneRound, OneRoundSession, Past, Protocol, Recovered,
+    Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Waiters, Walk,
+    found_of, not_covered, unanswered,
 };
 
 tidemark_contract::rules! {

@@ -33,10 +33,11 @@ pub use crate::causal_spartan_x::{Params, Past, Timer};
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
+use tidemark_contract::watched::Watched;
 use tidemark_contract::{
     Answer, Arrivals, Ceiling, Cx, Hard, Info, OneRound, OneRoundSession, Past as _, Protocol, Recovered,
-    Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Walk, Watched,
-    found_of, unanswered,
+    Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Walk, found_of,
+    unanswered,
 };
 
 tidemark_contract::rules! {

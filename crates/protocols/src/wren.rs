@@ -33,11 +33,13 @@ pub use crate::causal_spartan_x::{Params, Timer};
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Vector};
+use tidemark_contract::own_writes::OwnWrites;
+use tidemark_contract::timeline::{Lasting, Timeline};
 use tidemark_contract::two_phase::State;
+use tidemark_contract::two_phase::{Commit, Turn, given_up};
 use tidemark_contract::{
-    Answer, Commit, Cx, Info, Lasting, OneRound, OneRoundSession, OwnWrites, Protocol, Reach, Recovered,
-    Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Timeline, Tree, Turn, Version,
-    Waiters, Walk, found_of, given_up, not_covered, unanswered,
+    Answer, Cx, Info, OneRound, OneRoundSession, Protocol, Reach, Recovered, Report, SliceReply, SliceReq,
+    Slices, Stabilisation, Status, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered, unanswered,
 };
 
 tidemark_contract::rules! {

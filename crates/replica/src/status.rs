@@ -2,7 +2,9 @@
 
 use crate::host::Host;
 use serde::Serialize;
-use tidemark_contract::{Groupings, Members, Protocol, Status};
+use tidemark_contract::grouping::Members;
+use tidemark_contract::regrouping::Groupings;
+use tidemark_contract::{Protocol, Status};
 use tidemark_core::{CheckingGroup, DcId, PartitionId};
 
 /// A host's state.

@@ -11,7 +11,8 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use tidemark_contract::{Params as _, Protocol, Topology, Without};
+use tidemark_contract::rule::Without;
+use tidemark_contract::{Params as _, Protocol, Topology};
 use tidemark_core::Promise;
 
 /// A protocol under some options: what all seeds share.

@@ -1,7 +1,7 @@
 //! Runs under load: what is measured is what arithmetic says.
 
 use std::collections::BTreeMap;
-use tidemark_contract::Placement;
+use tidemark_contract::placement::Placement;
 use tidemark_core::Micros;
 use tidemark_protocols::{Eventual, GentleRain, NuKv, NuKvPhysical, Protocol};
 use tidemark_sim::{Costs, Load, Loaded, Slow, load};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tidemark_adapt::Settings;
-use tidemark_contract::{Keys, Placement};
+use tidemark_contract::placement::{Keys, Placement};
 use tidemark_core::{DcId, Regions};
 use tidemark_protocols::{Accf, Eventual, Occult, Protocol};
 use tidemark_sim::{Adapting, Costs, Load, Loaded, Slow, load};

@@ -6,9 +6,10 @@ use super::{Accf, Params, Peer, Work};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_contract::core::{CheckingGroup, DcId, Hlc, Micros, PartitionId, ServerId, Tracking};
-use tidemark_contract::{
-    Behind, Ceiling, Cx, GroupStanding, Grouping, Groupings, Hard, Members, Reached, Regrouping, Topology,
-};
+use tidemark_contract::grouping::{Grouping, Members};
+use tidemark_contract::regrouping::{Behind, GroupStanding, Groupings, Regrouping};
+use tidemark_contract::tracked::Reached;
+use tidemark_contract::{Ceiling, Cx, Hard, Topology};
 
 /// Between two servers that are told of changes.
 const SPREAD_US: Micros = 50_000;

@@ -5,9 +5,11 @@ use super::rules::{FLOOR_HOLDS, FORMING_GROUP_IS_SILENT};
 use super::tracks::Tracks;
 use super::{Accf, Params, Peer};
 use tidemark_contract::core::{CheckingGroup, Hlc, Micros, ServerId, Tracking, Vector};
-use tidemark_contract::{
-    Checking, Cx, GroupStage, Members, NEVER, Reached, Report, Stabilisation, Topology, Tree, everywhere,
-};
+use tidemark_contract::grouping::Members;
+use tidemark_contract::regrouping::GroupStage;
+use tidemark_contract::session::Checking;
+use tidemark_contract::tracked::{NEVER, Reached, everywhere};
+use tidemark_contract::{Cx, Report, Stabilisation, Topology, Tree};
 
 struct Group {
     id: CheckingGroup,

@@ -2,8 +2,10 @@
 
 use super::changes::Chosen;
 use super::rules::TRACKING_IS_MARKED;
+use tidemark_contract::Topology;
 use tidemark_contract::core::{DcId, Hlc, ServerId, Tracking, TrackingGroup, Vector};
-use tidemark_contract::{Behind, NEVER, Topology};
+use tidemark_contract::regrouping::Behind;
+use tidemark_contract::tracked::NEVER;
 
 /// The tracking groups: of the server itself, and of those that write for it.
 pub(super) struct Tracks {

@@ -4,7 +4,8 @@ use super::{DT_COVERS_READS, DT_COVERS_WRITES};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tidemark_contract::core::{DcId, Guarantees, Hlc, PartitionId};
-use tidemark_contract::{Reach, Reaches, Threshold};
+use tidemark_contract::waiters::Threshold;
+use tidemark_contract::{Reach, Reaches};
 
 /// A log index for each data centre: `sv`, or a column of a matrix. What is left out is 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

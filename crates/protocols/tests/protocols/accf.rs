@@ -6,8 +6,11 @@ mod transactions;
 
 use crate::{as_published, at};
 use tidemark_contract::core::{CheckingGroup, Hlc, Key, Op, TrackingGroup};
+use tidemark_contract::grouping::{Division, Grouping, Servers};
 use tidemark_contract::lab::{put, server, text};
-use tidemark_contract::{Checking, Division, Grouping, Lab, Protocol, Servers, Tracked, without};
+use tidemark_contract::session::Checking;
+use tidemark_contract::tracked::Tracked;
+use tidemark_contract::{Lab, Protocol, without};
 use tidemark_protocols::Accf;
 use tidemark_protocols::accf::{
     Ahead, GET_WAITS, LEAST_OF_GROUP, PUT_ABOVE_DS, PUT_KEEPS_DS, Params, READS_ARE_DEPENDENCIES, Request,

@@ -371,7 +371,7 @@ fn d4_a_context_has_a_bound_while_another_region_is_cut_off() {
 /// D4: dependencies on all up to a time cannot wait for each other, for stamps rise along them.
 #[test]
 fn d4_bounded_dependencies_do_not_wait_for_each_other() {
-    let _without = tidemark_contract::Without::new(&[LISTS_ARE_LONG]);
+    let _without = tidemark_contract::rule::Without::new(&[LISTS_ARE_LONG]);
     let mut lab = lab(2, 2);
     let (a, c) = (lab.client(0), lab.client(1));
     let keys: Vec<Key> = (0..12).map(|n| lab.key(&format!("k{n}-"), n % 2)).collect();

@@ -2,9 +2,10 @@
 //! shares with COPS is tested there step by step, and here in passing.
 
 use crate::at;
+use tidemark_contract::causes::Causes;
 use tidemark_contract::core::{DcId, Key, Micros, Outcome, Stamp};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Causes, Lab, Protocol, without};
+use tidemark_contract::{Lab, Protocol, without};
 use tidemark_protocols::CopsGt;
 use tidemark_protocols::cops_gt::{
     APPLIED_SURVIVES, CHECKS, LISTS_ALL, MINDS_FLOORS, MOVERS_WAIT, Params, REFUSES_DROPPED, Request,

@@ -358,7 +358,7 @@ fn step_9_a_transaction_waits_for_the_stable_time_and_reads_one_snapshot() {
 /// Step 9 (D6): for a snapshot holds what is stable, and nothing else, written here or not.
 #[test]
 fn step_9_a_transaction_that_did_not_wait_would_miss_what_its_session_wrote() {
-    let _without = tidemark_contract::Without::new(&[ROTX_WAITS]);
+    let _without = tidemark_contract::rule::Without::new(&[ROTX_WAITS]);
     let mut lab = lab(1, 1);
     let (a, x) = (lab.client(0), lab.key("x", 0));
     lab.put(a, &x, "1");

@@ -5,7 +5,7 @@ mod lasting;
 use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Outcome, PartitionId, Stamp, Vector};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Matrix, Past, Protocol, Reaches, Token, without};
+use tidemark_contract::{Lab, Past, Protocol, Reaches, Token, matrix::Matrix, without};
 use tidemark_protocols::Orbe;
 use tidemark_protocols::orbe::{
     CHECKS_OTHER_ROWS, CHECKS_OWN_ROW, IN_ORDER, PUT_ABOVE_DM, Params, READS_ARE_DEPENDENCIES, SLICE_LIFTS,
@@ -193,7 +193,7 @@ fn step_3_a_version_waits_until_the_sibling_has_installed_its_row() {
     assert_eq!([lab.get(ben, &y), lab.get(ben, &x)], ["-", "cause"], "the sibling's answer is on its way");
     lab.deliver_within(DcId(B));
     assert_eq!(lab.get(ben, &y), "effect");
-    let _without = tidemark_contract::Without::new(&[CHECKS_OTHER_ROWS]);
+    let _without = tidemark_contract::rule::Without::new(&[CHECKS_OTHER_ROWS]);
     let (mut lab, ben, x, y) = effect_first();
     assert_eq!([lab.get(ben, &y), lab.get(ben, &x)], ["effect", "-"]);
 }

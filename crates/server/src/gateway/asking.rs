@@ -5,7 +5,8 @@ use super::execute::{Progress, answer, fail, start};
 use crate::redis::{Command, ErrorReply, Levels};
 use crate::run::shard::Engine;
 use crate::stats::{family, outcome};
-use tidemark_contract::{Checking, Members};
+use tidemark_contract::grouping::Members;
+use tidemark_contract::session::Checking;
 use tidemark_core::CheckingGroup;
 use tidemark_node::Options;
 

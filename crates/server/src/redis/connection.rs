@@ -6,7 +6,7 @@ use super::config::Config;
 use super::error::ErrorReply;
 use super::registry::ClientRegistry;
 use super::table::{Handler, Table};
-use tidemark_contract::Checking;
+use tidemark_contract::session::Checking;
 use tidemark_core::{Guarantees, Micros};
 use tidemark_wire::resp::{Encoder, Request, Version};
 

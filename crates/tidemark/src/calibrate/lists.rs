@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::time::Instant;
-use tidemark_contract::Placement;
+use tidemark_contract::placement::Placement;
 use tidemark_protocols::NAMES;
 use tidemark_sim::{Costs, Load, Loaded};
 use tidemark_simulators::simulator;
