@@ -3,7 +3,9 @@
 use crate::words::{name, names};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
-use tidemark_contract::{Checking, Members, Topology};
+use tidemark_contract::Topology;
+use tidemark_contract::grouping::Members;
+use tidemark_contract::session::Checking;
 use tidemark_core::{CheckingGroup, DcId, Micros, Op, ServerId};
 
 /// Some servers, in order.

@@ -1,6 +1,6 @@
 //! Servers and times, as people write them.
 
-use tidemark_contract::Servers;
+use tidemark_contract::grouping::Servers;
 use tidemark_core::ServerId;
 
 /// Servers one after the other.

@@ -1,7 +1,9 @@
 //! What nodes see of sessions, and which group they give them.
 
 use tidemark_adapt::{Choices, Footprint, UseReport, VisitReport, Watch};
-use tidemark_contract::{Keys, Members, Topology};
+use tidemark_contract::Topology;
+use tidemark_contract::grouping::Members;
+use tidemark_contract::placement::Keys;
 use tidemark_core::{CheckingGroup, DcId, Key, Op, PartitionId, Regions, ServerId};
 
 const SECOND: u64 = 1_000_000;

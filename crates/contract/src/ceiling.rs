@@ -90,11 +90,6 @@ impl Ceiling {
         &self.durable
     }
 
-    /// The ceiling: nothing above it was announced.
-    pub fn get(&self) -> Hlc {
-        self.durable.ceiling
-    }
-
     /// The stable value that survives a crash.
     pub fn stable(&self) -> &Vector {
         &self.durable.stable
@@ -111,7 +106,7 @@ mod tests {
         let renewed = (0..2_000).filter(|ms| {
             let stamp = Hlc::at(ms * 1000);
             let new = ceiling.renewed(stamp, || Vector::from_entries([stamp]));
-            assert!(stamp < ceiling.get());
+            assert!(stamp < ceiling.durable().ceiling);
             assert!(new.is_none_or(|hard| hard.stable == *ceiling.stable()));
             ceiling.stable()[tidemark_core::DcId(0)] == stamp
         });
@@ -122,10 +117,10 @@ mod tests {
     fn the_stable_value_is_persisted_out_of_turn_only_when_it_rose_and_much_waits() {
         let mut ceiling = Ceiling::new(Hard::default());
         let _ = ceiling.renewed(Hlc::at(1), Vector::default);
-        let (before, at) = (ceiling.get(), |ts| Vector::from_entries([Hlc(ts)]));
+        let (before, at) = (ceiling.durable().ceiling, |ts| Vector::from_entries([Hlc(ts)]));
         assert_eq!(ceiling.hurried(PRESSING - 1, || at(7)), None);
         assert_eq!(ceiling.hurried(PRESSING, || at(7)), Some(Hard { ceiling: before, stable: at(7) }));
         assert_eq!(ceiling.hurried(PRESSING, || at(7)), None);
-        assert_eq!((ceiling.stable(), ceiling.get()), (&at(7), before));
+        assert_eq!((ceiling.stable(), ceiling.durable().ceiling), (&at(7), before));
     }
 }

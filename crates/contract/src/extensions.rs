@@ -1,6 +1,10 @@
 //! What some protocols can do and most cannot.
 
-use crate::{Cx, Groupings, Members, Order, Protocol, Standing, Store, Topology, Version};
+use crate::absence::Standing;
+use crate::grouping::Members;
+use crate::order::Order;
+use crate::regrouping::Groupings;
+use crate::{Cx, Protocol, Store, Topology, Version};
 use derive_where::derive_where;
 use tidemark_core::{CheckingGroup, Micros};
 
@@ -12,7 +16,7 @@ pub struct Extensions<P: Protocol> {
     /// says is durable. An error says why the order is not carried out.
     pub order: Option<Obey<P>>,
     /// Chooses among the versions that a reader can see; they come newest first. Without it the last writer wins. It decides by what
-    /// is seen and nothing else (see [`crate::Conflicts`]).
+    /// is seen and nothing else (see [`crate::conflicts::Conflicts`]).
     pub resolve: Option<Resolve<P>>,
     /// What a follower of a Raft group replies to a request that only reads, by a store that holds what is applied of each data
     /// centre's records up to these numbers; none if the leader has to reply. A follower has what its leader had a

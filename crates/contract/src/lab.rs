@@ -4,14 +4,14 @@
 //! order that it chooses between any two servers; what happened is written down as a transcript. Durability is
 //! not modelled here: that is the simulator's job.
 
+use crate::session::{Ask, SessionEffects};
 use crate::{
-    Ask, AskId, Cx, Effect, Order, Protocol, Recovered, Session, SessionCx, SessionEffects, Standing, Store,
-    Ticket, Topology, Traveller,
+    AskId, Cx, Protocol, Recovered, Session, SessionCx, Store, Ticket, Topology, Version, absence::Standing,
+    cx::Effect, order::Order, traveller::Traveller,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Display, Write as _};
 use tidemark_core::{DcId, Guarantees, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Vector};
-use tidemark_store::Version;
 
 mod words;
 use words::shown;

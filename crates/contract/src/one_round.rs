@@ -7,11 +7,23 @@ use tidemark_core::{DcId, Failure, Hlc, Micros, Op, Outcome, ServerId, Vector};
 
 /// What a session remembers, and what an answer adds to it.
 pub trait Past: Wire + Default {
-    /// Takes over what an answer says, or what another session remembered.
+    /// Adds what another session remembered.
     fn merge(&mut self, other: &Self);
+
+    /// Takes over what an answer says, of an operation that ended so: adds it, as a rule.
+    fn learn(&mut self, _outcome: &Outcome, said: &Self) {
+        self.merge(said);
+    }
 
     /// How far it reaches, for a session whose home is `home`.
     fn reach(&self, home: DcId) -> Reach;
+
+    /// Up to when its session reads in snapshots what it wrote itself, where sessions keep their later writes for
+    /// themselves ([`crate::own_writes::OwnWrites`]). Then another session of the same region takes a past over like one from
+    /// elsewhere; without, what one session remembers is enough for another.
+    fn own_writes(&self) -> Option<Hlc> {
+        None
+    }
 }
 
 /// A past that is one vector.
@@ -31,33 +43,17 @@ pub struct Answer<T>(pub Outcome, pub T);
 
 /// A protocol of which each operation is one question to one server.
 pub trait OneRound: Protocol<Reply = Answer<Self::Past>> {
-    /// Whether what one session remembers is enough for another one of the same region; else it is taken over like a past
-    /// from elsewhere.
-    const HOME_COVERS: bool = true;
-
     /// What a session remembers.
     type Past: Past;
 
-    /// What a session asks that remembers `past`; it goes to the server that [`SessionCx::begin`] names.
-    fn question(op: Op, home: DcId, past: &Self::Past) -> Self::Request;
-
-    /// What a session asks that comes with `past` from another region, its `home` so far. The answer, an [`Outcome::Adopted`] once this
-    /// region covers that past, says what to remember.
-    fn arrival(home: DcId, past: Self::Past) -> Self::Request;
-
-    /// Takes over what an answer says, of an operation that ended so: adds it, as a rule.
-    fn learn(past: &mut Self::Past, _outcome: &Outcome, said: &Self::Past) {
-        past.merge(said);
-    }
+    /// What a session asks that remembers `past`, of the server that [`SessionCx::begin`] names. Without an operation, `past` comes
+    /// from another region, its `home` so far: the answer, an [`Outcome::Adopted`] once this region covers it, says what to
+    /// remember.
+    fn question(op: Option<Op>, home: DcId, past: &Self::Past) -> Self::Request;
 
     /// What of a past from another region holds here too, before anyone was asked: nothing, as a rule (erratum E-13).
     fn travels(_past: &Self::Past) -> Self::Past {
         Self::Past::default()
-    }
-
-    /// Up to when a session that remembers `past` reads in snapshots what it wrote itself ([`crate::OwnWrites`]).
-    fn covered(_past: &Self::Past) -> Hlc {
-        Hlc::ZERO
     }
 }
 
@@ -92,7 +88,7 @@ impl<P: OneRound, O: Own<P>> Session<P> for OneRoundSession<P, O> {
     fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, P>) {
         let Some(server) = cx.begin(&op) else { return };
         self.own.begins(&op);
-        cx.ask(server, P::question(op, self.token.home, &self.token.past));
+        cx.ask(server, P::question(Some(op), self.token.home, &self.token.past));
     }
 
     fn on_reply(
@@ -102,7 +98,7 @@ impl<P: OneRound, O: Own<P>> Session<P> for OneRoundSession<P, O> {
         Answer(mut outcome, past): P::Reply,
         cx: &mut SessionCx<'_, P>,
     ) {
-        P::learn(&mut self.token.past, &outcome, &past);
+        self.token.past.learn(&outcome, &past);
         self.own.ends(&mut outcome, &self.token.past);
         cx.done(outcome);
     }
@@ -112,12 +108,12 @@ impl<P: OneRound, O: Own<P>> Session<P> for OneRoundSession<P, O> {
     }
 
     fn adopt(&mut self, Token { home, past }: Token<P::Past>, cx: &mut SessionCx<'_, P>) {
-        if home == self.token.home && P::HOME_COVERS {
+        if home == self.token.home && past.own_writes().is_none() {
             self.token.past.merge(&past);
             return cx.done(Outcome::Adopted);
         }
         self.token.past.merge(&P::travels(&past));
-        cx.ask_partition(Default::default(), P::arrival(home, past));
+        cx.ask_partition(Default::default(), P::question(None, home, &past));
     }
 }
 

@@ -1,6 +1,8 @@
 //! What an operator orders one server to do.
 
-use crate::{Cx, Exclusion, Protocol, Regrouping, Standing};
+use crate::absence::{Exclusion, Standing};
+use crate::regrouping::Regrouping;
+use crate::{Cx, Protocol};
 
 /// An order, which may be lost, repeated, and late.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@
 //! It is right if whatever it holds is newer than all that snapshots have of the key, and if the session never reads but
 //! through it.
 
-use crate::{OneRound, Own};
+use crate::one_round::Own;
+use crate::{OneRound, Past as _};
 use std::collections::BTreeMap;
 use tidemark_core::{Found, Hlc, Key, Op, Outcome, Write};
 
@@ -56,7 +57,7 @@ impl<P: OneRound> Own<P> for OwnWrites {
     }
 
     fn ends(&mut self, outcome: &mut Outcome, past: &P::Past) {
-        Self::ends(self, outcome, P::covered(past));
+        Self::ends(self, outcome, past.own_writes().unwrap_or_default());
     }
 }
 

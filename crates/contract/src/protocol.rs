@@ -1,6 +1,7 @@
 //! The server's half of a protocol, and what its driver owes it.
 
-use crate::{Away, Cx, Extensions, Info, Session, Ticket, Topology};
+use crate::absence::Away;
+use crate::{Cx, Extensions, Info, Session, Ticket, Topology};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
@@ -110,7 +111,7 @@ pub trait Protocol: Sized + 'static {
     type Reply: Wire;
     /// What servers say to each other, beside versions and heartbeats.
     type Peer: Wire;
-    /// What must outlive a crash besides versions.
+    /// What must outlive a crash besides versions: [`Cx::persist`].
     type Hard: Wire + Default;
     /// Timers: one slot a value; arming it again moves it.
     type Timer: Copy + Ord + Debug + Send + 'static;
@@ -149,9 +150,6 @@ pub trait Protocol: Sized + 'static {
     fn shipped(meta: &Self::Meta) -> Self::Meta {
         meta.clone()
     }
-
-    /// What must outlive a crash, as of now: written beside the versions when a snapshot is taken.
-    fn hard(&self) -> Self::Hard;
 
     /// How this server is, for status pages and for tests.
     fn status(&self) -> Status {

@@ -1,7 +1,8 @@
 //! A read of several partitions that the session puts together itself: Contrarian, CC-LO. Where a server does it, see
 //! [`crate::Slices`].
 
-use crate::{AskId, Topology, by_partition, put_in_place};
+use crate::slices::{by_partition, put_in_place};
+use crate::{AskId, Topology};
 use std::collections::BTreeMap;
 use tidemark_core::{Found, Key, PartitionId};
 

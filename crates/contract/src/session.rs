@@ -154,7 +154,7 @@ pub struct SessionCx<'a, P: Protocol> {
     /// What the operation asks for that begins: all guarantees, unless its driver says otherwise. A protocol that knows
     /// no weaker ones ignores it ([`crate::Info::guarantees`]).
     pub guarantees: Guarantees,
-    /// Which checking groups the operation asks for ([`crate::CheckingGroups`]): none, unless its driver says otherwise, which
+    /// Which checking groups the operation asks for ([`crate::extensions::CheckingGroups`]): none, unless its driver says otherwise, which
     /// leaves the choice to the server. A protocol that knows none ignores it.
     pub checking: Checking,
     effects: &'a mut SessionEffects<P>,

@@ -8,7 +8,8 @@
 //! - I1 What is pending lies above everything announced and read at before it was proposed.
 //! - I2 What is durable is written by [`Timeline::save`], with which every event has to end.
 
-use crate::{Ceiling, Commit, Cx, Protocol, Transaction, TwoPhase, Undone, Wire, ceiling};
+use crate::two_phase::{Commit, Transaction, TwoPhase, Undone};
+use crate::{Ceiling, Cx, Protocol, Wire, ceiling};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{Hlc, Micros, ServerId, Vector};
@@ -107,11 +108,5 @@ impl<S: Wire, L> Timeline<S, L> {
         if renewed || self.ceiling.hurried(cx.store.garbage(), &stable).is_some() || unsaved {
             cx.persist(Lasting { times: self.ceiling.durable().clone(), undone: self.commits.undone() });
         }
-    }
-
-    /// What has to outlive a crash, with the stable value of now.
-    pub fn lasting(&self, stable: Vector) -> Lasting<S> {
-        let times = ceiling::Hard { ceiling: self.ceiling.get(), stable };
-        Lasting { times, undone: self.commits.undone() }
     }
 }

@@ -1,6 +1,6 @@
 //! How many data centres and partitions there are, and which partition holds a key.
 
-use crate::Placement;
+use crate::placement::Placement;
 use crate::traveller::{self, Part};
 use serde::{Deserialize, Serialize};
 use tidemark_core::{DcId, Key, Op, PartitionId, Regions, SLOTS, ServerId, Slot};

@@ -13,7 +13,8 @@ use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value};
 use std::marker::PhantomData;
 use std::sync::Arc;
-use tidemark_contract::{Members, Protocol, Topology};
+use tidemark_contract::grouping::Members;
+use tidemark_contract::{Protocol, Topology};
 use tidemark_core::{CheckingGroup, Micros, Op, Outcome};
 use tidemark_replica::Now;
 use tidemark_store::disk::Disk;
@@ -92,7 +93,7 @@ impl<P: Protocol> Node for NodeOf<P> {
     fn configure(&mut self, session: SessionId, options: Options) {
         let may_follow = self.core.watch.is_some() && self.core.about.checking_groups;
         if let Some(session) = self.sessions.get(session) {
-            session.follows = may_follow && options.checking.is_empty();
+            session.follows = may_follow && options.follows && options.checking.is_empty();
             session.checking.clone_from(&options.checking);
             session.options = options;
         }

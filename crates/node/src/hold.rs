@@ -3,7 +3,8 @@
 use crate::founding::Founding;
 use crate::job::{Done, Job, Result as JobResult, Work};
 use crate::node::Fatal;
-use tidemark_contract::{Members, Protocol};
+use tidemark_contract::Protocol;
+use tidemark_contract::grouping::Members;
 use tidemark_core::{CheckingGroup, Micros, PartitionId};
 use tidemark_group::Member;
 use tidemark_replica::{Host, HostStatus, Now, Output, UpkeepDone};

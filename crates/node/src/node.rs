@@ -40,7 +40,10 @@ use crate::notice::Notice;
 use crate::status::{Counters, Status};
 use crate::token::TokenError;
 use bytes::BytesMut;
-use tidemark_contract::{Checking, Exclusion, Members, Regrouping, Standing};
+use tidemark_contract::absence::{Exclusion, Standing};
+use tidemark_contract::grouping::Members;
+use tidemark_contract::regrouping::Regrouping;
+use tidemark_contract::session::Checking;
 use tidemark_core::{CheckingGroup, Guarantees, Micros, Op, Outcome, PartitionId};
 use tidemark_replica::Now;
 
@@ -75,11 +78,13 @@ pub struct Options {
     pub guarantees: Guarantees,
     /// The checking groups that answer. Empty leaves the choice to the node or the server.
     pub checking: Checking,
+    /// If none is named: whether the node may choose one by what the session reads. Else the server chooses.
+    pub follows: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { guarantees: Guarantees::ALL, checking: Checking::default() }
+        Self { guarantees: Guarantees::ALL, checking: Checking::default(), follows: true }
     }
 }
 

@@ -4,7 +4,8 @@ use crate::core::OpenOrder;
 use crate::cuts::CutOrder;
 use crate::node::{Order, OrderAnswer, OrderId};
 use crate::of::NodeOf;
-use tidemark_contract::{Order as ProtocolOrder, Protocol};
+use tidemark_contract::Protocol;
+use tidemark_contract::order::Order as ProtocolOrder;
 use tidemark_core::PartitionId;
 
 impl<P: Protocol> NodeOf<P> {

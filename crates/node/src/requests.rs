@@ -4,7 +4,8 @@ use crate::link::message::Message;
 use crate::node::{Output, SessionId};
 use crate::of::NodeOf;
 use crate::sessions::{OpenRequest, Session};
-use tidemark_contract::{Ask, AskId, Protocol, SessionCx, Ticket};
+use tidemark_contract::session::Ask;
+use tidemark_contract::{AskId, Protocol, SessionCx, Ticket};
 use tidemark_core::{Failure, Op, Outcome, ServerId};
 use tidemark_replica::Output as HostOutput;
 

@@ -4,7 +4,9 @@ use crate::layout::NodeId;
 use crate::node::{Batch, Options, SessionId};
 use smallvec::SmallVec;
 use tidemark_adapt::Footprint;
-use tidemark_contract::{AskId, Checking, Protocol, SessionEffects, Traveller};
+use tidemark_contract::session::{Checking, SessionEffects};
+use tidemark_contract::traveller::Traveller;
+use tidemark_contract::{AskId, Protocol};
 use tidemark_core::{DcId, Op};
 
 /// Bits of a session's place in the table: at most a million sessions.

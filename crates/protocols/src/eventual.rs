@@ -102,8 +102,6 @@ impl Protocol for Eventual {
     fn visible(_view: &(), _stamp: Stamp, _meta: &()) -> bool {
         true
     }
-
-    fn hard(&self) {}
 }
 
 impl Eventual {

@@ -3,7 +3,8 @@
 use crate::config::Now;
 use crate::host::Host;
 use crate::output::Output;
-use tidemark_contract::{Order, Protocol};
+use tidemark_contract::Protocol;
+use tidemark_contract::order::Order;
 use tidemark_core::PartitionId;
 
 impl<P: Protocol> Host<P> {

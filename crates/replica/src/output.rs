@@ -1,7 +1,8 @@
 //! What leaves a host.
 
 use derive_where::derive_where;
-use tidemark_contract::{Protocol, Standing, Ticket};
+use tidemark_contract::absence::Standing;
+use tidemark_contract::{Protocol, Ticket};
 use tidemark_core::{Failure, ServerId};
 
 /// Something that leaves a server.

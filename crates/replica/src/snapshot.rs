@@ -252,10 +252,7 @@ impl<P: Protocol> Host<P> {
     fn dump_states(&self, writer: &mut SnapshotWriter) -> SnapshotResult<()> {
         for (place, (written, received)) in self.places.iter().zip(&self.upkeep.reached) {
             let state = PlaceState {
-                hard: place
-                    .protocol
-                    .as_ref()
-                    .map_or_else(|| place.hard.clone(), |started| Some(started.hard())),
+                hard: place.hard.clone(),
                 life: self.known.life,
                 written: *written,
                 received: place.received.iter().zip(received).map(|(r, seq)| (r.incarnation, *seq)).collect(),

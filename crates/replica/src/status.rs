@@ -2,7 +2,9 @@
 
 use crate::host::Host;
 use serde::Serialize;
-use tidemark_contract::{Groupings, Members, Protocol, Status};
+use tidemark_contract::grouping::Members;
+use tidemark_contract::regrouping::Groupings;
+use tidemark_contract::{Protocol, Status};
 use tidemark_core::{CheckingGroup, DcId, PartitionId};
 
 /// A host's state.
@@ -89,9 +91,9 @@ impl<P: Protocol> Host<P> {
     /// or else as of what this host has applied.
     pub fn checking_groups(&self) -> Vec<(CheckingGroup, Members)> {
         let place = &self.places[0];
-        let applied = || place.hard.clone().unwrap_or_default();
-        let hard = place.protocol.as_ref().map_or_else(applied, P::hard);
-        P::EXTENSIONS.checking_groups(&self.config.params, &self.config.topology, &hard)
+        let first = P::Hard::default();
+        let hard = place.hard.as_ref().unwrap_or(&first);
+        P::EXTENSIONS.checking_groups(&self.config.params, &self.config.topology, hard)
     }
 
     fn partition_status(&self, at: usize) -> PartitionStatus {

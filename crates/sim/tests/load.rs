@@ -1,7 +1,7 @@
 //! Runs under load: what is measured is what arithmetic says.
 
 use std::collections::BTreeMap;
-use tidemark_contract::Placement;
+use tidemark_contract::placement::Placement;
 use tidemark_core::Micros;
 use tidemark_protocols::{Eventual, GentleRain, NuKv, NuKvPhysical, Protocol};
 use tidemark_sim::{Costs, Load, Loaded, Slow, load};
@@ -36,6 +36,7 @@ fn plain() -> Load {
         clock_offsets_us: Vec::new(),
         slow: Vec::new(),
         params: BTreeMap::new(),
+        without: Vec::new(),
         costs: Costs::NONE,
         workload: Workload::named("ycsb-c").unwrap().with([("keys".into(), 100.into())]).unwrap(),
         clients: 1,

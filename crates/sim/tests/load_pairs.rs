@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tidemark_adapt::Settings;
-use tidemark_contract::{Keys, Placement};
+use tidemark_contract::placement::{Keys, Placement};
 use tidemark_core::{DcId, Regions};
 use tidemark_protocols::{Accf, Eventual, Occult, Protocol};
 use tidemark_sim::{Adapting, Costs, Load, Loaded, Slow, load};
@@ -31,6 +31,7 @@ fn four(workload: &str, settings: &[(&str, &str)], params: Value) -> Load {
         clock_offsets_us: Vec::new(),
         slow: Vec::new(),
         params: serde_json::from_value::<BTreeMap<String, Value>>(params).unwrap(),
+        without: Vec::new(),
         costs: Costs::NONE,
         workload,
         clients: 1,

@@ -3,6 +3,7 @@
 //! - `crates`: which crate may use which, as in ARCHITECTURE.md.
 //! - `determinism`: no clocks, chance, threads or hash order where everything must follow from its input.
 //! - `lengths`: files and functions stay short; those that are not may only shrink.
+//! - `members`: the traits that every protocol implements do not grow.
 //! - `language`: documents use the terms that their readers search for.
 //! - `prose`: every crate and module says what it is, nothing is left for later, links lead somewhere.
 
@@ -10,6 +11,7 @@ mod crates;
 mod determinism;
 mod language;
 mod lengths;
+mod members;
 mod prose;
 mod source;
 
@@ -26,6 +28,7 @@ pub(crate) fn run() -> Result<()> {
     let mut findings = crates::check()?;
     findings.extend(sources.iter().flat_map(determinism::check));
     findings.extend(lengths::check(&sources, &lengths::read_ratchet()?));
+    findings.extend(members::check(&sources));
     findings.extend(prose::check(&sources)?);
     for finding in &findings {
         println!("{finding}");

@@ -1,8 +1,9 @@
 //! The numbers of ACCF, and its groupings.
 
 use serde::{Deserialize, Serialize};
+use tidemark_contract::Topology;
 use tidemark_contract::core::Micros;
-use tidemark_contract::{Division, Grouping, Topology};
+use tidemark_contract::grouping::{Division, Grouping};
 
 /// The numbers and groupings. The dissertation gives no values; θ and Δ are GentleRain's.
 #[derive(Clone, Debug, Serialize, Deserialize)]

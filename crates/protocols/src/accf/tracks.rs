@@ -1,9 +1,11 @@
 //! T, as one server needs it.
 
-use super::Rules;
 use super::changes::Chosen;
+use super::rules::TRACKING_IS_MARKED;
+use tidemark_contract::Topology;
 use tidemark_contract::core::{DcId, Hlc, ServerId, Tracking, TrackingGroup, Vector};
-use tidemark_contract::{Behind, NEVER, Topology};
+use tidemark_contract::regrouping::Behind;
+use tidemark_contract::tracked::NEVER;
 
 /// The tracking groups: of the server itself, and of those that write for it.
 pub(super) struct Tracks {
@@ -23,11 +25,7 @@ pub(super) struct Tracks {
 
 impl Tracks {
     /// REQUIRES: the grouping was checked.
-    pub(super) fn new<R: Rules>(
-        (chosen, tracking): (Tracking, Chosen),
-        me: ServerId,
-        topology: &Topology,
-    ) -> Self {
+    pub(super) fn new((chosen, tracking): (Tracking, Chosen), me: ServerId, topology: &Topology) -> Self {
         let groups = tracking.groups;
         let numbered = (0..).map(TrackingGroup).zip(&groups);
         let mut all: Vec<(ServerId, TrackingGroup)> =
@@ -35,7 +33,7 @@ impl Tracks {
         all.sort();
         let mut tracks = Self {
             chosen,
-            by: if *R::TRACKING_IS_MARKED { chosen } else { Tracking::default() }, // D11
+            by: if TRACKING_IS_MARKED.kept() { chosen } else { Tracking::default() }, // D11
             own: TrackingGroup::default(),
             peers: Vec::new(),
             writers: all.iter().map(|(server, group)| (server.dc, *group)).collect(),

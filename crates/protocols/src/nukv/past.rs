@@ -1,10 +1,11 @@
 //! What a NuKV session remembers: how far into whose log it has read and written, and up to which time.
 
-use super::Rules;
+use super::{DT_COVERS_READS, DT_COVERS_WRITES};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tidemark_contract::core::{DcId, Guarantees, Hlc, PartitionId};
-use tidemark_contract::{Reach, Reaches, Threshold};
+use tidemark_contract::waiters::Threshold;
+use tidemark_contract::{Reach, Reaches};
 
 /// A log index for each data centre: `sv`, or a column of a matrix. What is left out is 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,9 +109,9 @@ impl Past {
     }
 
     /// `dt`: what a write has to win over, as far as it asks for that.
-    pub(super) fn writes_after<R: Rules>(&self, asked: Guarantees) -> Hlc {
-        let dt_r = if asked.writes_follow_reads && *R::DT_COVERS_READS { self.dt_r } else { Hlc::ZERO };
-        let dt_w = if asked.monotonic_writes && *R::DT_COVERS_WRITES { self.dt_w } else { Hlc::ZERO };
+    pub(super) fn writes_after(&self, asked: Guarantees) -> Hlc {
+        let dt_r = if asked.writes_follow_reads && DT_COVERS_READS.kept() { self.dt_r } else { Hlc::ZERO };
+        let dt_w = if asked.monotonic_writes && DT_COVERS_WRITES.kept() { self.dt_w } else { Hlc::ZERO };
         dt_r.max(dt_w)
     }
 }

@@ -3,7 +3,8 @@
 use crate::at;
 use tidemark_contract::core::{DcId, Failure, Key, Op, Outcome, Regions};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Keys, Lab, Placement, Topology};
+use tidemark_contract::placement::{Keys, Placement};
+use tidemark_contract::{Lab, Topology};
 use tidemark_protocols::causal_spartan_x::{CausalSpartanX, Params, Timer};
 
 /// Three data centres of one partition: A and B hold `ab`, C alone `c`, all of them the rest.

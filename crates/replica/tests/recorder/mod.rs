@@ -81,7 +81,6 @@ impl Protocol for Recorder {
     fn visible(_view: &(), _stamp: Stamp, _meta: &u64) -> bool {
         true
     }
-    fn hard(&self) {}
 }
 
 impl Recorder {

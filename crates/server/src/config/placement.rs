@@ -3,7 +3,7 @@
 use super::file::{ClusterFile, Elsewhere, PlacementTable};
 use super::problem::{Problem, nearest};
 use super::wan::Wan;
-use tidemark_contract::{Keys, Placement};
+use tidemark_contract::placement::{Keys, Placement};
 use tidemark_core::{DcId, Regions, SLOTS};
 
 /// What `[[placement]]` says; all that is wrong is added to `problems`. A region turns to the nearest one by `wan`.

@@ -4,7 +4,7 @@ use crate::Ready;
 use crate::redis::{Context, Facts, ServerInfo, Spec};
 use crate::run::shard::Engine;
 use crate::stats::Stats;
-use tidemark_contract::Members;
+use tidemark_contract::grouping::Members;
 use tidemark_core::{CheckingGroup, Micros};
 use tidemark_node::{About, Node, SessionId};
 use tidemark_replica::Now;

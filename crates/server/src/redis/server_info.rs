@@ -1,6 +1,6 @@
 //! What commands are told about the server.
 
-use tidemark_contract::Members;
+use tidemark_contract::grouping::Members;
 use tidemark_core::{CheckingGroup, Micros};
 
 /// What the server knows about itself, and about the session of the connection.

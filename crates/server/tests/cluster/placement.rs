@@ -2,7 +2,7 @@
 
 use crate::support::{Client, Cluster, eventually};
 use std::sync::Arc;
-use tidemark_contract::{Keys, Placement};
+use tidemark_contract::placement::{Keys, Placement};
 use tidemark_core::{DcId, Regions};
 
 /// Three regions of two partitions: what begins with `eu:` is held by B and C, with `b:` by B alone, with `c:` by C alone.

@@ -2,7 +2,7 @@
 
 use super::{Act, Plan};
 use crate::rng::{Draw, Rng, Stream, mix, stream};
-use tidemark_contract::Checking;
+use tidemark_contract::session::Checking;
 use tidemark_core::{CheckingGroup, Guarantees, Micros};
 
 /// Lets steps ask for less than everything: in part of the schedules none, in others some or most.

@@ -1,7 +1,8 @@
 //! Which data centres hold which keys.
 
 use crate::rng::{Rng, Stream, stream};
-use tidemark_contract::{Keys, Placement, Topology};
+use tidemark_contract::Topology;
+use tidemark_contract::placement::{Keys, Placement};
 use tidemark_core::{DcId, Regions};
 
 /// Each data centre holds one partition, the first the first and so on, and over again; where there are fewer data centres than

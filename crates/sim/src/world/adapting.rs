@@ -5,7 +5,9 @@ use super::{Event, World};
 use crate::load::Adapting;
 use std::collections::BTreeMap;
 use tidemark_adapt::{Account, Choices, Controller, Footprint, Observation, Watch};
-use tidemark_contract::{Checking, Order, Protocol};
+use tidemark_contract::Protocol;
+use tidemark_contract::order::Order;
+use tidemark_contract::session::Checking;
 use tidemark_core::{Micros, Op, ServerId};
 
 /// How long a node goes by the groups that it knew of, as servers do.

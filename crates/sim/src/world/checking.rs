@@ -2,7 +2,9 @@
 
 use super::World;
 use super::sessions::Role;
-use tidemark_contract::{Checking, Members, Protocol};
+use tidemark_contract::Protocol;
+use tidemark_contract::grouping::Members;
+use tidemark_contract::session::Checking;
 use tidemark_core::{CheckingGroup, Micros};
 use tidemark_workload::Workload;
 

@@ -13,7 +13,8 @@ use crate::rng::{Rng, Stream, stream};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidemark_contract::{Checking, Protocol};
+use tidemark_contract::Protocol;
+use tidemark_contract::session::Checking;
 use tidemark_core::{Failure, Guarantees, Key, Micros, Op, Outcome, Update, Value, Write};
 use tidemark_workload::{Client as Source, KeySpace, Recorder, Request, Workload};
 

@@ -1,14 +1,16 @@
 //! The operator: does without a data centre and takes it back, order by order (see [`Absence`]). Orders and answers are
 //! late and get lost, and are sent again; what cannot be prepared in time is released.
 //!
-//! [`Absence`]: tidemark_contract::Absence
+//! [`Absence`]: tidemark_contract::absence::Absence
 
 use super::{Event, World, server_number};
 use crate::outcome::ProblemKind;
 use crate::rng::mix;
 use crate::trace::Happening;
 use std::collections::BTreeMap;
-use tidemark_contract::{Exclusion, Order, Protocol, Standing, Step};
+use tidemark_contract::Protocol;
+use tidemark_contract::absence::{Exclusion, Standing, Step};
+use tidemark_contract::order::Order;
 use tidemark_core::{DcId, ServerId};
 
 /// How often an order is sent before what it prepares is given up.

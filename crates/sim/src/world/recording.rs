@@ -4,7 +4,8 @@ use super::World;
 use super::sessions::Running;
 use crate::plan::{Act, Step};
 use crate::trace::Happening;
-use tidemark_contract::{Part, Protocol, Topology};
+use tidemark_contract::traveller::Part;
+use tidemark_contract::{Protocol, Topology};
 use tidemark_core::history;
 use tidemark_core::{Op, Outcome};
 

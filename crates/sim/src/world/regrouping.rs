@@ -3,7 +3,11 @@
 use super::{Event, World};
 use crate::plan::asking;
 use crate::rng::{Rng, Stream, mix, stream};
-use tidemark_contract::{Checking, Grouping, Order, Protocol, Regrouping, Servers};
+use tidemark_contract::Protocol;
+use tidemark_contract::grouping::{Grouping, Servers};
+use tidemark_contract::order::Order;
+use tidemark_contract::regrouping::Regrouping;
+use tidemark_contract::session::Checking;
 use tidemark_core::{CheckingGroup, Micros, ServerId};
 
 /// Names of checking groups that come and go.

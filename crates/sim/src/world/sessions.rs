@@ -4,7 +4,8 @@ use super::{Event, Stage, World};
 use crate::plan::{Act, Step};
 use crate::rng::mix;
 use std::borrow::Cow;
-use tidemark_contract::{Ask, AskId, Protocol, SessionCx, SessionEffects, Ticket, Traveller};
+use tidemark_contract::session::{Ask, SessionEffects};
+use tidemark_contract::{AskId, Protocol, SessionCx, Ticket, traveller::Traveller};
 use tidemark_core::history::SessionId;
 use tidemark_core::{DcId, Failure, Found, Micros, Op, Outcome, ServerId};
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::time::Instant;
-use tidemark_contract::Placement;
+use tidemark_contract::placement::Placement;
 use tidemark_protocols::NAMES;
 use tidemark_sim::{Costs, Load, Loaded};
 use tidemark_simulators::simulator;
@@ -72,6 +72,7 @@ fn load(measure_us: u64) -> Load {
         clock_offsets_us: Vec::new(),
         slow: Vec::new(),
         params: BTreeMap::new(),
+        without: Vec::new(),
         costs: Costs::NONE,
         workload: Workload::named("transactions").expect("it is listed"),
         clients: 32,

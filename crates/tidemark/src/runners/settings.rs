@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tidemark_adapt::Settings as Adapt;
-use tidemark_contract::{Keys, Placement};
+use tidemark_contract::placement::{Keys, Placement};
 use tidemark_core::{DcId, Regions};
 use tidemark_experiments::{Point, Row};
 use tidemark_server::config::wan::Preset;

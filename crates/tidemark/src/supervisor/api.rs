@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tidemark_adapt::Account;
-use tidemark_contract::Division;
+use tidemark_contract::grouping::Division;
 
 /// `up.json`: where a running cluster is.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -4,7 +4,8 @@ use super::Supervisor;
 use super::api::Regroup;
 use super::groups::serves;
 use anyhow::{Context, bail};
-use tidemark_contract::{Grouping, Regrouping, Servers};
+use tidemark_contract::grouping::{Grouping, Servers};
+use tidemark_contract::regrouping::Regrouping;
 
 impl Supervisor {
     /// Has one node know of a change; says in words what comes of it.

@@ -2,7 +2,8 @@
 
 use super::TIDEMARK;
 use crate::redis::prelude::*;
-use tidemark_contract::{Checking, Members};
+use tidemark_contract::grouping::Members;
+use tidemark_contract::session::Checking;
 use tidemark_core::CheckingGroup;
 
 pub(super) static SPEC: Spec = Spec {
@@ -28,6 +29,8 @@ fn answer(connection: &mut Connection, call: &Call, cx: &mut Context<'_>) -> Ans
         return Ok(Next::Continue);
     };
     options.checking = find(known, &String::from_utf8_lossy(names), protocol)?;
+    // `*` before a command is a choice: the server's.
+    options.follows = call.command.is_none();
     connection.set_options(options, call, cx);
     Ok(Next::Continue)
 }
