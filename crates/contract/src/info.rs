@@ -1,5 +1,6 @@
 //! What a protocol says about itself, for whoever does not run it.
 
+use crate::{Rule, Variant};
 use tidemark_core::Promise;
 
 /// What a protocol needs of its physical clock.
@@ -35,6 +36,10 @@ pub struct Info {
     /// Whether data centres may hold some keys only ([`crate::Placement`]): whether its servers do without versions that never come, as
     /// they do where time says what has arrived, and not where each dependency is looked for.
     pub partial: bool,
+    /// What its safety rests on ([`crate::rules!`](crate::rules!)): each can be switched off where it is simulated.
+    pub rules: &'static [Rule],
+    /// What it is called without some of them.
+    pub variants: &'static [Variant],
 }
 
 impl Info {
@@ -49,6 +54,8 @@ impl Info {
             guarantees: false,
             newest_only: false,
             partial: false,
+            rules: &[],
+            variants: &[],
         }
     }
 
@@ -80,5 +87,17 @@ impl Info {
     #[must_use]
     pub const fn partial(self) -> Self {
         Self { partial: true, ..self }
+    }
+
+    /// See [`Self::rules`].
+    #[must_use]
+    pub const fn rules(self, rules: &'static [Rule]) -> Self {
+        Self { rules, ..self }
+    }
+
+    /// See [`Self::variants`].
+    #[must_use]
+    pub const fn variants(self, variants: &'static [Variant]) -> Self {
+        Self { variants, ..self }
     }
 }

@@ -20,7 +20,7 @@
 //! - [`Ceiling`]: stamps and stable values that survive a restart
 //! - [`Collector`]: when to drop old versions; [`Watched`]: versions that will be lighter then
 //! - [`Conflicts`]: concurrent versions of a key
-//! - [`Rule`]: what its safety rests on, for tests to break
+//! - [`Rule`]: what its safety rests on, for tests to break; [`Variant`]: a protocol without some of its rules, by name
 //! - [`Absence`]: a data centre that the others do without
 //! - [`Lab`]: a hand-driven cluster for tests
 
@@ -82,7 +82,7 @@ pub use placement::{Keys, Placement};
 pub use protocol::{Params, Protocol, Recovered, Status, Wire};
 pub use reads::Reads;
 pub use regrouping::{Behind, GroupStage, GroupStanding, Groupings, Regrouping};
-pub use rule::Rule;
+pub use rule::{Rule, Variant, Without, without};
 pub use session::{
     Ask, AskId, Checking, Reach, Reaches, Session, SessionCx, SessionEffects, Ticket, Token, not_covered,
 };

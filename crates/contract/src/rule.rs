@@ -1,34 +1,171 @@
-//! Rules that a protocol's safety rests on, for tests to break.
+//! Rules that a protocol's safety rests on, for tests and the simulator to switch off.
+//!
+//! A protocol declares its rules with [`rules!`](crate::rules!) and asks `if PUT_WAITS.kept()`. Where the cargo feature `variants` is off, the
+//! answer is the constant `true`, and nothing of a rule is left in the machine code. Where it is on, a thread can play
+//! [`without`] some of them: a *mutant*, if a test wants to see that somebody notices, or a [`Variant`] with a name, if the
+//! result is of interest by itself.
 
-use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::cell::Cell;
+use std::fmt;
+use std::marker::PhantomData;
 
-/// Whether a protocol keeps a rule: `if *R::PUT_WAITS`.
-///
-/// A protocol has its rules as constants of a type parameter, which are [`Rule::Kept`] unless it is said otherwise: what
-/// they are is known to the compiler, and costs nothing where the protocol runs.
-#[derive(Clone, Copy, Debug)]
-pub enum Rule {
-    /// As it should be.
-    Kept,
-    /// By a variant that does without, as a paper has it.
-    Broken,
-    /// While the switch is on. A protocol takes the better part of a minute to compile into a simulator: tests that break
-    /// its rules one after the other compile it once.
-    Switched(&'static AtomicBool),
+/// Whether rules can be switched off in this build.
+pub const SWITCHABLE: bool = cfg!(feature = "variants");
+
+/// A rule. Those of a protocol are numbered from 0; those of what carries protocols, from [`Rule::CARRIERS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// As it is declared.
+    pub name: &'static str,
+    bit: u8,
 }
 
-impl Deref for Rule {
-    type Target = bool;
+/// A protocol without some of its rules, under a name of its own: a paper to the letter where that is wrong, or an
+/// ablation. It can be simulated, and serves nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// The name by which users choose it.
+    pub name: &'static str,
+    /// One line for `tidemark protocols`.
+    pub about: &'static str,
+    /// What it does not keep.
+    pub without: &'static [Rule],
+}
 
-    /// Whether it is kept now.
+thread_local! {
+    /// A bit for each rule that this thread does not keep.
+    static WITHOUT: Cell<u64> = const { Cell::new(0) };
+}
+
+impl Rule {
+    /// The number of the first rule that is no protocol's.
+    pub const CARRIERS: u8 = 48;
+
+    /// For [`rules!`](crate::rules!).
+    #[doc(hidden)]
+    pub const fn new(name: &'static str, bit: u8) -> Self {
+        assert!(bit < 64, "there are at most 48 rules of a protocol, and 16 of what carries it");
+        Self { name, bit }
+    }
+
+    /// Whether it is kept: always, unless this thread plays [`without`] it.
     #[inline(always)]
-    fn deref(&self) -> &bool {
-        match self {
-            Self::Kept => &true,
-            Self::Broken => &false,
-            Self::Switched(on) if on.load(Relaxed) => &true,
-            Self::Switched(_) => &false,
-        }
+    pub fn kept(self) -> bool {
+        !SWITCHABLE || WITHOUT.get() >> self.bit & 1 == 0
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Variant {
+    /// Whether `rules` are those that it does not keep, in whatever order.
+    pub fn is_without(&self, rules: &[Rule]) -> bool {
+        bits(self.without) == bits(rules)
+    }
+
+    /// Whether it follows a paper to the letter; else it lacks a part, so that an experiment can tell what the part costs.
+    pub fn is_published(&self) -> bool {
+        self.name.ends_with("-published")
+    }
+}
+
+fn bits(rules: &[Rule]) -> u64 {
+    rules.iter().fold(0, |bits, rule| bits | 1 << rule.bit)
+}
+
+/// Rules that this thread does not keep as long as this lives; then it goes on as before.
+#[derive(Debug)]
+pub struct Without {
+    before: u64,
+    here: PhantomData<*const ()>, // not Send: it is this thread that goes on as before
+}
+
+impl Without {
+    /// Plays without `rules`, and with all others, until it is dropped.
+    ///
+    /// # Panics
+    /// There are some, and this build keeps all rules ([`SWITCHABLE`]).
+    #[must_use = "rules are kept again when it is dropped"]
+    pub fn new(rules: &[Rule]) -> Self {
+        let kept = SWITCHABLE || rules.is_empty();
+        assert!(kept, "this build keeps all rules: it lacks the feature `variants`");
+        Self { before: WITHOUT.replace(bits(rules)), here: PhantomData }
+    }
+}
+
+impl Drop for Without {
+    fn drop(&mut self) {
+        WITHOUT.set(self.before);
+    }
+}
+
+/// What `play` comes to without `rules`: see [`Without::new`].
+pub fn without<T>(rules: &[Rule], play: impl FnOnce() -> T) -> T {
+    let _without = Without::new(rules);
+    play()
+}
+
+/// Declares rules: a constant for each, and `RULES`, a list of all in their order.
+///
+/// ```
+/// tidemark_contract::rules! {
+///     GETS_WAIT, // 1
+///     PUTS_WAIT, // 2
+/// }
+/// assert!(GETS_WAIT.kept());
+/// assert_eq!(RULES.iter().map(|rule| rule.name).collect::<Vec<_>>(), ["GETS_WAIT", "PUTS_WAIT"]);
+/// ```
+#[macro_export]
+macro_rules! rules {
+    ($($rule:ident),+ $(,)?) => {
+        $crate::rules!(from 0; $($rule),+);
+    };
+    (from $first:expr; $($rule:ident),+ $(,)?) => {
+        /// What safety rests on, for tests to break one at a time.
+        #[allow(unreachable_pub)]
+        pub const RULES: &[$crate::Rule] = &[$($rule),+];
+        $crate::rules!(number $first, $($rule)+);
+    };
+    (number $bit:expr, $rule:ident $($others:ident)*) => {
+        #[allow(missing_docs, unreachable_pub)]
+        pub const $rule: $crate::Rule = $crate::Rule::new(stringify!($rule), $bit);
+        $crate::rules!(number $bit + 1, $($others)*);
+    };
+    (number $bit:expr,) => {};
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    crate::rules! {
+        FIRST,
+        SECOND,
+    }
+
+    #[test]
+    fn without_says_what_is_not_kept_until_it_is_dropped() {
+        let kept = || RULES.iter().map(|rule| rule.kept()).collect::<Vec<_>>();
+        assert_eq!(kept(), [true, true]);
+        let first = Without::new(&[FIRST]);
+        assert_eq!(kept(), [false, true]);
+        let second = Without::new(&[SECOND]);
+        assert_eq!(kept(), [true, false], "it says all of it");
+        drop(second);
+        assert_eq!(kept(), [false, true]);
+        assert!(std::thread::spawn(|| FIRST.kept()).join().expect("it runs"), "another thread keeps it");
+        drop(first);
+        assert_eq!(kept(), [true, true]);
+    }
+
+    #[test]
+    fn a_variant_is_known_by_its_rules_in_any_order() {
+        let variant = Variant { name: "x-published", about: "", without: RULES };
+        assert!(variant.is_without(&[SECOND, FIRST]) && !variant.is_without(&[FIRST]));
+        assert!(variant.is_published());
     }
 }

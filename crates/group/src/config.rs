@@ -1,6 +1,5 @@
 //! How a member takes part in its group.
 
-use crate::rule::Rule;
 use tidemark_core::Micros;
 
 /// How a member takes part in its group.
@@ -23,15 +22,9 @@ pub struct GroupConfig {
     /// How much more of it is kept in memory, at most, while somebody is brought up to date, in bytes: if more is written than
     /// that while a copy travels, the member needs another one.
     pub pinned_bytes: usize,
-    /// A rule that it does not keep: for tests.
-    pub broken: Option<Rule>,
 }
 
 impl GroupConfig {
-    pub(crate) fn keeps(&self, rule: Rule) -> bool {
-        self.broken != Some(rule)
-    }
-
     /// How long a follower waits for its leader.
     pub(crate) fn election_us(&self) -> Micros {
         self.election_ticks as u64 * self.tick_us

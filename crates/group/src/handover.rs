@@ -5,7 +5,7 @@
 //! lease must have ended before, and must never come back: the word to stand for election may arrive at any time.
 
 use crate::member::Member;
-use crate::rule::Rule;
+use crate::rule::LEASE_ENDS;
 use tidemark_contract::Protocol;
 use tidemark_replica::{Host, Now};
 use tidemark_store::log::Position;
@@ -44,7 +44,7 @@ impl<P: Protocol> Member<P> {
             HandOver::Finishing(until) if self.released(now) >= until => HandOver::Finished,
             HandOver::Finished => {
                 let Some(next) = self.successor() else { return true };
-                if self.config.keeps(Rule::LeaseEnds) {
+                if LEASE_ENDS.kept() {
                     self.lease.end();
                 }
                 self.raft.transfer_leader(next);
@@ -57,7 +57,7 @@ impl<P: Protocol> Member<P> {
 
     /// Its lease has ended for good.
     pub(crate) fn is_over(&self) -> bool {
-        self.hand_over == HandOver::Over && self.config.keeps(Rule::LeaseEnds)
+        self.hand_over == HandOver::Over && LEASE_ENDS.kept()
     }
 
     /// Who has most, of those that can be elected without this member.

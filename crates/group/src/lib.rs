@@ -25,7 +25,7 @@ mod lease;
 mod member;
 mod members;
 mod raft;
-mod rule;
+pub mod rule;
 mod standing;
 mod sync;
 
@@ -36,5 +36,4 @@ pub use copies::{CopyOut, RecallJob, Recalled};
 pub use incoming::CopyIn;
 pub use member::Member;
 pub use members::{Change, ChangeRefused};
-pub use rule::Rule;
 pub use sync::SyncTask;

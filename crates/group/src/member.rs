@@ -7,7 +7,7 @@ use crate::handover::HandOver;
 use crate::incoming::Incoming;
 use crate::lease::Lease;
 use crate::raft::{change_of, ours, start};
-use crate::rule::Rule;
+use crate::rule::{AGREEMENT_FIRST, ALL_APPLIED, BEGIN_ANEW, COLLECTION, RETRACTION, SILENCE, VOTES};
 use crate::sync::Unsaved;
 use raft::eraftpb::{Entry, HardState, Message, MessageType};
 use raft::{RawNode, Ready, StateRole};
@@ -198,9 +198,7 @@ impl<P: Protocol> Member<P> {
             MsgPropose, MsgReadIndex, MsgReadIndexResp, MsgRequestPreVote, MsgRequestVote, MsgSnapshot,
         };
         let heard = match message.msg_type {
-            MsgRequestVote | MsgRequestPreVote => {
-                now.mono >= self.mute_until || !self.config.keeps(Rule::Silence)
-            }
+            MsgRequestVote | MsgRequestPreVote => now.mono >= self.mute_until || !SILENCE.kept(),
             // It is heard when the copy is there of which it tells.
             MsgSnapshot => false,
             // The library would have followers ask and propose through their leader. Who leads does so itself here, and
@@ -226,7 +224,7 @@ impl<P: Protocol> Member<P> {
             if self.is_over() && self.is_replaced() {
                 return Ok(()); // its process ends
             }
-            if self.is_replaced() && !self.config.keeps(Rule::BeginAnew) {
+            if self.is_replaced() && !BEGIN_ANEW.kept() {
                 self.role = Role::Follows;
             }
             if !goes_on || self.is_replaced() {
@@ -241,7 +239,7 @@ impl<P: Protocol> Member<P> {
                 self.ask_for_lease(now);
                 continue;
             }
-            if !self.config.keeps(Rule::AllApplied) && self.role == Role::Follows {
+            if !ALL_APPLIED.kept() && self.role == Role::Follows {
                 self.elected = self.raft.raft.state == StateRole::Leader;
             }
             if !self.raft.has_ready() {
@@ -271,7 +269,7 @@ impl<P: Protocol> Member<P> {
         if !self.leads() || self.is_over() {
             return true;
         }
-        if self.config.keeps(Rule::Collection) {
+        if COLLECTION.kept() {
             self.held_mut().tell_dropped();
         }
         match self.held_mut().take_turn() {
@@ -308,12 +306,12 @@ impl<P: Protocol> Member<P> {
         let mut wrote = false;
         for entry in ready.take_entries() {
             wrote = true;
-            if entry.index <= self.raft.store().last() && self.config.keeps(Rule::Retraction) {
+            if entry.index <= self.raft.store().last() && RETRACTION.kept() {
                 self.held_mut().retract(entry.index);
             }
             let own = self.made(entry.index);
             self.held_mut().log_entry(&ours(&entry), own)?;
-            if own && !self.config.keeps(Rule::AgreementFirst) {
+            if own && !AGREEMENT_FIRST.kept() {
                 self.held_mut().agreed(&ours(&entry), false)?;
             }
             self.raft.mut_store().push(entry);
@@ -335,7 +333,7 @@ impl<P: Protocol> Member<P> {
         if let Some(hard) = hard {
             (state.term, state.vote) = (hard.term, hard.vote);
         }
-        if !self.config.keeps(Rule::Votes) {
+        if !VOTES.kept() {
             state.vote = 0;
         }
         let voted = (state.term, state.vote) != (kept.term, kept.vote);

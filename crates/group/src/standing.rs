@@ -1,7 +1,7 @@
 //! What a driver asks of a member between turns: what may leave, how it stands, that it ends.
 
 use crate::member::Member;
-use crate::rule::Rule;
+use crate::rule::LEASE;
 use raft::StateRole;
 use raft::eraftpb::Message;
 use tidemark_contract::Protocol;
@@ -19,7 +19,7 @@ impl<P: Protocol> Member<P> {
 
     /// What may leave the host now.
     pub fn take_outputs(&mut self, now: Now) -> Vec<Output<P>> {
-        match self.lease.holds(now.mono) || !self.config.keeps(Rule::Lease) {
+        match self.lease.holds(now.mono) || !LEASE.kept() {
             true if self.serves() => self.held_mut().take_outputs(),
             _ => Vec::new(),
         }

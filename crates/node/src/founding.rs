@@ -109,7 +109,6 @@ impl Place {
             heartbeat_ticks: 2,
             entries_bytes: 64 << 20,
             pinned_bytes: 512 << 20,
-            broken: None,
         }
     }
 }

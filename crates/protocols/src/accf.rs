@@ -55,10 +55,9 @@ use changes::{Changes, Spreading};
 use groups::Groups;
 pub use lasting::Remembered;
 pub use params::{Ahead, Params};
-pub use rules::{Accf, AccfPublished, Published, Rules, Sound};
+pub use rules::*;
 use serde::{Deserialize, Serialize};
 pub use session::{Client, Reply, Request};
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     CheckingGroup, DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Tracking, Update, Vector,
@@ -99,7 +98,7 @@ pub enum Timer {
 pub struct View(Option<Reached>);
 
 /// A server, `i`.
-pub struct Server<R> {
+pub struct Accf {
     clock: Hlc,
     tracks: Tracks,
     latest: Vector,
@@ -113,11 +112,13 @@ pub struct Server<R> {
     ceiling: Ceiling,
     changes: Changes,
     spreading: Spreading,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalSnapshot).partial();
+const ABOUT: &str = "causal+ with groups of your choice for tracking and checking dependencies";
+
+impl Protocol for Accf {
+    const INFO: Info =
+        Info::new("accf", ABOUT, Promise::CausalSnapshot).partial().rules(RULES).variants(VARIANTS);
     const EXTENSIONS: Extensions<Self> = Extensions {
         order: Some(Self::obey),
         checking: Some(CheckingGroups {
@@ -134,15 +135,15 @@ impl<R: Rules> Protocol for Server<R> {
     type Hard = Remembered;
     type Timer = Timer;
     type View = View;
-    type Session = Client<R>;
+    type Session = Client;
     type Params = Params;
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Remembered>, cx: &mut Cx<'_, Self>) -> Self {
         let (me, topology, params) = (cx.me, cx.topology, cx.params);
         let Remembered { hard, floor, changes } = hard;
-        let tracks = Tracks::new::<R>(changes.tracking(params, topology), me, topology);
+        let tracks = Tracks::new(changes.tracking(params, topology), me, topology);
         let mut clock = received[me.dc];
-        if *R::STAMPS_SURVIVE {
+        if STAMPS_SURVIVE.kept() {
             clock = clock.max(hard.ceiling); // D5
         }
         cx.arm(Timer::Theta, params.theta_us);
@@ -164,7 +165,6 @@ impl<R: Rules> Protocol for Server<R> {
             tracks,
             changes,
             spreading: Spreading::default(),
-            rules: PhantomData,
         }
     }
 
@@ -252,7 +252,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl Accf {
     /// D10.
     fn obey(&mut self, order: &Order, cx: &mut Cx<'_, Self>) -> Result<Standing, String> {
         let Order::Regrouping(order) = order else { return Err(order.unknown::<Self>()) };
@@ -270,7 +270,7 @@ impl<R: Rules> Server<R> {
 
     /// `VV_i`, with `clock` as this server's own part of it.
     fn vv(&self, clock: Hlc) -> Vector {
-        if *R::LEAST_OF_GROUP { self.tracks.least(&self.latest, clock) } else { self.overwritten.clone() } // D2
+        if LEAST_OF_GROUP.kept() { self.tracks.least(&self.latest, clock) } else { self.overwritten.clone() } // D2
     }
 
     /// The same, and of which tracking it is.
@@ -318,9 +318,9 @@ impl<R: Rules> Server<R> {
     /// Algorithm 7.2 lines 4 to 7.
     fn view(&mut self, ds: &Tracked, cgs: &Checking, cx: &Cx<'_, Self>) -> View {
         let Self { groups, tracks, latest, overwritten, clock, .. } = self;
-        let vv = || if *R::LEAST_OF_GROUP { tracks.least(latest, *clock) } else { overwritten.clone() };
-        let mut svv = Reached { by: tracks.by, upto: groups.svv::<R>(cgs, cx.mono, vv) }; // D6
-        let stable = match *R::STABLE_IF_COVERED {
+        let vv = || if LEAST_OF_GROUP.kept() { tracks.least(latest, *clock) } else { overwritten.clone() };
+        let mut svv = Reached { by: tracks.by, upto: groups.svv(cgs, cx.mono, vv) }; // D6
+        let stable = match STABLE_IF_COVERED.kept() {
             true => svv.covers(ds), // D1
             false => ds.entries().all(|(t, h)| h > svv.upto[t]),
         };
@@ -346,14 +346,14 @@ impl<R: Rules> Server<R> {
         if looked.proceeds {
             ds = ds.into_tracking(self.tracks.by); // D11
             ds.merge(&seen);
-            let dt = if *R::PUT_ABOVE_DS { ds.max() } else { Hlc::ZERO }; // 10
+            let dt = if PUT_ABOVE_DS.kept() { ds.max() } else { Hlc::ZERO }; // 10
             let ut = self.clock.observe(cx.now, dt); // 11
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 return cx.fail(ticket, Failure::ClockSkew { ahead_us });
             }
             self.advance(ut, cx); // 15
             self.sent_since_delta = true;
-            if !*R::PUT_KEEPS_DS {
+            if !PUT_KEEPS_DS.kept() {
                 ds = Tracked::by(self.tracks.by);
             }
             ds.raise(self.tracks.own, ut); // 13
@@ -369,7 +369,7 @@ impl<R: Rules> Server<R> {
     /// Algorithm 7.2 line 21: everything from `dc` up to `ts` is here. `named` is what the paper's line assigns.
     fn received(&mut self, dc: DcId, ts: Hlc, named: Hlc, cx: &mut Cx<'_, Self>) {
         self.latest.raise(dc, ts);
-        if !*R::LEAST_OF_GROUP {
+        if !LEAST_OF_GROUP.kept() {
             let group = self.tracks.of_peer(dc);
             self.overwritten[group] = named;
         }

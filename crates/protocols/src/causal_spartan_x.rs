@@ -29,51 +29,31 @@
 //! - I2 A version's `ut` is above every entry of its `ds`, and above `dsv[m]` where it was written.
 
 use serde::{Deserialize, Serialize};
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
     Answer, Arrivals, Ceiling, Cx, Hard, Info, OneRound, OneRoundSession, Protocol, Reach, Recovered, Report,
-    Rule, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Walk, found_of,
+    SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Variant, Version, Walk, found_of,
     unanswered,
 };
 
-/// Where the corrected protocol and the published one differ, and what tests break to see it matter.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const UT_MUST_BE_STABLE: Rule = Rule::Kept; // D1
-    const DSV_SURVIVES: Rule = Rule::Kept; // D2
-    const STABLE_STAYS_HOME: Rule = Rule::Kept; // D3
-    const PUT_MERGES_DS: Rule = Rule::Kept; // Algorithm 5.2 line 7
-    const PUT_ABOVE_DSV: Rule = Rule::Kept; // Algorithm 5.2 line 8
-    const SLICE_LIFTS: Rule = Rule::Kept; // Algorithm 5.4 line 21
+tidemark_contract::rules! {
+    UT_MUST_BE_STABLE, // D1
+    DSV_SURVIVES, // D2
+    STABLE_STAYS_HOME, // D3
+    PUT_MERGES_DS, // Algorithm 5.2 line 7
+    PUT_ABOVE_DSV, // Algorithm 5.2 line 8
+    SLICE_LIFTS, // Algorithm 5.4 line 21
 }
 
-/// The protocol as it should be.
-pub type CausalSpartanX = Server<Sound>;
-/// The rules of [`CausalSpartanX`].
-pub struct Sound;
-
-impl Rules for Sound {
-    const NAME: &'static str = "causal-spartan-x";
-    const ABOUT: &'static str =
-        "causal+ on hybrid clocks: writes never wait, one-round snapshots never block";
-}
-
-/// The protocol to the letter of the paper, for the checker to convict.
-pub type CausalSpartanXPublished = Server<Published>;
-/// The rules of [`CausalSpartanXPublished`].
-pub struct Published;
-
-impl Rules for Published {
-    const NAME: &'static str = "causal-spartan-x-published";
-    const ABOUT: &'static str = "CausalSpartanX to the letter, with erratum E-3: for study only";
-    const UT_MUST_BE_STABLE: Rule = Rule::Broken;
-}
+/// To the letter of the paper, for the checker to convict.
+pub const VARIANTS: &[Variant] = &[Variant {
+    name: "causal-spartan-x-published",
+    about: "CausalSpartanX to the letter, with erratum E-3: for study only",
+    without: &[UT_MUST_BE_STABLE],
+}];
 
 /// The numbers. The paper names θ and Δ and gives no values; these are GentleRain's.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -158,7 +138,7 @@ pub enum View {
 }
 
 /// A server, `p_n^m`.
-pub struct Server<R> {
+pub struct CausalSpartanX {
     vv: Vector,
     dsv: Vector,
     sent_since_delta: bool,
@@ -166,11 +146,15 @@ pub struct Server<R> {
     arrivals: Arrivals,
     stabilisation: Stabilisation,
     ceiling: Ceiling,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate).partial();
+const ABOUT: &str = "causal+ on hybrid clocks: writes never wait, one-round snapshots never block";
+
+impl Protocol for CausalSpartanX {
+    const INFO: Info = Info::new("causal-spartan-x", ABOUT, Promise::CausalImmediate)
+        .partial()
+        .rules(RULES)
+        .variants(VARIANTS);
     type Meta = Vector; // ds
     type Request = Request;
     type Reply = Reply;
@@ -184,7 +168,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (m, mut vv, mut dsv) = (cx.me.dc, received, Vector::zero(cx.topology.dcs));
         vv.raise(m, hard.ceiling);
-        if *R::DSV_SURVIVES {
+        if DSV_SURVIVES.kept() {
             dsv.merge(&hard.stable);
             let written_here = cx.store.versions().filter(|d| d.stamp.origin == m);
             written_here.for_each(|d| dsv.merge(&d.meta)); // D2
@@ -199,7 +183,6 @@ impl<R: Rules> Protocol for Server<R> {
             arrivals: Arrivals::default(),
             stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
             ceiling: Ceiling::new(hard),
-            rules: PhantomData,
         }
     }
 
@@ -296,7 +279,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl CausalSpartanX {
     /// Algorithm 5.2 lines 1 to 5.
     fn get(&mut self, ticket: Ticket, key: &Key, dsv: &Vector, cx: &mut Cx<'_, Self>) {
         self.dsv.merge(dsv); // 2
@@ -309,7 +292,7 @@ impl<R: Rules> Server<R> {
 
     /// Algorithm 5.2 lines 6 to 19.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut ds: Vector, cx: &mut Cx<'_, Self>) {
-        if *R::PUT_MERGES_DS {
+        if PUT_MERGES_DS.kept() {
             self.dsv.merge(&ds); // 7
         }
         let m = cx.me.dc;
@@ -321,7 +304,7 @@ impl<R: Rules> Server<R> {
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             ds.merge(&past.ds);
-            let dt = if *R::PUT_ABOVE_DSV { ds.max().max(self.dsv[m]) } else { ds.max() }; // 8
+            let dt = if PUT_ABOVE_DSV.kept() { ds.max().max(self.dsv[m]) } else { ds.max() }; // 8
             let ut = self.vv[m].observe(cx.now, dt); // 9
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 return cx.fail(ticket, Failure::ClockSkew { ahead_us });
@@ -348,7 +331,7 @@ impl<R: Rules> Server<R> {
     /// Algorithm 5.4 lines 20 to 24.
     fn slice(&mut self, from: ServerId, request: SliceReq<Vector>, cx: &mut Cx<'_, Self>) {
         let SliceReq { id, keys, at: sv } = request;
-        if *R::SLICE_LIFTS {
+        if SLICE_LIFTS.kept() {
             self.dsv.raise(cx.me.dc, sv[cx.me.dc]); // 21
             self.keep(sv[cx.me.dc], cx); // D2
         }
@@ -387,7 +370,7 @@ impl<R: Rules> Server<R> {
     }
 
     fn fresh(&self, cx: &Cx<'_, Self>) -> View {
-        View::Fresh(cx.me.dc, self.dsv.clone(), *R::UT_MUST_BE_STABLE)
+        View::Fresh(cx.me.dc, self.dsv.clone(), UT_MUST_BE_STABLE.kept())
     }
 }
 
@@ -398,7 +381,7 @@ fn depend(ds: &mut Vector, d: &Version<Vector>) {
 }
 
 /// A session: Algorithm 5.1, and the client side of 5.4.
-impl<R: Rules> OneRound for Server<R> {
+impl OneRound for CausalSpartanX {
     type Past = Past;
 
     fn question(op: Op, _: DcId, past: &Past) -> Request {
@@ -416,7 +399,7 @@ impl<R: Rules> OneRound for Server<R> {
     }
 
     fn travels(past: &Past) -> Past {
-        let dsv = if *R::STABLE_STAYS_HOME { Vector::default() } else { past.dsv.clone() };
+        let dsv = if STABLE_STAYS_HOME.kept() { Vector::default() } else { past.dsv.clone() };
         Past { ds: Vector::default(), dsv }
     }
 }

@@ -38,59 +38,38 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
     AskId, Ceiling, Check, Checks, Cx, Dep, Deps, Gather, GatherId, Hard, Info, Protocol, Reads, Recovered,
-    Rule, Scope, Session, SessionCx, Status, Ticket, Token, Version, Walk, found_of, not_covered, unanswered,
+    Scope, Session, SessionCx, Status, Ticket, Token, Variant, Version, Walk, found_of, not_covered,
+    unanswered,
 };
 
-/// What the protocol's safety rests on, for tests to break one at a time.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const HIDES_VERSIONS: Rule = Rule::Kept; // D1
-    const REFUSES_OLD: Rule = Rule::Kept; // D2
-    const FLOOR_TRAVELS: Rule = Rule::Kept; // D2
-    const FLOOR_SURVIVES: Rule = Rule::Kept; // D3
-    const PUT_CHECKS_READERS: Rule = Rule::Kept; // the readers check
-    const REMOTE_CHECKS_READERS: Rule = Rule::Kept; // the same elsewhere
-    const REMOTE_CHECKS_DEPS: Rule = Rule::Kept; // D4
-    const READERS_GROW_OLD: Rule = Rule::Kept; // I2
-    const HIDDEN_IS_HANDED_ON: Rule = Rule::Kept; // I2
-    const OLD_VERSIONS_KEPT: Rule = Rule::Kept; // collection
-    const PUT_ABOVE_DEPS: Rule = Rule::Kept;
-    const DECIDED_IS_A_CAUSE: Rule = Rule::Kept; // D6
-    const ARRIVALS_WAIT: Rule = Rule::Kept; // D5
+tidemark_contract::rules! {
+    HIDES_VERSIONS, // D1
+    REFUSES_OLD, // D2
+    FLOOR_TRAVELS, // D2
+    FLOOR_SURVIVES, // D3
+    PUT_CHECKS_READERS, // the readers check
+    REMOTE_CHECKS_READERS, // the same elsewhere
+    REMOTE_CHECKS_DEPS, // D4
+    READERS_GROW_OLD, // I2
+    HIDDEN_IS_HANDED_ON, // I2
+    OLD_VERSIONS_KEPT, // collection
+    PUT_ABOVE_DEPS,
+    DECIDED_IS_A_CAUSE, // D6
+    ARRIVALS_WAIT, // D5
 }
 
-/// The protocol as it should be.
-pub type CcLo = Server<Sound>;
-/// The rules of [`CcLo`].
-pub struct Sound;
-
-impl Rules for Sound {
-    const NAME: &'static str = "cc-lo";
-    const ABOUT: &'static str =
-        "causal++, snapshots of one round that never block; writes first ask who has read older";
-}
-
-/// The protocol as the paper tells it (E-5, E-5b).
-pub type CcLoPublished = Server<Published>;
-/// The rules of [`CcLoPublished`].
-pub struct Published;
-
-impl Rules for Published {
-    const NAME: &'static str = "cc-lo-published";
-    const ABOUT: &'static str =
-        "cc-lo as published: old readers get what is older than a time; snapshots can tear";
-    const HIDES_VERSIONS: Rule = Rule::Broken;
-    const REFUSES_OLD: Rule = Rule::Broken;
-}
+/// As the paper tells it (E-5, E-5b).
+pub const VARIANTS: &[Variant] = &[Variant {
+    name: "cc-lo-published",
+    about: "cc-lo as published: old readers get what is older than a time; snapshots can tear",
+    without: &[HIDES_VERSIONS, REFUSES_OLD],
+}];
 
 /// The numbers; when records are dropped is the paper's.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -189,7 +168,7 @@ enum Work {
 }
 
 /// A server.
-pub struct Server<R> {
+pub struct CcLo {
     clock: Hlc,
     sent_since_delta: bool,
     records: Records,
@@ -197,11 +176,12 @@ pub struct Server<R> {
     readers_checks: Gather<(Work, Rots)>,
     checks: Checks<Work>,
     ceiling: Ceiling,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate);
+const ABOUT: &str = "causal++, snapshots of one round that never block; writes first ask who has read older";
+
+impl Protocol for CcLo {
+    const INFO: Info = Info::new("cc-lo", ABOUT, Promise::CausalImmediate).rules(RULES).variants(VARIANTS);
 
     type Meta = Meta;
     type Request = Request;
@@ -210,7 +190,7 @@ impl<R: Rules> Protocol for Server<R> {
     type Hard = Hard;
     type Timer = Timer;
     type View = ();
-    type Session = Client<R>;
+    type Session = Client;
     type Params = Params;
 
     fn start(Recovered { hard, received, life, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
@@ -219,13 +199,12 @@ impl<R: Rules> Protocol for Server<R> {
             clock,
             sent_since_delta: false,
             records: Records {
-                floor: if *R::FLOOR_SURVIVES { clock } else { Hlc::ZERO },
+                floor: if FLOOR_SURVIVES.kept() { clock } else { Hlc::ZERO },
                 ..Records::default()
             }, // D3
             readers_checks: Gather::new(life),
             checks: Checks::new(cx.me, life, received),
             ceiling: Ceiling::new(hard),
-            rules: PhantomData,
         };
         let waiting = cx.store.pick(|d| (!d.meta.applied).then(|| d.meta.deps.clone()));
         waiting.iter().for_each(|(stamp, ..)| server.checks.arrived(*stamp));
@@ -265,12 +244,12 @@ impl<R: Rules> Protocol for Server<R> {
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
         match message {
             Peer::OldReaders(id, deps) => {
-                let rots = self.records.hidden_from::<R>(&deps);
+                let rots = self.records.hidden_from(&deps);
                 cx.send(from, Peer::Readers(id, rots, self.records.floor));
             }
             Peer::Readers(id, rots, floor) => {
                 self.lift(rots.values().fold(floor, |most, rot| most.max(rot.time)), cx);
-                if *R::FLOOR_TRAVELS {
+                if FLOOR_TRAVELS.kept() {
                     self.records.floor = floor.max(self.records.floor); // D2
                 }
                 let checked = self.readers_checks.answer(id, from, |(_, all)| merge(all, &rots));
@@ -356,7 +335,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl CcLo {
     /// One slice of a ROT.
     fn read(&mut self, ticket: Ticket, rot: Option<Rot>, keys: Vec<(u32, Key)>, cx: &mut Cx<'_, Self>) {
         let rot = rot.map(|rot| ((ticket.node, ticket.session), rot));
@@ -365,7 +344,7 @@ impl<R: Rules> Server<R> {
                 let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
                 return cx.reply(ticket, Reply::Done(failed, Deps::default()));
             }
-            if *R::REFUSES_OLD && start <= self.records.floor {
+            if REFUSES_OLD.kept() && start <= self.records.floor {
                 return cx.reply(ticket, Reply::TooOld(self.clock)); // D2
             }
             self.lift(self.clock.observe(cx.now, start), cx);
@@ -376,7 +355,7 @@ impl<R: Rules> Server<R> {
             d.into_iter().for_each(|d| seen.include(cx.me.partition, d.stamp));
             found.push((place, found_of(d)));
             if let Some((owner, Rot { number, time: start })) = rot {
-                let time = if *R::HIDES_VERSIONS { start } else { self.clock };
+                let time = if HIDES_VERSIONS.kept() { start } else { self.clock };
                 let stamp = d.map(|d| d.stamp);
                 self.records.read(key, owner, (Rot { number, time }, stamp), cx.mono + cx.params.collect_us);
             }
@@ -393,7 +372,7 @@ impl<R: Rules> Server<R> {
     ) -> Option<&'a Version<Meta>> {
         let hides =
             |d: &Version<Meta>| rot.and_then(|(owner, rot)| self.records.hides(d.stamp, owner, rot.number));
-        if *R::HIDES_VERSIONS {
+        if HIDES_VERSIONS.kept() {
             return cx.store.chain(key).find(|d| d.meta.applied && hides(d).is_none()); // D1
         }
         let before = cx.store.chain(key).filter_map(hides).min();
@@ -403,8 +382,8 @@ impl<R: Rules> Server<R> {
     /// The readers check: asks who must not see what becomes visible.
     fn check_readers(&mut self, work: Work, cx: &mut Cx<'_, Self>) {
         let (deps, checks) = match &work {
-            Work::Apply(.., deps) => (deps, *R::REMOTE_CHECKS_READERS),
-            Work::Put(.., deps, _) => (deps, *R::PUT_CHECKS_READERS),
+            Work::Apply(.., deps) => (deps, REMOTE_CHECKS_READERS.kept()),
+            Work::Put(.., deps, _) => (deps, PUT_CHECKS_READERS.kept()),
             Work::Arrive(_, deps, _) => (deps, false),
         };
         let server = |partition| ServerId::new(cx.me.dc, partition);
@@ -423,20 +402,20 @@ impl<R: Rules> Server<R> {
         let (key, stamp) = match work {
             Work::Arrive(ticket, deps, _) => return cx.reply(ticket, Reply::Done(Outcome::Adopted, deps)),
             Work::Apply(key, stamp, deps) => {
-                if *R::REMOTE_CHECKS_READERS {
-                    merge(&mut rots, &self.records.hidden_from::<R>(here(&deps, cx.me.partition)));
+                if REMOTE_CHECKS_READERS.kept() {
+                    merge(&mut rots, &self.records.hidden_from(here(&deps, cx.me.partition)));
                 }
                 cx.revise(&key, stamp, |meta| *meta = Meta { deps: Deps::default(), applied: true });
                 self.checks.apply(stamp);
                 (key, stamp)
             }
             Work::Put(ticket, key, update, deps, _) => {
-                merge(&mut rots, &self.records.hidden_from::<R>(here(&deps, cx.me.partition)));
+                merge(&mut rots, &self.records.hidden_from(here(&deps, cx.me.partition)));
                 let Some(stamp) = self.put(ticket, key.clone(), update, deps, &mut rots, cx) else { return };
                 (key, stamp)
             }
         };
-        if *R::READERS_GROW_OLD {
+        if READERS_GROW_OLD.kept() {
             merge(&mut rots, &self.records.old_readers(&key, stamp));
         }
         self.records.hide(stamp, rots, cx.mono + cx.params.collect_us);
@@ -456,11 +435,12 @@ impl<R: Rules> Server<R> {
         let looked = cx.look(&key, &update, &(), |d| seen = Deps::one(cx.me.partition, d.stamp)); // D6
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
-            if *R::DECIDED_IS_A_CAUSE {
-                merge(rots, &self.records.hidden_from::<R>(here(&seen, cx.me.partition)));
+            if DECIDED_IS_A_CAUSE.kept() {
+                merge(rots, &self.records.hidden_from(here(&seen, cx.me.partition)));
                 deps.merge(&seen);
             }
-            let ut = self.clock.observe(cx.now, if *R::PUT_ABOVE_DEPS { deps.latest() } else { Hlc::ZERO });
+            let ut =
+                self.clock.observe(cx.now, if PUT_ABOVE_DEPS.kept() { deps.latest() } else { Hlc::ZERO });
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
                 cx.reply(ticket, Reply::Done(failed, Deps::default()));
@@ -480,7 +460,7 @@ impl<R: Rules> Server<R> {
 
     /// A version from elsewhere waits until what it depends on is applied (D4).
     fn arrived(&mut self, key: Key, stamp: Stamp, deps: Deps) {
-        let awaited = if *R::REMOTE_CHECKS_DEPS { deps.clone() } else { Deps::default() };
+        let awaited = if REMOTE_CHECKS_DEPS.kept() { deps.clone() } else { Deps::default() };
         self.checks.open(&awaited, Work::Apply(key, stamp, deps));
     }
 
@@ -499,7 +479,7 @@ impl<R: Rules> Server<R> {
         let safe = |d: &Version<Meta>| {
             d.meta.applied
                 && d.stamp.ts <= applied
-                && (!*R::OLD_VERSIONS_KEPT || !hidden.contains_key(&d.stamp))
+                && (!OLD_VERSIONS_KEPT.kept() || !hidden.contains_key(&d.stamp))
         };
         cx.store.collect(PIECE, safe, |stamp| stamp.ts <= applied);
     }
@@ -564,9 +544,9 @@ impl Records {
     }
 
     /// From whom what depends on `deps` has to be hidden.
-    fn hidden_from<R: Rules>(&self, deps: &[Dep]) -> Rots {
+    fn hidden_from(&self, deps: &[Dep]) -> Rots {
         let mut rots = Rots::default();
-        for Dep { stamp, scope, .. } in deps.iter().filter(|_| *R::HIDDEN_IS_HANDED_ON) {
+        for Dep { stamp, scope, .. } in deps.iter().filter(|_| HIDDEN_IS_HANDED_ON.kept()) {
             let one = *scope != Scope::UpTo;
             let from = if one { *stamp } else { Stamp::default() };
             let hidden = self.hidden.range(from..=*stamp).filter(|(at, _)| one || at.origin == stamp.origin);
@@ -619,7 +599,7 @@ fn here(deps: &Deps, partition: PartitionId) -> &[Dep] {
 }
 
 /// A session.
-pub struct Client<R> {
+pub struct Client {
     /// Its past is what it has read since its last write, and that.
     token: Token<Deps>,
     /// The latest clock of a server that it has heard of.
@@ -628,15 +608,14 @@ pub struct Client<R> {
     started: u64,
     /// The transaction that runs.
     rot: Reads<Deps>,
-    rules: PhantomData<R>,
 }
 
 /// How many dependencies a session keeps one by one.
 const MOST_DEPS: usize = 1_000;
 
-impl<R: Rules> Client<R> {
+impl Client {
     /// The one round: to each partition its keys.
-    fn start(&mut self, cx: &mut SessionCx<'_, Server<R>>) {
+    fn start(&mut self, cx: &mut SessionCx<'_, CcLo>) {
         self.started += 1;
         let rot = Rot { number: self.started, time: self.clock.next().max(Hlc::at(cx.now)) };
         let slices = self.rot.slices(cx.topology);
@@ -651,15 +630,15 @@ impl<R: Rules> Client<R> {
     }
 }
 
-impl<R: Rules> Session<Server<R>> for Client<R> {
+impl Session<CcLo> for Client {
     type Token = Token<Deps>;
 
     fn open(home: DcId) -> Self {
         let token = Token { home, past: Deps::default() };
-        Self { token, clock: Hlc::ZERO, started: 0, rot: Reads::default(), rules: PhantomData }
+        Self { token, clock: Hlc::ZERO, started: 0, rot: Reads::default() }
     }
 
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, CcLo>) {
         self.rot = Reads::default();
         let Some(server) = cx.begin(&op) else { return };
         let request = match op {
@@ -674,7 +653,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         cx.ask(server, request);
     }
 
-    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, CcLo>) {
         match reply {
             Reply::Done(outcome, seen) => {
                 if let Outcome::Written { stamp: Some(_), .. } = outcome {
@@ -703,8 +682,8 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         self.token.clone()
     }
 
-    fn adopt(&mut self, Token { home, past: deps }: Token<Deps>, cx: &mut SessionCx<'_, Server<R>>) {
-        if home == self.token.home || !*R::ARRIVALS_WAIT {
+    fn adopt(&mut self, Token { home, past: deps }: Token<Deps>, cx: &mut SessionCx<'_, CcLo>) {
+        if home == self.token.home || !ARRIVALS_WAIT.kept() {
             self.depends_on(deps);
             return cx.done(Outcome::Adopted);
         }

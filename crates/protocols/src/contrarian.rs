@@ -35,38 +35,22 @@
 
 pub use crate::causal_spartan_x::Timer;
 use serde::{Deserialize, Serialize};
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Info, Protocol, Reads, Recovered, Report, Rule, Session, SessionCx,
-    Stabilisation, Status, Ticket, Token, Tree, Version, Waiters, Walk, by_partition, found_of, not_covered,
+    AskId, Ceiling, Cx, Hard, Info, Protocol, Reads, Recovered, Report, Session, SessionCx, Stabilisation,
+    Status, Ticket, Token, Tree, Version, Waiters, Walk, by_partition, found_of, not_covered,
 };
 
-/// What the protocol's safety rests on, for tests to break one at a time.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const SV_COVERS_DV: Rule = Rule::Kept; // the first round
-    const READ_LIFTS_CLOCK: Rule = Rule::Kept; // the second
-    const PUT_ABOVE_DV: Rule = Rule::Kept;
-    const REFUSES_COLLECTED: Rule = Rule::Kept; // D1
-    const CEILING_COVERS_READS: Rule = Rule::Kept; // D2
-    const STABLE_STAYS_HOME: Rule = Rule::Kept; // D3
-}
-
-/// The protocol as it should be.
-pub type Contrarian = Server<Sound>;
-/// The rules of [`Contrarian`].
-pub struct Sound;
-
-impl Rules for Sound {
-    const NAME: &'static str = "contrarian";
-    const ABOUT: &'static str =
-        "causal+, snapshots of two rounds that never block; local writes show a moment later";
+tidemark_contract::rules! {
+    SV_COVERS_DV, // the first round
+    READ_LIFTS_CLOCK, // the second
+    PUT_ABOVE_DV,
+    REFUSES_COLLECTED, // D1
+    CEILING_COVERS_READS, // D2
+    STABLE_STAYS_HOME, // D3
 }
 
 /// How a coordinator goes on with a transaction that it has named a snapshot for.
@@ -143,7 +127,7 @@ pub enum Peer {
 pub struct View(Vector);
 
 /// A server, `p_n^m`.
-pub struct Server<R> {
+pub struct Contrarian {
     vv: Vector,
     gss: Vector,
     sent_since_delta: bool,
@@ -155,11 +139,12 @@ pub struct Server<R> {
     arrivals: Waiters<Vector, (Ticket, Vector)>,
     stabilisation: Stabilisation,
     ceiling: Ceiling,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalSnapshot).partial();
+const ABOUT: &str = "causal+, snapshots of two rounds that never block; local writes show a moment later";
+
+impl Protocol for Contrarian {
+    const INFO: Info = Info::new("contrarian", ABOUT, Promise::CausalSnapshot).partial().rules(RULES);
     type Meta = Vector; // DV
     type Request = Request;
     type Reply = Reply;
@@ -167,7 +152,7 @@ impl<R: Rules> Protocol for Server<R> {
     type Hard = Hard;
     type Timer = Timer;
     type View = View;
-    type Session = Client<R>;
+    type Session = Client;
     type Params = Params;
 
     fn start(Recovered { hard, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
@@ -186,7 +171,6 @@ impl<R: Rules> Protocol for Server<R> {
             arrivals: Waiters::default(),
             stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
             ceiling: Ceiling::new(hard),
-            rules: PhantomData,
         }
     }
 
@@ -276,7 +260,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl Contrarian {
     /// The first round, and in one and a half the way to the second.
     fn coordinate(&mut self, ticket: Ticket, keys: Vec<Key>, dv: &Vector, cx: &mut Cx<'_, Self>) {
         let sv = self.snapshot(dv, cx);
@@ -294,7 +278,7 @@ impl<R: Rules> Server<R> {
         let m = cx.me.dc;
         self.lift(Hlc::at(cx.now).max(dv[m]), cx);
         let mut sv = self.gss.clone();
-        if *R::SV_COVERS_DV {
+        if SV_COVERS_DV.kept() {
             sv.merge(dv);
         }
         sv.raise(m, self.vv[m]);
@@ -305,10 +289,10 @@ impl<R: Rules> Server<R> {
     fn read(&mut self, ticket: Ticket, keys: &[(u32, Key)], sv: Vector, cx: &mut Cx<'_, Self>) {
         let mut collected = self.collected_before.clone();
         collected.merge(self.stabilisation.safe());
-        if *R::REFUSES_COLLECTED && !collected.le(&sv) {
+        if REFUSES_COLLECTED.kept() && !collected.le(&sv) {
             return cx.reply(ticket, Reply::TooOld(collected)); // D1
         }
-        if *R::READ_LIFTS_CLOCK {
+        if READ_LIFTS_CLOCK.kept() {
             self.lift(sv[cx.me.dc], cx);
         }
         let mut seen = Vector::default();
@@ -325,7 +309,7 @@ impl<R: Rules> Server<R> {
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             dv.merge(&seen);
-            let ut = self.vv[m].observe(cx.now, if *R::PUT_ABOVE_DV { dv.max() } else { Hlc::ZERO });
+            let ut = self.vv[m].observe(cx.now, if PUT_ABOVE_DV.kept() { dv.max() } else { Hlc::ZERO });
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
                 return cx.reply(ticket, Reply::Done(failed, Vector::default()));
@@ -360,7 +344,7 @@ impl<R: Rules> Server<R> {
         let m = cx.me.dc;
         if hlc > self.vv[m] {
             self.vv[m] = hlc;
-            if *R::CEILING_COVERS_READS {
+            if CEILING_COVERS_READS.kept() {
                 self.ceiling.renew(hlc, || self.gss.clone(), cx); // D2
             }
         }
@@ -374,17 +358,16 @@ impl<R: Rules> Server<R> {
 }
 
 /// A session.
-pub struct Client<R> {
+pub struct Client {
     /// Its past is DV_c.
     token: Token<Vector>,
     /// The transaction that runs.
     rot: Reads<Vector>,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Client<R> {
+impl Client {
     /// The first round, or one and a half: asks for a snapshot that covers `dv`.
-    fn start(&mut self, dv: Vector, cx: &mut SessionCx<'_, Server<R>>) {
+    fn start(&mut self, dv: Vector, cx: &mut SessionCx<'_, Contrarian>) {
         let slices = self.rot.slices(cx.topology).into_keys();
         let coordinator = ServerId::new(cx.dc, cx.topology.partition_of(&self.rot.keys()[0]));
         let ask = cx.ask_through(coordinator, Request::Start(self.rot.keys().to_vec(), dv)); // D6
@@ -392,21 +375,21 @@ impl<R: Rules> Client<R> {
     }
 
     /// The second round: to each partition its keys.
-    fn read(&mut self, sv: &Vector, cx: &mut SessionCx<'_, Server<R>>) {
+    fn read(&mut self, sv: &Vector, cx: &mut SessionCx<'_, Contrarian>) {
         let slices = self.rot.slices(cx.topology).into_iter();
         self.rot.expect(slices.map(|(of, keys)| (cx.ask_partition(of, Request::Read(keys, sv.clone())), of)));
     }
 }
 
-impl<R: Rules> Session<Server<R>> for Client<R> {
+impl Session<Contrarian> for Client {
     type Token = Token<Vector>;
 
     fn open(home: DcId) -> Self {
         let token = Token { home, past: Vector::default() };
-        Self { token, rot: Reads::default(), rules: PhantomData }
+        Self { token, rot: Reads::default() }
     }
 
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Contrarian>) {
         self.rot = Reads::default();
         let Some(server) = cx.begin(&op) else { return };
         let dv = self.token.past.clone();
@@ -422,7 +405,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         cx.ask(server, request);
     }
 
-    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Contrarian>) {
         match reply {
             Reply::Done(outcome, dv) => {
                 self.token.past.merge(&dv);
@@ -445,7 +428,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     }
 
     /// A coordinator that has named its snapshot is not needed any more.
-    fn on_lost(&mut self, ask: AskId, cx: &mut SessionCx<'_, Server<R>>) {
+    fn on_lost(&mut self, ask: AskId, cx: &mut SessionCx<'_, Contrarian>) {
         if self.rot.keys().is_empty() || self.rot.waits_for(ask) {
             cx.lost();
         }
@@ -455,8 +438,8 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         self.token.clone()
     }
 
-    fn adopt(&mut self, Token { home, past: dv }: Token<Vector>, cx: &mut SessionCx<'_, Server<R>>) {
-        if home == self.token.home || !*R::STABLE_STAYS_HOME {
+    fn adopt(&mut self, Token { home, past: dv }: Token<Vector>, cx: &mut SessionCx<'_, Contrarian>) {
+        if home == self.token.home || !STABLE_STAYS_HOME.kept() {
             self.token.past.merge(&dv);
             return cx.done(Outcome::Adopted);
         }

@@ -20,7 +20,7 @@
 //!   it out at once: a session that saw it may come back. What was not applied is checked again.
 //! - D4 Contexts are bounded, and a session that only reads is where they would grow. Every θ servers tell their peers
 //!   what they have applied, and a session forgets what is applied in every data centre (the paper's *never depend*,
-//!   without a time to wait for). Beyond [`Rules::MOST_DEPS`] the rest become dependencies on *all* that a server wrote up
+//!   without a time to wait for). Beyond [`most_deps`] the rest become dependencies on *all* that a server wrote up
 //!   to a time, which is more than is needed and one a server. They cannot wait for each other: stamps rise along them.
 //! - D5 A conditional update depends on the version that decided it; so does its session. MGET is GETs to all partitions
 //!   at once, and no snapshot (COPS-GT has those). Heartbeats, every θ, let go of tombstones; they need a [`Ceiling`].
@@ -32,91 +32,62 @@
 //! - I3 A version that waits is never dropped: it shows, or it has lost, once it was checked.
 
 use serde::{Deserialize, Serialize};
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
     AskId, Ceiling, Check, Checks, Collector, Cx, Dep, Dependant, Deps, Everywhere, Hard, Info, Parts, Past,
-    Protocol, Reach, Recovered, Rule, Scope, Session, SessionCx, Status, Ticket, Token, Version, Walk,
+    Protocol, Reach, Recovered, Scope, Session, SessionCx, Status, Ticket, Token, Variant, Version, Walk,
     found_of, not_covered,
 };
 
-/// What the protocol's safety rests on, for tests to break one at a time.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const MOST_DEPS: usize = 64; // D4
-    const READS_ARE_NEAR: Rule = Rule::Kept; // 1
-    const PUT_IS_NEAR: Rule = Rule::Kept; // 2
-    const PUT_ABOVE_CONTEXT: Rule = Rule::Kept; // 3
-    const ASKS_SIBLINGS: Rule = Rule::Kept; // 4
-    const WAITS_FOR_CHECKS: Rule = Rule::Kept; // 5
-    const CHECKS_THAT_UPDATE: Rule = Rule::Kept; // 5, D1
-    const LOSERS_WAIT: Rule = Rule::Kept; // 6
-    const APPLIED_SURVIVES: Rule = Rule::Kept; // D3
-    const WAITING_SURVIVES: Rule = Rule::Kept; // D3
-    const FORGETS: Rule = Rule::Kept; // D4
-    const FORGETS_ONLY_EVERYWHERE: Rule = Rule::Kept; // D4
-    const MOVERS_WAIT: Rule = Rule::Kept; // D6
-    const SPARES_WAITING: Rule = Rule::Kept; // I3
+tidemark_contract::rules! {
+    READS_ARE_NEAR, // 1
+    PUT_IS_NEAR, // 2
+    PUT_ABOVE_CONTEXT, // 3
+    ASKS_SIBLINGS, // 4
+    WAITS_FOR_CHECKS, // 5
+    CHECKS_THAT_UPDATE, // 5, D1
+    LOSERS_WAIT, // 6
+    APPLIED_SURVIVES, // D3
+    WAITING_SURVIVES, // D3
+    FORGETS, // D4
+    FORGETS_ONLY_EVERYWHERE, // D4
+    LISTS_ARE_LONG, // D4; safe without: for schedules that are too small to have long lists
+    MOVERS_WAIT, // D6
+    SPARES_WAITING, // I3
 }
 
-/// The protocol as it should be.
-pub type Cops = Server<Sound>;
-/// The protocol with dependency checks that a concurrent version can meet (erratum E-4).
-pub type CopsPublished = Server<Published>;
-/// The protocol whose sessions forget no dependency before they write, however long it has been applied everywhere: what
-/// others have measured as COPS (001).
-pub type CopsUnforgetting = Server<Unforgetting>;
-/// [`CopsUnforgetting`] with checks that are sent, answered and ignored: what they cost, without what they are for (001, figure 1).
-pub type CopsHeedless = Server<Heedless>;
-/// [`CopsUnforgetting`] without checks.
-pub type CopsUnchecked = Server<Unchecked>;
-/// The rules of [`Cops`].
-pub struct Sound;
-/// The rules of [`CopsPublished`].
-pub struct Published;
-/// The rules of [`CopsUnforgetting`].
-pub struct Unforgetting;
-/// The rules of [`CopsHeedless`].
-pub struct Heedless;
-/// The rules of [`CopsUnchecked`].
-pub struct Unchecked;
+/// With checks that a concurrent version can meet (erratum E-4); and without a part, so that experiments can tell what it costs:
+/// 001, figure 1, whose COPS forgets nothing before it writes, however long it has been applied everywhere, and whose second COPS
+/// sends, answers and ignores checks.
+pub const VARIANTS: &[Variant] = &[
+    Variant {
+        name: "cops-published",
+        about: "COPS whose checks ask for a version at least as new; its flaw stays in (E-4)",
+        without: &[CHECKS_THAT_UPDATE],
+    },
+    Variant {
+        name: "cops-unforgetting",
+        about: "COPS that checks even what has long been applied everywhere",
+        without: &[FORGETS],
+    },
+    Variant {
+        name: "cops-heedless",
+        about: "COPS that checks dependencies and does not wait for the answers",
+        without: &[FORGETS, WAITS_FOR_CHECKS],
+    },
+    Variant {
+        name: "cops-unchecked",
+        about: "COPS that ships dependencies and does not check them",
+        without: &[FORGETS, ASKS_SIBLINGS, WAITS_FOR_CHECKS],
+    },
+];
 
-impl Rules for Sound {
-    const NAME: &'static str = "cops";
-    const ABOUT: &'static str = "causal+ by dependency checks; MGET is single reads, not a snapshot";
-}
-
-impl Rules for Published {
-    const NAME: &'static str = "cops-published";
-    const ABOUT: &'static str =
-        "COPS whose checks ask for a version at least as new; its flaw stays in (E-4)";
-    const CHECKS_THAT_UPDATE: Rule = Rule::Broken;
-}
-
-impl Rules for Unforgetting {
-    const NAME: &'static str = "cops-unforgetting";
-    const ABOUT: &'static str = "COPS that checks even what has long been applied everywhere";
-    const FORGETS: Rule = Rule::Broken;
-}
-
-impl Rules for Heedless {
-    const NAME: &'static str = "cops-heedless";
-    const ABOUT: &'static str = "COPS that checks dependencies and does not wait for the answers";
-    const FORGETS: Rule = Rule::Broken;
-    const WAITS_FOR_CHECKS: Rule = Rule::Broken;
-}
-
-impl Rules for Unchecked {
-    const NAME: &'static str = "cops-unchecked";
-    const ABOUT: &'static str = "COPS that ships dependencies and does not check them";
-    const FORGETS: Rule = Rule::Broken;
-    const ASKS_SIBLINGS: Rule = Rule::Broken;
-    const WAITS_FOR_CHECKS: Rule = Rule::Broken;
+/// D4: how many dependencies are listed one by one.
+pub fn most_deps() -> usize {
+    if LISTS_ARE_LONG.kept() { 64 } else { 2 }
 }
 
 /// The numbers. The paper gives none for these.
@@ -209,17 +180,18 @@ pub enum Timer {
 }
 
 /// A server.
-pub struct Server<R> {
+pub struct Cops {
     clock: Hlc,
     checks: Checks<Dependant<Context>>,
     everywhere: Everywhere,
     collector: Collector,
     ceiling: Ceiling,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::Causal);
+const ABOUT: &str = "causal+ by dependency checks; MGET is single reads, not a snapshot";
+
+impl Protocol for Cops {
+    const INFO: Info = Info::new("cops", ABOUT, Promise::Causal).rules(RULES).variants(VARIANTS);
     type Meta = Meta;
     type Request = Request;
     type Reply = Reply;
@@ -227,7 +199,7 @@ impl<R: Rules> Protocol for Server<R> {
     type Hard = Hard;
     type Timer = Timer;
     type View = ();
-    type Session = Client<R>;
+    type Session = Client;
     type Params = Params;
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
@@ -237,12 +209,11 @@ impl<R: Rules> Protocol for Server<R> {
             everywhere: Everywhere::new(cx.topology.dcs),
             collector: Collector::default(),
             ceiling: Ceiling::new(hard),
-            rules: PhantomData,
         };
         let waiting = cx.store.pick(|d| d.meta.waits.then(|| d.meta.near.clone()));
         waiting.iter().for_each(|(stamp, ..)| server.checks.arrived(*stamp));
         for (stamp, key, near) in waiting {
-            let near = if *R::WAITING_SURVIVES { near } else { Deps::default() };
+            let near = if WAITING_SURVIVES.kept() { near } else { Deps::default() };
             server.check(key, stamp, near, cx); // D3
         }
         server.go_on(cx);
@@ -257,7 +228,7 @@ impl<R: Rules> Protocol for Server<R> {
                 let mut seen = Context::default();
                 let find = |key: &Key| {
                     let d = cx.latest(key, &());
-                    d.into_iter().for_each(|d| seen.merge(&Context::of(dep::<R>(key, d.stamp, cx))));
+                    d.into_iter().for_each(|d| seen.merge(&Context::of(dep(key, d.stamp, cx))));
                     found_of(d)
                 };
                 let found = keys.iter().map(find).collect();
@@ -267,11 +238,11 @@ impl<R: Rules> Protocol for Server<R> {
             Request::Walk(walk) => {
                 let mut near = Deps::default();
                 let outcome = cx.walk(&walk, &(), |d| near.include(cx.me.partition, d.stamp));
-                near.bound(R::MOST_DEPS);
+                near.bound(most_deps());
                 self.reply(ticket, outcome, Context { clock: near.latest(), near }, cx);
             }
             Request::Cover(context) => {
-                let near = if *R::MOVERS_WAIT { context.near.clone() } else { Deps::default() };
+                let near = if MOVERS_WAIT.kept() { context.near.clone() } else { Deps::default() };
                 let until = cx.mono + cx.params.wait_limit_us;
                 self.checks.session(ticket, context, &near, until);
                 self.go_on(cx);
@@ -293,7 +264,7 @@ impl<R: Rules> Protocol for Server<R> {
 
     fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
         let (stamp, near) = (d.stamp, d.meta.near.clone());
-        let loses = !*R::LOSERS_WAIT && cx.latest(&key, &()).is_some_and(|newest| newest.stamp > stamp);
+        let loses = !LOSERS_WAIT.kept() && cx.latest(&key, &()).is_some_and(|newest| newest.stamp > stamp);
         cx.store.insert(&key, d);
         self.checks.arrived(stamp);
         self.check(key, stamp, if !loses { near } else { Deps::default() }, cx); // 4
@@ -334,7 +305,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 
     fn visible((): &(), _: Stamp, meta: &Meta) -> bool {
-        !meta.waits || !*R::WAITS_FOR_CHECKS
+        !meta.waits || !WAITS_FOR_CHECKS.kept()
     }
 
     fn shipped(meta: &Meta) -> Meta {
@@ -350,16 +321,16 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl Cops {
     /// `put_after`.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, context: Context, cx: &mut Cx<'_, Self>) {
         let mut seen = Context::default();
-        let looked = cx.look(&key, &update, &(), |d| seen = Context::of(dep::<R>(&key, d.stamp, cx))); // D5
+        let looked = cx.look(&key, &update, &(), |d| seen = Context::of(dep(&key, d.stamp, cx))); // D5
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             let mut near = context.near;
             near.merge(&seen.near);
-            let above = if *R::PUT_ABOVE_CONTEXT { context.clock } else { Hlc::ZERO };
+            let above = if PUT_ABOVE_CONTEXT.kept() { context.clock } else { Hlc::ZERO };
             let ver = self.clock.observe(cx.now, above); // 3
             if let Some(ahead_us) = cx.too_far_ahead(ver) {
                 let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
@@ -367,11 +338,11 @@ impl<R: Rules> Server<R> {
             }
             self.advance(ver, cx);
             let new = Stamp::new(ver, cx.me.dc);
-            seen = Context::of(dep::<R>(&key, new, cx));
+            seen = Context::of(dep(&key, new, cx));
             let d = Version { stamp: new, meta: Meta { waits: false, near }, write: update.write };
             cx.write(key.clone(), d);
             cx.store.meta_mut(&key, new).into_iter().for_each(|meta| meta.near = Deps::default());
-            trim::<R>(&key, cx);
+            trim(&key, cx);
             stamp = Some(new);
         }
         self.reply(ticket, Outcome::Written { stamp, previous }, seen, cx);
@@ -380,7 +351,7 @@ impl<R: Rules> Server<R> {
     /// Checks what a version depends on.
     fn check(&mut self, key: Key, stamp: Stamp, mut near: Deps, cx: &mut Cx<'_, Self>) {
         near.retain(|dep| dep.partition != cx.me.partition || !newer_is_there(dep, cx));
-        near.retain(|dep| dep.partition == cx.me.partition || *R::ASKS_SIBLINGS);
+        near.retain(|dep| dep.partition == cx.me.partition || ASKS_SIBLINGS.kept());
         self.checks.version(key, stamp, &near);
     }
 
@@ -390,8 +361,8 @@ impl<R: Rules> Server<R> {
             match dependant {
                 Dependant::Version(d) => {
                     self.clock = self.clock.max(d.stamp.ts); // 6
-                    d.show(*R::APPLIED_SURVIVES, |meta: &mut Meta| *meta = Meta::default(), cx); // D3
-                    trim::<R>(&d.key, cx);
+                    d.show(APPLIED_SURVIVES.kept(), |meta: &mut Meta| *meta = Meta::default(), cx); // D3
+                    trim(&d.key, cx);
                 }
                 Dependant::Session(ticket, context, _) => self.reply(ticket, Outcome::Adopted, context, cx),
             }
@@ -400,8 +371,8 @@ impl<R: Rules> Server<R> {
     }
 
     fn reply(&self, ticket: Ticket, outcome: Outcome, seen: Context, cx: &mut Cx<'_, Self>) {
-        let known = match *R::FORGETS_ONLY_EVERYWHERE {
-            _ if !*R::FORGETS => Vector::default(),
+        let known = match FORGETS_ONLY_EVERYWHERE.kept() {
+            _ if !FORGETS.kept() => Vector::default(),
             true => self.everywhere.get().clone(),
             false => self.checks.applied(self.clock),
         };
@@ -416,13 +387,13 @@ impl<R: Rules> Server<R> {
 }
 
 /// A dependency on a version of `key`, which is here.
-fn dep<R: Rules>(key: &Key, stamp: Stamp, cx: &Cx<'_, Server<R>>) -> Dep {
-    let scope = if *R::CHECKS_THAT_UPDATE { Scope::One } else { Scope::Newer(key.clone()) };
+fn dep(key: &Key, stamp: Stamp, cx: &Cx<'_, Cops>) -> Dep {
+    let scope = if CHECKS_THAT_UPDATE.kept() { Scope::One } else { Scope::Newer(key.clone()) };
     Dep { partition: cx.me.partition, stamp, scope }
 }
 
 /// Whether a dependency as published is met: "the current version number is at least that" (E-4).
-fn newer_is_there<R: Rules>(dep: &Dep, cx: &Cx<'_, Server<R>>) -> bool {
+fn newer_is_there(dep: &Dep, cx: &Cx<'_, Cops>) -> bool {
     match &dep.scope {
         Scope::Newer(key) => cx.latest(key, &()).is_some_and(|d| d.stamp >= dep.stamp),
         Scope::One | Scope::UpTo => false,
@@ -430,32 +401,31 @@ fn newer_is_there<R: Rules>(dep: &Dep, cx: &Cx<'_, Server<R>>) -> bool {
 }
 
 /// Keeps one version of `key`, if none waits (I3).
-fn trim<R: Rules>(key: &Key, cx: &mut Cx<'_, Server<R>>) {
-    if !*R::SPARES_WAITING || !cx.store.chain(key).any(|d| d.meta.waits) {
+fn trim(key: &Key, cx: &mut Cx<'_, Cops>) {
+    if !SPARES_WAITING.kept() || !cx.store.chain(key).any(|d| d.meta.waits) {
         cx.store.keep_newest(key);
     }
 }
 
 /// A session.
-pub struct Client<R> {
+pub struct Client {
     /// Its past is its context.
     token: Token<Context>,
     /// The read that runs.
     parts: Parts<Found>,
     /// It is a get: one key, and no list.
     single: bool,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Session<Server<R>> for Client<R> {
+impl Session<Cops> for Client {
     type Token = Token<Context>;
 
     fn open(home: DcId) -> Self {
         let token = Token { home, past: Context::default() };
-        Self { token, parts: Parts::default(), single: false, rules: PhantomData }
+        Self { token, parts: Parts::default(), single: false }
     }
 
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Cops>) {
         let Some(server) = cx.begin(&op) else { return };
         self.single = matches!(op, Op::Get { .. });
         let request = match op {
@@ -469,7 +439,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         cx.ask(server, request);
     }
 
-    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Cops>) {
         let Reply(outcome, seen, everywhere) = reply;
         let past = &mut self.token.past;
         let put = matches!(outcome, Outcome::Written { stamp: Some(_), .. });
@@ -477,11 +447,11 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
             past.near = Deps::default(); // 2
         }
         past.clock = past.clock.max(seen.clock);
-        if if put { *R::PUT_IS_NEAR } else { *R::READS_ARE_NEAR } {
+        if if put { PUT_IS_NEAR.kept() } else { READS_ARE_NEAR.kept() } {
             past.merge(&seen); // I2
         }
         past.near.settle(from.partition, &everywhere); // D4
-        past.near.bound(R::MOST_DEPS);
+        past.near.bound(most_deps());
         match outcome {
             Outcome::FoundAll(found) => {
                 self.parts.heard(ask, found);
@@ -496,7 +466,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         self.token.clone()
     }
 
-    fn adopt(&mut self, Token { home, past }: Token<Context>, cx: &mut SessionCx<'_, Server<R>>) {
+    fn adopt(&mut self, Token { home, past }: Token<Context>, cx: &mut SessionCx<'_, Cops>) {
         if home == self.token.home {
             self.token.past.merge(&past);
             return cx.done(Outcome::Adopted);

@@ -26,42 +26,29 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
     AskId, Causes, Ceiling, Check, Checks, Cx, Dependant, Deps, Everywhere, Hard, Info, Parts, Past,
-    Protocol, Reach, Recovered, Report, Rule, Session, SessionCx, Stabilisation, Status, Ticket, Token, Tree,
+    Protocol, Reach, Recovered, Report, Session, SessionCx, Stabilisation, Status, Ticket, Token, Tree,
     Version, Walk, Watched, found_of, not_covered,
 };
 
-/// What the protocol's safety rests on, for tests to break one at a time.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const MOST_DEPS: usize = 64; // D4
-    const CHECKS: Rule = Rule::Kept; // 4, 5
-    const LISTS_ALL: Rule = Rule::Kept; // 2
-    const SECOND_ROUND: Rule = Rule::Kept; // T3
-    const REFUSES_DROPPED: Rule = Rule::Kept; // D7
-    const MINDS_FLOORS: Rule = Rule::Kept; // D7
-    const STABLE_IN_ALL: Rule = Rule::Kept; // D7, I4
-    const APPLIED_SURVIVES: Rule = Rule::Kept; // D3
-    const MOVERS_WAIT: Rule = Rule::Kept; // D6
+tidemark_contract::rules! {
+    CHECKS, // 4, 5
+    LISTS_ALL, // 2
+    SECOND_ROUND, // T3
+    REFUSES_DROPPED, // D7
+    MINDS_FLOORS, // D7
+    STABLE_IN_ALL, // D7, I4
+    APPLIED_SURVIVES, // D3
+    MOVERS_WAIT, // D6
 }
 
-/// The protocol as it should be.
-pub type CopsGt = Server<Sound>;
-/// The rules of [`CopsGt`].
-pub struct Sound;
-
-impl Rules for Sound {
-    const NAME: &'static str = "cops-gt";
-    const ABOUT: &'static str = "COPS with snapshots of two rounds that never block; lists all dependencies";
-}
+/// D4.
+const MOST_DEPS: usize = 64;
 
 /// The numbers: the paper's five seconds; the others it does not give.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -186,7 +173,7 @@ pub enum Peer {
 pub use crate::cops::Timer;
 
 /// A server.
-pub struct Server<R> {
+pub struct CopsGt {
     clock: Hlc,
     checks: Checks<Dependant<Context>>,
     everywhere: Everywhere,
@@ -201,11 +188,12 @@ pub struct Server<R> {
     /// Versions whose lists are not empty.
     listed: Watched,
     ceiling: Ceiling,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate);
+const ABOUT: &str = "COPS with snapshots of two rounds that never block; lists all dependencies";
+
+impl Protocol for CopsGt {
+    const INFO: Info = Info::new("cops-gt", ABOUT, Promise::CausalImmediate).rules(RULES);
     type Meta = Meta;
     type Request = Request;
     type Reply = Reply;
@@ -213,7 +201,7 @@ impl<R: Rules> Protocol for Server<R> {
     type Hard = Hard;
     type Timer = Timer;
     type View = ();
-    type Session = Client<R>;
+    type Session = Client;
     type Params = Params;
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
@@ -228,7 +216,6 @@ impl<R: Rules> Protocol for Server<R> {
             overwritten: VecDeque::new(),
             listed: Watched::default(),
             ceiling: Ceiling::new(hard),
-            rules: PhantomData,
         };
         server.recover(cx);
         cx.arm(Timer::Theta, cx.params.theta_us);
@@ -250,7 +237,7 @@ impl<R: Rules> Protocol for Server<R> {
                 self.done(ticket, outcome, seen, cx);
             }
             Request::Cover(context) => {
-                let near = if *R::MOVERS_WAIT { context.near.clone() } else { Deps::default() };
+                let near = if MOVERS_WAIT.kept() { context.near.clone() } else { Deps::default() };
                 let until = cx.mono + cx.params.wait_limit_us;
                 self.checks.session(ticket, context, &near, until);
                 self.go_on(cx);
@@ -323,7 +310,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl CopsGt {
     /// Goes on with what waits, and with what is to be dropped or has a list, among what survived.
     fn recover(&mut self, cx: &mut Cx<'_, Self>) {
         let (mut here, mut last) = (Vec::new(), Vec::new());
@@ -354,7 +341,7 @@ impl<R: Rules> Server<R> {
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             context.merge(&seen);
-            context.settle(&self.settled(), R::MOST_DEPS);
+            context.settle(&self.settled(), MOST_DEPS);
             let ver = self.clock.observe(cx.now, context.clock); // 3
             if let Some(ahead_us) = cx.too_far_ahead(ver) {
                 let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
@@ -378,7 +365,7 @@ impl<R: Rules> Server<R> {
         let find = |(key, stamp): &(Key, Stamp)| cx.store.chain(key).find(|d| d.stamp == *stamp);
         let there: Vec<_> = wanted.iter().map(find).collect();
         let dropped = there.iter().any(|d| d.is_none_or(|d| d.meta.waits));
-        if dropped && *R::REFUSES_DROPPED {
+        if dropped && REFUSES_DROPPED.kept() {
             return cx.reply(ticket, Reply::TooOld); // D7
         }
         let there = there.into_iter().map(got).collect();
@@ -399,14 +386,14 @@ impl<R: Rules> Server<R> {
             }
         });
         latest.iter().for_each(|(key, d)| seen.include(cx.me.partition, key, d.stamp, &d.meta.past));
-        seen.settle(&self.settled(), R::MOST_DEPS);
+        seen.settle(&self.settled(), MOST_DEPS);
         let keys = latest.into_iter().filter(|(_, d)| d.write.value().is_some()).map(|(key, _)| key);
         (Outcome::Keys { keys: keys.collect(), cursor }, seen)
     }
 
     /// Checks what a version depends on.
     fn check(&mut self, key: Key, stamp: Stamp, near: &Deps) {
-        let near = if *R::CHECKS { near } else { &Deps::default() };
+        let near = if CHECKS.kept() { near } else { &Deps::default() };
         self.checks.version(key, stamp, near);
     }
 
@@ -417,7 +404,7 @@ impl<R: Rules> Server<R> {
                 Dependant::Version(d) => {
                     self.clock = self.clock.max(d.stamp.ts); // 6
                     let shows = |meta: &mut Meta| (meta.waits, meta.near) = (false, Deps::default());
-                    d.show(*R::APPLIED_SURVIVES, shows, cx); // D3
+                    d.show(APPLIED_SURVIVES.kept(), shows, cx); // D3
                     self.shows(d.key, d.stamp, cx);
                 }
                 Dependant::Session(ticket, context, _) => self.done(ticket, Outcome::Adopted, context, cx),
@@ -478,7 +465,7 @@ impl<R: Rules> Server<R> {
 
     /// What lists need not name any more.
     fn settled(&self) -> Vector {
-        if *R::STABLE_IN_ALL { self.stable.clone() } else { self.everywhere.get().clone() }
+        if STABLE_IN_ALL.kept() { self.stable.clone() } else { self.everywhere.get().clone() }
     }
 
     fn done(&self, ticket: Ticket, outcome: Outcome, seen: Context, cx: &mut Cx<'_, Self>) {
@@ -497,14 +484,13 @@ fn got(d: Option<&Version<Meta>>) -> Got {
 }
 
 /// A session.
-pub struct Client<R> {
+pub struct Client {
     /// Its past is its context.
     token: Token<Context>,
     /// What it has been told is stable.
     stable: Vector,
     /// The get or transaction that runs.
     trans: Trans,
-    rules: PhantomData<R>,
 }
 
 /// `get_trans`, or a get: a transaction of one key.
@@ -524,9 +510,9 @@ struct Trans {
     second: Parts<Got>,
 }
 
-impl<R: Rules> Client<R> {
+impl Client {
     /// T1.
-    fn begin_trans(&mut self, cx: &mut SessionCx<'_, Server<R>>) {
+    fn begin_trans(&mut self, cx: &mut SessionCx<'_, CopsGt>) {
         self.trans.tries += 1;
         if self.trans.tries > TRIES {
             let why = "what the transaction reads is overwritten faster than it reads".to_string();
@@ -538,7 +524,7 @@ impl<R: Rules> Client<R> {
     }
 
     /// T2 and T3: which version of each key belongs to what was found of the others?
-    fn second_round(&mut self, first: Vec<(Got, Vector)>, cx: &mut SessionCx<'_, Server<R>>) {
+    fn second_round(&mut self, first: Vec<(Got, Vector)>, cx: &mut SessionCx<'_, CopsGt>) {
         let trans = &mut self.trans;
         let owner = |key: &Key| cx.topology.partition_of(key);
         let mut joint = Causes::default();
@@ -550,7 +536,7 @@ impl<R: Rules> Client<R> {
             applied
         };
         let at_once = trans.keys.iter().all(|key| owner(key) == owner(&trans.keys[0]));
-        if *R::MINDS_FLOORS && !at_once && first.iter().any(|(_, at)| !joint.floor().le(&applied(at))) {
+        if MINDS_FLOORS.kept() && !at_once && first.iter().any(|(_, at)| !joint.floor().le(&applied(at))) {
             trans.known.merge(joint.floor()); // D7
             return self.begin_trans(cx);
         }
@@ -558,7 +544,7 @@ impl<R: Rules> Client<R> {
         let behind = |place: &usize| {
             let (got, at) = &first[*place];
             let missed = |ccv: Stamp| got.found.stamp < Some(ccv) && !applied(at).covers(ccv);
-            *R::SECOND_ROUND && !at_once && ccv(*place).is_some_and(missed)
+            SECOND_ROUND.kept() && !at_once && ccv(*place).is_some_and(missed)
         };
         trans.wanted = (0..trans.keys.len()).filter(behind).collect();
         trans.got = first.into_iter().map(|(got, _)| got).collect();
@@ -572,29 +558,29 @@ impl<R: Rules> Client<R> {
     }
 
     /// T4.
-    fn end_trans(&mut self, cx: &mut SessionCx<'_, Server<R>>) {
+    fn end_trans(&mut self, cx: &mut SessionCx<'_, CopsGt>) {
         let Trans { single, keys, got, .. } = std::mem::take(&mut self.trans);
         let context = &mut self.token.past;
         for (key, Got { found, past }) in keys.iter().zip(&got) {
-            let past = if *R::LISTS_ALL { past } else { &Causes::default() };
+            let past = if LISTS_ALL.kept() { past } else { &Causes::default() };
             let mut include = |stamp| context.include(cx.topology.partition_of(key), key, stamp, past);
             found.stamp.into_iter().for_each(&mut include);
         }
-        context.settle(&self.stable, R::MOST_DEPS);
+        context.settle(&self.stable, MOST_DEPS);
         let mut found: Vec<Found> = got.into_iter().map(|got| got.found).collect();
         cx.done(if single { Outcome::Found(found.remove(0)) } else { Outcome::FoundAll(found) });
     }
 }
 
-impl<R: Rules> Session<Server<R>> for Client<R> {
+impl Session<CopsGt> for Client {
     type Token = Token<Context>;
 
     fn open(home: DcId) -> Self {
         let token = Token { home, past: Context::default() };
-        Self { token, stable: Vector::default(), trans: Trans::default(), rules: PhantomData }
+        Self { token, stable: Vector::default(), trans: Trans::default() }
     }
 
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, CopsGt>) {
         let Some(server) = cx.begin(&op) else { return };
         let single = matches!(op, Op::Get { .. });
         let request = match op {
@@ -612,7 +598,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         cx.ask(server, request);
     }
 
-    fn on_reply(&mut self, ask: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+    fn on_reply(&mut self, ask: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, CopsGt>) {
         match reply {
             Reply::Done(outcome, seen, stable) => {
                 self.stable.merge(&stable);
@@ -621,7 +607,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
                     past.near = Deps::default(); // 2
                 }
                 past.merge(&seen);
-                past.settle(&self.stable, R::MOST_DEPS);
+                past.settle(&self.stable, MOST_DEPS);
                 cx.done(outcome);
             }
             Reply::Slice(got, applied, stable) => {
@@ -646,7 +632,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         self.token.clone()
     }
 
-    fn adopt(&mut self, Token { home, past }: Token<Context>, cx: &mut SessionCx<'_, Server<R>>) {
+    fn adopt(&mut self, Token { home, past }: Token<Context>, cx: &mut SessionCx<'_, CopsGt>) {
         if home == self.token.home {
             self.token.past.merge(&past);
             return cx.done(Outcome::Adopted);

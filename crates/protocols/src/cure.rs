@@ -33,42 +33,27 @@
 pub use crate::causal_spartan_x::Params;
 pub use crate::gentlerain::Timer;
 use serde::{Deserialize, Serialize};
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Vector};
 use tidemark_contract::two_phase::State;
 use tidemark_contract::{
     Answer, Arrivals, Clock, Commit, Cx, GatherId, Info, Lasting, OneRound, OneRoundSession, Protocol,
-    Recovered, Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Timeline, Tree,
-    Turn, Tx, Version, Waiters, Walk, Writes, found_of, given_up, unanswered,
+    Recovered, Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Timeline, Tree, Turn, Tx,
+    Version, Waiters, Walk, Writes, found_of, given_up, unanswered,
 };
 
-/// What the protocol's safety rests on, for tests to break one at a time.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const SNAP_COVERS_SC: Rule = Rule::Kept;
-    const READ_WAITS_FOR_CLOCK: Rule = Rule::Kept;
-    const READ_WAITS_FOR_PENDING: Rule = Rule::Kept;
-    const READ_IS_FENCE: Rule = Rule::Kept; // I2
-    const PREPARE_ABOVE_SNAP: Rule = Rule::Kept; // D1
-    const ANNOUNCE_BELOW_PENDING: Rule = Rule::Kept;
-    const TIMES_ARRIVE_WHOLE: Rule = Rule::Kept; // D3
-    const PREPARED_SURVIVES: Rule = Rule::Kept; // D4
-    const DECIDED_SURVIVES: Rule = Rule::Kept; // D4
-    const GSS_SURVIVES: Rule = Rule::Kept; // I3
-    const STABLE_STAYS_HOME: Rule = Rule::Kept; // D6
-}
-
-/// The protocol as it should be.
-pub type Cure = Server<Sound>;
-/// The rules of [`Cure`].
-pub struct Sound;
-
-impl Rules for Sound {
-    const NAME: &'static str = "cure";
-    const ABOUT: &'static str = "causal+ with write transactions (MSET is atomic); reads may wait";
+tidemark_contract::rules! {
+    SNAP_COVERS_SC,
+    READ_WAITS_FOR_CLOCK,
+    READ_WAITS_FOR_PENDING,
+    READ_IS_FENCE, // I2
+    PREPARE_ABOVE_SNAP, // D1
+    ANNOUNCE_BELOW_PENDING,
+    TIMES_ARRIVE_WHOLE, // D3
+    PREPARED_SURVIVES, // D4
+    DECIDED_SURVIVES, // D4
+    GSS_SURVIVES, // I3
+    STABLE_STAYS_HOME, // D6
 }
 
 /// What a session asks, with its SC_c; nothing: to cover that (D6).
@@ -96,7 +81,7 @@ enum Task {
 }
 
 /// A server, `p_n^m`.
-pub struct Server<R> {
+pub struct Cure {
     vv: Vector,
     gss: Vector,
     /// Clock, and what is pending; of what this server decides alone, whom to tell and what it replaced.
@@ -107,14 +92,16 @@ pub struct Server<R> {
     writers: Waiters<Hlc, (Vector, Task)>,
     arrivals: Arrivals,
     stabilisation: Stabilisation,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalSnapshot)
+const ABOUT: &str = "causal+ with write transactions (MSET is atomic); reads may wait";
+
+impl Protocol for Cure {
+    const INFO: Info = Info::new("cure", ABOUT, Promise::CausalSnapshot)
         .clock(Clock::Monotone)
         .partial()
-        .atomic_writes();
+        .atomic_writes()
+        .rules(RULES);
     type Meta = Vector; // CV
     type Request = Request;
     type Reply = Answer<Vector>;
@@ -126,12 +113,12 @@ impl<R: Rules> Protocol for Server<R> {
     type Params = Params;
 
     fn start(mut was: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        was.hard.undone.prepared.retain(|_| *R::PREPARED_SURVIVES);
-        was.hard.undone.decided.retain(|_| *R::DECIDED_SURVIVES);
+        was.hard.undone.prepared.retain(|_| PREPARED_SURVIVES.kept());
+        was.hard.undone.decided.retain(|_| DECIDED_SURVIVES.kept());
         let (m, mut vv, mut gss) = (cx.me.dc, was.received, Vector::zero(cx.topology.dcs));
-        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && *R::GSS_SURVIVES);
+        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && GSS_SURVIVES.kept());
         written_here.for_each(|d| gss.merge(&d.meta.without(m))); // I3
-        let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && *R::TIMES_ARRIVE_WHOLE);
+        let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && TIMES_ARRIVE_WHOLE.kept());
         elsewhere.for_each(|i| vv[i] = vv[i].prev()); // D3
         gss.merge(&was.hard.times.stable);
         cx.arm(Timer::Theta, cx.params.theta_us);
@@ -145,7 +132,6 @@ impl<R: Rules> Protocol for Server<R> {
             writers: Waiters::default(),
             arrivals: Arrivals::default(),
             stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
-            rules: PhantomData,
         }
     }
 
@@ -157,7 +143,7 @@ impl<R: Rules> Protocol for Server<R> {
             }
             Some(Op::PutAll { writes }) => self.time.commits.begin(ticket, writes, snap, until, cx.topology),
             Some(op) => self.submit(Task::Ask(ticket, op), snap, cx),
-            None if !*R::STABLE_STAYS_HOME => cx.answer(ticket, Outcome::Adopted, sc),
+            None if !STABLE_STAYS_HOME.kept() => cx.answer(ticket, Outcome::Adopted, sc),
             None => self.arrivals.wait(ticket, sc, cx.me.dc, until),
         }
         self.save(cx);
@@ -183,7 +169,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Vector>, cx: &mut Cx<'_, Self>) {
         let ct = d.stamp.ts;
         cx.store.insert(&key, d);
-        self.vv.raise(from.dc, if *R::TIMES_ARRIVE_WHOLE { ct.prev() } else { ct }); // D3
+        self.vv.raise(from.dc, if TIMES_ARRIVE_WHOLE.kept() { ct.prev() } else { ct }); // D3
     }
 
     fn on_heartbeat(&mut self, from: ServerId, time: Hlc, _cx: &mut Cx<'_, Self>) {
@@ -235,13 +221,13 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl Cure {
     /// Start: `snap[m] = max(Clock, sc[m])`, `snap[i] = max(GSS[i], sc[i])`.
     fn snapshot(&mut self, sc: &Vector, cx: &Cx<'_, Self>) -> Vector {
         let (clock, mut snap) = (self.time.clock(cx.now), self.gss.clone());
         self.time.pass(clock);
         snap[cx.me.dc] = clock;
-        if *R::SNAP_COVERS_SC {
+        if SNAP_COVERS_SC.kept() {
             snap.merge(sc);
         }
         snap
@@ -250,8 +236,8 @@ impl<R: Rules> Server<R> {
     /// Read: once all up to `snap[m]` is applied. Write: once `Clock` is above `snap` (D1).
     fn submit(&mut self, task: Task, snap: Vector, cx: &mut Cx<'_, Self>) {
         let (until, clock) = (cx.mono + cx.params.wait_limit_us, self.time.clock(cx.now));
-        let at = if *R::READ_WAITS_FOR_CLOCK { snap[cx.me.dc] } else { clock.min(snap[cx.me.dc]) };
-        let above = above::<R>(&snap).next();
+        let at = if READ_WAITS_FOR_CLOCK.kept() { snap[cx.me.dc] } else { clock.min(snap[cx.me.dc]) };
+        let above = above(&snap).next();
         let (reads, writes) = match &task {
             Task::Ask(_, Op::Put { update, .. }) => (update.observes(), true),
             Task::Prepare(..) => (false, true),
@@ -270,7 +256,7 @@ impl<R: Rules> Server<R> {
     fn settle(&mut self, cx: &mut Cx<'_, Self>) {
         self.apply(cx);
         let latest = self.time.latest(cx.now);
-        let applied = if *R::READ_WAITS_FOR_PENDING { self.time.applied(latest) } else { latest };
+        let applied = if READ_WAITS_FOR_PENDING.kept() { self.time.applied(latest) } else { latest };
         for (snap, task) in self.readers.wake(&applied).into_iter().chain(self.writers.wake(&latest)) {
             self.perform(task, snap, cx);
         }
@@ -279,7 +265,7 @@ impl<R: Rules> Server<R> {
     }
 
     fn perform(&mut self, task: Task, snap: Vector, cx: &mut Cx<'_, Self>) {
-        if *R::READ_IS_FENCE {
+        if READ_IS_FENCE.kept() {
             self.time.pass(snap[cx.me.dc].min(self.time.latest(cx.now))); // I2
         }
         let (view, mut seen) = (View(snap), Vector::default());
@@ -289,7 +275,7 @@ impl<R: Rules> Server<R> {
                 cx.send(from, Peer::SliceReply(SliceReply { id, found, seen }));
             }
             Task::Prepare(tx, writes) => {
-                let pt = self.time.tick_above(above::<R>(&view.0), cx.now);
+                let pt = self.time.tick_above(above(&view.0), cx.now);
                 self.time.commits.propose(tx, pt, view.0, writes, cx.mono);
             }
             Task::Ask(ticket, Op::Get { key }) => {
@@ -303,7 +289,7 @@ impl<R: Rules> Server<R> {
                     let outcome = Outcome::Written { stamp: None, previous: looked.previous };
                     return cx.answer(ticket, outcome, seen);
                 }
-                let ct = self.time.tick_above(above::<R>(&view.0), cx.now);
+                let ct = self.time.tick_above(above(&view.0), cx.now);
                 let (writes, here) = (vec![(key, update.write)], (ticket, looked.previous));
                 self.time.commits.here(ct, view.0, writes, here); // `ct = pt`
                 self.apply(cx);
@@ -348,7 +334,7 @@ impl<R: Rules> Server<R> {
     /// Heartbeat: no time at or above anything pending.
     fn announce(&mut self, cx: &mut Cx<'_, Self>) {
         let clock = self.time.clock(cx.now);
-        self.vv.raise(cx.me.dc, if *R::ANNOUNCE_BELOW_PENDING { self.time.applied(clock) } else { clock });
+        self.vv.raise(cx.me.dc, if ANNOUNCE_BELOW_PENDING.kept() { self.time.applied(clock) } else { clock });
         self.time.pass(self.vv[cx.me.dc]);
         cx.heartbeat(self.vv[cx.me.dc]);
     }
@@ -380,11 +366,11 @@ impl<R: Rules> Server<R> {
 }
 
 /// What a write has to be above of.
-fn above<R: Rules>(snap: &Vector) -> Hlc {
-    if *R::PREPARE_ABOVE_SNAP { snap.max() } else { Hlc::ZERO } // D1
+fn above(snap: &Vector) -> Hlc {
+    if PREPARE_ABOVE_SNAP.kept() { snap.max() } else { Hlc::ZERO } // D1
 }
 
-impl<R: Rules> OneRound for Server<R> {
+impl OneRound for Cure {
     type Past = Vector;
 
     fn question(op: Op, _home: DcId, sc: &Vector) -> Request {

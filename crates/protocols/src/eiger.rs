@@ -28,44 +28,28 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
     AskId, Ceiling, Check, Checks, Collector, Cx, Dependant, Deps, Everywhere, Hard, Info, Parts, Past,
-    Protocol, Recovered, Rule, Session, SessionCx, Status, Ticket, Token, Version, Walk, found_of,
-    not_covered,
+    Protocol, Recovered, Session, SessionCx, Status, Ticket, Token, Version, Walk, found_of, not_covered,
 };
 
 pub use crate::cops::{Context, Timer};
 
-/// What the protocol's safety rests on, for tests to break one at a time.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const SECOND_ROUND: Rule = Rule::Kept; // T2
-    const LATE_ASKS_LIFT: Rule = Rule::Kept; // T3, I2
-    const SIBLINGS_LIFT: Rule = Rule::Kept; // I1
-    const PEERS_LIFT: Rule = Rule::Kept; // D1
-    const EVT_IS_LOCAL: Rule = Rule::Kept; // I1, I2
-    const REFUSES_DROPPED: Rule = Rule::Kept; // D3
-    const FLOOR_SURVIVES: Rule = Rule::Kept; // D3
-    const CHECKS: Rule = Rule::Kept; // I1
-    const APPLIED_SURVIVES: Rule = Rule::Kept; // D3 of COPS
-    const MOVERS_WAIT: Rule = Rule::Kept; // D6 of COPS
-}
-
-/// The protocol as it should be.
-pub type Eiger = Server<Sound>;
-/// The rules of [`Eiger`].
-pub struct Sound;
-
-impl Rules for Sound {
-    const NAME: &'static str = "eiger";
-    const ABOUT: &'static str = "dependency checks; snapshots of two rounds by when versions came to show";
+tidemark_contract::rules! {
+    SECOND_ROUND, // T2
+    LATE_ASKS_LIFT, // T3, I2
+    SIBLINGS_LIFT, // I1
+    PEERS_LIFT, // D1
+    EVT_IS_LOCAL, // I1, I2
+    REFUSES_DROPPED, // D3
+    FLOOR_SURVIVES, // D3
+    CHECKS, // I1
+    APPLIED_SURVIVES, // D3 of COPS
+    MOVERS_WAIT, // D6 of COPS
 }
 
 /// The numbers: the paper's five seconds; the others it does not give.
@@ -149,7 +133,7 @@ pub enum Peer {
 }
 
 /// A server.
-pub struct Server<R> {
+pub struct Eiger {
     clock: Hlc,
     checks: Checks<Dependant<Context>>,
     everywhere: Everywhere,
@@ -159,11 +143,12 @@ pub struct Server<R> {
     aged: VecDeque<(Micros, Hlc)>,
     collector: Collector,
     ceiling: Ceiling,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate);
+const ABOUT: &str = "dependency checks; snapshots of two rounds by when versions came to show";
+
+impl Protocol for Eiger {
+    const INFO: Info = Info::new("eiger", ABOUT, Promise::CausalImmediate).rules(RULES);
 
     type Meta = Meta;
     type Request = Request;
@@ -173,7 +158,7 @@ impl<R: Rules> Protocol for Server<R> {
     type Timer = Timer;
     /// The time as of which it is read.
     type View = Hlc;
-    type Session = Client<R>;
+    type Session = Client;
     type Params = Params;
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
@@ -185,13 +170,12 @@ impl<R: Rules> Protocol for Server<R> {
             aged: VecDeque::new(),
             collector: Collector::default(),
             ceiling: Ceiling::new(hard),
-            rules: PhantomData,
         };
         let waiting = cx.store.pick(|d| (d.meta.evt == Hlc::ZERO).then(|| d.meta.near.clone()));
         waiting.iter().for_each(|(stamp, ..)| server.checks.arrived(*stamp));
         waiting.into_iter().for_each(|(stamp, key, near)| server.check(key, stamp, &near));
         server.go_on(cx);
-        if *R::FLOOR_SURVIVES {
+        if FLOOR_SURVIVES.kept() {
             server.floor = server.clock; // D3
         }
         cx.arm(Timer::Theta, cx.params.theta_us);
@@ -205,11 +189,11 @@ impl<R: Rules> Protocol for Server<R> {
                 self.lift(clock.max(Hlc::at(cx.now)), cx); // the later LVT is, the fewer are asked for twice
                 self.slice(ticket, &keys, NOW, cx); // T1
             }
-            Request::ReadAt(time, _) if time < self.floor && *R::REFUSES_DROPPED => {
+            Request::ReadAt(time, _) if time < self.floor && REFUSES_DROPPED.kept() => {
                 cx.reply(ticket, Reply::TooOld(self.clock)); // D3
             }
             Request::ReadAt(time, keys) => {
-                if *R::LATE_ASKS_LIFT {
+                if LATE_ASKS_LIFT.kept() {
                     self.lift(time, cx); // I2
                 }
                 self.slice(ticket, &keys, time, cx); // T3
@@ -223,7 +207,7 @@ impl<R: Rules> Protocol for Server<R> {
             }
             Request::Cover(context) => {
                 self.lift(context.clock, cx);
-                let near = if *R::MOVERS_WAIT { context.near.clone() } else { Deps::default() };
+                let near = if MOVERS_WAIT.kept() { context.near.clone() } else { Deps::default() };
                 self.checks.session(ticket, context, &near, cx.mono + cx.params.wait_limit_us);
                 self.go_on(cx);
             }
@@ -233,11 +217,11 @@ impl<R: Rules> Protocol for Server<R> {
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
         match message {
             Peer::Check(clock, message) => {
-                self.lift(if *R::SIBLINGS_LIFT { clock } else { Hlc::ZERO }, cx); // I1
+                self.lift(if SIBLINGS_LIFT.kept() { clock } else { Hlc::ZERO }, cx); // I1
                 self.checks.on_message(from, message);
             }
             Peer::Applied(clock, applied) => {
-                self.lift(if *R::PEERS_LIFT { clock } else { Hlc::ZERO }, cx); // D1
+                self.lift(if PEERS_LIFT.kept() { clock } else { Hlc::ZERO }, cx); // D1
                 self.everywhere.tell(from.dc, &applied);
             }
         }
@@ -302,7 +286,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl Eiger {
     /// What of `keys` showed at `time`, since when it does, and until when that is certain.
     fn slice(&self, ticket: Ticket, keys: &[Key], time: Hlc, cx: &mut Cx<'_, Self>) {
         let found = |d: &Version<Meta>| {
@@ -336,7 +320,7 @@ impl<R: Rules> Server<R> {
 
     /// Checks what a version depends on.
     fn check(&mut self, key: Key, stamp: Stamp, near: &Deps) {
-        let near = if *R::CHECKS { near } else { &Deps::default() };
+        let near = if CHECKS.kept() { near } else { &Deps::default() };
         self.checks.version(key, stamp, near);
     }
 
@@ -346,10 +330,10 @@ impl<R: Rules> Server<R> {
             match dependant {
                 Dependant::Version(d) => {
                     let ts = d.stamp.ts;
-                    let evt = if *R::EVT_IS_LOCAL { self.clock.observe(cx.now, ts) } else { ts };
+                    let evt = if EVT_IS_LOCAL.kept() { self.clock.observe(cx.now, ts) } else { ts };
                     self.lift(evt, cx);
                     let shows = |meta: &mut Meta| *meta = Meta { evt, near: Deps::default() };
-                    d.show(*R::APPLIED_SURVIVES, shows, cx); // D3 of COPS
+                    d.show(APPLIED_SURVIVES.kept(), shows, cx); // D3 of COPS
                 }
                 Dependant::Session(ticket, past, _) => self.done(ticket, Outcome::Adopted, past.near, cx),
             }
@@ -387,12 +371,11 @@ impl<R: Rules> Server<R> {
 }
 
 /// A session.
-pub struct Client<R> {
+pub struct Client {
     /// Its past is its context.
     token: Token<Context>,
     /// The get or transaction that runs.
     trans: Trans,
-    rules: PhantomData<R>,
 }
 
 /// A read-only transaction, or a get: a transaction of one key.
@@ -410,9 +393,9 @@ struct Trans {
     second: Parts<Got>,
 }
 
-impl<R: Rules> Client<R> {
+impl Client {
     /// T1.
-    fn begin_trans(&mut self, cx: &mut SessionCx<'_, Server<R>>) {
+    fn begin_trans(&mut self, cx: &mut SessionCx<'_, Eiger>) {
         self.trans.tries += 1;
         if self.trans.tries > TRIES {
             let why = "the transaction takes longer than overwritten versions are kept".to_string();
@@ -424,10 +407,10 @@ impl<R: Rules> Client<R> {
     }
 
     /// T2: does what was found show at one time?
-    fn second_round(&mut self, first: Vec<(Got, Hlc)>, cx: &mut SessionCx<'_, Server<R>>) {
+    fn second_round(&mut self, first: Vec<(Got, Hlc)>, cx: &mut SessionCx<'_, Eiger>) {
         let trans = &mut self.trans;
         let eff_t = first.iter().map(|(got, _)| got.evt).max().unwrap_or_default();
-        let late = |place: &usize| first[*place].1 < eff_t && *R::SECOND_ROUND;
+        let late = |place: &usize| first[*place].1 < eff_t && SECOND_ROUND.kept();
         trans.late = (0..first.len()).filter(late).collect();
         trans.got = first.into_iter().map(|(got, _)| got).collect();
         if trans.late.is_empty() {
@@ -437,7 +420,7 @@ impl<R: Rules> Client<R> {
         trans.second = Parts::ask(&late, |keys| Request::ReadAt(eff_t, keys), cx); // T3
     }
 
-    fn end_trans(&mut self, cx: &mut SessionCx<'_, Server<R>>) {
+    fn end_trans(&mut self, cx: &mut SessionCx<'_, Eiger>) {
         let Trans { single, keys, got, .. } = std::mem::take(&mut self.trans);
         let near = &mut self.token.past.near;
         for (key, got) in keys.iter().zip(&got).filter(|(_, got)| got.matters) {
@@ -449,15 +432,15 @@ impl<R: Rules> Client<R> {
     }
 }
 
-impl<R: Rules> Session<Server<R>> for Client<R> {
+impl Session<Eiger> for Client {
     type Token = Token<Context>;
 
     fn open(home: DcId) -> Self {
         let token = Token { home, past: Context::default() };
-        Self { token, trans: Trans::default(), rules: PhantomData }
+        Self { token, trans: Trans::default() }
     }
 
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Eiger>) {
         let Some(server) = cx.begin(&op) else { return };
         let past = &self.token.past;
         let request = match op {
@@ -475,7 +458,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         cx.ask(server, request);
     }
 
-    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Eiger>) {
         let past = &mut self.token.past;
         match reply {
             Reply::Done(outcome, seen, everywhere) => {
@@ -514,7 +497,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         self.token.clone()
     }
 
-    fn adopt(&mut self, Token { home, past }: Token<Context>, cx: &mut SessionCx<'_, Server<R>>) {
+    fn adopt(&mut self, Token { home, past }: Token<Context>, cx: &mut SessionCx<'_, Eiger>) {
         if home == self.token.home {
             self.token.past.merge(&past);
             return cx.done(Outcome::Adopted);

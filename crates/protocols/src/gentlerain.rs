@@ -35,7 +35,7 @@
 //! - D9 §4.4 finds conflicts by the version that preceded a new one in its origin's chain, which misses some and
 //!   tells one side only of others. A version is shipped with the `gst` of its PUT instead, which says exactly what
 //!   was visible there: two versions from different regions conflict unless the older one's `ut` is at or below it.
-//!   Conflicts are counted; [`Rules::newer_wins`] resolves them, as the last writer wins by default, whenever they are
+//!   Conflicts are counted; a [`Resolver`] resolves them, as the last writer wins by default, whenever they are
 //!   read: deciding once at arrival, as in §4.4, lets replicas diverge.
 //! - D10 (E-11) §5.5 leaves open how a data centre that was cut off is left out: [`Absence`] says. Versions that it
 //!   wrote above the cut are hidden from readers by their `gst`, which is never between what was here and the cut;
@@ -56,74 +56,62 @@ use tidemark_contract::core::{
 use tidemark_contract::one_round::Past as _;
 use tidemark_contract::{
     Absence, Answer, Ceiling, Clock, Conflicts, Cx, Exclusion, Extensions, Found, Hard, Info, Lacks,
-    OneRound, OneRoundSession, Order, Protocol, Reach, Recovered, Report, Rule, SliceReply, SliceReq, Slices,
-    Stabilisation, Standing, Status, Step, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered,
-    one_round, unanswered,
+    OneRound, OneRoundSession, Order, Protocol, Reach, Recovered, Report, SliceReply, SliceReq, Slices,
+    Stabilisation, Standing, Status, Step, Ticket, Tree, Variant, Version, Waiters, Walk, found_of,
+    not_covered, one_round, unanswered,
 };
 
-/// Where the corrected protocol and the published one differ, and what tests break to see it matter.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const PUT_CARRIES_GST: Rule = Rule::Kept; // D1
-    const GST_NEVER_FALLS: Rule = Rule::Kept; // D2
-    const STAMPS_INCREASE: Rule = Rule::Kept; // D3
-    const GST_SURVIVES: Rule = Rule::Kept; // D4
-    const STABLE_STAYS_HOME: Rule = Rule::Kept; // D5
-    const PUT_WAITS: Rule = Rule::Kept; // Algorithm 2 line 6
-    const ROTX_WAITS: Rule = Rule::Kept; // Algorithm 4 line 11
-    const ROTX_COVERS_DT: Rule = Rule::Kept; // D7, from here on
-    const SLICE_FENCES: Rule = Rule::Kept;
-    const FENCE_SURVIVES: Rule = Rule::Kept;
-    const LOCAL_NEEDS_GST: Rule = Rule::Kept;
-    const PUT_TELLS_GST: Rule = Rule::Kept;
-    const ONE_GST: Rule = Rule::Kept;
-    const ONE_CUT: Rule = Rule::Kept; // D10, from here on
-    const HIDES: Rule = Rule::Kept;
-    const FETCHES: Rule = Rule::Kept;
-    const ALL_HIDE_FIRST: Rule = Rule::Kept;
-    const GST_JUMPS: Rule = Rule::Kept;
-    const ADMITS_IGNORANCE: Rule = Rule::Kept;
-    const RETURN_WAITS: Rule = Rule::Kept;
-    const MOVERS_WAIT: Rule = Rule::Kept;
-    const MOVERS_CATCH_UP: Rule = Rule::Kept;
-    const DELETIONS_LAST: Rule = Rule::Kept;
+tidemark_contract::rules! {
+    PUT_CARRIES_GST, // D1
+    GST_NEVER_FALLS, // D2
+    STAMPS_INCREASE, // D3
+    GST_SURVIVES, // D4
+    STABLE_STAYS_HOME, // D5
+    PUT_WAITS, // Algorithm 2 line 6
+    ROTX_WAITS, // Algorithm 4 line 11
+    ROTX_COVERS_DT, // D7, from here on
+    SLICE_FENCES,
+    FENCE_SURVIVES,
+    LOCAL_NEEDS_GST,
+    PUT_TELLS_GST,
+    ONE_GST,
+    ONE_CUT, // D10, from here on
+    HIDES,
+    FETCHES,
+    ALL_HIDE_FIRST,
+    GST_JUMPS,
+    ADMITS_IGNORANCE,
+    RETURN_WAITS,
+    MOVERS_WAIT,
+    MOVERS_CATCH_UP,
+    DELETIONS_LAST,
+}
 
+/// §4.4: who wins of two updates that did not see each other.
+pub trait Resolver: 'static {
     /// Whether [`Self::newer_wins`] is to be asked.
+    const RESOLVES: bool = true;
+    /// Whether `newer` wins against `older`, which it did not see: a function of the two alone.
+    fn newer_wins(older: &Version<Hlc>, newer: &Version<Hlc>) -> bool;
+}
+
+/// The last writer wins, and nobody is asked.
+pub struct LastWriter;
+
+impl Resolver for LastWriter {
     const RESOLVES: bool = false;
-    /// §4.4: whether `newer` wins against `older`, which it did not see: a function of the two alone.
-    fn newer_wins(_older: &Version<Hlc>, _newer: &Version<Hlc>) -> bool {
+
+    fn newer_wins(_: &Version<Hlc>, _: &Version<Hlc>) -> bool {
         true
     }
 }
 
-/// The protocol as it should be.
-pub type GentleRain = Server<Sound>;
-/// The rules of [`GentleRain`].
-pub struct Sound;
-
-impl Rules for Sound {
-    const NAME: &'static str = "gentlerain";
-    const ABOUT: &'static str = "causal+ with one number a version; waits for the farthest region";
-}
-
-/// The protocol to the letter of the paper, for the checker to convict.
-pub type GentleRainPublished = Server<Published>;
-/// The rules of [`GentleRainPublished`].
-pub struct Published;
-
-impl Rules for Published {
-    const NAME: &'static str = "gentlerain-published";
-    const ABOUT: &'static str =
-        "GentleRain to the letter, with errata E-1, E-2, E-9 and E-11: for study only";
-    const PUT_CARRIES_GST: Rule = Rule::Broken;
-    const GST_NEVER_FALLS: Rule = Rule::Broken;
-    const STAMPS_INCREASE: Rule = Rule::Broken;
-    const ONE_CUT: Rule = Rule::Broken;
-    const ALL_HIDE_FIRST: Rule = Rule::Broken;
-    const RETURN_WAITS: Rule = Rule::Broken;
-}
+/// To the letter of the paper, for the checker to convict.
+pub const VARIANTS: &[Variant] = &[Variant {
+    name: "gentlerain-published",
+    about: "GentleRain to the letter, with errata E-1, E-2, E-9 and E-11: for study only",
+    without: &[PUT_CARRIES_GST, GST_NEVER_FALLS, STAMPS_INCREASE, ONE_CUT, ALL_HIDE_FIRST, RETURN_WAITS],
+}];
 
 /// What stamps are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -240,6 +228,9 @@ const SHORTEST_WAIT_US: Micros = 200;
 /// How long a donor may take before it is asked again (D10).
 const ASK_AGAIN_US: Micros = 500_000;
 
+/// With the resolver that everybody has.
+pub type GentleRain = Server<LastWriter>;
+
 /// A server, `p_n^m`. What waits is taken up again from its beginning.
 pub struct Server<R> {
     vv: Vector,
@@ -256,12 +247,17 @@ pub struct Server<R> {
     conflicts: Conflicts,
     absence: Absence,
     ask_again: Micros,
-    rules: PhantomData<R>,
+    resolver: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info =
-        Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate).clock(Clock::Monotone).partial();
+const ABOUT: &str = "causal+ with one number a version; waits for the farthest region";
+
+impl<R: Resolver> Protocol for Server<R> {
+    const INFO: Info = Info::new("gentlerain", ABOUT, Promise::CausalImmediate)
+        .clock(Clock::Monotone)
+        .partial()
+        .rules(RULES)
+        .variants(VARIANTS);
     const EXTENSIONS: Extensions<Self> = Extensions {
         order: Some(Self::obey),
         resolve: if R::RESOLVES { Some(|seen| Conflicts::resolve(seen, saw, R::newer_wins)) } else { None },
@@ -280,7 +276,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn start(Recovered { hard, life, received, .. }: Recovered<Kept>, cx: &mut Cx<'_, Self>) -> Self {
         let Kept { clock: hard, absence } = hard;
         let mut vv = received;
-        let absence = absence.recovered(if *R::ADMITS_IGNORANCE { life } else { 1 }, &mut vv);
+        let absence = absence.recovered(if ADMITS_IGNORANCE.kept() { life } else { 1 }, &mut vv);
         vv.raise(cx.me.dc, hard.ceiling);
         let written_here = cx.store.versions().filter(|d| d.stamp.origin == cx.me.dc);
         let known = written_here.map(|d| d.meta).fold(hard.stable.min(), Hlc::max); // D4
@@ -291,7 +287,7 @@ impl<R: Rules> Protocol for Server<R> {
         cx.arm(Timer::Delta, cx.params.delta_us);
         Self {
             vv,
-            gst: if *R::GST_SURVIVES { known } else { Hlc::ZERO },
+            gst: if GST_SURVIVES.kept() { known } else { Hlc::ZERO },
             fence: Hlc::ZERO, // below the ceiling
             seq: 0,
             waiting_for_clock: Waiters::default(),
@@ -302,7 +298,7 @@ impl<R: Rules> Protocol for Server<R> {
             conflicts: Conflicts::new(cx.store, R::RESOLVES, saw),
             absence,
             ask_again: 0,
-            rules: PhantomData,
+            resolver: PhantomData,
         }
     }
 
@@ -404,7 +400,7 @@ impl<R: Rules> Protocol for Server<R> {
 
     fn visible(view: &View, stamp: Stamp, written_at: &Hlc) -> bool {
         let Past { dt, gst } = view.at;
-        let needs = if *R::LOCAL_NEEDS_GST { *written_at } else { Hlc::ZERO };
+        let needs = if LOCAL_NEEDS_GST.kept() { *written_at } else { Hlc::ZERO };
         let mine = stamp.origin == view.m && (view.fresh || stamp.ts <= dt && needs <= gst);
         mine || stamp.ts <= gst && view.hidden.is_none_or(|(x, cut)| stamp.origin != x || stamp.ts <= cut)
     }
@@ -423,22 +419,22 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl<R: Resolver> Server<R> {
     /// D10.
     fn obey(&mut self, order: &Order, cx: &mut Cx<'_, Self>) -> Result<Standing, String> {
         let Order::Exclusion(order) = order else { return Err(order.unknown::<Self>()) };
         let (me, mut order) = (cx.me.dc, order.clone());
         if let Step::Cut { least } = &mut order.step
-            && !*R::ONE_CUT
+            && !ONE_CUT.kept()
         {
             cx.topology.peers(cx.me).for_each(|peer| least[peer.dc] = Hlc::ZERO); // each for itself, as printed
         }
         let standing = self.absence.obey(&order, me, &self.vv);
         match order.step {
-            Step::Cut { .. } if !*R::ALL_HIDE_FIRST => {
+            Step::Cut { .. } if !ALL_HIDE_FIRST.kept() => {
                 let _ = self.absence.obey(&Exclusion { step: Step::Exclude, ..order }, me, &self.vv);
             }
-            Step::Readmit { from } if !*R::RETURN_WAITS => self.absence.end(from),
+            Step::Readmit { from } if !RETURN_WAITS.kept() => self.absence.end(from),
             _ => {}
         }
         self.fetch(cx);
@@ -457,13 +453,13 @@ impl<R: Rules> Server<R> {
 
     /// Algorithm 2 lines 5 to 17.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, past: Past, cx: &mut Cx<'_, Self>) {
-        if *R::PUT_CARRIES_GST {
+        if PUT_CARRIES_GST.kept() {
             self.raise(past.gst, cx); // D1
         }
         let (m, last) = (cx.me.dc, self.vv[cx.me.dc]);
-        let clock = Hlc::at(cx.now).max(if *R::STAMPS_INCREASE { last.next() } else { last }); // D3
+        let clock = Hlc::at(cx.now).max(if STAMPS_INCREASE.kept() { last.next() } else { last }); // D3
         let after = past.dt.max(self.fence).next();
-        let ut = if *R::PUT_WAITS { clock.max(after) } else { clock };
+        let ut = if PUT_WAITS.kept() { clock.max(after) } else { clock };
         if let Some(ahead_us) = cx.too_far_ahead(ut) {
             return cx.fail(ticket, Failure::ClockSkew { ahead_us });
         }
@@ -483,7 +479,7 @@ impl<R: Rules> Server<R> {
             self.conflicts.note(cx.store, &key, &d, saw); // D9
             cx.write(key, d); // 13, 15 to 17
             (stamp, seen.dt) = (Some(new), ut);
-            if *R::PUT_TELLS_GST {
+            if PUT_TELLS_GST.kept() {
                 seen.gst = self.gst; // D7
             }
         }
@@ -501,13 +497,13 @@ impl<R: Rules> Server<R> {
     fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, past: Past, cx: &mut Cx<'_, Self>) {
         self.raise(past.gst, cx);
         let waits = |alpha| alpha > 0 && past.dt.0 - self.gst.0 <= Hlc::at(alpha).0; // 10; 0: never
-        if past.dt < self.gst || !*R::ROTX_WAITS {
+        if past.dt < self.gst || !ROTX_WAITS.kept() {
             self.snapshot(ticket, keys, Past { dt: Hlc::ZERO, ..past }, cx); // 12
         } else if cx.params.alpha_us.is_none_or(waits) {
             let deadline = cx.mono + cx.params.wait_limit_us;
             self.waiting_for_gst.park(past.dt.next(), deadline, (ticket, Request::Rotx(keys, past))); // 11
         } else {
-            let dt = if *R::ROTX_COVERS_DT { past.dt } else { Hlc::ZERO };
+            let dt = if ROTX_COVERS_DT.kept() { past.dt } else { Hlc::ZERO };
             self.snapshot(ticket, keys, Past { dt, ..past }, cx); // 14, D7
         }
     }
@@ -516,14 +512,14 @@ impl<R: Rules> Server<R> {
     fn slice(&mut self, from: ServerId, request: SliceReq<Past>, cx: &mut Cx<'_, Self>) {
         let SliceReq { id, keys, at: mut st } = request;
         self.raise(st.gst, cx); // 22
-        if *R::SLICE_FENCES && st.dt > self.fence {
+        if SLICE_FENCES.kept() && st.dt > self.fence {
             self.fence = st.dt;
-            if *R::FENCE_SURVIVES {
+            if FENCE_SURVIVES.kept() {
                 let renewed = self.ceiling.renewed(st.dt, || one(self.gst));
                 self.keep(renewed, cx);
             }
         }
-        if !*R::ONE_GST {
+        if !ONE_GST.kept() {
             st.gst = self.gst;
         }
         let mut seen = Past { dt: Hlc::ZERO, gst: self.gst };
@@ -546,7 +542,7 @@ impl<R: Rules> Server<R> {
         let (conflicts, absence) = (&self.conflicts, &mut self.absence);
         self.stabilisation.collect(cx, |_, d| {
             let safe = Self::visible(&view, d.stamp, &d.meta) && conflicts.settled(d.stamp);
-            safe && (absence.forgets(d) || !*R::DELETIONS_LAST)
+            safe && (absence.forgets(d) || !DELETIONS_LAST.kept())
         });
         self.conflicts.forget(cx.store);
         self.absence.end(gst);
@@ -555,10 +551,10 @@ impl<R: Rules> Server<R> {
 
     /// D5, D10.
     fn cover(&mut self, ticket: Ticket, past: Past, home: DcId, cx: &mut Cx<'_, Self>) {
-        if *R::MOVERS_WAIT && self.absence.refuses(home, past.dt, self.gst) {
+        if MOVERS_WAIT.kept() && self.absence.refuses(home, past.dt, self.gst) {
             return cx.fail(ticket, not_covered());
         }
-        let shown = if *R::MOVERS_CATCH_UP && self.absence.returns() { past.gst } else { Hlc::ZERO };
+        let shown = if MOVERS_CATCH_UP.kept() && self.absence.returns() { past.gst } else { Hlc::ZERO };
         let needs = past.dt.max(shown);
         if needs <= self.gst {
             return cx.answer(ticket, Outcome::Adopted, Past { dt: past.dt, gst: self.gst });
@@ -570,7 +566,7 @@ impl<R: Rules> Server<R> {
     /// D10: asks the donor for what is missing of a data centre that is to be excluded.
     fn fetch(&mut self, cx: &mut Cx<'_, Self>) {
         let Some((donor, lacks)) = self.absence.lacks(&self.vv) else { return };
-        if !*R::FETCHES {
+        if !FETCHES.kept() {
             return self.vv.raise(lacks.dc, lacks.upto);
         }
         if cx.mono < self.ask_again {
@@ -596,10 +592,10 @@ impl<R: Rules> Server<R> {
     /// Algorithm 2 line 31.
     fn adopt(&mut self, stable: Option<Vector>, cx: &mut Cx<'_, Self>) {
         let Some(stable) = stable else { return };
-        if *R::GST_JUMPS && self.absence.skips(stable.min()) {
+        if GST_JUMPS.kept() && self.absence.skips(stable.min()) {
             return; // D10
         }
-        if !*R::GST_NEVER_FALLS {
+        if !GST_NEVER_FALLS.kept() {
             self.gst = self.gst.min(stable.min()); // as printed: it is assigned
         }
         self.raise(stable.min(), cx); // D2
@@ -644,7 +640,7 @@ impl<R: Rules> Server<R> {
     }
 
     fn view(&self, at: Past, fresh: bool, cx: &Cx<'_, Self>) -> View {
-        let hidden = if *R::HIDES { self.absence.hides(at.gst) } else { None };
+        let hidden = if HIDES.kept() { self.absence.hides(at.gst) } else { None };
         View { m: cx.me.dc, at, fresh, hidden }
     }
 }
@@ -659,7 +655,7 @@ fn one(time: Hlc) -> Vector {
 }
 
 /// The client: Algorithm 1, and its side of 3 and 4.
-impl<R: Rules> OneRound for Server<R> {
+impl<R: Resolver> OneRound for Server<R> {
     type Past = Past;
 
     fn question(op: Op, _: DcId, past: &Past) -> Request {
@@ -677,6 +673,6 @@ impl<R: Rules> OneRound for Server<R> {
     }
 
     fn travels(past: &Past) -> Past {
-        Past { dt: Hlc::ZERO, gst: if *R::STABLE_STAYS_HOME { Hlc::ZERO } else { past.gst } }
+        Past { dt: Hlc::ZERO, gst: if STABLE_STAYS_HOME.kept() { Hlc::ZERO } else { past.gst } }
     }
 }

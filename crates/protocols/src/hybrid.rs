@@ -30,7 +30,7 @@
 //! - D6 ROTX waits until GST has passed `dt`. A snapshot is everything up to the GST of its coordinator, the owner of its
 //!   first key: §17 would have CausalSpartanX's with a vector, to which what was read by its list is unknown (E-3).
 //! - D7 (E-13) A session that moves waits until its listed causes show in the new region, and adopts its `ust` as GST.
-//! - D8 Beyond [`Rules::MOST_DEPS`] the rest of a list become causes on *all* that a server wrote up to a time.
+//! - D8 Beyond [`most_deps`] the rest of a list become causes on *all* that a server wrote up to a time.
 //!
 //! **Invariants**
 //! - I1 `gst` never falls; every server of the data centre has received all up to it, and writes above it.
@@ -39,46 +39,36 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
     Answer, Ceiling, Check, Checks, Cx, Deps, Hard, Info, OneRound, OneRoundSession, Past as _, Protocol,
-    Reach, Recovered, Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree,
-    Version, Waiters, Walk, found_of, not_covered, unanswered,
+    Reach, Recovered, Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version,
+    Waiters, Walk, found_of, not_covered, unanswered,
 };
 
-/// What the protocol's safety rests on, for tests to break one at a time.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const MOST_DEPS: usize = 64; // D8
-    const CHECKS_CAUSES: Rule = Rule::Kept; // 2
-    const CAUSES_HAVE_CAUSES: Rule = Rule::Kept; // 3, D1
-    const CHECKS_TELL_GST: Rule = Rule::Kept; // 3, D2
-    const ASKS_AFTER_OWN: Rule = Rule::Kept; // 2, D2
-    const PUT_CARRIES_GST: Rule = Rule::Kept; // 6: E-1
-    const PUT_ABOVE_PAST: Rule = Rule::Kept; // 6
-    const FLOOR_IS_ADOPTED: Rule = Rule::Kept; // 7, D3
-    const FORGETS_ONLY_EVERYWHERE: Rule = Rule::Kept; // 8
-    const ROTX_WAITS: Rule = Rule::Kept; // 9, D6
-    const MARKS_SURVIVE: Rule = Rule::Kept; // 4, D4
-    const GST_SURVIVES: Rule = Rule::Kept; // D4
-    const MOVERS_WAIT: Rule = Rule::Kept; // D7
-    const STABLE_STAYS_HOME: Rule = Rule::Kept; // D7
+tidemark_contract::rules! {
+    CHECKS_CAUSES, // 2
+    CAUSES_HAVE_CAUSES, // 3, D1
+    CHECKS_TELL_GST, // 3, D2
+    ASKS_AFTER_OWN, // 2, D2
+    PUT_CARRIES_GST, // 6: E-1
+    PUT_ABOVE_PAST, // 6
+    FLOOR_IS_ADOPTED, // 7, D3
+    FORGETS_ONLY_EVERYWHERE, // 8
+    ROTX_WAITS, // 9, D6
+    MARKS_SURVIVE, // 4, D4
+    GST_SURVIVES, // D4
+    MOVERS_WAIT, // D7
+    STABLE_STAYS_HOME, // D7
+    LISTS_ARE_LONG, // D8; safe without: for schedules that are too small to have long lists
 }
 
-/// The protocol as it should be.
-pub type Hybrid = Server<Sound>;
-/// The rules of [`Hybrid`].
-pub struct Sound;
-
-impl Rules for Sound {
-    const NAME: &'static str = "hybrid";
-    const ABOUT: &'static str = "causal+ by one number, and by lists of causes where a reader is ahead of it";
+/// D8: how many causes are listed one by one.
+pub fn most_deps() -> usize {
+    if LISTS_ARE_LONG.kept() { 64 } else { 2 }
 }
 
 /// The numbers.
@@ -207,7 +197,7 @@ enum Work {
 }
 
 /// A server, `p_n^m`.
-pub struct Server<R> {
+pub struct Hybrid {
     vv: Vector,
     gst: Hlc,
     ust: Hlc,
@@ -221,11 +211,12 @@ pub struct Server<R> {
     reads: Slices<Hlc, Past>,
     stabilisation: Stabilisation,
     ceiling: Ceiling,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate);
+const ABOUT: &str = "causal+ by one number, and by lists of causes where a reader is ahead of it";
+
+impl Protocol for Hybrid {
+    const INFO: Info = Info::new("hybrid", ABOUT, Promise::CausalImmediate).rules(RULES);
 
     type Meta = Meta;
     type Request = Request;
@@ -245,7 +236,7 @@ impl<R: Rules> Protocol for Server<R> {
         let gst = known.fold(hard.stable.min(), Hlc::max); // D4
         let mut server = Self {
             vv,
-            gst: if *R::GST_SURVIVES { gst } else { Hlc::ZERO },
+            gst: if GST_SURVIVES.kept() { gst } else { Hlc::ZERO },
             ust: Hlc::ZERO,
             told,
             sent_since_delta: false,
@@ -255,7 +246,6 @@ impl<R: Rules> Protocol for Server<R> {
             reads: Slices::new(life),
             stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
             ceiling: Ceiling::new(hard),
-            rules: PhantomData,
         };
         let hidden = cx.store.pick(|d| d.meta.since.is_none().then(|| d.meta.near.is_empty()));
         hidden.into_iter().for_each(|(stamp, key, bare)| server.receive(key, stamp, bare, cx));
@@ -274,7 +264,7 @@ impl<R: Rules> Protocol for Server<R> {
             Request::Put(key, update, past) => self.put(ticket, key, update, past, cx),
             Request::Rotx(keys, dt, gst) => {
                 self.raise(gst, cx);
-                if dt <= self.gst || !*R::ROTX_WAITS {
+                if dt <= self.gst || !ROTX_WAITS.kept() {
                     self.snapshot(ticket, keys, cx);
                 } else {
                     self.transactions.park(dt, cx.mono + cx.params.wait_limit_us, (ticket, keys)); // 9
@@ -284,12 +274,12 @@ impl<R: Rules> Protocol for Server<R> {
                 self.raise(gst, cx);
                 let mut past = self.known();
                 let outcome = cx.walk(&walk, &View::Fresh, |d| past.see(cx.me.partition, d.stamp));
-                past.near.bound(R::MOST_DEPS);
+                past.near.bound(most_deps());
                 cx.answer(ticket, outcome, past);
             }
             Request::Cover(past) => {
                 self.raise(past.ust, cx); // D7
-                let near = if *R::MOVERS_WAIT { past.near.clone() } else { Deps::default() };
+                let near = if MOVERS_WAIT.kept() { past.near.clone() } else { Deps::default() };
                 self.check(near, Work::Adopt(ticket, past, cx.mono + cx.params.wait_limit_us));
             }
         }
@@ -305,10 +295,10 @@ impl<R: Rules> Protocol for Server<R> {
             }
             Peer::Stable(gst) => self.told.raise(from.dc, gst),
             Peer::Check(mut check, gst) => {
-                if *R::CHECKS_TELL_GST {
+                if CHECKS_TELL_GST.kept() {
                     self.raise(gst, cx); // D2
                 }
-                if let (false, Check::Ask(_, deps)) = (*R::CAUSES_HAVE_CAUSES, &mut check) {
+                if let (false, Check::Ask(_, deps)) = (CAUSES_HAVE_CAUSES.kept(), &mut check) {
                     deps.retain(|dep| dep.stamp.ts > self.vv[dep.stamp.origin]);
                 }
                 self.checks.on_message(from, check); // 3
@@ -332,7 +322,7 @@ impl<R: Rules> Protocol for Server<R> {
         let (stamp, floor, bare) = (d.stamp, d.meta.floor, d.meta.near.is_empty());
         self.vv.raise(from.dc, stamp.ts);
         cx.store.insert(&key, d);
-        self.raise(if *R::FLOOR_IS_ADOPTED { floor } else { Hlc::ZERO }, cx); // 7
+        self.raise(if FLOOR_IS_ADOPTED.kept() { floor } else { Hlc::ZERO }, cx); // 7
         self.receive(key, stamp, bare, cx);
         self.go_on(cx);
     }
@@ -400,7 +390,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl Hybrid {
     /// GET.
     fn get(&mut self, ticket: Ticket, key: Key, until: Micros, cx: &mut Cx<'_, Self>) {
         let newest = cx.store.chain(&key).next().filter(|d| d.meta.since.is_none());
@@ -418,7 +408,7 @@ impl<R: Rules> Server<R> {
 
     /// PUT, which waits for nothing.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut past: Past, cx: &mut Cx<'_, Self>) {
-        if *R::PUT_CARRIES_GST {
+        if PUT_CARRIES_GST.kept() {
             self.raise(past.gst, cx); // 6
         }
         let mut said = self.known();
@@ -426,8 +416,8 @@ impl<R: Rules> Server<R> {
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             past.merge(&said);
-            past.near.bound(R::MOST_DEPS); // D8
-            let above = if *R::PUT_ABOVE_PAST { past.dt } else { Hlc::ZERO };
+            past.near.bound(most_deps()); // D8
+            let above = if PUT_ABOVE_PAST.kept() { past.dt } else { Hlc::ZERO };
             let ut = self.vv[cx.me.dc].observe(cx.now, above);
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 return cx.fail(ticket, Failure::ClockSkew { ahead_us });
@@ -449,7 +439,7 @@ impl<R: Rules> Server<R> {
     fn receive(&mut self, key: Key, stamp: Stamp, bare: bool, cx: &mut Cx<'_, Self>) {
         self.hidden.insert(stamp, (key, false));
         self.checks.arrived(stamp);
-        if bare || !*R::CHECKS_CAUSES || stamp.ts <= self.gst {
+        if bare || !CHECKS_CAUSES.kept() || stamp.ts <= self.gst {
             self.show(stamp, false, cx);
         }
     }
@@ -466,7 +456,7 @@ impl<R: Rules> Server<R> {
     /// `work` waits for those of `near` that GST does not vouch for.
     fn check(&mut self, mut near: Deps, work: Work) {
         near.retain(|dep| dep.stamp.ts > self.gst); // 2
-        match *R::ASKS_AFTER_OWN {
+        match ASKS_AFTER_OWN.kept() {
             true => self.checks.open_all(&near, work), // D2
             false => self.checks.open(&near, work),
         }
@@ -488,7 +478,7 @@ impl<R: Rules> Server<R> {
 
     fn finish(&mut self, work: Work, cx: &mut Cx<'_, Self>) {
         match work {
-            Work::Show(stamp) => self.show(stamp, *R::MARKS_SURVIVE, cx), // 4
+            Work::Show(stamp) => self.show(stamp, MARKS_SURVIVE.kept(), cx), // 4
             Work::Get(ticket, key, until) => self.get(ticket, key, until, cx),
             Work::Adopt(ticket, past, _) => {
                 cx.answer(ticket, Outcome::Adopted, Past { gst: self.gst, ..past });
@@ -563,7 +553,7 @@ impl<R: Rules> Server<R> {
 
     /// What every answer says: the GST, and what is stable everywhere.
     fn known(&self) -> Past {
-        let ust = if *R::FORGETS_ONLY_EVERYWHERE { self.gst.min(self.ust) } else { self.gst };
+        let ust = if FORGETS_ONLY_EVERYWHERE.kept() { self.gst.min(self.ust) } else { self.gst };
         Past { gst: self.gst, ust, ..Past::default() }
     }
 }
@@ -575,7 +565,7 @@ fn one(time: Hlc) -> Vector {
 }
 
 /// A session.
-impl<R: Rules> OneRound for Server<R> {
+impl OneRound for Hybrid {
     type Past = Past;
 
     fn question(op: Op, _: DcId, past: &Past) -> Request {
@@ -595,7 +585,7 @@ impl<R: Rules> OneRound for Server<R> {
             past.near = Deps::default(); // 6
         }
         past.merge(said);
-        past.near.bound(R::MOST_DEPS); // D8
+        past.near.bound(most_deps()); // D8
     }
 
     fn arrival(_: DcId, past: Past) -> Request {
@@ -603,7 +593,7 @@ impl<R: Rules> OneRound for Server<R> {
     }
 
     fn travels(past: &Past) -> Past {
-        let gst = if *R::STABLE_STAYS_HOME { past.ust } else { past.gst };
+        let gst = if STABLE_STAYS_HOME.kept() { past.ust } else { past.gst };
         Past { gst, ust: past.ust, ..Past::default() }
     }
 }

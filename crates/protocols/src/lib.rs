@@ -91,23 +91,24 @@ macro_rules! with_protocol {
     }};
 }
 
-/// As [`with_protocol!`], with those that are known to be wrong, too: for whatever does not serve anybody.
+/// As [`with_protocol!`], by the name of a [`Variant`], too, for whatever does not serve anybody: `$variant` stands for it,
+/// if it was asked for.
+///
+/// ```
+/// use tidemark_protocols::{Protocol, with_any_protocol};
+/// let about = |name| with_any_protocol!(name, P, variant => variant.map_or(P::INFO.about, |variant| variant.about), otherwise "");
+/// assert!(about("cops-published").contains("E-4") && !about("cops").contains("E-4"));
+/// ```
 #[macro_export]
 macro_rules! with_any_protocol {
-    ($name:expr, $P:ident => $body:expr, otherwise $otherwise:expr) => {
-        $crate::with_protocol!($name, $P => $body, otherwise {
-            $crate::with_protocol!(@each $name, $P => $body, otherwise $otherwise;
-                $crate::gentlerain::GentleRainPublished,
-                $crate::causal_spartan_x::CausalSpartanXPublished,
-                $crate::cops::CopsPublished,
-                $crate::cops::CopsUnforgetting,
-                $crate::cops::CopsHeedless,
-                $crate::cops::CopsUnchecked,
-                $crate::cc_lo::CcLoPublished,
-                $crate::nukv::NuKvPublished,
-                $crate::accf::AccfPublished)
-        })
-    };
+    ($name:expr, $P:ident, $variant:ident => $body:expr, otherwise $otherwise:expr) => {{
+        let name = $name;
+        let $variant = $crate::variant(name);
+        $crate::with_protocol!($variant.map_or(name, |(name, _)| name), $P => {
+            let $variant = $variant.map(|(_, variant)| variant);
+            $body
+        }, otherwise $otherwise)
+    }};
 }
 
 /// The names of the protocols that servers run, in the order in which they are listed to users.
@@ -133,21 +134,26 @@ pub const NAMES: &[&str] = &[
     Tidemark::INFO.name,
 ];
 
+/// All variants, each with the name of the protocol of which it is one, in the order of [`NAMES`].
+pub fn variants() -> impl Iterator<Item = (&'static str, &'static Variant)> {
+    let of = |name: &'static &'static str| {
+        let variants = with_protocol!(name, P => P::INFO.variants, otherwise &[]);
+        variants.iter().map(move |variant| (*name, variant))
+    };
+    NAMES.iter().flat_map(of)
+}
+
+/// The variant called `name`, and the name of its protocol.
+pub fn variant(name: &str) -> Option<(&'static str, &'static Variant)> {
+    variants().find(|(_, variant)| variant.name == name)
+}
+
 /// The names of those that follow a paper to the letter where that is wrong: they are simulated, and serve nobody.
-pub const PUBLISHED: &[&str] = &[
-    gentlerain::GentleRainPublished::INFO.name,
-    causal_spartan_x::CausalSpartanXPublished::INFO.name,
-    cops::CopsPublished::INFO.name,
-    cc_lo::CcLoPublished::INFO.name,
-    nukv::NuKvPublished::INFO.name,
-    accf::AccfPublished::INFO.name,
-];
+pub fn published() -> impl Iterator<Item = &'static str> {
+    variants().filter(|(_, variant)| variant.is_published()).map(|(_, variant)| variant.name)
+}
 
-/// The names of those that lack a part, so that an experiment can tell what the part costs: they are simulated only.
-pub const PARTIAL: &[&str] =
-    &[cops::CopsUnforgetting::INFO.name, cops::CopsHeedless::INFO.name, cops::CopsUnchecked::INFO.name];
-
-pub use tidemark_contract::Protocol;
+pub use tidemark_contract::{Protocol, Rule, Variant};
 
 #[cfg(test)]
 mod tests {
@@ -157,13 +163,30 @@ mod tests {
     fn every_name_leads_to_its_protocol() {
         for name in NAMES {
             assert_eq!(with_protocol!(name, P => P::INFO.name, otherwise ""), *name);
-            assert_eq!(with_any_protocol!(name, P => P::INFO.name, otherwise ""), *name);
+            assert_eq!(
+                with_any_protocol!(*name, P, v => (P::INFO.name, v), otherwise ("", None)),
+                (*name, None)
+            );
         }
-        for name in PUBLISHED.iter().chain(PARTIAL) {
-            assert_eq!(with_protocol!(name, P => P::INFO.name, otherwise "-"), "-");
-            assert_eq!(with_any_protocol!(name, P => P::INFO.name, otherwise ""), *name);
+        for (name, variant) in variants() {
+            assert_eq!(with_protocol!(variant.name, P => P::INFO.name, otherwise "-"), "-");
+            let found = with_any_protocol!(variant.name, P, v => (P::INFO.name, v), otherwise ("", None));
+            assert_eq!(found, (name, Some(variant)));
         }
         assert_eq!(with_protocol!("causal", P => P::INFO.name, otherwise ""), CAUSAL);
         assert_eq!(with_protocol!("none", P => P::INFO.name, otherwise "-"), "-");
+    }
+
+    #[test]
+    fn every_name_is_given_once_and_every_variant_lacks_rules_of_its_protocol() {
+        let mut names: Vec<&str> = NAMES.iter().copied().chain(variants().map(|(_, v)| v.name)).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+        for (name, variant) in variants() {
+            let rules = with_protocol!(name, P => P::INFO.rules, otherwise &[]);
+            let its = |rule: &Rule| rules.contains(rule);
+            assert!(!variant.without.is_empty() && variant.without.iter().all(its), "{}", variant.name);
+        }
+        assert!(published().count() >= 6 && published().all(|name| name.ends_with("-published")));
     }
 }

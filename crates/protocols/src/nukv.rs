@@ -36,74 +36,38 @@
 //! - I3 A chain holds one version, the newest; tombstones stay.
 
 use serde::{Deserialize, Serialize};
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update};
 use tidemark_contract::{
-    AskId, Cx, Extensions, Info, Parts, Protocol, Recovered, Rule, Session, SessionCx, Status, Threshold,
-    Ticket, Version, Waiters, Walk,
+    AskId, Cx, Extensions, Info, Parts, Protocol, Recovered, Session, SessionCx, Status, Threshold, Ticket,
+    Variant, Version, Waiters, Walk,
 };
 
 mod past;
 mod reads;
 pub use past::{Indexes, Past, Seen};
 
-/// What the protocol's safety rests on, for tests to break one at a time.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const HYBRID: Rule = Rule::Kept; // else the clock is physical, and writes wait, D10
-    const READS_WAIT: Rule = Rule::Kept;
-    const FOLLOWERS_LOOK: Rule = Rule::Kept; // at what the session has seen, D1
-    const SV_RISES: Rule = Rule::Kept; // D4
-    const SV_SURVIVES: Rule = Rule::Kept; // I1
-    const READS_ANSWER_IDX: Rule = Rule::Kept; // D4
-    const WRITES_ANSWER_IDX: Rule = Rule::Kept; // D2
-    const TIES_ARE_BROKEN: Rule = Rule::Kept; // D3
-    const DT_COVERS_READS: Rule = Rule::Kept;
-    const DT_COVERS_WRITES: Rule = Rule::Kept;
-    const PUT_ABOVE_DT: Rule = Rule::Kept;
-    const PUT_ABOVE_OBSERVED: Rule = Rule::Kept; // D7
-    const PAST_MOVES: Rule = Rule::Kept; // D8
-}
-
-/// The protocol as it should be.
-pub type NuKv = Server<Sound>;
-/// The rules of [`NuKv`].
-pub struct Sound;
-
-impl Rules for Sound {
-    const NAME: &'static str = "nukv";
-    const ABOUT: &'static str =
-        "session guarantees key by key; each request chooses which, and writes never wait";
-}
-
-/// Without the hybrid clock (D10).
-pub type NuKvPhysical = Server<Physical>;
-/// The rules of [`NuKvPhysical`].
-pub struct Physical;
-
-impl Rules for Physical {
-    const NAME: &'static str = "nukv-physical";
-    const ABOUT: &'static str =
-        "nukv without the hybrid clock: writes wait for what they follow, and for the time";
-    const HYBRID: Rule = Rule::Broken;
+tidemark_contract::rules! {
+    READS_WAIT,
+    FOLLOWERS_LOOK, // at what the session has seen, D1
+    SV_RISES, // D4
+    SV_SURVIVES, // I1
+    READS_ANSWER_IDX, // D4
+    WRITES_ANSWER_IDX, // D2
+    TIES_ARE_BROKEN, // D3
+    DT_COVERS_READS,
+    DT_COVERS_WRITES,
+    PUT_ABOVE_DT,
+    PUT_ABOVE_OBSERVED, // D7
+    PAST_MOVES, // D8
 }
 
 /// The listings as printed (E-6).
-pub type NuKvPublished = Server<Published>;
-/// The rules of [`NuKvPublished`].
-pub struct Published;
-
-impl Rules for Published {
-    const NAME: &'static str = "nukv-published";
-    const ABOUT: &'static str = "as printed: wrong (writes answered with an index below their own, ties)";
-    const SV_RISES: Rule = Rule::Broken;
-    const READS_ANSWER_IDX: Rule = Rule::Broken;
-    const WRITES_ANSWER_IDX: Rule = Rule::Broken;
-    const TIES_ARE_BROKEN: Rule = Rule::Broken;
-}
+pub const VARIANTS: &[Variant] = &[Variant {
+    name: "nukv-published",
+    about: "as printed: wrong (writes answered with an index below their own, ties)",
+    without: &[SV_RISES, READS_ANSWER_IDX, WRITES_ANSWER_IDX, TIES_ARE_BROKEN],
+}];
 
 /// How soon the clock is looked at again: one that is coarse shows the same for a while.
 const LOOK_EVERY_US: Micros = 100;
@@ -157,17 +121,33 @@ pub struct Timer;
 /// A write that came before its time: `dt`, and when it is given up.
 struct Early(Ticket, Key, Update, Hlc, Micros);
 
+/// With a hybrid clock.
+pub type NuKv = Server<true>;
+/// Without (D10): the clock is physical, and writes wait.
+pub type NuKvPhysical = Server<false>;
+
 /// A server: a leader `L_d`, and its group.
-pub struct Server<R> {
+pub struct Server<const HYBRID: bool> {
     hlc: Hlc,
     sv: Indexes,
     waiting: Waiters<Indexes, (Ticket, What)>,
     early: Waiters<Hlc, Early>,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::Session).newest_only().guarantees(); // I3
+impl<const HYBRID: bool> Protocol for Server<HYBRID> {
+    const INFO: Info = Info::new(
+        if HYBRID { "nukv" } else { "nukv-physical" },
+        if HYBRID {
+            "session guarantees key by key; each request chooses which, and writes never wait"
+        } else {
+            "nukv without the hybrid clock: writes wait for what they follow, and for the time"
+        },
+        Promise::Session,
+    )
+    .newest_only() // I3
+    .guarantees()
+    .rules(RULES)
+    .variants(if HYBRID { VARIANTS } else { &[] });
     const EXTENSIONS: Extensions<Self> =
         Extensions { follower_read: Some(Self::get_behind), ..Extensions::NONE };
     type Meta = u64; // idx
@@ -177,18 +157,18 @@ impl<R: Rules> Protocol for Server<R> {
     type Hard = ();
     type Timer = Timer;
     type View = ();
-    type Session = Client<R>;
+    type Session = Client<HYBRID>;
     type Params = Params;
 
     fn start(recovered: Recovered<()>, _: &mut Cx<'_, Self>) -> Self {
-        let sv = if *R::SV_SURVIVES { Indexes(recovered.records) } else { Indexes::default() }; // I1, D1
+        let sv = if SV_SURVIVES.kept() { Indexes(recovered.records) } else { Indexes::default() }; // I1, D1
         let (waiting, early) = (Waiters::default(), Waiters::default());
-        Self { hlc: recovered.received.max(), sv, waiting, early, rules: PhantomData }
+        Self { hlc: recovered.received.max(), sv, waiting, early }
     }
 
     /// GET, step 1; PUT.
     fn on_request(&mut self, ticket: Ticket, Request(what, after): Request, cx: &mut Cx<'_, Self>) {
-        if !*R::READS_WAIT || after.reached(&self.sv) {
+        if !READS_WAIT.kept() || after.reached(&self.sv) {
             return self.serve(ticket, what, cx);
         }
         self.waiting.park(after, cx.mono + cx.params.wait_limit_us, (ticket, what));
@@ -199,7 +179,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<u64>, cx: &mut Cx<'_, Self>) {
         let (t, idx) = (d.stamp.ts, d.meta);
         self.hlc = self.hlc.max(t); // D9
-        if *R::TIES_ARE_BROKEN || cx.latest(&key, &()).is_none_or(|newest| newest.stamp.ts != t) {
+        if TIES_ARE_BROKEN.kept() || cx.latest(&key, &()).is_none_or(|newest| newest.stamp.ts != t) {
             cx.store.insert(&key, d);
             cx.store.keep_newest(&key); // I3
         }
@@ -239,7 +219,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl<const HYBRID: bool> Server<HYBRID> {
     /// What is applied of each data centre's log.
     pub fn sv(&self) -> &Indexes {
         &self.sv
@@ -270,9 +250,9 @@ impl<R: Rules> Server<R> {
         let looked = cx.look(&key, &update, &(), |d| Self::read(d, &self.sv, &mut read)); // D7
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
-            let above = if *R::PUT_ABOVE_DT { dt } else { Hlc::ZERO };
-            let above = if *R::PUT_ABOVE_OBSERVED { above.max(read.t) } else { above };
-            let t = if *R::HYBRID { self.hlc.observe(cx.now, above) } else { Hlc::at(cx.now) };
+            let above = if PUT_ABOVE_DT.kept() { dt } else { Hlc::ZERO };
+            let above = if PUT_ABOVE_OBSERVED.kept() { above.max(read.t) } else { above };
+            let t = if HYBRID { self.hlc.observe(cx.now, above) } else { Hlc::at(cx.now) };
             if let Some(ahead_us) = cx.too_far_ahead(t.max(above)) {
                 return fail(ticket, Failure::ClockSkew { ahead_us }, cx);
             }
@@ -286,7 +266,7 @@ impl<R: Rules> Server<R> {
             let new = Stamp { ts: t, origin: d, seq: idx as u32 };
             cx.write(key.clone(), Version { stamp: new, meta: idx, write: update.write });
             cx.store.keep_newest(&key); // I3
-            wrote.x.raise(d, if *R::WRITES_ANSWER_IDX { idx } else { idx - 1 }); // D2
+            wrote.x.raise(d, if WRITES_ANSWER_IDX.kept() { idx } else { idx - 1 }); // D2
             (wrote.t, stamp) = (t, Some(new));
         }
         cx.reply(ticket, Reply { outcome: Outcome::Written { stamp, previous }, read, wrote: wrote.clone() });
@@ -297,7 +277,7 @@ impl<R: Rules> Server<R> {
 
     /// A version of `origin` is here.
     fn applied(&mut self, origin: DcId, idx: u64, cx: &mut Cx<'_, Self>) {
-        if *R::SV_RISES {
+        if SV_RISES.kept() {
             self.sv.raise(origin, idx); // D4
         } else {
             self.sv.set(origin, idx);
@@ -313,27 +293,26 @@ impl<R: Rules> Server<R> {
     }
 }
 
-fn fail<R: Rules>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<R>>) {
+fn fail<const HYBRID: bool>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<HYBRID>>) {
     let outcome = Outcome::Failed(failure);
     cx.reply(ticket, Reply { outcome, read: Seen::default(), wrote: Seen::default() });
 }
 
 /// A session.
-pub struct Client<R> {
+pub struct Client<const HYBRID: bool> {
     past: Past,
     /// The read of several keys that runs.
     parts: Parts<Found>,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Session<Server<R>> for Client<R> {
+impl<const HYBRID: bool> Session<Server<HYBRID>> for Client<HYBRID> {
     type Token = Past;
 
     fn open(_: DcId) -> Self {
-        Self { past: Past::default(), parts: Parts::default(), rules: PhantomData }
+        Self { past: Past::default(), parts: Parts::default() }
     }
 
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<HYBRID>>) {
         let Some(server) = cx.begin(&op) else { return };
         let (past, asked, topology) = (&self.past, cx.guarantees, cx.topology);
         let after = past.reads_after(server.partition, asked);
@@ -341,10 +320,10 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
             Op::Get { key } => Request(What::Get(vec![key]), after),
             Op::Put { key, update } => {
                 let mut after = if update.observes() { after } else { Indexes::default() };
-                if !*R::HYBRID {
+                if !HYBRID {
                     after.merge(&past.writes_follow(server.partition, asked)); // D10
                 }
-                Request(What::Put(key, update, past.writes_after::<R>(asked)), after)
+                Request(What::Put(key, update, past.writes_after(asked)), after)
             }
             Op::Rotx { keys } | Op::Snapshot { keys } => {
                 let after = |keys: &[Key]| past.reads_after(topology.partition_of(&keys[0]), asked);
@@ -357,7 +336,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         cx.ask(server, request);
     }
 
-    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<HYBRID>>) {
         self.past.learn(from.partition, &reply.read, &reply.wrote); // GET, step 4; PUT
         let outcome = match reply.outcome {
             Outcome::FoundAll(found) if self.parts.heard(ask, found.iter().cloned()) => {
@@ -371,7 +350,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         cx.done(outcome);
     }
 
-    fn on_lost(&mut self, _: AskId, cx: &mut SessionCx<'_, Server<R>>) {
+    fn on_lost(&mut self, _: AskId, cx: &mut SessionCx<'_, Server<HYBRID>>) {
         self.parts = Parts::default();
         cx.lost();
     }
@@ -380,8 +359,8 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         self.past.clone()
     }
 
-    fn adopt(&mut self, past: Past, cx: &mut SessionCx<'_, Server<R>>) {
-        if *R::PAST_MOVES {
+    fn adopt(&mut self, past: Past, cx: &mut SessionCx<'_, Server<HYBRID>>) {
+        if PAST_MOVES.kept() {
             self.past.merge(&past); // D8
         }
         cx.done(Outcome::Adopted);

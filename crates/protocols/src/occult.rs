@@ -32,37 +32,21 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update,
 };
 use tidemark_contract::{
-    AskId, Cx, Info, Protocol, Reach, Reaches, Recovered, Rule, Session, SessionCx, Status, Ticket, Topology,
+    AskId, Cx, Info, Protocol, Reach, Reaches, Recovered, Session, SessionCx, Status, Ticket, Topology,
     Version, Waiters, Walk, found_of,
 };
 
-/// What the protocol's safety rests on, for tests to break one at a time.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const READS_ARE_VALIDATED: Rule = Rule::Kept;
-    const SETS_ARE_VALIDATED: Rule = Rule::Kept; // D4
-    const READS_JOIN_CT: Rule = Rule::Kept; // I2
-    const UPDATES_DEPEND_ON_CT: Rule = Rule::Kept; // I2
-    const CT_MOVES: Rule = Rule::Kept; // D6
-}
-
-/// The protocol as it should be.
-pub type Occult = Server<Sound>;
-/// The rules of [`Occult`].
-pub struct Sound;
-
-impl Rules for Sound {
-    const NAME: &'static str = "occult";
-    const ABOUT: &'static str =
-        "causal+, checked by sessions; a write needs the region of its partition's master";
+tidemark_contract::rules! {
+    READS_ARE_VALIDATED,
+    SETS_ARE_VALIDATED, // D4
+    READS_JOIN_CT, // I2
+    UPDATES_DEPEND_ON_CT, // I2
+    CT_MOVES, // D6
 }
 
 /// How often a session reads one partition for one operation before it gives up.
@@ -151,14 +135,15 @@ pub enum Peer {}
 pub struct Timer;
 
 /// A server: the master of its partition, or a slave.
-pub struct Server<R> {
+pub struct Occult {
     ss: Hlc,
     waiting: Waiters<Hlc, (Ticket, What)>,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalSnapshot).newest_only(); // I3
+const ABOUT: &str = "causal+, checked by sessions; a write needs the region of its partition's master";
+
+impl Protocol for Occult {
+    const INFO: Info = Info::new("occult", ABOUT, Promise::CausalSnapshot).newest_only().rules(RULES); // I3
     type Meta = Shardstamps; // deps
     type Request = Request;
     type Reply = Reply;
@@ -166,12 +151,12 @@ impl<R: Rules> Protocol for Server<R> {
     type Hard = ();
     type Timer = Timer;
     type View = ();
-    type Session = Client<R>;
+    type Session = Client;
     type Params = Params;
 
     fn start(recovered: Recovered<()>, cx: &mut Cx<'_, Self>) -> Self {
         let ss = recovered.received[master(cx.me.partition, cx.topology)]; // D6
-        Self { ss, waiting: Waiters::default(), rules: PhantomData }
+        Self { ss, waiting: Waiters::default() }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
@@ -217,7 +202,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl Occult {
     /// Whatever is here, and how far that goes.
     fn read(&self, ticket: Ticket, what: &What, cx: &mut Cx<'_, Self>) {
         let mut deps = Shardstamps::default();
@@ -244,7 +229,7 @@ impl<R: Rules> Server<R> {
             }
             self.ss = ss; // I1
             seen.raise(cx.me.partition, ss);
-            let mut deps = if *R::UPDATES_DEPEND_ON_CT { ct } else { Shardstamps::default() };
+            let mut deps = if UPDATES_DEPEND_ON_CT.kept() { ct } else { Shardstamps::default() };
             deps.merge(&seen); // I2
             let new = Stamp::new(ss, cx.me.dc);
             cx.write(key.clone(), Version { stamp: new, meta: deps, write: update.write });
@@ -259,7 +244,7 @@ impl<R: Rules> Server<R> {
     }
 }
 
-fn refuse<R: Rules>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<R>>) {
+fn refuse(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Occult>) {
     cx.reply(ticket, Reply::Put(Outcome::Failed(failure), Shardstamps::default()));
 }
 
@@ -274,7 +259,7 @@ struct Part {
 
 impl Part {
     /// Asks: whoever is here, then here again with patience, then the master (D3).
-    fn ask<R: Rules>(&mut self, at_least: Hlc, cx: &mut SessionCx<'_, Server<R>>) {
+    fn ask(&mut self, at_least: Hlc, cx: &mut SessionCx<'_, Occult>) {
         let dc = if self.asked < 2 { cx.dc } else { master(self.partition, cx.topology) };
         let at_least = if self.asked == 0 { Hlc::ZERO } else { at_least };
         self.asked += 1;
@@ -293,19 +278,18 @@ fn by_partition(keys: Vec<Key>, topology: &Topology) -> Vec<(PartitionId, What)>
 }
 
 /// A session.
-pub struct Client<R> {
+pub struct Client {
     ct: Shardstamps,
     /// The read that runs.
     parts: Vec<Part>,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Client<R> {
+impl Client {
     /// All have answered. What is behind what the session knows, or behind what another answer depends on, is read
     /// again; if nothing is, this is what the session sees.
-    fn validate(&mut self, cx: &mut SessionCx<'_, Server<R>>) {
-        let mut ct = if *R::READS_ARE_VALIDATED { self.ct.clone() } else { Shardstamps::default() };
-        if *R::SETS_ARE_VALIDATED {
+    fn validate(&mut self, cx: &mut SessionCx<'_, Occult>) {
+        let mut ct = if READS_ARE_VALIDATED.kept() { self.ct.clone() } else { Shardstamps::default() };
+        if SETS_ARE_VALIDATED.kept() {
             self.parts.iter().filter_map(|part| part.answer.as_ref()).for_each(|(.., deps)| ct.merge(deps));
         }
         let mut again = false;
@@ -324,11 +308,11 @@ impl<R: Rules> Client<R> {
         }
     }
 
-    fn finish(&mut self, cx: &mut SessionCx<'_, Server<R>>) {
+    fn finish(&mut self, cx: &mut SessionCx<'_, Occult>) {
         let mut all = Vec::new();
         for part in std::mem::take(&mut self.parts) {
             let Some((outcome, _, deps)) = part.answer else { continue };
-            if *R::READS_JOIN_CT {
+            if READS_JOIN_CT.kept() {
                 self.ct.merge(&deps); // I2
             }
             match (part.what, outcome) {
@@ -343,14 +327,14 @@ impl<R: Rules> Client<R> {
     }
 }
 
-impl<R: Rules> Session<Server<R>> for Client<R> {
+impl Session<Occult> for Client {
     type Token = Shardstamps;
 
     fn open(_: DcId) -> Self {
-        Self { ct: Shardstamps::default(), parts: Vec::new(), rules: PhantomData }
+        Self { ct: Shardstamps::default(), parts: Vec::new() }
     }
 
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Occult>) {
         let Some(ServerId { partition, .. }) = cx.begin(&op) else { return };
         let whats = match op {
             Op::Put { key, update } => {
@@ -368,7 +352,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         self.parts.iter_mut().for_each(|part| part.ask(Hlc::ZERO, cx));
     }
 
-    fn on_reply(&mut self, ask: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+    fn on_reply(&mut self, ask: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Occult>) {
         match reply {
             Reply::Put(outcome, deps) => {
                 self.ct.merge(&deps);
@@ -384,7 +368,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         }
     }
 
-    fn on_lost(&mut self, _: AskId, cx: &mut SessionCx<'_, Server<R>>) {
+    fn on_lost(&mut self, _: AskId, cx: &mut SessionCx<'_, Occult>) {
         self.parts.clear();
         cx.lost();
     }
@@ -393,8 +377,8 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         self.ct.clone()
     }
 
-    fn adopt(&mut self, token: Shardstamps, cx: &mut SessionCx<'_, Server<R>>) {
-        if *R::CT_MOVES {
+    fn adopt(&mut self, token: Shardstamps, cx: &mut SessionCx<'_, Occult>) {
+        if CT_MOVES.kept() {
             self.ct.merge(&token); // D6
         }
         cx.done(Outcome::Adopted);

@@ -36,38 +36,23 @@
 
 pub use crate::causal_spartan_x::{Params, Timer};
 use serde::{Deserialize, Serialize};
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::{
-    Answer, Ceiling, Cx, Hard, Info, OneRound, OneRoundSession, Protocol, Recovered, Report, Rule,
-    SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Waiters, Walk, found_of,
-    not_covered, unanswered,
+    Answer, Ceiling, Cx, Hard, Info, OneRound, OneRoundSession, Protocol, Recovered, Report, SliceReply,
+    SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered,
+    unanswered,
 };
 
-/// What the protocol's safety rests on, for tests to break one at a time.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const EVERY_DC_HAS_IT: Rule = Rule::Kept; // D1
-    const UT_IS_STABLE: Rule = Rule::Kept; // GET
-    const USV_COVERS_DS: Rule = Rule::Kept; // I1
-    const SNAPSHOT_HOLDS_DS: Rule = Rule::Kept;
-    const SLICE_LIFTS_CLOCK: Rule = Rule::Kept; // D6
-    const PUT_ABOVE_DS: Rule = Rule::Kept; // I2
-    const USV_SURVIVES: Rule = Rule::Kept; // D2
-    const HOME_MUST_BE_STABLE: Rule = Rule::Kept; // D3
-}
-
-/// The protocol as it should be.
-pub type Okapi = Server<Sound>;
-/// The rules of [`Okapi`].
-pub struct Sound;
-
-impl Rules for Sound {
-    const NAME: &'static str = "okapi";
-    const ABOUT: &'static str = "causal+: what every region has is readable, so sessions move freely";
+tidemark_contract::rules! {
+    EVERY_DC_HAS_IT, // D1
+    UT_IS_STABLE, // GET
+    USV_COVERS_DS, // I1
+    SNAPSHOT_HOLDS_DS,
+    SLICE_LIFTS_CLOCK, // D6
+    PUT_ABOVE_DS, // I2
+    USV_SURVIVES, // D2
+    HOME_MUST_BE_STABLE, // D3
 }
 
 /// What a session asks. The vector is always its ds.
@@ -101,7 +86,7 @@ pub enum View {
 }
 
 /// A server, `p_n^m`.
-pub struct Server<R> {
+pub struct Okapi {
     vv: Vector,
     /// The VV of the peer in each data centre as last heard; this server's own is not looked at.
     peers: Vec<Vector>,
@@ -112,11 +97,12 @@ pub struct Server<R> {
     arrivals: Waiters<Vector, (Ticket, Vector)>,
     stabilisation: Stabilisation,
     ceiling: Ceiling,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate).partial();
+const ABOUT: &str = "causal+: what every region has is readable, so sessions move freely";
+
+impl Protocol for Okapi {
+    const INFO: Info = Info::new("okapi", ABOUT, Promise::CausalImmediate).partial().rules(RULES);
 
     type Meta = Vector; // ds
     type Request = Request;
@@ -131,7 +117,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (mut vv, mut usv) = (received, Vector::zero(cx.topology.dcs));
         vv.raise(cx.me.dc, hard.ceiling);
-        if *R::USV_SURVIVES {
+        if USV_SURVIVES.kept() {
             usv.merge(&hard.stable); // D2
         }
         cx.arm(Timer::Theta, cx.params.theta_us);
@@ -145,7 +131,6 @@ impl<R: Rules> Protocol for Server<R> {
             arrivals: Waiters::default(),
             stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
             ceiling: Ceiling::new(hard),
-            rules: PhantomData,
         }
     }
 
@@ -235,8 +220,8 @@ impl<R: Rules> Protocol for Server<R> {
 
     fn visible(view: &View, stamp: Stamp, ds: &Vector) -> bool {
         match view {
-            View::Fresh(m, usv) => stamp.origin == *m || !*R::UT_IS_STABLE || usv.covers(stamp),
-            View::At(sv) => sv.covers(stamp) && (!*R::SNAPSHOT_HOLDS_DS || ds.le(sv)),
+            View::Fresh(m, usv) => stamp.origin == *m || !UT_IS_STABLE.kept() || usv.covers(stamp),
+            View::At(sv) => sv.covers(stamp) && (!SNAPSHOT_HOLDS_DS.kept() || ds.le(sv)),
         }
     }
 
@@ -249,7 +234,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl Okapi {
     /// PUT: it never waits.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut ds: Vector, cx: &mut Cx<'_, Self>) {
         let (m, mut seen) = (cx.me.dc, Vector::default());
@@ -257,7 +242,7 @@ impl<R: Rules> Server<R> {
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             ds.merge(&seen);
-            let ut = self.vv[m].observe(cx.now, if *R::PUT_ABOVE_DS { ds.max() } else { Hlc::ZERO }); // I2
+            let ut = self.vv[m].observe(cx.now, if PUT_ABOVE_DS.kept() { ds.max() } else { Hlc::ZERO }); // I2
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 return cx.fail(ticket, Failure::ClockSkew { ahead_us });
             }
@@ -284,7 +269,7 @@ impl<R: Rules> Server<R> {
     /// The keys of one partition in a snapshot: no later write here lies in it (I2).
     fn slice(&mut self, from: ServerId, request: SliceReq<Vector>, cx: &mut Cx<'_, Self>) {
         let SliceReq { id, keys, at: sv } = request;
-        if *R::SLICE_LIFTS_CLOCK {
+        if SLICE_LIFTS_CLOCK.kept() {
             self.advance(sv[cx.me.dc], cx);
         }
         let (view, mut seen) = (View::At(sv), Vector::default());
@@ -294,7 +279,7 @@ impl<R: Rules> Server<R> {
 
     /// What a session depends on of other data centres is everywhere (I1).
     fn learn(&mut self, ds: &Vector, cx: &Cx<'_, Self>) {
-        if *R::USV_COVERS_DS {
+        if USV_COVERS_DS.kept() {
             self.usv.merge(&ds.without(cx.me.dc));
         }
     }
@@ -303,7 +288,7 @@ impl<R: Rules> Server<R> {
     /// collection, D4.
     fn report(&self, cx: &Cx<'_, Self>) -> Report {
         let mut everywhere = self.vv.clone();
-        if *R::EVERY_DC_HAS_IT {
+        if EVERY_DC_HAS_IT.kept() {
             cx.topology.peers(cx.me).for_each(|peer| everywhere.meet(&self.peers[peer.dc.index()]));
         }
         Report::new(everywhere, self.ceiling.stable(), self.reads.snapshots().cloned())
@@ -337,7 +322,7 @@ fn depend(ds: &mut Vector, d: &Version<Vector>) {
 }
 
 /// A session: its past is its ds.
-impl<R: Rules> OneRound for Server<R> {
+impl OneRound for Okapi {
     type Past = Vector; // ds
 
     fn question(op: Op, _: DcId, ds: &Vector) -> Request {
@@ -351,10 +336,10 @@ impl<R: Rules> OneRound for Server<R> {
     }
 
     fn arrival(home: DcId, ds: Vector) -> Request {
-        Request::Cover(home, if *R::HOME_MUST_BE_STABLE { ds } else { Vector::default() }) // D3
+        Request::Cover(home, if HOME_MUST_BE_STABLE.kept() { ds } else { Vector::default() }) // D3
     }
 
     fn travels(ds: &Vector) -> Vector {
-        if *R::HOME_MUST_BE_STABLE { Vector::default() } else { ds.clone() }
+        if HOME_MUST_BE_STABLE.kept() { Vector::default() } else { ds.clone() }
     }
 }

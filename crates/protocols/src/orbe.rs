@@ -41,46 +41,30 @@
 //! - I2 A version's `ut` is above every entry of its `dm`, and above the `st` of every slice read before at its server.
 
 use serde::{Deserialize, Serialize};
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
     Answer, Ceiling, Check, Checks, Cx, Hard, Info, Matrix, OneRound, OneRoundSession, Past, Protocol,
-    Recovered, Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version,
-    Waiters, Walk, found_of, not_covered, unanswered,
+    Recovered, Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Waiters,
+    Walk, found_of, not_covered, unanswered,
 };
 
-/// What the protocol's safety rests on, for tests to break one at a time.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const READS_ARE_DEPENDENCIES: Rule = Rule::Kept; // 1
-    const PUT_ABOVE_DM: Rule = Rule::Kept; // 2, DM-Clock
-    const CHECKS_OWN_ROW: Rule = Rule::Kept; // 3
-    const CHECKS_OTHER_ROWS: Rule = Rule::Kept; // 3
-    const IN_ORDER: Rule = Rule::Kept; // 3: head of line
-    const ST_COVERS_DT: Rule = Rule::Kept; // DM-Clock
-    const SLICE_WAITS_FOR_CLOCK: Rule = Rule::Kept; // (a)
-    const SLICE_LIFTS: Rule = Rule::Kept; // (a)
-    const SLICE_WAITS_FOR_PEERS: Rule = Rule::Kept; // (b)
-    const INSTALLED_SURVIVES: Rule = Rule::Kept; // D3
-    const RECEIVED_WAITS_AGAIN: Rule = Rule::Kept; // D3
-    const ARRIVAL_WAITS: Rule = Rule::Kept; // D6
-    const COLLECTS_AT_SAFE: Rule = Rule::Kept; // D8
-}
-
-/// The protocol as it should be.
-pub type Orbe = Server<Sound>;
-/// The rules of [`Orbe`].
-pub struct Sound;
-
-impl Rules for Sound {
-    const NAME: &'static str = "orbe";
-    const ABOUT: &'static str =
-        "causal+ by dependency matrices; snapshots wait for clocks and for every region";
+tidemark_contract::rules! {
+    READS_ARE_DEPENDENCIES, // 1
+    PUT_ABOVE_DM, // 2, DM-Clock
+    CHECKS_OWN_ROW, // 3
+    CHECKS_OTHER_ROWS, // 3
+    IN_ORDER, // 3: head of line
+    ST_COVERS_DT, // DM-Clock
+    SLICE_WAITS_FOR_CLOCK, // (a)
+    SLICE_LIFTS, // (a)
+    SLICE_WAITS_FOR_PEERS, // (b)
+    INSTALLED_SURVIVES, // D3
+    RECEIVED_WAITS_AGAIN, // D3
+    ARRIVAL_WAITS, // D6
+    COLLECTS_AT_SAFE, // D8
 }
 
 /// The numbers. The paper's could not be verified: Δ, θ and the fan-out are those of GentleRain, which is by the same
@@ -166,7 +150,7 @@ enum Early {
 }
 
 /// A server, `p_n^m`.
-pub struct Server<R> {
+pub struct Orbe {
     vv: Vector,
     clock: Hlc,
     /// The last time that peers were told.
@@ -177,11 +161,12 @@ pub struct Server<R> {
     reads: Slices<Hlc, Matrix>,
     collection: Stabilisation,
     ceiling: Ceiling,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate);
+const ABOUT: &str = "causal+ by dependency matrices; snapshots wait for clocks and for every region";
+
+impl Protocol for Orbe {
+    const INFO: Info = Info::new("orbe", ABOUT, Promise::CausalImmediate).rules(RULES);
 
     type Meta = Meta;
     type Request = Request;
@@ -197,7 +182,7 @@ impl<R: Rules> Protocol for Server<R> {
         let (clock, mut heard) = (received[cx.me.dc].max(hard.ceiling), received);
         heard.merge(&hard.stable);
         let mut vv = Vector::zero(cx.topology.dcs);
-        if *R::INSTALLED_SURVIVES {
+        if INSTALLED_SURVIVES.kept() {
             vv.merge(&hard.stable); // D3
         }
         let mut server = Self {
@@ -210,7 +195,6 @@ impl<R: Rules> Protocol for Server<R> {
             reads: Slices::new(life),
             collection: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
             ceiling: Ceiling::new(hard),
-            rules: PhantomData,
         };
         if life > 1 {
             cx.heartbeat(clock);
@@ -227,17 +211,17 @@ impl<R: Rules> Protocol for Server<R> {
                 let (d, mut seen) = (cx.latest(&key, &self.installed(cx)), Vector::default());
                 d.into_iter().for_each(|d| seen.include(d.stamp));
                 let found = Outcome::Found(found_of(d));
-                cx.answer(ticket, found, read::<R>(cx.me, &seen)); // 1
+                cx.answer(ticket, found, read(cx.me, &seen)); // 1
             }
             Request::Put(key, update, dm) => self.put(ticket, key, update, dm, cx),
             Request::Rotx(keys, dt) => self.rotx(ticket, keys, dt, cx),
             Request::Walk(walk) => {
                 let mut seen = Vector::default();
                 let outcome = cx.walk(&walk, &self.installed(cx), |d| seen.include(d.stamp));
-                cx.answer(ticket, outcome, read::<R>(cx.me, &seen));
+                cx.answer(ticket, outcome, read(cx.me, &seen));
             }
             Request::Cover(dm) => {
-                let (rows, until) = (dm.rows(|_| *R::ARRIVAL_WAITS), cx.mono + cx.params.wait_limit_us);
+                let (rows, until) = (dm.rows(|_| ARRIVAL_WAITS.kept()), cx.mono + cx.params.wait_limit_us);
                 self.checks.open(&rows, Dependent::Arrival(ticket, dm, until));
                 self.install(cx);
             }
@@ -290,7 +274,7 @@ impl<R: Rules> Protocol for Server<R> {
                 self.ceiling.hurry(|| self.vv.clone(), cx);
                 self.collection.tick(self.report(), Peer::Tree, cx);
                 let now = Hlc::at(cx.now);
-                let safe = |point: &Vector| if *R::COLLECTS_AT_SAFE { point.min() } else { now };
+                let safe = |point: &Vector| if COLLECTS_AT_SAFE.kept() { point.min() } else { now };
                 self.collection.collect(cx, |point, d| d.stamp.ts <= safe(point));
                 self.checks.ask_again();
                 self.checks.send(Peer::Check, cx);
@@ -334,7 +318,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl Orbe {
     /// 2.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut dm: Matrix, cx: &mut Cx<'_, Self>) {
         let mut seen = Vector::default();
@@ -344,7 +328,7 @@ impl<R: Rules> Server<R> {
         if !looked.proceeds {
             return cx.answer(ticket, Outcome::Written { stamp: None, previous }, seen);
         }
-        let dt = if *R::PUT_ABOVE_DM { dm.max() } else { Hlc::ZERO };
+        let dt = if PUT_ABOVE_DM.kept() { dm.max() } else { Hlc::ZERO };
         let clock = Hlc::at(cx.now).max(self.clock.next());
         let ut = clock.max(dt.next()).max(least);
         if let Some(ahead_us) = cx.too_far_ahead(ut) {
@@ -368,7 +352,7 @@ impl<R: Rules> Server<R> {
 
     /// A read-only transaction, at its coordinator.
     fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, dt: Hlc, cx: &mut Cx<'_, Self>) {
-        let dt = if *R::ST_COVERS_DT { dt } else { Hlc::ZERO };
+        let dt = if ST_COVERS_DT.kept() { dt } else { Hlc::ZERO };
         let st = newest_snapshot(cx).max(dt).max(self.vv[cx.me.dc]); // D7, D8
         let deadline = cx.mono + cx.params.wait_limit_us;
         self.reads.scatter((ticket, keys), st, Matrix::default(), deadline, Peer::SliceReq, cx);
@@ -377,11 +361,11 @@ impl<R: Rules> Server<R> {
     /// A slice of it: (a) waits until nothing will be written here up to `st`.
     fn slice(&mut self, from: ServerId, request: SliceReq<Hlc>, cx: &mut Cx<'_, Self>) {
         let (st, deadline) = (request.at, cx.mono + cx.params.wait_limit_us);
-        if *R::SLICE_WAITS_FOR_CLOCK && self.time(cx) < st {
+        if SLICE_WAITS_FOR_CLOCK.kept() && self.time(cx) < st {
             self.waiting_for_clock.park(st, deadline, Early::Slice(from, request));
             return self.arm_clock(cx);
         }
-        if *R::SLICE_WAITS_FOR_CLOCK && *R::SLICE_LIFTS {
+        if SLICE_WAITS_FOR_CLOCK.kept() && SLICE_LIFTS.kept() {
             self.lift(st, cx); // I2
         }
         self.waiting_for_peers.park(st, deadline, (from, request));
@@ -390,19 +374,19 @@ impl<R: Rules> Server<R> {
 
     /// (b) Reads the slices for which everything that others write up to their `st` is installed.
     fn read_slices(&mut self, cx: &mut Cx<'_, Self>) {
-        let installed = if *R::SLICE_WAITS_FOR_PEERS { self.others(cx.me.dc) } else { Hlc(u64::MAX) };
+        let installed = if SLICE_WAITS_FOR_PEERS.kept() { self.others(cx.me.dc) } else { Hlc(u64::MAX) };
         let ready = self.waiting_for_peers.wake(&installed);
         for (to, SliceReq { id, keys, at: st }) in ready {
             let (view, mut seen) = (View { st, ..self.installed(cx) }, Vector::default());
             let found = cx.read(&keys, &view, |d| seen.include(d.stamp));
-            cx.send(to, Peer::SliceReply(SliceReply { id, found, seen: read::<R>(cx.me, &seen) }));
+            cx.send(to, Peer::SliceReply(SliceReply { id, found, seen: read(cx.me, &seen) }));
         }
     }
 
     /// 3: a version waits for the rows of its matrix.
     fn wait(&mut self, stamp: Stamp, key: &Key, dm: Option<&Matrix>, here: PartitionId) {
         self.checks.arrived(stamp);
-        let check = |row| if row == here { *R::CHECKS_OWN_ROW } else { *R::CHECKS_OTHER_ROWS };
+        let check = |row| if row == here { CHECKS_OWN_ROW.kept() } else { CHECKS_OTHER_ROWS.kept() };
         let rows = dm.map(|dm| dm.rows(check)).unwrap_or_default();
         self.checks.open(&rows, Dependent::Version(key.clone(), stamp));
     }
@@ -416,7 +400,7 @@ impl<R: Rules> Server<R> {
                     self.checks.apply(stamp);
                     drop_matrix(&key, stamp, cx); // D4
                     any = true;
-                    if !*R::IN_ORDER {
+                    if !IN_ORDER.kept() {
                         self.vv.include(stamp);
                     }
                 }
@@ -437,7 +421,8 @@ impl<R: Rules> Server<R> {
     /// D3: what was received and not installed waits again. By their stamps: what a version waits for does so before it.
     fn recover(&mut self, cx: &mut Cx<'_, Self>) {
         let (m, installed) = (cx.me.dc, self.vv.clone());
-        let waits = |stamp: Stamp| stamp.origin != m && !installed.covers(stamp) && *R::RECEIVED_WAITS_AGAIN;
+        let waits =
+            |stamp: Stamp| stamp.origin != m && !installed.covers(stamp) && RECEIVED_WAITS_AGAIN.kept();
         let pick = |d: &Version<Meta>| (waits(d.stamp) || d.meta.is_some()).then(|| d.meta.clone());
         for (stamp, key, dm) in cx.store.pick(pick) {
             if waits(stamp) {
@@ -500,21 +485,21 @@ impl<R: Rules> Server<R> {
 }
 
 /// The newest time that a read-only transaction may begin at now (D7).
-fn newest_snapshot<R: Rules>(cx: &Cx<'_, Server<R>>) -> Hlc {
+fn newest_snapshot(cx: &Cx<'_, Orbe>) -> Hlc {
     Hlc::at(cx.now.saturating_sub(cx.params.snapshot_age_us))
 }
 
-fn drop_matrix<R: Rules>(key: &Key, stamp: Stamp, cx: &mut Cx<'_, Server<R>>) {
+fn drop_matrix(key: &Key, stamp: Stamp, cx: &mut Cx<'_, Orbe>) {
     cx.store.meta_mut(key, stamp).into_iter().for_each(|dm| *dm = None);
 }
 
 /// What a reader comes to depend on that has seen these versions of a server (1).
-fn read<R: Rules>(server: ServerId, seen: &Vector) -> Matrix {
-    if *R::READS_ARE_DEPENDENCIES { Matrix::row(server.partition, seen) } else { Matrix::default() }
+fn read(server: ServerId, seen: &Vector) -> Matrix {
+    if READS_ARE_DEPENDENCIES.kept() { Matrix::row(server.partition, seen) } else { Matrix::default() }
 }
 
 /// A session; what it remembers is merged with every answer (1, 2).
-impl<R: Rules> OneRound for Server<R> {
+impl OneRound for Orbe {
     type Past = Matrix;
 
     fn question(op: Op, _: DcId, dm: &Matrix) -> Request {

@@ -33,38 +33,22 @@
 
 pub use crate::causal_spartan_x::{Params, Timer};
 use serde::{Deserialize, Serialize};
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Info, Past as _, Protocol, Reach, Recovered, Report, Rule, Session, SessionCx,
+    AskId, Ceiling, Cx, Hard, Info, Past as _, Protocol, Reach, Recovered, Report, Session, SessionCx,
     SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Token, Tree, Version, Waiters, Walk,
     found_of, unanswered,
 };
 
-/// What the protocol's safety rests on, for tests to break one at a time.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const GET_WAITS: Rule = Rule::Kept;
-    const SLICE_WAITS: Rule = Rule::Kept;
-    const SLICE_LIFTS_CLOCK: Rule = Rule::Kept; // I3
-    const SV_COVERS_DV: Rule = Rule::Kept;
-    const PUT_ABOVE_DV: Rule = Rule::Kept; // I3
-    const GSS_SURVIVES: Rule = Rule::Kept; // D2
-    const MOVED_READS_WAIT: Rule = Rule::Kept; // D3
-}
-
-/// The protocol as it should be.
-pub type Pocc = Server<Sound>;
-/// The rules of [`Pocc`].
-pub struct Sound;
-
-impl Rules for Sound {
-    const NAME: &'static str = "pocc";
-    const ABOUT: &'static str =
-        "causal+, optimistic: reads are fresh, and wait for causes that have not arrived";
+tidemark_contract::rules! {
+    GET_WAITS,
+    SLICE_WAITS,
+    SLICE_LIFTS_CLOCK, // I3
+    SV_COVERS_DV,
+    PUT_ABOVE_DV, // I3
+    GSS_SURVIVES, // D2
+    MOVED_READS_WAIT, // D3
 }
 
 /// What a session remembers, and what an answer adds to it.
@@ -122,7 +106,7 @@ enum Work {
 }
 
 /// A server, `p_n^m`.
-pub struct Server<R> {
+pub struct Pocc {
     vv: Vector,
     gss: Vector,
     sent_since_delta: bool,
@@ -130,11 +114,12 @@ pub struct Server<R> {
     waiting: Waiters<Vector, Work>,
     stabilisation: Stabilisation,
     ceiling: Ceiling,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate).partial();
+const ABOUT: &str = "causal+, optimistic: reads are fresh, and wait for causes that have not arrived";
+
+impl Protocol for Pocc {
+    const INFO: Info = Info::new("pocc", ABOUT, Promise::CausalImmediate).partial().rules(RULES);
 
     type Meta = Vector; // dv
     type Request = Request;
@@ -143,12 +128,12 @@ impl<R: Rules> Protocol for Server<R> {
     type Hard = Hard;
     type Timer = Timer;
     type View = View;
-    type Session = Client<R>;
+    type Session = Client;
     type Params = Params;
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (mut vv, mut gss) = (received, Vector::zero(cx.topology.dcs));
-        if *R::GSS_SURVIVES {
+        if GSS_SURVIVES.kept() {
             gss.merge(&hard.stable); // D2
             vv.merge(&hard.stable);
         }
@@ -163,7 +148,6 @@ impl<R: Rules> Protocol for Server<R> {
             waiting: Waiters::default(),
             stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
             ceiling: Ceiling::new(hard),
-            rules: PhantomData,
         }
     }
 
@@ -173,7 +157,7 @@ impl<R: Rules> Protocol for Server<R> {
             Op::Rotx { .. } | Op::Snapshot { .. } => false,
             _ => true,
         };
-        self.when((looks && *R::GET_WAITS).then(|| past.rdv.clone()), Work::Asked(ticket, op, past), cx);
+        self.when((looks && GET_WAITS.kept()).then(|| past.rdv.clone()), Work::Asked(ticket, op, past), cx);
     }
 
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
@@ -183,7 +167,7 @@ impl<R: Rules> Protocol for Server<R> {
                 self.gss.merge(&stable.unwrap_or_default()); // I2
             }
             Peer::SliceReq(request) => {
-                self.when(R::SLICE_WAITS.then(|| request.at.clone()), Work::Slice(from, request), cx);
+                self.when(SLICE_WAITS.kept().then(|| request.at.clone()), Work::Slice(from, request), cx);
             }
             Peer::SliceReply(reply) => {
                 if let Some(read) = self.reads.gather(from, reply, |past, seen| past.merge(&seen)) {
@@ -242,7 +226,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl Pocc {
     /// Does `work` once what `needs` names of other data centres has arrived.
     fn when(&mut self, needs: Option<Vector>, work: Work, cx: &mut Cx<'_, Self>) {
         let needs = needs.unwrap_or_default().without(cx.me.dc);
@@ -256,7 +240,7 @@ impl<R: Rules> Server<R> {
         match work {
             Work::Asked(ticket, op, past) => self.answer(ticket, op, past, cx),
             Work::Slice(from, SliceReq { id, keys, at: sv }) => {
-                if *R::SLICE_LIFTS_CLOCK {
+                if SLICE_LIFTS_CLOCK.kept() {
                     self.advance(sv[cx.me.dc], cx);
                 }
                 let (view, mut seen) = (View(Some(sv)), Past::default());
@@ -295,7 +279,7 @@ impl<R: Rules> Server<R> {
         if looked.proceeds {
             let m = cx.me.dc;
             dv.merge(&seen.dv);
-            let ut = self.vv[m].observe(cx.now, if *R::PUT_ABOVE_DV { dv.max() } else { Hlc::ZERO }); // I3
+            let ut = self.vv[m].observe(cx.now, if PUT_ABOVE_DV.kept() { dv.max() } else { Hlc::ZERO }); // I3
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 return fail(ticket, Failure::ClockSkew { ahead_us }, cx);
             }
@@ -313,7 +297,7 @@ impl<R: Rules> Server<R> {
     fn snapshot(&mut self, past: &Past, cx: &mut Cx<'_, Self>) -> Vector {
         let m = cx.me.dc;
         self.advance(Hlc::at(cx.now).max(past.dv[m]), cx);
-        let mut sv = if *R::SV_COVERS_DV { past.dv.clone() } else { Vector::default() };
+        let mut sv = if SV_COVERS_DV.kept() { past.dv.clone() } else { Vector::default() };
         sv.merge(&self.gss); // D2
         sv.merge(&self.vv);
         sv
@@ -347,30 +331,29 @@ impl<R: Rules> Server<R> {
     }
 }
 
-fn fail<R: Rules>(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Server<R>>) {
+fn fail(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Pocc>) {
     cx.reply(ticket, Reply(Outcome::Failed(failure), Past::default()));
 }
 
 /// A session.
-pub struct Client<R> {
+pub struct Client {
     token: Token<Past>,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Session<Server<R>> for Client<R> {
+impl Session<Pocc> for Client {
     type Token = Token<Past>;
 
     fn open(home: DcId) -> Self {
-        Self { token: Token { home, past: Past::default() }, rules: PhantomData }
+        Self { token: Token { home, past: Past::default() } }
     }
 
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Pocc>) {
         if let Some(server) = cx.begin(&op) {
             cx.ask(server, Request(op, self.token.past.clone()));
         }
     }
 
-    fn on_reply(&mut self, _: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Server<R>>) {
+    fn on_reply(&mut self, _: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Pocc>) {
         self.token.past.merge(&reply.1);
         cx.done(reply.0);
     }
@@ -380,10 +363,10 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     }
 
     /// D3.
-    fn adopt(&mut self, Token { home, past }: Token<Past>, cx: &mut SessionCx<'_, Server<R>>) {
+    fn adopt(&mut self, Token { home, past }: Token<Past>, cx: &mut SessionCx<'_, Pocc>) {
         let mine = &mut self.token.past;
         mine.merge(&past);
-        if home != self.token.home && *R::MOVED_READS_WAIT {
+        if home != self.token.home && MOVED_READS_WAIT.kept() {
             mine.rdv.merge(&past.dv);
         }
         cx.done(Outcome::Adopted);

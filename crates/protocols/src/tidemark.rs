@@ -31,44 +31,29 @@
 
 pub use crate::causal_spartan_x::{Params, Past, Timer};
 use serde::{Deserialize, Serialize};
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::{
     Answer, Arrivals, Ceiling, Cx, Hard, Info, OneRound, OneRoundSession, Past as _, Protocol, Recovered,
-    Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Walk, Watched,
+    Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Walk, Watched,
     found_of, unanswered,
 };
 
-/// What the protocol's safety rests on, for tests to break one at a time.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const GET_FENCES: Rule = Rule::Kept; // 3
-    const PUT_TAKES_DSV: Rule = Rule::Kept; // 4
-    const PUT_TAKES_FENCE: Rule = Rule::Kept; // 4
-    const DS_IS_NOT_STABLE: Rule = Rule::Kept; // 4: E-3
-    const PUT_ABOVE_FENCE: Rule = Rule::Kept; // 5
-    const SLICE_LIFTS: Rule = Rule::Kept; // 9
-    const FRESH_CAUSES_MAY_LACK: Rule = Rule::Kept; // 9 (b)
-    const NEED_UNDER_FENCE: Rule = Rule::Kept; // 9 (b)
-    const SLICE_FENCES: Rule = Rule::Kept; // 10
-    const COLLECTS_AT_SAFE: Rule = Rule::Kept;
-    const EXCEPTIONS_UNTIL_SAFE: Rule = Rule::Kept;
-    const DSV_SURVIVES: Rule = Rule::Kept; // D1
-    const FENCE_SURVIVES: Rule = Rule::Kept; // D1
-    const STABLE_STAYS_HOME: Rule = Rule::Kept; // D2
-}
-
-/// The protocol as it should be.
-pub type Tidemark = Server<Sound>;
-/// The rules of [`Tidemark`].
-pub struct Sound;
-
-impl Rules for Sound {
-    const NAME: &'static str = "tidemark";
-    const ABOUT: &'static str = "causal+, fresh reads: writes never wait, snapshots take one round";
+tidemark_contract::rules! {
+    GET_FENCES, // 3
+    PUT_TAKES_DSV, // 4
+    PUT_TAKES_FENCE, // 4
+    DS_IS_NOT_STABLE, // 4: E-3
+    PUT_ABOVE_FENCE, // 5
+    SLICE_LIFTS, // 9
+    FRESH_CAUSES_MAY_LACK, // 9 (b)
+    NEED_UNDER_FENCE, // 9 (b)
+    SLICE_FENCES, // 10
+    COLLECTS_AT_SAFE,
+    EXCEPTIONS_UNTIL_SAFE,
+    DSV_SURVIVES, // D1
+    FENCE_SURVIVES, // D1
+    STABLE_STAYS_HOME, // D2
 }
 
 /// What is stored beside a version.
@@ -115,7 +100,7 @@ pub enum View {
 }
 
 /// A server, `p_n^m`.
-pub struct Server<R> {
+pub struct Tidemark {
     vv: Vector,
     dsv: Vector,
     sent_since_delta: bool,
@@ -125,11 +110,12 @@ pub struct Server<R> {
     exceptional: Watched,
     stabilisation: Stabilisation,
     ceiling: Ceiling,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalImmediate).partial();
+const ABOUT: &str = "causal+, fresh reads: writes never wait, snapshots take one round";
+
+impl Protocol for Tidemark {
+    const INFO: Info = Info::new("tidemark", ABOUT, Promise::CausalImmediate).partial().rules(RULES);
     type Meta = Meta;
     type Request = Request;
     type Reply = Answer<Past>;
@@ -143,12 +129,12 @@ impl<R: Rules> Protocol for Server<R> {
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (m, mut vv, mut dsv) = (cx.me.dc, received, Vector::zero(cx.topology.dcs));
         vv.raise(m, hard.ceiling);
-        if *R::DSV_SURVIVES {
+        if DSV_SURVIVES.kept() {
             dsv.merge(&hard.stable); // D1
             let written_here = cx.store.versions().filter(|d| d.stamp.origin == m);
             written_here.for_each(|d| dsv.merge(d.meta.need()));
         }
-        dsv[m] = if *R::FENCE_SURVIVES { dsv[m].max(hard.ceiling) } else { Hlc::ZERO };
+        dsv[m] = if FENCE_SURVIVES.kept() { dsv[m].max(hard.ceiling) } else { Hlc::ZERO };
         cx.arm(Timer::Theta, cx.params.theta_us);
         cx.arm(Timer::Delta, cx.params.delta_us);
         Self {
@@ -160,7 +146,6 @@ impl<R: Rules> Protocol for Server<R> {
             exceptional: Watched::default(),
             stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
             ceiling: Ceiling::new(hard),
-            rules: PhantomData,
         }
     }
 
@@ -235,7 +220,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn visible(view: &View, stamp: Stamp, meta: &Meta) -> bool {
         match view {
             View::Fresh(m, dsv) => stamp.origin == *m || covered(&meta.ds, dsv, *m), // 2
-            View::Snapshot(m, sv) => in_snapshot::<R>(*m, sv, stamp, meta),
+            View::Snapshot(m, sv) => in_snapshot(*m, sv, stamp, meta),
         }
     }
 
@@ -252,7 +237,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl Tidemark {
     /// GET.
     fn get(&mut self, ticket: Ticket, key: &Key, dsv: &Vector, cx: &mut Cx<'_, Self>) {
         self.dsv.merge(dsv); // 1
@@ -265,11 +250,11 @@ impl<R: Rules> Server<R> {
     /// PUT.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, past: Past, cx: &mut Cx<'_, Self>) {
         let (m, Past { mut ds, mut dsv }) = (cx.me.dc, past);
-        dsv[m] = if *R::PUT_TAKES_FENCE { dsv[m] } else { Hlc::ZERO };
-        if *R::PUT_TAKES_DSV {
+        dsv[m] = if PUT_TAKES_FENCE.kept() { dsv[m] } else { Hlc::ZERO };
+        if PUT_TAKES_DSV.kept() {
             self.dsv.merge(&dsv); // 4
         }
-        if !*R::DS_IS_NOT_STABLE {
+        if !DS_IS_NOT_STABLE.kept() {
             self.dsv.merge(&ds);
         }
         let mut past = Past::default();
@@ -280,7 +265,7 @@ impl<R: Rules> Server<R> {
         let (mut stamp, previous) = (None, looked.previous);
         if looked.proceeds {
             ds.merge(&past.ds);
-            let fence = if *R::PUT_ABOVE_FENCE { self.dsv[m] } else { dsv[m] };
+            let fence = if PUT_ABOVE_FENCE.kept() { self.dsv[m] } else { dsv[m] };
             let ut = self.vv[m].observe(cx.now, ds.max().max(fence)); // 5
             if let Some(ahead_us) = cx.too_far_ahead(ut) {
                 return cx.fail(ticket, Failure::ClockSkew { ahead_us });
@@ -314,13 +299,13 @@ impl<R: Rules> Server<R> {
     /// A slice of it.
     fn slice(&mut self, from: ServerId, request: SliceReq<Vector>, cx: &mut Cx<'_, Self>) {
         let (m, SliceReq { id, keys, at: sv }) = (cx.me.dc, request);
-        if *R::SLICE_LIFTS {
+        if SLICE_LIFTS.kept() {
             self.dsv.raise(m, sv[m]); // 9
             self.ceiling.renew(sv[m], || self.dsv.clone(), cx); // D1
         }
         let mut seen = Past::default();
         let found = cx.read(&keys, &View::Snapshot(m, sv), |d| depend(&mut seen.ds, d));
-        seen.dsv[m] = if *R::SLICE_FENCES { self.dsv[m] } else { Hlc::ZERO }; // 10
+        seen.dsv[m] = if SLICE_FENCES.kept() { self.dsv[m] } else { Hlc::ZERO }; // 10
         cx.send(from, Peer::SliceReply(SliceReply { id, found, seen }));
     }
 
@@ -328,9 +313,9 @@ impl<R: Rules> Server<R> {
     fn collect(&mut self, cx: &mut Cx<'_, Self>) {
         let (m, dsv) = (cx.me.dc, &self.dsv);
         self.stabilisation.collect(cx, |safe, d| {
-            in_snapshot::<R>(m, if *R::COLLECTS_AT_SAFE { safe } else { dsv }, d.stamp, &d.meta)
+            in_snapshot(m, if COLLECTS_AT_SAFE.kept() { safe } else { dsv }, d.stamp, &d.meta)
         });
-        let safe = if *R::EXCEPTIONS_UNTIL_SAFE { self.stabilisation.safe() } else { dsv };
+        let safe = if EXCEPTIONS_UNTIL_SAFE.kept() { self.stabilisation.safe() } else { dsv };
         self.exceptional.settle(cx.store, |meta| {
             let settled = covered(&meta.ds, safe, m);
             meta.need.take_if(|_| settled);
@@ -364,7 +349,7 @@ impl<R: Rules> Server<R> {
     /// What a reader takes along: the stable vector and the fence.
     fn known(&self, cx: &Cx<'_, Self>) -> Vector {
         let (m, mut dsv) = (cx.me.dc, self.dsv.clone());
-        dsv[m] = if *R::GET_FENCES { dsv[m] } else { Hlc::ZERO };
+        dsv[m] = if GET_FENCES.kept() { dsv[m] } else { Hlc::ZERO };
         dsv
     }
 }
@@ -375,11 +360,11 @@ fn covered(a: &Vector, b: &Vector, m: DcId) -> bool {
 }
 
 /// S(sv): (a) what it depends on is covered; or (b) it was written here, under the fence, and what it needs is.
-fn in_snapshot<R: Rules>(m: DcId, sv: &Vector, stamp: Stamp, meta: &Meta) -> bool {
+fn in_snapshot(m: DcId, sv: &Vector, stamp: Stamp, meta: &Meta) -> bool {
     meta.ds.le(sv)
-        || *R::FRESH_CAUSES_MAY_LACK
+        || FRESH_CAUSES_MAY_LACK.kept()
             && stamp.origin == m
-            && (stamp.ts <= sv[m] || !*R::NEED_UNDER_FENCE)
+            && (stamp.ts <= sv[m] || !NEED_UNDER_FENCE.kept())
             && covered(meta.need(), sv, m)
 }
 
@@ -390,7 +375,7 @@ fn depend(ds: &mut Vector, d: &Version<Meta>) {
 }
 
 /// A session; what it remembers is merged with every answer (3, 7, 10).
-impl<R: Rules> OneRound for Server<R> {
+impl OneRound for Tidemark {
     type Past = Past;
 
     fn question(op: Op, m: DcId, past: &Past) -> Request {
@@ -411,7 +396,7 @@ impl<R: Rules> OneRound for Server<R> {
     }
 
     fn travels(past: &Past) -> Past {
-        let dsv = if *R::STABLE_STAYS_HOME { Vector::default() } else { past.dsv.clone() };
+        let dsv = if STABLE_STAYS_HOME.kept() { Vector::default() } else { past.dsv.clone() };
         Past { ds: Vector::default(), dsv }
     }
 }

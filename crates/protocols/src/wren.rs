@@ -31,43 +31,28 @@
 
 pub use crate::causal_spartan_x::{Params, Timer};
 use serde::{Deserialize, Serialize};
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Vector};
 use tidemark_contract::two_phase::State;
 use tidemark_contract::{
     Answer, Commit, Cx, Info, Lasting, OneRound, OneRoundSession, OwnWrites, Protocol, Reach, Recovered,
-    Report, Rule, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Timeline, Tree, Turn, Version,
+    Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Timeline, Tree, Turn, Version,
     Waiters, Walk, found_of, given_up, not_covered, unanswered,
 };
 
-/// What the protocol's safety rests on, for tests to break one at a time.
-#[allow(missing_docs)]
-pub trait Rules: 'static {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const START_COVERS_SESSION: Rule = Rule::Kept;
-    const REMOTE_BELOW_LOCAL: Rule = Rule::Kept; // I2
-    const DEPENDS_ON_RDT: Rule = Rule::Kept;
-    const READS_OWN_WRITES: Rule = Rule::Kept; // WC
-    const OTHERS_WAIT_FOR_OWN: Rule = Rule::Kept; // D2
-    const COMMIT_ABOVE_HWT: Rule = Rule::Kept; // I3
-    const ANNOUNCE_BELOW_PENDING: Rule = Rule::Kept;
-    const TIMES_ARRIVE_WHOLE: Rule = Rule::Kept; // D3
-    const PREPARED_SURVIVES: Rule = Rule::Kept; // D4
-    const DECIDED_SURVIVES: Rule = Rule::Kept; // D4
-    const RDT_IS_COVERED: Rule = Rule::Kept; // D5
-    const STABLE_STAYS_HOME: Rule = Rule::Kept; // D6
-}
-
-/// The protocol as it should be.
-pub type Wren = Server<Sound>;
-/// The rules of [`Wren`].
-pub struct Sound;
-
-impl Rules for Sound {
-    const NAME: &'static str = "wren";
-    const ABOUT: &'static str = "causal+ with write transactions (MSET is atomic); reads never wait";
+tidemark_contract::rules! {
+    START_COVERS_SESSION,
+    REMOTE_BELOW_LOCAL, // I2
+    DEPENDS_ON_RDT,
+    READS_OWN_WRITES, // WC
+    OTHERS_WAIT_FOR_OWN, // D2
+    COMMIT_ABOVE_HWT, // I3
+    ANNOUNCE_BELOW_PENDING,
+    TIMES_ARRIVE_WHOLE, // D3
+    PREPARED_SURVIVES, // D4
+    DECIDED_SURVIVES, // D4
+    RDT_IS_COVERED, // D5
+    STABLE_STAYS_HOME, // D6
 }
 
 /// Two times, as the aggregation tree takes them: a snapshot, or what is stable.
@@ -113,7 +98,7 @@ pub enum Peer {
 pub struct View(DcId, Times);
 
 /// A server, `p_n^m`.
-pub struct Server<R> {
+pub struct Wren {
     vv: Vector,
     stable: Times,
     /// HLC, and what is pending; of what this server decides alone, whom to tell and what it replaced.
@@ -122,11 +107,13 @@ pub struct Server<R> {
     /// What waits until snapshots have what its session wrote (D2, D6).
     waiting: Waiters<Times, (Ticket, Option<Op>, Past)>,
     stabilisation: Stabilisation,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, R::ABOUT, Promise::CausalSnapshot).partial().atomic_writes();
+const ABOUT: &str = "causal+ with write transactions (MSET is atomic); reads never wait";
+
+impl Protocol for Wren {
+    const INFO: Info =
+        Info::new("wren", ABOUT, Promise::CausalSnapshot).partial().atomic_writes().rules(RULES);
     type Meta = Hlc; // rdt
     type Request = Request;
     type Reply = Answer<Past>;
@@ -138,12 +125,12 @@ impl<R: Rules> Protocol for Server<R> {
     type Params = Params;
 
     fn start(mut was: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        was.hard.undone.prepared.retain(|_| *R::PREPARED_SURVIVES);
-        was.hard.undone.decided.retain(|_| *R::DECIDED_SURVIVES);
+        was.hard.undone.prepared.retain(|_| PREPARED_SURVIVES.kept());
+        was.hard.undone.decided.retain(|_| DECIDED_SURVIVES.kept());
         let (m, mut vv, mut stable) = (cx.me.dc, was.received, was.hard.times.stable.clone());
-        let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && *R::TIMES_ARRIVE_WHOLE);
+        let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && TIMES_ARRIVE_WHOLE.kept());
         elsewhere.for_each(|i| vv[i] = vv[i].prev()); // D3
-        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && *R::RDT_IS_COVERED);
+        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && RDT_IS_COVERED.kept());
         written_here.for_each(|d| stable.raise(RST, d.meta)); // D5
         cx.arm(Timer::Theta, cx.params.theta_us);
         cx.arm(Timer::Delta, cx.params.delta_us);
@@ -154,20 +141,19 @@ impl<R: Rules> Protocol for Server<R> {
             reads: Slices::new(was.life),
             waiting: Waiters::default(),
             stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
-            rules: PhantomData,
         }
     }
 
     fn on_request(&mut self, ticket: Ticket, Request(op, home, mut past): Request, cx: &mut Cx<'_, Self>) {
-        if home != cx.me.dc && *R::STABLE_STAYS_HOME {
+        if home != cx.me.dc && STABLE_STAYS_HOME.kept() {
             let rst = past.seen.max().max(past.hwt);
             past.seen = Times::from_entries([rst.next(), rst]); // D6, I2
         }
         let mut until = if op.is_none() { past.seen.clone() } else { Times::default() };
-        if *R::OTHERS_WAIT_FOR_OWN && !op.as_ref().is_some_and(cached) {
+        if OTHERS_WAIT_FOR_OWN.kept() && !op.as_ref().is_some_and(cached) {
             until.raise(LST, past.hwt); // D2
         }
-        if *R::START_COVERS_SESSION && op.is_some() {
+        if START_COVERS_SESSION.kept() && op.is_some() {
             self.stable.merge(&past.seen);
         }
         self.waiting.park(until, cx.mono + cx.params.wait_limit_us, (ticket, op, past));
@@ -200,7 +186,7 @@ impl<R: Rules> Protocol for Server<R> {
     fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Hlc>, cx: &mut Cx<'_, Self>) {
         let ut = d.stamp.ts;
         cx.store.insert(&key, d);
-        self.vv.raise(from.dc, if *R::TIMES_ARRIVE_WHOLE { ut.prev() } else { ut }); // D3
+        self.vv.raise(from.dc, if TIMES_ARRIVE_WHOLE.kept() { ut.prev() } else { ut }); // D3
     }
 
     fn on_heartbeat(&mut self, from: ServerId, time: Hlc, _cx: &mut Cx<'_, Self>) {
@@ -238,7 +224,7 @@ impl<R: Rules> Protocol for Server<R> {
     /// `ut <= lst` and `rdt <= rst` of what was written here; of what was written elsewhere the other way round.
     fn visible(View(m, at): &View, stamp: Stamp, rdt: &Hlc) -> bool {
         let (own, others) = if stamp.origin == *m { (LST, RST) } else { (RST, LST) };
-        stamp.ts <= at[own] && (*rdt <= at[others] || !*R::DEPENDS_ON_RDT)
+        stamp.ts <= at[own] && (*rdt <= at[others] || !DEPENDS_ON_RDT.kept())
     }
 
     fn hard(&self) -> Self::Hard {
@@ -253,11 +239,11 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl Wren {
     /// Start: a snapshot that every server of the data centre has installed.
     fn snapshot(&self) -> Times {
         let mut at = self.stable.clone();
-        if *R::REMOTE_BELOW_LOCAL {
+        if REMOTE_BELOW_LOCAL.kept() {
             at[RST] = at[RST].min(at[LST].prev()); // I2
         }
         at
@@ -301,7 +287,7 @@ impl<R: Rules> Server<R> {
 
     /// Prepare: `pt = HLC = max(Clock, HLC + 1, max(lst, rst, hwt) + 1)`.
     fn prepare(&mut self, past: &Past, cx: &Cx<'_, Self>) -> Result<Hlc, Failure> {
-        let above = past.seen.max().max(if *R::COMMIT_ABOVE_HWT { past.hwt } else { Hlc::ZERO }); // I3
+        let above = past.seen.max().max(if COMMIT_ABOVE_HWT.kept() { past.hwt } else { Hlc::ZERO }); // I3
         match cx.too_far_ahead(self.time.clock(cx.now).max(above).next()) {
             Some(ahead_us) => Err(Failure::ClockSkew { ahead_us }),
             None => Ok(self.time.tick_above(above, cx.now)),
@@ -346,7 +332,7 @@ impl<R: Rules> Server<R> {
     /// Heartbeat: no time at or above anything pending.
     fn announce(&mut self, cx: &mut Cx<'_, Self>) {
         let clock = self.time.clock(cx.now);
-        self.vv.raise(cx.me.dc, if *R::ANNOUNCE_BELOW_PENDING { self.time.applied(clock) } else { clock });
+        self.vv.raise(cx.me.dc, if ANNOUNCE_BELOW_PENDING.kept() { self.time.applied(clock) } else { clock });
         self.time.pass(self.vv[cx.me.dc]);
         cx.heartbeat(self.vv[cx.me.dc]);
     }
@@ -377,7 +363,7 @@ fn cached(op: &Op) -> bool {
         && !matches!(op, Op::Put { update, .. } if update.observes())
 }
 
-impl<R: Rules> OneRound for Server<R> {
+impl OneRound for Wren {
     const HOME_COVERS: bool = false; // D2
     type Past = Past;
 
@@ -390,6 +376,6 @@ impl<R: Rules> OneRound for Server<R> {
     }
 
     fn covered(past: &Past) -> Hlc {
-        if *R::READS_OWN_WRITES { past.seen[LST] } else { past.hwt }
+        if READS_OWN_WRITES.kept() { past.seen[LST] } else { past.hwt }
     }
 }

@@ -6,7 +6,7 @@
 use tidemark_node::factory::Factory;
 use tidemark_node::factory_of;
 use tidemark_protocols::with_protocol;
-pub use tidemark_protocols::{CAUSAL, NAMES, PUBLISHED, resolve};
+pub use tidemark_protocols::{CAUSAL, NAMES, resolve, variant};
 
 /// The nodes of the protocol called `name`; none if servers run no protocol of that name.
 pub fn by_name(name: &str) -> Option<&'static dyn Factory> {
@@ -16,6 +16,7 @@ pub fn by_name(name: &str) -> Option<&'static dyn Factory> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidemark_protocols::variants;
 
     #[test]
     fn every_protocol_that_servers_run_has_a_node_of_its_name() {
@@ -23,6 +24,6 @@ mod tests {
             assert_eq!(by_name(name).map(|factory| factory.name()), Some(*name));
         }
         assert_eq!(by_name("causal").map(|factory| factory.name()), Some(CAUSAL));
-        assert!(PUBLISHED.iter().all(|name| by_name(name).is_none()), "they serve nobody");
+        assert!(variants().all(|(_, variant)| by_name(variant.name).is_none()), "they serve nobody");
     }
 }

@@ -15,7 +15,6 @@
 //! - I3 What is written here is above every heartbeat that was sent from here, also before a crash.
 
 use serde::{Deserialize, Serialize};
-use std::marker::PhantomData;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
@@ -25,25 +24,10 @@ use tidemark_contract::{
     Version, Waiters, Walk, found_of, not_covered,
 };
 
-/// What the protocol rests on, for tests to break one at a time.
-pub trait Rules: 'static {
-    /// The protocol's name.
-    const NAME: &'static str;
-    /// A session that moves waits.
-    const MOVES_WAIT: Rule = Rule::Kept;
-    /// What a session has read is part of its past, not only what it wrote.
-    const READS_COUNT: Rule = Rule::Kept;
-    /// I3.
-    const CEILING_HOLDS: Rule = Rule::Kept;
-}
-
-/// The protocol as it should be.
-pub type Roaming = Server<Sound>;
-/// The rules of [`Roaming`].
-pub struct Sound;
-
-impl Rules for Sound {
-    const NAME: &'static str = "roaming";
+tidemark_contract::rules! {
+    MOVES_WAIT, // a session that moves waits
+    READS_COUNT, // what a session has read is part of its past, not only what it wrote
+    CEILING_HOLDS, // I3
 }
 
 /// The numbers.
@@ -90,18 +74,17 @@ pub enum Peer {}
 pub struct Delta;
 
 /// A server.
-pub struct Server<R> {
+pub struct Roaming {
     vv: Vector,
     /// Sessions that have moved here.
     arrivals: Waiters<Vector, Ticket>,
     ceiling: Ceiling,
-    rules: PhantomData<R>,
 }
 
 const ABOUT: &str = "session guarantees for sessions that move; last writer wins";
 
-impl<R: Rules> Protocol for Server<R> {
-    const INFO: Info = Info::new(R::NAME, ABOUT, Promise::Session).newest_only();
+impl Protocol for Roaming {
+    const INFO: Info = Info::new("roaming", ABOUT, Promise::Session).newest_only().rules(RULES);
 
     type Meta = ();
     type Request = Request;
@@ -110,17 +93,17 @@ impl<R: Rules> Protocol for Server<R> {
     type Hard = Hard;
     type Timer = Delta;
     type View = ();
-    type Session = Client<R>;
+    type Session = Client;
     type Params = Params;
 
     fn start(Recovered { hard, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let mut vv = received;
         vv.raise(cx.me.dc, vv.max()); // I2
-        if *R::CEILING_HOLDS {
+        if CEILING_HOLDS.kept() {
             vv.raise(cx.me.dc, hard.ceiling); // I3
         }
         cx.arm(Delta, cx.params.delta_us);
-        Self { vv, arrivals: Waiters::default(), ceiling: Ceiling::new(hard), rules: PhantomData }
+        Self { vv, arrivals: Waiters::default(), ceiling: Ceiling::new(hard) }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
@@ -185,7 +168,7 @@ impl<R: Rules> Protocol for Server<R> {
     }
 }
 
-impl<R: Rules> Server<R> {
+impl Roaming {
     fn put(&mut self, key: Key, update: Update, seen: &mut Vector, cx: &mut Cx<'_, Self>) -> Outcome {
         let looked = cx.look(&key, &update, &(), |version| seen.include(version.stamp));
         if !looked.proceeds {
@@ -218,24 +201,23 @@ impl<R: Rules> Server<R> {
 }
 
 /// A session.
-pub struct Client<R> {
+pub struct Client {
     home: DcId,
     past: Vector,
     /// A multi-read is several reads: what each has found.
     parts: Vec<(AskId, Option<Found>)>,
     /// How many servers have not said yet that they cover the past.
     uncovered: usize,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Session<Server<R>> for Client<R> {
+impl Session<Roaming> for Client {
     type Token = Token<Vector>;
 
     fn open(home: DcId) -> Self {
-        Self { home, past: Vector::default(), parts: Vec::new(), uncovered: 0, rules: PhantomData }
+        Self { home, past: Vector::default(), parts: Vec::new(), uncovered: 0 }
     }
 
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Roaming>) {
         self.parts.clear(); // the operation before may have ended without all of its answers
         let Some(owner) = cx.begin(&op) else { return };
         let request = match op {
@@ -256,9 +238,9 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         ask: AskId,
         _: ServerId,
         Reply(outcome, seen): Reply,
-        cx: &mut SessionCx<'_, Server<R>>,
+        cx: &mut SessionCx<'_, Roaming>,
     ) {
-        if *R::READS_COUNT || matches!(outcome, Outcome::Written { .. }) {
+        if READS_COUNT.kept() || matches!(outcome, Outcome::Written { .. }) {
             self.past.merge(&seen);
         }
         match outcome {
@@ -277,9 +259,9 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         Token { home: self.home, past: self.past.clone() }
     }
 
-    fn adopt(&mut self, Token { home, past }: Token<Vector>, cx: &mut SessionCx<'_, Server<R>>) {
+    fn adopt(&mut self, Token { home, past }: Token<Vector>, cx: &mut SessionCx<'_, Roaming>) {
         self.past.merge(&past);
-        if home == cx.dc || !*R::MOVES_WAIT {
+        if home == cx.dc || !MOVES_WAIT.kept() {
             return cx.done(Outcome::Adopted);
         }
         self.uncovered = cx.topology.partitions;
@@ -289,9 +271,9 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     }
 }
 
-impl<R: Rules> Client<R> {
+impl Client {
     /// Takes a part of a multi-read; all of them together are its outcome.
-    fn part(&mut self, ask: AskId, found: Found, cx: &mut SessionCx<'_, Server<R>>) {
+    fn part(&mut self, ask: AskId, found: Found, cx: &mut SessionCx<'_, Roaming>) {
         self.parts.iter_mut().filter(|(id, _)| *id == ask).for_each(|(_, part)| *part = Some(found.clone()));
         if self.parts.iter().all(|(_, part)| part.is_some()) {
             let parts = std::mem::take(&mut self.parts);
@@ -301,13 +283,20 @@ impl<R: Rules> Client<R> {
 }
 
 /// Searches schedules of a few actors for a mistake, under every fault.
-fn search<P: Protocol>(seeds: u64) -> tidemark_sim::Summary {
-    let options = tidemark_sim::Options { dcs: 2, partitions: 2, sessions: 4, ops: 40, ..Default::default() };
-    tidemark_sim::campaign::<P>(&tidemark_sim::Campaign::new(options, 0..seeds), |_| ())
+fn search(without: &[Rule], seeds: u64) -> tidemark_sim::Summary {
+    let options = tidemark_sim::Options {
+        dcs: 2,
+        partitions: 2,
+        sessions: 4,
+        ops: 40,
+        without: without.to_vec(),
+        ..Default::default()
+    };
+    tidemark_sim::campaign::<Roaming>(&tidemark_sim::Campaign::new(options, 0..seeds), |_| ())
 }
 
 fn main() {
-    let summary = search::<Roaming>(2_000);
+    let summary = search(&[], 2_000);
     summary.convictions.iter().for_each(|conviction| println!("{conviction}"));
     println!("{} schedules, {} violations", summary.schedules, summary.violations);
     let measured = tidemark_sim::measure::<Roaming>(&tidemark_sim::Measurement::default());
@@ -350,7 +339,7 @@ mod tests {
 
     #[test]
     fn it_keeps_its_promise_under_all_faults() {
-        let summary = search::<Roaming>(1_000);
+        let summary = search(&[], 1_000);
         let told: Vec<String> = summary.convictions.iter().map(ToString::to_string).collect();
         assert!(summary.violations == 0, "{}", told.join("\n"));
     }
@@ -359,17 +348,7 @@ mod tests {
     /// that falls back across a restart: for that there is the test by hand.
     #[test]
     fn without_a_rule_it_is_convicted() {
-        struct Hasty;
-        impl Rules for Hasty {
-            const NAME: &'static str = "hasty";
-            const MOVES_WAIT: Rule = Rule::Broken;
-        }
-        struct Forgetful;
-        impl Rules for Forgetful {
-            const NAME: &'static str = "forgetful";
-            const READS_COUNT: Rule = Rule::Broken;
-        }
-        assert!(search::<Server<Hasty>>(2_000).violations > 0);
-        assert!(search::<Server<Forgetful>>(5_000).violations > 0);
+        assert!(search(&[MOVES_WAIT], 2_000).violations > 0);
+        assert!(search(&[READS_COUNT], 5_000).violations > 0);
     }
 }

@@ -89,7 +89,7 @@ struct Kept {
 pub fn campaign<P: Protocol>(campaign: &Campaign, mut progress: impl FnMut(Progress)) -> Summary {
     let simulation = Simulation::<P>::new(campaign.options.clone());
     let mut summary = Summary {
-        protocol: P::INFO.name.into(),
+        protocol: simulation.name().into(),
         promise: simulation.promise().to_string(),
         first_seed: campaign.seeds.start,
         schedules: 0,

@@ -31,8 +31,9 @@ pub use meter::{Background, Measured, Operation, Updates};
 pub use options::{FaultKind, Faults, Options, Placed};
 pub use outcome::{Problem, ProblemKind, RunOutcome, Stats, Verdict};
 pub use plan::{Act, Fault, Held, Hold, Layout, Plan, Step, Trouble};
-pub use report::{Conviction, replay_command};
+pub use report::Conviction;
 pub use run::{Simulation, run};
 pub use shrink::Shrunk;
-pub use tidemark_group::Rule as GroupRule;
+/// Rules of groups, for [`Options::without`].
+pub use tidemark_group::rule::RULES as GROUP_RULES;
 pub use tidemark_store::log::Fsync;

@@ -12,7 +12,7 @@ use crate::run::Simulation;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use tidemark_contract::{Protocol, Topology};
+use tidemark_contract::{Protocol, Rule, Topology};
 use tidemark_core::{Key, Micros, Op, Update, Write};
 use tidemark_store::log::Fsync;
 
@@ -32,11 +32,22 @@ pub struct Measurement {
     /// Numbers of the protocol that are not to be its defaults.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, Value>,
+    /// Rules of the protocol that are not kept.
+    #[serde(skip)]
+    pub without: Vec<Rule>,
 }
 
 impl Default for Measurement {
     fn default() -> Self {
-        Self { dcs: 3, partitions: 4, sessions: 24, ops: 20_000, seed: 1, params: BTreeMap::new() }
+        Self {
+            dcs: 3,
+            partitions: 4,
+            sessions: 24,
+            ops: 20_000,
+            seed: 1,
+            params: BTreeMap::new(),
+            without: Vec::new(),
+        }
     }
 }
 
@@ -73,8 +84,9 @@ impl Measurement {
         if self.sessions < self.dcs {
             return Err(format!("--sessions is {} at least: one for each data centre", self.dcs));
         }
-        // Any: which numbers a protocol has it says itself.
-        Options { params: BTreeMap::new(), ..self.options() }.validate::<tidemark_protocols::Eventual>()
+        // Any: which numbers and rules a protocol has it says itself.
+        Options { params: BTreeMap::new(), without: Vec::new(), ..self.options() }
+            .validate::<tidemark_protocols::Eventual>()
     }
 
     /// What a protocol has to fit, and its parameters with it.
@@ -86,6 +98,7 @@ impl Measurement {
             ops: self.ops,
             faults: Faults::NONE,
             params: self.params.clone(),
+            without: self.without.clone(),
             ..Options::default()
         }
     }
@@ -114,7 +127,7 @@ pub fn measure<P: Protocol>(what: &Measurement) -> Measured {
     let meter = Meter::new(times, layout.topology.clone(), keys);
     let simulation = Simulation::<P>::with_layout(what.options(), layout);
     let (outcome, meter) = simulation.play_metered(&plan, meter);
-    meter.expect("it was given one").results(P::INFO.name, P::INFO.promise, outcome.ok())
+    meter.expect("it was given one").results(simulation.name(), P::INFO.promise, outcome.ok())
 }
 
 /// Lays out the schedule.
@@ -147,7 +160,6 @@ impl Composer<'_> {
             seed: what.seed,
             replicas: 1,
             tick_us: None,
-            broken: None,
             config,
             scripts,
             faults: Vec::new(),

@@ -1,11 +1,12 @@
 //! What a run is asked for: the options of `tidemark sim`.
 
+use crate::GROUP_RULES;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use tidemark_contract::{Params as _, Protocol, Topology};
+use tidemark_contract::{Params as _, Protocol, Rule, Topology, rule};
 use tidemark_core::Promise;
 use tidemark_store::log::Fsync;
 
@@ -18,8 +19,8 @@ pub struct Options {
     pub partitions: usize,
     /// Processes of each node, which hold the same: 1 to 7.
     pub replicas: usize,
-    /// A rule of groups that they do not keep: for tests.
-    pub broken: Option<tidemark_group::Rule>,
+    /// Rules of the protocol, or of groups ([`GROUP_RULES`](crate::GROUP_RULES)), that are not kept.
+    pub without: Vec<Rule>,
     /// Which data centres hold which keys.
     pub placement: Placed,
     /// Sessions in all.
@@ -44,7 +45,7 @@ impl Default for Options {
             dcs: 3,
             partitions: 4,
             replicas: 1,
-            broken: None,
+            without: Vec::new(),
             placement: Placed::Everywhere,
             sessions: 12,
             ops: 200,
@@ -78,9 +79,30 @@ impl Options {
         if self.placement != Placed::Everywhere && !P::INFO.partial {
             return Err(format!("{} cannot do without versions that a region never gets", P::INFO.name));
         }
+        rules::<P>(&self.without)?;
         let topology = Topology::new(self.dcs, self.partitions);
         params::<P>(&self.params).and_then(|params| params.check(&topology))
     }
+}
+
+/// Whether `without` can be switched off in `P`, or in groups of it.
+///
+/// # Errors
+/// A sentence for the user.
+pub(crate) fn rules<P: Protocol>(without: &[Rule]) -> Result<(), String> {
+    if !rule::SWITCHABLE && !without.is_empty() {
+        return Err("this program was built without the feature `variants`: it keeps all rules".into());
+    }
+    match without.iter().find(|rule| !P::INFO.rules.contains(rule) && !GROUP_RULES.contains(rule)) {
+        Some(rule) => Err(format!("{rule} is no rule of {}, nor of groups", P::INFO.name)),
+        None => Ok(()),
+    }
+}
+
+/// What `P` is called without some of its rules.
+pub(crate) fn name_of<P: Protocol>(without: &[Rule]) -> &'static str {
+    let variant = P::INFO.variants.iter().find(|variant| variant.is_without(without));
+    variant.map_or(P::INFO.name, |variant| variant.name)
 }
 
 /// The numbers of `P`: its defaults, and over them `changed`.
@@ -128,6 +150,9 @@ impl fmt::Display for Options {
         }
         if self.exclusions {
             write!(f, " --exclusions")?;
+        }
+        for rule in &self.without {
+            write!(f, " --without {rule}")?;
         }
         if let Some(promise) = self.promise {
             write!(f, " --promise {promise}")?;
@@ -287,7 +312,7 @@ impl fmt::Display for Faults {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_protocols::Contrarian;
+    use tidemark_protocols::{Contrarian, Cops, Eventual};
 
     #[test]
     fn faults_parse_back() {
@@ -306,13 +331,32 @@ mod tests {
             dcs: 2,
             faults: Faults::NONE,
             exclusions: true,
+            without: vec![tidemark_group::rule::VOTES],
             promise: Some(Promise::Causal),
             fsync: Some(Fsync::Always),
             params: BTreeMap::from([("fan_out".into(), 3.into()), ("rounds".into(), "two".into())]),
             ..Options::default()
         };
-        let typed = " --dcs 2 --faults none --exclusions --promise causal --fsync always --param fan_out=3 --param rounds=two";
+        let typed = " --dcs 2 --faults none --exclusions --without VOTES --promise causal --fsync always --param fan_out=3 --param rounds=two";
         assert_eq!(options.to_string(), typed);
+    }
+
+    #[test]
+    fn only_rules_of_the_protocol_and_of_groups_can_be_switched_off() {
+        let without = |rule: Rule| Options { without: vec![rule], ..Options::default() };
+        let (ours, votes) = (Contrarian::INFO.rules[0], tidemark_group::rule::VOTES);
+        assert_eq!(without(ours).validate::<Contrarian>(), Ok(()));
+        assert_eq!(without(votes).validate::<Contrarian>(), Ok(()));
+        let refused = without(ours).validate::<Eventual>().unwrap_err();
+        assert!(refused.contains(ours.name) && refused.contains("eventual"), "{refused}");
+    }
+
+    #[test]
+    fn what_lacks_the_rules_of_a_variant_has_its_name() {
+        let variant = &Cops::INFO.variants[0];
+        assert_eq!(name_of::<Cops>(variant.without), "cops-published");
+        assert_eq!(name_of::<Cops>(&[]), "cops");
+        assert_eq!(name_of::<Cops>(&Cops::INFO.rules[..1]), "cops");
     }
 
     #[test]

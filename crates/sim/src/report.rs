@@ -1,17 +1,11 @@
 //! What is told of a violation: the shortest trace that was found, why it is one, and how to see it again.
 
-use crate::options::Options;
 use crate::outcome::RunOutcome;
 use crate::run::Simulation;
 use serde::Serialize;
 use std::fmt;
 use tidemark_check::Violation;
 use tidemark_contract::Protocol;
-
-/// The command that runs one seed again.
-pub fn replay_command(protocol: &str, seed: u64, options: &Options) -> String {
-    format!("tidemark sim --protocol {protocol} --seeds {seed}..{}{options}", seed + 1)
-}
 
 /// A violation, for people.
 #[derive(Clone, Debug, Serialize)]
@@ -39,6 +33,15 @@ pub struct Conviction {
 }
 
 impl<P: Protocol> Simulation<P> {
+    /// The command that runs one seed again.
+    pub fn replay_command(&self, seed: u64) -> String {
+        let (protocol, mut options) = (self.name(), self.options.clone());
+        if protocol != P::INFO.name {
+            options.without.clear(); // its name says it
+        }
+        format!("tidemark sim --protocol {protocol} --seeds {seed}..{}{options}", seed + 1)
+    }
+
     /// Shrinks a violation and explains it; none if there is none.
     pub fn convict(&self, outcome: &RunOutcome) -> Option<Conviction> {
         if outcome.ok() {
@@ -46,7 +49,7 @@ impl<P: Protocol> Simulation<P> {
         }
         let shrunk = self.shrink(outcome);
         Some(Conviction {
-            protocol: P::INFO.name.into(),
+            protocol: self.name().into(),
             seed: outcome.seed,
             verdict: outcome.verdict().to_string(),
             explanation: explanation(&shrunk.outcome),
@@ -55,7 +58,7 @@ impl<P: Protocol> Simulation<P> {
             runs: shrunk.runs,
             timeline: shrunk.timeline,
             violation: shrunk.outcome.report.and_then(|report| report.violations.into_iter().next()),
-            replay: replay_command(P::INFO.name, outcome.seed, &self.options),
+            replay: self.replay_command(outcome.seed),
         })
     }
 }

@@ -163,7 +163,6 @@ fn plan(seed: u64, remedy: Remedy, layout: &Layout) -> Plan {
     Plan {
         replicas: 1,
         tick_us: None,
-        broken: None,
         seed,
         config: config(&mut rng),
         scripts,

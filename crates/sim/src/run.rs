@@ -1,7 +1,7 @@
 //! One schedule from its seed to its verdict.
 
 use crate::meter::Meter;
-use crate::options::{Options, Placed};
+use crate::options::{Options, Placed, name_of};
 use crate::outcome::RunOutcome;
 use crate::plan::{Layout, Plan};
 use crate::rng::{Stream, stream};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use tidemark_contract::{Params as _, Protocol, Topology};
+use tidemark_contract::{Params as _, Protocol, Topology, Without};
 use tidemark_core::Promise;
 
 /// A protocol under some options: what all seeds share.
@@ -38,6 +38,11 @@ impl<P: Protocol> Simulation<P> {
     /// With keys of one's own.
     pub(crate) fn with_layout(options: Options, layout: Layout) -> Self {
         Self { options, layout, protocol: PhantomData }
+    }
+
+    /// The protocol's name, or that of a variant, if that is what it is without some of its rules.
+    pub fn name(&self) -> &'static str {
+        name_of::<P>(&self.options.without)
     }
 
     /// What histories are held to.
@@ -78,6 +83,7 @@ impl<P: Protocol> Simulation<P> {
         trace: Option<Trace>,
         meter: Option<Box<Meter>>,
     ) -> (RunOutcome, Option<Trace>, Option<Box<Meter>>) {
+        let _without = Without::new(&self.options.without);
         let layout = match self.options.placement {
             Placed::Random => Cow::Owned(self.layout.drawn(plan.seed)),
             _ => Cow::Borrowed(&self.layout),
@@ -93,6 +99,7 @@ impl<P: Protocol> Simulation<P> {
         (world.trace, world.meter) = (trace, meter);
         let (mut outcome, trace, meter) = world.run();
         let promise = self.promise();
+        outcome.history.header.protocol = Some(self.name().into());
         outcome.history.header.promise = Some(promise);
         outcome.report = Some(tidemark_check::check(&outcome.history, promise));
         (outcome, trace, meter)

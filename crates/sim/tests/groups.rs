@@ -2,8 +2,10 @@
 //! that chance seldom needs are broken by hand in the tests of `crates/group`.)
 
 use tidemark_contract::Rule;
-use tidemark_protocols::{Cops, Cure, GentleRain, NuKv, Protocol, nukv};
-use tidemark_sim::{Campaign, GroupRule, Options, Summary, campaign};
+use tidemark_group::rule::{AGREEMENT_FIRST, ALL_APPLIED, BEGIN_ANEW, COLLECTION};
+use tidemark_protocols::nukv::FOLLOWERS_LOOK;
+use tidemark_protocols::{Cops, Cure, GentleRain, NuKv, Protocol};
+use tidemark_sim::{Campaign, Options, Summary, campaign};
 
 /// Two data centres of two partitions, three processes each.
 fn few() -> Options {
@@ -34,10 +36,10 @@ fn cleared_of<P: Protocol>(options: Options, seeds: std::ops::Range<u64>) -> Sum
 }
 
 #[track_caller]
-fn convicted(rule: GroupRule, seeds: std::ops::Range<u64>) {
+fn convicted(without: &[Rule], seeds: std::ops::Range<u64>) {
     cleared(few(), seeds.clone());
-    let summary = play::<GentleRain>(Options { broken: Some(rule), ..few() }, seeds.clone(), 0);
-    assert!(summary.violations > 0, "without {rule:?} nothing was found in schedules {seeds:?}");
+    let summary = play::<GentleRain>(Options { without: without.to_vec(), ..few() }, seeds.clone(), 0);
+    assert!(summary.violations > 0, "without {without:?} nothing was found in schedules {seeds:?}");
 }
 
 #[test]
@@ -77,22 +79,22 @@ fn groups_of_five_and_of_two_keep_it_too() {
 
 #[test]
 fn what_is_not_agreed_on_does_not_leave() {
-    convicted(GroupRule::AgreementFirst, 18..21);
+    convicted(&[AGREEMENT_FIRST], 18..21);
 }
 
 #[test]
 fn who_is_elected_applies_everything_first() {
-    convicted(GroupRule::AllApplied, 0..2);
+    convicted(&[ALL_APPLIED], 0..2);
 }
 
 #[test]
 fn who_leads_no_more_forgets() {
-    convicted(GroupRule::BeginAnew, 30..40);
+    convicted(&[BEGIN_ANEW], 30..40);
 }
 
 #[test]
 fn who_follows_drops_what_its_leader_has_dropped() {
-    convicted(GroupRule::Collection, 0..3);
+    convicted(&[COLLECTION], 0..3);
 }
 
 #[test]
@@ -101,24 +103,13 @@ fn the_same_seed_gives_the_same_run_in_groups() {
     assert_eq!(digest(), digest());
 }
 
-/// NuKV whose followers answer whoever asks, whatever the session has seen.
-struct Careless;
-
-impl nukv::Rules for Careless {
-    const NAME: &'static str = "nukv-careless";
-    const ABOUT: &'static str = "followers that do not look at what sessions have seen";
-    const FOLLOWERS_LOOK: Rule = Rule::Broken;
-}
-
 #[test]
 fn followers_answer_sessions_that_have_seen_no_more_than_they() {
     let sound = play::<NuKv>(few(), 0..200, 0);
     assert_eq!(sound.violations, 0);
     assert!(sound.stats.follower_reads > 200, "{:?}: followers answered", sound.stats);
-    assert!(
-        play::<nukv::Server<Careless>>(few(), 0..200, 0).violations > 0,
-        "nobody needs followers to look"
-    );
+    let careless = Options { without: vec![FOLLOWERS_LOOK], ..few() };
+    assert!(play::<NuKv>(careless, 0..200, 0).violations > 0, "nobody needs followers to look");
 }
 
 /// A snapshot is written while its store goes on, and said in its end how far that was: after a restart a follower, which does not know

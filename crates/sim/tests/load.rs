@@ -36,6 +36,7 @@ fn plain() -> Load {
         clock_offsets_us: Vec::new(),
         slow: Vec::new(),
         params: BTreeMap::new(),
+        without: Vec::new(),
         costs: Costs::NONE,
         workload: Workload::named("ycsb-c").unwrap().with([("keys".into(), 100.into())]).unwrap(),
         clients: 1,

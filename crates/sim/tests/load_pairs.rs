@@ -31,6 +31,7 @@ fn four(workload: &str, settings: &[(&str, &str)], params: Value) -> Load {
         clock_offsets_us: Vec::new(),
         slow: Vec::new(),
         params: serde_json::from_value::<BTreeMap<String, Value>>(params).unwrap(),
+        without: Vec::new(),
         costs: Costs::NONE,
         workload,
         clients: 1,

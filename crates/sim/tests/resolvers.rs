@@ -5,17 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidemark_check::{Options as Checks, Promise, Property, Violation, check_with};
 use tidemark_contract::Version;
 use tidemark_contract::core::Hlc;
-use tidemark_protocols::gentlerain::{Rules, Server};
+use tidemark_protocols::gentlerain::{Resolver, Server};
 use tidemark_sim::{Options, Simulation};
 
 /// The larger value wins.
 struct Larger;
 
-impl Rules for Larger {
-    const NAME: &'static str = "gentlerain-larger";
-    const ABOUT: &'static str = "the larger of two concurrent values wins";
-    const RESOLVES: bool = true;
-
+impl Resolver for Larger {
     fn newer_wins(older: &Version<Hlc>, newer: &Version<Hlc>) -> bool {
         older.write.value() <= newer.write.value()
     }
@@ -24,11 +20,7 @@ impl Rules for Larger {
 /// What wins depends on how often it was asked.
 struct Fickle;
 
-impl Rules for Fickle {
-    const NAME: &'static str = "gentlerain-fickle";
-    const ABOUT: &'static str = "now the newer of two concurrent values wins, now the older";
-    const RESOLVES: bool = true;
-
+impl Resolver for Fickle {
     fn newer_wins(_: &Version<Hlc>, _: &Version<Hlc>) -> bool {
         static ASKED: AtomicU64 = AtomicU64::new(0);
         ASKED.fetch_add(1, Ordering::Relaxed).is_multiple_of(2)
@@ -37,7 +29,7 @@ impl Rules for Fickle {
 
 /// Plays schedules of two data centres under all faults: what of convergence was violated, and in how many of them the
 /// last words are not those of the last writer.
-fn play<R: Rules>(seeds: std::ops::Range<u64>) -> (Vec<Violation>, usize) {
+fn play<R: Resolver>(seeds: std::ops::Range<u64>) -> (Vec<Violation>, usize) {
     let options = Options { dcs: 2, partitions: 2, sessions: 4, ops: 40, ..Options::default() };
     let simulation = Simulation::<Server<R>>::new(options);
     let (mut violations, mut otherwise) = (Vec::new(), 0);

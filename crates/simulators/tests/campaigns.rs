@@ -4,9 +4,6 @@ mod playing;
 
 use playing::{cleared, play, search};
 use tidemark_contract::core::Promise;
-use tidemark_protocols::causal_spartan_x::CausalSpartanXPublished;
-use tidemark_protocols::cops::CopsPublished;
-use tidemark_protocols::gentlerain::GentleRainPublished;
 use tidemark_protocols::*;
 use tidemark_sim::{Campaign, Options};
 
@@ -28,7 +25,7 @@ fn conviction(name: &str, options: Options, seed: u64) -> (String, usize) {
 /// it is stable: the update does not see the version's cause.
 #[test]
 fn gentlerain_as_published_is_convicted_by_a_trace_of_e_1() {
-    let (verdict, steps) = conviction(GentleRainPublished::INFO.name, small("none"), 625);
+    let (verdict, steps) = conviction("gentlerain-published", small("none"), 625);
     assert_eq!(verdict, "causal");
     assert!(steps <= 4, "{steps} steps");
 }
@@ -36,7 +33,7 @@ fn gentlerain_as_published_is_convicted_by_a_trace_of_e_1() {
 /// Reference: erratum E-3.
 #[test]
 fn causal_spartan_x_as_published_is_convicted_by_a_trace_of_e_3() {
-    let (verdict, steps) = conviction(CausalSpartanXPublished::INFO.name, small("none"), 420);
+    let (verdict, steps) = conviction("causal-spartan-x-published", small("none"), 420);
     assert_eq!(verdict, "causal");
     assert!(steps <= 8, "{steps} steps");
 }
@@ -44,7 +41,7 @@ fn causal_spartan_x_as_published_is_convicted_by_a_trace_of_e_3() {
 /// Reference: erratum E-4. A check is met by a concurrent version of the key, whose causes are others.
 #[test]
 fn cops_as_published_is_convicted_by_a_trace_of_e_4() {
-    let (verdict, steps) = conviction(CopsPublished::INFO.name, small("none"), 32);
+    let (verdict, steps) = conviction("cops-published", small("none"), 32);
     assert_eq!(verdict, "causal");
     assert!(steps <= 7, "{steps} steps");
 }
@@ -169,7 +166,7 @@ fn nukv_keeps_its_promise_without_a_hybrid_clock() {
 /// answered is below that of the write.
 #[test]
 fn nukv_as_published_is_convicted_by_a_trace_of_e_6a() {
-    let (verdict, steps) = conviction(nukv::NuKvPublished::INFO.name, small("none"), 55);
+    let (verdict, steps) = conviction("nukv-published", small("none"), 55);
     assert_eq!(verdict, "read-your-writes");
     assert!(steps <= 3, "{steps} steps");
     cleared(NuKv::INFO.name, small("none"), 55..56);
@@ -179,7 +176,7 @@ fn nukv_as_published_is_convicted_by_a_trace_of_e_6a() {
 #[test]
 fn nukv_as_published_is_convicted_of_not_converging() {
     let what = Campaign { jobs: 2, keep_going: true, explain: 0, ..Campaign::new(small("none"), 0..1_000) };
-    let summary = search(nukv::NuKvPublished::INFO.name, &what);
+    let summary = search("nukv-published", &what);
     println!("{} of {}: {:?}", summary.violations, summary.schedules, summary.by_verdict);
     assert!(summary.by_verdict.contains_key("convergence"), "{:?}", summary.by_verdict);
 }
@@ -248,7 +245,7 @@ fn cc_lo_keeps_its_promise_when_it_forgets_soon_who_has_read() {
 #[test]
 fn cc_lo_as_published_is_convicted_and_the_corrected_one_cleared_of_the_same_schedule() {
     let three = || Options { partitions: 3, ..small("none") };
-    let summary = play(cc_lo::CcLoPublished::INFO.name, three(), 0..20_000);
+    let summary = play("cc-lo-published", three(), 0..20_000);
     println!("{:?} {:?}", summary.violating_seeds, summary.by_verdict);
     let seed = *summary.violating_seeds.first().expect("cc-lo-published was cleared");
     assert!(summary.by_verdict.contains_key("snapshot"));

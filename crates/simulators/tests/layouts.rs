@@ -47,7 +47,7 @@ fn accf_keeps_its_promise_in_the_groupings_of_protocols_that_are_known() {
 #[test]
 fn accf_as_published_is_convicted_by_a_trace_of_e_7() {
     let options = || Options { faults: "none".parse().expect("a list"), ..small(2, 2) };
-    let summary = play(accf::AccfPublished::INFO.name, options(), 0..1);
+    let summary = play("accf-published", options(), 0..1);
     let conviction = summary.convictions.first().expect("it is convicted");
     assert_eq!((conviction.verdict.as_str(), conviction.shrunk_steps), ("causal", 2), "{conviction}");
     cleared(Accf::INFO.name, options(), 0..1);

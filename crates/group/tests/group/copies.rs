@@ -8,7 +8,7 @@ use tidemark_store::disk::{Disk, Fault};
 
 /// A group whose third member was away for so long that it needs a copy, which has just left the leader.
 fn one_needs_a_copy() -> (Group, CopyOut) {
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     group.put(0, 1);
     group.settle();
     group.kill(2);

@@ -1,7 +1,9 @@
 //! A leader whose process is to end: another leads before anybody misses it, and nothing is lost or answered twice.
 
 use crate::harness::{ELECTION, Group, TICK};
-use tidemark_group::{MessageType, Rule};
+use tidemark_contract::without;
+use tidemark_group::MessageType;
+use tidemark_group::rule::LEASE_ENDS;
 
 impl Group {
     /// The leader is asked to hand over until nothing is left to wait for, for so many ticks at most. Whether that is so.
@@ -20,7 +22,7 @@ impl Group {
 
 #[test]
 fn who_ends_well_is_followed_at_once() {
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     group.put(0, 1);
     assert!(group.hand_over(0, 8), "before anybody could have missed it");
     assert_eq!(group.answers(0), [], "what it had to say it said before");
@@ -32,7 +34,7 @@ fn who_ends_well_is_followed_at_once() {
 
 #[test]
 fn what_it_has_taken_is_answered_before_it_goes() {
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     group.put(0, 1);
     let mut answers = Vec::new();
     for _ in 0..4 {
@@ -48,20 +50,20 @@ fn what_it_has_taken_is_answered_before_it_goes() {
 
 #[test]
 fn a_leader_without_the_others_waits_for_nobody() {
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     group.kill(1);
     group.kill(2);
     group.pass(TICK);
     assert!(!group.hand_over(0, 3), "its lease may still hold");
     group.pass(3 * ELECTION);
     assert!(group.hand_over(0, 1));
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     assert!(group.hand_over(1, 1), "who follows has nothing to hand over");
 }
 
 /// A leader that hands over, and then hears nobody: what it answers once another has led.
-fn answers_after_handing_over(broken: Option<Rule>) -> Vec<(u64, Option<String>)> {
-    let mut group = Group::new(broken);
+fn answers_after_handing_over() -> Vec<(u64, Option<String>)> {
+    let mut group = Group::new();
     group.put(0, 1);
     group.settle();
     group.answers(0);
@@ -94,10 +96,10 @@ fn answers_after_handing_over(broken: Option<Rule>) -> Vec<(u64, Option<String>)
 
 #[test]
 fn who_hands_over_answers_nothing_any_more() {
-    assert_eq!(answers_after_handing_over(None), []);
+    assert_eq!(answers_after_handing_over(), []);
     let stale = [(1, Some("v1".into()))];
     assert_eq!(
-        answers_after_handing_over(Some(Rule::LeaseEnds)),
+        without(&[LEASE_ENDS], answers_after_handing_over),
         stale,
         "it is the end of the lease that prevents it"
     );

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use tidemark_contract::core::{DcId, Key, PartitionId, Update, Write};
 use tidemark_contract::{AskId, Ticket, Topology};
-use tidemark_group::{CopyOut, GroupConfig, Member, Message, Rule};
+use tidemark_group::{CopyOut, GroupConfig, Member, Message};
 use tidemark_protocols::eventual::{Eventual, Reply, Request};
 use tidemark_replica::{FeedItem, HostConfig, Now, Output, Resume};
 use tidemark_store::disk::SimDisk;
@@ -19,7 +19,6 @@ pub(crate) struct Group {
     pub(crate) disks: Vec<SimDisk>,
     pub(crate) members: Vec<Option<Member<Eventual>>>,
     pub(crate) apart: Vec<bool>,
-    pub(crate) broken: Option<Rule>,
     pub(crate) now: u64,
     /// Copies are not brought, but kept here.
     pub(crate) keeps_copies: bool,
@@ -27,13 +26,12 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    pub(crate) fn new(broken: Option<Rule>) -> Self {
+    pub(crate) fn new() -> Self {
         let mut group = Self {
             ids: vec![1, 2, 3],
             disks: (0..3).map(|_| SimDisk::new()).collect(),
             members: vec![None, None, None],
             apart: vec![false; 3],
-            broken,
             now: 1_000_000,
             keeps_copies: false,
             kept: Vec::new(),
@@ -56,7 +54,6 @@ impl Group {
             heartbeat_ticks: 2,
             entries_bytes: 600,
             pinned_bytes: 1 << 20,
-            broken: self.broken,
         };
         let host = HostConfig {
             dc: DcId(0),

@@ -6,12 +6,14 @@ mod harness;
 
 use harness::{ELECTION, Group, P0, TICK};
 use tidemark_contract::core::Key;
-use tidemark_group::{Change, ChangeRefused, Message, MessageType, Rule};
+use tidemark_contract::without;
+use tidemark_group::rule::{LEASE, RETRACTION, SILENCE, VOTES};
+use tidemark_group::{Change, ChangeRefused, Message, MessageType};
 use tidemark_store::disk::SimDisk;
 
 #[test]
 fn one_leads_and_answers_once_most_have_what_was_written() {
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     assert_eq!(group.leaders(), [0], "who waits least is elected");
     group.put(0, 1);
     let now = group.time();
@@ -23,7 +25,7 @@ fn one_leads_and_answers_once_most_have_what_was_written() {
 
 #[test]
 fn a_new_leader_has_what_was_acknowledged_and_goes_on_with_the_numbers() {
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     (1..=5).for_each(|number| group.put(0, number));
     group.settle();
     assert_eq!(group.answers(0).len(), 5);
@@ -42,7 +44,7 @@ fn a_new_leader_has_what_was_acknowledged_and_goes_on_with_the_numbers() {
 
 #[test]
 fn without_most_of_the_group_nothing_is_acknowledged_and_later_all_of_it_is() {
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     group.kill(1);
     group.kill(2);
     group.put(0, 1);
@@ -55,8 +57,8 @@ fn without_most_of_the_group_nothing_is_acknowledged_and_later_all_of_it_is() {
 
 /// Who leads no more answers nothing, and what nobody else had is gone from its memory when it comes back. Returns what it
 /// feeds when it leads again.
-fn fed_after_being_replaced(broken: Option<Rule>) -> Vec<Key> {
-    let mut group = Group::new(broken);
+fn fed_after_being_replaced() -> Vec<Key> {
+    let mut group = Group::new();
     group.put(0, 1);
     group.settle();
     group.answers(0);
@@ -91,14 +93,14 @@ fn fed_after_being_replaced(broken: Option<Rule>) -> Vec<Key> {
 
 #[test]
 fn a_leader_that_is_replaced_forgets_what_was_not_agreed_on() {
-    assert_eq!(fed_after_being_replaced(None), ["k1", "k3"].map(Key::from), "two records were agreed on");
-    let fed = fed_after_being_replaced(Some(Rule::Retraction));
+    assert_eq!(fed_after_being_replaced(), ["k1", "k3"].map(Key::from), "two records were agreed on");
+    let fed = without(&[RETRACTION], fed_after_being_replaced);
     assert_eq!(fed, ["k1", "k2"].map(Key::from), "it is the retraction that keeps the second back");
 }
 
 /// What a leader reads when it cannot know whether it still leads. Returns what leaves.
-fn read_apart(broken: Option<Rule>) -> Vec<(u64, Option<String>)> {
-    let mut group = Group::new(broken);
+fn read_apart() -> Vec<(u64, Option<String>)> {
+    let mut group = Group::new();
     group.apart[0] = true;
     group.pass(ELECTION - TICK);
     assert_eq!(group.leaders(), [0], "nobody else leads yet, and it thinks it does");
@@ -107,14 +109,14 @@ fn read_apart(broken: Option<Rule>) -> Vec<(u64, Option<String>)> {
 
 #[test]
 fn a_leader_that_is_apart_lets_nothing_out_when_its_lease_has_ended() {
-    assert_eq!(read_apart(None), []);
-    assert_eq!(read_apart(Some(Rule::Lease)), [(1, None)], "it is the lease that keeps it back");
+    assert_eq!(read_apart(), []);
+    assert_eq!(without(&[LEASE], read_apart), [(1, None)], "it is the lease that keeps it back");
 }
 
 /// A member that has just answered its leader is killed and starts again, while another that has not heard the leader for
 /// `ticks` stands for election sooner or later. Whether that one leads while the first still answers.
-fn two_lead(broken: Option<Rule>, ticks: u64) -> bool {
-    let mut group = Group::new(broken);
+fn two_lead(ticks: u64) -> bool {
+    let mut group = Group::new();
     group.apart[2] = true;
     group.pass(ticks * TICK);
     group.kill(1);
@@ -131,13 +133,13 @@ fn two_lead(broken: Option<Rule>, ticks: u64) -> bool {
 
 #[test]
 fn a_member_that_starts_keeps_what_it_may_have_promised_before() {
-    assert!(!(10..20).any(|ticks| two_lead(None, ticks)));
-    assert!((10..20).any(|ticks| two_lead(Some(Rule::Silence), ticks)), "it is the silence that prevents it");
+    assert!(!(10..20).any(two_lead));
+    assert!(without(&[SILENCE], || (10..20).any(two_lead)), "it is the silence that prevents it");
 }
 
 /// How often member 1 votes in one term, if it is killed between two candidates.
-fn votes(broken: Option<Rule>) -> usize {
-    let mut group = Group::new(broken);
+fn votes() -> usize {
+    let mut group = Group::new();
     group.pass(2 * ELECTION);
     (0..3).for_each(|member| group.kill(member));
     let mut given = 0;
@@ -158,15 +160,15 @@ fn votes(broken: Option<Rule>) -> usize {
 
 #[test]
 fn a_vote_outlives_the_member() {
-    assert_eq!(votes(None), 1);
-    assert_eq!(votes(Some(Rule::Votes)), 2);
+    assert_eq!(votes(), 1);
+    assert_eq!(without(&[VOTES], votes), 2);
 }
 
 /// Who was away for longer than its leader remembers gets a copy, and could lead with it: even what another data centre has
 /// not received yet is in its log.
 #[test]
 fn who_was_away_for_long_gets_a_copy_and_can_feed_from_it() {
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     group.kill(2);
     for number in 1..=60 {
         group.put(0, number);
@@ -203,7 +205,7 @@ fn who_was_away_for_long_gets_a_copy_and_can_feed_from_it() {
 /// much that it needs a copy first. Found by the simulator.
 #[test]
 fn a_snapshot_that_waits_for_the_group_does_not_keep_who_needs_a_copy_waiting() {
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     group.kill(2);
     for number in 1..=60 {
         group.put(0, number);
@@ -228,7 +230,7 @@ fn a_snapshot_that_waits_for_the_group_does_not_keep_who_needs_a_copy_waiting() 
 /// Of a protocol that keeps one version of each key, who follows keeps one too, and nothing is said of the others.
 #[test]
 fn who_follows_keeps_one_version_if_the_protocol_does() {
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     for number in 1..=50 {
         group.put_to(0, number, "k");
         group.settle();
@@ -248,7 +250,7 @@ fn who_follows_keeps_one_version_if_the_protocol_does() {
 /// A copy is all that a member has of what was agreed on before it; it survives a restart with it.
 #[test]
 fn a_copy_survives_a_restart() {
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     group.kill(2);
     for number in 1..=60 {
         group.put(0, number);
@@ -271,7 +273,7 @@ fn a_copy_survives_a_restart() {
 /// A member loses its disk: the group forgets who it was, and takes it in under another name; it votes once it has everything.
 #[test]
 fn a_member_that_lost_its_disk_is_replaced() {
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     for number in 1..=40 {
         group.put(0, number);
         group.settle();
@@ -303,7 +305,7 @@ fn a_member_that_lost_its_disk_is_replaced() {
 
 #[test]
 fn a_change_that_makes_no_sense_is_refused_and_says_why() {
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     let refused =
         |group: &mut Group, member: usize, change: Change| group.member(member).change(change).unwrap_err();
     assert_eq!(refused(&mut group, 1, Change::Remove(3)), ChangeRefused::NotLeading);
@@ -318,7 +320,7 @@ fn a_change_that_makes_no_sense_is_refused_and_says_why() {
 /// What was said to whom a process was before is not taken for something that it has promised.
 #[test]
 fn a_member_hears_only_what_is_said_to_it() {
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     let mut heartbeat = Message::default();
     heartbeat.set_msg_type(MessageType::MsgHeartbeat);
     (heartbeat.from, heartbeat.to, heartbeat.term) = (1, 3, 90);
@@ -331,7 +333,7 @@ fn a_member_hears_only_what_is_said_to_it() {
 /// What a leader wrote in the turn in which it hears of another goes nowhere: the library would hand it on to that one.
 #[test]
 fn what_a_replaced_leader_wrote_is_not_handed_on() {
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     group.put(0, 1);
     let mut heartbeat = Message::default();
     heartbeat.set_msg_type(MessageType::MsgHeartbeat);
@@ -346,7 +348,7 @@ fn what_a_replaced_leader_wrote_is_not_handed_on() {
 /// What nobody says here is not listened to: a proposal, or a question whether somebody leads, from another member.
 #[test]
 fn a_leader_takes_no_proposals_and_no_questions_from_others() {
-    let mut group = Group::new(None);
+    let mut group = Group::new();
     let last = group.member(0).state().applied;
     for kind in [MessageType::MsgPropose, MessageType::MsgReadIndex] {
         let mut message = Message::default();

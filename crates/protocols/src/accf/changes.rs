@@ -2,7 +2,7 @@
 
 use super::groups::Groups;
 use super::tracks::Tracks;
-use super::{Params, Peer, Rules, Server, Work};
+use super::{Accf, Params, Peer, Work};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_contract::core::{CheckingGroup, DcId, Hlc, Micros, PartitionId, ServerId, Tracking};
@@ -238,7 +238,7 @@ impl Spreading {
     }
 
     /// Now and then tells the next server.
-    pub(super) fn work<R: Rules>(&mut self, changes: &Changes, cx: &mut Cx<'_, Server<R>>) {
+    pub(super) fn work(&mut self, changes: &Changes, cx: &mut Cx<'_, Accf>) {
         if *changes == Changes::default() || cx.mono < self.again_at {
             return;
         }
@@ -254,15 +254,9 @@ impl Spreading {
 }
 
 /// D10 and D11: what a server does about changes.
-impl<R: Rules> Server<R> {
+impl Accf {
     /// Another server tells what it knows, and may want to know what this one does.
-    pub(super) fn hear_of(
-        &mut self,
-        from: ServerId,
-        theirs: &Changes,
-        asks: bool,
-        cx: &mut Cx<'_, Server<R>>,
-    ) {
+    pub(super) fn hear_of(&mut self, from: ServerId, theirs: &Changes, asks: bool, cx: &mut Cx<'_, Accf>) {
         if self.changes.merge(theirs) {
             self.changed(cx);
         }
@@ -275,7 +269,7 @@ impl<R: Rules> Server<R> {
     }
 
     /// At every θ: leaves groups that are to go and that nobody asks for, and tells others what they do not know.
-    pub(super) fn look_after_changes(&mut self, cx: &mut Cx<'_, Server<R>>) {
+    pub(super) fn look_after_changes(&mut self, cx: &mut Cx<'_, Accf>) {
         let before = cx.mono.saturating_sub(cx.params.drain_us);
         let idle: Vec<CheckingGroup> = self.groups.idle(before).collect();
         let left = idle.into_iter().filter(|id| self.changes.leave(*id, cx.me)).count();
@@ -286,12 +280,12 @@ impl<R: Rules> Server<R> {
     }
 
     /// The changes are not what they were.
-    pub(super) fn changed(&mut self, cx: &mut Cx<'_, Server<R>>) {
+    pub(super) fn changed(&mut self, cx: &mut Cx<'_, Accf>) {
         self.groups.change(&self.changes, cx.mono);
         self.spreading.begin();
         let (changes, from) = (self.changes.chosen() != self.tracks.chosen, self.tracks.by);
         if changes {
-            let tracks = Tracks::new::<R>(self.changes.tracking(cx.params, cx.topology), cx.me, cx.topology);
+            let tracks = Tracks::new(self.changes.tracking(cx.params, cx.topology), cx.me, cx.topology);
             self.groups.retrack(from, &tracks);
             self.collection.retrack(from, &tracks, cx);
             let Hard { ceiling, stable } = self.ceiling.durable().clone();

@@ -1,8 +1,9 @@
 //! The checking groups that a server is in, and what it knows of each: `SVV_i^cg`.
 
 use super::changes::Changes;
+use super::rules::{FLOOR_HOLDS, FORMING_GROUP_IS_SILENT};
 use super::tracks::Tracks;
-use super::{Params, Peer, Rules, Server};
+use super::{Accf, Params, Peer};
 use tidemark_contract::core::{CheckingGroup, Hlc, Micros, ServerId, Tracking, Vector};
 use tidemark_contract::{
     Checking, Cx, GroupStage, Members, NEVER, Reached, Report, Stabilisation, Topology, Tree, everywhere,
@@ -109,9 +110,9 @@ impl Groups {
 
     /// What all of the groups that are asked for have, or the first of them if none is (D6). A server that is alone in one, or in
     /// none that is asked for, checks itself: by its `vv`, and what it had before it restarted.
-    pub(super) fn svv<R: Rules>(&mut self, asked: &Checking, now: Micros, vv: impl Fn() -> Vector) -> Vector {
+    pub(super) fn svv(&mut self, asked: &Checking, now: Micros, vv: impl Fn() -> Vector) -> Vector {
         let of = |group: &Group| {
-            let mut svv = match (&group.svv, *R::FORMING_GROUP_IS_SILENT) {
+            let mut svv = match (&group.svv, FORMING_GROUP_IS_SILENT.kept()) {
                 (Some(svv), _) => svv.clone(),
                 (None, true) => return None,
                 (None, false) => Vector::default(),
@@ -137,7 +138,7 @@ impl Groups {
             alone.merge(&vv());
             alone
         });
-        if *R::FLOOR_HOLDS {
+        if FLOOR_HOLDS.kept() {
             svv.merge(&self.floor); // D11
         }
         svv
@@ -162,7 +163,7 @@ impl Groups {
     }
 
     /// Passes on, in every group, that this server has received `vv`.
-    pub(super) fn tick<R: Rules>(&mut self, vv: &Reached, cx: &mut Cx<'_, Server<R>>) {
+    pub(super) fn tick(&mut self, vv: &Reached, cx: &mut Cx<'_, Accf>) {
         for Group { id, svv, stabilisation, .. } in &mut self.groups {
             let wrap = |tree| Peer::Tree(*id, vv.by, tree);
             note(svv, stabilisation.tick(report(vv.upto.clone()), wrap, cx));
@@ -170,11 +171,11 @@ impl Groups {
     }
 
     /// Takes what `from` says to group `id`, by the tracking that it has.
-    pub(super) fn on_message<R: Rules>(
+    pub(super) fn on_message(
         &mut self,
         (from, id, by, message): (ServerId, CheckingGroup, Tracking, Tree),
         vv: &Reached,
-        cx: &mut Cx<'_, Server<R>>,
+        cx: &mut Cx<'_, Accf>,
     ) {
         let Some(group) = self.groups.iter_mut().find(|group| group.id == id) else { return };
         let here = |Report { stable, safe }: Report| Report {

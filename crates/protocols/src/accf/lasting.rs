@@ -1,8 +1,8 @@
 //! What a server persists, and its clock, which never outruns that (D5).
 
+use super::Accf;
 use super::changes::Changes;
 use super::groups::heard_of;
-use super::{Rules, Server};
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::{Hlc, Vector};
 use tidemark_contract::{Cx, Hard};
@@ -16,7 +16,7 @@ pub struct Remembered {
     pub(super) changes: Changes,
 }
 
-impl<R: Rules> Server<R> {
+impl Accf {
     /// Moves the clock up to `hlc`, if it is behind, and keeps the durable ceiling above it (D5).
     pub(super) fn advance(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
         if hlc <= self.clock {

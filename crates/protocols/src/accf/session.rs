@@ -1,8 +1,8 @@
 //! A session of ACCF: Algorithm 7.1.
 
-use super::{Rules, Server};
+use super::Accf;
+use super::rules::READS_ARE_DEPENDENCIES;
 use serde::{Deserialize, Serialize};
-use std::marker::PhantomData;
 use tidemark_contract::core::{DcId, Failure, Micros, Op, Outcome, ServerId};
 use tidemark_contract::{Answer, AskId, Checking, Session, SessionCx, Token, Tracked};
 
@@ -27,20 +27,19 @@ impl From<Failure> for Reply {
 }
 
 /// A session.
-pub struct Client<R> {
+pub struct Client {
     token: Token<Tracked>,
-    rules: PhantomData<R>,
 }
 
-impl<R: Rules> Session<Server<R>> for Client<R> {
+impl Session<Accf> for Client {
     type Token = Token<Tracked>;
 
     fn open(home: DcId) -> Self {
-        Self { token: Token { home, past: Tracked::default() }, rules: PhantomData }
+        Self { token: Token { home, past: Tracked::default() } }
     }
 
     /// Lines 2, 3, 8 and 9.
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Server<R>>) {
+    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Accf>) {
         if let Some(server) = cx.begin(&op) {
             let request = Request(op, self.token.past.clone(), cx.checking.clone());
             cx.ask(server, request);
@@ -53,9 +52,9 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
         _: AskId,
         _: ServerId,
         Reply(Answer(outcome, ds), _): Reply,
-        cx: &mut SessionCx<'_, Server<R>>,
+        cx: &mut SessionCx<'_, Accf>,
     ) {
-        if *R::READS_ARE_DEPENDENCIES || matches!(outcome, Outcome::Written { .. }) {
+        if READS_ARE_DEPENDENCIES.kept() || matches!(outcome, Outcome::Written { .. }) {
             self.token.past.follow(&ds); // D11
         }
         cx.done(outcome);
@@ -66,7 +65,7 @@ impl<R: Rules> Session<Server<R>> for Client<R> {
     }
 
     /// D9.
-    fn adopt(&mut self, token: Token<Tracked>, cx: &mut SessionCx<'_, Server<R>>) {
+    fn adopt(&mut self, token: Token<Tracked>, cx: &mut SessionCx<'_, Accf>) {
         self.token.past.follow(&token.past);
         cx.done(Outcome::Adopted);
     }

@@ -1,7 +1,7 @@
 //! T, as one server needs it.
 
-use super::Rules;
 use super::changes::Chosen;
+use super::rules::TRACKING_IS_MARKED;
 use tidemark_contract::core::{DcId, Hlc, ServerId, Tracking, TrackingGroup, Vector};
 use tidemark_contract::{Behind, NEVER, Topology};
 
@@ -23,11 +23,7 @@ pub(super) struct Tracks {
 
 impl Tracks {
     /// REQUIRES: the grouping was checked.
-    pub(super) fn new<R: Rules>(
-        (chosen, tracking): (Tracking, Chosen),
-        me: ServerId,
-        topology: &Topology,
-    ) -> Self {
+    pub(super) fn new((chosen, tracking): (Tracking, Chosen), me: ServerId, topology: &Topology) -> Self {
         let groups = tracking.groups;
         let numbered = (0..).map(TrackingGroup).zip(&groups);
         let mut all: Vec<(ServerId, TrackingGroup)> =
@@ -35,7 +31,7 @@ impl Tracks {
         all.sort();
         let mut tracks = Self {
             chosen,
-            by: if *R::TRACKING_IS_MARKED { chosen } else { Tracking::default() }, // D11
+            by: if TRACKING_IS_MARKED.kept() { chosen } else { Tracking::default() }, // D11
             own: TrackingGroup::default(),
             peers: Vec::new(),
             writers: all.iter().map(|(server, group)| (server.dc, *group)).collect(),

@@ -1,8 +1,9 @@
 //! Read-only transactions of ACCF, which its text does not define (D7, D8).
 
 use super::groups::heard_of;
+use super::rules::{LATE_SLICE_IS_REFUSED, SLICE_LEAVES_OUT, SNAPSHOT_HOLDS_DS};
 use super::tracks::Tracks;
-use super::{Peer, Rules, Server, View};
+use super::{Accf, Peer, View};
 use tidemark_contract::core::{Key, Micros, Outcome, ServerId, Tracking, Vector};
 use tidemark_contract::{
     Collector, Cx, Gather, GatherId, Reached, SliceReply, SliceReq, Slices, Ticket, Tracked, by_partition,
@@ -31,11 +32,11 @@ impl Transactions {
     }
 
     /// A transaction begins: in a checking group that holds all servers that it reads at, or in a group of the moment.
-    pub(super) fn begin<R: Rules>(
+    pub(super) fn begin(
         &mut self,
         reading: Reading,
         svv: impl FnOnce(&[ServerId]) -> Option<Reached>,
-        cx: &mut Cx<'_, Server<R>>,
+        cx: &mut Cx<'_, Accf>,
     ) {
         let partitions = by_partition(reading.keys.iter().cloned(), cx.topology).into_keys();
         let servers: Vec<ServerId> = partitions.map(|partition| ServerId::new(cx.me.dc, partition)).collect();
@@ -47,13 +48,7 @@ impl Transactions {
     }
 
     /// A server tells its `vv` for a group of the moment.
-    pub(super) fn told<R: Rules>(
-        &mut self,
-        from: ServerId,
-        id: GatherId,
-        vv: Reached,
-        cx: &mut Cx<'_, Server<R>>,
-    ) {
+    pub(super) fn told(&mut self, from: ServerId, id: GatherId, vv: Reached, cx: &mut Cx<'_, Accf>) {
         let least = |(_, least): &mut (Reading, Option<Reached>)| match least {
             Some(least) => least.meet(&vv),
             None => *least = Some(vv),
@@ -64,8 +59,8 @@ impl Transactions {
     }
 
     /// Asks for the slices of a snapshot at `sv` and what the session depends on.
-    fn scatter<R: Rules>(&mut self, reading: Reading, mut sv: Reached, cx: &mut Cx<'_, Server<R>>) {
-        if *R::SNAPSHOT_HOLDS_DS {
+    fn scatter(&mut self, reading: Reading, mut sv: Reached, cx: &mut Cx<'_, Accf>) {
+        if SNAPSHOT_HOLDS_DS.kept() {
             sv.raise(&reading.ds);
         }
         let (ticket, keys, deadline) = (reading.ticket, reading.keys.clone(), reading.deadline);
@@ -73,19 +68,14 @@ impl Transactions {
     }
 
     /// A slice comes.
-    pub(super) fn gather<R: Rules>(
-        &mut self,
-        from: ServerId,
-        slice: SliceReply<Tracked>,
-        cx: &mut Cx<'_, Server<R>>,
-    ) {
+    pub(super) fn gather(&mut self, from: ServerId, slice: SliceReply<Tracked>, cx: &mut Cx<'_, Accf>) {
         if let Some(read) = self.slices.gather(from, slice, |reading, seen| reading.ds.merge(&seen)) {
             cx.answer(read.ticket, Outcome::FoundAll(read.found), read.seen.ds);
         }
     }
 
     /// A slice was asked for too late: once more, above what is `kept`.
-    pub(super) fn again<R: Rules>(&mut self, id: GatherId, kept: &Reached, cx: &mut Cx<'_, Server<R>>) {
+    pub(super) fn again(&mut self, id: GatherId, kept: &Reached, cx: &mut Cx<'_, Accf>) {
         if let Some(mut read) = self.slices.withdraw(id) {
             read.at.merge(kept);
             self.scatter(read.seen, read.at, cx);
@@ -93,13 +83,13 @@ impl Transactions {
     }
 
     /// Gives up what waits for `peer`, because it restarted.
-    pub(super) fn reset<R: Rules>(&mut self, peer: ServerId, cx: &mut Cx<'_, Server<R>>) {
+    pub(super) fn reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Accf>) {
         cx.fail_all(self.slices.reset(peer), unanswered);
         cx.fail_all(self.moments.reset(peer).into_iter().map(|(reading, _)| reading.ticket), unanswered);
     }
 
     /// Gives up what waited too long.
-    pub(super) fn expire<R: Rules>(&mut self, cx: &mut Cx<'_, Server<R>>) {
+    pub(super) fn expire(&mut self, cx: &mut Cx<'_, Accf>) {
         cx.fail_all(self.slices.expire(cx.mono), unanswered);
         cx.fail_all(self.moments.expire(cx.mono).into_iter().map(|(reading, _)| reading.ticket), unanswered);
     }
@@ -117,12 +107,7 @@ pub(super) struct Collection {
 
 impl Collection {
     /// Begins above what an earlier life may have collected: what was stable, and what nobody was shown less than.
-    pub(super) fn new<R: Rules>(
-        durable: Vector,
-        earlier: &Vector,
-        by: Tracking,
-        cx: &mut Cx<'_, Server<R>>,
-    ) -> Self {
+    pub(super) fn new(durable: Vector, earlier: &Vector, by: Tracking, cx: &mut Cx<'_, Accf>) -> Self {
         let mut collector = Collector::default();
         collector.raise(&heard_of(durable.clone()), cx.store);
         Self { collector, by, durable, since: cx.mono, earlier: earlier.clone() }
@@ -136,7 +121,7 @@ impl Collection {
     }
 
     /// Collects a piece. `durable` is what is stable, and will be after a crash.
-    pub(super) fn work<R: Rules>(&mut self, durable: &Vector, cx: &mut Cx<'_, Server<R>>) {
+    pub(super) fn work(&mut self, durable: &Vector, cx: &mut Cx<'_, Accf>) {
         if cx.mono >= self.since + cx.params.collect_after_us {
             self.collector.raise(&heard_of(self.durable.clone()), cx.store);
             (self.since, self.durable) = (cx.mono, durable.clone());
@@ -146,7 +131,7 @@ impl Collection {
     }
 
     /// Servers share entries in another way from now on (D11).
-    pub(super) fn retrack<R: Rules>(&mut self, from: Tracking, tracks: &Tracks, cx: &mut Cx<'_, Server<R>>) {
+    pub(super) fn retrack(&mut self, from: Tracking, tracks: &Tracks, cx: &mut Cx<'_, Accf>) {
         let (by, groups) = (tracks.by, tracks.count);
         let was = |upto: &Vector| Reached { by: from, upto: upto.clone() };
         let safe = was(self.collector.safe()).at_least(by, groups);
@@ -159,16 +144,16 @@ impl Collection {
 }
 
 /// The keys of one partition in a snapshot: nothing that is written or arrives later lies in it (I1, I3).
-pub(super) fn slice<R: Rules>(
+pub(super) fn slice(
     from: ServerId,
     SliceReq { id, keys, at: sv }: SliceReq<Reached>,
     kept: &Reached,
-    cx: &mut Cx<'_, Server<R>>,
+    cx: &mut Cx<'_, Accf>,
 ) {
-    if *R::LATE_SLICE_IS_REFUSED && !sv.covers_all(kept) {
+    if LATE_SLICE_IS_REFUSED.kept() && !sv.covers_all(kept) {
         return cx.send(from, Peer::TooLate(id, kept.clone()));
     }
-    let (view, mut seen) = (View(R::SLICE_LEAVES_OUT.then_some(sv)), Tracked::by(kept.by));
+    let (view, mut seen) = (View(SLICE_LEAVES_OUT.kept().then_some(sv)), Tracked::by(kept.by));
     let found = cx.read(&keys, &view, |d| seen.merge(&d.meta));
     cx.send(from, Peer::SliceReply(SliceReply { id, found, seen }));
 }

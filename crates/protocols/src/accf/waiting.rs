@@ -1,7 +1,8 @@
 //! What waits until `VV_i` has risen: Algorithm 7.2 lines 2 and 3, and slices (D7).
 
+use super::rules::{GET_WAITS, SLICE_LIFTS_CLOCK, SLICE_WAITS};
 use super::transactions::slice;
-use super::{Request, Rules, Server};
+use super::{Accf, Request};
 use tidemark_contract::core::{Failure, Hlc, Micros, Op, ServerId, Vector};
 use tidemark_contract::{Cx, Reached, SliceReq, Ticket, everywhere};
 
@@ -12,7 +13,7 @@ pub(super) enum Work {
     Slice(ServerId, SliceReq<Reached>),
 }
 
-impl<R: Rules> Server<R> {
+impl Accf {
     /// Takes what was asked at `since` of the monotonic clock.
     pub(super) fn take(&mut self, ticket: Ticket, request: Request, since: Micros, cx: &mut Cx<'_, Self>) {
         let looks = match &request.0 {
@@ -21,14 +22,14 @@ impl<R: Rules> Server<R> {
             _ => true,
         };
         let mut needs = self.by(everywhere(Hlc::ZERO, self.tracks.count));
-        if looks && *R::GET_WAITS {
+        if looks && GET_WAITS.kept() {
             needs.raise(&request.1);
         }
         self.when(needs.upto, Work::Asked(ticket, request, since), cx); // 2, 3
     }
 
     pub(super) fn take_slice(&mut self, from: ServerId, request: SliceReq<Reached>, cx: &mut Cx<'_, Self>) {
-        let needs = match *R::SLICE_WAITS {
+        let needs = match SLICE_WAITS.kept() {
             true => request.at.at_most(self.tracks.by, self.tracks.count),
             false => Vector::default(),
         };
@@ -38,7 +39,7 @@ impl<R: Rules> Server<R> {
     /// Does `work` once what it `needs` is here.
     fn when(&mut self, needs: Vector, work: Work, cx: &mut Cx<'_, Self>) {
         let clock = self.clock.max(needs[self.tracks.own]);
-        if *R::SLICE_LIFTS_CLOCK {
+        if SLICE_LIFTS_CLOCK.kept() {
             self.advance(clock, cx); // D4
         }
         if needs.le(&self.vv(clock)) {

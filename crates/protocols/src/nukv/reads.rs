@@ -1,14 +1,14 @@
 //! Reads, at whatever replica: what it has applied decides.
 
-use super::{Indexes, Reply, Request, Rules, Seen, Server, What};
+use super::{FOLLOWERS_LOOK, Indexes, READS_ANSWER_IDX, Reply, Request, Seen, Server, What};
 use tidemark_contract::core::{Key, Outcome};
 use tidemark_contract::{Store, Threshold, Version, found_of};
 
-impl<R: Rules> Server<R> {
+impl<const HYBRID: bool> Server<HYBRID> {
     /// What `d` adds to what an operation has read, where `sv` is applied: GET, step 3.
     pub(super) fn read(d: &Version<u64>, sv: &Indexes, read: &mut Seen) {
         let origin = d.stamp.origin;
-        read.x.raise(origin, if *R::READS_ANSWER_IDX { d.meta } else { sv.get(origin) }); // D4
+        read.x.raise(origin, if READS_ANSWER_IDX.kept() { d.meta } else { sv.get(origin) }); // D4
         read.t = read.t.max(d.stamp.ts);
     }
 
@@ -27,6 +27,6 @@ impl<R: Rules> Server<R> {
         store: &Store<u64>,
     ) -> Option<Reply> {
         let (What::Get(keys), sv) = (what, Indexes(applied.to_vec())) else { return None };
-        (!*R::FOLLOWERS_LOOK || after.reached(&sv)).then(|| Self::get(keys, &sv, store))
+        (!FOLLOWERS_LOOK.kept() || after.reached(&sv)).then(|| Self::get(keys, &sv, store))
     }
 }

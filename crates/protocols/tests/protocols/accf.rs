@@ -4,47 +4,22 @@ mod changes;
 mod decisions;
 mod transactions;
 
-use crate::at;
+use crate::{as_published, at};
 use tidemark_contract::core::{CheckingGroup, Hlc, Key, Op, TrackingGroup};
 use tidemark_contract::lab::{put, server, text};
-use tidemark_contract::{Checking, Division, Grouping, Lab, Protocol, Rule, Servers, Tracked};
-use tidemark_protocols::accf::{Ahead, Params, Published, Request, Rules, Server, Sound, Timer};
-
-macro_rules! broken {
-    ($($name:ident: $rule:ident;)*) => {$(
-        struct $name;
-        impl Rules for $name {
-            const NAME: &'static str = stringify!($name);
-            const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: Rule = Rule::Broken;
-        }
-    )*};
-}
-
-broken! {
-    Forgetful: READS_ARE_DEPENDENCIES;
-    GetsAtOnce: GET_WAITS;
-    AsPrinted: STABLE_IF_COVERED;
-    Overwrites: LEAST_OF_GROUP;
-    PutUnderDs: PUT_ABOVE_DS;
-    PutWithoutDs: PUT_KEEPS_DS;
-    SnapshotAlone: SNAPSHOT_HOLDS_DS;
-    SlicesAtOnce: SLICE_WAITS;
-    EffectsAlone: SLICE_LEAVES_OUT;
-    SliceLiftsNothing: SLICE_LIFTS_CLOCK;
-    LateSlices: LATE_SLICE_IS_REFUSED;
-    StampsLost: STAMPS_SURVIVE;
-    Eager: FORMING_GROUP_IS_SILENT;
-    Unmarked: TRACKING_IS_MARKED;
-    Bottomless: FLOOR_HOLDS;
-}
+use tidemark_contract::{Checking, Division, Grouping, Lab, Protocol, Servers, Tracked, without};
+use tidemark_protocols::Accf;
+use tidemark_protocols::accf::{
+    Ahead, GET_WAITS, LEAST_OF_GROUP, PUT_ABOVE_DS, PUT_KEEPS_DS, Params, READS_ARE_DEPENDENCIES, Request,
+    STABLE_IF_COVERED, Timer,
+};
 
 const SERVER: Grouping = Grouping::By(Division::Server);
 const REGION: Grouping = Grouping::By(Division::Region);
 const SYSTEM: Grouping = Grouping::By(Division::System);
 
 /// Two data centres of two partitions.
-fn grouped<R: Rules>(tracking: Grouping, checking: Grouping) -> Lab<Server<R>> {
+fn grouped(tracking: Grouping, checking: Grouping) -> Lab<Accf> {
     Lab::new(2, 2, Params { tracking, checking, collect_after_us: 0, ..Params::default() })
 }
 
@@ -66,8 +41,8 @@ fn cgs(groups: &[u64]) -> Checking {
 }
 
 /// What a server answers a GET: the value and the version's ds; none if it waits.
-fn get_of<R: Rules>(
-    lab: &mut Lab<Server<R>>,
+fn get_of(
+    lab: &mut Lab<Accf>,
     (dc, partition): (u8, u16),
     key: &Key,
     past: Tracked,
@@ -77,26 +52,20 @@ fn get_of<R: Rules>(
     Some((text(&reply.0.0), reply.0.1))
 }
 
-fn value<R: Rules>(
-    lab: &mut Lab<Server<R>>,
-    at: (u8, u16),
-    key: &Key,
-    past: Tracked,
-    groups: &[u64],
-) -> String {
+fn value(lab: &mut Lab<Accf>, at: (u8, u16), key: &Key, past: Tracked, groups: &[u64]) -> String {
     get_of(lab, at, key, past, groups).map_or("waits".to_string(), |(value, _)| value)
 }
 
 /// Heartbeats everywhere at `us`, then θ, twice: up the trees and down.
-fn stabilise<R: Rules>(lab: &mut Lab<Server<R>>, us: u64) {
+fn stabilise(lab: &mut Lab<Accf>, us: u64) {
     lab.round(us, &[Timer::Delta, Timer::Delta, Timer::Theta, Timer::Theta]);
 }
 
 /// Lines 2 to 6 and 8 to 11.
 #[test]
 fn a_session_asks_with_what_it_depends_on_and_learns_what_it_read_and_wrote() {
-    fn past<R: Rules>() -> (Tracked, Tracked) {
-        let mut lab = grouped::<R>(SERVER, REGION);
+    fn past() -> (Tracked, Tracked) {
+        let mut lab = grouped(SERVER, REGION);
         let (ann, ben) = (lab.client(0), lab.client(0));
         let (x, y) = (lab.key("x", 0), lab.key("y", 1));
         lab.put(ann, &x, "1");
@@ -108,15 +77,15 @@ fn a_session_asks_with_what_it_depends_on_and_learns_what_it_read_and_wrote() {
         (written, lab.token(ben).past)
     }
     let both = ds(&[(0, 1_000), (1, 2_000)]);
-    assert_eq!(past::<Sound>(), (both.clone(), both.clone()));
-    assert_eq!(past::<Forgetful>(), (both, Tracked::default()));
+    assert_eq!(past(), (both.clone(), both.clone()));
+    assert_eq!(without(&[READS_ARE_DEPENDENCIES], past), (both, Tracked::default()));
 }
 
 /// Lines 2 and 3: the cause has not arrived where it is looked for.
 #[test]
 fn get_waits_for_what_the_session_depends_on() {
-    fn waits<R: Rules>() -> (String, String) {
-        let mut lab = grouped::<R>(REGION, SERVER);
+    fn waits() -> (String, String) {
+        let mut lab = grouped(REGION, SERVER);
         let (ann, ben) = (lab.client(0), lab.client(1));
         let (x, y) = (lab.key("x", 0), lab.key("y", 1));
         lab.put(ann, &x, "cause");
@@ -135,14 +104,14 @@ fn get_waits_for_what_the_session_depends_on() {
         }
         (at_once, lab.outcome(ben).map_or("-".to_string(), |outcome| text(&outcome)))
     }
-    assert_eq!(waits::<Sound>(), ("waits".to_string(), "cause".to_string()));
-    assert_eq!(waits::<GetsAtOnce>().0, "-", "its cause is not there");
+    assert_eq!(waits(), ("waits".to_string(), "cause".to_string()));
+    assert_eq!(without(&[GET_WAITS], waits).0, "-", "its cause is not there");
 }
 
 /// D13.
 #[test]
 fn an_answer_tells_how_long_it_waited() {
-    let mut lab = grouped::<Sound>(REGION, SERVER);
+    let mut lab = grouped(REGION, SERVER);
     let x = lab.key("x", 0);
     let get = |past| Request(Op::Get { key: x.clone() }, past, cgs(&[]));
     lab.set_clocks(2_000);
@@ -152,7 +121,7 @@ fn an_answer_tells_how_long_it_waited() {
     lab.deliver_all();
     let mut waited = || {
         let reply = lab.ask(server(1, 0), get(ds(&[]))).expect("one at least");
-        Server::<Sound>::EXTENSIONS.waited(&reply)
+        Accf::EXTENSIONS.waited(&reply)
     };
     assert_eq!(
         (waited(), waited()),
@@ -163,7 +132,7 @@ fn an_answer_tells_how_long_it_waited() {
 
 #[test]
 fn get_that_waits_too_long_fails_and_says_why() {
-    let mut lab = grouped::<Sound>(REGION, REGION);
+    let mut lab = grouped(REGION, REGION);
     let (s, x) = (lab.client(0), lab.key("x", 0));
     lab.adopt(s, tidemark_contract::Token { home: Default::default(), past: ds(&[(1, 5_000)]) });
     lab.finish(s);
@@ -179,7 +148,7 @@ fn get_that_waits_too_long_fails_and_says_why() {
 /// Lines 4 and 5: the newest that the group has all causes of.
 #[test]
 fn get_finds_the_newest_version_that_the_checking_group_can_back() {
-    let mut lab = grouped::<Sound>(REGION, REGION);
+    let mut lab = grouped(REGION, REGION);
     let (a, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
     lab.put(a, &x, "old");
     stabilise(&mut lab, 9_000);
@@ -195,7 +164,7 @@ fn get_finds_the_newest_version_that_the_checking_group_can_back() {
 /// Lines 6 and 7: whoever depends on more than its group can back gets the newest that is there.
 #[test]
 fn get_beyond_what_the_group_can_back_finds_whatever_is_here() {
-    let mut lab = grouped::<Sound>(REGION, REGION);
+    let mut lab = grouped(REGION, REGION);
     let (a, x) = (lab.client(0), lab.key("x", 0));
     stabilise(&mut lab, 9_000);
     lab.set_clocks(10_000);
@@ -207,34 +176,34 @@ fn get_beyond_what_the_group_can_back_finds_whatever_is_here() {
 /// Erratum E-7a, its trace: with line 4 as printed, a session does not see its own write.
 #[test]
 fn get_with_the_line_as_printed_misses_the_sessions_own_write() {
-    fn read<R: Rules>() -> String {
-        let mut lab = grouped::<R>(REGION, REGION);
+    fn read() -> String {
+        let mut lab = grouped(REGION, REGION);
         let (c, x) = (lab.client(0), lab.key("x", 0));
         lab.put(c, &x, "0");
         lab.get(c, &x)
     }
-    assert_eq!((read::<Sound>().as_str(), read::<AsPrinted>().as_str()), ("0", "-"));
-    assert_eq!(read::<Published>(), "-");
+    assert_eq!((read().as_str(), without(&[STABLE_IF_COVERED], read).as_str()), ("0", "-"));
+    assert_eq!(as_published("accf-published", read), "-");
 }
 
 /// Lines 10 and 11.
 #[test]
 fn put_stamps_above_all_that_the_session_depends_on() {
-    fn write<R: Rules>() -> Hlc {
-        let mut lab = grouped::<R>(REGION, REGION);
+    fn write() -> Hlc {
+        let mut lab = grouped(REGION, REGION);
         let (a, x) = (lab.client(0), lab.key("x", 0));
         lab.adopt(a, tidemark_contract::Token { home: Default::default(), past: ds(&[(1, 70_000)]) });
         lab.finish(a);
         lab.put(a, &x, "1")
     }
-    assert_eq!((write::<Sound>(), write::<PutUnderDs>()), (at(70_000).next(), at(1_000)));
+    assert_eq!((write(), without(&[PUT_ABOVE_DS], write)), (at(70_000).next(), at(1_000)));
 }
 
 /// Lines 12 to 14, 17 and 18.
 #[test]
 fn put_keeps_what_the_session_depends_on_and_sends_it_to_all_that_hold_the_key() {
-    fn stored<R: Rules>() -> Tracked {
-        let mut lab = Lab::<Server<R>>::new(3, 2, Params { tracking: SERVER, ..Params::default() });
+    fn stored() -> Tracked {
+        let mut lab = Lab::<Accf>::new(3, 2, Params { tracking: SERVER, ..Params::default() });
         let (b, x) = (lab.client(1), lab.key("x", 1));
         lab.adopt(b, tidemark_contract::Token { home: Default::default(), past: ds(&[(0, 30), (3, 20)]) });
         lab.finish(b);
@@ -245,14 +214,14 @@ fn put_keeps_what_the_session_depends_on_and_sends_it_to_all_that_hold_the_key()
         assert_eq!(lab.store(server(2, 1)).chain(&x).next().expect("received").meta, here);
         here
     }
-    assert_eq!(stored::<Sound>(), ds(&[(0, 30), (3, 1_000)]), "B/1 is tracking group 3");
-    assert_eq!(stored::<PutWithoutDs>(), ds(&[(3, 1_000)]));
+    assert_eq!(stored(), ds(&[(0, 30), (3, 1_000)]), "B/1 is tracking group 3");
+    assert_eq!(without(&[PUT_KEEPS_DS], stored), ds(&[(3, 1_000)]));
 }
 
 /// Lines 15 and 16.
 #[test]
 fn put_answers_its_tracking_group_and_time() {
-    let mut lab = grouped::<Sound>(SERVER, REGION);
+    let mut lab = grouped(SERVER, REGION);
     let (a, y) = (lab.client(0), lab.key("y", 1));
     let reply =
         lab.ask(server(0, 1), Request(put(&y, "1"), ds(&[(0, 500)]), cgs(&[]))).expect("it never waits");
@@ -263,8 +232,8 @@ fn put_answers_its_tracking_group_and_time() {
 /// Lines 19 to 21, and erratum E-7b, its trace: a tracking group whose other server has not been heard of.
 #[test]
 fn what_a_group_has_is_the_least_of_what_its_servers_have_sent() {
-    fn read<R: Rules>() -> String {
-        let mut lab = grouped::<R>(SYSTEM, SERVER);
+    fn read() -> String {
+        let mut lab = grouped(SYSTEM, SERVER);
         let (c0, c3) = (lab.client(0), lab.client(1));
         let (x, y, u) = (lab.key("x", 0), lab.key("y", 1), lab.key("u", 1));
         lab.put(c3, &y, "0");
@@ -277,13 +246,13 @@ fn what_a_group_has_is_the_least_of_what_its_servers_have_sent() {
         assert_eq!(value(&mut lab, (0, 0), &x, ds(&[]), &[]), "1");
         value(&mut lab, (0, 1), &y, ds(&[(0, 2_000)]), &[])
     }
-    assert_eq!((read::<Sound>().as_str(), read::<Overwrites>().as_str()), ("waits", "-"));
+    assert_eq!((read().as_str(), without(&[LEAST_OF_GROUP], read).as_str()), ("waits", "-"));
 }
 
 /// "To keep each other updated, servers send heartbeat messages to each other in case of not sending any replicate message."
 #[test]
 fn a_server_that_sent_nothing_for_delta_sends_its_clock_and_stays_above_it() {
-    let mut lab = grouped::<Sound>(REGION, REGION);
+    let mut lab = grouped(REGION, REGION);
     let (s, x, p) = (lab.client(0), lab.key("x", 0), server(0, 0));
     lab.put(s, &x, "1");
     lab.deliver_all();
@@ -300,12 +269,12 @@ fn a_server_that_sent_nothing_for_delta_sends_its_clock_and_stays_above_it() {
 #[test]
 fn a_checking_group_has_the_least_of_what_its_servers_have_and_each_group_its_own() {
     let apart = named(&[("ends", &["A/0", "B/1"]), ("left", &["A/*"])]);
-    let mut lab = grouped::<Sound>(SERVER, apart);
+    let mut lab = grouped(SERVER, apart);
     let (a, x) = (lab.client(0), lab.key("x", 0));
     stabilise(&mut lab, 9_000);
     lab.set_clocks(10_000);
     lab.put(a, &x, "1");
-    let seen = |lab: &mut Lab<Server<Sound>>| [0, 1].map(|group| value(lab, (0, 0), &x, ds(&[]), &[group]));
+    let seen = |lab: &mut Lab<Accf>| [0, 1].map(|group| value(lab, (0, 0), &x, ds(&[]), &[group]));
     assert_eq!(seen(&mut lab), ["-", "-"]);
     // Nobody but A/0 hears of what A/0 writes in either group: A/1 and B/1 hold other keys.
     for (at, group) in [(server(0, 1), "left"), (server(1, 1), "ends")] {
@@ -321,7 +290,7 @@ fn a_checking_group_has_the_least_of_what_its_servers_have_and_each_group_its_ow
 /// "If there is no key that is hosted by both server i and a server in tracking group t, then VV_i[t] = +∞."
 #[test]
 fn what_can_never_come_is_not_waited_for() {
-    let mut lab = grouped::<Sound>(SERVER, REGION);
+    let mut lab = grouped(SERVER, REGION);
     let x = lab.key("x", 0);
     // Groups: A/0, A/1, B/0, B/1. A/0 hears of B/0 and not of the others.
     assert_eq!(value(&mut lab, (0, 0), &x, ds(&[(1, 70_000), (3, 70_000)]), &[]), "-");

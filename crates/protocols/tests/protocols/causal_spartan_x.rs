@@ -1,16 +1,19 @@
 //! CausalSpartanX (000 ch. 5): Algorithms 5.1 to 5.4 line by line, the deviations of the file, and the errata.
 
-use crate::at;
+use crate::{as_published, at};
 use tidemark_contract::core::{DcId, Hlc, Key, Op, Outcome, Stamp, Vector};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Hard, Lab, Protocol, Rule, Token};
-use tidemark_protocols::causal_spartan_x::{Params, Past, Published, Request, Rules, Server, Sound, Timer};
+use tidemark_contract::{Hard, Lab, Protocol, Token, without};
+use tidemark_protocols::CausalSpartanX;
+use tidemark_protocols::causal_spartan_x::{
+    DSV_SURVIVES, PUT_ABOVE_DSV, PUT_MERGES_DS, Params, Past, Request, SLICE_LIFTS, STABLE_STAYS_HOME, Timer,
+};
 
-fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
+fn lab(dcs: usize, partitions: usize) -> Lab<CausalSpartanX> {
     Lab::new(dcs, partitions, Params::default())
 }
 
-fn spartan(dcs: usize, partitions: usize) -> Lab<Server<Sound>> {
+fn spartan(dcs: usize, partitions: usize) -> Lab<CausalSpartanX> {
     lab(dcs, partitions)
 }
 
@@ -18,24 +21,24 @@ fn v(micros: &[u64]) -> Vector {
     Vector::from_entries(micros.iter().map(|us| at(*us)))
 }
 
-fn dsv<R: Rules>(lab: &Lab<Server<R>>, dc: u8, partition: u16) -> Vector {
+fn dsv(lab: &Lab<CausalSpartanX>, dc: u8, partition: u16) -> Vector {
     lab.protocol(server(dc, partition)).status().stable
 }
 
 /// Gives a session a past that it could have.
-fn remember<R: Rules>(lab: &mut Lab<Server<R>>, session: usize, past: Past) {
+fn remember(lab: &mut Lab<CausalSpartanX>, session: usize, past: Past) {
     let home = lab.token(session).home;
     lab.adopt(session, Token { home, past });
     assert_eq!(lab.finish(session), Outcome::Adopted);
 }
 
 /// Heartbeats everywhere at `us`, twice, so that Δ has passed without a write; then θ.
-fn stabilise<R: Rules>(lab: &mut Lab<Server<R>>, us: u64) {
+fn stabilise(lab: &mut Lab<CausalSpartanX>, us: u64) {
     lab.round(us, &[Timer::Delta, Timer::Delta, Timer::Theta]);
 }
 
 /// Lets data centre A hear heartbeats from everywhere, and its root, but not its leaf, stabilise.
-fn stabilise_root_of_a<R: Rules>(lab: &mut Lab<Server<R>>, us: u64) {
+fn stabilise_root_of_a(lab: &mut Lab<CausalSpartanX>, us: u64) {
     lab.set_clocks(us);
     for p in [server(0, 0), server(0, 1), server(1, 0), server(1, 1)] {
         lab.fire(p, Timer::Delta);
@@ -111,14 +114,14 @@ fn alg_5_2_line_3_local_versions_are_read_at_once_and_remote_ones_when_their_ds_
 /// D1, by the one line of Algorithm 5.2 that it changes.
 #[test]
 fn d1_the_time_of_a_remote_version_itself_has_to_be_stable() {
-    fn read<R: Rules>() -> String {
-        let mut lab = lab::<R>(2, 1);
+    fn read() -> String {
+        let mut lab = lab(2, 1);
         let (a, x) = (lab.client(0), lab.key("x", 0));
         lab.put(a, &x, "1");
         lab.deliver_all();
         text(&lab.ask(server(1, 0), Request::Get(x, v(&[999]))).unwrap().0)
     }
-    assert_eq!((read::<Sound>().as_str(), read::<Published>().as_str()), ("-", "1"));
+    assert_eq!((read().as_str(), as_published("causal-spartan-x-published", read).as_str()), ("-", "1"));
 }
 
 /// Reference: 000 Algorithm 5.2 line 3: "lexicographically highest value ⟨ut, sr⟩".
@@ -310,8 +313,8 @@ fn alg_5_4_line_22_a_slice_tests_dependencies_and_the_versions_own_time() {
 
 /// A transaction reads `k1`, which is written then, and after it `k2`; its slice of `k2` comes last. The clock of
 /// the coordinator is ahead, so the snapshot lies ahead of the other servers' clocks.
-fn torn<R: Rules>(between: impl FnOnce(&mut Lab<Server<R>>)) -> String {
-    let mut lab = lab::<R>(1, 3);
+fn torn(between: impl FnOnce(&mut Lab<CausalSpartanX>)) -> String {
+    let mut lab = lab(1, 3);
     let (reader, writer) = (lab.client(0), lab.client(0));
     let (k0, k1, k2) = (lab.key("k", 0), lab.key("k", 1), lab.key("k", 2));
     lab.set_clock(server(0, 0), 5_000);
@@ -327,38 +330,26 @@ fn torn<R: Rules>(between: impl FnOnce(&mut Lab<Server<R>>)) -> String {
 /// Reference: 000 Algorithm 5.4 line 21, and 5.2 line 8: what they are for.
 #[test]
 fn alg_5_4_line_21_and_5_2_line_8_keep_later_writes_out_of_a_snapshot() {
-    struct NoLift;
-    impl Rules for NoLift {
-        const NAME: &'static str = "no-lift";
-        const ABOUT: &'static str = "without 5.4 line 21";
-        const SLICE_LIFTS: Rule = Rule::Broken;
-    }
-    struct BelowDsv;
-    impl Rules for BelowDsv {
-        const NAME: &'static str = "below-dsv";
-        const ABOUT: &'static str = "without DSV[m] in 5.2 line 8";
-        const PUT_ABOVE_DSV: Rule = Rule::Broken;
-    }
-    assert_eq!(torn::<Sound>(|_| ()), "0 - -");
-    assert_eq!(torn::<NoLift>(|_| ()), "0 - 2", "the effect without its cause");
-    assert_eq!(torn::<BelowDsv>(|_| ()), "0 - 2", "the effect without its cause");
+    assert_eq!(torn(|_| ()), "0 - -");
+    assert_eq!(without(&[SLICE_LIFTS], || torn(|_| ())), "0 - 2", "the effect without its cause");
+    assert_eq!(without(&[PUT_ABOVE_DSV], || torn(|_| ())), "0 - 2", "the effect without its cause");
 }
 
 /// D2: what a slice promised holds after a restart, too.
 #[test]
 fn d2_a_restart_between_two_slices_does_not_tear_a_snapshot() {
-    let slice_then_restart = |lab: &mut Lab<Server<Sound>>| {
+    let slice_then_restart = |lab: &mut Lab<CausalSpartanX>| {
         lab.deliver_message(server(0, 1), server(0, 0));
         lab.restart(server(0, 1));
     };
-    assert_eq!(torn::<Sound>(slice_then_restart), "0 - -");
+    assert_eq!(torn(slice_then_restart), "0 - -");
 }
 
 /// Reference: PROTOCOLS E-3, event by event.
 #[test]
 fn e_3_what_a_session_read_says_nothing_about_the_other_partitions() {
-    fn trace<R: Rules>() -> [String; 3] {
-        let mut lab = lab::<R>(2, 2);
+    fn trace() -> [String; 3] {
+        let mut lab = lab(2, 2);
         let (c0, c3, c1) = (lab.client(0), lab.client(0), lab.client(1));
         let (x, y, z) = (lab.key("x", 0), lab.key("y", 1), lab.key("z", 0));
         lab.put(c3, &y, "cause"); // 2
@@ -372,13 +363,17 @@ fn e_3_what_a_session_read_says_nothing_about_the_other_partitions() {
         lab.deliver(server(0, 0), server(1, 0)); // 7
         [seen, lab.get(c1, &x), lab.get(c1, &y)] // 8, 9
     }
-    assert_eq!(trace::<Sound>(), ["-", "-", "-"]);
-    assert_eq!(trace::<Published>(), ["z", "effect", "-"], "the effect without its cause, as published");
+    assert_eq!(trace(), ["-", "-", "-"]);
+    assert_eq!(
+        as_published("causal-spartan-x-published", trace),
+        ["z", "effect", "-"],
+        "the effect without its cause, as published"
+    );
 }
 
 /// A local version that depends on a remote one is read where DSV is behind, and then what it depends on.
-fn behind<R: Rules>(then: impl FnOnce(&mut Lab<Server<R>>)) -> String {
-    let mut lab = lab::<R>(2, 2);
+fn behind(then: impl FnOnce(&mut Lab<CausalSpartanX>)) -> String {
+    let mut lab = lab(2, 2);
     let (c0, c1, c2) = (lab.client(0), lab.client(1), lab.client(0));
     let (x, y, z) = (lab.key("x", 1), lab.key("y", 0), lab.key("z", 1));
     lab.put(c1, &z, "remote");
@@ -395,28 +390,16 @@ fn behind<R: Rules>(then: impl FnOnce(&mut Lab<Server<R>>)) -> String {
 /// Reference: 000 Algorithm 5.2 line 7: it is what makes E-1 absent here.
 #[test]
 fn alg_5_2_line_7_is_why_a_reader_of_a_local_version_finds_what_it_depends_on() {
-    struct NoMerge;
-    impl Rules for NoMerge {
-        const NAME: &'static str = "no-merge";
-        const ABOUT: &'static str = "without 5.2 line 7";
-        const PUT_MERGES_DS: Rule = Rule::Broken;
-    }
-    assert_eq!((behind::<Sound>(|_| ()), behind::<NoMerge>(|_| ())), ("remote".into(), "-".into()));
+    assert_eq!((behind(|_| ()), without(&[PUT_MERGES_DS], || behind(|_| ()))), ("remote".into(), "-".into()));
 }
 
 /// Reference: PROTOCOLS E-12. D2.
 #[test]
 fn e_12_a_restart_recovers_the_dsv_that_versions_written_here_need() {
-    struct Forgets;
-    impl Rules for Forgets {
-        const NAME: &'static str = "forgets";
-        const ABOUT: &'static str = "a restart loses DSV";
-        const DSV_SURVIVES: Rule = Rule::Broken;
-    }
     let crash = server(0, 1);
-    assert_eq!(behind::<Sound>(|lab| lab.restart(crash)), "remote");
-    assert_eq!(behind::<Forgets>(|_| ()), "remote", "without a restart");
-    assert_eq!(behind::<Forgets>(|lab| lab.restart(crash)), "-");
+    assert_eq!(behind(|lab| lab.restart(crash)), "remote");
+    assert_eq!(without(&[DSV_SURVIVES], || behind(|_| ())), "remote", "without a restart");
+    assert_eq!(without(&[DSV_SURVIVES], || behind(|lab| lab.restart(crash))), "-");
 }
 
 /// Reference: PROTOCOLS E-12: what was offered as safe to collect below is there after a restart.
@@ -446,15 +429,9 @@ fn e_12_a_restart_stamps_above_everything_announced() {
 /// Reference: PROTOCOLS E-13.
 #[test]
 fn e_13_a_token_brings_its_dependencies_elsewhere_and_its_dsv_only_home() {
-    struct Carries;
-    impl Rules for Carries {
-        const NAME: &'static str = "carries";
-        const ABOUT: &'static str = "a token's DSV is adopted everywhere";
-        const STABLE_STAYS_HOME: Rule = Rule::Broken;
-    }
     /// x depends on y; only x has reached data centre B. A session that saw neither moves from A to B.
-    fn moved<R: Rules>() -> [String; 2] {
-        let mut lab = lab::<R>(2, 2);
+    fn moved() -> [String; 2] {
+        let mut lab = lab(2, 2);
         let (writer, mover, arrived) = (lab.client(0), lab.client(0), lab.client(1));
         let (x, y, other) = (lab.key("x", 0), lab.key("y", 1), lab.key("other", 0));
         lab.put(writer, &y, "cause");
@@ -468,8 +445,8 @@ fn e_13_a_token_brings_its_dependencies_elsewhere_and_its_dsv_only_home() {
         assert_eq!(lab.finish(arrived), Outcome::Adopted);
         [lab.get(arrived, &x), lab.get(arrived, &y)]
     }
-    assert_eq!(moved::<Sound>(), ["-", "-"]);
-    assert_eq!(moved::<Carries>(), ["effect", "-"], "an effect without its cause");
+    assert_eq!(moved(), ["-", "-"]);
+    assert_eq!(without(&[STABLE_STAYS_HOME], moved), ["effect", "-"], "an effect without its cause");
 }
 
 /// D3.

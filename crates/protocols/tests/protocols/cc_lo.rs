@@ -1,44 +1,23 @@
 //! CC-LO (002 §3, §5.1): the readers check step by step, the errata of the published one, and what each rule is for.
 
-use crate::at;
+use crate::{as_published, at};
 use tidemark_contract::core::{Condition, DcId, Failure, Hlc, Key, Micros, Op, Outcome, Update, Write};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Reaches, Rule};
-use tidemark_protocols::cc_lo::{Params, Published, Reply, Request, Rot, Rules, Server, Sound, Timer};
+use tidemark_contract::{Lab, Reaches, without};
+use tidemark_protocols::CcLo;
+use tidemark_protocols::cc_lo::{
+    ARRIVALS_WAIT, DECIDED_IS_A_CAUSE, FLOOR_SURVIVES, FLOOR_TRAVELS, HIDDEN_IS_HANDED_ON, OLD_VERSIONS_KEPT,
+    PUT_ABOVE_DEPS, PUT_CHECKS_READERS, Params, READERS_GROW_OLD, REFUSES_OLD, REMOTE_CHECKS_DEPS,
+    REMOTE_CHECKS_READERS, Reply, Request, Rot, Timer,
+};
 
 const B: DcId = DcId(1);
 
-macro_rules! broken {
-    ($($name:ident: $rule:ident;)*) => {$(
-        struct $name;
-        impl Rules for $name {
-            const NAME: &'static str = stringify!($name);
-            const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: Rule = Rule::Broken;
-        }
-    )*};
-}
-
-broken! {
-    OldIsRead: REFUSES_OLD;
-    FloorStays: FLOOR_TRAVELS;
-    FloorLost: FLOOR_SURVIVES;
-    PutAsksNobody: PUT_CHECKS_READERS;
-    RemoteAsksNobody: REMOTE_CHECKS_READERS;
-    RemoteIsApplied: REMOTE_CHECKS_DEPS;
-    ReadersStayYoung: READERS_GROW_OLD;
-    HiddenEndsHere: HIDDEN_IS_HANDED_ON;
-    OldVersionsGo: OLD_VERSIONS_KEPT;
-    PutUnderDeps: PUT_ABOVE_DEPS;
-    DecidedIsNoCause: DECIDED_IS_A_CAUSE;
-    ArrivesAtOnce: ARRIVALS_WAIT;
-}
-
-fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
+fn lab(dcs: usize, partitions: usize) -> Lab<CcLo> {
     Lab::new(dcs, partitions, Params::default())
 }
 
-fn sound(dcs: usize, partitions: usize) -> Lab<Server<Sound>> {
+fn sound(dcs: usize, partitions: usize) -> Lab<CcLo> {
     lab(dcs, partitions)
 }
 
@@ -48,11 +27,11 @@ fn rot(number: u64, us: Micros) -> Rot {
 }
 
 /// What a transaction reads of `key` at partition `p` of A; `old` if it is refused.
-fn slice<R: Rules>(lab: &mut Lab<Server<R>>, rot: Rot, p: u16, key: &Key) -> String {
+fn slice(lab: &mut Lab<CcLo>, rot: Rot, p: u16, key: &Key) -> String {
     slice_of(lab, rot, (0, p), key)
 }
 
-fn slice_of<R: Rules>(lab: &mut Lab<Server<R>>, rot: Rot, (dc, p): (u8, u16), key: &Key) -> String {
+fn slice_of(lab: &mut Lab<CcLo>, rot: Rot, (dc, p): (u8, u16), key: &Key) -> String {
     match lab.ask(server(dc, p), Request::Read(Some(rot), vec![(0, key.clone())])) {
         Some(Reply::Slice(found, ..)) => {
             text(&Outcome::FoundAll(found.into_iter().map(|(_, f)| f).collect()))
@@ -80,8 +59,8 @@ fn rot_asks_every_partition_once_and_nobody_asks_further() {
 }
 
 /// Reference: 002 §3, Figure 3: T1 reads X0; C2 writes X1 and then Y1, whose readers check finds T1; T1 reads Y0.
-fn figure_3<R: Rules>() -> (String, String) {
-    let mut lab = lab::<R>(1, 2);
+fn figure_3() -> (String, String) {
+    let mut lab = lab(1, 2);
     let (c2, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
     lab.put(c2, &x, "X0");
     lab.put(c2, &y, "Y0");
@@ -97,8 +76,12 @@ fn figure_3<R: Rules>() -> (String, String) {
 #[test]
 fn figure_3_what_depends_on_an_overwrite_is_hidden_from_who_has_read_what_was_overwritten() {
     let whole = ("X0".to_string(), "Y0".to_string());
-    assert_eq!((figure_3::<Sound>(), figure_3::<Published>()), (whole.clone(), whole));
-    for torn in [figure_3::<PutAsksNobody>(), figure_3::<ReadersStayYoung>(), figure_3::<HiddenEndsHere>()] {
+    assert_eq!((figure_3(), as_published("cc-lo-published", figure_3)), (whole.clone(), whole));
+    for torn in [
+        without(&[PUT_CHECKS_READERS], figure_3),
+        without(&[READERS_GROW_OLD], figure_3),
+        without(&[HIDDEN_IS_HANDED_ON], figure_3),
+    ] {
         assert_eq!(torn, ("X0".to_string(), "Y1".to_string()));
     }
 }
@@ -163,8 +146,8 @@ fn d7_a_readers_check_that_is_not_answered_is_asked_again_until_the_write_is_giv
 
 /// Erratum E-5, as PROTOCOLS tells it: clocks of partitions are not aligned, and "the newest version before that time"
 /// lies before what another slice depends on.
-fn e_5<R: Rules>() -> String {
-    let mut lab = lab::<R>(1, 3);
+fn e_5() -> String {
+    let mut lab = lab(1, 3);
     let (c1, c2) = (lab.client(0), lab.client(0));
     let [x, y, z] = [lab.key("x", 0), lab.key("y", 1), lab.key("z", 2)];
     lab.set_clock(server(0, 0), 5_000);
@@ -182,13 +165,13 @@ fn e_5<R: Rules>() -> String {
 
 #[test]
 fn e_5_a_time_is_no_cut_and_the_versions_to_avoid_are() {
-    assert_eq!(e_5::<Published>(), "- Y1 -", "Y1 without its cause");
-    assert_eq!(e_5::<Sound>(), "X0 Y1 -");
+    assert_eq!(as_published("cc-lo-published", e_5), "- Y1 -", "Y1 without its cause");
+    assert_eq!(e_5(), "X0 Y1 -");
 }
 
 /// Erratum E-5b: the record of a transaction is dropped while one of its slices is under way.
-fn e_5b<R: Rules>() -> (String, String) {
-    let mut lab = lab::<R>(1, 2);
+fn e_5b() -> (String, String) {
+    let mut lab = lab(1, 2);
     let (c2, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
     let t1 = rot(1, 1_000);
     let first = slice(&mut lab, t1, 0, &x);
@@ -201,8 +184,12 @@ fn e_5b<R: Rules>() -> (String, String) {
 
 #[test]
 fn e_5b_d2_who_could_have_been_forgotten_is_refused_where_the_forgetting_matters() {
-    assert_eq!(e_5b::<Sound>(), ("-".into(), "old".into()));
-    for torn in [e_5b::<Published>(), e_5b::<OldIsRead>(), e_5b::<FloorStays>()] {
+    assert_eq!(e_5b(), ("-".into(), "old".into()));
+    for torn in [
+        as_published("cc-lo-published", e_5b),
+        without(&[REFUSES_OLD], e_5b),
+        without(&[FLOOR_TRAVELS], e_5b),
+    ] {
         assert_eq!(torn, ("-".into(), "Y1".into()));
     }
 }
@@ -229,8 +216,8 @@ fn d2_a_transaction_that_is_refused_is_started_again() {
 /// D3: a restart forgets every record, so that what started before is refused.
 #[test]
 fn d3_after_a_restart_the_floor_is_above_all_that_was_known() {
-    fn late<R: Rules>() -> String {
-        let mut lab = lab::<R>(1, 2);
+    fn late() -> String {
+        let mut lab = lab(1, 2);
         let (c2, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
         let t1 = rot(1, 2_000);
         assert_eq!(slice(&mut lab, t1, 0, &x), "-");
@@ -239,7 +226,7 @@ fn d3_after_a_restart_the_floor_is_above_all_that_was_known() {
         lab.put(c2, &y, "Y1");
         slice(&mut lab, t1, 1, &y)
     }
-    assert_eq!((late::<Sound>().as_str(), late::<FloorLost>().as_str()), ("old", "Y1"));
+    assert_eq!((late().as_str(), without(&[FLOOR_SURVIVES], late).as_str()), ("old", "Y1"));
 }
 
 /// I3: "at most one ROT id per client".
@@ -259,8 +246,8 @@ fn one_transaction_a_session_is_remembered_its_latest() {
 /// Reference: 002 §3: "the readers check for X proceeds in a remote DC as it does in the DC where X has been created".
 #[test]
 fn replicate_checks_dependencies_and_then_readers_before_it_shows() {
-    fn remote<R: Rules>() -> (String, String) {
-        let mut lab = lab::<R>(2, 2);
+    fn remote() -> (String, String) {
+        let mut lab = lab(2, 2);
         let (c, d) = (lab.client(0), lab.client(1));
         let (x, y) = (lab.key("x", 0), lab.key("y", 1));
         let t1 = rot(1, 1_000);
@@ -275,9 +262,9 @@ fn replicate_checks_dependencies_and_then_readers_before_it_shows() {
         (early, slice_of(&mut lab, t1, (1, 1), &y))
     }
     let told = |early: &str, torn: &str| (early.to_string(), torn.to_string());
-    assert_eq!(remote::<Sound>(), told("-", "-"));
-    assert_eq!(remote::<RemoteAsksNobody>(), told("-", "Y1"));
-    assert_eq!(remote::<RemoteIsApplied>().0, "Y1");
+    assert_eq!(remote(), told("-", "-"));
+    assert_eq!(without(&[REMOTE_CHECKS_READERS], remote), told("-", "Y1"));
+    assert_eq!(without(&[REMOTE_CHECKS_DEPS], remote).0, "Y1");
 }
 
 /// E-4: a concurrent version that is newer does not stand for the one that is depended on.
@@ -318,15 +305,15 @@ fn replicate_survives_a_restart() {
 
 #[test]
 fn put_stamps_above_what_it_depends_on() {
-    fn stamps<R: Rules>() -> (Hlc, Hlc) {
-        let mut lab = lab::<R>(1, 2);
+    fn stamps() -> (Hlc, Hlc) {
+        let mut lab = lab(1, 2);
         let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
         lab.set_clock(server(0, 0), 70_000);
         (lab.put(s, &x, "1"), lab.put(s, &y, "1"))
     }
-    let (cause, effect) = stamps::<Sound>();
+    let (cause, effect) = stamps();
     assert!(cause < effect);
-    let (cause, effect) = stamps::<PutUnderDeps>();
+    let (cause, effect) = without(&[PUT_ABOVE_DEPS], stamps);
     assert!(cause > effect);
 }
 
@@ -344,8 +331,8 @@ fn put_too_far_ahead_is_refused_and_so_is_a_start() {
 /// D5: elsewhere, what a session depends on has to be applied first.
 #[test]
 fn d5_a_session_that_moves_waits_until_what_it_depends_on_is_applied() {
-    fn moved<R: Rules>() -> bool {
-        let mut lab = lab::<R>(2, 2);
+    fn moved() -> bool {
+        let mut lab = lab(2, 2);
         let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 1));
         lab.put(a, &x, "1");
         let token = lab.token(a);
@@ -358,8 +345,8 @@ fn d5_a_session_that_moves_waits_until_what_it_depends_on_is_applied() {
         }
         at_once
     }
-    assert!(!moved::<Sound>());
-    assert!(moved::<ArrivesAtOnce>());
+    assert!(!moved());
+    assert!(without(&[ARRIVALS_WAIT], moved));
 }
 
 #[test]
@@ -378,8 +365,8 @@ fn d5_a_session_that_waits_in_vain_is_told_so() {
 /// D6: what decides a conditional update is looked at when it becomes visible, and is a cause of it.
 #[test]
 fn d6_a_conditional_update_depends_on_what_decided_it() {
-    fn hidden<R: Rules>() -> String {
-        let mut lab = lab::<R>(1, 2);
+    fn hidden() -> String {
+        let mut lab = lab(1, 2);
         let (s, t, w, x) = (lab.client(0), lab.client(0), lab.key("w", 1), lab.key("x", 0));
         let t1 = rot(1, 1_000);
         assert_eq!(slice(&mut lab, t1, 1, &w), "-");
@@ -390,7 +377,7 @@ fn d6_a_conditional_update_depends_on_what_decided_it() {
         lab.run(t, Op::Put { key: x.clone(), update });
         slice(&mut lab, t1, 0, &x)
     }
-    assert_eq!((hidden::<Sound>().as_str(), hidden::<DecidedIsNoCause>().as_str()), ("-", "again"));
+    assert_eq!((hidden().as_str(), without(&[DECIDED_IS_A_CAUSE], hidden).as_str()), ("-", "again"));
     let mut lab = sound(1, 1);
     let (s, t, x) = (lab.client(0), lab.client(0), lab.key("x", 0));
     lab.put(s, &x, "1");
@@ -413,8 +400,8 @@ fn d6_a_scan_reads_what_a_get_reads_and_the_session_depends_on_it() {
 /// Versions that a transaction can come back to are kept until it would be refused, and go then.
 #[test]
 fn collection_keeps_what_is_hidden_from_nobody_and_what_stands_before_what_is_hidden() {
-    fn second<R: Rules>() -> (String, usize) {
-        let mut lab = lab::<R>(1, 2);
+    fn second() -> (String, usize) {
+        let mut lab = lab(1, 2);
         let (c2, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
         lab.put(c2, &y, "Y0");
         let t1 = rot(1, 1_000);
@@ -426,8 +413,8 @@ fn collection_keeps_what_is_hidden_from_nobody_and_what_stands_before_what_is_hi
         lab.round(900_000, &[Timer::Delta]);
         (second, lab.store(server(0, 1)).chain(&y).count())
     }
-    assert_eq!(second::<Sound>(), ("Y0".into(), 1));
-    assert_eq!(second::<OldVersionsGo>().0, "-", "a hole where a version was");
+    assert_eq!(second(), ("Y0".into(), 1));
+    assert_eq!(without(&[OLD_VERSIONS_KEPT], second).0, "-", "a hole where a version was");
 }
 
 #[test]

@@ -4,53 +4,36 @@
 use crate::at;
 use tidemark_contract::core::{DcId, Key, Micros, Outcome, Stamp};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Causes, Lab, Protocol, Rule};
-use tidemark_protocols::cops_gt::{Params, Request, Rules, Server, Sound, Timer};
+use tidemark_contract::{Causes, Lab, Protocol, without};
+use tidemark_protocols::CopsGt;
+use tidemark_protocols::cops_gt::{
+    APPLIED_SURVIVES, CHECKS, LISTS_ALL, MINDS_FLOORS, MOVERS_WAIT, Params, REFUSES_DROPPED, Request,
+    SECOND_ROUND, Timer,
+};
 
-macro_rules! broken {
-    ($($name:ident: $rule:ident;)*) => {$(
-        struct $name;
-        impl Rules for $name {
-            const NAME: &'static str = stringify!($name);
-            const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: Rule = Rule::Broken;
-        }
-    )*};
-}
-
-broken! {
-    ChecksNothing: CHECKS;
-    ListsOwnReads: LISTS_ALL;
-    OneRound: SECOND_ROUND;
-    AnswersDropped: REFUSES_DROPPED;
-    OverlooksFloors: MINDS_FLOORS;
-    AppliedLost: APPLIED_SURVIVES;
-    MoversRush: MOVERS_WAIT;
-}
-
-fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
+fn lab(dcs: usize, partitions: usize) -> Lab<CopsGt> {
     Lab::new(dcs, partitions, Params::default())
 }
 
-fn sound(dcs: usize, partitions: usize) -> Lab<Server<Sound>> {
+fn sound(dcs: usize, partitions: usize) -> Lab<CopsGt> {
     lab(dcs, partitions)
 }
 
-fn past<R: Rules>(lab: &Lab<Server<R>>, session: usize) -> Causes {
+fn past(lab: &Lab<CopsGt>, session: usize) -> Causes {
     lab.token(session).past.past
 }
 
-fn keys<R: Rules>(lab: &Lab<Server<R>>) -> [Key; 2] {
+fn keys(lab: &Lab<CopsGt>) -> [Key; 2] {
     [lab.key("x", 0), lab.key("y", 1)]
 }
 
 /// θ everywhere, and everything arrives; several times, for what is told of what was told.
-fn tell<R: Rules>(lab: &mut Lab<Server<R>>, us: Micros) {
+fn tell(lab: &mut Lab<CopsGt>, us: Micros) {
     (0..4).for_each(|round| lab.round(us + round * 1_000, &[Timer::Theta]));
 }
 
 /// A transaction over x and y that x's server answers before `meanwhile`, and y's after it.
-fn halves<R: Rules>(lab: &mut Lab<Server<R>>, meanwhile: impl FnOnce(&mut Lab<Server<R>>)) -> String {
+fn halves(lab: &mut Lab<CopsGt>, meanwhile: impl FnOnce(&mut Lab<CopsGt>)) -> String {
     let [x, y] = keys(lab);
     let session = lab.client(0);
     lab.hold(session, server(0, 1));
@@ -79,8 +62,8 @@ fn get_trans_takes_one_round_if_what_it_finds_belongs_together() {
 /// Reference: PROTOCOLS §2, `get_trans` 2 and 3: the causally correct version is read in a second round, by its number.
 #[test]
 fn get_trans_reads_in_a_second_round_what_belongs_to_the_first() {
-    fn read<R: Rules>() -> String {
-        let mut lab = lab::<R>(1, 2);
+    fn read() -> String {
+        let mut lab = lab(1, 2);
         let ([x, y], a) = (keys(&lab), lab.client(0));
         lab.put(a, &x, "x1");
         halves(&mut lab, |lab| {
@@ -89,15 +72,15 @@ fn get_trans_reads_in_a_second_round_what_belongs_to_the_first() {
             lab.put(a, &x, "x3");
         })
     }
-    assert_eq!(read::<Sound>(), "x2 y2", "not x3, which y2 knows nothing of");
-    assert_eq!(read::<OneRound>(), "x1 y2");
+    assert_eq!(read(), "x2 y2", "not x3, which y2 knows nothing of");
+    assert_eq!(without(&[SECOND_ROUND], read), "x1 y2");
 }
 
 /// Reference: PROTOCOLS §2, step 2 for COPS-GT: put_after carries all dependencies, not the nearest.
 #[test]
 fn a_version_lists_all_of_its_past() {
-    fn read<R: Rules>() -> String {
-        let mut lab = lab::<R>(1, 2);
+    fn read() -> String {
+        let mut lab = lab(1, 2);
         let ([x, y], a, b) = (keys(&lab), lab.client(0), lab.client(0));
         let w = lab.key("w", 1);
         halves(&mut lab, |lab| {
@@ -107,8 +90,8 @@ fn a_version_lists_all_of_its_past() {
             lab.put(b, &y, "y1");
         })
     }
-    assert_eq!(read::<Sound>(), "x1 y1");
-    assert_eq!(read::<ListsOwnReads>(), "- y1");
+    assert_eq!(read(), "x1 y1");
+    assert_eq!(without(&[LISTS_ALL], read), "- y1");
 }
 
 /// D8: of each key the last writer's update.
@@ -162,8 +145,8 @@ fn d7_what_is_not_applied_everywhere_stays_listed() {
 /// D7: a transaction that found something before all that a list lacks was applied there begins again.
 #[test]
 fn d7_a_transaction_that_is_older_than_what_a_list_lacks_begins_again() {
-    fn read<R: Rules>() -> String {
-        let mut lab = lab::<R>(1, 2);
+    fn read() -> String {
+        let mut lab = lab(1, 2);
         let ([x, y], a) = (keys(&lab), lab.client(0));
         halves(&mut lab, |lab| {
             lab.put(a, &x, "x1");
@@ -171,15 +154,15 @@ fn d7_a_transaction_that_is_older_than_what_a_list_lacks_begins_again() {
             lab.put(a, &y, "y1");
         })
     }
-    assert_eq!(read::<Sound>(), "x1 y1");
-    assert_eq!(read::<OverlooksFloors>(), "- y1");
+    assert_eq!(read(), "x1 y1");
+    assert_eq!(without(&[MINDS_FLOORS], read), "- y1");
 }
 
 /// D7: old versions are kept for the time that a transaction may take, and then refused.
 #[test]
 fn d7_a_version_is_kept_for_a_while_and_refused_afterwards() {
-    fn read<R: Rules>(late_us: Micros) -> (String, bool) {
-        let mut lab = lab::<R>(2, 2);
+    fn read(late_us: Micros) -> (String, bool) {
+        let mut lab = lab(2, 2);
         let ([x, y], a) = (keys(&lab), lab.client(0));
         let read = halves(&mut lab, |lab| {
             lab.put(a, &x, "x1");
@@ -192,9 +175,13 @@ fn d7_a_version_is_kept_for_a_while_and_refused_afterwards() {
         });
         (read, lab.transcript.contains("TooOld"))
     }
-    assert_eq!(read::<Sound>(4_900_000), ("x1 y1".into(), false));
-    assert_eq!(read::<Sound>(5_100_000), ("x2 y1".into(), true));
-    assert_eq!(read::<AnswersDropped>(5_100_000), ("- y1".into(), false), "a hole where a version was");
+    assert_eq!(read(4_900_000), ("x1 y1".into(), false));
+    assert_eq!(read(5_100_000), ("x2 y1".into(), true));
+    assert_eq!(
+        without(&[REFUSES_DROPPED], || read(5_100_000)),
+        ("- y1".into(), false),
+        "a hole where a version was"
+    );
 }
 
 /// D7: a tombstone goes after a while; a list that names it asks nobody for it.
@@ -228,8 +215,8 @@ fn d7_a_transaction_does_not_wait_for_a_restarted_server_to_hear_from_its_peers(
 /// Steps 4 to 6, as in COPS.
 #[test]
 fn a_version_from_elsewhere_shows_when_its_dependencies_do() {
-    fn read<R: Rules>() -> String {
-        let mut lab = lab::<R>(2, 2);
+    fn read() -> String {
+        let mut lab = lab(2, 2);
         let ([x, y], a, c) = (keys(&lab), lab.client(0), lab.client(1));
         lab.put(a, &x, "1");
         lab.put(a, &y, "2");
@@ -240,14 +227,14 @@ fn a_version_from_elsewhere_shows_when_its_dependencies_do() {
         assert_eq!(lab.rotx(c, &[&x, &y]), "1 2");
         early
     }
-    assert_eq!((read::<Sound>().as_str(), read::<ChecksNothing>().as_str()), ("-", "2"));
+    assert_eq!((read().as_str(), without(&[CHECKS], read).as_str()), ("-", "2"));
 }
 
 /// D3, as in COPS; a restart checks again what was not applied.
 #[test]
 fn d3_what_was_applied_is_logged_and_what_was_not_is_checked_again() {
-    fn revised<R: Rules>() -> bool {
-        let mut lab = lab::<R>(2, 2);
+    fn revised() -> bool {
+        let mut lab = lab(2, 2);
         let ([x, y], a, c) = (keys(&lab), lab.client(0), lab.client(1));
         lab.put(a, &x, "1");
         lab.put(a, &y, "2");
@@ -258,8 +245,8 @@ fn d3_what_was_applied_is_logged_and_what_was_not_is_checked_again() {
         assert_eq!(lab.get(c, &y), "2");
         lab.transcript.contains(&format!("revises {y}"))
     }
-    assert!(revised::<Sound>());
-    assert!(!revised::<AppliedLost>());
+    assert!(revised());
+    assert!(!without(&[APPLIED_SURVIVES], revised));
 }
 
 /// D5: a conditional update and a scan depend on what they saw, tombstones included.
@@ -280,8 +267,8 @@ fn d5_what_decided_an_update_or_a_scan_is_listed() {
 /// D6, as in COPS.
 #[test]
 fn d6_a_session_that_moves_waits_until_its_context_is_applied() {
-    fn moved<R: Rules>() -> bool {
-        let mut lab = lab::<R>(2, 2);
+    fn moved() -> bool {
+        let mut lab = lab(2, 2);
         let ([_, y], a, b) = (keys(&lab), lab.client(0), lab.client(1));
         lab.put(a, &y, "1");
         let token = lab.token(a);
@@ -293,8 +280,8 @@ fn d6_a_session_that_moves_waits_until_its_context_is_applied() {
         assert_eq!(past(&lab, b), past(&lab, a));
         at_once
     }
-    assert!(!moved::<Sound>());
-    assert!(moved::<MoversRush>());
+    assert!(!moved());
+    assert!(without(&[MOVERS_WAIT], moved));
 }
 
 /// Step 3, and the drivers' bound on stamps.

@@ -3,52 +3,32 @@
 
 use tidemark_contract::core::{DcId, Hlc, Key, Micros, Outcome};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Rule};
-use tidemark_protocols::eiger::{Params, Reply, Request, Rules, Server, Sound, Timer};
+use tidemark_contract::{Lab, without};
+use tidemark_protocols::Eiger;
+use tidemark_protocols::eiger::{
+    APPLIED_SURVIVES, CHECKS, EVT_IS_LOCAL, FLOOR_SURVIVES, LATE_ASKS_LIFT, MOVERS_WAIT, PEERS_LIFT, Params,
+    REFUSES_DROPPED, Reply, Request, SECOND_ROUND, SIBLINGS_LIFT, Timer,
+};
 
-macro_rules! broken {
-    ($($name:ident: $rule:ident;)*) => {$(
-        struct $name;
-        impl Rules for $name {
-            const NAME: &'static str = stringify!($name);
-            const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: Rule = Rule::Broken;
-        }
-    )*};
-}
-
-broken! {
-    OneRound: SECOND_ROUND;
-    LateAsksDoNotLift: LATE_ASKS_LIFT;
-    SiblingsDoNotLift: SIBLINGS_LIFT;
-    PeersDoNotLift: PEERS_LIFT;
-    EvtIsStamp: EVT_IS_LOCAL;
-    AnswersDropped: REFUSES_DROPPED;
-    FloorLost: FLOOR_SURVIVES;
-    ChecksNothing: CHECKS;
-    AppliedLost: APPLIED_SURVIVES;
-    MoversRush: MOVERS_WAIT;
-}
-
-fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
+fn lab(dcs: usize, partitions: usize) -> Lab<Eiger> {
     Lab::new(dcs, partitions, Params::default())
 }
 
-fn sound(dcs: usize, partitions: usize) -> Lab<Server<Sound>> {
+fn sound(dcs: usize, partitions: usize) -> Lab<Eiger> {
     lab(dcs, partitions)
 }
 
-fn keys<R: Rules>(lab: &Lab<Server<R>>) -> [Key; 2] {
+fn keys(lab: &Lab<Eiger>) -> [Key; 2] {
     [lab.key("x", 0), lab.key("y", 1)]
 }
 
 /// θ everywhere, and everything arrives; twice, for what is told of what was told.
-fn tell<R: Rules>(lab: &mut Lab<Server<R>>, us: Micros) {
+fn tell(lab: &mut Lab<Eiger>, us: Micros) {
     (0..2).for_each(|round| lab.round(us + round * 1_000, &[Timer::Theta]));
 }
 
 /// A transaction over x and y that x's server answers before `meanwhile`, and y's after it.
-fn halves<R: Rules>(lab: &mut Lab<Server<R>>, meanwhile: impl FnOnce(&mut Lab<Server<R>>)) -> String {
+fn halves(lab: &mut Lab<Eiger>, meanwhile: impl FnOnce(&mut Lab<Eiger>)) -> String {
     let [x, y] = keys(lab);
     let session = lab.client(0);
     lab.hold(session, server(0, 1));
@@ -59,7 +39,7 @@ fn halves<R: Rules>(lab: &mut Lab<Server<R>>, meanwhile: impl FnOnce(&mut Lab<Se
 }
 
 /// The EVT of each key, and the LVT of all, that partition `p` of `dc` tells a session of no past.
-fn times<R: Rules>(lab: &mut Lab<Server<R>>, dc: u8, p: u16, keys: &[&Key]) -> (Vec<Hlc>, Hlc) {
+fn times(lab: &mut Lab<Eiger>, dc: u8, p: u16, keys: &[&Key]) -> (Vec<Hlc>, Hlc) {
     let asked = Request::Read(Hlc::ZERO, keys.iter().map(|key| (*key).clone()).collect());
     match lab.ask(server(dc, p), asked) {
         Some(Reply::Slice(got, lvt, _)) => (got.into_iter().map(|got| got.evt).collect(), lvt),
@@ -110,8 +90,8 @@ fn step_2_one_round_is_enough_if_all_that_was_found_shows_at_one_time() {
 /// Reference: PROTOCOLS §3, step 3: the rest is read as of the latest EVT.
 #[test]
 fn step_3_what_may_have_changed_is_read_as_of_the_time_of_the_transaction() {
-    fn read<R: Rules>() -> String {
-        let mut lab = lab::<R>(1, 2);
+    fn read() -> String {
+        let mut lab = lab(1, 2);
         let ([x, y], a) = (keys(&lab), lab.client(0));
         lab.put(a, &x, "x1");
         halves(&mut lab, |lab| {
@@ -120,28 +100,28 @@ fn step_3_what_may_have_changed_is_read_as_of_the_time_of_the_transaction() {
             lab.put(a, &x, "x3");
         })
     }
-    assert_eq!(read::<Sound>(), "x2 y2", "not x3, which shows later than y2");
-    assert_eq!(read::<OneRound>(), "x1 y2");
+    assert_eq!(read(), "x2 y2", "not x3, which shows later than y2");
+    assert_eq!(without(&[SECOND_ROUND], read), "x1 y2");
 }
 
 /// Reference: PROTOCOLS §3, step 3: `clock = max(clock, effT)`, or what was answered could change yet.
 #[test]
 fn step_3_after_an_answer_as_of_a_time_nothing_comes_to_show_at_that_time() {
-    fn later<R: Rules>() -> bool {
-        let mut lab = lab::<R>(1, 1);
+    fn later() -> bool {
+        let mut lab = lab(1, 1);
         let (a, x, time) = (lab.client(0), lab.key("x", 0), Hlc::at(70_000));
         assert!(lab.ask(server(0, 0), Request::ReadAt(time, vec![x.clone()])).is_some());
         lab.put(a, &x, "1") > time
     }
-    assert!(later::<Sound>());
-    assert!(!later::<LateAsksDoNotLift>());
+    assert!(later());
+    assert!(!without(&[LATE_ASKS_LIFT], later));
 }
 
 /// I1: what is asked of a sibling comes with a clock, and so does its answer.
 #[test]
 fn i1_a_version_shows_later_than_what_it_depends_on_whatever_the_clocks() {
-    fn in_order<R: Rules>() -> bool {
-        let mut lab = lab::<R>(2, 2);
+    fn in_order() -> bool {
+        let mut lab = lab(2, 2);
         let ([x, y], a) = (keys(&lab), lab.client(0));
         lab.set_clock(server(1, 0), 90_000);
         lab.put(a, &x, "1");
@@ -151,15 +131,15 @@ fn i1_a_version_shows_later_than_what_it_depends_on_whatever_the_clocks() {
         assert!(y[0] > Hlc::ZERO);
         x < y
     }
-    assert!(in_order::<Sound>());
-    assert!(!in_order::<SiblingsDoNotLift>());
+    assert!(in_order());
+    assert!(!without(&[SIBLINGS_LIFT], in_order));
 }
 
 /// I2: a version from elsewhere shows since it does, not since it was written.
 #[test]
 fn i2_what_was_written_long_ago_comes_to_show_now() {
-    fn evt_is_later<R: Rules>() -> bool {
-        let mut lab = lab::<R>(2, 1);
+    fn evt_is_later() -> bool {
+        let mut lab = lab(2, 1);
         let (a, x) = (lab.client(0), lab.key("x", 0));
         lab.put(a, &x, "1");
         lab.set_clocks(60_000);
@@ -167,15 +147,15 @@ fn i2_what_was_written_long_ago_comes_to_show_now() {
         lab.deliver_all();
         times(&mut lab, 1, 0, &[&x]).0[0] > lvt
     }
-    assert!(evt_is_later::<Sound>());
-    assert!(!evt_is_later::<EvtIsStamp>());
+    assert!(evt_is_later());
+    assert!(!without(&[EVT_IS_LOCAL], evt_is_later));
 }
 
 /// D1: what is applied everywhere is no dependency any more; who forgets it writes what shows later.
 #[test]
 fn d1_what_is_forgotten_came_to_show_earlier_everywhere() {
-    fn in_order<R: Rules>() -> bool {
-        let mut lab = lab::<R>(2, 2);
+    fn in_order() -> bool {
+        let mut lab = lab(2, 2);
         let ([x, y], a) = (keys(&lab), lab.client(0));
         lab.set_clock(server(1, 0), 90_000);
         lab.put(a, &x, "1");
@@ -185,20 +165,20 @@ fn d1_what_is_forgotten_came_to_show_earlier_everywhere() {
             lab.deliver_all();
         }
         lab.get(a, &x);
-        assert!(*R::PEERS_LIFT || lab.token(a).past.near.is_empty());
+        assert!(PEERS_LIFT.kept() || lab.token(a).past.near.is_empty());
         lab.put(a, &y, "2");
         lab.deliver_all();
         times(&mut lab, 1, 0, &[&x]).0 < times(&mut lab, 1, 1, &[&y]).0
     }
-    assert!(in_order::<Sound>());
-    assert!(!in_order::<PeersDoNotLift>());
+    assert!(in_order());
+    assert!(!without(&[PEERS_LIFT], in_order));
 }
 
 /// D3: old versions are kept for the time that a transaction may take, and then refused.
 #[test]
 fn d3_a_version_is_kept_for_a_while_and_refused_afterwards() {
-    fn read<R: Rules>(late_us: Micros) -> (String, bool) {
-        let mut lab = lab::<R>(1, 2);
+    fn read(late_us: Micros) -> (String, bool) {
+        let mut lab = lab(1, 2);
         let ([x, y], a) = (keys(&lab), lab.client(0));
         let read = halves(&mut lab, |lab| {
             lab.put(a, &x, "x1");
@@ -208,16 +188,20 @@ fn d3_a_version_is_kept_for_a_while_and_refused_afterwards() {
         });
         (read, lab.transcript.contains("TooOld"))
     }
-    assert_eq!(read::<Sound>(4_900_000), ("x1 y1".into(), false));
-    assert_eq!(read::<Sound>(5_200_000), ("x2 y1".into(), true));
-    assert_eq!(read::<AnswersDropped>(5_200_000), ("- y1".into(), false), "a hole where a version was");
+    assert_eq!(read(4_900_000), ("x1 y1".into(), false));
+    assert_eq!(read(5_200_000), ("x2 y1".into(), true));
+    assert_eq!(
+        without(&[REFUSES_DROPPED], || read(5_200_000)),
+        ("- y1".into(), false),
+        "a hole where a version was"
+    );
 }
 
 /// D3: who comes back may have to find out again what shows, and says of it that it shows since then.
 #[test]
 fn d3_a_restarted_server_answers_for_no_earlier_time() {
-    fn read<R: Rules>() -> (String, bool) {
-        let mut lab = lab::<R>(2, 2);
+    fn read() -> (String, bool) {
+        let mut lab = lab(2, 2);
         let ([x, y], a, b) = (keys(&lab), lab.client(1), lab.client(0));
         let read = halves(&mut lab, |lab| {
             lab.put(a, &x, "x1");
@@ -228,8 +212,12 @@ fn d3_a_restarted_server_answers_for_no_earlier_time() {
         });
         (read, lab.transcript.contains("TooOld"))
     }
-    assert_eq!(read::<Sound>(), ("x1 y1".into(), true));
-    assert_eq!(read::<FloorLost>(), ("- y1".into(), false), "it was applied again, later than y1");
+    assert_eq!(read(), ("x1 y1".into(), true));
+    assert_eq!(
+        without(&[FLOOR_SURVIVES], read),
+        ("- y1".into(), false),
+        "it was applied again, later than y1"
+    );
 }
 
 /// D3: collection takes tombstones, too.
@@ -250,8 +238,8 @@ fn d3_a_tombstone_that_is_gone_is_absence() {
 /// As in COPS: steps 4 to 6.
 #[test]
 fn a_version_from_elsewhere_shows_when_its_dependencies_do() {
-    fn read<R: Rules>() -> String {
-        let mut lab = lab::<R>(2, 2);
+    fn read() -> String {
+        let mut lab = lab(2, 2);
         let ([x, y], a, c) = (keys(&lab), lab.client(0), lab.client(1));
         lab.put(a, &x, "1");
         lab.put(a, &y, "2");
@@ -262,14 +250,14 @@ fn a_version_from_elsewhere_shows_when_its_dependencies_do() {
         assert_eq!(lab.rotx(c, &[&x, &y]), "1 2");
         early
     }
-    assert_eq!((read::<Sound>().as_str(), read::<ChecksNothing>().as_str()), ("-", "2"));
+    assert_eq!((read().as_str(), without(&[CHECKS], read).as_str()), ("-", "2"));
 }
 
 /// As in COPS: what came to show is logged, and what did not is checked again.
 #[test]
 fn what_was_applied_survives_and_what_was_not_is_checked_again() {
-    fn revised<R: Rules>() -> bool {
-        let mut lab = lab::<R>(2, 2);
+    fn revised() -> bool {
+        let mut lab = lab(2, 2);
         let ([x, y], a, c) = (keys(&lab), lab.client(0), lab.client(1));
         lab.put(a, &x, "1");
         lab.put(a, &y, "2");
@@ -280,15 +268,15 @@ fn what_was_applied_survives_and_what_was_not_is_checked_again() {
         assert_eq!(lab.get(c, &y), "2");
         lab.transcript.contains(&format!("revises {y}"))
     }
-    assert!(revised::<Sound>());
-    assert!(!revised::<AppliedLost>());
+    assert!(revised());
+    assert!(!without(&[APPLIED_SURVIVES], revised));
 }
 
 /// As in COPS: a session that moves waits until its context is applied.
 #[test]
 fn a_session_that_moves_waits_until_its_context_is_applied() {
-    fn moved<R: Rules>() -> bool {
-        let mut lab = lab::<R>(2, 2);
+    fn moved() -> bool {
+        let mut lab = lab(2, 2);
         let ([_, y], a, b) = (keys(&lab), lab.client(0), lab.client(1));
         lab.put(a, &y, "1");
         let token = lab.token(a);
@@ -300,8 +288,8 @@ fn a_session_that_moves_waits_until_its_context_is_applied() {
         assert_eq!(lab.token(b).past.near, lab.token(a).past.near);
         at_once
     }
-    assert!(!moved::<Sound>());
-    assert!(moved::<MoversRush>());
+    assert!(!moved());
+    assert!(without(&[MOVERS_WAIT], moved));
 }
 
 /// As in COPS: a conditional update and a scan depend on what they saw, tombstones included.

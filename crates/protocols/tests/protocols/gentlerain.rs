@@ -7,28 +7,31 @@ mod lasting;
 mod parameters;
 mod readmission;
 
-use crate::at;
+use crate::{as_published, at};
 use tidemark_contract::core::{Hlc, Key, Op, Outcome, Stamp, Update, Vector, Write};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Protocol, Rule, Token};
-use tidemark_protocols::gentlerain::{Params, Past, Published, Request, Rules, Server, Sound, Stamps, Timer};
+use tidemark_contract::{Lab, Protocol, Token, without};
+use tidemark_protocols::GentleRain;
+use tidemark_protocols::gentlerain::{
+    GST_NEVER_FALLS, PUT_WAITS, Params, Past, ROTX_WAITS, Request, Resolver, Server, Stamps, Timer,
+};
 
-fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
+fn lab<R: Resolver>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
     Lab::new(dcs, partitions, Params::default())
 }
 
-fn rain(dcs: usize, partitions: usize) -> Lab<Server<Sound>> {
+fn rain(dcs: usize, partitions: usize) -> Lab<GentleRain> {
     lab(dcs, partitions)
 }
 
-fn gst<R: Rules>(lab: &Lab<Server<R>>, dc: u8, partition: u16) -> Hlc {
+fn gst<R: Resolver>(lab: &Lab<Server<R>>, dc: u8, partition: u16) -> Hlc {
     lab.protocol(server(dc, partition)).status().stable.min()
 }
 
 const HEARTBEAT_AND_STABILISE: [Timer; 2] = [Timer::Delta, Timer::Theta];
 
 /// Raises the stable time of both data centres to `us` by heartbeats, wherever nothing newer was written.
-fn stabilise<R: Rules>(lab: &mut Lab<Server<R>>, us: u64) {
+fn stabilise<R: Resolver>(lab: &mut Lab<Server<R>>, us: u64) {
     lab.round(us, &HEARTBEAT_AND_STABILISE);
 }
 
@@ -145,8 +148,8 @@ fn alg_2_line_6_a_put_waits_until_the_clock_has_passed_dt() {
 /// what it depends on.
 #[test]
 fn alg_2_line_6_without_the_wait_a_write_can_lose_against_its_own_cause() {
-    fn own_write<R: Rules>() -> String {
-        let mut lab = lab::<R>(1, 2);
+    fn own_write() -> String {
+        let mut lab = rain(1, 2);
         let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
         lab.set_clock(server(0, 0), 3_000);
         let cause = lab.put(s, &x, "1");
@@ -158,19 +161,13 @@ fn alg_2_line_6_without_the_wait_a_write_can_lose_against_its_own_cause() {
         };
         if effect.ts > cause { "above".to_string() } else { "below".to_string() }
     }
-    struct Hasty;
-    impl Rules for Hasty {
-        const NAME: &'static str = "hasty";
-        const ABOUT: &'static str = "PUT does not wait";
-        const PUT_WAITS: Rule = Rule::Broken;
-    }
-    assert_eq!((own_write::<Sound>(), own_write::<Hasty>()), ("above".into(), "below".into()));
+    assert_eq!((own_write(), without(&[PUT_WAITS], own_write)), ("above".into(), "below".into()));
 }
 
 /// Reference: 000 §5.5.4: GentleRain on hybrid logical clocks.
 #[test]
 fn on_a_hybrid_clock_a_put_does_not_wait() {
-    let mut lab = Lab::<Server<Sound>>::new(1, 2, Params { clock: Stamps::Hlc, ..Params::default() });
+    let mut lab = Lab::<GentleRain>::new(1, 2, Params { clock: Stamps::Hlc, ..Params::default() });
     let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
     lab.set_clock(server(0, 0), 3_000);
     let cause = lab.put(s, &x, "1");
@@ -316,21 +313,15 @@ fn alg_4_line_11_a_rotx_waits_until_gst_is_above_dt() {
 /// Reference: 001 Algorithm 4 line 11, by what goes wrong without it.
 #[test]
 fn alg_4_line_11_without_the_wait_a_transaction_misses_the_sessions_own_write() {
-    struct Hasty;
-    impl Rules for Hasty {
-        const NAME: &'static str = "hasty";
-        const ABOUT: &'static str = "ROTX does not wait";
-        const ROTX_WAITS: Rule = Rule::Broken;
-    }
-    fn own_write<R: Rules>() -> String {
-        let mut lab = lab::<R>(2, 1);
+    fn own_write() -> String {
+        let mut lab = rain(2, 1);
         let (s, x) = (lab.client(0), lab.key("x", 0));
         lab.put(s, &x, "1");
         lab.begin(s, rotx(&[&x]));
         stabilise(&mut lab, 9_000);
         text(&lab.finish(s))
     }
-    assert_eq!((own_write::<Sound>(), own_write::<Hasty>()), ("1".into(), "-".into()));
+    assert_eq!((own_write(), without(&[ROTX_WAITS], own_write)), ("1".into(), "-".into()));
 }
 
 /// D7.
@@ -358,7 +349,7 @@ fn sec_5_3_only_the_latest_version_at_or_below_the_safe_time_is_kept_and_all_abo
         lab.put(s, &x, value);
     }
     lab.remove(s, &y);
-    let values = |lab: &Lab<Server<Sound>>| lab.store(server(0, 0)).chain(&x).count();
+    let values = |lab: &Lab<GentleRain>| lab.store(server(0, 0)).chain(&x).count();
     [700_000, 710_000, 720_000].into_iter().for_each(|us| stabilise(&mut lab, us));
     assert_eq!(values(&lab), 4, "D4: no stable time is durable yet");
     stabilise(&mut lab, 1_200_000); // renews the ceiling, with the stable time 700,000
@@ -396,8 +387,8 @@ fn sec_5_3_a_running_snapshot_holds_collection_back() {
 
 /// The trace of erratum E-1, up to what the last reader finds; partitions are exchanged, because the root of the tree learns
 /// first. `late` lets an older report of it arrive before the last reader comes.
-fn e_1<R: Rules>(late: bool, then: impl FnOnce(&mut Lab<Server<R>>)) -> String {
-    let mut lab = lab::<R>(2, 2);
+fn e_1(late: bool, then: impl FnOnce(&mut Lab<GentleRain>)) -> String {
+    let mut lab = lab(2, 2);
     let (c0, c1, c2) = (lab.client(0), lab.client(1), lab.client(0));
     let (x, y, z) = (lab.key("x", 1), lab.key("y", 0), lab.key("z", 1));
     let (root, leaf) = (server(0, 0), server(0, 1));
@@ -433,38 +424,35 @@ fn e_1<R: Rules>(late: bool, then: impl FnOnce(&mut Lab<Server<R>>)) -> String {
 /// Reference: PROTOCOLS E-1.
 #[test]
 fn e_1_a_write_brings_the_stable_time_of_what_it_depends_on() {
-    assert_eq!(e_1::<Sound>(false, |_| ()), "remote");
-    assert_eq!(e_1::<Published>(false, |_| ()), "-", "causally overwritten, as published");
-}
-
-struct Assigns;
-impl Rules for Assigns {
-    const NAME: &'static str = "assigns";
-    const ABOUT: &'static str = "E-1 corrected, E-2 not";
-    const GST_NEVER_FALLS: Rule = Rule::Broken;
+    assert_eq!(e_1(false, |_| ()), "remote");
+    assert_eq!(
+        as_published("gentlerain-published", || e_1(false, |_| ())),
+        "-",
+        "causally overwritten, as published"
+    );
 }
 
 /// Reference: PROTOCOLS E-2.
 #[test]
 fn e_2_a_late_report_does_not_lower_gst() {
-    assert_eq!(e_1::<Sound>(true, |_| ()), "remote");
-    assert_eq!(e_1::<Assigns>(false, |_| ()), "remote", "E-1 alone");
-    assert_eq!(e_1::<Assigns>(true, |_| ()), "-", "causally overwritten, as published");
+    assert_eq!(e_1(true, |_| ()), "remote");
+    assert_eq!(without(&[GST_NEVER_FALLS], || e_1(false, |_| ())), "remote", "E-1 alone");
+    assert_eq!(without(&[GST_NEVER_FALLS], || e_1(true, |_| ())), "-", "causally overwritten, as published");
 }
 
 /// Reference: PROTOCOLS E-9.
 #[test]
 fn e_9_stamps_increase_strictly_and_so_does_what_follows_a_snapshot() {
-    fn ties<R: Rules>() -> (String, Vec<String>) {
-        let mut lab = lab::<R>(2, 1);
+    fn ties() -> (String, Vec<String>) {
+        let mut lab = rain(2, 1);
         let (s, t, x) = (lab.client(0), lab.client(0), lab.key("x", 0));
         lab.round(9_000, &HEARTBEAT_AND_STABILISE);
         let before = lab.snapshot(t, &[&x]);
         let stamps = [s, t].map(|s| text(&lab.run(s, put(&x, "tied"))));
         (format!("{before} {}", lab.snapshot(t, &[&x])), stamps.into())
     }
-    assert_eq!(ties::<Sound>(), ("- -".into(), vec!["9000+1@A".into(), "9000+2@A".into()]));
-    let published = ties::<Published>();
+    assert_eq!(ties(), ("- -".into(), vec!["9000+1@A".into(), "9000+2@A".into()]));
+    let published = as_published("gentlerain-published", ties);
     assert_eq!(published.1, ["9000@A#1", "9000@A#2"], "equal times, told apart by arrival");
     assert_eq!(published.0, "- tied", "one snapshot time, two snapshots");
 }
@@ -508,7 +496,7 @@ fn d6_a_conditional_update_wins_over_what_it_saw() {
 #[test]
 fn a_write_too_far_ahead_of_the_clock_is_refused() {
     for clock in [Stamps::Physical, Stamps::Hlc] {
-        let mut lab = Lab::<Server<Sound>>::new(1, 2, Params { clock, ..Params::default() });
+        let mut lab = Lab::<GentleRain>::new(1, 2, Params { clock, ..Params::default() });
         lab.set_max_skew(1_000);
         let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
         lab.set_clock(server(0, 0), 5_000);

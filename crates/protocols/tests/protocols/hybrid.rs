@@ -5,41 +5,18 @@ mod deviations;
 use crate::at;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, Stamp};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Deps, Lab, Protocol, Rule, Scope, Token};
-use tidemark_protocols::hybrid::{Params, Past, Request, Rules, Server, Sound, Timer};
+use tidemark_contract::{Deps, Lab, Protocol, Scope, Token, without};
+use tidemark_protocols::Hybrid;
+use tidemark_protocols::hybrid::{
+    CAUSES_HAVE_CAUSES, CHECKS_CAUSES, FLOOR_IS_ADOPTED, FORGETS_ONLY_EVERYWHERE, MARKS_SURVIVE,
+    PUT_ABOVE_PAST, PUT_CARRIES_GST, Params, Past, ROTX_WAITS, Request, Timer,
+};
 
-macro_rules! broken {
-    ($($name:ident: $rule:ident;)*) => {$(
-        struct $name;
-        impl Rules for $name {
-            const NAME: &'static str = stringify!($name);
-            const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: Rule = Rule::Broken;
-        }
-    )*};
-}
-
-broken! {
-    AsksNobody: CHECKS_CAUSES;
-    CausesAlone: CAUSES_HAVE_CAUSES;
-    ChecksTellNothing: CHECKS_TELL_GST;
-    TrustsOwn: ASKS_AFTER_OWN;
-    PutForgetsGst: PUT_CARRIES_GST;
-    PutUnderPast: PUT_ABOVE_PAST;
-    IgnoresFloor: FLOOR_IS_ADOPTED;
-    ForgetsOwn: FORGETS_ONLY_EVERYWHERE;
-    RotxRushes: ROTX_WAITS;
-    MarksLost: MARKS_SURVIVE;
-    GstLost: GST_SURVIVES;
-    MoversRush: MOVERS_WAIT;
-    GstTravels: STABLE_STAYS_HOME;
-}
-
-fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
+fn lab(dcs: usize, partitions: usize) -> Lab<Hybrid> {
     Lab::new(dcs, partitions, Params::default())
 }
 
-fn sound(dcs: usize, partitions: usize) -> Lab<Server<Sound>> {
+fn sound(dcs: usize, partitions: usize) -> Lab<Hybrid> {
     lab(dcs, partitions)
 }
 
@@ -49,36 +26,36 @@ fn near(list: &[(u16, Hlc, u8)]) -> Deps {
     deps
 }
 
-fn past<R: Rules>(lab: &Lab<Server<R>>, session: usize) -> Past {
+fn past(lab: &Lab<Hybrid>, session: usize) -> Past {
     lab.token(session).past
 }
 
-fn gst<R: Rules>(lab: &Lab<Server<R>>, dc: u8, partition: u16) -> Hlc {
+fn gst(lab: &Lab<Hybrid>, dc: u8, partition: u16) -> Hlc {
     lab.protocol(server(dc, partition)).status().stable.min()
 }
 
 /// Tells one server of B that all up to `gst` is stable.
-fn tell<R: Rules>(lab: &mut Lab<Server<R>>, partition: u16, gst: Hlc) {
+fn tell(lab: &mut Lab<Hybrid>, partition: u16, gst: Hlc) {
     lab.ask(server(1, partition), Request::Get(Key::from("-"), gst));
 }
 
 /// What partition `p` of A wrote reaches B, all of it.
-fn ship<R: Rules>(lab: &mut Lab<Server<R>>, p: u16) {
+fn ship(lab: &mut Lab<Hybrid>, p: u16) {
     while lab.deliver(server(0, p), server(1, p)) {}
 }
 
 /// Messages within B.
-fn talk<R: Rules>(lab: &mut Lab<Server<R>>) {
+fn talk(lab: &mut Lab<Hybrid>) {
     lab.deliver_within(DcId(1));
 }
 
 /// Heartbeats, and θ twice: roots tell each other after the first.
-fn stabilise<R: Rules>(lab: &mut Lab<Server<R>>, us: Micros) {
+fn stabilise(lab: &mut Lab<Hybrid>, us: Micros) {
     lab.round(us, &[Timer::Delta, Timer::Delta, Timer::Theta, Timer::Theta]);
 }
 
 /// A GET in B, which waits for as long as it would.
-fn get<R: Rules>(lab: &mut Lab<Server<R>>, session: usize, key: &Key) -> String {
+fn get(lab: &mut Lab<Hybrid>, session: usize, key: &Key) -> String {
     lab.begin(session, Op::Get { key: key.clone() });
     talk(lab);
     let holder = (0..2).map(|p| server(1, p)).find(|at| lab.store(*at).chain(key).next().is_some());
@@ -92,13 +69,13 @@ fn get<R: Rules>(lab: &mut Lab<Server<R>>, session: usize, key: &Key) -> String 
     unreachable!("a GET waits for ever")
 }
 
-fn asks<R: Rules>(lab: &Lab<Server<R>>) -> usize {
+fn asks(lab: &Lab<Hybrid>) -> usize {
     lab.transcript.lines().filter(|line| line.contains(" -> ") && line.contains("Ask(")).count()
 }
 
 /// x, and then y, which depends on it; y reaches B.
-fn effect_without_cause<R: Rules>() -> (Lab<Server<R>>, Key, Key) {
-    let mut lab = lab::<R>(2, 2);
+fn effect_without_cause() -> (Lab<Hybrid>, Key, Key) {
+    let mut lab = lab(2, 2);
     let (a, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
     lab.put(a, &x, "photo");
     lab.put(a, &y, "comment");
@@ -109,7 +86,7 @@ fn effect_without_cause<R: Rules>() -> (Lab<Server<R>>, Key, Key) {
 /// Step 1 (D5): a GET looks into the newest version and waits for it a while; the check goes on.
 #[test]
 fn step_1_a_get_waits_a_while_for_the_causes_of_the_newest_version() {
-    let (mut lab, _, y) = effect_without_cause::<Sound>();
+    let (mut lab, _, y) = effect_without_cause();
     let (c, d) = (lab.client(1), lab.client(1));
     lab.begin(c, Op::Get { key: y.clone() });
     talk(&mut lab);
@@ -129,7 +106,7 @@ fn step_1_a_get_waits_a_while_for_the_causes_of_the_newest_version() {
 /// Step 1 (D5): without a wait the check is for the next.
 #[test]
 fn step_1_a_get_that_is_not_to_wait_answers_at_once_and_asks() {
-    let mut lab = Lab::<Server<Sound>>::new(2, 2, Params { check_wait_us: 0, ..Params::default() });
+    let mut lab = Lab::<Hybrid>::new(2, 2, Params { check_wait_us: 0, ..Params::default() });
     let (a, c, x, y) = (lab.client(0), lab.client(1), lab.key("x", 0), lab.key("y", 1));
     lab.put(a, &x, "1");
     lab.put(a, &y, "2");
@@ -143,8 +120,8 @@ fn step_1_a_get_that_is_not_to_wait_answers_at_once_and_asks() {
 /// Step 2: nobody is asked unless somebody reads, and then for what the stable time has not passed.
 #[test]
 fn step_2_causes_are_asked_for_lazily_and_only_above_the_stable_time() {
-    fn read<R: Rules>(known: bool) -> (String, usize) {
-        let (mut lab, x, y) = effect_without_cause::<R>();
+    fn read(known: bool) -> (String, usize) {
+        let (mut lab, x, y) = effect_without_cause();
         let c = lab.client(1);
         talk(&mut lab);
         assert_eq!(asks(&lab), 0);
@@ -155,16 +132,16 @@ fn step_2_causes_are_asked_for_lazily_and_only_above_the_stable_time() {
         let seen = get(&mut lab, c, &y);
         (seen, asks(&lab))
     }
-    assert_eq!(read::<Sound>(false), ("-".into(), 1));
-    assert_eq!(read::<Sound>(true), ("comment".into(), 0));
-    assert_eq!(read::<AsksNobody>(false), ("comment".into(), 0));
+    assert_eq!(read(false), ("-".into(), 1));
+    assert_eq!(read(true), ("comment".into(), 0));
+    assert_eq!(without(&[CHECKS_CAUSES], || read(false)), ("comment".into(), 0));
 }
 
 /// Step 3: a cause has causes of its own, which its server asks for only now.
 #[test]
 fn step_3_a_sibling_answers_once_the_cause_shows_there() {
-    fn read<R: Rules>() -> (String, String) {
-        let mut lab = lab::<R>(2, 3);
+    fn read() -> (String, String) {
+        let mut lab = lab(2, 3);
         let (a, c) = (lab.client(0), lab.client(1));
         let (z, x, y) = (lab.key("z", 2), lab.key("x", 0), lab.key("y", 1));
         lab.put(a, &z, "z");
@@ -178,38 +155,38 @@ fn step_3_a_sibling_answers_once_the_cause_shows_there() {
         assert_eq!(asks(&lab), 1 + usize::from(early == "-"));
         (early, lab.get(c, &y))
     }
-    assert_eq!(read::<Sound>(), ("-".into(), "y".into()));
-    assert_eq!(read::<CausesAlone>().0, "y");
+    assert_eq!(read(), ("-".into(), "y".into()));
+    assert_eq!(without(&[CAUSES_HAVE_CAUSES], read).0, "y");
 }
 
 /// D1: §17 lets a stable vector vouch for a version if it covers it and its nearest causes. Here B has all that A wrote,
 /// Step 4 (D4): that it shows by its list is logged; a restart knows the rest by itself.
 #[test]
 fn step_4_that_a_version_was_checked_is_logged() {
-    fn revised<R: Rules>() -> [bool; 2] {
-        let (mut lab, x, y) = effect_without_cause::<R>();
+    fn revised() -> [bool; 2] {
+        let (mut lab, x, y) = effect_without_cause();
         let c = lab.client(1);
         ship(&mut lab, 0);
         assert_eq!([&y, &x].map(|key| get(&mut lab, c, key)), ["comment", "photo"]);
         [&x, &y].map(|key| lab.transcript.contains(&format!("revises {key}")))
     }
-    assert_eq!(revised::<Sound>(), [false, true], "x has no causes");
-    assert_eq!(revised::<MarksLost>(), [false, false]);
+    assert_eq!(revised(), [false, true], "x has no causes");
+    assert_eq!(without(&[MARKS_SURVIVE], revised), [false, false]);
 }
 
 /// Step 4 (D4): so it shows right after a crash, with nobody asked.
 #[test]
 fn step_4_what_was_checked_shows_after_a_restart() {
-    fn scanned<R: Rules>() -> String {
-        let (mut lab, _, y) = effect_without_cause::<R>();
+    fn scanned() -> String {
+        let (mut lab, _, y) = effect_without_cause();
         let c = lab.client(1);
         ship(&mut lab, 0);
         assert_eq!(get(&mut lab, c, &y), "comment");
         lab.restart(server(1, 1));
         lab.scan(c, 1)
     }
-    assert_eq!(scanned::<Sound>(), "y 1");
-    assert_eq!(scanned::<MarksLost>(), " 0");
+    assert_eq!(scanned(), "y 1");
+    assert_eq!(without(&[MARKS_SURVIVE], scanned), " 0");
 }
 
 /// Step 5: once stable, a version shows with nobody asked, everywhere, and its list is forgotten.
@@ -232,7 +209,7 @@ fn step_5_what_the_stable_time_has_passed_shows_and_carries_no_list() {
 /// Step 5: a check that the stable time has overtaken is not asked again.
 #[test]
 fn step_5_questions_about_what_shows_are_dropped() {
-    let (mut lab, _, y) = effect_without_cause::<Sound>();
+    let (mut lab, _, y) = effect_without_cause();
     let c = lab.client(1);
     get(&mut lab, c, &y);
     lab.lose_messages(server(1, 0), server(1, 1));
@@ -245,7 +222,7 @@ fn step_5_questions_about_what_shows_are_dropped() {
 /// Step 5: a check or its answer may be lost.
 #[test]
 fn step_5_a_check_that_is_lost_is_asked_again() {
-    let (mut lab, _, y) = effect_without_cause::<Sound>();
+    let (mut lab, _, y) = effect_without_cause();
     let c = lab.client(1);
     lab.begin(c, Op::Get { key: y });
     lab.lose_messages(server(1, 1), server(1, 0));
@@ -275,8 +252,8 @@ fn step_6_a_put_carries_the_list_and_takes_its_place() {
 /// Step 6: erratum E-1, and that the last writer wins over what it saw.
 #[test]
 fn step_6_a_put_brings_gst_and_is_stamped_above_all_that_was_seen() {
-    fn put_at_slow<R: Rules>() -> (Hlc, bool) {
-        let mut lab = lab::<R>(2, 2);
+    fn put_at_slow() -> (Hlc, bool) {
+        let mut lab = lab(2, 2);
         let (a, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
         lab.ask(server(0, 0), Request::Get(x.clone(), at(900)));
         lab.set_clock(server(0, 0), 50_000);
@@ -284,9 +261,9 @@ fn step_6_a_put_brings_gst_and_is_stamped_above_all_that_was_seen() {
         let second = lab.put(a, &y, "2");
         (gst(&lab, 0, 1), second > first)
     }
-    assert_eq!(put_at_slow::<Sound>(), (at(900), true));
-    assert_eq!(put_at_slow::<PutForgetsGst>(), (Hlc::ZERO, true));
-    assert_eq!(put_at_slow::<PutUnderPast>(), (at(900), false));
+    assert_eq!(put_at_slow(), (at(900), true));
+    assert_eq!(without(&[PUT_CARRIES_GST], put_at_slow), (Hlc::ZERO, true));
+    assert_eq!(without(&[PUT_ABOVE_PAST], put_at_slow), (at(900), false));
 }
 
 /// Step 6; the drivers' bound on stamps.
@@ -303,8 +280,8 @@ fn step_6_a_put_that_would_lie_too_far_ahead_is_refused() {
 /// Step 7 (D3): a version whose causes are stable everywhere lists none, shows at once, and tells its floor.
 #[test]
 fn step_7_a_version_brings_its_floor_and_shows_at_once_without_a_list() {
-    fn scanned<R: Rules>() -> (String, Hlc) {
-        let mut lab = lab::<R>(2, 3);
+    fn scanned() -> (String, Hlc) {
+        let mut lab = lab(2, 3);
         let (a, c) = (lab.client(0), lab.client(1));
         let (w, z, y) = (lab.key("w", 0), lab.key("z", 2), lab.key("y", 1));
         lab.put(a, &w, "w");
@@ -328,15 +305,15 @@ fn step_7_a_version_brings_its_floor_and_shows_at_once_without_a_list() {
         assert_eq!((lab.get(c, &y).as_str(), asks(&lab)), ("y", 0));
         (lab.scan(c, 2), gst(&lab, 1, 1))
     }
-    assert_eq!(scanned::<Sound>(), ("z2 1".into(), at(9_000)));
-    assert_eq!(scanned::<IgnoresFloor>(), (" 0".into(), Hlc::ZERO));
+    assert_eq!(scanned(), ("z2 1".into(), at(9_000)));
+    assert_eq!(without(&[FLOOR_IS_ADOPTED], scanned), (" 0".into(), Hlc::ZERO));
 }
 
 /// Step 8: sessions forget what is stable in every data centre, and nothing else.
 #[test]
 fn step_8_a_list_forgets_what_is_stable_everywhere() {
-    fn lists<R: Rules>() -> [usize; 2] {
-        let mut lab = lab::<R>(2, 2);
+    fn lists() -> [usize; 2] {
+        let mut lab = lab(2, 2);
         let (a, b, x) = (lab.client(0), lab.client(0), lab.key("x", 0));
         lab.put(a, &x, "1");
         lab.set_clocks(9_000);
@@ -358,8 +335,8 @@ fn step_8_a_list_forgets_what_is_stable_everywhere() {
         lab.get(b, &x);
         [early, past(&lab, b).near.len()]
     }
-    assert_eq!(lists::<Sound>(), [1, 0]);
-    assert_eq!(lists::<ForgetsOwn>(), [0, 0], "B lacks it");
+    assert_eq!(lists(), [1, 0]);
+    assert_eq!(without(&[FORGETS_ONLY_EVERYWHERE], lists), [0, 0], "B lacks it");
 }
 
 /// Step 9 (D6): a transaction waits until all that its session knows is stable; a snapshot does not.
@@ -381,7 +358,8 @@ fn step_9_a_transaction_waits_for_the_stable_time_and_reads_one_snapshot() {
 /// Step 9 (D6): for a snapshot holds what is stable, and nothing else, written here or not.
 #[test]
 fn step_9_a_transaction_that_did_not_wait_would_miss_what_its_session_wrote() {
-    let mut lab = lab::<RotxRushes>(1, 1);
+    let _without = tidemark_contract::Without::new(&[ROTX_WAITS]);
+    let mut lab = lab(1, 1);
     let (a, x) = (lab.client(0), lab.key("x", 0));
     lab.put(a, &x, "1");
     assert_eq!(lab.rotx(a, &[&x]), "-");

@@ -23,8 +23,15 @@ mod tidemark;
 mod wren;
 
 use tidemark_contract::core::Hlc;
+use tidemark_contract::without;
 
 /// A time without a counter.
 fn at(us: u64) -> Hlc {
     Hlc::at(us)
+}
+
+/// What `play` finds in the variant that is called `name`.
+fn as_published<T>(name: &str, play: impl FnOnce() -> T) -> T {
+    let (_, variant) = tidemark_protocols::variant(name).expect("there is such a variant");
+    without(variant.without, play)
 }

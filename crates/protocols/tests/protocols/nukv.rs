@@ -4,67 +4,17 @@ mod decisions;
 mod errata;
 mod physical;
 
-use crate::at;
+use crate::{as_published, at};
 use std::collections::BTreeMap;
 use tidemark_contract::core::{
     Condition, DcId, Guarantees, Hlc, Key, Op, Outcome, PartitionId, Stamp, Update, Write,
 };
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Protocol, Reaches, Rule};
+use tidemark_contract::{Lab, Protocol, Reaches, without};
 use tidemark_protocols::nukv::{
-    Indexes, NuKv, Params, Past, Physical, Published, Rules, Seen, Server, Sound, Timer,
+    DT_COVERS_READS, DT_COVERS_WRITES, Indexes, NuKv, PAST_MOVES, PUT_ABOVE_DT, Params, Past,
+    READS_ANSWER_IDX, READS_WAIT, SV_SURVIVES, Seen, Server, Timer,
 };
-
-macro_rules! broken {
-    ($($name:ident: $rule:ident;)*) => {$(
-        struct $name;
-        impl Rules for $name {
-            const NAME: &'static str = stringify!($name);
-            const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: Rule = Rule::Broken;
-        }
-    )*};
-}
-
-broken! {
-    ReadsAtOnce: READS_WAIT;
-    SvForgotten: SV_SURVIVES;
-    AnswersSv: READS_ANSWER_IDX;
-    SvAssigned: SV_RISES;
-    TiesOpen: TIES_ARE_BROKEN;
-    DtWithoutReads: DT_COVERS_READS;
-    DtWithoutWrites: DT_COVERS_WRITES;
-    DtIgnored: PUT_ABOVE_DT;
-    MovesEmpty: PAST_MOVES;
-}
-
-/// E-6c takes two departures at once.
-struct SvFalls;
-
-impl Rules for SvFalls {
-    const NAME: &'static str = "sv-falls";
-    const ABOUT: &'static str = "sv assigned, and told to readers";
-    const SV_RISES: Rule = Rule::Broken;
-    const READS_ANSWER_IDX: Rule = Rule::Broken;
-}
-
-/// A physical clock that nobody waits for, and one that is not compared with what was observed.
-struct PhysicalAtOnce;
-struct PhysicalBlind;
-
-impl Rules for PhysicalAtOnce {
-    const NAME: &'static str = "physical-at-once";
-    const ABOUT: &'static str = "without PUT_ABOVE_DT";
-    const HYBRID: Rule = Rule::Broken;
-    const PUT_ABOVE_DT: Rule = Rule::Broken;
-}
-
-impl Rules for PhysicalBlind {
-    const NAME: &'static str = "physical-blind";
-    const ABOUT: &'static str = "without PUT_ABOVE_OBSERVED";
-    const HYBRID: Rule = Rule::Broken;
-    const PUT_ABOVE_OBSERVED: Rule = Rule::Broken;
-}
 
 const P0: PartitionId = PartitionId(0);
 const P1: PartitionId = PartitionId(1);
@@ -73,7 +23,7 @@ const RYW: Guarantees = Guarantees { read_your_writes: true, ..Guarantees::NONE 
 const WFR: Guarantees = Guarantees { writes_follow_reads: true, ..Guarantees::NONE };
 const MW: Guarantees = Guarantees { monotonic_writes: true, ..Guarantees::NONE };
 
-fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
+fn lab<const HYBRID: bool>(dcs: usize, partitions: usize) -> Lab<Server<HYBRID>> {
     Lab::new(dcs, partitions, Params::default())
 }
 
@@ -82,7 +32,7 @@ fn nukv(dcs: usize, partitions: usize) -> Lab<NuKv> {
 }
 
 /// A session of `dc` goes on where `from` was.
-fn moved<R: Rules>(lab: &mut Lab<Server<R>>, from: usize, dc: u8) -> usize {
+fn moved<const HYBRID: bool>(lab: &mut Lab<Server<HYBRID>>, from: usize, dc: u8) -> usize {
     let there = lab.client(dc);
     lab.adopt(there, lab.token(from));
     assert_eq!(lab.outcome(there), Some(Outcome::Adopted), "D8: nobody waits to be let in");
@@ -90,7 +40,7 @@ fn moved<R: Rules>(lab: &mut Lab<Server<R>>, from: usize, dc: u8) -> usize {
 }
 
 /// A session with a past that it could have.
-fn with_past<R: Rules>(lab: &mut Lab<Server<R>>, dc: u8, past: Past) -> usize {
+fn with_past<const HYBRID: bool>(lab: &mut Lab<Server<HYBRID>>, dc: u8, past: Past) -> usize {
     let session = lab.client(dc);
     lab.adopt(session, past);
     assert_eq!(lab.outcome(session), Some(Outcome::Adopted));
@@ -112,7 +62,7 @@ fn set_new(key: &Key, value: &str) -> Op {
 }
 
 /// What a read gives now: `None` if it waits, and it is left waiting.
-fn try_get<R: Rules>(lab: &mut Lab<Server<R>>, session: usize, key: &Key) -> Option<String> {
+fn try_get<const HYBRID: bool>(lab: &mut Lab<Server<HYBRID>>, session: usize, key: &Key) -> Option<String> {
     lab.begin(session, get(key));
     lab.outcome(session).as_ref().map(text)
 }
@@ -146,16 +96,16 @@ fn get_1_waits_for_what_its_level_asks_for() {
 
 #[test]
 fn get_1_without_the_wait_a_session_that_roams_goes_back() {
-    fn reads<R: Rules>() -> Option<String> {
-        let mut lab = lab::<R>(2, 1);
+    fn reads() -> Option<String> {
+        let mut lab = nukv(2, 1);
         let (a, x) = (lab.client(0), lab.key("x", 0));
         lab.put(a, &x, "1");
         let away = moved(&mut lab, a, 1);
         try_get(&mut lab, away, &x)
     }
-    assert_eq!(reads::<Sound>(), None);
-    assert_eq!(reads::<ReadsAtOnce>(), Some("-".into()));
-    assert_eq!(reads::<MovesEmpty>(), Some("-".into()), "D8");
+    assert_eq!(reads(), None);
+    assert_eq!(without(&[READS_WAIT], reads), Some("-".into()));
+    assert_eq!(without(&[PAST_MOVES], reads), Some("-".into()), "D8");
 }
 
 /// At home nothing waits: what a session has seen there is there.
@@ -202,8 +152,8 @@ fn get_2_returns_the_highest_time_then_data_centre_then_index() {
 /// has seen.
 #[test]
 fn get_3_answers_the_index_of_the_version_that_it_returns() {
-    fn roams<R: Rules>() -> (u64, Option<String>) {
-        let mut lab = lab::<R>(2, 1);
+    fn roams() -> (u64, Option<String>) {
+        let mut lab = nukv(2, 1);
         let (writer, reader) = (lab.client(0), lab.client(0));
         let (x, y) = (lab.key("x", 0), lab.key("y", 0));
         lab.put(writer, &x, "1");
@@ -213,8 +163,8 @@ fn get_3_answers_the_index_of_the_version_that_it_returns() {
         let away = moved(&mut lab, reader, 1);
         (lab.token(reader).hrm[&P0].get(DcId(0)), try_get(&mut lab, away, &x))
     }
-    assert_eq!(roams::<Sound>(), (1, Some("1".into())));
-    assert_eq!(roams::<AnswersSv>(), (2, None));
+    assert_eq!(roams(), (1, Some("1".into())));
+    assert_eq!(without(&[READS_ANSWER_IDX], roams), (2, None));
 }
 
 /// Reference: Alg. 1 lines 15-17.
@@ -241,8 +191,8 @@ fn get_4_raises_hrm_and_dt_r_and_never_lowers_them() {
 /// Reference: Alg. 1 lines 19-29.
 #[test]
 fn put_sends_the_time_that_its_level_asks_for() {
-    fn written<R: Rules>(level: Guarantees) -> Hlc {
-        let mut lab = lab::<R>(1, 1);
+    fn written(level: Guarantees) -> Hlc {
+        let mut lab = nukv(1, 1);
         let past = Past { dt_r: at(9_000), dt_w: at(5_000), ..Past::default() };
         let s = with_past(&mut lab, 0, past);
         lab.asks(s, level);
@@ -252,12 +202,12 @@ fn put_sends_the_time_that_its_level_asks_for() {
     let (r, w) = (at(9_000).next(), at(5_000).next());
     let levels = [(Guarantees::NONE, at(1_000)), (WFR, r), (MW, w), (Guarantees::ALL, r), (RYW, at(1_000))];
     for (level, t) in levels {
-        assert_eq!(written::<Sound>(level), t, "{level}");
+        assert_eq!(written(level), t, "{level}");
     }
-    assert_eq!(written::<DtWithoutReads>(WFR), at(1_000));
-    assert_eq!(written::<DtWithoutReads>(Guarantees::ALL), w);
-    assert_eq!(written::<DtWithoutWrites>(MW), at(1_000));
-    assert_eq!(written::<DtIgnored>(Guarantees::ALL), at(1_000));
+    assert_eq!(without(&[DT_COVERS_READS], || written(WFR)), at(1_000));
+    assert_eq!(without(&[DT_COVERS_READS], || written(Guarantees::ALL)), w);
+    assert_eq!(without(&[DT_COVERS_WRITES], || written(MW)), at(1_000));
+    assert_eq!(without(&[PUT_ABOVE_DT], || written(Guarantees::ALL)), at(1_000));
 }
 
 /// Reference: Alg. 2 lines 5-12, 14-21.
@@ -313,8 +263,8 @@ fn replicate_carries_the_index_of_the_origin() {
 /// Reference: §14, new leader. What it applied and what it numbered is in the log, and its clock is above that.
 #[test]
 fn a_restart_goes_on_from_the_records_of_the_log() {
-    fn after<R: Rules>() -> (Indexes, Hlc, Past) {
-        let mut lab = lab::<R>(2, 1);
+    fn after() -> (Indexes, Hlc, Past) {
+        let mut lab = nukv(2, 1);
         let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 0));
         lab.set_clock(server(1, 0), 5_000);
         lab.put(b, &x, "of B");
@@ -327,10 +277,10 @@ fn a_restart_goes_on_from_the_records_of_the_log() {
         let s = lab.client(0);
         (sv, lab.put(s, &x, "3"), lab.token(s))
     }
-    let (sv, t, past) = after::<Sound>();
+    let (sv, t, past) = after();
     assert_eq!((sv, t), (Indexes(vec![2, 1]), at(5_000).next()));
     assert_eq!(past.hwm, column(&[3]));
-    let (sv, _, past) = after::<SvForgotten>();
+    let (sv, _, past) = without(&[SV_SURVIVES], after);
     assert_eq!((sv, past.hwm), (Indexes::default(), column(&[1])), "a number that was given before");
 }
 

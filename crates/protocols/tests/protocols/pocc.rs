@@ -3,38 +3,21 @@
 use crate::at;
 use tidemark_contract::core::{Condition, DcId, Hlc, Key, Micros, Op, Outcome, Update, Vector, Write};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Lab, Protocol, Rule, Token};
-use tidemark_protocols::pocc::{Params, Past, Request, Rules, Server, Sound, Timer};
+use tidemark_contract::{Lab, Protocol, Token, without};
+use tidemark_protocols::Pocc;
+use tidemark_protocols::pocc::{
+    GET_WAITS, GSS_SURVIVES, MOVED_READS_WAIT, PUT_ABOVE_DV, Params, Past, Request, SLICE_LIFTS_CLOCK,
+    SLICE_WAITS, SV_COVERS_DV, Timer,
+};
 
 const A: DcId = DcId(0);
 const B: DcId = DcId(1);
 
-macro_rules! broken {
-    ($($name:ident: $rule:ident;)*) => {$(
-        struct $name;
-        impl Rules for $name {
-            const NAME: &'static str = stringify!($name);
-            const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: Rule = Rule::Broken;
-        }
-    )*};
-}
-
-broken! {
-    GetsAtOnce: GET_WAITS;
-    SlicesAtOnce: SLICE_WAITS;
-    SliceLiftsNothing: SLICE_LIFTS_CLOCK;
-    SvForgetsDv: SV_COVERS_DV;
-    PutUnderDv: PUT_ABOVE_DV;
-    GssLost: GSS_SURVIVES;
-    MovesFree: MOVED_READS_WAIT;
-}
-
-fn lab<R: Rules>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
+fn lab(dcs: usize, partitions: usize) -> Lab<Pocc> {
     Lab::new(dcs, partitions, Params::default())
 }
 
-fn pocc(dcs: usize, partitions: usize) -> Lab<Server<Sound>> {
+fn pocc(dcs: usize, partitions: usize) -> Lab<Pocc> {
     lab(dcs, partitions)
 }
 
@@ -47,14 +30,14 @@ fn past(rdv: &[u64], dv: &[u64]) -> Past {
 }
 
 /// Gives a session a past that it could have.
-fn remember<R: Rules>(lab: &mut Lab<Server<R>>, session: usize, past: Past) {
+fn remember(lab: &mut Lab<Pocc>, session: usize, past: Past) {
     let home = lab.token(session).home;
     lab.adopt(session, Token { home, past });
     assert_eq!(lab.outcome(session), Some(Outcome::Adopted));
 }
 
 /// Heartbeats everywhere at `us`, twice, so that Δ has passed without a write; then θ.
-fn stabilise<R: Rules>(lab: &mut Lab<Server<R>>, us: Micros) {
+fn stabilise(lab: &mut Lab<Pocc>, us: Micros) {
     lab.round(us, &[Timer::Delta, Timer::Delta, Timer::Theta]);
 }
 
@@ -86,8 +69,8 @@ fn get_puts_the_dependencies_of_what_it_read_into_rdv_and_its_time_into_dv_only(
 /// Reference: the abstract: "Servers perform the dependency check … only upon serving a client operation".
 #[test]
 fn get_waits_for_what_the_session_has_seen_the_effect_of() {
-    fn read<R: Rules>() -> String {
-        let mut lab = lab::<R>(2, 2);
+    fn read() -> String {
+        let mut lab = lab(2, 2);
         let (a, b, cause, effect) = (lab.client(0), lab.client(1), lab.key("x", 0), lab.key("y", 1));
         lab.put(a, &cause, "cause");
         lab.put(a, &effect, "effect");
@@ -101,7 +84,7 @@ fn get_waits_for_what_the_session_has_seen_the_effect_of() {
         lab.deliver(server(0, 0), server(1, 0));
         text(&lab.finish(b))
     }
-    assert_eq!((read::<Sound>().as_str(), read::<GetsAtOnce>().as_str()), ("cause", "at once"));
+    assert_eq!((read().as_str(), without(&[GET_WAITS], read).as_str()), ("cause", "at once"));
 }
 
 #[test]
@@ -140,13 +123,13 @@ fn d4_a_wait_in_vain_ends_with_a_clear_error_and_the_session_may_go_on() {
 /// I3, D1.
 #[test]
 fn put_stamps_above_what_the_session_depends_on_with_no_wait() {
-    fn write<R: Rules>() -> Hlc {
-        let mut lab = lab::<R>(2, 1);
+    fn write() -> Hlc {
+        let mut lab = lab(2, 1);
         let (a, x) = (lab.client(0), lab.key("x", 0));
         remember(&mut lab, a, past(&[0, 70_000], &[0, 70_000]));
         lab.put(a, &x, "1")
     }
-    assert_eq!((write::<Sound>(), write::<PutUnderDv>()), (at(70_000).next(), at(1_000)));
+    assert_eq!((write(), without(&[PUT_ABOVE_DV], write)), (at(70_000).next(), at(1_000)));
 }
 
 #[test]
@@ -204,8 +187,8 @@ fn rotx_the_snapshot_is_the_clock_here_and_what_has_arrived_at_the_coordinator()
 
 #[test]
 fn rotx_the_snapshot_covers_all_that_the_session_has_seen() {
-    fn read<R: Rules>() -> String {
-        let mut lab = lab::<R>(2, 2);
+    fn read() -> String {
+        let mut lab = lab(2, 2);
         let (a, b, x, y) = (lab.client(0), lab.client(1), lab.key("x", 0), lab.key("y", 1));
         lab.put(b, &y, "y");
         lab.deliver(server(1, 1), server(0, 1));
@@ -216,13 +199,13 @@ fn rotx_the_snapshot_covers_all_that_the_session_has_seen() {
         lab.deliver_all();
         text(&lab.finish(a))
     }
-    assert_eq!((read::<Sound>().as_str(), read::<SvForgetsDv>().as_str()), ("- y", "- -"));
+    assert_eq!((read().as_str(), without(&[SV_COVERS_DV], read).as_str()), ("- y", "- -"));
 }
 
 #[test]
 fn rotx_waits_at_each_partition_until_its_snapshot_has_arrived_there() {
-    fn read<R: Rules>() -> (bool, String) {
-        let mut lab = lab::<R>(2, 2);
+    fn read() -> (bool, String) {
+        let mut lab = lab(2, 2);
         let (a, b, cause, effect) = (lab.client(0), lab.client(1), lab.key("x", 1), lab.key("y", 0));
         lab.put(a, &cause, "cause");
         lab.put(a, &effect, "effect");
@@ -237,22 +220,22 @@ fn rotx_waits_at_each_partition_until_its_snapshot_has_arrived_there() {
         lab.deliver_all();
         (at_once.is_none(), text(&at_once.unwrap_or_else(|| lab.finish(b))))
     }
-    assert_eq!(read::<Sound>(), (true, "effect cause".into()));
-    assert_eq!(read::<SlicesAtOnce>(), (false, "effect -".into()));
+    assert_eq!(read(), (true, "effect cause".into()));
+    assert_eq!(without(&[SLICE_WAITS], read), (false, "effect -".into()));
 }
 
 /// I3.
 #[test]
 fn rotx_what_is_written_after_a_slice_was_read_lies_above_its_snapshot() {
-    fn writes<R: Rules>() -> Hlc {
-        let mut lab = lab::<R>(1, 2);
+    fn writes() -> Hlc {
+        let mut lab = lab(1, 2);
         let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 0), lab.key("y", 1));
         lab.set_clock(server(0, 0), 30_000);
         assert_eq!(lab.rotx(t, &[&x, &y]), "- -");
         lab.put(s, &y, "later")
     }
-    assert_eq!(writes::<Sound>(), at(30_000).next());
-    assert_eq!(writes::<SliceLiftsNothing>(), at(1_000));
+    assert_eq!(writes(), at(30_000).next());
+    assert_eq!(without(&[SLICE_LIFTS_CLOCK], writes), at(1_000));
 }
 
 #[test]
@@ -297,8 +280,8 @@ fn d2_what_a_slice_promised_survives_a_restart() {
 /// D2, and erratum E-12: no snapshot lies below what was collected, not even after a restart.
 #[test]
 fn d2_a_restart_recovers_the_gss_that_collection_used() {
-    fn read<R: Rules>() -> String {
-        let mut lab = lab::<R>(2, 2);
+    fn read() -> String {
+        let mut lab = lab(2, 2);
         let (b, reader, x, y) = (lab.client(1), lab.client(0), lab.key("x", 0), lab.key("y", 1));
         lab.put(b, &y, "old");
         stabilise(&mut lab, 9_000);
@@ -308,14 +291,14 @@ fn d2_a_restart_recovers_the_gss_that_collection_used() {
         lab.restart(server(0, 0)); // which has received no record
         lab.rotx(reader, &[&x, &y])
     }
-    assert_eq!((read::<Sound>().as_str(), read::<GssLost>().as_str()), ("- new", "- -"));
+    assert_eq!((read().as_str(), without(&[GSS_SURVIVES], read).as_str()), ("- new", "- -"));
 }
 
 /// D3, and erratum E-13.
 #[test]
 fn d3_a_session_moves_at_once_and_its_reads_wait_for_all_that_it_has_seen() {
-    fn moved<R: Rules>() -> (Past, String) {
-        let mut lab = lab::<R>(2, 1);
+    fn moved() -> (Past, String) {
+        let mut lab = lab(2, 1);
         let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 0));
         lab.put(a, &x, "mine");
         let token = lab.token(a);
@@ -326,8 +309,8 @@ fn d3_a_session_moves_at_once_and_its_reads_wait_for_all_that_it_has_seen() {
         lab.deliver_all();
         (past, text(&lab.finish(b)))
     }
-    assert_eq!(moved::<Sound>(), (past(&[1_000], &[1_000]), "mine".into()));
-    assert_eq!(moved::<MovesFree>(), (past(&[], &[1_000]), "-".into()));
+    assert_eq!(moved(), (past(&[1_000], &[1_000]), "mine".into()));
+    assert_eq!(without(&[MOVED_READS_WAIT], moved), (past(&[], &[1_000]), "-".into()));
 }
 
 /// D5.

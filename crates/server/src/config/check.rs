@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 use tidemark_contract::Topology;
 use tidemark_core::{DcId, PartitionId, SLOTS};
-use tidemark_registry::{NAMES, PUBLISHED};
+use tidemark_registry::{NAMES, variant};
 
 pub(super) const MAX_REGIONS: usize = 64;
 const MAX_NODES: usize = 4096;
@@ -80,9 +80,9 @@ fn protocol(file: &ClusterFile, problems: &mut Vec<Problem>) -> &'static str {
     if let Some(name) = NAMES.iter().find(|name| **name == resolved) {
         return name;
     }
-    if PUBLISHED.contains(&asked) {
-        let what = format!("{asked} keeps the mistakes of its paper, and serves nobody");
-        let sound = asked.trim_end_matches("-published");
+    if let Some((sound, variant)) = variant(asked) {
+        let why = if variant.is_published() { "keeps the mistakes of its paper" } else { "lacks a part" };
+        let what = format!("{asked} {why}, and serves nobody");
         let remedy = format!("choose {sound:?}, or study it with `tidemark sim --protocol {asked}`");
         problems.push(Problem::new("cluster.protocol", what, remedy));
         return "";

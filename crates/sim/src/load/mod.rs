@@ -19,7 +19,7 @@ use crate::world::{World, groups_of};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tidemark_adapt::Settings;
-use tidemark_contract::{Params as _, Placement, Protocol, Topology};
+use tidemark_contract::{Params as _, Placement, Protocol, Rule, Topology, Without};
 use tidemark_core::Micros;
 use tidemark_store::log::Fsync;
 use tidemark_workload::Workload;
@@ -51,6 +51,8 @@ pub struct Load {
     pub slow: Vec<Slow>,
     /// Numbers of the protocol that are not to be its defaults.
     pub params: BTreeMap<String, Value>,
+    /// Rules of the protocol that are not kept.
+    pub without: Vec<Rule>,
     /// What each event costs a server.
     pub costs: Costs,
     /// Clients know no partitions: each has a node of its data centre, which asks the others for it, as Redis clients have.
@@ -160,6 +162,7 @@ impl Load {
         if !self.placement.rules.is_empty() && !P::INFO.partial {
             return Err(format!("{} cannot do without versions that a region never gets", P::INFO.name));
         }
+        options::rules::<P>(&self.without)?;
         let params = options::params::<P>(&self.params)?;
         params.check(&self.topology())?;
         let groups = P::EXTENSIONS.checking_groups(&params, &self.topology(), &P::Hard::default());
@@ -194,7 +197,6 @@ impl Load {
         Plan {
             replicas: self.replicas,
             tick_us: Some(TICK_US),
-            broken: None,
             seed: self.seed,
             config: self.config(),
             scripts: Vec::new(),
@@ -249,6 +251,7 @@ impl Load {
 /// The numbers cannot be, or a server failed: a sentence for the user.
 pub fn load<P: Protocol>(what: &Load) -> Result<Loaded, String> {
     what.validate::<P>()?;
+    let _without = Without::new(&what.without);
     let layout =
         Layout { topology: what.topology(), keys: Vec::new(), transactions: false, guarantees: false };
     let plan = what.plan();

@@ -76,8 +76,6 @@ pub struct Plan {
     pub replicas: usize,
     /// The unit of time of groups; none: as short as delays allow, so that schedules have many elections.
     pub tick_us: Option<Micros>,
-    /// A rule that these do not keep.
-    pub broken: Option<tidemark_group::Rule>,
     /// The numbers.
     pub config: Config,
     /// What each session does; session `i` starts in data centre `i % dcs`.
@@ -257,7 +255,6 @@ impl Plan {
             seed,
             replicas: options.replicas,
             tick_us: None,
-            broken: options.broken,
             scripts: vec![Vec::new(); options.sessions],
             faults: Vec::new(),
             holds: Vec::new(),

@@ -93,7 +93,6 @@ impl<P: Protocol> World<'_, P> {
             tick_us: self.plan.tick_us(),
             election_ticks: ELECTION_TICKS,
             heartbeat_ticks: 2,
-            broken: self.plan.broken,
             // Little enough, now and then, that who was away gets a copy.
             entries_bytes: if mix(self.plan.seed, 8).is_multiple_of(2) { 512 } else { 1 << 20 },
             pinned_bytes: if mix(self.plan.seed, 9).is_multiple_of(4) { 4 << 10 } else { 1 << 20 },

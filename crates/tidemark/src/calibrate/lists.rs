@@ -72,6 +72,7 @@ fn load(measure_us: u64) -> Load {
         clock_offsets_us: Vec::new(),
         slow: Vec::new(),
         params: BTreeMap::new(),
+        without: Vec::new(),
         costs: Costs::NONE,
         workload: Workload::named("transactions").expect("it is listed"),
         clients: 32,

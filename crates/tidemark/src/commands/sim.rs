@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use tidemark_check::write_history;
 use tidemark_contract::core::Promise;
 use tidemark_contract::core::history::History;
-use tidemark_protocols::{NAMES, PUBLISHED};
+use tidemark_protocols::{NAMES, variants};
 use tidemark_sim::{Campaign, Faults, Options, Placed, Progress, Summary};
 use tidemark_simulators::simulator;
 
@@ -26,6 +26,8 @@ Examples:
   tidemark sim --protocol eventual --promise causal --seeds 0..100        convicted at once
   tidemark sim --protocol causal-spartan-x-published --seeds 0..300000 \\
       --dcs 2 --partitions 2 --sessions 4 --ops 40 --faults none          a paper's own mistake, found
+  tidemark sim --protocol tidemark --without PUT_ABOVE_FENCE --seeds 0..20000 \\
+      --dcs 2 --partitions 3 --sessions 4 --ops 40                        what a rule is for
 
 The same seed always gives the same run, and the same digest. Exit codes: 0 the promise held on all seeds,
 1 it was violated, 2 the command is wrong.";
@@ -67,6 +69,10 @@ pub(crate) struct Sim {
     /// Have an operator exclude a data centre that is cut off, more or less, and readmit it.
     #[arg(long)]
     exclusions: bool,
+    /// Play it without a rule that its correctness rests on, or that of groups does, to see what the rule is for; may be
+    /// repeated. An unknown name lists those that there are.
+    #[arg(long, value_name = "RULE")]
+    without: Vec<String>,
     /// What histories are held to; the protocol's own promise by default.
     #[arg(long, value_name = "NAME")]
     promise: Option<Promise>,
@@ -105,12 +111,16 @@ impl Sim {
         if let Some(Task::Calibrate(calibrate)) = self.task {
             return calibrate.run();
         }
+        let simulator = simulator(&self.protocol);
+        let simulator = simulator.with_context(|| format!("no protocol is called {}", self.protocol))?;
+        let without: Result<Vec<_>, _> = self.without.iter().map(|name| simulator.rule(name)).collect();
+        let without = without.map_err(crate::Usage)?;
         let options = Options {
             dcs: self.dcs,
             partitions: self.partitions,
             replicas: self.replicas,
             placement: self.placement,
-            broken: None,
+            without,
             sessions: self.sessions,
             ops: self.ops,
             faults: self.faults,
@@ -124,8 +134,6 @@ impl Sim {
             jobs: self.jobs.max(1),
             ..Campaign::new(options, self.seeds.clone())
         };
-        let simulator = simulator(&self.protocol);
-        let simulator = simulator.with_context(|| format!("no protocol is called {}", self.protocol))?;
         simulator.validate(&what.options).map_err(crate::Usage)?;
         let mut shown = Shown::new(&what.seeds);
         let begin = Instant::now();
@@ -147,7 +155,9 @@ impl Sim {
 }
 
 fn protocols() -> PossibleValuesParser {
-    PossibleValuesParser::new(NAMES.iter().chain(PUBLISHED).copied().chain(["causal"]))
+    PossibleValuesParser::new(
+        NAMES.iter().copied().chain(variants().map(|(_, variant)| variant.name)).chain(["causal"]),
+    )
 }
 
 fn seeds(text: &str) -> Result<Range<u64>, String> {

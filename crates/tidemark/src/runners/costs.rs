@@ -22,6 +22,7 @@ impl Runner for Costs {
             ops: settings.whole("ops", usual.ops)?,
             seed: settings.whole("seed", usual.seed as usize)? as u64,
             params: settings.params()?.into_iter().collect(),
+            ..usual
         };
         settings.end()?;
         let simulator = simulator(protocol).with_context(|| format!("no protocol is called {protocol}"))?;

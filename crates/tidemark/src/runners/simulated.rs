@@ -91,6 +91,7 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
         clock_offsets_us: offsets.into_iter().map(|ms| (ms * 1_000.0) as i64).collect(),
         slow,
         params: settings.params()?.into_iter().collect(),
+        without: Vec::new(),
         costs: calibration.costs_of(protocol),
         gateways: settings.flag("gateways")?,
         generator: settings.flag("generator")?,

@@ -3,15 +3,18 @@
 use super::*;
 use tidemark_contract::core::DcId;
 use tidemark_contract::lab::rotx;
+use tidemark_protocols::accf::{
+    LATE_SLICE_IS_REFUSED, SLICE_LEAVES_OUT, SLICE_LIFTS_CLOCK, SLICE_WAITS, SNAPSHOT_HOLDS_DS,
+};
 
 /// Keys of both partitions.
-fn keys<R: Rules>(lab: &Lab<Server<R>>) -> (Key, Key) {
+fn keys(lab: &Lab<Accf>) -> (Key, Key) {
     (lab.key("x", 0), lab.key("y", 1))
 }
 
 #[test]
 fn in_a_group_that_holds_all_keys_each_server_is_asked_once() {
-    let mut lab = grouped::<Sound>(REGION, REGION);
+    let mut lab = grouped(REGION, REGION);
     let (a, t) = (lab.client(0), lab.client(0));
     let (x, y) = keys(&lab);
     lab.put(a, &x, "1");
@@ -26,7 +29,7 @@ fn in_a_group_that_holds_all_keys_each_server_is_asked_once() {
 
 #[test]
 fn where_no_group_holds_all_keys_the_servers_are_a_group_of_the_moment() {
-    let mut lab = grouped::<Sound>(REGION, SERVER);
+    let mut lab = grouped(REGION, SERVER);
     let (a, t) = (lab.client(0), lab.client(0));
     let (x, y) = keys(&lab);
     lab.put(a, &x, "1");
@@ -40,20 +43,20 @@ fn where_no_group_holds_all_keys_the_servers_are_a_group_of_the_moment() {
 /// The session has read what its group cannot back yet.
 #[test]
 fn a_snapshot_has_what_the_session_depends_on() {
-    fn read<R: Rules>() -> String {
-        let mut lab = grouped::<R>(REGION, REGION);
+    fn read() -> String {
+        let mut lab = grouped(REGION, REGION);
         let (a, (x, y)) = (lab.client(0), keys(&lab));
         lab.put(a, &x, "mine");
         lab.rotx(a, &[&x, &y])
     }
-    assert_eq!((read::<Sound>().as_str(), read::<SnapshotAlone>().as_str()), ("mine -", "- -"));
+    assert_eq!((read().as_str(), without(&[SNAPSHOT_HOLDS_DS], read).as_str()), ("mine -", "- -"));
 }
 
 /// The session has read an effect whose cause is on its way to another server.
 #[test]
 fn a_slice_waits_for_what_the_snapshot_covers() {
-    fn read<R: Rules>() -> String {
-        let mut lab = grouped::<R>(REGION, SERVER);
+    fn read() -> String {
+        let mut lab = grouped(REGION, SERVER);
         let (ann, ben) = (lab.client(0), lab.client(1));
         let (x, y) = keys(&lab);
         lab.put(ann, &y, "cause");
@@ -69,15 +72,15 @@ fn a_slice_waits_for_what_the_snapshot_covers() {
         stabilise(&mut lab, 9_000);
         format!("waits: {}", text(&lab.finish(ben)))
     }
-    assert_eq!(read::<Sound>(), "waits: effect cause");
-    assert_eq!(read::<SlicesAtOnce>(), "effect -");
+    assert_eq!(read(), "waits: effect cause");
+    assert_eq!(without(&[SLICE_WAITS], read), "effect -");
 }
 
 /// What has arrived beyond the snapshot may have causes that have not.
 #[test]
 fn a_slice_leaves_out_what_its_snapshot_does_not_cover() {
-    fn read<R: Rules>() -> String {
-        let mut lab = grouped::<R>(REGION, REGION);
+    fn read() -> String {
+        let mut lab = grouped(REGION, REGION);
         let (ann, ben) = (lab.client(0), lab.client(1));
         let (x, y) = keys(&lab);
         lab.put(ann, &y, "cause");
@@ -86,26 +89,26 @@ fn a_slice_leaves_out_what_its_snapshot_does_not_cover() {
         lab.deliver(server(0, 0), server(1, 0));
         lab.rotx(ben, &[&x, &y])
     }
-    assert_eq!((read::<Sound>().as_str(), read::<EffectsAlone>().as_str()), ("- -", "effect -"));
+    assert_eq!((read().as_str(), without(&[SLICE_LEAVES_OUT], read).as_str()), ("- -", "effect -"));
 }
 
 /// I3.
 #[test]
 fn what_is_written_after_a_slice_was_read_lies_above_its_snapshot() {
-    fn write<R: Rules>() -> Hlc {
-        let mut lab = grouped::<R>(REGION, REGION);
+    fn write() -> Hlc {
+        let mut lab = grouped(REGION, REGION);
         let (a, other, (x, y)) = (lab.client(0), lab.client(0), keys(&lab));
         lab.set_clock(server(0, 0), 30_000);
         lab.put(a, &x, "1");
         assert_eq!(lab.rotx(a, &[&x, &y]), "1 -");
         lab.put(other, &y, "later")
     }
-    assert_eq!(write::<Sound>(), at(30_000).next());
-    assert_eq!(write::<SliceLiftsNothing>(), at(1_000));
+    assert_eq!(write(), at(30_000).next());
+    assert_eq!(without(&[SLICE_LIFTS_CLOCK], write), at(1_000));
 }
 
 /// While what A/0 asks A/1 first is on its way, what it asks for is collected.
-fn collect_meanwhile<R: Rules>(lab: &mut Lab<Server<R>>) {
+fn collect_meanwhile(lab: &mut Lab<Accf>) {
     for ms in [500, 1_000, 1_500, 2_000] {
         lab.set_clocks(ms * 1_000);
         for timer in [Timer::Delta, Timer::Delta, Timer::Theta, Timer::Theta] {
@@ -125,7 +128,7 @@ fn collect_meanwhile<R: Rules>(lab: &mut Lab<Server<R>>) {
 /// that it will ever write, and clocks went to the end of time.
 #[test]
 fn a_refusal_says_nothing_of_groups_that_the_server_hears_nothing_of() {
-    let mut lab = grouped::<Sound>(SERVER, SERVER);
+    let mut lab = grouped(SERVER, SERVER);
     let (a, t, (x, y)) = (lab.client(0), lab.client(0), keys(&lab));
     lab.put(a, &y, "old");
     stabilise(&mut lab, 9_000);
@@ -152,8 +155,8 @@ fn a_refusal_says_nothing_of_groups_that_the_server_hears_nothing_of() {
 /// D8: the version that the snapshot needs is gone.
 #[test]
 fn a_slice_that_comes_too_late_is_refused_and_its_transaction_begins_again() {
-    fn read<R: Rules>() -> String {
-        let mut lab = grouped::<R>(REGION, REGION);
+    fn read() -> String {
+        let mut lab = grouped(REGION, REGION);
         let (a, t, (x, y)) = (lab.client(0), lab.client(0), keys(&lab));
         lab.put(a, &y, "old");
         stabilise(&mut lab, 9_000);
@@ -163,13 +166,13 @@ fn a_slice_that_comes_too_late_is_refused_and_its_transaction_begins_again() {
         collect_meanwhile(&mut lab);
         text(&lab.finish(t))
     }
-    assert_eq!((read::<Sound>().as_str(), read::<LateSlices>().as_str()), ("- new", "- -"));
+    assert_eq!((read().as_str(), without(&[LATE_SLICE_IS_REFUSED], read).as_str()), ("- new", "- -"));
 }
 
 #[test]
 fn a_transaction_whose_answers_are_lost_ends_with_the_restart_or_the_deadline() {
     for (checking, restart) in [(REGION, true), (REGION, false), (SERVER, true), (SERVER, false)] {
-        let mut lab = grouped::<Sound>(REGION, checking);
+        let mut lab = grouped(REGION, checking);
         let (s, (x, y)) = (lab.client(0), keys(&lab));
         lab.begin(s, rotx(&[&x, &y]));
         lab.lose_messages(server(0, 0), server(0, 1));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidemark_contract::core::DcId;
 use tidemark_contract::{Store, Version};
 
-fn detected<R: Rules>(lab: &Lab<Server<R>>, dc: u8) -> u64 {
+fn detected<R: Resolver>(lab: &Lab<Server<R>>, dc: u8) -> u64 {
     lab.protocol(server(dc, 0)).status().conflicts.expect("GentleRain looks for conflicts")
 }
 
@@ -14,7 +14,7 @@ fn predecessor(store: &Store<Hlc>, key: &Key, stamp: Stamp) -> Option<Stamp> {
     store.chain(key).map(|d| d.stamp).find(|other| *other < stamp)
 }
 
-fn newest(lab: &Lab<Server<Sound>>, dc: u8, key: &Key) -> Stamp {
+fn newest(lab: &Lab<GentleRain>, dc: u8, key: &Key) -> Stamp {
     lab.store(server(dc, 0)).chain(key).next().expect("something was written").stamp
 }
 
@@ -84,10 +84,7 @@ fn d9_an_update_that_comes_below_one_that_did_not_see_it_is_in_conflict_with_tha
 
 /// Keeps the larger value of two that are concurrent.
 struct Larger;
-impl Rules for Larger {
-    const NAME: &'static str = "larger";
-    const ABOUT: &'static str = "the larger value wins";
-    const RESOLVES: bool = true;
+impl Resolver for Larger {
     fn newer_wins(older: &Version<Hlc>, newer: &Version<Hlc>) -> bool {
         older.write.value() <= newer.write.value()
     }
@@ -142,7 +139,7 @@ type Seen = BTreeSet<(usize, Stamp)>;
 
 /// A schedule of random steps, with what every version depends on.
 struct Schedule {
-    lab: Lab<Server<Sound>>,
+    lab: Lab<GentleRain>,
     state: u64,
     keys: Vec<Key>,
     clients: Vec<(usize, u8, Seen)>,
@@ -213,8 +210,8 @@ impl Schedule {
 
     /// Runs what may insert a version at a server. If it was counted as a conflict, there is something at that server
     /// that is concurrent in the sense of happens-before.
-    fn observe(&mut self, dc: u8, p: u16, event: impl FnOnce(&mut Lab<Server<Sound>>)) {
-        let count = |lab: &Lab<Server<Sound>>| lab.protocol(server(dc, p)).status().conflicts;
+    fn observe(&mut self, dc: u8, p: u16, event: impl FnOnce(&mut Lab<GentleRain>)) {
+        let count = |lab: &Lab<GentleRain>| lab.protocol(server(dc, p)).status().conflicts;
         let all = |schedule: &Self| -> BTreeSet<(usize, Stamp)> {
             let store = schedule.lab.store(server(dc, p));
             let chain = |key: usize| store.chain(&schedule.keys[key]).map(move |d| (key, d.stamp));

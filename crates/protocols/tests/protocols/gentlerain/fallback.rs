@@ -1,29 +1,12 @@
 //! Algorithm 4 line 14 and D7: transactions that do not wait for `gst`, and what each of their rules is for.
 
 use super::*;
-
-macro_rules! broken {
-    ($($name:ident: $rule:ident;)*) => {$(
-        struct $name;
-        impl Rules for $name {
-            const NAME: &'static str = stringify!($name);
-            const ABOUT: &'static str = concat!("without ", stringify!($rule));
-            const $rule: Rule = Rule::Broken;
-        }
-    )*};
-}
-
-broken! {
-    ForgetsDt: ROTX_COVERS_DT;
-    Unfenced: SLICE_FENCES;
-    FenceLost: FENCE_SURVIVES;
-    LocalAtOnce: LOCAL_NEEDS_GST;
-    PutSilent: PUT_TELLS_GST;
-    EachItsGst: ONE_GST;
-}
+use tidemark_protocols::gentlerain::{
+    FENCE_SURVIVES, LOCAL_NEEDS_GST, ONE_GST, PUT_TELLS_GST, ROTX_COVERS_DT, SLICE_FENCES,
+};
 
 /// `dcs` data centres of `partitions` partitions whose transactions fall back if `gst` is more than `alpha` behind.
-fn hasty<R: Rules>(dcs: usize, partitions: usize, alpha: u64) -> Lab<Server<R>> {
+fn hasty(dcs: usize, partitions: usize, alpha: u64) -> Lab<GentleRain> {
     Lab::new(dcs, partitions, Params { alpha_us: Some(alpha), clock: Stamps::Hlc, ..Params::default() })
 }
 
@@ -31,7 +14,7 @@ fn hasty<R: Rules>(dcs: usize, partitions: usize, alpha: u64) -> Lab<Server<R>> 
 #[test]
 fn alg_4_line_10_a_rotx_waits_if_gst_is_behind_by_alpha_at_most() {
     for (alpha, waits) in [(Some(1_000), true), (Some(999), false), (None, true)] {
-        let mut lab = Lab::<Server<Sound>>::new(2, 1, Params { alpha_us: alpha, ..Params::default() });
+        let mut lab = Lab::<GentleRain>::new(2, 1, Params { alpha_us: alpha, ..Params::default() });
         let (s, x) = (lab.client(0), lab.key("x", 0));
         assert_eq!(lab.put(s, &x, "1"), at(1_000));
         lab.begin(s, rotx(&[&x]));
@@ -46,8 +29,8 @@ fn alg_4_line_10_a_rotx_waits_if_gst_is_behind_by_alpha_at_most() {
 /// D7: one round, at the `gst` of the coordinator and the `dt` of the session.
 #[test]
 fn d7_a_transaction_that_does_not_wait_returns_what_is_stable_and_what_its_session_has_seen() {
-    fn found<R: Rules>() -> (String, Lab<Server<R>>) {
-        let mut lab = hasty::<R>(2, 2, 0);
+    fn found() -> (String, Lab<GentleRain>) {
+        let mut lab = hasty(2, 2, 0);
         let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
         let (b, z) = (lab.client(1), lab.key("z", 1));
         lab.put(b, &z, "stable");
@@ -58,16 +41,16 @@ fn d7_a_transaction_that_does_not_wait_returns_what_is_stable_and_what_its_sessi
         lab.put(s, &y, "mine, too");
         (lab.rotx(s, &[&x, &y, &z]), lab)
     }
-    let (values, lab) = found::<Sound>();
+    let (values, lab) = found();
     assert_eq!(values, "mine mine, too stable");
     assert!(lab.transcript.contains("at: Past { dt: 9000+2, gst: 9000 }"));
-    assert_eq!(found::<ForgetsDt>().0, "- - stable");
+    assert_eq!(without(&[ROTX_COVERS_DT], found).0, "- - stable");
 }
 
 /// A slice of a transaction is held; x and then y, which depends on it, are written at servers with slow clocks,
 /// x where its slice was already read. `then` happens in between.
-fn torn<R: Rules>(then: impl FnOnce(&mut Lab<Server<R>>)) -> String {
-    let mut lab = hasty::<R>(1, 3, 0);
+fn torn(then: impl FnOnce(&mut Lab<GentleRain>)) -> String {
+    let mut lab = hasty(1, 3, 0);
     let (s, t) = (lab.client(0), lab.client(0));
     let (fast, x, y) = (lab.key("fast", 0), lab.key("x", 1), lab.key("y", 2));
     lab.set_clock(server(0, 0), 5_000);
@@ -84,24 +67,24 @@ fn torn<R: Rules>(then: impl FnOnce(&mut Lab<Server<R>>)) -> String {
 /// D7: the fence.
 #[test]
 fn d7_who_was_asked_for_a_slice_stamps_above_its_snapshot() {
-    assert_eq!(torn::<Sound>(|_| ()), "1 - -");
-    assert_eq!(torn::<Unfenced>(|_| ()), "1 - effect", "an effect without its cause");
+    assert_eq!(torn(|_| ()), "1 - -");
+    assert_eq!(without(&[SLICE_FENCES], || torn(|_| ())), "1 - effect", "an effect without its cause");
 }
 
 /// D7: the fence lies below the ceiling, and stamps start above that.
 #[test]
 fn d7_a_fence_survives_a_restart() {
     let restart = |lab: &mut Lab<Server<_>>| lab.restart(server(0, 1));
-    assert_eq!(torn::<Sound>(restart), "1 - -");
-    assert_eq!(torn::<FenceLost>(|_| ()), "1 - -", "without a restart");
-    assert_eq!(torn::<FenceLost>(|lab| lab.restart(server(0, 1))), "1 - effect");
+    assert_eq!(torn(restart), "1 - -");
+    assert_eq!(without(&[FENCE_SURVIVES], || torn(|_| ())), "1 - -", "without a restart");
+    assert_eq!(without(&[FENCE_SURVIVES], || torn(|lab| lab.restart(server(0, 1)))), "1 - effect");
 }
 
 /// D7: on physical clocks a PUT waits until its clock has passed the fence.
 #[test]
 fn d7_a_put_waits_for_the_fence_as_for_its_dt() {
     let params = Params { alpha_us: Some(0), ..Params::default() };
-    let mut lab = Lab::<Server<Sound>>::new(1, 2, params);
+    let mut lab = Lab::<GentleRain>::new(1, 2, params);
     let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 0), lab.key("y", 1));
     lab.set_clock(server(0, 0), 5_000);
     lab.put(s, &x, "1");
@@ -115,8 +98,8 @@ fn d7_a_put_waits_for_the_fence_as_for_its_dt() {
 
 /// The `gst` of data centre A's root is 9,000, that of its leaf 0; z was written in B and is stable. Session 0 has read
 /// nothing.
-fn uneven<R: Rules>() -> (Lab<Server<R>>, Key) {
-    let mut lab = hasty::<R>(2, 2, 0);
+fn uneven() -> (Lab<GentleRain>, Key) {
+    let mut lab = hasty(2, 2, 0);
     let (b, z) = (lab.client(1), lab.key("z", 1));
     lab.put(b, &z, "remote");
     lab.deliver_all();
@@ -133,8 +116,8 @@ fn uneven<R: Rules>() -> (Lab<Server<R>>, Key) {
 /// D7: what was written here needs what its writer had seen of elsewhere.
 #[test]
 fn d7_a_version_written_at_a_higher_gst_is_not_in_the_snapshot() {
-    fn effect_and_cause<R: Rules>() -> String {
-        let (mut lab, z) = uneven::<R>();
+    fn effect_and_cause() -> String {
+        let (mut lab, z) = uneven();
         let (s, t) = (lab.client(0), lab.client(0));
         let (x, y) = (lab.key("x", 0), lab.key("y", 1));
         lab.put(t, &x, "effect"); // at the root, whose GST has reached z
@@ -142,15 +125,15 @@ fn d7_a_version_written_at_a_higher_gst_is_not_in_the_snapshot() {
         lab.put(s, &y, "1"); // at the leaf, above it
         lab.rotx(s, &[&y, &x, &z])
     }
-    assert_eq!(effect_and_cause::<Sound>(), "1 - -");
-    assert_eq!(effect_and_cause::<LocalAtOnce>(), "1 effect -");
+    assert_eq!(effect_and_cause(), "1 - -");
+    assert_eq!(without(&[LOCAL_NEEDS_GST], effect_and_cause), "1 effect -");
 }
 
 /// D7: the snapshot has one `gst` at all servers.
 #[test]
 fn d7_a_slice_is_read_at_the_gst_of_its_coordinator() {
-    fn effect_and_cause<R: Rules>() -> String {
-        let mut lab = hasty::<R>(2, 2, 0);
+    fn effect_and_cause() -> String {
+        let mut lab = hasty(2, 2, 0);
         let (s, b) = (lab.client(0), lab.client(1));
         let (y, z, mine) = (lab.key("y", 0), lab.key("z", 1), lab.key("mine", 1));
         lab.put(b, &z, "cause");
@@ -168,19 +151,19 @@ fn d7_a_slice_is_read_at_the_gst_of_its_coordinator() {
         lab.put(s, &mine, "1");
         lab.rotx(s, &[&mine, &y, &z])
     }
-    assert_eq!(effect_and_cause::<Sound>(), "1 - -");
-    assert_eq!(effect_and_cause::<EachItsGst>(), "1 effect -");
+    assert_eq!(effect_and_cause(), "1 - -");
+    assert_eq!(without(&[ONE_GST], effect_and_cause), "1 effect -");
 }
 
 /// D7: a session that wrote where `gst` is high brings it to the coordinator of its transaction.
 #[test]
 fn d7_a_put_tells_the_gst_that_its_version_needs() {
-    fn own_write<R: Rules>() -> String {
-        let (mut lab, _) = uneven::<R>();
+    fn own_write() -> String {
+        let (mut lab, _) = uneven();
         let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
         lab.put(s, &x, "mine");
         lab.rotx(s, &[&y, &x])
     }
-    assert_eq!(own_write::<Sound>(), "- mine");
-    assert_eq!(own_write::<PutSilent>(), "- -");
+    assert_eq!(own_write(), "- mine");
+    assert_eq!(without(&[PUT_TELLS_GST], own_write), "- -");
 }

@@ -5,7 +5,7 @@ use super::*;
 /// Reference: 001 §4.5.
 #[test]
 fn sec_4_5_values_go_up_the_tree_and_gst_comes_down() {
-    let mut lab = Lab::<Server<Sound>>::new(1, 4, Params { fan_out: 2, ..Params::default() });
+    let mut lab = Lab::<GentleRain>::new(1, 4, Params { fan_out: 2, ..Params::default() });
     lab.set_clocks(6_000);
     (0..4).for_each(|p| lab.fire(server(0, p), Timer::Delta));
     let (root, inner, leaf, other) = (server(0, 0), server(0, 1), server(0, 3), server(0, 2));
@@ -24,7 +24,7 @@ fn sec_4_5_values_go_up_the_tree_and_gst_comes_down() {
 #[test]
 fn the_fan_out_shapes_the_tree() {
     for (fan_out, parents) in [(1, [0, 1, 2]), (2, [0, 0, 1]), (3, [0, 0, 0])] {
-        let mut lab = Lab::<Server<Sound>>::new(2, 4, Params { fan_out, ..Params::default() });
+        let mut lab = Lab::<GentleRain>::new(2, 4, Params { fan_out, ..Params::default() });
         for child in (1..4).rev() {
             let (from, parent) = (server(0, child), parents[usize::from(child) - 1]);
             lab.fire(from, Timer::Theta);
@@ -40,7 +40,7 @@ fn the_fan_out_shapes_the_tree() {
 #[test]
 fn the_intervals_are_those_of_the_timers() {
     let due = |params: Params, timer| {
-        let mut lab = Lab::<Server<Sound>>::new(2, 1, params);
+        let mut lab = Lab::<GentleRain>::new(2, 1, params);
         let first = lab.due(server(0, 0), timer).unwrap();
         lab.set_clocks(1_000_000);
         lab.fire(server(0, 0), timer);

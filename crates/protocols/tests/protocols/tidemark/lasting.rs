@@ -1,6 +1,9 @@
 //! What lasts, and what goes: crashes, collection, sessions that move; and what depends on what decided.
 
 use super::*;
+use tidemark_protocols::tidemark::{
+    COLLECTS_AT_SAFE, DS_IS_NOT_STABLE, DSV_SURVIVES, EXCEPTIONS_UNTIL_SAFE, PUT_TAKES_DSV, STABLE_STAYS_HOME,
+};
 
 /// D1: sessions can bring a fence from above the ceiling. Once it is persisted, collection counts on it.
 #[test]
@@ -28,8 +31,8 @@ fn d1_a_restart_stamps_above_everything_announced() {
 /// Reference: PROTOCOLS E-3, event by event: what is read fresh is not taken for stable.
 #[test]
 fn e_3_what_a_session_read_says_nothing_about_the_other_partitions() {
-    fn trace<R: Rules>() -> [String; 3] {
-        let mut lab = lab::<R>(2, 2);
+    fn trace() -> [String; 3] {
+        let mut lab = lab(2, 2);
         let (c0, c3, c1) = (lab.client(0), lab.client(0), lab.client(1));
         let (x, y, z) = (lab.key("x", 0), lab.key("y", 1), lab.key("z", 0));
         lab.put(c3, &y, "cause");
@@ -43,13 +46,13 @@ fn e_3_what_a_session_read_says_nothing_about_the_other_partitions() {
         lab.deliver(server(0, 0), server(1, 0));
         [seen, lab.get(c1, &x), lab.get(c1, &y)]
     }
-    assert_eq!(trace::<Sound>(), ["z", "-", "-"], "fresh, and no effect without its cause");
-    assert_eq!(trace::<FreshIsStable>(), ["z", "effect", "-"]);
+    assert_eq!(trace(), ["z", "-", "-"], "fresh, and no effect without its cause");
+    assert_eq!(without(&[DS_IS_NOT_STABLE], trace), ["z", "effect", "-"]);
 }
 
 /// A local version that depends on a remote one is read where DSV is behind, and then what it depends on.
-fn behind<R: Rules>(then: impl FnOnce(&mut Lab<Server<R>>)) -> String {
-    let mut lab = lab::<R>(2, 2);
+fn behind(then: impl FnOnce(&mut Lab<Tidemark>)) -> String {
+    let mut lab = lab(2, 2);
     let (c0, c1, c2) = (lab.client(0), lab.client(1), lab.client(0));
     let (x, y, z) = (lab.key("x", 1), lab.key("y", 0), lab.key("z", 1));
     lab.put(c1, &y, "first");
@@ -66,23 +69,23 @@ fn behind<R: Rules>(then: impl FnOnce(&mut Lab<Server<R>>)) -> String {
 
 #[test]
 fn step_4_is_why_a_reader_of_a_local_version_finds_what_it_depends_on() {
-    assert_eq!((behind::<Sound>(|_| ()), behind::<PutForgetsDsv>(|_| ())), ("remote".into(), "-".into()));
+    assert_eq!((behind(|_| ()), without(&[PUT_TAKES_DSV], || behind(|_| ()))), ("remote".into(), "-".into()));
 }
 
 /// Reference: PROTOCOLS E-12. D1.
 #[test]
 fn e_12_a_restart_recovers_the_dsv_that_versions_written_here_need() {
     let crash = server(0, 1);
-    assert_eq!(behind::<Sound>(|lab| lab.restart(crash)), "remote");
-    assert_eq!(behind::<DsvLost>(|_| ()), "remote", "without a restart");
-    assert_eq!(behind::<DsvLost>(|lab| lab.restart(crash)), "-");
+    assert_eq!(behind(|lab| lab.restart(crash)), "remote");
+    assert_eq!(without(&[DSV_SURVIVES], || behind(|_| ())), "remote", "without a restart");
+    assert_eq!(without(&[DSV_SURVIVES], || behind(|lab| lab.restart(crash))), "-");
 }
 
 /// Collection: a snapshot is held, and is read when its server knows of much newer ones.
 #[test]
 fn collection_stays_below_the_snapshots_and_the_persisted_dsv_of_all() {
-    fn held<R: Rules>() -> (String, usize) {
-        let mut lab = lab::<R>(1, 2);
+    fn held() -> (String, usize) {
+        let mut lab = lab(1, 2);
         let (s, t, x, y) = (lab.client(0), lab.client(0), lab.key("x", 0), lab.key("y", 1));
         let (root, leaf) = (server(0, 0), server(0, 1));
         lab.put(s, &y, "old");
@@ -105,15 +108,15 @@ fn collection_stays_below_the_snapshots_and_the_persisted_dsv_of_all() {
         }
         (seen, lab.store(leaf).chain(&y).count())
     }
-    assert_eq!(held::<Sound>(), ("- 500000".into(), 1), "the last of which all causes are covered");
-    assert_eq!(held::<CollectsAtOwn>().0, "- -");
+    assert_eq!(held(), ("- 500000".into(), 1), "the last of which all causes are covered");
+    assert_eq!(without(&[COLLECTS_AT_SAFE], held).0, "- -");
 }
 
 /// Collection: an exception is what a session that read fresh finds its own write by, from any server.
 #[test]
 fn exceptions_stay_until_no_snapshot_in_the_data_centre_is_below_them() {
-    fn own_write<R: Rules>() -> (String, bool) {
-        let mut lab = lab::<R>(2, 2);
+    fn own_write() -> (String, bool) {
+        let mut lab = lab(2, 2);
         let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
         remember(&mut lab, s, past(&[0, 70], &[0, 60]));
         lab.put(s, &x, "1");
@@ -125,16 +128,16 @@ fn exceptions_stay_until_no_snapshot_in_the_data_centre_is_below_them() {
         }
         (seen, meta(&lab, 0, 0, &x).need.is_none())
     }
-    assert_eq!(own_write::<Sound>(), ("- 1".into(), true));
-    assert_eq!(own_write::<ExceptionsDropped>().0, "- -");
+    assert_eq!(own_write(), ("- 1".into(), true));
+    assert_eq!(without(&[EXCEPTIONS_UNTIL_SAFE], own_write).0, "- -");
 }
 
 /// Reference: PROTOCOLS E-13.
 #[test]
 fn e_13_a_token_brings_its_dependencies_elsewhere_and_its_dsv_only_home() {
     /// x depends on y; only x has reached data centre B. A session that saw neither moves from A to B.
-    fn moved<R: Rules>() -> [String; 2] {
-        let mut lab = lab::<R>(2, 2);
+    fn moved() -> [String; 2] {
+        let mut lab = lab(2, 2);
         let (writer, mover, arrived) = (lab.client(0), lab.client(0), lab.client(1));
         let (x, y, other) = (lab.key("x", 0), lab.key("y", 1), lab.key("other", 0));
         lab.put(writer, &y, "cause");
@@ -148,8 +151,8 @@ fn e_13_a_token_brings_its_dependencies_elsewhere_and_its_dsv_only_home() {
         assert_eq!(lab.finish(arrived), Outcome::Adopted);
         [lab.get(arrived, &x), lab.get(arrived, &y)]
     }
-    assert_eq!(moved::<Sound>(), ["-", "-"]);
-    assert_eq!(moved::<DsvTravels>(), ["effect", "-"], "an effect without its cause");
+    assert_eq!(moved(), ["-", "-"]);
+    assert_eq!(without(&[STABLE_STAYS_HOME], moved), ["effect", "-"], "an effect without its cause");
 }
 
 /// D2: and after the wait nothing that it brought is an exception.

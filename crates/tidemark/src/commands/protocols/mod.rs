@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use std::process::ExitCode;
-use tidemark_protocols::{CAUSAL, NAMES, PUBLISHED, Protocol, resolve, with_any_protocol};
+use tidemark_protocols::{CAUSAL, NAMES, Protocol, published, resolve, with_any_protocol};
 use tidemark_sim::Measurement;
 
 const EXAMPLES: &str = "\
@@ -70,8 +70,8 @@ struct Listed {
 impl Protocols {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let chosen =
-            |name: &&&str| self.names.is_empty() || self.names.iter().any(|wanted| resolve(wanted) == **name);
-        let names: Vec<&str> = NAMES.iter().chain(PUBLISHED).filter(chosen).copied().collect();
+            |name: &&str| self.names.is_empty() || self.names.iter().any(|wanted| resolve(wanted) == *name);
+        let names: Vec<&str> = NAMES.iter().copied().chain(published()).filter(chosen).collect();
         if self.table {
             self.measured(&names)?
         } else {
@@ -118,20 +118,20 @@ impl Protocols {
 }
 
 fn names() -> PossibleValuesParser {
-    PossibleValuesParser::new(NAMES.iter().chain(PUBLISHED).copied().chain(["causal"]))
+    PossibleValuesParser::new(NAMES.iter().copied().chain(published()).chain(["causal"]))
 }
 
 fn listed(name: &str) -> Option<Listed> {
-    with_any_protocol!(name, P => Some(Listed {
-        name: P::INFO.name,
-        default: P::INFO.name == CAUSAL,
+    with_any_protocol!(name, P, variant => Some(Listed {
+        name: variant.map_or(P::INFO.name, |variant| variant.name),
+        default: P::INFO.name == CAUSAL && variant.is_none(),
         promise: P::INFO.promise.name(),
         promise_means: P::INFO.promise.description(),
         mget: if P::INFO.promise.snapshots() { "snapshot" } else { "several GETs" },
         mset: if P::INFO.atomic_writes { "atomic" } else { "several SETs" },
         immediate: P::INFO.promise.is_immediate(),
-        served: NAMES.contains(&P::INFO.name),
-        about: P::INFO.about,
+        served: variant.is_none(),
+        about: variant.map_or(P::INFO.about, |variant| variant.about),
         params: json_of(&<P as Protocol>::Params::default()),
     }), otherwise None)
 }

@@ -1,0 +1,105 @@
+//! No rule is there for nothing: each is switched off by the table, or by a step test.
+
+use super::table::{self, Mutants};
+use std::collections::BTreeSet;
+use std::fs::read_to_string;
+use std::path::{Path, PathBuf};
+use tidemark_protocols::{NAMES, Protocol, variants, with_protocol};
+use tidemark_sim::GROUP_RULES;
+
+fn all() -> Vec<(&'static str, Mutants)> {
+    vec![
+        table::accf(),
+        table::causal_spartan_x(),
+        table::cc_lo(),
+        table::contrarian(),
+        table::cops(),
+        table::cops_gt(),
+        table::cure(),
+        table::eiger(),
+        table::gentlerain(),
+        table::hybrid(),
+        table::nukv(),
+        table::nukv_physical(),
+        table::occult(),
+        table::okapi(),
+        table::orbe(),
+        table::pocc(),
+        table::tidemark(),
+        table::wren(),
+    ]
+}
+
+/// The Rust files in a directory, and in those that it holds.
+fn files(place: &Path, into: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(place).into_iter().flatten() {
+        let path = entry.expect("an entry of the directory").path();
+        if path.is_dir() {
+            files(&path, into);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            into.push(path);
+        }
+    }
+}
+
+/// What stands in lists in these files, where tests name the rules that they play without; and the rules of the variants
+/// that they play.
+fn switched_off(files: &[PathBuf]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for file in files {
+        let text = read_to_string(file).expect("a test's source");
+        let lists = text.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
+        names.extend(lists.flat_map(|(list, _)| list.split(',').map(|name| name.trim().to_string())));
+        let played =
+            variants().filter(|(_, variant)| text.contains(&format!("as_published(\"{}\"", variant.name)));
+        names
+            .extend(played.flat_map(|(_, variant)| variant.without.iter().map(|rule| rule.name.to_string())));
+    }
+    names
+}
+
+/// The step tests of a protocol, `NAME.rs` and what is in `NAME/`; and schedules of groups.
+fn step_tests(protocol: &str) -> Vec<PathBuf> {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocols/tests/protocols");
+    let module = protocol.trim_end_matches("-physical").replace('-', "_");
+    let groups = tests.join("../../../sim/tests/groups.rs");
+    let mut found = vec![tests.join(format!("{module}.rs")), groups];
+    files(&tests.join(module), &mut found);
+    found
+}
+
+#[test]
+fn each_rule_is_switched_off_by_a_test() {
+    let table = all();
+    for name in NAMES {
+        let rules = with_protocol!(name, P => P::INFO.rules, otherwise &[]);
+        let steps = switched_off(&step_tests(name));
+        for rule in rules {
+            let played = table.iter().any(|(of, mutants)| of == name && mutants.iter().any(|m| m.0 == *rule));
+            let played = played || table::SAFE.contains(&(name, *rule));
+            assert!(played || steps.contains(rule.name), "nothing is tested without {rule} of {name}");
+        }
+    }
+}
+
+#[test]
+fn each_rule_of_groups_is_switched_off_by_a_test() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut tests = vec![crates.join("sim/tests/groups.rs")];
+    files(&crates.join("group/tests"), &mut tests);
+    let names = switched_off(&tests);
+    for rule in GROUP_RULES {
+        assert!(names.contains(rule.name), "nothing is tested without {rule}");
+    }
+}
+
+/// The table plays what is there: a rule of another protocol would be refused.
+#[test]
+fn the_table_plays_each_protocol_without_rules_of_its_own() {
+    let table = all();
+    assert_eq!(table.iter().map(|(_, mutants)| mutants.len()).sum::<usize>(), 172);
+    for (name, mutants) in table {
+        let rules = with_protocol!(name, P => P::INFO.rules, otherwise &[]);
+        assert!(mutants.iter().all(|(rule, ..)| rules.contains(rule)), "{name}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Mutants: of a protocol without one rule that its correctness rests on, a violation is found within a range of seeds. So
+//! protocols that are wrong check the checker of protocols.
+//!
+//! `tidemark sim --protocol NAME --without RULE`, with the options of the table, plays one of them.
+
+mod covered;
+#[path = "../playing/mod.rs"]
+mod playing;
+mod table;
+
+use playing::{cleared, play, search};
+use table::Mutants;
+use tidemark_contract::Rule;
+use tidemark_protocols::gentlerain::{ONE_CUT, RETURN_WAITS};
+use tidemark_protocols::{GentleRain, Protocol};
+use tidemark_sim::{Campaign, Faults, Options};
+
+/// Requires a violation of each mutant of `protocol`.
+fn each_violates(protocol: &str, mutants: Mutants) {
+    for (rule, options, seeds) in mutants {
+        let options = Options { without: vec![rule], ..options };
+        let what = Campaign { jobs: 2, explain: 0, ..Campaign::new(options.clone(), 0..seeds) };
+        let summary = search(protocol, &what);
+        println!("{protocol} without {rule}: {:?} {:?}", summary.violating_seeds.first(), summary.by_verdict);
+        assert!(summary.violations > 0, "no violation of {protocol} in {seeds} schedules of{options}");
+    }
+}
+
+/// A test for each protocol of the table.
+macro_rules! mutants_of {
+    ($($protocol:ident)*) => {$(
+        #[test]
+        fn $protocol() {
+            let (name, mutants) = table::$protocol();
+            each_violates(name, mutants);
+        }
+    )*};
+}
+
+mutants_of! {
+    accf causal_spartan_x cc_lo contrarian cops cops_gt cure eiger gentlerain hybrid nukv nukv_physical occult okapi orbe pocc
+    tidemark wren
+}
+
+#[test]
+fn what_names_few_dependencies_one_by_one_keeps_its_promise() {
+    for (name, rule) in table::SAFE {
+        for partitions in [2, 3] {
+            let options = Options { without: vec![rule], partitions, ..table::few() };
+            cleared(name, options, 0..2_000);
+        }
+    }
+}
+
+/// Reference: erratum E-11. Of two survivors each hides what the third wrote after its own stable time, as §5.5 has it.
+/// A writes, C reads it, and who moves from C to B with that does not find it there; or who reads in B what was
+/// written in C by one who had read it.
+#[test]
+fn gentlerain_as_published_violates_causality_by_traces_of_e_11() {
+    violates_alone(ONE_CUT, 3, 7_493, 4);
+    violates_alone(ONE_CUT, 3, 4_084, 6);
+}
+
+/// Reference: erratum E-11. A data centre that is simply counted again is waited for, and what has arrived of it shows
+/// before the rest has.
+#[test]
+fn gentlerain_that_readmits_at_once_violates_causality_by_a_trace_of_e_11() {
+    violates_alone(RETURN_WAITS, 2, 19, 3);
+}
+
+/// With one seed and no faults, but that links are cut meanwhile, the mutant violates causality, and the protocol does not.
+#[track_caller]
+fn violates_alone(rule: Rule, dcs: usize, seed: u64, steps: usize) {
+    let (quiet, seeds) = (Options { faults: Faults::NONE, ..table::away(dcs) }, seed..seed + 1);
+    let broken = Options { without: vec![rule], ..quiet.clone() };
+    let found = play(GentleRain::INFO.name, broken, seeds.clone());
+    let conviction = found.convictions.first().expect("there is a violation");
+    println!("{conviction}");
+    assert_eq!(conviction.verdict, "causal");
+    assert!(conviction.shrunk_steps <= steps, "{} steps", conviction.shrunk_steps);
+    assert!(conviction.replay.contains(&format!("--without {rule}")), "{}", conviction.replay);
+    cleared(GentleRain::INFO.name, quiet, seeds);
+}
