@@ -1,8 +1,11 @@
 //! Raft groups: founding, leadership, what its loss does to sessions, members that come with an empty disk.
 
 use crate::harness::{Cluster, layout, set};
-use tidemark_core::Outcome;
-use tidemark_node::factory_of;
+use std::cell::RefCell;
+use std::rc::Rc;
+use tidemark_core::{DcId, Outcome};
+use tidemark_node::cuts::{CutOrder, Place};
+use tidemark_node::{Order, factory_of};
 use tidemark_protocols::Tidemark;
 
 fn group() -> (Cluster, usize) {
@@ -87,4 +90,42 @@ fn a_leader_that_is_to_end_hands_over() {
     }
     assert_ne!(cluster.leader(0..3), Some(leader));
     assert!(cluster.leader(0..3).is_some(), "another leads before this one has ended");
+}
+
+/// What a node said before it was elected reached another after that had heard that it leads: it was taken for a leader that is
+/// one no more, and what it said of the same epoch later was no news. Nobody asked it for records again.
+#[test]
+fn a_leader_is_known_again_after_a_handshake_that_came_late() {
+    let mut cluster = Cluster::start(factory_of::<Tidemark>(), layout(2, 1, 3));
+    cluster.run_for(10_000_000);
+    let reader = cluster.leader(3..6).expect("somebody leads");
+    (0..3).for_each(|at| cluster.kill(at));
+    let late = Rc::new(RefCell::new(Vec::new()));
+    let held = late.clone();
+    cluster.tap = Box::new(move |end, bytes| {
+        // The first frame of who connects names the cluster; the answer does not.
+        let hello = end.0 == reader && bytes.windows(8).any(|window| window == b"tidemark");
+        if hello {
+            held.borrow_mut().push((end, bytes.clone()));
+        }
+        !hello
+    });
+    (0..3).for_each(|at| cluster.boot(at));
+    cluster.run_for(4_000_000);
+    let writer = cluster.leader(0..3).expect("somebody leads");
+    cluster.tap = Box::new(|_, _| true);
+    let late = late.take();
+    assert!(!late.is_empty());
+    late.into_iter().for_each(|(end, bytes)| cluster.arrive(end, bytes));
+    cluster.run_for(2_000_000);
+    let regions = (Place::Region(DcId(0)), Place::Region(DcId(1)));
+    cluster.order(reader, 1, Order::Cut(CutOrder::Cut(regions.0, regions.1)));
+    cluster.run_for(100_000);
+    cluster.order(reader, 2, Order::Cut(CutOrder::HealAll));
+    cluster.run_for(5_000_000);
+    let session = cluster.open(writer);
+    cluster.set(writer, session, "k", "v");
+    cluster.run_for(5_000_000);
+    let session = cluster.open(reader);
+    assert_eq!(cluster.get(reader, session, "k").as_deref(), Some("v"));
 }
