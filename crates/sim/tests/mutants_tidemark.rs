@@ -2,8 +2,9 @@
 
 mod mutants;
 
-use mutants::{convicted, convicted_over};
+use mutants::{convicted, convicted_over, convicted_under, few};
 use tidemark_protocols::tidemark::{Rules, Server};
+use tidemark_sim::{Options, World};
 
 mutants! {
     GET_FENCES,
@@ -43,4 +44,18 @@ fn tidemark_without_a_fence_is_convicted() {
     convicted_over::<Server<Mutant>>(&SLICE_LIFTS, 3, 20_000);
     convicted_over::<Server<Mutant>>(&SLICE_FENCES, 3, 40_000);
     convicted_over::<Server<Mutant>>(&FENCE_SURVIVES, 3, 20_000);
+}
+
+/// The same over whole nodes.
+#[test]
+fn tidemark_with_a_rule_broken_is_convicted_over_nodes() {
+    let nodes = || Options { world: World::Node, ..few() };
+    convicted_under::<Server<Mutant>>(&PUT_TAKES_DSV, nodes(), 20_000);
+    convicted_under::<Server<Mutant>>(&DS_IS_NOT_STABLE, nodes(), 20_000);
+    convicted_under::<Server<Mutant>>(&FRESH_CAUSES_MAY_LACK, nodes(), 20_000);
+    convicted_under::<Server<Mutant>>(&NEED_UNDER_FENCE, nodes(), 20_000);
+    convicted_under::<Server<Mutant>>(&COLLECTS_AT_SAFE, nodes(), 20_000);
+    convicted_under::<Server<Mutant>>(&EXCEPTIONS_UNTIL_SAFE, nodes(), 20_000);
+    convicted_under::<Server<Mutant>>(&DSV_SURVIVES, nodes(), 20_000);
+    convicted_under::<Server<Mutant>>(&STABLE_STAYS_HOME, nodes(), 20_000);
 }
