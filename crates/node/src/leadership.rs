@@ -41,7 +41,13 @@ impl<P: Protocol> NodeOf<P> {
     pub(crate) fn meet(&mut self, node: NodeId, speaker: &Speaker, kind: LinkKind) {
         if kind == LinkKind::Raft {
             let standing = speaker.standing;
-            self.core.peers[node.index()].joining = if standing.joins { standing.member } else { 0 };
+            let joining = &mut self.core.peers[node.index()].joining;
+            // What comes late tells of no name, or of an earlier one: the node still wants to join.
+            if standing.joins {
+                *joining = standing.member;
+            } else if *joining == standing.member {
+                *joining = 0;
+            }
         }
         if self.learn_epoch(node, speaker, kind) {
             self.dial_soon();

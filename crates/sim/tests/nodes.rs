@@ -66,6 +66,17 @@ fn causal_spartan_x_keeps_its_promise_over_nodes() {
 }
 
 #[test]
+fn groups_of_nodes_keep_it_while_leaders_are_replaced() {
+    let stats = cleared::<Tidemark>(groups(), 0..60).stats;
+    assert!(stats.elections > 4 * 60, "{stats:?}: leaders were replaced");
+    assert!(stats.crashes > 60 && stats.handed_over > 10, "{stats:?}");
+    // What a leader had said before it was elected came late: nobody believed any more that it leads.
+    cleared::<Tidemark>(groups(), 94..95);
+    // What a node had said before it had a name came late: it was not taken into its group.
+    cleared::<Eventual>(groups(), 60..61);
+}
+
+#[test]
 fn the_same_seed_gives_the_same_run_over_nodes() {
     for options in [few(), groups()] {
         let run = || {
