@@ -31,9 +31,62 @@ pub struct Config {
     pub election_timeout_us: Micros,
     /// With more bytes of messages than this waiting for one link, the link ends, and with it the requests on it.
     pub backlog_bytes: usize,
+    /// How long the node waits between attempts.
+    pub pace: Pace,
+    /// How much a member of a Raft group keeps for the others.
+    pub raft: RaftLimits,
     /// Where the node's random numbers begin: names of logs and of this start, pauses between dials. Two starts must not
     /// have the same.
     pub seed: u64,
+}
+
+/// How long a node waits between attempts, in microseconds. The defaults suit any network between regions; a simulation, whose
+/// time is its own, has others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Between two pieces of upkeep.
+    pub upkeep_us: Micros,
+    /// Between two looks at the log for records to send: what is written within it leaves together.
+    pub stream_round_us: Micros,
+    /// The longest that dialling and the handshake may take.
+    pub handshake_us: Micros,
+    /// Between two dials: at first, and at most.
+    pub dial_us: (Micros, Micros),
+    /// Before records that were not taken are offered again.
+    pub offer_again_us: Micros,
+    /// Before a stream that was refused is asked for again: an operator has to do something meanwhile.
+    pub ask_again_us: Micros,
+    /// After a copy that did not arrive, before the leader hears of it and tries again.
+    pub copy_again_us: Micros,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            upkeep_us: 20_000,
+            stream_round_us: 1_000,
+            handshake_us: 5_000_000,
+            dial_us: (20_000, 1_000_000),
+            offer_again_us: 100_000,
+            ask_again_us: 5_000_000,
+            copy_again_us: 1_000_000,
+        }
+    }
+}
+
+/// How much a member of a Raft group keeps for the others: who lacks more gets a copy of everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RaftLimits {
+    /// Entries in memory, in bytes.
+    pub entries_bytes: usize,
+    /// Log that is kept for a copy, in bytes.
+    pub pinned_bytes: usize,
+}
+
+impl Default for RaftLimits {
+    fn default() -> Self {
+        Self { entries_bytes: 64 << 20, pinned_bytes: 512 << 20 }
+    }
 }
 
 impl Config {

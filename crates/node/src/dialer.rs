@@ -11,11 +11,6 @@ use tidemark_contract::Protocol;
 use tidemark_core::{DcId, Micros};
 use tidemark_group::CopyOut;
 
-/// The longest that dialling and the handshake may take.
-pub(crate) const HANDSHAKE_US: Micros = 5_000_000;
-/// Between two calls: at first, and at most.
-const PAUSE_MIN_US: Micros = 20_000;
-const PAUSE_MAX_US: Micros = 1_000_000;
 /// How long a node may not be reached before that is told.
 const PATIENCE_US: Micros = 1_000_000;
 
@@ -35,26 +30,33 @@ pub(crate) struct Dialer {
 }
 
 impl Dialer {
-    pub(crate) fn new(node: NodeId, kind: LinkKind, now: Micros) -> Self {
-        let pauses = Pauses::default();
+    /// Dials `node` from `now` on, with pauses between these.
+    pub(crate) fn new(node: NodeId, kind: LinkKind, now: Micros, pauses: (Micros, Micros)) -> Self {
+        let pauses = Pauses::new(pauses);
         Self { node, kind, link: None, next: now, pauses, started: now, down_since: now, told: String::new() }
     }
 }
 
 /// How long to wait before the next call: soon at first, then twice as long each time.
-struct Pauses(Micros);
-
-impl Default for Pauses {
-    fn default() -> Self {
-        Self(PAUSE_MIN_US)
-    }
+struct Pauses {
+    next: Micros,
+    least: Micros,
+    most: Micros,
 }
 
 impl Pauses {
+    fn new((least, most): (Micros, Micros)) -> Self {
+        Self { next: least, least, most }
+    }
+
+    fn begin_anew(&mut self) {
+        self.next = self.least;
+    }
+
     /// Nodes that lost each other at the same moment do not call at the same moments: up to a quarter more or less.
     fn next(&mut self, rng: &mut Rng) -> Micros {
-        let pause = self.0;
-        self.0 = (pause * 2).min(PAUSE_MAX_US);
+        let pause = self.next;
+        self.next = (pause * 2).min(self.most);
         pause * 3 / 4 + rng.u64(0..=pause / 2)
     }
 }
@@ -95,7 +97,7 @@ impl<P: Protocol> NodeOf<P> {
 
     /// Dials a node.
     pub(crate) fn dial(&mut self, to: NodeId, kind: LinkKind, copy: Option<CopyOut>) -> LinkId {
-        let until = self.core.now.mono + HANDSHAKE_US;
+        let until = self.core.now.mono + self.core.config.pace.handshake_us;
         let link = self.core.links.add(Stage::Dialling { to, kind, until, copy });
         self.core.outputs.push_back(Output::Dial { link, to, kind });
         link
@@ -112,7 +114,7 @@ impl<P: Protocol> NodeOf<P> {
     pub(crate) fn dial_soon(&mut self) {
         let now = self.core.now.mono;
         for dialer in self.core.dialers.iter_mut().filter(|dialer| dialer.link.is_none()) {
-            dialer.pauses = Pauses::default();
+            dialer.pauses.begin_anew();
             dialer.next = now + dialer.pauses.next(&mut self.core.rng);
         }
     }
@@ -138,8 +140,8 @@ impl<P: Protocol> NodeOf<P> {
         if stood {
             dialer.down_since = now;
         }
-        if now.saturating_sub(dialer.started) > PAUSE_MAX_US {
-            dialer.pauses = Pauses::default();
+        if now.saturating_sub(dialer.started) > dialer.pauses.most {
+            dialer.pauses.begin_anew();
         }
         dialer.link = None;
         dialer.next = now + dialer.pauses.next(&mut self.core.rng);
@@ -163,7 +165,7 @@ mod tests {
 
     #[test]
     fn calls_are_repeated_soon_and_then_ever_more_rarely() {
-        let (mut pauses, mut rng) = (Pauses::default(), Rng::with_seed(1));
+        let (mut pauses, mut rng) = (Pauses::new((20_000, 1_000_000)), Rng::with_seed(1));
         for ms in [20, 40, 80, 160, 320, 640, 1_000, 1_000] {
             let pause = pauses.next(&mut rng) / 1_000;
             assert!((ms * 3 / 4..=ms * 5 / 4).contains(&pause), "{pause} instead of {ms}");

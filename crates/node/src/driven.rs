@@ -6,7 +6,7 @@ use crate::link::table::{Role, Stage};
 use crate::node::{
     About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderId, Output, SessionId,
 };
-use crate::of::{self, NodeOf, SYNC_US, UPKEEP_US};
+use crate::of::{self, NodeOf, SYNC_US};
 use crate::status::{Counters, Status};
 use crate::token::{self, TokenError};
 use bytes::{Bytes, BytesMut};
@@ -65,7 +65,7 @@ impl<P: Protocol> NodeOf<P> {
 
     fn run_upkeep(&mut self) {
         let now = self.core.now;
-        self.core.upkeep_at = now.mono + UPKEEP_US;
+        self.core.upkeep_at = now.mono + self.core.config.pace.upkeep_us;
         if let Some(job) = self.hold.upkeep_job(now) {
             self.core.outputs.push_back(Output::Job(job));
         }
@@ -165,7 +165,7 @@ impl<P: Protocol> Node for NodeOf<P> {
         let deadline = core.deadlines.front().map_or(Micros::MAX, |deadline| deadline.at);
         let sync = if core.config.fsync == Fsync::EverySec { core.sync_at } else { Micros::MAX };
         let lost = core.lost_copies.iter().map(|lost| lost.0).min().unwrap_or(Micros::MAX);
-        let links = self.next_handshake().min(self.next_retry()).min(self.next_dial()).min(self.next_look());
+        let links = core.links.next_due().min(self.next_dial()).min(self.next_look());
         timer.min(deadline).min(core.upkeep_at).min(sync).min(lost).min(links)
     }
 
@@ -188,8 +188,10 @@ impl<P: Protocol> Node for NodeOf<P> {
             }
         }
         self.tell_lost_copies();
-        self.expire_handshakes();
-        self.retry_streams();
+        if self.core.links.next_due() <= now.mono {
+            self.expire_handshakes();
+            self.retry_streams();
+        }
         self.dial_due();
         self.look_at_streams();
     }

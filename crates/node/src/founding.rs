@@ -4,6 +4,7 @@
 //! once and has lost its disk, or comes later: under its old name it might break what it has promised, so it takes a new
 //! one and waits until the leader takes it in. Who cannot be asked is waited for: he may know a group.
 
+use crate::config::RaftLimits;
 use crate::layout::{Groups, NodeId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -52,6 +53,8 @@ pub struct Place {
     pub me: NodeId,
     /// How long a follower waits for its leader before it wants to lead.
     pub election_timeout_us: Micros,
+    /// How much it keeps for the others.
+    pub limits: RaftLimits,
 }
 
 /// How many ticks an election timeout has.
@@ -59,9 +62,9 @@ const ELECTION_TICKS: usize = 10;
 
 impl Place {
     /// The place of node `me`.
-    pub fn new(groups: &Groups, me: NodeId, election_timeout_us: Micros) -> Self {
+    pub fn new(groups: &Groups, me: NodeId, election_timeout_us: Micros, limits: RaftLimits) -> Self {
         let nodes = groups.members(groups.of_node(me)).to_vec();
-        Self { nodes, me, election_timeout_us }
+        Self { nodes, me, election_timeout_us, limits }
     }
 
     fn rank(&self, node: NodeId) -> u64 {
@@ -109,8 +112,8 @@ impl Place {
             tick_us: self.election_timeout_us / ELECTION_TICKS as u64,
             election_ticks: ELECTION_TICKS,
             heartbeat_ticks: 2,
-            entries_bytes: 64 << 20,
-            pinned_bytes: 512 << 20,
+            entries_bytes: self.limits.entries_bytes,
+            pinned_bytes: self.limits.pinned_bytes,
         }
     }
 }
@@ -214,7 +217,8 @@ mod tests {
 
     fn founding() -> Founding<Eventual> {
         let nodes = vec![NodeId(4), NodeId(6), NodeId(7)];
-        let place = Place { nodes, me: NodeId(6), election_timeout_us: 1_000_000 };
+        let place =
+            Place { nodes, me: NodeId(6), election_timeout_us: 1_000_000, limits: RaftLimits::default() };
         let config = HostConfig {
             dc: DcId(0),
             partitions: vec![PartitionId(0)],

@@ -77,7 +77,9 @@ impl Groups {
         for (at, node) in cluster.nodes.iter().enumerate() {
             let first = cluster.nodes[..at]
                 .iter()
-                .position(|other| other.dc == node.dc && other.partitions == node.partitions);
+                .position(|other| other.dc == node.dc && other.partitions == node.partitions)
+                // A node without partitions is a client of the others.
+                .filter(|_| !node.partitions.is_empty());
             let group = match first {
                 Some(first) => groups.of_node[first],
                 None => {
@@ -126,7 +128,7 @@ pub struct NodeLayout {
     pub name: String,
     /// Its region.
     pub dc: DcId,
-    /// The partitions that it holds there.
+    /// The partitions that it holds there. Without any it is a client of the others: it only has sessions.
     pub partitions: Vec<PartitionId>,
     /// Where other nodes reach it, as `host:port`.
     pub peer_address: String,
@@ -196,7 +198,8 @@ impl ClusterLayout {
         }
         let groups = self.groups();
         for node in (0..self.nodes.len()).map(|at| NodeId(at as u16)) {
-            if groups.members(groups.of_node(node)).len() != self.replicas {
+            let holds = !self.nodes[node.index()].partitions.is_empty();
+            if holds && groups.members(groups.of_node(node)).len() != self.replicas {
                 let name = &self.nodes[node.index()].name;
                 return Err(format!(
                     "node {name} shares some of its partitions with others: share all, or none"
@@ -251,6 +254,16 @@ mod tests {
         assert_eq!(of(0, 1), [NodeId(2), NodeId(5)]);
         assert_eq!((of(1, 0), of(1, 1)), (&[NodeId(1), NodeId(4)][..], &[NodeId(1), NodeId(4)][..]));
         assert_eq!(groups.of_node(NodeId(3)), groups.of_node(NodeId(0)));
+    }
+
+    #[test]
+    fn nodes_without_partitions_are_no_group() {
+        let cluster =
+            cluster(2, &[(0, &[0, 1]), (0, &[]), (0, &[0, 1]), (0, &[]), (1, &[0, 1]), (1, &[0, 1])]);
+        assert_eq!(cluster.validate(), Ok(()));
+        let groups = cluster.groups();
+        assert_eq!(groups.members(groups.of_node(NodeId(1))), [NodeId(1)]);
+        assert_eq!(groups.members(groups.of_node(NodeId(3))), [NodeId(3)]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::core::Serving;
 use crate::hold::Hold;
 use crate::layout::NodeId;
 use crate::link::frame::FrameBuffer;
-use crate::link::hello::Speaker;
+use crate::link::hello::{LinkKind, Speaker};
 use crate::node::{Fatal, Output};
 use crate::notice::Level;
 use crate::of::NodeOf;
@@ -38,15 +38,15 @@ impl<P: Protocol> NodeOf<P> {
     }
 
     /// A node was met on a link that stands now.
-    pub(crate) fn meet(&mut self, node: NodeId, speaker: &Speaker) {
-        if self.learn_epoch(node, speaker) {
+    pub(crate) fn meet(&mut self, node: NodeId, speaker: &Speaker, kind: LinkKind) {
+        if self.learn_epoch(node, speaker, kind) {
             self.dial_soon();
         }
         self.core.wants_commit = true;
     }
 
     /// Whether what a node says of itself is news. What was asked of a server in an earlier epoch will not be answered.
-    fn learn_epoch(&mut self, node: NodeId, speaker: &Speaker) -> bool {
+    fn learn_epoch(&mut self, node: NodeId, speaker: &Speaker, kind: LinkKind) -> bool {
         let restarted = std::mem::replace(&mut self.core.peers[node.index()].start, speaker.start);
         let group = self.core.groups.of_node(node);
         let before = self.core.serving[group.index()];
@@ -70,8 +70,18 @@ impl<P: Protocol> NodeOf<P> {
                 }
                 before.node.unwrap_or(node)
             }
-            // It leads no more, and the next leader is not known yet.
-            None if before.node == Some(node) && before.epoch.is_some() => {
+            // It was not believed, because of a handshake that came late.
+            Some(epoch) if before.node.is_none() && before.epoch == Some(epoch) => {
+                self.serves(group, node, epoch);
+                self.route(group);
+                return true;
+            }
+            // It leads no more, and the next leader is not known yet; or it spoke before it was elected, and then dials again. A link
+            // within a Raft group lasts when roles change: what it tells may be over for good.
+            None if before.node == Some(node)
+                && before.epoch.is_some()
+                && matches!(kind, LinkKind::Messages | LinkKind::Stream) =>
+            {
                 self.core.serving[group.index()].node = None;
                 self.lose_node(node);
                 return true;

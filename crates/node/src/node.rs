@@ -32,6 +32,7 @@
 //! | [`Output::Dial`], [`Output::Up`], [`Output::Close`], [`Output::Ready`], [`Output::Resume`], [`Output::Job`], [`Output::Notice`], status | nothing. Status may show what a crash takes back | – |
 
 use crate::cuts::CutOrder;
+use crate::inspect::Inspect;
 use crate::job::{Done, Job};
 use crate::layout::NodeId;
 use crate::link::frame::FrameError;
@@ -207,7 +208,7 @@ pub struct About {
 }
 
 /// A node. See the [module](self) for the order of calls. Calls name sessions and links that are open, unless said otherwise.
-pub trait Node {
+pub trait Node: Inspect {
     /// The protocol that it runs.
     fn about(&self) -> &About;
 

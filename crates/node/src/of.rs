@@ -22,8 +22,6 @@ use tidemark_group::Member;
 use tidemark_replica::{Host, HostConfig, Now};
 use tidemark_store::disk::Disk;
 
-/// Between two pieces of upkeep, in microseconds.
-pub(crate) const UPKEEP_US: u64 = 20_000;
 /// Between two syncs of policy `everysec`, in microseconds.
 pub(crate) const SYNC_US: u64 = 1_000_000;
 
@@ -84,13 +82,15 @@ impl<P: Protocol> NodeOf<P> {
             snapshot_every_bytes: config.snapshot_every_bytes,
             new_incarnation: rng.u64(1..),
         };
-        let place = (config.cluster.replicas > 1)
-            .then(|| Place::new(&config.cluster.groups(), config.me, config.election_timeout_us));
+        let groups = config.cluster.groups();
+        let is_member = groups.members(groups.of_node(config.me)).len() > 1;
+        let place =
+            is_member.then(|| Place::new(&groups, config.me, config.election_timeout_us, config.raft));
         let (hold, notices) = open_hold(host, disk, place.as_ref(), &config, now)?;
-        // Names of sessions must not come back: a member of a Raft group counts no starts, and goes by the time.
+        // Names of sessions must not come back: a member of a Raft group counts no starts, and may start twice within a second.
         let epoch = match &hold {
             Hold::Alone(host) => host.life(),
-            Hold::Member(_) | Hold::Founding(_) => now.wall / 1_000_000,
+            Hold::Member(_) | Hold::Founding(_) => rng.u64(..),
         };
         let mut known = Choices::default();
         known.update(founded);
@@ -188,7 +188,7 @@ fn core(
         released: Default::default(),
         unreleased: VecDeque::new(),
         gate: Default::default(),
-        upkeep_at: now.mono + UPKEEP_US,
+        upkeep_at: now.mono + config.pace.upkeep_us,
         sync_at: now.mono + SYNC_US,
         streams_at: now.mono,
         streams_due: false,
@@ -209,11 +209,15 @@ fn dialers(core: &Core) -> Vec<Dialer> {
             continue;
         }
         let now = core.now.mono;
-        dialers.push(Dialer::new(node, LinkKind::Messages, now));
+        let mut dial = |kind| dialers.push(Dialer::new(node, kind, now, core.config.pace.dial_us));
+        // Nodes without partitions have nothing to say to each other.
+        if !(layout.partitions.is_empty() && core.config.layout().partitions.is_empty()) {
+            dial(LinkKind::Messages);
+        }
         let shared = layout.partitions.iter().any(|partition| core.holds(*partition));
         match (shared, layout.dc == core.dc) {
-            (true, true) => dialers.push(Dialer::new(node, LinkKind::Raft, now)),
-            (true, false) => dialers.push(Dialer::new(node, LinkKind::Stream, now)),
+            (true, true) => dial(LinkKind::Raft),
+            (true, false) => dial(LinkKind::Stream),
             (false, _) => {}
         }
     }

@@ -19,10 +19,12 @@ impl<P: Protocol> NodeOf<P> {
                 }
                 false => Err("there is no such region".to_string()),
             },
-            Order::Regrouping(order) => {
-                let first = self.core.config.layout().partitions[0];
-                return self.order_partitions(id, &[first], &ProtocolOrder::Regrouping(order));
-            }
+            Order::Regrouping(order) => match self.core.config.layout().partitions.first() {
+                Some(&first) => {
+                    return self.order_partitions(id, &[first], &ProtocolOrder::Regrouping(order));
+                }
+                None => Err("this node holds no partition".to_string()),
+            },
             Order::RemoveMember(node) => self.remove_member(node),
             Order::Cut(order) => self.cut(order),
         };

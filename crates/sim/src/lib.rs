@@ -9,6 +9,8 @@
 //! true. The history of what sessions saw goes to the checker, which knows no protocol.
 
 mod campaign;
+mod clocks;
+mod cluster;
 mod load;
 mod measure;
 mod meter;
@@ -28,7 +30,7 @@ pub use campaign::{Campaign, Progress, Summary, campaign};
 pub use load::{Adapting, Calibration, Costs, Fed, Load, Loaded, Messages, Slow, Visibility, load};
 pub use measure::{Measurement, TRANSACTION_KEYS, measure};
 pub use meter::{Background, Measured, Operation, Updates};
-pub use options::{FaultKind, Faults, Options, Placed};
+pub use options::{FaultKind, Faults, Options, Placed, World};
 pub use outcome::{Problem, ProblemKind, RunOutcome, Stats, Verdict};
 pub use plan::{Act, Fault, Held, Hold, Layout, Plan, Step, Trouble};
 pub use report::Conviction;

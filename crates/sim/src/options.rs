@@ -21,6 +21,8 @@ pub struct Options {
     pub replicas: usize,
     /// Rules of the protocol, or of groups ([`GROUP_RULES`](crate::GROUP_RULES)), that are not kept.
     pub without: Vec<Rule>,
+    /// What is simulated.
+    pub world: World,
     /// Which data centres hold which keys.
     pub placement: Placed,
     /// Sessions in all.
@@ -46,6 +48,7 @@ impl Default for Options {
             partitions: 4,
             replicas: 1,
             without: Vec::new(),
+            world: World::default(),
             placement: Placed::Everywhere,
             sessions: 12,
             ops: 200,
@@ -76,6 +79,9 @@ impl Options {
         within("replicas", self.replicas, 1, 7)?;
         within("sessions", self.sessions, 1, 10_000)?;
         within("ops", self.ops, 1, 1_000_000)?;
+        if self.world == World::Node && self.exclusions {
+            return Err("--exclusions has --world server only".to_string());
+        }
         if self.placement != Placed::Everywhere && !P::INFO.partial {
             return Err(format!("{} cannot do without versions that a region never gets", P::INFO.name));
         }
@@ -116,6 +122,14 @@ pub(crate) fn over<P: Protocol>(
     defaults: Value,
     changed: &BTreeMap<String, Value>,
 ) -> Result<P::Params, String> {
+    parsed::<P>(changed_in::<P>(defaults, changed)?)
+}
+
+/// `defaults`, and over them `changed`.
+pub(crate) fn changed_in<P: Protocol>(
+    defaults: Value,
+    changed: &BTreeMap<String, Value>,
+) -> Result<Value, String> {
     let mut numbers = defaults.clone();
     for (name, value) in changed {
         match numbers.get_mut(name) {
@@ -123,7 +137,11 @@ pub(crate) fn over<P: Protocol>(
             None => return Err(format!("{} has no number called {name}, but {defaults}", P::INFO.name)),
         }
     }
-    serde_json::from_value(numbers).map_err(|error| format!("{}: {error}", P::INFO.name))
+    Ok(numbers)
+}
+
+pub(crate) fn parsed<P: Protocol>(params: Value) -> Result<P::Params, String> {
+    serde_json::from_value(params).map_err(|error| format!("{}: {error}", P::INFO.name))
 }
 
 /// The options as they stand on a command line, defaults left out.
@@ -141,6 +159,9 @@ impl fmt::Display for Options {
             if value != default {
                 write!(f, " --{name} {value}")?;
             }
+        }
+        if self.world != default.world {
+            write!(f, " --world {}", self.world)?;
         }
         if self.faults != default.faults {
             write!(f, " --faults {}", self.faults)?;
@@ -201,6 +222,39 @@ impl FromStr for Placed {
         let found = Self::ALL.iter().find(|(name, _)| *name == text);
         found.map(|(_, placed)| *placed).ok_or_else(|| {
             format!("{text:?} is no placement: choose {}", Self::ALL.map(|(name, _)| name).join(", "))
+        })
+    }
+}
+
+/// What is simulated around the servers of a protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum World {
+    /// Servers, with sessions and links that the simulator has of its own.
+    #[default]
+    Server,
+    /// Whole nodes, as they serve users: sessions, requests, handshakes, frames, leaders.
+    Node,
+}
+
+impl World {
+    /// Their names.
+    pub const ALL: [(&'static str, Self); 2] = [("server", Self::Server), ("node", Self::Node)];
+}
+
+impl fmt::Display for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::ALL.iter().find(|(_, world)| world == self);
+        f.write_str(name.map_or("", |(name, _)| name))
+    }
+}
+
+impl FromStr for World {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(name, _)| *name == text);
+        found.map(|(_, world)| *world).ok_or_else(|| {
+            format!("{text:?} is no world: choose {}", Self::ALL.map(|(name, _)| name).join(", "))
         })
     }
 }

@@ -1,12 +1,13 @@
 //! One schedule from its seed to its verdict.
 
+use crate::cluster::{Cluster, Subject};
 use crate::meter::Meter;
-use crate::options::{Options, Placed, name_of};
+use crate::options::{Options, Placed, World, name_of};
 use crate::outcome::RunOutcome;
 use crate::plan::{Layout, Plan};
 use crate::rng::{Stream, stream};
 use crate::trace::Trace;
-use crate::world::World;
+use crate::world::World as ServerWorld;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -93,13 +94,23 @@ impl<P: Protocol> Simulation<P> {
         let vary = meter.is_none();
         let params = params::<P>(plan, &layout.topology, &self.options.params, vary);
         let params = params.expect("the options are valid");
-        let mut world = World::<P>::new(plan, &layout, params);
-        if vary {
-            world.have_checking_groups();
-        }
-        (world.trace, world.meter) = (trace, meter);
-        let (mut outcome, trace, meter) = world.run();
         let promise = self.promise();
+        let (mut outcome, trace, meter) = if self.options.world == World::Node && vary {
+            let subject = Subject { factory: tidemark_node::factory_of::<P>(), promise, params };
+            let mut cluster = Cluster::new(plan, &layout, &subject);
+            cluster.trace = trace;
+            let (outcome, trace) = cluster.run();
+            (outcome, trace, None)
+        } else {
+            let params = params.into_iter().map(crate::options::parsed::<P>);
+            let params = params.collect::<Result<_, _>>().expect("they were made of parameters");
+            let mut world = ServerWorld::<P>::new(plan, &layout, params);
+            if vary {
+                world.have_checking_groups();
+            }
+            (world.trace, world.meter) = (trace, meter);
+            world.run()
+        };
         outcome.history.header.protocol = Some(self.name().into());
         outcome.history.header.promise = Some(promise);
         outcome.report = Some(tidemark_check::check(&outcome.history, promise));
@@ -114,7 +125,7 @@ fn params<P: Protocol>(
     topology: &Topology,
     chosen: &BTreeMap<String, Value>,
     vary: bool,
-) -> Result<Vec<P::Params>, String> {
+) -> Result<Vec<Value>, String> {
     let mut varied = P::Params::default();
     if vary {
         let mut rng = stream(plan.seed, Stream::Params);
@@ -123,15 +134,15 @@ fn params<P: Protocol>(
     let defaults = serde_json::to_value(varied).map_err(|error| error.to_string())?;
     let nodes = plan.nodes(topology);
     let config = &plan.config;
-    let one = |node: usize| -> Result<P::Params, String> {
+    let one = |node: usize| -> Result<Value, String> {
         let drawn = [("theta_us", config.theta_us[node]), ("delta_us", config.delta_us[node])].into_iter();
         let drawn = drawn.filter(|(name, _)| defaults.get(name).is_some());
         let mut changed: BTreeMap<String, Value> =
             drawn.map(|(name, us)| (name.to_string(), us.into())).collect();
         changed.extend(chosen.clone());
-        crate::options::over::<P>(defaults.clone(), &changed)
+        crate::options::changed_in::<P>(defaults.clone(), &changed)
     };
-    let mut all: Vec<P::Params> = Vec::with_capacity(nodes);
+    let mut all: Vec<Value> = Vec::with_capacity(nodes);
     for node in 0..nodes {
         let same = |n: usize| {
             config.theta_us[n] == config.theta_us[node] && config.delta_us[n] == config.delta_us[node]

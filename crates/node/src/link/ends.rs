@@ -5,10 +5,6 @@ use crate::node::{LinkId, Output};
 use crate::notice::Level;
 use crate::of::NodeOf;
 use tidemark_contract::Protocol;
-use tidemark_core::Micros;
-
-/// After a copy that did not arrive, before the leader hears of it and tries again.
-const COPY_PAUSE_US: Micros = 1_000_000;
 
 impl<P: Protocol> NodeOf<P> {
     /// A link ends. `why` says what went wrong, if something did. What it still has to say stays for the driver to take.
@@ -71,7 +67,8 @@ impl<P: Protocol> NodeOf<P> {
             let what = format!("the copy for node {name} did not arrive, and is sent again: {why}");
             self.core.notice(Level::Warn, what);
         }
-        self.core.lost_copies.push((self.core.now.mono + COPY_PAUSE_US, to, opened));
+        let told_at = self.core.now.mono + self.core.config.pace.copy_again_us;
+        self.core.lost_copies.push((told_at, to, opened));
     }
 
     /// Cuts, the role of this node or its name have changed: links that may not stand any more end, streams are opened and

@@ -3,16 +3,14 @@
 use super::frame::{frame, value};
 use super::hello::{Hello, LinkKind, Welcome};
 use super::table::{Link, Role, Sending, Stage, StreamIn, StreamOut, Up};
-use crate::dialer::HANDSHAKE_US;
 use crate::node::{LinkError, LinkId, Output};
 use crate::of::NodeOf;
 use tidemark_contract::Protocol;
-use tidemark_core::Micros;
 
 impl<P: Protocol> NodeOf<P> {
     /// Another node has connected.
     pub(crate) fn stranger(&mut self) -> LinkId {
-        let until = self.core.now.mono + HANDSHAKE_US;
+        let until = self.core.now.mono + self.core.config.pace.handshake_us;
         self.core.links.add(Stage::Stranger { until })
     }
 
@@ -59,7 +57,7 @@ impl<P: Protocol> NodeOf<P> {
         };
         self.stands(id, Up { node: hello.from, roles: self.core.roles, role });
         self.core.announce(id);
-        self.meet(hello.from, &hello.speaker);
+        self.meet(hello.from, &hello.speaker, hello.kind);
         self.begun(id);
         Ok(())
     }
@@ -119,7 +117,7 @@ impl<P: Protocol> NodeOf<P> {
         };
         self.stands(id, Up { node: to, roles, role });
         self.dialled(id);
-        self.meet(to, &speaker);
+        self.meet(to, &speaker, kind);
         if kind == LinkKind::Raft
             && let Err(fatal) = self.hear_standing(to, &speaker)
         {
@@ -162,7 +160,7 @@ impl<P: Protocol> NodeOf<P> {
     pub(crate) fn expire_handshakes(&mut self) {
         let now = self.core.now.mono;
         let late: Vec<LinkId> =
-            self.core.links.iter().filter(|link| link.due() <= now).map(|link| link.id).collect();
+            self.core.links.iter().filter(|link| link.expires() <= now).map(|link| link.id).collect();
         for id in late {
             let why = match self.core.links.get(id).map(|link| &link.stage) {
                 Some(Stage::Dialling { to, .. } | Stage::Called { to, .. }) => {
@@ -172,20 +170,6 @@ impl<P: Protocol> NodeOf<P> {
             };
             self.end_link(id, Some(why));
             self.core.outputs.push_back(Output::Close { link: id });
-        }
-    }
-
-    /// When the next handshake takes too long.
-    pub(crate) fn next_handshake(&self) -> Micros {
-        self.core.links.iter().map(Link::due).min().unwrap_or(Micros::MAX)
-    }
-}
-
-impl Link {
-    fn due(&self) -> Micros {
-        match self.stage {
-            Stage::Dialling { until, .. } | Stage::Called { until, .. } | Stage::Stranger { until } => until,
-            Stage::Up(_) | Stage::Closing => Micros::MAX,
         }
     }
 }

@@ -9,13 +9,8 @@ use crate::notice::Level;
 use crate::of::NodeOf;
 use bytes::Bytes;
 use tidemark_contract::Protocol;
-use tidemark_core::{Micros, PartitionId, ServerId};
+use tidemark_core::{PartitionId, ServerId};
 use tidemark_replica::{FeedError, FeedItem};
-
-/// Before records that were not taken are offered again.
-const AGAIN_US: Micros = 100_000;
-/// Before a stream that was refused is asked for again: an operator has to do something meanwhile.
-const REFUSED_US: Micros = 5_000_000;
 
 /// What became of a frame.
 enum Taken {
@@ -66,7 +61,7 @@ impl<P: Protocol> NodeOf<P> {
         match self.take_frame(id, node, &payload)? {
             Taken::Whole => Ok(()),
             Taken::Later => {
-                let again = self.core.now.mono + AGAIN_US;
+                let again = self.core.now.mono + self.core.config.pace.offer_again_us;
                 if let Some(link) = self.core.links.get(id) {
                     link.waiting = Some((again, payload));
                 }
@@ -116,7 +111,7 @@ impl<P: Protocol> NodeOf<P> {
 
     fn refused(&mut self, id: LinkId, node: NodeId, partition: PartitionId, why: &str) {
         let from = ServerId::new(self.core.dc_of(node), partition);
-        let again = self.core.now.mono + REFUSED_US;
+        let again = self.core.now.mono + self.core.config.pace.ask_again_us;
         if let Some(stream) = self.stream_in(id) {
             stream.open.retain(|(server, _)| *server != from);
             stream.ask_again = Some(again);
@@ -189,8 +184,9 @@ impl<P: Protocol> NodeOf<P> {
     /// Asks again for streams that were refused, and offers frames again that could not be taken.
     pub(crate) fn retry_streams(&mut self) {
         let now = self.core.now.mono;
-        let all: Vec<LinkId> = self.core.links.all_up().map(|(id, _)| id).collect();
-        for id in all {
+        let due: Vec<LinkId> =
+            self.core.links.iter().filter(|link| link.retries() <= now).map(|link| link.id).collect();
+        for id in due {
             if let Some(stream) =
                 self.stream_in(id).filter(|stream| stream.ask_again.is_some_and(|at| at <= now))
             {
@@ -212,15 +208,5 @@ impl<P: Protocol> NodeOf<P> {
                 }
             }
         }
-    }
-
-    /// When [`Self::retry_streams`] has something to do.
-    pub(crate) fn next_retry(&self) -> Micros {
-        let waiting = self.core.links.iter().filter_map(|link| link.waiting.as_ref().map(|(at, _)| *at));
-        let asks = self.core.links.all_up().filter_map(|(_, up)| match &up.role {
-            Role::StreamIn(stream) => stream.ask_again,
-            _ => None,
-        });
-        waiting.chain(asks).min().unwrap_or(Micros::MAX)
     }
 }

@@ -12,8 +12,6 @@ use tidemark_core::{Micros, ServerId};
 
 /// What one batch of items of one partition holds at most, about.
 const ITEMS_BYTES: usize = 64 << 10;
-/// Between two looks at the log: what is written within it leaves together.
-const ROUND_US: Micros = 1_000;
 
 impl<P: Protocol> NodeOf<P> {
     fn stream_out(&mut self, id: LinkId) -> Option<&mut StreamOut> {
@@ -154,7 +152,7 @@ impl<P: Protocol> NodeOf<P> {
     /// Looks for records to send and to confirm, at most once in a while.
     pub(crate) fn look_at_streams(&mut self) {
         let now = self.core.now.mono;
-        if !self.core.streams_due || now < self.core.streams_at + ROUND_US {
+        if !self.core.streams_due || now < self.core.streams_at + self.core.config.pace.stream_round_us {
             return;
         }
         (self.core.streams_due, self.core.streams_at) = (false, now);
@@ -166,6 +164,10 @@ impl<P: Protocol> NodeOf<P> {
 
     /// When [`Self::look_at_streams`] has something to do.
     pub(crate) fn next_look(&self) -> Micros {
-        if self.core.streams_due { self.core.streams_at + ROUND_US } else { Micros::MAX }
+        if self.core.streams_due {
+            self.core.streams_at + self.core.config.pace.stream_round_us
+        } else {
+            Micros::MAX
+        }
     }
 }

@@ -93,6 +93,26 @@ pub(crate) struct Sending {
     pub(crate) begun: Micros,
 }
 
+impl Link {
+    /// When its handshake takes too long.
+    pub(crate) fn expires(&self) -> Micros {
+        match self.stage {
+            Stage::Dialling { until, .. } | Stage::Called { until, .. } | Stage::Stranger { until } => until,
+            Stage::Up(_) | Stage::Closing => Micros::MAX,
+        }
+    }
+
+    /// When a frame is offered again, or streams that were refused are asked for again.
+    pub(crate) fn retries(&self) -> Micros {
+        let offers = self.waiting.as_ref().map(|(at, _)| *at);
+        let asks = match &self.stage {
+            Stage::Up(Up { role: Role::StreamIn(stream), .. }) => stream.ask_again,
+            _ => None,
+        };
+        offers.into_iter().chain(asks).min().unwrap_or(Micros::MAX)
+    }
+}
+
 impl Role {
     pub(crate) fn kind(&self) -> LinkKind {
         match self {
@@ -107,6 +127,7 @@ impl Role {
 /// All links.
 #[derive(Default)]
 pub(crate) struct Links {
+    /// In the order of their names.
     links: Vec<Link>,
     made: u64,
 }
@@ -122,8 +143,19 @@ impl Links {
     }
 
     #[inline]
+    fn place(&self, id: LinkId) -> Option<usize> {
+        self.links.binary_search_by_key(&id, |link| link.id).ok()
+    }
+
+    #[inline]
     pub(crate) fn get(&mut self, id: LinkId) -> Option<&mut Link> {
-        self.links.iter_mut().find(|link| link.id == id)
+        let at = self.place(id)?;
+        Some(&mut self.links[at])
+    }
+
+    /// When a link has to be looked at: its handshake takes too long, or something is tried again.
+    pub(crate) fn next_due(&self) -> Micros {
+        self.links.iter().map(|link| link.expires().min(link.retries())).min().unwrap_or(Micros::MAX)
     }
 
     /// The link, if it stands.
@@ -136,8 +168,8 @@ impl Links {
     }
 
     pub(crate) fn remove(&mut self, id: LinkId) -> Option<Link> {
-        let at = self.links.iter().position(|link| link.id == id)?;
-        Some(self.links.swap_remove(at))
+        let at = self.place(id)?;
+        Some(self.links.remove(at))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Link> {

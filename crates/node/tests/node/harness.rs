@@ -8,7 +8,7 @@ use tidemark_contract::Topology;
 use tidemark_core::{Condition, DcId, Key, Op, Outcome, PartitionId, Update, Value, Write};
 use tidemark_node::{
     Batch, ClusterLayout, Config, Factory, Flow, Gate, LinkId, Node, NodeId, NodeLayout, Notice, Order,
-    OrderAnswer, OrderId, Output, SessionId,
+    OrderAnswer, OrderId, Output, Pace, RaftLimits, SessionId,
 };
 use tidemark_replica::Now;
 use tidemark_store::disk::SimDisk;
@@ -128,6 +128,8 @@ impl Cluster {
             op_deadline_us: 5_000_000,
             election_timeout_us: 1_000_000,
             backlog_bytes: 1 << 20,
+            pace: Pace::default(),
+            raft: RaftLimits::default(),
             seed: self.starts,
         };
         let disk = Arc::new(self.processes[at].disk.process());

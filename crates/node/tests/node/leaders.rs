@@ -1,8 +1,12 @@
 //! Raft groups: founding, leadership, what its loss does to sessions, members that come with an empty disk.
 
 use crate::harness::{Cluster, layout, set};
-use tidemark_core::Outcome;
-use tidemark_node::factory_of;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use tidemark_core::{DcId, Outcome};
+use tidemark_node::cuts::{CutOrder, Place};
+use tidemark_node::{Order, factory_of};
 use tidemark_protocols::Tidemark;
 
 fn group() -> (Cluster, usize) {
@@ -107,4 +111,95 @@ fn a_leader_that_is_to_end_hands_over() {
     }
     assert_ne!(cluster.leader(0..3), Some(leader));
     assert!(cluster.leader(0..3).is_some(), "another leads before this one has ended");
+}
+
+/// What a node said before it was elected reached another after that had heard that it leads: it was taken for a leader that is
+/// one no more, and what it said of the same epoch later was no news. Nobody asked it for records again.
+#[test]
+fn a_leader_is_known_again_after_a_handshake_that_came_late() {
+    let mut cluster = Cluster::start(factory_of::<Tidemark>(), layout(2, 1, 3));
+    cluster.run_for(10_000_000);
+    let reader = cluster.leader(3..6).expect("somebody leads");
+    (0..3).for_each(|at| cluster.kill(at));
+    let late = Rc::new(RefCell::new(Vec::new()));
+    let held = late.clone();
+    cluster.tap = Box::new(move |end, bytes| {
+        // The first frame of who connects names the cluster; the answer does not.
+        let hello = end.0 == reader && bytes.windows(8).any(|window| window == b"tidemark");
+        if hello {
+            held.borrow_mut().push((end, bytes.clone()));
+        }
+        !hello
+    });
+    (0..3).for_each(|at| cluster.boot(at));
+    cluster.run_for(4_000_000);
+    let writer = cluster.leader(0..3).expect("somebody leads");
+    cluster.tap = Box::new(|_, _| true);
+    let late = late.take();
+    assert!(!late.is_empty());
+    late.into_iter().for_each(|(end, bytes)| cluster.arrive(end, bytes));
+    cluster.run_for(2_000_000);
+    let regions = (Place::Region(DcId(0)), Place::Region(DcId(1)));
+    cluster.order(reader, 1, Order::Cut(CutOrder::Cut(regions.0, regions.1)));
+    cluster.run_for(100_000);
+    cluster.order(reader, 2, Order::Cut(CutOrder::HealAll));
+    cluster.run_for(5_000_000);
+    let session = cluster.open(writer);
+    cluster.set(writer, session, "k", "v");
+    cluster.run_for(5_000_000);
+    let session = cluster.open(reader);
+    assert_eq!(cluster.get(reader, session, "k").as_deref(), Some("v"));
+}
+
+/// A node with an empty directory answered before it had a name; the leader heard that after the name, and did not take the node
+/// into the group any more.
+#[test]
+fn a_member_that_joins_is_taken_in_though_an_earlier_answer_of_it_comes_late() {
+    let (mut cluster, leader) = group();
+    let lost = (leader + 1) % 3;
+    let phase = Rc::new(Cell::new(0));
+    let known: Rc<RefCell<BTreeSet<_>>> = Rc::default();
+    let held = Rc::new(RefCell::new(Vec::new()));
+    let (now, seen, late) = (phase.clone(), known.clone(), held.clone());
+    cluster.tap = Box::new(move |end, bytes| {
+        // The first frame of who connects names the cluster; answers do not.
+        let hello = bytes.windows(8).any(|window| window == b"tidemark");
+        let stalled = late.borrow().iter().any(|(other, _)| *other == end);
+        let holds = match now.get() {
+            0 => {
+                seen.borrow_mut().insert(end);
+                false
+            }
+            // Nothing that is not a greeting is heard by the node that comes back, nor by the leader on new links.
+            1 => !hello && (end.0 == lost || end.0 == leader && !seen.borrow().contains(&end)),
+            // The leader still does not hear what it has not heard.
+            2 => stalled && end.0 == leader,
+            _ => false,
+        };
+        if holds {
+            late.borrow_mut().push((end, bytes.clone()));
+        }
+        !holds
+    });
+    cluster.run_for(1_000_000);
+    phase.set(1);
+    cluster.kill(lost);
+    cluster.lose_disk(lost);
+    cluster.boot(lost);
+    cluster.run_for(300_000);
+    phase.set(2);
+    let (to_lost, to_leader): (Vec<_>, Vec<_>) = held.take().into_iter().partition(|(end, _)| end.0 == lost);
+    assert!(!to_lost.is_empty() && !to_leader.is_empty());
+    held.borrow_mut().extend(to_leader);
+    to_lost.into_iter().for_each(|(end, bytes)| cluster.arrive(end, bytes));
+    cluster.run_for(1_000_000);
+    phase.set(3);
+    let late = held.take();
+    late.into_iter().for_each(|(end, bytes)| cluster.arrive(end, bytes));
+    cluster.run_for(20_000_000);
+    let now = tidemark_replica::Now { wall: 1_700_000_040_000_000, mono: cluster.now_us };
+    let status = cluster.node(leader).status(now).group.expect("it is in a group");
+    assert_eq!((status.voters.len(), status.learners.len()), (3, 0), "{status:?}");
+    let status = cluster.node(lost).status(now).group.expect("it is in a group");
+    assert_eq!(status.role, "follower", "{status:?}");
 }

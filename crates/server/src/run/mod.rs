@@ -18,7 +18,7 @@ use std::net::{SocketAddr, TcpListener as StdListener};
 use std::rc::Rc;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
-use tidemark_node::{Config, Done, OpenError};
+use tidemark_node::{Config, Done, OpenError, Pace, RaftLimits};
 use tidemark_store::disk::RealDisk;
 use tidemark_store::log::Fsync;
 use tokio::net::TcpListener;
@@ -149,6 +149,8 @@ fn node_config(config: &NodeConfig) -> Config {
         op_deadline_us: config.op_deadline_us,
         election_timeout_us: config.election_timeout_us,
         backlog_bytes: BACKLOG_BYTES,
+        pace: Pace::default(),
+        raft: RaftLimits::default(),
         seed: fastrand::u64(1..),
     }
 }

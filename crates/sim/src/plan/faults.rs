@@ -64,14 +64,7 @@ pub(super) fn draw_in_groups(plan: &mut Plan, layout: &Layout, on: impl Fn(Fault
     let replicas = drawer.plan.replicas;
     // Leaders are elected before anything happens.
     let elected_us = wan + 2 * crate::world::ELECTION_TICKS as Micros * drawer.plan.tick_us();
-    drawer.plan.scripts.iter_mut().flatten().for_each(|step| step.at += elected_us);
-    for Fault { at, until, .. } in &mut drawer.plan.faults {
-        (*at, *until) = (*at + elected_us, *until + elected_us);
-    }
-    for Hold { at, until, .. } in &mut drawer.plan.holds {
-        (*at, *until) = (*at + elected_us, *until + elected_us);
-    }
-    drawer.plan.end_us += elected_us;
+    drawer.plan.begin_later(elected_us);
     for at in 0..drawer.plan.faults.len() {
         let chosen = drawer.rng.usize(0..replicas);
         match &mut drawer.plan.faults[at].what {
@@ -101,6 +94,20 @@ pub(super) fn draw_in_groups(plan: &mut Plan, layout: &Layout, on: impl Fn(Fault
                 drawer.plan.faults.push(Fault { at, until, what });
             }
         }
+    }
+}
+
+impl Plan {
+    /// Everything happens so much later, but that processes start.
+    pub(super) fn begin_later(&mut self, by: Micros) {
+        self.scripts.iter_mut().flatten().for_each(|step| step.at += by);
+        for Fault { at, until, .. } in &mut self.faults {
+            (*at, *until) = (*at + by, *until + by);
+        }
+        for Hold { at, until, .. } in &mut self.holds {
+            (*at, *until) = (*at + by, *until + by);
+        }
+        self.end_us += by;
     }
 }
 

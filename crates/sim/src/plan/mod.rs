@@ -4,7 +4,7 @@
 //! then only played. So a schedule can be shrunk by taking things out of it, and what is left happens as it
 //! did before: delays depend on the channel and the time of sending, not on how often chance was asked.
 
-use crate::options::{FaultKind, Options, Placed};
+use crate::options::{FaultKind, Options, Placed, World};
 use crate::rng::{Draw, Stream, stream};
 use tidemark_contract::Topology;
 use tidemark_core::{DcId, Guarantees, Key, Micros, Op, PartitionId, ServerId};
@@ -271,6 +271,10 @@ impl Plan {
         }
         if options.replicas > 1 {
             faults::draw_in_groups(&mut plan, layout, selected);
+        }
+        if options.world == World::Node {
+            // Nodes have found each other before anything happens.
+            plan.begin_later(3 * plan.config.farthest_us());
         }
         plan
     }

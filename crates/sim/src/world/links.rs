@@ -46,7 +46,7 @@ pub(super) struct FeedLink {
 type Spans = Vec<(Micros, Micros)>;
 
 /// All links.
-pub(super) struct Links {
+pub(crate) struct Links {
     seed: u64,
     dcs: usize,
     partitions: usize,
@@ -67,7 +67,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    pub(super) fn new(plan: &Plan, layout: &Layout) -> Self {
+    pub(crate) fn new(plan: &Plan, layout: &Layout) -> Self {
         let (dcs, partitions) = (layout.topology.dcs, layout.topology.partitions);
         let config: &Config = &plan.config;
         let fresh = FeedLink {
@@ -234,13 +234,56 @@ impl Links {
         stream.arrival
     }
 
+    /// Until when what is sent now from a node with the partitions `from` to one with the partitions `to` is held. A node without
+    /// partitions asks on behalf of sessions.
+    pub(crate) fn held_until(
+        &self,
+        now: Micros,
+        (dc, from): (DcId, &[PartitionId]),
+        to: (DcId, &[PartitionId]),
+    ) -> Micros {
+        if to.0 != dc || self.held_siblings.is_empty() && self.held_asked.is_empty() {
+            return 0;
+        }
+        let mut until = 0;
+        for there in to.1.iter().map(|to| ServerId::new(dc, *to)) {
+            for here in from.iter().map(|from| ServerId::new(dc, *from)) {
+                let channel = self.pair(here, there);
+                until = until.max(held(&self.held_siblings, channel, now)).max(held(
+                    &self.held_asked,
+                    channel,
+                    now,
+                ));
+            }
+            if from.is_empty() {
+                until = until.max(self.held_for_all(there, now));
+            }
+        }
+        until
+    }
+
+    /// Until when what is fed now from a node with the partitions `from` is held.
+    pub(crate) fn feed_held_until(
+        &self,
+        now: Micros,
+        (dc, from): (DcId, &[PartitionId]),
+        to: DcId,
+    ) -> Micros {
+        let streams = from.iter().map(|partition| self.stream(ServerId::new(dc, *partition), to).0);
+        if self.held_feeds.is_empty() {
+            0
+        } else {
+            streams.map(|stream| held(&self.held_feeds, stream, now)).max().unwrap_or(0)
+        }
+    }
+
     #[inline]
-    fn near(&self, now: Micros, channel: u64) -> Micros {
+    pub(crate) fn near(&self, now: Micros, channel: u64) -> Micros {
         self.vary(now, channel, self.lan_us, self.lan_jitter_us)
     }
 
     #[inline]
-    pub(super) fn far(&self, now: Micros, channel: u64, from: DcId, to: DcId) -> Micros {
+    pub(crate) fn far(&self, now: Micros, channel: u64, from: DcId, to: DcId) -> Micros {
         let base = self.wan_us[from.index() * self.dcs + to.index()];
         self.vary(now, channel, base, base * self.wan_jitter_percent / 100)
     }

@@ -31,7 +31,7 @@ mod generator;
 mod groups;
 mod handover;
 mod hearing;
-mod links;
+pub(crate) mod links;
 mod metering;
 mod nodes;
 mod operator;

@@ -1,48 +1,13 @@
 //! Processes: a host or a member of a group, its disk, its clock.
 
-use crate::plan::{ClockPlan, Layout, Plan};
+use crate::clocks::Clocks;
+use crate::plan::{Layout, Plan};
 use tidemark_contract::Protocol;
 use tidemark_core::{DcId, Micros, PartitionId, ServerId};
 use tidemark_group::Member;
-use tidemark_replica::{Host, Now};
+use tidemark_replica::Host;
 use tidemark_store::disk::SimDisk;
 use tidemark_store::log::Position;
-
-/// What wall clocks show at the beginning: late enough to jump back from.
-const EPOCH_US: i64 = 1_000_000_000;
-
-/// The two clocks of a node.
-pub(super) struct Clocks {
-    plan: ClockPlan,
-    /// The sum of all jumps so far.
-    pub(super) jumped_us: i64,
-}
-
-impl Clocks {
-    fn mono(&self, now: Micros) -> Micros {
-        let drift = now as i64 * self.plan.drift_ppm / 1_000_000;
-        now.saturating_add_signed(drift)
-    }
-
-    pub(super) fn read(&self, now: Micros) -> Now {
-        let mono = self.mono(now);
-        let wall = mono.saturating_add_signed(EPOCH_US + self.plan.offset_us + self.jumped_us);
-        Now { wall: wall - wall % self.plan.grain_us.max(1), mono }
-    }
-
-    /// When the monotonic clock shows at least `mono`.
-    pub(super) fn when(&self, mono: Micros, now: Micros) -> Micros {
-        if self.plan.drift_ppm == 0 {
-            return mono.max(now);
-        }
-        let rate = 1_000_000 + self.plan.drift_ppm;
-        let mut at = (mono as i64 * 1_000_000 / rate).max(0) as u64;
-        while self.mono(at) < mono {
-            at += 1;
-        }
-        at.max(now)
-    }
-}
 
 /// What runs in a process.
 pub(super) enum Process<P: Protocol> {
@@ -102,7 +67,7 @@ impl<P: Protocol> Node<P> {
                 disk: SimDisk::new(),
                 dc: DcId(0),
                 partitions: Vec::new(),
-                clocks: Clocks { plan: plan.clock_of(process), jumped_us: 0 },
+                clocks: Clocks::new(plan.clock_of(process)),
                 life: 0,
                 boots: 0,
                 member: (process % plan.replicas) as u64 + 1,

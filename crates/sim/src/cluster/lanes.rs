@@ -1,0 +1,38 @@
+//! How long bytes are under way: a function of the seed, the lane and the moment of sending, so that a schedule from which
+//! something was taken out goes on as before wherever that does not matter.
+
+use super::Cluster;
+use super::net::{Conn, ConnId};
+use tidemark_core::{DcId, Micros};
+use tidemark_node::LinkKind;
+
+impl Cluster<'_> {
+    /// How long what leaves now from an end of a connection takes to the other end.
+    pub(super) fn delay(&self, conn: ConnId, end: usize) -> Micros {
+        let Conn { kind, ends, .. } = &self.net.conns[conn.0];
+        let (from, to) = (ends[end].process, ends[1 - end].process);
+        let (here, there) = self.pair(from, to);
+        let lane = (from as u64) << 24 | (to as u64) << 8 | (*kind as u64) << 1 | end as u64 | 9 << 48;
+        let delay = match here.dc == there.dc {
+            true => self.links.near(self.now, lane),
+            false => self.links.far(self.now, lane, here.dc, there.dc) + self.slow_between(here.dc, there.dc),
+        };
+        let until = match kind {
+            LinkKind::Messages if end == 0 => {
+                self.links.held_until(self.now, (here.dc, &here.partitions), (there.dc, &there.partitions))
+            }
+            // Records flow to who dials.
+            LinkKind::Stream if end == 1 => {
+                self.links.feed_held_until(self.now, (here.dc, &here.partitions), there.dc)
+            }
+            _ => 0,
+        };
+        until.saturating_sub(self.now) + delay + here.slow_us + there.slow_us
+    }
+
+    fn slow_between(&self, from: DcId, to: DcId) -> Micros {
+        let way = from.index() << 8 | to.index();
+        let slow = self.net.slow.iter().filter(|(of, _)| *of == way);
+        slow.map(|(_, extra)| extra).sum()
+    }
+}

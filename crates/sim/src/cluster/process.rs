@@ -1,0 +1,287 @@
+//! Processes: a node, its disk, its clock; how they start, and how they end.
+
+use super::clients::Reply;
+use super::net::{ConnId, Ending};
+use super::{Cluster, Event, found};
+use crate::clocks::Clocks;
+use crate::outcome::ProblemKind;
+use crate::plan::ClockPlan;
+use crate::rng::mix;
+use crate::trace::Happening;
+use crate::world::ELECTION_TICKS;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tidemark_core::{DcId, Micros, PartitionId};
+use tidemark_node::{Batch, ClusterLayout, Config, Gate, Job, LinkId, Node, NodeId};
+use tidemark_store::disk::SimDisk;
+
+/// One process of one region.
+pub(super) struct Process {
+    /// None while it is down.
+    pub(super) node: Option<Box<dyn Node>>,
+    /// How often it was started.
+    pub(super) boots: u64,
+    pub(super) disk: SimDisk,
+    pub(super) dc: DcId,
+    pub(super) partitions: Vec<PartitionId>,
+    pub(super) clocks: Clocks,
+    pub(super) cluster: Arc<ClusterLayout>,
+    /// The connection that each link of this start is an end of, by number of the link.
+    pub(super) ends: Vec<Option<(ConnId, usize)>>,
+    /// The client of each open session, by its place.
+    pub(super) sessions: Vec<Option<usize>>,
+    /// Replies of the batch that is being gathered.
+    pub(super) said: Vec<Reply>,
+    /// Replies of batches that may not leave yet.
+    pub(super) gate: Gate<Reply>,
+    pub(super) batch: Batch,
+    /// It gathers inputs for a batch.
+    pub(super) gathers: bool,
+    /// Jobs that concern the log; the first one runs.
+    pub(super) log_jobs: VecDeque<Job>,
+    /// When it is told the time next, if that is planned, and for what time of its own clock.
+    pub(super) tick_at: Option<Micros>,
+    pub(super) tick_due: Micros,
+    /// The epoch in which it serves its partitions, if it does.
+    pub(super) serves: Option<u64>,
+    /// Other members of its group do not hear it.
+    pub(super) mute: u32,
+    /// It does not hear other members of its group.
+    pub(super) deaf: u32,
+    /// It must not start now: a fault keeps it down.
+    pub(super) kept_down: u32,
+    /// What everything to and from it takes longer.
+    pub(super) slow_us: Micros,
+    /// Its disk is full on purpose.
+    pub(super) full: bool,
+    /// A failure of its disk was injected in this start, or before it.
+    pub(super) injected: bool,
+}
+
+impl Process {
+    pub(super) fn new(at: usize, cluster: Arc<ClusterLayout>, clock: ClockPlan) -> Self {
+        let layout = &cluster.nodes[at];
+        Self {
+            node: None,
+            boots: 0,
+            disk: SimDisk::new(),
+            dc: layout.dc,
+            partitions: layout.partitions.clone(),
+            clocks: Clocks::new(clock),
+            ends: Vec::new(),
+            sessions: Vec::new(),
+            said: Vec::new(),
+            gate: Gate::default(),
+            batch: Batch::default(),
+            gathers: false,
+            log_jobs: VecDeque::new(),
+            tick_at: None,
+            tick_due: 0,
+            serves: None,
+            mute: 0,
+            deaf: 0,
+            kept_down: 0,
+            slow_us: 0,
+            full: false,
+            injected: false,
+            cluster,
+        }
+    }
+
+    /// The end of a connection that a link of this start is.
+    pub(super) fn end_of(&self, link: LinkId) -> Option<(ConnId, usize)> {
+        *self.ends.get(link.0 as usize)?
+    }
+
+    pub(super) fn bind(&mut self, link: LinkId, end: Option<(ConnId, usize)>) {
+        let at = link.0 as usize;
+        if self.ends.len() <= at {
+            self.ends.resize(at + 1, None);
+        }
+        self.ends[at] = end;
+    }
+
+    /// Everything of this start is gone.
+    fn forget(&mut self) {
+        self.node = None;
+        self.serves = None;
+        self.ends.clear();
+        self.sessions.clear();
+        self.said.clear();
+        self.gate.clear();
+        self.batch = Batch::default();
+        self.gathers = false;
+        self.log_jobs.clear();
+        self.tick_at = None;
+        self.injected = false;
+    }
+}
+
+impl Cluster<'_> {
+    /// The group that a process belongs to.
+    pub(super) fn group_of(&self, process: usize) -> usize {
+        process / self.plan.replicas
+    }
+
+    /// The process starts, unless something keeps it down.
+    pub(super) fn boot(&mut self, at: usize) {
+        let (cluster, op_deadline_us) = (self.known_to(at), self.deadline_us());
+        let process = &mut self.processes[at];
+        if process.node.is_some() || process.kept_down > 0 {
+            return;
+        }
+        process.boots += 1;
+        let (plan, again) = (self.plan, process.boots > 1);
+        let config = Config {
+            cluster,
+            me: NodeId(at as u16),
+            peer_secret: None,
+            fsync: plan.config.fsync,
+            max_skew_us: plan.config.max_skew_us,
+            log_segment_bytes: plan.config.segment_bytes,
+            log_retain_bytes: u64::MAX,
+            snapshot_every_bytes: plan.config.snapshot_bytes,
+            op_deadline_us,
+            election_timeout_us: ELECTION_TICKS as Micros * plan.tick_us(),
+            pace: found::pace(plan),
+            raft: found::raft_limits(plan),
+            backlog_bytes: 64 << 20,
+            seed: mix(mix(plan.seed, at as u64), process.boots),
+        };
+        let disk = Arc::new(process.disk.process());
+        let now = process.clocks.read(self.now);
+        match self.factory.open(config, disk, now) {
+            Ok(node) => {
+                process.node = Some(node);
+                if again {
+                    let name = self.name_of(at);
+                    self.trace(|| Happening::Trouble(format!("{name} is up again")));
+                }
+                self.end_turn(at);
+            }
+            Err(error) => {
+                let name = self.name_of(at);
+                self.trace(|| Happening::Trouble(format!("{name} does not start: {error}")));
+                let process = &mut self.processes[at];
+                process.disk.kill();
+                let injected = std::mem::take(&mut process.injected);
+                if !process.full && !injected {
+                    self.problem(ProblemKind::Recovery, format!("{name} does not start: {error}"));
+                }
+                let again = self.now + self.plan.config.farthest_us();
+                self.queue.push(again, Event::Boot(at));
+            }
+        }
+    }
+
+    /// How long an operation may wait for replies.
+    pub(super) fn deadline_us(&self) -> Micros {
+        // There and back, for the session and for its request, and what it has seen has to arrive there too.
+        let far = match self.layout.topology.placement.rules.is_empty() {
+            true => 0,
+            false => 8 * self.plan.config.slowest_us(),
+        };
+        self.plan.config.deadline_us + far
+    }
+
+    /// The process stops by itself, because its disk failed; it is started again a while later.
+    pub(super) fn stops(&mut self, at: usize, why: &str) {
+        let name = self.name_of(at);
+        self.trace(|| Happening::Trouble(format!("{name} stops: {why}")));
+        if !self.processes[at].injected && !self.processes[at].full {
+            self.problem(ProblemKind::Recovery, format!("{name} stops: {why}"));
+        }
+        self.stats.disk_failures += 1;
+        self.crash(at, false);
+        let repair = mix(self.plan.seed ^ self.now, at as u64) % self.plan.config.farthest_us();
+        self.queue.push(self.now + repair, Event::Boot(at));
+    }
+
+    /// The process dies; if its power fails, its disk loses what it will.
+    pub(super) fn crash(&mut self, at: usize, power: bool) {
+        let process = &mut self.processes[at];
+        if process.node.is_none() {
+            return;
+        }
+        match power {
+            true => process.disk.crash(&mut self.disk_rng),
+            false => process.disk.kill(),
+        }
+        self.ends(at, if power { Ending::Silent } else { Ending::Reset });
+    }
+
+    /// The process is there no more.
+    pub(super) fn ends(&mut self, at: usize, ending: Ending) {
+        self.processes[at].forget();
+        self.stats.crashes += 1;
+        self.shown[at].clear();
+        self.break_connections_of(at, ending);
+        self.disconnect_clients_of(at);
+    }
+
+    /// A process that has begun to serve what its group holds does so in an epoch that is later than all before.
+    pub(super) fn see_epoch(&mut self, at: usize) {
+        let process = &mut self.processes[at];
+        let serves = process.node.as_ref().and_then(|node| node.serves());
+        if std::mem::replace(&mut process.serves, serves) == serves {
+            return;
+        }
+        let Some(epoch) = serves.filter(|_| at < self.servers) else { return };
+        let group = self.group_of(at);
+        let before = std::mem::replace(&mut self.epochs[group], epoch);
+        self.stats.elections += u64::from(self.plan.replicas > 1);
+        if epoch <= before {
+            let text = format!("{} serves in epoch {epoch}, after {before}", self.name_of(at));
+            self.problem(ProblemKind::Recovery, text);
+        }
+    }
+
+    /// The process loses its disk for good. It starts with an empty one.
+    pub(super) fn lose_disk(&mut self, at: usize) {
+        self.crash(at, false);
+        self.processes[at].disk = SimDisk::new();
+        self.boot(at);
+    }
+
+    /// Whether a process that is to die is asked to end instead: half of them.
+    pub(super) fn ends_well(&mut self, at: usize) -> bool {
+        let (chance, patience) =
+            (mix(self.plan.seed ^ self.now, at as u64), ELECTION_TICKS as Micros * self.plan.tick_us());
+        if self.processes[at].node.is_none() || chance.is_multiple_of(2) {
+            return false;
+        }
+        self.hands_over(at, self.processes[at].boots, self.now + patience);
+        true
+    }
+
+    /// A process hands over, for as long as there is something to wait for; then it ends.
+    pub(super) fn hands_over(&mut self, at: usize, boots: u64, until: Micros) {
+        if self.processes[at].boots != boots {
+            return;
+        }
+        let Some(done) = self.input(at, |node, now| node.hand_over(now)) else { return };
+        self.end_turn(at);
+        if self.processes[at].node.is_none() {
+            return; // its disk failed
+        }
+        if (!done || !self.processes[at].log_jobs.is_empty()) && self.now < until {
+            // Some ask more often than others, and end sooner after that.
+            let often = 1 + mix(self.plan.seed ^ boots, at as u64) % self.plan.tick_us();
+            return self.queue.push(self.now + often, Event::HandsOver(at, boots, until));
+        }
+        self.stats.handed_over += u64::from(done && self.plan.replicas > 1);
+        let process = &mut self.processes[at];
+        let now = process.clocks.read(self.now);
+        if process.log_jobs.is_empty()
+            && let Some(node) = process.node.take()
+        {
+            // If its disk fails now, it ends all the same.
+            let _ = node.shut_down(now);
+        }
+        self.processes[at].disk.kill();
+        self.ends(at, Ending::Reset);
+        if self.processes[at].kept_down == 0 {
+            self.queue.push(self.now, Event::Boot(at));
+        }
+    }
+}

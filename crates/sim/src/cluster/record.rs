@@ -1,0 +1,109 @@
+//! What users saw: the history that the checker reads.
+
+use super::clients::{Role, Running};
+use super::{Cluster, Event, Stage};
+use crate::plan::{Act, Step};
+use crate::rng::mix;
+use crate::trace::Happening;
+use tidemark_core::history;
+use tidemark_core::{Failure, Found, Op, Outcome};
+
+impl Cluster<'_> {
+    /// A step has ended: it is written down, and the next one planned.
+    pub(super) fn end_step(&mut self, number: usize, outcome: &Outcome) {
+        let Some(running) = self.clients[number].running.take() else { return };
+        self.note_outcome(number, outcome);
+        if self.clients[number].role == Role::Worker {
+            self.record(number, &running, outcome);
+        }
+        if matches!(outcome, Outcome::Failed(Failure::Indefinite(_))) {
+            // Nobody knows what became of it: the connection is given up, and with it its session.
+            self.reopen(number);
+        }
+        match self.clients[number].role {
+            Role::Worker => self.advance(number),
+            Role::LastWords => self.end_last_word(number, outcome),
+        }
+    }
+
+    /// A client goes on to its next step, if it has one.
+    pub(super) fn advance(&mut self, number: usize) {
+        let client = &mut self.clients[number];
+        client.step += 1;
+        match client.script.get(client.step) {
+            Some(step) => self.queue.push(step.at.max(self.now), Event::Wake(number)),
+            None => {
+                self.busy -= 1;
+                if self.busy == 0 {
+                    if self.stage == Stage::Work { self.heal() } else { self.stage = Stage::Over }
+                }
+            }
+        }
+    }
+
+    fn record(&mut self, number: usize, running: &Running, outcome: &Outcome) {
+        let client = &mut self.clients[number];
+        let times = (running.start, self.now);
+        let Step { act, asks, .. } = &client.script[client.step];
+        let asks = *asks;
+        let mut events = match (act, running.adopts) {
+            (Act::Op(Op::PutAll { writes }), _) => {
+                history::Event::transaction(client.id, client.dc, times, client.recorded, writes, outcome)
+            }
+            (Act::Op(op), _) => {
+                history::Event::of(client.id, client.dc, times, op, outcome).into_iter().collect()
+            }
+            (Act::Adopt(_) | Act::Move(_), Some((from, events))) if *outcome == Outcome::Adopted => {
+                vec![history::Event::adopt(client.id, client.dc, from, events).at(times.0, times.1)]
+            }
+            (Act::Adopt(_) | Act::Move(_), _) => Vec::new(),
+        };
+        events.iter_mut().for_each(|event| event.asked = asks);
+        self.stats.ops += 1;
+        self.stats.failed += u64::from(matches!(outcome, Outcome::Failed(_)));
+        if self.trace.is_some() {
+            let (session, dc) = (client.id, client.dc);
+            let (act, outcome) = (act.clone(), outcome.clone());
+            self.trace(|| Happening::Done { session, dc, began: times.0, act, asks, outcome });
+        }
+        if let Outcome::Written { stamp: Some(stamp), .. } = outcome {
+            self.written.include(*stamp);
+        }
+        self.clients[number].recorded += events.len() as u64;
+        self.history.events.extend(events);
+    }
+
+    fn note_outcome(&mut self, number: usize, outcome: &Outcome) {
+        let stamp =
+            |found: &Found| found.stamp.map_or(1, |stamp| stamp.ts.0 << 3 ^ u64::from(stamp.origin.0));
+        let told = match outcome {
+            Outcome::Found(found) => stamp(found),
+            Outcome::Written { stamp, .. } => stamp.map_or(2, |stamp| stamp.ts.0),
+            Outcome::FoundAll(all) => all.iter().fold(3, |so_far, found| mix(so_far, stamp(found))),
+            Outcome::Keys { keys, cursor } => mix(keys.len() as u64, *cursor),
+            Outcome::Count(count) => *count,
+            Outcome::Adopted => 4,
+            Outcome::Failed(failure) => 5 + u64::from(failure.is_definite()),
+        };
+        self.digest = mix(self.digest ^ self.now, mix(self.clients[number].id.0, told));
+    }
+
+    /// For the timeline: what a process has received since it was looked at last.
+    pub(super) fn show_versions(&mut self, at: usize) {
+        let process = &self.processes[at];
+        let Some(node) = &process.node else { return };
+        let mut new = Vec::new();
+        let known = &mut self.shown[at];
+        for partition in &process.partitions {
+            let to = tidemark_core::ServerId::new(process.dc, *partition);
+            node.versions(*partition, &mut |key, stamp, write| {
+                if known.insert((key.clone(), stamp)) && stamp.origin != to.dc {
+                    let from = tidemark_core::ServerId::new(stamp.origin, *partition);
+                    let (key, write) = (key.clone(), write.clone());
+                    new.push(Happening::Received { from, to, key, write, stamp });
+                }
+            });
+        }
+        new.into_iter().for_each(|happening| self.trace(|| happening));
+    }
+}

@@ -1,0 +1,282 @@
+//! The second half of every run: after everything has healed, what was promised for then has to come true. Every operation
+//! has ended; every stream is received to its end; every stable vector passes the last write; nothing is blocked; members of a
+//! group hold what their leader holds; and every region returns the same.
+
+use super::clients::Role;
+use super::{Cluster, Event, Stage};
+use crate::outcome::ProblemKind;
+use crate::plan::{Act, Step};
+use crate::trace::Happening;
+use crate::world::ELECTION_TICKS;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Arguments;
+use tidemark_core::history::{Action, Final};
+use tidemark_core::{Key, Micros, Op, Outcome, ServerId, Stamp, Write};
+use tidemark_node::{MemberView, Node};
+
+/// Collection follows what servers have made durable, which they do in steps of this length.
+const COLLECTION_STEP_US: Micros = 400_000;
+
+/// How many sessions of each region read the last words.
+const READERS: usize = 4;
+
+impl Cluster<'_> {
+    pub(super) fn begin_settling(&mut self) {
+        self.note_agreed();
+        self.asked_until = self.last_arrival();
+        let config = &self.plan.config;
+        let interval = config.theta_us.iter().chain(&config.delta_us).max().copied().unwrap_or_default();
+        let offsets = config.clocks.iter().map(|clock| clock.offset_us.unsigned_abs()).max().unwrap_or(0);
+        let jumps =
+            self.processes.iter().map(|process| process.clocks.jumped_us.unsigned_abs()).max().unwrap_or(0);
+        let drift = config.clocks.iter().map(|clock| clock.drift_ppm.unsigned_abs()).max().unwrap_or(0);
+        let apart = 2 * (offsets + jumps + drift * self.now / 1_000_000);
+        let patience = 60 * (config.slowest_us() + interval)
+            + 4 * apart
+            + 20 * COLLECTION_STEP_US
+            + 10 * self.election_us();
+        self.stage = Stage::Settle(self.now + patience);
+    }
+
+    /// How long it takes to elect somebody, at most, if nothing is lost.
+    pub(super) fn election_us(&self) -> Micros {
+        match self.plan.replicas {
+            1 => 0,
+            _ => 4 * ELECTION_TICKS as Micros * self.plan.tick_us(),
+        }
+    }
+
+    /// Looks whether everything has been exchanged; in the end, or when patience is, reads the last words.
+    pub(super) fn settle(&mut self) {
+        let Stage::Settle(until) = self.stage else { return };
+        self.compare_members();
+        self.wait_for_the_untold();
+        if self.now < until && self.unsettled(|_| ()).is_some() {
+            return self.queue.push(self.now + self.plan.config.farthest_us() / 2, Event::Settle);
+        }
+        if let Some(what) = self.unsettled(|what| what.to_string()) {
+            self.problem(ProblemKind::Liveness, format!("long after everything healed, {what}"));
+        }
+        self.stage = Stage::Finals;
+        self.trace_servers();
+        let keys = self.keys();
+        if keys.is_empty() {
+            self.stage = Stage::Over;
+        }
+        for dc in 0..self.layout.topology.dcs {
+            for keys in keys.chunks(keys.len().div_ceil(READERS).max(1)) {
+                let steps = keys.iter().map(|key| Step::new(0, Act::Op(Op::Get { key: key.clone() })));
+                self.add_client(dc, Cow::Owned(steps.collect()), Role::LastWords);
+            }
+        }
+    }
+
+    /// The node that serves `server`: of several that think so, the one of the latest epoch.
+    fn serving(&self, server: ServerId) -> Option<&dyn Node> {
+        let first = self.plan.node_of(&self.layout.topology, server) * self.plan.replicas;
+        let nodes = self.processes[first..first + self.plan.replicas].iter();
+        let nodes = nodes.filter_map(|process| process.node.as_deref());
+        nodes.filter(|node| node.serves().is_some()).max_by_key(|node| node.serves())
+    }
+
+    /// Once all is exchanged: what was written and never answered, nobody has been told of, and it is to show everywhere all the
+    /// same. And a write transaction may name the snapshot that it began in, which is what somebody believed to be stable. So all
+    /// that has to be stable everywhere too, like a last write.
+    fn wait_for_the_untold(&mut self) {
+        if self.untold_counted || self.unsettled(|_| ()).is_some() {
+            return;
+        }
+        self.untold_counted = true;
+        let mut written = self.written.clone();
+        for server in self.layout.topology.servers() {
+            let Some(node) = self.serving(server) else { continue };
+            node.versions(server.partition, &mut |_, stamp, _| written.include(stamp));
+            let view = node.partition(server.partition).filter(|_| self.layout.transactions);
+            view.into_iter().for_each(|view| written.merge(&view.stable));
+        }
+        self.written = written;
+    }
+
+    /// Every key that somebody wrote.
+    fn keys(&self) -> Vec<Key> {
+        let written = self.history.events.iter().filter_map(|event| match &event.action {
+            Action::Write { key, .. } => Some(key.clone()),
+            _ => None,
+        });
+        written.collect::<std::collections::BTreeSet<Key>>().into_iter().collect()
+    }
+
+    /// What is not as it has to be in the end, if anything is not, in the form that `say` makes of it.
+    fn unsettled<T>(&self, say: impl Fn(Arguments<'_>) -> T) -> Option<T> {
+        if let Some(what) = self.members_differ() {
+            return Some(say(format_args!("{what}")));
+        }
+        if self.now <= self.asked_until {
+            return Some(say(format_args!("something is still under way")));
+        }
+        for server in self.layout.topology.servers() {
+            let Some(view) = self.serving(server).and_then(|node| node.partition(server.partition)) else {
+                return Some(say(format_args!("nobody serves {server}")));
+            };
+            for peer in self.layout.topology.peers(server) {
+                let has = self.serving(server).and_then(|node| node.received(peer, server.partition));
+                let of = self.serving(peer).and_then(|node| node.partition(peer.partition));
+                let (has, of) = (has.unwrap_or_default(), of.map_or(u64::MAX, |view| view.written));
+                if has < of {
+                    let what = format_args!("{server} has durably received {has} of {of} records of {peer}");
+                    return Some(say(what));
+                }
+            }
+            let (stable, last) = (&view.stable, &self.written);
+            let passed = match stable.entries().len() {
+                0 => true,
+                1 => last.max() <= stable.max(),
+                _ => last.le(stable),
+            };
+            if !passed {
+                let what =
+                    format_args!("{server} believes {stable} to be stable; the last writes are {last}");
+                return Some(say(what));
+            }
+            if let Some((dc, stage)) = &view.without {
+                return Some(say(format_args!("{server} does without {dc}: {stage}")));
+            }
+            // A write that waits for something (CC-LO's readers check) is yet to be made.
+            if view.blocked > 0 {
+                return Some(say(format_args!("{} pieces of work are blocked at {server}", view.blocked)));
+            }
+            if self.plan.config.deep && view.versions > view.keys {
+                let (versions, keys) = (view.versions, view.keys);
+                return Some(say(format_args!("{server} keeps {versions} versions of {keys} keys")));
+            }
+        }
+        None
+    }
+
+    /// A last word: tried again if it failed, for everything has healed.
+    pub(super) fn end_last_word(&mut self, number: usize, outcome: &Outcome) {
+        let client = &mut self.clients[number];
+        let Act::Op(Op::Get { key }) = &client.script[client.step].act else { return };
+        client.tries += 1;
+        // Who comes back from a region with a fast clock may have to wait until the slowest one has got there.
+        let tries = if self.layout.topology.placement.rules.is_empty() { 5 } else { 25 };
+        match outcome {
+            Outcome::Found(found) => {
+                let last = Final { dc: client.dc, key: key.clone(), found: found.clone() };
+                self.history.finals.push(last);
+            }
+            other if client.tries >= tries => {
+                let text =
+                    format!("after everything healed, GET {key} in {} still fails: {other:?}", client.dc);
+                self.problem(ProblemKind::Liveness, text);
+            }
+            _ => return self.queue.push(self.now + self.plan.config.farthest_us(), Event::Wake(number)),
+        }
+        self.clients[number].tries = 0;
+        self.advance(number);
+    }
+
+    /// For the timeline: what each server holds.
+    fn trace_servers(&mut self) {
+        if self.trace.is_none() {
+            return;
+        }
+        for server in self.layout.topology.servers() {
+            let Some(view) = self.serving(server).and_then(|node| node.partition(server.partition)) else {
+                continue;
+            };
+            let (versions, stable) = (view.versions, view.stable);
+            self.trace(|| Happening::Trouble(format!("{server} holds {versions} versions, stable {stable}")));
+        }
+    }
+
+    fn member(&self, process: usize) -> Option<(&dyn Node, MemberView)> {
+        let node = self.processes[process].node.as_deref()?;
+        Some((node, node.member()?))
+    }
+
+    /// The members of each group, and the one of them that leads.
+    fn leader(&self, group: usize) -> Option<usize> {
+        let members = group * self.plan.replicas..(group + 1) * self.plan.replicas;
+        let serves = |process: &usize| self.processes[*process].node.as_ref().and_then(|node| node.serves());
+        members.filter(|process| serves(process).is_some()).max_by_key(serves)
+    }
+
+    /// What any member has applied by now, all have to apply in the end, and hold the same then.
+    fn note_agreed(&mut self) {
+        let applied = |process: usize| self.member(process).map_or(0, |(_, view)| view.applied);
+        let members = |group: usize| group * self.plan.replicas..(group + 1) * self.plan.replicas;
+        let groups = self.servers / self.plan.replicas;
+        self.agreed = (0..groups).map(|group| members(group).map(applied).max().unwrap_or(0)).collect();
+        self.differs = vec![Some("was not compared with its leader".into()); self.servers];
+    }
+
+    /// Compares what members hold with what their leaders hold, whenever nothing is under way between them.
+    fn compare_members(&mut self) {
+        for process in (0..self.servers).filter(|_| self.plan.replicas > 1) {
+            let leader = self.leader(self.group_of(process)).and_then(|leader| self.member(leader));
+            let (Some((leads, at_leader)), Some((follows, here))) = (leader, self.member(process)) else {
+                continue;
+            };
+            if here.applied == at_leader.last_entry {
+                let partitions = &self.processes[process].partitions;
+                let found = partitions.iter().find_map(|partition| difference(leads, follows, *partition));
+                self.differs[process] = found;
+            }
+        }
+    }
+
+    /// What of the groups is not as it has to be in the end, if anything is not: every member has applied what its leader has, and
+    /// holds the same.
+    fn members_differ(&self) -> Option<String> {
+        for group in (0..self.servers / self.plan.replicas).filter(|_| self.plan.replicas > 1) {
+            let leader = self.leader(group);
+            let Some((leader, (_, leads))) = leader.and_then(|leader| Some((leader, self.member(leader)?)))
+            else {
+                return Some(format!("n{group} has no leader"));
+            };
+            let members = group * self.plan.replicas..(group + 1) * self.plan.replicas;
+            for process in members.filter(|process| *process != leader) {
+                let name = self.name_of(process);
+                let Some((_, follows)) = self.member(process) else { return Some(format!("{name} is down")) };
+                if !leads.voters.contains(&follows.name) {
+                    return Some(format!("{name} is no member of its group"));
+                }
+                // Where followers answer reads, what has arrived since has to be there as well.
+                let now = if leads.followers_read { leads.applied } else { 0 };
+                let (has, of) = (follows.applied, self.agreed[group].max(now));
+                if has < of {
+                    return Some(format!("{name} has applied {has} of {of} entries"));
+                }
+                if let Some(what) = &self.differs[process] {
+                    return Some(format!("{name} {what}"));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// In what a follower's chains are not its leader's, if in anything.
+fn difference(leads: &dyn Node, follows: &dyn Node, partition: tidemark_core::PartitionId) -> Option<String> {
+    let (at_leader, here) = (chains(leads, partition), chains(follows, partition));
+    let keys = at_leader.keys().chain(here.keys());
+    let key = keys.into_iter().find(|key| at_leader.get(*key) != here.get(*key))?;
+    let stamps = |chains: &Chains| {
+        let versions = chains.get(key).into_iter().flatten();
+        versions.map(|(stamp, _)| stamp.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    Some(format!("holds {key} = [{}], its leader [{}]", stamps(&here), stamps(&at_leader)))
+}
+
+/// Of each key its versions, oldest first. What a protocol keeps beside them may be newer in a leader's memory.
+type Chains = BTreeMap<Key, Vec<(Stamp, Write)>>;
+
+fn chains(node: &dyn Node, partition: tidemark_core::PartitionId) -> Chains {
+    let mut chains = Chains::new();
+    node.versions(partition, &mut |key, stamp, write| {
+        chains.entry(key.clone()).or_default().push((stamp, write.clone()));
+    });
+    chains
+}

@@ -1,0 +1,238 @@
+//! Inputs of nodes, and what they bring about: batches, jobs, bytes that leave, replies that are released.
+
+use super::clients::Reply;
+use super::process::Process;
+use super::{Cluster, Event};
+use crate::rng::mix;
+use crate::trace::Happening;
+use tidemark_node::{Fatal, Job, Lane, Level, LinkId, LinkKind, Node, Output};
+use tidemark_replica::Now;
+
+/// What a batch asks of the world.
+#[derive(Default)]
+struct Wishes {
+    /// Links that have something to transmit, and whether they are closed after that.
+    links: Vec<(LinkId, bool)>,
+    dials: Vec<(LinkId, usize, LinkKind)>,
+    resumes: Vec<LinkId>,
+    ended: Vec<usize>,
+    jobs: Vec<Job>,
+    released: Vec<Reply>,
+    /// Links on which a copy of everything begins.
+    copies: Vec<LinkId>,
+    notices: Vec<String>,
+}
+
+impl Wishes {
+    fn is_none(&self) -> bool {
+        let Self { links, dials, resumes, ended, jobs, released, copies: _, notices: _ } = self;
+        links.is_empty()
+            && dials.is_empty()
+            && resumes.is_empty()
+            && ended.is_empty()
+            && jobs.is_empty()
+            && released.is_empty()
+    }
+}
+
+impl Cluster<'_> {
+    /// Gives a node something, if it runs. REQUIRES: a turn ends afterwards.
+    pub(super) fn input<T>(&mut self, at: usize, give: impl FnOnce(&mut dyn Node, Now) -> T) -> Option<T> {
+        let process = &mut self.processes[at];
+        let now = process.clocks.read(self.now);
+        let node = process.node.as_deref_mut()?;
+        Some(give(node, now))
+    }
+
+    /// A process was given something: its batch ends, at once or once more has come.
+    pub(super) fn turn(&mut self, at: usize) {
+        if self.gather_us == 0 {
+            return self.end_turn(at);
+        }
+        let process = &mut self.processes[at];
+        if process.node.is_some() && !std::mem::replace(&mut process.gathers, true) {
+            self.queue.push(self.now + self.gather_us, Event::TurnEnds(at, process.boots));
+        }
+    }
+
+    pub(super) fn heard_enough(&mut self, at: usize, boots: u64) {
+        if self.processes[at].boots == boots && self.processes[at].gathers {
+            self.end_turn(at);
+        }
+    }
+
+    /// Commits, and carries out what the node wants, until it wants no more.
+    pub(super) fn end_turn(&mut self, at: usize) {
+        self.processes[at].gathers = false;
+        loop {
+            let process = &mut self.processes[at];
+            let now = process.clocks.read(self.now);
+            let wishes = match process.commit(now) {
+                None => break,
+                Some(Ok(wishes)) => wishes,
+                Some(Err(fatal)) => return self.stops(at, &fatal.to_string()),
+            };
+            let (boots, idle) = (process.boots, wishes.is_none());
+            self.fulfil(at, wishes);
+            let process = &self.processes[at];
+            if process.boots != boots || idle && !process.has_more() {
+                break;
+            }
+        }
+        self.see_epoch(at);
+        self.plan_tick(at);
+        if self.trace.is_some() {
+            self.show_versions(at);
+        }
+    }
+
+    fn fulfil(&mut self, at: usize, wishes: Wishes) {
+        let Wishes { links, dials, resumes, ended, jobs, released, copies, notices } = wishes;
+        for what in notices {
+            let name = self.name_of(at);
+            self.trace(|| Happening::Trouble(format!("{name}: {what}")));
+        }
+        let sent = |link: &LinkId| self.processes[at].end_of(*link).is_some_and(|(_, end)| end == 0);
+        self.stats.copies += copies.iter().filter(|link| sent(link)).count() as u64;
+        ended.into_iter().for_each(|client| self.disconnect_client(client));
+        jobs.into_iter().for_each(|job| self.begin_job(at, job));
+        dials.into_iter().for_each(|(link, to, kind)| self.dial(at, link, to, kind));
+        for (link, closes) in links {
+            self.transmit(at, link);
+            if closes {
+                self.close(at, link);
+            }
+        }
+        resumes.into_iter().for_each(|link| self.resume(at, link));
+        released.into_iter().for_each(|reply| self.take_reply(reply));
+    }
+
+    fn begin_job(&mut self, at: usize, job: Job) {
+        let (process, longest) = (&mut self.processes[at], self.plan.config.sync_us);
+        match job.lane() {
+            Lane::Log => {
+                process.log_jobs.push_back(job);
+                if process.log_jobs.len() == 1 {
+                    self.queue.push(self.now + longest, Event::Logged(at, process.boots));
+                }
+            }
+            Lane::Any => {
+                let takes = mix(self.plan.seed ^ at as u64, self.now) % (longest + 1);
+                self.queue.push(self.now + takes, Event::Worked(at, process.boots, Box::new(job)));
+            }
+        }
+    }
+
+    /// The first job that concerns the log ends.
+    pub(super) fn logged(&mut self, at: usize, boots: u64) {
+        let process = &mut self.processes[at];
+        if process.boots != boots {
+            return;
+        }
+        let Some(job) = process.log_jobs.pop_front() else { return };
+        self.stats.snapshots += u64::from(format!("{job:?}") == "upkeep");
+        if !process.log_jobs.is_empty() {
+            self.queue.push(self.now + self.plan.config.sync_us, Event::Logged(at, boots));
+        }
+        self.worked(at, boots, job);
+    }
+
+    pub(super) fn worked(&mut self, at: usize, boots: u64, job: Job) {
+        if self.processes[at].boots != boots {
+            return;
+        }
+        let done = job.run();
+        self.input(at, |node, now| node.done(now, done));
+        self.turn(at);
+    }
+
+    /// Sees to it that the node is told the time when it wants to be.
+    fn plan_tick(&mut self, at: usize) {
+        let process = &mut self.processes[at];
+        let Some(node) = &process.node else { return };
+        let due = node.next_timeout();
+        if process.tick_at.is_some() && process.tick_due == due {
+            return;
+        }
+        if due == tidemark_node::node::NEVER {
+            return;
+        }
+        let tick_at = process.clocks.when(due, self.now);
+        if process.tick_at.is_none_or(|planned| tick_at < planned) {
+            process.tick_at = Some(tick_at);
+            process.tick_due = due;
+            self.queue.push(tick_at, Event::Tick(at));
+        }
+    }
+
+    pub(super) fn tick(&mut self, at: usize) {
+        if self.processes[at].tick_at != Some(self.now) {
+            return;
+        }
+        self.processes[at].tick_at = None;
+        let due = self.input(at, |node, now| {
+            let due = node.next_timeout() <= now.mono;
+            if due {
+                node.tick(now);
+            }
+            due
+        });
+        match due {
+            Some(true) => self.turn(at),
+            Some(false) => self.plan_tick(at),
+            None => {}
+        }
+    }
+}
+
+impl Process {
+    /// Whether the node wants another batch.
+    fn has_more(&self) -> bool {
+        self.node.as_ref().is_some_and(|node| node.wants_commit()) || !self.said.is_empty()
+    }
+
+    /// Ends the batch that is open, if something waits for that, and takes what the node wants of the world. None if it does not run.
+    fn commit(&mut self, now: Now) -> Option<Result<Wishes, Fatal>> {
+        let has_more = self.has_more();
+        let node = self.node.as_deref_mut()?;
+        if has_more {
+            self.batch = match node.commit(now) {
+                Ok(batch) => batch,
+                Err(fatal) => return Some(Err(fatal)),
+            };
+            for reply in self.said.drain(..) {
+                self.gate.push(self.batch, reply);
+            }
+        }
+        let mut wishes = Wishes::default();
+        while let Some(output) = node.poll() {
+            let client =
+                |session: tidemark_node::SessionId| self.sessions.get(session.slot()).copied().flatten();
+            match output {
+                // Its reply belongs to the next batch: what brought it about may be younger than this one.
+                Output::Done { session, outcome } => {
+                    self.said.extend(client(session).map(|client| Reply::to(client, session, outcome)));
+                }
+                Output::Ended { session } => {
+                    wishes.ended.extend(client(session));
+                    self.said.retain(|reply| reply.session() != session);
+                    self.gate.retain(|reply| reply.session() != session);
+                }
+                Output::Dial { link, to, kind } => wishes.dials.push((link, to.index(), kind)),
+                Output::Up { link, kind: LinkKind::Copy, .. } => wishes.copies.push(link),
+                Output::Up { .. } | Output::Ordered { .. } => {}
+                Output::Close { link } => wishes.links.push((link, true)),
+                Output::Ready { link } => wishes.links.push((link, false)),
+                Output::Resume { link } => wishes.resumes.push(link),
+                Output::Job(job) => wishes.jobs.push(job),
+                Output::Notice(notice) if notice.level <= Level::Info => wishes.notices.push(notice.what),
+                Output::Notice(_) => {}
+            }
+        }
+        let released = node.released();
+        while let Some(reply) = self.gate.release(released) {
+            wishes.released.push(reply);
+        }
+        Some(Ok(wishes))
+    }
+}
