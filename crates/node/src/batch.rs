@@ -7,9 +7,6 @@ use crate::of::NodeOf;
 use tidemark_contract::Protocol;
 use tidemark_store::log::{Fsync, Position};
 
-/// Above this, messages that wait for a link, which may be lost, are dropped: the other side does not read.
-const OVERFLOW_BYTES: usize = 256 << 20;
-
 impl<P: Protocol> NodeOf<P> {
     pub(crate) fn end_batch(&mut self) -> Result<Batch, Fatal> {
         if let Some(fatal) = &self.core.fatal {
@@ -31,7 +28,10 @@ impl<P: Protocol> NodeOf<P> {
         }
         let durable = self.hold.released(now);
         self.core.seal(position, durable);
-        self.core.leave();
+        for (link, why) in self.core.leave() {
+            self.end_link(link, Some(why));
+            self.core.outputs.push_back(Output::Close { link });
+        }
         if self.core.config.fsync == Fsync::Always
             && let Some(job) = self.hold.sync_job()
         {
@@ -71,9 +71,10 @@ impl Core {
         }
     }
 
-    /// Messages that may leave are announced, those to nobody dropped.
-    fn leave(&mut self) {
-        let mut dropped = 0;
+    /// Messages that may leave are announced, those to nobody dropped. Returns the links that have taken too little, and why
+    /// they are to end: their messages may be lost, but then both sides have to know that the requests among them are.
+    fn leave(&mut self) -> Vec<(LinkId, String)> {
+        let mut overflowed = Vec::new();
         for at in 0..self.outgoing.len() {
             let outgoing = &mut self.outgoing[at];
             if outgoing.free.is_empty() {
@@ -81,18 +82,18 @@ impl Core {
             }
             match outgoing.link {
                 None => outgoing.free = FrameBuffer::default(),
-                Some(_) if outgoing.free.len() > OVERFLOW_BYTES => {
+                Some(link) if outgoing.free.len() > self.config.backlog_bytes => {
+                    let bytes = outgoing.free.len();
                     outgoing.free = FrameBuffer::default();
-                    dropped += 1;
-                    let name = self.config.cluster.nodes[at].name.clone();
-                    let mib = OVERFLOW_BYTES >> 20;
-                    let what = format!("node {name} does not read: {mib} MiB of messages to it were dropped");
-                    self.notice(crate::notice::Level::Error, what);
+                    self.counters.message_bytes_dropped += bytes as u64;
+                    let why =
+                        format!("it takes too little, and {bytes} bytes of messages to it were dropped");
+                    overflowed.push((link, why));
                 }
                 Some(link) => self.announce(link),
             }
         }
-        self.counters.messages_dropped += dropped;
+        overflowed
     }
 
     /// Tells the driver that a link has something to transmit.

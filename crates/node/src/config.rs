@@ -34,6 +34,8 @@ pub struct Config {
     pub pace: Pace,
     /// How much a member of a Raft group keeps for the others.
     pub raft: RaftLimits,
+    /// With more bytes of messages than this waiting for one link, the link ends, and with it the requests on it.
+    pub backlog_bytes: usize,
     /// Where the node's random numbers begin: names of logs and of this start, pauses between dials. Two starts must not
     /// have the same.
     pub seed: u64,

@@ -80,6 +80,6 @@ pub struct Counters {
     pub stream_items_out: u64,
     /// Times a stream had to wait because a record came from too far in the future.
     pub streams_ahead: u64,
-    /// Messages dropped because the other side does not read.
-    pub messages_dropped: u64,
+    /// Bytes of messages dropped because the other side takes too little.
+    pub message_bytes_dropped: u64,
 }

@@ -43,6 +43,8 @@ pub(crate) struct Cluster {
     wire: VecDeque<(End, Vec<u8>)>,
     /// Nodes that cannot be connected to, and every byte from or to them is lost.
     pub(crate) silent: Vec<usize>,
+    /// Nodes whose connections take nothing.
+    pub(crate) stalled: Vec<usize>,
     /// Sees each piece of bytes before it arrives; false loses it.
     pub(crate) tap: Box<dyn FnMut(End, &mut Vec<u8>) -> bool>,
     starts: u64,
@@ -100,6 +102,7 @@ impl Cluster {
             connections: Vec::new(),
             wire: VecDeque::new(),
             silent: Vec::new(),
+            stalled: Vec::new(),
             tap: Box::new(|_, _| true),
             starts: 0,
             fsync: Fsync::EverySec,
@@ -126,6 +129,7 @@ impl Cluster {
             election_timeout_us: 1_000_000,
             pace: Pace::default(),
             raft: RaftLimits::default(),
+            backlog_bytes: 1 << 20,
             seed: self.starts,
         };
         let disk = Arc::new(self.processes[at].disk.process());
@@ -283,6 +287,7 @@ impl Cluster {
                 self.transmit(at, link);
                 self.hang_up((at, link));
             }
+            Output::Ready { .. } if self.stalled.contains(&at) => {}
             Output::Ready { link } => self.transmit(at, link),
             Output::Resume { link } => {
                 self.processes[at].paused.retain(|paused| *paused != link);

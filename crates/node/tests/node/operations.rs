@@ -83,9 +83,8 @@ fn a_deadline_ends_an_operation_that_has_no_open_request() {
     assert!(matches!(failure(outcome), Failure::StaleSession(_) | Failure::Unavailable(_)));
 }
 
-#[test]
-fn a_partition_that_cannot_be_reached_is_unavailable_and_a_lost_write_is_indefinite() {
-    // Two nodes of one region, a partition each.
+/// Two nodes of one region, a partition each; and a key that the second one holds.
+fn two() -> (Cluster, String) {
     let mut two = layout(1, 2, 1);
     let mut second = two.nodes[0].clone();
     two.nodes[0].partitions.truncate(1);
@@ -93,12 +92,41 @@ fn a_partition_that_cannot_be_reached_is_unavailable_and_a_lost_write_is_indefin
     (second.name, second.peer_address) = ("A-1".to_string(), "0.1".to_string());
     two.nodes.push(second);
     assert_eq!(two.validate(), Ok(()));
-    let mut cluster = Cluster::start(factory_of::<Eventual>(), two);
-    let session = cluster.open(0);
     let there = (0..100).map(|n| format!("k{n}")).find(|key| {
         tidemark_contract::Topology::new(1, 2).partition_of(&tidemark_core::Key::from(key.as_str())).0 == 1
     });
-    let there = there.expect("some key is elsewhere");
+    (Cluster::start(factory_of::<Eventual>(), two), there.expect("some key is elsewhere"))
+}
+
+/// What does not fit was dropped, and its requests hung until their deadlines.
+#[test]
+fn requests_on_a_link_that_takes_too_little_are_lost_at_once() {
+    let (mut cluster, there) = two();
+    let sessions = [(); 3].map(|()| cluster.open(0));
+    cluster.stalled.push(0);
+    for session in sessions {
+        cluster.begin(0, session, set(&there, &"x".repeat(600_000)));
+    }
+    cluster.run_for(10_000);
+    for session in &sessions[..2] {
+        let outcome = cluster.processes[0].outcomes.remove(session).expect("it ends with the link");
+        assert!(matches!(failure(outcome), Failure::Indefinite(_)));
+    }
+    let now = tidemark_replica::Now { wall: 1_700_000_010_000_000, mono: cluster.now_us };
+    assert!(
+        cluster.node(0).status(now).peers[1].trouble.as_ref().expect("it is told").contains("too little")
+    );
+    assert!(cluster.node(0).counters().message_bytes_dropped > 1_200_000);
+    cluster.stalled.clear();
+    cluster.run_for(3_000_000);
+    let session = cluster.open(0);
+    assert!(matches!(cluster.set(0, session, &there, "v"), Outcome::Written { stamp: Some(_), .. }));
+}
+
+#[test]
+fn a_partition_that_cannot_be_reached_is_unavailable_and_a_lost_write_is_indefinite() {
+    let (mut cluster, there) = two();
+    let session = cluster.open(0);
     assert!(matches!(cluster.set(0, session, &there, "v"), Outcome::Written { stamp: Some(_), .. }));
     // The other node takes the request and dies before it replies.
     cluster.begin(0, session, set(&there, "w"));

@@ -123,9 +123,9 @@ impl Metrics {
             ("feed_items_sent", "Records and heartbeats sent", counters.stream_items_out),
             ("feeds_ahead", "Times a feed waited for this server's clock", counters.streams_ahead),
             (
-                "messages_dropped",
-                "Messages that a node which does not read was not sent",
-                counters.messages_dropped,
+                "message_bytes_dropped",
+                "Bytes of messages dropped because a node takes too little",
+                counters.message_bytes_dropped,
             ),
         ];
         for (name, help, value) in counters {

@@ -132,6 +132,9 @@ fn redis_config(config: &NodeConfig, port: u16) -> redis::Config {
     redis
 }
 
+/// The most that waits in the node for one link, and as much again for its socket.
+const BACKLOG_BYTES: usize = 256 << 20;
+
 /// What the node itself needs of it.
 fn node_config(config: &NodeConfig) -> Config {
     Config {
@@ -147,6 +150,7 @@ fn node_config(config: &NodeConfig) -> Config {
         election_timeout_us: config.election_timeout_us,
         pace: Pace::default(),
         raft: RaftLimits::default(),
+        backlog_bytes: BACKLOG_BYTES,
         seed: fastrand::u64(1..),
     }
 }
