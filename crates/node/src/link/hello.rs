@@ -135,6 +135,12 @@ impl Hello {
         if self.from == me || self.from.index() >= cluster.nodes.len() {
             return Err(format!("node {} calls itself", name(me)));
         }
+        let groups = cluster.groups();
+        let within_group = matches!(self.kind, LinkKind::Raft | LinkKind::Copy);
+        if within_group && groups.of_node(self.from) != groups.of_node(me) {
+            let (from, me) = (name(self.from), name(me));
+            return Err(format!("node {from} is not a member of the Raft group of node {me}"));
+        }
         Ok(())
     }
 }
@@ -147,6 +153,8 @@ fn same(a: &[u8], b: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::NodeLayout;
+    use tidemark_core::DcId;
 
     #[test]
     fn nodes_that_do_not_belong_together_are_told_why() {
@@ -169,5 +177,27 @@ mod tests {
         assert!(check(hello(&more, Some("s"), "p", 1)).contains("the caller's 3"));
         let larger = ClusterLayout { topology: Topology::new(1, 3), ..cluster.clone() };
         assert!(check(hello(&larger, Some("s"), "p", 1)).contains("partitions"));
+    }
+
+    /// Nodes 0 and 1 are a Raft group, and so are 2 and 3.
+    #[test]
+    fn raft_messages_and_copies_come_from_members_of_the_raft_group_alone() {
+        let mut cluster = ClusterLayout::single("causal", 1);
+        let node = cluster.nodes[0].clone();
+        cluster.nodes = [0, 0, 1, 1].map(|dc| NodeLayout { dc: DcId(dc), ..node.clone() }).to_vec();
+        (cluster.topology, cluster.replicas) = (Topology::new(2, 1), 2);
+        let speaker = Speaker { start: 1, serves: None, standing: Standing::default() };
+        let check = |from, kind| {
+            let nodes = (NodeId(from), NodeId(0));
+            let hello = Hello::new(&cluster, None, "p", nodes, speaker, kind);
+            hello.check(&cluster, None, "p", NodeId(0)).err().unwrap_or_default()
+        };
+        for kind in [LinkKind::Raft, LinkKind::Copy] {
+            assert_eq!(check(1, kind), "");
+            assert!(check(2, kind).contains("not a member of the Raft group"), "{kind:?}");
+        }
+        for kind in [LinkKind::Messages, LinkKind::Stream] {
+            assert_eq!((check(1, kind), check(2, kind)), (String::new(), String::new()));
+        }
     }
 }
