@@ -63,8 +63,6 @@ pub(crate) struct OpenOrder {
 pub(crate) struct Peer {
     /// The start of the process that was met last; 0 before that.
     pub(crate) start: u64,
-    /// Under which name it wants to be taken into the Raft group, as it said last; 0 if it does not.
-    pub(crate) joining: u64,
     /// Why it cannot be reached, or why no records come from it.
     pub(crate) trouble: Option<String>,
 }

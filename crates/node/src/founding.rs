@@ -17,6 +17,8 @@ use tidemark_store::disk::{Disk, DiskErrorKind, DiskResult};
 
 /// Names of one node differ by multiples of this.
 const RANKS: u64 = 256;
+/// So many new names one node can draw: as many as readers of JSON can tell apart.
+const NAMES: u64 = 1 << 44;
 /// The file of a data directory that says under which name it belongs to its group.
 const FILE: &str = "member";
 const PARTIAL: &str = "member.partial";
@@ -79,9 +81,9 @@ impl Place {
         self.nodes.get((member.checked_sub(1)? % RANKS) as usize).copied()
     }
 
-    /// A name that this node has never had, if its clock has not gone back.
-    fn new_name(&self, wall_us: Micros) -> u64 {
-        self.founder(self.me) + RANKS * (wall_us / 1_000_000).max(1)
+    /// A name that this node has never had: `draw` is random. Clocks go back, and stand where they stood before.
+    fn new_name(&self, draw: u64) -> u64 {
+        self.founder(self.me) + RANKS * (1 + draw % NAMES)
     }
 
     /// The name that the directory says, if it does.
@@ -163,13 +165,14 @@ impl<P: Protocol> Founding<P> {
     }
 
     /// Another member has said how it stands, in a start of that number. Returns who this one is, if that is known now, and
-    /// with which starts of the others it founds the group, if it does. A name that it has not had yet comes of the time.
+    /// with which starts of the others it founds the group, if it does. A name that it has not had yet comes of `draw`, which is
+    /// random.
     pub fn hear(
         &mut self,
         node: NodeId,
         start: u64,
         standing: Standing,
-        wall_us: Micros,
+        draw: u64,
     ) -> Option<(u64, Vec<(NodeId, u64)>)> {
         self.heard.insert(node, (start, standing));
         let founder = self.place.founder(self.place.me);
@@ -177,7 +180,7 @@ impl<P: Protocol> Founding<P> {
             return Some((founder, self.starts()));
         }
         if self.heard.values().any(|(_, other)| other.member != 0) {
-            return Some((self.place.new_name(wall_us), Vec::new()));
+            return Some((self.place.new_name(draw), Vec::new()));
         }
         let all = self.heard.len() + 1 == self.place.nodes.len();
         all.then(|| (founder, self.starts()))
@@ -233,31 +236,42 @@ mod tests {
     }
 
     const EMPTY: Standing = Standing { member: 0, joins: false, founded_with_you: false };
-    const NOW: Micros = 9_000_000;
+    const DRAW: u64 = 8;
 
     #[test]
     fn a_group_is_founded_when_all_directories_are_empty() {
         let mut founding = founding();
-        assert_eq!(founding.hear(NodeId(4), 11, EMPTY, NOW), None);
+        assert_eq!(founding.hear(NodeId(4), 11, EMPTY, DRAW), None);
         assert_eq!(founding.missing().collect::<Vec<_>>(), [NodeId(7)]);
         let starts = vec![(NodeId(4), 11), (NodeId(7), 12)];
-        assert_eq!(founding.hear(NodeId(7), 12, EMPTY, NOW), Some((2, starts)));
+        assert_eq!(founding.hear(NodeId(7), 12, EMPTY, DRAW), Some((2, starts)));
     }
 
     #[test]
     fn who_comes_to_a_group_that_exists_takes_a_new_name() {
         let mut founding = founding();
-        let (name, with) = founding.hear(NodeId(4), 11, Standing { member: 1, ..EMPTY }, NOW).unwrap();
+        let (name, with) = founding.hear(NodeId(4), 11, Standing { member: 1, ..EMPTY }, DRAW).unwrap();
         assert_eq!((name, with), (2 + RANKS * 9, Vec::new()));
         assert_eq!(founding.place.node(name), Some(NodeId(6)));
         assert!(founding.place.config(name).founders.is_empty());
+    }
+
+    /// Names come from the draw alone: not from a clock, which may show the same time twice.
+    #[test]
+    fn names_of_a_node_are_as_many_as_draws_and_all_its_own() {
+        let name = |draw| founding().hear(NodeId(4), 11, Standing { member: 1, ..EMPTY }, draw).unwrap().0;
+        assert_ne!(name(1), name(2));
+        for draw in [0, NAMES - 1, NAMES, u64::MAX] {
+            assert!((RANKS..1 << 53).contains(&name(draw)), "{draw}");
+            assert_eq!(founding().place.node(name(draw)), Some(NodeId(6)));
+        }
     }
 
     #[test]
     fn who_was_there_when_it_was_founded_is_a_founder() {
         let mut founding = founding();
         let (name, _) = founding
-            .hear(NodeId(7), 12, Standing { member: 3, founded_with_you: true, ..EMPTY }, NOW)
+            .hear(NodeId(7), 12, Standing { member: 3, founded_with_you: true, ..EMPTY }, DRAW)
             .unwrap();
         assert_eq!(name, 2);
         assert_eq!(founding.place.config(name).founders, [1, 2, 3]);

@@ -39,10 +39,6 @@ impl<P: Protocol> NodeOf<P> {
 
     /// A node was met on a link that stands now.
     pub(crate) fn meet(&mut self, node: NodeId, speaker: &Speaker, kind: LinkKind) {
-        if kind == LinkKind::Raft {
-            let standing = speaker.standing;
-            self.core.peers[node.index()].joining = if standing.joins { standing.member } else { 0 };
-        }
         if self.learn_epoch(node, speaker, kind) {
             self.dial_soon();
         }
@@ -106,7 +102,7 @@ impl<P: Protocol> NodeOf<P> {
     /// Another member has answered how it stands: a node that does not know its own name yet may know it now.
     pub(crate) fn hear_standing(&mut self, node: NodeId, speaker: &Speaker) -> Result<(), Fatal> {
         let Hold::Founding(founding) = &mut self.hold else { return Ok(()) };
-        let heard = founding.hear(node, speaker.start, speaker.standing, self.core.now.wall);
+        let heard = founding.hear(node, speaker.start, speaker.standing, self.core.rng.u64(..));
         let Some((name, founded_with)) = heard else { return Ok(()) };
         let founds = !founding.place.config(name).founders.is_empty();
         let member = founding.open(name, self.core.now).map_err(Fatal)?;

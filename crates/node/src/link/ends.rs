@@ -53,7 +53,7 @@ impl<P: Protocol> NodeOf<P> {
                     member.give_up_copy(copy);
                 }
             }
-            Role::StreamIn(_) | Role::RaftOut { .. } | Role::RaftIn | Role::CopyTaken => {}
+            Role::StreamIn(_) | Role::RaftOut { .. } | Role::RaftIn { .. } | Role::CopyTaken => {}
         }
         self.core_dial_again(id, true, why);
     }
@@ -82,8 +82,8 @@ impl<P: Protocol> NodeOf<P> {
             let made_here = matches!(up.role, Role::MessagesOut | Role::StreamIn(_));
             let ends = match up.role {
                 // The other side has to hear the new name.
-                Role::RaftOut { member: said } => said != member,
-                Role::RaftIn | Role::CopyOut(_) | Role::CopyIn(..) | Role::CopyTaken => false,
+                Role::RaftOut { member: said, .. } => said != member,
+                Role::RaftIn { .. } | Role::CopyOut(_) | Role::CopyIn(..) | Role::CopyTaken => false,
                 _ => {
                     let (from, to) = self.direction(kind, self.core.dc_of(node));
                     let (from, to) = if made_here { (from, to) } else { (to, from) };

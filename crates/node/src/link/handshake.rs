@@ -49,7 +49,10 @@ impl<P: Protocol> NodeOf<P> {
                 let dc = self.core.dc_of(hello.from);
                 Role::StreamOut(StreamOut { dc, open: Vec::new() })
             }
-            LinkKind::Raft => Role::RaftIn,
+            LinkKind::Raft => {
+                let said = &hello.speaker;
+                Role::RaftIn { joins: said.standing.joins.then_some((said.start, said.standing.member)) }
+            }
             LinkKind::Copy => Role::CopyIn(None, now),
         };
         self.stands(id, Up { node: hello.from, roles: self.core.roles, role });
@@ -102,7 +105,7 @@ impl<P: Protocol> NodeOf<P> {
         let role = match kind {
             LinkKind::Messages => Role::MessagesOut,
             LinkKind::Stream => Role::StreamIn(StreamIn::default()),
-            LinkKind::Raft => Role::RaftOut { member: said.standing.member },
+            LinkKind::Raft => Role::RaftOut { member: said.standing.member, start: speaker.start },
             LinkKind::Copy => match copy {
                 Some(copy) => {
                     let (to, opened) = (copy.to, copy.opened);
@@ -148,7 +151,7 @@ impl<P: Protocol> NodeOf<P> {
             Role::StreamIn(_) => self.ask_for_streams(id),
             Role::StreamOut(_) => self.replace_streams_to(node, id),
             Role::CopyOut(_) => self.begin_copy_out(id),
-            Role::RaftOut { .. } | Role::RaftIn | Role::CopyIn(..) | Role::CopyTaken => {}
+            Role::RaftOut { .. } | Role::RaftIn { .. } | Role::CopyIn(..) | Role::CopyTaken => {}
         }
         self.core.wants_commit = true;
     }

@@ -55,16 +55,17 @@ impl<P: Protocol> NodeOf<P> {
     pub(crate) fn look_after_members(&mut self) {
         let Hold::Member(member) = &mut self.hold else { return };
         let core = &mut self.core;
-        let Some(place) = core.place.as_ref().filter(|_| member.host().is_some()) else { return };
+        let Some(place) = &core.place else { return };
+        let leads = member.host().is_some();
         for node in place.nodes.iter().filter(|node| **node != place.me) {
-            let name = core.peers[node.index()].joining;
-            if name == 0 || core.links.raft_to(*node).is_none() {
-                continue;
-            }
+            let Some(name) = core.links.joins_as(*node) else { continue };
             let Some(change) = change_for(member, |id| place.node(id) == Some(*node), name) else {
-                core.peers[node.index()].joining = 0; // it was taken in
+                core.links.has_joined(*node);
                 continue;
             };
+            if !leads {
+                continue;
+            }
             if member.change(change).is_ok() {
                 let what = format!("node {} begins with an empty directory: {change:?}", core.name_of(*node));
                 core.notice(Level::Info, what);

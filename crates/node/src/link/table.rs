@@ -49,11 +49,15 @@ pub(crate) enum Role {
     MessagesIn,
     StreamIn(StreamIn),
     StreamOut(StreamOut),
-    /// With the name under which this node introduced itself.
+    /// With the name under which this node introduced itself, and the start of the process that answered.
     RaftOut {
         member: u64,
+        start: u64,
     },
-    RaftIn,
+    /// With the start of the process that has connected and the name under which it wants to be taken in, if it does.
+    RaftIn {
+        joins: Option<(u64, u64)>,
+    },
     CopyOut(Box<Sending>),
     /// With when it began.
     CopyIn(Option<CopyIn>, Micros),
@@ -114,7 +118,7 @@ impl Role {
         match self {
             Self::MessagesOut | Self::MessagesIn => LinkKind::Messages,
             Self::StreamIn(_) | Self::StreamOut(_) => LinkKind::Stream,
-            Self::RaftOut { .. } | Self::RaftIn => LinkKind::Raft,
+            Self::RaftOut { .. } | Self::RaftIn { .. } => LinkKind::Raft,
             Self::CopyOut(_) | Self::CopyIn(..) | Self::CopyTaken => LinkKind::Copy,
         }
     }
@@ -177,7 +181,7 @@ impl Links {
     }
 
     /// Those that stand.
-    pub(crate) fn all_up(&self) -> impl Iterator<Item = (LinkId, &Up)> {
+    pub(crate) fn all_up(&self) -> impl Iterator<Item = (LinkId, &Up)> + Clone {
         self.links.iter().filter_map(|link| match &link.stage {
             Stage::Up(up) => Some((link.id, up)),
             _ => None,
@@ -187,6 +191,31 @@ impl Links {
     /// Whether there are links for records.
     pub(crate) fn has_streams(&self) -> bool {
         self.all_up().any(|(_, up)| matches!(up.role, Role::StreamIn(_) | Role::StreamOut(_)))
+    }
+
+    /// Under which name `node` wants to be taken into the Raft group. Only the process that this node reaches now is believed:
+    /// what an earlier one said may arrive late.
+    pub(crate) fn joins_as(&self, node: NodeId) -> Option<u64> {
+        let mut roles = self.all_up().filter(|(_, up)| up.node == node).map(|(_, up)| &up.role);
+        let reached = roles.clone().find_map(|role| match role {
+            Role::RaftOut { start, .. } => Some(*start),
+            _ => None,
+        })?;
+        roles.find_map(|role| match role {
+            Role::RaftIn { joins: Some((start, name)) } if *start == reached => Some(*name),
+            _ => None,
+        })
+    }
+
+    /// The node was taken in. Should an operator remove it later, it does not come back by what it said before.
+    pub(crate) fn has_joined(&mut self, node: NodeId) {
+        for link in &mut self.links {
+            if let Stage::Up(Up { node: of, role: Role::RaftIn { joins }, .. }) = &mut link.stage
+                && *of == node
+            {
+                *joins = None;
+            }
+        }
     }
 
     /// The link on which this node speaks to another member of its Raft group, if it stands.

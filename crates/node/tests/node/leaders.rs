@@ -78,6 +78,26 @@ fn a_member_with_a_lost_disk_comes_back_under_a_new_name() {
     assert_eq!(status.role, "follower");
 }
 
+/// Names came of the seconds of the clock, which here show twice the same; and of two names the larger one won.
+#[test]
+fn a_member_that_loses_its_disk_again_and_again_comes_back_each_time() {
+    let (mut cluster, leader) = group();
+    let lost = (leader + 1) % 3;
+    let mut names = Vec::new();
+    for round in 0..6 {
+        cluster.processes[lost].ahead_us = -20_000_000 * round;
+        cluster.kill(lost);
+        cluster.lose_disk(lost);
+        cluster.boot(lost);
+        cluster.run_for(20_000_000);
+        let now = tidemark_replica::Now { wall: 1_700_000_040_000_000, mono: cluster.now_us };
+        let status = cluster.node(lost).status(now).group.expect("it is in a group");
+        assert_eq!((status.role, status.voters.len()), ("follower", 3), "round {round}: {status:?}");
+        assert!(!names.contains(&status.member), "round {round}: {status:?}, as in {names:?}");
+        names.push(status.member);
+    }
+}
+
 #[test]
 fn a_leader_that_is_to_end_hands_over() {
     let (mut cluster, leader) = group();

@@ -192,3 +192,27 @@ fn a_read_that_a_leader_takes_with_it_is_asked_again() {
     others.for_each(|node| drop(cluster.admin(node, "/admin/heal", "{}")));
     assert_eq!(near.reply().map(|reply| text(&reply)).as_deref(), Some("1"));
 }
+
+/// Its name is smaller than the one that it had: names are in no order.
+#[test]
+fn who_loses_its_disk_twice_is_taken_in_again_whatever_its_names_are() {
+    let mut cluster = two_regions("causal");
+    let lead = leader(&cluster, &[0, 1, 2]);
+    let lost = (lead + 1) % 3;
+    for count in [9, 5] {
+        let name = lost as u64 + 1 + 256 * count;
+        cluster.stop(lost);
+        let directory = cluster.nodes[lost].config.data_dir.clone();
+        std::fs::remove_dir_all(&directory).unwrap();
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::write(directory.join("member"), name.to_string()).unwrap();
+        cluster.restart(lost);
+        eventually("it follows under its new name", || {
+            let status = cluster.status(lost);
+            status["group"]["role"] == "follower" && status["group"]["member"] == name
+        });
+        eventually("and under no other", || {
+            cluster.status(lead)["group"]["voters"].as_array().unwrap().len() == 3
+        });
+    }
+}
