@@ -216,3 +216,20 @@ fn who_loses_its_disk_twice_is_taken_in_again_whatever_its_names_are() {
         });
     }
 }
+
+/// The followers have gone, so that the order cannot be committed, and the leader notices it when its lease is over.
+#[test]
+fn an_order_that_is_open_when_leadership_is_lost_says_so() {
+    let shape: Vec<(u8, &[u16])> = [0, 0, 0, 1, 1, 1].map(|dc| (dc, &[0_u16][..])).to_vec();
+    let mut cluster = Cluster::start("causal", &shape, |config| config.election_timeout_us = 700_000);
+    let lead = leader(&cluster, &[0, 1, 2]);
+    let followers = [1, 2].map(|step| cluster.stopping((lead + step) % 3));
+    followers.into_iter().for_each(|follower| follower.join().expect("no panic").expect("a clean end"));
+    let answer = cluster.admin(lead, "/admin/membership", r#"{"dc": 1, "round": 1, "step": "hold"}"#);
+    assert!(
+        answer.contains("does not lead its Raft group any more") && answer.contains("new leader"),
+        "{answer}"
+    );
+    let refused = cluster.admin(lead, "/admin/membership", r#"{"dc": 1, "round": 1, "step": "hold"}"#);
+    assert!(refused.contains("does not lead its Raft group:"), "{refused}");
+}
