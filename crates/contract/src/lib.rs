@@ -93,7 +93,7 @@ pub use tidemark_store::{Store, Version};
 pub use timeline::{Lasting, Timeline};
 pub use topology::Topology;
 pub use tracked::{NEVER, Reached, Tracked, everywhere};
-pub use traveller::Traveller;
+pub use traveller::{Part, Traveller};
 pub use two_phase::{Commit, Transaction, Turn, TwoPhase, Tx, Undone, Writes, given_up};
 pub use waiters::{Threshold, Waiters};
 pub use watched::Watched;

@@ -46,6 +46,28 @@ impl Placement {
         rule.map_or(Regions::all(dcs), |(_, regions)| *regions)
     }
 
+    /// Divides keys into parts, each of which at least one region holds as a whole: the regions that do, and the places of
+    /// the keys. As few as come of taking to each part whatever fits, in the order of the keys; one, if a region holds all.
+    pub fn divide(&self, keys: &[Key], dcs: usize) -> Vec<(Regions, Vec<usize>)> {
+        let mut parts: Vec<(Regions, Vec<usize>)> = Vec::new();
+        let mut left: Vec<usize> = (0..keys.len()).collect();
+        while let Some(first) = left.first() {
+            let (mut regions, mut part) = (self.holders(&keys[*first], dcs), vec![*first]);
+            let others = left.split_off(1).into_iter().filter(|at| {
+                let both = regions.and(self.holders(&keys[*at], dcs));
+                let fits = both != Regions::NONE;
+                if fits {
+                    regions = both;
+                    part.push(*at);
+                }
+                !fits
+            });
+            left = others.collect();
+            parts.push((regions, part));
+        }
+        parts
+    }
+
     /// The region nearest to `home`, of so many, that is one of `holders`: `home` itself, if it is.
     pub fn nearest(&self, home: DcId, holders: Regions, dcs: usize) -> Option<DcId> {
         if holders.contains(home) {
@@ -123,6 +145,26 @@ mod tests {
         assert_eq!(held("foo"), regions(&[0, 1, 2]), "slot 12182");
         assert_eq!(Placement::default().holders(&Key::from("eu:1"), 3), regions(&[0, 1, 2]));
         assert_eq!(placement().in_words(), "\"eu:secret:\" in C, \"eu:\" in BC, slots 0-8191 in AB");
+    }
+
+    #[test]
+    fn keys_are_divided_into_parts_that_a_region_holds() {
+        let keys = |names: &[&str]| names.iter().copied().map(Key::from).collect::<Vec<_>>();
+        let divided = |names: &[&str]| placement().divide(&keys(names), 3);
+        assert_eq!(
+            divided(&["eu:1", "bar", "foo"]),
+            [(regions(&[1]), vec![0, 1, 2])],
+            "one region holds all"
+        );
+        assert_eq!(
+            divided(&["bar", "eu:secret:1", "foo", "eu:1", "eu:secret:2"]),
+            [(regions(&[1]), vec![0, 2, 3]), (regions(&[2]), vec![1, 4])]
+        );
+        assert_eq!(divided(&["foo", "foo"]), [(regions(&[0, 1, 2]), vec![0, 1])]);
+        assert_eq!(divided(&[]), []);
+        let nowhere = Placement { rules: vec![(Keys::Slots(0, 8191), Regions::NONE)], ..placement() };
+        let parts = [(Regions::NONE, vec![0]), (regions(&[0, 1, 2]), vec![1])];
+        assert_eq!(nowhere.divide(&keys(&["bar", "foo"]), 3), parts);
     }
 
     #[test]

@@ -228,6 +228,11 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
         id
     }
 
+    /// The question that was asked last.
+    pub(crate) fn last_ask(&self) -> AskId {
+        AskId(self.effects.next_ask)
+    }
+
     /// Says that the questions of this operation can change something, so that losing one leaves it open
     /// whether it did.
     #[inline]

@@ -4,9 +4,12 @@
 //! as a client would that moves: what it asks there waits until that region covers its past. It comes back for the
 //! next key that its home holds. So causality holds across keys that are held by different regions, under every protocol
 //! whose sessions can move.
+//!
+//! A read of several keys that no region holds together is divided: the session reads in one region after the other. Each
+//! part is one snapshot, and includes what the session has seen in the parts before it; all parts together are none.
 
 use crate::{AskId, Checking, Protocol, Session, SessionCx};
-use tidemark_core::{DcId, Failure, Guarantees, Key, Op, Outcome, Regions, ServerId};
+use tidemark_core::{DcId, Failure, Found, Guarantees, Key, Op, Outcome, Regions, ServerId};
 
 type TokenOf<P> = <<P as Protocol>::Session as Session<P>>::Token;
 
@@ -23,18 +26,32 @@ struct Way<P: Protocol> {
     next: Next<P>,
 }
 
+/// A read that is divided.
+struct Divided {
+    asks: (Guarantees, Checking),
+    /// The parts that come yet, the next one last, and where.
+    rest: Vec<(DcId, Part)>,
+    /// The places of the keys that are being read.
+    places: Vec<usize>,
+    /// Questions up to this one are of parts that have ended.
+    since: AskId,
+    /// What was found, by the places of the keys.
+    found: Vec<Found>,
+}
+
 /// A session, wherever it is.
 pub struct Traveller<P: Protocol> {
     home: DcId,
     at: DcId,
     session: P::Session,
     way: Option<Box<Way<P>>>,
+    divided: Option<Box<Divided>>,
 }
 
 impl<P: Protocol> Traveller<P> {
     /// A session with an empty past, whose home is `dc`.
     pub fn open(dc: DcId) -> Self {
-        Self { home: dc, at: dc, session: P::Session::open(dc), way: None }
+        Self { home: dc, at: dc, session: P::Session::open(dc), way: None, divided: None }
     }
 
     /// The session itself.
@@ -49,30 +66,96 @@ impl<P: Protocol> Traveller<P> {
         if cx.topology.placement.rules.is_empty() {
             return self.session.begin(op, cx);
         }
-        let holders = cx.topology.holders_of(&op);
-        let nearest = cx.topology.placement.nearest(self.home, holders, cx.topology.dcs);
-        match nearest {
-            Some(dc) if dc == self.home || !cx.topology.placement.refuses => {
+        let (holders, placement) = (cx.topology.holders_of(&op), &cx.topology.placement);
+        match placement.nearest(self.home, holders, cx.topology.dcs) {
+            Some(dc) if dc == self.home || !placement.refuses => {
                 let next = Next::Operation(op, cx.guarantees, cx.checking.clone());
                 self.go(dc, next, cx);
             }
+            None if !placement.refuses => self.divide(&op, cx),
             _ => cx.fail(Failure::Elsewhere(holders.iter().collect())),
         }
+    }
+
+    /// Begins an operation whose keys no region holds together.
+    fn divide(&mut self, op: &Op, cx: &mut SessionCx<'_, P>) {
+        let nearest = |part: Part| {
+            let dc = cx.topology.placement.nearest(self.home, part.regions, cx.topology.dcs);
+            dc.map(|dc| (dc, part))
+        };
+        let parts: Option<Vec<_>> = cx.topology.parts_of(op).into_iter().rev().map(nearest).collect();
+        let Some(rest) = parts.filter(|parts| !parts.is_empty()) else {
+            return cx.fail(Failure::Elsewhere(Vec::new()));
+        };
+        let (asks, found) =
+            ((cx.guarantees, cx.checking.clone()), vec![Found::default(); keys_of(op).count()]);
+        let divided = Divided { asks, rest, places: Vec::new(), since: AskId::default(), found };
+        self.divided = Some(Box::new(divided));
+        self.next_part(cx);
+        self.read_on(cx);
+    }
+
+    /// Goes where the next part is read; the operation ends after the last one.
+    fn next_part(&mut self, cx: &mut SessionCx<'_, P>) {
+        let Some(divided) = &mut self.divided else { return };
+        match divided.rest.pop() {
+            Some((dc, part)) => {
+                (divided.places, divided.since) = (part.places, cx.last_ask());
+                let (guarantees, checking) = divided.asks.clone();
+                self.go(dc, Next::Operation(part.op, guarantees, checking), cx);
+            }
+            None => {
+                cx.done(Outcome::FoundAll(std::mem::take(&mut divided.found)));
+                self.divided = None;
+            }
+        }
+    }
+
+    /// If a part of a divided read has ended, goes on with the next; if it failed, so does the whole.
+    fn read_on(&mut self, cx: &mut SessionCx<'_, P>) {
+        while let Some(divided) = &mut self.divided {
+            match cx.take_outcome() {
+                None => return,
+                Some(Outcome::FoundAll(part)) => {
+                    for (at, found) in divided.places.iter().zip(part) {
+                        divided.found[*at] = found;
+                    }
+                    self.next_part(cx);
+                }
+                Some(outcome) => {
+                    self.divided = None;
+                    cx.done(outcome);
+                }
+            }
+        }
+    }
+
+    /// Whether a question is of a part of a read that has ended.
+    fn is_over(&self, ask: AskId) -> bool {
+        self.divided.as_ref().is_some_and(|divided| ask <= divided.since)
     }
 
     /// See [`Session::on_reply`].
     #[inline]
     pub fn on_reply(&mut self, ask: AskId, from: ServerId, reply: P::Reply, cx: &mut SessionCx<'_, P>) {
+        if self.is_over(ask) {
+            return;
+        }
         cx.dc = self.at;
         self.session.on_reply(ask, from, reply, cx);
         self.arrived(cx);
+        self.read_on(cx);
     }
 
     /// See [`Session::on_lost`].
     pub fn on_lost(&mut self, ask: AskId, cx: &mut SessionCx<'_, P>) {
+        if self.is_over(ask) {
+            return;
+        }
         cx.dc = self.at;
         self.session.on_lost(ask, cx);
         self.arrived(cx);
+        self.read_on(cx);
     }
 
     /// See [`Session::token`].
@@ -88,6 +171,7 @@ impl<P: Protocol> Traveller<P> {
 
     /// Whoever begins something anew has given up what was under way: it is where it was.
     fn give_up(&mut self) {
+        self.divided = None;
         if let Some(way) = self.way.take() {
             (self.at, self.session) = (way.from, way.before);
         }
@@ -135,6 +219,32 @@ impl<P: Protocol> Traveller<P> {
             Next::Adoption(token) => self.session.adopt(token, cx),
         }
     }
+}
+
+/// A part of a read of several keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The regions that hold all of its keys.
+    pub regions: Regions,
+    /// The places of its keys in the whole.
+    pub places: Vec<usize>,
+    /// The read of these.
+    pub op: Op,
+}
+
+/// The parts of a read of several keys, in the order in which a session reads them, if `divide` divides its keys; none of other
+/// operations.
+pub(crate) fn parts(op: &Op, divide: impl Fn(&[Key]) -> Vec<(Regions, Vec<usize>)>) -> Vec<Part> {
+    let (keys, read): (_, fn(Vec<Key>) -> Op) = match op {
+        Op::Rotx { keys } => (keys, |keys| Op::Rotx { keys }),
+        Op::Snapshot { keys } => (keys, |keys| Op::Snapshot { keys }),
+        _ => return Vec::new(),
+    };
+    let part = |(regions, places): (Regions, Vec<usize>)| {
+        let op = read(places.iter().map(|at| keys[*at].clone()).collect());
+        Part { regions, places, op }
+    };
+    divide(keys).into_iter().map(part).collect()
 }
 
 /// The keys of an operation; none of one that walks over what a region holds.

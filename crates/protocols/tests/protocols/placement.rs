@@ -73,13 +73,47 @@ fn an_effect_has_its_cause_wherever_it_is_held() {
 fn a_transaction_goes_to_a_data_centre_that_holds_all_of_its_keys() {
     let mut lab = lab(false);
     let s = lab.client(2);
-    let (ab, all, c) = (Key::from("ab"), Key::from("all"), Key::from("c"));
+    let (ab, all) = (Key::from("ab"), Key::from("all"));
     lab.begin(s, rotx(&[&ab, &all]));
     lab.deliver_all();
     assert_eq!(text(&lab.finish(s)), "- -");
     assert!(lab.transcript.contains("A/0 <- s0 Rotx"), "the next after C is A");
-    lab.begin(s, rotx(&[&ab, &c]));
-    assert_eq!(lab.outcome(s), Some(Outcome::Failed(Failure::Elsewhere(Vec::new()))));
+}
+
+/// C alone holds the one, A and B the other. Each part is read where it is held, and knows what the part before has seen.
+#[test]
+fn a_transaction_on_keys_that_no_data_centre_holds_together_is_divided() {
+    let mut lab = lab(false);
+    let (writer, reader) = (lab.client(1), lab.client(0));
+    let (ab, all, c) = (Key::from("ab"), Key::from("all"), Key::from("c"));
+    lab.put(writer, &c, "cause");
+    lab.set_clocks(2_000);
+    lab.begin(writer, put(&ab, "effect"));
+    stabilise(&mut lab, 9_000);
+    assert!(text(&lab.finish(writer)).ends_with("@B"));
+    stabilise(&mut lab, 19_000);
+    lab.begin(reader, rotx(&[&ab, &c, &all, &c]));
+    lab.deliver_all();
+    stabilise(&mut lab, 29_000);
+    assert_eq!(text(&lab.finish(reader)), "effect cause - cause", "in the order of the keys");
+    let asked = |from: &str| lab.transcript.lines().filter(|line| line.starts_with(from)).count();
+    assert_eq!((asked("A/0 <- s1 Rotx"), asked("C/0 <- s1 Rotx")), (1, 1));
+    assert_eq!(lab.get(reader, &ab), "effect", "it has come back");
+}
+
+/// The second part is lost: so is the whole, and the session goes on.
+#[test]
+fn a_divided_transaction_fails_as_a_whole() {
+    let mut lab = lab(false);
+    let s = lab.client(0);
+    lab.set_clock(server(0, 0), 5_000);
+    lab.put(s, &Key::from("all"), "1");
+    lab.begin(s, rotx(&[&Key::from("ab"), &Key::from("c")]));
+    lab.deliver_all();
+    lab.set_clocks(3_000_000);
+    lab.fire(server(2, 0), Timer::Theta);
+    assert_eq!(text(&lab.finish(s)), "stale session", "C does not let it in");
+    assert_eq!(lab.get(s, &Key::from("all")), "1");
 }
 
 #[test]
@@ -88,6 +122,8 @@ fn a_data_centre_may_refuse_what_it_does_not_hold() {
     let s = lab.client(2);
     lab.begin(s, get("ab"));
     assert_eq!(lab.outcome(s), Some(Outcome::Failed(Failure::Elsewhere(vec![DcId(0), DcId(1)]))));
+    lab.begin(s, rotx(&[&Key::from("ab"), &Key::from("c")]));
+    assert_eq!(lab.outcome(s), Some(Outcome::Failed(Failure::Elsewhere(Vec::new()))));
     assert_eq!(text(&lab.run(s, get("c"))), "-");
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn in_words(failure: &Failure) -> String {
         Failure::Unavailable(why) => format!("UNAVAILABLE {why}"),
         Failure::StaleSession(why) => format!("STALESESSION {why}"),
         Failure::Elsewhere(regions) => match &regions[..] {
-            [] => "ELSEWHERE no region holds all of these keys: ask for them one by one".to_string(),
+            [] => "ELSEWHERE no region holds all of these keys: name them one by one".to_string(),
             regions => {
                 let regions: Vec<String> = regions.iter().map(ToString::to_string).collect();
                 format!(

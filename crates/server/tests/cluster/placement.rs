@@ -5,14 +5,14 @@ use std::sync::Arc;
 use tidemark_contract::{Keys, Placement};
 use tidemark_core::{DcId, Regions};
 
-/// Three regions of two partitions: what begins with `eu:` is held by B and C, with `b:` by B alone.
+/// Three regions of two partitions: what begins with `eu:` is held by B and C, with `b:` by B alone, with `c:` by C alone.
 fn placed(protocol: &str, refuses: bool) -> Cluster {
     let all: &[u16] = &[0, 1];
     Cluster::start(protocol, &[(0, all), (1, all), (2, all)], |config| {
         let mut cluster = (*config.cluster).clone();
         let regions = |list: &[u8]| list.iter().map(|dc| DcId(*dc)).fold(Regions::NONE, Regions::with);
         let rule = |prefix: &str, list: &[u8]| (Keys::Prefix(prefix.into()), regions(list));
-        let rules = vec![rule("eu:", &[1, 2]), rule("b:", &[1])];
+        let rules = vec![rule("eu:", &[1, 2]), rule("b:", &[1]), rule("c:", &[2])];
         cluster.topology.placement = Placement { rules, near: Vec::new(), refuses };
         config.cluster = Arc::new(cluster);
     })
@@ -75,6 +75,35 @@ fn a_session_stays_causal_across_what_its_region_holds_and_what_it_does_not() {
             assert!(cause >= effect, "{protocol}: effect {effect} without its cause, {cause}");
             let again = number(reader.text(&["GET", "effect"]));
             assert!(again >= effect, "{protocol}: {again} after {effect}");
+        }
+    }
+}
+
+/// `b:` is held by B alone, `c:` by C alone: no region holds both.
+#[test]
+fn commands_on_keys_that_no_region_holds_together_work_and_stay_causal() {
+    for protocol in ["eventual", "causal", "gentlerain", "accf"] {
+        let cluster = placed(protocol, false);
+        linked(&cluster);
+        let (mut writer, mut reader) = (cluster.client(1), cluster.client(0));
+        reader.ok(&["MSET", "b:1", "1", "c:1", "2", "all", "3", "eu:1", "4"]);
+        eventually("it reads what it has written, in the order of the keys", || {
+            reader.list(&["MGET", "c:1", "b:1", "all", "c:2", "eu:1"]) == ["2", "1", "3", "-", "4"]
+        });
+        assert_eq!(reader.text(&["EXISTS", "b:1", "c:1", "b:2", "all"]), "3");
+        assert_eq!(reader.text(&["DEL", "c:1", "b:1", "c:2"]), "2");
+        assert_eq!(reader.list(&["MGET", "b:1", "c:1"]), ["-", "-"], "what the session itself has deleted");
+        if protocol == "eventual" {
+            continue;
+        }
+        // The effect is read first: its cause must not be missing from what is read after it.
+        let number = |text: &str| if text == "-" { 0 } else { text.parse::<u32>().expect(text) };
+        for n in 1..=50_u32 {
+            let value = n.to_string();
+            writer.ok(&["SET", "c:cause", &value]);
+            writer.ok(&["SET", "b:effect", &value]);
+            let found = reader.list(&["MGET", "b:effect", "c:cause"]);
+            assert!(number(&found[1]) >= number(&found[0]), "{protocol}: {found:?}");
         }
     }
 }

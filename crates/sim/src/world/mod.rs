@@ -34,6 +34,7 @@ mod metering;
 mod nodes;
 mod operator;
 mod process;
+mod recording;
 mod regrouping;
 mod sessions;
 mod settle;

@@ -3,10 +3,9 @@
 use super::{Event, Stage, World};
 use crate::plan::{Act, Step};
 use crate::rng::mix;
-use crate::trace::Happening;
 use std::borrow::Cow;
 use tidemark_contract::{Ask, AskId, Protocol, SessionCx, SessionEffects, Ticket, Traveller};
-use tidemark_core::history::{self, SessionId};
+use tidemark_core::history::SessionId;
 use tidemark_core::{DcId, Failure, Found, Micros, Op, Outcome, ServerId};
 
 /// A user of the store: a script, and the session that plays it.
@@ -16,9 +15,9 @@ pub(super) struct Client<'a, P: Protocol> {
     pub(super) role: Role,
     pub(super) step: usize,
     pub(super) session: Traveller<P>,
-    id: SessionId,
+    pub(super) id: SessionId,
     /// How many events of this session the history has.
-    recorded: u64,
+    pub(super) recorded: u64,
     effects: SessionEffects<P>,
     running: Option<Running>,
     /// When the running step is given up.
@@ -49,11 +48,11 @@ pub(super) enum Role {
 }
 
 /// The operation that a session waits for.
-struct Running {
-    start: Micros,
+pub(super) struct Running {
+    pub(super) start: Micros,
     asked: Vec<Question>,
     /// Of an adoption: from whom, and how many events that one had.
-    adopts: Option<(SessionId, u64)>,
+    pub(super) adopts: Option<(SessionId, u64)>,
 }
 
 /// A question that is open.
@@ -153,12 +152,14 @@ impl<P: Protocol> World<'_, P> {
         let client = &self.clients[number];
         let Step { act, asks, at } = client.script[client.step].clone();
         let checking = self.named_groups(number, at);
-        // There and back, for the session and for its question, and what it has seen has to arrive there too.
-        let far = if self.layout.topology.placement.rules.is_empty() {
-            0
-        } else {
-            8 * self.plan.config.slowest_us()
+        // There and back, for the session and for its question, and what it has seen has to arrive there too; and so for each
+        // part of a read that is divided.
+        let far = match &act {
+            _ if self.layout.topology.placement.rules.is_empty() => 0,
+            Act::Op(op) => self.layout.topology.parts_of(op).len().max(1) as u64,
+            Act::Adopt(_) | Act::Move(_) => 1,
         };
+        let far = far * 8 * self.plan.config.slowest_us();
         let client = &mut self.clients[number];
         client.deadline = self.now + self.plan.config.deadline_us + far;
         if !std::mem::replace(&mut client.watched, true) {
@@ -348,38 +349,6 @@ impl<P: Protocol> World<'_, P> {
                 }
             }
         }
-    }
-
-    fn record(&mut self, number: usize, running: &Running, outcome: &Outcome) {
-        let client = &mut self.clients[number];
-        let times = (running.start, self.now);
-        let Step { act, asks, .. } = &client.script[client.step];
-        let asks = *asks;
-        let mut events = match (act, running.adopts) {
-            (Act::Op(Op::PutAll { writes }), _) => {
-                history::Event::transaction(client.id, client.dc, times, client.recorded, writes, outcome)
-            }
-            (Act::Op(op), _) => {
-                history::Event::of(client.id, client.dc, times, op, outcome).into_iter().collect()
-            }
-            (Act::Adopt(_) | Act::Move(_), Some((from, events))) if *outcome == Outcome::Adopted => {
-                vec![history::Event::adopt(client.id, client.dc, from, events).at(times.0, times.1)]
-            }
-            (Act::Adopt(_) | Act::Move(_), _) => Vec::new(),
-        };
-        events.iter_mut().for_each(|event| event.asked = asks);
-        self.stats.ops += 1;
-        self.stats.failed += u64::from(matches!(outcome, Outcome::Failed(_)));
-        if self.trace.is_some() {
-            let (session, dc) = (client.id, client.dc);
-            let (act, outcome) = (act.clone(), outcome.clone());
-            self.trace(|| Happening::Done { session, dc, began: times.0, act, asks, outcome });
-        }
-        if let Outcome::Written { stamp: Some(stamp), .. } = outcome {
-            self.written.include(*stamp);
-        }
-        self.clients[number].recorded += events.len() as u64;
-        self.history.events.extend(events);
     }
 
     fn note_outcome(&mut self, number: usize, outcome: &Outcome) {
