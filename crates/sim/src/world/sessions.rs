@@ -122,7 +122,7 @@ impl<'a, P: Protocol> Client<'a, P> {
     }
 }
 
-/// Sessions that are opened again get numbers that tell which they were: 3, 1003, 2003 …
+/// Sessions that are opened again get numbers that tell which they were: 3, 1000003, 2000003 …
 const AGAIN: u64 = 1_000_000;
 
 impl<P: Protocol> World<'_, P> {
