@@ -17,11 +17,15 @@ use tidemark_experiments::{Row, Store, default_path, machine, version};
 pub(crate) struct Bench {
     #[command(flatten)]
     bench: tidemark_bench::Bench,
-    /// Where results are kept: `results.sqlite` in this directory, or what TIDEMARK_RESULTS names, if nothing is said.
+    /// Keep the result, in `results.sqlite` in this directory, where `tidemark results` finds it. Without this, --db and
+    /// TIDEMARK_RESULTS it is only printed.
+    #[arg(long)]
+    save: bool,
+    /// Keep the result in this file, rather than in the one that TIDEMARK_RESULTS names.
     #[arg(long, value_name = "FILE")]
     db: Option<PathBuf>,
-    /// Do not keep the result.
-    #[arg(long, conflicts_with = "db")]
+    /// Do not keep the result, even if TIDEMARK_RESULTS is set.
+    #[arg(long, conflicts_with_all = ["db", "save"])]
     no_db: bool,
     #[command(flatten)]
     which: Which,
@@ -29,15 +33,17 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let Self { bench, db, no_db, which } = self;
+        let Self { bench, save, db, no_db, which } = self;
+        let asked = save || std::env::var_os("TIDEMARK_RESULTS").is_some();
+        let kept = db.or_else(|| asked.then(default_path)).filter(|_| !no_db);
         let output =
             bench.run(|| regions(&which)).map_err(|error| match error.downcast_ref::<BenchError>() {
                 Some(wrong) if wrong.is_usage() => Usage(wrong.to_string()).into(),
                 _ => error,
             })?;
         print(&output.text);
-        if let Some(report) = output.report.filter(|_| !no_db) {
-            keep(&report, &db.unwrap_or_else(default_path))?;
+        if let (Some(report), Some(path)) = (output.report, kept) {
+            keep(&report, &path)?;
         }
         Ok(if output.whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }

@@ -99,14 +99,37 @@ fn ctrl_c_ends_it_early_and_what_was_measured_is_printed() {
     let up = Up::start(&["--regions", "1"]);
     let region = format!("here=127.0.0.1:{}", up.port("a"));
     let args = [SHORT, &["--region", &region, "--duration", "1h", "--warm-up", "100ms"]].concat();
-    let bench =
-        Command::new(binary()).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let mut bench = Command::new(binary());
+    bench.args(args).current_dir(&directory).env_remove("TIDEMARK_RESULTS");
+    let bench = bench.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     assert!(Command::new("kill").args(["-INT", &bench.id().to_string()]).status().unwrap().success());
     let output = bench.wait_with_output().unwrap();
     let text = said(&output);
     assert!(output.status.success() && text.contains("stopped early") && text.contains("get"), "{text}");
     assert!(text.contains("measuring, "), "where there is no terminal, lines say how it goes: {text}");
+    assert!(!text.contains("kept in"), "nobody has asked for that: {text}");
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "nothing is left behind");
+    up.stop();
+}
+
+#[test]
+fn a_result_is_kept_where_it_is_asked_to_be() {
+    let up = Up::start(&["--regions", "1"]);
+    let region = format!("here=127.0.0.1:{}", up.port("a"));
+    let kept = |asked: &[&str]| {
+        let directory = tempfile::tempdir().unwrap();
+        let mut bench = Command::new(binary());
+        bench.args(SHORT).args(["--region", &region, "-n", "100", "--warm-up", "0s"]).args(asked);
+        let output = bench.current_dir(&directory).env_remove("TIDEMARK_RESULTS").output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        ["results.sqlite", "mine.sqlite"].map(|file| directory.path().join(file).is_file())
+    };
+    assert_eq!(kept(&[]), [false, false]);
+    assert_eq!(kept(&["--save"]), [true, false]);
+    assert_eq!(kept(&["--db", "mine.sqlite"]), [false, true]);
+    assert_eq!(kept(&["--save", "--db", "mine.sqlite"]), [false, true]);
     up.stop();
 }
 
