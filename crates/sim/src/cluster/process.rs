@@ -145,6 +145,7 @@ impl Cluster<'_> {
             election_timeout_us: ELECTION_TICKS as Micros * plan.tick_us(),
             pace: found::pace(plan),
             raft: found::raft_limits(plan),
+            backlog_bytes: 256 << 20,
             seed: mix(mix(plan.seed, at as u64), process.boots),
         };
         let disk = Arc::new(process.disk.process());
