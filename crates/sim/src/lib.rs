@@ -11,6 +11,7 @@
 mod campaign;
 mod clocks;
 mod cluster;
+mod divided;
 mod load;
 mod measure;
 mod meter;

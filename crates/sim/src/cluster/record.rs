@@ -2,6 +2,7 @@
 
 use super::clients::{Role, Running};
 use super::{Cluster, Event, Stage};
+use crate::divided::parts;
 use crate::plan::{Act, Step};
 use crate::rng::mix;
 use crate::trace::Happening;
@@ -51,7 +52,13 @@ impl Cluster<'_> {
                 history::Event::transaction(client.id, client.dc, times, client.recorded, writes, outcome)
             }
             (Act::Op(op), _) => {
-                history::Event::of(client.id, client.dc, times, op, outcome).into_iter().collect()
+                let event =
+                    |op: &Op, outcome: &Outcome| history::Event::of(client.id, client.dc, times, op, outcome);
+                let parts = parts(&self.layout.topology, op, outcome);
+                match parts.len() {
+                    0 => event(op, outcome).into_iter().collect(),
+                    _ => parts.iter().filter_map(|(op, outcome)| event(op, outcome)).collect(),
+                }
             }
             (Act::Adopt(_) | Act::Move(_), Some((from, events))) if *outcome == Outcome::Adopted => {
                 vec![history::Event::adopt(client.id, client.dc, from, events).at(times.0, times.1)]

@@ -2,10 +2,10 @@
 
 use super::World;
 use super::sessions::Running;
+use crate::divided::parts;
 use crate::plan::{Act, Step};
 use crate::trace::Happening;
-use tidemark_contract::traveller::Part;
-use tidemark_contract::{Protocol, Topology};
+use tidemark_contract::Protocol;
 use tidemark_core::history;
 use tidemark_core::{Op, Outcome};
 
@@ -48,15 +48,4 @@ impl<P: Protocol> World<'_, P> {
         self.clients[number].recorded += events.len() as u64;
         self.history.events.extend(events);
     }
-}
-
-/// What a read of keys that no data centre holds together promises: each part is one snapshot, after the one before it. So the
-/// parts are recorded, with what was found in each; none of any other operation.
-fn parts(topology: &Topology, op: &Op, outcome: &Outcome) -> Vec<(Op, Outcome)> {
-    let Outcome::FoundAll(found) = outcome else { return Vec::new() };
-    let part = |part: Part| {
-        let found = part.places.iter().map(|at| found[*at].clone()).collect();
-        (part.op, Outcome::FoundAll(found))
-    };
-    topology.parts_of(op).into_iter().map(part).collect()
 }
