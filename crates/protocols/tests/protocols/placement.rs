@@ -110,7 +110,7 @@ fn a_divided_transaction_fails_as_a_whole() {
     lab.set_clock(server(0, 0), 5_000);
     lab.put(s, &Key::from("all"), "1");
     lab.begin(s, rotx(&[&Key::from("ab"), &Key::from("c")]));
-    lab.deliver_all();
+    lab.deliver_within(DcId(0));
     lab.set_clocks(3_000_000);
     lab.fire(server(2, 0), Timer::Theta);
     assert_eq!(text(&lab.finish(s)), "stale session", "C does not let it in");
