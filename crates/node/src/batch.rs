@@ -63,8 +63,11 @@ impl Core {
                 self.gate.push(self.batch, (crate::layout::NodeId(at as u16), held));
             }
         }
-        while let Some((batch, _)) = self.unreleased.pop_front_if(|(_, position)| *position <= durable) {
+        while let Some((batch, position)) = self.unreleased.front().copied()
+            && position <= durable
+        {
             self.released = batch;
+            self.unreleased.pop_front();
         }
         while let Some((node, held)) = self.gate.release(self.released) {
             self.outgoing[node.index()].free.append(held);

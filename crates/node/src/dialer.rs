@@ -96,7 +96,7 @@ impl<P: Protocol> NodeOf<P> {
     }
 
     /// Dials a node.
-    pub(crate) fn dial(&mut self, to: NodeId, kind: LinkKind, copy: Option<CopyOut>) -> LinkId {
+    pub(crate) fn dial(&mut self, to: NodeId, kind: LinkKind, copy: Option<Box<CopyOut>>) -> LinkId {
         let until = self.core.now.mono + self.core.config.pace.handshake_us;
         let link = self.core.links.add(Stage::Dialling { to, kind, until, copy });
         self.core.outputs.push_back(Output::Dial { link, to, kind });

@@ -22,7 +22,11 @@ impl<T> Gate<T> {
 
     /// The next item of those that may leave now that `released` is.
     pub fn release(&mut self, released: Batch) -> Option<T> {
-        self.0.pop_front_if(|(batch, _)| *batch <= released).map(|(_, item)| item)
+        self.0
+            .front()
+            .is_some_and(|(batch, _)| *batch <= released)
+            .then(|| self.0.pop_front())?
+            .map(|(_, item)| item)
     }
 
     /// Whether nothing is held.

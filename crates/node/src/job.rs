@@ -27,7 +27,7 @@ pub(crate) enum Work {
     /// With how often the member that it is for has begun anew.
     Upkeep(u64, UpkeepJob),
     Recall(RecallJob),
-    Piece(LinkId, CopyOut),
+    Piece(LinkId, Box<CopyOut>),
     Seal(LinkId, SealJob),
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Result {
     MemberSync((u64, SyncDone)),
     Upkeep(u64, UpkeepDone),
     Recall(Recalled),
-    Piece(LinkId, CopyOut, std::result::Result<Option<Bytes>, OpenError>),
+    Piece(LinkId, Box<CopyOut>, std::result::Result<Option<Bytes>, OpenError>),
     Seal(LinkId, SealDone),
 }
 

@@ -47,7 +47,7 @@ fn members(source: &Source, name: &str) -> Option<usize> {
     let head = format!("pub trait {name}");
     let lines = source.text.lines();
     let mut body = lines.skip_while(|line| {
-        !line.strip_prefix(&head).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+        line.strip_prefix(&head).is_none_or(|rest| rest.starts_with(|c: char| c.is_alphanumeric()))
     });
     body.next()?;
     let is_member =

@@ -48,7 +48,7 @@ impl<P: Protocol> NodeOf<P> {
                 Some(node) => {
                     let name = self.core.name_of(node).to_string();
                     self.core.notice(Level::Info, format!("node {name} gets a copy of everything"));
-                    self.dial(node, LinkKind::Copy, Some(copy));
+                    self.dial(node, LinkKind::Copy, Some(Box::new(copy)));
                 }
                 None => self.core.lost_copies.push((self.core.now.mono, copy.to, copy.opened)),
             }
@@ -103,7 +103,12 @@ impl<P: Protocol> NodeOf<P> {
     }
 
     /// A piece was read.
-    pub(crate) fn piece_read(&mut self, id: LinkId, copy: CopyOut, piece: Result<Option<Bytes>, OpenError>) {
+    pub(crate) fn piece_read(
+        &mut self,
+        id: LinkId,
+        copy: Box<CopyOut>,
+        piece: Result<Option<Bytes>, OpenError>,
+    ) {
         let opened = self.hold.member_mut().map(|member| member.opened());
         let Some(sending) = self.sending(id) else { return };
         let problem = match piece {

@@ -24,9 +24,16 @@ pub(crate) struct Link {
 /// How far a link has come.
 pub(crate) enum Stage {
     /// The driver connects.
-    Dialling { to: NodeId, kind: LinkKind, until: Micros, copy: Option<CopyOut> },
+    Dialling { to: NodeId, kind: LinkKind, until: Micros, copy: Option<Box<CopyOut>> },
     /// The other side has our `Hello`, in which we said this.
-    Called { to: NodeId, kind: LinkKind, said: Speaker, roles: u64, until: Micros, copy: Option<CopyOut> },
+    Called {
+        to: NodeId,
+        kind: LinkKind,
+        said: Speaker,
+        roles: u64,
+        until: Micros,
+        copy: Option<Box<CopyOut>>,
+    },
     /// The other side has connected, and has to introduce itself.
     Stranger { until: Micros },
     /// It stands.
@@ -86,7 +93,7 @@ pub(crate) struct Sending {
     pub(crate) to: u64,
     pub(crate) opened: u64,
     /// What is left of it; none while a job reads the next piece.
-    pub(crate) copy: Option<CopyOut>,
+    pub(crate) copy: Option<Box<CopyOut>>,
     /// All of it was sent.
     pub(crate) whole: bool,
     pub(crate) bytes: u64,

@@ -16,6 +16,9 @@ use tidemark_replica::Now;
 use tidemark_store::disk::SimDisk;
 use tidemark_store::log::Fsync;
 
+/// Sees a piece of bytes before it arrives at an end; false loses it.
+type Tap = dyn FnMut(End, &mut Vec<u8>) -> bool;
+
 /// One end of a connection: a node's place and its link.
 type End = (usize, LinkId);
 
@@ -47,8 +50,7 @@ pub(crate) struct Cluster {
     pub(crate) silent: Vec<usize>,
     /// Nodes whose connections take nothing.
     pub(crate) stalled: Vec<usize>,
-    /// Sees each piece of bytes before it arrives; false loses it.
-    pub(crate) tap: Box<dyn FnMut(End, &mut Vec<u8>) -> bool>,
+    pub(crate) tap: Box<Tap>,
     starts: u64,
     pub(crate) fsync: Fsync,
     pub(crate) secrets: Vec<Option<String>>,

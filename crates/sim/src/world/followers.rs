@@ -11,7 +11,7 @@ use tidemark_replica::Output;
 impl<P: Protocol> World<'_, P> {
     /// The process that a session asks: any of those that hold what `server` does, if it only reads and followers answer.
     pub(super) fn process_to_ask(&self, server: ServerId, who: u64, writes: bool) -> usize {
-        if writes || !P::EXTENSIONS.follower_read.is_some() {
+        if writes || P::EXTENSIONS.follower_read.is_none() {
             return self.process_for(server, who);
         }
         let replicas = self.plan.replicas;
