@@ -239,7 +239,10 @@ mod tests {
         let few = settings(&point, &[]);
         few.whole("clients", 1).unwrap();
         let said = few.end().unwrap_err().to_string();
-        assert!(said.contains("param_theta_us, third") && said.contains("there are clients"), "{said}");
+        assert!(
+            said.contains("param_theta_us, third") && said.contains("the names here are clients"),
+            "{said}"
+        );
         let half = row(json!({"clients": 1.5}));
         assert!(settings(&half, &[]).whole("clients", 1).unwrap_err().to_string().contains("whole"));
     }

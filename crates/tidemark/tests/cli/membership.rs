@@ -103,7 +103,7 @@ fn what_cannot_be_excluded_or_readmitted_is_told() {
     assert!(whole.contains("is not excluded"), "{whole}");
     up.order(&["kill", "b"]);
     let down = refused(&up, &["exclude", "c"]);
-    assert!(down.contains("node b has to run"), "{down}");
+    assert!(down.contains("node b must run"), "{down}");
     up.order(&["restart", "b"]);
     eventually(true, || up.tidemark(&["exclude", "c"]).status.success()); // once B has heard from C again
     let twice = refused(&up, &["exclude", "c"]);
