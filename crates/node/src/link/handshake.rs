@@ -123,6 +123,12 @@ impl<P: Protocol> NodeOf<P> {
         {
             self.core.fail(fatal);
         }
+        if kind == LinkKind::Raft && said.standing.member != self.member() && self.core.links.up(id).is_some()
+        {
+            // While the answer was under way this node has learnt its name: the other side has to hear it.
+            self.end_link(id, None);
+            self.core.outputs.push_back(Output::Close { link: id });
+        }
         self.begun(id);
         Ok(())
     }

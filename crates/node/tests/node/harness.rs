@@ -249,6 +249,12 @@ impl Cluster {
         }
     }
 
+    /// The node at the other end of a connection.
+    pub(crate) fn other_end(&self, end: End) -> Option<usize> {
+        let (a, b) = self.connections.iter().find(|(a, b)| *a == end || *b == end)?;
+        Some(if *a == end { b.0 } else { a.0 })
+    }
+
     /// Bytes arrive at a link.
     pub(crate) fn arrive(&mut self, end: End, bytes: Vec<u8>) {
         let (at, link) = end;

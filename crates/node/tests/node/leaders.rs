@@ -203,3 +203,37 @@ fn a_member_that_joins_is_taken_in_though_an_earlier_answer_of_it_comes_late() {
     let status = cluster.node(lost).status(now).group.expect("it is in a group");
     assert_eq!(status.role, "follower", "{status:?}");
 }
+
+/// A node with an empty directory had introduced itself to all members without a name. One answered, it took a name, and then
+/// the leader answered: the leader never heard the name, and never took the node in.
+#[test]
+fn a_member_that_learns_its_name_between_two_answers_is_taken_in() {
+    for leader_answers_last in [false, true] {
+        let (mut cluster, leader) = group();
+        let lost = (leader + 1) % 3;
+        cluster.kill(lost);
+        cluster.lose_disk(lost);
+        let held: Rc<RefCell<Vec<_>>> = Rc::default();
+        let answers = held.clone();
+        cluster.tap = Box::new(move |end, bytes| {
+            if end.0 == lost {
+                answers.borrow_mut().push((end, bytes.clone()));
+            }
+            end.0 != lost
+        });
+        cluster.boot(lost);
+        cluster.run_for(10_000);
+        cluster.tap = Box::new(|_, _| true);
+        let mut answers = held.take();
+        answers.sort_by_key(|((_, link), _)| {
+            (cluster.other_end((lost, *link)) == Some(leader)) == leader_answers_last
+        });
+        answers.into_iter().for_each(|(end, bytes)| cluster.arrive(end, bytes));
+        cluster.run_for(20_000_000);
+        let now = tidemark_replica::Now { wall: 1_700_000_040_000_000, mono: cluster.now_us };
+        let status = cluster.node(leader).status(now).group.expect("it is in a group");
+        assert_eq!((status.voters.len(), status.learners.len()), (3, 0), "{status:?}");
+        let status = cluster.node(lost).status(now).group.expect("it is in a group");
+        assert_eq!(status.role, "follower", "{status:?}");
+    }
+}
