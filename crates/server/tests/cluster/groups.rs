@@ -221,7 +221,7 @@ fn who_loses_its_disk_twice_is_taken_in_again_whatever_its_names_are() {
 #[test]
 fn an_order_that_is_open_when_leadership_is_lost_says_so() {
     let shape: Vec<(u8, &[u16])> = [0, 0, 0, 1, 1, 1].map(|dc| (dc, &[0_u16][..])).to_vec();
-    let mut cluster = Cluster::start("causal", &shape, |config| config.election_timeout_us = 700_000);
+    let mut cluster = Cluster::start("gentlerain", &shape, |config| config.election_timeout_us = 700_000);
     let lead = leader(&cluster, &[0, 1, 2]);
     let followers = [1, 2].map(|step| cluster.stopping((lead + step) % 3));
     followers.into_iter().for_each(|follower| follower.join().expect("no panic").expect("a clean end"));
