@@ -25,6 +25,8 @@ pub(crate) struct Shared {
     pub(crate) pairs: Vec<(String, String)>,
     /// Whether MSET is one transaction.
     pub(crate) transactions: bool,
+    /// Which regions hold which keys.
+    pub(crate) topology: Topology,
 }
 
 /// What must be found under a key that was written once, by one client.
@@ -53,6 +55,16 @@ impl Shared {
     /// For a cluster with nodes at `addresses`, by region, under a protocol that has write `transactions` or has not.
     pub(crate) fn new(addresses: Vec<Vec<SocketAddr>>, partitions: usize, transactions: bool) -> Arc<Self> {
         let topology = Topology::new(addresses.len(), partitions);
+        Self::placed(addresses, topology, transactions)
+    }
+
+    /// As [`Self::new`], for a cluster whose regions hold the keys that `topology` says.
+    pub(crate) fn placed(
+        addresses: Vec<Vec<SocketAddr>>,
+        topology: Topology,
+        transactions: bool,
+    ) -> Arc<Self> {
+        let partitions = topology.partitions;
         let on = |prefix: &str, partition: usize| {
             let names = (0..).map(|n| format!("{prefix}{n}"));
             let lies =
@@ -63,8 +75,10 @@ impl Shared {
             let cause = pair % partitions;
             (on(&format!("cause{pair}:"), cause), on(&format!("effect{pair}:"), (cause + 1) % partitions))
         });
+        let pairs = pairs.collect();
         Arc::new(Self {
-            pairs: pairs.collect(),
+            pairs,
+            topology,
             keys: (0..8).map(|n| format!("k{n}")).collect(),
             addresses,
             begun: Instant::now(),

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tidemark_contract::Topology;
 use tidemark_core::history::Header;
 
 const CLIENTS: usize = 9;
@@ -39,10 +40,22 @@ impl Drop for Seed {
     }
 }
 
+/// Which regions hold which keys: all of them, unless the cluster file says otherwise.
+fn topology_of(cluster: &dyn Cluster, scratch: &Scratch) -> Topology {
+    let file = scratch.join("cluster").join("cluster.toml");
+    if !file.exists() {
+        return Topology::new(addresses(cluster).len(), cluster.partitions());
+    }
+    match tidemark_server::config::load(&file, &Default::default()) {
+        Ok(cluster) => cluster.topology,
+        Err(error) => panic!("{error}"),
+    }
+}
+
 /// Clients and faults for some rounds; nothing may be lost. The history goes to `judge`.
 fn torture(cluster: &dyn Cluster, scratch: &Scratch, protocol: &str, rounds: u64, judge: impl FnOnce(&Path)) {
     let seed = Seed::choose();
-    let shared = Shared::new(addresses(cluster), cluster.partitions(), false);
+    let shared = Shared::placed(addresses(cluster), topology_of(cluster, scratch), false);
     let mut chaos = Chaos::new(cluster, seed.0);
     let worker = |number| {
         let worker = Worker::new(Arc::clone(&shared), number, seed.0);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tidemark_core::history::{Action, Event, Fate, Read, ReadKind, SessionId};
-use tidemark_core::{DcId, Found, Guarantees, Key, Value};
+use tidemark_core::{DcId, Found, Guarantees, Key, Op, Value};
 use tidemark_wire::resp::Reply;
 
 /// One client.
@@ -213,7 +213,20 @@ impl Worker {
             Answer::Refused => (Fate::Failed, Vec::new()),
             Answer::Unknown => (Fate::Unknown, Vec::new()),
         };
-        self.note(began, fate, Action::Read { kind: ReadKind::Rotx, reads: reads.into() });
+        self.note_snapshots(began, fate, keys, reads);
+    }
+
+    /// What no region holds together is read region by region: each part is one snapshot, and they are none together.
+    fn note_snapshots(&mut self, began: u64, fate: Fate, keys: &[&str], reads: Vec<Read>) {
+        let asked = Op::Rotx { keys: keys.iter().map(|key| Key::from(*key)).collect() };
+        let parts = self.shared.topology.parts_of(&asked);
+        if fate != Fate::Ok || parts.len() < 2 {
+            return self.note(began, fate, Action::Read { kind: ReadKind::Rotx, reads: reads.into() });
+        }
+        for part in parts {
+            let reads: Vec<Read> = part.places.iter().map(|place| reads[*place].clone()).collect();
+            self.note(began, fate, Action::Read { kind: ReadKind::Rotx, reads: reads.into() });
+        }
     }
 
     /// SET to a value that nobody else writes.
