@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub const VERSION: u8 = 4;
 /// Bytes before a payload.
 const HEADER: usize = 9;
+/// Room for a few values: a buffer grows byte by byte while they are encoded.
+const FIRST_BYTES: usize = 256;
 /// The largest payload before the other side has proved who it is.
 pub const STRANGER_BYTES_MAX: usize = 16 << 10;
 /// The largest payload from a peer: a little above the largest value.
@@ -35,6 +37,7 @@ impl FrameBuffer {
     /// Appends a value.
     pub fn push<T: Serialize>(&mut self, value: &T) {
         if self.0.is_empty() {
+            self.0.reserve(FIRST_BYTES);
             self.0.resize(HEADER, 0);
         }
         let bytes = std::mem::take(&mut self.0);
