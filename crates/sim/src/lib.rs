@@ -33,7 +33,7 @@ pub use measure::{Measurement, TRANSACTION_KEYS, measure};
 pub use meter::{Background, Measured, Operation, Updates};
 pub use options::{FaultKind, Faults, Options, Placed, World};
 pub use outcome::{Problem, ProblemKind, RunOutcome, Stats, Verdict};
-pub use plan::{Act, Fault, Held, Hold, Layout, Plan, Step, Trouble};
+pub use plan::{Act, Damage, Fault, Handshake, Held, Hold, Layout, Plan, Step, Trouble};
 pub use report::Conviction;
 pub use run::{Simulation, run};
 pub use shrink::Shrunk;

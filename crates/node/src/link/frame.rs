@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The version of frames and of everything in them: nodes of different versions refuse each other.
 pub const VERSION: u8 = 4;
 /// Bytes before a payload.
-const HEADER: usize = 9;
+pub const HEADER: usize = 9;
 /// The largest payload before the other side has proved who it is.
 pub const STRANGER_BYTES_MAX: usize = 16 << 10;
 /// The largest payload from a peer: a little above the largest value.

@@ -68,6 +68,7 @@ impl<P: Protocol> NodeOf<P> {
                 Ok(())
             }
             Taken::Gap(error) => {
+                self.core.counters.stream_gaps += 1;
                 let name = self.core.name_of(node).to_string();
                 let what = format!("the stream of node {name} is asked for again: {error}");
                 self.core.notice(Level::Warn, what.clone());
@@ -116,6 +117,7 @@ impl<P: Protocol> NodeOf<P> {
             stream.open.retain(|(server, _)| *server != from);
             stream.ask_again = Some(again);
         }
+        self.core.counters.streams_refused += 1;
         let trouble = format!("no records from {from}: {why}");
         if self.core.peers[node.index()].trouble.as_deref() != Some(&trouble) {
             self.core.notice(Level::Error, trouble.clone());

@@ -5,7 +5,7 @@ use super::process::Process;
 use super::{Cluster, Event};
 use crate::rng::mix;
 use crate::trace::Happening;
-use tidemark_node::{Fatal, Job, Lane, Level, LinkId, LinkKind, Node, Output};
+use tidemark_node::{Fatal, Job, Lane, Level, LinkId, LinkKind, Node, OrderAnswer, OrderId, Output};
 use tidemark_replica::Now;
 
 /// What a batch asks of the world.
@@ -20,12 +20,13 @@ struct Wishes {
     released: Vec<Reply>,
     /// Links on which a copy of everything begins.
     copies: Vec<LinkId>,
+    ordered: Vec<(OrderId, OrderAnswer)>,
     notices: Vec<String>,
 }
 
 impl Wishes {
     fn is_none(&self) -> bool {
-        let Self { links, dials, resumes, ended, jobs, released, copies: _, notices: _ } = self;
+        let Self { links, dials, resumes, ended, jobs, released, copies: _, ordered: _, notices: _ } = self;
         links.is_empty()
             && dials.is_empty()
             && resumes.is_empty()
@@ -87,13 +88,14 @@ impl Cluster<'_> {
     }
 
     fn fulfil(&mut self, at: usize, wishes: Wishes) {
-        let Wishes { links, dials, resumes, ended, jobs, released, copies, notices } = wishes;
+        let Wishes { links, dials, resumes, ended, jobs, released, copies, ordered, notices } = wishes;
         for what in notices {
             let name = self.name_of(at);
             self.trace(|| Happening::Trouble(format!("{name}: {what}")));
         }
         let sent = |link: &LinkId| self.processes[at].end_of(*link).is_some_and(|(_, end)| end == 0);
         self.stats.copies += copies.iter().filter(|link| sent(link)).count() as u64;
+        ordered.into_iter().for_each(|(id, answer)| self.ordered(at, id, answer));
         ended.into_iter().for_each(|client| self.disconnect_client(client));
         jobs.into_iter().for_each(|job| self.begin_job(at, job));
         dials.into_iter().for_each(|(link, to, kind)| self.dial(at, link, to, kind));
@@ -220,7 +222,8 @@ impl Process {
                 }
                 Output::Dial { link, to, kind } => wishes.dials.push((link, to.index(), kind)),
                 Output::Up { link, kind: LinkKind::Copy, .. } => wishes.copies.push(link),
-                Output::Up { .. } | Output::Ordered { .. } => {}
+                Output::Up { .. } => {}
+                Output::Ordered { id, answer } => wishes.ordered.push((id, answer)),
                 Output::Close { link } => wishes.links.push((link, true)),
                 Output::Ready { link } => wishes.links.push((link, false)),
                 Output::Resume { link } => wishes.resumes.push(link),
