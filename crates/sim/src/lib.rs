@@ -39,4 +39,5 @@ pub use run::{Simulation, run};
 pub use shrink::Shrunk;
 /// Rules of groups, for [`Options::without`].
 pub use tidemark_group::rule::RULES as GROUP_RULES;
+pub use tidemark_node::rule::RULES as NODE_RULES;
 pub use tidemark_store::log::Fsync;

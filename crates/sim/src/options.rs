@@ -2,7 +2,7 @@
 
 mod around;
 
-use crate::GROUP_RULES;
+use crate::{GROUP_RULES, NODE_RULES};
 pub use around::World;
 use serde::Serialize;
 use serde_json::Value;
@@ -22,7 +22,8 @@ pub struct Options {
     pub partitions: usize,
     /// Processes of each node, which hold the same: 1 to 7.
     pub replicas: usize,
-    /// Rules of the protocol, or of groups ([`GROUP_RULES`](crate::GROUP_RULES)), that are not kept.
+    /// Rules of the protocol, of groups ([`GROUP_RULES`](crate::GROUP_RULES)) or of nodes ([`NODE_RULES`](crate::NODE_RULES)), that
+    /// are not kept.
     pub without: Vec<Rule>,
     /// What is simulated.
     pub world: World,
@@ -99,8 +100,9 @@ pub(crate) fn rules<P: Protocol>(without: &[Rule]) -> Result<(), String> {
     if !rule::SWITCHABLE && !without.is_empty() {
         return Err("this program was built without the feature `variants`: it keeps all rules".into());
     }
-    match without.iter().find(|rule| !P::INFO.rules.contains(rule) && !GROUP_RULES.contains(rule)) {
-        Some(rule) => Err(format!("{rule} is no rule of {}, nor of groups", P::INFO.name)),
+    let known = [P::INFO.rules, GROUP_RULES, NODE_RULES];
+    match without.iter().find(|rule| !known.iter().any(|known| known.contains(rule))) {
+        Some(rule) => Err(format!("{rule} is no rule of {}, nor of groups or nodes", P::INFO.name)),
         None => Ok(()),
     }
 }
