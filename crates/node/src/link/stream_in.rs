@@ -98,6 +98,10 @@ impl<P: Protocol> NodeOf<P> {
     fn opened(&mut self, id: LinkId, node: NodeId, partition: PartitionId, incarnation: u64) {
         let from = ServerId::new(self.core.dc_of(node), partition);
         let theirs = self.core.home(from) == Some(node);
+        if self.core.cuts.is_cut(from, ServerId::new(self.core.dc, partition)) {
+            // It was cut while the answer was under way. If it stood as open here, nobody would ask for it once it is healed.
+            return self.core.say_frame(id, &frame(&Request::Close { partition }));
+        }
         let Some(host) = self.hold.host_mut().filter(|host| theirs && host.holds(partition)) else { return };
         if let Err(refusal) = host.accept_feed(from, partition, incarnation) {
             return self.refused(id, node, partition, &refusal.to_string());

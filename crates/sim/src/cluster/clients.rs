@@ -223,20 +223,25 @@ impl Cluster<'_> {
     }
 
     /// Something that a node said may leave, and is heard.
-    pub(super) fn take_reply(&mut self, reply: Reply) {
+    pub(super) fn take_reply(&mut self, at: usize, reply: Reply) {
         match reply {
             Reply::Outcome { client, session, outcome } => {
-                if self.clients[client]
-                    .connection
-                    .as_ref()
-                    .is_some_and(|connection| connection.session == session)
-                {
+                if self.is_at(client, at, session) {
                     self.end_step(client, &outcome);
                 }
             }
             Reply::Token { to, operation, text, past, .. } => self.take_token(to, operation, &text, past),
-            Reply::Kept { session, client, text, past } => self.keep_token(client, session, text, past),
+            Reply::Kept { session, client, text, past } if self.is_at(client, at, session) => {
+                self.keep_token(client, text, past);
+            }
+            Reply::Kept { .. } => {}
         }
+    }
+
+    /// Whether a client's connection is that of a session of a process. Sessions of several nodes may have the same name.
+    fn is_at(&self, client: usize, at: usize, session: SessionId) -> bool {
+        let connection = self.clients[client].connection.as_ref();
+        connection.is_some_and(|connection| connection.process == at && connection.session == session)
     }
 
     fn take_token(&mut self, to: usize, operation: u64, text: &str, past: (history::SessionId, u64)) {

@@ -6,7 +6,7 @@ use super::{Cluster, Event, Stage};
 use crate::outcome::ProblemKind;
 use tidemark_core::history;
 use tidemark_core::{DcId, Failure, Outcome};
-use tidemark_node::{SessionId, TokenError};
+use tidemark_node::TokenError;
 
 /// What a client has to come back with.
 #[derive(Default)]
@@ -42,17 +42,8 @@ impl Cluster<'_> {
     }
 
     /// A client has got its token.
-    pub(super) fn keep_token(
-        &mut self,
-        number: usize,
-        session: SessionId,
-        text: String,
-        past: (history::SessionId, u64),
-    ) {
-        let client = &mut self.clients[number];
-        if client.connection.as_ref().is_some_and(|connection| connection.session == session) {
-            client.returning.kept = Some((text, past));
-        }
+    pub(super) fn keep_token(&mut self, number: usize, text: String, past: (history::SessionId, u64)) {
+        self.clients[number].returning.kept = Some((text, past));
     }
 
     /// A client's connection breaks; it goes on in `dc`, `node` nodes further than where it was.

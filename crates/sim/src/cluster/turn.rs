@@ -106,7 +106,7 @@ impl Cluster<'_> {
             }
         }
         resumes.into_iter().for_each(|link| self.resume(at, link));
-        released.into_iter().for_each(|reply| self.take_reply(reply));
+        released.into_iter().for_each(|reply| self.take_reply(at, reply));
     }
 
     fn begin_job(&mut self, at: usize, job: Job) {
