@@ -120,6 +120,7 @@ impl<P: Protocol> NodeOf<P> {
             && let Some(reply) = self.hold.read_at_follower(to.partition, &request)
         {
             session.waiting.push(OpenRequest { ask: id, node: Some(self.core.me), several });
+            self.core.counters.follower_reads += 1;
             return self.at_hand.push((ticket, to, reply));
         }
         let takes = |node: &_| match *node == self.core.me {

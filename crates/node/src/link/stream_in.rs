@@ -69,6 +69,7 @@ impl<P: Protocol> NodeOf<P> {
                 Ok(())
             }
             Taken::Gap(error) => {
+                self.core.counters.stream_gaps += 1;
                 let name = self.core.name_of(node).to_string();
                 let what = format!("the stream of node {name} is asked for again: {error}");
                 self.core.notice(Level::Warn, what.clone());
@@ -98,6 +99,10 @@ impl<P: Protocol> NodeOf<P> {
     fn opened(&mut self, id: LinkId, node: NodeId, partition: PartitionId, incarnation: u64) {
         let from = ServerId::new(self.core.dc_of(node), partition);
         let theirs = self.core.home(from) == Some(node);
+        if self.core.cuts.is_cut(from, ServerId::new(self.core.dc, partition)) {
+            // It was cut while the answer was under way. If it stood as open here, nobody would ask for it once it is healed.
+            return self.core.say_frame(id, &frame(&Request::Close { partition }));
+        }
         let Some(host) = self.hold.host_mut().filter(|host| theirs && host.holds(partition)) else { return };
         if let Err(refusal) = host.accept_feed(from, partition, incarnation) {
             return self.refused(id, node, partition, &refusal.to_string());
@@ -118,6 +123,7 @@ impl<P: Protocol> NodeOf<P> {
             stream.open.retain(|(server, _)| *server != from);
             stream.ask_again = Some(again);
         }
+        self.core.counters.streams_refused += 1;
         let trouble = format!("no records from {from}: {why}");
         if self.core.peers[node.index()].trouble.as_deref() != Some(&trouble) {
             self.core.notice(Level::Error, trouble.clone());

@@ -85,6 +85,7 @@ impl<P: Protocol> NodeOf<P> {
                         Supply::<P>::Opened { partition, incarnation }
                     }
                     Err(refusal) => {
+                        self.core.counters.streams_refused += 1;
                         // Said once: every peer asks again and again, for every partition.
                         match disowned {
                             Some(why) if !known => self.core.notice(Level::Error, why),
@@ -133,6 +134,7 @@ impl<P: Protocol> NodeOf<P> {
                 more |= batch.len() - before >= ITEMS_BYTES / 2;
             }
             let Err(refusal) = polled else { return true };
+            self.core.counters.streams_refused += 1;
             self.core.notice(Level::Error, format!("no stream to {to}: {refusal}"));
             batch.push(&Supply::<P>::Refused { partition: *partition, refusal });
             false

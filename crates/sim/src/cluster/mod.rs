@@ -11,6 +11,7 @@ use crate::trace::{Happening, Trace};
 use crate::world::links::Links;
 use clients::Client;
 use net::{ConnId, Net};
+use operator::{Errand, Operator};
 use process::Process;
 use serde_json::Value;
 use std::sync::Arc;
@@ -19,12 +20,15 @@ use tidemark_core::{Micros, Promise, Vector};
 use tidemark_node::{Factory, Job};
 
 mod clients;
+mod damage;
 mod faults;
 mod found;
 mod lanes;
 mod net;
+mod operator;
 mod process;
 mod record;
+mod returning;
 mod settle;
 mod turn;
 
@@ -55,6 +59,8 @@ enum Event {
     Fault { number: usize, begins: bool },
     /// A process that leads hands over, in the start of that number, and ends at that time at the latest.
     HandsOver(usize, u64, Micros),
+    /// Something of the operator's arrives.
+    Operator(Box<Errand>),
     /// Everything has healed: is all exchanged yet?
     Settle,
 }
@@ -99,6 +105,7 @@ pub(crate) struct Cluster<'a> {
     /// Clients that have steps left.
     busy: usize,
     active_faults: Vec<bool>,
+    operator: Operator,
     /// The last epoch of each group.
     epochs: Vec<u64>,
     /// How many entries members of each group had applied when everything healed.
@@ -157,6 +164,7 @@ impl<'a> Cluster<'a> {
             clients: Vec::new(),
             busy: 0,
             active_faults: vec![false; plan.faults.len()],
+            operator: Operator::default(),
             epochs: vec![0; servers],
             agreed: Vec::new(),
             differs: Vec::new(),
@@ -218,6 +226,7 @@ impl<'a> Cluster<'a> {
             }
             self.handle(event);
         }
+        (0..self.processes.len()).for_each(|process| self.note_counters(process));
         self.stats.virtual_us = self.now;
         let digest = mix(self.digest, self.stats.events);
         let outcome = RunOutcome {
@@ -246,6 +255,7 @@ impl<'a> Cluster<'a> {
             Event::Fault { number, begins } => (11, (*number as u64) << 1 | u64::from(*begins)),
             Event::HandsOver(process, ..) => (12, *process as u64),
             Event::Settle => (13, 0),
+            Event::Operator(_) => (14, 0),
         };
         self.digest = mix(self.digest ^ self.now, kind << 56 ^ of);
         match event {
@@ -262,6 +272,7 @@ impl<'a> Cluster<'a> {
             Event::Fault { number, begins } => self.fault(number, begins),
             Event::HandsOver(process, boots, until) => self.hands_over(process, boots, until),
             Event::Settle => self.settle(),
+            Event::Operator(errand) => self.errand(*errand),
         }
     }
 

@@ -14,6 +14,9 @@ impl Cluster<'_> {
     pub(super) fn end_step(&mut self, number: usize, outcome: &Outcome) {
         let Some(running) = self.clients[number].running.take() else { return };
         self.note_outcome(number, outcome);
+        if running.returns {
+            return self.took_over(number, &running, outcome);
+        }
         if self.clients[number].role == Role::Worker {
             self.record(number, &running, outcome);
         }
@@ -21,6 +24,7 @@ impl Cluster<'_> {
             // Nobody knows what became of it: the connection is given up, and with it its session.
             self.reopen(number);
         }
+        self.export_if_idle(number);
         match self.clients[number].role {
             Role::Worker => self.advance(number),
             Role::LastWords => self.end_last_word(number, outcome),

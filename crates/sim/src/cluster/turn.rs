@@ -5,7 +5,7 @@ use super::process::Process;
 use super::{Cluster, Event};
 use crate::rng::mix;
 use crate::trace::Happening;
-use tidemark_node::{Fatal, Job, Lane, Level, LinkId, LinkKind, Node, Output};
+use tidemark_node::{Fatal, Job, Lane, Level, LinkId, LinkKind, Node, OrderAnswer, OrderId, Output};
 use tidemark_replica::Now;
 
 /// What a batch asks of the world.
@@ -20,6 +20,7 @@ pub(super) struct Wishes {
     released: Vec<Reply>,
     /// Links on which a copy of everything begins.
     copies: Vec<LinkId>,
+    ordered: Vec<(OrderId, OrderAnswer)>,
     notices: Vec<String>,
 }
 
@@ -72,13 +73,14 @@ impl Cluster<'_> {
     }
 
     fn fulfil(&mut self, at: usize, wishes: &mut Wishes) {
-        let Wishes { links, dials, resumes, ended, jobs, released, copies, notices } = wishes;
+        let Wishes { links, dials, resumes, ended, jobs, released, copies, ordered, notices } = wishes;
         for what in notices.drain(..) {
             let name = self.name_of(at);
             self.trace(|| Happening::Trouble(format!("{name}: {what}")));
         }
         let sent = |link: &LinkId| self.processes[at].end_of(*link).is_some_and(|(_, end)| end == 0);
         self.stats.copies += copies.drain(..).filter(sent).count() as u64;
+        ordered.drain(..).for_each(|(id, answer)| self.ordered(at, id, answer));
         ended.drain(..).for_each(|client| self.disconnect_client(client));
         jobs.drain(..).for_each(|job| self.begin_job(at, job));
         dials.drain(..).for_each(|(link, to, kind)| self.dial(at, link, to, kind));
@@ -89,7 +91,7 @@ impl Cluster<'_> {
             }
         }
         resumes.drain(..).for_each(|link| self.resume(at, link));
-        released.drain(..).for_each(|reply| self.take_reply(reply));
+        released.drain(..).for_each(|reply| self.take_reply(at, reply));
     }
 
     fn begin_job(&mut self, at: usize, job: Job) {
@@ -198,7 +200,8 @@ impl Process {
                 }
                 Output::Dial { link, to, kind } => wishes.dials.push((link, to.index(), kind)),
                 Output::Up { link, kind: LinkKind::Copy, .. } => wishes.copies.push(link),
-                Output::Up { .. } | Output::Ordered { .. } => {}
+                Output::Up { .. } => {}
+                Output::Ordered { id, answer } => wishes.ordered.push((id, answer)),
                 Output::Close { link } => wishes.links.push((link, true)),
                 Output::Ready { link } => wishes.links.push((link, false)),
                 Output::Resume { link } => wishes.resumes.push(link),
