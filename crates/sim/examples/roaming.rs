@@ -288,7 +288,11 @@ fn search(without: &[Rule], seeds: u64) -> tidemark_sim::Summary {
         without: without.to_vec(),
         ..Default::default()
     };
-    tidemark_sim::campaign::<Roaming>(&tidemark_sim::Campaign::new(options, 0..seeds), |_| ())
+    tidemark_sim::campaign(
+        tidemark_node::factory_of::<Roaming>(),
+        &tidemark_sim::Campaign::new(options, 0..seeds),
+        |_| (),
+    )
 }
 
 fn main() {

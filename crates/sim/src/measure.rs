@@ -8,7 +8,7 @@ use crate::meter::{self, Measured, Meter, Times};
 use crate::options::{Faults, Options};
 use crate::plan::{Act, ClockPlan, Config, Layout, Mix, Plan, Step};
 use crate::rng::{Draw, Rng, Stream, stream};
-use crate::run::Simulation;
+use crate::run::play_metered;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -85,8 +85,7 @@ impl Measurement {
             return Err(format!("--sessions is {} at least: one for each data centre", self.dcs));
         }
         // Any: which numbers and rules a protocol has it says itself.
-        Options { params: BTreeMap::new(), without: Vec::new(), ..self.options() }
-            .validate::<tidemark_protocols::Eventual>()
+        Options { params: BTreeMap::new(), without: Vec::new(), ..self.options() }.validate_shape()
     }
 
     /// What a protocol has to fit, and its parameters with it.
@@ -125,9 +124,10 @@ pub fn measure<P: Protocol>(what: &Measurement) -> Measured {
     let (layout, keys) = what.layout();
     let (plan, times) = Composer::compose(what, &layout);
     let meter = Meter::new(times, layout.topology.clone(), keys);
-    let simulation = Simulation::<P>::with_layout(what.options(), layout);
-    let (outcome, meter) = simulation.play_metered(&plan, meter);
-    meter.expect("it was given one").results(simulation.name(), P::INFO.promise, outcome.ok())
+    let options = what.options();
+    let (outcome, meter) = play_metered::<P>(&options, &layout, &plan, meter);
+    let name = crate::options::name_of(&P::INFO, &options.without);
+    meter.expect("it was given one").results(name, P::INFO.promise, outcome.ok())
 }
 
 /// Lays out the schedule.

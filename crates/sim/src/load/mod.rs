@@ -164,7 +164,7 @@ impl Load {
         if !self.placement.rules.is_empty() && !P::INFO.partial {
             return Err(format!("{} cannot do without versions that a region never gets", P::INFO.name));
         }
-        options::rules::<P>(&self.without)?;
+        options::rules(&P::INFO, &self.without)?;
         let params = options::params::<P>(&self.params)?;
         params.check(&self.topology())?;
         let groups = P::EXTENSIONS.checking_groups(&params, &self.topology(), &P::Hard::default());
@@ -254,8 +254,13 @@ impl Load {
 pub fn load<P: Protocol>(what: &Load) -> Result<Loaded, String> {
     what.validate::<P>()?;
     let _without = Without::new(&what.without);
-    let layout =
-        Layout { topology: what.topology(), keys: Vec::new(), transactions: false, guarantees: false, checking: false };
+    let layout = Layout {
+        topology: what.topology(),
+        keys: Vec::new(),
+        transactions: false,
+        guarantees: false,
+        checking: false,
+    };
     let plan = what.plan();
     let nodes = plan.nodes(&layout.topology);
     let params = vec![options::params::<P>(&what.params)?; nodes];

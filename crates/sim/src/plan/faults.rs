@@ -17,7 +17,7 @@ pub(super) fn draw(plan: &mut Plan, layout: &Layout, on: impl Fn(FaultKind) -> b
     let wan = plan.config.farthest_us();
     let rng = stream(plan.seed, Stream::Faults);
     let mut drawer = Drawer { rng, plan, layout, wan };
-    for kind in FaultKind::of_servers().filter(|kind| on(*kind)) {
+    for kind in FaultKind::first().filter(|kind| on(*kind)) {
         for _ in 0..drawer.rng.u32(1..=3) {
             if let Some(what) = drawer.trouble(kind) {
                 let (at, until) = drawer.span();
