@@ -124,8 +124,7 @@ impl Drawer<'_> {
                 Trouble::Handshakes { process, how }
             }
             FaultKind::Damage => {
-                let how =
-                    self.rng.one(&[Damage::Flips, Damage::Truncates, Damage::Garbage, Damage::Splits]);
+                let how = self.rng.one(&[Damage::Flips, Damage::Truncates, Damage::Garbage, Damage::Splits]);
                 Trouble::Damage { process: self.process(), how, one_in: self.rng.scale(1, 200) }
             }
             FaultKind::Clients => {
