@@ -96,6 +96,8 @@ pub(crate) struct Core {
     pub(crate) serving: Vec<Serving>,
     /// By node.
     pub(crate) outgoing: Vec<Outgoing>,
+    /// Something was added to it since it was looked through.
+    pub(crate) speaks: bool,
     /// By node.
     pub(crate) peers: Vec<Peer>,
     pub(crate) links: Links,

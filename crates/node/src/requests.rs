@@ -1,5 +1,6 @@
 //! Operations of sessions: from the first request to the outcome.
 
+use crate::layout::NodeId;
 use crate::link::message::Message;
 use crate::node::{Output, SessionId};
 use crate::of::NodeOf;
@@ -192,12 +193,11 @@ impl<P: Protocol> NodeOf<P> {
         self.collect(None);
         while let Some((ticket, from, reply)) = self.strays.pop_front() {
             if ticket.node != self.core.me.0 {
-                if let Some(outgoing) = self.core.outgoing.get_mut(ticket.node as usize) {
-                    outgoing.held.push(&match reply {
-                        Ok(reply) => Message::<P>::Answer { ticket, from, reply },
-                        Err(failure) => Message::Refusal { ticket, failure },
-                    });
-                }
+                let answer = match reply {
+                    Ok(reply) => Message::<P>::Answer { ticket, from, reply },
+                    Err(failure) => Message::Refusal { ticket, failure },
+                };
+                self.core.hold_back(NodeId(ticket.node), &answer);
                 continue;
             }
             if let Some(mut session) = self.sessions.take(SessionId(ticket.session)) {
@@ -252,7 +252,7 @@ impl<P: Protocol> NodeOf<P> {
     }
 
     /// What was asked of `node` and not answered will not be. What only reads is asked again.
-    pub(crate) fn lose_node(&mut self, node: crate::layout::NodeId) {
+    pub(crate) fn lose_node(&mut self, node: NodeId) {
         for slot in 0..self.sessions.slots() {
             let Some(mut session) = self.sessions.take_slot(slot) else { continue };
             let mut lost = false;

@@ -72,7 +72,7 @@ impl<P: Protocol> NodeOf<P> {
         let Unrouted { ticket, to, writes, request } = request;
         if node != self.core.me {
             let ask = Message::<P>::Ask { ticket, to: to.partition, writes, request };
-            return self.core.outgoing[node.index()].held.push(&ask);
+            return self.core.hold_back(node, &ask);
         }
         if let Some(host) = self.hold.host_mut() {
             host.request(self.core.now, to.partition, ticket, request, writes);
@@ -132,6 +132,7 @@ impl<P: Protocol> NodeOf<P> {
             let outgoing = &mut self.core.outgoing[home.index()];
             if outgoing.link.is_some() {
                 outgoing.free.push(&Message::<P>::Peer { from, to: to.partition, message });
+                self.core.speaks = true;
             }
         }
     }
@@ -163,7 +164,7 @@ impl<P: Protocol> NodeOf<P> {
                 // The other side asks the next leader.
                 _ => {
                     let back = Message::<P>::Returned { ticket, to, writes, request };
-                    self.core.outgoing[node.index()].held.push(&back);
+                    self.core.hold_back(node, &back);
                 }
             },
             Message::Returned { ticket, to, writes, request } => {

@@ -19,6 +19,8 @@ pub const VERSION: u8 = 5;
 pub const HEADER: usize = 13;
 /// Those of them that the second sum is of.
 const SUMMED: usize = 9;
+/// Room for a few values: a buffer grows byte by byte while they are encoded.
+const FIRST_BYTES: usize = 256;
 /// The largest payload before the other side has proved who it is.
 pub const STRANGER_BYTES_MAX: usize = 16 << 10;
 /// The largest payload from a peer: a little above the largest value.
@@ -42,6 +44,7 @@ impl FrameBuffer {
     /// Appends a value.
     pub fn push<T: Serialize>(&mut self, value: &T) {
         if self.0.is_empty() {
+            self.0.reserve(FIRST_BYTES);
             self.0.resize(HEADER, 0);
         }
         let bytes = std::mem::take(&mut self.0);

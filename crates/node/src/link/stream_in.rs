@@ -62,6 +62,7 @@ impl<P: Protocol> NodeOf<P> {
             Taken::Whole => Ok(()),
             Taken::Later => {
                 let again = self.core.now.mono + self.core.config.pace.offer_again_us;
+                self.core.links.look_at(again);
                 if let Some(link) = self.core.links.get(id) {
                     link.waiting = Some((again, payload));
                 }
@@ -117,6 +118,7 @@ impl<P: Protocol> NodeOf<P> {
     fn refused(&mut self, id: LinkId, node: NodeId, partition: PartitionId, why: &str) {
         let from = ServerId::new(self.core.dc_of(node), partition);
         let again = self.core.now.mono + self.core.config.pace.ask_again_us;
+        self.core.links.look_at(again);
         if let Some(stream) = self.stream_in(id) {
             stream.open.retain(|(server, _)| *server != from);
             stream.ask_again = Some(again);

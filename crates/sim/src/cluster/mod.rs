@@ -117,7 +117,9 @@ pub(crate) struct Cluster<'a> {
     history: History,
     /// The time of the last version of each region that anybody was told of.
     written: Vector,
-    /// What nobody was told of counts among it.
+    /// A write has failed: there may be versions that nobody was told of.
+    untold: bool,
+    /// They count among what was written.
     untold_counted: bool,
     /// How long a process gathers inputs before it ends a batch; 0: each is a batch of its own.
     gather_us: Micros,
@@ -130,6 +132,7 @@ pub(crate) struct Cluster<'a> {
     shown: Vec<std::collections::BTreeSet<(tidemark_core::Key, tidemark_core::Stamp)>>,
     /// Emptied buffers, to be filled again.
     spare: Vec<Vec<u8>>,
+    wishes: turn::Wishes,
 }
 
 /// More events than any schedule of this size needs: something feeds itself.
@@ -168,6 +171,7 @@ impl<'a> Cluster<'a> {
             asked_until: 0,
             history: History { header, ..History::default() },
             written: Vector::zero(layout.topology.dcs),
+            untold: false,
             untold_counted: false,
             gather_us: if gathers { 1 + mix(plan.seed, 22) % plan.config.lan_us } else { 0 },
             problems: Vec::new(),
@@ -176,6 +180,7 @@ impl<'a> Cluster<'a> {
             disk_rng: stream(plan.seed, Stream::Disks),
             trace: None,
             spare: Vec::new(),
+            wishes: turn::Wishes::default(),
             factory: subject.factory,
             plan,
             layout,

@@ -71,7 +71,9 @@ impl Cluster<'_> {
         };
         events.iter_mut().for_each(|event| event.asked = asks);
         self.stats.ops += 1;
-        self.stats.failed += u64::from(matches!(outcome, Outcome::Failed(_)));
+        let failed = matches!(outcome, Outcome::Failed(_));
+        self.stats.failed += u64::from(failed);
+        self.untold |= failed && matches!(act, Act::Op(op) if op.writes().is_some());
         if self.trace.is_some() {
             let (session, dc) = (client.id, client.dc);
             let (act, outcome) = (act.clone(), outcome.clone());

@@ -91,7 +91,9 @@ impl Cluster<'_> {
         let mut written = self.written.clone();
         for server in self.layout.topology.servers() {
             let Some(node) = self.serving(server) else { continue };
-            node.versions(server.partition, &mut |_, stamp, _| written.include(stamp));
+            if self.untold {
+                node.versions(server.partition, &mut |_, stamp, _| written.include(stamp));
+            }
             let view = node.partition(server.partition).filter(|_| self.layout.transactions);
             view.into_iter().for_each(|view| written.merge(&view.stable));
         }
