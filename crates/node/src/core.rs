@@ -86,7 +86,7 @@ pub(crate) struct Core {
     pub(crate) now: Now,
     /// Its place in its Raft group; none if it holds its partitions alone.
     pub(crate) place: Option<Place>,
-    /// With which starts of the others this node founded the group, if it did in this start.
+    /// With which starts of the others this node founded the group, if it did.
     pub(crate) founded_with: Vec<(NodeId, u64)>,
     /// In which epoch it leads its group, if it does.
     pub(crate) leads: Option<Epoch>,

@@ -1,6 +1,7 @@
 //! Raft groups: founding, leadership, what its loss does to sessions, members that come with an empty disk.
 
 use crate::harness::{Cluster, layout, set};
+use bytes::BytesMut;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -236,4 +237,57 @@ fn a_member_that_learns_its_name_between_two_answers_is_taken_in() {
         let status = cluster.node(lost).status(now).group.expect("it is in a group");
         assert_eq!(status.role, "follower", "{status:?}");
     }
+}
+
+/// A founder that started again before the others had heard of the group did not know any more with whom it had founded it: they took
+/// themselves for members that have lost their disks, and nobody was left to take them in.
+#[test]
+fn a_founder_that_starts_again_before_the_others_know_has_founded_with_them() {
+    let mut cluster = Cluster::stopped(factory_of::<Tidemark>(), layout(1, 1, 3));
+    // Answers to all but node 1 are lost. Introductions are longer.
+    cluster.tap = Box::new(|(at, _), bytes| at == 1 || bytes.len() > 40);
+    (0..3).for_each(|at| cluster.boot(at));
+    cluster.run_for(2_000_000);
+    let mut name = |at: usize| cluster.node(at).member().map(|member| member.name);
+    assert_eq!([0, 1, 2].map(&mut name), [None, Some(2), None]);
+    for at in 0..3 {
+        cluster.kill(at);
+        cluster.boot(at);
+    }
+    cluster.tap = Box::new(|_, _| true);
+    cluster.run_for(10_000_000);
+    let mut name = |at: usize| cluster.node(at).member().map(|member| member.name);
+    assert_eq!([0, 1, 2].map(&mut name), [1, 2, 3].map(Some));
+    assert!(cluster.leader(0..3).is_some());
+}
+
+/// What a node had said before it was elected came late, on a connection of its own: nobody leads, the receiver believed, for as long as
+/// the node led.
+#[test]
+fn a_late_handshake_of_who_leads_by_now_does_not_hide_it() {
+    let mut cluster = Cluster::stopped(factory_of::<Tidemark>(), layout(1, 1, 3));
+    let hellos: Rc<RefCell<Vec<(usize, Vec<u8>)>>> = Rc::default();
+    let seen = hellos.clone();
+    cluster.tap = Box::new(move |(at, _), bytes| {
+        // The last byte says what a connection is for: messages.
+        if bytes.len() > 40 && bytes.last() == Some(&0) && seen.borrow().len() < 12 {
+            seen.borrow_mut().push((at, bytes.clone()));
+        }
+        true
+    });
+    (0..3).for_each(|at| cluster.boot(at));
+    cluster.run_for(10_000_000);
+    let leader = cluster.leader(0..3).expect("somebody leads");
+    let other = (leader + 1) % 3;
+    let late: Vec<Vec<u8>> =
+        hellos.take().into_iter().filter(|(at, _)| *at == other).map(|(_, bytes)| bytes).collect();
+    assert!(late.len() >= 2, "both others had introduced themselves");
+    for bytes in late {
+        let link = cluster.stranger(other);
+        let _ = cluster.receive(other, link, &mut BytesMut::from(&bytes[..]));
+    }
+    cluster.run_for(5_000_000);
+    let session = cluster.open(other);
+    let outcome = cluster.set(other, session, "k", "v");
+    assert!(matches!(outcome, Outcome::Written { stamp: Some(_), .. }), "{outcome:?}");
 }
