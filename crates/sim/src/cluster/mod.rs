@@ -132,7 +132,8 @@ pub(crate) struct Cluster<'a> {
     shown: Vec<std::collections::BTreeSet<(tidemark_core::Key, tidemark_core::Stamp)>>,
     /// Emptied buffers, to be filled again.
     spare: Vec<Vec<u8>>,
-    wishes: turn::Wishes,
+    /// Emptied wishes, likewise.
+    wishes: Option<Box<turn::Wishes>>,
 }
 
 /// More events than any schedule of this size needs: something feeds itself.
@@ -180,7 +181,7 @@ impl<'a> Cluster<'a> {
             disk_rng: stream(plan.seed, Stream::Disks),
             trace: None,
             spare: Vec::new(),
-            wishes: turn::Wishes::default(),
+            wishes: None,
             factory: subject.factory,
             plan,
             layout,
