@@ -6,7 +6,9 @@
 
 use std::marker::PhantomData;
 use tidemark_protocols::{Protocol, Rule, Variant, with_any_protocol};
-use tidemark_sim::{Campaign, GROUP_RULES, Load, Loaded, Measured, Measurement, Options, Progress, Summary};
+use tidemark_sim::{
+    Campaign, GROUP_RULES, Load, Loaded, Measured, Measurement, NODE_RULES, Options, Progress, Summary,
+};
 
 /// What can be done with a protocol, or a variant of one, in virtual time.
 #[derive(Clone, Copy)]
@@ -33,19 +35,22 @@ impl Simulator {
         self.of.rules()
     }
 
-    /// The rule called `name`, of the protocol or of groups.
+    /// The rule called `name`, of the protocol, of groups or of nodes.
     ///
     /// # Errors
     /// There is none: a sentence for the user, with those that there are.
     pub fn rule(self, name: &str) -> Result<Rule, String> {
-        let found = self.rules().iter().chain(GROUP_RULES).find(|rule| rule.name == name);
+        let found = self.rules().iter().chain(GROUP_RULES).chain(NODE_RULES).find(|rule| rule.name == name);
         found.copied().ok_or_else(|| {
             let names = |rules: &[Rule]| rules.iter().map(|rule| rule.name).collect::<Vec<_>>().join(", ");
             let ours = match self.rules() {
                 [] => format!("{} has none", self.of.name()),
                 rules => format!("those of {} are {}", self.of.name(), names(rules)),
             };
-            format!("no rule is called {name:?}: {ours}; those of groups are {}", names(GROUP_RULES))
+            let (groups, nodes) = (names(GROUP_RULES), names(NODE_RULES));
+            format!(
+                "no rule is called {name:?}: {ours}; those of groups are {groups}; those of nodes are {nodes}"
+            )
         })
     }
 
