@@ -11,7 +11,6 @@ use crate::link::hello::Epoch;
 use crate::link::table::Links;
 use crate::node::{About, Batch, Fatal, LinkId, OrderAnswer, OrderId, Output, SessionId};
 use crate::notice::{Level, Notice};
-use crate::rule::OLD_EPOCHS_ARE_OLD;
 use crate::status::Counters;
 use fastrand::Rng;
 use std::collections::VecDeque;
@@ -181,11 +180,7 @@ impl Core {
     pub(crate) fn is_new(&self, group: GroupId, epoch: Epoch) -> bool {
         // A late handshake tells of an older epoch.
         let known = self.serving[group.index()].epoch;
-        known.is_none_or(|known| {
-            known.incarnation != epoch.incarnation
-                || known.number < epoch.number
-                || known.number > epoch.number && !OLD_EPOCHS_ARE_OLD.kept()
-        })
+        known.is_none_or(|known| known.incarnation != epoch.incarnation || known.number < epoch.number)
     }
 
     /// Ends an order.

@@ -6,6 +6,7 @@ use super::table::{Link, Role, Sending, Stage, StreamIn, StreamOut, Up};
 use crate::layout::NodeId;
 use crate::node::{LinkError, LinkId, Output};
 use crate::of::NodeOf;
+use crate::rule::HEARSAY_IS_CHECKED;
 use tidemark_contract::Protocol;
 
 impl<P: Protocol> NodeOf<P> {
@@ -62,7 +63,7 @@ impl<P: Protocol> NodeOf<P> {
         let led = self.core.serving[group.index()].node == Some(hello.from);
         self.meet(hello.from, &hello.speaker, hello.kind);
         self.begun(id);
-        if led && self.core.serving[group.index()].node.is_none() {
+        if HEARSAY_IS_CHECKED.kept() && led && self.core.serving[group.index()].node.is_none() {
             self.ask_who_leads(hello.from);
         }
         Ok(())
