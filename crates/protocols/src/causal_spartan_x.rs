@@ -30,13 +30,11 @@
 
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{
-    DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
-};
+use tidemark_contract::core::{DcId, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::{
-    Answer, Arrivals, Ceiling, Cx, Hard, Info, OneRound, OneRoundSession, Protocol, Reach, Recovered, Report,
-    SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Variant, Version, Walk, found_of,
-    unanswered,
+    Answer, Arrivals, Ceiling, Cx, Draft, Hard, Info, OneRound, OneRoundSession, Protocol, Reach, Recovered,
+    Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Variant, Version, Walk,
+    found_of, unanswered,
 };
 
 tidemark_contract::rules! {
@@ -292,28 +290,21 @@ impl CausalSpartanX {
             self.dsv.merge(&ds); // 7
         }
         let m = cx.me.dc;
-        let mut past = Past::default();
-        let looked = cx.look(&key, &update, &self.fresh(cx), |d| {
+        let dsv = self.dsv.clone();
+        let see = |past: &mut Past, d: &_| {
             depend(&mut past.ds, d); // D5
-            past.dsv = self.dsv.clone();
-        });
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
+            past.dsv = dsv;
+        };
+        let (outcome, past) = cx.update(&key, update, &self.fresh(cx), Past::default(), see, |past, cx| {
             ds.merge(&past.ds);
             let dt = if PUT_ABOVE_DSV.kept() { ds.max().max(self.dsv[m]) } else { ds.max() }; // 8
-            let ut = self.vv[m].observe(cx.now, dt); // 9
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
-            }
-            self.advance(ut, cx);
+            let new = cx.stamp_above(self.vv[m], dt)?; // 9, 13, 14
+            self.advance(new.ts, cx);
             self.sent_since_delta = true;
-            let new = Stamp::new(ut, m); // 13, 14
-            let d = Version { stamp: new, meta: ds, write: update.write }; // 10 to 12, 15
-            cx.write(key, d); // 16, 18, 19
             past.ds.include(new);
-            stamp = Some(new);
-        }
-        cx.answer(ticket, Outcome::Written { stamp, previous }, past); // 17
+            Ok(Draft::new(new, ds)) // 10 to 12, 15, 16, 18, 19
+        });
+        cx.answer(ticket, outcome, past); // 17
     }
 
     /// Algorithm 5.4 lines 9 to 14.

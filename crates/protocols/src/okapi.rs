@@ -37,11 +37,11 @@
 pub use crate::causal_spartan_x::{Params, Timer};
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
+use tidemark_contract::core::{DcId, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::{
-    Answer, Ceiling, Cx, Hard, Info, OneRound, OneRoundSession, Protocol, Recovered, Report, SliceReply,
-    SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered,
-    unanswered,
+    Answer, Ceiling, Cx, Draft, Hard, Info, OneRound, OneRoundSession, Protocol, Recovered, Report,
+    SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Waiters, Walk, found_of,
+    not_covered, unanswered,
 };
 
 tidemark_contract::rules! {
@@ -233,23 +233,17 @@ impl Protocol for Okapi {
 impl Okapi {
     /// PUT: it never waits.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut ds: Vector, cx: &mut Cx<'_, Self>) {
-        let (m, mut seen) = (cx.me.dc, Vector::default());
-        let looked = cx.look(&key, &update, &self.fresh(&ds, cx), |d| depend(&mut seen, d)); // D5
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
-            ds.merge(&seen);
-            let ut = self.vv[m].observe(cx.now, if PUT_ABOVE_DS.kept() { ds.max() } else { Hlc::ZERO }); // I2
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
-            }
-            self.advance(ut, cx);
+        let (m, view) = (cx.me.dc, self.fresh(&ds, cx));
+        let (outcome, seen) = cx.update(&key, update, &view, Vector::default(), depend, |seen, cx| {
+            ds.merge(seen); // D5
+            let above = if PUT_ABOVE_DS.kept() { ds.max() } else { Hlc::ZERO };
+            let new = cx.stamp_above(self.vv[m], above)?; // I2
+            self.advance(new.ts, cx);
             self.sent_since_delta = true;
-            let new = Stamp::new(ut, m);
-            cx.write(key, Version { stamp: new, meta: ds, write: update.write });
             seen.include(new);
-            stamp = Some(new);
-        }
-        cx.answer(ticket, Outcome::Written { stamp, previous }, seen);
+            Ok(Draft::new(new, ds))
+        });
+        cx.answer(ticket, outcome, seen);
     }
 
     /// `sv`: what is universally stable and what the session depends on; here, up to the clock (D6).
