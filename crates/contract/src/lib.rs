@@ -4,7 +4,7 @@
 //! a disk. [`Protocol`] is the server's half, [`Session`] the client's half; each answers events by appending
 //! effects to a buffer that its driver owns. The same file runs in the simulator and behind real sockets.
 //!
-//! Beside the two traits stand the building blocks that several protocols share:
+//! What several protocols share as a whole, with its state and its events, is a [`component`]. Beside the two traits stand the building blocks that several protocols share:
 //!
 //! - [`OneRound`]: sessions that are their past, [`Arrivals`] from other regions; [`OwnWrites`](own_writes::OwnWrites): what they wrote themselves
 //! - [`Parts`]: reads that a session puts together
@@ -29,6 +29,7 @@ pub mod causes;
 pub mod ceiling;
 pub mod checks;
 pub mod collector;
+pub mod component;
 pub mod conflicts;
 pub mod cx;
 pub mod dependants;

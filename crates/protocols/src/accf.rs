@@ -143,6 +143,7 @@ impl Protocol for Accf {
     type View = View;
     type Session = Client;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Remembered>, cx: &mut Cx<'_, Self>) -> Self {
         let (me, topology, params) = (cx.me, cx.topology, cx.params);

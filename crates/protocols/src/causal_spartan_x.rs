@@ -162,6 +162,7 @@ impl Protocol for CausalSpartanX {
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (m, mut vv, mut dsv) = (cx.me.dc, received, Vector::zero(cx.topology.dcs));

@@ -192,6 +192,7 @@ impl Protocol for CcLo {
     type View = ();
     type Session = Client;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, received, life, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let clock = hard.ceiling.max(received.max());

@@ -153,6 +153,7 @@ impl Protocol for Contrarian {
     type View = View;
     type Session = Client;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let mut vv = received;

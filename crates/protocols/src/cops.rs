@@ -201,6 +201,7 @@ impl Protocol for Cops {
     type View = ();
     type Session = Client;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let mut server = Self {

@@ -205,6 +205,7 @@ impl Protocol for CopsGt {
     type View = ();
     type Session = Client;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let mut server = Self {

@@ -113,6 +113,7 @@ impl Protocol for Cure {
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = ();
 
     fn start(mut was: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
         was.hard.undone.prepared.retain(|_| PREPARED_SURVIVES.kept());

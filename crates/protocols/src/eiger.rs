@@ -161,6 +161,7 @@ impl Protocol for Eiger {
     type View = Hlc;
     type Session = Client;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let mut server = Self {

@@ -67,6 +67,7 @@ impl Protocol for Eventual {
     type View = ();
     type Session = Client;
     type Params = ();
+    type Component = ();
 
     fn start(recovered: Recovered<()>, _cx: &mut Cx<'_, Self>) -> Self {
         Self { hlc: recovered.received.max() } // I2
@@ -85,18 +86,6 @@ impl Protocol for Eventual {
         self.hlc = self.hlc.observe(cx.now, version.stamp.ts);
         cx.store.insert(&key, version);
         cx.store.keep_newest(&key);
-    }
-
-    fn on_peer(&mut self, _from: ServerId, message: Peer, _cx: &mut Cx<'_, Self>) {
-        match message {}
-    }
-
-    fn on_heartbeat(&mut self, _from: ServerId, _ts: Hlc, _cx: &mut Cx<'_, Self>) {}
-
-    fn on_peer_reset(&mut self, _peer: ServerId, _cx: &mut Cx<'_, Self>) {}
-
-    fn on_timer(&mut self, timer: Timer, _cx: &mut Cx<'_, Self>) {
-        match timer {}
     }
 
     fn visible(_view: &(), _stamp: Stamp, _meta: &()) -> bool {

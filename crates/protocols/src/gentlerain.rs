@@ -274,6 +274,7 @@ impl<R: Resolver> Protocol for Server<R> {
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Kept>, cx: &mut Cx<'_, Self>) -> Self {
         let Kept { clock: hard, absence } = hard;

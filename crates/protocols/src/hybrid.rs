@@ -236,6 +236,7 @@ impl Protocol for Hybrid {
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (mut vv, mut told) = (received.clone(), Vector::zero(cx.topology.dcs));

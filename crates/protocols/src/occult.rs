@@ -153,6 +153,7 @@ impl Protocol for Occult {
     type View = ();
     type Session = Client;
     type Params = Params;
+    type Component = ();
 
     fn start(recovered: Recovered<()>, cx: &mut Cx<'_, Self>) -> Self {
         let ss = recovered.received[master(cx.me.partition, cx.topology)]; // D6
@@ -183,13 +184,6 @@ impl Protocol for Occult {
         self.waiting.expire(cx.mono).into_iter().for_each(|(ticket, what)| self.read(ticket, &what, cx));
         self.wait(cx);
     }
-
-    fn on_peer(&mut self, _: ServerId, message: Peer, _: &mut Cx<'_, Self>) {
-        match message {}
-    }
-
-    fn on_heartbeat(&mut self, _: ServerId, _: Hlc, _: &mut Cx<'_, Self>) {}
-    fn on_peer_reset(&mut self, _: ServerId, _: &mut Cx<'_, Self>) {}
 
     fn visible(_: &(), _: Stamp, _: &Shardstamps) -> bool {
         true

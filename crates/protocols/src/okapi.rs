@@ -113,6 +113,7 @@ impl Protocol for Okapi {
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (mut vv, mut usv) = (received, Vector::zero(cx.topology.dcs));

@@ -130,6 +130,7 @@ impl Protocol for Pocc {
     type View = View;
     type Session = Client;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (mut vv, mut gss) = (received, Vector::zero(cx.topology.dcs));

@@ -126,6 +126,7 @@ impl Protocol for Tidemark {
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (m, mut vv, mut dsv) = (cx.me.dc, received, Vector::zero(cx.topology.dcs));

@@ -130,6 +130,7 @@ impl Protocol for Wren {
     type View = View;
     type Session = OneRoundSession<Self, OwnWrites>; // WC
     type Params = Params;
+    type Component = ();
 
     fn start(mut was: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
         was.hard.undone.prepared.retain(|_| PREPARED_SURVIVES.kept());

@@ -93,6 +93,7 @@ impl Protocol for Roaming {
     type View = ();
     type Session = Client;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let mut vv = received;
@@ -150,13 +151,6 @@ impl Protocol for Roaming {
             cx.reply(ticket, Reply(Outcome::Failed(not_covered()), Vector::default()));
         }
     }
-
-    fn on_peer(&mut self, _: ServerId, message: Peer, _: &mut Cx<'_, Self>) {
-        match message {}
-    }
-
-    /// Servers ask each other nothing.
-    fn on_peer_reset(&mut self, _: ServerId, _: &mut Cx<'_, Self>) {}
 
     fn visible((): &(), _: Stamp, (): &()) -> bool {
         true
