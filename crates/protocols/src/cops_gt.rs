@@ -24,29 +24,23 @@
 //! - I4 Of each key in the past of a version its list names the newest update, or that lies at or below its `floor`, and
 //!   was applied in every data centre when it was dropped.
 
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use tidemark_contract::causes::Causes;
-use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{
-    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
-};
+use tidemark_contract::dependants::Applied;
+use tidemark_contract::dependency_checked::{self, Checked, DependencyChecked, Messages};
+use tidemark_contract::prelude::*;
 use tidemark_contract::watched::Watched;
-use tidemark_contract::{
-    AskId, Ceiling, Check, Checks, Cx, Dependant, Deps, Draft, Everywhere, Hard, Info, Parts, Past, Protocol,
-    Reach, Recovered, Report, Session, SessionCx, Stabilisation, Status, Ticket, Token, Tree, Version, Walk,
-    found_of, not_covered,
-};
+use tidemark_contract::{Deps, Parts, Past, Report, Stabilisation, Tree};
+
+pub use tidemark_contract::dependency_checked::Timer;
 
 tidemark_contract::rules! {
-    CHECKS, // 4, 5
     LISTS_ALL, // 2
     SECOND_ROUND, // T3
     REFUSES_DROPPED, // D7
     MINDS_FLOORS, // D7
-    STABLE_IN_ALL, // D7, I4
-    APPLIED_SURVIVES, // D3
-    MOVERS_WAIT, // D6
+    STABLE_IN_ALL; // D7, I4
+    of dependency_checked: ASKS_SIBLINGS, APPLIED_SURVIVES, MOVERS_WAIT
 }
 
 /// D4.
@@ -72,8 +66,8 @@ impl tidemark_contract::Params for Params {}
 
 impl Default for Params {
     fn default() -> Self {
-        let (retry_us, trans_time_us, wait_limit_us) = (500_000, 5_000_000, 2_000_000);
-        Self { theta_us: 20_000, fan_out: 2, retry_us, trans_time_us, wait_limit_us }
+        let dependency_checked::Params { theta_us, retry_us, wait_limit_us } = Default::default();
+        Self { theta_us, fan_out: 2, retry_us, trans_time_us: 5_000_000, wait_limit_us }
     }
 }
 
@@ -167,18 +161,23 @@ pub enum Reply {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Peer {
-    Check(Check),    // siblings
-    Tree(Tree),      // siblings (D7)
-    Applied(Vector), // peers (D4)
+    Tree(Tree), // siblings (D7)
+    Checks(dependency_checked::Peer),
 }
 
-pub use crate::cops::Timer;
+impl Messages for Peer {
+    fn of(message: dependency_checked::Peer, _: Hlc) -> Self {
+        Self::Checks(message)
+    }
+
+    fn shared(self) -> Option<dependency_checked::Peer> {
+        if let Self::Checks(message) = self { Some(message) } else { None }
+    }
+}
 
 /// A server.
 pub struct CopsGt {
-    clock: Hlc,
-    checks: Checks<Dependant<Context>>,
-    everywhere: Everywhere,
+    dc: DependencyChecked<Context>,
     /// What is applied in every data centre, all partitions together.
     stable: Vector,
     stabilisation: Stabilisation,
@@ -189,7 +188,6 @@ pub struct CopsGt {
     overwritten: VecDeque<(Micros, Key, Stamp)>,
     /// Versions whose lists are not empty.
     listed: Watched,
-    ceiling: Ceiling,
 }
 
 const ABOUT: &str = "COPS with snapshots of two rounds that never block; lists all dependencies";
@@ -205,24 +203,22 @@ impl Protocol for CopsGt {
     type View = ();
     type Session = Client;
     type Params = Params;
-    type Component = ();
+    type Component = DependencyChecked<Context>;
 
-    fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+    fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let Params { theta_us, retry_us, wait_limit_us, .. } = *cx.params;
+        let params = dependency_checked::Params { theta_us, retry_us, wait_limit_us };
         let mut server = Self {
-            clock: received.max().max(hard.ceiling),
-            checks: Checks::new(cx.me, life, received),
-            everywhere: Everywhere::new(cx.topology.dcs),
+            dc: DependencyChecked::start(&was, params, cx),
             stable: Vector::zero(cx.topology.dcs),
             stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
             aged: VecDeque::new(),
             ripe: Vector::default(),
             overwritten: VecDeque::new(),
             listed: Watched::default(),
-            ceiling: Ceiling::new(hard),
         };
-        server.recover(cx);
-        cx.arm(Timer::Theta, cx.params.theta_us);
-        cx.arm(Timer::Retry, cx.params.retry_us);
+        server.recall(cx);
+        dependency_checked::recover(&mut server, cx); // D3
         server
     }
 
@@ -230,68 +226,27 @@ impl Protocol for CopsGt {
         match request {
             Request::Read(keys) => {
                 let got = keys.iter().map(|key| got(cx.latest(key, &()))).collect();
-                let applied = self.checks.applied(self.clock);
-                cx.reply(ticket, Reply::Slice(got, applied, self.settled())); // T1
+                cx.reply(ticket, Reply::Slice(got, self.dc.applied(), self.settled())); // T1
             }
             Request::Versions(wanted) => self.versions(ticket, &wanted, cx),
             Request::Put(key, update, context) => self.put(ticket, key, update, context, cx),
             Request::Walk(walk) => {
                 let (outcome, seen) = self.walk(&walk, cx);
-                self.done(ticket, outcome, seen, cx);
+                self.answer(ticket, outcome, seen, cx);
             }
             Request::Cover(context) => {
-                let near = if MOVERS_WAIT.kept() { context.near.clone() } else { Deps::default() };
-                let until = cx.mono + cx.params.wait_limit_us;
-                self.checks.session(ticket, context, &near, until);
-                self.go_on(cx);
+                let near = context.near.clone();
+                dependency_checked::arrive(self, ticket, context, &near, cx); // D6
             }
         }
     }
 
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
         match message {
-            Peer::Check(message) => self.checks.on_message(from, message),
-            Peer::Applied(applied) => self.everywhere.tell(from.dc, &applied),
+            Peer::Checks(message) => dependency_checked::on_peer(self, from, message, cx),
             Peer::Tree(message) => {
                 let stable = self.stabilisation.on_message((from, message), self.report(), Peer::Tree, cx);
                 stable.into_iter().for_each(|stable| self.stable.merge(&stable));
-            }
-        }
-        self.go_on(cx);
-    }
-
-    fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
-        let (stamp, near) = (d.stamp, d.meta.near.clone());
-        cx.store.insert(&key, d);
-        self.checks.arrived(stamp);
-        self.check(key, stamp, &near); // 4
-        self.go_on(cx);
-    }
-
-    fn on_heartbeat(&mut self, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Self>) {
-        self.checks.heard(from.dc, ts);
-        self.go_on(cx);
-    }
-
-    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
-        self.checks.reset(peer);
-        self.go_on(cx);
-    }
-
-    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
-        match timer {
-            Timer::Theta => {
-                cx.arm(Timer::Theta, cx.params.theta_us);
-                self.tell(cx);
-                self.collect(cx);
-                for ticket in self.checks.turn_away(cx.mono) {
-                    self.done(ticket, Outcome::Failed(not_covered()), Context::default(), cx);
-                }
-            }
-            Timer::Retry => {
-                cx.arm(Timer::Retry, cx.params.retry_us);
-                self.checks.ask_again(); // 7
-                self.go_on(cx);
             }
         }
     }
@@ -305,31 +260,53 @@ impl Protocol for CopsGt {
     }
 
     fn status(&self) -> Status {
-        Status::new(self.stable.clone(), self.checks.len())
+        Status { stable: self.stable.clone(), ..self.dc.status() }
+    }
+}
+
+impl Checked for CopsGt {
+    type Context = Context;
+
+    fn dependency_checked(&mut self) -> &mut DependencyChecked<Context> {
+        &mut self.dc
+    }
+
+    fn waits(meta: &Meta) -> Option<&Deps> {
+        meta.waits.then_some(&meta.near)
+    }
+
+    fn apply(&mut self, d: &Applied, cx: &mut Cx<'_, Self>) {
+        self.dc.clock = self.dc.clock.max(d.stamp.ts); // 6
+        d.show(|meta: &mut Meta| (meta.waits, meta.near) = (false, Deps::default()), cx); // D3
+        self.shows(&d.key, d.stamp, cx);
+    }
+
+    fn answer(&mut self, ticket: Ticket, outcome: Outcome, seen: Context, cx: &mut Cx<'_, Self>) {
+        cx.reply(ticket, Reply::Done(outcome, seen, self.settled()));
+    }
+
+    /// Tells peers and siblings what is applied here and everywhere.
+    fn theta(&mut self, cx: &mut Cx<'_, Self>) {
+        dependency_checked::theta(self, cx);
+        let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
+        stable.into_iter().for_each(|stable| self.stable.merge(&stable));
+        self.collect(cx);
     }
 }
 
 impl CopsGt {
-    /// Goes on with what waits, and with what is to be dropped or has a list, among what survived.
-    fn recover(&mut self, cx: &mut Cx<'_, Self>) {
+    /// Goes on with what is to be dropped or has a list, among what survived.
+    fn recall(&mut self, cx: &Cx<'_, Self>) {
         let (mut here, mut last) = (Vec::new(), Vec::new());
         cx.store.dump(0, usize::MAX, |key, d| {
-            if d.meta.waits || !d.meta.past.list().is_empty() || last == key {
-                here.push((d.stamp, Key(key.to_vec().into()), d.meta.waits.then(|| d.meta.near.clone())));
+            if !d.meta.waits && (last == key || !d.meta.past.list().is_empty()) {
+                here.push((d.stamp, Key(key.to_vec().into())));
             }
             last.clear();
             last.extend_from_slice(key);
         });
-        here.sort_by_key(|(stamp, ..)| *stamp);
-        let waiting = here.iter().filter(|(_, _, near)| near.is_some());
-        waiting.for_each(|(stamp, ..)| self.checks.arrived(*stamp));
-        for (stamp, key, near) in here {
-            match near {
-                Some(near) => self.check(key, stamp, &near), // D3
-                None => self.shows(key, stamp, cx),
-            }
-        }
-        self.go_on(cx);
+        here.sort_unstable();
+        here.into_iter().for_each(|(stamp, key)| self.shows(&key, stamp, cx));
     }
 
     /// `put_after`.
@@ -339,8 +316,8 @@ impl CopsGt {
         let (outcome, seen) = cx.update(&key, update, &(), Context::default(), see, |seen, cx| {
             context.merge(seen);
             context.settle(&self.settled(), MOST_DEPS);
-            let ver = cx.stamp_above(self.clock, context.clock)?; // 3
-            self.advance(ver.ts, cx);
+            let ver = cx.stamp_above(self.dc.clock, context.clock)?; // 3
+            self.dc.advance(ver.ts, cx);
             seen.near = Deps::default();
             seen.include(n, &key, ver, &Causes::default());
             let Context { near, past, .. } = context;
@@ -348,9 +325,9 @@ impl CopsGt {
             Ok(Draft::new(ver, Meta { waits: false, near, past }).in_memory(in_memory))
         });
         if let Outcome::Written { stamp: Some(ver), .. } = outcome {
-            self.shows(key, ver, cx);
+            self.shows(&key, ver, cx);
         }
-        self.done(ticket, outcome, seen, cx);
+        self.answer(ticket, outcome, seen, cx);
     }
 
     /// `get_by_version`: exactly these, or none.
@@ -384,55 +361,22 @@ impl CopsGt {
         (Outcome::Keys { keys: keys.collect(), cursor }, seen)
     }
 
-    /// Checks what a version depends on.
-    fn check(&mut self, key: Key, stamp: Stamp, near: &Deps) {
-        let near = if CHECKS.kept() { near } else { &Deps::default() };
-        self.checks.version(key, stamp, near);
-    }
-
-    /// Does what waits for nothing any more, and says what there is to say.
-    fn go_on(&mut self, cx: &mut Cx<'_, Self>) {
-        while let Some(dependant) = self.checks.met() {
-            match dependant {
-                Dependant::Version(d) => {
-                    self.clock = self.clock.max(d.stamp.ts); // 6
-                    let shows = |meta: &mut Meta| (meta.waits, meta.near) = (false, Deps::default());
-                    d.show(APPLIED_SURVIVES.kept(), shows, cx); // D3
-                    self.shows(d.key, d.stamp, cx);
-                }
-                Dependant::Session(ticket, context, _) => self.done(ticket, Outcome::Adopted, context, cx),
-            }
-        }
-        self.checks.send(Peer::Check, cx);
-    }
-
     /// A version shows: what is older is kept for a while (D7), and its list until it is stable.
-    fn shows(&mut self, key: Key, stamp: Stamp, cx: &mut Cx<'_, Self>) {
-        let mut shown = cx.store.chain(&key).filter(|d| !d.meta.waits);
+    fn shows(&mut self, key: &Key, stamp: Stamp, cx: &Cx<'_, Self>) {
+        let mut shown = cx.store.chain(key).filter(|d| !d.meta.waits);
         let (newest, older) = (shown.next().map(|d| (d.stamp, d.meta.past.list().is_empty())), shown.next());
         let Some((newest, bare)) = newest else { return };
         if older.is_some() {
             self.overwritten.push_back((cx.mono + cx.params.trans_time_us, key.clone(), newest));
         }
         if newest == stamp && !bare {
-            self.listed.watch(&key, stamp);
+            self.listed.watch(key, stamp);
         }
-    }
-
-    /// Tells peers and siblings what is applied here and everywhere.
-    fn tell(&mut self, cx: &mut Cx<'_, Self>) {
-        self.advance(self.clock.tick(cx.now), cx);
-        cx.heartbeat(self.clock);
-        let applied = self.checks.applied(self.clock);
-        self.everywhere.tell(cx.me.dc, &applied);
-        cx.topology.peers(cx.me).for_each(|peer| cx.send(peer, Peer::Applied(applied.clone())));
-        let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
-        stable.into_iter().for_each(|stable| self.stable.merge(&stable));
     }
 
     /// What the tree takes from this server: what is applied everywhere, and what was a while ago.
     fn report(&self) -> Report {
-        Report::new(self.everywhere.get().clone(), &self.ripe, std::iter::empty())
+        Report::new(self.dc.everywhere.get().clone(), &self.ripe, std::iter::empty())
     }
 
     /// Drops what no transaction asks for any more, if none takes longer than it should (D7).
@@ -458,17 +402,7 @@ impl CopsGt {
 
     /// What lists need not name any more.
     fn settled(&self) -> Vector {
-        if STABLE_IN_ALL.kept() { self.stable.clone() } else { self.everywhere.get().clone() }
-    }
-
-    fn done(&self, ticket: Ticket, outcome: Outcome, seen: Context, cx: &mut Cx<'_, Self>) {
-        cx.reply(ticket, Reply::Done(outcome, seen, self.settled()));
-    }
-
-    /// Moves the clock, and keeps the durable ceiling above it.
-    fn advance(&mut self, clock: Hlc, cx: &mut Cx<'_, Self>) {
-        self.clock = clock;
-        self.ceiling.renew(clock, Vector::default, cx);
+        if STABLE_IN_ALL.kept() { self.stable.clone() } else { self.dc.everywhere.get().clone() }
     }
 }
 

@@ -140,7 +140,7 @@ pub(crate) fn cops() -> (&'static str, Mutants) {
 pub(crate) fn cops_gt() -> (&'static str, Mutants) {
     use tidemark_protocols::cops_gt::*;
     let mutants = [
-        each(few(), 20_000, &[CHECKS, SECOND_ROUND, MINDS_FLOORS, APPLIED_SURVIVES, MOVERS_WAIT]),
+        each(few(), 20_000, &[ASKS_SIBLINGS, SECOND_ROUND, MINDS_FLOORS, APPLIED_SURVIVES, MOVERS_WAIT]),
         each(wider(), 20_000, &[LISTS_ALL, STABLE_IN_ALL]),
         // What is overwritten is dropped at once, and what was dropped is answered with nothing.
         each(with([("trans_time_us", 0.into())], few()), 20_000, &[REFUSES_DROPPED]),
@@ -172,7 +172,7 @@ pub(crate) fn cure() -> (&'static str, Mutants) {
 /// do not, for which a slice has to be held while a version goes to another data centre and its consequence comes back.
 pub(crate) fn eiger() -> (&'static str, Mutants) {
     use tidemark_protocols::eiger::*;
-    let rules = [SECOND_ROUND, EVT_IS_LOCAL, CHECKS, APPLIED_SURVIVES, MOVERS_WAIT, SIBLINGS_LIFT];
+    let rules = [SECOND_ROUND, EVT_IS_LOCAL, ASKS_SIBLINGS, APPLIED_SURVIVES, MOVERS_WAIT, SIBLINGS_LIFT];
     let mutants = [
         each(few(), 20_000, &rules),
         each(wider(), 20_000, &[FLOOR_SURVIVES]),
