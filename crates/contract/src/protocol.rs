@@ -137,7 +137,13 @@ pub trait Protocol: Sized + 'static {
     }
 
     /// A version that peer `from` wrote arrives. It is in the log already.
-    fn on_replicate(&mut self, from: ServerId, key: Key, version: Version<Self::Meta>, cx: &mut Cx<'_, Self>) {
+    fn on_replicate(
+        &mut self,
+        from: ServerId,
+        key: Key,
+        version: Version<Self::Meta>,
+        cx: &mut Cx<'_, Self>,
+    ) {
         Self::Component::on_replicate(self, from, key, version, cx);
     }
 

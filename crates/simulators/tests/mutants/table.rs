@@ -76,7 +76,7 @@ pub(crate) fn accf() -> (&'static str, Mutants) {
 pub(crate) fn causal_spartan_x() -> (&'static str, Mutants) {
     use tidemark_protocols::causal_spartan_x::*;
     let mutants = [
-        each(few(), 20_000, &[UT_MUST_BE_STABLE, PUT_MERGES_DS, STABLE_STAYS_HOME, DSV_SURVIVES]),
+        each(few(), 20_000, &[UT_MUST_BE_STABLE, PUT_MERGES_DS, STABLE_STAYS_HOME, STABLE_SURVIVES]),
         // The fence of a transaction lies above a server's clock only where another server of the data centre put it.
         // The transaction must then meet two servers that are behind it, so this takes three.
         each(wider(), 20_000, &[PUT_ABOVE_DSV, SLICE_LIFTS]),
@@ -296,7 +296,7 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
         NEED_UNDER_FENCE,
         COLLECTS_AT_SAFE,
         EXCEPTIONS_UNTIL_SAFE,
-        DSV_SURVIVES,
+        STABLE_SURVIVES,
         STABLE_STAYS_HOME,
     ];
     let mutants = [
