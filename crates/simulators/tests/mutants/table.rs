@@ -246,7 +246,7 @@ pub(crate) fn occult() -> (&'static str, Mutants) {
 pub(crate) fn okapi() -> (&'static str, Mutants) {
     use tidemark_protocols::okapi::*;
     let rules =
-        [UT_IS_STABLE, USV_COVERS_DS, SNAPSHOT_HOLDS_DS, PUT_ABOVE_DS, USV_SURVIVES, HOME_MUST_BE_STABLE];
+        [UT_IS_STABLE, USV_COVERS_DS, SNAPSHOT_HOLDS_DS, PUT_ABOVE_DS, STABLE_SURVIVES, HOME_MUST_BE_STABLE];
     let mutants = [
         each(few(), 20_000, &rules),
         // That a version's own time says all takes that its causes are everywhere: in a third data centre too.
