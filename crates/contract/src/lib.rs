@@ -9,7 +9,7 @@
 //! - [`OneRound`]: sessions that are their past, [`Arrivals`] from other regions; [`OwnWrites`](own_writes::OwnWrites): what they wrote themselves
 //! - [`Parts`]: reads that a session puts together
 //! - [`Slices`]: snapshot reads of one round
-//! - [`Gather`]: one question to several siblings, one answer
+//! - [`Gather`](gather::Gather): one question to several siblings, one answer
 //! - [`TwoPhase`](two_phase::TwoPhase): transactions that write at several partitions; [`Timeline`](timeline::Timeline): the times of who takes part in them
 //! - [`Stabilisation`]: the aggregation tree
 //! - [`Deps`] and [`Checks`]: dependencies that name operations, and waiting for them; [`Dependant`]: what waits, where
@@ -65,11 +65,10 @@ pub mod watched;
 pub use ceiling::{Ceiling, Hard};
 pub use checks::{Check, Checks, Everywhere};
 pub use collector::Collector;
-pub use cx::{Cx, Walk, found_of};
+pub use cx::{Cx, Draft, Walk, found_of};
 pub use dependants::Dependant;
 pub use deps::{Dep, Deps, Scope};
 pub use extensions::Extensions;
-pub use gather::{Gather, GatherId};
 pub use info::{Clock, Info};
 pub use lab::Lab;
 pub use one_round::{Answer, Arrivals, OneRound, OneRoundSession, Past};

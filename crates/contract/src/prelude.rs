@@ -2,8 +2,9 @@
 
 pub use crate::slices::SnapshotRead;
 pub use crate::{
-    Answer, AskId, Cx, Hard, Info, OneRound, OneRoundSession, Protocol, Reach, Recovered, Session, SessionCx,
-    SliceReq, Status, Ticket, Token, Variant, Version, Waiters, Walk, found_of, not_covered, unanswered,
+    Answer, AskId, Cx, Draft, Hard, Info, OneRound, OneRoundSession, Protocol, Reach, Recovered, Session,
+    SessionCx, SliceReq, Status, Ticket, Token, Variant, Version, Waiters, Walk, found_of, not_covered,
+    unanswered,
 };
 pub use serde::{Deserialize, Serialize};
 pub use tidemark_core::promise::Promise;

@@ -201,28 +201,20 @@ impl CausalSpartanX {
         if PUT_MERGES_DS.kept() {
             self.st.stable.merge(&ds); // 7
         }
-        let m = cx.me.dc;
-        let mut past = Past::default();
-        let looked = cx.look(&key, &update, &self.fresh(cx), |d| {
+        let (m, dsv) = (cx.me.dc, self.st.stable.clone());
+        let see = |past: &mut Past, d: &_| {
             depend(&mut past.ds, d); // D5
-            past.dsv = self.st.stable.clone();
-        });
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
+            past.dsv = dsv;
+        };
+        let (outcome, past) = cx.update(&key, update, &self.fresh(cx), Past::default(), see, |past, cx| {
             ds.merge(&past.ds);
             let dt = if PUT_ABOVE_DSV.kept() { ds.max().max(self.st.stable[m]) } else { ds.max() }; // 8
-            let ut = self.st.vv[m].observe(cx.now, dt); // 9
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
-            }
-            self.st.written(ut, cx);
-            let new = Stamp::new(ut, m); // 13, 14
-            let d = Version { stamp: new, meta: ds, write: update.write }; // 10 to 12, 15
-            cx.write(key, d); // 16, 18, 19
+            let new = cx.stamp_above(self.st.vv[m], dt)?; // 9, 13, 14
+            self.st.written(new.ts, cx);
             past.ds.include(new);
-            stamp = Some(new);
-        }
-        cx.answer(ticket, Outcome::Written { stamp, previous }, past); // 17
+            Ok(Draft::new(new, ds)) // 10 to 12, 15, 16, 18, 19
+        });
+        cx.answer(ticket, outcome, past); // 17
     }
 
     /// Algorithm 5.4 lines 9 to 14.

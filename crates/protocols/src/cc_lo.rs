@@ -42,10 +42,10 @@ use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
 };
+use tidemark_contract::gather::{Gather, GatherId};
 use tidemark_contract::{
-    AskId, Ceiling, Check, Checks, Cx, Dep, Deps, Gather, GatherId, Hard, Info, Protocol, Reads, Recovered,
-    Scope, Session, SessionCx, Status, Ticket, Token, Variant, Version, Walk, found_of, not_covered,
-    unanswered,
+    AskId, Ceiling, Check, Checks, Cx, Dep, Deps, Draft, Hard, Info, Protocol, Reads, Recovered, Scope,
+    Session, SessionCx, Status, Ticket, Token, Variant, Version, Walk, found_of, not_covered, unanswered,
 };
 
 tidemark_contract::rules! {
@@ -428,31 +428,24 @@ impl CcLo {
         rots: &mut Rots,
         cx: &mut Cx<'_, Self>,
     ) -> Option<Stamp> {
-        let mut seen = Deps::default();
-        let looked = cx.look(&key, &update, &(), |d| seen = Deps::one(cx.me.partition, d.stamp)); // D6
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
+        let n = cx.me.partition;
+        let see = |seen: &mut Deps, d: &Version<_>| *seen = Deps::one(n, d.stamp); // D6
+        let (outcome, seen) = cx.update(&key, update, &(), Deps::default(), see, |seen, cx| {
             if DECIDED_IS_A_CAUSE.kept() {
-                merge(rots, &self.records.hidden_from(here(&seen, cx.me.partition)));
-                deps.merge(&seen);
+                merge(rots, &self.records.hidden_from(here(seen, n)));
+                deps.merge(seen);
             }
-            let ut =
-                self.clock.observe(cx.now, if PUT_ABOVE_DEPS.kept() { deps.latest() } else { Hlc::ZERO });
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
-                cx.reply(ticket, Reply::Done(failed, Deps::default()));
-                return None;
-            }
-            self.lift(ut, cx);
+            let above = if PUT_ABOVE_DEPS.kept() { deps.latest() } else { Hlc::ZERO };
+            let new = cx.stamp_above(self.clock, above)?;
+            self.lift(new.ts, cx);
             self.sent_since_delta = true;
-            let new = Stamp::new(ut, cx.me.dc);
-            let meta = Meta { deps, applied: true };
-            cx.write(key.clone(), Version { stamp: new, meta, write: update.write });
-            cx.store.newest_meta(&key, new).into_iter().for_each(|meta| meta.deps = Deps::default());
-            (stamp, seen) = (Some(new), Deps::one(cx.me.partition, new));
-        }
-        cx.reply(ticket, Reply::Done(Outcome::Written { stamp, previous }, seen));
-        stamp
+            *seen = Deps::one(n, new);
+            let meta = |deps| Meta { deps, applied: true };
+            Ok(Draft::new(new, meta(deps)).in_memory(meta(Deps::default())))
+        });
+        let written = if let Outcome::Written { stamp, .. } = outcome { stamp } else { None };
+        cx.reply(ticket, Reply::Done(outcome, seen));
+        written
     }
 
     /// A version from elsewhere waits until what it depends on is applied (D4).

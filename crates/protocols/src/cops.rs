@@ -34,12 +34,12 @@
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
-    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
+    DcId, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Check, Checks, Collector, Cx, Dep, Dependant, Deps, Everywhere, Hard, Info, Parts, Past,
-    Protocol, Reach, Recovered, Scope, Session, SessionCx, Status, Ticket, Token, Variant, Version, Walk,
-    found_of, not_covered,
+    AskId, Ceiling, Check, Checks, Collector, Cx, Dep, Dependant, Deps, Draft, Everywhere, Hard, Info, Parts,
+    Past, Protocol, Reach, Recovered, Scope, Session, SessionCx, Status, Ticket, Token, Variant, Version,
+    Walk, found_of, not_covered,
 };
 
 tidemark_contract::rules! {
@@ -229,7 +229,7 @@ impl Protocol for Cops {
                 let mut seen = Context::default();
                 let find = |key: &Key| {
                     let d = cx.latest(key, &());
-                    d.into_iter().for_each(|d| seen.merge(&Context::of(dep(key, d.stamp, cx))));
+                    d.into_iter().for_each(|d| seen.merge(&Context::of(dep(key, cx.me.partition, d.stamp))));
                     found_of(d)
                 };
                 let found = keys.iter().map(find).collect();
@@ -321,28 +321,20 @@ impl Protocol for Cops {
 impl Cops {
     /// `put_after`.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, context: Context, cx: &mut Cx<'_, Self>) {
-        let mut seen = Context::default();
-        let looked = cx.look(&key, &update, &(), |d| seen = Context::of(dep(&key, d.stamp, cx))); // D5
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
+        let n = cx.me.partition;
+        let see = |seen: &mut Context, d: &Version<_>| *seen = Context::of(dep(&key, n, d.stamp)); // D5
+        let (outcome, seen) = cx.update(&key, update, &(), Context::default(), see, |seen, cx| {
             let mut near = context.near;
             near.merge(&seen.near);
             let above = if PUT_ABOVE_CONTEXT.kept() { context.clock } else { Hlc::ZERO };
-            let ver = self.clock.observe(cx.now, above); // 3
-            if let Some(ahead_us) = cx.too_far_ahead(ver) {
-                let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
-                return self.reply(ticket, failed, Context::default(), cx);
-            }
-            self.advance(ver, cx);
-            let new = Stamp::new(ver, cx.me.dc);
-            seen = Context::of(dep(&key, new, cx));
-            let d = Version { stamp: new, meta: Meta { waits: false, near }, write: update.write };
-            cx.write(key.clone(), d);
-            cx.store.meta_mut(&key, new).into_iter().for_each(|meta| meta.near = Deps::default());
-            trim(&key, cx);
-            stamp = Some(new);
-        }
-        self.reply(ticket, Outcome::Written { stamp, previous }, seen, cx);
+            let ver = cx.stamp_above(self.clock, above)?; // 3
+            self.advance(ver.ts, cx);
+            *seen = Context::of(dep(&key, n, ver));
+            // Nobody asks again what a version depends on that is applied: memory keeps nothing of it.
+            Ok(Draft::new(ver, Meta { waits: false, near }).in_memory(Meta::default()))
+        });
+        trim(&key, cx);
+        self.reply(ticket, outcome, seen, cx);
     }
 
     /// Checks what a version depends on.
@@ -384,9 +376,9 @@ impl Cops {
 }
 
 /// A dependency on a version of `key`, which is here.
-fn dep(key: &Key, stamp: Stamp, cx: &Cx<'_, Cops>) -> Dep {
+fn dep(key: &Key, partition: PartitionId, stamp: Stamp) -> Dep {
     let scope = if CHECKS_THAT_UPDATE.kept() { Scope::One } else { Scope::Newer(key.clone()) };
-    Dep { partition: cx.me.partition, stamp, scope }
+    Dep { partition, stamp, scope }
 }
 
 /// Whether a dependency as published is met: "the current version number is at least that" (E-4).

@@ -33,8 +33,8 @@ use tidemark_contract::core::{
 };
 use tidemark_contract::watched::Watched;
 use tidemark_contract::{
-    AskId, Ceiling, Check, Checks, Cx, Dependant, Deps, Everywhere, Hard, Info, Parts, Past, Protocol, Reach,
-    Recovered, Report, Session, SessionCx, Stabilisation, Status, Ticket, Token, Tree, Version, Walk,
+    AskId, Ceiling, Check, Checks, Cx, Dependant, Deps, Draft, Everywhere, Hard, Info, Parts, Past, Protocol,
+    Reach, Recovered, Report, Session, SessionCx, Stabilisation, Status, Ticket, Token, Tree, Version, Walk,
     found_of, not_covered,
 };
 
@@ -334,29 +334,23 @@ impl CopsGt {
 
     /// `put_after`.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut context: Context, cx: &mut Cx<'_, Self>) {
-        let mut seen = Context::default();
-        let looked =
-            cx.look(&key, &update, &(), |d| seen.include(cx.me.partition, &key, d.stamp, &d.meta.past)); // D5
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
-            context.merge(&seen);
+        let n = cx.me.partition;
+        let see = |seen: &mut Context, d: &Version<Meta>| seen.include(n, &key, d.stamp, &d.meta.past); // D5
+        let (outcome, seen) = cx.update(&key, update, &(), Context::default(), see, |seen, cx| {
+            context.merge(seen);
             context.settle(&self.settled(), MOST_DEPS);
-            let ver = self.clock.observe(cx.now, context.clock); // 3
-            if let Some(ahead_us) = cx.too_far_ahead(ver) {
-                let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
-                return self.done(ticket, failed, Context::default(), cx);
-            }
-            self.advance(ver, cx);
-            let (new, Context { near, past, .. }) = (Stamp::new(ver, cx.me.dc), context);
+            let ver = cx.stamp_above(self.clock, context.clock)?; // 3
+            self.advance(ver.ts, cx);
             seen.near = Deps::default();
-            seen.include(cx.me.partition, &key, new, &Causes::default());
-            let d = Version { stamp: new, meta: Meta { waits: false, near, past }, write: update.write };
-            cx.write(key.clone(), d);
-            cx.store.meta_mut(&key, new).into_iter().for_each(|meta| meta.near = Deps::default());
-            self.shows(key, new, cx);
-            stamp = Some(new);
+            seen.include(n, &key, ver, &Causes::default());
+            let Context { near, past, .. } = context;
+            let in_memory = Meta { waits: false, near: Deps::default(), past: past.clone() };
+            Ok(Draft::new(ver, Meta { waits: false, near, past }).in_memory(in_memory))
+        });
+        if let Outcome::Written { stamp: Some(ver), .. } = outcome {
+            self.shows(key, ver, cx);
         }
-        self.done(ticket, Outcome::Written { stamp, previous }, seen, cx);
+        self.done(ticket, outcome, seen, cx);
     }
 
     /// `get_by_version`: exactly these, or none.

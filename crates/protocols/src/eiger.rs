@@ -33,8 +33,9 @@ use tidemark_contract::core::{
     DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    AskId, Ceiling, Check, Checks, Collector, Cx, Dependant, Deps, Everywhere, Hard, Info, Parts, Past,
-    Protocol, Recovered, Session, SessionCx, Status, Ticket, Token, Version, Walk, found_of, not_covered,
+    AskId, Ceiling, Check, Checks, Collector, Cx, Dependant, Deps, Draft, Everywhere, Hard, Info, Parts,
+    Past, Protocol, Recovered, Session, SessionCx, Status, Ticket, Token, Version, Walk, found_of,
+    not_covered,
 };
 
 pub use crate::cops::{Context, Timer};
@@ -295,24 +296,18 @@ impl Eiger {
     }
 
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, context: Context, cx: &mut Cx<'_, Self>) {
-        let (mut seen, mut stamp) = (Deps::default(), None);
-        let looked = cx.look(&key, &update, &NOW, |d| seen.include(cx.me.partition, d.stamp)); // D5 of COPS
-        if looked.proceeds {
+        let n = cx.me.partition;
+        let see = |seen: &mut Deps, d: &Version<_>| *seen = Deps::one(n, d.stamp); // D5 of COPS
+        let (outcome, seen) = cx.update(&key, update, &NOW, Deps::default(), see, |seen, cx| {
             let mut near = context.near;
-            near.merge(&seen);
-            let ut = self.clock.observe(cx.now, context.clock);
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
-                return self.done(ticket, failed, Deps::default(), cx);
-            }
-            self.lift(ut, cx);
-            let new = Stamp::new(ut, cx.me.dc);
-            let d = Version { stamp: new, meta: Meta { evt: ut, near }, write: update.write };
-            cx.write(key.clone(), d);
-            cx.store.newest_meta(&key, new).into_iter().for_each(|meta| meta.near = Deps::default());
-            (stamp, seen) = (Some(new), Deps::one(cx.me.partition, new));
-        }
-        self.done(ticket, Outcome::Written { stamp, previous: looked.previous }, seen, cx);
+            near.merge(seen);
+            let new = cx.stamp_above(self.clock, context.clock)?;
+            self.lift(new.ts, cx);
+            *seen = Deps::one(n, new);
+            let meta = |near| Meta { evt: new.ts, near };
+            Ok(Draft::new(new, meta(near)).in_memory(meta(Deps::default())))
+        });
+        self.done(ticket, outcome, seen, cx);
     }
 
     /// Checks what a version depends on.

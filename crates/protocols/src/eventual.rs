@@ -17,9 +17,9 @@
 
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Update};
+use tidemark_contract::core::{DcId, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Update};
 use tidemark_contract::{
-    AskId, Cx, Info, Protocol, Recovered, Session, SessionCx, Ticket, Version, Walk, found_of,
+    AskId, Cx, Draft, Info, Protocol, Recovered, Session, SessionCx, Ticket, Version, Walk, found_of,
 };
 
 /// A server.
@@ -95,19 +95,20 @@ impl Protocol for Eventual {
 
 impl Eventual {
     fn put(&mut self, key: Key, update: Update, cx: &mut Cx<'_, Self>) -> Outcome {
-        let before = cx.look(&key, &update, &(), |_| ());
-        if !before.proceeds {
-            return Outcome::Written { stamp: None, previous: before.previous };
-        }
-        let ut = self.hlc.tick(cx.now);
-        if let Some(ahead_us) = cx.too_far_ahead(ut) {
-            return Outcome::Failed(Failure::ClockSkew { ahead_us });
-        }
-        self.hlc = ut;
-        let stamp = Stamp::new(ut, cx.me.dc);
-        cx.write(key.clone(), Version { stamp, meta: (), write: update.write });
+        let (outcome, ()) = cx.update(
+            &key,
+            update,
+            &(),
+            (),
+            |_, _| (),
+            |_, cx| {
+                let new = cx.stamp_above(self.hlc, Hlc::ZERO)?;
+                self.hlc = new.ts;
+                Ok(Draft::new(new, ()))
+            },
+        );
         cx.store.keep_newest(&key); // I1
-        Outcome::Written { stamp: Some(stamp), previous: before.previous }
+        outcome
     }
 }
 

@@ -196,22 +196,16 @@ impl StableTime for Okapi {
 impl Okapi {
     /// PUT: it never waits.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut ds: Vector, cx: &mut Cx<'_, Self>) {
-        let (m, mut seen) = (cx.me.dc, Vector::default());
-        let looked = cx.look(&key, &update, &self.fresh(&ds, cx), |d| depend(&mut seen, d)); // D5
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
-            ds.merge(&seen);
-            let ut = self.st.vv[m].observe(cx.now, if PUT_ABOVE_DS.kept() { ds.max() } else { Hlc::ZERO }); // I2
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
-            }
-            self.st.written(ut, cx);
-            let new = Stamp::new(ut, m);
-            cx.write(key, Version { stamp: new, meta: ds, write: update.write });
+        let (m, view) = (cx.me.dc, self.fresh(&ds, cx));
+        let (outcome, seen) = cx.update(&key, update, &view, Vector::default(), depend, |seen, cx| {
+            ds.merge(seen); // D5
+            let above = if PUT_ABOVE_DS.kept() { ds.max() } else { Hlc::ZERO };
+            let new = cx.stamp_above(self.st.vv[m], above)?; // I2
+            self.st.written(new.ts, cx);
             seen.include(new);
-            stamp = Some(new);
-        }
-        cx.answer(ticket, Outcome::Written { stamp, previous }, seen);
+            Ok(Draft::new(new, ds))
+        });
+        cx.answer(ticket, outcome, seen);
     }
 
     /// `sv`: what is universally stable and what the session depends on; here, up to the clock (D6).

@@ -212,33 +212,26 @@ impl Tidemark {
         if !DS_IS_NOT_STABLE.kept() {
             self.st.stable.merge(&ds);
         }
-        let mut past = Past::default();
-        let looked = cx.look(&key, &update, &self.fresh(cx), |d| {
+        let known = self.known(cx);
+        let see = |past: &mut Past, d: &_| {
             depend(&mut past.ds, d); // D3
-            past.dsv = self.known(cx);
-        });
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
+            past.dsv = known;
+        };
+        let (outcome, past) = cx.update(&key, update, &self.fresh(cx), Past::default(), see, |past, cx| {
             ds.merge(&past.ds);
             let fence = if PUT_ABOVE_FENCE.kept() { self.st.stable[m] } else { dsv[m] };
-            let ut = self.st.vv[m].observe(cx.now, ds.max().max(fence)); // 5
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
-            }
-            self.st.written(ut, cx);
-            let new = Stamp::new(ut, m);
+            let new = cx.stamp_above(self.st.vv[m], ds.max().max(fence))?; // 5
+            self.st.written(new.ts, cx);
             let mut need = ds.clone(); // 6
             need.meet(&self.st.stable);
             need[m] = Hlc::ZERO;
+            past.ds.include(new);
             past.dsv.merge(&need);
             let need = (!covered(&ds, &need, m)).then(|| Box::new(need));
             need.iter().for_each(|_| self.exceptional.watch(&key, new)); // D5
-            let d = Version { stamp: new, meta: Meta { ds, need }, write: update.write };
-            cx.write(key, d);
-            past.ds.include(new);
-            stamp = Some(new);
-        }
-        cx.answer(ticket, Outcome::Written { stamp, previous }, past); // 7
+            Ok(Draft::new(new, Meta { ds, need }))
+        });
+        cx.answer(ticket, outcome, past); // 7
     }
 
     /// ROTX.

@@ -12,7 +12,7 @@ const LIMITS: [(&str, &str, usize); 3] = [
 ];
 
 /// How many names `contract` exports from its root.
-const EXPORTED: usize = 54;
+const EXPORTED: usize = 53;
 const ROOT: &str = "crates/contract/src/lib.rs";
 
 const HERE: &str = "xtask/src/tidy/members.rs";
