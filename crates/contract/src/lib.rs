@@ -54,6 +54,7 @@ pub mod rule;
 pub mod session;
 pub mod slices;
 pub mod stabilisation;
+pub mod stabilised;
 pub mod timeline;
 pub mod topology;
 pub mod tracked;

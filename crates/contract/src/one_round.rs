@@ -37,6 +37,15 @@ impl Past for Vector {
     }
 }
 
+/// Nothing is remembered.
+impl Past for () {
+    fn merge(&mut self, (): &Self) {}
+
+    fn reach(&self, home: DcId) -> Reach {
+        Reach::of(home, [])
+    }
+}
+
 /// An answer: how the operation ended, and what its session comes to remember.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answer<T>(pub Outcome, pub T);
@@ -170,7 +179,12 @@ impl Arrivals {
 
     /// Turns away those whose deadline has passed.
     pub fn turn_away<T: Past, P: Protocol<Reply = Answer<T>>>(&mut self, cx: &mut Cx<'_, P>) {
-        cx.fail_all(self.0.expire(cx.mono).into_iter().map(|(ticket, _)| ticket), not_covered);
+        cx.fail_all(self.expire(cx.mono), not_covered);
+    }
+
+    /// Takes out those whose deadline has passed: whom to tell.
+    pub fn expire(&mut self, now: Micros) -> Vec<Ticket> {
+        self.0.expire(now).into_iter().map(|(ticket, _)| ticket).collect()
     }
 
     /// How many wait.

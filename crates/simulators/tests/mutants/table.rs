@@ -76,7 +76,7 @@ pub(crate) fn accf() -> (&'static str, Mutants) {
 pub(crate) fn causal_spartan_x() -> (&'static str, Mutants) {
     use tidemark_protocols::causal_spartan_x::*;
     let mutants = [
-        each(few(), 20_000, &[UT_MUST_BE_STABLE, PUT_MERGES_DS, STABLE_STAYS_HOME, DSV_SURVIVES]),
+        each(few(), 20_000, &[UT_MUST_BE_STABLE, PUT_MERGES_DS, STABLE_STAYS_HOME, STABLE_SURVIVES]),
         // The fence of a transaction lies above a server's clock only where another server of the data centre put it.
         // The transaction must then meet two servers that are behind it, so this takes three.
         each(wider(), 20_000, &[PUT_ABOVE_DSV, SLICE_LIFTS]),
@@ -246,7 +246,7 @@ pub(crate) fn occult() -> (&'static str, Mutants) {
 pub(crate) fn okapi() -> (&'static str, Mutants) {
     use tidemark_protocols::okapi::*;
     let rules =
-        [UT_IS_STABLE, USV_COVERS_DS, SNAPSHOT_HOLDS_DS, PUT_ABOVE_DS, USV_SURVIVES, HOME_MUST_BE_STABLE];
+        [UT_IS_STABLE, USV_COVERS_DS, SNAPSHOT_HOLDS_DS, PUT_ABOVE_DS, STABLE_SURVIVES, HOME_MUST_BE_STABLE];
     let mutants = [
         each(few(), 20_000, &rules),
         // That a version's own time says all takes that its causes are everywhere: in a third data centre too.
@@ -296,7 +296,7 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
         NEED_UNDER_FENCE,
         COLLECTS_AT_SAFE,
         EXCEPTIONS_UNTIL_SAFE,
-        DSV_SURVIVES,
+        STABLE_SURVIVES,
         STABLE_STAYS_HOME,
     ];
     let mutants = [
