@@ -57,6 +57,8 @@ pub struct Past {
 }
 
 impl tidemark_contract::Past for Past {
+    type Said = Self;
+
     /// Algorithm 5.1 lines 4, 5 and 10; 5.4 lines 5 and 6.
     fn merge(&mut self, other: &Past) {
         self.ds.merge(&other.ds);

@@ -34,8 +34,9 @@
 
 use tidemark_contract::dependants::Applied;
 use tidemark_contract::dependency_checked::{self, Checked, DependencyChecked};
+use tidemark_contract::one_round::Said;
 use tidemark_contract::prelude::*;
-use tidemark_contract::{Collector, Dep, Deps, Parts, Past, Scope};
+use tidemark_contract::{Collector, Dep, Deps, Past, Scope};
 
 pub use tidemark_contract::dependency_checked::{Params, Peer, Timer};
 
@@ -101,7 +102,30 @@ impl Context {
     }
 }
 
+/// What a server answers beside an outcome: what the session depends on now, and what is applied everywhere of the server's
+/// partition. After a put that is all that the session depends on.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Known(pub Context, pub Vector);
+
+impl Said<Context> for Known {
+    fn teach(&self, past: &mut Context, partition: PartitionId, outcome: &Outcome) {
+        let Self(seen, everywhere) = self;
+        let put = matches!(outcome, Outcome::Written { stamp: Some(_), .. });
+        if put {
+            past.near = Deps::default(); // 2
+        }
+        past.clock = past.clock.max(seen.clock);
+        if if put { PUT_IS_NEAR.kept() } else { READS_ARE_NEAR.kept() } {
+            past.merge(seen); // 1, I2
+        }
+        past.near.settle(partition, everywhere); // D4
+        past.near.bound(most_deps());
+    }
+}
+
 impl Past for Context {
+    type Said = Known;
+
     fn merge(&mut self, other: &Self) {
         self.clock = self.clock.max(other.clock);
         self.near.merge(&other.near);
@@ -109,6 +133,11 @@ impl Past for Context {
 
     fn reach(&self, home: DcId) -> Reach {
         self.near.reach_with(home, self.clock)
+    }
+
+    /// D6: a partition that holds some of it.
+    fn coverer(&self) -> PartitionId {
+        self.near.iter().next().map_or_else(PartitionId::default, |dep| dep.partition)
     }
 }
 
@@ -121,20 +150,9 @@ pub struct Meta {
     pub near: Deps,
 }
 
-/// What a session asks.
+/// What a session asks: an operation, or to wait until what it depends on is applied (D6). Reads bring nothing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Request {
-    Read(Vec<Key>),            // get
-    Put(Key, Update, Context), // put_after
-    Walk(Walk),
-    Cover(Context), // D6
-}
-
-/// What a server answers: an outcome, what the session depends on now, and what is applied everywhere of this partition.
-/// After a put that is all that it depends on.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Reply(pub Outcome, pub Context, pub Vector);
+pub struct Request(pub Option<Op>, pub Context);
 
 /// A server.
 pub struct Cops {
@@ -145,15 +163,16 @@ pub struct Cops {
 const ABOUT: &str = "causal+ by dependency checks; MGET is single reads, not a snapshot";
 
 impl Protocol for Cops {
-    const INFO: Info = Info::new("cops", ABOUT, Promise::Causal).rules(RULES).variants(VARIANTS);
+    const INFO: Info =
+        Info::new("cops", ABOUT, Promise::Causal).splits_reads().rules(RULES).variants(VARIANTS); // D5
     type Meta = Meta;
     type Request = Request;
-    type Reply = Reply;
+    type Reply = Answer<Known>;
     type Peer = Peer;
     type Hard = Hard;
     type Timer = Timer;
     type View = ();
-    type Session = Client;
+    type Session = OneRoundSession<Self>;
     type Params = Params;
     type Component = DependencyChecked<Context>;
 
@@ -164,26 +183,24 @@ impl Protocol for Cops {
         server
     }
 
-    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
-        match request {
-            Request::Read(keys) => {
-                let mut seen = Context::default();
-                let find = |key: &Key| {
-                    let d = cx.latest(key, &());
-                    d.into_iter().for_each(|d| seen.merge(&Context::of(dep(key, cx.me.partition, d.stamp))));
-                    found_of(d)
-                };
-                let found = keys.iter().map(find).collect();
+    fn on_request(&mut self, ticket: Ticket, Request(op, context): Request, cx: &mut Cx<'_, Self>) {
+        match op {
+            Some(Op::Get { key }) => {
+                let (mut found, seen) = read(&[key], cx);
+                self.answer(ticket, Outcome::Found(found.remove(0)), seen, cx);
+            }
+            Some(Op::Rotx { keys } | Op::Snapshot { keys }) => {
+                let (found, seen) = read(&keys, cx);
                 self.answer(ticket, Outcome::FoundAll(found), seen, cx);
             }
-            Request::Put(key, update, context) => self.put(ticket, key, update, context, cx),
-            Request::Walk(walk) => {
+            Some(Op::Put { key, update }) => self.put(ticket, key, update, context, cx),
+            Some(walk) => {
                 let mut near = Deps::default();
-                let outcome = cx.walk(&walk, &(), |d| near.include(cx.me.partition, d.stamp));
+                let outcome = cx.walk(&Walk::of(&walk), &(), |d| near.include(cx.me.partition, d.stamp));
                 near.bound(most_deps());
                 self.answer(ticket, outcome, Context { clock: near.latest(), near }, cx);
             }
-            Request::Cover(context) => {
+            None => {
                 let near = context.near.clone();
                 dependency_checked::arrive(self, ticket, context, &near, cx); // D6
             }
@@ -226,7 +243,7 @@ impl Checked for Cops {
             true => self.dc.everywhere.get().clone(),
             false => self.dc.applied(),
         };
-        cx.reply(ticket, Reply(outcome, seen, known));
+        cx.answer(ticket, outcome, Known(seen, known));
     }
 
     fn awaited(&self, key: &Key, d: &Version<Meta>, cx: &Cx<'_, Self>) -> Deps {
@@ -266,6 +283,17 @@ impl Cops {
     }
 }
 
+/// `get`, of each key: what was found, and what a session comes to depend on.
+fn read(keys: &[Key], cx: &Cx<'_, Cops>) -> (Vec<Found>, Context) {
+    let mut seen = Context::default();
+    let find = |key: &Key| {
+        let d = cx.latest(key, &());
+        d.into_iter().for_each(|d| seen.merge(&Context::of(dep(key, cx.me.partition, d.stamp))));
+        found_of(d)
+    };
+    (keys.iter().map(find).collect(), seen)
+}
+
 /// A dependency on a version of `key`, which is here.
 fn dep(key: &Key, partition: PartitionId, stamp: Stamp) -> Dep {
     let scope = if CHECKS_THAT_UPDATE.kept() { Scope::One } else { Scope::Newer(key.clone()) };
@@ -279,71 +307,12 @@ fn trim(key: &Key, cx: &mut Cx<'_, Cops>) {
     }
 }
 
-/// A session.
-pub struct Client {
-    /// Its past is its context.
-    token: Token<Context>,
-    /// The read that runs.
-    parts: Parts<Found>,
-    /// It is a get: one key, and no list.
-    single: bool,
-}
+/// A session: what it remembers is its context.
+impl OneRound for Cops {
+    type Past = Context;
 
-impl Session<Cops> for Client {
-    type Token = Token<Context>;
-
-    fn open(home: DcId) -> Self {
-        let token = Token { home, past: Context::default() };
-        Self { token, parts: Parts::default(), single: false }
-    }
-
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Cops>) {
-        let Some(server) = cx.begin(&op) else { return };
-        self.single = matches!(op, Op::Get { .. });
-        let request = match op {
-            Op::Get { key } => return self.parts = Parts::ask(&[key], Request::Read, cx), // 1
-            Op::Rotx { keys } | Op::Snapshot { keys } => {
-                return self.parts = Parts::ask(&keys, Request::Read, cx); // D5
-            }
-            Op::Put { key, update } => Request::Put(key, update, self.token.past.clone()), // 2
-            walk => Request::Walk(Walk::of(&walk)),
-        };
-        cx.ask(server, request);
-    }
-
-    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Cops>) {
-        let Reply(outcome, seen, everywhere) = reply;
-        let past = &mut self.token.past;
-        let put = matches!(outcome, Outcome::Written { stamp: Some(_), .. });
-        if put {
-            past.near = Deps::default(); // 2
-        }
-        past.clock = past.clock.max(seen.clock);
-        if if put { PUT_IS_NEAR.kept() } else { READS_ARE_NEAR.kept() } {
-            past.merge(&seen); // I2
-        }
-        past.near.settle(from.partition, &everywhere); // D4
-        past.near.bound(most_deps());
-        match outcome {
-            Outcome::FoundAll(found) => {
-                self.parts.heard(ask, found);
-                let Some(mut found) = self.parts.whole() else { return };
-                cx.done(if self.single { Outcome::Found(found.remove(0)) } else { Outcome::FoundAll(found) });
-            }
-            outcome => cx.done(outcome),
-        }
-    }
-
-    fn token(&self) -> Token<Context> {
-        self.token.clone()
-    }
-
-    fn adopt(&mut self, Token { home, past }: Token<Context>, cx: &mut SessionCx<'_, Cops>) {
-        if home == self.token.home {
-            self.token.past.merge(&past);
-            return cx.done(Outcome::Adopted);
-        }
-        let partition = past.near.iter().next().map_or_else(Default::default, |dep| dep.partition);
-        cx.ask_partition(partition, Request::Cover(past)); // D6
+    fn question(op: Option<Op>, _: DcId, past: &Context) -> Request {
+        let brings = matches!(op, None | Some(Op::Put { .. }));
+        Request(op, if brings { past.clone() } else { Context::default() })
     }
 }

@@ -103,6 +103,8 @@ impl Context {
 }
 
 impl Past for Context {
+    type Said = Self;
+
     fn merge(&mut self, other: &Self) {
         self.clock = self.clock.max(other.clock);
         self.near.merge(&other.near);

@@ -162,6 +162,8 @@ pub struct Past {
 }
 
 impl one_round::Past for Past {
+    type Said = Self;
+
     /// Algorithm 1 lines 4, 5 and 10; 3 and 4 lines 5 and 6.
     fn merge(&mut self, other: &Self) {
         self.dt = self.dt.max(other.dt);

@@ -134,6 +134,8 @@ impl Past {
 }
 
 impl tidemark_contract::Past for Past {
+    type Said = Self;
+
     fn merge(&mut self, other: &Self) {
         self.dt = self.dt.max(other.dt);
         self.gst = self.gst.max(other.gst);

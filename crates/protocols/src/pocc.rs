@@ -60,6 +60,8 @@ pub struct Past {
 }
 
 impl tidemark_contract::Past for Past {
+    type Said = Self;
+
     fn merge(&mut self, other: &Past) {
         self.rdv.merge(&other.rdv);
         self.dv.merge(&other.dv);

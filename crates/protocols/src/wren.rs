@@ -72,6 +72,8 @@ pub struct Past {
 }
 
 impl tidemark_contract::Past for Past {
+    type Said = Self;
+
     fn merge(&mut self, other: &Self) {
         self.seen.merge(&other.seen);
         self.hwt = self.hwt.max(other.hwt);
