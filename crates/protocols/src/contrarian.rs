@@ -36,13 +36,11 @@
 pub use crate::causal_spartan_x::Timer;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{
-    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
-};
+use tidemark_contract::core::{DcId, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::slices::by_partition;
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Info, Protocol, Reads, Recovered, Report, Session, SessionCx, Stabilisation,
-    Status, Ticket, Token, Tree, Version, Waiters, Walk, found_of, not_covered,
+    AskId, Ceiling, Cx, Draft, Hard, Info, Protocol, Reads, Recovered, Report, Session, SessionCx,
+    Stabilisation, Status, Ticket, Token, Tree, Version, Waiters, Walk, found_of, not_covered,
 };
 
 tidemark_contract::rules! {
@@ -155,6 +153,7 @@ impl Protocol for Contrarian {
     type View = View;
     type Session = Client;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let mut vv = received;
@@ -300,26 +299,19 @@ impl Contrarian {
     /// PUT.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut dv: Vector, cx: &mut Cx<'_, Self>) {
         let m = cx.me.dc;
-        let mut seen = Vector::default();
         let view = View(if update.observes() { self.snapshot(&dv, cx) } else { Vector::default() });
-        let looked = cx.look(&key, &update, &view, |d| seen = d.meta.clone()); // D4
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
-            dv.merge(&seen);
-            let ut = self.vv[m].observe(cx.now, if PUT_ABOVE_DV.kept() { dv.max() } else { Hlc::ZERO });
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
-                return cx.reply(ticket, Reply::Done(failed, Vector::default()));
-            }
-            self.advance(ut, cx);
+        let see = |seen: &mut Vector, d: &Version<_>| seen.merge(&d.meta); // D4
+        let (outcome, seen) = cx.update(&key, update, &view, Vector::default(), see, |seen, cx| {
+            dv.merge(seen);
+            let above = if PUT_ABOVE_DV.kept() { dv.max() } else { Hlc::ZERO };
+            let new = cx.stamp_above(self.vv[m], above)?;
+            self.advance(new.ts, cx);
             self.sent_since_delta = true;
-            let new = Stamp::new(ut, m);
-            dv[m] = ut;
+            dv[m] = new.ts;
             seen.include(new);
-            cx.write(key, Version { stamp: new, meta: dv, write: update.write });
-            stamp = Some(new);
-        }
-        cx.reply(ticket, Reply::Done(Outcome::Written { stamp, previous }, seen));
+            Ok(Draft::new(new, dv))
+        });
+        cx.reply(ticket, Reply::Done(outcome, seen));
     }
 
     /// What stabilisation and collection take from this server.

@@ -35,13 +35,13 @@ pub use crate::gentlerain::Timer;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Vector};
+use tidemark_contract::gather::GatherId;
 use tidemark_contract::timeline::{Lasting, Timeline};
 use tidemark_contract::two_phase::State;
 use tidemark_contract::two_phase::{Commit, Turn, Tx, Writes, given_up};
 use tidemark_contract::{
-    Answer, Arrivals, Clock, Cx, GatherId, Info, OneRound, OneRoundSession, Protocol, Recovered, Report,
-    SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Waiters, Walk, found_of,
-    unanswered,
+    Answer, Arrivals, Clock, Cx, Info, OneRound, OneRoundSession, Protocol, Recovered, Report, SliceReply,
+    SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Waiters, Walk, found_of, unanswered,
 };
 
 tidemark_contract::rules! {
@@ -113,6 +113,7 @@ impl Protocol for Cure {
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = ();
 
     fn start(mut was: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
         was.hard.undone.prepared.retain(|_| PREPARED_SURVIVES.kept());

@@ -58,7 +58,7 @@ use tidemark_contract::core::{
 use tidemark_contract::one_round::Past as _;
 use tidemark_contract::order::Order;
 use tidemark_contract::{
-    Answer, Ceiling, Clock, Cx, Extensions, Hard, Info, OneRound, OneRoundSession, Protocol, Reach,
+    Answer, Ceiling, Clock, Cx, Draft, Extensions, Hard, Info, OneRound, OneRoundSession, Protocol, Reach,
     Recovered, Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Variant, Version,
     Waiters, Walk, found_of, not_covered, one_round, unanswered,
 };
@@ -162,6 +162,8 @@ pub struct Past {
 }
 
 impl one_round::Past for Past {
+    type Said = Self;
+
     /// Algorithm 1 lines 4, 5 and 10; 3 and 4 lines 5 and 6.
     fn merge(&mut self, other: &Self) {
         self.dt = self.dt.max(other.dt);
@@ -274,6 +276,7 @@ impl<R: Resolver> Protocol for Server<R> {
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Kept>, cx: &mut Cx<'_, Self>) -> Self {
         let Kept { clock: hard, absence } = hard;
@@ -339,8 +342,9 @@ impl<R: Resolver> Protocol for Server<R> {
                 for (key, stamp, meta, write) in versions {
                     let d = Version { stamp, meta, write };
                     if !cx.store.chain(&key).any(|other| other.stamp == stamp) {
-                        self.conflicts.note(cx.store, &key, &d, saw);
-                        cx.write_here(key, d); // whoever else lacks it asks, too
+                        let new = d.stamp;
+                        cx.write_here(key.clone(), d); // whoever else lacks it asks, too
+                        self.conflicts.note(cx.store, &key, new, saw);
                     }
                 }
                 self.vv.raise(dc, upto);
@@ -353,8 +357,9 @@ impl<R: Resolver> Protocol for Server<R> {
     /// Algorithm 2 lines 18 to 20.
     fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Hlc>, cx: &mut Cx<'_, Self>) {
         let ut = d.stamp.ts;
-        self.conflicts.note(cx.store, &key, &d, saw); // §4.4, D9
+        let new = d.stamp;
         cx.store.insert(&key, d);
+        self.conflicts.note(cx.store, &key, new, saw); // §4.4, D9
         self.vv.raise(from.dc, ut);
     }
 
@@ -462,23 +467,22 @@ impl<R: Resolver> Server<R> {
             self.waiting_for_clock.park(ut, Micros::MAX, (ticket, Request::Put(key, update, past))); // 6
             return self.arm_clock(cx);
         }
-        let mut seen = Past::default(); // D6; its time is at or below vv[m] (I1), so below ut
-        let looked =
-            cx.look(&key, &update, &self.fresh(cx), |d| seen = Past { dt: d.stamp.ts, gst: self.gst });
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
+        let gst = self.gst;
+        let see = |seen: &mut Past, d: &Version<_>| *seen = Past { dt: d.stamp.ts, gst }; // D6; at or below vv[m] (I1), so below ut
+        let (outcome, seen) = cx.update(&key, update, &self.fresh(cx), Past::default(), see, |seen, cx| {
             self.seq = if ut == last { self.seq + 1 } else { 0 };
             self.advance(ut, cx); // 7
             let new = Stamp { ts: ut, origin: m, seq: self.seq }; // 11, 12
-            let d = Version { stamp: new, meta: self.gst, write: update.write }; // 8 to 10, D4
-            self.conflicts.note(cx.store, &key, &d, saw); // D9
-            cx.write(key, d); // 13, 15 to 17
-            (stamp, seen.dt) = (Some(new), ut);
+            seen.dt = ut;
             if PUT_TELLS_GST.kept() {
-                seen.gst = self.gst; // D7
+                seen.gst = gst; // D7
             }
+            Ok(Draft::new(new, gst)) // 8 to 10, D4; 13, 15 to 17
+        });
+        if let Outcome::Written { stamp: Some(new), .. } = outcome {
+            self.conflicts.note(cx.store, &key, new, saw); // D9
         }
-        cx.answer(ticket, Outcome::Written { stamp, previous }, seen); // 14
+        cx.answer(ticket, outcome, seen); // 14
     }
 
     /// Algorithm 3 lines 9 to 15, with the `gst` of the session.

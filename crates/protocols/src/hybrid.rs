@@ -44,9 +44,9 @@ use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
 };
 use tidemark_contract::{
-    Answer, Ceiling, Check, Checks, Cx, Deps, Hard, Info, OneRound, OneRoundSession, Past as _, Protocol,
-    Reach, Recovered, Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version,
-    Waiters, Walk, found_of, not_covered, unanswered,
+    Answer, Ceiling, Check, Checks, Cx, Deps, Draft, Hard, Info, OneRound, OneRoundSession, Past as _,
+    Protocol, Reach, Recovered, Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree,
+    Version, Waiters, Walk, found_of, not_covered, unanswered,
 };
 
 tidemark_contract::rules! {
@@ -134,6 +134,8 @@ impl Past {
 }
 
 impl tidemark_contract::Past for Past {
+    type Said = Self;
+
     fn merge(&mut self, other: &Self) {
         self.dt = self.dt.max(other.dt);
         self.gst = self.gst.max(other.gst);
@@ -236,6 +238,7 @@ impl Protocol for Hybrid {
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (mut vv, mut told) = (received.clone(), Vector::zero(cx.topology.dcs));
@@ -416,28 +419,21 @@ impl Hybrid {
         if PUT_CARRIES_GST.kept() {
             self.raise(past.gst, cx); // 6
         }
-        let mut said = self.known();
-        let looked = cx.look(&key, &update, &View::Fresh, |d| said.see(cx.me.partition, d.stamp)); // D5
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
-            past.merge(&said);
+        let ServerId { dc: m, partition: n } = cx.me;
+        let see = |said: &mut Past, d: &Version<_>| said.see(n, d.stamp); // D5
+        let (outcome, said) = cx.update(&key, update, &View::Fresh, self.known(), see, |said, cx| {
+            past.merge(said);
             past.near.bound(most_deps()); // D8
             let above = if PUT_ABOVE_PAST.kept() { past.dt } else { Hlc::ZERO };
-            let ut = self.vv[cx.me.dc].observe(cx.now, above);
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
-            }
-            self.advance(ut, cx);
+            let new = cx.stamp_above(self.vv[m], above)?;
+            self.advance(new.ts, cx);
             self.sent_since_delta = true;
-            let new = Stamp::new(ut, cx.me.dc);
-            let meta = Meta { near: past.near, floor: past.ust, since: Some(self.gst) };
-            cx.write(key.clone(), Version { stamp: new, meta, write: update.write });
-            cx.store.meta_mut(&key, new).into_iter().for_each(|meta| meta.near = Deps::default());
-            said = self.known();
-            said.see(cx.me.partition, new);
-            stamp = Some(new);
-        }
-        cx.answer(ticket, Outcome::Written { stamp, previous }, said);
+            *said = self.known();
+            said.see(n, new);
+            let meta = |near| Meta { near, floor: past.ust, since: Some(self.gst) };
+            Ok(Draft::new(new, meta(past.near)).in_memory(meta(Deps::default())))
+        });
+        cx.answer(ticket, outcome, said);
     }
 
     /// A version is here. Without a list it shows: all that it depends on is stable.

@@ -178,6 +178,7 @@ impl Protocol for Orbe {
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (clock, mut heard) = (received[cx.me.dc].max(hard.ceiling), received);

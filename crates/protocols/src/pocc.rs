@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Info, Past as _, Protocol, Reach, Recovered, Report, Session, SessionCx,
+    AskId, Ceiling, Cx, Draft, Hard, Info, Past as _, Protocol, Reach, Recovered, Report, Session, SessionCx,
     SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Token, Tree, Version, Waiters, Walk,
     found_of, unanswered,
 };
@@ -60,6 +60,8 @@ pub struct Past {
 }
 
 impl tidemark_contract::Past for Past {
+    type Said = Self;
+
     fn merge(&mut self, other: &Past) {
         self.rdv.merge(&other.rdv);
         self.dv.merge(&other.dv);
@@ -130,6 +132,7 @@ impl Protocol for Pocc {
     type View = View;
     type Session = Client;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (mut vv, mut gss) = (received, Vector::zero(cx.topology.dcs));
@@ -269,24 +272,18 @@ impl Pocc {
 
     /// PUT.
     fn put(&mut self, ticket: Ticket, (key, update): (Key, Update), mut dv: Vector, cx: &mut Cx<'_, Self>) {
-        let mut seen = Past::default();
-        let looked = cx.look(&key, &update, &View(None), |d| seen.depend(d)); // D5
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
-            let m = cx.me.dc;
-            dv.merge(&seen.dv);
-            let ut = self.vv[m].observe(cx.now, if PUT_ABOVE_DV.kept() { dv.max() } else { Hlc::ZERO }); // I3
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return fail(ticket, Failure::ClockSkew { ahead_us }, cx);
-            }
-            self.advance(ut, cx);
-            self.sent_since_delta = true;
-            let new = Stamp::new(ut, m);
-            cx.write(key, Version { stamp: new, meta: dv, write: update.write });
-            seen.dv.include(new);
-            stamp = Some(new);
-        }
-        cx.reply(ticket, Reply(Outcome::Written { stamp, previous }, seen));
+        let m = cx.me.dc;
+        let (outcome, seen) =
+            cx.update(&key, update, &View(None), Past::default(), Past::depend, |seen, cx| {
+                dv.merge(&seen.dv); // D5
+                let above = if PUT_ABOVE_DV.kept() { dv.max() } else { Hlc::ZERO };
+                let new = cx.stamp_above(self.vv[m], above)?; // I3
+                self.advance(new.ts, cx);
+                self.sent_since_delta = true;
+                seen.dv.include(new);
+                Ok(Draft::new(new, dv))
+            });
+        cx.reply(ticket, Reply(outcome, seen));
     }
 
     /// SV: all that the session depends on, and all that has arrived here.

@@ -72,6 +72,8 @@ pub struct Past {
 }
 
 impl tidemark_contract::Past for Past {
+    type Said = Self;
+
     fn merge(&mut self, other: &Self) {
         self.seen.merge(&other.seen);
         self.hwt = self.hwt.max(other.hwt);
@@ -130,6 +132,7 @@ impl Protocol for Wren {
     type View = View;
     type Session = OneRoundSession<Self, OwnWrites>; // WC
     type Params = Params;
+    type Component = ();
 
     fn start(mut was: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
         was.hard.undone.prepared.retain(|_| PREPARED_SURVIVES.kept());

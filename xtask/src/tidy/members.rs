@@ -6,13 +6,13 @@ use super::{Finding, source::Source};
 
 /// A file, its trait, and how many members that has.
 const LIMITS: [(&str, &str, usize); 3] = [
-    ("crates/contract/src/protocol.rs", "Protocol", 21),
+    ("crates/contract/src/protocol.rs", "Protocol", 22),
     ("crates/contract/src/session.rs", "Session", 7),
     ("crates/contract/src/one_round.rs", "OneRound", 3),
 ];
 
 /// How many names `contract` exports from its root.
-const EXPORTED: usize = 54;
+const EXPORTED: usize = 53;
 const ROOT: &str = "crates/contract/src/lib.rs";
 
 const HERE: &str = "xtask/src/tidy/members.rs";

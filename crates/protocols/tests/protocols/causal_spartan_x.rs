@@ -6,7 +6,8 @@ use tidemark_contract::lab::{put, rotx, server, text};
 use tidemark_contract::{Hard, Lab, Protocol, Token, without};
 use tidemark_protocols::CausalSpartanX;
 use tidemark_protocols::causal_spartan_x::{
-    DSV_SURVIVES, PUT_ABOVE_DSV, PUT_MERGES_DS, Params, Past, Request, SLICE_LIFTS, STABLE_STAYS_HOME, Timer,
+    PUT_ABOVE_DSV, PUT_MERGES_DS, Params, Past, Request, SLICE_LIFTS, STABLE_STAYS_HOME, STABLE_SURVIVES,
+    Timer,
 };
 
 fn lab(dcs: usize, partitions: usize) -> Lab<CausalSpartanX> {
@@ -398,8 +399,8 @@ fn alg_5_2_line_7_is_why_a_reader_of_a_local_version_finds_what_it_depends_on() 
 fn e_12_a_restart_recovers_the_dsv_that_versions_written_here_need() {
     let crash = server(0, 1);
     assert_eq!(behind(|lab| lab.restart(crash)), "remote");
-    assert_eq!(without(&[DSV_SURVIVES], || behind(|_| ())), "remote", "without a restart");
-    assert_eq!(without(&[DSV_SURVIVES], || behind(|lab| lab.restart(crash))), "-");
+    assert_eq!(without(&[STABLE_SURVIVES], || behind(|_| ())), "remote", "without a restart");
+    assert_eq!(without(&[STABLE_SURVIVES], || behind(|lab| lab.restart(crash))), "-");
 }
 
 /// Reference: PROTOCOLS E-12: what was offered as safe to collect below is there after a restart.

@@ -2,7 +2,8 @@
 
 use super::*;
 use tidemark_protocols::tidemark::{
-    COLLECTS_AT_SAFE, DS_IS_NOT_STABLE, DSV_SURVIVES, EXCEPTIONS_UNTIL_SAFE, PUT_TAKES_DSV, STABLE_STAYS_HOME,
+    COLLECTS_AT_SAFE, DS_IS_NOT_STABLE, EXCEPTIONS_UNTIL_SAFE, PUT_TAKES_DSV, STABLE_STAYS_HOME,
+    STABLE_SURVIVES,
 };
 
 /// D1: sessions can bring a fence from above the ceiling. Once it is persisted, collection counts on it.
@@ -77,8 +78,8 @@ fn step_4_is_why_a_reader_of_a_local_version_finds_what_it_depends_on() {
 fn e_12_a_restart_recovers_the_dsv_that_versions_written_here_need() {
     let crash = server(0, 1);
     assert_eq!(behind(|lab| lab.restart(crash)), "remote");
-    assert_eq!(without(&[DSV_SURVIVES], || behind(|_| ())), "remote", "without a restart");
-    assert_eq!(without(&[DSV_SURVIVES], || behind(|lab| lab.restart(crash))), "-");
+    assert_eq!(without(&[STABLE_SURVIVES], || behind(|_| ())), "remote", "without a restart");
+    assert_eq!(without(&[STABLE_SURVIVES], || behind(|lab| lab.restart(crash))), "-");
 }
 
 /// Collection: a snapshot is held, and is read when its server knows of much newer ones.
