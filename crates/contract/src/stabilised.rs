@@ -154,11 +154,13 @@ pub struct Stabilised<P: StableTime> {
     pub ceiling: Ceiling<P::Hard>,
     written_since_delta: bool,
     reads: Slices<At<P>, Slice<P>>,
-    /// Sessions that migrated, and what they depend on.
-    arrivals: Waiters<Vector, (Ticket, Vector)>,
+    arrivals: Waiters<Vector, Arrival<P>>,
     tree: Stabilisation,
     params: Params,
 }
+
+/// A session that migrated: whom to answer, what it depends on, and what it is told once this region covers that.
+type Arrival<P> = (Ticket, Vector, fn(&mut P, Vector) -> <P as Protocol>::Reply);
 
 /// A protocol by stable time: the hooks in which such protocols differ.
 pub trait StableTime:
@@ -173,12 +175,20 @@ pub trait StableTime:
     /// All slices of a snapshot are here: what its reader is told.
     fn found(&mut self, read: SnapshotRead<At<Self>, Slice<Self>>) -> Self::Reply;
 
-    /// This region covers a session that migrated with these dependencies ([`arrive`]): what it is told.
-    fn admitted(&mut self, dependencies: Vector) -> Self::Reply;
-
     /// Whether a version is in every snapshot from `safe` on, so that older versions of its key can go. This server is in data
     /// centre `here`.
     fn settled(&mut self, safe: &Vector, here: DcId, version: &Version<Self::Meta>) -> bool;
+
+    /// Snapshots that sessions may still ask for, beside those that this server reads: collection stays below them.
+    fn leased(&self) -> impl Iterator<Item = Vector> {
+        std::iter::empty()
+    }
+
+    /// What this server offers for collection, beside what is read (S3): the stable value that it has persisted.
+    fn durable(&mut self) -> Vector {
+        let Stabilised { ceiling, stable, .. } = self.stabilised();
+        if OFFERS_WHAT_IS_DURABLE.kept() { ceiling.stable().clone() } else { stable.clone() }
+    }
 
     /// This server's share of the stable vector: what it has received, as a rule.
     fn share(&mut self, _cx: &mut Cx<'_, Self>) -> Vector {
@@ -287,7 +297,7 @@ impl<P: StableTime> Component<P> for Stabilised<P> {
     }
 
     fn on_peer_reset(server: &mut P, peer: ServerId, cx: &mut Cx<'_, P>) {
-        cx.fail_all(server.stabilised().reads.reset(peer), unanswered);
+        on_peer_reset(server, peer, cx);
     }
 
     fn on_timer(server: &mut P, timer: P::Timer, cx: &mut Cx<'_, P>) {
@@ -316,6 +326,11 @@ pub fn on_peer<P: StableTime>(server: &mut P, from: ServerId, message: P::Peer, 
     }
 }
 
+/// Fails the reads that wait for `peer`.
+pub fn on_peer_reset<P: StableTime>(server: &mut P, peer: ServerId, cx: &mut Cx<'_, P>) {
+    cx.fail_all(server.stabilised().reads.reset(peer), unanswered);
+}
+
 /// A timer of the component: it is armed again first.
 pub fn on_timer<P: StableTime>(server: &mut P, timer: P::Timer, cx: &mut Cx<'_, P>) {
     let Params { theta_us, delta_us, .. } = server.stabilised().params;
@@ -332,11 +347,16 @@ pub fn on_timer<P: StableTime>(server: &mut P, timer: P::Timer, cx: &mut Cx<'_, 
 
 /// θ: what [`StableTime::theta`] does by default. A protocol that does more calls the steps.
 pub fn theta<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
-    let Stabilised { ceiling, stable, .. } = server.stabilised();
-    ceiling.hurry(|| stable.clone(), cx);
+    hurry(server, cx);
     aggregate(server, cx);
     collect(server, cx);
     expire(server, cx);
+}
+
+/// θ: persists the stable value out of turn, if much waits for collection.
+pub fn hurry<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
+    let Stabilised { ceiling, stable, .. } = server.stabilised();
+    ceiling.hurry(|| stable.clone(), cx);
 }
 
 /// θ: passes on along the tree what this server has.
@@ -357,7 +377,7 @@ pub fn collect<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
 pub fn expire<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
     cx.fail_all(server.stabilised().reads.expire(cx.mono), unanswered);
     let late = server.stabilised().arrivals.expire(cx.mono);
-    cx.fail_all(late.into_iter().map(|(ticket, _)| ticket), not_covered);
+    cx.fail_all(late.into_iter().map(|(ticket, ..)| ticket), not_covered);
 }
 
 /// Δ: what [`StableTime::delta`] does by default. A heartbeat, unless something was written.
@@ -378,23 +398,24 @@ pub fn slice<P: StableTime>(server: &mut P, to: ServerId, request: SliceReq<At<P
 }
 
 /// A session migrates to this region with `dependencies`, and waits until `stable` covers what it `needs` of them (S5): what was
-/// written elsewhere, as a rule.
+/// written elsewhere, as a rule. Then it is told what `admitted` makes of its dependencies.
 pub fn arrive<P: StableTime>(
     server: &mut P,
     ticket: Ticket,
     (needs, dependencies): (Vector, Vector),
+    admitted: fn(&mut P, Vector) -> P::Reply,
     cx: &mut Cx<'_, P>,
 ) {
     let st = server.stabilised();
-    st.arrivals.park(needs, cx.mono + st.params.wait_limit_us, (ticket, dependencies));
+    st.arrivals.park(needs, cx.mono + st.params.wait_limit_us, (ticket, dependencies, admitted));
     server.wake(cx);
 }
 
 /// What [`StableTime::wake`] does by default: lets in the sessions that this region covers.
 pub fn wake<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
     let Stabilised { arrivals, stable, .. } = server.stabilised();
-    for (ticket, dependencies) in arrivals.wake(stable) {
-        let reply = server.admitted(dependencies);
+    for (ticket, dependencies, admitted) in arrivals.wake(stable) {
+        let reply = admitted(server, dependencies);
         cx.reply(ticket, reply);
     }
 }
@@ -407,10 +428,9 @@ fn heard<P: StableTime>(server: &mut P, stable: Option<Vector>, cx: &mut Cx<'_, 
 
 /// What stabilisation and collection take from this server (S3).
 fn report<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) -> Report {
-    let share = server.share(cx);
-    let st = server.stabilised();
-    let durable = if OFFERS_WHAT_IS_DURABLE.kept() { st.ceiling.stable() } else { &st.stable };
-    Report::new(share, durable, st.reads.snapshots().cloned().map(Into::into))
+    let (share, durable, leased) = (server.share(cx), server.durable(), server.leased().collect::<Vec<_>>());
+    let reads = server.stabilised().reads.snapshots().cloned().map(Into::into);
+    Report::new(share, &durable, reads.chain(leased))
 }
 
 fn tree<P: StableTime>(message: Tree) -> P::Peer {

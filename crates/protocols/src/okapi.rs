@@ -124,7 +124,7 @@ impl Protocol for Okapi {
             Request::Cover(home, ds) => {
                 let mut own = Vector::default();
                 own.raise(home, ds[home]); // D3
-                stabilised::arrive(self, ticket, (own, ds), cx);
+                stabilised::arrive(self, ticket, (own, ds), |_, ds| Answer(Outcome::Adopted, ds), cx);
             }
         }
     }
@@ -165,10 +165,6 @@ impl StableTime for Okapi {
 
     fn found(&mut self, read: SnapshotRead<Vector, Vector>) -> Answer<Vector> {
         Answer(Outcome::FoundAll(read.found), read.seen)
-    }
-
-    fn admitted(&mut self, ds: Vector) -> Answer<Vector> {
-        Answer(Outcome::Adopted, ds) // D3
     }
 
     /// D4.
