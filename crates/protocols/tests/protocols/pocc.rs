@@ -6,8 +6,8 @@ use tidemark_contract::lab::{put, rotx, server, text};
 use tidemark_contract::{Lab, Protocol, Token, without};
 use tidemark_protocols::Pocc;
 use tidemark_protocols::pocc::{
-    GET_WAITS, GSS_SURVIVES, MOVED_READS_WAIT, PUT_ABOVE_DV, Params, Past, Request, SLICE_LIFTS_CLOCK,
-    SLICE_WAITS, SV_COVERS_DV, Timer,
+    GET_WAITS, MOVED_READS_WAIT, PUT_ABOVE_DV, Params, Past, Request, SLICE_LIFTS_CLOCK, SLICE_WAITS,
+    STABLE_SURVIVES, SV_COVERS_DV, Timer,
 };
 
 const A: DcId = DcId(0);
@@ -291,7 +291,7 @@ fn d2_a_restart_recovers_the_gss_that_collection_used() {
         lab.restart(server(0, 0)); // which has received no record
         lab.rotx(reader, &[&x, &y])
     }
-    assert_eq!((read().as_str(), without(&[GSS_SURVIVES], read).as_str()), ("- new", "- -"));
+    assert_eq!((read().as_str(), without(&[STABLE_SURVIVES], read).as_str()), ("- new", "- -"));
 }
 
 /// D3, and erratum E-13.

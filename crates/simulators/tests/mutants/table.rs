@@ -269,7 +269,7 @@ pub(crate) fn orbe() -> (&'static str, Mutants) {
         ST_COVERS_DT,
         SLICE_WAITS_FOR_PEERS,
         COLLECTS_AT_SAFE,
-        INSTALLED_SURVIVES,
+        STABLE_SURVIVES,
         RECEIVED_WAITS_AGAIN,
     ];
     let mutants = [
@@ -282,7 +282,7 @@ pub(crate) fn orbe() -> (&'static str, Mutants) {
 
 pub(crate) fn pocc() -> (&'static str, Mutants) {
     use tidemark_protocols::pocc::*;
-    let rules = [GET_WAITS, SLICE_WAITS, SV_COVERS_DV, PUT_ABOVE_DV, GSS_SURVIVES, MOVED_READS_WAIT];
+    let rules = [GET_WAITS, SLICE_WAITS, SV_COVERS_DV, PUT_ABOVE_DV, STABLE_SURVIVES, MOVED_READS_WAIT];
     let mutants = [each(few(), 20_000, &rules), each(wider(), 20_000, &[SLICE_LIFTS_CLOCK])];
     (Pocc::INFO.name, mutants.concat())
 }
