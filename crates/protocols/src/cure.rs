@@ -49,7 +49,8 @@ tidemark_contract::rules! {
     PREPARED_SURVIVES, // D4
     DECIDED_SURVIVES, // D4
     GSS_SURVIVES, // I3
-    STABLE_STAYS_HOME, // D6
+    STABLE_STAYS_HOME; // D6
+    of stabilised: STABLE_SURVIVES, OFFERS_WHAT_IS_DURABLE // D5
 }
 
 /// What a session asks, with its SC_c; nothing: to cover that (D6).

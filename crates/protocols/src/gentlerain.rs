@@ -140,7 +140,7 @@ impl<R: Resolver> Protocol for Server<R> {
             cx.heartbeat(was.received[cx.me.dc].max(hard.ceiling));
         }
         let mut st = Stabilised::start(&was, cx.params.shared(), cx);
-        st.stable = Vector::from(if GST_SURVIVES.kept() { known } else { Hlc::ZERO });
+        st.stable = Vector::from(if STABLE_SURVIVES.kept() { known } else { Hlc::ZERO });
         Self {
             st,
             fence: Hlc::ZERO, // below the ceiling
