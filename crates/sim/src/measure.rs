@@ -99,6 +99,7 @@ impl Measurement {
             faults: Faults::NONE,
             params: self.params.clone(),
             without: self.without.clone(),
+            world: if std::env::var("OLD").is_ok() { crate::World::Server } else { crate::World::Node },
             ..Options::default()
         }
     }

@@ -1,6 +1,6 @@
 //! One schedule from its seed to its verdict.
 
-use crate::cluster::{Cluster, Subject};
+use crate::cluster::{Cluster, Gauge, Subject};
 use crate::meter::Meter;
 use crate::options::{Options, Placed, World, name_of};
 use crate::outcome::RunOutcome;
@@ -95,12 +95,15 @@ impl<P: Protocol> Simulation<P> {
         let params = params::<P>(plan, &layout.topology, &self.options.params, vary);
         let params = params.expect("the options are valid");
         let promise = self.promise();
-        let (mut outcome, trace, meter) = if self.options.world == World::Node && vary {
-            let subject = Subject { factory: tidemark_node::factory_of::<P>(), promise, params };
+        let (mut outcome, trace, meter) = if self.options.world == World::Node {
+            // A node for each session: clients as in the papers, which ask each server themselves.
+            let seats = meter.is_some().then(|| plan.scripts.len().div_ceil(layout.topology.dcs));
+            let subject = Subject { factory: tidemark_node::factory_of::<P>(), promise, params, seats };
+            let gauge = meter.map(|meter| Gauge::new(*meter));
             let mut cluster = Cluster::new(plan, &layout, &subject);
-            cluster.trace = trace;
+            (cluster.trace, cluster.gauge) = (trace, gauge.clone());
             let (outcome, trace) = cluster.run();
-            (outcome, trace, None)
+            (outcome, trace, gauge.map(|gauge| Box::new(gauge.into_meter())))
         } else {
             let params = params.into_iter().map(crate::options::parsed::<P>);
             let params = params.collect::<Result<_, _>>().expect("they were made of parameters");

@@ -1,7 +1,7 @@
 //! Users: one step at a time, each over a session of a node of its region. Connections to nodes that end are made again,
 //! elsewhere if need be, with a session that knows nothing.
 
-use super::{Cluster, Event, found};
+use super::{Cluster, Event};
 use crate::plan::{Act, Step, asking};
 use crate::rng::mix;
 use std::borrow::Cow;
@@ -35,6 +35,8 @@ pub(super) enum Role {
     Worker,
     /// It reads what is there in the end; that goes to the end of the history.
     LastWords,
+    /// It looks whether a version can be seen; that goes to the meter.
+    Looker,
 }
 
 /// A client's connection to a node.
@@ -119,6 +121,7 @@ impl Cluster<'_> {
             Act::Op(op) => {
                 let checking = self.checking(number, process, at);
                 self.configure(number, Options { guarantees: asks, checking, follows: false });
+                self.meter_begin(number, process, session, &op);
                 let outcome = self.input(process, |node, now| node.begin(now, session, op)).flatten();
                 self.answered(number, process, session, outcome);
             }
@@ -160,10 +163,9 @@ impl Cluster<'_> {
     /// A process of its region that runs: always the same one, if that does.
     fn process_for(&self, number: usize) -> Option<usize> {
         let (dc, dcs) = (self.clients[number].dc, self.layout.topology.dcs);
-        let clients = found::clients_a_region(self.plan, dcs);
-        let all = if clients > 0 { self.servers..self.processes.len() } else { 0..self.servers };
+        let all = if self.seats > 0 { self.servers..self.processes.len() } else { 0..self.servers };
         let here: Vec<usize> = all.filter(|process| self.processes[*process].dc == dc).collect();
-        let first = match clients {
+        let first = match self.seats {
             0 => mix(self.plan.seed, number as u64 | 24 << 32) as usize,
             _ => number / dcs,
         };
@@ -181,6 +183,9 @@ impl Cluster<'_> {
 
     /// Which checking groups the step of a client that begins at `at` asks for, of those that its node knows.
     fn checking(&mut self, number: usize, process: usize, at: Micros) -> Checking {
+        if self.gauge.is_some() {
+            return Checking::default(); // what is measured is what comes of naming none
+        }
         let known = self.input(process, |node, now| {
             let some = node.about().checking_groups;
             some.then(|| node.checking_groups(now).iter().map(|(group, _)| *group).collect::<Vec<_>>())
@@ -274,6 +279,12 @@ impl Cluster<'_> {
         let client = &mut self.clients[number];
         client.id.0 += AGAIN;
         client.recorded = 0;
+        self.close_client(number);
+    }
+
+    /// The client's session is closed.
+    pub(super) fn close_client(&mut self, number: usize) {
+        let client = &mut self.clients[number];
         let Some(Connection { process, boots, session, .. }) = client.connection.take() else { return };
         if self.processes[process].boots == boots && self.processes[process].node.is_some() {
             self.processes[process].sessions[session.slot()] = None;

@@ -10,7 +10,7 @@ use tidemark_node::{ClusterLayout, NodeLayout, Pace, RaftLimits};
 
 /// How many nodes without partitions each region has: in some schedules none, so that sessions are at those that hold
 /// something; in others several, each with links of its own, so that what two sessions ask is not in one order everywhere.
-pub(super) fn clients_a_region(plan: &Plan, dcs: usize) -> usize {
+pub(super) fn seats(plan: &Plan, dcs: usize) -> usize {
     let most = plan.scripts.len().div_ceil(dcs).clamp(1, 2);
     match mix(plan.seed, 20) % 2 {
         0 => 0,
@@ -19,7 +19,7 @@ pub(super) fn clients_a_region(plan: &Plan, dcs: usize) -> usize {
 }
 
 /// The processes of a schedule, not started yet.
-pub(super) fn processes(plan: &Plan, layout: &Layout, params: &[Value]) -> Vec<Process> {
+pub(super) fn processes(plan: &Plan, layout: &Layout, params: &[Value], seats: usize) -> Vec<Process> {
     let topology = &layout.topology;
     let servers = plan.nodes(topology) * plan.replicas;
     let node =
@@ -33,8 +33,7 @@ pub(super) fn processes(plan: &Plan, layout: &Layout, params: &[Value]) -> Vec<P
             node.partitions.push(server.partition);
         }
     }
-    let clients = clients_a_region(plan, topology.dcs);
-    for n in 0..clients * topology.dcs {
+    for n in 0..seats * topology.dcs {
         nodes.push(node(format!("c{n}"), DcId((n % topology.dcs) as u8)));
     }
     let cluster = ClusterLayout {

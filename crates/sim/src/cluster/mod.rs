@@ -10,6 +10,7 @@ use crate::rng::{Rng, Stream, mix, stream};
 use crate::trace::{Happening, Trace};
 use crate::world::links::Links;
 use clients::Client;
+pub(crate) use metering::Gauge;
 use net::{ConnId, Net};
 use process::Process;
 use serde_json::Value;
@@ -22,6 +23,7 @@ mod clients;
 mod faults;
 mod found;
 mod lanes;
+mod metering;
 mod net;
 mod process;
 mod record;
@@ -79,6 +81,8 @@ pub(crate) struct Subject {
     pub(crate) promise: Promise,
     /// The protocol's parameters for each node.
     pub(crate) params: Vec<Value>,
+    /// How many nodes without partitions each region has, for sessions, if that is not drawn.
+    pub(crate) seats: Option<usize>,
 }
 
 /// A run.
@@ -121,6 +125,10 @@ pub(crate) struct Cluster<'a> {
     pub(crate) trace: Option<Trace>,
     /// What each process is known to hold, while a timeline is drawn.
     shown: Vec<std::collections::BTreeSet<(tidemark_core::Key, tidemark_core::Stamp)>>,
+    /// How many nodes without partitions each region has.
+    seats: usize,
+    /// What operations cost, if that is measured.
+    pub(crate) gauge: Option<Gauge>,
     /// Emptied buffers, to be filled again.
     spare: Vec<Vec<u8>>,
 }
@@ -140,8 +148,9 @@ impl<'a> Cluster<'a> {
             about: None,
         };
         let servers = plan.nodes(&layout.topology) * plan.replicas;
-        let processes = found::processes(plan, layout, &subject.params);
-        let gathers = mix(plan.seed, 21).is_multiple_of(8);
+        let seats = subject.seats.unwrap_or_else(|| found::seats(plan, layout.topology.dcs));
+        let processes = found::processes(plan, layout, &subject.params, seats);
+        let gathers = subject.seats.is_none() && mix(plan.seed, 21).is_multiple_of(8);
         let mut cluster = Self {
             queue: Queue::new(8 * plan.config.farthest_us()),
             now: 0,
@@ -167,6 +176,8 @@ impl<'a> Cluster<'a> {
             stats: Stats::default(),
             disk_rng: stream(plan.seed, Stream::Disks),
             trace: None,
+            seats,
+            gauge: None,
             spare: Vec::new(),
             factory: subject.factory,
             plan,
@@ -206,12 +217,14 @@ impl<'a> Cluster<'a> {
             let Some((at, event)) = self.queue.pop() else { break };
             debug_assert!(at >= self.now, "time does not go back");
             self.now = at;
+            self.meter_time();
             self.stats.events += 1;
             if self.stats.events > limit {
                 self.problem(ProblemKind::Liveness, "the schedule does not end: too many events".into());
                 break;
             }
             self.handle(event);
+            self.begin_watches();
         }
         self.stats.virtual_us = self.now;
         let digest = mix(self.digest, self.stats.events);

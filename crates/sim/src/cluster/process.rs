@@ -146,6 +146,7 @@ impl Cluster<'_> {
             pace: found::pace(plan),
             raft: found::raft_limits(plan),
             backlog_bytes: 64 << 20,
+            observer: self.gauge.as_ref().map(|gauge| Arc::new(gauge.clone()) as _),
             seed: mix(mix(plan.seed, at as u64), process.boots),
         };
         let disk = Arc::new(process.disk.process());

@@ -14,6 +14,7 @@ impl Cluster<'_> {
     pub(super) fn end_step(&mut self, number: usize, outcome: &Outcome) {
         let Some(running) = self.clients[number].running.take() else { return };
         self.note_outcome(number, outcome);
+        self.meter_end(number, outcome);
         if self.clients[number].role == Role::Worker {
             self.record(number, &running, outcome);
         }
@@ -24,6 +25,7 @@ impl Cluster<'_> {
         match self.clients[number].role {
             Role::Worker => self.advance(number),
             Role::LastWords => self.end_last_word(number, outcome),
+            Role::Looker => self.looked(number, outcome, running.start),
         }
     }
 

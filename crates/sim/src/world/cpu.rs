@@ -306,7 +306,7 @@ impl<P: Protocol> World<'_, P> {
                     bytes + cpus.answer_ns(node, seat)
                 }
                 Output::Refused { .. } | Output::Ordered { .. } => cpus.answer_ns(node, seat),
-                Output::Send { from, to, message } => {
+                Output::Send { from, to, message, .. } => {
                     let weight = size(message);
                     cpus.count_message(self.now, from.dc == to.dc, weight, message);
                     cpus.all[node].told.push(other);
@@ -319,7 +319,7 @@ impl<P: Protocol> World<'_, P> {
         // A session that is here goes on in the same turn.
         for output in here {
             match output {
-                Output::Reply { ticket, from, reply } => self.reply(ticket, from, Ok(reply)),
+                Output::Reply { ticket, from, reply, .. } => self.reply(ticket, from, Ok(reply)),
                 Output::Refused { ticket, from, failure } => self.reply(ticket, from, Err(failure)),
                 _ => {}
             }

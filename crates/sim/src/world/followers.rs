@@ -45,7 +45,7 @@ impl<P: Protocol> World<'_, P> {
         match member.read_at_follower(to.partition, &request) {
             Some(reply) => {
                 self.stats.follower_reads += 1;
-                let mut outputs = vec![Output::Reply { ticket, from: to, reply }];
+                let mut outputs = vec![Output::Reply { ticket, from: to, reply, cause: 0 }];
                 if !self.holds_back(process, &mut outputs, true) {
                     outputs.into_iter().for_each(|output| self.leave(process, output, true));
                 }

@@ -34,14 +34,14 @@ impl<P: Protocol> World<'_, P> {
     /// A turn begins that handles a session's question.
     pub(super) fn meter_question(&mut self, ticket: Ticket) {
         if let Some(meter) = &mut self.meter {
-            meter.cause = meter.question(Self::number_of(ticket), ticket.ask, self.now);
+            self.cause = meter.question(Self::number_of(ticket), ticket.ask, self.now);
         }
     }
 
     /// A server answers a session.
     pub(super) fn meter_answer(&mut self, ticket: Ticket) {
         if let Some(meter) = &mut self.meter {
-            meter.answer(Self::number_of(ticket), ticket, self.now);
+            meter.answer(Self::number_of(ticket), ticket.ask, self.cause, self.now);
         }
     }
 
@@ -55,7 +55,7 @@ impl<P: Protocol> World<'_, P> {
     /// One server says something to another: on whose behalf.
     pub(super) fn meter_message(&mut self, from: ServerId, to: ServerId, message: &P::Peer) -> Cause {
         match &mut self.meter {
-            Some(meter) => meter.message(from, to, message, &weigh(message), self.now),
+            Some(meter) => meter.message((from, to), message, self.cause, self.now),
             None => Cause::Nobody,
         }
     }
@@ -64,14 +64,15 @@ impl<P: Protocol> World<'_, P> {
     pub(super) fn meter_cause(&mut self, cause: Cause) {
         if let Some(meter) = &mut self.meter {
             meter.arrives(cause, self.now);
-            meter.cause = cause;
+            self.cause = cause;
         }
     }
 
     /// That turn is over.
     pub(super) fn meter_turn_ends(&mut self) {
         if let Some(meter) = &mut self.meter {
-            meter.cause = Cause::Nobody;
+            let _ = meter;
+            self.cause = Cause::Nobody;
         }
     }
 
@@ -99,7 +100,7 @@ impl<P: Protocol> World<'_, P> {
         for item in items {
             if let FeedItem::Record { key, version, .. } = item {
                 meter.received(at, key, version.stamp);
-                meter.cause = Cause::Update;
+                self.cause = Cause::Update;
             }
         }
     }

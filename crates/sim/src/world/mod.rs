@@ -162,6 +162,7 @@ pub(crate) struct World<'a, P: Protocol> {
     disk_rng: Rng,
     pub(crate) trace: Option<Trace>,
     pub(crate) meter: Option<Box<Meter>>,
+    cause: Cause,
     /// What events cost, in runs whose work takes time.
     cpus: Option<cpu::Cpus<P>>,
     /// What drives a run under load.
@@ -209,6 +210,7 @@ impl<'a, P: Protocol> World<'a, P> {
             disk_rng: stream(plan.seed, Stream::Disks),
             trace: None,
             meter: None,
+            cause: Cause::Nobody,
             cpus: None,
             load: None,
             plan,

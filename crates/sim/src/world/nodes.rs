@@ -61,10 +61,10 @@ impl<P: Protocol> World<'_, P> {
     /// One thing leaves a node.
     pub(super) fn leave(&mut self, node: usize, output: Output<P>, asked: bool) {
         match output {
-            Output::Reply { ticket, from, reply } => self.answer(node, ticket, from, Ok(reply)),
+            Output::Reply { ticket, from, reply, .. } => self.answer(node, ticket, from, Ok(reply)),
             Output::Refused { ticket, from, failure } => self.answer(node, ticket, from, Err(failure)),
             Output::Ordered { number, from, answer } => self.answer_order(number, from, answer),
-            Output::Send { from, to, message } => {
+            Output::Send { from, to, message, .. } => {
                 let cause = self.meter_message(from, to, &message);
                 let there = self.node_of(to);
                 let slow = self.nodes[node].slow_us + self.nodes[node].lag_us + self.nodes[there].slow_us;
