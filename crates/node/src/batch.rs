@@ -1,9 +1,11 @@
 //! The end of a batch: one commit for all that was done, then everything leaves that may.
 
 use crate::core::Core;
+use crate::layout::NodeId;
 use crate::link::frame::FrameBuffer;
 use crate::node::{Batch, Fatal, LinkId, Output};
 use crate::of::NodeOf;
+use serde::Serialize;
 use tidemark_contract::Protocol;
 use tidemark_store::log::{Fsync, Position};
 
@@ -51,6 +53,9 @@ impl Core {
         if position <= durable && self.unreleased.is_empty() {
             // The usual way: no list is made.
             self.released = self.batch;
+            if !self.speaks {
+                return;
+            }
             for outgoing in self.outgoing.iter_mut().filter(|outgoing| !outgoing.held.is_empty()) {
                 outgoing.free.append(std::mem::take(&mut outgoing.held));
             }
@@ -60,7 +65,7 @@ impl Core {
         for at in 0..self.outgoing.len() {
             if !self.outgoing[at].held.is_empty() {
                 let held = std::mem::take(&mut self.outgoing[at].held);
-                self.gate.push(self.batch, (crate::layout::NodeId(at as u16), held));
+                self.gate.push(self.batch, (NodeId(at as u16), held));
             }
         }
         while let Some((batch, position)) = self.unreleased.front().copied()
@@ -71,6 +76,7 @@ impl Core {
         }
         while let Some((node, held)) = self.gate.release(self.released) {
             self.outgoing[node.index()].free.append(held);
+            self.speaks = true;
         }
     }
 
@@ -78,6 +84,9 @@ impl Core {
     /// they are to end: their messages may be lost, but then both sides have to know that the requests among them are.
     fn leave(&mut self) -> Vec<(LinkId, String)> {
         let mut overflowed = Vec::new();
+        if !std::mem::take(&mut self.speaks) {
+            return overflowed;
+        }
         for at in 0..self.outgoing.len() {
             let outgoing = &mut self.outgoing[at];
             if outgoing.free.is_empty() {
@@ -97,6 +106,15 @@ impl Core {
             }
         }
         overflowed
+    }
+
+    /// Says something to a node once this batch may leave. There may be no such node.
+    #[inline]
+    pub(crate) fn hold_back<T: Serialize>(&mut self, node: NodeId, message: &T) {
+        if let Some(outgoing) = self.outgoing.get_mut(node.index()) {
+            outgoing.held.push(message);
+            self.speaks = true;
+        }
     }
 
     /// Tells the driver that a link has something to transmit.

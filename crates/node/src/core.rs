@@ -12,6 +12,7 @@ use crate::link::table::Links;
 use crate::node::{About, Batch, Fatal, LinkId, OrderAnswer, OrderId, Output, SessionId};
 use crate::notice::{Level, Notice};
 use crate::observe::{Passing, Way, What};
+use crate::rule::OLD_EPOCHS_ARE_OLD;
 use crate::status::Counters;
 use fastrand::Rng;
 use std::collections::VecDeque;
@@ -96,6 +97,8 @@ pub(crate) struct Core {
     pub(crate) serving: Vec<Serving>,
     /// By node.
     pub(crate) outgoing: Vec<Outgoing>,
+    /// Something was added to it since it was looked through.
+    pub(crate) speaks: bool,
     /// By node.
     pub(crate) peers: Vec<Peer>,
     pub(crate) links: Links,
@@ -188,7 +191,11 @@ impl Core {
     pub(crate) fn is_new(&self, group: GroupId, epoch: Epoch) -> bool {
         // A late handshake tells of an older epoch.
         let known = self.serving[group.index()].epoch;
-        known.is_none_or(|known| known.incarnation != epoch.incarnation || known.number < epoch.number)
+        known.is_none_or(|known| {
+            known.incarnation != epoch.incarnation
+                || known.number < epoch.number
+                || known.number > epoch.number && !OLD_EPOCHS_ARE_OLD.kept()
+        })
     }
 
     /// Ends an order.

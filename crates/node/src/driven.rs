@@ -193,6 +193,7 @@ impl<P: Protocol> Node for NodeOf<P> {
         if self.core.links.next_due() <= now.mono {
             self.expire_handshakes();
             self.retry_streams();
+            self.core.links.looked();
         }
         self.dial_due();
         self.look_at_streams();

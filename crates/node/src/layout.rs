@@ -216,8 +216,7 @@ impl ClusterLayout {
 
     /// Who holds what, as a number: nodes that differ in it do not belong together.
     pub fn sum_of_homes(&self) -> u32 {
-        let homes = |node: &NodeLayout| (node.dc, node.partitions.clone());
-        let homes: Vec<_> = self.nodes.iter().map(homes).collect();
+        let homes: Vec<_> = self.nodes.iter().map(|node| (node.dc, &node.partitions)).collect();
         crc32fast::hash(&postcard::to_stdvec(&homes).expect("numbers can be encoded"))
     }
 }

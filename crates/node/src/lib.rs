@@ -25,6 +25,7 @@ mod orders;
 mod report;
 mod requests;
 mod routing;
+pub mod rule;
 mod sessions;
 pub mod status;
 pub mod token;

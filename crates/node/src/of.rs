@@ -172,6 +172,7 @@ fn core(
         leads: None,
         roles: 0,
         outgoing: cluster.nodes.iter().map(|_| Outgoing::default()).collect(),
+        speaks: false,
         peers: vec![Peer::default(); cluster.nodes.len()],
         links: Default::default(),
         dialers: Vec::new(),

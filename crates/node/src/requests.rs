@@ -124,6 +124,7 @@ impl<P: Protocol> NodeOf<P> {
             && let Some(reply) = self.hold.read_at_follower(to.partition, &request)
         {
             session.waiting.push(OpenRequest { ask: id, node: Some(self.core.me), several });
+            self.core.counters.follower_reads += 1;
             return self.at_hand.push((ticket, to, reply));
         }
         let takes = |node: &_| match *node == self.core.me {
@@ -204,12 +205,11 @@ impl<P: Protocol> NodeOf<P> {
         self.collect(None);
         while let Some((ticket, from, reply)) = self.strays.pop_front() {
             if ticket.node != self.core.me.0 {
-                if let Some(outgoing) = self.core.outgoing.get_mut(ticket.node as usize) {
-                    outgoing.held.push(&match reply {
-                        Ok(reply) => Message::<P>::Answer { ticket, from, reply },
-                        Err(failure) => Message::Refusal { ticket, failure },
-                    });
-                }
+                let answer = match reply {
+                    Ok(reply) => Message::<P>::Answer { ticket, from, reply },
+                    Err(failure) => Message::Refusal { ticket, failure },
+                };
+                self.core.hold_back(NodeId(ticket.node), &answer);
                 continue;
             }
             if let Some(mut session) = self.sessions.take(SessionId(ticket.session)) {

@@ -88,7 +88,7 @@ impl<P: Protocol> NodeOf<P> {
         let cause = self.core.sees(way, node, 0, what);
         if !here {
             let ask = Message::<P>::Ask { ticket, to: to.partition, writes, request };
-            return self.core.outgoing[node.index()].held.push(&ask);
+            return self.core.hold_back(node, &ask);
         }
         if let Some(host) = self.hold.host_mut() {
             host.on_behalf_of(cause);
@@ -150,6 +150,7 @@ impl<P: Protocol> NodeOf<P> {
                 self.core.sees(Way::Out, home, cause, What::Message { from, to, content: &message });
                 let outgoing = &mut self.core.outgoing[home.index()];
                 outgoing.free.push(&Message::<P>::Peer { from, to: to.partition, message });
+                self.core.speaks = true;
             }
         }
     }
@@ -185,7 +186,7 @@ impl<P: Protocol> NodeOf<P> {
                 // The other side asks the next leader.
                 _ => {
                     let back = Message::<P>::Returned { ticket, to, writes, request };
-                    self.core.outgoing[node.index()].held.push(&back);
+                    self.core.hold_back(node, &back);
                 }
             },
             Message::Returned { ticket, to, writes, request } => {

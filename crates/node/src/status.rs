@@ -80,6 +80,12 @@ pub struct Counters {
     pub stream_items_out: u64,
     /// Times a stream had to wait because a record came from too far in the future.
     pub streams_ahead: u64,
+    /// Times a stream was refused, by this node or to it.
+    pub streams_refused: u64,
+    /// Times records were missing on a stream, or came twice.
+    pub stream_gaps: u64,
+    /// Requests that this node answered as a follower.
+    pub follower_reads: u64,
     /// Bytes of messages dropped because the other side takes too little.
     pub message_bytes_dropped: u64,
 }

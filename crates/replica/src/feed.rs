@@ -226,6 +226,20 @@ impl<P: Protocol> Host<P> {
         Ok(())
     }
 
+    /// Whether [`Self::poll_feed`] has something to hand out, or an error to tell. It may have nothing all the same.
+    pub fn has_for_feed(&mut self, partition: PartitionId, to: DcId) -> bool {
+        let durable = self.durable();
+        let place = &mut self.places[self.place_of[partition.index()]];
+        let Some(feed) = &mut place.feeds[to.index()] else { return false };
+        if feed.sent != place.written {
+            return feed.cursor.position() < durable;
+        }
+        // What was written here was sent: the log is passed over, so that it may be shortened.
+        let ready = place.heartbeats.iter().rev().find(|(position, _)| *position <= durable);
+        ready.is_some_and(|(_, beat)| beat.after == feed.sent && beat.ts > feed.beat)
+            || self.log.skip(&mut feed.cursor, durable).is_err()
+    }
+
     /// The peer in `to` has durably received the records up to `seq`.
     pub fn confirm(&mut self, partition: PartitionId, to: DcId, seq: u64) {
         let place = self.place_mut(partition);

@@ -33,10 +33,11 @@ pub use measure::{Measurement, TRANSACTION_KEYS, measure};
 pub use meter::{Background, Measured, Operation, Updates};
 pub use options::{FaultKind, Faults, Options, Placed, World};
 pub use outcome::{Problem, ProblemKind, RunOutcome, Stats, Verdict};
-pub use plan::{Act, Fault, Held, Hold, Layout, Plan, Step, Trouble};
+pub use plan::{Act, Damage, Fault, Handshake, Held, Hold, Layout, Plan, Step, Trouble};
 pub use report::Conviction;
 pub use run::{Simulation, run};
 pub use shrink::Shrunk;
 /// Rules of groups, for [`Options::without`].
 pub use tidemark_group::rule::RULES as GROUP_RULES;
+pub use tidemark_node::rule::RULES as NODE_RULES;
 pub use tidemark_store::log::Fsync;

@@ -117,7 +117,7 @@ impl Measurement {
             }
             numbers += 1;
         }
-        (Layout { topology, keys, transactions: false, guarantees: false }, numbers)
+        (Layout { topology, keys, transactions: false, guarantees: false, checking: false }, numbers)
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod around;
 
-use crate::GROUP_RULES;
+use crate::{GROUP_RULES, NODE_RULES};
 pub use around::World;
 use serde::Serialize;
 use serde_json::Value;
@@ -22,7 +22,8 @@ pub struct Options {
     pub partitions: usize,
     /// Processes of each node, which hold the same: 1 to 7.
     pub replicas: usize,
-    /// Rules of the protocol, or of groups ([`GROUP_RULES`](crate::GROUP_RULES)), that are not kept.
+    /// Rules of the protocol, of groups ([`GROUP_RULES`](crate::GROUP_RULES)) or of nodes ([`NODE_RULES`](crate::NODE_RULES)), that
+    /// are not kept.
     pub without: Vec<Rule>,
     /// What is simulated.
     pub world: World,
@@ -82,9 +83,6 @@ impl Options {
         within("replicas", self.replicas, 1, 7)?;
         within("sessions", self.sessions, 1, 10_000)?;
         within("ops", self.ops, 1, 1_000_000)?;
-        if self.world == World::Node && self.exclusions {
-            return Err("--exclusions has --world server only".to_string());
-        }
         if self.placement != Placed::Everywhere && !P::INFO.partial {
             return Err(format!("{} cannot do without versions that a region never gets", P::INFO.name));
         }
@@ -102,8 +100,9 @@ pub(crate) fn rules<P: Protocol>(without: &[Rule]) -> Result<(), String> {
     if !rule::SWITCHABLE && !without.is_empty() {
         return Err("this program was built without the feature `variants`: it keeps all rules".into());
     }
-    match without.iter().find(|rule| !P::INFO.rules.contains(rule) && !GROUP_RULES.contains(rule)) {
-        Some(rule) => Err(format!("{rule} is no rule of {}, nor of groups", P::INFO.name)),
+    let known = [P::INFO.rules, GROUP_RULES, NODE_RULES];
+    match without.iter().find(|rule| !known.iter().any(|known| known.contains(rule))) {
+        Some(rule) => Err(format!("{rule} is no rule of {}, nor of groups or nodes", P::INFO.name)),
         None => Ok(()),
     }
 }
@@ -249,11 +248,19 @@ pub enum FaultKind {
     Power,
     /// Writes and syncs that fail, disks that are full for a while.
     Disk,
+    /// Of whole nodes: links that an operator cuts, at the nodes that hear of it.
+    OperatorCuts,
+    /// Of whole nodes: handshakes that are lost, late, or arrive again.
+    Handshakes,
+    /// Of whole nodes: bytes that are damaged on a connection.
+    Damage,
+    /// Of whole nodes: connections of clients that break; the clients come back with a token.
+    Clients,
 }
 
 impl FaultKind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 12] = [
         Self::Cuts,
         Self::OneWay,
         Self::Slow,
@@ -262,7 +269,21 @@ impl FaultKind {
         Self::Crashes,
         Self::Power,
         Self::Disk,
+        Self::OperatorCuts,
+        Self::Handshakes,
+        Self::Damage,
+        Self::Clients,
     ];
+
+    /// The kinds that both worlds know, in their order.
+    pub(crate) fn of_servers() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().take(8)
+    }
+
+    /// The kinds that only whole nodes know.
+    pub(crate) fn of_nodes() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().skip(8)
+    }
 
     /// The name on command lines.
     pub fn name(self) -> &'static str {
@@ -275,19 +296,23 @@ impl FaultKind {
             Self::Crashes => "crashes",
             Self::Power => "power",
             Self::Disk => "disk",
+            Self::OperatorCuts => "operator-cuts",
+            Self::Handshakes => "handshakes",
+            Self::Damage => "damage",
+            Self::Clients => "clients",
         }
     }
 }
 
 /// A set of kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Faults(u8);
+pub struct Faults(u16);
 
 impl Faults {
     /// No fault: messages are late, nothing else.
     pub const NONE: Self = Self(0);
     /// Every kind.
-    pub const ALL: Self = Self(u8::MAX);
+    pub const ALL: Self = Self((1 << FaultKind::ALL.len()) - 1);
 
     /// The set with one more kind.
     #[must_use]
@@ -340,7 +365,7 @@ mod tests {
 
     #[test]
     fn faults_parse_back() {
-        for list in ["all", "none", "cuts", "one-way,jumps,disk"] {
+        for list in ["all", "none", "cuts", "one-way,jumps,disk", "damage,clients"] {
             assert_eq!(list.parse::<Faults>().unwrap().to_string(), list);
         }
         assert!("cuts,meteor".parse::<Faults>().unwrap_err().contains("\"meteor\""));

@@ -83,6 +83,8 @@ pub enum ProblemKind {
     Recovery,
     /// A feed was refused, or did not carry records in order.
     Feed,
+    /// A node took a damaged frame.
+    Link,
 }
 
 impl fmt::Display for ProblemKind {
@@ -91,6 +93,7 @@ impl fmt::Display for ProblemKind {
             Self::Liveness => "liveness",
             Self::Recovery => "recovery",
             Self::Feed => "feed",
+            Self::Link => "link",
         })
     }
 }
@@ -124,6 +127,22 @@ pub struct Stats {
     pub lost: u64,
     /// Feeds that had to wait: a clock too far behind, a full disk.
     pub feeds_waited: u64,
+    /// Data centres that an operator excluded.
+    pub exclusions: u64,
+    /// Data centres that were readmitted.
+    pub readmissions: u64,
+    /// Changes of groups that servers took.
+    pub regroupings: u64,
+    /// Orders to cut something that nodes carried out.
+    pub operator_cuts: u64,
+    /// Handshakes that were lost, late, or arrived again.
+    pub handshakes: u64,
+    /// Pieces of what nodes sent that were damaged.
+    pub damaged: u64,
+    /// Links that were refused because of that.
+    pub refused: u64,
+    /// Clients that came back with a token.
+    pub returned: u64,
     /// Virtual time, in microseconds.
     pub virtual_us: Micros,
 }
@@ -144,6 +163,14 @@ impl Stats {
         self.copies += other.copies;
         self.lost += other.lost;
         self.feeds_waited += other.feeds_waited;
+        self.exclusions += other.exclusions;
+        self.readmissions += other.readmissions;
+        self.regroupings += other.regroupings;
+        self.operator_cuts += other.operator_cuts;
+        self.handshakes += other.handshakes;
+        self.damaged += other.damaged;
+        self.refused += other.refused;
+        self.returned += other.returned;
         self.virtual_us += other.virtual_us;
     }
 }

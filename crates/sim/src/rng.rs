@@ -32,6 +32,8 @@ pub(crate) enum Stream {
     Placement = 12,
     /// Which groups come, go and change.
     Regrouping = 13,
+    /// What fails of whole nodes: their connections, their clients, their operator's cuts.
+    Nodes = 14,
 }
 
 /// The generator of one stream of a schedule.

@@ -33,7 +33,8 @@ pub fn run<P: Protocol>(seed: u64, options: &Options) -> RunOutcome {
 impl<P: Protocol> Simulation<P> {
     /// Prepares what all seeds share.
     pub fn new(options: Options) -> Self {
-        let layout = Layout::new(&options, P::INFO.atomic_writes, P::INFO.guarantees);
+        let checking = P::EXTENSIONS.checking.is_some();
+        let layout = Layout::new(&options, P::INFO.atomic_writes, P::INFO.guarantees, checking);
         Self::with_layout(options, layout)
     }
 

@@ -1,6 +1,10 @@
 //! Schedules over whole nodes: protocols keep their promises on the code that serves users, under all faults.
 
-use tidemark_protocols::{CausalSpartanX, Cops, Eventual, GentleRain, Protocol, Tidemark};
+use tidemark_contract::Rule;
+use tidemark_node::rule::{HEADERS_ARE_CHECKED, OLD_EPOCHS_ARE_OLD, PAYLOADS_ARE_CHECKED};
+use tidemark_protocols::accf::TRACKING_IS_MARKED;
+use tidemark_protocols::gentlerain::{ALL_HIDE_FIRST, HIDES};
+use tidemark_protocols::{Accf, CausalSpartanX, Cops, Eventual, GentleRain, NuKv, Protocol, Tidemark};
 use tidemark_sim::{Campaign, Faults, Options, Summary, World, campaign};
 
 /// Two regions of two partitions.
@@ -16,6 +20,16 @@ fn wide() -> Options {
 /// Each node a group of three.
 fn groups() -> Options {
     Options { replicas: 3, ..few() }
+}
+
+/// With these faults alone.
+fn only(faults: &str) -> Options {
+    Options { faults: faults.parse().expect("a list of faults"), ..few() }
+}
+
+/// Where an operator excludes a region that is cut off, and readmits it.
+fn away() -> Options {
+    Options { exclusions: true, ..few() }
 }
 
 fn play<P: Protocol>(options: Options, seeds: std::ops::Range<u64>) -> Summary {
@@ -85,4 +99,68 @@ fn the_same_seed_gives_the_same_run_over_nodes() {
         };
         assert_eq!(run(), run());
     }
+}
+
+/// What these schedules find without a rule, which they do not with it.
+#[track_caller]
+fn convicted<P: Protocol>(without: Rule, options: Options, seeds: std::ops::Range<u64>) {
+    cleared::<P>(options.clone(), seeds.clone());
+    let campaign_of = |options| Campaign { jobs: 2, explain: 0, ..Campaign::new(options, seeds.clone()) };
+    let careless = campaign::<P>(&campaign_of(Options { without: vec![without], ..options }), |_| ());
+    assert!(careless.violations > 0, "without {without} nothing was found in schedules {seeds:?}");
+}
+
+#[test]
+fn an_operator_excludes_and_readmits_regions_of_nodes() {
+    let stats = cleared::<GentleRain>(away(), 0..200).stats;
+    assert!(stats.exclusions > 40 && stats.readmissions == stats.exclusions, "{stats:?}");
+    let stats = cleared::<GentleRain>(Options { replicas: 3, ..away() }, 0..40).stats;
+    assert!(stats.exclusions > 4, "{stats:?}");
+    convicted::<GentleRain>(HIDES, away(), 0..400);
+    convicted::<GentleRain>(ALL_HIDE_FIRST, away(), 0..400);
+}
+
+#[test]
+fn groups_change_while_nodes_serve() {
+    let stats = cleared::<Accf>(few(), 0..200).stats;
+    assert!(stats.regroupings > 200, "{stats:?}");
+    let stats = cleared::<Accf>(groups(), 0..30).stats;
+    assert!(stats.regroupings > 30, "{stats:?}");
+    convicted::<Accf>(TRACKING_IS_MARKED, few(), 0..400);
+}
+
+#[test]
+fn links_that_an_operator_has_cut_are_as_before_once_they_are_healed() {
+    let stats = cleared::<Tidemark>(only("operator-cuts"), 0..400).stats;
+    assert!(stats.operator_cuts > 1_000, "{stats:?}");
+}
+
+#[test]
+fn handshakes_may_be_lost_and_late_and_arrive_again() {
+    let stats = cleared::<Tidemark>(only("handshakes,crashes"), 0..300).stats;
+    assert!(stats.handshakes > 300, "{stats:?}");
+    cleared::<Tidemark>(Options { replicas: 3, ..only("handshakes,crashes") }, 0..60);
+    convicted::<Tidemark>(OLD_EPOCHS_ARE_OLD, only("handshakes,crashes"), 0..300);
+}
+
+#[test]
+fn damaged_frames_are_refused() {
+    let stats = cleared::<Tidemark>(only("damage"), 0..300).stats;
+    assert!(stats.damaged > 500 && stats.refused > 200, "{stats:?}");
+    convicted::<Tidemark>(HEADERS_ARE_CHECKED, only("damage"), 0..300);
+    convicted::<Tidemark>(PAYLOADS_ARE_CHECKED, only("damage"), 0..300);
+}
+
+#[test]
+fn clients_come_back_with_the_past_that_they_had() {
+    let stats = cleared::<Tidemark>(only("clients"), 0..300).stats;
+    assert!(stats.returned > 150, "{stats:?}");
+    cleared::<Cops>(only("clients"), 0..200);
+    cleared::<Tidemark>(Options { replicas: 3, ..only("clients,crashes") }, 0..40);
+}
+
+#[test]
+fn followers_of_nodes_answer_sessions() {
+    let stats = cleared::<NuKv>(groups(), 0..40).stats;
+    assert!(stats.follower_reads > 100, "{stats:?}");
 }

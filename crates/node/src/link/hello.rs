@@ -135,11 +135,12 @@ impl Hello {
         if self.from == me || self.from.index() >= cluster.nodes.len() {
             return Err(format!("node {} calls itself", name(me)));
         }
-        let groups = cluster.groups();
-        let within_group = matches!(self.kind, LinkKind::Raft | LinkKind::Copy);
-        if within_group && groups.of_node(self.from) != groups.of_node(me) {
-            let (from, me) = (name(self.from), name(me));
-            return Err(format!("node {from} is not a member of the Raft group of node {me}"));
+        if matches!(self.kind, LinkKind::Raft | LinkKind::Copy) {
+            let groups = cluster.groups();
+            if groups.of_node(self.from) != groups.of_node(me) {
+                let (from, me) = (name(self.from), name(me));
+                return Err(format!("node {from} is not a member of the Raft group of node {me}"));
+            }
         }
         Ok(())
     }

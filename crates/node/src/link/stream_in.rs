@@ -63,12 +63,14 @@ impl<P: Protocol> NodeOf<P> {
             Taken::Whole => Ok(()),
             Taken::Later => {
                 let again = self.core.now.mono + self.core.config.pace.offer_again_us;
+                self.core.links.look_at(again);
                 if let Some(link) = self.core.links.get(id) {
                     link.waiting = Some((again, payload));
                 }
                 Ok(())
             }
             Taken::Gap(error) => {
+                self.core.counters.stream_gaps += 1;
                 let name = self.core.name_of(node).to_string();
                 let what = format!("the stream of node {name} is asked for again: {error}");
                 self.core.notice(Level::Warn, what.clone());
@@ -98,6 +100,10 @@ impl<P: Protocol> NodeOf<P> {
     fn opened(&mut self, id: LinkId, node: NodeId, partition: PartitionId, incarnation: u64) {
         let from = ServerId::new(self.core.dc_of(node), partition);
         let theirs = self.core.home(from) == Some(node);
+        if self.core.cuts.is_cut(from, ServerId::new(self.core.dc, partition)) {
+            // It was cut while the answer was under way. If it stood as open here, nobody would ask for it once it is healed.
+            return self.core.say_frame(id, &frame(&Request::Close { partition }));
+        }
         let Some(host) = self.hold.host_mut().filter(|host| theirs && host.holds(partition)) else { return };
         if let Err(refusal) = host.accept_feed(from, partition, incarnation) {
             return self.refused(id, node, partition, &refusal.to_string());
@@ -113,10 +119,12 @@ impl<P: Protocol> NodeOf<P> {
     fn refused(&mut self, id: LinkId, node: NodeId, partition: PartitionId, why: &str) {
         let from = ServerId::new(self.core.dc_of(node), partition);
         let again = self.core.now.mono + self.core.config.pace.ask_again_us;
+        self.core.links.look_at(again);
         if let Some(stream) = self.stream_in(id) {
             stream.open.retain(|(server, _)| *server != from);
             stream.ask_again = Some(again);
         }
+        self.core.counters.streams_refused += 1;
         let trouble = format!("no records from {from}: {why}");
         if self.core.peers[node.index()].trouble.as_deref() != Some(&trouble) {
             self.core.notice(Level::Error, trouble.clone());

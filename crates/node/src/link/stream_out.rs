@@ -2,7 +2,8 @@
 
 use super::frame::{FrameBuffer, FrameError, frame, values};
 use super::stream::{Request, Supply};
-use super::table::{Role, StreamOut};
+use super::table::{Role, Stage, StreamOut, Up};
+use crate::core::Core;
 use crate::layout::NodeId;
 use crate::node::{LinkId, Output};
 use crate::notice::Level;
@@ -24,9 +25,8 @@ impl<P: Protocol> NodeOf<P> {
 
     /// A link for records to `node` stands: it takes the place of those before it.
     pub(crate) fn replace_streams_to(&mut self, node: NodeId, new: LinkId) {
-        let old = |(id, up): &(LinkId, &super::table::Up)| {
-            up.node == node && *id != new && matches!(up.role, Role::StreamOut(_))
-        };
+        let old =
+            |(id, up): &(LinkId, &Up)| up.node == node && *id != new && matches!(up.role, Role::StreamOut(_));
         let old: Vec<LinkId> = self.core.links.all_up().filter(old).map(|(id, _)| id).collect();
         for id in old {
             self.end_link(id, None);
@@ -65,8 +65,7 @@ impl<P: Protocol> NodeOf<P> {
             // There is one stream to a data centre. An earlier leader there may not have noticed yet that it does not lead
             // any more.
             for link in self.core.links.iter_mut() {
-                if let super::table::Stage::Up(super::table::Up { role: Role::StreamOut(out), .. }) =
-                    &mut link.stage
+                if let Stage::Up(Up { role: Role::StreamOut(out), .. }) = &mut link.stage
                     && out.dc == dc
                 {
                     out.open.retain(|open| *open != partition);
@@ -87,6 +86,7 @@ impl<P: Protocol> NodeOf<P> {
                         Supply::<P>::Opened { partition, incarnation }
                     }
                     Err(refusal) => {
+                        self.core.counters.streams_refused += 1;
                         // Said once: every peer asks again and again, for every partition.
                         match disowned {
                             Some(why) if !known => self.core.notice(Level::Error, why),
@@ -137,6 +137,7 @@ impl<P: Protocol> NodeOf<P> {
                 more |= batch.len() - before >= ITEMS_BYTES / 2;
             }
             let Err(refusal) = polled else { return true };
+            self.core.counters.streams_refused += 1;
             self.core.notice(Level::Error, format!("no stream to {to}: {refusal}"));
             batch.push(&Supply::<P>::Refused { partition: *partition, refusal });
             false
@@ -160,9 +161,16 @@ impl<P: Protocol> NodeOf<P> {
         }
         (self.core.streams_due, self.core.streams_at) = (false, now);
         self.confirm_streams();
-        let out = |(_, up): &(LinkId, &super::table::Up)| matches!(&up.role, Role::StreamOut(out) if !out.open.is_empty());
-        let links: Vec<LinkId> = self.core.links.all_up().filter(out).map(|(id, _)| id).collect();
-        links.into_iter().for_each(|id| self.core.announce(id));
+        let Some(host) = self.hold.host_mut() else { return };
+        let Core { links, outputs, .. } = &mut self.core;
+        for link in links.iter_mut().filter(|link| !link.ready) {
+            if let Stage::Up(Up { role: Role::StreamOut(out), .. }) = &link.stage
+                && out.open.iter().any(|partition| host.has_for_feed(*partition, out.dc))
+            {
+                link.ready = true;
+                outputs.push_back(Output::Ready { link: link.id });
+            }
+        }
     }
 
     /// When [`Self::look_at_streams`] has something to do.

@@ -132,11 +132,18 @@ impl Role {
 }
 
 /// All links.
-#[derive(Default)]
 pub(crate) struct Links {
     /// In the order of their names.
     links: Vec<Link>,
     made: u64,
+    /// No link has to be looked at before this.
+    due: Micros,
+}
+
+impl Default for Links {
+    fn default() -> Self {
+        Self { links: Vec::new(), made: 0, due: Micros::MAX }
+    }
 }
 
 impl Links {
@@ -145,7 +152,9 @@ impl Links {
         self.made += 1;
         let id = LinkId(self.made);
         let decoder = FrameDecoder::default();
-        self.links.push(Link { id, stage, decoder, out: Vec::new(), ready: false, waiting: None });
+        let link = Link { id, stage, decoder, out: Vec::new(), ready: false, waiting: None };
+        self.look_at(link.expires());
+        self.links.push(link);
         id
     }
 
@@ -160,9 +169,22 @@ impl Links {
         Some(&mut self.links[at])
     }
 
-    /// When a link has to be looked at: its handshake takes too long, or something is tried again.
+    /// When links have to be looked at: a handshake takes too long, or something is tried again. It may be too early:
+    /// what was to be looked at has changed since.
+    #[inline]
     pub(crate) fn next_due(&self) -> Micros {
-        self.links.iter().map(|link| link.expires().min(link.retries())).min().unwrap_or(Micros::MAX)
+        self.due
+    }
+
+    /// A link has to be looked at then.
+    pub(crate) fn look_at(&mut self, at: Micros) {
+        self.due = self.due.min(at);
+    }
+
+    /// All that was due has been looked at.
+    pub(crate) fn looked(&mut self) {
+        let due = self.links.iter().map(|link| link.expires().min(link.retries()));
+        self.due = due.min().unwrap_or(Micros::MAX);
     }
 
     /// The link, if it stands.

@@ -4,9 +4,10 @@ use crate::harness::{Cluster, layout};
 use bytes::BytesMut;
 use std::cell::RefCell;
 use std::rc::Rc;
-use tidemark_core::DcId;
+use tidemark_core::{DcId, PartitionId, ServerId};
 use tidemark_node::cuts::{CutOrder, Place};
-use tidemark_node::{Order, OrderId, factory_of};
+use tidemark_node::link::frame::HEADER;
+use tidemark_node::{LinkId, Order, OrderId, factory_of};
 use tidemark_protocols::Tidemark;
 
 fn cluster() -> Cluster {
@@ -34,6 +35,51 @@ fn a_cut_link_passes_nothing_and_a_healed_one_everything() {
     cluster.run_for(2_000_000);
     assert_eq!(cluster.get(1, reader, "k").as_deref(), Some("v"));
     assert!(cluster.up(0) && cluster.up(1));
+}
+
+/// Chunks that arrived at node 1, in their order, and at which of its links.
+type Held = Rc<RefCell<Vec<((usize, LinkId), Vec<u8>)>>>;
+
+/// A stream was asked for twice, and the link cut again before the second answer came: with that the stream stood as open at its
+/// receiver, which never asked for it again, while its sender had closed it.
+#[test]
+fn a_stream_that_is_cut_while_an_answer_is_under_way_is_asked_for_once_it_is_healed() {
+    let mut cluster = Cluster::start(factory_of::<Tidemark>(), layout(2, 1, 1));
+    let (writer, reader) = (cluster.open(0), cluster.open(1));
+    let server = |dc| Place::Server(ServerId::new(DcId(dc), PartitionId(0)));
+    let cut = || Order::Cut(CutOrder::Cut(server(0), server(1)));
+    let heal = || Order::Cut(CutOrder::HealAll);
+    cluster.order(1, 1, cut());
+    cluster.run_for(1_000);
+    let held = Held::default();
+    let seen = held.clone();
+    cluster.tap = Box::new(move |end, bytes| {
+        if end.0 == 1 {
+            seen.borrow_mut().push((end, std::mem::take(bytes)));
+        }
+        end.0 != 1
+    });
+    cluster.order(1, 2, heal());
+    cluster.order(1, 3, heal());
+    cluster.run_for(1_000);
+    cluster.tap = Box::new(|_, _| true);
+    let mut was_cut = false;
+    for (end, mut bytes) in held.take() {
+        let first = HEADER + u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+        if !was_cut && first < bytes.len() {
+            let rest = bytes.split_off(first);
+            cluster.arrive(end, bytes);
+            cluster.order(1, 4, cut());
+            (bytes, was_cut) = (rest, true);
+        }
+        cluster.arrive(end, bytes);
+    }
+    assert!(was_cut, "the two answers came together");
+    cluster.run_for(1_000);
+    cluster.order(1, 5, heal());
+    cluster.set(0, writer, "k", "v");
+    cluster.run_for(2_000_000);
+    assert_eq!(cluster.get(1, reader, "k").as_deref(), Some("v"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Users: one step at a time, each over a session of a node of its region. Connections to nodes that end are made again,
 //! elsewhere if need be, with a session that knows nothing.
 
+use super::returning::Returning;
 use super::{Cluster, Event};
 use crate::plan::{Act, Step, asking};
 use crate::rng::mix;
@@ -24,8 +25,11 @@ pub(super) struct Client<'a> {
     pub(super) recorded: u64,
     pub(super) running: Option<Running>,
     /// How many steps it has begun.
-    operations: u64,
-    connection: Option<Connection>,
+    pub(super) operations: u64,
+    pub(super) connection: Option<Connection>,
+    /// The node of its region that it prefers, counted from its own.
+    pub(super) first: usize,
+    pub(super) returning: Returning,
 }
 
 /// What a client is there for.
@@ -41,10 +45,10 @@ pub(super) enum Role {
 
 /// A client's connection to a node.
 #[derive(Clone, Debug)]
-struct Connection {
-    process: usize,
+pub(super) struct Connection {
+    pub(super) process: usize,
     boots: u64,
-    session: SessionId,
+    pub(super) session: SessionId,
     options: Options,
 }
 
@@ -53,7 +57,9 @@ pub(super) struct Running {
     pub(super) start: Micros,
     /// Of an adoption: from whom, and how many events that one had.
     pub(super) adopts: Option<(history::SessionId, u64)>,
-    operation: u64,
+    pub(super) operation: u64,
+    /// It is no step: a client that has come back takes over its past.
+    pub(super) returns: bool,
 }
 
 /// What a node says to a client, once it may leave.
@@ -62,6 +68,8 @@ pub(super) enum Reply {
     Outcome { client: usize, session: SessionId, outcome: Outcome },
     /// The token of a session, for the step of another client, with how much of the history it stands for.
     Token { session: SessionId, to: usize, operation: u64, text: String, past: (history::SessionId, u64) },
+    /// The token of a session, for its client to come back with.
+    Kept { session: SessionId, client: usize, text: String, past: (history::SessionId, u64) },
 }
 
 impl Reply {
@@ -72,7 +80,9 @@ impl Reply {
     /// The session whose connection it leaves on.
     pub(super) fn session(&self) -> SessionId {
         match self {
-            Self::Outcome { session, .. } | Self::Token { session, .. } => *session,
+            Self::Outcome { session, .. } | Self::Token { session, .. } | Self::Kept { session, .. } => {
+                *session
+            }
         }
     }
 }
@@ -94,6 +104,8 @@ impl<'a> Cluster<'a> {
             running: None,
             operations: 0,
             connection: None,
+            first: 0,
+            returning: Returning::default(),
         };
         if let Some(step) = client.script.first() {
             self.busy += 1;
@@ -110,10 +122,12 @@ impl Cluster<'_> {
         let Step { act, asks, at } = client.script[client.step].clone();
         client.operations += 1;
         let operation = client.operations;
-        client.running = Some(Running { start: self.now, adopts: None, operation });
-        // Longer than any node waits.
-        let patience = 4 * (self.deadline_us() + self.election_us() + self.plan.config.farthest_us());
-        self.queue.push(self.now + patience, Event::Impatient(number, operation));
+        if self.takes_over(number) {
+            return;
+        }
+        let running = Running { start: self.now, adopts: None, operation, returns: false };
+        self.clients[number].running = Some(running);
+        self.queue.push(self.now + self.patience_us(), Event::Impatient(number, operation));
         let Some(Connection { process, session, .. }) = self.connect(number) else {
             return self.end_step(number, &unreachable());
         };
@@ -137,14 +151,19 @@ impl Cluster<'_> {
         }
     }
 
+    /// How long a user waits: longer than any node does.
+    pub(super) fn patience_us(&self) -> Micros {
+        4 * (self.deadline_us() + self.election_us() + self.plan.config.farthest_us())
+    }
+
     /// A call of the node has ended an operation, or not.
-    fn answered(&mut self, number: usize, at: usize, session: SessionId, outcome: Option<Outcome>) {
+    pub(super) fn answered(&mut self, number: usize, at: usize, session: SessionId, outcome: Option<Outcome>) {
         self.processes[at].said.extend(outcome.map(|outcome| Reply::to(number, session, outcome)));
         self.turn(at);
     }
 
     /// The client's connection to a node; another one if its node is there no more.
-    fn connect(&mut self, number: usize) -> Option<Connection> {
+    pub(super) fn connect(&mut self, number: usize) -> Option<Connection> {
         if self.clients[number].connection.is_none() {
             let process = self.process_for(number)?;
             let session = self.input(process, |node, _| node.open())?;
@@ -169,6 +188,7 @@ impl Cluster<'_> {
             0 => mix(self.plan.seed, number as u64 | 24 << 32) as usize,
             _ => number / dcs,
         };
+        let first = first % here.len().max(1) + self.clients[number].first;
         (0..here.len()).map(|n| here[(first + n) % here.len()]).find(|at| self.processes[*at].node.is_some())
     }
 
@@ -208,19 +228,25 @@ impl Cluster<'_> {
     }
 
     /// Something that a node said may leave, and is heard.
-    pub(super) fn take_reply(&mut self, reply: Reply) {
+    pub(super) fn take_reply(&mut self, at: usize, reply: Reply) {
         match reply {
             Reply::Outcome { client, session, outcome } => {
-                if self.clients[client]
-                    .connection
-                    .as_ref()
-                    .is_some_and(|connection| connection.session == session)
-                {
+                if self.is_at(client, at, session) {
                     self.end_step(client, &outcome);
                 }
             }
             Reply::Token { to, operation, text, past, .. } => self.take_token(to, operation, &text, past),
+            Reply::Kept { session, client, text, past } if self.is_at(client, at, session) => {
+                self.keep_token(client, text, past);
+            }
+            Reply::Kept { .. } => {}
         }
+    }
+
+    /// Whether a client's connection is that of a session of a process. Sessions of several nodes may have the same name.
+    fn is_at(&self, client: usize, at: usize, session: SessionId) -> bool {
+        let connection = self.clients[client].connection.as_ref();
+        connection.is_some_and(|connection| connection.process == at && connection.session == session)
     }
 
     fn take_token(&mut self, to: usize, operation: u64, text: &str, past: (history::SessionId, u64)) {
@@ -293,6 +319,6 @@ impl Cluster<'_> {
     }
 }
 
-fn unreachable() -> Outcome {
+pub(super) fn unreachable() -> Outcome {
     Outcome::Failed(Failure::Unavailable("no node of the region can be reached".into()))
 }

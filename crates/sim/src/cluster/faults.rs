@@ -4,6 +4,7 @@ use super::{Cluster, Event, Stage};
 use crate::plan::Trouble;
 use crate::trace::Happening;
 use tidemark_core::{DcId, PartitionId, ServerId};
+use tidemark_node::cuts::CutOrder;
 use tidemark_store::disk::Fault;
 
 impl Cluster<'_> {
@@ -65,7 +66,30 @@ impl Cluster<'_> {
                 self.processes[*node].disk.inject(fault, *skip);
                 self.processes[*node].injected = true;
             }
-            Trouble::DiskFails { .. } | Trouble::Away { .. } => {}
+            Trouble::DiskFails { .. } => {}
+            Trouble::Away { dc } => self.want_away(*dc, begins),
+            Trouble::Regroups { .. } if begins => self.want_regrouped(number),
+            Trouble::Regroups { .. } => {}
+            Trouble::OperatorCuts { from, to, chance } => match begins {
+                true => self.tell_cut(CutOrder::Cut(*from, *to), *chance),
+                false => self.tell_cut(CutOrder::Heal(*from, *to), *chance),
+            },
+            Trouble::Handshakes { process, how } => {
+                let wrong = (*process, *how);
+                match begins {
+                    true => self.net.wrong.handshakes.push(wrong),
+                    false => self.net.wrong.handshakes.retain(|other| *other != wrong),
+                }
+            }
+            Trouble::Damage { process, how, one_in } => {
+                let wrong = (*process, *how, *one_in);
+                match begins {
+                    true => self.net.wrong.damage.push(wrong),
+                    false => self.net.wrong.damage.retain(|other| *other != wrong),
+                }
+            }
+            Trouble::HangsUp { client, .. } if begins => self.wants_token(*client),
+            Trouble::HangsUp { client, dc, node } => self.hang_up(*client, *dc, *node),
             Trouble::DiskFull { node } => {
                 let process = &mut self.processes[*node];
                 process.full = begins;
@@ -121,6 +145,7 @@ impl Cluster<'_> {
             self.processes[process].disk.mend();
             self.boot(process);
         }
+        self.heal_cuts();
         self.begin_settling();
         self.queue.push(self.now, Event::Settle);
     }

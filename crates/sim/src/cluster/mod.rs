@@ -12,6 +12,7 @@ use crate::world::links::Links;
 use clients::Client;
 pub(crate) use metering::Gauge;
 use net::{ConnId, Net};
+use operator::{Errand, Operator};
 use process::Process;
 use serde_json::Value;
 use std::sync::Arc;
@@ -20,13 +21,16 @@ use tidemark_core::{Micros, Promise, Vector};
 use tidemark_node::{Factory, Job};
 
 mod clients;
+mod damage;
 mod faults;
 mod found;
 mod lanes;
 mod metering;
 mod net;
+mod operator;
 mod process;
 mod record;
+mod returning;
 mod settle;
 mod turn;
 
@@ -57,6 +61,8 @@ enum Event {
     Fault { number: usize, begins: bool },
     /// A process that leads hands over, in the start of that number, and ends at that time at the latest.
     HandsOver(usize, u64, Micros),
+    /// Something of the operator's arrives.
+    Operator(Box<Errand>),
     /// Everything has healed: is all exchanged yet?
     Settle,
 }
@@ -103,6 +109,7 @@ pub(crate) struct Cluster<'a> {
     /// Clients that have steps left.
     busy: usize,
     active_faults: Vec<bool>,
+    operator: Operator,
     /// The last epoch of each group.
     epochs: Vec<u64>,
     /// How many entries members of each group had applied when everything healed.
@@ -114,7 +121,9 @@ pub(crate) struct Cluster<'a> {
     history: History,
     /// The time of the last version of each region that anybody was told of.
     written: Vector,
-    /// What nobody was told of counts among it.
+    /// A write has failed: there may be versions that nobody was told of.
+    untold: bool,
+    /// They count among what was written.
     untold_counted: bool,
     /// How long a process gathers inputs before it ends a batch; 0: each is a batch of its own.
     gather_us: Micros,
@@ -131,6 +140,7 @@ pub(crate) struct Cluster<'a> {
     pub(crate) gauge: Option<Gauge>,
     /// Emptied buffers, to be filled again.
     spare: Vec<Vec<u8>>,
+    wishes: turn::Wishes,
 }
 
 /// More events than any schedule of this size needs: something feeds itself.
@@ -163,12 +173,14 @@ impl<'a> Cluster<'a> {
             clients: Vec::new(),
             busy: 0,
             active_faults: vec![false; plan.faults.len()],
+            operator: Operator::default(),
             epochs: vec![0; servers],
             agreed: Vec::new(),
             differs: Vec::new(),
             asked_until: 0,
             history: History { header, ..History::default() },
             written: Vector::zero(layout.topology.dcs),
+            untold: false,
             untold_counted: false,
             gather_us: if gathers { 1 + mix(plan.seed, 22) % plan.config.lan_us } else { 0 },
             problems: Vec::new(),
@@ -179,6 +191,7 @@ impl<'a> Cluster<'a> {
             seats,
             gauge: None,
             spare: Vec::new(),
+            wishes: turn::Wishes::default(),
             factory: subject.factory,
             plan,
             layout,
@@ -226,6 +239,7 @@ impl<'a> Cluster<'a> {
             self.handle(event);
             self.begin_watches();
         }
+        (0..self.processes.len()).for_each(|process| self.note_counters(process));
         self.stats.virtual_us = self.now;
         let digest = mix(self.digest, self.stats.events);
         let outcome = RunOutcome {
@@ -254,6 +268,7 @@ impl<'a> Cluster<'a> {
             Event::Fault { number, begins } => (11, (*number as u64) << 1 | u64::from(*begins)),
             Event::HandsOver(process, ..) => (12, *process as u64),
             Event::Settle => (13, 0),
+            Event::Operator(_) => (14, 0),
         };
         self.digest = mix(self.digest ^ self.now, kind << 56 ^ of);
         match event {
@@ -270,6 +285,7 @@ impl<'a> Cluster<'a> {
             Event::Fault { number, begins } => self.fault(number, begins),
             Event::HandsOver(process, boots, until) => self.hands_over(process, boots, until),
             Event::Settle => self.settle(),
+            Event::Operator(errand) => self.errand(*errand),
         }
     }
 

@@ -3,6 +3,7 @@
 //! What is sent over a link that is cut arrives late, once the link is healed, or the connection breaks before that: at once, or
 //! when one end has waited for long enough, each end at a time of its own.
 
+use super::damage::Wrong;
 use super::process::Process;
 use super::{Cluster, Event};
 use crate::rng::mix;
@@ -30,25 +31,35 @@ pub(super) struct Conn {
 pub(super) struct End {
     pub(super) process: usize,
     /// The start of the process that it belongs to; 0 until it is known.
-    boots: u64,
+    pub(super) boots: u64,
     /// What the node calls it; none before the other side accepts it.
-    link: Option<LinkId>,
+    pub(super) link: Option<LinkId>,
     /// The process does not have it any more.
-    gone: bool,
+    pub(super) gone: bool,
     /// What has arrived and was not taken.
-    inbox: BytesMut,
+    pub(super) inbox: BytesMut,
     /// Nothing is taken until the node says so.
-    paused: bool,
+    pub(super) paused: bool,
+}
+
+impl End {
+    pub(super) fn new(process: usize, boots: u64, link: Option<LinkId>) -> Self {
+        Self { process, boots, link, gone: false, inbox: BytesMut::new(), paused: false }
+    }
 }
 
 /// Bytes under way.
 #[derive(Default)]
 pub(super) struct Bytes {
-    chunks: VecDeque<Vec<u8>>,
+    pub(super) chunks: VecDeque<Vec<u8>>,
     /// When the last of them arrives: nothing overtakes it.
-    arrival: Micros,
+    pub(super) arrival: Micros,
+    /// Something was sent.
+    pub(super) begun: bool,
+    /// How many bytes that were not taken yet come before the first damaged frame, if there is one.
+    pub(super) good: Option<usize>,
     /// How many chunks would have arrived if the link were not cut.
-    stalled: u32,
+    pub(super) stalled: u32,
 }
 
 /// How a process ends, to those that it was connected to.
@@ -67,12 +78,14 @@ pub(super) struct Net {
     pub(super) cut: Vec<u32>,
     /// What everything takes longer from one region to another, by `from << 8 | to`.
     pub(super) slow: Vec<(usize, Micros)>,
+    pub(super) wrong: Wrong,
     processes: usize,
 }
 
 impl Net {
     pub(super) fn new(processes: usize) -> Self {
-        Self { conns: Vec::new(), cut: vec![0; processes * processes], slow: Vec::new(), processes }
+        let cut = vec![0; processes * processes];
+        Self { conns: Vec::new(), cut, slow: Vec::new(), wrong: Wrong::default(), processes }
     }
 
     pub(super) fn way(&self, from: usize, to: usize) -> usize {
@@ -95,15 +108,7 @@ impl Cluster<'_> {
     /// A node connects to another.
     pub(super) fn dial(&mut self, at: usize, link: LinkId, to: usize, kind: LinkKind) {
         let conn = ConnId(self.net.conns.len());
-        let end = |process, boots, link| End {
-            process,
-            boots,
-            link,
-            gone: false,
-            inbox: BytesMut::new(),
-            paused: false,
-        };
-        let ends = [end(at, self.processes[at].boots, Some(link)), end(to, 0, None)];
+        let ends = [End::new(at, self.processes[at].boots, Some(link)), End::new(to, 0, None)];
         self.net.conns.push(Conn { kind, ends, flows: Default::default() });
         self.processes[at].bind(link, Some((conn, 0)));
         let there_and_back = self.delay(conn, 0) + self.delay(conn, 1);
@@ -136,6 +141,7 @@ impl Cluster<'_> {
             return self.broken(conn, 0);
         }
         self.net.conns[conn.0].ends[1].boots = self.processes[to].boots;
+        self.said_again(conn);
         self.input(at, |node, now| node.connected(now, link));
         self.turn(at);
     }
@@ -155,8 +161,13 @@ impl Cluster<'_> {
         }
     }
 
-    fn send(&mut self, conn: ConnId, end: usize, bytes: Vec<u8>) {
-        let arrives = self.now + self.delay(conn, end);
+    fn send(&mut self, conn: ConnId, end: usize, mut bytes: Vec<u8>) {
+        let first = !std::mem::replace(&mut self.net.conns[conn.0].flows[end].begun, true);
+        let late = self.tamper(conn, end, first, &mut bytes);
+        if bytes.is_empty() {
+            return self.spare.push(bytes);
+        }
+        let arrives = self.now + self.delay(conn, end) + late;
         let flow = &mut self.net.conns[conn.0].flows[end];
         if arrives <= flow.arrival
             && self.now < flow.arrival
@@ -209,13 +220,17 @@ impl Cluster<'_> {
     fn read(&mut self, conn: ConnId, end: usize, link: LinkId) {
         let End { process: at, inbox, .. } = &mut self.net.conns[conn.0].ends[end];
         let (at, mut bytes) = (*at, std::mem::take(inbox));
+        let arrived = bytes.len();
         let read = self.input(at, |node, now| node.receive(now, link, &mut bytes));
         match read {
             Some(Ok(flow)) => {
-                let end = &mut self.net.conns[conn.0].ends[end];
-                (end.inbox, end.paused) = (bytes, flow == Flow::Pause);
+                let taken = arrived - bytes.len();
+                let one = &mut self.net.conns[conn.0].ends[end];
+                (one.inbox, one.paused) = (bytes, flow == Flow::Pause);
+                self.took(conn, end, link, taken);
             }
             Some(Err(_)) => {
+                self.stats.refused += u64::from(self.net.conns[conn.0].flows[1 - end].good.is_some());
                 self.transmit(at, link);
                 self.close(at, link);
             }
@@ -270,7 +285,7 @@ impl Cluster<'_> {
     }
 
     /// How long an end waits for a sign of life.
-    fn patience(&self, conn: ConnId, end: usize) -> Micros {
+    pub(super) fn patience(&self, conn: ConnId, end: usize) -> Micros {
         let chance = mix(self.plan.seed ^ (conn.0 as u64) << 1 ^ end as u64, self.now ^ 1 << 50);
         1 + (self.plan.config.farthest_us() << (chance % 5)) / 2
     }

@@ -213,11 +213,27 @@ impl Cluster<'_> {
 
     /// The process is there no more.
     pub(super) fn ends(&mut self, at: usize, ending: Ending) {
+        self.note_counters(at);
         self.processes[at].forget();
         self.stats.crashes += 1;
         self.shown[at].clear();
         self.break_connections_of(at, ending);
         self.disconnect_clients_of(at);
+    }
+
+    /// What a node has counted that concerns the run. REQUIRES: once for each of its starts.
+    pub(super) fn note_counters(&mut self, at: usize) {
+        let Some(node) = &self.processes[at].node else { return };
+        let counters = *node.counters();
+        self.stats.follower_reads += counters.follower_reads;
+        if counters.streams_refused > 0 {
+            let text = format!("{} was refused records, or refused them", self.name_of(at));
+            self.problem(ProblemKind::Feed, text);
+        }
+        if counters.stream_gaps > 0 {
+            let text = format!("{} did not get all records in their order", self.name_of(at));
+            self.problem(ProblemKind::Feed, text);
+        }
     }
 
     /// A process that has begun to serve what its group holds does so in an epoch that is later than all before.

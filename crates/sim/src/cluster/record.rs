@@ -14,6 +14,9 @@ impl Cluster<'_> {
     pub(super) fn end_step(&mut self, number: usize, outcome: &Outcome) {
         let Some(running) = self.clients[number].running.take() else { return };
         self.note_outcome(number, outcome);
+        if running.returns {
+            return self.took_over(number, &running, outcome);
+        }
         self.meter_end(number, outcome);
         if self.clients[number].role == Role::Worker {
             self.record(number, &running, outcome);
@@ -22,6 +25,7 @@ impl Cluster<'_> {
             // Nobody knows what became of it: the connection is given up, and with it its session.
             self.reopen(number);
         }
+        self.export_if_idle(number);
         match self.clients[number].role {
             Role::Worker => self.advance(number),
             Role::LastWords => self.end_last_word(number, outcome),
@@ -69,7 +73,9 @@ impl Cluster<'_> {
         };
         events.iter_mut().for_each(|event| event.asked = asks);
         self.stats.ops += 1;
-        self.stats.failed += u64::from(matches!(outcome, Outcome::Failed(_)));
+        let failed = matches!(outcome, Outcome::Failed(_));
+        self.stats.failed += u64::from(failed);
+        self.untold |= failed && matches!(act, Act::Op(op) if op.writes().is_some());
         if self.trace.is_some() {
             let (session, dc) = (client.id, client.dc);
             let (act, outcome) = (act.clone(), outcome.clone());

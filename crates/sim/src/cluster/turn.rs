@@ -5,12 +5,12 @@ use super::process::Process;
 use super::{Cluster, Event};
 use crate::rng::mix;
 use crate::trace::Happening;
-use tidemark_node::{Fatal, Job, Lane, Level, LinkId, LinkKind, Node, Output};
+use tidemark_node::{Fatal, Job, Lane, Level, LinkId, LinkKind, Node, OrderAnswer, OrderId, Output};
 use tidemark_replica::Now;
 
 /// What a batch asks of the world.
 #[derive(Default)]
-struct Wishes {
+pub(super) struct Wishes {
     /// Links that have something to transmit, and whether they are closed after that.
     links: Vec<(LinkId, bool)>,
     dials: Vec<(LinkId, usize, LinkKind)>,
@@ -20,19 +20,8 @@ struct Wishes {
     released: Vec<Reply>,
     /// Links on which a copy of everything begins.
     copies: Vec<LinkId>,
+    ordered: Vec<(OrderId, OrderAnswer)>,
     notices: Vec<String>,
-}
-
-impl Wishes {
-    fn is_none(&self) -> bool {
-        let Self { links, dials, resumes, ended, jobs, released, copies: _, notices: _ } = self;
-        links.is_empty()
-            && dials.is_empty()
-            && resumes.is_empty()
-            && ended.is_empty()
-            && jobs.is_empty()
-            && released.is_empty()
-    }
 }
 
 impl Cluster<'_> {
@@ -64,21 +53,18 @@ impl Cluster<'_> {
     /// Commits, and carries out what the node wants, until it wants no more.
     pub(super) fn end_turn(&mut self, at: usize) {
         self.processes[at].gathers = false;
-        loop {
+        let mut wishes = std::mem::take(&mut self.wishes);
+        let boots = self.processes[at].boots;
+        while self.processes[at].has_more() && self.processes[at].boots == boots {
             let process = &mut self.processes[at];
             let now = process.clocks.read(self.now);
-            let wishes = match process.commit(now) {
-                None => break,
-                Some(Ok(wishes)) => wishes,
-                Some(Err(fatal)) => return self.stops(at, &fatal.to_string()),
-            };
-            let (boots, idle) = (process.boots, wishes.is_none());
-            self.fulfil(at, wishes);
-            let process = &self.processes[at];
-            if process.boots != boots || idle && !process.has_more() {
-                break;
+            if let Err(fatal) = process.commit(now, &mut wishes) {
+                self.wishes = Wishes::default();
+                return self.stops(at, &fatal.to_string());
             }
+            self.fulfil(at, &mut wishes);
         }
+        self.wishes = wishes;
         self.see_epoch(at);
         self.plan_tick(at);
         if self.trace.is_some() {
@@ -86,25 +72,26 @@ impl Cluster<'_> {
         }
     }
 
-    fn fulfil(&mut self, at: usize, wishes: Wishes) {
-        let Wishes { links, dials, resumes, ended, jobs, released, copies, notices } = wishes;
-        for what in notices {
+    fn fulfil(&mut self, at: usize, wishes: &mut Wishes) {
+        let Wishes { links, dials, resumes, ended, jobs, released, copies, ordered, notices } = wishes;
+        for what in notices.drain(..) {
             let name = self.name_of(at);
             self.trace(|| Happening::Trouble(format!("{name}: {what}")));
         }
         let sent = |link: &LinkId| self.processes[at].end_of(*link).is_some_and(|(_, end)| end == 0);
-        self.stats.copies += copies.iter().filter(|link| sent(link)).count() as u64;
-        ended.into_iter().for_each(|client| self.disconnect_client(client));
-        jobs.into_iter().for_each(|job| self.begin_job(at, job));
-        dials.into_iter().for_each(|(link, to, kind)| self.dial(at, link, to, kind));
-        for (link, closes) in links {
+        self.stats.copies += copies.drain(..).filter(sent).count() as u64;
+        ordered.drain(..).for_each(|(id, answer)| self.ordered(at, id, answer));
+        ended.drain(..).for_each(|client| self.disconnect_client(client));
+        jobs.drain(..).for_each(|job| self.begin_job(at, job));
+        dials.drain(..).for_each(|(link, to, kind)| self.dial(at, link, to, kind));
+        for (link, closes) in links.drain(..) {
             self.transmit(at, link);
             if closes {
                 self.close(at, link);
             }
         }
-        resumes.into_iter().for_each(|link| self.resume(at, link));
-        released.into_iter().for_each(|reply| self.take_reply(reply));
+        resumes.drain(..).for_each(|link| self.resume(at, link));
+        released.drain(..).for_each(|reply| self.take_reply(at, reply));
     }
 
     fn begin_job(&mut self, at: usize, job: Job) {
@@ -191,20 +178,13 @@ impl Process {
         self.node.as_ref().is_some_and(|node| node.wants_commit()) || !self.said.is_empty()
     }
 
-    /// Ends the batch that is open, if something waits for that, and takes what the node wants of the world. None if it does not run.
-    fn commit(&mut self, now: Now) -> Option<Result<Wishes, Fatal>> {
-        let has_more = self.has_more();
-        let node = self.node.as_deref_mut()?;
-        if has_more {
-            self.batch = match node.commit(now) {
-                Ok(batch) => batch,
-                Err(fatal) => return Some(Err(fatal)),
-            };
-            for reply in self.said.drain(..) {
-                self.gate.push(self.batch, reply);
-            }
+    /// Ends the batch that is open, and takes what the node wants of the world. REQUIRES: it runs.
+    fn commit(&mut self, now: Now, wishes: &mut Wishes) -> Result<(), Fatal> {
+        let Some(node) = self.node.as_deref_mut() else { return Ok(()) };
+        self.batch = node.commit(now)?;
+        for reply in self.said.drain(..) {
+            self.gate.push(self.batch, reply);
         }
-        let mut wishes = Wishes::default();
         while let Some(output) = node.poll() {
             let client =
                 |session: tidemark_node::SessionId| self.sessions.get(session.slot()).copied().flatten();
@@ -220,7 +200,8 @@ impl Process {
                 }
                 Output::Dial { link, to, kind } => wishes.dials.push((link, to.index(), kind)),
                 Output::Up { link, kind: LinkKind::Copy, .. } => wishes.copies.push(link),
-                Output::Up { .. } | Output::Ordered { .. } => {}
+                Output::Up { .. } => {}
+                Output::Ordered { id, answer } => wishes.ordered.push((id, answer)),
                 Output::Close { link } => wishes.links.push((link, true)),
                 Output::Ready { link } => wishes.links.push((link, false)),
                 Output::Resume { link } => wishes.resumes.push(link),
@@ -233,6 +214,6 @@ impl Process {
         while let Some(reply) = self.gate.release(released) {
             wishes.released.push(reply);
         }
-        Some(Ok(wishes))
+        Ok(())
     }
 }

@@ -255,7 +255,7 @@ pub fn load<P: Protocol>(what: &Load) -> Result<Loaded, String> {
     what.validate::<P>()?;
     let _without = Without::new(&what.without);
     let layout =
-        Layout { topology: what.topology(), keys: Vec::new(), transactions: false, guarantees: false };
+        Layout { topology: what.topology(), keys: Vec::new(), transactions: false, guarantees: false, checking: false };
     let plan = what.plan();
     let nodes = plan.nodes(&layout.topology);
     let params = vec![options::params::<P>(&what.params)?; nodes];

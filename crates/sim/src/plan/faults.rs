@@ -17,7 +17,7 @@ pub(super) fn draw(plan: &mut Plan, layout: &Layout, on: impl Fn(FaultKind) -> b
     let wan = plan.config.farthest_us();
     let rng = stream(plan.seed, Stream::Faults);
     let mut drawer = Drawer { rng, plan, layout, wan };
-    for kind in FaultKind::ALL.into_iter().filter(|kind| on(*kind)) {
+    for kind in FaultKind::of_servers().filter(|kind| on(*kind)) {
         for _ in 0..drawer.rng.u32(1..=3) {
             if let Some(what) = drawer.trouble(kind) {
                 let (at, until) = drawer.span();
@@ -149,7 +149,11 @@ impl Drawer<'_> {
                 let extra_us = self.rng.scale(self.plan.config.lan_us, self.wan * 2);
                 Trouble::SlowNode { node: self.node(), extra_us }
             }
-            FaultKind::Drift => return None,
+            FaultKind::Drift
+            | FaultKind::OperatorCuts
+            | FaultKind::Handshakes
+            | FaultKind::Damage
+            | FaultKind::Clients => return None,
             FaultKind::Jumps => {
                 let by_us = self.rng.scale(1_000, self.wan * 8) as i64;
                 Trouble::Jump { node: self.node(), by_us: if self.rng.bool() { by_us } else { -by_us } }

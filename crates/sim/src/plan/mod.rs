@@ -7,12 +7,15 @@
 use crate::options::{FaultKind, Options, Placed, World};
 use crate::rng::{Draw, Stream, stream};
 use tidemark_contract::Topology;
+use tidemark_contract::regrouping::Regrouping;
 use tidemark_core::{DcId, Guarantees, Key, Micros, Op, PartitionId, ServerId};
+use tidemark_node::cuts::Place;
 
 pub(crate) mod asking;
 mod config;
 mod faults;
 mod motifs;
+mod nodes;
 mod placing;
 mod scenes;
 mod torn;
@@ -32,6 +35,8 @@ pub struct Layout {
     /// Whether its operations may ask for fewer guarantees. Where they may not, schedules are drawn as if there were one
     /// kind of operation.
     pub guarantees: bool,
+    /// Whether it has checking groups, which operators change.
+    pub checking: bool,
 }
 
 /// How many names each partition has.
@@ -39,7 +44,7 @@ const NAMES: usize = 6;
 
 impl Layout {
     /// Finds names that fall to each partition.
-    pub fn new(options: &Options, transactions: bool, guarantees: bool) -> Self {
+    pub fn new(options: &Options, transactions: bool, guarantees: bool, checking: bool) -> Self {
         let mut topology = Topology::new(options.dcs, options.partitions);
         let mut keys = vec![Vec::new(); options.partitions];
         for n in 0.. {
@@ -56,7 +61,7 @@ impl Layout {
         if options.placement == Placed::ByPartition {
             topology.placement = placing::by_partition(&topology);
         }
-        Self { topology, keys, transactions, guarantees }
+        Self { topology, keys, transactions, guarantees, checking }
     }
 
     /// The same, where each key is held by some data centres as schedule `seed` draws it.
@@ -214,6 +219,72 @@ pub enum Trouble {
         /// Its number.
         node: usize,
     },
+    /// An operator orders a change of groups.
+    Regroups {
+        /// The node that is told; it tells the others.
+        node: usize,
+        /// What is to change.
+        order: Regrouping,
+    },
+    /// An operator cuts what passes from one place to another, and heals it in the end.
+    OperatorCuts {
+        /// From here.
+        from: Place,
+        /// To there.
+        to: Place,
+        /// Decides which nodes hear of it, and when.
+        chance: u64,
+    },
+    /// Connections to and from a process have trouble while they are made.
+    Handshakes {
+        /// Its number.
+        process: usize,
+        /// Which trouble.
+        how: Handshake,
+    },
+    /// Bytes to and from a process are damaged.
+    Damage {
+        /// Its number.
+        process: usize,
+        /// How.
+        how: Damage,
+        /// One of so many pieces of what is sent.
+        one_in: u64,
+    },
+    /// A client exports its token when this begins, or once its operation has ended. When it ends, its connection breaks, and it
+    /// comes back with the last token that it got.
+    HangsUp {
+        /// Its number.
+        client: usize,
+        /// Where it comes back.
+        dc: DcId,
+        /// To which node there, counted from the one that was its own.
+        node: usize,
+    },
+}
+
+/// What may be wrong with a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshake {
+    /// The connection breaks in the midst of it.
+    Lost,
+    /// What is said takes so much longer.
+    Late(Micros),
+    /// What was said on an earlier connection arrives again, on one of its own, so much later at most.
+    Repeated(Micros),
+}
+
+/// How bytes are damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// A bit is another one.
+    Flips,
+    /// The end of a piece is missing, and what follows is not.
+    Truncates,
+    /// There are bytes that nobody sent before a piece.
+    Garbage,
+    /// Nothing is wrong with them, but they do not arrive at once.
+    Splits,
 }
 
 /// Messages sent in a span of time that are delivered only after it.
@@ -248,7 +319,7 @@ impl Plan {
             let drawn = rng.chance(40);
             drawn && options.faults.has(kind)
         };
-        let selected = FaultKind::ALL.map(|kind| on(&mut rng, kind));
+        let selected: Vec<bool> = FaultKind::of_servers().map(|kind| on(&mut rng, kind)).collect();
         let selected = |kind: FaultKind| selected[kind as usize];
         let config = Config::draw(&mut rng, options, selected);
         let mut plan = Self {
@@ -275,6 +346,7 @@ impl Plan {
         if options.world == World::Node {
             // Nodes have found each other before anything happens.
             plan.begin_later(3 * plan.config.farthest_us());
+            nodes::draw(&mut plan, options, layout);
         }
         plan
     }

@@ -66,6 +66,11 @@ impl<P: Protocol> World<'_, P> {
                 self.nodes[*node].injected = true;
             }
             Trouble::DiskFails { .. } => {}
+            Trouble::Regroups { .. }
+            | Trouble::OperatorCuts { .. }
+            | Trouble::Handshakes { .. }
+            | Trouble::Damage { .. }
+            | Trouble::HangsUp { .. } => {} // whole nodes only
             Trouble::Away { dc } => self.want_away(*dc, begins),
             Trouble::DiskFull { node } => {
                 let place = &mut self.nodes[*node];

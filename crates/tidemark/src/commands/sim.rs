@@ -67,13 +67,14 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "N", default_value_t = 200)]
     ops: usize,
     /// The faults: none, all that the protocol tolerates, or some of
-    /// cuts,one-way,slow,drift,jumps,crashes,power,disk.
+    /// cuts,one-way,slow,drift,jumps,crashes,power,disk, and with --world node
+    /// operator-cuts,handshakes,damage,clients.
     #[arg(long, value_name = "LIST", default_value = "all")]
     faults: Faults,
     /// Have an operator exclude a data centre, roughly while it is cut off, and readmit it.
     #[arg(long)]
     exclusions: bool,
-    /// Play it without a rule that its correctness, or that of Raft groups, rests on, to see what the rule is for; may be
+    /// Play it without a rule that its correctness, or that of Raft groups or nodes, rests on, to see what the rule is for; may be
     /// repeated. An unknown name lists those that there are.
     #[arg(long, value_name = "RULE")]
     without: Vec<String>,
