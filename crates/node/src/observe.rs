@@ -8,6 +8,7 @@ use crate::layout::NodeId;
 use crate::node::SessionId;
 use serde::Serialize;
 use std::fmt::Debug;
+use tidemark_contract::traveller::Traveller;
 use tidemark_contract::{Protocol, Ticket};
 use tidemark_core::{Key, ServerId, Stamp};
 use tidemark_replica::FeedItem;
@@ -151,6 +152,21 @@ impl postcard::ser_flavors::Flavor for Into<'_> {
 impl<T: Serialize + Debug> Content for T {
     fn pour(&self, sink: &mut dyn Sink) {
         postcard::serialize_with_flavor(self, Into(sink)).expect("what servers exchange can be encoded");
+    }
+}
+
+/// The token of a session, made only if somebody looks at it.
+pub(crate) struct TokenOf<'a, P: Protocol>(pub(crate) &'a Traveller<P>);
+
+impl<P: Protocol> Debug for TokenOf<'_, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.token().fmt(f)
+    }
+}
+
+impl<P: Protocol> Content for TokenOf<'_, P> {
+    fn pour(&self, sink: &mut dyn Sink) {
+        self.0.token().pour(sink);
     }
 }
 

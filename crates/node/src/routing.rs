@@ -6,7 +6,7 @@ use crate::layout::{GroupId, NodeId};
 use crate::link::hello::Epoch;
 use crate::link::message::Message;
 use crate::node::{Batch, SessionId};
-use crate::observe::{Way, What};
+use crate::observe::{TokenOf, Way, What};
 use crate::of::NodeOf;
 use crate::requests::Unrouted;
 use crate::sessions::{OpenRequest, Session};
@@ -50,10 +50,8 @@ impl Core {
     /// An operation of a session ends: the observer looks at what the session has seen.
     #[inline]
     pub(crate) fn sees_token<P: Protocol>(&self, session: &Session<P>) {
-        if self.config.observer.is_some() {
-            let (session, content) = (session.id, &session.session.token());
-            self.sees(Way::Within, self.me, 0, What::Token { session, content });
-        }
+        let (session, content) = (session.id, &TokenOf(&session.session));
+        self.sees(Way::Within, self.me, 0, What::Token { session, content });
     }
 
     /// From now on the operation of a session waits.

@@ -90,9 +90,8 @@ impl<P: Protocol> Host<P> {
     /// The checking groups that operations may choose, as the first partition here knows them: as of now where its protocol runs,
     /// or else as of what this host has applied.
     pub fn checking_groups(&self) -> Vec<(CheckingGroup, Members)> {
-        let place = &self.places[0];
         let first = P::Hard::default();
-        let hard = place.hard.as_ref().unwrap_or(&first);
+        let hard = self.places.first().and_then(|place| place.hard.as_ref()).unwrap_or(&first);
         P::EXTENSIONS.checking_groups(&self.config.params, &self.config.topology, hard)
     }
 

@@ -4,16 +4,19 @@
 //! clocks that NTP keeps within a millisecond, the intervals of the papers' evaluations, a process for each server, no
 //! wait for disks; sessions that read, write and run read-only transactions, with a taste for some keys.
 
+use crate::cluster::{Cluster, Subject};
 use crate::meter::{self, Measured, Meter, Times};
-use crate::options::{Faults, Options};
+use crate::options::{Faults, Options, name_of};
 use crate::plan::{Act, ClockPlan, Config, Layout, Mix, Plan, Step};
 use crate::rng::{Draw, Rng, Stream, stream};
-use crate::run::Simulation;
+use crate::run::params;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use tidemark_contract::rule::Without;
 use tidemark_contract::{Protocol, Rule, Topology};
 use tidemark_core::{Key, Micros, Op, Update, Write};
+use tidemark_node::factory_of;
 use tidemark_store::log::Fsync;
 
 /// What a measured run consists of.
@@ -99,7 +102,6 @@ impl Measurement {
             faults: Faults::NONE,
             params: self.params.clone(),
             without: self.without.clone(),
-            world: if std::env::var("OLD").is_ok() { crate::World::Server } else { crate::World::Node },
             ..Options::default()
         }
     }
@@ -126,9 +128,20 @@ pub fn measure<P: Protocol>(what: &Measurement) -> Measured {
     let (layout, keys) = what.layout();
     let (plan, times) = Composer::compose(what, &layout);
     let meter = Meter::new(times, layout.topology.clone(), keys);
-    let simulation = Simulation::<P>::with_layout(what.options(), layout);
-    let (outcome, meter) = simulation.play_metered(&plan, meter);
-    meter.expect("it was given one").results(simulation.name(), P::INFO.promise, outcome.ok())
+    // What is measured is the protocol as it comes.
+    let params = params::<P>(&plan, &layout.topology, &what.params, false).expect("they are valid");
+    let subject = Subject {
+        factory: factory_of::<P>(),
+        promise: P::INFO.promise,
+        params,
+        // A node for each session: clients as in the papers, which ask each server themselves.
+        seats: Some(what.sessions.div_ceil(what.dcs)),
+        adapts: false,
+    };
+    let _without = Without::new(&what.without);
+    let (mut outcome, meter) = Cluster::new(&plan, &layout, &subject).run_metered(meter);
+    outcome.report = Some(tidemark_check::check(&outcome.history, P::INFO.promise));
+    meter.results(name_of::<P>(&what.without), P::INFO.promise, outcome.ok())
 }
 
 /// Lays out the schedule.

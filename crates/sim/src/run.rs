@@ -1,7 +1,6 @@
 //! One schedule from its seed to its verdict.
 
-use crate::cluster::{Cluster, Gauge, Subject};
-use crate::meter::Meter;
+use crate::cluster::{Cluster, Subject};
 use crate::options::{Options, Placed, World, name_of};
 use crate::outcome::RunOutcome;
 use crate::plan::{Layout, Plan};
@@ -35,11 +34,6 @@ impl<P: Protocol> Simulation<P> {
     pub fn new(options: Options) -> Self {
         let checking = P::EXTENSIONS.checking.is_some();
         let layout = Layout::new(&options, P::INFO.atomic_writes, P::INFO.guarantees, checking);
-        Self::with_layout(options, layout)
-    }
-
-    /// With keys of one's own.
-    pub(crate) fn with_layout(options: Options, layout: Layout) -> Self {
         Self { options, layout, protocol: PhantomData }
     }
 
@@ -65,66 +59,48 @@ impl<P: Protocol> Simulation<P> {
 
     /// Runs a schedule and checks its history.
     pub fn play(&self, plan: &Plan) -> RunOutcome {
-        self.play_with(plan, None, None).0
+        self.play_with(plan, None).0
     }
 
     /// As [`Self::play`], writing a timeline.
     pub(crate) fn play_traced(&self, plan: &Plan) -> (RunOutcome, Trace) {
-        let (outcome, trace, _) = self.play_with(plan, Some(Trace::default()), None);
+        let (outcome, trace) = self.play_with(plan, Some(Trace::default()));
         (outcome, trace.unwrap_or_default())
     }
 
-    /// As [`Self::play`], metered.
-    pub(crate) fn play_metered(&self, plan: &Plan, meter: Meter) -> (RunOutcome, Option<Box<Meter>>) {
-        let (outcome, _, meter) = self.play_with(plan, None, Some(Box::new(meter)));
-        (outcome, meter)
-    }
-
-    fn play_with(
-        &self,
-        plan: &Plan,
-        trace: Option<Trace>,
-        meter: Option<Box<Meter>>,
-    ) -> (RunOutcome, Option<Trace>, Option<Box<Meter>>) {
+    fn play_with(&self, plan: &Plan, trace: Option<Trace>) -> (RunOutcome, Option<Trace>) {
         let _without = Without::new(&self.options.without);
         let layout = match self.options.placement {
             Placed::Random => Cow::Owned(self.layout.drawn(plan.seed)),
             _ => Cow::Borrowed(&self.layout),
         };
-        // What is measured is the protocol as it comes.
-        let vary = meter.is_none();
-        let params = params::<P>(plan, &layout.topology, &self.options.params, vary);
+        let params = params::<P>(plan, &layout.topology, &self.options.params, true);
         let params = params.expect("the options are valid");
         let promise = self.promise();
-        let (mut outcome, trace, meter) = if self.options.world == World::Node {
-            // A node for each session: clients as in the papers, which ask each server themselves.
-            let seats = meter.is_some().then(|| plan.scripts.len().div_ceil(layout.topology.dcs));
-            let subject = Subject { factory: tidemark_node::factory_of::<P>(), promise, params, seats };
-            let gauge = meter.map(|meter| Gauge::new(*meter));
+        let (mut outcome, trace) = if self.options.world == World::Node {
+            let factory = tidemark_node::factory_of::<P>();
+            let subject = Subject { factory, promise, params, seats: None, adapts: false };
             let mut cluster = Cluster::new(plan, &layout, &subject);
-            (cluster.trace, cluster.gauge) = (trace, gauge.clone());
-            let (outcome, trace) = cluster.run();
-            (outcome, trace, gauge.map(|gauge| Box::new(gauge.into_meter())))
+            cluster.trace = trace;
+            cluster.run()
         } else {
             let params = params.into_iter().map(crate::options::parsed::<P>);
             let params = params.collect::<Result<_, _>>().expect("they were made of parameters");
             let mut world = ServerWorld::<P>::new(plan, &layout, params);
-            if vary {
-                world.have_checking_groups();
-            }
-            (world.trace, world.meter) = (trace, meter);
+            world.have_checking_groups();
+            world.trace = trace;
             world.run()
         };
         outcome.history.header.protocol = Some(self.name().into());
         outcome.history.header.promise = Some(promise);
         outcome.report = Some(tidemark_check::check(&outcome.history, promise));
-        (outcome, trace, meter)
+        (outcome, trace)
     }
 }
 
 /// The protocol's numbers for each node: its defaults, over them what schedules vary and the intervals of the plan, and over
 /// those what the user has `chosen`.
-fn params<P: Protocol>(
+pub(crate) fn params<P: Protocol>(
     plan: &Plan,
     topology: &Topology,
     chosen: &BTreeMap<String, Value>,

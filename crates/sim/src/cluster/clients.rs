@@ -41,6 +41,14 @@ pub(super) enum Role {
     LastWords,
     /// It looks whether a version can be seen; that goes to the meter.
     Looker,
+    /// It writes what is to be there before a run under load begins.
+    Loader,
+    /// It is one of the clients of a run under load.
+    Driver,
+    /// It writes a key that others look for, in a run under load.
+    Prober,
+    /// It looks for such a key.
+    Seeker,
 }
 
 /// A client's connection to a node.
@@ -127,14 +135,18 @@ impl Cluster<'_> {
         }
         let running = Running { start: self.now, adopts: None, operation, returns: false };
         self.clients[number].running = Some(running);
-        self.queue.push(self.now + self.patience_us(), Event::Impatient(number, operation));
+        if self.load.is_none() {
+            self.queue.push(self.now + self.patience_us(), Event::Impatient(number, operation));
+        }
         let Some(Connection { process, session, .. }) = self.connect(number) else {
             return self.end_step(number, &unreachable());
         };
         match act {
             Act::Op(op) => {
-                let checking = self.checking(number, process, at);
-                self.configure(number, Options { guarantees: asks, checking, follows: false });
+                let (checking, follows) = self
+                    .named_groups(number)
+                    .unwrap_or_else(|| (self.checking(number, process, at), false));
+                self.configure(number, Options { guarantees: asks, checking, follows });
                 self.meter_begin(number, process, session, &op);
                 let outcome = self.input(process, |node, now| node.begin(now, session, op)).flatten();
                 self.answered(number, process, session, outcome);
@@ -181,6 +193,9 @@ impl Cluster<'_> {
 
     /// A process of its region that runs: always the same one, if that does.
     fn process_for(&self, number: usize) -> Option<usize> {
+        if self.load.is_some() && self.seats == 0 {
+            return Some(self.gateway(number));
+        }
         let (dc, dcs) = (self.clients[number].dc, self.layout.topology.dcs);
         let all = if self.seats > 0 { self.servers..self.processes.len() } else { 0..self.servers };
         let here: Vec<usize> = all.filter(|process| self.processes[*process].dc == dc).collect();
@@ -222,6 +237,10 @@ impl Cluster<'_> {
         };
         let past = (self.clients[from].id, self.clients[from].recorded);
         let text = self.input(process, |node, now| node.export(now, session));
+        if let (Some(_), Some(text)) = (&self.load, &text) {
+            // It asked for that when it left.
+            return self.take_token(to, operation, text, past);
+        }
         let reply = text.map(|text| Reply::Token { session, to, operation, text, past });
         self.processes[process].said.extend(reply);
         self.turn(process);
@@ -232,7 +251,7 @@ impl Cluster<'_> {
         match reply {
             Reply::Outcome { client, session, outcome } => {
                 if self.is_at(client, at, session) {
-                    self.end_step(client, &outcome);
+                    self.tells_client(client, outcome);
                 }
             }
             Reply::Token { to, operation, text, past, .. } => self.take_token(to, operation, &text, past),

@@ -3,6 +3,7 @@
 use super::clients::Role;
 use super::Cluster;
 use crate::meter::{Cause, Meter, Weight, weigh};
+use crate::outcome::RunOutcome;
 use crate::plan::{Act, Step};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -41,7 +42,7 @@ impl std::fmt::Debug for Gauge {
 }
 
 impl Gauge {
-    pub(crate) fn new(meter: Meter) -> Self {
+    fn new(meter: Meter) -> Self {
         Self(Arc::new(Mutex::new(Reading {
             meter,
             now: 0,
@@ -56,8 +57,8 @@ impl Gauge {
         self.0.lock().expect("one thread plays a schedule")
     }
 
-    /// What the meter says in the end.
-    pub(crate) fn into_meter(self) -> Meter {
+    /// What the meter says in the end. REQUIRES: the nodes that had it are gone.
+    fn into_meter(self) -> Meter {
         let reading = Arc::into_inner(self.0).expect("its nodes are gone");
         reading.into_inner().expect("one thread plays a schedule").meter
     }
@@ -147,6 +148,21 @@ impl Reading {
 }
 
 impl Cluster<'_> {
+    /// Runs to the end, and measures.
+    pub(crate) fn run_metered(mut self, meter: Meter) -> (RunOutcome, Meter) {
+        let gauge = Gauge::new(meter);
+        self.gauge = Some(gauge.clone());
+        let (outcome, _) = self.run();
+        (outcome, gauge.into_meter())
+    }
+
+    /// Who is told what passes at nodes, if anybody measures that.
+    pub(super) fn observer(&self) -> Option<Arc<dyn Observer>> {
+        let gauge = self.gauge.iter().map(|gauge| Arc::new(gauge.clone()) as Arc<dyn Observer>);
+        let till = self.load.iter().map(|load| Arc::new(load.till.clone()) as Arc<dyn Observer>);
+        gauge.chain(till).next()
+    }
+
     /// Time has passed, for the meter too.
     pub(super) fn meter_time(&mut self) {
         if let Some(gauge) = &self.gauge {

@@ -10,7 +10,7 @@ use crate::rng::{Rng, Stream, mix, stream};
 use crate::trace::{Happening, Trace};
 use crate::world::links::Links;
 use clients::Client;
-pub(crate) use metering::Gauge;
+use metering::Gauge;
 use net::{ConnId, Net};
 use operator::{Errand, Operator};
 use process::Process;
@@ -20,18 +20,25 @@ use tidemark_core::history::{Header, History};
 use tidemark_core::{Micros, Promise, Vector};
 use tidemark_node::{Factory, Job};
 
+mod adapting;
 mod clients;
+mod cores;
 mod damage;
+mod driving;
 mod faults;
 mod found;
+mod generator;
 mod lanes;
 mod metering;
 mod net;
 mod operator;
+mod probing;
 mod process;
 mod record;
 mod returning;
+mod seats;
 mod settle;
+mod till;
 mod turn;
 
 /// Something that happens at a moment of virtual time. Processes are named with the number of their start where what is
@@ -65,6 +72,8 @@ enum Event {
     Operator(Box<Errand>),
     /// Everything has healed: is all exchanged yet?
     Settle,
+    /// Something in a run under load.
+    Load(driving::Happening),
 }
 
 /// Where the run stands.
@@ -89,6 +98,8 @@ pub(crate) struct Subject {
     pub(crate) params: Vec<Value>,
     /// How many nodes without partitions each region has, for sessions, if that is not drawn.
     pub(crate) seats: Option<usize>,
+    /// Nodes choose checking groups by what sessions read.
+    pub(crate) adapts: bool,
 }
 
 /// A run.
@@ -137,7 +148,10 @@ pub(crate) struct Cluster<'a> {
     /// How many nodes without partitions each region has.
     seats: usize,
     /// What operations cost, if that is measured.
-    pub(crate) gauge: Option<Gauge>,
+    gauge: Option<Gauge>,
+    /// What drives a run under load, and the cores once work takes time.
+    load: Option<Box<driving::Driving<'a>>>,
+    cores: Option<cores::Cores>,
     /// Emptied buffers, to be filled again.
     spare: Vec<Vec<u8>>,
     wishes: turn::Wishes,
@@ -159,7 +173,7 @@ impl<'a> Cluster<'a> {
         };
         let servers = plan.nodes(&layout.topology) * plan.replicas;
         let seats = subject.seats.unwrap_or_else(|| found::seats(plan, layout.topology.dcs));
-        let processes = found::processes(plan, layout, &subject.params, seats);
+        let processes = found::processes(plan, layout, subject, seats);
         let gathers = subject.seats.is_none() && mix(plan.seed, 21).is_multiple_of(8);
         let mut cluster = Self {
             queue: Queue::new(8 * plan.config.farthest_us()),
@@ -190,6 +204,8 @@ impl<'a> Cluster<'a> {
             trace: None,
             seats,
             gauge: None,
+            load: None,
+            cores: None,
             spare: Vec::new(),
             wishes: turn::Wishes::default(),
             factory: subject.factory,
@@ -269,6 +285,7 @@ impl<'a> Cluster<'a> {
             Event::HandsOver(process, ..) => (12, *process as u64),
             Event::Settle => (13, 0),
             Event::Operator(_) => (14, 0),
+            Event::Load(_) => (15, 0),
         };
         self.digest = mix(self.digest ^ self.now, kind << 56 ^ of);
         match event {
@@ -286,6 +303,7 @@ impl<'a> Cluster<'a> {
             Event::HandsOver(process, boots, until) => self.hands_over(process, boots, until),
             Event::Settle => self.settle(),
             Event::Operator(errand) => self.errand(*errand),
+            Event::Load(what) => self.happened(what),
         }
     }
 

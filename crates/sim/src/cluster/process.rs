@@ -52,6 +52,8 @@ pub(super) struct Process {
     pub(super) kept_down: u32,
     /// What everything to and from it takes longer.
     pub(super) slow_us: Micros,
+    /// Whatever it says leaves it this much later.
+    pub(super) lag_us: Micros,
     /// Its disk is full on purpose.
     pub(super) full: bool,
     /// A failure of its disk was injected in this start, or before it.
@@ -82,6 +84,7 @@ impl Process {
             deaf: 0,
             kept_down: 0,
             slow_us: 0,
+            lag_us: 0,
             full: false,
             injected: false,
             cluster,
@@ -146,7 +149,7 @@ impl Cluster<'_> {
             pace: found::pace(plan),
             raft: found::raft_limits(plan),
             backlog_bytes: 64 << 20,
-            observer: self.gauge.as_ref().map(|gauge| Arc::new(gauge.clone()) as _),
+            observer: self.observer(),
             seed: mix(mix(plan.seed, at as u64), process.boots),
         };
         let disk = Arc::new(process.disk.process());

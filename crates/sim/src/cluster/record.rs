@@ -30,6 +30,9 @@ impl Cluster<'_> {
             Role::Worker => self.advance(number),
             Role::LastWords => self.end_last_word(number, outcome),
             Role::Looker => self.looked(number, outcome, running.start),
+            Role::Loader | Role::Driver | Role::Prober | Role::Seeker => {
+                self.driven(number, outcome, running.start);
+            }
         }
     }
 

@@ -204,7 +204,7 @@ impl Cluster<'_> {
     }
 
     /// The members of each group, and the one of them that leads.
-    fn leader(&self, group: usize) -> Option<usize> {
+    pub(super) fn leader(&self, group: usize) -> Option<usize> {
         let members = group * self.plan.replicas..(group + 1) * self.plan.replicas;
         let serves = |process: &usize| self.processes[*process].node.as_ref().and_then(|node| node.serves());
         members.filter(|process| serves(process).is_some()).max_by_key(serves)

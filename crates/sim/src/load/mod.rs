@@ -12,17 +12,19 @@ mod loaded;
 pub use costs::{Calibration, Costs};
 pub use loaded::{Fed, Loaded, Messages, Visibility};
 
+use crate::cluster::{Cluster, Subject};
 use crate::options;
 use crate::plan::{ClockPlan, Config, Layout, Mix, Plan};
 use crate::rng::{Rng, Stream, stream};
-use crate::world::{World, groups_of};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tidemark_adapt::Settings;
 use tidemark_contract::placement::Placement;
 use tidemark_contract::rule::Without;
+use tidemark_contract::grouping::Members;
+use tidemark_contract::session::Checking;
 use tidemark_contract::{Params as _, Protocol, Rule, Topology};
-use tidemark_core::Micros;
+use tidemark_core::{CheckingGroup, Micros};
 use tidemark_store::log::Fsync;
 use tidemark_workload::Workload;
 
@@ -173,6 +175,9 @@ impl Load {
             if groups.is_empty() || adapting.every_us == 0 {
                 return Err(format!("{} has no checking groups that could follow its clients", P::INFO.name));
             }
+            if !self.gateways {
+                return Err("checking groups follow what is asked of gateways: servers watch that".into());
+            }
         }
         let dcs = (0..self.dcs()).filter(|dc| !self.idle_dcs.contains(dc)).count();
         let fits = |workload: &Workload, clients: usize| {
@@ -258,6 +263,28 @@ pub fn load<P: Protocol>(what: &Load) -> Result<Loaded, String> {
         Layout { topology: what.topology(), keys: Vec::new(), transactions: false, guarantees: false, checking: false };
     let plan = what.plan();
     let nodes = plan.nodes(&layout.topology);
-    let params = vec![options::params::<P>(&what.params)?; nodes];
-    World::<P>::new(&plan, &layout, params).run_load(what)
+    let params = serde_json::to_value(options::params::<P>(&what.params)?).map_err(|error| error.to_string())?;
+    let subject = Subject {
+        factory: tidemark_node::factory_of::<P>(),
+        promise: P::INFO.promise,
+        params: vec![params; nodes],
+        seats: Some(if what.gateways { 0 } else { 1 }),
+        adapts: what.adapt.is_some(),
+    };
+    Cluster::new(&plan, &layout, &subject).run_load(what)
+}
+
+/// The checking groups that the clients of a workload name, of all that there are.
+///
+/// # Errors
+/// There is none of that name: a sentence for the user.
+pub(crate) fn groups_of(workload: &Workload, known: &[(CheckingGroup, Members)]) -> Result<Checking, String> {
+    let number = |wanted: &str| {
+        let group = known.iter().find(|(_, known)| known.name == wanted).map(|(group, _)| *group);
+        group.ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|(_, known)| known.name.as_str()).collect();
+            format!("there is no checking group {wanted:?}, but {}", names.join(", "))
+        })
+    };
+    workload.checking().into_iter().map(number).collect()
 }
