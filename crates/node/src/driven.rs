@@ -11,11 +11,12 @@ use crate::of::{self, NodeOf, SYNC_US};
 use crate::status::{Counters, Status};
 use crate::token::{self, TokenError};
 use bytes::{Bytes, BytesMut};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use tidemark_contract::grouping::Members;
-use tidemark_contract::{Protocol, Topology};
+use tidemark_contract::{Info, Params as _, Protocol, Topology};
 use tidemark_core::{CheckingGroup, Micros, Op, Outcome};
 use tidemark_replica::Now;
 use tidemark_store::disk::Disk;
@@ -278,25 +279,23 @@ impl<P: Protocol> Node for NodeOf<P> {
 struct Of<P>(PhantomData<fn() -> P>);
 
 impl<P: Protocol> Factory for Of<P> {
-    fn name(&self) -> &'static str {
-        P::INFO.name
+    fn info(&self) -> &'static Info {
+        const { &P::INFO }
     }
 
-    fn replicates_partially(&self) -> bool {
-        P::INFO.partial
-    }
-
-    fn has_checking_groups(&self, params: &Value, topology: &Topology) -> bool {
-        of::params::<P>(params, Some(topology)).is_ok_and(|params| {
-            !P::EXTENSIONS.checking_groups(&params, topology, &P::Hard::default()).is_empty()
-        })
+    fn checking_groups(&self, params: &Value, topology: &Topology) -> Vec<(CheckingGroup, Members)> {
+        let groups = |params| P::EXTENSIONS.checking_groups(&params, topology, &P::Hard::default());
+        of::params::<P>(params, Some(topology)).map(groups).unwrap_or_default()
     }
 
     fn default_params(&self) -> Map<String, Value> {
-        match serde_json::to_value(P::Params::default()) {
-            Ok(Value::Object(fields)) => fields,
-            _ => Map::new(),
-        }
+        fields(P::Params::default())
+    }
+
+    fn vary(&self, topology: &Topology, pick: &mut dyn FnMut(usize) -> usize) -> Map<String, Value> {
+        let mut varied = P::Params::default();
+        varied.vary(topology, pick);
+        fields(varied)
     }
 
     fn check_params(&self, params: &Value, topology: Option<&Topology>) -> Result<(), String> {
@@ -310,6 +309,13 @@ impl<P: Protocol> Factory for Of<P> {
         now: Now,
     ) -> Result<Box<dyn Node>, OpenError> {
         Ok(Box::new(NodeOf::<P>::open(config, disk, now)?))
+    }
+}
+
+fn fields(params: impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(params) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
     }
 }
 

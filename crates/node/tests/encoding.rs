@@ -67,8 +67,11 @@ fn the_handshake() {
         "26000000058c350ada4f9dc4c605706172697301730663617573616c010200000001c9c08fb40100014d01f4\
         03038202010003"
     );
-    assert_eq!(hex(&frame(&Welcome::Accepted(speaker()))), "0a000000059301370c22d9418c004d01f4030\
-        382020100");
+    assert_eq!(
+        hex(&frame(&Welcome::Accepted(speaker()))),
+        "0a000000059301370c22d9418c004d01f4030\
+        382020100"
+    );
     assert_eq!(hex(&frame(&Welcome::Refused("no".into()))), "0400000005f7560fbca655ca4501026e6f");
 }
 
@@ -109,8 +112,11 @@ fn replication_streams() {
     let opened = Supply::Opened { partition, incarnation: 500 };
     assert_eq!(supply(opened), "040000000528c05fc9cce0b7580001f403");
     let refusal = FeedRefusal::LostLog { theirs: 9, mine: 7 };
-    assert_eq!(supply(Supply::Refused { partition, refusal }), "05000000052297580c268ccded0101000\
-        907");
+    assert_eq!(
+        supply(Supply::Refused { partition, refusal }),
+        "05000000052297580c268ccded0101000\
+        907"
+    );
     let version = Version { stamp: STAMP, meta: (), write: Write::Assign(value()) };
     let items = vec![
         FeedItem::Record { seq: 4, key: key(), version },

@@ -288,14 +288,18 @@ fn search(without: &[Rule], seeds: u64) -> tidemark_sim::Summary {
         without: without.to_vec(),
         ..Default::default()
     };
-    tidemark_sim::campaign::<Roaming>(&tidemark_sim::Campaign::new(options, 0..seeds), |_| ())
+    tidemark_sim::campaign(
+        tidemark_node::factory_of::<Roaming>(),
+        &tidemark_sim::Campaign::new(options, 0..seeds),
+        |_| (),
+    )
 }
 
 fn main() {
     let summary = search(&[], 2_000);
     summary.convictions.iter().for_each(|conviction| println!("{conviction}"));
     println!("{} schedules, {} violations", summary.schedules, summary.violations);
-    let measured = tidemark_sim::measure::<Roaming>(&tidemark_sim::Measurement::default());
+    let measured = tidemark_sim::measure(tidemark_node::factory_of::<Roaming>(), &tidemark_sim::Measurement::default());
     println!("{}", serde_json::to_string_pretty(&measured).expect("numbers and words"));
 }
 

@@ -188,7 +188,9 @@ impl Plan {
             Trouble::Damage { process, how, .. } => {
                 format!("what {} says and hears: {how:?}", self.name_of(*process))
             }
-            Trouble::HangsUp { client, dc, .. } => format!("client {client} hangs up, and comes back in {dc}"),
+            Trouble::HangsUp { client, dc, .. } => {
+                format!("client {client} hangs up, and comes back in {dc}")
+            }
         }
     }
 }

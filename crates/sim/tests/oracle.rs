@@ -1,7 +1,8 @@
+use tidemark_node::factory_of;
 use tidemark_protocols::*;
 use tidemark_sim::{Measurement, measure};
 fn show<P: Protocol>(what: &Measurement) {
-    let m = measure::<P>(what);
+    let m = measure(factory_of::<P>(), what);
     println!("{}", serde_json::to_string(&m).unwrap());
 }
 #[test]

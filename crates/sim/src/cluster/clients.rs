@@ -169,7 +169,13 @@ impl Cluster<'_> {
     }
 
     /// A call of the node has ended an operation, or not.
-    pub(super) fn answered(&mut self, number: usize, at: usize, session: SessionId, outcome: Option<Outcome>) {
+    pub(super) fn answered(
+        &mut self,
+        number: usize,
+        at: usize,
+        session: SessionId,
+        outcome: Option<Outcome>,
+    ) {
         self.processes[at].said.extend(outcome.map(|outcome| Reply::to(number, session, outcome)));
         self.turn(at);
     }

@@ -96,7 +96,8 @@ impl Cluster<'_> {
         let (kind, bytes) = (*kind, bytes.clone());
         self.stats.handshakes += 1;
         let ghost = ConnId(self.net.conns.len());
-        let ends = [End { gone: true, ..End::new(from, 0, None) }, End::new(to, self.processes[to].boots, None)];
+        let ends =
+            [End { gone: true, ..End::new(from, 0, None) }, End::new(to, self.processes[to].boots, None)];
         let arrives = self.now + self.delay(conn, 0) + (chance >> 20) % (by + 1);
         let flow = Bytes { chunks: [bytes].into(), arrival: arrives, begun: true, ..Bytes::default() };
         self.net.conns.push(Conn { kind, ends, flows: [flow, Bytes::default()] });
@@ -139,7 +140,8 @@ impl Cluster<'_> {
         };
         let flow = &mut self.net.conns[conn.0].flows[end];
         flow.good.get_or_insert(before + bad);
-        let (from, to) = (self.net.conns[conn.0].ends[end].process, self.net.conns[conn.0].ends[1 - end].process);
+        let (from, to) =
+            (self.net.conns[conn.0].ends[end].process, self.net.conns[conn.0].ends[1 - end].process);
         let (from, to) = (self.name_of(from), self.name_of(to));
         self.trace(|| Happening::Trouble(format!("bytes from {from} to {to}: {how:?}")));
     }

@@ -8,12 +8,14 @@ use crate::outcome::ProblemKind;
 use crate::plan::ClockPlan;
 use crate::rng::mix;
 use crate::trace::Happening;
-use crate::world::ELECTION_TICKS;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_core::{DcId, Micros, PartitionId};
 use tidemark_node::{Batch, ClusterLayout, Config, Gate, Job, LinkId, Node, NodeId};
 use tidemark_store::disk::SimDisk;
+
+/// How many units of time a follower waits for its leader before it stands for election.
+pub(crate) const ELECTION_TICKS: usize = 10;
 
 /// One process of one region.
 pub(super) struct Process {

@@ -29,7 +29,9 @@ impl Cluster<'_> {
     /// A client that waits for nothing exports its token, if it wants one.
     pub(super) fn export_if_idle(&mut self, number: usize) {
         let client = &mut self.clients[number];
-        let Some(connection) = client.connection.as_ref().filter(|_| client.running.is_none()) else { return };
+        let Some(connection) = client.connection.as_ref().filter(|_| client.running.is_none()) else {
+            return;
+        };
         let (process, session) = (connection.process, connection.session);
         if !std::mem::take(&mut client.returning.exports) {
             return;

@@ -3,11 +3,10 @@
 //! group hold what their leader holds; and every region returns the same.
 
 use super::clients::Role;
-use super::{Cluster, Event, Stage};
+use super::{Cluster, ELECTION_TICKS, Event, Stage};
 use crate::outcome::ProblemKind;
 use crate::plan::{Act, Step};
 use crate::trace::Happening;
-use crate::world::ELECTION_TICKS;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Arguments;
