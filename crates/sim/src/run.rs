@@ -9,8 +9,8 @@ use crate::trace::Trace;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use tidemark_contract::rule::Without;
 use tidemark_contract::Topology;
+use tidemark_contract::rule::Without;
 use tidemark_core::Promise;
 use tidemark_node::Factory;
 

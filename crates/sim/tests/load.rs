@@ -82,7 +82,8 @@ fn a_gateway_asks_its_sibling_for_what_it_does_not_hold() {
     let costs = Costs { link_ns: 7_000.0, arrival_ns: 8_000.0, ..WORK };
     let of = |workload: &str, settings: &[(String, serde_json::Value)]| {
         let workload = Workload::named(workload).unwrap().with(settings.to_vec()).unwrap();
-        load(factory_of::<Eventual>(), &Load { partitions: 2, gateways: true, workload, costs, ..plain() }).unwrap()
+        load(factory_of::<Eventual>(), &Load { partitions: 2, gateways: true, workload, costs, ..plain() })
+            .unwrap()
     };
     let writes = of("round-robin", &[]);
     let here = 100.0 + (3.0 + 4.0 + 1.0 + 5.0);
@@ -102,7 +103,8 @@ fn a_gateway_asks_its_sibling_for_what_it_does_not_hold() {
 fn a_load_generator_is_a_core_too() {
     let costs = Costs { client_ns: 4_000.0, client_wake_ns: 10_000.0, ..Costs::NONE };
     let of = |clients| {
-        load(factory_of::<Eventual>(), &Load { gateways: true, generator: true, clients, costs, ..plain() }).unwrap()
+        load(factory_of::<Eventual>(), &Load { gateways: true, generator: true, clients, costs, ..plain() })
+            .unwrap()
     };
     let alone = of(1);
     assert_eq!((number(&alone, "get_min_us"), number(&alone, "get_max_us")), (114.0, 114.0));
@@ -136,7 +138,8 @@ fn roaming<P: Protocol>(settings: &[(&str, &str)], clock_skew_us: u64) -> Loaded
     let all = settings.iter().chain(&[("keys", "100"), ("remote", "0.5")]);
     all.for_each(|(name, value)| workload.set(name, value).unwrap());
     let rtt_us = vec![vec![0, 20_000], vec![20_000, 0]];
-    load(factory_of::<P>(), &Load { rtt_us, workload, clock_skew_us, measure_us: 4_000_000, ..plain() }).unwrap()
+    load(factory_of::<P>(), &Load { rtt_us, workload, clock_skew_us, measure_us: 4_000_000, ..plain() })
+        .unwrap()
 }
 
 #[test]

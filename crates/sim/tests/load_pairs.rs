@@ -128,8 +128,10 @@ fn counts(clients: usize, swap_after_us: u64, rtt_us: u64) -> [u64; 3] {
     let settings = [("swap-after-us", &*swap_after_us), ("pause-us", "1000"), ("think-us", "200")];
     let rtt_us = vec![vec![0, rtt_us], vec![rtt_us, 0]];
     let all = four("apps", &settings, json!({}));
-    let row =
-        load(factory_of::<Accf>(), &Load { clients, placement: Placement::default(), rtt_us, idle_dcs: Vec::new(), ..all });
+    let row = load(
+        factory_of::<Accf>(),
+        &Load { clients, placement: Placement::default(), rtt_us, idle_dcs: Vec::new(), ..all },
+    );
     let row = row.unwrap().row();
     assert_eq!(row["failed"], 0, "{row:?}");
     ["turn", "read", "update"]
@@ -222,7 +224,11 @@ fn when_clients_do_something_else_groups_follow() {
         adapt: Some(Adapting { every_us: 1, settings: Settings::default() }),
         ..four("turns", &[], json!({}))
     };
-    assert!(load(factory_of::<Eventual>(), &refused).unwrap_err().contains("no checking groups that could follow"));
+    assert!(
+        load(factory_of::<Eventual>(), &refused)
+            .unwrap_err()
+            .contains("no checking groups that could follow")
+    );
 }
 
 #[test]

@@ -143,9 +143,8 @@ impl Cluster<'_> {
         };
         match act {
             Act::Op(op) => {
-                let (checking, follows) = self
-                    .named_groups(number)
-                    .unwrap_or_else(|| (self.checking(number, process, at), false));
+                let (checking, follows) =
+                    self.named_groups(number).unwrap_or_else(|| (self.checking(number, process, at), false));
                 self.configure(number, Options { guarantees: asks, checking, follows });
                 self.meter_begin(number, process, session, &op);
                 let outcome = self.input(process, |node, now| node.begin(now, session, op)).flatten();

@@ -3,7 +3,7 @@
 //! Work takes no time until the clients begin.
 
 use super::adapting::Adapt;
-use super::clients::{Client, Role};
+use super::clients::Role;
 use super::cores::Cores;
 use super::till::Till;
 use super::{Cluster, Event, Stage};
@@ -355,32 +355,6 @@ impl<'a> Cluster<'a> {
             visibility: load.visibility,
             adapted: load.adapt.map(|adapt| adapt.account()),
             events: self.stats.events,
-        }
-    }
-}
-
-impl<'a> Client<'a> {
-    /// From now on it does this.
-    pub(super) fn begins(&mut self, script: Cow<'a, [Step]>) {
-        (self.script, self.step) = (script, 0);
-    }
-
-    /// Whether its script goes on after this step.
-    pub(super) fn has_more(&self) -> bool {
-        self.step + 1 < self.script.len()
-    }
-
-    /// Goes to the next step of its script; false if there is none.
-    pub(super) fn next_step(&mut self) -> bool {
-        self.step += 1;
-        self.step < self.script.len()
-    }
-
-    /// The operation that its script stands at, if it is one.
-    pub(super) fn op(&self) -> Option<&Op> {
-        match &self.script.get(self.step)?.act {
-            Act::Op(op) => Some(op),
-            Act::Adopt(_) | Act::Move(_) => None,
         }
     }
 }

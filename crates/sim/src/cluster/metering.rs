@@ -1,7 +1,7 @@
 //! Metered runs: nodes tell the meter what passes, and clients look for versions elsewhere.
 
-use super::clients::Role;
 use super::Cluster;
+use super::clients::Role;
 use crate::meter::{Cause, Meter, Weight, weigh};
 use crate::outcome::RunOutcome;
 use crate::plan::{Act, Step};
@@ -210,8 +210,7 @@ impl Cluster<'_> {
 
     /// A session that looks has looked, beginning at `began`.
     pub(super) fn looked(&mut self, number: usize, outcome: &Outcome, began: Micros) {
-        let again =
-            self.gauge.as_ref().and_then(|gauge| gauge.read().meter.looked(number, outcome, began));
+        let again = self.gauge.as_ref().and_then(|gauge| gauge.read().meter.looked(number, outcome, began));
         if let Some(watch) = again
             && self.now < self.plan.end_us + LOOK_FOR_US
         {

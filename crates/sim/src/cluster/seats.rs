@@ -5,13 +5,39 @@
 //! there. What it asks elsewhere is as far away as that is, and the session there first adopts what the client has seen and done
 //! since. Both are said at once, as `tidemark bench` does.
 
-use super::clients::Role;
+use super::clients::{Client, Role};
 use super::driving::Happening;
 use super::{Cluster, Event};
 use crate::plan::{Act, Step};
 use std::borrow::Cow;
 use tidemark_contract::session::Checking;
-use tidemark_core::{Micros, Outcome};
+use tidemark_core::{Micros, Op, Outcome};
+
+impl<'a> Client<'a> {
+    /// From now on it does this.
+    pub(super) fn begins(&mut self, script: Cow<'a, [Step]>) {
+        (self.script, self.step) = (script, 0);
+    }
+
+    /// Whether its script goes on after this step.
+    pub(super) fn has_more(&self) -> bool {
+        self.step + 1 < self.script.len()
+    }
+
+    /// Goes to the next step of its script; false if there is none.
+    pub(super) fn next_step(&mut self) -> bool {
+        self.step += 1;
+        self.step < self.script.len()
+    }
+
+    /// The operation that its script stands at, if it is one.
+    pub(super) fn op(&self) -> Option<&Op> {
+        match &self.script.get(self.step)?.act {
+            Act::Op(op) => Some(op),
+            Act::Adopt(_) | Act::Move(_) => None,
+        }
+    }
+}
 
 impl Cluster<'_> {
     /// The server at which a client's session is, where clients know no partitions: of several in a group, the one that leads.

@@ -125,7 +125,9 @@ impl Account {
         let bill = &mut self.bills[at];
         match (way, client) {
             (Way::In, false) => bill.heard.push(peer),
-            (Way::Out, false) => bill.told.push((peer, matches!(what, What::Record { .. } | What::Beat { .. }))),
+            (Way::Out, false) => {
+                bill.told.push((peer, matches!(what, What::Record { .. } | What::Beat { .. })))
+            }
             _ => {}
         }
         bill.cost_ns += match what {
