@@ -6,6 +6,7 @@ use crate::link::table::{Role, Stage};
 use crate::node::{
     About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderId, Output, SessionId,
 };
+use crate::observe::{Way, What};
 use crate::of::{self, NodeOf, SYNC_US};
 use crate::status::{Counters, Status};
 use crate::token::{self, TokenError};
@@ -41,7 +42,7 @@ impl<P: Protocol> NodeOf<P> {
             Role::MessagesIn => Ok(self.hear_messages(node, &payload)?),
             Role::StreamIn(_) => self.take_supply(id, node, payload),
             Role::StreamOut(_) => self.take_stream_requests(id, node, &payload),
-            Role::RaftIn { .. } => match self.take_raft(&payload)? {
+            Role::RaftIn { .. } => match self.take_raft(node, &payload)? {
                 true => Ok(()),
                 false => Err(LinkError::Refused("a message of a member cannot be understood".to_string())),
             },
@@ -173,6 +174,7 @@ impl<P: Protocol> Node for NodeOf<P> {
     fn tick(&mut self, now: Now) {
         self.core.now = now;
         if self.hold.next_timer().is_some_and(|due| due <= now.mono) {
+            self.core.sees(Way::Within, self.core.me, 0, What::Timers);
             self.hold.fire_timers(now);
             self.core.wants_commit = true;
         }
@@ -281,10 +283,9 @@ impl<P: Protocol> Factory for Of<P> {
         const { &P::INFO }
     }
 
-    fn has_checking_groups(&self, params: &Value, topology: &Topology) -> bool {
-        of::params::<P>(params, Some(topology)).is_ok_and(|params| {
-            !P::EXTENSIONS.checking_groups(&params, topology, &P::Hard::default()).is_empty()
-        })
+    fn checking_groups(&self, params: &Value, topology: &Topology) -> Vec<(CheckingGroup, Members)> {
+        let groups = |params| P::EXTENSIONS.checking_groups(&params, topology, &P::Hard::default());
+        of::params::<P>(params, Some(topology)).map(groups).unwrap_or_default()
     }
 
     fn default_params(&self) -> Map<String, Value> {

@@ -4,7 +4,9 @@ use crate::config::Config;
 use crate::node::Node;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use tidemark_contract::grouping::Members;
 use tidemark_contract::{Info, Topology};
+use tidemark_core::CheckingGroup;
 use tidemark_replica::Now;
 use tidemark_store::disk::Disk;
 
@@ -29,8 +31,8 @@ pub trait Factory: Sync {
         self.info().name
     }
 
-    /// Whether it has checking groups, with `params`, which were checked.
-    fn has_checking_groups(&self, params: &Value, topology: &Topology) -> bool;
+    /// The checking groups that it has at first, with `params`, which were checked.
+    fn checking_groups(&self, params: &Value, topology: &Topology) -> Vec<(CheckingGroup, Members)>;
 
     /// Its parameters with their defaults; empty if it has none.
     fn default_params(&self) -> Map<String, Value>;

@@ -25,7 +25,6 @@ pub mod roaming;
 mod run;
 mod shrink;
 mod trace;
-mod world;
 
 pub use campaign::{Campaign, Progress, Summary, campaign};
 pub use load::{Adapting, Calibration, Costs, Fed, Load, Loaded, Messages, Slow, Visibility, load};

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use tidemark_contract::{Info, Protocol, Rule, Topology, rule};
+use tidemark_contract::{Info, Rule, Topology, rule};
 use tidemark_core::Promise;
 use tidemark_node::Factory;
 use tidemark_store::log::Fsync;
@@ -136,16 +136,6 @@ pub(crate) fn changed(
     Ok(numbers)
 }
 
-/// The numbers of `P`: its defaults, and over them `over`.
-pub(crate) fn params<P: Protocol>(over: &BTreeMap<String, Value>) -> Result<P::Params, String> {
-    let defaults = serde_json::to_value(P::Params::default()).map_err(|error| error.to_string())?;
-    parsed::<P>(changed(P::INFO.name, defaults, over)?)
-}
-
-pub(crate) fn parsed<P: Protocol>(params: Value) -> Result<P::Params, String> {
-    serde_json::from_value(params).map_err(|error| format!("{}: {error}", P::INFO.name))
-}
-
 /// The options as they stand on a command line, defaults left out.
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -229,7 +219,7 @@ impl FromStr for Placed {
 mod tests {
     use super::*;
     use tidemark_node::factory_of;
-    use tidemark_protocols::{Contrarian, Cops, Eventual};
+    use tidemark_protocols::{Contrarian, Cops, Eventual, Protocol};
 
     #[test]
     fn faults_parse_back() {
@@ -285,7 +275,9 @@ mod tests {
         assert_eq!(of("rounds", "one-and-a-half".into()), Ok(()));
         assert!(of("rounds", "three".into()).unwrap_err().contains("one-and-a-half"));
         assert!(of("round", "two".into()).unwrap_err().contains("lease_us"));
-        let changed = params::<Contrarian>(&BTreeMap::from([("lease_us".into(), 7.into())])).unwrap();
-        assert_eq!((changed.lease_us, changed.theta_us), (7, 5_000));
+        let defaults = factory_of::<Contrarian>().default_params().into();
+        let over = BTreeMap::from([("lease_us".to_string(), 7.into())]);
+        let changed = changed("contrarian", defaults, &over).unwrap();
+        assert_eq!((&changed["lease_us"], &changed["theta_us"]), (&7.into(), &5_000.into()));
     }
 }

@@ -1,18 +1,16 @@
 //! One schedule from its seed to its verdict.
 
 use crate::cluster::{Cluster, Subject};
-use crate::meter::Meter;
 use crate::options::{Options, Placed, changed, name_of};
 use crate::outcome::RunOutcome;
 use crate::plan::{Layout, Plan};
 use crate::rng::{Stream, stream};
 use crate::trace::Trace;
-use crate::world::World;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use tidemark_contract::Topology;
 use tidemark_contract::rule::Without;
-use tidemark_contract::{Protocol, Topology};
 use tidemark_core::Promise;
 use tidemark_node::Factory;
 
@@ -36,7 +34,7 @@ impl Simulation {
     pub fn new(factory: &'static dyn Factory, options: Options) -> Self {
         let info = factory.info();
         let topology = Topology::new(options.dcs, options.partitions);
-        let checking = factory.has_checking_groups(&Value::Null, &topology);
+        let checking = !factory.checking_groups(&Value::Null, &topology).is_empty();
         let layout = Layout::new(&options, info.atomic_writes, info.guarantees, checking);
         Self { factory, options, layout }
     }
@@ -80,7 +78,7 @@ impl Simulation {
         };
         let params = self.params(plan, &layout.topology).expect("the options are valid");
         let promise = self.promise();
-        let subject = Subject { factory: self.factory, promise, params };
+        let subject = Subject { factory: self.factory, promise, params, seats: None, adapts: false };
         let mut cluster = Cluster::new(plan, &layout, &subject);
         cluster.trace = trace;
         let (mut outcome, trace) = cluster.run();
@@ -95,52 +93,37 @@ impl Simulation {
     fn params(&self, plan: &Plan, topology: &Topology) -> Result<Vec<Value>, String> {
         let mut rng = stream(plan.seed, Stream::Params);
         let varied = Value::from(self.factory.vary(topology, &mut |below| rng.usize(0..below)));
-        let (config, protocol) = (&plan.config, self.factory.name());
-        let one = |node: usize| -> Result<Value, String> {
-            let drawn = [("theta_us", config.theta_us[node]), ("delta_us", config.delta_us[node])];
-            let drawn = drawn.into_iter().filter(|(name, _)| varied.get(name).is_some());
-            let mut over: BTreeMap<String, Value> =
-                drawn.map(|(name, us)| (name.to_string(), us.into())).collect();
-            over.extend(self.options.params.clone());
-            changed(protocol, varied.clone(), &over)
-        };
-        let mut all: Vec<Value> = Vec::with_capacity(plan.nodes(topology));
-        for node in 0..plan.nodes(topology) {
-            let same = |n: usize| {
-                config.theta_us[n] == config.theta_us[node] && config.delta_us[n] == config.delta_us[node]
-            };
-            let params = match (0..node).find(|n| same(*n)) {
-                Some(before) => all[before].clone(),
-                None => one(node)?,
-            };
-            all.push(params);
-        }
-        Ok(all)
+        params_of(self.factory, plan, varied, &self.options.params)
     }
 }
 
-/// Plays a schedule and meters it: what is measured is the protocol as it comes. REQUIRES: the options are valid for `P`.
-pub(crate) fn play_metered<P: Protocol>(
-    options: &Options,
-    layout: &Layout,
+/// A protocol's numbers for each node: over `numbers` the intervals of the plan, and over those what was `chosen`.
+pub(crate) fn params_of(
+    factory: &dyn Factory,
     plan: &Plan,
-    meter: Meter,
-) -> (RunOutcome, Option<Box<Meter>>) {
-    let _without = Without::new(&options.without);
-    let (config, protocol) = (&plan.config, P::INFO.name);
-    let defaults = serde_json::to_value(P::Params::default()).expect("numbers and words");
-    let one = |node: usize| {
+    numbers: Value,
+    chosen: &BTreeMap<String, Value>,
+) -> Result<Vec<Value>, String> {
+    let config = &plan.config;
+    let one = |node: usize| -> Result<Value, String> {
         let drawn = [("theta_us", config.theta_us[node]), ("delta_us", config.delta_us[node])];
-        let drawn = drawn.into_iter().filter(|(name, _)| defaults.get(name).is_some());
+        let drawn = drawn.into_iter().filter(|(name, _)| numbers.get(name).is_some());
         let mut over: BTreeMap<String, Value> =
             drawn.map(|(name, us)| (name.to_string(), us.into())).collect();
-        over.extend(options.params.clone());
-        crate::options::parsed::<P>(changed(protocol, defaults.clone(), &over)?)
+        over.extend(chosen.clone());
+        changed(factory.name(), numbers.clone(), &over)
     };
-    let params = (0..plan.nodes(&layout.topology)).map(one).collect::<Result<_, String>>();
-    let mut world = World::<P>::new(plan, layout, params.expect("the options are valid"));
-    world.meter = Some(Box::new(meter));
-    let (mut outcome, _, meter) = world.run();
-    outcome.report = Some(tidemark_check::check(&outcome.history, P::INFO.promise));
-    (outcome, meter)
+    let nodes = config.theta_us.len();
+    let mut all: Vec<Value> = Vec::with_capacity(nodes);
+    for node in 0..nodes {
+        let same = |n: usize| {
+            config.theta_us[n] == config.theta_us[node] && config.delta_us[n] == config.delta_us[node]
+        };
+        let params = match (0..node).find(|n| same(*n)) {
+            Some(before) => all[before].clone(),
+            None => one(node)?,
+        };
+        all.push(params);
+    }
+    Ok(all)
 }

@@ -1,7 +1,7 @@
 //! The simulator, by the name of a protocol or of a variant: a variant is its protocol without some of its rules.
 
 use tidemark_node::Factory;
-use tidemark_protocols::{Rule, Variant, with_any_protocol, with_protocol};
+use tidemark_protocols::{Rule, Variant, with_any_protocol};
 use tidemark_sim::{
     Campaign, GROUP_RULES, Load, Loaded, Measured, Measurement, NODE_RULES, Options, Progress, Summary,
 };
@@ -75,7 +75,7 @@ impl Simulator {
     pub fn measure(self, what: &Measurement) -> Measured {
         let mut what = what.clone();
         self.leave_out(&mut what.without);
-        with_protocol!(self.factory.name(), P => tidemark_sim::measure::<P>(&what), otherwise unreachable!())
+        tidemark_sim::measure(self.factory, &what)
     }
 
     /// Runs under load, with work that takes time.
@@ -85,7 +85,7 @@ impl Simulator {
     pub fn load(self, what: &Load) -> Result<Loaded, String> {
         let mut what = what.clone();
         self.leave_out(&mut what.without);
-        with_protocol!(self.factory.name(), P => tidemark_sim::load::<P>(&what), otherwise unreachable!())
+        tidemark_sim::load(self.factory, &what)
     }
 
     /// Adds what the variant does not keep.

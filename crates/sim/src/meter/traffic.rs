@@ -45,7 +45,7 @@ const HEAD: usize = 80;
 
 /// What a message says of itself: the first word of its description, its variant; and its `id`, which a question and the
 /// answers to it share, if it has one at its head.
-pub(crate) fn heading(message: &impl Debug) -> (String, Option<String>) {
+pub(crate) fn heading(message: &(impl Debug + ?Sized)) -> (String, Option<String>) {
     struct Head(String);
     impl Write for Head {
         fn write_str(&mut self, text: &str) -> fmt::Result {

@@ -63,7 +63,7 @@ pub(super) fn draw_in_groups(plan: &mut Plan, layout: &Layout, on: impl Fn(Fault
     let mut drawer = Drawer { rng, plan, layout, wan };
     let replicas = drawer.plan.replicas;
     // Leaders are elected before anything happens.
-    let elected_us = wan + 2 * crate::world::ELECTION_TICKS as Micros * drawer.plan.tick_us();
+    let elected_us = wan + 2 * crate::cluster::ELECTION_TICKS as Micros * drawer.plan.tick_us();
     drawer.plan.begin_later(elected_us);
     for at in 0..drawer.plan.faults.len() {
         let chosen = drawer.rng.usize(0..replicas);
