@@ -38,7 +38,7 @@ tidemark_contract::rules! {
     PUT_MERGES_DS, // Algorithm 5.2 line 7
     PUT_ABOVE_DSV, // Algorithm 5.2 line 8
     SLICE_LIFTS; // Algorithm 5.4 line 21
-    of stabilised: STABLE_SURVIVES // D2
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D2, D4
 }
 
 /// To the letter of the paper, for the checker to convict.

@@ -45,7 +45,8 @@ tidemark_contract::rules! {
     PUT_ABOVE_DV,
     REFUSES_COLLECTED, // D1
     CEILING_COVERS_READS, // D2
-    STABLE_STAYS_HOME, // D3
+    STABLE_STAYS_HOME; // D3
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D2
 }
 
 /// How a coordinator goes on with a transaction that it has named a snapshot for.

@@ -22,7 +22,7 @@
 //! - D4 What is prepared survives a crash, and so does what was decided, until all have applied it. A read waits for all
 //!   that is pending at or below its snapshot; AntidoteDB lets it pass what writes other keys.
 //! - D5 (E-12) Times start above a persisted ceiling ([`Timeline`]), which covers snapshots that were read.
-//! - D6 (E-13) A session that moves brings `sc`, and waits for the next stabilisation that covers it.
+//! - D6 (E-13) A session that moves brings `sc`, and waits until `gss` covers it.
 //! - D7 A conditional update reads in its snapshot, and depends on the version that decided it.
 //!
 //! **Invariants**
@@ -49,7 +49,8 @@ tidemark_contract::rules! {
     PREPARED_SURVIVES, // D4
     DECIDED_SURVIVES, // D4
     GSS_SURVIVES, // I3
-    STABLE_STAYS_HOME, // D6
+    STABLE_STAYS_HOME; // D6
+    of stabilised: STABLE_SURVIVES, OFFERS_WHAT_IS_DURABLE // D5
 }
 
 /// What a session asks, with its SC_c; nothing: to cover that (D6).

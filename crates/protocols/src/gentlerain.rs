@@ -36,7 +36,7 @@
 //!   was visible there: two versions from different regions conflict unless the older one's `ut` is at or below it.
 //!   Conflicts are counted; a [`Resolver`] resolves them, as the last writer wins by default, whenever they are
 //!   read: deciding once at arrival, as in §4.4, lets replicas diverge.
-//! - D10 (E-11) §5.5 leaves open how a data centre that was cut off is left out: [`exclusion`] does it. Versions that it
+//! - D10 (E-11) §5.5 leaves open how a data centre that was cut off is left out: `exclusion.rs` has it. Versions that it
 //!   wrote above the cut are hidden from readers by their `gst`, which is never between what was here and the cut;
 //!   sessions that moved from it are refused, and deletions remembered. Hidden versions count as seen for D9.
 //!
@@ -140,7 +140,7 @@ impl<R: Resolver> Protocol for Server<R> {
             cx.heartbeat(was.received[cx.me.dc].max(hard.ceiling));
         }
         let mut st = Stabilised::start(&was, cx.params.shared(), cx);
-        st.stable = Vector::from(if GST_SURVIVES.kept() { known } else { Hlc::ZERO });
+        st.stable = Vector::from(if STABLE_SURVIVES.kept() { known } else { Hlc::ZERO });
         Self {
             st,
             fence: Hlc::ZERO, // below the ceiling

@@ -59,10 +59,10 @@ tidemark_contract::rules! {
     FORGETS_ONLY_EVERYWHERE, // 8
     ROTX_WAITS, // 9, D6
     MARKS_SURVIVE, // 4, D4
-    GST_SURVIVES, // D4
     MOVERS_WAIT, // D7
     STABLE_STAYS_HOME, // D7
-    LISTS_ARE_LONG, // D8; safe without: for schedules that are too small to have long lists
+    LISTS_ARE_LONG; // D8; safe without: for schedules that are too small to have long lists
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D4
 }
 
 /// What a session asks.
@@ -136,7 +136,7 @@ impl Protocol for Hybrid {
         let known = cx.store.versions().map(|d| d.meta.since.unwrap_or_default().max(d.meta.floor));
         let gst = known.fold(was.hard.stable.min(), Hlc::max); // D4
         let mut st = Stabilised::start(&was, cx.params.shared(), cx);
-        st.stable = Vector::from(if GST_SURVIVES.kept() { gst } else { Hlc::ZERO });
+        st.stable = Vector::from(if STABLE_SURVIVES.kept() { gst } else { Hlc::ZERO });
         let mut server = Self {
             st,
             ust: Hlc::ZERO,

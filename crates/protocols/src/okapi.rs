@@ -45,7 +45,7 @@ tidemark_contract::rules! {
     SLICE_LIFTS_CLOCK, // D6
     PUT_ABOVE_DS, // I2
     HOME_MUST_BE_STABLE; // D3
-    of stabilised: STABLE_SURVIVES // D2
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D2, D4
 }
 
 /// What a session asks. The vector is always its ds.

@@ -65,7 +65,7 @@ tidemark_contract::rules! {
     RECEIVED_WAITS_AGAIN, // D3
     ARRIVAL_WAITS, // D6
     COLLECTS_AT_SAFE; // D8
-    of stabilised: STABLE_SURVIVES // D3
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D3, D8
 }
 
 /// Who waits for a clock looks at it now and then: it may stand still.
@@ -255,7 +255,7 @@ impl StableTime for Orbe {
 
     /// D8.
     fn durable(&mut self) -> Vector {
-        self.st.ceiling.stable().min().into()
+        stabilised::durable(self).min().into()
     }
 
     fn share(&mut self, _: &mut Cx<'_, Self>) -> Vector {

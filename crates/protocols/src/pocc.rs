@@ -43,7 +43,7 @@ tidemark_contract::rules! {
     SV_COVERS_DV,
     PUT_ABOVE_DV, // I3
     MOVED_READS_WAIT; // D3
-    of stabilised: STABLE_SURVIVES // D2
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D2, D6
 }
 
 /// What a session remembers, and what an answer adds to it.

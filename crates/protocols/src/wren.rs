@@ -48,7 +48,8 @@ tidemark_contract::rules! {
     PREPARED_SURVIVES, // D4
     DECIDED_SURVIVES, // D4
     RDT_IS_COVERED, // D5
-    STABLE_STAYS_HOME, // D6
+    STABLE_STAYS_HOME; // D6
+    of stabilised: OFFERS_WHAT_IS_DURABLE // D5
 }
 
 /// Two times, as the aggregation tree takes them: a snapshot, or what is stable.

@@ -1,12 +1,11 @@
 //! What the safety of GentleRain rests on, and the paper without some of it.
 
-use tidemark_contract::Variant;
+use tidemark_contract::{Variant, stabilised};
 
 tidemark_contract::rules! {
     PUT_CARRIES_GST, // D1
     GST_NEVER_FALLS, // D2
     STAMPS_INCREASE, // D3
-    GST_SURVIVES, // D4
     STABLE_STAYS_HOME, // D5
     PUT_WAITS, // Algorithm 2 line 6
     ROTX_WAITS, // Algorithm 4 line 11
@@ -25,7 +24,8 @@ tidemark_contract::rules! {
     RETURN_WAITS,
     MOVERS_WAIT,
     MOVERS_CATCH_UP,
-    DELETIONS_LAST,
+    DELETIONS_LAST;
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D4
 }
 
 /// To the letter of the paper, for the checker to convict.

@@ -507,23 +507,6 @@ fn a_write_too_far_ahead_of_the_clock_is_refused() {
 }
 
 #[test]
-fn a_snapshot_whose_slice_is_lost_ends_with_the_restart_or_the_deadline() {
-    let mut lab = rain(1, 2);
-    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
-    for restart in [true, false] {
-        lab.begin(s, Op::Snapshot { keys: vec![x.clone(), y.clone()] });
-        lab.lose_messages(server(0, 0), server(0, 1));
-        if restart {
-            lab.restart(server(0, 1));
-        } else {
-            lab.set_clocks(3_000_000);
-            lab.fire(server(0, 0), Timer::Theta);
-        }
-        assert_eq!(text(&lab.finish(s)), "unavailable");
-    }
-}
-
-#[test]
 fn a_walk_finds_what_get_finds() {
     let mut lab = rain(2, 1);
     let (a, b) = (lab.client(0), lab.client(1));

@@ -391,15 +391,6 @@ fn rotx_a_slice_that_waits_in_vain_is_given_up() {
     assert_eq!(lab.protocol(server(A, 0)).status().blocked, 0);
 }
 
-#[test]
-fn rotx_ends_when_a_server_that_it_waits_for_restarts() {
-    let mut lab = sound(1, 2);
-    let (s, x, y) = (lab.client(A), lab.key("x", 0), lab.key("y", 1));
-    lab.begin(s, rotx(&[&x, &y]));
-    lab.restart(server(A, 1));
-    assert_eq!(text(&lab.finish(s)), "unavailable");
-}
-
 /// D9: slices move the clock, and their peers wait for heartbeats all the same.
 #[test]
 fn d9_heartbeats_come_though_slices_move_the_clock() {
