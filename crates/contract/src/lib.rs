@@ -6,7 +6,7 @@
 //!
 //! What several protocols share as a whole, with its state and its events, is a [`component`]. Beside the two traits stand the building blocks that several protocols share:
 //!
-//! - [`OneRound`]: sessions that are their past, [`Arrivals`] from other regions; [`OwnWrites`](own_writes::OwnWrites): what they wrote themselves
+//! - [`OneRound`]: sessions that are their past; [`OwnWrites`](own_writes::OwnWrites): what they wrote themselves
 //! - [`Parts`]: reads that a session puts together
 //! - [`Slices`]: snapshot reads of one round
 //! - [`Gather`](gather::Gather): one question to several siblings, one answer
@@ -72,7 +72,7 @@ pub use deps::{Dep, Deps, Scope};
 pub use extensions::Extensions;
 pub use info::{Clock, Info};
 pub use lab::Lab;
-pub use one_round::{Answer, Arrivals, OneRound, OneRoundSession, Past};
+pub use one_round::{Answer, OneRound, OneRoundSession, Past};
 pub use parts::Parts;
 pub use protocol::{Params, Protocol, Recovered, Status, Wire};
 pub use reads::Reads;

@@ -1,11 +1,9 @@
 //! Sessions that are their past, and whose every operation is one question and one answer: the client side of
 //! GentleRain, CausalSpartanX and most that followed. What remains for a protocol to say is what it asks.
 
-use crate::{
-    AskId, Cx, Parts, Protocol, Reach, Session, SessionCx, Ticket, Token, Waiters, Wire, not_covered,
-};
+use crate::{AskId, Cx, Parts, Protocol, Reach, Session, SessionCx, Ticket, Token, Wire};
 use serde::{Deserialize, Serialize};
-use tidemark_core::{DcId, Failure, Found, Hlc, Micros, Op, Outcome, PartitionId, ServerId, Vector};
+use tidemark_core::{DcId, Failure, Found, Hlc, Op, Outcome, PartitionId, ServerId, Vector};
 
 /// What a session remembers, and what an answer adds to it.
 pub trait Past: Wire + Default {
@@ -199,63 +197,5 @@ impl<P: Protocol> Cx<'_, P> {
         P::Reply: From<Failure>,
     {
         tickets.into_iter().for_each(|ticket| self.fail(ticket, failure()));
-    }
-}
-
-/// Sessions that came from another region, and wait until this one covers what they depend on.
-#[derive(Default)]
-pub struct Arrivals(Waiters<Vector, (Ticket, Vector)>);
-
-impl Arrivals {
-    /// A session comes to data centre `here`, and waits until everything that it depends on and that was written
-    /// elsewhere is stable: what was written here is here.
-    pub fn wait(&mut self, ticket: Ticket, dependencies: Vector, here: DcId, deadline: Micros) {
-        let mut elsewhere = dependencies.clone();
-        elsewhere[here] = Hlc::ZERO;
-        self.0.park(elsewhere, deadline, (ticket, dependencies));
-    }
-
-    /// Lets in those that `stable` covers: whom to answer, and what they depend on.
-    pub fn enter(&mut self, stable: &Vector) -> Vec<(Ticket, Vector)> {
-        self.0.wake(stable)
-    }
-
-    /// Turns away those whose deadline has passed.
-    pub fn turn_away<T: Past, P: Protocol<Reply = Answer<T>>>(&mut self, cx: &mut Cx<'_, P>) {
-        cx.fail_all(self.expire(cx.mono), not_covered);
-    }
-
-    /// Takes out those whose deadline has passed: whom to tell.
-    pub fn expire(&mut self, now: Micros) -> Vec<Ticket> {
-        self.0.expire(now).into_iter().map(|(ticket, _)| ticket).collect()
-    }
-
-    /// How many wait.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether none waits.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_arrival_waits_for_what_was_written_elsewhere_and_keeps_all_that_it_depends_on() {
-        let ticket = |session| Ticket { node: 0, session, ask: Default::default() };
-        let v = |entries: [u64; 3]| Vector::from_entries(entries.map(Hlc));
-        let mut arrivals = Arrivals::default();
-        arrivals.wait(ticket(1), v([9, 5, 0]), DcId(0), 100);
-        arrivals.wait(ticket(2), v([9, 5, 7]), DcId(0), 100);
-        assert_eq!(arrivals.enter(&v([0, 4, 9])), []);
-        assert_eq!(arrivals.enter(&v([0, 5, 6])), [(ticket(1), v([9, 5, 0]))]);
-        assert_eq!(arrivals.len(), 1);
-        assert_eq!(arrivals.enter(&v([0, 5, 7])), [(ticket(2), v([9, 5, 7]))]);
-        assert!(arrivals.is_empty());
     }
 }

@@ -16,103 +16,20 @@ use crate::component::Component;
 use crate::slices::SnapshotRead;
 use crate::{
     Ceiling, Cx, Hard, Past, Protocol, Recovered, Report, SliceReply, SliceReq, Slices, Stabilisation,
-    Ticket, Tree, Waiters, Wire, not_covered, unanswered,
+    Ticket, Tree, Waiters, not_covered, unanswered,
 };
 use serde::{Deserialize, Serialize};
-use std::fmt::Debug;
 use tidemark_core::{DcId, Failure, Found, Hlc, Key, Micros, ServerId, Vector};
 use tidemark_store::Version;
+
+mod messages;
+
+pub use messages::{Messages, Never, Peer, Timer, Timers};
 
 crate::rules! { from crate::Rule::COMPONENTS;
     STABLE_SURVIVES, // S1
     CLOCK_SURVIVES, // S2
     OFFERS_WHAT_IS_DURABLE, // S3
-}
-
-/// θ and Δ, and what else a protocol arms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Timer<X = Never> {
-    /// [`Params::theta_us`].
-    Theta,
-    /// [`Params::delta_us`].
-    Delta,
-    /// One of the protocol.
-    Own(X),
-}
-
-/// The timers of a protocol by stable time: a [`Timer`].
-pub trait Timers: Copy + Ord + Debug + Send + 'static {
-    /// θ.
-    const THETA: Self;
-    /// Δ.
-    const DELTA: Self;
-}
-
-impl<X: Copy + Ord + Debug + Send + 'static> Timers for Timer<X> {
-    const THETA: Self = Self::Theta;
-    const DELTA: Self = Self::Delta;
-}
-
-/// What servers send each other: `A` names a snapshot, `S` is what a slice tells its reader beside values, and `X` is what
-/// else the protocol sends.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Peer<A, S, X = Never> {
-    Tree(Tree),
-    SliceReq(SliceReq<A>),
-    SliceReply(SliceReply<S>),
-    Own(X),
-}
-
-/// The messages of a protocol by stable time: a [`Peer`].
-pub trait Messages: Wire {
-    /// Names a snapshot; as a vector, it is what collection stays below (S3).
-    type At: Wire + Into<Vector>;
-    /// What a slice tells its reader.
-    type Slice: Past;
-    /// The protocol's own.
-    type Own: Wire;
-    /// Makes a message of the protocol.
-    fn of(message: Peer<Self::At, Self::Slice>) -> Self;
-    /// The component's message, or the protocol's own.
-    ///
-    /// # Errors
-    /// It is the protocol's own.
-    fn shared(self) -> Result<Peer<Self::At, Self::Slice>, Self::Own>;
-}
-
-impl<A: Wire + Into<Vector>, S: Past, X: Wire> Messages for Peer<A, S, X> {
-    type At = A;
-    type Slice = S;
-    type Own = X;
-
-    fn of(message: Peer<A, S>) -> Self {
-        match message {
-            Peer::Tree(tree) => Self::Tree(tree),
-            Peer::SliceReq(request) => Self::SliceReq(request),
-            Peer::SliceReply(reply) => Self::SliceReply(reply),
-            Peer::Own(never) => match never {},
-        }
-    }
-
-    fn shared(self) -> Result<Peer<A, S>, X> {
-        Ok(match self {
-            Self::Tree(tree) => Peer::Tree(tree),
-            Self::SliceReq(request) => Peer::SliceReq(request),
-            Self::SliceReply(reply) => Peer::SliceReply(reply),
-            Self::Own(own) => return Err(own),
-        })
-    }
-}
-
-/// There is none: no message and no timer of the protocol's own, no snapshot that a coordinator reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Never {}
-
-impl From<Never> for Vector {
-    fn from(never: Never) -> Self {
-        match never {}
-    }
 }
 
 /// Names a snapshot of `P`.
@@ -154,11 +71,13 @@ pub struct Stabilised<P: StableTime> {
     pub ceiling: Ceiling<P::Hard>,
     written_since_delta: bool,
     reads: Slices<At<P>, Slice<P>>,
-    /// Sessions that migrated, and what they depend on.
-    arrivals: Waiters<Vector, (Ticket, Vector)>,
+    arrivals: Waiters<Vector, Arrival<P>>,
     tree: Stabilisation,
     params: Params,
 }
+
+/// A session that migrated: whom to answer, what it depends on, and what it is told once this region covers that.
+type Arrival<P> = (Ticket, Vector, fn(&mut P, Vector) -> <P as Protocol>::Reply);
 
 /// A protocol by stable time: the hooks in which such protocols differ.
 pub trait StableTime:
@@ -173,12 +92,19 @@ pub trait StableTime:
     /// All slices of a snapshot are here: what its reader is told.
     fn found(&mut self, read: SnapshotRead<At<Self>, Slice<Self>>) -> Self::Reply;
 
-    /// This region covers a session that migrated with these dependencies ([`arrive`]): what it is told.
-    fn admitted(&mut self, dependencies: Vector) -> Self::Reply;
-
     /// Whether a version is in every snapshot from `safe` on, so that older versions of its key can go. This server is in data
     /// centre `here`.
     fn settled(&mut self, safe: &Vector, here: DcId, version: &Version<Self::Meta>) -> bool;
+
+    /// Snapshots that sessions may still ask for, beside those that this server reads: collection stays below them.
+    fn leased(&self) -> impl Iterator<Item = Vector> {
+        std::iter::empty()
+    }
+
+    /// What this server offers for collection, beside what is read (S3): the stable value that it has persisted.
+    fn durable(&mut self) -> Vector {
+        durable(self)
+    }
 
     /// This server's share of the stable vector: what it has received, as a rule.
     fn share(&mut self, _cx: &mut Cx<'_, Self>) -> Vector {
@@ -287,7 +213,7 @@ impl<P: StableTime> Component<P> for Stabilised<P> {
     }
 
     fn on_peer_reset(server: &mut P, peer: ServerId, cx: &mut Cx<'_, P>) {
-        cx.fail_all(server.stabilised().reads.reset(peer), unanswered);
+        on_peer_reset(server, peer, cx);
     }
 
     fn on_timer(server: &mut P, timer: P::Timer, cx: &mut Cx<'_, P>) {
@@ -316,6 +242,11 @@ pub fn on_peer<P: StableTime>(server: &mut P, from: ServerId, message: P::Peer, 
     }
 }
 
+/// Fails the reads that wait for `peer`.
+pub fn on_peer_reset<P: StableTime>(server: &mut P, peer: ServerId, cx: &mut Cx<'_, P>) {
+    cx.fail_all(server.stabilised().reads.reset(peer), unanswered);
+}
+
 /// A timer of the component: it is armed again first.
 pub fn on_timer<P: StableTime>(server: &mut P, timer: P::Timer, cx: &mut Cx<'_, P>) {
     let Params { theta_us, delta_us, .. } = server.stabilised().params;
@@ -332,11 +263,16 @@ pub fn on_timer<P: StableTime>(server: &mut P, timer: P::Timer, cx: &mut Cx<'_, 
 
 /// θ: what [`StableTime::theta`] does by default. A protocol that does more calls the steps.
 pub fn theta<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
-    let Stabilised { ceiling, stable, .. } = server.stabilised();
-    ceiling.hurry(|| stable.clone(), cx);
+    hurry(server, cx);
     aggregate(server, cx);
     collect(server, cx);
     expire(server, cx);
+}
+
+/// θ: persists the stable value out of turn, if much waits for collection.
+pub fn hurry<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
+    let Stabilised { ceiling, stable, .. } = server.stabilised();
+    ceiling.hurry(|| stable.clone(), cx);
 }
 
 /// θ: passes on along the tree what this server has.
@@ -357,7 +293,7 @@ pub fn collect<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
 pub fn expire<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
     cx.fail_all(server.stabilised().reads.expire(cx.mono), unanswered);
     let late = server.stabilised().arrivals.expire(cx.mono);
-    cx.fail_all(late.into_iter().map(|(ticket, _)| ticket), not_covered);
+    cx.fail_all(late.into_iter().map(|(ticket, ..)| ticket), not_covered);
 }
 
 /// Δ: what [`StableTime::delta`] does by default. A heartbeat, unless something was written.
@@ -378,25 +314,32 @@ pub fn slice<P: StableTime>(server: &mut P, to: ServerId, request: SliceReq<At<P
 }
 
 /// A session migrates to this region with `dependencies`, and waits until `stable` covers what it `needs` of them (S5): what was
-/// written elsewhere, as a rule.
+/// written elsewhere, as a rule. Then it is told what `admitted` makes of its dependencies.
 pub fn arrive<P: StableTime>(
     server: &mut P,
     ticket: Ticket,
     (needs, dependencies): (Vector, Vector),
+    admitted: fn(&mut P, Vector) -> P::Reply,
     cx: &mut Cx<'_, P>,
 ) {
     let st = server.stabilised();
-    st.arrivals.park(needs, cx.mono + st.params.wait_limit_us, (ticket, dependencies));
+    st.arrivals.park(needs, cx.mono + st.params.wait_limit_us, (ticket, dependencies, admitted));
     server.wake(cx);
 }
 
 /// What [`StableTime::wake`] does by default: lets in the sessions that this region covers.
 pub fn wake<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
     let Stabilised { arrivals, stable, .. } = server.stabilised();
-    for (ticket, dependencies) in arrivals.wake(stable) {
-        let reply = server.admitted(dependencies);
+    for (ticket, dependencies, admitted) in arrivals.wake(stable) {
+        let reply = admitted(server, dependencies);
         cx.reply(ticket, reply);
     }
+}
+
+/// What [`StableTime::durable`] does by default.
+pub fn durable<P: StableTime>(server: &mut P) -> Vector {
+    let Stabilised { ceiling, stable, .. } = server.stabilised();
+    if OFFERS_WHAT_IS_DURABLE.kept() { ceiling.stable().clone() } else { stable.clone() }
 }
 
 /// The tree moved, and perhaps said what is stable.
@@ -407,10 +350,9 @@ fn heard<P: StableTime>(server: &mut P, stable: Option<Vector>, cx: &mut Cx<'_, 
 
 /// What stabilisation and collection take from this server (S3).
 fn report<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) -> Report {
-    let share = server.share(cx);
-    let st = server.stabilised();
-    let durable = if OFFERS_WHAT_IS_DURABLE.kept() { st.ceiling.stable() } else { &st.stable };
-    Report::new(share, durable, st.reads.snapshots().cloned().map(Into::into))
+    let (share, durable, leased) = (server.share(cx), server.durable(), server.leased().collect::<Vec<_>>());
+    let reads = server.stabilised().reads.snapshots().cloned().map(Into::into);
+    Report::new(share, &durable, reads.chain(leased))
 }
 
 fn tree<P: StableTime>(message: Tree) -> P::Peer {

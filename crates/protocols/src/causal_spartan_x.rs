@@ -38,7 +38,7 @@ tidemark_contract::rules! {
     PUT_MERGES_DS, // Algorithm 5.2 line 7
     PUT_ABOVE_DSV, // Algorithm 5.2 line 8
     SLICE_LIFTS; // Algorithm 5.4 line 21
-    of stabilised: STABLE_SURVIVES // D2
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D2, D4
 }
 
 // To the letter of the paper, for the checker to convict.
@@ -135,7 +135,9 @@ impl Protocol for CausalSpartanX {
                 let outcome = cx.walk(&walk, &self.fresh(cx), |d| depend(&mut ds, d));
                 cx.answer(ticket, outcome, Past { ds, dsv: self.st.stable.clone() });
             }
-            Request::Cover(ds) => stabilised::arrive(self, ticket, (ds.without(cx.me.dc), ds), cx),
+            Request::Cover(ds) => {
+                stabilised::arrive(self, ticket, (ds.without(cx.me.dc), ds), Self::admitted, cx);
+            }
         }
     }
 
@@ -172,11 +174,6 @@ impl StableTime for CausalSpartanX {
     /// Algorithm 5.4 lines 15 to 18.
     fn found(&mut self, read: SnapshotRead<Vector, Vector>) -> Answer<Past> {
         Answer(Outcome::FoundAll(read.found), Past { ds: read.seen, dsv: self.st.stable.clone() })
-    }
-
-    /// D3.
-    fn admitted(&mut self, ds: Vector) -> Answer<Past> {
-        Answer(Outcome::Adopted, Past { ds, dsv: self.st.stable.clone() })
     }
 
     /// D4.
@@ -222,6 +219,11 @@ impl CausalSpartanX {
         self.st.stable.merge(&dsv); // 10
         self.st.stable.merge(&ds);
         self.st.scatter((ticket, keys), self.st.stable.clone(), ds, cx); // 11 to 14
+    }
+
+    /// D3: a session that moved here is covered.
+    fn admitted(&mut self, ds: Vector) -> Answer<Past> {
+        Answer(Outcome::Adopted, Past { ds, dsv: self.st.stable.clone() })
     }
 
     fn fresh(&self, cx: &Cx<'_, Self>) -> View {

@@ -45,7 +45,7 @@ tidemark_contract::rules! {
     SLICE_LIFTS_CLOCK, // D6
     PUT_ABOVE_DS, // I2
     HOME_MUST_BE_STABLE; // D3
-    of stabilised: STABLE_SURVIVES // D2
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D2, D4
 }
 
 /// What a session asks. The vector is always its ds.
@@ -124,7 +124,7 @@ impl Protocol for Okapi {
             Request::Cover(home, ds) => {
                 let mut own = Vector::default();
                 own.raise(home, ds[home]); // D3
-                stabilised::arrive(self, ticket, (own, ds), cx);
+                stabilised::arrive(self, ticket, (own, ds), |_, ds| Answer(Outcome::Adopted, ds), cx);
             }
         }
     }
@@ -165,10 +165,6 @@ impl StableTime for Okapi {
 
     fn found(&mut self, read: SnapshotRead<Vector, Vector>) -> Answer<Vector> {
         Answer(Outcome::FoundAll(read.found), read.seen)
-    }
-
-    fn admitted(&mut self, ds: Vector) -> Answer<Vector> {
-        Answer(Outcome::Adopted, ds) // D3
     }
 
     /// D4.

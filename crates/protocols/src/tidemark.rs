@@ -48,7 +48,7 @@ tidemark_contract::rules! {
     EXCEPTIONS_UNTIL_SAFE,
     FENCE_SURVIVES, // D1
     STABLE_STAYS_HOME; // D2
-    of stabilised: STABLE_SURVIVES // D1
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D1
 }
 
 /// What is stored beside a version.
@@ -130,7 +130,9 @@ impl Protocol for Tidemark {
                 let outcome = cx.walk(&walk, &self.fresh(cx), |d| depend(&mut ds, d));
                 cx.answer(ticket, outcome, Past { ds, dsv: self.known(cx) });
             }
-            Request::Cover(ds) => stabilised::arrive(self, ticket, (ds.without(cx.me.dc), ds), cx), // D2
+            Request::Cover(ds) => {
+                stabilised::arrive(self, ticket, (ds.without(cx.me.dc), ds), Self::admitted, cx);
+            } // D2
         }
     }
 
@@ -169,10 +171,6 @@ impl StableTime for Tidemark {
 
     fn found(&mut self, read: SnapshotRead<Vector, Past>) -> Answer<Past> {
         Answer(Outcome::FoundAll(read.found), read.seen) // 10
-    }
-
-    fn admitted(&mut self, ds: Vector) -> Answer<Past> {
-        Answer(Outcome::Adopted, Past { ds, dsv: self.st.stable.clone() }) // D2
     }
 
     fn settled(&mut self, safe: &Vector, m: DcId, d: &Version<Meta>) -> bool {
@@ -240,6 +238,11 @@ impl Tidemark {
         self.st.stable.raise(cx.me.dc, self.st.vv[cx.me.dc].max(Hlc::at(cx.now)));
         let sv = self.st.stable.clone();
         self.st.scatter((ticket, keys), sv.clone(), Past { dsv: sv, ..Past::default() }, cx);
+    }
+
+    /// D2: a session that moved here is covered.
+    fn admitted(&mut self, ds: Vector) -> Answer<Past> {
+        Answer(Outcome::Adopted, Past { ds, dsv: self.st.stable.clone() })
     }
 
     fn fresh(&self, cx: &Cx<'_, Self>) -> View {

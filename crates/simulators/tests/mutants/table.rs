@@ -193,7 +193,7 @@ pub(crate) fn gentlerain() -> (&'static str, Mutants) {
     let mutants = [
         each(wider(), 20_000, &[STAMPS_INCREASE]),
         each(few(), 20_000, &[PUT_CARRIES_GST, GST_NEVER_FALLS, PUT_WAITS, ROTX_WAITS]),
-        each(few(), 20_000, &[GST_SURVIVES, STABLE_STAYS_HOME]),
+        each(few(), 20_000, &[STABLE_SURVIVES, STABLE_STAYS_HOME]),
         each(hasty(few()), 20_000, &[ROTX_COVERS_DT, LOCAL_NEEDS_GST, PUT_TELLS_GST, ONE_GST]),
         each(hasty(wider()), 20_000, &[SLICE_FENCES]),
         each(away(2), 20_000, &two),
@@ -211,7 +211,7 @@ pub(crate) fn hybrid() -> (&'static str, Mutants) {
     let mutants = [
         each(few(), 20_000, &[CHECKS_CAUSES, PUT_ABOVE_PAST, ROTX_WAITS, MARKS_SURVIVE, MOVERS_WAIT]),
         each(wider(), 20_000, &wide),
-        each(wider(), 40_000, &[GST_SURVIVES]),
+        each(wider(), 40_000, &[STABLE_SURVIVES]),
     ];
     (Hybrid::INFO.name, mutants.concat())
 }
@@ -269,7 +269,7 @@ pub(crate) fn orbe() -> (&'static str, Mutants) {
         ST_COVERS_DT,
         SLICE_WAITS_FOR_PEERS,
         COLLECTS_AT_SAFE,
-        INSTALLED_SURVIVES,
+        STABLE_SURVIVES,
         RECEIVED_WAITS_AGAIN,
     ];
     let mutants = [
@@ -282,7 +282,7 @@ pub(crate) fn orbe() -> (&'static str, Mutants) {
 
 pub(crate) fn pocc() -> (&'static str, Mutants) {
     use tidemark_protocols::pocc::*;
-    let rules = [GET_WAITS, SLICE_WAITS, SV_COVERS_DV, PUT_ABOVE_DV, GSS_SURVIVES, MOVED_READS_WAIT];
+    let rules = [GET_WAITS, SLICE_WAITS, SV_COVERS_DV, PUT_ABOVE_DV, STABLE_SURVIVES, MOVED_READS_WAIT];
     let mutants = [each(few(), 20_000, &rules), each(wider(), 20_000, &[SLICE_LIFTS_CLOCK])];
     (Pocc::INFO.name, mutants.concat())
 }

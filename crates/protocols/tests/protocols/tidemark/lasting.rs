@@ -226,34 +226,3 @@ fn d4_a_walk_finds_what_get_finds_and_its_session_depends_on_it() {
     stabilise(&mut lab, 9_000);
     assert_eq!(lab.scan(t, 0), "hidden mine theirs 3");
 }
-
-#[test]
-fn a_write_too_far_ahead_of_the_clock_is_refused() {
-    let mut lab = sound(1, 2);
-    lab.set_max_skew(1_000);
-    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
-    lab.set_clock(server(0, 0), 5_000);
-    lab.put(s, &x, "1");
-    assert_eq!(text(&lab.run(s, put(&y, "2"))), "clock skew");
-    assert_eq!(lab.store(server(0, 1)).totals().versions, 0);
-}
-
-#[test]
-fn a_transaction_whose_slice_is_lost_ends_with_the_restart_or_the_deadline() {
-    let mut lab = sound(1, 2);
-    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
-    for restart in [true, false] {
-        lab.begin(s, rotx(&[&x, &y]));
-        lab.lose_messages(server(0, 0), server(0, 1));
-        if restart {
-            lab.restart(server(0, 1));
-        } else {
-            lab.jump_clock(server(0, 0), 1);
-            lab.fire(server(0, 0), Timer::Theta);
-            assert_eq!(lab.outcome(s), None, "a clock that jumps does not move deadlines");
-            lab.set_clocks(3_000_000);
-            lab.fire(server(0, 0), Timer::Theta);
-        }
-        assert_eq!(text(&lab.finish(s)), "unavailable");
-    }
-}
