@@ -155,6 +155,26 @@ macro_rules! rules {
     (number $bit:expr,) => {};
 }
 
+/// Declares `VARIANTS`: of each its name, a line about it, and the rules that it does without.
+///
+/// ```
+/// tidemark_contract::rules! { GETS_WAIT, PUTS_WAIT }
+/// tidemark_contract::variants! {
+///     "x-published", "x as published": PUTS_WAIT;
+///     "x-hasty", "x that waits for nothing": GETS_WAIT, PUTS_WAIT;
+/// }
+/// assert_eq!(VARIANTS[1].without, RULES);
+/// ```
+#[macro_export]
+macro_rules! variants {
+    ($($name:literal, $about:literal: $($rule:ident),+;)+) => {
+        /// The protocol without some of its rules, by name.
+        #[allow(unreachable_pub)]
+        pub const VARIANTS: &[$crate::Variant] =
+            &[$($crate::Variant { name: $name, about: $about, without: &[$($rule),+] }),+];
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

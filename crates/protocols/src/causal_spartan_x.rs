@@ -41,12 +41,10 @@ tidemark_contract::rules! {
     of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D2, D4
 }
 
-/// To the letter of the paper, for the checker to convict.
-pub const VARIANTS: &[Variant] = &[Variant {
-    name: "causal-spartan-x-published",
-    about: "CausalSpartanX to the letter, with erratum E-3: for study only",
-    without: &[UT_MUST_BE_STABLE],
-}];
+// To the letter of the paper, for the checker to convict.
+tidemark_contract::variants! {
+    "causal-spartan-x-published", "CausalSpartanX to the letter, with erratum E-3: for study only": UT_MUST_BE_STABLE;
+}
 
 /// DS and DSV of a session, and what an answer adds to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -63,12 +63,10 @@ tidemark_contract::rules! {
     ARRIVALS_WAIT, // D5
 }
 
-/// As the paper tells it (E-5, E-5b).
-pub const VARIANTS: &[Variant] = &[Variant {
-    name: "cc-lo-published",
-    about: "cc-lo as published: old readers get what is older than a time; snapshots can tear",
-    without: &[HIDES_VERSIONS, REFUSES_OLD],
-}];
+// As the paper tells it (E-5, E-5b).
+tidemark_contract::variants! {
+    "cc-lo-published", "cc-lo as published: old readers get what is older than a time; snapshots can tear": HIDES_VERSIONS, REFUSES_OLD;
+}
 
 /// The numbers; when records are dropped is the paper's.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -54,31 +54,14 @@ tidemark_contract::rules! {
     of dependency_checked: ASKS_SIBLINGS, WAITING_SURVIVES, APPLIED_SURVIVES, MOVERS_WAIT
 }
 
-/// With checks that a concurrent version can meet (erratum E-4); and without a part, so that experiments can tell what it costs:
-/// 001, figure 1, whose COPS forgets nothing before it writes, however long it has been applied everywhere, and whose second COPS
-/// sends, answers and ignores checks.
-pub const VARIANTS: &[Variant] = &[
-    Variant {
-        name: "cops-published",
-        about: "COPS whose checks ask for a version at least as new; its flaw stays in (E-4)",
-        without: &[CHECKS_THAT_UPDATE],
-    },
-    Variant {
-        name: "cops-unforgetting",
-        about: "COPS that checks even what has long been applied everywhere",
-        without: &[FORGETS],
-    },
-    Variant {
-        name: "cops-heedless",
-        about: "COPS that checks dependencies and does not wait for the answers",
-        without: &[FORGETS, WAITS_FOR_CHECKS],
-    },
-    Variant {
-        name: "cops-unchecked",
-        about: "COPS that ships dependencies and does not check them",
-        without: &[FORGETS, ASKS_SIBLINGS, WAITS_FOR_CHECKS],
-    },
-];
+// As published (erratum E-4); and without a part, so that experiments can tell what it costs: 001, figure 1, whose COPS forgets
+// nothing before it writes, and whose second COPS sends, answers and ignores checks.
+tidemark_contract::variants! {
+    "cops-published", "COPS whose checks ask for a version at least as new; its flaw stays in (E-4)": CHECKS_THAT_UPDATE;
+    "cops-unforgetting", "COPS that checks even what has long been applied everywhere": FORGETS;
+    "cops-heedless", "COPS that checks dependencies and does not wait for the answers": FORGETS, WAITS_FOR_CHECKS;
+    "cops-unchecked", "COPS that ships dependencies and does not check them": FORGETS, ASKS_SIBLINGS, WAITS_FOR_CHECKS;
+}
 
 /// D4: how many dependencies are listed one by one.
 pub fn most_deps() -> usize {
@@ -95,10 +78,12 @@ pub struct Context {
 }
 
 impl Context {
-    fn of(dep: Dep) -> Self {
-        let (clock, mut near) = (dep.stamp.ts, Deps::default());
-        near.add(dep);
-        Self { clock, near }
+    /// A version of `key`, and nothing else.
+    fn of(key: &Key, partition: PartitionId, stamp: Stamp) -> Self {
+        let scope = if CHECKS_THAT_UPDATE.kept() { Scope::One } else { Scope::Newer(key.clone()) };
+        let mut near = Deps::default();
+        near.add(Dep { partition, stamp, scope });
+        Self { clock: stamp.ts, near }
     }
 }
 
@@ -267,14 +252,14 @@ impl Cops {
     /// `put_after`.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, context: Context, cx: &mut Cx<'_, Self>) {
         let n = cx.me.partition;
-        let see = |seen: &mut Context, d: &Version<_>| *seen = Context::of(dep(&key, n, d.stamp)); // D5
+        let see = |seen: &mut Context, d: &Version<_>| *seen = Context::of(&key, n, d.stamp); // D5
         let (outcome, seen) = cx.update(&key, update, &(), Context::default(), see, |seen, cx| {
             let mut near = context.near;
             near.merge(&seen.near);
             let above = if PUT_ABOVE_CONTEXT.kept() { context.clock } else { Hlc::ZERO };
             let ver = cx.stamp_above(self.dc.clock, above)?; // 3
             self.dc.advance(ver.ts, cx);
-            *seen = Context::of(dep(&key, n, ver));
+            *seen = Context::of(&key, n, ver);
             // Nobody asks again what a version depends on that is applied: memory keeps nothing of it.
             Ok(Draft::new(ver, Meta { waits: false, near }).in_memory(Meta::default()))
         });
@@ -288,16 +273,10 @@ fn read(keys: &[Key], cx: &Cx<'_, Cops>) -> (Vec<Found>, Context) {
     let mut seen = Context::default();
     let find = |key: &Key| {
         let d = cx.latest(key, &());
-        d.into_iter().for_each(|d| seen.merge(&Context::of(dep(key, cx.me.partition, d.stamp))));
+        d.into_iter().for_each(|d| seen.merge(&Context::of(key, cx.me.partition, d.stamp)));
         found_of(d)
     };
     (keys.iter().map(find).collect(), seen)
-}
-
-/// A dependency on a version of `key`, which is here.
-fn dep(key: &Key, partition: PartitionId, stamp: Stamp) -> Dep {
-    let scope = if CHECKS_THAT_UPDATE.kept() { Scope::One } else { Scope::Newer(key.clone()) };
-    Dep { partition, stamp, scope }
 }
 
 /// Keeps one version of `key`, if none waits (I3).

@@ -8,29 +8,6 @@ use tidemark_contract::stabilised::{
 use tidemark_contract::{Lab, Protocol, Rule, without};
 use tidemark_protocols::*;
 
-/// Tests, and the protocols for which each is run.
-macro_rules! of_each {
-    ($($test:ident: $($protocol:ident)*;)*) => {$(
-        mod $test {$(
-            #[test]
-            #[allow(non_snake_case)]
-            fn $protocol() {
-                super::$test::<tidemark_protocols::$protocol>();
-            }
-        )*}
-    )*};
-}
-
-/// As [`of_each`], of tests that are each about a rule.
-macro_rules! of_each_with_the_rule {
-    ($($test:ident, $rule:ident: $($protocol:ident)*;)*) => {
-        of_each! { $($test: $($protocol)*;)* }
-
-        /// Which protocols are tested without which rule.
-        const TESTED: &[(Rule, &[&str])] = &[$(($rule, &[$($protocol::INFO.name),*])),*];
-    };
-}
-
 of_each_with_the_rule! {
     s1_what_was_persisted_is_stable_after_a_restart, STABLE_SURVIVES:
         CausalSpartanX Tidemark Okapi Pocc Contrarian Cure GentleRain Hybrid;

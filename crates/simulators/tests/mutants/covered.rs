@@ -64,7 +64,9 @@ fn step_tests(protocol: &str) -> Vec<PathBuf> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocols/tests/protocols");
     let module = protocol.trim_end_matches("-physical").replace('-', "_");
     let groups = tests.join("../../../sim/tests/groups.rs");
-    let mut found = vec![tests.join(format!("{module}.rs")), tests.join("stabilised.rs"), groups];
+    let components = ["stabilised.rs", "dependency_checked.rs"].map(|file| tests.join(file));
+    let mut found = vec![tests.join(format!("{module}.rs")), groups];
+    found.extend(components);
     files(&tests.join(module), &mut found);
     found
 }
