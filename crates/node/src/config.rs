@@ -1,6 +1,7 @@
 //! What a node needs to know to run.
 
 use crate::layout::{ClusterLayout, NodeId, NodeLayout};
+use crate::observe::Observer;
 use std::sync::Arc;
 use tidemark_core::{DcId, Micros};
 use tidemark_store::log::Fsync;
@@ -35,6 +36,8 @@ pub struct Config {
     pub pace: Pace,
     /// How much a member of a Raft group keeps for the others.
     pub raft: RaftLimits,
+    /// Who is told what passes, if anybody measures that.
+    pub observer: Option<Arc<dyn Observer>>,
     /// Where the node's random numbers begin: names of logs and of this start, pauses between dials. Two starts must not
     /// have the same.
     pub seed: u64,

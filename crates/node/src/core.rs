@@ -11,6 +11,7 @@ use crate::link::hello::Epoch;
 use crate::link::table::Links;
 use crate::node::{About, Batch, Fatal, LinkId, OrderAnswer, OrderId, Output, SessionId};
 use crate::notice::{Level, Notice};
+use crate::observe::{Passing, Way, What};
 use crate::status::Counters;
 use fastrand::Rng;
 use std::collections::VecDeque;
@@ -129,6 +130,15 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    /// Tells the observer, if there is one; returns what it says.
+    #[inline]
+    pub(crate) fn sees(&self, way: Way, peer: NodeId, cause: u64, what: What<'_>) -> u64 {
+        match &self.config.observer {
+            Some(observer) => observer.see(Passing { at: self.me, peer, way, cause, what }),
+            None => 0,
+        }
+    }
+
     /// Something for the log of whoever runs the node.
     pub(crate) fn notice(&mut self, level: Level, what: impl Into<String>) {
         self.outputs.push_back(Output::Notice(Notice { level, what: what.into() }));

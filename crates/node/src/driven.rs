@@ -6,15 +6,17 @@ use crate::link::table::{Role, Stage};
 use crate::node::{
     About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderId, Output, SessionId,
 };
+use crate::observe::{Way, What};
 use crate::of::{self, NodeOf, SYNC_US};
 use crate::status::{Counters, Status};
 use crate::token::{self, TokenError};
 use bytes::{Bytes, BytesMut};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use tidemark_contract::grouping::Members;
-use tidemark_contract::{Protocol, Topology};
+use tidemark_contract::{Info, Params as _, Protocol, Topology};
 use tidemark_core::{CheckingGroup, Micros, Op, Outcome};
 use tidemark_replica::Now;
 use tidemark_store::disk::Disk;
@@ -40,7 +42,7 @@ impl<P: Protocol> NodeOf<P> {
             Role::MessagesIn => Ok(self.hear_messages(node, &payload)?),
             Role::StreamIn(_) => self.take_supply(id, node, payload),
             Role::StreamOut(_) => self.take_stream_requests(id, node, &payload),
-            Role::RaftIn { .. } => match self.take_raft(&payload)? {
+            Role::RaftIn { .. } => match self.take_raft(node, &payload)? {
                 true => Ok(()),
                 false => Err(LinkError::Refused("a message of a member cannot be understood".to_string())),
             },
@@ -172,6 +174,7 @@ impl<P: Protocol> Node for NodeOf<P> {
     fn tick(&mut self, now: Now) {
         self.core.now = now;
         if self.hold.next_timer().is_some_and(|due| due <= now.mono) {
+            self.core.sees(Way::Within, self.core.me, 0, What::Timers);
             self.hold.fire_timers(now);
             self.core.wants_commit = true;
         }
@@ -276,25 +279,23 @@ impl<P: Protocol> Node for NodeOf<P> {
 struct Of<P>(PhantomData<fn() -> P>);
 
 impl<P: Protocol> Factory for Of<P> {
-    fn name(&self) -> &'static str {
-        P::INFO.name
+    fn info(&self) -> &'static Info {
+        const { &P::INFO }
     }
 
-    fn replicates_partially(&self) -> bool {
-        P::INFO.partial
-    }
-
-    fn has_checking_groups(&self, params: &Value, topology: &Topology) -> bool {
-        of::params::<P>(params, Some(topology)).is_ok_and(|params| {
-            !P::EXTENSIONS.checking_groups(&params, topology, &P::Hard::default()).is_empty()
-        })
+    fn checking_groups(&self, params: &Value, topology: &Topology) -> Vec<(CheckingGroup, Members)> {
+        let groups = |params| P::EXTENSIONS.checking_groups(&params, topology, &P::Hard::default());
+        of::params::<P>(params, Some(topology)).map(groups).unwrap_or_default()
     }
 
     fn default_params(&self) -> Map<String, Value> {
-        match serde_json::to_value(P::Params::default()) {
-            Ok(Value::Object(fields)) => fields,
-            _ => Map::new(),
-        }
+        fields(P::Params::default())
+    }
+
+    fn vary(&self, topology: &Topology, pick: &mut dyn FnMut(usize) -> usize) -> Map<String, Value> {
+        let mut varied = P::Params::default();
+        varied.vary(topology, pick);
+        fields(varied)
     }
 
     fn check_params(&self, params: &Value, topology: Option<&Topology>) -> Result<(), String> {
@@ -308,6 +309,13 @@ impl<P: Protocol> Factory for Of<P> {
         now: Now,
     ) -> Result<Box<dyn Node>, OpenError> {
         Ok(Box::new(NodeOf::<P>::open(config, disk, now)?))
+    }
+}
+
+fn fields(params: impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(params) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
     }
 }
 

@@ -4,7 +4,9 @@ use crate::config::Config;
 use crate::node::Node;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use tidemark_contract::Topology;
+use tidemark_contract::grouping::Members;
+use tidemark_contract::{Info, Topology};
+use tidemark_core::CheckingGroup;
 use tidemark_replica::Now;
 use tidemark_store::disk::Disk;
 
@@ -21,17 +23,23 @@ pub enum OpenError {
 
 /// What can be done with a protocol, without its type.
 pub trait Factory: Sync {
+    /// What the protocol says about itself.
+    fn info(&self) -> &'static Info;
+
     /// The protocol's name.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &'static str {
+        self.info().name
+    }
 
-    /// Whether its regions may hold some keys only.
-    fn replicates_partially(&self) -> bool;
-
-    /// Whether it has checking groups, with `params`, which were checked.
-    fn has_checking_groups(&self, params: &Value, topology: &Topology) -> bool;
+    /// The checking groups that it has at first, with `params`, which were checked.
+    fn checking_groups(&self, params: &Value, topology: &Topology) -> Vec<(CheckingGroup, Members)>;
 
     /// Its parameters with their defaults; empty if it has none.
     fn default_params(&self) -> Map<String, Value>;
+
+    /// Its parameters for one schedule of many: what should not be the same in all is chosen by `pick`, which returns a number
+    /// below the one it is given.
+    fn vary(&self, topology: &Topology, pick: &mut dyn FnMut(usize) -> usize) -> Map<String, Value>;
 
     /// Whether `params` are parameters of the protocol, and whether they fit `topology`, if one is given.
     ///

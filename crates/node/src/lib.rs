@@ -19,6 +19,7 @@ mod leadership;
 pub mod link;
 pub mod node;
 pub mod notice;
+pub mod observe;
 mod of;
 mod orders;
 mod report;
@@ -42,5 +43,6 @@ pub use node::{
     SessionId,
 };
 pub use notice::{Level, Notice};
+pub use observe::{Content, Observer, Passing, Sink, Way, What};
 pub use status::{Counters, GroupStatus, PeerStatus, Status};
 pub use token::TokenError;

@@ -41,6 +41,7 @@ use crate::notice::Notice;
 use crate::status::{Counters, Status};
 use crate::token::TokenError;
 use bytes::BytesMut;
+use tidemark_contract::Ticket;
 use tidemark_contract::absence::{Exclusion, Standing};
 use tidemark_contract::grouping::Members;
 use tidemark_contract::regrouping::Regrouping;
@@ -53,6 +54,11 @@ use tidemark_replica::Now;
 pub struct SessionId(pub(crate) u64);
 
 impl SessionId {
+    /// The session whose ticket this is, at its own node.
+    pub fn of(ticket: Ticket) -> Self {
+        Self(ticket.session)
+    }
+
     /// A small number that no other open session of this node has: a place in a table.
     #[inline]
     pub fn slot(self) -> usize {

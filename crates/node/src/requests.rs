@@ -3,6 +3,7 @@
 use crate::layout::NodeId;
 use crate::link::message::Message;
 use crate::node::{Output, SessionId};
+use crate::observe::{Content, Way, What};
 use crate::of::NodeOf;
 use crate::sessions::{OpenRequest, Session};
 use tidemark_contract::session::Ask;
@@ -39,6 +40,9 @@ impl<P: Protocol> NodeOf<P> {
         // What only reads can be begun again, with the next leader.
         session.again = (self.core.place.is_some() && session.writes.is_none()).then(|| op.clone());
         let outcome = self.run(&mut session, Begin::Operation(op));
+        if outcome.is_some() {
+            self.core.sees_token(&session);
+        }
         self.sessions.put_back(session);
         outcome
     }
@@ -133,7 +137,10 @@ impl<P: Protocol> NodeOf<P> {
             // The usual way: nothing is moved more than once.
             Some(node) if node == self.core.me => {
                 session.handed = true;
+                let what = What::Request { ticket, to, writes: writes.is_some(), content: &request };
+                let cause = self.core.sees(Way::Within, node, 0, what);
                 if let Some(host) = self.hold.host_mut() {
+                    host.on_behalf_of(cause);
                     host.request(self.core.now, to.partition, ticket, request, writes);
                 }
             }
@@ -169,20 +176,25 @@ impl<P: Protocol> NodeOf<P> {
     pub(crate) fn collect(&mut self, mut session: Option<&mut Session<P>>) {
         let Self { core, hold, at_hand, strays, .. } = self;
         let me = core.me.0;
-        let mut bring = |(ticket, from, reply): Reply<P>| match &mut session {
-            Some(session) if ticket.node == me && ticket.session == session.id.0 => {
-                core.hear(session, ticket.ask, from, reply);
+        let mut bring = |(ticket, from, reply): Reply<P>, cause| {
+            let way = if ticket.node == me { Way::Within } else { Way::Out };
+            let content = reply.as_ref().ok().map(|reply| reply as &dyn Content);
+            core.sees(way, NodeId(ticket.node), cause, What::Reply { ticket, content });
+            match &mut session {
+                Some(session) if ticket.node == me && ticket.session == session.id.0 => {
+                    core.hear(session, ticket.ask, from, reply);
+                }
+                _ => strays.push_back((ticket, from, reply)),
             }
-            _ => strays.push_back((ticket, from, reply)),
         };
         for (ticket, from, reply) in at_hand.drain(..) {
-            bring((ticket, from, Ok(reply)));
+            bring((ticket, from, Ok(reply)), 0);
         }
         let Some(host) = hold.host_mut() else { return };
         for output in host.take_replies() {
             match output {
-                HostOutput::Reply { ticket, from, reply } => bring((ticket, from, Ok(reply))),
-                HostOutput::Refused { ticket, from, failure } => bring((ticket, from, Err(failure))),
+                HostOutput::Reply { ticket, from, reply, cause } => bring((ticket, from, Ok(reply)), cause),
+                HostOutput::Refused { ticket, from, failure } => bring((ticket, from, Err(failure)), 0),
                 HostOutput::Send { .. } | HostOutput::Ordered { .. } => {}
             }
         }
@@ -216,6 +228,7 @@ impl<P: Protocol> NodeOf<P> {
         if let Some(outcome) = outcome
             && std::mem::take(&mut session.pending)
         {
+            self.core.sees_token(session);
             self.core.outputs.push_back(Output::Done { session: session.id, outcome });
         }
     }

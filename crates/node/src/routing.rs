@@ -6,6 +6,7 @@ use crate::layout::{GroupId, NodeId};
 use crate::link::hello::Epoch;
 use crate::link::message::Message;
 use crate::node::{Batch, SessionId};
+use crate::observe::{TokenOf, Way, What};
 use crate::of::NodeOf;
 use crate::requests::Unrouted;
 use crate::sessions::{OpenRequest, Session};
@@ -46,6 +47,13 @@ impl Core {
         }
     }
 
+    /// An operation of a session ends: the observer looks at what the session has seen.
+    #[inline]
+    pub(crate) fn sees_token<P: Protocol>(&self, session: &Session<P>) {
+        let (session, content) = (session.id, &TokenOf(&session.session));
+        self.sees(Way::Within, self.me, 0, What::Token { session, content });
+    }
+
     /// From now on the operation of a session waits.
     pub(crate) fn suspend(&mut self, session: SessionId, operation: u64) {
         let at = self.now.mono + self.config.op_deadline_us;
@@ -70,11 +78,18 @@ impl<P: Protocol> NodeOf<P> {
     #[inline]
     pub(crate) fn hand(&mut self, node: NodeId, request: Unrouted<P>) {
         let Unrouted { ticket, to, writes, request } = request;
-        if node != self.core.me {
+        let here = node == self.core.me;
+        let (way, what) = (
+            if here { Way::Within } else { Way::Out },
+            What::Request { ticket, to, writes: writes.is_some(), content: &request },
+        );
+        let cause = self.core.sees(way, node, 0, what);
+        if !here {
             let ask = Message::<P>::Ask { ticket, to: to.partition, writes, request };
             return self.core.hold_back(node, &ask);
         }
         if let Some(host) = self.hold.host_mut() {
+            host.on_behalf_of(cause);
             host.request(self.core.now, to.partition, ticket, request, writes);
         }
     }
@@ -120,8 +135,8 @@ impl<P: Protocol> NodeOf<P> {
 
     /// Something that a server says to another, or to the operator, durable: it may leave.
     pub(crate) fn send(&mut self, output: HostOutput<P>) {
-        let (from, to, message) = match output {
-            HostOutput::Send { from, to, message } => (from, to, message),
+        let (from, to, message, cause) = match output {
+            HostOutput::Send { from, to, message, cause } => (from, to, message, cause),
             HostOutput::Ordered { number, answer, .. } => return self.core.order_answered(number, answer),
             HostOutput::Reply { .. } | HostOutput::Refused { .. } => return,
         };
@@ -129,8 +144,9 @@ impl<P: Protocol> NodeOf<P> {
             return;
         }
         if let Some(home) = self.core.home(to) {
-            let outgoing = &mut self.core.outgoing[home.index()];
-            if outgoing.link.is_some() {
+            if self.core.outgoing[home.index()].link.is_some() {
+                self.core.sees(Way::Out, home, cause, What::Message { from, to, content: &message });
+                let outgoing = &mut self.core.outgoing[home.index()];
                 outgoing.free.push(&Message::<P>::Peer { from, to: to.partition, message });
                 self.core.speaks = true;
             }
@@ -154,6 +170,10 @@ impl<P: Protocol> NodeOf<P> {
         match message {
             Message::Ask { ticket, to, writes, request } => match self.hold.host_mut() {
                 Some(host) if takes_requests && host.holds(to) => {
+                    let server = ServerId::new(self.core.dc, to);
+                    let what =
+                        What::Request { ticket, to: server, writes: writes.is_some(), content: &request };
+                    host.on_behalf_of(self.core.sees(Way::In, node, 0, what));
                     host.request(self.core.now, to, ticket, request, writes);
                 }
                 Some(host) if !host.holds(to) => {
@@ -173,14 +193,21 @@ impl<P: Protocol> NodeOf<P> {
                     self.returned(node, Unrouted { ticket, to, writes, request });
                 }
             }
-            Message::Answer { ticket, from, reply } => self.strays.push_back((ticket, from, Ok(reply))),
+            Message::Answer { ticket, from, reply } => {
+                self.core.sees(Way::In, node, 0, What::Reply { ticket, content: Some(&reply) });
+                self.strays.push_back((ticket, from, Ok(reply)));
+            }
             Message::Refusal { ticket, failure } => {
+                self.core.sees(Way::In, node, 0, What::Reply { ticket, content: None });
                 self.strays.push_back((ticket, ServerId::default(), Err(failure)));
             }
             Message::Peer { from, to, message } => {
                 let me = ServerId::new(self.core.dc, to);
+                let what = What::Message { from, to: me, content: &message };
+                let cause = self.core.sees(Way::In, node, 0, what);
                 let theirs = self.core.home(from) == Some(node) && !self.core.cuts.is_cut(from, me);
                 if let Some(host) = self.hold.host_mut().filter(|host| theirs && host.holds(to)) {
+                    host.on_behalf_of(cause);
                     host.message(self.core.now, from, to, message);
                 }
             }

@@ -160,6 +160,7 @@ impl<const HYBRID: bool> Protocol for Server<HYBRID> {
     type View = ();
     type Session = Client<HYBRID>;
     type Params = Params;
+    type Component = ();
 
     fn start(recovered: Recovered<()>, _: &mut Cx<'_, Self>) -> Self {
         let sv = if SV_SURVIVES.kept() { Indexes(recovered.records) } else { Indexes::default() }; // I1, D1
@@ -201,13 +202,6 @@ impl<const HYBRID: bool> Protocol for Server<HYBRID> {
         }
         self.wait(cx);
     }
-
-    fn on_peer(&mut self, _: ServerId, message: Peer, _: &mut Cx<'_, Self>) {
-        match message {}
-    }
-
-    fn on_heartbeat(&mut self, _: ServerId, _: Hlc, _: &mut Cx<'_, Self>) {}
-    fn on_peer_reset(&mut self, _: ServerId, _: &mut Cx<'_, Self>) {}
 
     fn visible(_: &(), _: Stamp, _: &u64) -> bool {
         true

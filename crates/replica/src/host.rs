@@ -54,6 +54,8 @@ pub struct Host<P: Protocol> {
     /// Up to where the partitions know the log to be durable.
     settled: Position,
     highest_wall: Micros,
+    /// See [`Host::on_behalf_of`].
+    pub(crate) cause: u64,
 }
 
 impl<P: Protocol> Host<P> {
@@ -82,6 +84,7 @@ impl<P: Protocol> Host<P> {
             held: VecDeque::new(),
             settled: Position::START,
             highest_wall: 0,
+            cause: 0,
         }
     }
 
@@ -171,6 +174,7 @@ impl<P: Protocol> Host<P> {
         while let Some((from, to, message)) = self.within.pop_front() {
             self.handle(now, to.partition, |protocol, cx| protocol.on_peer(from, message, cx));
         }
+        self.cause = 0;
     }
 
     #[inline]
@@ -231,12 +235,13 @@ impl<P: Protocol> Host<P> {
     }
 
     fn carry_out(&mut self, now: Now, me: ServerId, effect: Effect<P>) {
+        let (from, cause) = (me, self.cause);
         match effect {
-            Effect::Reply(ticket, reply) => self.replies.push(Output::Reply { ticket, from: me, reply }),
+            Effect::Reply(ticket, reply) => self.replies.push(Output::Reply { ticket, from, reply, cause }),
             Effect::Send(to, message) if to.dc == self.config.dc && self.holds(to.partition) => {
                 self.within.push_back((me, to, message));
             }
-            Effect::Send(to, message) => self.sends.push(Output::Send { from: me, to, message }),
+            Effect::Send(to, message) => self.sends.push(Output::Send { from, to, message, cause }),
             Effect::Write { key, version, regions } => {
                 let place = self.place_mut(me.partition);
                 place.written += 1;
@@ -350,11 +355,6 @@ impl<P: Protocol> Host<P> {
             }
         }
         outputs
-    }
-
-    /// The end of what is written.
-    pub fn flushed(&self) -> Position {
-        self.log.flushed()
     }
 
     /// Everything at or below is in this log as the policy says, whoever else has it.

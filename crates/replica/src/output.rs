@@ -1,9 +1,11 @@
 //! What leaves a host.
 
+use crate::host::Host;
 use derive_where::derive_where;
 use tidemark_contract::absence::Standing;
 use tidemark_contract::{Protocol, Ticket};
 use tidemark_core::{Failure, ServerId};
+use tidemark_store::log::Position;
 
 /// Something that leaves a server.
 #[derive_where(Clone, Debug)]
@@ -16,6 +18,8 @@ pub enum Output<P: Protocol> {
         from: ServerId,
         /// The answer.
         reply: P::Reply,
+        /// On whose behalf: see [`crate::Host::on_behalf_of`].
+        cause: u64,
     },
     /// A question that the server did not take.
     Refused {
@@ -34,6 +38,8 @@ pub enum Output<P: Protocol> {
         to: ServerId,
         /// What.
         message: P::Peer,
+        /// On whose behalf: see [`crate::Host::on_behalf_of`].
+        cause: u64,
     },
     /// An answer to an operator's order.
     Ordered {
@@ -44,4 +50,18 @@ pub enum Output<P: Protocol> {
         /// The answer.
         answer: Result<Standing, String>,
     },
+}
+
+impl<P: Protocol> Host<P> {
+    /// On whose behalf the next event happens, in the words of whoever observes the node; 0 is nobody. What the event causes
+    /// says so.
+    #[inline]
+    pub fn on_behalf_of(&mut self, cause: u64) {
+        self.cause = cause;
+    }
+
+    /// The end of what is written.
+    pub fn flushed(&self) -> Position {
+        self.log.flushed()
+    }
 }

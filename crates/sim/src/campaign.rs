@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
-use tidemark_contract::Protocol;
 use tidemark_core::history::History;
+use tidemark_node::Factory;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -86,8 +86,12 @@ struct Kept {
 }
 
 /// Runs the seeds of `campaign` in order; `progress` is told now and then how far it is, from this thread.
-pub fn campaign<P: Protocol>(campaign: &Campaign, mut progress: impl FnMut(Progress)) -> Summary {
-    let simulation = Simulation::<P>::new(campaign.options.clone());
+pub fn campaign(
+    factory: &'static dyn Factory,
+    campaign: &Campaign,
+    mut progress: impl FnMut(Progress),
+) -> Summary {
+    let simulation = Simulation::new(factory, campaign.options.clone());
     let mut summary = Summary {
         protocol: simulation.name().into(),
         promise: simulation.promise().to_string(),
@@ -119,7 +123,7 @@ pub fn campaign<P: Protocol>(campaign: &Campaign, mut progress: impl FnMut(Progr
 }
 
 impl Summary {
-    fn add<P: Protocol>(&mut self, simulation: &Simulation<P>, explain: usize, outcome: RunOutcome) {
+    fn add(&mut self, simulation: &Simulation, explain: usize, outcome: RunOutcome) {
         if outcome.ok() {
             if self.violations == 0 {
                 self.history = Some(outcome.history);
@@ -141,11 +145,7 @@ impl Summary {
 }
 
 /// Hands the runs to `take` in the order of their seeds, until it says that it is enough.
-fn in_order<P: Protocol>(
-    simulation: &Simulation<P>,
-    campaign: &Campaign,
-    mut take: impl FnMut(Kept) -> bool,
-) {
+fn in_order(simulation: &Simulation, campaign: &Campaign, mut take: impl FnMut(Kept) -> bool) {
     let (seeds, last) = (campaign.seeds.clone(), campaign.seeds.end.wrapping_sub(1));
     let run = |seed: u64| {
         let outcome = simulation.run(seed);
@@ -194,6 +194,7 @@ fn in_order<P: Protocol>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidemark_node::factory_of;
     use tidemark_protocols::Eventual;
 
     fn small() -> Options {
@@ -204,7 +205,10 @@ mod tests {
     fn results_do_not_depend_on_the_number_of_threads() {
         let one = Campaign { keep_going: true, ..Campaign::new(small(), 5..105) };
         let two = Campaign { jobs: 3, ..one.clone() };
-        let (one, two) = (campaign::<Eventual>(&one, |_| ()), campaign::<Eventual>(&two, |_| ()));
+        let (one, two) = (
+            campaign(factory_of::<Eventual>(), &one, |_| ()),
+            campaign(factory_of::<Eventual>(), &two, |_| ()),
+        );
         assert_eq!((one.schedules, one.violations), (100, 0), "{:?}", one.convictions);
         assert_eq!(one.digest, two.digest);
         assert_eq!(one.stats, two.stats);
@@ -216,7 +220,10 @@ mod tests {
         let options = Options { promise: Some(tidemark_core::Promise::Causal), ..small() };
         let stops = Campaign { explain: 0, jobs: 2, ..Campaign::new(options, 0..400) };
         let goes_on = Campaign { keep_going: true, ..stops.clone() };
-        let (first, all) = (campaign::<Eventual>(&stops, |_| ()), campaign::<Eventual>(&goes_on, |_| ()));
+        let (first, all) = (
+            campaign(factory_of::<Eventual>(), &stops, |_| ()),
+            campaign(factory_of::<Eventual>(), &goes_on, |_| ()),
+        );
         assert_eq!(first.violations, 1);
         assert_eq!(first.violating_seeds[0], all.violating_seeds[0]);
         assert_eq!(all.schedules, 400);

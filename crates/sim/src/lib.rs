@@ -25,13 +25,12 @@ pub mod roaming;
 mod run;
 mod shrink;
 mod trace;
-mod world;
 
 pub use campaign::{Campaign, Progress, Summary, campaign};
 pub use load::{Adapting, Calibration, Costs, Fed, Load, Loaded, Messages, Slow, Visibility, load};
 pub use measure::{Measurement, TRANSACTION_KEYS, measure};
 pub use meter::{Background, Measured, Operation, Updates};
-pub use options::{FaultKind, Faults, Options, Placed, World};
+pub use options::{FaultKind, Faults, Options, Placed};
 pub use outcome::{Problem, ProblemKind, RunOutcome, Stats, Verdict};
 pub use plan::{Act, Damage, Fault, Handshake, Held, Hold, Layout, Plan, Step, Trouble};
 pub use report::Conviction;

@@ -4,16 +4,19 @@
 //! clocks that NTP keeps within a millisecond, the intervals of the papers' evaluations, a process for each server, no
 //! wait for disks; sessions that read, write and run read-only transactions, with a taste for some keys.
 
+use crate::cluster::{Cluster, Subject};
 use crate::meter::{self, Measured, Meter, Times};
-use crate::options::{Faults, Options};
+use crate::options::{Faults, Options, name_of};
 use crate::plan::{Act, ClockPlan, Config, Layout, Mix, Plan, Step};
 use crate::rng::{Draw, Rng, Stream, stream};
-use crate::run::Simulation;
+use crate::run::params_of;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use tidemark_contract::{Protocol, Rule, Topology};
+use tidemark_contract::rule::Without;
+use tidemark_contract::{Rule, Topology};
 use tidemark_core::{Key, Micros, Op, Update, Write};
+use tidemark_node::Factory;
 use tidemark_store::log::Fsync;
 
 /// What a measured run consists of.
@@ -85,8 +88,7 @@ impl Measurement {
             return Err(format!("--sessions is {} at least: one for each data centre", self.dcs));
         }
         // Any: which numbers and rules a protocol has it says itself.
-        Options { params: BTreeMap::new(), without: Vec::new(), ..self.options() }
-            .validate::<tidemark_protocols::Eventual>()
+        Options { params: BTreeMap::new(), without: Vec::new(), ..self.options() }.validate_shape()
     }
 
     /// What a protocol has to fit, and its parameters with it.
@@ -120,14 +122,22 @@ impl Measurement {
     }
 }
 
-/// Plays the schedule that `what` says, and measures. REQUIRES: its [`Measurement::options`] are valid for `P`.
-pub fn measure<P: Protocol>(what: &Measurement) -> Measured {
+/// Plays the schedule that `what` says, and measures. REQUIRES: its [`Measurement::options`] are valid for its protocol.
+pub fn measure(factory: &'static dyn Factory, what: &Measurement) -> Measured {
     let (layout, keys) = what.layout();
     let (plan, times) = Composer::compose(what, &layout);
     let meter = Meter::new(times, layout.topology.clone(), keys);
-    let simulation = Simulation::<P>::with_layout(what.options(), layout);
-    let (outcome, meter) = simulation.play_metered(&plan, meter);
-    meter.expect("it was given one").results(simulation.name(), P::INFO.promise, outcome.ok())
+    // What is measured is the protocol as it comes.
+    let defaults = factory.default_params().into();
+    let params = params_of(factory, &plan, defaults, &what.params).expect("the options are valid");
+    // A node for each session: clients as in the papers, which ask each server themselves.
+    let seats = Some(what.sessions.div_ceil(what.dcs));
+    let promise = factory.info().promise;
+    let subject = Subject { factory, promise, params, seats, adapts: false };
+    let _without = Without::new(&what.without);
+    let (mut outcome, meter) = Cluster::new(&plan, &layout, &subject).run_metered(meter);
+    outcome.report = Some(tidemark_check::check(&outcome.history, promise));
+    meter.results(name_of(factory.info(), &what.without), promise, outcome.ok())
 }
 
 /// Lays out the schedule.
@@ -257,6 +267,7 @@ fn config(what: &Measurement) -> Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidemark_node::factory_of;
     use tidemark_protocols::Eventual;
 
     fn small() -> Measurement {
@@ -265,15 +276,16 @@ mod tests {
 
     #[test]
     fn the_same_seed_measures_the_same() {
-        let twice = [(); 2].map(|()| measure::<Eventual>(&small()));
+        let eventual = factory_of::<Eventual>();
+        let twice = [(); 2].map(|()| measure(eventual, &small()));
         assert_eq!(twice[0], twice[1]);
-        assert_ne!(twice[0], measure::<Eventual>(&Measurement { seed: 8, ..small() }));
+        assert_ne!(twice[0], measure(eventual, &Measurement { seed: 8, ..small() }));
     }
 
     /// What eventual consistency costs can be counted on one's fingers.
     #[test]
     fn eventual_costs_what_it_must() {
-        let measured = measure::<Eventual>(&small());
+        let measured = measure(factory_of::<Eventual>(), &small());
         let (get, put, all) = (&measured.get, &measured.put, &measured.transaction);
         assert!(measured.kept && measured.failed == 0);
         assert_eq!(get.count + put.count + all.count, 400);

@@ -1,17 +1,16 @@
 //! What a run is asked for: the options of `tidemark sim`.
 
-mod around;
 mod faults;
 
 use crate::{GROUP_RULES, NODE_RULES};
-pub use around::World;
 pub use faults::{FaultKind, Faults};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use tidemark_contract::{Params as _, Protocol, Rule, Topology, rule};
+use tidemark_contract::{Info, Rule, Topology, rule};
 use tidemark_core::Promise;
+use tidemark_node::Factory;
 use tidemark_store::log::Fsync;
 
 /// What is run, apart from the protocol and the seeds.
@@ -26,8 +25,6 @@ pub struct Options {
     /// Rules of the protocol, of groups ([`GROUP_RULES`](crate::GROUP_RULES)) or of nodes ([`NODE_RULES`](crate::NODE_RULES)), that
     /// are not kept.
     pub without: Vec<Rule>,
-    /// What is simulated.
-    pub world: World,
     /// Which data centres hold which keys.
     pub placement: Placed,
     /// Sessions in all.
@@ -53,7 +50,6 @@ impl Default for Options {
             partitions: 4,
             replicas: 1,
             without: Vec::new(),
-            world: World::default(),
             placement: Placed::Everywhere,
             sessions: 12,
             ops: 200,
@@ -67,11 +63,24 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Says what is wrong with the numbers for protocol `P`, if something is.
+    /// Says what is wrong with the numbers for the protocol of `factory`, if something is.
     ///
     /// # Errors
     /// A sentence for the user.
-    pub fn validate<P: Protocol>(&self) -> Result<(), String> {
+    pub fn validate(&self, factory: &dyn Factory) -> Result<(), String> {
+        self.validate_shape()?;
+        let info = factory.info();
+        if self.placement != Placed::Everywhere && !info.partial {
+            return Err(format!("{} cannot do without versions that a region never gets", info.name));
+        }
+        rules(info, &self.without)?;
+        let params = changed(info.name, factory.default_params().into(), &self.params)?;
+        let explained = |error: String| format!("{}: {error}", info.name);
+        factory.check_params(&params, Some(&Topology::new(self.dcs, self.partitions))).map_err(explained)
+    }
+
+    /// As [`Self::validate`], for any protocol.
+    pub(crate) fn validate_shape(&self) -> Result<(), String> {
         let within = |name: &str, value: usize, low: usize, high: usize| {
             if (low..=high).contains(&value) {
                 Ok(())
@@ -83,53 +92,37 @@ impl Options {
         within("partitions", self.partitions, 1, 64)?;
         within("replicas", self.replicas, 1, 7)?;
         within("sessions", self.sessions, 1, 10_000)?;
-        within("ops", self.ops, 1, 1_000_000)?;
-        if self.placement != Placed::Everywhere && !P::INFO.partial {
-            return Err(format!("{} cannot do without versions that a region never gets", P::INFO.name));
-        }
-        rules::<P>(&self.without)?;
-        let topology = Topology::new(self.dcs, self.partitions);
-        params::<P>(&self.params).and_then(|params| params.check(&topology))
+        within("ops", self.ops, 1, 1_000_000)
     }
 }
 
-/// Whether `without` can be switched off in `P`, or in groups of it.
+/// Whether `without` can be switched off in a protocol, or in groups or nodes of it.
 ///
 /// # Errors
 /// A sentence for the user.
-pub(crate) fn rules<P: Protocol>(without: &[Rule]) -> Result<(), String> {
+pub(crate) fn rules(info: &Info, without: &[Rule]) -> Result<(), String> {
     if !rule::SWITCHABLE && !without.is_empty() {
         return Err("this program was built without the feature `variants`: it keeps all rules".into());
     }
-    let known = [P::INFO.rules, GROUP_RULES, NODE_RULES];
+    let known = [info.rules, GROUP_RULES, NODE_RULES];
     match without.iter().find(|rule| !known.iter().any(|known| known.contains(rule))) {
-        Some(rule) => Err(format!("{rule} is no rule of {}, nor of groups or nodes", P::INFO.name)),
+        Some(rule) => Err(format!("{rule} is no rule of {}, nor of groups or nodes", info.name)),
         None => Ok(()),
     }
 }
 
-/// What `P` is called without some of its rules.
-pub(crate) fn name_of<P: Protocol>(without: &[Rule]) -> &'static str {
-    let variant = P::INFO.variants.iter().find(|variant| variant.is_without(without));
-    variant.map_or(P::INFO.name, |variant| variant.name)
+/// What a protocol is called without some of its rules.
+pub(crate) fn name_of(info: &Info, without: &[Rule]) -> &'static str {
+    let variant = info.variants.iter().find(|variant| variant.is_without(without));
+    variant.map_or(info.name, |variant| variant.name)
 }
 
-/// The numbers of `P`: its defaults, and over them `changed`.
-pub(crate) fn params<P: Protocol>(changed: &BTreeMap<String, Value>) -> Result<P::Params, String> {
-    let defaults = serde_json::to_value(P::Params::default()).map_err(|error| error.to_string())?;
-    over::<P>(defaults, changed)
-}
-
-/// The numbers of `P`: `defaults`, and over them `changed`.
-pub(crate) fn over<P: Protocol>(
-    defaults: Value,
-    changed: &BTreeMap<String, Value>,
-) -> Result<P::Params, String> {
-    parsed::<P>(changed_in::<P>(defaults, changed)?)
-}
-
-/// `defaults`, and over them `changed`.
-pub(crate) fn changed_in<P: Protocol>(
+/// The numbers of a protocol: `defaults`, and over them those that are changed.
+///
+/// # Errors
+/// It has no number of that name: a sentence for the user.
+pub(crate) fn changed(
+    protocol: &str,
     defaults: Value,
     changed: &BTreeMap<String, Value>,
 ) -> Result<Value, String> {
@@ -137,14 +130,10 @@ pub(crate) fn changed_in<P: Protocol>(
     for (name, value) in changed {
         match numbers.get_mut(name) {
             Some(number) => *number = value.clone(),
-            None => return Err(format!("{} has no number called {name}, but {defaults}", P::INFO.name)),
+            None => return Err(format!("{protocol} has no number called {name}, but {defaults}")),
         }
     }
     Ok(numbers)
-}
-
-pub(crate) fn parsed<P: Protocol>(params: Value) -> Result<P::Params, String> {
-    serde_json::from_value(params).map_err(|error| format!("{}: {error}", P::INFO.name))
 }
 
 /// The options as they stand on a command line, defaults left out.
@@ -162,9 +151,6 @@ impl fmt::Display for Options {
             if value != default {
                 write!(f, " --{name} {value}")?;
             }
-        }
-        if self.world != default.world {
-            write!(f, " --world {}", self.world)?;
         }
         if self.faults != default.faults {
             write!(f, " --faults {}", self.faults)?;
@@ -232,7 +218,8 @@ impl FromStr for Placed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_protocols::{Contrarian, Cops, Eventual};
+    use tidemark_node::factory_of;
+    use tidemark_protocols::{Contrarian, Cops, Eventual, Protocol};
 
     #[test]
     fn faults_parse_back() {
@@ -265,30 +252,32 @@ mod tests {
     fn only_rules_of_the_protocol_and_of_groups_can_be_switched_off() {
         let without = |rule: Rule| Options { without: vec![rule], ..Options::default() };
         let (ours, votes) = (Contrarian::INFO.rules[0], tidemark_group::rule::VOTES);
-        assert_eq!(without(ours).validate::<Contrarian>(), Ok(()));
-        assert_eq!(without(votes).validate::<Contrarian>(), Ok(()));
-        let refused = without(ours).validate::<Eventual>().unwrap_err();
+        assert_eq!(without(ours).validate(factory_of::<Contrarian>()), Ok(()));
+        assert_eq!(without(votes).validate(factory_of::<Contrarian>()), Ok(()));
+        let refused = without(ours).validate(factory_of::<Eventual>()).unwrap_err();
         assert!(refused.contains(ours.name) && refused.contains("eventual"), "{refused}");
     }
 
     #[test]
     fn what_lacks_the_rules_of_a_variant_has_its_name() {
         let variant = &Cops::INFO.variants[0];
-        assert_eq!(name_of::<Cops>(variant.without), "cops-published");
-        assert_eq!(name_of::<Cops>(&[]), "cops");
-        assert_eq!(name_of::<Cops>(&Cops::INFO.rules[..1]), "cops");
+        assert_eq!(name_of(&Cops::INFO, variant.without), "cops-published");
+        assert_eq!(name_of(&Cops::INFO, &[]), "cops");
+        assert_eq!(name_of(&Cops::INFO, &Cops::INFO.rules[..1]), "cops");
     }
 
     #[test]
     fn a_number_is_changed_or_those_that_there_are_are_named() {
         let of = |name: &str, value: Value| {
             let params = BTreeMap::from([(name.to_string(), value)]);
-            Options { params, ..Options::default() }.validate::<Contrarian>()
+            Options { params, ..Options::default() }.validate(factory_of::<Contrarian>())
         };
         assert_eq!(of("rounds", "one-and-a-half".into()), Ok(()));
         assert!(of("rounds", "three".into()).unwrap_err().contains("one-and-a-half"));
         assert!(of("round", "two".into()).unwrap_err().contains("lease_us"));
-        let changed = params::<Contrarian>(&BTreeMap::from([("lease_us".into(), 7.into())])).unwrap();
-        assert_eq!((changed.lease_us, changed.theta_us), (7, 5_000));
+        let defaults = factory_of::<Contrarian>().default_params().into();
+        let over = BTreeMap::from([("lease_us".to_string(), 7.into())]);
+        let changed = changed("contrarian", defaults, &over).unwrap();
+        assert_eq!((&changed["lease_us"], &changed["theta_us"]), (&7.into(), &5_000.into()));
     }
 }

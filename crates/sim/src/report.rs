@@ -5,7 +5,6 @@ use crate::run::Simulation;
 use serde::Serialize;
 use std::fmt;
 use tidemark_check::Violation;
-use tidemark_contract::Protocol;
 
 /// A violation, for people.
 #[derive(Clone, Debug, Serialize)]
@@ -32,11 +31,11 @@ pub struct Conviction {
     pub replay: String,
 }
 
-impl<P: Protocol> Simulation<P> {
+impl Simulation {
     /// The command that runs one seed again.
     pub fn replay_command(&self, seed: u64) -> String {
         let (protocol, mut options) = (self.name(), self.options.clone());
-        if protocol != P::INFO.name {
+        if protocol != self.factory.name() {
             options.without.clear(); // its name says it
         }
         format!("tidemark sim --protocol {protocol} --seeds {seed}..{}{options}", seed + 1)

@@ -17,9 +17,9 @@ use crate::run::Simulation;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tidemark_check::{Violation, check};
-use tidemark_contract::Protocol;
 use tidemark_core::history::{Action, Event, Fate, History};
 use tidemark_core::{DcId, Key, Micros, Op, Promise, Stamp, Update, Value, Write};
+use tidemark_node::Factory;
 use tidemark_store::log::Fsync;
 
 /// What gives when a traveller arrives where its past has not.
@@ -114,11 +114,11 @@ const SPAN: Micros = 8_000_000;
 const CUT: (Micros, Micros) = (3_000_000, 7_000_000);
 const WAN: Micros = 40_000;
 
-/// Lets travellers roam under `P`.
+/// Lets travellers roam under a protocol.
 ///
 /// # Errors
-/// If `P` has no limit to how long a session waits.
-pub fn roam<P: Protocol>(remedy: Remedy, seed: u64) -> Result<Costs, String> {
+/// If it has no limit to how long a session waits.
+pub fn roam(factory: &'static dyn Factory, remedy: Remedy, seed: u64) -> Result<Costs, String> {
     let mut options = Options {
         dcs: DCS,
         partitions: PARTITIONS,
@@ -129,8 +129,8 @@ pub fn roam<P: Protocol>(remedy: Remedy, seed: u64) -> Result<Costs, String> {
     };
     let patience: Micros = if remedy == Remedy::Refuse { 0 } else { 4 * SPAN };
     options.params.insert("wait_limit_us".to_string(), patience.into());
-    options.validate::<P>()?;
-    let simulation = Simulation::<P>::new(options);
+    options.validate(factory)?;
+    let simulation = Simulation::new(factory, options);
     let outcome = simulation.play(&plan(seed, remedy, &simulation.layout));
     let report = check(&outcome.history, Promise::Causal);
     let moved: Vec<&Event> =
@@ -138,7 +138,7 @@ pub fn roam<P: Protocol>(remedy: Remedy, seed: u64) -> Result<Costs, String> {
     let waited = |event: &&Event| Some(event.end_us? - event.start_us?);
     let (home, away) = staleness(&outcome.history);
     Ok(Costs {
-        protocol: P::INFO.name,
+        protocol: factory.name(),
         remedy,
         moves: STORIES,
         refused: STORIES - moved.len(),

@@ -1,56 +1,52 @@
 //! One schedule from its seed to its verdict.
 
 use crate::cluster::{Cluster, Subject};
-use crate::meter::Meter;
-use crate::options::{Options, Placed, World, name_of};
+use crate::options::{Options, Placed, changed, name_of};
 use crate::outcome::RunOutcome;
 use crate::plan::{Layout, Plan};
 use crate::rng::{Stream, stream};
 use crate::trace::Trace;
-use crate::world::World as ServerWorld;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::marker::PhantomData;
+use tidemark_contract::Topology;
 use tidemark_contract::rule::Without;
-use tidemark_contract::{Params as _, Protocol, Topology};
 use tidemark_core::Promise;
+use tidemark_node::Factory;
 
 /// A protocol under some options: what all seeds share.
-pub struct Simulation<P> {
+pub struct Simulation {
+    /// Makes the nodes.
+    pub factory: &'static dyn Factory,
     /// The options.
     pub options: Options,
     /// Who and where.
     pub layout: Layout,
-    protocol: PhantomData<fn() -> P>,
 }
 
 /// Runs the schedule of one seed, checker included.
-pub fn run<P: Protocol>(seed: u64, options: &Options) -> RunOutcome {
-    Simulation::<P>::new(options.clone()).run(seed)
+pub fn run(factory: &'static dyn Factory, seed: u64, options: &Options) -> RunOutcome {
+    Simulation::new(factory, options.clone()).run(seed)
 }
 
-impl<P: Protocol> Simulation<P> {
+impl Simulation {
     /// Prepares what all seeds share.
-    pub fn new(options: Options) -> Self {
-        let checking = P::EXTENSIONS.checking.is_some();
-        let layout = Layout::new(&options, P::INFO.atomic_writes, P::INFO.guarantees, checking);
-        Self::with_layout(options, layout)
-    }
-
-    /// With keys of one's own.
-    pub(crate) fn with_layout(options: Options, layout: Layout) -> Self {
-        Self { options, layout, protocol: PhantomData }
+    pub fn new(factory: &'static dyn Factory, options: Options) -> Self {
+        let info = factory.info();
+        let topology = Topology::new(options.dcs, options.partitions);
+        let checking = !factory.checking_groups(&Value::Null, &topology).is_empty();
+        let layout = Layout::new(&options, info.atomic_writes, info.guarantees, checking);
+        Self { factory, options, layout }
     }
 
     /// The protocol's name, or that of a variant, if that is what it is without some of its rules.
     pub fn name(&self) -> &'static str {
-        name_of::<P>(&self.options.without)
+        name_of(self.factory.info(), &self.options.without)
     }
 
     /// What histories are held to.
     pub fn promise(&self) -> Promise {
-        self.options.promise.unwrap_or(P::INFO.promise)
+        self.options.promise.unwrap_or(self.factory.info().promise)
     }
 
     /// The schedule of a seed.
@@ -65,84 +61,59 @@ impl<P: Protocol> Simulation<P> {
 
     /// Runs a schedule and checks its history.
     pub fn play(&self, plan: &Plan) -> RunOutcome {
-        self.play_with(plan, None, None).0
+        self.play_with(plan, None).0
     }
 
     /// As [`Self::play`], writing a timeline.
     pub(crate) fn play_traced(&self, plan: &Plan) -> (RunOutcome, Trace) {
-        let (outcome, trace, _) = self.play_with(plan, Some(Trace::default()), None);
+        let (outcome, trace) = self.play_with(plan, Some(Trace::default()));
         (outcome, trace.unwrap_or_default())
     }
 
-    /// As [`Self::play`], metered.
-    pub(crate) fn play_metered(&self, plan: &Plan, meter: Meter) -> (RunOutcome, Option<Box<Meter>>) {
-        let (outcome, _, meter) = self.play_with(plan, None, Some(Box::new(meter)));
-        (outcome, meter)
-    }
-
-    fn play_with(
-        &self,
-        plan: &Plan,
-        trace: Option<Trace>,
-        meter: Option<Box<Meter>>,
-    ) -> (RunOutcome, Option<Trace>, Option<Box<Meter>>) {
+    fn play_with(&self, plan: &Plan, trace: Option<Trace>) -> (RunOutcome, Option<Trace>) {
         let _without = Without::new(&self.options.without);
         let layout = match self.options.placement {
             Placed::Random => Cow::Owned(self.layout.drawn(plan.seed)),
             _ => Cow::Borrowed(&self.layout),
         };
-        // What is measured is the protocol as it comes.
-        let vary = meter.is_none();
-        let params = params::<P>(plan, &layout.topology, &self.options.params, vary);
-        let params = params.expect("the options are valid");
+        let params = self.params(plan, &layout.topology).expect("the options are valid");
         let promise = self.promise();
-        let (mut outcome, trace, meter) = if self.options.world == World::Node && vary {
-            let subject = Subject { factory: tidemark_node::factory_of::<P>(), promise, params };
-            let mut cluster = Cluster::new(plan, &layout, &subject);
-            cluster.trace = trace;
-            let (outcome, trace) = cluster.run();
-            (outcome, trace, None)
-        } else {
-            let params = params.into_iter().map(crate::options::parsed::<P>);
-            let params = params.collect::<Result<_, _>>().expect("they were made of parameters");
-            let mut world = ServerWorld::<P>::new(plan, &layout, params);
-            if vary {
-                world.have_checking_groups();
-            }
-            (world.trace, world.meter) = (trace, meter);
-            world.run()
-        };
+        let subject = Subject { factory: self.factory, promise, params, seats: None, adapts: false };
+        let mut cluster = Cluster::new(plan, &layout, &subject);
+        cluster.trace = trace;
+        let (mut outcome, trace) = cluster.run();
         outcome.history.header.protocol = Some(self.name().into());
         outcome.history.header.promise = Some(promise);
         outcome.report = Some(tidemark_check::check(&outcome.history, promise));
-        (outcome, trace, meter)
+        (outcome, trace)
+    }
+
+    /// The protocol's numbers for each node: its defaults, over them what schedules vary and the intervals of the plan, and over
+    /// those what the user has chosen.
+    fn params(&self, plan: &Plan, topology: &Topology) -> Result<Vec<Value>, String> {
+        let mut rng = stream(plan.seed, Stream::Params);
+        let varied = Value::from(self.factory.vary(topology, &mut |below| rng.usize(0..below)));
+        params_of(self.factory, plan, varied, &self.options.params)
     }
 }
 
-/// The protocol's numbers for each node: its defaults, over them what schedules vary and the intervals of the plan, and over
-/// those what the user has `chosen`.
-fn params<P: Protocol>(
+/// A protocol's numbers for each node: over `numbers` the intervals of the plan, and over those what was `chosen`.
+pub(crate) fn params_of(
+    factory: &dyn Factory,
     plan: &Plan,
-    topology: &Topology,
+    numbers: Value,
     chosen: &BTreeMap<String, Value>,
-    vary: bool,
 ) -> Result<Vec<Value>, String> {
-    let mut varied = P::Params::default();
-    if vary {
-        let mut rng = stream(plan.seed, Stream::Params);
-        varied.vary(topology, &mut |below| rng.usize(0..below));
-    }
-    let defaults = serde_json::to_value(varied).map_err(|error| error.to_string())?;
-    let nodes = plan.nodes(topology);
     let config = &plan.config;
     let one = |node: usize| -> Result<Value, String> {
-        let drawn = [("theta_us", config.theta_us[node]), ("delta_us", config.delta_us[node])].into_iter();
-        let drawn = drawn.filter(|(name, _)| defaults.get(name).is_some());
-        let mut changed: BTreeMap<String, Value> =
+        let drawn = [("theta_us", config.theta_us[node]), ("delta_us", config.delta_us[node])];
+        let drawn = drawn.into_iter().filter(|(name, _)| numbers.get(name).is_some());
+        let mut over: BTreeMap<String, Value> =
             drawn.map(|(name, us)| (name.to_string(), us.into())).collect();
-        changed.extend(chosen.clone());
-        crate::options::changed_in::<P>(defaults.clone(), &changed)
+        over.extend(chosen.clone());
+        changed(factory.name(), numbers.clone(), &over)
     };
+    let nodes = config.theta_us.len();
     let mut all: Vec<Value> = Vec::with_capacity(nodes);
     for node in 0..nodes {
         let same = |n: usize| {

@@ -7,7 +7,6 @@
 use crate::outcome::{RunOutcome, Verdict};
 use crate::plan::{Act, ClockPlan, Config, Plan, Step};
 use crate::run::Simulation;
-use tidemark_contract::Protocol;
 use tidemark_core::Op;
 
 /// A schedule from which nothing more could be taken.
@@ -26,14 +25,14 @@ pub struct Shrunk {
 /// Enough to take almost every schedule apart to its last step.
 const MAX_RUNS: u32 = 4_000;
 
-struct Shrinker<'a, P> {
-    simulation: &'a Simulation<P>,
+struct Shrinker<'a> {
+    simulation: &'a Simulation,
     verdict: Verdict,
     plan: Plan,
     runs: u32,
 }
 
-impl<P: Protocol> Simulation<P> {
+impl Simulation {
     /// Shrinks the schedule of a run that violates something.
     pub fn shrink(&self, outcome: &RunOutcome) -> Shrunk {
         let plan = self.plan(outcome.seed);
@@ -44,7 +43,7 @@ impl<P: Protocol> Simulation<P> {
     }
 }
 
-impl<P: Protocol> Shrinker<'_, P> {
+impl Shrinker<'_> {
     fn shrink(&mut self) {
         loop {
             let before = self.runs;

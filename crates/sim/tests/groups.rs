@@ -3,6 +3,7 @@
 
 use tidemark_contract::Rule;
 use tidemark_group::rule::{AGREEMENT_FIRST, ALL_APPLIED, BEGIN_ANEW, COLLECTION};
+use tidemark_node::factory_of;
 use tidemark_protocols::nukv::FOLLOWERS_LOOK;
 use tidemark_protocols::{Cops, Cure, GentleRain, NuKv, Protocol};
 use tidemark_sim::{Campaign, Options, Summary, campaign};
@@ -19,7 +20,7 @@ fn wide() -> Options {
 
 /// Plays schedules; of those that break the promise, `explain` are shrunk, which takes time.
 fn play<P: Protocol>(options: Options, seeds: std::ops::Range<u64>, explain: usize) -> Summary {
-    campaign::<P>(&Campaign { jobs: 2, explain, ..Campaign::new(options, seeds) }, |_| ())
+    campaign(factory_of::<P>(), &Campaign { jobs: 2, explain, ..Campaign::new(options, seeds) }, |_| ())
 }
 
 #[track_caller]

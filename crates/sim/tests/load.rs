@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use tidemark_contract::placement::Placement;
 use tidemark_core::Micros;
+use tidemark_node::factory_of;
 use tidemark_protocols::{Eventual, GentleRain, NuKv, NuKvPhysical, Protocol};
 use tidemark_sim::{Costs, Load, Loaded, Slow, load};
 use tidemark_workload::Workload;
@@ -65,11 +66,11 @@ fn number(loaded: &Loaded, column: &str) -> f64 {
 
 #[test]
 fn a_lone_client_waits_for_two_messages_and_the_work_between() {
-    let idle = load::<Eventual>(&plain()).unwrap();
+    let idle = load(factory_of::<Eventual>(), &plain()).unwrap();
     assert_eq!((number(&idle, "get_p50_us"), number(&idle, "get_max_us")), (100.0, 100.0));
     assert_eq!((number(&idle, "throughput"), number(&idle, "cpu")), (10_000.0, 0.0));
     let costs = Costs { turn_ns: 3_000.0, request_ns: 4_000.0, reply_ns: 5_000.0, ..Costs::NONE };
-    let busy = load::<Eventual>(&Load { costs, ..plain() }).unwrap();
+    let busy = load(factory_of::<Eventual>(), &Load { costs, ..plain() }).unwrap();
     assert_eq!((number(&busy, "get_p50_us"), number(&busy, "get_max_us")), (112.0, 112.0));
     assert!((number(&busy, "cpu") - 12.0 / 112.0).abs() < 0.002, "{:?}", busy.row());
 }
@@ -81,7 +82,8 @@ fn a_gateway_asks_its_sibling_for_what_it_does_not_hold() {
     let costs = Costs { link_ns: 7_000.0, arrival_ns: 8_000.0, ..WORK };
     let of = |workload: &str, settings: &[(String, serde_json::Value)]| {
         let workload = Workload::named(workload).unwrap().with(settings.to_vec()).unwrap();
-        load::<Eventual>(&Load { partitions: 2, gateways: true, workload, costs, ..plain() }).unwrap()
+        load(factory_of::<Eventual>(), &Load { partitions: 2, gateways: true, workload, costs, ..plain() })
+            .unwrap()
     };
     let writes = of("round-robin", &[]);
     let here = 100.0 + (3.0 + 4.0 + 1.0 + 5.0);
@@ -101,14 +103,15 @@ fn a_gateway_asks_its_sibling_for_what_it_does_not_hold() {
 fn a_load_generator_is_a_core_too() {
     let costs = Costs { client_ns: 4_000.0, client_wake_ns: 10_000.0, ..Costs::NONE };
     let of = |clients| {
-        load::<Eventual>(&Load { gateways: true, generator: true, clients, costs, ..plain() }).unwrap()
+        load(factory_of::<Eventual>(), &Load { gateways: true, generator: true, clients, costs, ..plain() })
+            .unwrap()
     };
     let alone = of(1);
     assert_eq!((number(&alone, "get_min_us"), number(&alone, "get_max_us")), (114.0, 114.0));
     let crowd = number(&of(64), "throughput");
     assert!((crowd / 250_000.0 - 1.0).abs() < 0.01, "{crowd} a second");
     let partitions_known = Load { gateways: false, generator: true, ..plain() };
-    assert!(load::<Eventual>(&partitions_known).unwrap_err().contains("gateways"));
+    assert!(load(factory_of::<Eventual>(), &partitions_known).unwrap_err().contains("gateways"));
 }
 
 /// What a group writes is answered when another member has it: two messages more, and the work for them. What is read is not.
@@ -116,7 +119,7 @@ fn a_load_generator_is_a_core_too() {
 fn a_group_agrees_before_it_answers() {
     let of = |costs| {
         let workload = Workload::named("ycsb-a").unwrap();
-        load::<Eventual>(&Load { replicas: 3, workload, costs, ..plain() }).unwrap()
+        load(factory_of::<Eventual>(), &Load { replicas: 3, workload, costs, ..plain() }).unwrap()
     };
     let idle = of(Costs::NONE);
     assert_eq!((number(&idle, "get_p50_us"), number(&idle, "get_max_us")), (100.0, 100.0));
@@ -135,7 +138,8 @@ fn roaming<P: Protocol>(settings: &[(&str, &str)], clock_skew_us: u64) -> Loaded
     let all = settings.iter().chain(&[("keys", "100"), ("remote", "0.5")]);
     all.for_each(|(name, value)| workload.set(name, value).unwrap());
     let rtt_us = vec![vec![0, 20_000], vec![20_000, 0]];
-    load::<P>(&Load { rtt_us, workload, clock_skew_us, measure_us: 4_000_000, ..plain() }).unwrap()
+    load(factory_of::<P>(), &Load { rtt_us, workload, clock_skew_us, measure_us: 4_000_000, ..plain() })
+        .unwrap()
 }
 
 #[test]
@@ -166,7 +170,7 @@ fn clients_that_are_faster_than_servers_wait_for_what_they_follow() {
         let workload = Workload::named("ycsb-a").unwrap().with(workload).unwrap();
         let rtt_us = vec![vec![0, 60_000], vec![60_000, 0]];
         let what = Load { rtt_us, client_rtt_us: Some(20_000), workload, measure_us: 4_000_000, ..plain() };
-        number(&load::<NuKv>(&what).unwrap(), "get_max_us")
+        number(&load(factory_of::<NuKv>(), &what).unwrap(), "get_max_us")
     };
     let (eventual, own) = (slowest("eventual"), slowest("read-your-writes"));
     assert!(eventual < 20_150.0, "{eventual} µs");
@@ -190,7 +194,7 @@ fn operations_ask_for_what_the_workload_says() {
 fn a_server_is_full_when_its_core_is() {
     let costs = Costs { turn_ns: 40_000.0, request_ns: 6_000.0, reply_ns: 4_000.0, ..Costs::NONE };
     for clients in [64, 128] {
-        let full = load::<Eventual>(&Load { clients, costs, ..plain() }).unwrap();
+        let full = load(factory_of::<Eventual>(), &Load { clients, costs, ..plain() }).unwrap();
         let (rate, waited) = (number(&full, "throughput"), number(&full, "get_mean_us"));
         assert!(number(&full, "cpu") > 0.999, "{:?}", full.row());
         // A turn takes those who came during the one before: between half of all and all of them.
@@ -208,10 +212,10 @@ fn a_server_is_full_when_its_core_is() {
 fn clients_that_come_at_a_rate_are_served_at_that_rate_and_wait_in_the_queue() {
     let costs = Costs { request_ns: 50_000.0, ..Costs::NONE };
     let at = |rate| Load { clients: 200, rate: Some(rate), costs, measure_us: 2_000_000, ..plain() };
-    let half = load::<Eventual>(&at(10_000.0)).unwrap();
+    let half = load(factory_of::<Eventual>(), &at(10_000.0)).unwrap();
     assert!((number(&half, "throughput") / 10_000.0 - 1.0).abs() < 0.03, "{:?}", half.row());
     // More than the core can do: latency grows as long as it lasts, although every client waits for its own.
-    let over = load::<Eventual>(&at(30_000.0)).unwrap();
+    let over = load(factory_of::<Eventual>(), &at(30_000.0)).unwrap();
     assert!((number(&over, "throughput") / 20_000.0 - 1.0).abs() < 0.02, "{:?}", over.row());
     assert!(number(&over, "get_p99_us") > 500_000.0, "{:?}", over.row());
 }
@@ -226,9 +230,9 @@ fn the_same_seed_measures_the_same() {
         lan_jitter_us: 30,
         ..three_dcs()
     };
-    let rows = [(); 2].map(|()| load::<GentleRain>(&what).unwrap().row());
+    let rows = [(); 2].map(|()| load(factory_of::<GentleRain>(), &what).unwrap().row());
     assert_eq!(rows[0], rows[1]);
-    assert_ne!(rows[0], load::<GentleRain>(&Load { seed: 2, ..what }).unwrap().row());
+    assert_ne!(rows[0], load(factory_of::<GentleRain>(), &Load { seed: 2, ..what }).unwrap().row());
 }
 
 #[test]
@@ -239,8 +243,8 @@ fn a_write_is_visible_when_the_protocol_lets_it() {
         times.sort_unstable();
         times[times.len() / 2]
     };
-    let eventual = load::<Eventual>(&what).unwrap();
-    let stable = load::<GentleRain>(&what).unwrap();
+    let eventual = load(factory_of::<Eventual>(), &what).unwrap();
+    let stable = load(factory_of::<GentleRain>(), &what).unwrap();
     for (from, row) in VIRGINIA_OREGON_IRELAND_US.iter().enumerate() {
         for (to, rtt) in row.iter().enumerate().filter(|(to, _)| *to != from) {
             let travel = rtt / 2;
@@ -258,7 +262,7 @@ fn a_write_is_visible_when_the_protocol_lets_it() {
 fn a_slow_server_delays_whoever_asks_it() {
     let slow = vec![Slow { dc: None, partition: 0, lag_us: 10_000 }];
     let what = Load { partitions: 2, slow, workload: Workload::named("round-robin").unwrap(), ..plain() };
-    let loaded = load::<Eventual>(&what).unwrap();
+    let loaded = load(factory_of::<Eventual>(), &what).unwrap();
     assert_eq!(
         (number(&loaded, "put_max_us"), number(&loaded, "put_count")),
         (100.0, number(&loaded, "slow_put_count"))
@@ -268,7 +272,7 @@ fn a_slow_server_delays_whoever_asks_it() {
 
 #[test]
 fn numbers_that_cannot_be_are_explained() {
-    let refused = |what: Load| load::<Eventual>(&what).unwrap_err();
+    let refused = |what: Load| load(factory_of::<Eventual>(), &what).unwrap_err();
     assert!(refused(Load { partitions: 0, ..plain() }).contains("partitions is 1 to"));
     assert!(refused(Load { measure_us: 0, ..plain() }).contains("no time"));
     assert!(refused(Load { lan_us: 0, ..plain() }).contains("stand still"));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tidemark_adapt::Settings;
 use tidemark_contract::placement::{Keys, Placement};
 use tidemark_core::{DcId, Regions};
+use tidemark_node::factory_of;
 use tidemark_protocols::{Accf, Eventual, Occult, Protocol};
 use tidemark_sim::{Adapting, Costs, Load, Loaded, Slow, load};
 use tidemark_workload::Workload;
@@ -50,7 +51,7 @@ fn four(workload: &str, settings: &[(&str, &str)], params: Value) -> Load {
 }
 
 fn of<P: Protocol>(what: &Load, column: &str) -> f64 {
-    let row = load::<P>(what).unwrap().row();
+    let row = load(factory_of::<P>(), what).unwrap().row();
     assert_eq!(row["failed"], 0, "{row:?}");
     row.get(column).and_then(Value::as_f64).unwrap_or_else(|| panic!("{column} of {row:?}"))
 }
@@ -68,7 +69,7 @@ fn a_turn_takes_a_way_and_a_client_looks_again_until_it_is_its_own() {
     assert!((95.0..99.0).contains(&often), "{often} turns a second");
     let seldom = turns(&[("poll-us", "20000")]);
     assert!(seldom < 60.0, "{seldom} turns a second");
-    let all = load::<Eventual>(&Load { rate: Some(10.0), ..two(&[]) }).unwrap_err();
+    let all = load(factory_of::<Eventual>(), &Load { rate: Some(10.0), ..two(&[]) }).unwrap_err();
     assert!(all.contains("rate"), "{all}");
 }
 
@@ -94,7 +95,7 @@ fn clients_are_answered_by_the_checking_groups_that_they_name() {
     assert!(alone > 80.0, "{alone} turns a second");
     assert!(pairs < 12.0, "{pairs} turns a second, each more than 100 ms late");
     let unknown = four("turns", &[("checking", "left,middle")], params);
-    let refusal = load::<Accf>(&unknown).unwrap_err();
+    let refusal = load(factory_of::<Accf>(), &unknown).unwrap_err();
     assert!(refusal.contains("\"middle\", but a1, a2, left"), "{refusal}");
 }
 
@@ -127,8 +128,10 @@ fn counts(clients: usize, swap_after_us: u64, rtt_us: u64) -> [u64; 3] {
     let settings = [("swap-after-us", &*swap_after_us), ("pause-us", "1000"), ("think-us", "200")];
     let rtt_us = vec![vec![0, rtt_us], vec![rtt_us, 0]];
     let all = four("apps", &settings, json!({}));
-    let row =
-        load::<Accf>(&Load { clients, placement: Placement::default(), rtt_us, idle_dcs: Vec::new(), ..all });
+    let row = load(
+        factory_of::<Accf>(),
+        &Load { clients, placement: Placement::default(), rtt_us, idle_dcs: Vec::new(), ..all },
+    );
     let row = row.unwrap().row();
     assert_eq!(row["failed"], 0, "{row:?}");
     ["turn", "read", "update"]
@@ -160,14 +163,15 @@ fn nobody_waits_for_a_turn_when_the_pairs_have_swapped() {
     assert!(reads > 500 && writes > 500, "{reads} reads, {writes} writes");
 }
 
-/// Both applications, of which B's other server is late at B; somebody looks after groups every half a second, if at all.
+/// Both applications, of which B's other server is late at B; servers watch their clients, and somebody looks after groups every
+/// half a second, if at all.
 fn both(clients: usize, swap_after_us: u64, params: &Value, adapts: bool) -> Loaded {
     let swap_after_us = swap_after_us.to_string();
     let settings = [("swap-after-us", &*swap_after_us), ("pause-us", "1000")];
     let mut what = four("apps", &settings, params.clone());
     (what.rtt_us[1][3], what.rtt_us[3][1]) = (220_000, 220_000);
     what.adapt = adapts.then(|| Adapting { every_us: 500_000, settings: Settings::default() });
-    load::<Accf>(&Load { clients, measure_us: 20_000_000, ..what }).unwrap()
+    load(factory_of::<Accf>(), &Load { clients, gateways: true, measure_us: 20_000_000, ..what }).unwrap()
 }
 
 /// Turns want small groups, and reads of both A and B want one of the two. Who follows clients gets there from either side, and says why.
@@ -220,13 +224,17 @@ fn when_clients_do_something_else_groups_follow() {
         adapt: Some(Adapting { every_us: 1, settings: Settings::default() }),
         ..four("turns", &[], json!({}))
     };
-    assert!(load::<Eventual>(&refused).unwrap_err().contains("no checking groups that could follow"));
+    assert!(
+        load(factory_of::<Eventual>(), &refused)
+            .unwrap_err()
+            .contains("no checking groups that could follow")
+    );
 }
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let refused = load::<Occult>(&four("alternate", &[], json!({}))).unwrap_err();
+    let refused = load(factory_of::<Occult>(), &four("alternate", &[], json!({}))).unwrap_err();
     assert!(refused.contains("never gets"), "{refused}");
     let odd = Load { idle_dcs: vec![1, 2, 3], ..four("turns", &[], json!({})) };
-    assert!(load::<Eventual>(&odd).unwrap_err().contains("even"));
+    assert!(load(factory_of::<Eventual>(), &odd).unwrap_err().contains("even"));
 }

@@ -1,20 +1,21 @@
 //! Schedules over whole nodes: protocols keep their promises on the code that serves users, under all faults.
 
 use tidemark_contract::Rule;
+use tidemark_node::factory_of;
 use tidemark_node::rule::{HEADERS_ARE_CHECKED, HEARSAY_IS_CHECKED, PAYLOADS_ARE_CHECKED};
 use tidemark_protocols::accf::TRACKING_IS_MARKED;
 use tidemark_protocols::gentlerain::{ALL_HIDE_FIRST, HIDES};
 use tidemark_protocols::{Accf, CausalSpartanX, Cops, Eventual, GentleRain, NuKv, Protocol, Tidemark};
-use tidemark_sim::{Campaign, Faults, Options, Summary, World, campaign};
+use tidemark_sim::{Campaign, Faults, Options, Summary, campaign};
 
 /// Two regions of two partitions.
 fn few() -> Options {
-    Options { world: World::Node, dcs: 2, partitions: 2, sessions: 4, ops: 40, ..Options::default() }
+    Options { dcs: 2, partitions: 2, sessions: 4, ops: 40, ..Options::default() }
 }
 
 /// Three regions of four partitions.
 fn wide() -> Options {
-    Options { world: World::Node, ..Options::default() }
+    Options::default()
 }
 
 /// Each node a group of three.
@@ -38,7 +39,7 @@ fn away() -> Options {
 }
 
 fn play<P: Protocol>(options: Options, seeds: std::ops::Range<u64>) -> Summary {
-    campaign::<P>(&Campaign { jobs: 2, ..Campaign::new(options, seeds) }, |_| ())
+    campaign(factory_of::<P>(), &Campaign { jobs: 2, ..Campaign::new(options, seeds) }, |_| ())
 }
 
 #[track_caller]
@@ -111,7 +112,8 @@ fn the_same_seed_gives_the_same_run_over_nodes() {
 fn convicted<P: Protocol>(without: &[Rule], options: Options, seeds: std::ops::Range<u64>) {
     cleared::<P>(options.clone(), seeds.clone());
     let campaign_of = |options| Campaign { jobs: 2, explain: 0, ..Campaign::new(options, seeds.clone()) };
-    let careless = campaign::<P>(&campaign_of(Options { without: without.to_vec(), ..options }), |_| ());
+    let careless =
+        campaign(factory_of::<P>(), &campaign_of(Options { without: without.to_vec(), ..options }), |_| ());
     assert!(careless.violations > 0, "without {without:?} nothing was found in schedules {seeds:?}");
 }
 

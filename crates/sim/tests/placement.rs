@@ -1,6 +1,7 @@
 //! Reads of keys that no data centre holds together.
 
 use tidemark_contract::core::history::{Action, Event, ReadKind};
+use tidemark_node::factory_of;
 use tidemark_protocols::Tidemark;
 use tidemark_sim::{Options, Placed, Simulation};
 
@@ -23,7 +24,7 @@ fn a_read_that_is_divided_is_a_snapshot_in_each_part_and_causal_across_them() {
         ops: 60,
         ..Options::default()
     };
-    let simulation = Simulation::<Tidemark>::new(options);
+    let simulation = Simulation::new(factory_of::<Tidemark>(), options);
     let mut divided = 0;
     for seed in 0..400 {
         let outcome = simulation.run(seed);

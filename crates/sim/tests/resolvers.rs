@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidemark_check::{Options as Checks, Promise, Property, Violation, check_with};
 use tidemark_contract::Version;
 use tidemark_contract::core::Hlc;
+use tidemark_node::factory_of;
 use tidemark_protocols::gentlerain::{Resolver, Server};
 use tidemark_sim::{Options, Simulation};
 
@@ -31,7 +32,7 @@ impl Resolver for Fickle {
 /// last words are not those of the last writer.
 fn play<R: Resolver>(seeds: std::ops::Range<u64>) -> (Vec<Violation>, usize) {
     let options = Options { dcs: 2, partitions: 2, sessions: 4, ops: 40, ..Options::default() };
-    let simulation = Simulation::<Server<R>>::new(options);
+    let simulation = Simulation::new(factory_of::<Server<R>>(), options);
     let (mut violations, mut otherwise) = (Vec::new(), 0);
     for seed in seeds {
         let history = simulation.run(seed).history;

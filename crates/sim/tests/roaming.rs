@@ -1,6 +1,7 @@
 //! The dissertation's chapter 6, played: who serves a traveller at once under a cut is convicted, and each remedy is clean
 //! and costs what it gives up.
 
+use tidemark_node::factory_of;
 use tidemark_protocols::{CausalSpartanX, GentleRain};
 use tidemark_sim::roaming::{Costs, Remedy, roam};
 
@@ -8,7 +9,7 @@ use tidemark_sim::roaming::{Costs, Remedy, roam};
 const LONG_US: u64 = 1_000_000;
 
 fn spartan(remedy: Remedy, seed: u64) -> Costs {
-    let costs = roam::<CausalSpartanX>(remedy, seed).unwrap();
+    let costs = roam(factory_of::<CausalSpartanX>(), remedy, seed).unwrap();
     println!("{costs:?}");
     costs
 }
@@ -53,7 +54,7 @@ fn refusing_is_clean_and_turns_away_those_who_come_under_the_cut() {
 #[test]
 fn stable_reads_are_clean_and_available_and_not_immediate() {
     for seed in 0..3 {
-        let costs = roam::<GentleRain>(Remedy::StableReads, seed).unwrap();
+        let costs = roam(factory_of::<GentleRain>(), Remedy::StableReads, seed).unwrap();
         assert_eq!((costs.violations, costs.refused), (0, 0), "{costs:?}");
         assert!(costs.wait.p99_us < LONG_US, "{costs:?}");
         assert!(costs.stale_at_home.p99_us > LONG_US, "{costs:?}");

@@ -5,20 +5,25 @@ use crate::hold::Hold;
 use crate::layout::NodeId;
 use crate::node::OrderAnswer;
 use crate::notice::Level;
+use crate::observe::{Way, What};
 use crate::of::NodeOf;
 use tidemark_contract::Protocol;
 use tidemark_group::{Change, ChangeRefused, Member};
 
 impl<P: Protocol> NodeOf<P> {
     /// A frame of another member. Whether it was understood.
-    pub(crate) fn take_raft(&mut self, payload: &[u8]) -> Result<bool, FrameError> {
+    pub(crate) fn take_raft(&mut self, node: NodeId, payload: &[u8]) -> Result<bool, FrameError> {
         let mut understood = true;
         let now = self.core.now;
         values::<&[u8]>(payload, |bytes| {
             // A node that does not know its own name yet has nothing to hear.
             let Some(member) = self.hold.member_mut() else { return };
             match tidemark_group::decode(bytes) {
-                Some(message) => member.step(now, message),
+                Some(message) => {
+                    let what = What::raft(&message);
+                    self.core.sees(Way::In, node, 0, what);
+                    member.step(now, message)
+                }
                 None => understood = false,
             }
         })?;
@@ -32,6 +37,9 @@ impl<P: Protocol> NodeOf<P> {
         let mut batches: Vec<(NodeId, FrameBuffer)> = Vec::new();
         for message in member.take_messages() {
             let Some(node) = place.node(message.to) else { continue };
+            if self.core.links.raft_to(node).is_some() {
+                self.core.sees(Way::Out, node, 0, What::raft(&message));
+            }
             let at = batches.iter().position(|(to, _)| *to == node).unwrap_or_else(|| {
                 batches.push((node, FrameBuffer::default()));
                 batches.len() - 1

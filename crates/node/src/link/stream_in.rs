@@ -6,6 +6,7 @@ use super::table::{Role, StreamIn};
 use crate::layout::NodeId;
 use crate::node::{LinkError, LinkId};
 use crate::notice::Level;
+use crate::observe::Way;
 use crate::of::NodeOf;
 use bytes::Bytes;
 use tidemark_contract::Protocol;
@@ -138,7 +139,8 @@ impl<P: Protocol> NodeOf<P> {
         partition: PartitionId,
         items: Vec<FeedItem<P>>,
     ) -> Taken {
-        let from = ServerId::new(self.core.dc_of(node), partition);
+        let (from, to) =
+            (ServerId::new(self.core.dc_of(node), partition), ServerId::new(self.core.dc, partition));
         let open = |stream: &mut StreamIn| stream.open.iter().any(|(server, _)| *server == from);
         if !self.stream_in(id).is_some_and(open) {
             // Under way when the stream was closed here.
@@ -147,6 +149,7 @@ impl<P: Protocol> NodeOf<P> {
         // A node that does not serve has no streams.
         let Some(host) = self.hold.host_mut() else { return Taken::Whole };
         for item in items {
+            host.on_behalf_of(self.core.sees_item(Way::In, node, (from, to), &item));
             match host.feed(self.core.now, from, partition, item) {
                 Ok(()) => self.core.counters.stream_items_in += 1,
                 Err(error @ (FeedError::Ahead { .. } | FeedError::NoRoom(_))) => {

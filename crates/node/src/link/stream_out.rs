@@ -7,6 +7,7 @@ use crate::core::Core;
 use crate::layout::NodeId;
 use crate::node::{LinkError, LinkId, Output};
 use crate::notice::Level;
+use crate::observe::Way;
 use crate::of::NodeOf;
 use tidemark_contract::Protocol;
 use tidemark_core::{Micros, ServerId};
@@ -127,6 +128,7 @@ impl<P: Protocol> NodeOf<P> {
 
     /// Appends what is there and durable to the link's frames; true if there is more.
     pub(crate) fn supply(&mut self, id: LinkId) -> bool {
+        let Some(node) = self.core.links.up(id).map(|up| up.node) else { return false };
         let Some(StreamOut { dc, open }) = self.stream_out(id) else { return false };
         let (dc, mut open) = (*dc, std::mem::take(open));
         let mut more = false;
@@ -141,6 +143,7 @@ impl<P: Protocol> NodeOf<P> {
             let polled = host.poll_feed(*partition, dc, ITEMS_BYTES, &mut items);
             if !items.is_empty() {
                 self.core.counters.stream_items_out += items.len() as u64;
+                self.core.sees_items(Way::Out, node, (from, to), &items);
                 let before = batch.len();
                 batch.push(&Supply::<P>::Items { partition: *partition, items });
                 more |= batch.len() - before >= ITEMS_BYTES / 2;

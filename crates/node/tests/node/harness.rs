@@ -118,6 +118,7 @@ impl Cluster {
             backlog_bytes: 1 << 20,
             pace: Pace::default(),
             raft: RaftLimits::default(),
+            observer: None,
             seed: self.starts,
         };
         let disk = Arc::new(self.processes[at].disk.process());

@@ -8,7 +8,7 @@ use tidemark_contract::lab::{put, rotx, server, text};
 use tidemark_contract::{Lab, Protocol, without};
 use tidemark_protocols::CopsGt;
 use tidemark_protocols::cops_gt::{
-    APPLIED_SURVIVES, CHECKS, LISTS_ALL, MINDS_FLOORS, MOVERS_WAIT, Params, REFUSES_DROPPED, Request,
+    APPLIED_SURVIVES, ASKS_SIBLINGS, LISTS_ALL, MINDS_FLOORS, MOVERS_WAIT, Params, REFUSES_DROPPED, Request,
     SECOND_ROUND, Timer,
 };
 
@@ -228,7 +228,7 @@ fn a_version_from_elsewhere_shows_when_its_dependencies_do() {
         assert_eq!(lab.rotx(c, &[&x, &y]), "1 2");
         early
     }
-    assert_eq!((read().as_str(), without(&[CHECKS], read).as_str()), ("-", "2"));
+    assert_eq!((read().as_str(), without(&[ASKS_SIBLINGS], read).as_str()), ("-", "2"));
 }
 
 /// D3, as in COPS; a restart checks again what was not applied.

@@ -6,8 +6,8 @@ use tidemark_contract::lab::{put, rotx, server, text};
 use tidemark_contract::{Lab, without};
 use tidemark_protocols::Eiger;
 use tidemark_protocols::eiger::{
-    APPLIED_SURVIVES, CHECKS, EVT_IS_LOCAL, FLOOR_SURVIVES, LATE_ASKS_LIFT, MOVERS_WAIT, PEERS_LIFT, Params,
-    REFUSES_DROPPED, Reply, Request, SECOND_ROUND, SIBLINGS_LIFT, Timer,
+    APPLIED_SURVIVES, ASKS_SIBLINGS, EVT_IS_LOCAL, FLOOR_SURVIVES, LATE_ASKS_LIFT, MOVERS_WAIT, PEERS_LIFT,
+    Params, REFUSES_DROPPED, Reply, Request, SECOND_ROUND, SIBLINGS_LIFT, Timer,
 };
 
 fn lab(dcs: usize, partitions: usize) -> Lab<Eiger> {
@@ -250,7 +250,7 @@ fn a_version_from_elsewhere_shows_when_its_dependencies_do() {
         assert_eq!(lab.rotx(c, &[&x, &y]), "1 2");
         early
     }
-    assert_eq!((read().as_str(), without(&[CHECKS], read).as_str()), ("-", "2"));
+    assert_eq!((read().as_str(), without(&[ASKS_SIBLINGS], read).as_str()), ("-", "2"));
 }
 
 /// As in COPS: what came to show is logged, and what did not is checked again.

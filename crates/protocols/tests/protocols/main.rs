@@ -19,6 +19,7 @@ mod okapi;
 mod orbe;
 mod placement;
 mod pocc;
+mod stabilised;
 mod tidemark;
 mod wren;
 

@@ -49,7 +49,7 @@ pub(super) fn resolve(
     topology: &Topology,
 ) -> Result<Adapt, Problem> {
     let grouped = tidemark_registry::by_name(protocol)
-        .is_none_or(|protocol| protocol.has_checking_groups(params, topology));
+        .is_none_or(|protocol| !protocol.checking_groups(params, topology).is_empty());
     if !grouped {
         let what = format!("{protocol} has no checking groups that could follow its clients");
         return Err(Problem::new("adapt", what, "choose protocol = \"accf\", or remove the table"));

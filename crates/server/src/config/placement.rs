@@ -16,7 +16,7 @@ pub(super) fn resolve(
     if file.placement.is_empty() {
         return Placement::default();
     }
-    if tidemark_registry::by_name(protocol).is_some_and(|protocol| !protocol.replicates_partially()) {
+    if tidemark_registry::by_name(protocol).is_some_and(|protocol| !protocol.info().partial) {
         let what = format!(
             "{protocol} looks for each dependency, or counts each record: also those that a region is never to hold"
         );

@@ -151,6 +151,7 @@ fn node_config(config: &NodeConfig) -> Config {
         backlog_bytes: BACKLOG_BYTES,
         pace: Pace::default(),
         raft: RaftLimits::default(),
+        observer: None,
         seed: fastrand::u64(1..),
     }
 }

@@ -2,7 +2,7 @@
 //! elsewhere if need be, with a session that knows nothing.
 
 use super::returning::Returning;
-use super::{Cluster, Event, found};
+use super::{Cluster, Event};
 use crate::plan::{Act, Step, asking};
 use crate::rng::mix;
 use std::borrow::Cow;
@@ -39,6 +39,16 @@ pub(super) enum Role {
     Worker,
     /// It reads what is there in the end; that goes to the end of the history.
     LastWords,
+    /// It looks whether a version can be seen; that goes to the meter.
+    Looker,
+    /// It writes what is to be there before a run under load begins.
+    Loader,
+    /// It is one of the clients of a run under load.
+    Driver,
+    /// It writes a key that others look for, in a run under load.
+    Prober,
+    /// It looks for such a key.
+    Seeker,
 }
 
 /// A client's connection to a node.
@@ -125,14 +135,18 @@ impl Cluster<'_> {
         }
         let running = Running { start: self.now, adopts: None, operation, returns: false };
         self.clients[number].running = Some(running);
-        self.queue.push(self.now + self.patience_us(), Event::Impatient(number, operation));
+        if self.load.is_none() {
+            self.queue.push(self.now + self.patience_us(), Event::Impatient(number, operation));
+        }
         let Some(Connection { process, session, .. }) = self.connect(number) else {
             return self.end_step(number, &unreachable());
         };
         match act {
             Act::Op(op) => {
-                let checking = self.checking(number, process, at);
-                self.configure(number, Options { guarantees: asks, checking, follows: false });
+                let (checking, follows) =
+                    self.named_groups(number).unwrap_or_else(|| (self.checking(number, process, at), false));
+                self.configure(number, Options { guarantees: asks, checking, follows });
+                self.meter_begin(number, process, session, &op);
                 let outcome = self.input(process, |node, now| node.begin(now, session, op)).flatten();
                 self.answered(number, process, session, outcome);
             }
@@ -184,11 +198,13 @@ impl Cluster<'_> {
 
     /// A process of its region that runs: always the same one, if that does.
     fn process_for(&self, number: usize) -> Option<usize> {
+        if self.load.is_some() && self.seats == 0 {
+            return Some(self.gateway(number));
+        }
         let (dc, dcs) = (self.clients[number].dc, self.layout.topology.dcs);
-        let clients = found::clients_a_region(self.plan, dcs);
-        let all = if clients > 0 { self.servers..self.processes.len() } else { 0..self.servers };
+        let all = if self.seats > 0 { self.servers..self.processes.len() } else { 0..self.servers };
         let here: Vec<usize> = all.filter(|process| self.processes[*process].dc == dc).collect();
-        let first = match clients {
+        let first = match self.seats {
             0 => mix(self.plan.seed, number as u64 | 24 << 32) as usize,
             _ => number / dcs,
         };
@@ -207,6 +223,9 @@ impl Cluster<'_> {
 
     /// Which checking groups the step of a client that begins at `at` asks for, of those that its node knows.
     fn checking(&mut self, number: usize, process: usize, at: Micros) -> Checking {
+        if self.gauge.is_some() {
+            return Checking::default(); // what is measured is what comes of naming none
+        }
         let known = self.input(process, |node, now| {
             let some = node.about().checking_groups;
             some.then(|| node.checking_groups(now).iter().map(|(group, _)| *group).collect::<Vec<_>>())
@@ -223,6 +242,10 @@ impl Cluster<'_> {
         };
         let past = (self.clients[from].id, self.clients[from].recorded);
         let text = self.input(process, |node, now| node.export(now, session));
+        if let (Some(_), Some(text)) = (&self.load, &text) {
+            // It asked for that when it left.
+            return self.take_token(to, operation, text, past);
+        }
         let reply = text.map(|text| Reply::Token { session, to, operation, text, past });
         self.processes[process].said.extend(reply);
         self.turn(process);
@@ -233,7 +256,7 @@ impl Cluster<'_> {
         match reply {
             Reply::Outcome { client, session, outcome } => {
                 if self.is_at(client, at, session) {
-                    self.end_step(client, &outcome);
+                    self.tells_client(client, outcome);
                 }
             }
             Reply::Token { to, operation, text, past, .. } => self.take_token(to, operation, &text, past),
@@ -306,6 +329,12 @@ impl Cluster<'_> {
         let client = &mut self.clients[number];
         client.id.0 += AGAIN;
         client.recorded = 0;
+        self.close_client(number);
+    }
+
+    /// The client's session is closed.
+    pub(super) fn close_client(&mut self, number: usize) {
+        let client = &mut self.clients[number];
         let Some(Connection { process, boots, session, .. }) = client.connection.take() else { return };
         if self.processes[process].boots == boots && self.processes[process].node.is_some() {
             self.processes[process].sessions[session.slot()] = None;

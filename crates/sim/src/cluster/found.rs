@@ -1,16 +1,16 @@
 //! Who there is: the processes that hold partitions, and those that only have sessions.
 
+use super::Subject;
 use super::process::Process;
 use crate::plan::{Layout, Plan};
 use crate::rng::mix;
-use serde_json::Value;
 use std::sync::Arc;
 use tidemark_core::DcId;
 use tidemark_node::{ClusterLayout, NodeLayout, Pace, RaftLimits};
 
 /// How many nodes without partitions each region has: in most schedules none, so that sessions are at those that hold
 /// something; in others some, each with links of its own, so that what two sessions ask is not in one order everywhere.
-pub(super) fn clients_a_region(plan: &Plan, dcs: usize) -> usize {
+pub(super) fn seats(plan: &Plan, dcs: usize) -> usize {
     let most = plan.scripts.len().div_ceil(dcs).clamp(1, 2);
     match mix(plan.seed, 20) % 4 {
         0 => 1 + (mix(plan.seed, 23) as usize) % most,
@@ -19,7 +19,7 @@ pub(super) fn clients_a_region(plan: &Plan, dcs: usize) -> usize {
 }
 
 /// The processes of a schedule, not started yet.
-pub(super) fn processes(plan: &Plan, layout: &Layout, params: &[Value]) -> Vec<Process> {
+pub(super) fn processes(plan: &Plan, layout: &Layout, subject: &Subject, seats: usize) -> Vec<Process> {
     let topology = &layout.topology;
     let servers = plan.nodes(topology) * plan.replicas;
     let node =
@@ -33,8 +33,7 @@ pub(super) fn processes(plan: &Plan, layout: &Layout, params: &[Value]) -> Vec<P
             node.partitions.push(server.partition);
         }
     }
-    let clients = clients_a_region(plan, topology.dcs);
-    for n in 0..clients * topology.dcs {
+    for n in 0..seats * topology.dcs {
         nodes.push(node(format!("c{n}"), DcId((n % topology.dcs) as u8)));
     }
     let cluster = ClusterLayout {
@@ -43,12 +42,13 @@ pub(super) fn processes(plan: &Plan, layout: &Layout, params: &[Value]) -> Vec<P
         replicas: plan.replicas,
         regions: topology.all_dcs().map(|dc| dc.to_string()).collect(),
         nodes,
+        adapts: subject.adapts,
         ..ClusterLayout::single("", topology.partitions)
     };
     let mut known: Vec<Arc<ClusterLayout>> = Vec::new();
     let process = |at: usize| {
         // A node that only has sessions goes by any server's parameters.
-        let params = &params[if at < servers { at / plan.replicas } else { 0 }];
+        let params = &subject.params[if at < servers { at / plan.replicas } else { 0 }];
         let same = known.iter().find(|known| known.params == *params).cloned();
         let cluster = same.unwrap_or_else(|| {
             known.push(Arc::new(ClusterLayout { params: params.clone(), ..cluster.clone() }));
@@ -63,6 +63,10 @@ pub(super) fn processes(plan: &Plan, layout: &Layout, params: &[Value]) -> Vec<P
 /// How long nodes wait between attempts: in proportion to the network.
 pub(super) fn pace(plan: &Plan) -> Pace {
     let config = &plan.config;
+    if plan.scripts.is_empty() {
+        // Under load, as servers do.
+        return Pace { upkeep_us: config.upkeep_us, ..Pace::default() };
+    }
     let (lan, wan) = (config.lan_us, config.farthest_us());
     Pace {
         upkeep_us: config.upkeep_us,
@@ -77,6 +81,9 @@ pub(super) fn pace(plan: &Plan) -> Pace {
 
 /// How much members keep: little enough, now and then, that who was away gets a copy.
 pub(super) fn raft_limits(plan: &Plan) -> RaftLimits {
+    if plan.scripts.is_empty() {
+        return RaftLimits::default();
+    }
     RaftLimits {
         entries_bytes: if mix(plan.seed, 8).is_multiple_of(2) { 512 } else { 1 << 20 },
         pinned_bytes: if mix(plan.seed, 9).is_multiple_of(4) { 4 << 10 } else { 1 << 20 },

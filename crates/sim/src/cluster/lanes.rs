@@ -27,7 +27,7 @@ impl Cluster<'_> {
             }
             _ => 0,
         };
-        until.saturating_sub(self.now) + delay + here.slow_us + there.slow_us
+        until.saturating_sub(self.now) + delay + here.slow_us + here.lag_us + there.slow_us
     }
 
     fn slow_between(&self, from: DcId, to: DcId) -> Micros {

@@ -8,10 +8,12 @@ use crate::plan::{Layout, Plan};
 use crate::queue::Queue;
 use crate::rng::{Rng, Stream, mix, stream};
 use crate::trace::{Happening, Trace};
-use crate::world::links::Links;
 use clients::Client;
+use links::Links;
+use metering::Gauge;
 use net::{ConnId, Net};
 use operator::{Errand, Operator};
+pub(crate) use process::ELECTION_TICKS;
 use process::Process;
 use serde_json::Value;
 use std::sync::Arc;
@@ -19,17 +21,26 @@ use tidemark_core::history::{Header, History};
 use tidemark_core::{Micros, Promise, Vector};
 use tidemark_node::{Factory, Job};
 
+mod adapting;
 mod clients;
+mod cores;
 mod damage;
+mod driving;
 mod faults;
 mod found;
+mod generator;
 mod lanes;
+mod links;
+mod metering;
 mod net;
 mod operator;
+mod probing;
 mod process;
 mod record;
 mod returning;
+mod seats;
 mod settle;
+mod till;
 mod turn;
 
 /// Something that happens at a moment of virtual time. Processes are named with the number of their start where what is
@@ -63,6 +74,8 @@ enum Event {
     Operator(Box<Errand>),
     /// Everything has healed: is all exchanged yet?
     Settle,
+    /// Something in a run under load.
+    Load(driving::Happening),
 }
 
 /// Where the run stands.
@@ -85,6 +98,10 @@ pub(crate) struct Subject {
     pub(crate) promise: Promise,
     /// The protocol's parameters for each node.
     pub(crate) params: Vec<Value>,
+    /// How many nodes without partitions each region has, for sessions, if that is not drawn.
+    pub(crate) seats: Option<usize>,
+    /// Nodes choose checking groups by what sessions read.
+    pub(crate) adapts: bool,
 }
 
 /// A run.
@@ -130,9 +147,17 @@ pub(crate) struct Cluster<'a> {
     pub(crate) trace: Option<Trace>,
     /// What each process is known to hold, while a timeline is drawn.
     shown: Vec<std::collections::BTreeSet<(tidemark_core::Key, tidemark_core::Stamp)>>,
+    /// How many nodes without partitions each region has.
+    seats: usize,
+    /// What operations cost, if that is measured.
+    gauge: Option<Gauge>,
+    /// What drives a run under load, and the cores once work takes time.
+    load: Option<Box<driving::Driving<'a>>>,
+    cores: Option<cores::Cores>,
     /// Emptied buffers, to be filled again.
     spare: Vec<Vec<u8>>,
-    wishes: turn::Wishes,
+    /// Emptied wishes, likewise.
+    wishes: Option<Box<turn::Wishes>>,
 }
 
 /// More events than any schedule of this size needs: something feeds itself.
@@ -150,8 +175,9 @@ impl<'a> Cluster<'a> {
             about: None,
         };
         let servers = plan.nodes(&layout.topology) * plan.replicas;
-        let processes = found::processes(plan, layout, &subject.params);
-        let gathers = mix(plan.seed, 21).is_multiple_of(8);
+        let seats = subject.seats.unwrap_or_else(|| found::seats(plan, layout.topology.dcs));
+        let processes = found::processes(plan, layout, subject, seats);
+        let gathers = subject.seats.is_none() && mix(plan.seed, 21).is_multiple_of(8);
         let mut cluster = Self {
             queue: Queue::new(8 * plan.config.farthest_us()),
             now: 0,
@@ -179,8 +205,12 @@ impl<'a> Cluster<'a> {
             stats: Stats::default(),
             disk_rng: stream(plan.seed, Stream::Disks),
             trace: None,
+            seats,
+            gauge: None,
+            load: None,
+            cores: None,
             spare: Vec::new(),
-            wishes: turn::Wishes::default(),
+            wishes: None,
             factory: subject.factory,
             plan,
             layout,
@@ -219,12 +249,14 @@ impl<'a> Cluster<'a> {
             let Some((at, event)) = self.queue.pop() else { break };
             debug_assert!(at >= self.now, "time does not go back");
             self.now = at;
+            self.meter_time();
             self.stats.events += 1;
             if self.stats.events > limit {
                 self.problem(ProblemKind::Liveness, "the schedule does not end: too many events".into());
                 break;
             }
             self.handle(event);
+            self.begin_watches();
         }
         (0..self.processes.len()).for_each(|process| self.note_counters(process));
         self.stats.virtual_us = self.now;
@@ -256,6 +288,7 @@ impl<'a> Cluster<'a> {
             Event::HandsOver(process, ..) => (12, *process as u64),
             Event::Settle => (13, 0),
             Event::Operator(_) => (14, 0),
+            Event::Load(_) => (15, 0),
         };
         self.digest = mix(self.digest ^ self.now, kind << 56 ^ of);
         match event {
@@ -273,6 +306,7 @@ impl<'a> Cluster<'a> {
             Event::HandsOver(process, boots, until) => self.hands_over(process, boots, until),
             Event::Settle => self.settle(),
             Event::Operator(errand) => self.errand(*errand),
+            Event::Load(what) => self.happened(what),
         }
     }
 

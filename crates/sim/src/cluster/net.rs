@@ -161,7 +161,8 @@ impl Cluster<'_> {
         }
     }
 
-    fn send(&mut self, conn: ConnId, end: usize, mut bytes: Vec<u8>) {
+    pub(super) fn send(&mut self, conn: ConnId, end: usize, bytes: Vec<u8>) {
+        let Some(mut bytes) = self.holds_bytes(conn, end, bytes) else { return };
         let first = !std::mem::replace(&mut self.net.conns[conn.0].flows[end].begun, true);
         let late = self.tamper(conn, end, first, &mut bytes);
         if bytes.is_empty() {

@@ -8,12 +8,14 @@ use crate::outcome::ProblemKind;
 use crate::plan::ClockPlan;
 use crate::rng::mix;
 use crate::trace::Happening;
-use crate::world::ELECTION_TICKS;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_core::{DcId, Micros, PartitionId};
 use tidemark_node::{Batch, ClusterLayout, Config, Gate, Job, LinkId, Node, NodeId};
 use tidemark_store::disk::SimDisk;
+
+/// How many units of time a follower waits for its leader before it stands for election.
+pub(crate) const ELECTION_TICKS: usize = 10;
 
 /// One process of one region.
 pub(super) struct Process {
@@ -52,6 +54,8 @@ pub(super) struct Process {
     pub(super) kept_down: u32,
     /// What everything to and from it takes longer.
     pub(super) slow_us: Micros,
+    /// Whatever it says leaves it this much later.
+    pub(super) lag_us: Micros,
     /// Its disk is full on purpose.
     pub(super) full: bool,
     /// A failure of its disk was injected in this start, or before it.
@@ -82,6 +86,7 @@ impl Process {
             deaf: 0,
             kept_down: 0,
             slow_us: 0,
+            lag_us: 0,
             full: false,
             injected: false,
             cluster,
@@ -125,7 +130,7 @@ impl Cluster<'_> {
 
     /// The process starts, unless something keeps it down.
     pub(super) fn boot(&mut self, at: usize) {
-        let (cluster, op_deadline_us) = (self.known_to(at), self.deadline_us());
+        let (cluster, op_deadline_us, observer) = (self.known_to(at), self.deadline_us(), self.observer());
         let process = &mut self.processes[at];
         if process.node.is_some() || process.kept_down > 0 {
             return;
@@ -146,6 +151,7 @@ impl Cluster<'_> {
             pace: found::pace(plan),
             raft: found::raft_limits(plan),
             backlog_bytes: 64 << 20,
+            observer,
             seed: mix(mix(plan.seed, at as u64), process.boots),
         };
         let disk = Arc::new(process.disk.process());

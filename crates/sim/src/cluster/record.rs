@@ -17,6 +17,7 @@ impl Cluster<'_> {
         if running.returns {
             return self.took_over(number, &running, outcome);
         }
+        self.meter_end(number, outcome);
         if self.clients[number].role == Role::Worker {
             self.record(number, &running, outcome);
         }
@@ -28,6 +29,10 @@ impl Cluster<'_> {
         match self.clients[number].role {
             Role::Worker => self.advance(number),
             Role::LastWords => self.end_last_word(number, outcome),
+            Role::Looker => self.looked(number, outcome, running.start),
+            Role::Loader | Role::Driver | Role::Prober | Role::Seeker => {
+                self.driven(number, outcome, running.start);
+            }
         }
     }
 

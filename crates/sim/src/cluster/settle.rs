@@ -3,11 +3,10 @@
 //! group hold what their leader holds; and every region returns the same.
 
 use super::clients::Role;
-use super::{Cluster, Event, Stage};
+use super::{Cluster, ELECTION_TICKS, Event, Stage};
 use crate::outcome::ProblemKind;
 use crate::plan::{Act, Step};
 use crate::trace::Happening;
-use crate::world::ELECTION_TICKS;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Arguments;
@@ -206,7 +205,7 @@ impl Cluster<'_> {
     }
 
     /// The members of each group, and the one of them that leads.
-    fn leader(&self, group: usize) -> Option<usize> {
+    pub(super) fn leader(&self, group: usize) -> Option<usize> {
         let members = group * self.plan.replicas..(group + 1) * self.plan.replicas;
         let serves = |process: &usize| self.processes[*process].node.as_ref().and_then(|node| node.serves());
         members.filter(|process| serves(process).is_some()).max_by_key(serves)

@@ -35,6 +35,9 @@ impl Cluster<'_> {
 
     /// A process was given something: its batch ends, at once or once more has come.
     pub(super) fn turn(&mut self, at: usize) {
+        if self.takes_more(at) {
+            return;
+        }
         if self.gather_us == 0 {
             return self.end_turn(at);
         }
@@ -53,18 +56,17 @@ impl Cluster<'_> {
     /// Commits, and carries out what the node wants, until it wants no more.
     pub(super) fn end_turn(&mut self, at: usize) {
         self.processes[at].gathers = false;
-        let mut wishes = std::mem::take(&mut self.wishes);
+        let mut wishes = self.wishes.take().unwrap_or_default();
         let boots = self.processes[at].boots;
         while self.processes[at].has_more() && self.processes[at].boots == boots {
             let process = &mut self.processes[at];
             let now = process.clocks.read(self.now);
             if let Err(fatal) = process.commit(now, &mut wishes) {
-                self.wishes = Wishes::default();
                 return self.stops(at, &fatal.to_string());
             }
             self.fulfil(at, &mut wishes);
         }
-        self.wishes = wishes;
+        self.wishes = Some(wishes);
         self.see_epoch(at);
         self.plan_tick(at);
         if self.trace.is_some() {
@@ -91,10 +93,16 @@ impl Cluster<'_> {
             }
         }
         resumes.drain(..).for_each(|link| self.resume(at, link));
-        released.drain(..).for_each(|reply| self.take_reply(at, reply));
+        released.drain(..).for_each(|reply| self.release(at, reply));
     }
 
     fn begin_job(&mut self, at: usize, job: Job) {
+        if self.cores.is_some() && self.plan.config.sync_us == 0 {
+            // What takes no time ends in the batch that it began in.
+            let done = job.run();
+            self.input(at, |node, now| node.done(now, done));
+            return;
+        }
         let (process, longest) = (&mut self.processes[at], self.plan.config.sync_us);
         match job.lane() {
             Lane::Log => {
@@ -156,6 +164,11 @@ impl Cluster<'_> {
         if self.processes[at].tick_at != Some(self.now) {
             return;
         }
+        self.tells_time(at);
+    }
+
+    /// The node is told the time, if that is due.
+    pub(super) fn tells_time(&mut self, at: usize) {
         self.processes[at].tick_at = None;
         let due = self.input(at, |node, now| {
             let due = node.next_timeout() <= now.mono;

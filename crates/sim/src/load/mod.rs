@@ -12,17 +12,20 @@ mod loaded;
 pub use costs::{Calibration, Costs};
 pub use loaded::{Fed, Loaded, Messages, Visibility};
 
+use crate::cluster::{Cluster, Subject};
 use crate::options;
 use crate::plan::{ClockPlan, Config, Layout, Mix, Plan};
 use crate::rng::{Rng, Stream, stream};
-use crate::world::{World, groups_of};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tidemark_adapt::Settings;
+use tidemark_contract::grouping::Members;
 use tidemark_contract::placement::Placement;
 use tidemark_contract::rule::Without;
-use tidemark_contract::{Params as _, Protocol, Rule, Topology};
-use tidemark_core::Micros;
+use tidemark_contract::session::Checking;
+use tidemark_contract::{Rule, Topology};
+use tidemark_core::{CheckingGroup, Micros};
+use tidemark_node::Factory;
 use tidemark_store::log::Fsync;
 use tidemark_workload::Workload;
 
@@ -125,11 +128,12 @@ impl Load {
         self.rtt_us.len()
     }
 
-    /// Says what is wrong with the numbers for protocol `P`, if something is.
+    /// Says what is wrong with the numbers for a protocol, if something is.
     ///
     /// # Errors
     /// A sentence for the user.
-    pub fn validate<P: Protocol>(&self) -> Result<(), String> {
+    pub fn validate(&self, factory: &dyn Factory) -> Result<(), String> {
+        let info = factory.info();
         let within = |name: &str, value: usize, low: usize, high: usize| match value {
             n if (low..=high).contains(&n) => Ok(()),
             n => Err(format!("{name} is {low} to {high}, not {n}")),
@@ -161,17 +165,20 @@ impl Load {
         if !self.slow.iter().all(there) {
             return Err("a slow server is not there".into());
         }
-        if !self.placement.rules.is_empty() && !P::INFO.partial {
-            return Err(format!("{} cannot do without versions that a region never gets", P::INFO.name));
+        if !self.placement.rules.is_empty() && !info.partial {
+            return Err(format!("{} cannot do without versions that a region never gets", info.name));
         }
-        options::rules::<P>(&self.without)?;
-        let params = options::params::<P>(&self.params)?;
-        params.check(&self.topology())?;
-        let groups = P::EXTENSIONS.checking_groups(&params, &self.topology(), &P::Hard::default());
+        options::rules(info, &self.without)?;
+        let (params, topology) = (self.params_for(factory)?, self.topology());
+        factory.check_params(&params, Some(&topology)).map_err(|error| format!("{}: {error}", info.name))?;
+        let groups = factory.checking_groups(&params, &topology);
         if let Some(adapting) = &self.adapt {
             adapting.settings.check()?;
             if groups.is_empty() || adapting.every_us == 0 {
-                return Err(format!("{} has no checking groups that could follow its clients", P::INFO.name));
+                return Err(format!("{} has no checking groups that could follow its clients", info.name));
+            }
+            if !self.gateways {
+                return Err("checking groups follow what is asked of gateways: servers watch that".into());
             }
         }
         let dcs = (0..self.dcs()).filter(|dc| !self.idle_dcs.contains(dc)).count();
@@ -189,6 +196,11 @@ impl Load {
             fits(workload, *clients)?;
         }
         fits(&self.workload, self.clients)
+    }
+
+    /// The protocol's numbers, as a configuration gives them.
+    fn params_for(&self, factory: &dyn Factory) -> Result<Value, String> {
+        options::changed(factory.name(), factory.default_params().into(), &self.params)
     }
 
     fn topology(&self) -> Topology {
@@ -247,12 +259,12 @@ impl Load {
     }
 }
 
-/// Runs protocol `P` under load.
+/// Runs a protocol under load.
 ///
 /// # Errors
 /// The numbers cannot be, or a server failed: a sentence for the user.
-pub fn load<P: Protocol>(what: &Load) -> Result<Loaded, String> {
-    what.validate::<P>()?;
+pub fn load(factory: &'static dyn Factory, what: &Load) -> Result<Loaded, String> {
+    what.validate(factory)?;
     let _without = Without::new(&what.without);
     let layout = Layout {
         topology: what.topology(),
@@ -263,6 +275,28 @@ pub fn load<P: Protocol>(what: &Load) -> Result<Loaded, String> {
     };
     let plan = what.plan();
     let nodes = plan.nodes(&layout.topology);
-    let params = vec![options::params::<P>(&what.params)?; nodes];
-    World::<P>::new(&plan, &layout, params).run_load(what)
+    let params = what.params_for(factory)?;
+    let subject = Subject {
+        factory,
+        promise: factory.info().promise,
+        params: vec![params; nodes],
+        seats: Some(if what.gateways { 0 } else { 1 }),
+        adapts: what.adapt.is_some(),
+    };
+    Cluster::new(&plan, &layout, &subject).run_load(what)
+}
+
+/// The checking groups that the clients of a workload name, of all that there are.
+///
+/// # Errors
+/// There is none of that name: a sentence for the user.
+pub(crate) fn groups_of(workload: &Workload, known: &[(CheckingGroup, Members)]) -> Result<Checking, String> {
+    let number = |wanted: &str| {
+        let group = known.iter().find(|(_, known)| known.name == wanted).map(|(group, _)| *group);
+        group.ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|(_, known)| known.name.as_str()).collect();
+            format!("there is no checking group {wanted:?}, but {}", names.join(", "))
+        })
+    };
+    workload.checking().into_iter().map(number).collect()
 }

@@ -15,9 +15,9 @@ pub(crate) use traffic::heading;
 pub(crate) use weigh::{Size, Weight, key, key_number, size, value, weigh};
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
-use tidemark_contract::{AskId, Ticket, Topology};
+use tidemark_contract::{AskId, Topology};
 use tidemark_core::{DcId, Found, Key, Micros, Op, Outcome, ServerId, Stamp};
+use tidemark_node::Content;
 use traffic::{Traffic, Variant};
 
 /// On whose behalf something happens.
@@ -116,8 +116,6 @@ pub(crate) struct Meter {
     topology: Topology,
     /// How many keys there are.
     keys: usize,
-    /// On whose behalf the running turn is.
-    pub(crate) cause: Cause,
     ops: Vec<Metered>,
     /// The running operation of each client.
     running: Vec<Option<u32>>,
@@ -142,7 +140,6 @@ impl Meter {
             times,
             topology,
             keys,
-            cause: Cause::Nobody,
             ops: Vec::new(),
             running: Vec::new(),
             newest: vec![Default::default(); servers * keys],
@@ -226,12 +223,11 @@ impl Meter {
         Cause::Op { number, hops: 0 }
     }
 
-    /// A server answers; whether it had waited shows in the cause of its turn.
-    pub(crate) fn answer(&mut self, client: usize, ticket: Ticket, now: Micros) {
-        let cause = self.cause;
+    /// A server answers; whether it had waited shows in the cause of what it does.
+    pub(crate) fn answer(&mut self, client: usize, ask: AskId, cause: Cause, now: Micros) {
         let Some(number) = self.running.get(client).copied().flatten() else { return };
         let op = &mut self.ops[number as usize];
-        if !op.asks.iter().any(|(id, ..)| *id == ticket.ask) {
+        if !op.asks.iter().any(|(id, ..)| *id == ask) {
             return;
         }
         match cause {
@@ -250,19 +246,18 @@ impl Meter {
         op.values.push((ask, weight.values));
     }
 
-    /// A server says something to another. Returns the cause of what follows where it arrives.
+    /// A server says something to another, on behalf of `because`. Returns the cause of what follows where it arrives.
     pub(crate) fn message(
         &mut self,
-        from: ServerId,
-        to: ServerId,
-        message: &impl Debug,
-        weight: &Weight,
+        (from, to): (ServerId, ServerId),
+        message: &dyn Content,
+        because: Cause,
         now: Micros,
     ) -> Cause {
         let idle = (self.times.quiet..self.times.from).contains(&now);
         let in_time = self.counts(now);
         let (variant, id) = heading(message);
-        let cause = self.behind(&variant, id.clone().map(|id| (to, from, id)), now);
+        let cause = self.behind(&variant, id.clone().map(|id| (to, from, id)), because, now);
         let (kind, counts, own, follows) = match cause {
             Cause::Op { number, hops } => {
                 let op = &self.ops[number as usize];
@@ -272,7 +267,7 @@ impl Meter {
             Cause::Update => (Some(Kind::Put), in_time, &[][..], Cause::Update),
             Cause::Nobody => (None, in_time, &[][..], Cause::Nobody),
         };
-        let bytes = weight.metadata(own);
+        let bytes = weigh(message).metadata(own);
         if let (Cause::Op { .. }, Some(id)) = (follows, id) {
             self.questions.insert((from, to, id), (variant.clone(), follows));
         }
@@ -296,12 +291,13 @@ impl Meter {
         &mut self,
         variant: &str,
         question: Option<(ServerId, ServerId, String)>,
+        because: Cause,
         now: Micros,
     ) -> Cause {
         let answered = |question: &_| self.questions.get(question).is_some_and(|(asked, _)| asked != variant);
         let asked = question.filter(answered).and_then(|question| self.questions.remove(&question));
-        let Some((_, Cause::Op { number, hops })) = asked else { return self.cause };
-        if !matches!(self.cause, Cause::Op { number: running, .. } if running == number) {
+        let Some((_, Cause::Op { number, hops })) = asked else { return because };
+        if !matches!(because, Cause::Op { number: running, .. } if running == number) {
             self.ops[number as usize].has_waited(now);
         }
         Cause::Op { number, hops }

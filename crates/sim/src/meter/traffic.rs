@@ -45,7 +45,7 @@ const HEAD: usize = 80;
 
 /// What a message says of itself: the first word of its description, its variant; and its `id`, which a question and the
 /// answers to it share, if it has one at its head.
-pub(crate) fn heading(message: &impl Debug) -> (String, Option<String>) {
+pub(crate) fn heading(message: &(impl Debug + ?Sized)) -> (String, Option<String>) {
     struct Head(String);
     impl Write for Head {
         fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -64,7 +64,8 @@ pub(crate) fn heading(message: &impl Debug) -> (String, Option<String>) {
 mod tests {
     use super::super::Cause;
     use super::*;
-    use tidemark_contract::{Gather, SliceReq};
+    use tidemark_contract::SliceReq;
+    use tidemark_contract::gather::Gather;
 
     #[test]
     fn a_message_is_called_by_its_variant() {

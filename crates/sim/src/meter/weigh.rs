@@ -3,9 +3,8 @@
 //! Messages are weighed in the form in which the server sends them (postcard). Keys and values of a measured run are
 //! runs of bytes that nothing else in a message looks like.
 
-use postcard::ser_flavors::Flavor;
-use serde::Serialize;
 use tidemark_core::{Key, Value};
+use tidemark_node::{Content, Sink};
 
 /// The length of every key of a measured run.
 const KEY_BYTES: usize = 24;
@@ -53,9 +52,10 @@ impl Weight {
 }
 
 /// Weighs a message.
-pub(crate) fn weigh(message: &impl Serialize) -> Weight {
-    let scale = Scale(Weight::default());
-    postcard::serialize_with_flavor(message, scale).expect("our types have no unserialisable parts")
+pub(crate) fn weigh(message: &dyn Content) -> Weight {
+    let mut weight = Weight::default();
+    message.pour(&mut weight);
+    weight
 }
 
 /// How long a message is.
@@ -73,60 +73,39 @@ pub(crate) struct Size {
 const NUMBER_BYTES: usize = 10;
 
 /// Measures a message, whatever its keys and values look like.
-pub(crate) fn size(message: &impl Serialize) -> Size {
-    let ruler = Ruler(Size::default());
-    postcard::serialize_with_flavor(message, ruler).expect("our types have no unserialisable parts")
+pub(crate) fn size(message: &dyn Content) -> Size {
+    let mut size = Size::default();
+    message.pour(&mut size);
+    size
 }
 
-struct Ruler(Size);
-
-impl Flavor for Ruler {
-    type Output = Size;
-
-    #[inline]
-    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
-        self.0.first.get_or_insert(byte);
-        self.0.bytes += 1;
-        Ok(())
+impl Sink for Size {
+    fn byte(&mut self, byte: u8) {
+        self.first.get_or_insert(byte);
+        self.bytes += 1;
     }
 
-    #[inline]
-    fn try_extend(&mut self, data: &[u8]) -> postcard::Result<()> {
-        self.0.first = self.0.first.or(data.first().copied());
-        self.0.bytes += data.len() as u64;
-        if data.len() > NUMBER_BYTES {
-            self.0.payload += data.len() as u64;
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.first = self.first.or(bytes.first().copied());
+        self.bytes += bytes.len() as u64;
+        if bytes.len() > NUMBER_BYTES {
+            self.payload += bytes.len() as u64;
         }
-        Ok(())
-    }
-
-    fn finalize(self) -> postcard::Result<Size> {
-        Ok(self.0)
     }
 }
 
-struct Scale(Weight);
-
-impl Flavor for Scale {
-    type Output = Weight;
-
-    fn try_push(&mut self, _: u8) -> postcard::Result<()> {
-        self.0.bytes += 1;
-        Ok(())
+impl Sink for Weight {
+    fn byte(&mut self, _: u8) {
+        self.bytes += 1;
     }
 
-    fn try_extend(&mut self, data: &[u8]) -> postcard::Result<()> {
-        self.0.bytes += data.len();
-        if let Some(number) = key_number(data) {
-            self.0.keys.push(number);
-        } else if data.len() == VALUE_BYTES && data.starts_with(b"val-") {
-            self.0.values += 1;
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len();
+        if let Some(number) = key_number(bytes) {
+            self.keys.push(number);
+        } else if bytes.len() == VALUE_BYTES && bytes.starts_with(b"val-") {
+            self.values += 1;
         }
-        Ok(())
-    }
-
-    fn finalize(self) -> postcard::Result<Weight> {
-        Ok(self.0)
     }
 }
 

@@ -51,13 +51,13 @@ impl FaultKind {
         Self::Clients,
     ];
 
-    /// The kinds that both worlds know, in their order.
-    pub(crate) fn of_servers() -> impl Iterator<Item = Self> {
+    /// The kinds that are drawn with the work of a schedule, in their order.
+    pub(crate) fn first() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().take(8)
     }
 
-    /// The kinds that only whole nodes know.
-    pub(crate) fn of_nodes() -> impl Iterator<Item = Self> {
+    /// The kinds that are drawn when all else is.
+    pub(crate) fn last() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().skip(8)
     }
 

@@ -17,7 +17,7 @@ pub(super) fn draw(plan: &mut Plan, layout: &Layout, on: impl Fn(FaultKind) -> b
     let wan = plan.config.farthest_us();
     let rng = stream(plan.seed, Stream::Faults);
     let mut drawer = Drawer { rng, plan, layout, wan };
-    for kind in FaultKind::of_servers().filter(|kind| on(*kind)) {
+    for kind in FaultKind::first().filter(|kind| on(*kind)) {
         for _ in 0..drawer.rng.u32(1..=3) {
             if let Some(what) = drawer.trouble(kind) {
                 let (at, until) = drawer.span();
@@ -63,7 +63,7 @@ pub(super) fn draw_in_groups(plan: &mut Plan, layout: &Layout, on: impl Fn(Fault
     let mut drawer = Drawer { rng, plan, layout, wan };
     let replicas = drawer.plan.replicas;
     // Leaders are elected before anything happens.
-    let elected_us = wan + 2 * crate::world::ELECTION_TICKS as Micros * drawer.plan.tick_us();
+    let elected_us = wan + 2 * crate::cluster::ELECTION_TICKS as Micros * drawer.plan.tick_us();
     drawer.plan.begin_later(elected_us);
     for at in 0..drawer.plan.faults.len() {
         let chosen = drawer.rng.usize(0..replicas);

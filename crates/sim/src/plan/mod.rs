@@ -4,7 +4,7 @@
 //! then only played. So a schedule can be shrunk by taking things out of it, and what is left happens as it
 //! did before: delays depend on the channel and the time of sending, not on how often chance was asked.
 
-use crate::options::{FaultKind, Options, Placed, World};
+use crate::options::{FaultKind, Options, Placed};
 use crate::rng::{Draw, Stream, stream};
 use tidemark_contract::Topology;
 use tidemark_contract::regrouping::Regrouping;
@@ -319,7 +319,7 @@ impl Plan {
             let drawn = rng.chance(40);
             drawn && options.faults.has(kind)
         };
-        let selected: Vec<bool> = FaultKind::of_servers().map(|kind| on(&mut rng, kind)).collect();
+        let selected: Vec<bool> = FaultKind::first().map(|kind| on(&mut rng, kind)).collect();
         let selected = |kind: FaultKind| selected[kind as usize];
         let config = Config::draw(&mut rng, options, selected);
         let mut plan = Self {
@@ -343,11 +343,9 @@ impl Plan {
         if options.replicas > 1 {
             faults::draw_in_groups(&mut plan, layout, selected);
         }
-        if options.world == World::Node {
-            // Nodes have found each other before anything happens.
-            plan.begin_later(3 * plan.config.farthest_us());
-            nodes::draw(&mut plan, options, layout);
-        }
+        // Nodes have found each other before anything happens.
+        plan.begin_later(3 * plan.config.farthest_us());
+        nodes::draw(&mut plan, options, layout);
         plan
     }
 

@@ -25,7 +25,7 @@ pub(super) fn draw(plan: &mut Plan, options: &Options, layout: &Layout) {
     }
     let wan = plan.config.farthest_us();
     let mut drawer = Drawer { rng: stream(plan.seed, Stream::Nodes), plan, layout, wan };
-    for kind in FaultKind::of_nodes() {
+    for kind in FaultKind::last() {
         // Each schedule has its own selection.
         let drawn = drawer.rng.chance(40);
         for _ in 0..drawer.rng.u32(1..=3) {

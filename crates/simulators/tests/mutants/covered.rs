@@ -58,12 +58,13 @@ fn switched_off(files: &[PathBuf]) -> BTreeSet<String> {
     names
 }
 
-/// The step tests of a protocol, `NAME.rs` and what is in `NAME/`; and schedules of groups.
+/// The step tests of a protocol, `NAME.rs` and what is in `NAME/`; those of components, which see to it themselves that they are
+/// run for each protocol; and schedules of groups.
 fn step_tests(protocol: &str) -> Vec<PathBuf> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocols/tests/protocols");
     let module = protocol.trim_end_matches("-physical").replace('-', "_");
     let groups = tests.join("../../../sim/tests/groups.rs");
-    let mut found = vec![tests.join(format!("{module}.rs")), groups];
+    let mut found = vec![tests.join(format!("{module}.rs")), tests.join("stabilised.rs"), groups];
     files(&tests.join(module), &mut found);
     found
 }

@@ -17,7 +17,7 @@ use tidemark_check::write_history;
 use tidemark_contract::core::Promise;
 use tidemark_contract::core::history::History;
 use tidemark_protocols::{NAMES, variants};
-use tidemark_sim::{Campaign, Faults, Options, Placed, Progress, Summary, World};
+use tidemark_sim::{Campaign, Faults, Options, Placed, Progress, Summary};
 use tidemark_simulators::simulator;
 
 const EXAMPLES: &str = "\
@@ -53,10 +53,6 @@ pub(crate) struct Sim {
     /// Replicas of each node, by Raft.
     #[arg(long, value_name = "N", default_value_t = 1)]
     replicas: usize,
-    /// What is simulated around the servers of the protocol: `server`, sessions and links that the simulator has of its own; `node`,
-    /// whole nodes as they serve users.
-    #[arg(long, value_name = "WHAT", default_value_t)]
-    world: World,
     /// Which data centres hold which keys: everywhere; by-partition, each one partition; or random, each key some of them.
     #[arg(long, value_name = "HOW", default_value = "everywhere")]
     placement: Placed,
@@ -67,8 +63,7 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "N", default_value_t = 200)]
     ops: usize,
     /// The faults: none, all that the protocol tolerates, or some of
-    /// cuts,one-way,slow,drift,jumps,crashes,power,disk, and with --world node
-    /// operator-cuts,handshakes,damage,clients.
+    /// cuts,one-way,slow,drift,jumps,crashes,power,disk,operator-cuts,handshakes,damage,clients.
     #[arg(long, value_name = "LIST", default_value = "all")]
     faults: Faults,
     /// Have an operator exclude a data centre, roughly while it is cut off, and readmit it.
@@ -124,7 +119,6 @@ impl Sim {
             dcs: self.dcs,
             partitions: self.partitions,
             replicas: self.replicas,
-            world: self.world,
             placement: self.placement,
             without,
             sessions: self.sessions,

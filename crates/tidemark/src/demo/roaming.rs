@@ -2,8 +2,9 @@
 
 use crate::output::{print, print_json, row, table};
 use std::process::ExitCode;
-use tidemark_protocols::{CausalSpartanX, Contrarian, GentleRain, Tidemark};
+use tidemark_protocols::{CausalSpartanX, Contrarian, GentleRain, Protocol, Tidemark};
 use tidemark_sim::roaming::{Costs, Remedy, Spread, roam};
+use tidemark_simulators::simulator;
 
 const STORY: &str = "\
 A and B are cut off from each other for half of the time. In A a client writes k1 and then k2. A migrating client reads
@@ -17,13 +18,14 @@ overwritten: at home in that region (0 means immediate), away in any region (und
 ";
 
 pub(crate) fn play(seed: u64, json: bool) -> anyhow::Result<ExitCode> {
+    let of = |protocol: &str| simulator(protocol).expect("it is built in").factory();
     let played = [
-        roam::<CausalSpartanX>(Remedy::None, seed),
-        roam::<CausalSpartanX>(Remedy::Wait, seed),
-        roam::<CausalSpartanX>(Remedy::Refuse, seed),
-        roam::<Tidemark>(Remedy::Wait, seed),
-        roam::<Contrarian>(Remedy::Wait, seed),
-        roam::<GentleRain>(Remedy::StableReads, seed),
+        roam(of(CausalSpartanX::INFO.name), Remedy::None, seed),
+        roam(of(CausalSpartanX::INFO.name), Remedy::Wait, seed),
+        roam(of(CausalSpartanX::INFO.name), Remedy::Refuse, seed),
+        roam(of(Tidemark::INFO.name), Remedy::Wait, seed),
+        roam(of(Contrarian::INFO.name), Remedy::Wait, seed),
+        roam(of(GentleRain::INFO.name), Remedy::StableReads, seed),
     ];
     let all = played.into_iter().collect::<Result<Vec<Costs>, String>>().map_err(anyhow::Error::msg)?;
     if json {

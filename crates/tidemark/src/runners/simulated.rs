@@ -78,6 +78,7 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
         None => Vec::new(),
     };
     let offsets = settings.numbers("clock_offsets_ms")?;
+    let adapt = settings.adapt()?.map(|(every_us, settings)| Adapting { every_us, settings });
     Ok(Load {
         placement: settings.placement(&rtt_us)?,
         partitions,
@@ -93,7 +94,8 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
         params: settings.params()?.into_iter().collect(),
         without: Vec::new(),
         costs: calibration.costs_of(protocol),
-        gateways: settings.flag("gateways")?,
+        // Servers watch what they are asked as gateways.
+        gateways: settings.flag("gateways")? || adapt.is_some(),
         generator: settings.flag("generator")?,
         workload: settings.workload()?,
         clients: clients(settings, partitions)?,
@@ -104,7 +106,7 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
         warm_up_us: settings.ms("warm_up_ms", 200.0)?,
         measure_us: settings.ms("measure_ms", 200.0)?,
         probe_every_us: settings.number("probe_every_ms")?.map(|ms| (ms * 1_000.0) as u64),
-        adapt: settings.adapt()?.map(|(every_us, settings)| Adapting { every_us, settings }),
+        adapt,
         seed: settings.whole("seed", 1)? as u64,
     })
 }

@@ -4,10 +4,10 @@
 //! It is a queue: each operation is served twice, when it is sent and when its answer has come. Only then has the client
 //! seen how long it took.
 
-use super::sessions::Role;
-use super::{Event, World};
+use super::clients::Role;
+use super::driving::Happening;
+use super::{Cluster, Event};
 use crate::load::Costs;
-use tidemark_contract::Protocol;
 use tidemark_core::{Micros, Outcome};
 
 /// The core that clients share.
@@ -27,18 +27,19 @@ impl Generator {
     }
 }
 
-impl<P: Protocol> World<'_, P> {
+impl Cluster<'_> {
     /// When the load generator has done half of what an operation of this client takes; none if clients take no time.
     fn generated(&mut self, number: usize) -> Option<Micros> {
-        let cpus = self.cpus.as_mut()?;
-        let generator = cpus.generator.as_mut().filter(|_| self.clients[number].role == Role::Driver)?;
-        Some(generator.serve(self.now, &cpus.costs))
+        let costs = self.load.as_ref()?.what.costs;
+        let generator = self.cores.as_mut()?.generator.as_mut();
+        let generator = generator.filter(|_| self.clients[number].role == Role::Driver)?;
+        Some(generator.serve(self.now, &costs))
     }
 
-    /// A client of the run begins its next operation at `at`, and its gateway hears of it a moment later.
+    /// A client of the run begins its next operation at `at`, and its node hears of it a moment later.
     pub(super) fn will_ask(&mut self, number: usize, at: Micros) {
-        if self.cpus.as_ref().is_some_and(|cpus| cpus.generator.is_some()) {
-            return self.queue.push(at, Event::Asks(number));
+        if self.cores.as_ref().is_some_and(|cores| cores.generator.is_some()) {
+            return self.happens(at, Happening::Asks(number));
         }
         self.queue.push(at + self.client_delay(number), Event::Wake(number));
     }
@@ -49,10 +50,10 @@ impl<P: Protocol> World<'_, P> {
         self.queue.push(sent + self.client_delay(number), Event::Wake(number));
     }
 
-    /// What its gateway says arrives at a client.
-    pub(super) fn answered(&mut self, number: usize, outcome: Box<Outcome>) {
+    /// What its node says arrives at a client.
+    pub(super) fn hears(&mut self, number: usize, outcome: Box<Outcome>) {
         match self.generated(number) {
-            Some(read) => self.queue.push(read, Event::Read(number, outcome)),
+            Some(read) => self.happens(read, Happening::Read(number, outcome)),
             None => self.end_step(number, &outcome),
         }
     }

@@ -3,35 +3,33 @@
 //! Work takes no time until the clients begin.
 
 use super::adapting::Adapt;
-use super::checking::groups_of;
-use super::cpu::Cpus;
-use super::sessions::Role;
-use super::{Event, Stage, World};
-use crate::load::{Load, Loaded, Visibility};
+use super::clients::Role;
+use super::cores::Cores;
+use super::till::Till;
+use super::{Cluster, Event, Stage};
+use crate::load::{Load, Loaded, Visibility, groups_of};
+use crate::outcome::ProblemKind;
 use crate::plan::{Act, Step};
 use crate::rng::{Rng, Stream, stream};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidemark_contract::Protocol;
 use tidemark_contract::session::Checking;
-use tidemark_core::{Failure, Guarantees, Key, Micros, Op, Outcome, Update, Value, Write};
+use tidemark_core::{Failure, Guarantees, Micros, Op, Outcome, Update, Value, Write};
 use tidemark_workload::{Client as Source, KeySpace, Recorder, Request, Workload};
 
-/// When the store is filled: every server is up, and knows the others.
+/// When somebody first looks whether the store can be filled.
 const FILL_AT_US: Micros = 20_000;
-/// How long to wait for groups that have elected nobody yet.
+/// How long to wait for nodes that do not reach each other yet, or groups that have elected nobody.
 const ELECT_US: Micros = 50_000;
+/// If nodes do not reach each other by then, they never will.
+const GIVE_UP_US: Micros = 600_000_000;
 /// Clients of each data centre that fill it.
 const LOADERS: usize = 64;
 /// How much longer than the longest round trip what was written has to become stable.
 const SETTLE_US: Micros = 300_000;
 /// Clients begin within this time, not all at once.
 const SPREAD_US: Micros = 5_000;
-/// Keys with numbers so high, in each partition, are nobody's but the probes'.
-const PROBES: u64 = 1 << 40;
-/// How long a seeker waits before it looks again.
-const SEEK_EVERY_US: Micros = 1_000;
 
 /// Throughput over time is recorded in so many slices.
 const SLICES: Micros = 20;
@@ -49,11 +47,29 @@ pub(super) enum Phase {
     End,
 }
 
+/// Something that happens in a run under load only.
+pub(super) enum Happening {
+    /// What the run goes on to.
+    Phase(Phase),
+    /// A key that nobody knows is written in a region.
+    Probe(usize),
+    /// A client of a load generator begins its next operation.
+    Asks(usize),
+    /// A client hears from its node how its operation ended.
+    Hears(usize, Box<Outcome>),
+    /// A client of a load generator has read that.
+    Read(usize, Box<Outcome>),
+    /// The batch of a server ends.
+    Free(usize),
+}
+
 /// A run under load.
 pub(super) struct Driving<'a> {
     pub(super) what: &'a Load,
-    keys: Arc<KeySpace>,
-    rng: Rng,
+    /// What work costs.
+    pub(super) till: Till,
+    pub(super) keys: Arc<KeySpace>,
+    pub(super) rng: Rng,
     loaders_left: usize,
     /// The number of the first driver's first seat among the clients.
     pub(super) first: usize,
@@ -65,16 +81,16 @@ pub(super) struct Driving<'a> {
     slow: Recorder,
     measured: std::ops::Range<Micros>,
     /// Of the probe that each seeker looks for, by number of the client: whose, and when it was acknowledged.
-    sought: BTreeMap<usize, (usize, Micros)>,
-    probes: u64,
-    visibility: BTreeMap<(usize, usize), Visibility>,
+    pub(super) sought: BTreeMap<usize, (usize, Micros)>,
+    pub(super) probes: u64,
+    pub(super) visibility: BTreeMap<(usize, usize), Visibility>,
     /// Who has checking groups follow what clients do.
     pub(super) adapt: Option<Adapt>,
 }
 
 /// One client. It has a session wherever it has been; the one where it was last has all of its past.
 pub(super) struct Driver {
-    source: Source,
+    pub(super) source: Source,
     pub(super) request: Request,
     /// The seat that has its past.
     pub(super) last: usize,
@@ -92,13 +108,15 @@ pub(super) struct Driver {
     began: Micros,
 }
 
-impl<'a, P: Protocol> World<'a, P> {
+impl<'a> Cluster<'a> {
     /// Runs under load, from the first write to the last answer that counts.
     pub(crate) fn run_load(mut self, what: &'a Load) -> Result<Loaded, String> {
         let keys = KeySpace::new(&what.workload, what.partitions).map_err(|error| error.to_string())?;
         self.queue.grow();
+        let till = Till::default();
         self.load = Some(Box::new(Driving {
             what,
+            till: till.clone(),
             keys: Arc::new(keys),
             rng: stream(what.seed, Stream::Workload),
             loaders_left: 0,
@@ -116,14 +134,15 @@ impl<'a, P: Protocol> World<'a, P> {
         for slow in &what.slow {
             for dc in (0..what.dcs()).filter(|dc| slow.dc.is_none_or(|slow| slow == *dc)) {
                 let first = (dc * what.partitions + slow.partition) * what.replicas;
-                let processes = &mut self.nodes[first..first + what.replicas];
+                let processes = &mut self.processes[first..first + what.replicas];
                 processes.iter_mut().for_each(|process| process.lag_us += slow.lag_us);
             }
         }
-        self.queue.push(FILL_AT_US, Event::Phase(Phase::Fill));
+        self.happens(FILL_AT_US, Happening::Phase(Phase::Fill));
         while self.stage != Stage::Over {
             let Some((at, event)) = self.queue.pop() else { break };
             self.now = at;
+            till.at(at);
             self.stats.events += 1;
             self.due(event);
         }
@@ -133,7 +152,22 @@ impl<'a, P: Protocol> World<'a, P> {
         Ok(self.loaded())
     }
 
-    pub(super) fn phase(&mut self, phase: Phase) {
+    pub(super) fn happens(&mut self, at: Micros, what: Happening) {
+        self.queue.push(at, Event::Load(what));
+    }
+
+    pub(super) fn happened(&mut self, what: Happening) {
+        match what {
+            Happening::Phase(phase) => self.phase(phase),
+            Happening::Probe(dc) => self.probe(dc),
+            Happening::Asks(client) => self.asks(client),
+            Happening::Hears(client, outcome) => self.hears(client, outcome),
+            Happening::Read(client, outcome) => self.end_step(client, &outcome),
+            Happening::Free(process) => self.ends_batch(process),
+        }
+    }
+
+    fn phase(&mut self, phase: Phase) {
         match phase {
             Phase::Fill => self.fill(),
             Phase::Work => self.begin_work(),
@@ -144,8 +178,12 @@ impl<'a, P: Protocol> World<'a, P> {
 
     /// Every key that is to be there is written, in one data centre or another.
     fn fill(&mut self) {
-        if (0..self.groups()).any(|group| self.nodes[self.leader[group]].host().is_none()) {
-            return self.queue.push(self.now + ELECT_US, Event::Phase(Phase::Fill));
+        if let Some(what) = self.not_up() {
+            if self.now > GIVE_UP_US {
+                self.problem(ProblemKind::Link, format!("the cluster does not come up: {what}"));
+                self.stage = Stage::Over;
+            }
+            return self.happens(self.now + ELECT_US, Happening::Phase(Phase::Fill));
         }
         let Some(load) = &mut self.load else { return };
         let (what, dcs) = (load.what, load.what.dcs());
@@ -170,7 +208,7 @@ impl<'a, P: Protocol> World<'a, P> {
 
     fn filled(&mut self) {
         let far = 2 * self.plan.config.farthest_us();
-        self.queue.push(self.now + far + SETTLE_US, Event::Phase(Phase::Work));
+        self.happens(self.now + far + SETTLE_US, Happening::Phase(Phase::Work));
     }
 
     /// From now on work takes time, and the clients work.
@@ -179,22 +217,23 @@ impl<'a, P: Protocol> World<'a, P> {
         let what = load.what;
         let from = self.now + what.warm_up_us;
         load.measured = from..from + what.measure_us;
-        self.cpus = Some(Cpus::new(what, self.nodes.len(), load.measured.clone()));
-        self.queue.push(load.measured.end, Event::Phase(Phase::End));
+        let measured = load.measured.clone();
+        self.cores = Some(Cores::new(what, self.servers, load.till.clone(), measured.clone()));
         load.first = self.clients.len();
         load.seats = if what.clients_leave() { what.dcs() } else { 1 };
         let dcs: Vec<usize> = (0..what.dcs()).filter(|dc| !what.idle_dcs.contains(dc)).collect();
+        self.happens(measured.end, Happening::Phase(Phase::End));
         self.add_drivers(&what.workload, what.clients, &dcs, true);
         if let Some((workload, clients)) = &what.beside {
             self.add_drivers(workload, *clients, &dcs, false);
         }
         if let Some(adapting) = what.adapt {
-            self.queue.push(self.now + adapting.every_us, Event::Phase(Phase::Adapt));
+            self.happens(self.now + adapting.every_us, Happening::Phase(Phase::Adapt));
         }
         if let Some(every) = what.probe_every_us {
             for dc in 0..what.dcs() {
                 let first = self.load.as_mut().map_or(0, |load| load.rng.u64(0..=every));
-                self.queue.push(self.now + what.warm_up_us + first, Event::Probe(dc));
+                self.happens(self.now + what.warm_up_us + first, Happening::Probe(dc));
             }
         }
     }
@@ -202,8 +241,7 @@ impl<'a, P: Protocol> World<'a, P> {
     /// So many clients in each of these data centres.
     fn add_drivers(&mut self, workload: &Workload, clients: usize, dcs: &[usize], counts: bool) {
         let all = clients * dcs.len();
-        let known =
-            P::EXTENSIONS.checking_groups(&self.params[0], &self.layout.topology, &P::Hard::default());
+        let known = self.input(0, |node, now| node.checking_groups(now).to_vec()).unwrap_or_default();
         let checking = groups_of(workload, &known).expect("the workload was looked at");
         for n in 0..all {
             let Some(load) = &mut self.load else { return };
@@ -228,9 +266,6 @@ impl<'a, P: Protocol> World<'a, P> {
 
     /// A step of a client of this run has ended.
     pub(super) fn driven(&mut self, number: usize, outcome: &Outcome, start: Micros) {
-        if matches!(outcome, Outcome::Failed(Failure::Indefinite(_))) {
-            self.clients[number].reopen();
-        }
         match self.clients[number].role {
             Role::Loader => self.loader_goes_on(number),
             Role::Prober => self.probe_written(number, outcome),
@@ -299,71 +334,24 @@ impl<'a, P: Protocol> World<'a, P> {
         self.will_ask(seat, at);
     }
 
-    /// A key that nobody knows is written.
-    pub(super) fn probe(&mut self, dc: usize) {
-        let Some(load) = &mut self.load else { return };
-        let partition = load.rng.usize(0..load.what.partitions);
-        let number = (PROBES + load.probes) * load.what.partitions as u64 + partition as u64;
-        let key = load.keys.key(number);
-        load.probes += 1;
-        let value = Value::from(vec![b'0'; load.what.workload.value_bytes]);
-        let op = Op::Put { key, update: Update::put(Write::Assign(value)) };
-        let every = load.what.probe_every_us.unwrap_or(Micros::MAX);
-        let step = Step::new(self.now, Act::Op(op));
-        self.add_client(dc, Cow::Owned(vec![step]), Role::Prober);
-        self.queue.push(self.now + every, Event::Probe(dc));
-    }
-
-    /// It is acknowledged: in every other data centre somebody begins to look for it.
-    fn probe_written(&mut self, number: usize, outcome: &Outcome) {
-        let Some(Op::Put { key, .. }) = self.clients[number].op().cloned() else { return };
-        if matches!(outcome, Outcome::Failed(_)) {
-            return;
-        }
-        let from = self.clients[number].dc.index();
-        for dc in (0..self.layout.topology.dcs).filter(|dc| *dc != from) {
-            let seeker = self.clients.len();
-            let Some(load) = &mut self.load else { return };
-            load.sought.insert(seeker, (from, self.now));
-            self.seek(dc, key.clone());
-        }
-    }
-
-    fn seek(&mut self, dc: usize, key: Key) {
-        let step = Step::new(self.now, Act::Op(Op::Get { key }));
-        self.add_client(dc, Cow::Owned(vec![step]), Role::Seeker);
-    }
-
-    /// A seeker has looked: it looks again, as somebody with no past, until it has found the key.
-    fn sought(&mut self, number: usize, outcome: &Outcome, start: Micros) {
-        let found = matches!(outcome, Outcome::Found(found) if found.value.is_some());
-        let dc = self.clients[number].dc.index();
-        if !found {
-            self.clients[number].reopen();
-            return self.queue.push(self.now.max(start + SEEK_EVERY_US), Event::Wake(number));
-        }
-        let Some(load) = &mut self.load else { return };
-        let Some((from, written)) = load.sought.remove(&number) else { return };
-        load.visibility.entry((from, dc)).or_default().add(self.now - written);
-    }
-
     /// What was measured.
     fn loaded(self) -> Loaded {
         let mut load = self.load.expect("this is a run under load");
-        let cpus = self.cpus.expect("the clients have begun");
+        let cores = self.cores.expect("the clients have begun");
         load.recorder.lasted(load.what.measure_us);
         load.slow.lasted(load.what.measure_us);
-        let busy = cpus.all.iter().map(|cpu| cpu.busy_us as f64 / load.what.measure_us as f64);
+        let busy = cores.busy_us();
+        let busy = busy.iter().map(|busy_us| *busy_us as f64 / load.what.measure_us as f64);
         let (sum, most) = busy.fold((0.0, 0.0), |(sum, most), share| (sum + share, share.max(most)));
         Loaded {
-            protocol: P::INFO.name,
-            servers: cpus.all.len(),
+            protocol: self.factory.name(),
+            servers: self.servers,
             slow: (!load.what.slow.is_empty()).then(|| load.slow.summary()),
             summary: load.recorder.summary(),
-            busy: sum / cpus.all.len() as f64,
+            busy: sum / self.servers as f64,
             busiest: most,
-            messages: cpus.sent(),
-            fed: cpus.fed,
+            messages: load.till.sent(),
+            fed: load.till.fed(),
             visibility: load.visibility,
             adapted: load.adapt.map(|adapt| adapt.account()),
             events: self.stats.events,
