@@ -1,6 +1,7 @@
 //! Hosts on simulated disks: what survives, what travels, and what is refused.
 
 mod deleted;
+mod feeding;
 mod followers;
 mod recorder;
 
@@ -296,18 +297,6 @@ fn what_stands_beside_a_version_is_as_it_was_last_revised_and_committed() {
     let host = open(&disk, small).unwrap();
     let left: Vec<u64> = (1..=200).filter(|number| !numbers(&host).contains(number)).collect();
     assert_eq!((left, numbers(&host).len()), (vec![1, 100], 200));
-}
-
-/// The first record that a peer lacked was of this turn, and in the index already: the peer was refused, as if the log had lost its end.
-#[test]
-fn a_feed_can_begin_with_a_record_of_this_turn() {
-    let mut host = open(&SimDisk::new(), config(0, 2, Fsync::EverySec)).unwrap();
-    put(&mut host, 1);
-    host.open_feed(P0, DcId(1), Resume::default()).unwrap();
-    tidy(&mut host);
-    let mut items = Vec::new();
-    host.poll_feed(P0, DcId(1), 100, &mut items).unwrap();
-    assert!(matches!(&items[..], [FeedItem::Record { seq: 1, .. }]), "{items:?}");
 }
 
 #[test]
