@@ -212,11 +212,14 @@ impl<P: Protocol> Founding<P> {
         if self.heard.values().any(|(_, other)| other.founded_with_you) {
             return Some((founder, self.starts()));
         }
-        if self.heard.values().any(|(_, other)| other.member != 0) {
-            return Some((self.place.new_name(draw), Vec::new()));
-        }
         let all = self.heard.len() + 1 == self.place.nodes.len();
-        all.then(|| (founder, self.starts()))
+        let named = |(_, other): &(u64, Standing)| other.member != 0 && (all || !other.joins);
+        // A group that has begun can take this node in. Where nobody has anything yet, this one may be a founder, as one that has not
+        // been heard knows, and be needed.
+        match self.heard.values().any(named) {
+            true => Some((self.place.new_name(draw), Vec::new())),
+            false => all.then(|| (founder, self.starts())),
+        }
     }
 
     fn starts(&self) -> Vec<(NodeId, u64)> {
@@ -311,6 +314,21 @@ mod tests {
             .unwrap();
         assert_eq!(name, 2);
         assert_eq!(founding.place.config(name).founders, [1, 2, 3]);
+    }
+
+    /// A member that had lost its disk was heard before the founder who knew this node: it took a new name too, and of the founders there
+    /// were too few to take anybody in.
+    #[test]
+    fn who_waits_itself_does_not_say_that_a_group_exists() {
+        let joins = |member| Standing { member, joins: true, ..EMPTY };
+        let mut waits = founding();
+        assert_eq!(waits.hear(NodeId(7), 12, joins(3 + RANKS), DRAW), None);
+        let founder = Standing { founded_with_you: true, ..joins(1) };
+        let (name, with) = waits.hear(NodeId(4), 11, founder, DRAW).unwrap();
+        assert_eq!((name, with.len()), (2, 2));
+        let mut lost = founding();
+        assert_eq!(lost.hear(NodeId(7), 12, joins(3), DRAW), None);
+        assert_eq!(lost.hear(NodeId(4), 11, joins(1), DRAW).unwrap().0, 2 + RANKS * 9);
     }
 
     #[test]
