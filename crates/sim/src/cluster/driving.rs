@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidemark_contract::session::Checking;
-use tidemark_core::{Failure, Guarantees, Key, Micros, Op, Outcome, Update, Value, Write};
+use tidemark_core::{Failure, Guarantees, Micros, Op, Outcome, Update, Value, Write};
 use tidemark_workload::{Client as Source, KeySpace, Recorder, Request, Workload};
 
 /// When somebody first looks whether the store can be filled.

@@ -130,7 +130,7 @@ impl Cluster<'_> {
 
     /// The process starts, unless something keeps it down.
     pub(super) fn boot(&mut self, at: usize) {
-        let (cluster, op_deadline_us) = (self.known_to(at), self.deadline_us());
+        let (cluster, op_deadline_us, observer) = (self.known_to(at), self.deadline_us(), self.observer());
         let process = &mut self.processes[at];
         if process.node.is_some() || process.kept_down > 0 {
             return;
@@ -151,7 +151,7 @@ impl Cluster<'_> {
             pace: found::pace(plan),
             raft: found::raft_limits(plan),
             backlog_bytes: 64 << 20,
-            observer: self.observer(),
+            observer,
             seed: mix(mix(plan.seed, at as u64), process.boots),
         };
         let disk = Arc::new(process.disk.process());
