@@ -49,26 +49,26 @@ fn the_handshake() {
     let hello = |kind| hex(&frame(&Hello::new(&cluster, Some("s"), "causal", nodes, speaker(), kind)));
     assert_eq!(
         hello(LinkKind::Messages),
-        "26000000043664034305706172697301730663617573616c010200000001c9c08fb40100014d01f403038202\
+        "26000000053664034305706172697301730663617573616c010200000001c9c08fb40100014d01f403038202\
          010000"
     );
     assert_eq!(
         hello(LinkKind::Stream),
-        "2600000004a054043405706172697301730663617573616c010200000001c9c08fb40100014d01f403038202\
+        "2600000005a054043405706172697301730663617573616c010200000001c9c08fb40100014d01f403038202\
          010001"
     );
     assert_eq!(
         hello(LinkKind::Raft),
-        "26000000041a050dad05706172697301730663617573616c010200000001c9c08fb40100014d01f403038202\
+        "26000000051a050dad05706172697301730663617573616c010200000001c9c08fb40100014d01f403038202\
          010002"
     );
     assert_eq!(
         hello(LinkKind::Copy),
-        "26000000048c350ada05706172697301730663617573616c010200000001c9c08fb40100014d01f403038202\
+        "26000000058c350ada05706172697301730663617573616c010200000001c9c08fb40100014d01f403038202\
          010003"
     );
-    assert_eq!(hex(&frame(&Welcome::Accepted(speaker()))), "0a000000049301370c004d01f4030382020100");
-    assert_eq!(hex(&frame(&Welcome::Refused("no".into()))), "0400000004f7560fbc01026e6f");
+    assert_eq!(hex(&frame(&Welcome::Accepted(speaker()))), "0a000000059301370c004d01f4030382020100");
+    assert_eq!(hex(&frame(&Welcome::Refused("no".into()))), "0400000005f7560fbc01026e6f");
 }
 
 #[test]
@@ -77,38 +77,38 @@ fn messages() {
     let (to, from) = (PARTITION, ServerId::new(DcId(1), PARTITION));
     let put = Request::Put(key(), Update::put(Write::Assign(value())));
     let ask = Message::Ask { ticket: TICKET, to, writes: Some(6), request: put };
-    assert_eq!(say(ask), "1400000004bfdf56830001ac020901010601016b000576616c75650000");
+    assert_eq!(say(ask), "1400000005bfdf56830001ac020901010601016b000576616c75650000");
     let got = Reply::Got(Found { stamp: Some(STAMP), value: Some(value()) });
     let answer = Message::Answer { ticket: TICKET, from, reply: got };
-    assert_eq!(say(answer), "15000000043a0987790101ac020901010001c0843d0100010576616c7565");
+    assert_eq!(say(answer), "15000000053a0987790101ac020901010001c0843d0100010576616c7565");
     let written = Reply::Put(Outcome::Written { stamp: Some(STAMP), previous: None });
     let answer = Message::Answer { ticket: TICKET, from, reply: written };
-    assert_eq!(say(answer), "1000000004db61d8670101ac02090101010101c0843d010000");
+    assert_eq!(say(answer), "1000000005db61d8670101ac02090101010101c0843d010000");
     let refusal = Message::Refusal { ticket: TICKET, failure: Failure::ClockSkew { ahead_us: 5 } };
-    assert_eq!(say(refusal), "0700000004af59d1b80201ac02090105");
+    assert_eq!(say(refusal), "0700000005af59d1b80201ac02090105");
     let returned = Message::Returned { ticket: TICKET, to, writes: None, request: Request::Get(key()) };
-    assert_eq!(say(returned), "0a0000000435d5afac0301ac0209010000016b");
+    assert_eq!(say(returned), "0a0000000535d5afac0301ac0209010000016b");
     let vector = |a, b| Vector::from_entries([Hlc(a), Hlc(b)]);
     let message = Peer::Tree(Tree::Up(Report { stable: vector(1, 2), safe: vector(0, 1) }));
     let peer = Message::<Tidemark>::Peer { from, to: PartitionId(0), message };
-    assert_eq!(hex(&frame(&peer)), "0c0000000426edbdf8040101000000020102020001");
+    assert_eq!(hex(&frame(&peer)), "0c0000000526edbdf8040101000000020102020001");
 }
 
 #[test]
 fn replication_streams() {
     let partition = PARTITION;
     let open = StreamRequest::Open { partition, resume: Resume { incarnation: 500, received: 7 } };
-    assert_eq!(hex(&frame(&open)), "0500000004148d1a790001f40307");
+    assert_eq!(hex(&frame(&open)), "0500000005148d1a790001f40307");
     let (mut close, mut confirm) = (FrameBuffer::default(), FrameBuffer::default());
     close.push(&StreamRequest::Close { partition });
     confirm.push(&StreamRequest::Confirm { partition, seq: 8 });
     close.append(confirm);
-    assert_eq!(hex(&close.take()), "0500000004d5d4ba570101020108");
+    assert_eq!(hex(&close.take()), "0500000005d5d4ba570101020108");
     let supply = |supply: Supply<Eventual>| hex(&frame(&supply));
     let opened = Supply::Opened { partition, incarnation: 500 };
-    assert_eq!(supply(opened), "040000000428c05fc90001f403");
+    assert_eq!(supply(opened), "040000000528c05fc90001f403");
     let refusal = FeedRefusal::LostLog { theirs: 9, mine: 7 };
-    assert_eq!(supply(Supply::Refused { partition, refusal }), "05000000042297580c0101000907");
+    assert_eq!(supply(Supply::Refused { partition, refusal }), "05000000052297580c0101000907");
     let version = Version { stamp: STAMP, meta: (), write: Write::Assign(value()) };
     let items = vec![
         FeedItem::Record { seq: 4, key: key(), version },
@@ -117,7 +117,7 @@ fn replication_streams() {
     ];
     assert_eq!(
         supply(Supply::Items { partition, items }),
-        "1d000000045030a9030201030004016bc0843d0100000576616c75650105c1843d0205c2843d"
+        "1d000000055030a9030201030004016bc0843d0100000576616c75650105c1843d0205c2843d"
     );
 }
 

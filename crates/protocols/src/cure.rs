@@ -22,7 +22,7 @@
 //! - D4 What is prepared survives a crash, and so does what was decided, until all have applied it. A read waits for all
 //!   that is pending at or below its snapshot; AntidoteDB lets it pass what writes other keys.
 //! - D5 (E-12) Times start above a persisted ceiling ([`Timeline`]), which covers snapshots that were read.
-//! - D6 (E-13) A session that moves brings `sc`, and waits for the next stabilisation that covers it.
+//! - D6 (E-13) A session that moves brings `sc`, and waits until `gss` covers it.
 //! - D7 A conditional update reads in its snapshot, and depends on the version that decided it.
 //!
 //! **Invariants**

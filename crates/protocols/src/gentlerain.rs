@@ -36,7 +36,7 @@
 //!   was visible there: two versions from different regions conflict unless the older one's `ut` is at or below it.
 //!   Conflicts are counted; a [`Resolver`] resolves them, as the last writer wins by default, whenever they are
 //!   read: deciding once at arrival, as in §4.4, lets replicas diverge.
-//! - D10 (E-11) §5.5 leaves open how a data centre that was cut off is left out: [`exclusion`] does it. Versions that it
+//! - D10 (E-11) §5.5 leaves open how a data centre that was cut off is left out: `exclusion.rs` has it. Versions that it
 //!   wrote above the cut are hidden from readers by their `gst`, which is never between what was here and the cut;
 //!   sessions that moved from it are refused, and deletions remembered. Hidden versions count as seen for D9.
 //!

@@ -9,7 +9,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 
 /// The version of frames and of everything in them: nodes of different versions refuse each other.
-pub const VERSION: u8 = 4;
+pub const VERSION: u8 = 5;
 /// Bytes before a payload.
 const HEADER: usize = 9;
 /// The largest payload before the other side has proved who it is.
