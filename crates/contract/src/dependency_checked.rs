@@ -12,9 +12,10 @@
 //! - C2 (E-8, E-12) The clock restarts at a persisted ceiling, above everything announced or stamped.
 //! - C3 A session that migrates waits until what it depends on is applied here.
 
+use crate::checks::Everywhere;
 use crate::component::Component;
 use crate::dependants::{Applied, Dependant};
-use crate::{Ceiling, Check, Checks, Cx, Deps, Everywhere, Hard, Protocol, Recovered, Status, Ticket, Wire};
+use crate::{Ceiling, Check, Checks, Cx, Deps, Hard, Protocol, Recovered, Status, Ticket, Wire};
 use crate::{Dep, not_covered};
 use serde::{Deserialize, Serialize};
 use tidemark_core::{Hlc, Key, Micros, Outcome, ServerId, Stamp, Vector};

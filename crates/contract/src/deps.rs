@@ -79,7 +79,7 @@ impl Deps {
         }
     }
 
-    /// Forgets what of `partition` is applied in every data centre: see [`crate::Everywhere`].
+    /// Forgets what of `partition` is applied in every data centre: see [`crate::checks::Everywhere`].
     pub fn settle(&mut self, partition: PartitionId, everywhere: &Vector) {
         self.retain(|dep| dep.partition != partition || !everywhere.covers(dep.stamp));
     }

@@ -12,8 +12,8 @@
 //! - [`Gather`](gather::Gather): one question to several siblings, one answer
 //! - [`TwoPhase`](two_phase::TwoPhase): transactions that write at several partitions; [`Timeline`](timeline::Timeline): the times of who takes part in them
 //! - [`Stabilisation`]: the aggregation tree
-//! - [`Deps`] and [`Checks`]: dependencies that name operations, and waiting for them; [`Dependant`]: what waits, where
-//!   versions are checked one by one; [`Everywhere`]: what nobody waits for any more; [`Causes`](causes::Causes): a whole past as a list; [`Matrix`](matrix::Matrix): dependencies on servers
+//! - [`Deps`] and [`Checks`]: dependencies that name operations, and waiting for them; [`DependencyChecked`](dependency_checked::DependencyChecked), a component: checks of each version, where
+//!   versions wait one by one; [`Everywhere`](checks::Everywhere): what nobody waits for any more; [`Causes`](causes::Causes): a whole past as a list; [`Matrix`](matrix::Matrix): dependencies on servers
 //! - [`Grouping`](grouping::Grouping): which servers belong together; [`Tracked`](tracked::Tracked): dependencies by group
 //! - [`Placement`](placement::Placement): which data centres hold a key; [`Traveller`](traveller::Traveller): a session that goes where its keys are
 //! - [`Waiters`]: waiting is data
@@ -64,10 +64,9 @@ pub mod waiters;
 pub mod watched;
 
 pub use ceiling::{Ceiling, Hard};
-pub use checks::{Check, Checks, Everywhere};
+pub use checks::{Check, Checks};
 pub use collector::Collector;
 pub use cx::{Cx, Draft, Walk, found_of};
-pub use dependants::Dependant;
 pub use deps::{Dep, Deps, Scope};
 pub use extensions::Extensions;
 pub use info::{Clock, Info};

@@ -26,7 +26,7 @@
 
 mod session;
 
-pub use session::Client;
+pub use session::{Client, Context};
 
 use std::collections::VecDeque;
 use tidemark_contract::causes::Causes;
@@ -34,7 +34,7 @@ use tidemark_contract::dependants::Applied;
 use tidemark_contract::dependency_checked::{self, Checked, DependencyChecked, Messages};
 use tidemark_contract::prelude::*;
 use tidemark_contract::watched::Watched;
-use tidemark_contract::{Deps, Past, Report, Stabilisation, Tree};
+use tidemark_contract::{Deps, Past as _, Report, Stabilisation, Tree};
 
 pub use tidemark_contract::dependency_checked::Timer;
 
@@ -44,7 +44,7 @@ tidemark_contract::rules! {
     REFUSES_DROPPED, // D7
     MINDS_FLOORS, // D7
     STABLE_IN_ALL; // D7, I4
-    of dependency_checked: ASKS_SIBLINGS, APPLIED_SURVIVES, MOVERS_WAIT
+    of dependency_checked: ASKS_SIBLINGS, WAITING_SURVIVES, APPLIED_SURVIVES, MOVERS_WAIT
 }
 
 /// D4.
@@ -72,50 +72,6 @@ impl Default for Params {
     fn default() -> Self {
         let dependency_checked::Params { theta_us, retry_us, wait_limit_us } = Default::default();
         Self { theta_us, fan_out: 2, retry_us, trans_time_us: 5_000_000, wait_limit_us }
-    }
-}
-
-/// What a session depends on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Context {
-    /// The latest time in its past.
-    pub clock: Hlc,
-    /// What was read since the last put, and that put.
-    pub near: Deps,
-    /// All of it.
-    pub past: Causes,
-}
-
-impl Context {
-    /// Adds a version that was read or written.
-    fn include(&mut self, at: PartitionId, key: &Key, stamp: Stamp, past: &Causes) {
-        self.clock = self.clock.max(stamp.ts);
-        self.near.include(at, stamp);
-        self.past.merge(past);
-        self.past.include(key, stamp);
-    }
-
-    fn settle(&mut self, stable: &Vector, most: usize) {
-        self.past.settle(stable);
-        self.near.retain(|dep| !stable.covers(dep.stamp));
-        self.near.bound(most);
-    }
-}
-
-impl Past for Context {
-    type Said = Self;
-
-    fn merge(&mut self, other: &Self) {
-        self.clock = self.clock.max(other.clock);
-        self.near.merge(&other.near);
-        self.past.merge(&other.past);
-    }
-
-    fn reach(&self, home: DcId) -> Reach {
-        let mut reach = self.near.reach_with(home, self.clock.max(self.past.floor().max()));
-        reach.dcs = reach.dcs.max(self.past.floor().entries().len());
-        self.past.list().iter().for_each(|(_, stamp)| reach.include(*stamp));
-        reach
     }
 }
 

@@ -48,7 +48,7 @@ tidemark_contract::rules! {
     EXCEPTIONS_UNTIL_SAFE,
     FENCE_SURVIVES, // D1
     STABLE_STAYS_HOME; // D2
-    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D1
+    of stabilised: STABLE_SURVIVES, OFFERS_WHAT_IS_DURABLE // D1
 }
 
 /// What is stored beside a version.

@@ -13,7 +13,7 @@ const LIMITS: [(&str, &str, usize); 4] = [
 ];
 
 /// How many names `contract` exports from its root.
-const EXPORTED: usize = 52;
+const EXPORTED: usize = 50;
 const ROOT: &str = "crates/contract/src/lib.rs";
 
 const HERE: &str = "xtask/src/tidy/members.rs";

@@ -1,12 +1,56 @@
 //! A session of COPS-GT: its context, and `get_trans` (T1 to T4).
 
-use super::{Context, CopsGt, Got, LISTS_ALL, MINDS_FLOORS, MOST_DEPS, Reply, Request, SECOND_ROUND};
+use super::{CopsGt, Got, LISTS_ALL, MINDS_FLOORS, MOST_DEPS, Reply, Request, SECOND_ROUND};
 use tidemark_contract::causes::Causes;
 use tidemark_contract::prelude::*;
 use tidemark_contract::{Deps, Parts, Past};
 
 /// How often a transaction begins before it is given up.
 const TRIES: u32 = 20;
+
+/// What a session depends on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Context {
+    /// The latest time in its past.
+    pub clock: Hlc,
+    /// What was read since the last put, and that put.
+    pub near: Deps,
+    /// All of it.
+    pub past: Causes,
+}
+
+impl Context {
+    /// Adds a version that was read or written.
+    pub(super) fn include(&mut self, at: PartitionId, key: &Key, stamp: Stamp, past: &Causes) {
+        self.clock = self.clock.max(stamp.ts);
+        self.near.include(at, stamp);
+        self.past.merge(past);
+        self.past.include(key, stamp);
+    }
+
+    pub(super) fn settle(&mut self, stable: &Vector, most: usize) {
+        self.past.settle(stable);
+        self.near.retain(|dep| !stable.covers(dep.stamp));
+        self.near.bound(most);
+    }
+}
+
+impl Past for Context {
+    type Said = Self;
+
+    fn merge(&mut self, other: &Self) {
+        self.clock = self.clock.max(other.clock);
+        self.near.merge(&other.near);
+        self.past.merge(&other.past);
+    }
+
+    fn reach(&self, home: DcId) -> Reach {
+        let mut reach = self.near.reach_with(home, self.clock.max(self.past.floor().max()));
+        reach.dcs = reach.dcs.max(self.past.floor().entries().len());
+        self.past.list().iter().for_each(|(_, stamp)| reach.include(*stamp));
+        reach
+    }
+}
 
 /// A session.
 pub struct Client {

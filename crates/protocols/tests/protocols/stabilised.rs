@@ -12,7 +12,7 @@ of_each_with_the_rule! {
     s1_what_was_persisted_is_stable_after_a_restart, STABLE_SURVIVES:
         CausalSpartanX Tidemark Okapi Pocc Contrarian Cure GentleRain Hybrid;
     s2_a_restart_stamps_above_what_was_announced, CLOCK_SURVIVES:
-        CausalSpartanX Tidemark Okapi Pocc Contrarian GentleRain Orbe Hybrid;
+        CausalSpartanX Okapi Pocc Contrarian GentleRain Orbe Hybrid;
     s3_what_is_offered_for_collection_is_durable, OFFERS_WHAT_IS_DURABLE:
         CausalSpartanX Tidemark Okapi Pocc Contrarian Wren Cure GentleRain Orbe Hybrid;
 }
