@@ -346,6 +346,7 @@ impl fmt::Display for Faults {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidemark_contract::Protocol as _;
     use tidemark_node::factory_of;
     use tidemark_protocols::{Contrarian, Cops, Eventual};
 
@@ -403,7 +404,9 @@ mod tests {
         assert_eq!(of("rounds", "one-and-a-half".into()), Ok(()));
         assert!(of("rounds", "three".into()).unwrap_err().contains("one-and-a-half"));
         assert!(of("round", "two".into()).unwrap_err().contains("lease_us"));
-        let changed = params::<Contrarian>(&BTreeMap::from([("lease_us".into(), 7.into())])).unwrap();
-        assert_eq!((changed.lease_us, changed.theta_us), (7, 5_000));
+        let defaults = factory_of::<Contrarian>().default_params().into();
+        let over = BTreeMap::from([("lease_us".to_string(), Value::from(7))]);
+        let changed = changed("contrarian", defaults, &over).unwrap();
+        assert_eq!((&changed["lease_us"], &changed["theta_us"]), (&7.into(), &5_000.into()));
     }
 }
