@@ -26,22 +26,34 @@ pub struct Hard {
     pub stable: Vector,
 }
 
-/// The durable ceiling of one server's stamps, with the durable stable value.
-#[derive(Clone, Debug)]
-pub struct Ceiling {
-    durable: Hard,
+impl AsRef<Hard> for Hard {
+    fn as_ref(&self) -> &Hard {
+        self
+    }
 }
 
-impl Ceiling {
+impl AsMut<Hard> for Hard {
+    fn as_mut(&mut self) -> &mut Hard {
+        self
+    }
+}
+
+/// The durable ceiling of one server's stamps, with the durable stable value, and with whatever else of `H` a protocol persists.
+#[derive(Clone, Debug)]
+pub struct Ceiling<H = Hard> {
+    durable: H,
+}
+
+impl<H: AsRef<Hard> + AsMut<Hard> + Clone> Ceiling<H> {
     /// The ceiling that was recovered: the first stamp of this life must lie above it.
-    pub fn new(recovered: Hard) -> Self {
+    pub fn new(recovered: H) -> Self {
         Self { durable: recovered }
     }
 
     /// If `stamp` comes near the ceiling or passes it: persists a new ceiling, with the stable value of now, in the
     /// event that announces `stamp`.
     #[inline]
-    pub fn renew<P: Protocol<Hard = Hard>>(
+    pub fn renew<P: Protocol<Hard = H>>(
         &mut self,
         stamp: Hlc,
         stable: impl FnOnce() -> Vector,
@@ -52,47 +64,53 @@ impl Ceiling {
 
     /// If so much waits for collection that it should not wait for the next renewal: persists the stable value of
     /// now under the old ceiling. Collected soon, overwritten versions are still in the caches.
-    pub fn hurry<P: Protocol<Hard = Hard>>(&mut self, stable: impl FnOnce() -> Vector, cx: &mut Cx<'_, P>) {
+    pub fn hurry<P: Protocol<Hard = H>>(&mut self, stable: impl FnOnce() -> Vector, cx: &mut Cx<'_, P>) {
         self.hurried(cx.store.garbage(), stable).into_iter().for_each(|hard| cx.persist(hard));
     }
 
     /// Persists the stable value of now under the old ceiling: what leaves with this event, or later, rests on it.
-    pub fn keep<P: Protocol<Hard = Hard>>(&mut self, stable: Vector, cx: &mut Cx<'_, P>) {
-        self.durable.stable = stable;
+    pub fn keep<P: Protocol<Hard = H>>(&mut self, stable: Vector, cx: &mut Cx<'_, P>) {
+        self.persist(|hard| hard.as_mut().stable = stable, cx);
+    }
+
+    /// Changes what survives a crash, and persists it.
+    pub fn persist<P: Protocol<Hard = H>>(&mut self, change: impl FnOnce(&mut H), cx: &mut Cx<'_, P>) {
+        change(&mut self.durable);
         cx.persist(self.durable.clone());
     }
 
-    /// As [`Self::renew`], for protocols that persist more than this: what is to be persisted of it, if anything is.
+    /// As [`Self::renew`], for protocols that persist more besides: what is to be persisted of it, if anything is.
     #[inline]
-    pub fn renewed(&mut self, stamp: Hlc, stable: impl FnOnce() -> Vector) -> Option<Hard> {
-        if stamp < self.durable.ceiling {
+    pub fn renewed(&mut self, stamp: Hlc, stable: impl FnOnce() -> Vector) -> Option<H> {
+        let durable = self.durable.as_mut();
+        if stamp < durable.ceiling {
             return None;
         }
-        self.durable = Hard { ceiling: Hlc::at(stamp.micros() + STEP), stable: stable() };
+        *durable = Hard { ceiling: Hlc::at(stamp.micros() + STEP), stable: stable() };
         Some(self.durable.clone())
     }
 
-    /// As [`Self::hurry`], for protocols that persist more than this, with so much `garbage` waiting.
-    pub fn hurried(&mut self, garbage: usize, stable: impl FnOnce() -> Vector) -> Option<Hard> {
+    /// As [`Self::hurry`], for protocols that persist more besides, with so much `garbage` waiting.
+    pub fn hurried(&mut self, garbage: usize, stable: impl FnOnce() -> Vector) -> Option<H> {
         if garbage < PRESSING {
             return None;
         }
-        let stable = stable();
-        if stable.le(&self.durable.stable) {
+        let (durable, stable) = (self.durable.as_mut(), stable());
+        if stable.le(&durable.stable) {
             return None;
         }
-        self.durable.stable = stable;
+        durable.stable = stable;
         Some(self.durable.clone())
     }
 
     /// What survives a crash.
-    pub fn durable(&self) -> &Hard {
+    pub fn durable(&self) -> &H {
         &self.durable
     }
 
     /// The stable value that survives a crash.
     pub fn stable(&self) -> &Vector {
-        &self.durable.stable
+        &self.durable.as_ref().stable
     }
 }
 

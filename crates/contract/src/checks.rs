@@ -12,7 +12,8 @@
 //! What has to be said and done comes out of [`Checks::send`] and [`Checks::ready`], to be emptied after each event.
 
 use crate::deps::{Dep, Deps, Scope};
-use crate::{Cx, GatherId, Protocol};
+use crate::gather::GatherId;
+use crate::{Cx, Protocol};
 use serde::{Deserialize, Serialize};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -36,18 +36,19 @@ impl Conflicts {
         Self { detected: 0, resolves, contested }
     }
 
-    /// `new` is about to be inserted. It is a conflict, one however many versions take part, if `new` is concurrent
+    /// The version `stamp` of `key` was inserted. It is a conflict, one however many versions take part, if it is concurrent
     /// with one of its neighbours: whoever is concurrent with something farther away has met it before.
     #[inline]
     pub fn note<M>(
         &mut self,
         store: &Store<M>,
         key: &Key,
-        new: &Version<M>,
+        stamp: Stamp,
         saw: impl Fn(&Version<M>, &Version<M>) -> bool,
     ) {
+        let Some(new) = store.chain(key).find(|d| d.stamp == stamp) else { return };
         let mut concurrent = false;
-        for other in store.chain(key) {
+        for other in store.chain(key).filter(|d| d.stamp != stamp) {
             let (newer, older) = if other.stamp > new.stamp { (other, new) } else { (new, other) };
             let conflict = !saw(newer, older);
             concurrent |= conflict;
@@ -114,8 +115,8 @@ mod tests {
         let mut counted = Vec::new();
         for d in all {
             let before = conflicts.detected();
-            conflicts.note(store, &key, d, saw);
             store.insert(&key, d.clone());
+            conflicts.note(store, &key, d.stamp, saw);
             counted.extend((conflicts.detected() > before).then_some(d.stamp.ts.0));
         }
         counted

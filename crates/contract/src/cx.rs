@@ -3,7 +3,9 @@
 use crate::{Protocol, Ticket, Topology};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
-use tidemark_core::{Condition, Found, Hlc, Key, Micros, Op, Outcome, Regions, ServerId, Stamp, Update};
+use tidemark_core::{
+    Condition, Failure, Found, Hlc, Key, Micros, Op, Outcome, Regions, ServerId, Stamp, Update,
+};
 use tidemark_store::{Store, Version, Versions};
 
 /// Something that a protocol wants done. Effects are values, so that they can be traced, tested, and held
@@ -95,6 +97,28 @@ pub struct Before {
     pub proceeds: bool,
 }
 
+/// The version that an update asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft<M> {
+    stamp: Stamp,
+    meta: M,
+    in_memory: Option<M>,
+}
+
+impl<M> Draft<M> {
+    /// A version with this stamp, and `meta` beside it.
+    pub fn new(stamp: Stamp, meta: M) -> Self {
+        Self { stamp, meta, in_memory: None }
+    }
+
+    /// Memory holds `meta` instead of what is logged and replicated. REQUIRES: no rule reads the difference, for after a
+    /// restart memory holds what was logged.
+    #[must_use]
+    pub fn in_memory(self, meta: M) -> Self {
+        Self { in_memory: Some(meta), ..self }
+    }
+}
+
 impl<P: Protocol> Cx<'_, P> {
     /// Answers `ticket`.
     #[inline]
@@ -154,6 +178,55 @@ impl<P: Protocol> Cx<'_, P> {
     pub fn too_far_ahead(&self, stamp: Hlc) -> Option<Micros> {
         let ahead = stamp.micros().saturating_sub(self.now);
         (ahead > self.max_skew_us).then_some(ahead)
+    }
+
+    /// The stamp of a write here, by a hybrid clock at `last`: above `last` and `above`, at or above physical time.
+    ///
+    /// # Errors
+    /// `ClockSkew` if it is too far ahead of physical time to be given to a client's write.
+    #[inline]
+    pub fn stamp_above(&self, last: Hlc, above: Hlc) -> Result<Stamp, Failure> {
+        let ut = last.observe(self.now, above);
+        match self.too_far_ahead(ut) {
+            Some(ahead_us) => Err(Failure::ClockSkew { ahead_us }),
+            None => Ok(Stamp::new(ut, self.me.dc)),
+        }
+    }
+
+    /// Carries out an update, and returns how it ended and what its session comes to depend on.
+    ///
+    /// If the update observes, `see` adds to `seen` the version that a reader with `view` gets: that version decides the
+    /// condition. If the condition holds, `draft` says which version to write. It is given what was seen, and adds to it what
+    /// the session depends on for having written. The version is stored, logged and replicated. If `draft` fails, as it
+    /// does where [`Cx::stamp_above`] fails, nothing is written, and the session comes to depend on nothing.
+    #[inline]
+    pub fn update<S: Default>(
+        &mut self,
+        key: &Key,
+        update: Update,
+        view: &P::View,
+        mut seen: S,
+        see: impl FnOnce(&mut S, &Version<P::Meta>),
+        draft: impl FnOnce(&mut S, &mut Self) -> Result<Draft<P::Meta>, Failure>,
+    ) -> (Outcome, S) {
+        let Before { previous, proceeds } = self.look(key, &update, view, |version| see(&mut seen, version));
+        if !proceeds {
+            return (Outcome::Written { stamp: None, previous }, seen);
+        }
+        match draft(&mut seen, self) {
+            Ok(Draft { stamp, meta, in_memory }) => {
+                let version = Version { stamp, meta, write: update.write };
+                let stored = match in_memory {
+                    Some(meta) => Version { stamp, meta, write: version.write.clone() },
+                    None => version.clone(),
+                };
+                self.store.insert(key, stored);
+                let (key, regions) = (key.clone(), self.topology.holders(key).without(self.me.dc));
+                self.effects.push(Effect::Write { key, version, regions });
+                (Outcome::Written { stamp: Some(stamp), previous }, seen)
+            }
+            Err(failure) => (Outcome::Failed(failure), S::default()),
+        }
     }
 
     /// What a reader with `view` gets of `key`: what the papers call "obtain latest version d".

@@ -1,6 +1,7 @@
 //! What waits for dependencies where each version is checked on its own: COPS, COPS-GT, Eiger. Versions from elsewhere
 //! wait until what they depend on is applied in this data centre, sessions that moved here until what they have seen is.
 
+use crate::dependency_checked::APPLIED_SURVIVES;
 use crate::deps::Deps;
 use crate::{Checks, Cx, Protocol, Ticket};
 use tidemark_core::{Key, Micros, Stamp};
@@ -25,10 +26,9 @@ pub struct Applied {
 
 impl Applied {
     /// Changes what is stored beside the version, so that it shows. Whoever learns of it may come back after a crash, so
-    /// the change is logged ([`Cx::revise`]) unless a restart would make it at once. REQUIRES `survives`; protocols that
-    /// are wrong say otherwise.
-    pub fn show<P: Protocol>(&self, survives: bool, change: impl FnOnce(&mut P::Meta), cx: &mut Cx<'_, P>) {
-        if survives && !self.alone {
+    /// the change is logged ([`Cx::revise`]) unless a restart would make it at once.
+    pub fn show<P: Protocol>(&self, change: impl FnOnce(&mut P::Meta), cx: &mut Cx<'_, P>) {
+        if APPLIED_SURVIVES.kept() && !self.alone {
             cx.revise(&self.key, self.stamp, change);
         } else if let Some(meta) = cx.store.meta_mut(&self.key, self.stamp) {
             change(meta);

@@ -140,6 +140,8 @@ impl Deps {
 }
 
 impl Past for Deps {
+    type Said = Self;
+
     fn merge(&mut self, other: &Self) {
         Deps::merge(self, other);
     }

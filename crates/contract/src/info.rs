@@ -36,6 +36,9 @@ pub struct Info {
     /// Whether data centres may hold some keys only ([`crate::placement::Placement`]): whether its servers do without versions that never come, as
     /// they do where time says what has arrived, and not where each dependency is looked for.
     pub partial: bool,
+    /// Whether a read of several keys is single reads: its sessions ask each partition for its keys, and put the answers
+    /// together ([`crate::OneRoundSession`]).
+    pub splits_reads: bool,
     /// What its safety rests on ([`crate::rules!`](crate::rules!)): each can be switched off where it is simulated.
     pub rules: &'static [Rule],
     /// What it is called without some of them.
@@ -54,6 +57,7 @@ impl Info {
             guarantees: false,
             newest_only: false,
             partial: false,
+            splits_reads: false,
             rules: &[],
             variants: &[],
         }
@@ -87,6 +91,12 @@ impl Info {
     #[must_use]
     pub const fn partial(self) -> Self {
         Self { partial: true, ..self }
+    }
+
+    /// See [`Self::splits_reads`].
+    #[must_use]
+    pub const fn splits_reads(self) -> Self {
+        Self { splits_reads: true, ..self }
     }
 
     /// See [`Self::rules`].

@@ -4,12 +4,12 @@
 //! a disk. [`Protocol`] is the server's half, [`Session`] the client's half; each answers events by appending
 //! effects to a buffer that its driver owns. The same file runs in the simulator and behind real sockets.
 //!
-//! Beside the two traits stand the building blocks that several protocols share:
+//! What several protocols share as a whole, with its state and its events, is a [`component`]. Beside the two traits stand the building blocks that several protocols share:
 //!
-//! - [`OneRound`]: sessions that are their past, [`Arrivals`] from other regions; [`OwnWrites`](own_writes::OwnWrites): what they wrote themselves
+//! - [`OneRound`]: sessions that are their past; [`OwnWrites`](own_writes::OwnWrites): what they wrote themselves
 //! - [`Parts`]: reads that a session puts together
 //! - [`Slices`]: snapshot reads of one round
-//! - [`Gather`]: one question to several siblings, one answer
+//! - [`Gather`](gather::Gather): one question to several siblings, one answer
 //! - [`TwoPhase`](two_phase::TwoPhase): transactions that write at several partitions; [`Timeline`](timeline::Timeline): the times of who takes part in them
 //! - [`Stabilisation`]: the aggregation tree
 //! - [`Deps`] and [`Checks`]: dependencies that name operations, and waiting for them; [`Dependant`]: what waits, where
@@ -29,9 +29,11 @@ pub mod causes;
 pub mod ceiling;
 pub mod checks;
 pub mod collector;
+pub mod component;
 pub mod conflicts;
 pub mod cx;
 pub mod dependants;
+pub mod dependency_checked;
 pub mod deps;
 pub mod extensions;
 pub mod gather;
@@ -44,6 +46,7 @@ pub mod order;
 pub mod own_writes;
 pub mod parts;
 pub mod placement;
+pub mod prelude;
 pub mod protocol;
 pub mod reads;
 pub mod regrouping;
@@ -51,6 +54,7 @@ pub mod rule;
 pub mod session;
 pub mod slices;
 pub mod stabilisation;
+pub mod stabilised;
 pub mod timeline;
 pub mod topology;
 pub mod tracked;
@@ -62,14 +66,13 @@ pub mod watched;
 pub use ceiling::{Ceiling, Hard};
 pub use checks::{Check, Checks, Everywhere};
 pub use collector::Collector;
-pub use cx::{Cx, Walk, found_of};
+pub use cx::{Cx, Draft, Walk, found_of};
 pub use dependants::Dependant;
 pub use deps::{Dep, Deps, Scope};
 pub use extensions::Extensions;
-pub use gather::{Gather, GatherId};
 pub use info::{Clock, Info};
 pub use lab::Lab;
-pub use one_round::{Answer, Arrivals, OneRound, OneRoundSession, Past};
+pub use one_round::{Answer, OneRound, OneRoundSession, Past};
 pub use parts::Parts;
 pub use protocol::{Params, Protocol, Recovered, Status, Wire};
 pub use reads::Reads;

@@ -51,6 +51,8 @@ impl Matrix {
 }
 
 impl Past for Matrix {
+    type Said = Self;
+
     /// Entry-wise maximum.
     fn merge(&mut self, other: &Self) {
         if other.stands_for_all {

@@ -1,12 +1,15 @@
 //! Sessions that are their past, and whose every operation is one question and one answer: the client side of
 //! GentleRain, CausalSpartanX and most that followed. What remains for a protocol to say is what it asks.
 
-use crate::{AskId, Cx, Protocol, Reach, Session, SessionCx, Ticket, Token, Waiters, Wire, not_covered};
+use crate::{AskId, Cx, Parts, Protocol, Reach, Session, SessionCx, Ticket, Token, Wire};
 use serde::{Deserialize, Serialize};
-use tidemark_core::{DcId, Failure, Hlc, Micros, Op, Outcome, ServerId, Vector};
+use tidemark_core::{DcId, Failure, Found, Hlc, Op, Outcome, PartitionId, ServerId, Vector};
 
 /// What a session remembers, and what an answer adds to it.
 pub trait Past: Wire + Default {
+    /// What an answer says: the same, as a rule.
+    type Said: Said<Self>;
+
     /// Adds what another session remembered.
     fn merge(&mut self, other: &Self);
 
@@ -24,10 +27,29 @@ pub trait Past: Wire + Default {
     fn own_writes(&self) -> Option<Hlc> {
         None
     }
+
+    /// The partition that says whether a region covers it.
+    fn coverer(&self) -> PartitionId {
+        PartitionId::default()
+    }
+}
+
+/// What an answer says to a session that remembers a `T`.
+pub trait Said<T>: Wire + Default {
+    /// Teaches a session what a server of `partition` said of an operation that ended so.
+    fn teach(&self, past: &mut T, partition: PartitionId, outcome: &Outcome);
+}
+
+impl<T: Past> Said<T> for T {
+    fn teach(&self, past: &mut T, _: PartitionId, outcome: &Outcome) {
+        past.learn(outcome, self);
+    }
 }
 
 /// A past that is one vector.
 impl Past for Vector {
+    type Said = Self;
+
     fn merge(&mut self, other: &Self) {
         Vector::merge(self, other);
     }
@@ -37,12 +59,24 @@ impl Past for Vector {
     }
 }
 
+/// Nothing is remembered.
+impl Past for () {
+    type Said = Self;
+
+    fn merge(&mut self, (): &Self) {}
+
+    fn reach(&self, home: DcId) -> Reach {
+        Reach::of(home, [])
+    }
+}
+
 /// An answer: how the operation ended, and what its session comes to remember.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answer<T>(pub Outcome, pub T);
 
-/// A protocol of which each operation is one question to one server.
-pub trait OneRound: Protocol<Reply = Answer<Self::Past>> {
+/// A protocol of which each operation is one question to one server; a read of several keys is one to each partition of
+/// theirs if the protocol [says so](crate::Info::splits_reads).
+pub trait OneRound: Protocol<Reply = Answer<<Self::Past as Past>::Said>> {
     /// What a session remembers.
     type Past: Past;
 
@@ -76,29 +110,45 @@ impl<P: OneRound> Own<P> for () {
 pub struct OneRoundSession<P: OneRound, O = ()> {
     token: Token<P::Past>,
     own: O,
+    /// The read of several keys that runs, if this session puts it together.
+    parts: Parts<Found>,
 }
 
 impl<P: OneRound, O: Own<P>> Session<P> for OneRoundSession<P, O> {
     type Token = Token<P::Past>;
 
     fn open(home: DcId) -> Self {
-        Self { token: Token { home, past: P::Past::default() }, own: O::default() }
+        Self { token: Token { home, past: P::Past::default() }, own: O::default(), parts: Parts::default() }
     }
 
     fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, P>) {
         let Some(server) = cx.begin(&op) else { return };
         self.own.begins(&op);
-        cx.ask(server, P::question(Some(op), self.token.home, &self.token.past));
+        let Token { home, past } = &self.token;
+        match op {
+            Op::Rotx { keys } | Op::Snapshot { keys } if P::INFO.splits_reads => {
+                let question = |keys| P::question(Some(Op::Snapshot { keys }), *home, past);
+                self.parts = Parts::ask(&keys, question, cx);
+            }
+            op => drop(cx.ask(server, P::question(Some(op), *home, past))),
+        }
     }
 
     fn on_reply(
         &mut self,
-        _: AskId,
-        _: ServerId,
-        Answer(mut outcome, past): P::Reply,
+        ask: AskId,
+        from: ServerId,
+        Answer(mut outcome, said): P::Reply,
         cx: &mut SessionCx<'_, P>,
     ) {
-        self.token.past.learn(&outcome, &past);
+        said.teach(&mut self.token.past, from.partition, &outcome);
+        if P::INFO.splits_reads
+            && let Outcome::FoundAll(found) = outcome
+        {
+            self.parts.heard(ask, found);
+            let Some(found) = self.parts.whole() else { return };
+            outcome = Outcome::FoundAll(found);
+        }
         self.own.ends(&mut outcome, &self.token.past);
         cx.done(outcome);
     }
@@ -113,11 +163,11 @@ impl<P: OneRound, O: Own<P>> Session<P> for OneRoundSession<P, O> {
             return cx.done(Outcome::Adopted);
         }
         self.token.past.merge(&P::travels(&past));
-        cx.ask_partition(Default::default(), P::question(None, home, &past));
+        cx.ask_partition(past.coverer(), P::question(None, home, &past));
     }
 }
 
-impl<T: Past> From<Failure> for Answer<T> {
+impl<T: Default> From<Failure> for Answer<T> {
     fn from(failure: Failure) -> Self {
         Self(Outcome::Failed(failure), T::default())
     }
@@ -147,58 +197,5 @@ impl<P: Protocol> Cx<'_, P> {
         P::Reply: From<Failure>,
     {
         tickets.into_iter().for_each(|ticket| self.fail(ticket, failure()));
-    }
-}
-
-/// Sessions that came from another region, and wait until this one covers what they depend on.
-#[derive(Default)]
-pub struct Arrivals(Waiters<Vector, (Ticket, Vector)>);
-
-impl Arrivals {
-    /// A session comes to data centre `here`, and waits until everything that it depends on and that was written
-    /// elsewhere is stable: what was written here is here.
-    pub fn wait(&mut self, ticket: Ticket, dependencies: Vector, here: DcId, deadline: Micros) {
-        let mut elsewhere = dependencies.clone();
-        elsewhere[here] = Hlc::ZERO;
-        self.0.park(elsewhere, deadline, (ticket, dependencies));
-    }
-
-    /// Lets in those that `stable` covers: whom to answer, and what they depend on.
-    pub fn enter(&mut self, stable: &Vector) -> Vec<(Ticket, Vector)> {
-        self.0.wake(stable)
-    }
-
-    /// Turns away those whose deadline has passed.
-    pub fn turn_away<T: Past, P: Protocol<Reply = Answer<T>>>(&mut self, cx: &mut Cx<'_, P>) {
-        cx.fail_all(self.0.expire(cx.mono).into_iter().map(|(ticket, _)| ticket), not_covered);
-    }
-
-    /// How many wait.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether none waits.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_arrival_waits_for_what_was_written_elsewhere_and_keeps_all_that_it_depends_on() {
-        let ticket = |session| Ticket { node: 0, session, ask: Default::default() };
-        let v = |entries: [u64; 3]| Vector::from_entries(entries.map(Hlc));
-        let mut arrivals = Arrivals::default();
-        arrivals.wait(ticket(1), v([9, 5, 0]), DcId(0), 100);
-        arrivals.wait(ticket(2), v([9, 5, 7]), DcId(0), 100);
-        assert_eq!(arrivals.enter(&v([0, 4, 9])), []);
-        assert_eq!(arrivals.enter(&v([0, 5, 6])), [(ticket(1), v([9, 5, 0]))]);
-        assert_eq!(arrivals.len(), 1);
-        assert_eq!(arrivals.enter(&v([0, 5, 7])), [(ticket(2), v([9, 5, 7]))]);
-        assert!(arrivals.is_empty());
     }
 }

@@ -1,6 +1,7 @@
 //! The server's half of a protocol, and what its driver owes it.
 
 use crate::absence::Away;
+use crate::component::Component;
 use crate::{Cx, Extensions, Info, Session, Ticket, Topology};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -121,6 +122,8 @@ pub trait Protocol: Sized + 'static {
     type Session: Session<Self>;
     /// The tunable values.
     type Params: Params;
+    /// What handles the events that this protocol does not: `()` if it shares them with none.
+    type Component: Component<Self>;
 
     /// A server starts, for the first time or again.
     fn start(recovered: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self;
@@ -129,19 +132,35 @@ pub trait Protocol: Sized + 'static {
     fn on_request(&mut self, ticket: Ticket, request: Self::Request, cx: &mut Cx<'_, Self>);
 
     /// A sibling or peer says something.
-    fn on_peer(&mut self, from: ServerId, message: Self::Peer, cx: &mut Cx<'_, Self>);
+    fn on_peer(&mut self, from: ServerId, message: Self::Peer, cx: &mut Cx<'_, Self>) {
+        Self::Component::on_peer(self, from, message, cx);
+    }
 
     /// A version that peer `from` wrote arrives. It is in the log already.
-    fn on_replicate(&mut self, from: ServerId, key: Key, version: Version<Self::Meta>, cx: &mut Cx<'_, Self>);
+    fn on_replicate(
+        &mut self,
+        from: ServerId,
+        key: Key,
+        version: Version<Self::Meta>,
+        cx: &mut Cx<'_, Self>,
+    ) {
+        Self::Component::on_replicate(self, from, key, version, cx);
+    }
 
     /// Peer `from` says that whatever it writes from now on has a time above `ts`.
-    fn on_heartbeat(&mut self, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Self>);
+    fn on_heartbeat(&mut self, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Self>) {
+        Self::Component::on_heartbeat(self, from, ts, cx);
+    }
 
     /// `peer` restarted: what was asked of it and not answered will not be.
-    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>);
+    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
+        Self::Component::on_peer_reset(self, peer, cx);
+    }
 
     /// A timer fires.
-    fn on_timer(&mut self, timer: Self::Timer, cx: &mut Cx<'_, Self>);
+    fn on_timer(&mut self, timer: Self::Timer, cx: &mut Cx<'_, Self>) {
+        Self::Component::on_timer(self, timer, cx);
+    }
 
     /// Whether a version can be seen: one rule for reads, slices, scans and collection.
     fn visible(view: &Self::View, stamp: Stamp, meta: &Self::Meta) -> bool;

@@ -12,7 +12,8 @@ use std::marker::PhantomData;
 /// Whether rules can be switched off in this build.
 pub const SWITCHABLE: bool = cfg!(feature = "variants");
 
-/// A rule. Those of a protocol are numbered from 0; those of what carries protocols, from [`Rule::CARRIERS`].
+/// A rule. Those of a protocol are numbered from 0, those of components from [`Rule::COMPONENTS`], and those of what carries protocols
+/// from [`Rule::CARRIERS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// As it is declared.
@@ -41,10 +42,16 @@ impl Rule {
     /// The number of the first rule that is no protocol's.
     pub const CARRIERS: u8 = 48;
 
+    /// The number of the first rule of a [component](crate::component): several protocols keep it, each for itself.
+    pub const COMPONENTS: u8 = 32;
+
     /// For [`rules!`](crate::rules!).
     #[doc(hidden)]
     pub const fn new(name: &'static str, bit: u8) -> Self {
-        assert!(bit < 64, "there are at most 48 rules of a protocol, and 16 of what carries it");
+        assert!(
+            bit < 64,
+            "there are at most 32 rules of a protocol, 16 of components, and 16 of what carries it"
+        );
         Self { name, bit }
     }
 
@@ -119,8 +126,18 @@ pub fn without<T>(rules: &[Rule], play: impl FnOnce() -> T) -> T {
 /// assert!(GETS_WAIT.kept());
 /// assert_eq!(RULES.iter().map(|rule| rule.name).collect::<Vec<_>>(), ["GETS_WAIT", "PUTS_WAIT"]);
 /// ```
+///
+/// A protocol with a component lists those of its rules that it rests on: `rules! { GETS_WAIT; of stabilised: STABLE_SURVIVES }`.
 #[macro_export]
 macro_rules! rules {
+    ($($rule:ident),+; of $component:ident: $($shared:ident),+ $(,)?) => {
+        #[allow(unreachable_pub)]
+        pub use $component::{$($shared),+};
+        /// What safety rests on, for tests to break one at a time.
+        #[allow(unreachable_pub)]
+        pub const RULES: &[$crate::Rule] = &[$($rule,)+ $($shared),+];
+        $crate::rules!(number 0, $($rule)+);
+    };
     ($($rule:ident),+ $(,)?) => {
         $crate::rules!(from 0; $($rule),+);
     };
@@ -136,6 +153,26 @@ macro_rules! rules {
         $crate::rules!(number $bit + 1, $($others)*);
     };
     (number $bit:expr,) => {};
+}
+
+/// Declares `VARIANTS`: of each its name, a line about it, and the rules that it does without.
+///
+/// ```
+/// tidemark_contract::rules! { GETS_WAIT, PUTS_WAIT }
+/// tidemark_contract::variants! {
+///     "x-published", "x as published": PUTS_WAIT;
+///     "x-hasty", "x that waits for nothing": GETS_WAIT, PUTS_WAIT;
+/// }
+/// assert_eq!(VARIANTS[1].without, RULES);
+/// ```
+#[macro_export]
+macro_rules! variants {
+    ($($name:literal, $about:literal: $($rule:ident),+;)+) => {
+        /// The protocol without some of its rules, by name.
+        #[allow(unreachable_pub)]
+        pub const VARIANTS: &[$crate::Variant] =
+            &[$($crate::Variant { name: $name, about: $about, without: &[$($rule),+] }),+];
+    };
 }
 
 #[cfg(test)]

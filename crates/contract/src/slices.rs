@@ -3,7 +3,8 @@
 //!
 //! `S` is what names a snapshot (a time, a vector), `D` what the reader comes to depend on.
 
-use crate::{Cx, Gather, GatherId, Protocol, Ticket, Topology};
+use crate::gather::{Gather, GatherId};
+use crate::{Cx, Protocol, Ticket, Topology};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tidemark_core::{DcId, Failure, Found, Key, Micros, PartitionId, ServerId};

@@ -51,7 +51,7 @@ pub struct Stabilisation {
     children: Vec<(ServerId, Option<Report>)>,
     roots: Vec<(ServerId, Option<Report>)>,
     heard_since_sent: usize,
-    collector: Collector,
+    pub(crate) collector: Collector,
 }
 
 impl Stabilisation {

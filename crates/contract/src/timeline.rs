@@ -29,12 +29,23 @@ pub struct Lasting<S> {
     pub undone: Undone<S>,
 }
 
+impl<S> AsRef<ceiling::Hard> for Lasting<S> {
+    fn as_ref(&self) -> &ceiling::Hard {
+        &self.times
+    }
+}
+
+impl<S> AsMut<ceiling::Hard> for Lasting<S> {
+    fn as_mut(&mut self) -> &mut ceiling::Hard {
+        &mut self.times
+    }
+}
+
 /// The times of one server.
 pub struct Timeline<S, L> {
     /// The transactions that it coordinates, and those that are pending.
     pub commits: TwoPhase<S, L>,
     last: Hlc,
-    ceiling: Ceiling,
 }
 
 impl<S: Wire, L> Timeline<S, L> {
@@ -44,7 +55,6 @@ impl<S: Wire, L> Timeline<S, L> {
         Self {
             last: proposed.fold(times.ceiling.max(written), Hlc::max),
             commits: TwoPhase::new(me, life, undone),
-            ceiling: Ceiling::new(times),
         }
     }
 
@@ -90,23 +100,19 @@ impl<S: Wire, L> Timeline<S, L> {
         Some(due.micros().saturating_sub(now).max(SHORTEST_WAIT_US))
     }
 
-    /// The stable value that survives a crash.
-    pub fn stable(&self) -> &Vector {
-        self.ceiling.stable()
-    }
-
     /// Ends an event: sends what transactions have to say, with `wrap` as messages of the protocol, and persists what has
-    /// to be, with the stable value of now.
+    /// to be, with the stable value of now, below a `ceiling`.
     pub fn save<P: Protocol<Hard = Lasting<S>>>(
         &mut self,
+        ceiling: &mut Ceiling<Lasting<S>>,
         stable: impl Fn() -> Vector,
         wrap: fn(Commit<S>) -> P::Peer,
         cx: &mut Cx<'_, P>,
     ) {
         let unsaved = self.commits.flush(wrap, cx);
-        let renewed = self.ceiling.renewed(self.last, &stable).is_some();
-        if renewed || self.ceiling.hurried(cx.store.garbage(), &stable).is_some() || unsaved {
-            cx.persist(Lasting { times: self.ceiling.durable().clone(), undone: self.commits.undone() });
+        let renewed = ceiling.renewed(self.last, &stable).is_some();
+        if renewed || ceiling.hurried(cx.store.garbage(), &stable).is_some() || unsaved {
+            ceiling.persist(|lasting| lasting.undone = self.commits.undone(), cx);
         }
     }
 }

@@ -112,6 +112,8 @@ impl Tracked {
 }
 
 impl Past for Tracked {
+    type Said = Self;
+
     fn merge(&mut self, other: &Self) {
         self.follow(other);
     }

@@ -18,7 +18,8 @@
 //! - I2 Stamps are unique: commit times of one coordinator strictly increase, and `seq` tells coordinators apart; it
 //!   is 0 of what needed none.
 
-use crate::{Cx, Gather, GatherId, Protocol, Ticket, Topology, Wire};
+use crate::gather::{Gather, GatherId};
+use crate::{Cx, Protocol, Ticket, Topology, Wire};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tidemark_core::{DcId, Failure, Hlc, Key, Micros, PartitionId, ServerId, Stamp, Write};

@@ -174,6 +174,13 @@ impl Vector {
     }
 }
 
+/// One time for all.
+impl From<Hlc> for Vector {
+    fn from(time: Hlc) -> Self {
+        Self::from_entries([time])
+    }
+}
+
 impl<E: Entry> Index<E> for Vector {
     type Output = Hlc;
     #[inline]

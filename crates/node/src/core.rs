@@ -12,7 +12,6 @@ use crate::link::table::Links;
 use crate::node::{About, Batch, Fatal, LinkId, OrderAnswer, OrderId, Output, SessionId};
 use crate::notice::{Level, Notice};
 use crate::observe::{Passing, Way, What};
-use crate::rule::OLD_EPOCHS_ARE_OLD;
 use crate::status::Counters;
 use fastrand::Rng;
 use std::collections::VecDeque;
@@ -87,7 +86,7 @@ pub(crate) struct Core {
     pub(crate) now: Now,
     /// Its place in its Raft group; none if it holds its partitions alone.
     pub(crate) place: Option<Place>,
-    /// With which starts of the others this node founded the group, if it did in this start.
+    /// With which starts of the others this node founded the group, if it did.
     pub(crate) founded_with: Vec<(NodeId, u64)>,
     /// In which epoch it leads its group, if it does.
     pub(crate) leads: Option<Epoch>,
@@ -191,11 +190,7 @@ impl Core {
     pub(crate) fn is_new(&self, group: GroupId, epoch: Epoch) -> bool {
         // A late handshake tells of an older epoch.
         let known = self.serving[group.index()].epoch;
-        known.is_none_or(|known| {
-            known.incarnation != epoch.incarnation
-                || known.number < epoch.number
-                || known.number > epoch.number && !OLD_EPOCHS_ARE_OLD.kept()
-        })
+        known.is_none_or(|known| known.incarnation != epoch.incarnation || known.number < epoch.number)
     }
 
     /// Ends an order.

@@ -41,7 +41,7 @@ impl<P: Protocol> NodeOf<P> {
             }
             Role::MessagesIn => Ok(self.hear_messages(node, &payload)?),
             Role::StreamIn(_) => self.take_supply(id, node, payload),
-            Role::StreamOut(_) => Ok(self.take_stream_requests(id, node, &payload)?),
+            Role::StreamOut(_) => self.take_stream_requests(id, node, &payload),
             Role::RaftIn { .. } => match self.take_raft(node, &payload)? {
                 true => Ok(()),
                 false => Err(LinkError::Refused("a message of a member cannot be understood".to_string())),

@@ -3,6 +3,10 @@
 //! If the others' directories are empty, too, they found the group together. If the group exists, this node was a member
 //! once and has lost its disk, or comes later: under its old name it might break what it has promised, so it takes a new
 //! one and waits until the leader takes it in. Who cannot be asked is waited for: he may know a group.
+//!
+//! A node that has founded the group may start again before the others have heard of it. So it keeps with which starts of the others it
+//! did, and a node that waits keeps the number of its start: a founder that was not heard is one still, while a lost disk has another
+//! number.
 
 use crate::config::RaftLimits;
 use crate::layout::{Groups, NodeId};
@@ -21,7 +25,10 @@ const RANKS: u64 = 256;
 const NAMES: u64 = 1 << 44;
 /// The file of a data directory that says under which name it belongs to its group.
 const FILE: &str = "member";
-const PARTIAL: &str = "member.partial";
+/// The file that says in which start a node waits for the others.
+const START: &str = "founding";
+/// The file that says with which starts of the others it founded the group.
+const FOUNDED: &str = "founded";
 
 /// What a member says of itself to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,7 +98,7 @@ impl Place {
     /// # Errors
     /// What is wrong with it, in words for the operator.
     pub fn name(&self, disk: &dyn Disk) -> Result<Option<u64>, String> {
-        let Some(text) = read(disk).map_err(|error| error.to_string())? else { return no_name(disk) };
+        let Some(text) = read(disk, FILE).map_err(|error| error.to_string())? else { return no_name(disk) };
         let text = text.trim();
         let name = text.parse().ok().filter(|name| self.node(*name) == Some(self.me));
         let wrong = || {
@@ -100,6 +107,32 @@ impl Place {
             )
         };
         name.map(Some).ok_or_else(wrong)
+    }
+
+    /// The number of the start in which this node waits for the others: `draw`, which is random, unless it has waited before.
+    ///
+    /// # Errors
+    /// What is wrong with the directory, in words for the operator.
+    pub fn start(&self, disk: &dyn Disk, draw: u64) -> Result<u64, String> {
+        let said = read(disk, START).map_err(|error| error.to_string())?;
+        if let Some(start) = said.and_then(|text| text.trim().parse().ok()) {
+            return Ok(start);
+        }
+        write(disk, START, &format!("{draw}\n")).map_err(|error| error.to_string())?;
+        Ok(draw)
+    }
+
+    /// With which starts of the others this node founded the group, if it did.
+    ///
+    /// # Errors
+    /// What is wrong with the directory, in words for the operator.
+    pub fn founded_with(&self, disk: &dyn Disk) -> Result<Vec<(NodeId, u64)>, String> {
+        let text = read(disk, FOUNDED).map_err(|error| error.to_string())?.unwrap_or_default();
+        let one = |line: &str| {
+            let (node, start) = line.split_once(' ')?;
+            Some((NodeId(node.parse().ok()?), start.parse().ok()?))
+        };
+        Ok(text.lines().filter_map(one).collect())
     }
 
     /// What the member called `name` runs with.
@@ -118,11 +151,11 @@ impl Place {
     }
 }
 
-/// What the file says, if it exists.
-fn read(disk: &dyn Disk) -> DiskResult<Option<String>> {
+/// What a file says, if it exists.
+fn read(disk: &dyn Disk, name: &str) -> DiskResult<Option<String>> {
     // What is acted upon must not be undone by a power failure, even if its writer died before it synced the name.
     disk.sync_dir()?;
-    let file = match disk.open(FILE) {
+    let file = match disk.open(name) {
         Ok(file) => file,
         Err(error) if error.kind == DiskErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
@@ -132,16 +165,17 @@ fn read(disk: &dyn Disk) -> DiskResult<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes[..count]).into_owned()))
 }
 
-/// Has the directory say `name`, durably.
-fn write(disk: &dyn Disk, name: u64) -> DiskResult<()> {
-    match disk.remove(PARTIAL) {
+/// Has a file say `text`, durably.
+fn write(disk: &dyn Disk, name: &str, text: &str) -> DiskResult<()> {
+    let partial = format!("{name}.partial");
+    match disk.remove(&partial) {
         Err(error) if error.kind != DiskErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let file = disk.create(PARTIAL, 0)?;
-    file.write_at(0, format!("{name}\n").as_bytes())?;
+    let file = disk.create(&partial, 0)?;
+    file.write_at(0, text.as_bytes())?;
     file.sync()?;
-    disk.rename(PARTIAL, FILE)?;
+    disk.rename(&partial, name)?;
     disk.sync_dir()
 }
 
@@ -178,11 +212,14 @@ impl<P: Protocol> Founding<P> {
         if self.heard.values().any(|(_, other)| other.founded_with_you) {
             return Some((founder, self.starts()));
         }
-        if self.heard.values().any(|(_, other)| other.member != 0) {
-            return Some((self.place.new_name(draw), Vec::new()));
-        }
         let all = self.heard.len() + 1 == self.place.nodes.len();
-        all.then(|| (founder, self.starts()))
+        let named = |(_, other): &(u64, Standing)| other.member != 0 && (all || !other.joins);
+        // A group that has begun can take this node in. Where nobody has anything yet, this one may be a founder, as one that has not
+        // been heard knows, and be needed.
+        match self.heard.values().any(named) {
+            true => Some((self.place.new_name(draw), Vec::new())),
+            false => all.then(|| (founder, self.starts())),
+        }
     }
 
     fn starts(&self) -> Vec<(NodeId, u64)> {
@@ -195,12 +232,15 @@ impl<P: Protocol> Founding<P> {
         others.filter(|node| !self.heard.contains_key(node)).copied()
     }
 
-    /// Takes the name, and opens the directory under it.
+    /// Takes the name, and opens the directory under it. If it founds the group, it does so with these starts of the others.
     ///
     /// # Errors
     /// What is wrong with the directory, in words for the operator.
-    pub fn open(&self, name: u64, now: Now) -> Result<Member<P>, String> {
-        write(&*self.disk, name).map_err(|error| error.to_string())?;
+    pub fn open(&self, name: u64, with: &[(NodeId, u64)], now: Now) -> Result<Member<P>, String> {
+        let with: String = with.iter().map(|(node, start)| format!("{} {start}\n", node.0)).collect();
+        // The name last: it stands for both.
+        write(&*self.disk, FOUNDED, &with).map_err(|error| error.to_string())?;
+        write(&*self.disk, FILE, &format!("{name}\n")).map_err(|error| error.to_string())?;
         Member::open(self.place.config(name), self.config.clone(), self.disk.clone(), now)
             .map_err(|error| error.to_string())
     }
@@ -276,11 +316,26 @@ mod tests {
         assert_eq!(founding.place.config(name).founders, [1, 2, 3]);
     }
 
+    /// A member that had lost its disk was heard before the founder who knew this node: it took a new name too, and of the founders there
+    /// were too few to take anybody in.
+    #[test]
+    fn who_waits_itself_does_not_say_that_a_group_exists() {
+        let joins = |member| Standing { member, joins: true, ..EMPTY };
+        let mut waits = founding();
+        assert_eq!(waits.hear(NodeId(7), 12, joins(3 + RANKS), DRAW), None);
+        let founder = Standing { founded_with_you: true, ..joins(1) };
+        let (name, with) = waits.hear(NodeId(4), 11, founder, DRAW).unwrap();
+        assert_eq!((name, with.len()), (2, 2));
+        let mut lost = founding();
+        assert_eq!(lost.hear(NodeId(7), 12, joins(3), DRAW), None);
+        assert_eq!(lost.hear(NodeId(4), 11, joins(1), DRAW).unwrap().0, 2 + RANKS * 9);
+    }
+
     #[test]
     fn a_directory_keeps_its_name_and_is_not_taken_for_another() {
         let (mut place, disk) = (founding().place, SimDisk::new());
         assert_eq!(place.name(&disk), Ok(None));
-        write(&disk, 2 + RANKS * 9).unwrap();
+        write(&disk, FILE, &(2 + RANKS * 9).to_string()).unwrap();
         assert_eq!(place.name(&disk), Ok(Some(2 + RANKS * 9)));
         place.me = NodeId(4);
         assert!(place.name(&disk).unwrap_err().contains("another node's"));
@@ -292,9 +347,23 @@ mod tests {
     }
 
     #[test]
+    fn a_start_that_waited_is_known_again_and_so_is_who_founded() {
+        let (founding, disk) = (founding(), SimDisk::new());
+        assert_eq!(founding.place.start(&disk, 11), Ok(11));
+        assert_eq!(founding.place.start(&disk, 12), Ok(11));
+        assert_eq!(founding.place.founded_with(&disk), Ok(Vec::new()));
+        let with = vec![(NodeId(4), 13), (NodeId(7), 14)];
+        let founding = Founding { disk: Arc::new(disk.process()), ..founding };
+        founding.open(2, &with, Now { wall: 1, mono: 1 }).unwrap();
+        assert_eq!(founding.place.founded_with(&disk), Ok(with));
+        assert_eq!(founding.place.name(&disk), Ok(Some(2)));
+    }
+
+    #[test]
     fn a_name_is_written_whole_or_not_at_all() {
         let (old, new) = (2, 2 + RANKS * 9);
         let place = founding().place;
+        let write = |disk: &SimDisk, name: u64| write(disk, FILE, &name.to_string());
         let faults = [Fault::Write, Fault::Sync, Fault::SyncDir];
         for (seed, fault) in (0..100).flat_map(|seed| faults.map(|fault| (seed, fault))) {
             let disk = SimDisk::new();

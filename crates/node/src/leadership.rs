@@ -105,7 +105,7 @@ impl<P: Protocol> NodeOf<P> {
         let heard = founding.hear(node, speaker.start, speaker.standing, self.core.rng.u64(..));
         let Some((name, founded_with)) = heard else { return Ok(()) };
         let founds = !founding.place.config(name).founders.is_empty();
-        let member = founding.open(name, self.core.now).map_err(Fatal)?;
+        let member = founding.open(name, &founded_with, self.core.now).map_err(Fatal)?;
         self.hold = Hold::Member(Box::new(member));
         self.core.founded_with = founded_with;
         let what = if founds { "founding the group" } else { "joining the group" };

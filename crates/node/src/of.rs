@@ -86,6 +86,10 @@ impl<P: Protocol> NodeOf<P> {
         let is_member = groups.members(groups.of_node(config.me)).len() > 1;
         let place =
             is_member.then(|| Place::new(&groups, config.me, config.election_timeout_us, config.raft));
+        let kept = match &place {
+            Some(place) => Some(kept_by(place, &*disk, &mut rng)?),
+            None => None,
+        };
         let (hold, notices) = open_hold(host, disk, place.as_ref(), &config, now)?;
         // Names of sessions must not come back: a member of a Raft group counts no starts, and may start twice within a second.
         let epoch = match &hold {
@@ -96,6 +100,10 @@ impl<P: Protocol> NodeOf<P> {
         known.update(founded);
         let mut core = core(config, (identity, about), place, rng, now);
         core.known = (known, 0);
+        if let Some((start, founded_with)) = kept {
+            core.start = start.unwrap_or(core.start);
+            core.founded_with = founded_with;
+        }
         notices.into_iter().for_each(|(level, what)| core.notice(level, what));
         core.dialers = dialers(&core);
         Ok(Self {
@@ -107,6 +115,18 @@ impl<P: Protocol> NodeOf<P> {
             strays: VecDeque::new(),
         })
     }
+}
+
+type Kept = (Option<u64>, Vec<(NodeId, u64)>);
+
+/// What the directory of a member says: the start in which it waits for the others, if it does, and with which of theirs it founded
+/// the group.
+fn kept_by(place: &Place, disk: &dyn Disk, rng: &mut fastrand::Rng) -> Result<Kept, OpenError> {
+    let name = place.name(disk).map_err(OpenError::Failed)?;
+    Ok(match name {
+        Some(_) => (None, place.founded_with(disk).map_err(OpenError::Failed)?),
+        None => (Some(place.start(disk, rng.u64(1..)).map_err(OpenError::Failed)?), Vec::new()),
+    })
 }
 
 type Opened<P> = (Hold<P>, Vec<(Level, String)>);

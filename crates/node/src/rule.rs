@@ -6,5 +6,5 @@ tidemark_contract::rules! {
     from Rule::CARRIERS + 9;
     HEADERS_ARE_CHECKED, // a frame whose length may be damaged ends the link
     PAYLOADS_ARE_CHECKED, // a frame whose values may be damaged ends the link
-    OLD_EPOCHS_ARE_OLD, // a handshake that tells of an epoch that is over changes nothing
+    HEARSAY_IS_CHECKED, // a leader that says that it leads no more, maybe long ago, is asked
 }

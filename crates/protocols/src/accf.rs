@@ -64,13 +64,14 @@ use tidemark_contract::core::{
     CheckingGroup, DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Tracking, Update, Vector,
 };
 use tidemark_contract::extensions::CheckingGroups;
+use tidemark_contract::gather::GatherId;
 use tidemark_contract::order::Order;
 use tidemark_contract::regrouping::Groupings;
 use tidemark_contract::session::Checking;
 use tidemark_contract::tracked::{Reached, Tracked, everywhere};
 use tidemark_contract::{
-    Answer, Ceiling, Cx, Extensions, GatherId, Info, Protocol, Recovered, SliceReply, SliceReq, Status,
-    Ticket, Topology, Tree, Version, Waiters, Walk, found_of,
+    Answer, Ceiling, Cx, Draft, Extensions, Info, Protocol, Recovered, SliceReply, SliceReq, Status, Ticket,
+    Topology, Tree, Version, Waiters, Walk, found_of,
 };
 use tracks::Tracks;
 use transactions::{Collection, Reading, Transactions};
@@ -142,6 +143,7 @@ impl Protocol for Accf {
     type View = View;
     type Session = Client;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, life, received, .. }: Recovered<Remembered>, cx: &mut Cx<'_, Self>) -> Self {
         let (me, topology, params) = (cx.me, cx.topology, cx.params);
@@ -341,30 +343,23 @@ impl Accf {
         view: &View,
         cx: &mut Cx<'_, Self>,
     ) {
-        let mut seen = Tracked::by(self.tracks.by);
-        let looked = cx.look(&key, &update, view, |d| seen.merge(&d.meta)); // D9
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
+        let (seen, see) =
+            (Tracked::by(self.tracks.by), |seen: &mut Tracked, d: &Version<_>| seen.merge(&d.meta)); // D9
+        let (outcome, seen) = cx.update(&key, update, view, seen, see, |seen, cx| {
             ds = ds.into_tracking(self.tracks.by); // D11
-            ds.merge(&seen);
+            ds.merge(seen);
             let dt = if PUT_ABOVE_DS.kept() { ds.max() } else { Hlc::ZERO }; // 10
-            let ut = self.clock.observe(cx.now, dt); // 11
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
-            }
-            self.advance(ut, cx); // 15
+            let new = cx.stamp_above(self.clock, dt)?; // 11
+            self.advance(new.ts, cx); // 15
             self.sent_since_delta = true;
             if !PUT_KEEPS_DS.kept() {
                 ds = Tracked::by(self.tracks.by);
             }
-            ds.raise(self.tracks.own, ut); // 13
-            let new = Stamp::new(ut, cx.me.dc);
-            let d = Version { stamp: new, meta: ds, write: update.write }; // 12
-            cx.write(key, d); // 14, 17, 18
-            seen.raise(self.tracks.own, ut);
-            stamp = Some(new);
-        }
-        cx.answer(ticket, Outcome::Written { stamp, previous }, seen); // 16
+            ds.raise(self.tracks.own, new.ts); // 13
+            seen.raise(self.tracks.own, new.ts);
+            Ok(Draft::new(new, ds)) // 12, 14, 17, 18
+        });
+        cx.answer(ticket, outcome, seen); // 16
     }
 
     /// Algorithm 7.2 line 21: everything from `dc` up to `ts` is here. `named` is what the paper's line assigns.

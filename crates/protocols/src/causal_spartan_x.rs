@@ -5,18 +5,18 @@
 //! time everything from each data centre has arrived at all of them. A version written elsewhere is readable
 //! once what it depends on, and it itself, is stable. Versions and sessions carry one dependency a data centre.
 //!
-//! **Source.** M. Roohitavaf, dissertation (000), chapter 5, Algorithms 5.1 to 5.4.
+//! **Source.** M. Roohitavaf, dissertation (000), chapter 5, Algorithms 5.1 to 5.4. [`Stabilised`] does of 5.2 lines 20
+//! to 22, 5.3, and of 5.4 lines 11 and 13 to 18. The paper names θ and Δ and gives no values.
 //!
-//! **Names.** `vv` VV, the version vector (`vv[m]` is the server's HLC) · `dsv` DSV, the data centre's stable
-//! vector · `ds` DS, dependencies · `ut` update time · `sr` source replica (`stamp.origin`) · `sv` snapshot
-//! vector · θ [`Params::theta_us`] · Δ [`Params::delta_us`].
+//! **Names.** `st.vv` VV, the version vector (`vv[m]` is the server's HLC) · `st.stable` or `dsv` DSV, the data centre's
+//! stable vector · `ds` DS, dependencies · `ut` update time · `sr` source replica (`stamp.origin`) · `sv` snapshot
+//! vector · θ, Δ in [`Params`].
 //!
 //! **Deviations**
 //! - D1 (E-3, fix A) A remote version is readable only if its own `ut` is stable too, not only its
 //!   dependencies: PUT and ROTX merge a session's `ds` into `dsv`, and `ds` contains the `ut` of what was read.
 //! - D2 (E-12) What `dsv` must not fall below after a crash is rebuilt from the `ds` of the versions written
-//!   here, beside the persisted one. Stamps start above a persisted ceiling ([`Ceiling`]), which covers what
-//!   slices promise too: no later write lies in a snapshot of which a slice was read here.
+//!   here, beside the persisted one. The persisted ceiling covers what slices promise too: no later write lies in a snapshot of which a slice was read here.
 //! - D3 (E-13) A token's stable vector is adopted only in the region it speaks of; elsewhere the session waits
 //!   until the region covers its dependencies.
 //! - D4 Collection (the paper has none): below the least of all snapshots in use and of all persisted `dsv`.
@@ -28,53 +28,22 @@
 //! - I1 `dsv` never falls, and `dsv[i] <= vv[i]` at every server of the data centre, for i ≠ m.
 //! - I2 A version's `ut` is above every entry of its `ds`, and above `dsv[m]` where it was written.
 
-use serde::{Deserialize, Serialize};
-use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{
-    DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
-};
-use tidemark_contract::{
-    Answer, Arrivals, Ceiling, Cx, Hard, Info, OneRound, OneRoundSession, Protocol, Reach, Recovered, Report,
-    SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Variant, Version, Walk, found_of,
-    unanswered,
-};
+use tidemark_contract::prelude::*;
+pub use tidemark_contract::stabilised::Params;
+use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
 
 tidemark_contract::rules! {
     UT_MUST_BE_STABLE, // D1
-    DSV_SURVIVES, // D2
     STABLE_STAYS_HOME, // D3
     PUT_MERGES_DS, // Algorithm 5.2 line 7
     PUT_ABOVE_DSV, // Algorithm 5.2 line 8
-    SLICE_LIFTS, // Algorithm 5.4 line 21
+    SLICE_LIFTS; // Algorithm 5.4 line 21
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D2, D4
 }
 
-/// To the letter of the paper, for the checker to convict.
-pub const VARIANTS: &[Variant] = &[Variant {
-    name: "causal-spartan-x-published",
-    about: "CausalSpartanX to the letter, with erratum E-3: for study only",
-    without: &[UT_MUST_BE_STABLE],
-}];
-
-/// The numbers. The paper names θ and Δ and gives no values; these are GentleRain's.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// θ: how often a server passes on what it has received.
-    pub theta_us: Micros,
-    /// Δ: how long a server that writes nothing lets its peers wait for a heartbeat.
-    pub delta_us: Micros,
-    /// Children of a node of the aggregation tree.
-    pub fan_out: usize,
-    /// How long a session waits for what it depends on.
-    pub wait_limit_us: Micros,
-}
-
-impl tidemark_contract::Params for Params {}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { theta_us: 5_000, delta_us: 5_000, fan_out: 2, wait_limit_us: 2_000_000 }
-    }
+// To the letter of the paper, for the checker to convict.
+tidemark_contract::variants! {
+    "causal-spartan-x-published", "CausalSpartanX to the letter, with erratum E-3: for study only": UT_MUST_BE_STABLE;
 }
 
 /// DS and DSV of a session, and what an answer adds to them.
@@ -86,6 +55,8 @@ pub struct Past {
 }
 
 impl tidemark_contract::Past for Past {
+    type Said = Self;
+
     /// Algorithm 5.1 lines 4, 5 and 10; 5.4 lines 5 and 6.
     fn merge(&mut self, other: &Past) {
         self.ds.merge(&other.ds);
@@ -108,25 +79,11 @@ pub enum Request {
     Cover(Vector),            // D3: wait for what ds names
 }
 
-/// What a server answers: every reply in the paper is ⟨v, ds, dsv⟩ or part of it.
-pub type Reply = Answer<Past>;
-
-/// What the servers of a data centre say to each other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Peer {
-    Tree(Tree),
-    SliceReq(SliceReq<Vector>),     // SLICEREQ k, sv
-    SliceReply(SliceReply<Vector>), // SLICEREPLY v, ds
-}
+/// What the servers of a data centre say to each other: slices are asked for at sv, and tell ds of what they found.
+pub type Peer = stabilised::Peer<Vector, Vector>;
 
 /// Timers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub enum Timer {
-    Theta,
-    Delta,
-}
+pub type Timer = stabilised::Timer;
 
 /// What a reader can see.
 pub enum View {
@@ -139,13 +96,7 @@ pub enum View {
 
 /// A server, `p_n^m`.
 pub struct CausalSpartanX {
-    vv: Vector,
-    dsv: Vector,
-    sent_since_delta: bool,
-    reads: Slices<Vector, Vector>,
-    arrivals: Arrivals,
-    stabilisation: Stabilisation,
-    ceiling: Ceiling,
+    st: Stabilised<Self>,
 }
 
 const ABOUT: &str = "causal+ on hybrid clocks: writes never wait, one-round snapshots never block";
@@ -157,33 +108,20 @@ impl Protocol for CausalSpartanX {
         .variants(VARIANTS);
     type Meta = Vector; // ds
     type Request = Request;
-    type Reply = Reply;
+    type Reply = Answer<Past>; // every reply in the paper is ⟨v, ds, dsv⟩ or part of it
     type Peer = Peer;
     type Hard = Hard;
     type Timer = Timer;
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = Stabilised<Self>;
 
-    fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        let (m, mut vv, mut dsv) = (cx.me.dc, received, Vector::zero(cx.topology.dcs));
-        vv.raise(m, hard.ceiling);
-        if DSV_SURVIVES.kept() {
-            dsv.merge(&hard.stable);
-            let written_here = cx.store.versions().filter(|d| d.stamp.origin == m);
-            written_here.for_each(|d| dsv.merge(&d.meta)); // D2
-        }
-        cx.arm(Timer::Theta, cx.params.theta_us);
-        cx.arm(Timer::Delta, cx.params.delta_us);
-        Self {
-            vv,
-            dsv,
-            sent_since_delta: false,
-            reads: Slices::new(life),
-            arrivals: Arrivals::default(),
-            stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
-            ceiling: Ceiling::new(hard),
-        }
+    fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let (m, mut st) = (cx.me.dc, Stabilised::start(&was, *cx.params, cx));
+        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && STABLE_SURVIVES.kept());
+        written_here.for_each(|d| st.stable.merge(&d.meta)); // D2
+        Self { st }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
@@ -192,71 +130,13 @@ impl Protocol for CausalSpartanX {
             Request::Put(key, update, ds) => self.put(ticket, key, update, ds, cx),
             Request::Rotx(keys, past) => self.rotx(ticket, keys, past, cx),
             Request::Walk(walk, dsv) => {
-                self.dsv.merge(&dsv);
+                self.st.stable.merge(&dsv);
                 let mut ds = Vector::default();
                 let outcome = cx.walk(&walk, &self.fresh(cx), |d| depend(&mut ds, d));
-                cx.answer(ticket, outcome, Past { ds, dsv: self.dsv.clone() });
+                cx.answer(ticket, outcome, Past { ds, dsv: self.st.stable.clone() });
             }
             Request::Cover(ds) => {
-                self.arrivals.wait(ticket, ds, cx.me.dc, cx.mono + cx.params.wait_limit_us);
-                self.wake(cx);
-            }
-        }
-    }
-
-    fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
-        match message {
-            Peer::Tree(message) => {
-                let stable = self.stabilisation.on_message((from, message), self.report(), Peer::Tree, cx);
-                self.adopt(stable, cx);
-            }
-            Peer::SliceReq(request) => self.slice(from, request, cx),
-            Peer::SliceReply(reply) => {
-                // Algorithm 5.4 lines 15 to 18.
-                if let Some(read) = self.reads.gather(from, reply, |ds, seen| ds.merge(&seen)) {
-                    let past = Past { ds: read.seen, dsv: self.dsv.clone() };
-                    cx.answer(read.ticket, Outcome::FoundAll(read.found), past);
-                }
-            }
-        }
-    }
-
-    /// Algorithm 5.2 lines 20 to 22.
-    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Vector>, cx: &mut Cx<'_, Self>) {
-        let ut = d.stamp.ts;
-        cx.store.insert(&key, d);
-        self.vv.raise(from.dc, ut);
-    }
-
-    /// Algorithm 5.3 lines 8 and 9.
-    fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, _cx: &mut Cx<'_, Self>) {
-        self.vv.raise(from.dc, hlc);
-    }
-
-    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
-        cx.fail_all(self.reads.reset(peer), unanswered);
-    }
-
-    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
-        match timer {
-            // Algorithm 5.3 lines 1 and 2.
-            Timer::Theta => {
-                cx.arm(Timer::Theta, cx.params.theta_us);
-                self.ceiling.hurry(|| self.dsv.clone(), cx);
-                let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
-                self.adopt(stable, cx);
-                self.stabilisation.collect(cx, |safe, d| d.meta.le(safe) && safe.covers(d.stamp)); // D4
-                cx.fail_all(self.reads.expire(cx.mono), unanswered);
-                self.arrivals.turn_away(cx);
-            }
-            // Algorithm 5.3 lines 3 to 7.
-            Timer::Delta => {
-                cx.arm(Timer::Delta, cx.params.delta_us);
-                if !std::mem::take(&mut self.sent_since_delta) {
-                    let hlc = self.vv[cx.me.dc].tick(cx.now);
-                    self.advance(hlc, cx);
-                    cx.heartbeat(hlc);
-                }
+                stabilised::arrive(self, ticket, (ds.without(cx.me.dc), ds), Self::admitted, cx);
             }
         }
     }
@@ -271,102 +151,83 @@ impl Protocol for CausalSpartanX {
     }
 
     fn status(&self) -> Status {
-        Status::new(self.dsv.clone(), self.arrivals.len())
+        Status::new(self.st.stable.clone(), self.st.waiting())
+    }
+}
+
+impl StableTime for CausalSpartanX {
+    fn stabilised(&mut self) -> &mut Stabilised<Self> {
+        &mut self.st
+    }
+
+    /// Algorithm 5.4 lines 20 to 24.
+    fn slice(&mut self, sv: Vector, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+        if SLICE_LIFTS.kept() {
+            self.st.stable.raise(cx.me.dc, sv[cx.me.dc]); // 21
+            self.st.promise(sv[cx.me.dc], cx); // D2
+        }
+        let mut seen = Vector::default();
+        let found = cx.read(keys, &View::At(sv), |d| depend(&mut seen, d)); // 22, 23
+        (found, seen)
+    }
+
+    /// Algorithm 5.4 lines 15 to 18.
+    fn found(&mut self, read: SnapshotRead<Vector, Vector>) -> Answer<Past> {
+        Answer(Outcome::FoundAll(read.found), Past { ds: read.seen, dsv: self.st.stable.clone() })
+    }
+
+    /// D4.
+    fn settled(&mut self, safe: &Vector, _: DcId, d: &Version<Vector>) -> bool {
+        d.meta.le(safe) && safe.covers(d.stamp)
     }
 }
 
 impl CausalSpartanX {
     /// Algorithm 5.2 lines 1 to 5.
     fn get(&mut self, ticket: Ticket, key: &Key, dsv: &Vector, cx: &mut Cx<'_, Self>) {
-        self.dsv.merge(dsv); // 2
+        self.st.stable.merge(dsv); // 2
         let d = cx.latest(key, &self.fresh(cx)); // 3
         let mut ds = Vector::default();
         d.into_iter().for_each(|d| depend(&mut ds, d)); // 4
         let found = Outcome::Found(found_of(d));
-        cx.answer(ticket, found, Past { ds, dsv: self.dsv.clone() }); // 5
+        cx.answer(ticket, found, Past { ds, dsv: self.st.stable.clone() }); // 5
     }
 
     /// Algorithm 5.2 lines 6 to 19.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut ds: Vector, cx: &mut Cx<'_, Self>) {
         if PUT_MERGES_DS.kept() {
-            self.dsv.merge(&ds); // 7
+            self.st.stable.merge(&ds); // 7
         }
-        let m = cx.me.dc;
-        let mut past = Past::default();
-        let looked = cx.look(&key, &update, &self.fresh(cx), |d| {
+        let (m, dsv) = (cx.me.dc, self.st.stable.clone());
+        let see = |past: &mut Past, d: &_| {
             depend(&mut past.ds, d); // D5
-            past.dsv = self.dsv.clone();
-        });
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
+            past.dsv = dsv;
+        };
+        let (outcome, past) = cx.update(&key, update, &self.fresh(cx), Past::default(), see, |past, cx| {
             ds.merge(&past.ds);
-            let dt = if PUT_ABOVE_DSV.kept() { ds.max().max(self.dsv[m]) } else { ds.max() }; // 8
-            let ut = self.vv[m].observe(cx.now, dt); // 9
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
-            }
-            self.advance(ut, cx);
-            self.sent_since_delta = true;
-            let new = Stamp::new(ut, m); // 13, 14
-            let d = Version { stamp: new, meta: ds, write: update.write }; // 10 to 12, 15
-            cx.write(key, d); // 16, 18, 19
+            let dt = if PUT_ABOVE_DSV.kept() { ds.max().max(self.st.stable[m]) } else { ds.max() }; // 8
+            let new = cx.stamp_above(self.st.vv[m], dt)?; // 9, 13, 14
+            self.st.written(new.ts, cx);
             past.ds.include(new);
-            stamp = Some(new);
-        }
-        cx.answer(ticket, Outcome::Written { stamp, previous }, past); // 17
+            Ok(Draft::new(new, ds)) // 10 to 12, 15, 16, 18, 19
+        });
+        cx.answer(ticket, outcome, past); // 17
     }
 
     /// Algorithm 5.4 lines 9 to 14.
     fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, Past { ds, dsv }: Past, cx: &mut Cx<'_, Self>) {
-        self.dsv.merge(&dsv); // 10
-        self.dsv.merge(&ds);
-        let (sv, deadline) = (self.dsv.clone(), cx.mono + cx.params.wait_limit_us); // 12
-        self.reads.scatter((ticket, keys), sv, ds, deadline, Peer::SliceReq, cx); // 11, 13, 14
+        self.st.stable.merge(&dsv); // 10
+        self.st.stable.merge(&ds);
+        self.st.scatter((ticket, keys), self.st.stable.clone(), ds, cx); // 11 to 14
     }
 
-    /// Algorithm 5.4 lines 20 to 24.
-    fn slice(&mut self, from: ServerId, request: SliceReq<Vector>, cx: &mut Cx<'_, Self>) {
-        let SliceReq { id, keys, at: sv } = request;
-        if SLICE_LIFTS.kept() {
-            self.dsv.raise(cx.me.dc, sv[cx.me.dc]); // 21
-            self.keep(sv[cx.me.dc], cx); // D2
-        }
-        let (view, mut seen) = (View::At(sv), Vector::default());
-        let found = cx.read(&keys, &view, |d| depend(&mut seen, d)); // 22, 23
-        cx.send(from, Peer::SliceReply(SliceReply { id, found, seen })); // 24
-    }
-
-    /// What Algorithm 5.3 line 2 takes from this server; for collection, D4.
-    fn report(&self) -> Report {
-        Report::new(self.vv.clone(), self.ceiling.stable(), self.reads.snapshots().cloned())
-    }
-
-    /// Algorithm 5.3 line 2.
-    fn adopt(&mut self, stable: Option<Vector>, cx: &mut Cx<'_, Self>) {
-        let Some(stable) = stable else { return };
-        self.dsv.merge(&stable); // I1
-        self.wake(cx);
-    }
-
-    fn wake(&mut self, cx: &mut Cx<'_, Self>) {
-        for (ticket, ds) in self.arrivals.enter(&self.dsv) {
-            cx.answer(ticket, Outcome::Adopted, Past { ds, dsv: self.dsv.clone() });
-        }
-    }
-
-    /// Moves the clock, `vv[m]`.
-    fn advance(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        self.vv[cx.me.dc] = hlc;
-        self.keep(hlc, cx);
-    }
-
-    /// Keeps the durable ceiling above `hlc`, so that no later life stamps a write at or below it.
-    fn keep(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        self.ceiling.renew(hlc, || self.dsv.clone(), cx);
+    /// D3: a session that moved here is covered.
+    fn admitted(&mut self, ds: Vector) -> Answer<Past> {
+        Answer(Outcome::Adopted, Past { ds, dsv: self.st.stable.clone() })
     }
 
     fn fresh(&self, cx: &Cx<'_, Self>) -> View {
-        View::Fresh(cx.me.dc, self.dsv.clone(), UT_MUST_BE_STABLE.kept())
+        View::Fresh(cx.me.dc, self.st.stable.clone(), UT_MUST_BE_STABLE.kept())
     }
 }
 

@@ -36,17 +36,16 @@
 //!   the past; and so is one that X is hidden from.
 //! - I3 At most one ROT a session stands in a record: sessions run one at a time.
 
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
-use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{
-    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
-};
-use tidemark_contract::{
-    AskId, Ceiling, Check, Checks, Cx, Dep, Deps, Gather, GatherId, Hard, Info, Protocol, Reads, Recovered,
-    Scope, Session, SessionCx, Status, Ticket, Token, Variant, Version, Walk, found_of, not_covered,
-    unanswered,
-};
+mod readers;
+mod session;
+
+pub use readers::{Owner, Rot, Rots};
+pub use session::Client;
+
+use readers::{Records, here, merge};
+use tidemark_contract::gather::{Gather, GatherId};
+use tidemark_contract::prelude::*;
+use tidemark_contract::{Ceiling, Check, Checks, Dep, Deps};
 
 tidemark_contract::rules! {
     HIDES_VERSIONS, // D1
@@ -64,12 +63,10 @@ tidemark_contract::rules! {
     ARRIVALS_WAIT, // D5
 }
 
-/// As the paper tells it (E-5, E-5b).
-pub const VARIANTS: &[Variant] = &[Variant {
-    name: "cc-lo-published",
-    about: "cc-lo as published: old readers get what is older than a time; snapshots can tear",
-    without: &[HIDES_VERSIONS, REFUSES_OLD],
-}];
+// As the paper tells it (E-5, E-5b).
+tidemark_contract::variants! {
+    "cc-lo-published", "cc-lo as published: old readers get what is older than a time; snapshots can tear": HIDES_VERSIONS, REFUSES_OLD;
+}
 
 /// The numbers; when records are dropped is the paper's.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -102,21 +99,6 @@ pub struct Meta {
     /// It is visible.
     pub applied: bool,
 }
-
-/// A session, as its tickets name it.
-pub type Owner = (u16, u64);
-
-/// A read-only transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rot {
-    /// Which of its session's.
-    pub number: u64,
-    /// The session's clock when it started; as published, in records, the server's when it read.
-    pub time: Hlc,
-}
-
-/// Transactions (I3).
-pub type Rots = BTreeMap<Owner, Rot>;
 
 /// What a session asks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -192,16 +174,14 @@ impl Protocol for CcLo {
     type View = ();
     type Session = Client;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, received, life, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let clock = hard.ceiling.max(received.max());
         let mut server = Self {
             clock,
             sent_since_delta: false,
-            records: Records {
-                floor: if FLOOR_SURVIVES.kept() { clock } else { Hlc::ZERO },
-                ..Records::default()
-            }, // D3
+            records: Records::new(if FLOOR_SURVIVES.kept() { clock } else { Hlc::ZERO }), // D3
             readers_checks: Gather::new(life),
             checks: Checks::new(cx.me, life, received),
             ceiling: Ceiling::new(hard),
@@ -219,9 +199,8 @@ impl Protocol for CcLo {
         match request {
             Request::Get(key) => {
                 let d = cx.latest(&key, &());
-                let (found, seen) =
-                    (Outcome::Found(found_of(d)), d.map(|d| Deps::one(cx.me.partition, d.stamp)));
-                cx.reply(ticket, Reply::Done(found, seen.unwrap_or_default()));
+                let seen = d.map(|d| Deps::one(cx.me.partition, d.stamp)).unwrap_or_default();
+                cx.reply(ticket, Reply::Done(Outcome::Found(found_of(d)), seen));
             }
             Request::Read(rot, keys) => self.read(ticket, rot, keys, cx),
             Request::Put(key, update, deps) => {
@@ -324,10 +303,8 @@ impl Protocol for CcLo {
     }
 
     fn status(&self) -> Status {
-        Status::new(
-            self.checks.applied(self.clock),
-            self.checks.len() + self.readers_checks.pending().count(),
-        )
+        let blocked = self.checks.len() + self.readers_checks.pending().count();
+        Status::new(self.checks.applied(self.clock), blocked)
     }
 }
 
@@ -347,7 +324,7 @@ impl CcLo {
         }
         let (mut seen, mut found) = (Deps::default(), Vec::with_capacity(keys.len()));
         for (place, key) in keys {
-            let d = self.latest(&key, rot, cx);
+            let d = self.records.newest_for(rot, &key, cx);
             d.into_iter().for_each(|d| seen.include(cx.me.partition, d.stamp));
             found.push((place, found_of(d)));
             if let Some((owner, Rot { number, time: start })) = rot {
@@ -357,22 +334,6 @@ impl CcLo {
             }
         }
         cx.reply(ticket, Reply::Slice(found, seen, self.clock));
-    }
-
-    /// The newest version of `key` that a ROT may see.
-    fn latest<'a>(
-        &self,
-        key: &Key,
-        rot: Option<(Owner, Rot)>,
-        cx: &'a Cx<'_, Self>,
-    ) -> Option<&'a Version<Meta>> {
-        let hides =
-            |d: &Version<Meta>| rot.and_then(|(owner, rot)| self.records.hides(d.stamp, owner, rot.number));
-        if HIDES_VERSIONS.kept() {
-            return cx.store.chain(key).find(|d| d.meta.applied && hides(d).is_none()); // D1
-        }
-        let before = cx.store.chain(key).filter_map(hides).min();
-        cx.store.chain(key).find(|d| d.meta.applied && before.is_none_or(|time| d.stamp.ts <= time))
     }
 
     /// The readers check: asks who must not see what becomes visible.
@@ -427,31 +388,24 @@ impl CcLo {
         rots: &mut Rots,
         cx: &mut Cx<'_, Self>,
     ) -> Option<Stamp> {
-        let mut seen = Deps::default();
-        let looked = cx.look(&key, &update, &(), |d| seen = Deps::one(cx.me.partition, d.stamp)); // D6
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
+        let n = cx.me.partition;
+        let see = |seen: &mut Deps, d: &Version<_>| *seen = Deps::one(n, d.stamp); // D6
+        let (outcome, seen) = cx.update(&key, update, &(), Deps::default(), see, |seen, cx| {
             if DECIDED_IS_A_CAUSE.kept() {
-                merge(rots, &self.records.hidden_from(here(&seen, cx.me.partition)));
-                deps.merge(&seen);
+                merge(rots, &self.records.hidden_from(here(seen, n)));
+                deps.merge(seen);
             }
-            let ut =
-                self.clock.observe(cx.now, if PUT_ABOVE_DEPS.kept() { deps.latest() } else { Hlc::ZERO });
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
-                cx.reply(ticket, Reply::Done(failed, Deps::default()));
-                return None;
-            }
-            self.lift(ut, cx);
+            let above = if PUT_ABOVE_DEPS.kept() { deps.latest() } else { Hlc::ZERO };
+            let new = cx.stamp_above(self.clock, above)?;
+            self.lift(new.ts, cx);
             self.sent_since_delta = true;
-            let new = Stamp::new(ut, cx.me.dc);
-            let meta = Meta { deps, applied: true };
-            cx.write(key.clone(), Version { stamp: new, meta, write: update.write });
-            cx.store.newest_meta(&key, new).into_iter().for_each(|meta| meta.deps = Deps::default());
-            (stamp, seen) = (Some(new), Deps::one(cx.me.partition, new));
-        }
-        cx.reply(ticket, Reply::Done(Outcome::Written { stamp, previous }, seen));
-        stamp
+            *seen = Deps::one(n, new);
+            let meta = |deps| Meta { deps, applied: true };
+            Ok(Draft::new(new, meta(deps)).in_memory(meta(Deps::default())))
+        });
+        let written = if let Outcome::Written { stamp, .. } = outcome { stamp } else { None };
+        cx.reply(ticket, Reply::Done(outcome, seen));
+        written
     }
 
     /// A version from elsewhere waits until what it depends on is applied (D4).
@@ -471,11 +425,9 @@ impl CcLo {
     /// Drops versions that no ROT can come back to: there is a newer one that is hidden from nobody.
     fn collect(&mut self, cx: &mut Cx<'_, Self>) {
         let applied = self.checks.applied(self.clock).min();
-        let hidden = &self.records.hidden;
         let safe = |d: &Version<Meta>| {
-            d.meta.applied
-                && d.stamp.ts <= applied
-                && (!OLD_VERSIONS_KEPT.kept() || !hidden.contains_key(&d.stamp))
+            let needed = OLD_VERSIONS_KEPT.kept() && self.records.is_hidden(d.stamp);
+            d.meta.applied && d.stamp.ts <= applied && !needed
         };
         cx.store.collect(PIECE, safe, |stamp| stamp.ts <= applied);
     }
@@ -491,198 +443,3 @@ impl CcLo {
 
 /// How many keys collection looks at in one go.
 const PIECE: usize = 2_000;
-
-/// Who has read what, and who must not see what.
-#[derive(Default)]
-struct Records {
-    /// Of each key: which ROTs have read it, and which version.
-    readers: BTreeMap<Key, BTreeMap<Owner, (Rot, Option<Stamp>)>>,
-    /// Of versions: from whom they are hidden.
-    hidden: BTreeMap<Stamp, Rots>,
-    /// When to drop which.
-    made: VecDeque<(Micros, Record)>,
-    /// The latest start of what was dropped.
-    floor: Hlc,
-}
-
-enum Record {
-    Read(Key, Owner, u64),
-    Hidden(Stamp),
-}
-
-impl Records {
-    fn read(&mut self, key: Key, owner: Owner, (rot, stamp): (Rot, Option<Stamp>), until: Micros) {
-        let readers = self.readers.entry(key.clone()).or_default();
-        if readers.get(&owner).is_none_or(|(before, _)| before.number < rot.number) {
-            readers.insert(owner, (rot, stamp));
-            self.made.push_back((until, Record::Read(key, owner, rot.number)));
-        }
-    }
-
-    /// Who has read an older version of `key` than `stamp`.
-    fn old_readers(&self, key: &Key, stamp: Stamp) -> Rots {
-        let readers = self.readers.get(key).into_iter().flatten();
-        let old = readers.filter(|(_, (_, read))| *read < Some(stamp));
-        old.map(|(owner, (rot, _))| (*owner, *rot)).collect()
-    }
-
-    fn hide(&mut self, stamp: Stamp, rots: Rots, until: Micros) {
-        if !rots.is_empty() {
-            self.hidden.insert(stamp, rots);
-            self.made.push_back((until, Record::Hidden(stamp)));
-        }
-    }
-
-    /// Whether a version is hidden from a ROT: the time in its record.
-    fn hides(&self, stamp: Stamp, owner: Owner, number: u64) -> Option<Hlc> {
-        let rot = self.hidden.get(&stamp)?.get(&owner)?;
-        (rot.number == number).then_some(rot.time)
-    }
-
-    /// From whom what depends on `deps` has to be hidden.
-    fn hidden_from(&self, deps: &[Dep]) -> Rots {
-        let mut rots = Rots::default();
-        for Dep { stamp, scope, .. } in deps.iter().filter(|_| HIDDEN_IS_HANDED_ON.kept()) {
-            let one = *scope != Scope::UpTo;
-            let from = if one { *stamp } else { Stamp::default() };
-            let hidden = self.hidden.range(from..=*stamp).filter(|(at, _)| one || at.origin == stamp.origin);
-            hidden.for_each(|(_, hidden)| merge(&mut rots, hidden));
-        }
-        rots
-    }
-
-    /// Drops what was to be kept until `now`: the floor rises.
-    fn drop_until(&mut self, now: Micros) {
-        while self.made.front().is_some_and(|(until, _)| *until <= now) {
-            let Some((_, record)) = self.made.pop_front() else { return };
-            match record {
-                Record::Read(key, owner, number) => {
-                    let Some(readers) = self.readers.get_mut(&key) else { continue };
-                    if readers.get(&owner).is_some_and(|(rot, _)| rot.number == number) {
-                        let (rot, _) = readers.remove(&owner).expect("just seen");
-                        self.floor = self.floor.max(rot.time);
-                    }
-                    if readers.is_empty() {
-                        self.readers.remove(&key);
-                    }
-                }
-                Record::Hidden(stamp) => {
-                    let rots = self.hidden.remove(&stamp).unwrap_or_default();
-                    self.floor = rots.values().fold(self.floor, |most, rot| most.max(rot.time));
-                }
-            }
-        }
-    }
-}
-
-/// Adds `more` to `rots`: of a session the latest (I3), of a ROT the earliest time.
-fn merge(rots: &mut Rots, more: &Rots) {
-    if rots.is_empty() {
-        rots.clone_from(more);
-        return;
-    }
-    for (owner, rot) in more {
-        let known = rots.entry(*owner).or_insert(*rot);
-        if known.number < rot.number || (known.number == rot.number && rot.time < known.time) {
-            *known = *rot;
-        }
-    }
-}
-
-/// Those of `deps` that are of `partition`.
-fn here(deps: &Deps, partition: PartitionId) -> &[Dep] {
-    deps.by_partition().find(|(of, _)| *of == partition).map_or(&[], |(_, deps)| deps)
-}
-
-/// A session.
-pub struct Client {
-    /// Its past is what it has read since its last write, and that.
-    token: Token<Deps>,
-    /// The latest clock of a server that it has heard of.
-    clock: Hlc,
-    /// How many transactions it has started.
-    started: u64,
-    /// The transaction that runs.
-    rot: Reads<Deps>,
-}
-
-/// How many dependencies a session keeps one by one.
-const MOST_DEPS: usize = 1_000;
-
-impl Client {
-    /// The one round: to each partition its keys.
-    fn start(&mut self, cx: &mut SessionCx<'_, CcLo>) {
-        self.started += 1;
-        let rot = Rot { number: self.started, time: self.clock.next().max(Hlc::at(cx.now)) };
-        let slices = self.rot.slices(cx.topology);
-        let rot = (slices.len() > 1).then_some(rot); // D6
-        let ask = |(of, keys)| (cx.ask_partition(of, Request::Read(rot, keys)), of);
-        self.rot.expect(slices.into_iter().map(ask));
-    }
-
-    fn depends_on(&mut self, seen: Deps) {
-        self.token.past.merge(&seen);
-        self.token.past.bound(MOST_DEPS);
-    }
-}
-
-impl Session<CcLo> for Client {
-    type Token = Token<Deps>;
-
-    fn open(home: DcId) -> Self {
-        let token = Token { home, past: Deps::default() };
-        Self { token, clock: Hlc::ZERO, started: 0, rot: Reads::default() }
-    }
-
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, CcLo>) {
-        self.rot = Reads::default();
-        let Some(server) = cx.begin(&op) else { return };
-        let request = match op {
-            Op::Get { key } => Request::Get(key),
-            Op::Put { key, update } => Request::Put(key, update, self.token.past.clone()),
-            Op::Rotx { keys } | Op::Snapshot { keys } => {
-                self.rot = Reads::new(keys);
-                return self.start(cx);
-            }
-            walk => Request::Walk(Walk::of(&walk)),
-        };
-        cx.ask(server, request);
-    }
-
-    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, CcLo>) {
-        match reply {
-            Reply::Done(outcome, seen) => {
-                if let Outcome::Written { stamp: Some(_), .. } = outcome {
-                    self.token.past = Deps::default(); // what is written depends on all before
-                }
-                self.depends_on(seen);
-                cx.done(outcome);
-            }
-            Reply::Slice(found, seen, clock) => {
-                self.clock = self.clock.max(clock);
-                let whole = self.rot.hear((ask, from.partition), found, |all| all.merge(&seen));
-                let Some((found, seen)) = whole else { return };
-                self.depends_on(seen);
-                cx.done(Outcome::FoundAll(found));
-            }
-            Reply::TooOld(clock) => {
-                self.clock = self.clock.max(clock);
-                if self.rot.waits_for(ask) {
-                    self.start(cx); // D2
-                }
-            }
-        }
-    }
-
-    fn token(&self) -> Token<Deps> {
-        self.token.clone()
-    }
-
-    fn adopt(&mut self, Token { home, past: deps }: Token<Deps>, cx: &mut SessionCx<'_, CcLo>) {
-        if home == self.token.home || !ARRIVALS_WAIT.kept() {
-            self.depends_on(deps);
-            return cx.done(Outcome::Adopted);
-        }
-        cx.ask_partition(Default::default(), Request::Cover(deps)); // D5
-    }
-}

@@ -10,17 +10,17 @@
 //! **Source.** D. Didona et al., *Causal consistency and latency optimality*, VLDB 2018 (002), §4 and §5; of one and a
 //! half rounds tells the abstract of an earlier version (arXiv 1803.04237).
 //!
-//! **Names.** `vv` VV, the version vector (`vv[m]` is the server's HLC) · `gss` GSS, the global stable snapshot ·
-//! `dv` DV, dependencies of a version with `DV[sr] = ut` among them, or what a session depends on (DV_c) · `sv` SV,
-//! a snapshot · θ [`Params::theta_us`] · Δ [`Params::delta_us`].
+//! **Names.** `st.vv` VV, the version vector (`vv[m]` is the server's HLC) · `st.stable` or `gss` GSS, the global stable
+//! snapshot · `dv` DV, dependencies of a version with `DV[sr] = ut` among them, or what a session depends on (DV_c) ·
+//! `sv` SV, a snapshot · θ, Δ in [`Params`].
 //!
 //! **Deviations**
 //! - D1 The paper does not say how long a snapshot that a session was given can be read. Its coordinator keeps
 //!   collection below it for [`Params::lease_us`]; a server that has collected more refuses, and the session asks
 //!   for another snapshot, which covers what the server has collected.
-//! - D2 (E-12) Stamps start above a persisted ceiling ([`Ceiling`]), which covers what reads promise too: no later
-//!   write lies in a snapshot that was read here. What was stable need not survive for safety, since snapshots cover
-//!   what their sessions depend on; it does because collection has used it.
+//! - D2 (E-12) The persisted ceiling covers what reads promise too: no later write lies in a snapshot that was read
+//!   here. What was stable need not survive for safety, since snapshots cover what their sessions depend on; it does
+//!   because collection has used it.
 //! - D3 (E-13) A session that moves brings its `dv`, and waits until the region's stable snapshot covers it.
 //! - D4 A conditional update depends on the version that decided it, which it finds as a GET does; so does its
 //!   session. SCAN and COUNT read like GET.
@@ -34,16 +34,10 @@
 //!   where it was written.
 
 pub use crate::causal_spartan_x::Timer;
-use serde::{Deserialize, Serialize};
-use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{
-    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
-};
+use tidemark_contract::Reads;
+use tidemark_contract::prelude::*;
 use tidemark_contract::slices::by_partition;
-use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Info, Protocol, Reads, Recovered, Report, Session, SessionCx, Stabilisation,
-    Status, Ticket, Token, Tree, Version, Waiters, Walk, found_of, not_covered,
-};
+use tidemark_contract::stabilised::{self, FoundSlice, Never, Stabilised, StableTime};
 
 tidemark_contract::rules! {
     SV_COVERS_DV, // the first round
@@ -51,7 +45,8 @@ tidemark_contract::rules! {
     PUT_ABOVE_DV,
     REFUSES_COLLECTED, // D1
     CEILING_COVERS_READS, // D2
-    STABLE_STAYS_HOME, // D3
+    STABLE_STAYS_HOME; // D3
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D2
 }
 
 /// How a coordinator goes on with a transaction that it has named a snapshot for.
@@ -116,30 +111,35 @@ pub enum Reply {
     TooOld(Vector),
 }
 
-/// What the servers of a data centre say to each other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Peer {
-    Tree(Tree),
-    Read(Ticket, Vec<(u32, Key)>, Vector), // D6: whom to answer, keys, SV
+impl From<Answer<Vector>> for Reply {
+    fn from(Answer(outcome, dv): Answer<Vector>) -> Self {
+        Self::Done(outcome, dv)
+    }
 }
+
+impl From<Failure> for Reply {
+    fn from(failure: Failure) -> Self {
+        Self::Done(Outcome::Failed(failure), Vector::default())
+    }
+}
+
+/// A slice that answers its session (D6): whom to answer, keys, SV.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Read(pub Ticket, pub Vec<(u32, Key)>, pub Vector);
+
+/// What the servers of a data centre say to each other. No coordinator waits for slices.
+pub type Peer = stabilised::Peer<Never, (), Read>;
 
 /// What a reader can see: what SV covers, wherever it was written.
 pub struct View(Vector);
 
 /// A server, `p_n^m`.
 pub struct Contrarian {
-    vv: Vector,
-    gss: Vector,
-    sent_since_delta: bool,
+    st: Stabilised<Self>,
     /// Snapshots that were given out, and until when collection stays below them (D1).
     leases: Vec<(Micros, Vector)>,
     /// Up to here collection may have gone in an earlier life.
     collected_before: Vector,
-    /// Sessions that moved here and wait until `gss` covers what they depend on: the second vector.
-    arrivals: Waiters<Vector, (Ticket, Vector)>,
-    stabilisation: Stabilisation,
-    ceiling: Ceiling,
 }
 
 const ABOUT: &str = "causal+, snapshots of two rounds that never block; local writes show a moment later";
@@ -155,24 +155,13 @@ impl Protocol for Contrarian {
     type View = View;
     type Session = Client;
     type Params = Params;
+    type Component = Stabilised<Self>;
 
-    fn start(Recovered { hard, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        let mut vv = received;
-        vv.raise(cx.me.dc, hard.ceiling);
-        let mut gss = Vector::zero(cx.topology.dcs);
-        gss.merge(&hard.stable);
-        cx.arm(Timer::Theta, cx.params.theta_us);
-        cx.arm(Timer::Delta, cx.params.delta_us);
-        Self {
-            vv,
-            gss,
-            sent_since_delta: false,
-            leases: Vec::new(),
-            collected_before: hard.stable.clone(),
-            arrivals: Waiters::default(),
-            stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
-            ceiling: Ceiling::new(hard),
-        }
+    fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let &Params { theta_us, delta_us, fan_out, wait_limit_us, .. } = cx.params;
+        let params = stabilised::Params { theta_us, delta_us, fan_out, wait_limit_us };
+        let st = Stabilised::start(&was, params, cx);
+        Self { st, leases: Vec::new(), collected_before: was.hard.stable }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
@@ -182,7 +171,7 @@ impl Protocol for Contrarian {
                 let d = cx.latest(&key, &view);
                 let dv = d.map(|d| d.meta.clone()).unwrap_or_default();
                 let found = Outcome::Found(found_of(d));
-                cx.reply(ticket, Reply::Done(found, dv));
+                cx.answer(ticket, found, dv);
             }
             Request::Put(key, update, dv) => self.put(ticket, key, update, dv, cx),
             Request::Start(keys, dv) => self.coordinate(ticket, keys, &dv, cx),
@@ -190,61 +179,19 @@ impl Protocol for Contrarian {
             Request::Walk(walk, dv) => {
                 let (view, mut seen) = (View(self.snapshot(&dv, cx)), Vector::default());
                 let outcome = cx.walk(&walk, &view, |d| seen.merge(&d.meta));
-                cx.reply(ticket, Reply::Done(outcome, seen));
+                cx.answer(ticket, outcome, seen);
             }
             Request::Cover(dv) => {
-                let mut remote = dv.clone();
-                remote[cx.me.dc] = Hlc::ZERO; // what was written here is here
-                self.arrivals.park(remote, cx.mono + cx.params.wait_limit_us, (ticket, dv));
-                self.adopt(None, cx);
+                let needs = (dv.without(cx.me.dc), dv); // what was written here is here
+                stabilised::arrive(self, ticket, needs, |_, dv| Reply::Done(Outcome::Adopted, dv), cx);
             }
         }
     }
 
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
         match message {
-            Peer::Tree(message) => {
-                let stable = self.stabilisation.on_message((from, message), self.report(), Peer::Tree, cx);
-                self.adopt(stable, cx);
-            }
-            Peer::Read(ticket, keys, sv) => self.read(ticket, &keys, sv, cx),
-        }
-    }
-
-    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Vector>, cx: &mut Cx<'_, Self>) {
-        let ut = d.stamp.ts;
-        cx.store.insert(&key, d);
-        self.vv.raise(from.dc, ut);
-    }
-
-    fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, _cx: &mut Cx<'_, Self>) {
-        self.vv.raise(from.dc, hlc);
-    }
-
-    /// Servers wait for nothing from each other: sessions do.
-    fn on_peer_reset(&mut self, _peer: ServerId, _cx: &mut Cx<'_, Self>) {}
-
-    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
-        match timer {
-            Timer::Theta => {
-                cx.arm(Timer::Theta, cx.params.theta_us);
-                self.leases.retain(|(until, _)| *until > cx.mono);
-                self.ceiling.hurry(|| self.gss.clone(), cx);
-                let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
-                self.adopt(stable, cx);
-                self.stabilisation.collect(cx, |safe, d| d.meta.le(safe));
-                for (ticket, _) in self.arrivals.expire(cx.mono) {
-                    cx.reply(ticket, Reply::Done(Outcome::Failed(not_covered()), Vector::default()));
-                }
-            }
-            Timer::Delta => {
-                cx.arm(Timer::Delta, cx.params.delta_us);
-                if !std::mem::take(&mut self.sent_since_delta) {
-                    let hlc = self.vv[cx.me.dc].tick(cx.now);
-                    self.advance(hlc, cx);
-                    cx.heartbeat(hlc);
-                }
-            }
+            Peer::Own(Read(ticket, keys, sv)) => self.read(ticket, &keys, sv, cx),
+            message => stabilised::on_peer(self, from, message, cx),
         }
     }
 
@@ -253,7 +200,34 @@ impl Protocol for Contrarian {
     }
 
     fn status(&self) -> Status {
-        Status::new(self.gss.clone(), self.arrivals.len())
+        Status::new(self.st.stable.clone(), self.st.waiting())
+    }
+}
+
+impl StableTime for Contrarian {
+    fn stabilised(&mut self) -> &mut Stabilised<Self> {
+        &mut self.st
+    }
+
+    fn slice(&mut self, at: Never, _: &[(u32, Key)], _: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+        match at {}
+    }
+
+    fn found(&mut self, read: SnapshotRead<Never, ()>) -> Reply {
+        match read.at {}
+    }
+
+    fn leased(&self) -> impl Iterator<Item = Vector> {
+        self.leases.iter().map(|(_, sv)| sv.clone())
+    }
+
+    fn settled(&mut self, safe: &Vector, _: DcId, d: &Version<Vector>) -> bool {
+        d.meta.le(safe)
+    }
+
+    fn theta(&mut self, cx: &mut Cx<'_, Self>) {
+        self.leases.retain(|(until, _)| *until > cx.mono);
+        stabilised::theta(self, cx);
     }
 }
 
@@ -266,7 +240,7 @@ impl Contrarian {
             return cx.reply(ticket, Reply::Snapshot(sv));
         }
         for (of, keys) in by_partition(keys, cx.topology) {
-            cx.send(ServerId::new(cx.me.dc, of), Peer::Read(ticket, keys, sv.clone()));
+            cx.send(ServerId::new(cx.me.dc, of), Peer::Own(Read(ticket, keys, sv.clone())));
         }
     }
 
@@ -274,18 +248,18 @@ impl Contrarian {
     fn snapshot(&mut self, dv: &Vector, cx: &mut Cx<'_, Self>) -> Vector {
         let m = cx.me.dc;
         self.lift(Hlc::at(cx.now).max(dv[m]), cx);
-        let mut sv = self.gss.clone();
+        let mut sv = self.st.stable.clone();
         if SV_COVERS_DV.kept() {
             sv.merge(dv);
         }
-        sv.raise(m, self.vv[m]);
+        sv.raise(m, self.st.vv[m]);
         sv
     }
 
     /// The second round, at one partition.
     fn read(&mut self, ticket: Ticket, keys: &[(u32, Key)], sv: Vector, cx: &mut Cx<'_, Self>) {
         let mut collected = self.collected_before.clone();
-        collected.merge(self.stabilisation.safe());
+        collected.merge(self.st.safe());
         if REFUSES_COLLECTED.kept() && !collected.le(&sv) {
             return cx.reply(ticket, Reply::TooOld(collected)); // D1
         }
@@ -300,57 +274,28 @@ impl Contrarian {
     /// PUT.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut dv: Vector, cx: &mut Cx<'_, Self>) {
         let m = cx.me.dc;
-        let mut seen = Vector::default();
         let view = View(if update.observes() { self.snapshot(&dv, cx) } else { Vector::default() });
-        let looked = cx.look(&key, &update, &view, |d| seen = d.meta.clone()); // D4
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
-            dv.merge(&seen);
-            let ut = self.vv[m].observe(cx.now, if PUT_ABOVE_DV.kept() { dv.max() } else { Hlc::ZERO });
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
-                return cx.reply(ticket, Reply::Done(failed, Vector::default()));
-            }
-            self.advance(ut, cx);
-            self.sent_since_delta = true;
-            let new = Stamp::new(ut, m);
-            dv[m] = ut;
+        let see = |seen: &mut Vector, d: &Version<_>| seen.merge(&d.meta); // D4
+        let (outcome, seen) = cx.update(&key, update, &view, Vector::default(), see, |seen, cx| {
+            dv.merge(seen);
+            let above = if PUT_ABOVE_DV.kept() { dv.max() } else { Hlc::ZERO };
+            let new = cx.stamp_above(self.st.vv[m], above)?;
+            self.st.written(new.ts, cx);
+            dv[m] = new.ts;
             seen.include(new);
-            cx.write(key, Version { stamp: new, meta: dv, write: update.write });
-            stamp = Some(new);
-        }
-        cx.reply(ticket, Reply::Done(Outcome::Written { stamp, previous }, seen));
-    }
-
-    /// What stabilisation and collection take from this server.
-    fn report(&self) -> Report {
-        let leased = self.leases.iter().map(|(_, sv)| sv.clone());
-        Report::new(self.vv.clone(), self.ceiling.stable(), leased)
-    }
-
-    /// `GSS = max(GSS, stable)`, and lets in the sessions that it covers.
-    fn adopt(&mut self, stable: Option<Vector>, cx: &mut Cx<'_, Self>) {
-        stable.into_iter().for_each(|stable| self.gss.merge(&stable)); // I1
-        for (ticket, dv) in self.arrivals.wake(&self.gss) {
-            cx.reply(ticket, Reply::Done(Outcome::Adopted, dv));
-        }
+            Ok(Draft::new(new, dv))
+        });
+        cx.answer(ticket, outcome, seen);
     }
 
     /// Moves the clock up to `hlc`, if it is behind: later writes here lie above it.
     fn lift(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        let m = cx.me.dc;
-        if hlc > self.vv[m] {
-            self.vv[m] = hlc;
-            if CEILING_COVERS_READS.kept() {
-                self.ceiling.renew(hlc, || self.gss.clone(), cx); // D2
+        if hlc > self.st.vv[cx.me.dc] {
+            match CEILING_COVERS_READS.kept() {
+                true => self.st.advance(hlc, cx), // D2
+                false => self.st.vv[cx.me.dc] = hlc,
             }
         }
-    }
-
-    /// Moves the clock, and keeps the durable ceiling above it.
-    fn advance(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        self.vv[cx.me.dc] = hlc;
-        self.ceiling.renew(hlc, || self.gss.clone(), cx);
     }
 }
 

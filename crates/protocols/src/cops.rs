@@ -7,6 +7,7 @@
 //! **Source.** W. Lloyd et al., *Don't Settle for Eventual: Scalable Causal Consistency for Wide-Area Storage with COPS*,
 //! SOSP 2011; steps are numbered as in PROTOCOLS §2, which follows it (summaries in 000 §3.2.1 and 002 §3). Of the paper
 //! itself only the beginning could be read: its wording of `dep_check`, and what it collects when, are taken from §2.
+//! [`DependencyChecked`] does steps 4, 5 and 7, and what D3 and D6 say of restarts and of sessions that move.
 //!
 //! **Names.** `ver` the version number: a [`Stamp`] · the context: [`Context`] · `near` the nearest dependencies: its
 //! [`Deps`] · `dep_check`: [`Check`] · `put_after`: a put with its context.
@@ -31,83 +32,40 @@
 //! - I2 Whatever a session's context does not name of its past is a cause of what it names, or applied everywhere.
 //! - I3 A version that waits is never dropped: it shows, or it has lost, once it was checked.
 
-use serde::{Deserialize, Serialize};
-use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{
-    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
-};
-use tidemark_contract::{
-    AskId, Ceiling, Check, Checks, Collector, Cx, Dep, Dependant, Deps, Everywhere, Hard, Info, Parts, Past,
-    Protocol, Reach, Recovered, Scope, Session, SessionCx, Status, Ticket, Token, Variant, Version, Walk,
-    found_of, not_covered,
-};
+use tidemark_contract::dependants::Applied;
+use tidemark_contract::dependency_checked::{self, Checked, DependencyChecked};
+use tidemark_contract::one_round::Said;
+use tidemark_contract::prelude::*;
+use tidemark_contract::{Collector, Dep, Deps, Past, Scope};
+
+pub use tidemark_contract::dependency_checked::{Params, Peer, Timer};
 
 tidemark_contract::rules! {
     READS_ARE_NEAR, // 1
     PUT_IS_NEAR, // 2
     PUT_ABOVE_CONTEXT, // 3
-    ASKS_SIBLINGS, // 4
     WAITS_FOR_CHECKS, // 5
     CHECKS_THAT_UPDATE, // 5, D1
     LOSERS_WAIT, // 6
-    APPLIED_SURVIVES, // D3
-    WAITING_SURVIVES, // D3
     FORGETS, // D4
     FORGETS_ONLY_EVERYWHERE, // D4
-    LISTS_ARE_LONG, // D4; safe without: for schedules that are too small to have long lists
-    MOVERS_WAIT, // D6
     SPARES_WAITING, // I3
+    LISTS_ARE_LONG; // D4; safe without: for schedules that are too small to have long lists
+    of dependency_checked: ASKS_SIBLINGS, WAITING_SURVIVES, APPLIED_SURVIVES, MOVERS_WAIT
 }
 
-/// With checks that a concurrent version can meet (erratum E-4); and without a part, so that experiments can tell what it costs:
-/// 001, figure 1, whose COPS forgets nothing before it writes, however long it has been applied everywhere, and whose second COPS
-/// sends, answers and ignores checks.
-pub const VARIANTS: &[Variant] = &[
-    Variant {
-        name: "cops-published",
-        about: "COPS whose checks ask for a version at least as new; its flaw stays in (E-4)",
-        without: &[CHECKS_THAT_UPDATE],
-    },
-    Variant {
-        name: "cops-unforgetting",
-        about: "COPS that checks even what has long been applied everywhere",
-        without: &[FORGETS],
-    },
-    Variant {
-        name: "cops-heedless",
-        about: "COPS that checks dependencies and does not wait for the answers",
-        without: &[FORGETS, WAITS_FOR_CHECKS],
-    },
-    Variant {
-        name: "cops-unchecked",
-        about: "COPS that ships dependencies and does not check them",
-        without: &[FORGETS, ASKS_SIBLINGS, WAITS_FOR_CHECKS],
-    },
-];
+// As published (erratum E-4); and without a part, so that experiments can tell what it costs: 001, figure 1, whose COPS forgets
+// nothing before it writes, and whose second COPS sends, answers and ignores checks.
+tidemark_contract::variants! {
+    "cops-published", "COPS whose checks ask for a version at least as new; its flaw stays in (E-4)": CHECKS_THAT_UPDATE;
+    "cops-unforgetting", "COPS that checks even what has long been applied everywhere": FORGETS;
+    "cops-heedless", "COPS that checks dependencies and does not wait for the answers": FORGETS, WAITS_FOR_CHECKS;
+    "cops-unchecked", "COPS that ships dependencies and does not check them": FORGETS, ASKS_SIBLINGS, WAITS_FOR_CHECKS;
+}
 
 /// D4: how many dependencies are listed one by one.
 pub fn most_deps() -> usize {
     if LISTS_ARE_LONG.kept() { 64 } else { 2 }
-}
-
-/// The numbers. The paper gives none for these.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// How often servers tell their peers what they have applied.
-    pub theta_us: Micros,
-    /// How often a dependency check that is not answered is asked again.
-    pub retry_us: Micros,
-    /// How long a session that moved here waits for what it depends on.
-    pub wait_limit_us: Micros,
-}
-
-impl tidemark_contract::Params for Params {}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { theta_us: 20_000, retry_us: 500_000, wait_limit_us: 2_000_000 }
-    }
 }
 
 /// What a session depends on.
@@ -120,14 +78,39 @@ pub struct Context {
 }
 
 impl Context {
-    fn of(dep: Dep) -> Self {
-        let (clock, mut near) = (dep.stamp.ts, Deps::default());
-        near.add(dep);
-        Self { clock, near }
+    /// A version of `key`, and nothing else.
+    fn of(key: &Key, partition: PartitionId, stamp: Stamp) -> Self {
+        let scope = if CHECKS_THAT_UPDATE.kept() { Scope::One } else { Scope::Newer(key.clone()) };
+        let mut near = Deps::default();
+        near.add(Dep { partition, stamp, scope });
+        Self { clock: stamp.ts, near }
+    }
+}
+
+/// What a server answers beside an outcome: what the session depends on now, and what is applied everywhere of the server's
+/// partition. After a put that is all that the session depends on.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Known(pub Context, pub Vector);
+
+impl Said<Context> for Known {
+    fn teach(&self, past: &mut Context, partition: PartitionId, outcome: &Outcome) {
+        let Self(seen, everywhere) = self;
+        let put = matches!(outcome, Outcome::Written { stamp: Some(_), .. });
+        if put {
+            past.near = Deps::default(); // 2
+        }
+        past.clock = past.clock.max(seen.clock);
+        if if put { PUT_IS_NEAR.kept() } else { READS_ARE_NEAR.kept() } {
+            past.merge(seen); // 1, I2
+        }
+        past.near.settle(partition, everywhere); // D4
+        past.near.bound(most_deps());
     }
 }
 
 impl Past for Context {
+    type Said = Known;
+
     fn merge(&mut self, other: &Self) {
         self.clock = self.clock.max(other.clock);
         self.near.merge(&other.near);
@@ -135,6 +118,11 @@ impl Past for Context {
 
     fn reach(&self, home: DcId) -> Reach {
         self.near.reach_with(home, self.clock)
+    }
+
+    /// D6: a partition that holds some of it.
+    fn coverer(&self) -> PartitionId {
+        self.near.iter().next().map_or_else(PartitionId::default, |dep| dep.partition)
     }
 }
 
@@ -147,159 +135,59 @@ pub struct Meta {
     pub near: Deps,
 }
 
-/// What a session asks.
+/// What a session asks: an operation, or to wait until what it depends on is applied (D6). Reads bring nothing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Request {
-    Read(Vec<Key>),            // get
-    Put(Key, Update, Context), // put_after
-    Walk(Walk),
-    Cover(Context), // D6
-}
-
-/// What a server answers: an outcome, what the session depends on now, and what is applied everywhere of this partition.
-/// After a put that is all that it depends on.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Reply(pub Outcome, pub Context, pub Vector);
-
-/// What servers say to each other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Peer {
-    Check(Check),    // siblings
-    Applied(Vector), // peers (D4)
-}
-
-/// A timer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Timer {
-    /// To tell peers what is applied.
-    Theta,
-    /// To ask again.
-    Retry,
-}
+pub struct Request(pub Option<Op>, pub Context);
 
 /// A server.
 pub struct Cops {
-    clock: Hlc,
-    checks: Checks<Dependant<Context>>,
-    everywhere: Everywhere,
+    dc: DependencyChecked<Context>,
     collector: Collector,
-    ceiling: Ceiling,
 }
 
 const ABOUT: &str = "causal+ by dependency checks; MGET is single reads, not a snapshot";
 
 impl Protocol for Cops {
-    const INFO: Info = Info::new("cops", ABOUT, Promise::Causal).rules(RULES).variants(VARIANTS);
+    const INFO: Info =
+        Info::new("cops", ABOUT, Promise::Causal).splits_reads().rules(RULES).variants(VARIANTS); // D5
     type Meta = Meta;
     type Request = Request;
-    type Reply = Reply;
+    type Reply = Answer<Known>;
     type Peer = Peer;
     type Hard = Hard;
     type Timer = Timer;
     type View = ();
-    type Session = Client;
+    type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = DependencyChecked<Context>;
 
-    fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        let mut server = Self {
-            clock: received.max().max(hard.ceiling),
-            checks: Checks::new(cx.me, life, received),
-            everywhere: Everywhere::new(cx.topology.dcs),
-            collector: Collector::default(),
-            ceiling: Ceiling::new(hard),
-        };
-        let waiting = cx.store.pick(|d| d.meta.waits.then(|| d.meta.near.clone()));
-        waiting.iter().for_each(|(stamp, ..)| server.checks.arrived(*stamp));
-        for (stamp, key, near) in waiting {
-            let near = if WAITING_SURVIVES.kept() { near } else { Deps::default() };
-            server.check(key, stamp, near, cx); // D3
-        }
-        server.go_on(cx);
-        cx.arm(Timer::Theta, cx.params.theta_us);
-        cx.arm(Timer::Retry, cx.params.retry_us);
+    fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let dc = DependencyChecked::start(&was, *cx.params, cx);
+        let mut server = Self { dc, collector: Collector::default() };
+        dependency_checked::recover(&mut server, cx); // D3
         server
     }
 
-    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
-        match request {
-            Request::Read(keys) => {
-                let mut seen = Context::default();
-                let find = |key: &Key| {
-                    let d = cx.latest(key, &());
-                    d.into_iter().for_each(|d| seen.merge(&Context::of(dep(key, d.stamp, cx))));
-                    found_of(d)
-                };
-                let found = keys.iter().map(find).collect();
-                self.reply(ticket, Outcome::FoundAll(found), seen, cx);
+    fn on_request(&mut self, ticket: Ticket, Request(op, context): Request, cx: &mut Cx<'_, Self>) {
+        match op {
+            Some(Op::Get { key }) => {
+                let (mut found, seen) = read(&[key], cx);
+                self.answer(ticket, Outcome::Found(found.remove(0)), seen, cx);
             }
-            Request::Put(key, update, context) => self.put(ticket, key, update, context, cx),
-            Request::Walk(walk) => {
+            Some(Op::Rotx { keys } | Op::Snapshot { keys }) => {
+                let (found, seen) = read(&keys, cx);
+                self.answer(ticket, Outcome::FoundAll(found), seen, cx);
+            }
+            Some(Op::Put { key, update }) => self.put(ticket, key, update, context, cx),
+            Some(walk) => {
                 let mut near = Deps::default();
-                let outcome = cx.walk(&walk, &(), |d| near.include(cx.me.partition, d.stamp));
+                let outcome = cx.walk(&Walk::of(&walk), &(), |d| near.include(cx.me.partition, d.stamp));
                 near.bound(most_deps());
-                self.reply(ticket, outcome, Context { clock: near.latest(), near }, cx);
+                self.answer(ticket, outcome, Context { clock: near.latest(), near }, cx);
             }
-            Request::Cover(context) => {
-                let near = if MOVERS_WAIT.kept() { context.near.clone() } else { Deps::default() };
-                let until = cx.mono + cx.params.wait_limit_us;
-                self.checks.session(ticket, context, &near, until);
-                self.go_on(cx);
-            }
-        }
-    }
-
-    fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
-        match message {
-            Peer::Check(Check::Ask(id, mut deps)) => {
-                deps.retain(|dep| !newer_is_there(dep, cx));
-                self.checks.on_message(from, Check::Ask(id, deps)); // 5
-            }
-            Peer::Check(met) => self.checks.on_message(from, met),
-            Peer::Applied(applied) => self.everywhere.tell(from.dc, &applied),
-        }
-        self.go_on(cx);
-    }
-
-    fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
-        let (stamp, near) = (d.stamp, d.meta.near.clone());
-        let loses = !LOSERS_WAIT.kept() && cx.latest(&key, &()).is_some_and(|newest| newest.stamp > stamp);
-        cx.store.insert(&key, d);
-        self.checks.arrived(stamp);
-        self.check(key, stamp, if !loses { near } else { Deps::default() }, cx); // 4
-        self.go_on(cx);
-    }
-
-    fn on_heartbeat(&mut self, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Self>) {
-        self.checks.heard(from.dc, ts);
-        self.go_on(cx);
-    }
-
-    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
-        self.checks.reset(peer);
-        self.go_on(cx);
-    }
-
-    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
-        match timer {
-            Timer::Theta => {
-                cx.arm(Timer::Theta, cx.params.theta_us);
-                self.advance(self.clock.tick(cx.now), cx);
-                cx.heartbeat(self.clock);
-                let applied = self.checks.applied(self.clock);
-                self.everywhere.tell(cx.me.dc, &applied);
-                cx.topology.peers(cx.me).for_each(|peer| cx.send(peer, Peer::Applied(applied.clone())));
-                self.collector.raise(self.everywhere.get(), cx.store);
-                self.collector.work(cx.store, |everywhere, d| d.stamp.ts <= everywhere.min()); // I3
-                for ticket in self.checks.turn_away(cx.mono) {
-                    self.reply(ticket, Outcome::Failed(not_covered()), Context::default(), cx);
-                }
-            }
-            Timer::Retry => {
-                cx.arm(Timer::Retry, cx.params.retry_us);
-                self.checks.ask_again(); // 7
-                self.go_on(cx);
+            None => {
+                let near = context.near.clone();
+                dependency_checked::arrive(self, ticket, context, &near, cx); // D6
             }
         }
     }
@@ -313,87 +201,82 @@ impl Protocol for Cops {
     }
 
     fn status(&self) -> Status {
-        Status::new(self.everywhere.get().clone(), self.checks.len())
+        self.dc.status()
+    }
+}
+
+impl Checked for Cops {
+    type Context = Context;
+
+    fn dependency_checked(&mut self) -> &mut DependencyChecked<Context> {
+        &mut self.dc
+    }
+
+    fn waits(meta: &Meta) -> Option<&Deps> {
+        meta.waits.then_some(&meta.near)
+    }
+
+    fn apply(&mut self, d: &Applied, cx: &mut Cx<'_, Self>) {
+        self.dc.clock = self.dc.clock.max(d.stamp.ts); // 6
+        d.show(|meta: &mut Meta| *meta = Meta::default(), cx); // D3
+        trim(&d.key, cx);
+    }
+
+    fn answer(&mut self, ticket: Ticket, outcome: Outcome, seen: Context, cx: &mut Cx<'_, Self>) {
+        let known = match FORGETS_ONLY_EVERYWHERE.kept() {
+            _ if !FORGETS.kept() => Vector::default(),
+            true => self.dc.everywhere.get().clone(),
+            false => self.dc.applied(),
+        };
+        cx.answer(ticket, outcome, Known(seen, known));
+    }
+
+    fn awaited(&self, key: &Key, d: &Version<Meta>, cx: &Cx<'_, Self>) -> Deps {
+        let loses = !LOSERS_WAIT.kept() && cx.latest(key, &()).is_some_and(|newest| newest.stamp > d.stamp);
+        if loses { Deps::default() } else { d.meta.near.clone() } // 4
+    }
+
+    /// A dependency as published: "the current version number is at least that" (E-4).
+    fn is_met(&self, dep: &Dep, cx: &Cx<'_, Self>) -> bool {
+        matches!(&dep.scope, Scope::Newer(key) if cx.latest(key, &()).is_some_and(|d| d.stamp >= dep.stamp))
+    }
+
+    fn theta(&mut self, cx: &mut Cx<'_, Self>) {
+        dependency_checked::theta(self, cx);
+        self.collector.raise(self.dc.everywhere.get(), cx.store);
+        self.collector.work(cx.store, |everywhere, d| d.stamp.ts <= everywhere.min()); // I3
     }
 }
 
 impl Cops {
     /// `put_after`.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, context: Context, cx: &mut Cx<'_, Self>) {
-        let mut seen = Context::default();
-        let looked = cx.look(&key, &update, &(), |d| seen = Context::of(dep(&key, d.stamp, cx))); // D5
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
+        let n = cx.me.partition;
+        let see = |seen: &mut Context, d: &Version<_>| *seen = Context::of(&key, n, d.stamp); // D5
+        let (outcome, seen) = cx.update(&key, update, &(), Context::default(), see, |seen, cx| {
             let mut near = context.near;
             near.merge(&seen.near);
             let above = if PUT_ABOVE_CONTEXT.kept() { context.clock } else { Hlc::ZERO };
-            let ver = self.clock.observe(cx.now, above); // 3
-            if let Some(ahead_us) = cx.too_far_ahead(ver) {
-                let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
-                return self.reply(ticket, failed, Context::default(), cx);
-            }
-            self.advance(ver, cx);
-            let new = Stamp::new(ver, cx.me.dc);
-            seen = Context::of(dep(&key, new, cx));
-            let d = Version { stamp: new, meta: Meta { waits: false, near }, write: update.write };
-            cx.write(key.clone(), d);
-            cx.store.meta_mut(&key, new).into_iter().for_each(|meta| meta.near = Deps::default());
-            trim(&key, cx);
-            stamp = Some(new);
-        }
-        self.reply(ticket, Outcome::Written { stamp, previous }, seen, cx);
-    }
-
-    /// Checks what a version depends on.
-    fn check(&mut self, key: Key, stamp: Stamp, mut near: Deps, cx: &mut Cx<'_, Self>) {
-        near.retain(|dep| dep.partition != cx.me.partition || !newer_is_there(dep, cx));
-        near.retain(|dep| dep.partition == cx.me.partition || ASKS_SIBLINGS.kept());
-        self.checks.version(key, stamp, &near);
-    }
-
-    /// Does what waits for nothing any more, and says what there is to say.
-    fn go_on(&mut self, cx: &mut Cx<'_, Self>) {
-        while let Some(dependant) = self.checks.met() {
-            match dependant {
-                Dependant::Version(d) => {
-                    self.clock = self.clock.max(d.stamp.ts); // 6
-                    d.show(APPLIED_SURVIVES.kept(), |meta: &mut Meta| *meta = Meta::default(), cx); // D3
-                    trim(&d.key, cx);
-                }
-                Dependant::Session(ticket, context, _) => self.reply(ticket, Outcome::Adopted, context, cx),
-            }
-        }
-        self.checks.send(Peer::Check, cx);
-    }
-
-    fn reply(&self, ticket: Ticket, outcome: Outcome, seen: Context, cx: &mut Cx<'_, Self>) {
-        let known = match FORGETS_ONLY_EVERYWHERE.kept() {
-            _ if !FORGETS.kept() => Vector::default(),
-            true => self.everywhere.get().clone(),
-            false => self.checks.applied(self.clock),
-        };
-        cx.reply(ticket, Reply(outcome, seen, known));
-    }
-
-    /// Moves the clock, and keeps the durable ceiling above it.
-    fn advance(&mut self, clock: Hlc, cx: &mut Cx<'_, Self>) {
-        self.clock = clock;
-        self.ceiling.renew(clock, Vector::default, cx);
+            let ver = cx.stamp_above(self.dc.clock, above)?; // 3
+            self.dc.advance(ver.ts, cx);
+            *seen = Context::of(&key, n, ver);
+            // Nobody asks again what a version depends on that is applied: memory keeps nothing of it.
+            Ok(Draft::new(ver, Meta { waits: false, near }).in_memory(Meta::default()))
+        });
+        trim(&key, cx);
+        self.answer(ticket, outcome, seen, cx);
     }
 }
 
-/// A dependency on a version of `key`, which is here.
-fn dep(key: &Key, stamp: Stamp, cx: &Cx<'_, Cops>) -> Dep {
-    let scope = if CHECKS_THAT_UPDATE.kept() { Scope::One } else { Scope::Newer(key.clone()) };
-    Dep { partition: cx.me.partition, stamp, scope }
-}
-
-/// Whether a dependency as published is met: "the current version number is at least that" (E-4).
-fn newer_is_there(dep: &Dep, cx: &Cx<'_, Cops>) -> bool {
-    match &dep.scope {
-        Scope::Newer(key) => cx.latest(key, &()).is_some_and(|d| d.stamp >= dep.stamp),
-        Scope::One | Scope::UpTo => false,
-    }
+/// `get`, of each key: what was found, and what a session comes to depend on.
+fn read(keys: &[Key], cx: &Cx<'_, Cops>) -> (Vec<Found>, Context) {
+    let mut seen = Context::default();
+    let find = |key: &Key| {
+        let d = cx.latest(key, &());
+        d.into_iter().for_each(|d| seen.merge(&Context::of(key, cx.me.partition, d.stamp)));
+        found_of(d)
+    };
+    (keys.iter().map(find).collect(), seen)
 }
 
 /// Keeps one version of `key`, if none waits (I3).
@@ -403,71 +286,12 @@ fn trim(key: &Key, cx: &mut Cx<'_, Cops>) {
     }
 }
 
-/// A session.
-pub struct Client {
-    /// Its past is its context.
-    token: Token<Context>,
-    /// The read that runs.
-    parts: Parts<Found>,
-    /// It is a get: one key, and no list.
-    single: bool,
-}
+/// A session: what it remembers is its context.
+impl OneRound for Cops {
+    type Past = Context;
 
-impl Session<Cops> for Client {
-    type Token = Token<Context>;
-
-    fn open(home: DcId) -> Self {
-        let token = Token { home, past: Context::default() };
-        Self { token, parts: Parts::default(), single: false }
-    }
-
-    fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Cops>) {
-        let Some(server) = cx.begin(&op) else { return };
-        self.single = matches!(op, Op::Get { .. });
-        let request = match op {
-            Op::Get { key } => return self.parts = Parts::ask(&[key], Request::Read, cx), // 1
-            Op::Rotx { keys } | Op::Snapshot { keys } => {
-                return self.parts = Parts::ask(&keys, Request::Read, cx); // D5
-            }
-            Op::Put { key, update } => Request::Put(key, update, self.token.past.clone()), // 2
-            walk => Request::Walk(Walk::of(&walk)),
-        };
-        cx.ask(server, request);
-    }
-
-    fn on_reply(&mut self, ask: AskId, from: ServerId, reply: Reply, cx: &mut SessionCx<'_, Cops>) {
-        let Reply(outcome, seen, everywhere) = reply;
-        let past = &mut self.token.past;
-        let put = matches!(outcome, Outcome::Written { stamp: Some(_), .. });
-        if put {
-            past.near = Deps::default(); // 2
-        }
-        past.clock = past.clock.max(seen.clock);
-        if if put { PUT_IS_NEAR.kept() } else { READS_ARE_NEAR.kept() } {
-            past.merge(&seen); // I2
-        }
-        past.near.settle(from.partition, &everywhere); // D4
-        past.near.bound(most_deps());
-        match outcome {
-            Outcome::FoundAll(found) => {
-                self.parts.heard(ask, found);
-                let Some(mut found) = self.parts.whole() else { return };
-                cx.done(if self.single { Outcome::Found(found.remove(0)) } else { Outcome::FoundAll(found) });
-            }
-            outcome => cx.done(outcome),
-        }
-    }
-
-    fn token(&self) -> Token<Context> {
-        self.token.clone()
-    }
-
-    fn adopt(&mut self, Token { home, past }: Token<Context>, cx: &mut SessionCx<'_, Cops>) {
-        if home == self.token.home {
-            self.token.past.merge(&past);
-            return cx.done(Outcome::Adopted);
-        }
-        let partition = past.near.iter().next().map_or_else(Default::default, |dep| dep.partition);
-        cx.ask_partition(partition, Request::Cover(past)); // D6
+    fn question(op: Option<Op>, _: DcId, past: &Context) -> Request {
+        let brings = matches!(op, None | Some(Op::Put { .. }));
+        Request(op, if brings { past.clone() } else { Context::default() })
     }
 }

@@ -22,7 +22,7 @@
 //! - D4 What is prepared survives a crash, and so does what was decided, until all have applied it. A read waits for all
 //!   that is pending at or below its snapshot; AntidoteDB lets it pass what writes other keys.
 //! - D5 (E-12) Times start above a persisted ceiling ([`Timeline`]), which covers snapshots that were read.
-//! - D6 (E-13) A session that moves brings `sc`, and waits for the next stabilisation that covers it.
+//! - D6 (E-13) A session that moves brings `sc`, and waits until `gss` covers it.
 //! - D7 A conditional update reads in its snapshot, and depends on the version that decided it.
 //!
 //! **Invariants**
@@ -31,18 +31,12 @@
 //! - I3 For i ≠ m, `gss[i]` covers the CV of what was written here, after a restart too (E-12): new sessions see it.
 
 pub use crate::causal_spartan_x::Params;
-pub use crate::gentlerain::Timer;
-use serde::{Deserialize, Serialize};
-use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Vector};
+pub use crate::gentlerain::{Clock, Timer};
+use tidemark_contract::info;
+use tidemark_contract::prelude::*;
+use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
 use tidemark_contract::timeline::{Lasting, Timeline};
-use tidemark_contract::two_phase::State;
-use tidemark_contract::two_phase::{Commit, Turn, Tx, Writes, given_up};
-use tidemark_contract::{
-    Answer, Arrivals, Clock, Cx, GatherId, Info, OneRound, OneRoundSession, Protocol, Recovered, Report,
-    SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Waiters, Walk, found_of,
-    unanswered,
-};
+use tidemark_contract::two_phase::{Commit, State, Turn, Tx, Writes, given_up};
 
 tidemark_contract::rules! {
     SNAP_COVERS_SC,
@@ -55,22 +49,16 @@ tidemark_contract::rules! {
     PREPARED_SURVIVES, // D4
     DECIDED_SURVIVES, // D4
     GSS_SURVIVES, // I3
-    STABLE_STAYS_HOME, // D6
+    STABLE_STAYS_HOME; // D6
+    of stabilised: STABLE_SURVIVES, OFFERS_WHAT_IS_DURABLE // D5
 }
 
 /// What a session asks, with its SC_c; nothing: to cover that (D6).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Request(pub Option<Op>, pub Vector);
 
-/// What the servers of a data centre say to each other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Peer {
-    Tree(Tree),
-    SliceReq(SliceReq<Vector>),
-    SliceReply(SliceReply<Vector>),
-    Commit(Commit<Vector>),
-}
+/// What the servers of a data centre say to each other: slices are asked for at snap, and tell CV of what they found.
+pub type Peer = stabilised::Peer<Vector, Vector, Commit<Vector>>;
 
 /// What a reader can see: what the snapshot covers, wherever it was written.
 pub struct View(Vector);
@@ -78,29 +66,25 @@ pub struct View(Vector);
 /// What may have to wait.
 enum Task {
     Ask(Ticket, Op),
-    Slice(ServerId, GatherId, Vec<(u32, Key)>),
+    Slice(ServerId, SliceReq<Vector>),
     Prepare(Tx, Writes),
 }
 
 /// A server, `p_n^m`.
 pub struct Cure {
-    vv: Vector,
-    gss: Vector,
+    st: Stabilised<Self>,
     /// Clock, and what is pending; of what this server decides alone, whom to tell and what it replaced.
     time: Timeline<Vector, (Ticket, Option<Found>)>,
-    reads: Slices<Vector, Vector>,
     /// Tasks with their snapshots: what waits until all up to a time is applied, and what waits for the clock alone.
     readers: Waiters<Hlc, (Vector, Task)>,
     writers: Waiters<Hlc, (Vector, Task)>,
-    arrivals: Arrivals,
-    stabilisation: Stabilisation,
 }
 
 const ABOUT: &str = "causal+ with write transactions (MSET is atomic); reads may wait";
 
 impl Protocol for Cure {
     const INFO: Info = Info::new("cure", ABOUT, Promise::CausalSnapshot)
-        .clock(Clock::Monotone)
+        .clock(info::Clock::Monotone)
         .partial()
         .atomic_writes()
         .rules(RULES);
@@ -113,57 +97,46 @@ impl Protocol for Cure {
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = Stabilised<Self>;
 
     fn start(mut was: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
         was.hard.undone.prepared.retain(|_| PREPARED_SURVIVES.kept());
         was.hard.undone.decided.retain(|_| DECIDED_SURVIVES.kept());
-        let (m, mut vv, mut gss) = (cx.me.dc, was.received, Vector::zero(cx.topology.dcs));
-        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && GSS_SURVIVES.kept());
-        written_here.for_each(|d| gss.merge(&d.meta.without(m))); // I3
+        let (m, mut st) = (cx.me.dc, Stabilised::start(&was, *cx.params, cx));
+        st.vv = was.received; // what is pending lies below the ceiling
         let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && TIMES_ARRIVE_WHOLE.kept());
-        elsewhere.for_each(|i| vv[i] = vv[i].prev()); // D3
-        gss.merge(&was.hard.times.stable);
-        cx.arm(Timer::Theta, cx.params.theta_us);
-        cx.arm(Timer::Delta, cx.params.delta_us);
-        Self {
-            time: Timeline::new(cx.me, was.life, was.hard, vv[m]),
-            vv,
-            gss,
-            reads: Slices::new(was.life),
-            readers: Waiters::default(),
-            writers: Waiters::default(),
-            arrivals: Arrivals::default(),
-            stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
-        }
+        elsewhere.for_each(|i| st.vv[i] = st.vv[i].prev()); // D3
+        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && GSS_SURVIVES.kept());
+        written_here.for_each(|d| st.stable.merge(&d.meta.without(m))); // I3
+        let time = Timeline::new(cx.me, was.life, was.hard, st.vv[m]);
+        Self { st, time, readers: Waiters::default(), writers: Waiters::default() }
     }
 
     fn on_request(&mut self, ticket: Ticket, Request(op, sc): Request, cx: &mut Cx<'_, Self>) {
         let (snap, until) = (self.snapshot(&sc, cx), cx.mono + cx.params.wait_limit_us);
         match op {
             Some(Op::Rotx { keys } | Op::Snapshot { keys }) => {
-                self.reads.scatter((ticket, keys), snap, Vector::default(), until, Peer::SliceReq, cx);
+                self.st.scatter((ticket, keys), snap, Vector::default(), cx);
             }
             Some(Op::PutAll { writes }) => self.time.commits.begin(ticket, writes, snap, until, cx.topology),
             Some(op) => self.submit(Task::Ask(ticket, op), snap, cx),
             None if !STABLE_STAYS_HOME.kept() => cx.answer(ticket, Outcome::Adopted, sc),
-            None => self.arrivals.wait(ticket, sc, cx.me.dc, until),
+            None => {
+                let needs = (sc.without(cx.me.dc), sc);
+                stabilised::arrive(self, ticket, needs, |_, sc| Answer(Outcome::Adopted, sc), cx);
+            }
         }
         self.save(cx);
     }
 
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
         match message {
-            Peer::Tree(message) => {
-                let stable = self.stabilisation.on_message((from, message), self.report(), Peer::Tree, cx);
-                self.adopt(stable, cx);
+            Peer::SliceReq(mut request) => {
+                let at = std::mem::take(&mut request.at);
+                self.submit(Task::Slice(from, request), at, cx);
             }
-            Peer::SliceReq(SliceReq { id, keys, at }) => self.submit(Task::Slice(from, id, keys), at, cx),
-            Peer::SliceReply(reply) => {
-                if let Some(read) = self.reads.gather(from, reply, |seen, more| seen.merge(&more)) {
-                    cx.answer(read.ticket, Outcome::FoundAll(read.found), read.seen);
-                }
-            }
-            Peer::Commit(message) => self.commit(from, message, cx),
+            Peer::Own(message) => self.commit(from, message, cx),
+            message => stabilised::on_peer(self, from, message, cx),
         }
         self.save(cx);
     }
@@ -171,38 +144,19 @@ impl Protocol for Cure {
     fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Vector>, cx: &mut Cx<'_, Self>) {
         let ct = d.stamp.ts;
         cx.store.insert(&key, d);
-        self.vv.raise(from.dc, if TIMES_ARRIVE_WHOLE.kept() { ct.prev() } else { ct }); // D3
-    }
-
-    fn on_heartbeat(&mut self, from: ServerId, time: Hlc, _cx: &mut Cx<'_, Self>) {
-        self.vv.raise(from.dc, time);
+        self.st.vv.raise(from.dc, if TIMES_ARRIVE_WHOLE.kept() { ct.prev() } else { ct }); // D3
     }
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
-        cx.fail_all(self.reads.reset(peer), unanswered);
+        stabilised::on_peer_reset(self, peer, cx);
         cx.fail_all(self.time.commits.reset(peer, cx.mono), given_up);
         self.save(cx);
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
         match timer {
-            Timer::Theta => {
-                cx.arm(Timer::Theta, cx.params.theta_us);
-                let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
-                self.adopt(stable, cx);
-                self.stabilisation.collect(cx, |safe, d| d.meta.le(safe));
-                cx.fail_all(self.reads.expire(cx.mono), unanswered);
-                cx.fail_all(self.time.commits.tend(cx.mono), given_up);
-                self.arrivals.turn_away(cx);
-                let why = || Failure::Unavailable("a clock lags, or a commit is open".to_string());
-                let late = self.readers.expire(cx.mono).into_iter().chain(self.writers.expire(cx.mono));
-                late.for_each(|(_, task)| self.refuse(task, why(), cx));
-            }
-            Timer::Delta => {
-                cx.arm(Timer::Delta, cx.params.delta_us);
-                self.announce(cx);
-            }
-            Timer::Clock => self.settle(cx),
+            Timer::Own(Clock) => self.settle(cx),
+            timer => stabilised::on_timer(self, timer, cx),
         }
         self.save(cx);
     }
@@ -212,17 +166,55 @@ impl Protocol for Cure {
     }
 
     fn status(&self) -> Status {
-        Status::new(
-            self.gss.clone(),
-            self.readers.len() + self.writers.len() + self.time.commits.unfinished() + self.arrivals.len(),
-        )
+        let blocked = self.readers.len() + self.writers.len() + self.time.commits.unfinished();
+        Status::new(self.st.stable.clone(), blocked + self.st.waiting())
+    }
+}
+
+impl StableTime for Cure {
+    fn stabilised(&mut self) -> &mut Stabilised<Self> {
+        &mut self.st
+    }
+
+    /// Once it need not wait any more.
+    fn slice(&mut self, snap: Vector, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+        let mut seen = Vector::default();
+        let found = cx.read(keys, &View(snap), |d| seen.merge(&d.meta));
+        (found, seen)
+    }
+
+    fn found(&mut self, read: SnapshotRead<Vector, Vector>) -> Answer<Vector> {
+        Answer(Outcome::FoundAll(read.found), read.seen)
+    }
+
+    fn settled(&mut self, safe: &Vector, _: DcId, d: &Version<Vector>) -> bool {
+        d.meta.le(safe)
+    }
+
+    fn leased(&self) -> impl Iterator<Item = Vector> {
+        self.readers.iter().map(|(snap, _)| snap.clone())
+    }
+
+    /// What is stable is persisted by [`Self::save`].
+    fn theta(&mut self, cx: &mut Cx<'_, Self>) {
+        stabilised::aggregate(self, cx);
+        stabilised::collect(self, cx);
+        stabilised::expire(self, cx);
+        cx.fail_all(self.time.commits.tend(cx.mono), given_up);
+        let why = || Failure::Unavailable("a clock lags, or a commit is open".to_string());
+        let late = self.readers.expire(cx.mono).into_iter().chain(self.writers.expire(cx.mono));
+        late.for_each(|(_, task)| self.refuse(task, why(), cx));
+    }
+
+    fn delta(&mut self, cx: &mut Cx<'_, Self>) {
+        self.announce(cx);
     }
 }
 
 impl Cure {
     /// Start: `snap[m] = max(Clock, sc[m])`, `snap[i] = max(GSS[i], sc[i])`.
     fn snapshot(&mut self, sc: &Vector, cx: &Cx<'_, Self>) -> Vector {
-        let (clock, mut snap) = (self.time.clock(cx.now), self.gss.clone());
+        let (clock, mut snap) = (self.time.clock(cx.now), self.st.stable.clone());
         self.time.pass(clock);
         snap[cx.me.dc] = clock;
         if SNAP_COVERS_SC.kept() {
@@ -259,7 +251,7 @@ impl Cure {
             self.perform(task, snap, cx);
         }
         let times = self.readers.thresholds().chain(self.writers.thresholds()).copied();
-        self.time.next_due(cx.now, times).into_iter().for_each(|wait| cx.arm(Timer::Clock, wait));
+        self.time.next_due(cx.now, times).into_iter().for_each(|wait| cx.arm(Timer::Own(Clock), wait));
     }
 
     fn perform(&mut self, task: Task, snap: Vector, cx: &mut Cx<'_, Self>) {
@@ -268,9 +260,8 @@ impl Cure {
         }
         let (view, mut seen) = (View(snap), Vector::default());
         match task {
-            Task::Slice(from, id, keys) => {
-                let found = cx.read(&keys, &view, |d| seen.merge(&d.meta));
-                cx.send(from, Peer::SliceReply(SliceReply { id, found, seen }));
+            Task::Slice(from, request) => {
+                stabilised::slice(self, from, SliceReq { at: view.0, ..request }, cx);
             }
             Task::Prepare(tx, writes) => {
                 let pt = self.time.tick_above(above(&view.0), cx.now);
@@ -317,7 +308,7 @@ impl Cure {
     fn apply(&mut self, cx: &mut Cx<'_, Self>) {
         while let Some(transaction) = self.time.take_next(cx.now) {
             let (stamp, mut cv) = (transaction.stamp(cx.me.dc), transaction.snap);
-            self.gss.merge(&cv.without(cx.me.dc)); // I3
+            self.st.stable.merge(&cv.without(cx.me.dc)); // I3
             cv.include(stamp);
             for (key, write) in transaction.writes {
                 cx.write(key, Version { stamp, meta: cv.clone(), write });
@@ -332,22 +323,10 @@ impl Cure {
     /// Heartbeat: no time at or above anything pending.
     fn announce(&mut self, cx: &mut Cx<'_, Self>) {
         let clock = self.time.clock(cx.now);
-        self.vv.raise(cx.me.dc, if ANNOUNCE_BELOW_PENDING.kept() { self.time.applied(clock) } else { clock });
-        self.time.pass(self.vv[cx.me.dc]);
-        cx.heartbeat(self.vv[cx.me.dc]);
-    }
-
-    fn report(&self) -> Report {
-        let read = self.reads.snapshots().chain(self.readers.iter().map(|(snap, _)| snap));
-        Report::new(self.vv.clone(), self.time.stable(), read.cloned())
-    }
-
-    /// `GSS = max(GSS, stable)`, and lets in the sessions that it covers.
-    fn adopt(&mut self, stable: Option<Vector>, cx: &mut Cx<'_, Self>) {
-        stable.into_iter().for_each(|stable| self.gss.merge(&stable)); // I1
-        for (ticket, sc) in self.arrivals.enter(&self.gss) {
-            cx.answer(ticket, Outcome::Adopted, sc);
-        }
+        let up_to = if ANNOUNCE_BELOW_PENDING.kept() { self.time.applied(clock) } else { clock };
+        self.st.vv.raise(cx.me.dc, up_to);
+        self.time.pass(self.st.vv[cx.me.dc]);
+        cx.heartbeat(self.st.vv[cx.me.dc]);
     }
 
     fn refuse(&mut self, task: Task, why: Failure, cx: &mut Cx<'_, Self>) {
@@ -359,7 +338,8 @@ impl Cure {
     }
 
     fn save(&mut self, cx: &mut Cx<'_, Self>) {
-        self.time.save(|| self.gss.clone(), Peer::Commit, cx); // D4, D5
+        let Stabilised { ceiling, stable, .. } = &mut self.st;
+        self.time.save(ceiling, || stable.clone(), Peer::Own, cx); // D4, D5
     }
 }
 

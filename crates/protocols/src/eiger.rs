@@ -26,16 +26,11 @@
 //! - I3 A version that waits is never dropped.
 //! - I4 Of each key a server has, for every time from its floor on, the version that showed then.
 
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{
-    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
-};
-use tidemark_contract::{
-    AskId, Ceiling, Check, Checks, Collector, Cx, Dependant, Deps, Everywhere, Hard, Info, Parts, Past,
-    Protocol, Recovered, Session, SessionCx, Status, Ticket, Token, Version, Walk, found_of, not_covered,
-};
+use tidemark_contract::dependants::Applied;
+use tidemark_contract::dependency_checked::{self, Checked, DependencyChecked, Messages, Peer};
+use tidemark_contract::prelude::*;
+use tidemark_contract::{Collector, Deps, Parts, Past};
 
 pub use crate::cops::{Context, Timer};
 
@@ -46,10 +41,8 @@ tidemark_contract::rules! {
     PEERS_LIFT, // D1
     EVT_IS_LOCAL, // I1, I2
     REFUSES_DROPPED, // D3
-    FLOOR_SURVIVES, // D3
-    CHECKS, // I1
-    APPLIED_SURVIVES, // D3 of COPS
-    MOVERS_WAIT, // D6 of COPS
+    FLOOR_SURVIVES; // D3
+    of dependency_checked: ASKS_SIBLINGS, APPLIED_SURVIVES, MOVERS_WAIT
 }
 
 /// The numbers: the paper's five seconds; the others it does not give.
@@ -70,8 +63,8 @@ impl tidemark_contract::Params for Params {}
 
 impl Default for Params {
     fn default() -> Self {
-        let (retry_us, trans_time_us, wait_limit_us) = (500_000, 5_000_000, 2_000_000);
-        Self { theta_us: 20_000, retry_us, trans_time_us, wait_limit_us }
+        let dependency_checked::Params { theta_us, retry_us, wait_limit_us } = Default::default();
+        Self { theta_us, retry_us, trans_time_us: 5_000_000, wait_limit_us }
     }
 }
 
@@ -126,23 +119,26 @@ pub enum Reply {
 
 /// What servers say to each other, under the clock of the one that says it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Peer {
-    Check(Hlc, Check),    // siblings
-    Applied(Hlc, Vector), // peers
+pub struct Timed(pub Hlc, pub Peer);
+
+impl Messages for Timed {
+    fn of(message: Peer, clock: Hlc) -> Self {
+        Self(clock, message)
+    }
+
+    fn shared(self) -> Option<Peer> {
+        Some(self.1)
+    }
 }
 
 /// A server.
 pub struct Eiger {
-    clock: Hlc,
-    checks: Checks<Dependant<Context>>,
-    everywhere: Everywhere,
+    dc: DependencyChecked<Deps>,
     /// D3: for earlier times nothing is answered.
     floor: Hlc,
     /// What the clock was, each with the time when no transaction is that old any more.
     aged: VecDeque<(Micros, Hlc)>,
     collector: Collector,
-    ceiling: Ceiling,
 }
 
 const ABOUT: &str = "dependency checks; snapshots of two rounds by when versions came to show";
@@ -153,48 +149,40 @@ impl Protocol for Eiger {
     type Meta = Meta;
     type Request = Request;
     type Reply = Reply;
-    type Peer = Peer;
+    type Peer = Timed;
     type Hard = Hard;
     type Timer = Timer;
     /// The time as of which it is read.
     type View = Hlc;
     type Session = Client;
     type Params = Params;
+    type Component = DependencyChecked<Deps>;
 
-    fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        let mut server = Self {
-            clock: received.max().max(hard.ceiling),
-            checks: Checks::new(cx.me, life, received),
-            everywhere: Everywhere::new(cx.topology.dcs),
-            floor: Hlc::ZERO,
-            aged: VecDeque::new(),
-            collector: Collector::default(),
-            ceiling: Ceiling::new(hard),
-        };
-        let waiting = cx.store.pick(|d| (d.meta.evt == Hlc::ZERO).then(|| d.meta.near.clone()));
-        waiting.iter().for_each(|(stamp, ..)| server.checks.arrived(*stamp));
-        waiting.into_iter().for_each(|(stamp, key, near)| server.check(key, stamp, &near));
-        server.go_on(cx);
+    fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let Params { theta_us, retry_us, wait_limit_us, .. } = *cx.params;
+        let params = dependency_checked::Params { theta_us, retry_us, wait_limit_us };
+        let dc = DependencyChecked::start(&was, params, cx);
+        let (floor, aged, collector) = (Hlc::ZERO, VecDeque::new(), Collector::default());
+        let mut server = Self { dc, floor, aged, collector };
+        dependency_checked::recover(&mut server, cx);
         if FLOOR_SURVIVES.kept() {
-            server.floor = server.clock; // D3
+            server.floor = server.dc.clock; // D3
         }
-        cx.arm(Timer::Theta, cx.params.theta_us);
-        cx.arm(Timer::Retry, cx.params.retry_us);
         server
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
         match request {
             Request::Read(clock, keys) => {
-                self.lift(clock.max(Hlc::at(cx.now)), cx); // the later LVT is, the fewer are asked for twice
+                self.dc.advance(clock.max(Hlc::at(cx.now)), cx); // the later LVT is, the fewer are asked for twice
                 self.slice(ticket, &keys, NOW, cx); // T1
             }
             Request::ReadAt(time, _) if time < self.floor && REFUSES_DROPPED.kept() => {
-                cx.reply(ticket, Reply::TooOld(self.clock)); // D3
+                cx.reply(ticket, Reply::TooOld(self.dc.clock)); // D3
             }
             Request::ReadAt(time, keys) => {
                 if LATE_ASKS_LIFT.kept() {
-                    self.lift(time, cx); // I2
+                    self.dc.advance(time, cx); // I2
                 }
                 self.slice(ticket, &keys, time, cx); // T3
             }
@@ -203,70 +191,24 @@ impl Protocol for Eiger {
                 let mut near = Deps::default();
                 let outcome = cx.walk(&walk, &NOW, |d| near.include(cx.me.partition, d.stamp));
                 near.bound(MOST_DEPS);
-                self.done(ticket, outcome, near, cx);
+                self.answer(ticket, outcome, near, cx);
             }
-            Request::Cover(context) => {
-                self.lift(context.clock, cx);
-                let near = if MOVERS_WAIT.kept() { context.near.clone() } else { Deps::default() };
-                self.checks.session(ticket, context, &near, cx.mono + cx.params.wait_limit_us);
-                self.go_on(cx);
+            Request::Cover(Context { clock, near }) => {
+                self.dc.advance(clock, cx);
+                dependency_checked::arrive(self, ticket, near.clone(), &near, cx);
             }
         }
     }
 
-    fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
-        match message {
-            Peer::Check(clock, message) => {
-                self.lift(if SIBLINGS_LIFT.kept() { clock } else { Hlc::ZERO }, cx); // I1
-                self.checks.on_message(from, message);
-            }
-            Peer::Applied(clock, applied) => {
-                self.lift(if PEERS_LIFT.kept() { clock } else { Hlc::ZERO }, cx); // D1
-                self.everywhere.tell(from.dc, &applied);
-            }
+    fn on_peer(&mut self, from: ServerId, Timed(clock, message): Timed, cx: &mut Cx<'_, Self>) {
+        let lifts = match message {
+            Peer::Check(_) => SIBLINGS_LIFT.kept(), // I1
+            Peer::Applied(_) => PEERS_LIFT.kept(),  // D1
+        };
+        if lifts {
+            self.dc.advance(clock, cx);
         }
-        self.go_on(cx);
-    }
-
-    fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
-        let (stamp, near) = (d.stamp, d.meta.near.clone());
-        cx.store.insert(&key, d);
-        self.checks.arrived(stamp);
-        self.check(key, stamp, &near);
-        self.go_on(cx);
-    }
-
-    fn on_heartbeat(&mut self, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Self>) {
-        self.checks.heard(from.dc, ts);
-        self.go_on(cx);
-    }
-
-    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
-        self.checks.reset(peer);
-        self.go_on(cx);
-    }
-
-    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
-        match timer {
-            Timer::Theta => {
-                cx.arm(Timer::Theta, cx.params.theta_us);
-                self.lift(self.clock.tick(cx.now), cx);
-                cx.heartbeat(self.clock);
-                let applied = self.checks.applied(self.clock);
-                self.everywhere.tell(cx.me.dc, &applied);
-                let told = Peer::Applied(self.clock, applied);
-                cx.topology.peers(cx.me).for_each(|peer| cx.send(peer, told.clone()));
-                self.collect(cx);
-                for ticket in self.checks.turn_away(cx.mono) {
-                    self.done(ticket, Outcome::Failed(not_covered()), Deps::default(), cx);
-                }
-            }
-            Timer::Retry => {
-                cx.arm(Timer::Retry, cx.params.retry_us);
-                self.checks.ask_again();
-                self.go_on(cx);
-            }
-        }
+        dependency_checked::on_peer(self, from, message, cx);
     }
 
     fn visible(time: &Hlc, _: Stamp, meta: &Meta) -> bool {
@@ -278,7 +220,36 @@ impl Protocol for Eiger {
     }
 
     fn status(&self) -> Status {
-        Status::new(self.everywhere.get().clone(), self.checks.len())
+        self.dc.status()
+    }
+}
+
+impl Checked for Eiger {
+    type Context = Deps;
+
+    fn dependency_checked(&mut self) -> &mut DependencyChecked<Deps> {
+        &mut self.dc
+    }
+
+    fn waits(meta: &Meta) -> Option<&Deps> {
+        (meta.evt == Hlc::ZERO).then_some(&meta.near)
+    }
+
+    fn apply(&mut self, d: &Applied, cx: &mut Cx<'_, Self>) {
+        let ts = d.stamp.ts;
+        let evt = if EVT_IS_LOCAL.kept() { self.dc.clock.observe(cx.now, ts) } else { ts };
+        self.dc.advance(evt, cx);
+        d.show(|meta: &mut Meta| *meta = Meta { evt, near: Deps::default() }, cx); // D3 of COPS
+    }
+
+    fn answer(&mut self, ticket: Ticket, outcome: Outcome, near: Deps, cx: &mut Cx<'_, Self>) {
+        let seen = Context { clock: self.dc.clock, near };
+        cx.reply(ticket, Reply::Done(outcome, seen, self.dc.everywhere.get().clone()));
+    }
+
+    fn theta(&mut self, cx: &mut Cx<'_, Self>) {
+        dependency_checked::theta(self, cx);
+        self.collect(cx);
     }
 }
 
@@ -286,83 +257,40 @@ impl Eiger {
     /// What of `keys` showed at `time`, since when it does, and until when that is certain.
     fn slice(&self, ticket: Ticket, keys: &[Key], time: Hlc, cx: &mut Cx<'_, Self>) {
         let found = |d: &Version<Meta>| {
-            let matters = !self.everywhere.get().covers(d.stamp);
+            let matters = !self.dc.everywhere.get().covers(d.stamp);
             Got { found: found_of(Some(d)), evt: d.meta.evt, matters }
         };
         let found = keys.iter().map(|key| cx.latest(key, &time).map(found).unwrap_or_default()).collect();
-        cx.reply(ticket, Reply::Slice(found, self.clock, self.everywhere.get().clone()));
+        cx.reply(ticket, Reply::Slice(found, self.dc.clock, self.dc.everywhere.get().clone()));
     }
 
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, context: Context, cx: &mut Cx<'_, Self>) {
-        let (mut seen, mut stamp) = (Deps::default(), None);
-        let looked = cx.look(&key, &update, &NOW, |d| seen.include(cx.me.partition, d.stamp)); // D5 of COPS
-        if looked.proceeds {
+        let n = cx.me.partition;
+        let see = |seen: &mut Deps, d: &Version<_>| *seen = Deps::one(n, d.stamp); // D5 of COPS
+        let (outcome, seen) = cx.update(&key, update, &NOW, Deps::default(), see, |seen, cx| {
             let mut near = context.near;
-            near.merge(&seen);
-            let ut = self.clock.observe(cx.now, context.clock);
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                let failed = Outcome::Failed(Failure::ClockSkew { ahead_us });
-                return self.done(ticket, failed, Deps::default(), cx);
-            }
-            self.lift(ut, cx);
-            let new = Stamp::new(ut, cx.me.dc);
-            let d = Version { stamp: new, meta: Meta { evt: ut, near }, write: update.write };
-            cx.write(key.clone(), d);
-            cx.store.newest_meta(&key, new).into_iter().for_each(|meta| meta.near = Deps::default());
-            (stamp, seen) = (Some(new), Deps::one(cx.me.partition, new));
-        }
-        self.done(ticket, Outcome::Written { stamp, previous: looked.previous }, seen, cx);
-    }
-
-    /// Checks what a version depends on.
-    fn check(&mut self, key: Key, stamp: Stamp, near: &Deps) {
-        let near = if CHECKS.kept() { near } else { &Deps::default() };
-        self.checks.version(key, stamp, near);
-    }
-
-    /// Does what waits for nothing any more, and says what there is to say.
-    fn go_on(&mut self, cx: &mut Cx<'_, Self>) {
-        while let Some(dependant) = self.checks.met() {
-            match dependant {
-                Dependant::Version(d) => {
-                    let ts = d.stamp.ts;
-                    let evt = if EVT_IS_LOCAL.kept() { self.clock.observe(cx.now, ts) } else { ts };
-                    self.lift(evt, cx);
-                    let shows = |meta: &mut Meta| *meta = Meta { evt, near: Deps::default() };
-                    d.show(APPLIED_SURVIVES.kept(), shows, cx); // D3 of COPS
-                }
-                Dependant::Session(ticket, past, _) => self.done(ticket, Outcome::Adopted, past.near, cx),
-            }
-        }
-        let clock = self.clock;
-        self.checks.send(|message| Peer::Check(clock, message), cx);
+            near.merge(seen);
+            let new = cx.stamp_above(self.dc.clock, context.clock)?;
+            self.dc.advance(new.ts, cx);
+            *seen = Deps::one(n, new);
+            let meta = |near| Meta { evt: new.ts, near };
+            Ok(Draft::new(new, meta(near)).in_memory(meta(Deps::default())))
+        });
+        self.answer(ticket, outcome, seen, cx);
     }
 
     /// Drops what no transaction asks for any more, if none takes longer than it should (D3, I3, I4).
     fn collect(&mut self, cx: &mut Cx<'_, Self>) {
-        self.aged.push_back((cx.mono + cx.params.trans_time_us, self.clock));
+        self.aged.push_back((cx.mono + cx.params.trans_time_us, self.dc.clock));
         while self.aged.front().is_some_and(|(until, _)| *until <= cx.mono) {
             self.floor = self.aged.pop_front().map_or(self.floor, |(_, clock)| self.floor.max(clock));
         }
-        self.collector.raise(self.everywhere.get(), cx.store);
+        self.collector.raise(self.dc.everywhere.get(), cx.store);
         let floor = self.floor;
         let safe = |everywhere: &Vector, d: &Version<Meta>| {
             Self::visible(&floor, d.stamp, &d.meta) && d.stamp.ts <= everywhere.min()
         };
         self.collector.work(cx.store, safe);
-    }
-
-    fn done(&self, ticket: Ticket, outcome: Outcome, near: Deps, cx: &mut Cx<'_, Self>) {
-        let seen = Context { clock: self.clock, near };
-        cx.reply(ticket, Reply::Done(outcome, seen, self.everywhere.get().clone()));
-    }
-
-    /// Moves the clock up to `hlc`, and keeps the durable ceiling above it.
-    fn lift(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        if hlc > self.clock {
-            self.clock = hlc;
-            self.ceiling.renew(hlc, Vector::default, cx);
-        }
     }
 }
 

@@ -17,9 +17,9 @@
 
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Update};
+use tidemark_contract::core::{DcId, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Update};
 use tidemark_contract::{
-    AskId, Cx, Info, Protocol, Recovered, Session, SessionCx, Ticket, Version, Walk, found_of,
+    AskId, Cx, Draft, Info, Protocol, Recovered, Session, SessionCx, Ticket, Version, Walk, found_of,
 };
 
 /// A server.
@@ -67,6 +67,7 @@ impl Protocol for Eventual {
     type View = ();
     type Session = Client;
     type Params = ();
+    type Component = ();
 
     fn start(recovered: Recovered<()>, _cx: &mut Cx<'_, Self>) -> Self {
         Self { hlc: recovered.received.max() } // I2
@@ -87,18 +88,6 @@ impl Protocol for Eventual {
         cx.store.keep_newest(&key);
     }
 
-    fn on_peer(&mut self, _from: ServerId, message: Peer, _cx: &mut Cx<'_, Self>) {
-        match message {}
-    }
-
-    fn on_heartbeat(&mut self, _from: ServerId, _ts: Hlc, _cx: &mut Cx<'_, Self>) {}
-
-    fn on_peer_reset(&mut self, _peer: ServerId, _cx: &mut Cx<'_, Self>) {}
-
-    fn on_timer(&mut self, timer: Timer, _cx: &mut Cx<'_, Self>) {
-        match timer {}
-    }
-
     fn visible(_view: &(), _stamp: Stamp, _meta: &()) -> bool {
         true
     }
@@ -106,19 +95,20 @@ impl Protocol for Eventual {
 
 impl Eventual {
     fn put(&mut self, key: Key, update: Update, cx: &mut Cx<'_, Self>) -> Outcome {
-        let before = cx.look(&key, &update, &(), |_| ());
-        if !before.proceeds {
-            return Outcome::Written { stamp: None, previous: before.previous };
-        }
-        let ut = self.hlc.tick(cx.now);
-        if let Some(ahead_us) = cx.too_far_ahead(ut) {
-            return Outcome::Failed(Failure::ClockSkew { ahead_us });
-        }
-        self.hlc = ut;
-        let stamp = Stamp::new(ut, cx.me.dc);
-        cx.write(key.clone(), Version { stamp, meta: (), write: update.write });
+        let (outcome, ()) = cx.update(
+            &key,
+            update,
+            &(),
+            (),
+            |_, _| (),
+            |_, cx| {
+                let new = cx.stamp_above(self.hlc, Hlc::ZERO)?;
+                self.hlc = new.ts;
+                Ok(Draft::new(new, ()))
+            },
+        );
         cx.store.keep_newest(&key); // I1
-        Outcome::Written { stamp: Some(stamp), previous: before.previous }
+        outcome
     }
 }
 

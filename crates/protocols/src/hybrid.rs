@@ -11,7 +11,7 @@
 //! built it. The stable time is GentleRain's on hybrid clocks, the checks are those of COPS, on operations (E-4). Steps
 //! are numbered as in `docs/protocols.md`.
 //!
-//! **Names.** `vv` VV, the version vector (`vv[m]` is the server's HLC) · `gst` GST, up to which everything has arrived
+//! **Names.** `st.vv` VV, the version vector (`vv[m]` is the server's HLC) · `st.stable` or `gst` GST, up to which everything has arrived
 //! at every server of the data centre · `ust` the least GST of all data centres · `near` nearest causes above `ust` ·
 //! `floor` the `ust` that they leave out · `dt` the latest time that a session has seen · `ut` update time · `st`
 //! snapshot time · θ [`Params::theta_us`] · Δ [`Params::delta_us`].
@@ -37,17 +37,16 @@
 //! - I2 If a version shows, each version in its past shows in this data centre to whoever comes with the GST that it
 //!   keeps ([`Meta::since`]), as whoever has read it does.
 
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{
-    DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
-};
-use tidemark_contract::{
-    Answer, Ceiling, Check, Checks, Cx, Deps, Hard, Info, OneRound, OneRoundSession, Past as _, Protocol,
-    Reach, Recovered, Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version,
-    Waiters, Walk, found_of, not_covered, unanswered,
-};
+use tidemark_contract::prelude::*;
+use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
+use tidemark_contract::{Check, Checks, Deps, Past as _};
+
+mod causes;
+mod past;
+
+use causes::Work;
+pub use past::{Meta, Params, Past, most_deps};
 
 tidemark_contract::rules! {
     CHECKS_CAUSES, // 2
@@ -60,100 +59,10 @@ tidemark_contract::rules! {
     FORGETS_ONLY_EVERYWHERE, // 8
     ROTX_WAITS, // 9, D6
     MARKS_SURVIVE, // 4, D4
-    GST_SURVIVES, // D4
     MOVERS_WAIT, // D7
     STABLE_STAYS_HOME, // D7
-    LISTS_ARE_LONG, // D8; safe without: for schedules that are too small to have long lists
-}
-
-/// D8: how many causes are listed one by one.
-pub fn most_deps() -> usize {
-    if LISTS_ARE_LONG.kept() { 64 } else { 2 }
-}
-
-/// The numbers.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// θ: how often a server passes on what it has received.
-    pub theta_us: Micros,
-    /// Δ: how long a server that writes nothing lets its peers wait for a heartbeat.
-    pub delta_us: Micros,
-    /// Children of a node of the aggregation tree.
-    pub fan_out: usize,
-    /// How long a GET waits for the causes of a version, and then for θ; at 0 it does not: the check is for the next.
-    pub check_wait_us: Micros,
-    /// How often a check that is not answered is asked again.
-    pub retry_us: Micros,
-    /// How long a ROTX, or a session that moved here, waits.
-    pub wait_limit_us: Micros,
-}
-
-impl tidemark_contract::Params for Params {}
-
-impl Default for Params {
-    fn default() -> Self {
-        let (theta_us, delta_us, fan_out) = (5_000, 5_000, 2);
-        Self {
-            theta_us,
-            delta_us,
-            fan_out,
-            check_wait_us: 2_000,
-            retry_us: 500_000,
-            wait_limit_us: 2_000_000,
-        }
-    }
-}
-
-/// What is stored beside a version.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Meta {
-    /// Its nearest causes above `floor`; none once it shows, for nobody asks again.
-    pub near: Deps,
-    /// What is not listed was stable up to here, in every data centre.
-    pub floor: Hlc,
-    /// It shows, and did so first under this GST (D4). Not shipped.
-    pub since: Option<Hlc>,
-}
-
-/// What a session remembers, and what an answer adds to it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct Past {
-    pub near: Deps,
-    pub dt: Hlc,
-    pub gst: Hlc,
-    pub ust: Hlc,
-}
-
-impl Past {
-    fn see(&mut self, partition: PartitionId, stamp: Stamp) {
-        self.near.include(partition, stamp);
-        self.dt = self.dt.max(stamp.ts);
-    }
-}
-
-impl tidemark_contract::Past for Past {
-    fn merge(&mut self, other: &Self) {
-        self.dt = self.dt.max(other.dt);
-        self.gst = self.gst.max(other.gst);
-        self.ust = self.ust.max(other.ust);
-        self.near.merge(&other.near);
-        self.near.retain(|dep| dep.stamp.ts > self.ust); // 8
-    }
-
-    fn reach(&self, home: DcId) -> Reach {
-        self.near.reach_with(home, self.dt.max(self.gst).max(self.ust))
-    }
-
-    /// What a session wrote depends on all that it knew: from then on that is all it has to list.
-    fn learn(&mut self, outcome: &Outcome, said: &Past) {
-        if matches!(outcome, Outcome::Written { stamp: Some(_), .. }) {
-            self.near = Deps::default(); // 6
-        }
-        self.merge(said);
-        self.near.bound(most_deps()); // D8
-    }
+    LISTS_ARE_LONG; // D8; safe without: for schedules that are too small to have long lists
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D4
 }
 
 /// What a session asks.
@@ -167,25 +76,23 @@ pub enum Request {
     Cover(Past),              // D7
 }
 
-/// What servers say to each other.
+/// What servers say to each other beside slices, which are read at a time, and the tree.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
-pub enum Peer {
-    Tree(Tree),
+pub enum Message {
     Stable(Hlc),       // between roots: the sender's GST (8)
     Check(Check, Hlc), // and the sender's GST (D2)
-    SliceReq(SliceReq<Hlc>),
-    SliceReply(SliceReply<Past>),
 }
 
+/// What servers say to each other.
+pub type Peer = stabilised::Peer<Hlc, Past, Message>;
+
 /// Timers.
+pub type Timer = stabilised::Timer<Retry>;
+
+/// The timer of checks that are not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub enum Timer {
-    Theta,
-    Delta,
-    Retry,
-}
+pub struct Retry;
 
 /// What a reader can see.
 pub enum View {
@@ -195,31 +102,16 @@ pub enum View {
     At(Hlc),
 }
 
-/// What waits for causes.
-enum Work {
-    /// A version.
-    Show(Stamp),
-    /// A GET, until a time: for the newest version of its key.
-    Get(Ticket, Key, Micros),
-    /// A session that moved here, until a time.
-    Adopt(Ticket, Past, Micros),
-}
-
 /// A server, `p_n^m`.
 pub struct Hybrid {
-    vv: Vector,
-    gst: Hlc,
+    st: Stabilised<Self>,
     ust: Hlc,
     /// The GST of the other data centres, as their roots told this one; at other servers nothing.
     told: Vector,
-    sent_since_delta: bool,
     /// What was received and does not show, and whether its causes were asked for.
     hidden: BTreeMap<Stamp, (Key, bool)>,
     checks: Checks<Work>,
     transactions: Waiters<Hlc, (Ticket, Vec<Key>)>,
-    reads: Slices<Hlc, Past>,
-    stabilisation: Stabilisation,
-    ceiling: Ceiling,
 }
 
 const ABOUT: &str = "causal+ by one number, and by lists of causes where a reader is ahead of it";
@@ -236,31 +128,26 @@ impl Protocol for Hybrid {
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = Stabilised<Self>;
 
-    fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        let (mut vv, mut told) = (received.clone(), Vector::zero(cx.topology.dcs));
-        vv.raise(cx.me.dc, hard.ceiling);
+    fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let mut told = Vector::zero(cx.topology.dcs);
         told[cx.me.dc] = Hlc(u64::MAX);
         let known = cx.store.versions().map(|d| d.meta.since.unwrap_or_default().max(d.meta.floor));
-        let gst = known.fold(hard.stable.min(), Hlc::max); // D4
+        let gst = known.fold(was.hard.stable.min(), Hlc::max); // D4
+        let mut st = Stabilised::start(&was, cx.params.shared(), cx);
+        st.stable = Vector::from(if STABLE_SURVIVES.kept() { gst } else { Hlc::ZERO });
         let mut server = Self {
-            vv,
-            gst: if GST_SURVIVES.kept() { gst } else { Hlc::ZERO },
+            st,
             ust: Hlc::ZERO,
             told,
-            sent_since_delta: false,
             hidden: BTreeMap::new(),
-            checks: Checks::new(cx.me, life, received),
+            checks: Checks::new(cx.me, was.life, was.received),
             transactions: Waiters::default(),
-            reads: Slices::new(life),
-            stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
-            ceiling: Ceiling::new(hard),
         };
         let hidden = cx.store.pick(|d| d.meta.since.is_none().then(|| d.meta.near.is_empty()));
         hidden.into_iter().for_each(|(stamp, key, bare)| server.receive(key, stamp, bare, cx));
-        cx.arm(Timer::Theta, cx.params.theta_us);
-        cx.arm(Timer::Delta, cx.params.delta_us);
-        cx.arm(Timer::Retry, cx.params.retry_us);
+        cx.arm(Timer::Own(Retry), cx.params.retry_us);
         server
     }
 
@@ -273,7 +160,7 @@ impl Protocol for Hybrid {
             Request::Put(key, update, past) => self.put(ticket, key, update, past, cx),
             Request::Rotx(keys, dt, gst) => {
                 self.raise(gst, cx);
-                if dt <= self.gst || !ROTX_WAITS.kept() {
+                if dt <= self.gst() || !ROTX_WAITS.kept() {
                     self.snapshot(ticket, keys, cx);
                 } else {
                     self.transactions.park(dt, cx.mono + cx.params.wait_limit_us, (ticket, keys)); // 9
@@ -297,39 +184,24 @@ impl Protocol for Hybrid {
 
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
         match message {
-            Peer::Tree(message) => {
-                let mine = self.report(cx);
-                let stable = self.stabilisation.on_message((from, message), mine, Peer::Tree, cx);
-                self.adopt(stable, cx);
-            }
-            Peer::Stable(gst) => self.told.raise(from.dc, gst),
-            Peer::Check(mut check, gst) => {
+            Peer::Own(Message::Stable(gst)) => self.told.raise(from.dc, gst),
+            Peer::Own(Message::Check(mut check, gst)) => {
                 if CHECKS_TELL_GST.kept() {
                     self.raise(gst, cx); // D2
                 }
                 if let (false, Check::Ask(_, deps)) = (CAUSES_HAVE_CAUSES.kept(), &mut check) {
-                    deps.retain(|dep| dep.stamp.ts > self.vv[dep.stamp.origin]);
+                    deps.retain(|dep| dep.stamp.ts > self.st.vv[dep.stamp.origin]);
                 }
                 self.checks.on_message(from, check); // 3
             }
-            Peer::SliceReq(SliceReq { id, keys, at: st }) => {
-                self.raise(st, cx);
-                let mut seen = self.known();
-                let found = cx.read(&keys, &View::At(st), |d| seen.see(cx.me.partition, d.stamp));
-                cx.send(from, Peer::SliceReply(SliceReply { id, found, seen }));
-            }
-            Peer::SliceReply(reply) => {
-                if let Some(read) = self.reads.gather(from, reply, |past, slice| past.merge(&slice)) {
-                    cx.answer(read.ticket, Outcome::FoundAll(read.found), read.seen);
-                }
-            }
+            message => stabilised::on_peer(self, from, message, cx),
         }
         self.go_on(cx);
     }
 
     fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
         let (stamp, floor, bare) = (d.stamp, d.meta.floor, d.meta.near.is_empty());
-        self.vv.raise(from.dc, stamp.ts);
+        self.st.vv.raise(from.dc, stamp.ts);
         cx.store.insert(&key, d);
         self.raise(if FLOOR_IS_ADOPTED.kept() { floor } else { Hlc::ZERO }, cx); // 7
         self.receive(key, stamp, bare, cx);
@@ -337,44 +209,26 @@ impl Protocol for Hybrid {
     }
 
     fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        self.vv.raise(from.dc, hlc);
+        self.st.vv.raise(from.dc, hlc);
         self.checks.heard(from.dc, hlc);
         self.go_on(cx);
     }
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
-        cx.fail_all(self.reads.reset(peer), unanswered);
+        stabilised::on_peer_reset(self, peer, cx);
         self.checks.reset(peer);
         self.go_on(cx);
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
         match timer {
-            Timer::Theta => {
-                cx.arm(Timer::Theta, cx.params.theta_us);
-                self.ceiling.hurry(|| one(self.gst), cx);
-                let mine = self.report(cx);
-                let stable = self.stabilisation.tick(mine, Peer::Tree, cx);
-                self.adopt(stable, cx);
-                let peers = cx.topology.peers(cx.me).filter(|peer| peer.partition == ROOT);
-                peers.for_each(|peer| cx.send(peer, Peer::Stable(self.gst))); // 8
-                self.stabilisation.collect(cx, |safe, d| d.stamp.ts <= safe.min());
-                self.turn_away(cx);
-            }
-            Timer::Delta => {
-                cx.arm(Timer::Delta, cx.params.delta_us);
-                if !std::mem::take(&mut self.sent_since_delta) {
-                    let hlc = self.vv[cx.me.dc].tick(cx.now);
-                    self.advance(hlc, cx);
-                    cx.heartbeat(hlc);
-                }
-            }
-            Timer::Retry => {
-                cx.arm(Timer::Retry, cx.params.retry_us);
+            Timer::Own(Retry) => {
+                cx.arm(timer, cx.params.retry_us);
                 let hidden = &self.hidden;
                 self.checks.give_up(|work| matches!(work, Work::Show(at) if !hidden.contains_key(at))); // 5
                 self.checks.ask_again();
             }
+            timer => stabilised::on_timer(self, timer, cx),
         }
         self.go_on(cx);
     }
@@ -391,7 +245,51 @@ impl Protocol for Hybrid {
     }
 
     fn status(&self) -> Status {
-        Status::new(one(self.gst), self.transactions.len() + self.checks.len())
+        Status::new(self.st.stable.clone(), self.transactions.len() + self.checks.len())
+    }
+}
+
+impl StableTime for Hybrid {
+    fn stabilised(&mut self) -> &mut Stabilised<Self> {
+        &mut self.st
+    }
+
+    fn slice(&mut self, st: Hlc, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+        self.raise(st, cx);
+        let mut seen = self.known();
+        let found = cx.read(keys, &View::At(st), |d| seen.see(cx.me.partition, d.stamp));
+        (found, seen)
+    }
+
+    fn found(&mut self, read: SnapshotRead<Hlc, Past>) -> Answer<Past> {
+        Answer(Outcome::FoundAll(read.found), read.seen)
+    }
+
+    fn settled(&mut self, safe: &Vector, _: DcId, d: &Version<Meta>) -> bool {
+        d.stamp.ts <= safe.min()
+    }
+
+    /// Two numbers go up the tree: what was received, and what the root was told (8).
+    fn share(&mut self, cx: &mut Cx<'_, Self>) -> Vector {
+        let told = if cx.me.partition == ROOT { self.told.min() } else { Hlc(u64::MAX) };
+        Vector::from_entries([self.st.vv.min(), told])
+    }
+
+    fn learn(&mut self, stable: &Vector, cx: &mut Cx<'_, Self>) {
+        if let [gst, told] = stable.entries() {
+            self.raise(*gst, cx);
+            self.ust = self.ust.max(*told);
+        }
+    }
+
+    fn theta(&mut self, cx: &mut Cx<'_, Self>) {
+        stabilised::hurry(self, cx);
+        stabilised::aggregate(self, cx);
+        let peers = cx.topology.peers(cx.me).filter(|peer| peer.partition == ROOT);
+        peers.for_each(|peer| cx.send(peer, Peer::Own(Message::Stable(self.gst())))); // 8
+        stabilised::collect(self, cx);
+        stabilised::expire(self, cx);
+        self.turn_away(cx);
     }
 }
 
@@ -416,96 +314,26 @@ impl Hybrid {
         if PUT_CARRIES_GST.kept() {
             self.raise(past.gst, cx); // 6
         }
-        let mut said = self.known();
-        let looked = cx.look(&key, &update, &View::Fresh, |d| said.see(cx.me.partition, d.stamp)); // D5
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
-            past.merge(&said);
+        let ServerId { dc: m, partition: n } = cx.me;
+        let see = |said: &mut Past, d: &Version<_>| said.see(n, d.stamp); // D5
+        let (outcome, said) = cx.update(&key, update, &View::Fresh, self.known(), see, |said, cx| {
+            past.merge(said);
             past.near.bound(most_deps()); // D8
             let above = if PUT_ABOVE_PAST.kept() { past.dt } else { Hlc::ZERO };
-            let ut = self.vv[cx.me.dc].observe(cx.now, above);
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
-            }
-            self.advance(ut, cx);
-            self.sent_since_delta = true;
-            let new = Stamp::new(ut, cx.me.dc);
-            let meta = Meta { near: past.near, floor: past.ust, since: Some(self.gst) };
-            cx.write(key.clone(), Version { stamp: new, meta, write: update.write });
-            cx.store.meta_mut(&key, new).into_iter().for_each(|meta| meta.near = Deps::default());
-            said = self.known();
-            said.see(cx.me.partition, new);
-            stamp = Some(new);
-        }
-        cx.answer(ticket, Outcome::Written { stamp, previous }, said);
-    }
-
-    /// A version is here. Without a list it shows: all that it depends on is stable.
-    fn receive(&mut self, key: Key, stamp: Stamp, bare: bool, cx: &mut Cx<'_, Self>) {
-        self.hidden.insert(stamp, (key, false));
-        self.checks.arrived(stamp);
-        if bare || !CHECKS_CAUSES.kept() || stamp.ts <= self.gst {
-            self.show(stamp, false, cx);
-        }
-    }
-
-    /// Asks for the causes of a version, unless that was done or it shows.
-    fn look_into(&mut self, stamp: Stamp, cx: &mut Cx<'_, Self>) {
-        let Some((key, asked)) = self.hidden.get_mut(&stamp) else { return };
-        if !std::mem::replace(asked, true) {
-            let near = cx.store.meta_mut(key, stamp).map(|meta| meta.near.clone());
-            self.check(near.unwrap_or_default(), Work::Show(stamp)); // 2
-        }
-    }
-
-    /// `work` waits for those of `near` that GST does not vouch for.
-    fn check(&mut self, mut near: Deps, work: Work) {
-        near.retain(|dep| dep.stamp.ts > self.gst); // 2
-        match ASKS_AFTER_OWN.kept() {
-            true => self.checks.open_all(&near, work), // D2
-            false => self.checks.open(&near, work),
-        }
-    }
-
-    /// Does what waits for nothing any more, and says what there is to say.
-    fn go_on(&mut self, cx: &mut Cx<'_, Self>) {
-        loop {
-            if let Some(stamp) = self.checks.wanted() {
-                self.look_into(stamp, cx); // 3
-            } else if let Some(work) = self.checks.ready() {
-                self.finish(work, cx);
-            } else {
-                break;
-            }
-        }
-        self.checks.send(|check| Peer::Check(check, self.gst), cx);
-    }
-
-    fn finish(&mut self, work: Work, cx: &mut Cx<'_, Self>) {
-        match work {
-            Work::Show(stamp) => self.show(stamp, MARKS_SURVIVE.kept(), cx), // 4
-            Work::Get(ticket, key, until) => self.get(ticket, key, until, cx),
-            Work::Adopt(ticket, past, _) => {
-                cx.answer(ticket, Outcome::Adopted, Past { gst: self.gst, ..past });
-            }
-        }
-    }
-
-    /// A version shows, and its list is forgotten.
-    fn show(&mut self, stamp: Stamp, logged: bool, cx: &mut Cx<'_, Self>) {
-        let Some((key, _)) = self.hidden.remove(&stamp) else { return };
-        let shows = |meta: &mut Meta| *meta = Meta { since: Some(self.gst), ..Meta::default() };
-        match logged {
-            true => cx.revise(&key, stamp, shows),
-            false => cx.store.meta_mut(&key, stamp).into_iter().for_each(shows),
-        }
-        self.checks.apply(stamp);
+            let new = cx.stamp_above(self.st.vv[m], above)?;
+            self.st.written(new.ts, cx);
+            *said = self.known();
+            said.see(n, new);
+            let meta = |near| Meta { near, floor: past.ust, since: Some(self.gst()) };
+            Ok(Draft::new(new, meta(past.near)).in_memory(meta(Deps::default())))
+        });
+        cx.answer(ticket, outcome, said);
     }
 
     /// `GST ← max(GST, gst)`, and all up to it shows.
     fn raise(&mut self, gst: Hlc, cx: &mut Cx<'_, Self>) {
-        if gst > self.gst {
-            self.gst = gst;
+        if gst > self.gst() {
+            self.st.stable = Vector::from(gst);
             while let Some(stamp) = self.hidden.keys().next().filter(|stamp| stamp.ts <= gst) {
                 self.show(*stamp, false, cx); // 5
             }
@@ -517,12 +345,10 @@ impl Hybrid {
 
     /// ROTX and SNAPSHOT: everything up to GST.
     fn snapshot(&mut self, ticket: Ticket, keys: Vec<Key>, cx: &mut Cx<'_, Self>) {
-        let (st, deadline) = (self.gst, cx.mono + cx.params.wait_limit_us);
-        self.reads.scatter((ticket, keys), st, self.known(), deadline, Peer::SliceReq, cx); // 9
+        self.st.scatter((ticket, keys), self.gst(), self.known(), cx); // 9
     }
 
     fn turn_away(&mut self, cx: &mut Cx<'_, Self>) {
-        cx.fail_all(self.reads.expire(cx.mono), unanswered);
         let unstable = || {
             Failure::Unavailable("the session's past is not stable here: a region lags or is cut off".into())
         };
@@ -536,57 +362,19 @@ impl Hybrid {
         }
     }
 
-    /// Two numbers go up the tree: what was received, and what the root was told (8).
-    fn report(&self, cx: &Cx<'_, Self>) -> Report {
-        let told = if cx.me.partition == ROOT { self.told.min() } else { Hlc(u64::MAX) };
-        let received = Vector::from_entries([self.vv.min(), told]);
-        Report::new(received, self.ceiling.stable(), self.reads.snapshots().map(|st| one(*st)))
-    }
-
-    fn adopt(&mut self, stable: Option<Vector>, cx: &mut Cx<'_, Self>) {
-        if let Some([gst, told]) = stable.as_ref().map(Vector::entries) {
-            self.raise(*gst, cx);
-            self.ust = self.ust.max(*told);
-        }
-    }
-
-    /// Moves the clock, and keeps the durable ceiling above it.
-    fn advance(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        self.vv[cx.me.dc] = hlc;
-        self.ceiling.renew(hlc, || one(self.gst), cx);
+    fn gst(&self) -> Hlc {
+        self.st.stable.min()
     }
 
     /// What every answer says: the GST, and what is stable everywhere.
     fn known(&self) -> Past {
-        let ust = if FORGETS_ONLY_EVERYWHERE.kept() { self.gst.min(self.ust) } else { self.gst };
-        Past { gst: self.gst, ust, ..Past::default() }
+        let gst = self.gst();
+        Past {
+            gst,
+            ust: if FORGETS_ONLY_EVERYWHERE.kept() { gst.min(self.ust) } else { gst },
+            ..Past::default()
+        }
     }
 }
 
 const ROOT: PartitionId = PartitionId(0);
-
-fn one(time: Hlc) -> Vector {
-    Vector::from_entries([time])
-}
-
-/// A session.
-impl OneRound for Hybrid {
-    type Past = Past;
-
-    fn question(op: Option<Op>, _: DcId, past: &Past) -> Request {
-        let gst = past.gst;
-        match op {
-            Some(Op::Get { key }) => Request::Get(key, gst),
-            Some(Op::Put { key, update }) => Request::Put(key, update, past.clone()),
-            Some(Op::Snapshot { keys }) => Request::Rotx(keys, Hlc::ZERO, gst),
-            Some(Op::Rotx { keys }) => Request::Rotx(keys, past.dt, gst),
-            Some(walk) => Request::Walk(Walk::of(&walk), gst),
-            None => Request::Cover(past.clone()), // D7
-        }
-    }
-
-    fn travels(past: &Past) -> Past {
-        let gst = if STABLE_STAYS_HOME.kept() { past.ust } else { past.gst };
-        Past { gst, ust: past.ust, ..Past::default() }
-    }
-}

@@ -40,8 +40,8 @@ use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update};
 use tidemark_contract::waiters::Threshold;
 use tidemark_contract::{
-    AskId, Cx, Extensions, Info, Parts, Protocol, Recovered, Session, SessionCx, Status, Ticket, Variant,
-    Version, Waiters, Walk,
+    AskId, Cx, Extensions, Info, Parts, Protocol, Recovered, Session, SessionCx, Status, Ticket, Version,
+    Waiters, Walk,
 };
 
 mod past;
@@ -63,12 +63,11 @@ tidemark_contract::rules! {
     PAST_MOVES, // D8
 }
 
-/// The listings as printed (E-6).
-pub const VARIANTS: &[Variant] = &[Variant {
-    name: "nukv-published",
-    about: "as printed: wrong (writes answered with an index below their own, ties)",
-    without: &[SV_RISES, READS_ANSWER_IDX, WRITES_ANSWER_IDX, TIES_ARE_BROKEN],
-}];
+// The listings as printed (E-6).
+tidemark_contract::variants! {
+    "nukv-published", "as printed: wrong (writes answered with an index below their own, ties)":
+        SV_RISES, READS_ANSWER_IDX, WRITES_ANSWER_IDX, TIES_ARE_BROKEN;
+}
 
 /// How soon the clock is looked at again: one that is coarse shows the same for a while.
 const LOOK_EVERY_US: Micros = 100;
@@ -160,6 +159,7 @@ impl<const HYBRID: bool> Protocol for Server<HYBRID> {
     type View = ();
     type Session = Client<HYBRID>;
     type Params = Params;
+    type Component = ();
 
     fn start(recovered: Recovered<()>, _: &mut Cx<'_, Self>) -> Self {
         let sv = if SV_SURVIVES.kept() { Indexes(recovered.records) } else { Indexes::default() }; // I1, D1
@@ -201,13 +201,6 @@ impl<const HYBRID: bool> Protocol for Server<HYBRID> {
         }
         self.wait(cx);
     }
-
-    fn on_peer(&mut self, _: ServerId, message: Peer, _: &mut Cx<'_, Self>) {
-        match message {}
-    }
-
-    fn on_heartbeat(&mut self, _: ServerId, _: Hlc, _: &mut Cx<'_, Self>) {}
-    fn on_peer_reset(&mut self, _: ServerId, _: &mut Cx<'_, Self>) {}
 
     fn visible(_: &(), _: Stamp, _: &u64) -> bool {
         true

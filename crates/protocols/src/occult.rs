@@ -37,8 +37,8 @@ use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update,
 };
 use tidemark_contract::{
-    AskId, Cx, Info, Protocol, Reach, Reaches, Recovered, Session, SessionCx, Status, Ticket, Topology,
-    Version, Waiters, Walk, found_of,
+    AskId, Cx, Draft, Info, Protocol, Reach, Reaches, Recovered, Session, SessionCx, Status, Ticket,
+    Topology, Version, Waiters, Walk, found_of,
 };
 
 tidemark_contract::rules! {
@@ -153,6 +153,7 @@ impl Protocol for Occult {
     type View = ();
     type Session = Client;
     type Params = Params;
+    type Component = ();
 
     fn start(recovered: Recovered<()>, cx: &mut Cx<'_, Self>) -> Self {
         let ss = recovered.received[master(cx.me.partition, cx.topology)]; // D6
@@ -184,13 +185,6 @@ impl Protocol for Occult {
         self.wait(cx);
     }
 
-    fn on_peer(&mut self, _: ServerId, message: Peer, _: &mut Cx<'_, Self>) {
-        match message {}
-    }
-
-    fn on_heartbeat(&mut self, _: ServerId, _: Hlc, _: &mut Cx<'_, Self>) {}
-    fn on_peer_reset(&mut self, _: ServerId, _: &mut Cx<'_, Self>) {}
-
     fn visible(_: &(), _: Stamp, _: &Shardstamps) -> bool {
         true
     }
@@ -217,24 +211,17 @@ impl Occult {
 
     /// A write, at the master.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, ct: Shardstamps, cx: &mut Cx<'_, Self>) {
-        let mut seen = Shardstamps::default();
-        let looked = cx.look(&key, &update, &(), |d| seen = d.meta.clone()); // D5
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
-            let ss = self.ss.tick(cx.now);
-            if let Some(ahead_us) = cx.too_far_ahead(ss) {
-                return refuse(ticket, Failure::ClockSkew { ahead_us }, cx);
-            }
-            self.ss = ss; // I1
-            seen.raise(cx.me.partition, ss);
+        let see = |seen: &mut Shardstamps, d: &Version<_>| seen.clone_from(&d.meta); // D5
+        let (outcome, seen) = cx.update(&key, update, &(), Shardstamps::default(), see, |seen, cx| {
+            let new = cx.stamp_above(self.ss, Hlc::ZERO)?;
+            self.ss = new.ts; // I1
+            seen.raise(cx.me.partition, self.ss);
             let mut deps = if UPDATES_DEPEND_ON_CT.kept() { ct } else { Shardstamps::default() };
-            deps.merge(&seen); // I2
-            let new = Stamp::new(ss, cx.me.dc);
-            cx.write(key.clone(), Version { stamp: new, meta: deps, write: update.write });
-            cx.store.keep_newest(&key); // I3
-            stamp = Some(new);
-        }
-        cx.reply(ticket, Reply::Put(Outcome::Written { stamp, previous }, seen));
+            deps.merge(seen); // I2
+            Ok(Draft::new(new, deps))
+        });
+        cx.store.keep_newest(&key); // I3
+        cx.reply(ticket, Reply::Put(outcome, seen));
     }
 
     fn wait(&self, cx: &mut Cx<'_, Self>) {

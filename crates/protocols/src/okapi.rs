@@ -14,14 +14,13 @@
 //! *reconstructed*: who acknowledges to whom, what a version and a session carry (here a vector; the paper's savings of
 //! metadata are not claimed), how a read-only transaction is coordinated, how a session moves, and all numbers.
 //!
-//! **Names.** `vv` VV, the version vector (`vv[m]` is the server's HLC) · `usv` the universal stable vector · `ds`
+//! **Names.** `st.vv` VV, the version vector (`vv[m]` is the server's HLC) · `st.stable` or `usv` the universal stable vector · `ds`
 //! dependencies · `ut` update time · `sr` source replica (`stamp.origin`) · `sv` snapshot vector · θ, Δ: [`Params`].
 //!
 //! **Deviations**, or rather decisions
 //! - D1 A server acknowledges by sending its `vv` to its peers every θ; the tree takes the minimum over partitions of
 //!   the minimum over data centres. Messages may be lost and overtaken: both only rise.
-//! - D2 (E-12) Stamps start above a persisted ceiling ([`Ceiling`]), which covers what slices promise too. `usv` is
-//!   persisted because collection has used it.
+//! - D2 (E-12) The persisted ceiling covers what slices promise too. `usv` is persisted because collection has used it.
 //! - D3 (E-13) What a session read from afar is everywhere and needs no wait when it moves; what it wrote or read of
 //!   its home's own has to become universally stable first. The token holds nothing that only its home understands.
 //! - D4 Collection: below the least of all snapshots in use and of all persisted `usv` of the data centre.
@@ -35,14 +34,8 @@
 //!   written.
 
 pub use crate::causal_spartan_x::{Params, Timer};
-use serde::{Deserialize, Serialize};
-use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
-use tidemark_contract::{
-    Answer, Ceiling, Cx, Hard, Info, OneRound, OneRoundSession, Protocol, Recovered, Report, SliceReply,
-    SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered,
-    unanswered,
-};
+use tidemark_contract::prelude::*;
+use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
 
 tidemark_contract::rules! {
     EVERY_DC_HAS_IT, // D1
@@ -51,8 +44,8 @@ tidemark_contract::rules! {
     SNAPSHOT_HOLDS_DS,
     SLICE_LIFTS_CLOCK, // D6
     PUT_ABOVE_DS, // I2
-    USV_SURVIVES, // D2
-    HOME_MUST_BE_STABLE, // D3
+    HOME_MUST_BE_STABLE; // D3
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D2, D4
 }
 
 /// What a session asks. The vector is always its ds.
@@ -66,16 +59,12 @@ pub enum Request {
     Cover(DcId, Vector), // D3: wait for what was home's own
 }
 
-/// What servers say to each other.
+/// To the peers in other data centres: the sender's VV (D1).
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Peer {
-    /// To the peers in other data centres: the sender's VV (D1).
-    Received(Vector),
-    Tree(Tree),
-    SliceReq(SliceReq<Vector>),
-    SliceReply(SliceReply<Vector>),
-}
+pub struct Received(pub Vector);
+
+/// What servers say to each other: slices are asked for at sv, and tell ds of what they found.
+pub type Peer = stabilised::Peer<Vector, Vector, Received>;
 
 /// What a reader can see.
 pub enum View {
@@ -87,16 +76,9 @@ pub enum View {
 
 /// A server, `p_n^m`.
 pub struct Okapi {
-    vv: Vector,
+    st: Stabilised<Self>,
     /// The VV of the peer in each data centre as last heard; this server's own is not looked at.
     peers: Vec<Vector>,
-    usv: Vector,
-    sent_since_delta: bool,
-    reads: Slices<Vector, Vector>,
-    /// Sessions that moved here and wait until `usv` covers what they depend on of their home.
-    arrivals: Waiters<Vector, (Ticket, Vector)>,
-    stabilisation: Stabilisation,
-    ceiling: Ceiling,
 }
 
 const ABOUT: &str = "causal+: what every region has is readable, so sessions move freely";
@@ -113,25 +95,11 @@ impl Protocol for Okapi {
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = Stabilised<Self>;
 
-    fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        let (mut vv, mut usv) = (received, Vector::zero(cx.topology.dcs));
-        vv.raise(cx.me.dc, hard.ceiling);
-        if USV_SURVIVES.kept() {
-            usv.merge(&hard.stable); // D2
-        }
-        cx.arm(Timer::Theta, cx.params.theta_us);
-        cx.arm(Timer::Delta, cx.params.delta_us);
-        Self {
-            vv,
-            peers: vec![Vector::zero(cx.topology.dcs); cx.topology.dcs],
-            usv,
-            sent_since_delta: false,
-            reads: Slices::new(life),
-            arrivals: Waiters::default(),
-            stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
-            ceiling: Ceiling::new(hard),
-        }
+    fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let peers = vec![Vector::zero(cx.topology.dcs); cx.topology.dcs];
+        Self { st: Stabilised::start(&was, *cx.params, cx), peers }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
@@ -145,8 +113,8 @@ impl Protocol for Okapi {
             }
             Request::Put(key, update, ds) => self.put(ticket, key, update, ds, cx),
             Request::Rotx(keys, ds) => {
-                let (sv, deadline) = (self.snapshot(&ds, cx), cx.mono + cx.params.wait_limit_us);
-                self.reads.scatter((ticket, keys), sv, ds, deadline, Peer::SliceReq, cx);
+                let sv = self.snapshot(&ds, cx);
+                self.st.scatter((ticket, keys), sv, ds, cx);
             }
             Request::Walk(walk, ds) => {
                 let mut seen = Vector::default();
@@ -156,65 +124,15 @@ impl Protocol for Okapi {
             Request::Cover(home, ds) => {
                 let mut own = Vector::default();
                 own.raise(home, ds[home]); // D3
-                self.arrivals.park(own, cx.mono + cx.params.wait_limit_us, (ticket, ds));
-                self.adopt(None, cx);
+                stabilised::arrive(self, ticket, (own, ds), |_, ds| Answer(Outcome::Adopted, ds), cx);
             }
         }
     }
 
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
         match message {
-            Peer::Received(vv) => self.peers[from.dc.index()].merge(&vv),
-            Peer::Tree(message) => {
-                let mine = self.report(cx);
-                let stable = self.stabilisation.on_message((from, message), mine, Peer::Tree, cx);
-                self.adopt(stable, cx);
-            }
-            Peer::SliceReq(request) => self.slice(from, request, cx),
-            Peer::SliceReply(reply) => {
-                if let Some(read) = self.reads.gather(from, reply, |ds, seen| ds.merge(&seen)) {
-                    cx.answer(read.ticket, Outcome::FoundAll(read.found), read.seen);
-                }
-            }
-        }
-    }
-
-    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Vector>, cx: &mut Cx<'_, Self>) {
-        let ut = d.stamp.ts;
-        cx.store.insert(&key, d);
-        self.vv.raise(from.dc, ut);
-    }
-
-    fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, _cx: &mut Cx<'_, Self>) {
-        self.vv.raise(from.dc, hlc);
-    }
-
-    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
-        cx.fail_all(self.reads.reset(peer), unanswered);
-    }
-
-    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
-        match timer {
-            Timer::Theta => {
-                cx.arm(Timer::Theta, cx.params.theta_us);
-                let (me, topology) = (cx.me, cx.topology);
-                topology.peers(me).for_each(|peer| cx.send(peer, Peer::Received(self.vv.clone()))); // D1
-                self.ceiling.hurry(|| self.usv.clone(), cx);
-                let mine = self.report(cx);
-                let stable = self.stabilisation.tick(mine, Peer::Tree, cx);
-                self.adopt(stable, cx);
-                self.stabilisation.collect(cx, |safe, d| d.meta.le(safe) && safe.covers(d.stamp)); // D4
-                cx.fail_all(self.reads.expire(cx.mono), unanswered);
-                cx.fail_all(self.arrivals.expire(cx.mono).into_iter().map(|(ticket, _)| ticket), not_covered);
-            }
-            Timer::Delta => {
-                cx.arm(Timer::Delta, cx.params.delta_us);
-                if !std::mem::take(&mut self.sent_since_delta) {
-                    let hlc = self.vv[cx.me.dc].tick(cx.now);
-                    self.advance(hlc, cx);
-                    cx.heartbeat(hlc);
-                }
-            }
+            Peer::Own(Received(vv)) => self.peers[from.dc.index()].merge(&vv),
+            message => stabilised::on_peer(self, from, message, cx),
         }
     }
 
@@ -226,88 +144,87 @@ impl Protocol for Okapi {
     }
 
     fn status(&self) -> Status {
-        Status::new(self.usv.clone(), self.arrivals.len())
+        Status::new(self.st.stable.clone(), self.st.waiting())
+    }
+}
+
+impl StableTime for Okapi {
+    fn stabilised(&mut self) -> &mut Stabilised<Self> {
+        &mut self.st
+    }
+
+    /// The keys of one partition in a snapshot: no later write here lies in it (I2).
+    fn slice(&mut self, sv: Vector, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+        if SLICE_LIFTS_CLOCK.kept() {
+            self.st.advance(sv[cx.me.dc], cx);
+        }
+        let mut seen = Vector::default();
+        let found = cx.read(keys, &View::At(sv), |d| depend(&mut seen, d));
+        (found, seen)
+    }
+
+    fn found(&mut self, read: SnapshotRead<Vector, Vector>) -> Answer<Vector> {
+        Answer(Outcome::FoundAll(read.found), read.seen)
+    }
+
+    /// D4.
+    fn settled(&mut self, safe: &Vector, _: DcId, d: &Version<Vector>) -> bool {
+        d.meta.le(safe) && safe.covers(d.stamp)
+    }
+
+    /// What this partition's servers have in all data centres (D1).
+    fn share(&mut self, cx: &mut Cx<'_, Self>) -> Vector {
+        let mut everywhere = self.st.vv.clone();
+        if EVERY_DC_HAS_IT.kept() {
+            cx.topology.peers(cx.me).for_each(|peer| everywhere.meet(&self.peers[peer.dc.index()]));
+        }
+        everywhere
+    }
+
+    /// Acknowledges, too, what has arrived here (D1).
+    fn theta(&mut self, cx: &mut Cx<'_, Self>) {
+        let (me, topology) = (cx.me, cx.topology);
+        topology.peers(me).for_each(|peer| cx.send(peer, Peer::Own(Received(self.st.vv.clone()))));
+        stabilised::theta(self, cx);
     }
 }
 
 impl Okapi {
     /// PUT: it never waits.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut ds: Vector, cx: &mut Cx<'_, Self>) {
-        let (m, mut seen) = (cx.me.dc, Vector::default());
-        let looked = cx.look(&key, &update, &self.fresh(&ds, cx), |d| depend(&mut seen, d)); // D5
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
-            ds.merge(&seen);
-            let ut = self.vv[m].observe(cx.now, if PUT_ABOVE_DS.kept() { ds.max() } else { Hlc::ZERO }); // I2
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
-            }
-            self.advance(ut, cx);
-            self.sent_since_delta = true;
-            let new = Stamp::new(ut, m);
-            cx.write(key, Version { stamp: new, meta: ds, write: update.write });
+        let (m, view) = (cx.me.dc, self.fresh(&ds, cx));
+        let (outcome, seen) = cx.update(&key, update, &view, Vector::default(), depend, |seen, cx| {
+            ds.merge(seen); // D5
+            let above = if PUT_ABOVE_DS.kept() { ds.max() } else { Hlc::ZERO };
+            let new = cx.stamp_above(self.st.vv[m], above)?; // I2
+            self.st.written(new.ts, cx);
             seen.include(new);
-            stamp = Some(new);
-        }
-        cx.answer(ticket, Outcome::Written { stamp, previous }, seen);
+            Ok(Draft::new(new, ds))
+        });
+        cx.answer(ticket, outcome, seen);
     }
 
     /// `sv`: what is universally stable and what the session depends on; here, up to the clock (D6).
     fn snapshot(&mut self, ds: &Vector, cx: &mut Cx<'_, Self>) -> Vector {
         let m = cx.me.dc;
         self.learn(ds, cx);
-        self.advance(Hlc::at(cx.now).max(ds[m]), cx);
-        let mut sv = self.usv.clone();
-        sv.raise(m, self.vv[m]);
+        self.st.advance(Hlc::at(cx.now).max(ds[m]), cx);
+        let mut sv = self.st.stable.clone();
+        sv.raise(m, self.st.vv[m]);
         sv
-    }
-
-    /// The keys of one partition in a snapshot: no later write here lies in it (I2).
-    fn slice(&mut self, from: ServerId, request: SliceReq<Vector>, cx: &mut Cx<'_, Self>) {
-        let SliceReq { id, keys, at: sv } = request;
-        if SLICE_LIFTS_CLOCK.kept() {
-            self.advance(sv[cx.me.dc], cx);
-        }
-        let (view, mut seen) = (View::At(sv), Vector::default());
-        let found = cx.read(&keys, &view, |d| depend(&mut seen, d));
-        cx.send(from, Peer::SliceReply(SliceReply { id, found, seen }));
     }
 
     /// What a session depends on of other data centres is everywhere (I1).
     fn learn(&mut self, ds: &Vector, cx: &Cx<'_, Self>) {
         if USV_COVERS_DS.kept() {
-            self.usv.merge(&ds.without(cx.me.dc));
+            self.st.stable.merge(&ds.without(cx.me.dc));
         }
-    }
-
-    /// What the tree takes from this server: what this partition's servers have in all data centres (D1); for
-    /// collection, D4.
-    fn report(&self, cx: &Cx<'_, Self>) -> Report {
-        let mut everywhere = self.vv.clone();
-        if EVERY_DC_HAS_IT.kept() {
-            cx.topology.peers(cx.me).for_each(|peer| everywhere.meet(&self.peers[peer.dc.index()]));
-        }
-        Report::new(everywhere, self.ceiling.stable(), self.reads.snapshots().cloned())
-    }
-
-    /// `usv = max(usv, stable)` (E-2), and lets in the sessions that it covers.
-    fn adopt(&mut self, stable: Option<Vector>, cx: &mut Cx<'_, Self>) {
-        stable.into_iter().for_each(|stable| self.usv.merge(&stable));
-        for (ticket, ds) in self.arrivals.wake(&self.usv) {
-            cx.answer(ticket, Outcome::Adopted, ds);
-        }
-    }
-
-    /// Moves the clock up to `hlc`, if it is behind, and keeps the durable ceiling above it (D2).
-    fn advance(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        self.vv.raise(cx.me.dc, hlc);
-        self.ceiling.renew(self.vv[cx.me.dc], || self.usv.clone(), cx);
     }
 
     /// What a GET of a session that depends on `ds` can see.
     fn fresh(&mut self, ds: &Vector, cx: &Cx<'_, Self>) -> View {
         self.learn(ds, cx);
-        View::Fresh(cx.me.dc, self.usv.clone())
+        View::Fresh(cx.me.dc, self.st.stable.clone())
     }
 }
 

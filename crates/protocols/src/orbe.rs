@@ -12,9 +12,9 @@
 //! how its transactions choose their time, how it collects, or its numbers.
 //!
 //! **Names.** `dm` DM, a dependency matrix: one entry a partition and data centre, which stands for all before it ·
-//! `vv` VV, the version vector: up to where updates are installed (its entry m is D8's) · `clock` VV[m], below all that
-//! is written here later · `ut` update time · `sr` source replica (`stamp.origin`) · `dt` dependency time, the largest
-//! in DM_c · `st` snapshot time · Δ [`Params::delta_us`].
+//! `vv` VV, in `st.stable`, the version vector: up to where updates are installed (its entry m is D8's) · `st.vv[m]`
+//! VV[m], the clock, below all that is written here later · `ut` update time · `sr` source replica (`stamp.origin`) ·
+//! `dt` dependency time, the largest in DM_c · `st` snapshot time · Δ in [`Params`].
 //!
 //! **Deviations**
 //! - D1 One number does the work of three. A version's stamp is its physical time, above those of all that it depends
@@ -40,17 +40,17 @@
 //!   causes of it are installed in this data centre. It stays so across a crash.
 //! - I2 A version's `ut` is above every entry of its `dm`, and above the `st` of every slice read before at its server.
 
-use serde::{Deserialize, Serialize};
-use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{
-    DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update, Vector,
-};
+pub use crate::gentlerain::{Clock, Timer};
 use tidemark_contract::matrix::Matrix;
-use tidemark_contract::{
-    Answer, Ceiling, Check, Checks, Cx, Hard, Info, OneRound, OneRoundSession, Past, Protocol, Recovered,
-    Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Waiters, Walk,
-    found_of, not_covered, unanswered,
-};
+use tidemark_contract::prelude::*;
+use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
+use tidemark_contract::{Check, Checks, Past as _};
+
+mod installation;
+mod params;
+
+use installation::{Dependent, drop_matrix};
+pub use params::Params;
 
 tidemark_contract::rules! {
     READS_ARE_DEPENDENCIES, // 1
@@ -62,36 +62,10 @@ tidemark_contract::rules! {
     SLICE_WAITS_FOR_CLOCK, // (a)
     SLICE_LIFTS, // (a)
     SLICE_WAITS_FOR_PEERS, // (b)
-    INSTALLED_SURVIVES, // D3
     RECEIVED_WAITS_AGAIN, // D3
     ARRIVAL_WAITS, // D6
-    COLLECTS_AT_SAFE, // D8
-}
-
-/// The numbers. The paper's could not be verified: Δ, θ and the fan-out are those of GentleRain, which is by the same
-/// authors.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// θ: how often a server asks again what was not answered, gives up what waited too long, and collects (D8).
-    pub theta_us: Micros,
-    /// Δ: how long a server that writes nothing lets its peers wait for a heartbeat.
-    pub delta_us: Micros,
-    /// Children of a node of the aggregation tree.
-    pub fan_out: usize,
-    /// How far behind its coordinator's clock a read-only transaction begins: what it is older, it waits less.
-    pub snapshot_age_us: Micros,
-    /// How long a read-only transaction, or a session that moved here, waits.
-    pub wait_limit_us: Micros,
-}
-
-impl tidemark_contract::Params for Params {}
-
-impl Default for Params {
-    fn default() -> Self {
-        let (theta_us, delta_us, wait_limit_us) = (100_000, 5_000, 2_000_000);
-        Self { theta_us, delta_us, fan_out: 2, snapshot_age_us: 0, wait_limit_us }
-    }
+    COLLECTS_AT_SAFE; // D8
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D3, D8
 }
 
 /// Who waits for a clock looks at it now and then: it may stand still.
@@ -111,37 +85,15 @@ pub enum Request {
     Cover(Matrix),            // D6: wait for DM_c
 }
 
-/// What the servers of a data centre say to each other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Peer {
-    Check(Check), // DepCheck{dm[j]}, and its answer
-    Tree(Tree),   // D8
-    SliceReq(SliceReq<Hlc>),
-    SliceReply(SliceReply<Matrix>),
-}
-
-/// Timers; `Clock` is armed while something waits for the clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub enum Timer {
-    Theta,
-    Delta,
-    Clock,
-}
+/// What the servers of a data centre say to each other: slices are asked for at `st`, and `Own` is DepCheck{dm[j]} and its
+/// answer.
+pub type Peer = stabilised::Peer<Hlc, Matrix, Check>;
 
 /// What a reader in data centre `m` can see: what was written here and what is installed, up to a time.
 pub struct View {
     m: DcId,
     vv: Vector,
     st: Hlc,
-}
-
-/// What waits until all of a matrix is installed in this data centre.
-enum Dependent {
-    Version(Key, Stamp),
-    /// D6: a session, what it brought, and until when it waits.
-    Arrival(Ticket, Matrix, Micros),
 }
 
 /// What waits for the clock.
@@ -152,16 +104,12 @@ enum Early {
 
 /// A server, `p_n^m`.
 pub struct Orbe {
-    vv: Vector,
-    clock: Hlc,
+    st: Stabilised<Self>,
     /// The last time that peers were told.
     announced: Hlc,
     checks: Checks<Dependent>,
     waiting_for_clock: Waiters<Hlc, Early>,
     waiting_for_peers: Waiters<Hlc, (ServerId, SliceReq<Hlc>)>,
-    reads: Slices<Hlc, Matrix>,
-    collection: Stabilisation,
-    ceiling: Ceiling,
 }
 
 const ABOUT: &str = "causal+ by dependency matrices; snapshots wait for clocks and for every region";
@@ -178,30 +126,21 @@ impl Protocol for Orbe {
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = Stabilised<Self>;
 
-    fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        let (clock, mut heard) = (received[cx.me.dc].max(hard.ceiling), received);
-        heard.merge(&hard.stable);
-        let mut vv = Vector::zero(cx.topology.dcs);
-        if INSTALLED_SURVIVES.kept() {
-            vv.merge(&hard.stable); // D3
-        }
-        let mut server = Self {
-            vv,
-            clock,
-            announced: clock,
-            checks: Checks::new(cx.me, life, heard),
-            waiting_for_clock: Waiters::default(),
-            waiting_for_peers: Waiters::default(),
-            reads: Slices::new(life),
-            collection: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
-            ceiling: Ceiling::new(hard),
-        };
-        if life > 1 {
+    fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let (mut heard, clock) = (was.received.clone(), was.received[cx.me.dc].max(was.hard.ceiling));
+        heard.merge(&was.hard.stable);
+        if was.life > 1 {
             cx.heartbeat(clock);
         }
-        cx.arm(Timer::Theta, cx.params.theta_us);
-        cx.arm(Timer::Delta, cx.params.delta_us);
+        let mut server = Self {
+            st: Stabilised::start(&was, cx.params.shared(), cx), // D3
+            announced: clock,
+            checks: Checks::new(cx.me, was.life, heard),
+            waiting_for_clock: Waiters::default(),
+            waiting_for_peers: Waiters::default(),
+        };
         server.recover(cx);
         server
     }
@@ -231,19 +170,12 @@ impl Protocol for Orbe {
 
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
         match message {
-            Peer::Check(check) => {
+            Peer::Own(check) => {
                 self.checks.on_message(from, check);
                 self.install(cx);
             }
-            Peer::Tree(message) => {
-                self.collection.on_message((from, message), self.report(), Peer::Tree, cx);
-            }
-            Peer::SliceReq(request) => self.slice(from, request, cx),
-            Peer::SliceReply(reply) => {
-                if let Some(read) = self.reads.gather(from, reply, |dm, row| dm.merge(&row)) {
-                    cx.answer(read.ticket, Outcome::FoundAll(read.found), read.seen);
-                }
-            }
+            Peer::SliceReq(request) => self.wait_for_clock(from, request, cx),
+            message => stabilised::on_peer(self, from, message, cx),
         }
     }
 
@@ -261,41 +193,28 @@ impl Protocol for Orbe {
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
         self.checks.reset(peer);
-        self.checks.send(Peer::Check, cx);
-        cx.fail_all(self.reads.reset(peer), unanswered);
+        self.checks.send(Peer::Own, cx);
+        stabilised::on_peer_reset(self, peer, cx);
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
         match timer {
-            Timer::Theta => {
-                cx.arm(Timer::Theta, cx.params.theta_us);
-                let floor = newest_snapshot(cx).min(self.others(cx.me.dc));
-                self.lift(floor, cx); // D8
-                self.vv.raise(cx.me.dc, floor);
-                self.ceiling.hurry(|| self.vv.clone(), cx);
-                self.collection.tick(self.report(), Peer::Tree, cx);
-                let now = Hlc::at(cx.now);
-                let safe = |point: &Vector| if COLLECTS_AT_SAFE.kept() { point.min() } else { now };
-                self.collection.collect(cx, |point, d| d.stamp.ts <= safe(point));
-                self.checks.ask_again();
-                self.checks.send(Peer::Check, cx);
-                self.give_up(cx);
-            }
+            Timer::Theta => stabilised::on_timer(self, timer, cx),
             Timer::Delta => {
                 let due = self.announced.micros() + cx.params.delta_us; // D9
                 if cx.now < due {
                     return cx.arm(Timer::Delta, (due - cx.now).max(SHORTEST_WAIT_US));
                 }
                 cx.arm(Timer::Delta, cx.params.delta_us);
-                self.lift(Hlc::at(cx.now), cx);
-                self.announced = self.clock;
-                cx.heartbeat(self.clock);
+                self.st.advance(Hlc::at(cx.now), cx);
+                self.announced = self.st.vv[cx.me.dc];
+                cx.heartbeat(self.announced);
             }
-            Timer::Clock => {
+            Timer::Own(Clock) => {
                 for early in self.waiting_for_clock.wake(&self.time(cx)) {
                     match early {
                         Early::Put(ticket, put) => self.on_request(ticket, put, cx),
-                        Early::Slice(from, request) => self.slice(from, request, cx),
+                        Early::Slice(from, request) => self.wait_for_clock(from, request, cx),
                     }
                 }
                 self.arm_clock(cx);
@@ -308,10 +227,63 @@ impl Protocol for Orbe {
     }
 
     fn status(&self) -> Status {
-        Status::new(
-            self.vv.clone(),
-            self.checks.len() + self.waiting_for_clock.len() + self.waiting_for_peers.len(),
-        )
+        let blocked = self.checks.len() + self.waiting_for_clock.len() + self.waiting_for_peers.len();
+        Status::new(self.st.stable.clone(), blocked)
+    }
+}
+
+impl StableTime for Orbe {
+    fn stabilised(&mut self) -> &mut Stabilised<Self> {
+        &mut self.st
+    }
+
+    /// Once it need not wait any more.
+    fn slice(&mut self, st: Hlc, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+        let (view, mut seen) = (View { st, ..self.installed(cx) }, Vector::default());
+        let found = cx.read(keys, &view, |d| seen.include(d.stamp));
+        (found, read(cx.me, &seen))
+    }
+
+    fn found(&mut self, read: SnapshotRead<Hlc, Matrix>) -> Answer<Matrix> {
+        Answer(Outcome::FoundAll(read.found), read.seen)
+    }
+
+    /// D8.
+    fn settled(&mut self, safe: &Vector, _: DcId, d: &Version<Meta>) -> bool {
+        d.stamp.ts <= if COLLECTS_AT_SAFE.kept() { safe.min() } else { Hlc(u64::MAX) }
+    }
+
+    /// D8.
+    fn durable(&mut self) -> Vector {
+        stabilised::durable(self).min().into()
+    }
+
+    fn share(&mut self, _: &mut Cx<'_, Self>) -> Vector {
+        self.st.stable.clone()
+    }
+
+    /// The tree serves collection alone.
+    fn learn(&mut self, _: &Vector, _: &mut Cx<'_, Self>) {}
+
+    fn theta(&mut self, cx: &mut Cx<'_, Self>) {
+        let floor = newest_snapshot(cx).min(self.others(cx.me.dc));
+        self.st.advance(floor, cx); // D8
+        self.st.stable.raise(cx.me.dc, floor);
+        stabilised::hurry(self, cx);
+        stabilised::aggregate(self, cx);
+        stabilised::collect(self, cx);
+        self.checks.ask_again();
+        self.checks.send(Peer::Own, cx);
+        let now = cx.mono;
+        let late = |work: &Dependent| matches!(work, Dependent::Arrival(.., until) if *until <= now);
+        for late in self.checks.give_up(late) {
+            if let Dependent::Arrival(ticket, ..) = late {
+                cx.fail(ticket, not_covered());
+            }
+        }
+        self.waiting_for_clock.expire(now); // their coordinators give up by themselves
+        self.waiting_for_peers.expire(now);
+        stabilised::expire(self, cx);
     }
 }
 
@@ -326,7 +298,7 @@ impl Orbe {
             return cx.answer(ticket, Outcome::Written { stamp: None, previous }, seen);
         }
         let dt = if PUT_ABOVE_DM.kept() { dm.max() } else { Hlc::ZERO };
-        let clock = Hlc::at(cx.now).max(self.clock.next());
+        let clock = Hlc::at(cx.now).max(self.st.vv[cx.me.dc].next());
         let ut = clock.max(dt.next()).max(least);
         if let Some(ahead_us) = cx.too_far_ahead(ut) {
             return cx.fail(ticket, Failure::ClockSkew { ahead_us });
@@ -336,7 +308,7 @@ impl Orbe {
             self.waiting_for_clock.park(dt.next(), Micros::MAX, early);
             return self.arm_clock(cx);
         }
-        self.lift(ut, cx);
+        self.st.advance(ut, cx);
         self.announced = ut;
         dm.merge(&seen);
         let stamp = Stamp::new(ut, cx.me.dc);
@@ -350,20 +322,19 @@ impl Orbe {
     /// A read-only transaction, at its coordinator.
     fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, dt: Hlc, cx: &mut Cx<'_, Self>) {
         let dt = if ST_COVERS_DT.kept() { dt } else { Hlc::ZERO };
-        let st = newest_snapshot(cx).max(dt).max(self.vv[cx.me.dc]); // D7, D8
-        let deadline = cx.mono + cx.params.wait_limit_us;
-        self.reads.scatter((ticket, keys), st, Matrix::default(), deadline, Peer::SliceReq, cx);
+        let st = newest_snapshot(cx).max(dt).max(self.st.stable[cx.me.dc]); // D7, D8
+        self.st.scatter((ticket, keys), st, Matrix::default(), cx);
     }
 
     /// A slice of it: (a) waits until nothing will be written here up to `st`.
-    fn slice(&mut self, from: ServerId, request: SliceReq<Hlc>, cx: &mut Cx<'_, Self>) {
+    fn wait_for_clock(&mut self, from: ServerId, request: SliceReq<Hlc>, cx: &mut Cx<'_, Self>) {
         let (st, deadline) = (request.at, cx.mono + cx.params.wait_limit_us);
         if SLICE_WAITS_FOR_CLOCK.kept() && self.time(cx) < st {
             self.waiting_for_clock.park(st, deadline, Early::Slice(from, request));
             return self.arm_clock(cx);
         }
         if SLICE_WAITS_FOR_CLOCK.kept() && SLICE_LIFTS.kept() {
-            self.lift(st, cx); // I2
+            self.st.advance(st, cx); // I2
         }
         self.waiting_for_peers.park(st, deadline, (from, request));
         self.read_slices(cx);
@@ -373,121 +344,35 @@ impl Orbe {
     fn read_slices(&mut self, cx: &mut Cx<'_, Self>) {
         let installed = if SLICE_WAITS_FOR_PEERS.kept() { self.others(cx.me.dc) } else { Hlc(u64::MAX) };
         let ready = self.waiting_for_peers.wake(&installed);
-        for (to, SliceReq { id, keys, at: st }) in ready {
-            let (view, mut seen) = (View { st, ..self.installed(cx) }, Vector::default());
-            let found = cx.read(&keys, &view, |d| seen.include(d.stamp));
-            cx.send(to, Peer::SliceReply(SliceReply { id, found, seen: read(cx.me, &seen) }));
-        }
-    }
-
-    /// 3: a version waits for the rows of its matrix.
-    fn wait(&mut self, stamp: Stamp, key: &Key, dm: Option<&Matrix>, here: PartitionId) {
-        self.checks.arrived(stamp);
-        let check = |row| if row == here { CHECKS_OWN_ROW.kept() } else { CHECKS_OTHER_ROWS.kept() };
-        let rows = dm.map(|dm| dm.rows(check)).unwrap_or_default();
-        self.checks.open(&rows, Dependent::Version(key.clone(), stamp));
-    }
-
-    /// Installs what all rows of its matrix are installed of, and goes on with what waited for that.
-    fn install(&mut self, cx: &mut Cx<'_, Self>) {
-        let mut any = false;
-        while let Some(dependent) = self.checks.ready() {
-            match dependent {
-                Dependent::Version(key, stamp) => {
-                    self.checks.apply(stamp);
-                    drop_matrix(&key, stamp, cx); // D4
-                    any = true;
-                    if !IN_ORDER.kept() {
-                        self.vv.include(stamp);
-                    }
-                }
-                Dependent::Arrival(ticket, dm, _) => cx.answer(ticket, Outcome::Adopted, dm),
-            }
-        }
-        let installed = self.checks.applied(self.vv[cx.me.dc]);
-        if !installed.le(&self.vv) {
-            self.vv.merge(&installed); // up to the first of each source that waits
-            if any {
-                self.ceiling.keep(self.vv.clone(), cx); // D3
-            }
-        }
-        self.checks.send(Peer::Check, cx);
-        self.read_slices(cx);
-    }
-
-    /// D3: what was received and not installed waits again. By their stamps: what a version waits for does so before it.
-    fn recover(&mut self, cx: &mut Cx<'_, Self>) {
-        let (m, installed) = (cx.me.dc, self.vv.clone());
-        let waits =
-            |stamp: Stamp| stamp.origin != m && !installed.covers(stamp) && RECEIVED_WAITS_AGAIN.kept();
-        let pick = |d: &Version<Meta>| (waits(d.stamp) || d.meta.is_some()).then(|| d.meta.clone());
-        for (stamp, key, dm) in cx.store.pick(pick) {
-            if waits(stamp) {
-                self.wait(stamp, &key, dm.as_deref(), cx.me.partition);
-            } else {
-                drop_matrix(&key, stamp, cx); // D4
-            }
-        }
-        self.install(cx);
-    }
-
-    /// Gives up what has waited too long. The coordinator of a slice gives up by itself.
-    fn give_up(&mut self, cx: &mut Cx<'_, Self>) {
-        let now = cx.mono;
-        let late = |work: &Dependent| matches!(work, Dependent::Arrival(.., until) if *until <= now);
-        for late in self.checks.give_up(late) {
-            if let Dependent::Arrival(ticket, ..) = late {
-                cx.fail(ticket, not_covered());
-            }
-        }
-        self.waiting_for_clock.expire(now);
-        self.waiting_for_peers.expire(now);
-        cx.fail_all(self.reads.expire(now), unanswered);
-    }
-
-    /// What collection takes from this server (D8).
-    fn report(&self) -> Report {
-        let one = |time: Hlc| Vector::from_entries([time]);
-        let (durable, reads) = (one(self.ceiling.stable().min()), self.reads.snapshots());
-        Report::new(self.vv.clone(), &durable, reads.map(|st| one(*st)))
-    }
-
-    /// Moves the clock up to `ts`, if it is behind, and keeps the durable ceiling above it.
-    fn lift(&mut self, ts: Hlc, cx: &mut Cx<'_, Self>) {
-        self.clock = self.clock.max(ts);
-        self.ceiling.renew(self.clock, || self.vv.clone(), cx);
+        ready.into_iter().for_each(|(to, request)| stabilised::slice(self, to, request, cx));
     }
 
     /// Up to where everything that others wrote on this partition is installed.
     fn others(&self, m: DcId) -> Hlc {
-        let others = self.vv.iter().filter(|(i, _)| *i != m).map(|(_, installed)| installed);
+        let others = self.st.stable.iter().filter(|(i, _)| *i != m).map(|(_, installed)| installed);
         others.min().unwrap_or(Hlc(u64::MAX))
     }
 
     /// What nothing will be written below: physical time, unless the clock is ahead of it.
     fn time(&self, cx: &Cx<'_, Self>) -> Hlc {
-        self.clock.max(Hlc::at(cx.now))
+        self.st.vv[cx.me.dc].max(Hlc::at(cx.now))
     }
 
     fn arm_clock(&self, cx: &mut Cx<'_, Self>) {
         if let Some(time) = self.waiting_for_clock.least() {
             let wait = (time.micros() + 1).saturating_sub(cx.now);
-            cx.arm(Timer::Clock, wait.max(SHORTEST_WAIT_US));
+            cx.arm(Timer::Own(Clock), wait.max(SHORTEST_WAIT_US));
         }
     }
 
     fn installed(&self, cx: &Cx<'_, Self>) -> View {
-        View { m: cx.me.dc, vv: self.vv.clone(), st: Hlc(u64::MAX) }
+        View { m: cx.me.dc, vv: self.st.stable.clone(), st: Hlc(u64::MAX) }
     }
 }
 
 /// The newest time that a read-only transaction may begin at now (D7).
 fn newest_snapshot(cx: &Cx<'_, Orbe>) -> Hlc {
     Hlc::at(cx.now.saturating_sub(cx.params.snapshot_age_us))
-}
-
-fn drop_matrix(key: &Key, stamp: Stamp, cx: &mut Cx<'_, Orbe>) {
-    cx.store.meta_mut(key, stamp).into_iter().for_each(|dm| *dm = None);
 }
 
 /// What a reader comes to depend on that has seen these versions of a server (1).

@@ -12,14 +12,14 @@
 //! transactions have a coordinator, two rounds and one version. RDV and DV are from this project's notes; all other
 //! rules of transactions and of moving, and all numbers, are *reconstructed*.
 //!
-//! **Names.** `vv` VV, the version vector (`vv[m]` is the server's HLC) · `dv` DV, dependencies; DV_c of a session ·
-//! `rdv` RDV_c, those of what it has read · `gss` GSS, the global stable snapshot · `sv` SV, a snapshot · `ut` update
-//! time · θ, Δ: [`Params`].
+//! **Names.** `st.vv` VV, the version vector (`vv[m]` is the server's HLC) · `dv` DV, dependencies; DV_c of a session ·
+//! `rdv` RDV_c, those of what it has read · `st.stable` or `gss` GSS, the global stable snapshot · `sv`
+//! SV, a snapshot · `ut` update time · θ, Δ: [`Params`].
 //!
 //! **Deviations**
 //! - D1 The clock is hybrid, where the paper's is physical: neither a PUT nor a snapshot waits for a clock.
-//! - D2 (E-12) Stamps start above a persisted ceiling ([`Ceiling`]), which covers what slices promise too. `gss` is
-//!   persisted because collection has used it; no snapshot lies below it.
+//! - D2 (E-12) The persisted ceiling covers what slices promise too. `gss` is persisted because collection has
+//!   used it; no snapshot lies below it.
 //! - D3 (E-13) A session that moves does not wait: what it has seen joins its `rdv`, and its reads wait.
 //! - D4 No fallback: the paper closes a session that waited in vain, and opens another that reads what is stable. Here
 //!   the operation fails after [`Params::wait_limit_us`], with the reason, and the session may try again or be left.
@@ -32,14 +32,9 @@
 //! - I3 A version's `ut` is above its `dv`, and above `sv[m]` of every snapshot read before where it was written.
 
 pub use crate::causal_spartan_x::{Params, Timer};
-use serde::{Deserialize, Serialize};
-use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
-use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Info, Past as _, Protocol, Reach, Recovered, Report, Session, SessionCx,
-    SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Token, Tree, Version, Waiters, Walk,
-    found_of, unanswered,
-};
+use tidemark_contract::Past as _;
+use tidemark_contract::prelude::*;
+use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
 
 tidemark_contract::rules! {
     GET_WAITS,
@@ -47,8 +42,8 @@ tidemark_contract::rules! {
     SLICE_LIFTS_CLOCK, // I3
     SV_COVERS_DV,
     PUT_ABOVE_DV, // I3
-    GSS_SURVIVES, // D2
-    MOVED_READS_WAIT, // D3
+    MOVED_READS_WAIT; // D3
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D2, D6
 }
 
 /// What a session remembers, and what an answer adds to it.
@@ -60,6 +55,8 @@ pub struct Past {
 }
 
 impl tidemark_contract::Past for Past {
+    type Said = Self;
+
     fn merge(&mut self, other: &Past) {
         self.rdv.merge(&other.rdv);
         self.dv.merge(&other.dv);
@@ -83,18 +80,8 @@ impl Past {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Request(pub Op, pub Past);
 
-/// What a server answers, and what that adds to the past.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Reply(pub Outcome, pub Past);
-
-/// What the servers of a data centre say to each other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Peer {
-    Tree(Tree),
-    SliceReq(SliceReq<Vector>),
-    SliceReply(SliceReply<Past>),
-}
+/// What the servers of a data centre say to each other: slices are asked for at SV, and tell what their reader has seen.
+pub type Peer = stabilised::Peer<Vector, Past>;
 
 /// What a reader can see: whatever has arrived, or a snapshot: what sv covers with all that it depends on.
 pub struct View(Option<Vector>);
@@ -107,13 +94,8 @@ enum Work {
 
 /// A server, `p_n^m`.
 pub struct Pocc {
-    vv: Vector,
-    gss: Vector,
-    sent_since_delta: bool,
-    reads: Slices<Vector, Past>,
+    st: Stabilised<Self>,
     waiting: Waiters<Vector, Work>,
-    stabilisation: Stabilisation,
-    ceiling: Ceiling,
 }
 
 const ABOUT: &str = "causal+, optimistic: reads are fresh, and wait for causes that have not arrived";
@@ -123,32 +105,21 @@ impl Protocol for Pocc {
 
     type Meta = Vector; // dv
     type Request = Request;
-    type Reply = Reply;
+    type Reply = Answer<Past>;
     type Peer = Peer;
     type Hard = Hard;
     type Timer = Timer;
     type View = View;
     type Session = Client;
     type Params = Params;
+    type Component = Stabilised<Self>;
 
-    fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        let (mut vv, mut gss) = (received, Vector::zero(cx.topology.dcs));
-        if GSS_SURVIVES.kept() {
-            gss.merge(&hard.stable); // D2
-            vv.merge(&hard.stable);
+    fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let mut st = Stabilised::start(&was, *cx.params, cx);
+        if STABLE_SURVIVES.kept() {
+            st.vv.merge(&was.hard.stable); // D2
         }
-        vv.raise(cx.me.dc, hard.ceiling);
-        cx.arm(Timer::Theta, cx.params.theta_us);
-        cx.arm(Timer::Delta, cx.params.delta_us);
-        Self {
-            vv,
-            gss,
-            sent_since_delta: false,
-            reads: Slices::new(life),
-            waiting: Waiters::default(),
-            stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
-            ceiling: Ceiling::new(hard),
-        }
+        Self { st, waiting: Waiters::default() }
     }
 
     fn on_request(&mut self, ticket: Ticket, Request(op, past): Request, cx: &mut Cx<'_, Self>) {
@@ -162,55 +133,23 @@ impl Protocol for Pocc {
 
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
         match message {
-            Peer::Tree(message) => {
-                let stable = self.stabilisation.on_message((from, message), self.report(), Peer::Tree, cx);
-                self.gss.merge(&stable.unwrap_or_default()); // I2
-            }
             Peer::SliceReq(request) => {
                 self.when(SLICE_WAITS.kept().then(|| request.at.clone()), Work::Slice(from, request), cx);
             }
-            Peer::SliceReply(reply) => {
-                if let Some(read) = self.reads.gather(from, reply, |past, seen| past.merge(&seen)) {
-                    cx.reply(read.ticket, Reply(Outcome::FoundAll(read.found), read.seen));
-                }
-            }
+            message => stabilised::on_peer(self, from, message, cx),
         }
     }
 
     fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Vector>, cx: &mut Cx<'_, Self>) {
         let ut = d.stamp.ts;
         cx.store.insert(&key, d);
-        self.received(from.dc, ut, cx);
+        self.on_heartbeat(from, ut, cx);
     }
 
+    /// Everything that `from` wrote up to `hlc` is here.
     fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        self.received(from.dc, hlc, cx);
-    }
-
-    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
-        self.reads.reset(peer).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
-    }
-
-    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
-        match timer {
-            Timer::Theta => {
-                cx.arm(Timer::Theta, cx.params.theta_us);
-                self.ceiling.hurry(|| self.gss.clone(), cx);
-                let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
-                self.gss.merge(&stable.unwrap_or_default()); // I2
-                self.stabilisation.collect(cx, |safe, d| d.meta.le(safe) && safe.covers(d.stamp)); // D6
-                self.reads.expire(cx.mono).into_iter().for_each(|ticket| fail(ticket, unanswered(), cx));
-                self.give_up(cx);
-            }
-            Timer::Delta => {
-                cx.arm(Timer::Delta, cx.params.delta_us);
-                if !std::mem::take(&mut self.sent_since_delta) {
-                    let hlc = self.vv[cx.me.dc].tick(cx.now);
-                    self.advance(hlc, cx);
-                    cx.heartbeat(hlc);
-                }
-            }
-        }
+        self.st.vv.raise(from.dc, hlc);
+        self.waiting.wake(&self.st.vv).into_iter().for_each(|work| self.work(work, cx));
     }
 
     fn visible(View(sv): &View, stamp: Stamp, dv: &Vector) -> bool {
@@ -218,7 +157,42 @@ impl Protocol for Pocc {
     }
 
     fn status(&self) -> Status {
-        Status::new(self.gss.clone(), self.waiting.len())
+        Status::new(self.st.stable.clone(), self.waiting.len())
+    }
+}
+
+impl StableTime for Pocc {
+    fn stabilised(&mut self) -> &mut Stabilised<Self> {
+        &mut self.st
+    }
+
+    fn slice(&mut self, sv: Vector, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+        if SLICE_LIFTS_CLOCK.kept() {
+            self.st.advance(sv[cx.me.dc], cx);
+        }
+        let mut seen = Past::default();
+        let found = cx.read(keys, &View(Some(sv)), |d| seen.depend(d));
+        (found, seen)
+    }
+
+    fn found(&mut self, read: SnapshotRead<Vector, Past>) -> Answer<Past> {
+        Answer(Outcome::FoundAll(read.found), read.seen)
+    }
+
+    /// D6.
+    fn settled(&mut self, safe: &Vector, _: DcId, d: &Version<Vector>) -> bool {
+        d.meta.le(safe) && safe.covers(d.stamp)
+    }
+
+    /// Ends, too, what has waited too long (D4). Whoever waits for a slice gives up by itself.
+    fn theta(&mut self, cx: &mut Cx<'_, Self>) {
+        stabilised::theta(self, cx);
+        let why = "what this session has seen depends on writes that have not arrived here yet";
+        for work in self.waiting.expire(cx.mono) {
+            if let Work::Asked(ticket, ..) = work {
+                cx.fail(ticket, Failure::Unavailable(why.to_string()));
+            }
+        }
     }
 }
 
@@ -226,7 +200,7 @@ impl Pocc {
     /// Does `work` once what `needs` names of other data centres has arrived.
     fn when(&mut self, needs: Option<Vector>, work: Work, cx: &mut Cx<'_, Self>) {
         let needs = needs.unwrap_or_default().without(cx.me.dc);
-        if needs.le(&self.vv) {
+        if needs.le(&self.st.vv) {
             return self.work(work, cx);
         }
         self.waiting.park(needs, cx.mono + cx.params.wait_limit_us, work);
@@ -235,14 +209,7 @@ impl Pocc {
     fn work(&mut self, work: Work, cx: &mut Cx<'_, Self>) {
         match work {
             Work::Asked(ticket, op, past) => self.answer(ticket, op, past, cx),
-            Work::Slice(from, SliceReq { id, keys, at: sv }) => {
-                if SLICE_LIFTS_CLOCK.kept() {
-                    self.advance(sv[cx.me.dc], cx);
-                }
-                let (view, mut seen) = (View(Some(sv)), Past::default());
-                let found = cx.read(&keys, &view, |d| seen.depend(d));
-                cx.send(from, Peer::SliceReply(SliceReply { id, found, seen }));
-            }
+            Work::Slice(from, request) => stabilised::slice(self, from, request, cx),
         }
     }
 
@@ -256,79 +223,41 @@ impl Pocc {
             }
             Op::Put { key, update } => return self.put(ticket, (key, update), past.dv, cx),
             Op::Rotx { keys } | Op::Snapshot { keys } => {
-                let (sv, deadline) = (self.snapshot(&past, cx), cx.mono + cx.params.wait_limit_us);
-                return self.reads.scatter((ticket, keys), sv, past, deadline, Peer::SliceReq, cx);
+                let sv = self.snapshot(&past, cx);
+                return self.st.scatter((ticket, keys), sv, past, cx);
             }
             Op::Scan { cursor, limit, .. } => {
                 cx.walk(&Walk::Scan { cursor, limit }, &view, |d| seen.depend(d))
             }
             count => cx.walk(&Walk::of(&count), &view, |_| ()),
         };
-        cx.reply(ticket, Reply(outcome, seen));
+        cx.answer(ticket, outcome, seen);
     }
 
     /// PUT.
     fn put(&mut self, ticket: Ticket, (key, update): (Key, Update), mut dv: Vector, cx: &mut Cx<'_, Self>) {
-        let mut seen = Past::default();
-        let looked = cx.look(&key, &update, &View(None), |d| seen.depend(d)); // D5
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
-            let m = cx.me.dc;
-            dv.merge(&seen.dv);
-            let ut = self.vv[m].observe(cx.now, if PUT_ABOVE_DV.kept() { dv.max() } else { Hlc::ZERO }); // I3
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return fail(ticket, Failure::ClockSkew { ahead_us }, cx);
-            }
-            self.advance(ut, cx);
-            self.sent_since_delta = true;
-            let new = Stamp::new(ut, m);
-            cx.write(key, Version { stamp: new, meta: dv, write: update.write });
-            seen.dv.include(new);
-            stamp = Some(new);
-        }
-        cx.reply(ticket, Reply(Outcome::Written { stamp, previous }, seen));
+        let m = cx.me.dc;
+        let (outcome, seen) =
+            cx.update(&key, update, &View(None), Past::default(), Past::depend, |seen, cx| {
+                dv.merge(&seen.dv); // D5
+                let above = if PUT_ABOVE_DV.kept() { dv.max() } else { Hlc::ZERO };
+                let new = cx.stamp_above(self.st.vv[m], above)?; // I3
+                self.st.written(new.ts, cx);
+                seen.dv.include(new);
+                Ok(Draft::new(new, dv))
+            });
+        cx.answer(ticket, outcome, seen);
     }
 
     /// SV: all that the session depends on, and all that has arrived here.
     fn snapshot(&mut self, past: &Past, cx: &mut Cx<'_, Self>) -> Vector {
         let m = cx.me.dc;
-        self.advance(Hlc::at(cx.now).max(past.dv[m]), cx);
+        self.st.advance(Hlc::at(cx.now).max(past.dv[m]), cx);
         let mut sv = if SV_COVERS_DV.kept() { past.dv.clone() } else { Vector::default() };
-        sv.merge(&self.gss); // D2
-        sv.merge(&self.vv);
+        sv.merge(&self.st.stable); // D2
+        sv.merge(&self.st.vv);
         sv
     }
-
-    /// Everything from `dc` up to `ts` is here.
-    fn received(&mut self, dc: DcId, ts: Hlc, cx: &mut Cx<'_, Self>) {
-        self.vv.raise(dc, ts);
-        self.waiting.wake(&self.vv).into_iter().for_each(|work| self.work(work, cx));
-    }
-
-    /// Ends what has waited too long (D4). Whoever waits for a slice gives up by itself.
-    fn give_up(&mut self, cx: &mut Cx<'_, Self>) {
-        let why = "what this session has seen depends on writes that have not arrived here yet";
-        for work in self.waiting.expire(cx.mono) {
-            if let Work::Asked(ticket, ..) = work {
-                fail(ticket, Failure::Unavailable(why.to_string()), cx);
-            }
-        }
-    }
-
-    /// What stabilisation and collection take from this server.
-    fn report(&self) -> Report {
-        Report::new(self.vv.clone(), self.ceiling.stable(), self.reads.snapshots().cloned())
-    }
-
-    /// Moves the clock up to `hlc`, if it is behind, and keeps the durable ceiling above it (D2).
-    fn advance(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        self.vv.raise(cx.me.dc, hlc);
-        self.ceiling.renew(self.vv[cx.me.dc], || self.gss.clone(), cx);
-    }
-}
-
-fn fail(ticket: Ticket, failure: Failure, cx: &mut Cx<'_, Pocc>) {
-    cx.reply(ticket, Reply(Outcome::Failed(failure), Past::default()));
 }
 
 /// A session.
@@ -349,9 +278,15 @@ impl Session<Pocc> for Client {
         }
     }
 
-    fn on_reply(&mut self, _: AskId, _: ServerId, reply: Reply, cx: &mut SessionCx<'_, Pocc>) {
-        self.token.past.merge(&reply.1);
-        cx.done(reply.0);
+    fn on_reply(
+        &mut self,
+        _: AskId,
+        _: ServerId,
+        Answer(outcome, past): Answer<Past>,
+        cx: &mut SessionCx<'_, Pocc>,
+    ) {
+        self.token.past.merge(&past);
+        cx.done(outcome);
     }
 
     fn token(&self) -> Token<Past> {

@@ -9,14 +9,14 @@
 //! numbered as there, and step 8 is taken with its option. Clocks, heartbeats, stabilisation, what sessions remember
 //! and the numbers are CausalSpartanX's.
 //!
-//! **Names.** `vv` VV, the version vector (`vv[m]` is the server's HLC) · `dsv` DSV: entries i ≠ m are the data
-//! centre's stable vector, entry m is the fence · `ds` DS, dependencies · `need` the stable part of `ds`, where it
+//! **Names.** `st.vv` VV, the version vector (`vv[m]` is the server's HLC) · `st.stable` or `dsv` DSV: entries i ≠ m are the
+//! data centre's stable vector, entry m is the fence · `ds` DS, dependencies · `need` the stable part of `ds`, where it
 //! is less · `ut` update time · `sr` source replica (`stamp.origin`) · `sv` snapshot vector · S(sv) the versions
-//! in that snapshot · θ [`Params::theta_us`] · Δ [`Params::delta_us`].
+//! in that snapshot · θ, Δ in [`Params`].
 //!
 //! **Where §19 is silent**
 //! - D1 (E-12) After a crash `dsv` is at least the persisted one and the `need` of every version written here, and
-//!   the fence at least the persisted [`Ceiling`]: that lies above every snapshot of which a slice was read here,
+//!   the fence at least the persisted ceiling: that lies above every snapshot of which a slice was read here,
 //!   so it stands between those slices and all that is read or written here later.
 //! - D2 (E-13) Elsewhere, a token brings its `ds` and nothing else, and the session waits until the region's stable
 //!   vector covers them. What it read abroad passed no fence here; but it is stable now, and in every later `need`.
@@ -30,15 +30,9 @@
 //! - I3 For i ≠ m, a session's `dsv` covers the `need` of each local version in its past, and `ds` of each remote.
 
 pub use crate::causal_spartan_x::{Params, Past, Timer};
-use serde::{Deserialize, Serialize};
-use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{DcId, Failure, Hlc, Key, Op, Outcome, ServerId, Stamp, Update, Vector};
+use tidemark_contract::prelude::*;
+use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
 use tidemark_contract::watched::Watched;
-use tidemark_contract::{
-    Answer, Arrivals, Ceiling, Cx, Hard, Info, OneRound, OneRoundSession, Past as _, Protocol, Recovered,
-    Report, SliceReply, SliceReq, Slices, Stabilisation, Status, Ticket, Tree, Version, Walk, found_of,
-    unanswered,
-};
 
 tidemark_contract::rules! {
     GET_FENCES, // 3
@@ -52,9 +46,9 @@ tidemark_contract::rules! {
     SLICE_FENCES, // 10
     COLLECTS_AT_SAFE,
     EXCEPTIONS_UNTIL_SAFE,
-    DSV_SURVIVES, // D1
     FENCE_SURVIVES, // D1
-    STABLE_STAYS_HOME, // D2
+    STABLE_STAYS_HOME; // D2
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D1
 }
 
 /// What is stored beside a version.
@@ -83,14 +77,9 @@ pub enum Request {
     Cover(Vector),          // D2: wait for what DS_c names
 }
 
-/// What the servers of a data centre say to each other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Peer {
-    Tree(Tree),
-    SliceReq(SliceReq<Vector>),   // at sv
-    SliceReply(SliceReply<Past>), // ds of what was found, and in dsv the fence
-}
+/// What the servers of a data centre say to each other: slices are asked for at sv, and tell ds of what they found, and in
+/// dsv the fence.
+pub type Peer = stabilised::Peer<Vector, Past>;
 
 /// What a reader in data centre m can see.
 pub enum View {
@@ -102,15 +91,9 @@ pub enum View {
 
 /// A server, `p_n^m`.
 pub struct Tidemark {
-    vv: Vector,
-    dsv: Vector,
-    sent_since_delta: bool,
-    reads: Slices<Vector, Past>,
-    arrivals: Arrivals,
+    st: Stabilised<Self>,
     /// Versions with exceptions.
     exceptional: Watched,
-    stabilisation: Stabilisation,
-    ceiling: Ceiling,
 }
 
 const ABOUT: &str = "causal+, fresh reads: writes never wait, snapshots take one round";
@@ -126,28 +109,14 @@ impl Protocol for Tidemark {
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
+    type Component = Stabilised<Self>;
 
-    fn start(Recovered { hard, life, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        let (m, mut vv, mut dsv) = (cx.me.dc, received, Vector::zero(cx.topology.dcs));
-        vv.raise(m, hard.ceiling);
-        if DSV_SURVIVES.kept() {
-            dsv.merge(&hard.stable); // D1
-            let written_here = cx.store.versions().filter(|d| d.stamp.origin == m);
-            written_here.for_each(|d| dsv.merge(d.meta.need()));
-        }
-        dsv[m] = if FENCE_SURVIVES.kept() { dsv[m].max(hard.ceiling) } else { Hlc::ZERO };
-        cx.arm(Timer::Theta, cx.params.theta_us);
-        cx.arm(Timer::Delta, cx.params.delta_us);
-        Self {
-            vv,
-            dsv,
-            sent_since_delta: false,
-            reads: Slices::new(life),
-            arrivals: Arrivals::default(),
-            exceptional: Watched::default(),
-            stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
-            ceiling: Ceiling::new(hard),
-        }
+    fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let (m, mut st) = (cx.me.dc, Stabilised::start(&was, *cx.params, cx));
+        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && STABLE_SURVIVES.kept());
+        written_here.for_each(|d| st.stable.merge(d.meta.need())); // D1
+        st.stable[m] = if FENCE_SURVIVES.kept() { st.stable[m].max(was.hard.ceiling) } else { Hlc::ZERO };
+        Self { st, exceptional: Watched::default() }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
@@ -156,65 +125,14 @@ impl Protocol for Tidemark {
             Request::Put(key, update, past) => self.put(ticket, key, update, past, cx),
             Request::Rotx(keys, dsv) => self.rotx(ticket, keys, &dsv, cx),
             Request::Walk(walk, dsv) => {
-                self.dsv.merge(&dsv);
+                self.st.stable.merge(&dsv);
                 let mut ds = Vector::default();
                 let outcome = cx.walk(&walk, &self.fresh(cx), |d| depend(&mut ds, d));
                 cx.answer(ticket, outcome, Past { ds, dsv: self.known(cx) });
             }
             Request::Cover(ds) => {
-                self.arrivals.wait(ticket, ds, cx.me.dc, cx.mono + cx.params.wait_limit_us);
-                self.adopt(&Vector::default(), cx);
-            }
-        }
-    }
-
-    fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
-        match message {
-            Peer::Tree(message) => {
-                let stable = self.stabilisation.on_message((from, message), self.report(), Peer::Tree, cx);
-                stable.into_iter().for_each(|stable| self.adopt(&stable, cx));
-            }
-            Peer::SliceReq(request) => self.slice(from, request, cx),
-            Peer::SliceReply(reply) => {
-                if let Some(read) = self.reads.gather(from, reply, |past, slice| past.merge(&slice)) {
-                    cx.answer(read.ticket, Outcome::FoundAll(read.found), read.seen); // 10
-                }
-            }
-        }
-    }
-
-    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
-        self.vv.raise(from.dc, d.stamp.ts);
-        cx.store.insert(&key, d);
-    }
-
-    fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, _cx: &mut Cx<'_, Self>) {
-        self.vv.raise(from.dc, hlc);
-    }
-
-    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
-        cx.fail_all(self.reads.reset(peer), unanswered);
-    }
-
-    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
-        match timer {
-            Timer::Theta => {
-                cx.arm(Timer::Theta, cx.params.theta_us);
-                self.ceiling.hurry(|| self.dsv.clone(), cx);
-                let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
-                stable.into_iter().for_each(|stable| self.adopt(&stable, cx));
-                self.collect(cx);
-                cx.fail_all(self.reads.expire(cx.mono), unanswered);
-                self.arrivals.turn_away(cx);
-            }
-            Timer::Delta => {
-                cx.arm(Timer::Delta, cx.params.delta_us);
-                if !std::mem::take(&mut self.sent_since_delta) {
-                    let hlc = self.vv[cx.me.dc].tick(cx.now);
-                    self.advance(hlc, cx);
-                    cx.heartbeat(hlc);
-                }
-            }
+                stabilised::arrive(self, ticket, (ds.without(cx.me.dc), ds), Self::admitted, cx);
+            } // D2
         }
     }
 
@@ -230,14 +148,52 @@ impl Protocol for Tidemark {
     }
 
     fn status(&self) -> Status {
-        Status::new(self.dsv.clone(), self.arrivals.len())
+        Status::new(self.st.stable.clone(), self.st.waiting())
+    }
+}
+
+impl StableTime for Tidemark {
+    fn stabilised(&mut self) -> &mut Stabilised<Self> {
+        &mut self.st
+    }
+
+    /// A slice of ROTX.
+    fn slice(&mut self, sv: Vector, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+        let (m, mut seen) = (cx.me.dc, Past::default());
+        if SLICE_LIFTS.kept() {
+            self.st.stable.raise(m, sv[m]); // 9
+            self.st.promise(sv[m], cx); // D1
+        }
+        let found = cx.read(keys, &View::Snapshot(m, sv), |d| depend(&mut seen.ds, d));
+        seen.dsv[m] = if SLICE_FENCES.kept() { self.st.stable[m] } else { Hlc::ZERO }; // 10
+        (found, seen)
+    }
+
+    fn found(&mut self, read: SnapshotRead<Vector, Past>) -> Answer<Past> {
+        Answer(Outcome::FoundAll(read.found), read.seen) // 10
+    }
+
+    fn settled(&mut self, safe: &Vector, m: DcId, d: &Version<Meta>) -> bool {
+        let safe = if COLLECTS_AT_SAFE.kept() { safe } else { &self.st.stable };
+        in_snapshot(m, safe, d.stamp, &d.meta)
+    }
+
+    /// Drops exceptions, too, that no snapshot is below any more.
+    fn theta(&mut self, cx: &mut Cx<'_, Self>) {
+        stabilised::theta(self, cx);
+        let safe = if EXCEPTIONS_UNTIL_SAFE.kept() { self.st.safe() } else { &self.st.stable };
+        self.exceptional.settle(cx.store, |meta| {
+            let settled = covered(&meta.ds, safe, cx.me.dc);
+            meta.need.take_if(|_| settled);
+            settled
+        });
     }
 }
 
 impl Tidemark {
     /// GET.
     fn get(&mut self, ticket: Ticket, key: &Key, dsv: &Vector, cx: &mut Cx<'_, Self>) {
-        self.dsv.merge(dsv); // 1
+        self.st.stable.merge(dsv); // 1
         let (d, mut ds) = (cx.latest(key, &self.fresh(cx)), Vector::default()); // 2
         d.into_iter().for_each(|d| depend(&mut ds, d));
         let found = Outcome::Found(found_of(d));
@@ -249,103 +205,53 @@ impl Tidemark {
         let (m, Past { mut ds, mut dsv }) = (cx.me.dc, past);
         dsv[m] = if PUT_TAKES_FENCE.kept() { dsv[m] } else { Hlc::ZERO };
         if PUT_TAKES_DSV.kept() {
-            self.dsv.merge(&dsv); // 4
+            self.st.stable.merge(&dsv); // 4
         }
         if !DS_IS_NOT_STABLE.kept() {
-            self.dsv.merge(&ds);
+            self.st.stable.merge(&ds);
         }
-        let mut past = Past::default();
-        let looked = cx.look(&key, &update, &self.fresh(cx), |d| {
+        let known = self.known(cx);
+        let see = |past: &mut Past, d: &_| {
             depend(&mut past.ds, d); // D3
-            past.dsv = self.known(cx);
-        });
-        let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
+            past.dsv = known;
+        };
+        let (outcome, past) = cx.update(&key, update, &self.fresh(cx), Past::default(), see, |past, cx| {
             ds.merge(&past.ds);
-            let fence = if PUT_ABOVE_FENCE.kept() { self.dsv[m] } else { dsv[m] };
-            let ut = self.vv[m].observe(cx.now, ds.max().max(fence)); // 5
-            if let Some(ahead_us) = cx.too_far_ahead(ut) {
-                return cx.fail(ticket, Failure::ClockSkew { ahead_us });
-            }
-            self.advance(ut, cx);
-            self.sent_since_delta = true;
-            let new = Stamp::new(ut, m);
+            let fence = if PUT_ABOVE_FENCE.kept() { self.st.stable[m] } else { dsv[m] };
+            let new = cx.stamp_above(self.st.vv[m], ds.max().max(fence))?; // 5
+            self.st.written(new.ts, cx);
             let mut need = ds.clone(); // 6
-            need.meet(&self.dsv);
+            need.meet(&self.st.stable);
             need[m] = Hlc::ZERO;
+            past.ds.include(new);
             past.dsv.merge(&need);
             let need = (!covered(&ds, &need, m)).then(|| Box::new(need));
             need.iter().for_each(|_| self.exceptional.watch(&key, new)); // D5
-            let d = Version { stamp: new, meta: Meta { ds, need }, write: update.write };
-            cx.write(key, d);
-            past.ds.include(new);
-            stamp = Some(new);
-        }
-        cx.answer(ticket, Outcome::Written { stamp, previous }, past); // 7
+            Ok(Draft::new(new, Meta { ds, need }))
+        });
+        cx.answer(ticket, outcome, past); // 7
     }
 
     /// ROTX.
     fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, dsv: &Vector, cx: &mut Cx<'_, Self>) {
-        self.dsv.merge(dsv); // 8
-        self.dsv.raise(cx.me.dc, self.vv[cx.me.dc].max(Hlc::at(cx.now)));
-        let (sv, deadline) = (self.dsv.clone(), cx.mono + cx.params.wait_limit_us);
-        let past = Past { dsv: sv.clone(), ..Past::default() };
-        self.reads.scatter((ticket, keys), sv, past, deadline, Peer::SliceReq, cx);
+        self.st.stable.merge(dsv); // 8
+        self.st.stable.raise(cx.me.dc, self.st.vv[cx.me.dc].max(Hlc::at(cx.now)));
+        let sv = self.st.stable.clone();
+        self.st.scatter((ticket, keys), sv.clone(), Past { dsv: sv, ..Past::default() }, cx);
     }
 
-    /// A slice of it.
-    fn slice(&mut self, from: ServerId, request: SliceReq<Vector>, cx: &mut Cx<'_, Self>) {
-        let (m, SliceReq { id, keys, at: sv }) = (cx.me.dc, request);
-        if SLICE_LIFTS.kept() {
-            self.dsv.raise(m, sv[m]); // 9
-            self.ceiling.renew(sv[m], || self.dsv.clone(), cx); // D1
-        }
-        let mut seen = Past::default();
-        let found = cx.read(&keys, &View::Snapshot(m, sv), |d| depend(&mut seen.ds, d));
-        seen.dsv[m] = if SLICE_FENCES.kept() { self.dsv[m] } else { Hlc::ZERO }; // 10
-        cx.send(from, Peer::SliceReply(SliceReply { id, found, seen }));
-    }
-
-    /// Collection, also of exceptions that no snapshot is below any more.
-    fn collect(&mut self, cx: &mut Cx<'_, Self>) {
-        let (m, dsv) = (cx.me.dc, &self.dsv);
-        self.stabilisation.collect(cx, |safe, d| {
-            in_snapshot(m, if COLLECTS_AT_SAFE.kept() { safe } else { dsv }, d.stamp, &d.meta)
-        });
-        let safe = if EXCEPTIONS_UNTIL_SAFE.kept() { self.stabilisation.safe() } else { dsv };
-        self.exceptional.settle(cx.store, |meta| {
-            let settled = covered(&meta.ds, safe, m);
-            meta.need.take_if(|_| settled);
-            settled
-        });
-    }
-
-    /// What stabilisation and collection take from this server.
-    fn report(&self) -> Report {
-        Report::new(self.vv.clone(), self.ceiling.stable(), self.reads.snapshots().cloned())
-    }
-
-    /// Takes over a stable vector, and lets in the sessions that it covers.
-    fn adopt(&mut self, stable: &Vector, cx: &mut Cx<'_, Self>) {
-        self.dsv.merge(stable); // I1
-        for (ticket, ds) in self.arrivals.enter(&self.dsv) {
-            cx.answer(ticket, Outcome::Adopted, Past { ds, dsv: self.dsv.clone() });
-        }
-    }
-
-    /// Moves the clock, `vv[m]`, and keeps the durable ceiling above it.
-    fn advance(&mut self, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        self.vv[cx.me.dc] = hlc;
-        self.ceiling.renew(hlc, || self.dsv.clone(), cx);
+    /// D2: a session that moved here is covered.
+    fn admitted(&mut self, ds: Vector) -> Answer<Past> {
+        Answer(Outcome::Adopted, Past { ds, dsv: self.st.stable.clone() })
     }
 
     fn fresh(&self, cx: &Cx<'_, Self>) -> View {
-        View::Fresh(cx.me.dc, self.dsv.clone())
+        View::Fresh(cx.me.dc, self.st.stable.clone())
     }
 
     /// What a reader takes along: the stable vector and the fence.
     fn known(&self, cx: &Cx<'_, Self>) -> Vector {
-        let (m, mut dsv) = (cx.me.dc, self.dsv.clone());
+        let (m, mut dsv) = (cx.me.dc, self.st.stable.clone());
         dsv[m] = if GET_FENCES.kept() { dsv[m] } else { Hlc::ZERO };
         dsv
     }

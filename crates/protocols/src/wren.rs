@@ -8,9 +8,9 @@
 //! consistent data store*, DSN 2018. Its pseudo-code could not be consulted, so no lines are cited: PROTOCOLS §10 sums it
 //! up, and the rules were held against the code that the authors published. The numbers are CausalSpartanX's.
 //!
-//! **Names.** `vv` VV, the version vector (up to `vv[m]` all is applied here) · `lst` and `rst` the local and the remote
-//! stable time · `hwt` HWT_c, when a session wrote last · `pt` prepare time · `ct` commit time, a version's `ut` · `rdt`
-//! remote dependency time, the `rst` of a transaction's snapshot · WC the client's cache.
+//! **Names.** `st.vv` VV, the version vector (up to `vv[m]` all is applied here) · `lst` and `rst`, in `st.stable`, the
+//! local and the remote stable time · `hwt` HWT_c, when a session wrote last · `pt` prepare time · `ct` commit time, a
+//! version's `ut` · `rdt` remote dependency time, the `rst` of a transaction's snapshot · WC the client's cache.
 //!
 //! **Deviations**
 //! - D1 Transactions do not stay open: the server that is asked starts one for each operation.
@@ -30,17 +30,11 @@
 //! - I3 A version's `ut` is above the snapshot of its transaction, and above what its session had written.
 
 pub use crate::causal_spartan_x::{Params, Timer};
-use serde::{Deserialize, Serialize};
-use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Vector};
 use tidemark_contract::own_writes::OwnWrites;
+use tidemark_contract::prelude::*;
+use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
 use tidemark_contract::timeline::{Lasting, Timeline};
-use tidemark_contract::two_phase::State;
-use tidemark_contract::two_phase::{Commit, Turn, given_up};
-use tidemark_contract::{
-    Answer, Cx, Info, OneRound, OneRoundSession, Protocol, Reach, Recovered, Report, SliceReply, SliceReq,
-    Slices, Stabilisation, Status, Ticket, Tree, Version, Waiters, Walk, found_of, not_covered, unanswered,
-};
+use tidemark_contract::two_phase::{Commit, State, Turn, given_up};
 
 tidemark_contract::rules! {
     START_COVERS_SESSION,
@@ -54,7 +48,8 @@ tidemark_contract::rules! {
     PREPARED_SURVIVES, // D4
     DECIDED_SURVIVES, // D4
     RDT_IS_COVERED, // D5
-    STABLE_STAYS_HOME, // D6
+    STABLE_STAYS_HOME; // D6
+    of stabilised: OFFERS_WHAT_IS_DURABLE // D5
 }
 
 /// Two times, as the aggregation tree takes them: a snapshot, or what is stable.
@@ -72,6 +67,8 @@ pub struct Past {
 }
 
 impl tidemark_contract::Past for Past {
+    type Said = Self;
+
     fn merge(&mut self, other: &Self) {
         self.seen.merge(&other.seen);
         self.hwt = self.hwt.max(other.hwt);
@@ -92,28 +89,18 @@ impl tidemark_contract::Past for Past {
 pub struct Request(pub Option<Op>, pub DcId, pub Past);
 
 /// What the servers of a data centre say to each other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Peer {
-    Tree(Tree),
-    SliceReq(SliceReq<Times>),
-    SliceReply(SliceReply<()>),
-    Commit(Commit<Past>),
-}
+pub type Peer = stabilised::Peer<Times, (), Commit<Past>>;
 
 /// What a reader can see in data centre m: what the snapshot covers.
 pub struct View(DcId, Times);
 
 /// A server, `p_n^m`.
 pub struct Wren {
-    vv: Vector,
-    stable: Times,
+    st: Stabilised<Self>,
     /// HLC, and what is pending; of what this server decides alone, whom to tell and what it replaced.
     time: Timeline<Past, (Ticket, Option<Found>)>,
-    reads: Slices<Times, ()>,
     /// What waits until snapshots have what its session wrote (D2, D6).
     waiting: Waiters<Times, (Ticket, Option<Op>, Past)>,
-    stabilisation: Stabilisation,
 }
 
 const ABOUT: &str = "causal+ with write transactions (MSET is atomic); reads never wait";
@@ -130,25 +117,20 @@ impl Protocol for Wren {
     type View = View;
     type Session = OneRoundSession<Self, OwnWrites>; // WC
     type Params = Params;
+    type Component = Stabilised<Self>;
 
     fn start(mut was: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
         was.hard.undone.prepared.retain(|_| PREPARED_SURVIVES.kept());
         was.hard.undone.decided.retain(|_| DECIDED_SURVIVES.kept());
-        let (m, mut vv, mut stable) = (cx.me.dc, was.received, was.hard.times.stable.clone());
+        let (m, mut st) = (cx.me.dc, Stabilised::start(&was, *cx.params, cx));
+        st.vv = was.received; // what is pending lies below the ceiling
+        st.stable = was.hard.times.stable.clone();
         let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && TIMES_ARRIVE_WHOLE.kept());
-        elsewhere.for_each(|i| vv[i] = vv[i].prev()); // D3
+        elsewhere.for_each(|i| st.vv[i] = st.vv[i].prev()); // D3
         let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && RDT_IS_COVERED.kept());
-        written_here.for_each(|d| stable.raise(RST, d.meta)); // D5
-        cx.arm(Timer::Theta, cx.params.theta_us);
-        cx.arm(Timer::Delta, cx.params.delta_us);
-        Self {
-            time: Timeline::new(cx.me, was.life, was.hard, vv[m]),
-            vv,
-            stable,
-            reads: Slices::new(was.life),
-            waiting: Waiters::default(),
-            stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
-        }
+        written_here.for_each(|d| st.stable.raise(RST, d.meta)); // D5
+        let time = Timeline::new(cx.me, was.life, was.hard, st.vv[m]);
+        Self { st, time, waiting: Waiters::default() }
     }
 
     fn on_request(&mut self, ticket: Ticket, Request(op, home, mut past): Request, cx: &mut Cx<'_, Self>) {
@@ -161,7 +143,7 @@ impl Protocol for Wren {
             until.raise(LST, past.hwt); // D2
         }
         if START_COVERS_SESSION.kept() && op.is_some() {
-            self.stable.merge(&past.seen);
+            self.st.stable.merge(&past.seen);
         }
         self.waiting.park(until, cx.mono + cx.params.wait_limit_us, (ticket, op, past));
         self.wake(cx);
@@ -170,22 +152,8 @@ impl Protocol for Wren {
 
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
         match message {
-            Peer::Tree(message) => {
-                let stable = self.stabilisation.on_message((from, message), self.report(cx), Peer::Tree, cx);
-                self.adopt(stable, cx);
-            }
-            Peer::SliceReq(SliceReq { id, keys, at }) => {
-                self.stable.merge(&at);
-                let found = cx.read(&keys, &View(cx.me.dc, at), |_| ());
-                cx.send(from, Peer::SliceReply(SliceReply { id, found, seen: () }));
-            }
-            Peer::SliceReply(reply) => {
-                if let Some(read) = self.reads.gather(from, reply, |(), ()| ()) {
-                    let past = Past { seen: read.at, ..Past::default() };
-                    cx.answer(read.ticket, Outcome::FoundAll(read.found), past);
-                }
-            }
-            Peer::Commit(message) => self.commit(from, message, cx),
+            Peer::Own(message) => self.commit(from, message, cx),
+            message => stabilised::on_peer(self, from, message, cx),
         }
         self.save(cx);
     }
@@ -193,38 +161,17 @@ impl Protocol for Wren {
     fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Hlc>, cx: &mut Cx<'_, Self>) {
         let ut = d.stamp.ts;
         cx.store.insert(&key, d);
-        self.vv.raise(from.dc, if TIMES_ARRIVE_WHOLE.kept() { ut.prev() } else { ut }); // D3
-    }
-
-    fn on_heartbeat(&mut self, from: ServerId, time: Hlc, _cx: &mut Cx<'_, Self>) {
-        self.vv.raise(from.dc, time);
+        self.st.vv.raise(from.dc, if TIMES_ARRIVE_WHOLE.kept() { ut.prev() } else { ut }); // D3
     }
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
-        cx.fail_all(self.reads.reset(peer), unanswered);
+        stabilised::on_peer_reset(self, peer, cx);
         cx.fail_all(self.time.commits.reset(peer, cx.mono), given_up);
         self.save(cx);
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
-        match timer {
-            Timer::Theta => {
-                cx.arm(Timer::Theta, cx.params.theta_us);
-                let stable = self.stabilisation.tick(self.report(cx), Peer::Tree, cx);
-                self.adopt(stable, cx);
-                let m = cx.me.dc;
-                let seen =
-                    |at: &Times, d: &Version<Hlc>| Self::visible(&View(m, at.clone()), d.stamp, &d.meta);
-                self.stabilisation.collect(cx, seen);
-                cx.fail_all(self.reads.expire(cx.mono), unanswered);
-                cx.fail_all(self.time.commits.tend(cx.mono), given_up);
-                cx.fail_all(self.waiting.expire(cx.mono).into_iter().map(|late| late.0), not_covered);
-            }
-            Timer::Delta => {
-                cx.arm(Timer::Delta, cx.params.delta_us);
-                self.announce(cx);
-            }
-        }
+        stabilised::on_timer(self, timer, cx);
         self.save(cx);
     }
 
@@ -242,14 +189,29 @@ impl Protocol for Wren {
     }
 }
 
-impl Wren {
-    /// Start: a snapshot that every server of the data centre has installed.
-    fn snapshot(&self) -> Times {
-        let mut at = self.stable.clone();
-        if REMOTE_BELOW_LOCAL.kept() {
-            at[RST] = at[RST].min(at[LST].prev()); // I2
-        }
-        at
+impl StableTime for Wren {
+    fn stabilised(&mut self) -> &mut Stabilised<Self> {
+        &mut self.st
+    }
+
+    fn slice(&mut self, at: Times, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+        self.st.stable.merge(&at);
+        (cx.read(keys, &View(cx.me.dc, at), |_| ()), ())
+    }
+
+    fn found(&mut self, read: SnapshotRead<Times, ()>) -> Answer<Past> {
+        Answer(Outcome::FoundAll(read.found), Past { seen: read.at, ..Past::default() })
+    }
+
+    fn settled(&mut self, safe: &Times, m: DcId, d: &Version<Hlc>) -> bool {
+        Self::visible(&View(m, safe.clone()), d.stamp, &d.meta)
+    }
+
+    /// BiST: the time up to which this server has what was written here, and what was written elsewhere.
+    fn share(&mut self, cx: &mut Cx<'_, Self>) -> Times {
+        let (m, vv) = (cx.me.dc, &self.st.vv);
+        let elsewhere = cx.topology.all_dcs().filter(|i| *i != m).map(|i| vv[i]).min();
+        Times::from_entries([vv[m], elsewhere.unwrap_or(vv[m])])
     }
 
     /// Does what waited for snapshots to have what its session wrote, or for nothing.
@@ -263,12 +225,36 @@ impl Wren {
         }
     }
 
+    /// What is stable is persisted by [`Self::save`].
+    fn theta(&mut self, cx: &mut Cx<'_, Self>) {
+        stabilised::aggregate(self, cx);
+        stabilised::collect(self, cx);
+        stabilised::expire(self, cx);
+        cx.fail_all(self.time.commits.tend(cx.mono), given_up);
+        cx.fail_all(self.waiting.expire(cx.mono).into_iter().map(|late| late.0), not_covered);
+    }
+
+    fn delta(&mut self, cx: &mut Cx<'_, Self>) {
+        self.announce(cx);
+    }
+}
+
+impl Wren {
+    /// Start: a snapshot that every server of the data centre has installed.
+    fn snapshot(&self) -> Times {
+        let mut at = self.st.stable.clone();
+        if REMOTE_BELOW_LOCAL.kept() {
+            at[RST] = at[RST].min(at[LST].prev()); // I2
+        }
+        at
+    }
+
     fn perform(&mut self, ticket: Ticket, op: Op, past: Past, cx: &mut Cx<'_, Self>) {
         let (until, view) = (cx.mono + cx.params.wait_limit_us, View(cx.me.dc, past.seen.clone()));
         match op {
             Op::Get { key } => cx.answer(ticket, Outcome::Found(found_of(cx.latest(&key, &view))), past),
             Op::Rotx { keys } | Op::Snapshot { keys } => {
-                self.reads.scatter((ticket, keys), past.seen, (), until, Peer::SliceReq, cx);
+                self.st.scatter((ticket, keys), past.seen, (), cx);
             }
             Op::PutAll { writes } => self.time.commits.begin(ticket, writes, past, until, cx.topology),
             Op::Put { key, update } => {
@@ -320,7 +306,7 @@ impl Wren {
         while let Some(transaction) = self.time.take_next(cx.now) {
             let (stamp, past) = (transaction.stamp(cx.me.dc), transaction.snap);
             let rdt = past.seen[RST];
-            self.stable.raise(RST, rdt); // D5
+            self.st.stable.raise(RST, rdt); // D5
             for (key, write) in transaction.writes {
                 cx.write(key, Version { stamp, meta: rdt, write });
             }
@@ -335,28 +321,15 @@ impl Wren {
     /// Heartbeat: no time at or above anything pending.
     fn announce(&mut self, cx: &mut Cx<'_, Self>) {
         let clock = self.time.clock(cx.now);
-        self.vv.raise(cx.me.dc, if ANNOUNCE_BELOW_PENDING.kept() { self.time.applied(clock) } else { clock });
-        self.time.pass(self.vv[cx.me.dc]);
-        cx.heartbeat(self.vv[cx.me.dc]);
-    }
-
-    /// BiST: the time up to which this server has what was written here, and what was written elsewhere.
-    fn report(&self, cx: &Cx<'_, Self>) -> Report {
-        let (m, dcs) = (cx.me.dc, cx.topology.all_dcs());
-        let elsewhere = dcs.filter(|i| *i != m).map(|i| self.vv[i]).min();
-        let received = Times::from_entries([self.vv[m], elsewhere.unwrap_or(self.vv[m])]);
-        Report::new(received, self.time.stable(), self.reads.snapshots().cloned())
-    }
-
-    /// `lst = max(lst, stable)`, `rst` likewise, and goes on with what waits for them.
-    fn adopt(&mut self, stable: Option<Times>, cx: &mut Cx<'_, Self>) {
-        stable.into_iter().for_each(|stable| self.stable.merge(&stable)); // I1
-        self.wake(cx);
+        let up_to = if ANNOUNCE_BELOW_PENDING.kept() { self.time.applied(clock) } else { clock };
+        self.st.vv.raise(cx.me.dc, up_to);
+        self.time.pass(self.st.vv[cx.me.dc]);
+        cx.heartbeat(self.st.vv[cx.me.dc]);
     }
 
     fn save(&mut self, cx: &mut Cx<'_, Self>) {
         let stable = self.snapshot();
-        self.time.save(|| stable.clone(), Peer::Commit, cx); // D4, D5
+        self.time.save(&mut self.st.ceiling, || stable.clone(), Peer::Own, cx); // D4, D5
     }
 }
 

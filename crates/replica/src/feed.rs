@@ -164,6 +164,8 @@ impl<P: Protocol> Host<P> {
         }
         let indexed = place.index.range(..=received + 1).next_back().map(|(_, position)| *position);
         let from = indexed.filter(|position| *position >= self.log.oldest()).unwrap_or(self.log.oldest());
+        // What this turn has written is in the index, and not in the log yet.
+        let from = from.min(self.log.flushed());
         let mut cursor = self.log.cursor(from).map_err(unreadable)?;
         let mut before = cursor.position();
         while let Some(frame) = self.log.read(&mut cursor).map_err(unreadable)? {

@@ -1,6 +1,7 @@
 //! Hosts on simulated disks: what survives, what travels, and what is refused.
 
 mod deleted;
+mod feeding;
 mod followers;
 mod recorder;
 

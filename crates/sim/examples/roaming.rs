@@ -16,12 +16,10 @@
 
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{
-    DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector,
-};
+use tidemark_contract::core::{DcId, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector};
 use tidemark_contract::{
-    AskId, Ceiling, Cx, Hard, Info, Protocol, Recovered, Rule, Session, SessionCx, Status, Ticket, Token,
-    Version, Waiters, Walk, found_of, not_covered,
+    AskId, Ceiling, Cx, Draft, Hard, Info, Protocol, Recovered, Rule, Session, SessionCx, Status, Ticket,
+    Token, Version, Waiters, Walk, found_of, not_covered,
 };
 
 tidemark_contract::rules! {
@@ -95,6 +93,7 @@ impl Protocol for Roaming {
     type View = ();
     type Session = Client;
     type Params = Params;
+    type Component = ();
 
     fn start(Recovered { hard, received, .. }: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let mut vv = received;
@@ -110,12 +109,16 @@ impl Protocol for Roaming {
         let mut seen = Vector::default();
         let outcome = match request {
             Request::Get(key) => {
-                let found = found_of(cx.latest(&key, &()));
-                found.stamp.into_iter().for_each(|stamp| seen.include(stamp));
-                Outcome::Found(found)
+                let version = cx.latest(&key, &());
+                version.into_iter().for_each(|version| see(&mut seen, version));
+                Outcome::Found(found_of(version))
             }
-            Request::Put(key, update) => self.put(key, update, &mut seen, cx),
-            Request::Walk(walk) => cx.walk(&walk, &(), |version| seen.include(version.stamp)),
+            Request::Put(key, update) => {
+                let (outcome, written) = self.put(&key, update, cx);
+                seen = written;
+                outcome
+            }
+            Request::Walk(walk) => cx.walk(&walk, &(), |version| see(&mut seen, version)),
             Request::Cover(mut past) => {
                 past[cx.me.dc] = Hlc::ZERO; // what was written here is here
                 self.arrivals.park(past, cx.mono + cx.params.wait_limit_us, ticket);
@@ -141,19 +144,13 @@ impl Protocol for Roaming {
 
     fn on_timer(&mut self, Delta: Delta, cx: &mut Cx<'_, Self>) {
         cx.arm(Delta, cx.params.delta_us);
-        let ts = self.tick(cx);
+        let ts = self.vv[cx.me.dc].tick(cx.now);
+        self.advance(ts, cx);
         cx.heartbeat(ts);
         for ticket in self.arrivals.expire(cx.mono) {
             cx.reply(ticket, Reply(Outcome::Failed(not_covered()), Vector::default()));
         }
     }
-
-    fn on_peer(&mut self, _: ServerId, message: Peer, _: &mut Cx<'_, Self>) {
-        match message {}
-    }
-
-    /// Servers ask each other nothing.
-    fn on_peer_reset(&mut self, _: ServerId, _: &mut Cx<'_, Self>) {}
 
     fn visible((): &(), _: Stamp, (): &()) -> bool {
         true
@@ -165,27 +162,21 @@ impl Protocol for Roaming {
 }
 
 impl Roaming {
-    fn put(&mut self, key: Key, update: Update, seen: &mut Vector, cx: &mut Cx<'_, Self>) -> Outcome {
-        let looked = cx.look(&key, &update, &(), |version| seen.include(version.stamp));
-        if !looked.proceeds {
-            return Outcome::Written { stamp: None, previous: looked.previous };
-        }
-        if let Some(ahead_us) = cx.too_far_ahead(self.vv[cx.me.dc].next()) {
-            return Outcome::Failed(Failure::ClockSkew { ahead_us });
-        }
-        let stamp = Stamp::new(self.tick(cx), cx.me.dc);
-        seen.include(stamp);
-        cx.write(key.clone(), Version { stamp, meta: (), write: update.write });
-        cx.store.keep_newest(&key);
-        Outcome::Written { stamp: Some(stamp), previous: looked.previous }
+    fn put(&mut self, key: &Key, update: Update, cx: &mut Cx<'_, Self>) -> (Outcome, Vector) {
+        let updated = cx.update(key, update, &(), Vector::default(), see, |seen, cx| {
+            let stamp = cx.stamp_above(self.vv[cx.me.dc], Hlc::ZERO)?;
+            self.advance(stamp.ts, cx);
+            seen.include(stamp);
+            Ok(Draft::new(stamp, ()))
+        });
+        cx.store.keep_newest(key);
+        updated
     }
 
-    /// A time above all that was announced or stored here, below a durable ceiling (I3).
-    fn tick(&mut self, cx: &mut Cx<'_, Self>) -> Hlc {
-        let m = cx.me.dc;
-        self.vv[m] = self.vv[m].tick(cx.now);
-        self.ceiling.renew(self.vv[m], Vector::default, cx);
-        self.vv[m]
+    /// Moves the clock to a time that peers will be told, below a durable ceiling (I3).
+    fn advance(&mut self, ts: Hlc, cx: &mut Cx<'_, Self>) {
+        self.vv[cx.me.dc] = ts;
+        self.ceiling.renew(ts, Vector::default, cx);
     }
 
     /// Answers the sessions that have waited long enough.
@@ -194,6 +185,11 @@ impl Roaming {
             cx.reply(ticket, Reply(Outcome::Adopted, Vector::default()));
         }
     }
+}
+
+/// What a session comes to depend on that reads `version`.
+fn see(seen: &mut Vector, version: &Version<()>) {
+    seen.include(version.stamp);
 }
 
 /// A session.

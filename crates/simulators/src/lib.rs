@@ -1,7 +1,8 @@
 //! The simulator, by the name of a protocol or of a variant: a variant is its protocol without some of its rules.
 
 use tidemark_node::Factory;
-use tidemark_protocols::{Rule, Variant, with_any_protocol};
+use tidemark_protocols::{Rule, Variant};
+use tidemark_registry::{by_name, variant};
 use tidemark_sim::{
     Campaign, GROUP_RULES, Load, Loaded, Measured, Measurement, NODE_RULES, Options, Progress, Summary,
 };
@@ -15,9 +16,11 @@ pub struct Simulator {
 
 /// The simulator of the protocol called `name`, or of the variant; none if there is none.
 pub fn simulator(name: &str) -> Option<Simulator> {
-    with_any_protocol!(name, P, variant => {
-        Some(Simulator { factory: tidemark_node::factory_of::<P>(), variant })
-    }, otherwise None)
+    let (protocol, variant) = match variant(name) {
+        Some((protocol, variant)) => (protocol, Some(variant)),
+        None => (name, None),
+    };
+    Some(Simulator { factory: by_name(protocol)?, variant })
 }
 
 impl Simulator {

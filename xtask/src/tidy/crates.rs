@@ -21,7 +21,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "tidemark-sim",
         &["core", "store", "contract", "protocols", "replica", "group", "node", "check", "workload", "adapt"],
     ),
-    ("tidemark-simulators", &["protocols", "sim"]),
+    ("tidemark-simulators", &["node", "protocols", "registry", "sim"]),
     ("tidemark-wire", &[]),
     ("tidemark-workload", &["core", "contract"]),
     ("tidemark-registry", &["node", "protocols"]),

@@ -5,14 +5,15 @@
 use super::{Finding, source::Source};
 
 /// A file, its trait, and how many members that has.
-const LIMITS: [(&str, &str, usize); 3] = [
-    ("crates/contract/src/protocol.rs", "Protocol", 21),
+const LIMITS: [(&str, &str, usize); 4] = [
+    ("crates/contract/src/protocol.rs", "Protocol", 22),
     ("crates/contract/src/session.rs", "Session", 7),
     ("crates/contract/src/one_round.rs", "OneRound", 3),
+    ("crates/contract/src/stabilised.rs", "StableTime", 11),
 ];
 
 /// How many names `contract` exports from its root.
-const EXPORTED: usize = 54;
+const EXPORTED: usize = 52;
 const ROOT: &str = "crates/contract/src/lib.rs";
 
 const HERE: &str = "xtask/src/tidy/members.rs";

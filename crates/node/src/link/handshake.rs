@@ -3,8 +3,10 @@
 use super::frame::{frame, value};
 use super::hello::{Hello, LinkKind, Welcome};
 use super::table::{Link, Role, Sending, Stage, StreamIn, StreamOut, Up};
+use crate::layout::NodeId;
 use crate::node::{LinkError, LinkId, Output};
 use crate::of::NodeOf;
+use crate::rule::HEARSAY_IS_CHECKED;
 use tidemark_contract::Protocol;
 
 impl<P: Protocol> NodeOf<P> {
@@ -57,9 +59,25 @@ impl<P: Protocol> NodeOf<P> {
         };
         self.stands(id, Up { node: hello.from, roles: self.core.roles, role });
         self.core.announce(id);
+        let group = self.core.groups.of_node(hello.from);
+        let led = self.core.serving[group.index()].node == Some(hello.from);
         self.meet(hello.from, &hello.speaker, hello.kind);
         self.begun(id);
+        if HEARSAY_IS_CHECKED.kept() && led && self.core.serving[group.index()].node.is_none() {
+            self.ask_who_leads(hello.from);
+        }
         Ok(())
+    }
+
+    /// A node has introduced itself and says that it leads no more. That may have been under way for long, and may be over: what it answers
+    /// to a new call is not.
+    fn ask_who_leads(&mut self, node: NodeId) {
+        let outgoing = |(_, up): &(LinkId, &Up)| up.node == node && matches!(up.role, Role::MessagesOut);
+        let links: Vec<LinkId> = self.core.links.all_up().filter(outgoing).map(|(id, _)| id).collect();
+        for id in links {
+            self.end_link(id, None);
+            self.core.outputs.push_back(Output::Close { link: id });
+        }
     }
 
     fn check_hello(&self, hello: &Hello) -> Result<(), String> {

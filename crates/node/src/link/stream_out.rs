@@ -1,11 +1,11 @@
 //! The sender's side of a replication stream.
 
-use super::frame::{FrameBuffer, FrameError, frame, values};
+use super::frame::{FrameBuffer, frame, values};
 use super::stream::{Request, Supply};
 use super::table::{Role, Stage, StreamOut, Up};
 use crate::core::Core;
 use crate::layout::NodeId;
-use crate::node::{LinkId, Output};
+use crate::node::{LinkError, LinkId, Output};
 use crate::notice::Level;
 use crate::observe::Way;
 use crate::of::NodeOf;
@@ -47,20 +47,32 @@ impl<P: Protocol> NodeOf<P> {
         id: LinkId,
         node: NodeId,
         payload: &[u8],
-    ) -> Result<(), FrameError> {
+    ) -> Result<(), LinkError> {
         self.core.streams_due = true;
-        values(payload, |request| self.asked_for_stream(id, node, request))
+        let mut leads = true;
+        values(payload, |request| leads &= self.asked_for_stream(id, node, request))?;
+        // If it does lead, the next handshake says so. A request that nobody answers would not come again.
+        match leads {
+            true => Ok(()),
+            false => Err(LinkError::Refused("the caller does not lead its group any more".to_string())),
+        }
     }
 
-    fn asked_for_stream(&mut self, id: LinkId, node: NodeId, request: Request) {
+    /// Whether the receiver may ask: it serves its partition, as far as is known here.
+    fn asked_for_stream(&mut self, id: LinkId, node: NodeId, request: Request) -> bool {
         let (Request::Open { partition, .. }
         | Request::Close { partition }
         | Request::Confirm { partition, .. }) = request;
-        let dc = self.core.dc_of(node);
-        let server = ServerId::new(dc, partition);
-        if self.core.home(server) != Some(node) {
-            return;
+        let server = ServerId::new(self.core.dc_of(node), partition);
+        let leads = self.core.home(server) == Some(node);
+        if leads {
+            self.carry_out_request(id, server, request);
         }
+        leads
+    }
+
+    fn carry_out_request(&mut self, id: LinkId, server: ServerId, request: Request) {
+        let ServerId { dc, partition } = server;
         if matches!(request, Request::Open { .. }) {
             // There is one stream to a data centre. An earlier leader there may not have noticed yet that it does not lead
             // any more.

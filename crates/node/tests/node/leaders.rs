@@ -1,10 +1,11 @@
 //! Raft groups: founding, leadership, what its loss does to sessions, members that come with an empty disk.
 
 use crate::harness::{Cluster, layout, set};
+use bytes::BytesMut;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use tidemark_core::{DcId, Outcome};
+use tidemark_core::{DcId, Outcome, PartitionId, ServerId};
 use tidemark_node::cuts::{CutOrder, Place};
 use tidemark_node::{Order, factory_of};
 use tidemark_protocols::Tidemark;
@@ -236,4 +237,91 @@ fn a_member_that_learns_its_name_between_two_answers_is_taken_in() {
         let status = cluster.node(lost).status(now).group.expect("it is in a group");
         assert_eq!(status.role, "follower", "{status:?}");
     }
+}
+
+/// A founder that started again before the others had heard of the group did not know any more with whom it had founded it: they took
+/// themselves for members that have lost their disks, and nobody was left to take them in.
+#[test]
+fn a_founder_that_starts_again_before_the_others_know_has_founded_with_them() {
+    let mut cluster = Cluster::stopped(factory_of::<Tidemark>(), layout(1, 1, 3));
+    // Answers to all but node 1 are lost. Introductions are longer.
+    cluster.tap = Box::new(|(at, _), bytes| at == 1 || bytes.len() > 40);
+    (0..3).for_each(|at| cluster.boot(at));
+    cluster.run_for(2_000_000);
+    let mut name = |at: usize| cluster.node(at).member().map(|member| member.name);
+    assert_eq!([0, 1, 2].map(&mut name), [None, Some(2), None]);
+    for at in 0..3 {
+        cluster.kill(at);
+        cluster.boot(at);
+    }
+    cluster.tap = Box::new(|_, _| true);
+    cluster.run_for(10_000_000);
+    let mut name = |at: usize| cluster.node(at).member().map(|member| member.name);
+    assert_eq!([0, 1].map(&mut name), [Some(1), Some(2)]);
+    // The third may hear of the group when that has begun without it.
+    let session = cluster.open(2);
+    let outcome = cluster.set(2, session, "k", "v");
+    assert!(matches!(outcome, Outcome::Written { stamp: Some(_), .. }), "{outcome:?}");
+}
+
+/// What nodes say first on connections for messages, to whom, from now on.
+fn introductions(cluster: &mut Cluster) -> Rc<RefCell<Vec<(usize, Vec<u8>)>>> {
+    let hellos: Rc<RefCell<Vec<(usize, Vec<u8>)>>> = Rc::default();
+    let seen = hellos.clone();
+    cluster.tap = Box::new(move |(at, _), bytes| {
+        // The last byte says what a connection is for: messages.
+        if bytes.len() > 40 && bytes.last() == Some(&0) && seen.borrow().len() < 200 {
+            seen.borrow_mut().push((at, bytes.clone()));
+        }
+        true
+    });
+    hellos
+}
+
+/// Introductions arrive at `at` again, each on a connection of its own.
+fn again(cluster: &mut Cluster, at: usize, hellos: &Rc<RefCell<Vec<(usize, Vec<u8>)>>>) {
+    let late: Vec<Vec<u8>> =
+        hellos.take().into_iter().filter(|(to, _)| *to == at).map(|(_, bytes)| bytes).collect();
+    assert!(late.len() >= 2, "others had introduced themselves");
+    for bytes in late {
+        let link = cluster.stranger(at);
+        let _ = cluster.receive(at, link, &mut BytesMut::from(&bytes[..]));
+    }
+}
+
+/// What a node had said before it was elected came late, on a connection of its own: nobody leads, the receiver believed, for as long as
+/// the node led.
+#[test]
+fn a_late_handshake_of_who_leads_by_now_does_not_hide_it() {
+    let mut cluster = Cluster::stopped(factory_of::<Tidemark>(), layout(1, 1, 3));
+    let hellos = introductions(&mut cluster);
+    (0..3).for_each(|at| cluster.boot(at));
+    cluster.run_for(10_000_000);
+    let leader = cluster.leader(0..3).expect("somebody leads");
+    let other = (leader + 1) % 3;
+    again(&mut cluster, other, &hellos);
+    cluster.run_for(5_000_000);
+    let session = cluster.open(other);
+    let outcome = cluster.set(other, session, "k", "v");
+    assert!(matches!(outcome, Outcome::Written { stamp: Some(_), .. }), "{outcome:?}");
+}
+
+/// As above, and while the receiver believed that, it was asked for a stream: it did not answer, and was not asked again.
+#[test]
+fn a_stream_that_was_asked_for_in_a_moment_of_doubt_is_asked_for_again() {
+    let mut cluster = Cluster::stopped(factory_of::<Tidemark>(), layout(2, 1, 3));
+    let hellos = introductions(&mut cluster);
+    (0..6).for_each(|at| cluster.boot(at));
+    cluster.run_for(10_000_000);
+    let (sender, receiver) = (cluster.leader(0..3).unwrap(), cluster.leader(3..6).unwrap());
+    let server = |dc| Place::Server(ServerId::new(DcId(dc), PartitionId(0)));
+    cluster.order(receiver, 1, Order::Cut(CutOrder::Cut(server(0), server(1))));
+    cluster.run_for(1_000);
+    again(&mut cluster, sender, &hellos);
+    cluster.order(receiver, 2, Order::Cut(CutOrder::HealAll));
+    cluster.run_for(5_000_000);
+    let (writer, reader) = (cluster.open(sender), cluster.open(receiver));
+    cluster.set(sender, writer, "k", "v");
+    cluster.run_for(2_000_000);
+    assert_eq!(cluster.get(receiver, reader, "k").as_deref(), Some("v"));
 }

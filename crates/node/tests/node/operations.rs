@@ -1,9 +1,10 @@
 //! What sessions are told.
 
 use crate::harness::{Cluster, get, layout, set};
-use tidemark_core::{Failure, Outcome};
-use tidemark_node::factory_of;
-use tidemark_protocols::{Eventual, Tidemark};
+use tidemark_core::{DcId, Failure, Outcome};
+use tidemark_node::{NodeLayout, factory_of};
+use tidemark_protocols::{Accf, Eventual, Tidemark};
+use tidemark_replica::Now;
 use tidemark_store::log::Fsync;
 
 fn three() -> Cluster {
@@ -165,4 +166,18 @@ fn an_idle_node_ends_few_batches() {
     cluster.run_for(1_000_000);
     let batches = cluster.node(0).counters().batches - before;
     assert!(batches < 1_500, "{batches} batches in an idle second");
+}
+
+/// A session of a node that holds no partition asks which checking groups there are: the node failed.
+#[test]
+fn a_node_without_partitions_knows_the_checking_groups_that_there_are_at_first() {
+    let mut layout = layout(1, 2, 1);
+    let (name, peer_address) = ("client".to_string(), "client".to_string());
+    layout.nodes.push(NodeLayout { name, dc: DcId(0), partitions: Vec::new(), peer_address });
+    let mut cluster = Cluster::start(factory_of::<Accf>(), layout);
+    let now = Now { wall: 1_700_000_010_000_000, mono: cluster.now_us };
+    let known = |cluster: &mut Cluster, at| cluster.node(at).checking_groups(now).to_vec();
+    let there = known(&mut cluster, 0);
+    assert!(!there.is_empty());
+    assert_eq!(known(&mut cluster, 1), there);
 }

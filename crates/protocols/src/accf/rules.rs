@@ -1,7 +1,5 @@
 //! What of ACCF can be broken: by its text, and by tests.
 
-use tidemark_contract::Variant;
-
 tidemark_contract::rules! {
     READS_ARE_DEPENDENCIES, // Algorithm 7.1 line 5
     GET_WAITS, // Algorithm 7.2 lines 2 and 3
@@ -20,9 +18,7 @@ tidemark_contract::rules! {
     FLOOR_HOLDS, // D11
 }
 
-/// To the letter of the dissertation, for the checker to convict.
-pub const VARIANTS: &[Variant] = &[Variant {
-    name: "accf-published",
-    about: "ACCF to the letter, with erratum E-7: for study only",
-    without: &[STABLE_IF_COVERED, LEAST_OF_GROUP],
-}];
+// To the letter of the dissertation, for the checker to convict.
+tidemark_contract::variants! {
+    "accf-published", "ACCF to the letter, with erratum E-7: for study only": STABLE_IF_COVERED, LEAST_OF_GROUP;
+}

@@ -3,10 +3,11 @@
 use crate::{as_published, at};
 use tidemark_contract::core::{DcId, Hlc, Key, Op, Outcome, Stamp, Vector};
 use tidemark_contract::lab::{put, rotx, server, text};
-use tidemark_contract::{Hard, Lab, Protocol, Token, without};
+use tidemark_contract::{Lab, Protocol, Token, without};
 use tidemark_protocols::CausalSpartanX;
 use tidemark_protocols::causal_spartan_x::{
-    DSV_SURVIVES, PUT_ABOVE_DSV, PUT_MERGES_DS, Params, Past, Request, SLICE_LIFTS, STABLE_STAYS_HOME, Timer,
+    PUT_ABOVE_DSV, PUT_MERGES_DS, Params, Past, Request, SLICE_LIFTS, STABLE_STAYS_HOME, STABLE_SURVIVES,
+    Timer,
 };
 
 fn lab(dcs: usize, partitions: usize) -> Lab<CausalSpartanX> {
@@ -398,32 +399,8 @@ fn alg_5_2_line_7_is_why_a_reader_of_a_local_version_finds_what_it_depends_on() 
 fn e_12_a_restart_recovers_the_dsv_that_versions_written_here_need() {
     let crash = server(0, 1);
     assert_eq!(behind(|lab| lab.restart(crash)), "remote");
-    assert_eq!(without(&[DSV_SURVIVES], || behind(|_| ())), "remote", "without a restart");
-    assert_eq!(without(&[DSV_SURVIVES], || behind(|lab| lab.restart(crash))), "-");
-}
-
-/// Reference: PROTOCOLS E-12: what was offered as safe to collect below is there after a restart.
-#[test]
-fn e_12_a_restart_recovers_the_dsv_that_was_persisted() {
-    let mut lab = spartan(2, 1);
-    [9_000, 500_000, 1_000_000].into_iter().for_each(|us| stabilise(&mut lab, us));
-    let persisted = lab.hard(server(0, 0)).stable.clone();
-    assert!(persisted.min() >= at(500_000));
-    lab.restart(server(0, 0));
-    assert_eq!(dsv(&lab, 0, 0), persisted);
-}
-
-/// Reference: PROTOCOLS E-8, E-12: a server that comes back with a slow clock.
-#[test]
-fn e_12_a_restart_stamps_above_everything_announced() {
-    let mut lab = spartan(2, 1);
-    let (s, x, p) = (lab.client(0), lab.key("x", 0), server(0, 0));
-    stabilise(&mut lab, 9_000);
-    let Hard { ceiling, .. } = lab.hard(p).clone();
-    assert!(ceiling > at(9_000));
-    lab.set_clock(p, 1_000);
-    lab.restart(p);
-    assert_eq!(lab.put(s, &x, "1"), ceiling.next());
+    assert_eq!(without(&[STABLE_SURVIVES], || behind(|_| ())), "remote", "without a restart");
+    assert_eq!(without(&[STABLE_SURVIVES], || behind(|lab| lab.restart(crash))), "-");
 }
 
 /// Reference: PROTOCOLS E-13.
@@ -549,51 +526,6 @@ fn d5_a_conditional_update_depends_on_and_wins_over_what_it_saw() {
     let ut = lab.put_new(a, &x, "2").expect("a tombstone is nothing");
     let meta = lab.store(server(0, 0)).chain(&x).next().unwrap().meta.clone();
     assert!(ut > at(8_000).next() && meta[DcId(1)] == at(8_000).next());
-}
-
-#[test]
-fn a_write_too_far_ahead_of_the_clock_is_refused() {
-    let mut lab = spartan(1, 2);
-    lab.set_max_skew(1_000);
-    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
-    lab.set_clock(server(0, 0), 5_000);
-    lab.put(s, &x, "1");
-    assert_eq!(text(&lab.run(s, put(&y, "2"))), "clock skew");
-    assert_eq!(lab.store(server(0, 1)).totals().versions, 0);
-}
-
-#[test]
-fn a_transaction_whose_slice_is_lost_ends_with_the_restart_or_the_deadline() {
-    let mut lab = spartan(1, 2);
-    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
-    for restart in [true, false] {
-        lab.begin(s, rotx(&[&x, &y]));
-        lab.lose_messages(server(0, 0), server(0, 1));
-        if restart {
-            lab.restart(server(0, 1));
-        } else {
-            lab.set_clocks(3_000_000);
-            lab.fire(server(0, 0), Timer::Theta);
-        }
-        assert_eq!(text(&lab.finish(s)), "unavailable");
-    }
-}
-
-/// What the driver owes (5): `now` may jump, and neither ends nor prolongs what waits.
-#[test]
-fn a_clock_that_jumps_does_not_move_deadlines() {
-    let mut lab = spartan(1, 2);
-    let (s, x, y, p) = (lab.client(0), lab.key("x", 0), lab.key("y", 1), server(0, 0));
-    for (jump, later) in [(1, 3_000_000), (1_000_000_000, 6_000_000)] {
-        lab.begin(s, rotx(&[&x, &y]));
-        lab.lose_messages(p, server(0, 1));
-        lab.jump_clock(p, jump);
-        lab.fire(p, Timer::Theta);
-        assert_eq!(lab.outcome(s), None);
-        lab.set_clock(p, later);
-        lab.fire(p, Timer::Theta);
-        assert_eq!(text(&lab.finish(s)), "unavailable");
-    }
 }
 
 #[test]

@@ -6,9 +6,8 @@ use tidemark_contract::lab::{put, server};
 use tidemark_contract::{Dep, Deps, Lab, Protocol, Scope, without};
 use tidemark_protocols::Cops;
 use tidemark_protocols::cops::{
-    APPLIED_SURVIVES, ASKS_SIBLINGS, FORGETS, FORGETS_ONLY_EVERYWHERE, LISTS_ARE_LONG, LOSERS_WAIT,
-    MOVERS_WAIT, Meta, PUT_ABOVE_CONTEXT, PUT_IS_NEAR, Params, READS_ARE_NEAR, SPARES_WAITING, Timer,
-    WAITING_SURVIVES, most_deps,
+    FORGETS, FORGETS_ONLY_EVERYWHERE, LISTS_ARE_LONG, LOSERS_WAIT, Meta, PUT_ABOVE_CONTEXT, PUT_IS_NEAR,
+    Params, READS_ARE_NEAR, SPARES_WAITING, Timer, most_deps,
 };
 
 fn lab(dcs: usize, partitions: usize) -> Lab<Cops> {
@@ -113,27 +112,6 @@ fn step_3_a_put_that_would_lie_too_far_ahead_is_refused() {
     assert_eq!((lab.get(a, &y).as_str(), context(&lab, a).len()), ("-", 1));
 }
 
-/// Reference: PROTOCOLS §2, steps 4 and 5.
-#[test]
-fn step_4_a_version_from_elsewhere_shows_when_siblings_have_what_it_depends_on() {
-    fn shown() -> (String, usize) {
-        let mut lab = lab(2, 2);
-        let (a, c, x, y) = (lab.client(0), lab.client(1), lab.key("x", 0), lab.key("y", 1));
-        lab.put(a, &x, "1");
-        lab.put(a, &y, "2");
-        ship(&mut lab, 1);
-        talk(&mut lab);
-        let early = lab.get(c, &y);
-        let waits = parked(&lab, 0) + parked(&lab, 1);
-        ship(&mut lab, 0);
-        talk(&mut lab);
-        assert_eq!((lab.get(c, &y), parked(&lab, 0) + parked(&lab, 1)), ("2".into(), 0));
-        (early, waits)
-    }
-    assert_eq!(shown(), ("-".into(), 2));
-    assert_eq!(without(&[ASKS_SIBLINGS], shown), ("2".into(), 0));
-}
-
 /// Reference: PROTOCOLS §2, step 4: own keys are checked here.
 #[test]
 fn step_4_what_its_own_partition_holds_is_not_asked_for() {
@@ -226,78 +204,6 @@ fn step_6_a_put_wins_over_what_shows_where_it_is_written() {
     let fast = lab.put(a, &x, "fast clock");
     ship(&mut lab, 0);
     assert!(lab.put(b, &x, "slow clock") > fast);
-}
-
-/// Reference: PROTOCOLS §2, step 7.
-#[test]
-fn step_7_a_check_that_is_lost_is_asked_again() {
-    let mut lab = sound(2, 2);
-    let (a, c, x, y) = (lab.client(0), lab.client(1), lab.key("x", 0), lab.key("y", 1));
-    lab.put(a, &x, "1");
-    lab.put(a, &y, "2");
-    ship(&mut lab, 1);
-    lab.lose_messages(server(1, 1), server(1, 0));
-    ship(&mut lab, 0);
-    talk(&mut lab);
-    assert_eq!(lab.get(c, &y), "-");
-    lab.fire(server(1, 1), Timer::Retry);
-    talk(&mut lab);
-    assert_eq!(lab.get(c, &y), "2");
-}
-
-/// Reference: PROTOCOLS §2, step 7: who restarted has forgotten what it was asked.
-#[test]
-fn step_7_a_server_that_restarts_is_asked_again() {
-    let mut lab = sound(2, 2);
-    let (a, c, x, y) = (lab.client(0), lab.client(1), lab.key("x", 0), lab.key("y", 1));
-    lab.put(a, &x, "1");
-    lab.put(a, &y, "2");
-    ship(&mut lab, 1);
-    talk(&mut lab);
-    lab.restart(server(1, 0));
-    talk(&mut lab);
-    ship(&mut lab, 0);
-    talk(&mut lab);
-    assert_eq!(lab.get(c, &y), "2");
-}
-
-/// D3: what showed before a crash shows right after it, with nobody asked; the lab's restart keeps what was revised.
-#[test]
-fn d3_what_was_applied_is_logged_before_anybody_learns_of_it() {
-    fn revised(partition: u16) -> bool {
-        let mut lab = lab(2, 2);
-        let (a, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", partition));
-        lab.put(a, &x, "1");
-        lab.put(a, &y, "2");
-        ship(&mut lab, 0);
-        ship(&mut lab, 1);
-        talk(&mut lab);
-        assert_eq!(parked(&lab, partition), 0);
-        lab.transcript.contains(&format!("revises {y}"))
-    }
-    assert!(revised(1));
-    assert!(!without(&[APPLIED_SURVIVES], || revised(1)));
-    assert!(!revised(0), "that x is applied here a restart finds out at once");
-}
-
-/// D3: what did not show before a crash does not show after it without its check.
-#[test]
-fn d3_what_waits_is_checked_again_after_a_restart() {
-    fn shown() -> (String, String) {
-        let mut lab = lab(2, 2);
-        let (a, c, x, y) = (lab.client(0), lab.client(1), lab.key("x", 0), lab.key("y", 1));
-        lab.put(a, &x, "1");
-        lab.put(a, &y, "2");
-        ship(&mut lab, 1);
-        lab.lose_messages(server(1, 1), server(1, 0));
-        lab.restart(server(1, 1));
-        let early = lab.get(c, &y);
-        ship(&mut lab, 0);
-        talk(&mut lab);
-        (early, lab.get(c, &y))
-    }
-    assert_eq!(shown(), ("-".into(), "2".into()));
-    assert_eq!(without(&[WAITING_SURVIVES], shown), ("2".into(), "2".into()));
 }
 
 /// D4: a session that only reads depends on what is under way, not on all that it ever read.
@@ -446,58 +352,6 @@ fn d5_tombstones_go() {
         tell(&mut lab, us);
     }
     assert_eq!([0, 1].map(|dc| lab.store(server(dc, 0)).totals().keys), [0, 0]);
-}
-
-/// D5: heartbeats lie under a ceiling that survives, so that no write of a later life lies under one.
-#[test]
-fn d5_a_restart_with_a_slow_clock_writes_above_what_was_announced() {
-    let mut lab = sound(2, 1);
-    lab.set_max_skew(60_000_000);
-    let (a, x) = (lab.client(0), lab.key("x", 0));
-    lab.set_clocks(30_000_000);
-    lab.fire(server(0, 0), Timer::Theta);
-    lab.set_clock(server(0, 0), 1_000);
-    lab.restart(server(0, 0));
-    assert!(lab.put(a, &x, "1") > at(30_000_000));
-}
-
-/// D6: elsewhere, what a session depends on has to be applied first.
-#[test]
-fn d6_a_session_that_moves_waits_until_its_context_is_applied() {
-    fn moved() -> bool {
-        let mut lab = lab(2, 2);
-        let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 1));
-        lab.put(a, &x, "1");
-        let token = lab.token(a);
-        lab.adopt(b, token);
-        talk(&mut lab);
-        let at_once = lab.outcome(b).is_some();
-        if !at_once {
-            ship(&mut lab, 1);
-            talk(&mut lab);
-            assert_eq!(lab.outcome(b), Some(Outcome::Adopted));
-            assert_eq!((lab.get(b, &x).as_str(), context(&lab, b)), ("1", context(&lab, a)));
-        }
-        at_once
-    }
-    assert!(!moved());
-    assert!(without(&[MOVERS_WAIT], moved));
-}
-
-/// D6: not for ever; and where it came from, it is at home.
-#[test]
-fn d6_a_session_that_waits_too_long_is_told_so() {
-    let mut lab = sound(2, 2);
-    let (a, home, b, x) = (lab.client(0), lab.client(0), lab.client(1), lab.key("x", 0));
-    lab.put(a, &x, "1");
-    let token = lab.token(a);
-    lab.adopt(home, token.clone());
-    assert_eq!(lab.finish(home), Outcome::Adopted);
-    lab.adopt(b, token);
-    lab.set_clocks(3_000_000);
-    lab.fire(server(1, 0), Timer::Theta);
-    assert!(matches!(lab.outcome(b), Some(Outcome::Failed(Failure::StaleSession(_)))));
-    assert_eq!(parked(&lab, 0), 0);
 }
 
 /// I3: while a version of a key waits, nothing of the key is dropped: not what shows, and not what waits.

@@ -1,15 +1,14 @@
 //! COPS-GT (PROTOCOLS §2): the steps of `get_trans`, the deviations of the file, and what each rule is for. What it
-//! shares with COPS is tested there step by step, and here in passing.
+//! shares with COPS and Eiger is tested in `dependency_checked.rs`.
 
 use crate::at;
 use tidemark_contract::causes::Causes;
-use tidemark_contract::core::{DcId, Key, Micros, Outcome, Stamp};
+use tidemark_contract::core::{DcId, Key, Micros, Stamp};
 use tidemark_contract::lab::{put, rotx, server, text};
 use tidemark_contract::{Lab, Protocol, without};
 use tidemark_protocols::CopsGt;
 use tidemark_protocols::cops_gt::{
-    APPLIED_SURVIVES, CHECKS, LISTS_ALL, MINDS_FLOORS, MOVERS_WAIT, Params, REFUSES_DROPPED, Request,
-    SECOND_ROUND, Timer,
+    LISTS_ALL, MINDS_FLOORS, Params, REFUSES_DROPPED, Request, SECOND_ROUND, Timer,
 };
 
 fn lab(dcs: usize, partitions: usize) -> Lab<CopsGt> {
@@ -213,43 +212,6 @@ fn d7_a_transaction_does_not_wait_for_a_restarted_server_to_hear_from_its_peers(
     assert_eq!(lab.rotx(b, &[&x, &y]), "1 2");
 }
 
-/// Steps 4 to 6, as in COPS.
-#[test]
-fn a_version_from_elsewhere_shows_when_its_dependencies_do() {
-    fn read() -> String {
-        let mut lab = lab(2, 2);
-        let ([x, y], a, c) = (keys(&lab), lab.client(0), lab.client(1));
-        lab.put(a, &x, "1");
-        lab.put(a, &y, "2");
-        lab.deliver(server(0, 1), server(1, 1));
-        lab.deliver_within(DcId(1));
-        let early = lab.get(c, &y);
-        lab.deliver_all();
-        assert_eq!(lab.rotx(c, &[&x, &y]), "1 2");
-        early
-    }
-    assert_eq!((read().as_str(), without(&[CHECKS], read).as_str()), ("-", "2"));
-}
-
-/// D3, as in COPS; a restart checks again what was not applied.
-#[test]
-fn d3_what_was_applied_is_logged_and_what_was_not_is_checked_again() {
-    fn revised() -> bool {
-        let mut lab = lab(2, 2);
-        let ([x, y], a, c) = (keys(&lab), lab.client(0), lab.client(1));
-        lab.put(a, &x, "1");
-        lab.put(a, &y, "2");
-        lab.deliver(server(0, 1), server(1, 1));
-        lab.restart(server(1, 1));
-        assert_eq!(lab.get(c, &y), "-");
-        lab.deliver_all();
-        assert_eq!(lab.get(c, &y), "2");
-        lab.transcript.contains(&format!("revises {y}"))
-    }
-    assert!(revised());
-    assert!(!without(&[APPLIED_SURVIVES], revised));
-}
-
 /// D5: a conditional update and a scan depend on what they saw, tombstones included.
 #[test]
 fn d5_what_decided_an_update_or_a_scan_is_listed() {
@@ -263,39 +225,6 @@ fn d5_what_decided_an_update_or_a_scan_is_listed() {
     let scanned = lab.scan(c, 0);
     assert_eq!((scanned.as_str(), past(&lab, c).newest(&x)), (" 0", past(&lab, a).newest(&x)));
     assert_eq!(lab.scan(c, 1), format!("{y} 1"));
-}
-
-/// D6, as in COPS.
-#[test]
-fn d6_a_session_that_moves_waits_until_its_context_is_applied() {
-    fn moved() -> bool {
-        let mut lab = lab(2, 2);
-        let ([_, y], a, b) = (keys(&lab), lab.client(0), lab.client(1));
-        lab.put(a, &y, "1");
-        let token = lab.token(a);
-        lab.adopt(b, token);
-        lab.deliver_within(DcId(1));
-        let at_once = lab.outcome(b).is_some();
-        lab.deliver_all();
-        assert!(at_once || lab.outcome(b) == Some(Outcome::Adopted));
-        assert_eq!(past(&lab, b), past(&lab, a));
-        at_once
-    }
-    assert!(!moved());
-    assert!(without(&[MOVERS_WAIT], moved));
-}
-
-/// Step 3, and the drivers' bound on stamps.
-#[test]
-fn a_put_is_stamped_above_its_past_or_refused() {
-    let mut lab = sound(1, 2);
-    let ([x, y], a) = (keys(&lab), lab.client(0));
-    lab.set_clock(server(0, 0), 5_000_000);
-    let first = lab.put(a, &x, "1");
-    assert!(lab.put(a, &y, "2") > first);
-    lab.set_clock(server(0, 0), 60_000_000);
-    lab.put(a, &x, "3");
-    assert_eq!(text(&lab.run(a, put(&y, "4"))), "clock skew");
 }
 
 /// Exactly the versions that are asked for, or none.

@@ -9,7 +9,7 @@ use tidemark_contract::lab::{rotx, server, text};
 use tidemark_contract::{Lab, Protocol, Token, without};
 use tidemark_protocols::Cure;
 use tidemark_protocols::cure::{
-    ANNOUNCE_BELOW_PENDING, PREPARE_ABOVE_SNAP, Params, READ_IS_FENCE, READ_WAITS_FOR_CLOCK,
+    ANNOUNCE_BELOW_PENDING, Clock, PREPARE_ABOVE_SNAP, Params, READ_IS_FENCE, READ_WAITS_FOR_CLOCK,
     READ_WAITS_FOR_PENDING, SNAP_COVERS_SC, STABLE_STAYS_HOME, Timer,
 };
 
@@ -100,9 +100,9 @@ fn read_waits_for_the_clock_of_a_server_that_is_behind_the_snapshot() {
             assert_eq!(lab.protocol(server(0, 1)).status().blocked, 1);
             lab.set_clock(server(0, 1), 4_000);
             lab.put(t, &y, "meanwhile");
-            assert_eq!(lab.due(server(0, 1), Timer::Clock), Some(5_000));
+            assert_eq!(lab.due(server(0, 1), Timer::Own(Clock)), Some(5_000));
             lab.set_clock(server(0, 1), 5_000);
-            lab.fire(server(0, 1), Timer::Clock);
+            lab.fire(server(0, 1), Timer::Own(Clock));
             assert_eq!(text(&lab.finish(s)), "- meanwhile");
         }
         waited
@@ -163,7 +163,7 @@ fn prepare_waits_until_the_clock_is_above_the_snapshot() {
         lab.begin(s, tidemark_contract::lab::put(&x, "1"));
         let at_once = lab.outcome(s);
         lab.set_clocks(8_001);
-        lab.fire(server(0, 0), Timer::Clock);
+        lab.fire(server(0, 0), Timer::Own(Clock));
         at_once.or_else(|| lab.outcome(s)).map(|outcome| stamp(&outcome).ts)
     }
     assert_eq!(write(), Some(at(8_001)));
@@ -182,7 +182,7 @@ fn commit_at_the_latest_proposal_with_one_commit_vector() {
     assert_eq!(newest(&lab, server(0, 1), &y), Some((written, cv.clone())));
     assert_eq!(newest(&lab, server(0, 0), &x), None, "A/0 applies it when its clock gets there");
     lab.set_clock(server(0, 0), 3_001);
-    lab.fire(server(0, 0), Timer::Clock);
+    lab.fire(server(0, 0), Timer::Own(Clock));
     assert_eq!(newest(&lab, server(0, 0), &x), Some((written, cv)));
     lab.deliver_within(A);
     assert_eq!(lab.protocol(server(0, 0)).status().blocked, 0, "all have applied it");

@@ -1,13 +1,13 @@
 //! Eiger (PROTOCOLS §3): the steps of its read-only transactions, its deviations, and what each rule is for. What it
-//! shares with COPS is tested there step by step, and here in passing.
+//! shares with COPS and COPS-GT is tested in `dependency_checked.rs`.
 
-use tidemark_contract::core::{DcId, Hlc, Key, Micros, Outcome};
+use tidemark_contract::core::{Hlc, Key, Micros};
 use tidemark_contract::lab::{put, rotx, server, text};
 use tidemark_contract::{Lab, without};
 use tidemark_protocols::Eiger;
 use tidemark_protocols::eiger::{
-    APPLIED_SURVIVES, CHECKS, EVT_IS_LOCAL, FLOOR_SURVIVES, LATE_ASKS_LIFT, MOVERS_WAIT, PEERS_LIFT, Params,
-    REFUSES_DROPPED, Reply, Request, SECOND_ROUND, SIBLINGS_LIFT, Timer,
+    EVT_IS_LOCAL, FLOOR_SURVIVES, LATE_ASKS_LIFT, PEERS_LIFT, Params, REFUSES_DROPPED, Reply, Request,
+    SECOND_ROUND, SIBLINGS_LIFT, Timer,
 };
 
 fn lab(dcs: usize, partitions: usize) -> Lab<Eiger> {
@@ -235,63 +235,6 @@ fn d3_a_tombstone_that_is_gone_is_absence() {
     assert_eq!(lab.rotx(a, &[&x, &y]), "- x is gone");
 }
 
-/// As in COPS: steps 4 to 6.
-#[test]
-fn a_version_from_elsewhere_shows_when_its_dependencies_do() {
-    fn read() -> String {
-        let mut lab = lab(2, 2);
-        let ([x, y], a, c) = (keys(&lab), lab.client(0), lab.client(1));
-        lab.put(a, &x, "1");
-        lab.put(a, &y, "2");
-        lab.deliver(server(0, 1), server(1, 1));
-        lab.deliver_within(DcId(1));
-        let early = lab.get(c, &y);
-        lab.deliver_all();
-        assert_eq!(lab.rotx(c, &[&x, &y]), "1 2");
-        early
-    }
-    assert_eq!((read().as_str(), without(&[CHECKS], read).as_str()), ("-", "2"));
-}
-
-/// As in COPS: what came to show is logged, and what did not is checked again.
-#[test]
-fn what_was_applied_survives_and_what_was_not_is_checked_again() {
-    fn revised() -> bool {
-        let mut lab = lab(2, 2);
-        let ([x, y], a, c) = (keys(&lab), lab.client(0), lab.client(1));
-        lab.put(a, &x, "1");
-        lab.put(a, &y, "2");
-        lab.deliver(server(0, 1), server(1, 1));
-        lab.restart(server(1, 1));
-        assert_eq!(lab.get(c, &y), "-");
-        lab.deliver_all();
-        assert_eq!(lab.get(c, &y), "2");
-        lab.transcript.contains(&format!("revises {y}"))
-    }
-    assert!(revised());
-    assert!(!without(&[APPLIED_SURVIVES], revised));
-}
-
-/// As in COPS: a session that moves waits until its context is applied.
-#[test]
-fn a_session_that_moves_waits_until_its_context_is_applied() {
-    fn moved() -> bool {
-        let mut lab = lab(2, 2);
-        let ([_, y], a, b) = (keys(&lab), lab.client(0), lab.client(1));
-        lab.put(a, &y, "1");
-        let token = lab.token(a);
-        lab.adopt(b, token);
-        lab.deliver_within(DcId(1));
-        let at_once = lab.outcome(b).is_some();
-        lab.deliver_all();
-        assert!(at_once || lab.outcome(b) == Some(Outcome::Adopted));
-        assert_eq!(lab.token(b).past.near, lab.token(a).past.near);
-        at_once
-    }
-    assert!(!moved());
-    assert!(without(&[MOVERS_WAIT], moved));
-}
-
 /// As in COPS: a conditional update and a scan depend on what they saw, tombstones included.
 #[test]
 fn what_decided_an_update_or_a_scan_is_depended_on() {
@@ -304,17 +247,4 @@ fn what_decided_an_update_or_a_scan_is_depended_on() {
     lab.remove(a, &x);
     assert_eq!((lab.scan(c, 0).as_str(), lab.token(c).past.near.len()), (" 0", 1));
     assert_eq!(lab.scan(c, 1), format!("{y} 1"));
-}
-
-/// As in COPS, with the drivers' bound on stamps.
-#[test]
-fn a_put_is_stamped_above_its_past_or_refused() {
-    let mut lab = sound(1, 2);
-    let ([x, y], a) = (keys(&lab), lab.client(0));
-    lab.set_clock(server(0, 0), 5_000_000);
-    let first = lab.put(a, &x, "1");
-    assert!(lab.put(a, &y, "2") > first);
-    lab.set_clock(server(0, 0), 60_000_000);
-    lab.put(a, &x, "3");
-    assert_eq!(text(&lab.run(a, put(&y, "4"))), "clock skew");
 }

@@ -13,7 +13,7 @@ use tidemark_contract::lab::{put, rotx, server, text};
 use tidemark_contract::{Lab, Protocol, Token, without};
 use tidemark_protocols::GentleRain;
 use tidemark_protocols::gentlerain::{
-    GST_NEVER_FALLS, PUT_WAITS, Params, Past, ROTX_WAITS, Request, Resolver, Server, Stamps, Timer,
+    Clock, GST_NEVER_FALLS, PUT_WAITS, Params, Past, ROTX_WAITS, Request, Resolver, Server, Stamps, Timer,
 };
 
 fn lab<R: Resolver>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
@@ -133,15 +133,15 @@ fn alg_2_line_6_a_put_waits_until_the_clock_has_passed_dt() {
     lab.set_clock(server(0, 0), 3_000);
     lab.put(s, &x, "1");
     lab.begin(s, put(&y, "2"));
-    assert_eq!((lab.outcome(s), lab.due(slow, Timer::Clock)), (None, Some(3_001)));
+    assert_eq!((lab.outcome(s), lab.due(slow, Timer::Own(Clock))), (None, Some(3_001)));
     assert_eq!(lab.protocol(slow).status().blocked, 1);
     lab.set_clock(slow, 3_000);
-    lab.fire(slow, Timer::Clock);
-    assert_eq!((lab.outcome(s), lab.due(slow, Timer::Clock)), (None, Some(3_200)), "strict; 200 µs on");
+    lab.fire(slow, Timer::Own(Clock));
+    assert_eq!((lab.outcome(s), lab.due(slow, Timer::Own(Clock))), (None, Some(3_200)), "strict; 200 µs on");
     lab.set_clock(slow, 3_001);
-    lab.fire(slow, Timer::Clock);
+    lab.fire(slow, Timer::Own(Clock));
     assert_eq!(text(&lab.outcome(s).unwrap()), "3001@A");
-    assert_eq!((lab.protocol(slow).status().blocked, lab.due(slow, Timer::Clock)), (0, None));
+    assert_eq!((lab.protocol(slow).status().blocked, lab.due(slow, Timer::Own(Clock))), (0, None));
 }
 
 /// Reference: 001 Algorithm 2 line 6: Proposition 1 rests on it. A PUT that does not wait can lose against
@@ -155,7 +155,7 @@ fn alg_2_line_6_without_the_wait_a_write_can_lose_against_its_own_cause() {
         let cause = lab.put(s, &x, "1");
         lab.begin(s, put(&y, "2"));
         lab.set_clock(server(0, 1), 3_001);
-        lab.fire(server(0, 1), Timer::Clock);
+        lab.fire(server(0, 1), Timer::Own(Clock));
         let Some(Outcome::Written { stamp: Some(effect), .. }) = lab.outcome(s) else {
             panic!("not written")
         };
@@ -503,23 +503,6 @@ fn a_write_too_far_ahead_of_the_clock_is_refused() {
         lab.put(s, &x, "1");
         assert_eq!(text(&lab.run(s, put(&y, "2"))), "clock skew");
         assert_eq!(lab.store(server(0, 1)).totals().versions, 0);
-    }
-}
-
-#[test]
-fn a_snapshot_whose_slice_is_lost_ends_with_the_restart_or_the_deadline() {
-    let mut lab = rain(1, 2);
-    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
-    for restart in [true, false] {
-        lab.begin(s, Op::Snapshot { keys: vec![x.clone(), y.clone()] });
-        lab.lose_messages(server(0, 0), server(0, 1));
-        if restart {
-            lab.restart(server(0, 1));
-        } else {
-            lab.set_clocks(3_000_000);
-            lab.fire(server(0, 0), Timer::Theta);
-        }
-        assert_eq!(text(&lab.finish(s)), "unavailable");
     }
 }
 

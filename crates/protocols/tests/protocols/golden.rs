@@ -157,7 +157,10 @@ fn golden_orbe() {
 #[test]
 fn golden_hybrid() {
     let params = hybrid::Params { check_wait_us: 0, ..Default::default() };
-    golden_with::<Hybrid>(&[hybrid::Timer::Delta, hybrid::Timer::Theta, hybrid::Timer::Retry], params);
+    golden_with::<Hybrid>(
+        &[hybrid::Timer::Delta, hybrid::Timer::Theta, hybrid::Timer::Own(hybrid::Retry)],
+        params,
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tidemark_contract::{Deps, Lab, Protocol, Scope, Token, without};
 use tidemark_protocols::Hybrid;
 use tidemark_protocols::hybrid::{
     CAUSES_HAVE_CAUSES, CHECKS_CAUSES, FLOOR_IS_ADOPTED, FORGETS_ONLY_EVERYWHERE, MARKS_SURVIVE,
-    PUT_ABOVE_PAST, PUT_CARRIES_GST, Params, Past, ROTX_WAITS, Request, Timer,
+    PUT_ABOVE_PAST, PUT_CARRIES_GST, Params, Past, ROTX_WAITS, Request, Retry, Timer,
 };
 
 fn lab(dcs: usize, partitions: usize) -> Lab<Hybrid> {
@@ -215,7 +215,7 @@ fn step_5_questions_about_what_shows_are_dropped() {
     lab.lose_messages(server(1, 0), server(1, 1));
     assert_eq!(lab.protocol(server(1, 1)).status().blocked, 1);
     tell(&mut lab, 1, at(1_100));
-    lab.fire(server(1, 1), Timer::Retry);
+    lab.fire(server(1, 1), Timer::Own(Retry));
     assert_eq!((lab.protocol(server(1, 1)).status().blocked, asks(&lab)), (0, 1));
 }
 
@@ -229,7 +229,7 @@ fn step_5_a_check_that_is_lost_is_asked_again() {
     ship(&mut lab, 0);
     talk(&mut lab);
     assert_eq!(lab.outcome(c), None);
-    lab.fire(server(1, 1), Timer::Retry);
+    lab.fire(server(1, 1), Timer::Own(Retry));
     talk(&mut lab);
     assert_eq!(text(&lab.outcome(c).unwrap()), "comment");
 }

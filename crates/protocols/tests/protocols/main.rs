@@ -1,6 +1,9 @@
 //! Tests of protocols by hand: one for each numbered step of a paper's listings, one for each deviation, the
 //! traces of the errata, and golden transcripts.
 
+#[macro_use]
+mod each;
+
 mod accf;
 mod causal_spartan_x;
 mod cc_lo;
@@ -8,6 +11,7 @@ mod contrarian;
 mod cops;
 mod cops_gt;
 mod cure;
+mod dependency_checked;
 mod eiger;
 mod eventual;
 mod gentlerain;
@@ -19,6 +23,7 @@ mod okapi;
 mod orbe;
 mod placement;
 mod pocc;
+mod stabilised;
 mod tidemark;
 mod wren;
 

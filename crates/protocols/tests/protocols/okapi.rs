@@ -159,32 +159,6 @@ fn put_stores_what_the_session_depends_on_and_sends_it_to_every_peer() {
 }
 
 #[test]
-fn put_too_far_ahead_of_the_clock_is_refused() {
-    let mut lab = okapi(1, 2);
-    lab.set_max_skew(1_000);
-    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
-    lab.set_clock(server(0, 0), 5_000);
-    lab.put(s, &x, "1");
-    assert_eq!(text(&lab.run(s, put(&y, "2"))), "clock skew");
-    assert_eq!(lab.store(server(0, 1)).totals().versions, 0);
-}
-
-#[test]
-fn a_server_that_sent_nothing_for_delta_sends_its_clock_and_stays_above_it() {
-    let mut lab = okapi(2, 1);
-    let (s, x, p) = (lab.client(0), lab.key("x", 0), server(0, 0));
-    lab.put(s, &x, "1");
-    lab.deliver_all();
-    lab.fire(p, Timer::Delta);
-    assert!(!lab.deliver(p, server(1, 0)), "a version was sent in the past Δ");
-    lab.set_clock(p, 6_000);
-    lab.fire(p, Timer::Delta);
-    assert!(lab.deliver(p, server(1, 0)));
-    assert!(lab.transcript.ends_with("B/0 <- A/0 heartbeat 6000\n"));
-    assert_eq!(lab.put(s, &x, "2"), at(6_000).next(), "what follows lies above");
-}
-
-#[test]
 fn rotx_asks_every_partition_once_and_finds_what_was_written_here_before() {
     let mut lab = okapi(1, 3);
     let (s, t) = (lab.client(0), lab.client(0));
@@ -228,23 +202,6 @@ fn rotx_what_is_written_after_a_slice_was_read_lies_above_its_snapshot() {
     }
     assert_eq!(writes(), at(30_000).next());
     assert_eq!(without(&[SLICE_LIFTS_CLOCK], writes), at(1_000));
-}
-
-#[test]
-fn rotx_whose_slice_is_lost_ends_with_the_restart_or_the_deadline() {
-    let mut lab = okapi(1, 2);
-    let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
-    for restart in [true, false] {
-        lab.begin(s, rotx(&[&x, &y]));
-        lab.lose_messages(server(0, 0), server(0, 1));
-        if restart {
-            lab.restart(server(0, 1));
-        } else {
-            lab.set_clocks(3_000_000);
-            lab.fire(server(0, 0), Timer::Theta);
-        }
-        assert_eq!(text(&lab.finish(s)), "unavailable");
-    }
 }
 
 #[test]

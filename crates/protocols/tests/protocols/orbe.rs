@@ -8,8 +8,8 @@ use tidemark_contract::lab::{put, rotx, server, text};
 use tidemark_contract::{Lab, Past, Protocol, Reaches, Token, matrix::Matrix, without};
 use tidemark_protocols::Orbe;
 use tidemark_protocols::orbe::{
-    CHECKS_OTHER_ROWS, CHECKS_OWN_ROW, IN_ORDER, PUT_ABOVE_DM, Params, READS_ARE_DEPENDENCIES, SLICE_LIFTS,
-    SLICE_WAITS_FOR_CLOCK, SLICE_WAITS_FOR_PEERS, ST_COVERS_DT, Timer,
+    CHECKS_OTHER_ROWS, CHECKS_OWN_ROW, Clock, IN_ORDER, PUT_ABOVE_DM, Params, READS_ARE_DEPENDENCIES,
+    SLICE_LIFTS, SLICE_WAITS_FOR_CLOCK, SLICE_WAITS_FOR_PEERS, ST_COVERS_DT, Timer,
 };
 
 const A: u8 = 0;
@@ -135,12 +135,12 @@ fn step_2_a_put_waits_for_a_clock_that_is_behind_its_session() {
     lab.put(s, &x, "1");
     lab.begin(s, put(&y, "2"));
     assert_eq!(lab.outcome(s), None);
-    assert_eq!(lab.due(server(A, 1), Timer::Clock), Some(3_001));
+    assert_eq!(lab.due(server(A, 1), Timer::Own(Clock)), Some(3_001));
     lab.set_clock(server(A, 1), 3_000);
-    lab.fire(server(A, 1), Timer::Clock);
+    lab.fire(server(A, 1), Timer::Own(Clock));
     assert_eq!(lab.outcome(s), None, "not above");
     lab.set_clock(server(A, 1), 3_001);
-    lab.fire(server(A, 1), Timer::Clock);
+    lab.fire(server(A, 1), Timer::Own(Clock));
     let stamp = Some(Stamp::new(at(3_001), DcId(A)));
     assert_eq!(lab.finish(s), Outcome::Written { stamp, previous: None });
 }
@@ -154,7 +154,7 @@ fn step_2_a_put_is_stamped_above_what_its_session_depends_on() {
         lab.jump_clock(server(A, 0), 500);
         lab.begin(s, put(&x, "1"));
         lab.jump_clock(server(A, 0), 901);
-        lab.fire(server(A, 0), Timer::Clock);
+        lab.fire(server(A, 0), Timer::Own(Clock));
         match lab.finish(s) {
             Outcome::Written { stamp: Some(stamp), .. } => stamp.ts,
             other => panic!("{other:?}"),
@@ -324,7 +324,7 @@ fn rotx_a_slice_waits_for_a_clock_that_is_behind() {
         lab.put(t, &y, "cause");
         lab.put(t, &x, "effect");
         lab.set_clock(behind, 3_001);
-        lab.fire(behind, Timer::Clock);
+        lab.fire(behind, Timer::Own(Clock));
         text(&lab.finish(s))
     }
     assert_eq!(torn(), "effect cause");
@@ -389,15 +389,6 @@ fn rotx_a_slice_that_waits_in_vain_is_given_up() {
     lab.fire(server(A, 0), Timer::Theta);
     assert_eq!(text(&lab.finish(s)), "unavailable");
     assert_eq!(lab.protocol(server(A, 0)).status().blocked, 0);
-}
-
-#[test]
-fn rotx_ends_when_a_server_that_it_waits_for_restarts() {
-    let mut lab = sound(1, 2);
-    let (s, x, y) = (lab.client(A), lab.key("x", 0), lab.key("y", 1));
-    lab.begin(s, rotx(&[&x, &y]));
-    lab.restart(server(A, 1));
-    assert_eq!(text(&lab.finish(s)), "unavailable");
 }
 
 /// D9: slices move the clock, and their peers wait for heartbeats all the same.

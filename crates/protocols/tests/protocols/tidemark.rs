@@ -4,7 +4,7 @@ mod lasting;
 
 use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Outcome, Update, Vector, Write};
-use tidemark_contract::lab::{put, rotx, server, text};
+use tidemark_contract::lab::{rotx, server, text};
 use tidemark_contract::{Lab, Protocol, Token, without};
 use tidemark_protocols::Tidemark;
 use tidemark_protocols::tidemark::{

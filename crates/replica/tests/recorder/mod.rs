@@ -40,6 +40,7 @@ impl Protocol for Recorder {
     type View = ();
     type Session = NoSession;
     type Params = ();
+    type Component = ();
 
     fn start(recovered: Recovered<()>, cx: &mut Cx<'_, Self>) -> Self {
         let last = |dc: DcId| cx.store.versions().filter(|v| v.stamp.origin == dc).map(|v| v.meta).max();
@@ -74,10 +75,6 @@ impl Protocol for Recorder {
         cx.store.insert(&key, version);
     }
 
-    fn on_peer(&mut self, _from: ServerId, _message: (), _cx: &mut Cx<'_, Self>) {}
-    fn on_heartbeat(&mut self, _from: ServerId, _ts: Hlc, _cx: &mut Cx<'_, Self>) {}
-    fn on_peer_reset(&mut self, _peer: ServerId, _cx: &mut Cx<'_, Self>) {}
-    fn on_timer(&mut self, _timer: Timer, _cx: &mut Cx<'_, Self>) {}
     fn visible(_view: &(), _stamp: Stamp, _meta: &u64) -> bool {
         true
     }

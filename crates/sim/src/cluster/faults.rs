@@ -67,6 +67,18 @@ impl Cluster<'_> {
                 self.processes[*node].injected = true;
             }
             Trouble::DiskFails { .. } => {}
+            Trouble::DiskFull { node } => {
+                let process = &mut self.processes[*node];
+                process.full = begins;
+                process.disk.set_capacity(begins.then(|| process.disk.used()));
+            }
+            of_nodes => self.fault_of_nodes(number, of_nodes, begins),
+        }
+    }
+
+    /// What operators and clients do, and what connections suffer.
+    fn fault_of_nodes(&mut self, number: usize, what: &Trouble, begins: bool) {
+        match what {
             Trouble::Away { dc } => self.want_away(*dc, begins),
             Trouble::Regroups { .. } if begins => self.want_regrouped(number),
             Trouble::Regroups { .. } => {}
@@ -90,11 +102,7 @@ impl Cluster<'_> {
             }
             Trouble::HangsUp { client, .. } if begins => self.wants_token(*client),
             Trouble::HangsUp { client, dc, node } => self.hang_up(*client, *dc, *node),
-            Trouble::DiskFull { node } => {
-                let process = &mut self.processes[*node];
-                process.full = begins;
-                process.disk.set_capacity(begins.then(|| process.disk.used()));
-            }
+            _ => {}
         }
     }
 

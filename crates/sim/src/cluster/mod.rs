@@ -156,7 +156,8 @@ pub(crate) struct Cluster<'a> {
     cores: Option<cores::Cores>,
     /// Emptied buffers, to be filled again.
     spare: Vec<Vec<u8>>,
-    wishes: turn::Wishes,
+    /// Emptied wishes, likewise.
+    wishes: Option<Box<turn::Wishes>>,
 }
 
 /// More events than any schedule of this size needs: something feeds itself.
@@ -209,7 +210,7 @@ impl<'a> Cluster<'a> {
             load: None,
             cores: None,
             spare: Vec::new(),
-            wishes: turn::Wishes::default(),
+            wishes: None,
             factory: subject.factory,
             plan,
             layout,

@@ -17,6 +17,10 @@ use tidemark_node::{MemberView, Node};
 /// Collection follows what servers have made durable, which they do in steps of this length.
 const COLLECTION_STEP_US: Micros = 400_000;
 
+/// How often a last word is tried, a farthest delay apart. A connection that broke silently is noticed after eight of these at most, and made
+/// again; who comes back from a region with a fast clock may have to wait until the slowest one has got there.
+const TRIES: u32 = 25;
+
 /// How many sessions of each region read the last words.
 const READERS: usize = 4;
 
@@ -165,14 +169,12 @@ impl Cluster<'_> {
         let client = &mut self.clients[number];
         let Act::Op(Op::Get { key }) = &client.script[client.step].act else { return };
         client.tries += 1;
-        // Who comes back from a region with a fast clock may have to wait until the slowest one has got there.
-        let tries = if self.layout.topology.placement.rules.is_empty() { 5 } else { 25 };
         match outcome {
             Outcome::Found(found) => {
                 let last = Final { dc: client.dc, key: key.clone(), found: found.clone() };
                 self.history.finals.push(last);
             }
-            other if client.tries >= tries => {
+            other if client.tries >= TRIES => {
                 let text =
                     format!("after everything healed, GET {key} in {} still fails: {other:?}", client.dc);
                 self.problem(ProblemKind::Liveness, text);

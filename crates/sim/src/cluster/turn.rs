@@ -56,18 +56,17 @@ impl Cluster<'_> {
     /// Commits, and carries out what the node wants, until it wants no more.
     pub(super) fn end_turn(&mut self, at: usize) {
         self.processes[at].gathers = false;
-        let mut wishes = std::mem::take(&mut self.wishes);
+        let mut wishes = self.wishes.take().unwrap_or_default();
         let boots = self.processes[at].boots;
         while self.processes[at].has_more() && self.processes[at].boots == boots {
             let process = &mut self.processes[at];
             let now = process.clocks.read(self.now);
             if let Err(fatal) = process.commit(now, &mut wishes) {
-                self.wishes = Wishes::default();
                 return self.stops(at, &fatal.to_string());
             }
             self.fulfil(at, &mut wishes);
         }
-        self.wishes = wishes;
+        self.wishes = Some(wishes);
         self.see_epoch(at);
         self.plan_tick(at);
         if self.trace.is_some() {

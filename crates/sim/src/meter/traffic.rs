@@ -64,7 +64,8 @@ pub(crate) fn heading(message: &(impl Debug + ?Sized)) -> (String, Option<String
 mod tests {
     use super::super::Cause;
     use super::*;
-    use tidemark_contract::{Gather, SliceReq};
+    use tidemark_contract::SliceReq;
+    use tidemark_contract::gather::Gather;
 
     #[test]
     fn a_message_is_called_by_its_variant() {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 use tidemark_protocols::{NAMES, Protocol, variants, with_protocol};
-use tidemark_sim::GROUP_RULES;
+use tidemark_sim::{GROUP_RULES, NODE_RULES};
 
 fn all() -> Vec<(&'static str, Mutants)> {
     vec![
@@ -58,12 +58,15 @@ fn switched_off(files: &[PathBuf]) -> BTreeSet<String> {
     names
 }
 
-/// The step tests of a protocol, `NAME.rs` and what is in `NAME/`; and schedules of groups.
+/// The step tests of a protocol, `NAME.rs` and what is in `NAME/`; those of components, which see to it themselves that they are
+/// run for each protocol; and schedules of groups.
 fn step_tests(protocol: &str) -> Vec<PathBuf> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocols/tests/protocols");
     let module = protocol.trim_end_matches("-physical").replace('-', "_");
     let groups = tests.join("../../../sim/tests/groups.rs");
+    let components = ["stabilised.rs", "dependency_checked.rs"].map(|file| tests.join(file));
     let mut found = vec![tests.join(format!("{module}.rs")), groups];
+    found.extend(components);
     files(&tests.join(module), &mut found);
     found
 }
@@ -89,6 +92,15 @@ fn each_rule_of_groups_is_switched_off_by_a_test() {
     files(&crates.join("group/tests"), &mut tests);
     let names = switched_off(&tests);
     for rule in GROUP_RULES {
+        assert!(names.contains(rule.name), "nothing is tested without {rule}");
+    }
+}
+
+#[test]
+fn each_rule_of_nodes_is_switched_off_by_a_test() {
+    let nodes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sim/tests/nodes.rs");
+    let names = switched_off(&[nodes]);
+    for rule in NODE_RULES {
         assert!(names.contains(rule.name), "nothing is tested without {rule}");
     }
 }

@@ -76,7 +76,7 @@ pub(crate) fn accf() -> (&'static str, Mutants) {
 pub(crate) fn causal_spartan_x() -> (&'static str, Mutants) {
     use tidemark_protocols::causal_spartan_x::*;
     let mutants = [
-        each(few(), 20_000, &[UT_MUST_BE_STABLE, PUT_MERGES_DS, STABLE_STAYS_HOME, DSV_SURVIVES]),
+        each(few(), 20_000, &[UT_MUST_BE_STABLE, PUT_MERGES_DS, STABLE_STAYS_HOME, STABLE_SURVIVES]),
         // The fence of a transaction lies above a server's clock only where another server of the data centre put it.
         // The transaction must then meet two servers that are behind it, so this takes three.
         each(wider(), 20_000, &[PUT_ABOVE_DSV, SLICE_LIFTS]),
@@ -140,7 +140,7 @@ pub(crate) fn cops() -> (&'static str, Mutants) {
 pub(crate) fn cops_gt() -> (&'static str, Mutants) {
     use tidemark_protocols::cops_gt::*;
     let mutants = [
-        each(few(), 20_000, &[CHECKS, SECOND_ROUND, MINDS_FLOORS, APPLIED_SURVIVES, MOVERS_WAIT]),
+        each(few(), 20_000, &[ASKS_SIBLINGS, SECOND_ROUND, MINDS_FLOORS, APPLIED_SURVIVES, MOVERS_WAIT]),
         each(wider(), 20_000, &[LISTS_ALL, STABLE_IN_ALL]),
         // What is overwritten is dropped at once, and what was dropped is answered with nothing.
         each(with([("trans_time_us", 0.into())], few()), 20_000, &[REFUSES_DROPPED]),
@@ -172,7 +172,7 @@ pub(crate) fn cure() -> (&'static str, Mutants) {
 /// do not, for which a slice has to be held while a version goes to another data centre and its consequence comes back.
 pub(crate) fn eiger() -> (&'static str, Mutants) {
     use tidemark_protocols::eiger::*;
-    let rules = [SECOND_ROUND, EVT_IS_LOCAL, CHECKS, APPLIED_SURVIVES, MOVERS_WAIT, SIBLINGS_LIFT];
+    let rules = [SECOND_ROUND, EVT_IS_LOCAL, ASKS_SIBLINGS, APPLIED_SURVIVES, MOVERS_WAIT, SIBLINGS_LIFT];
     let mutants = [
         each(few(), 20_000, &rules),
         each(wider(), 20_000, &[FLOOR_SURVIVES]),
@@ -193,7 +193,7 @@ pub(crate) fn gentlerain() -> (&'static str, Mutants) {
     let mutants = [
         each(wider(), 20_000, &[STAMPS_INCREASE]),
         each(few(), 20_000, &[PUT_CARRIES_GST, GST_NEVER_FALLS, PUT_WAITS, ROTX_WAITS]),
-        each(few(), 20_000, &[GST_SURVIVES, STABLE_STAYS_HOME]),
+        each(few(), 20_000, &[STABLE_SURVIVES, STABLE_STAYS_HOME]),
         each(hasty(few()), 20_000, &[ROTX_COVERS_DT, LOCAL_NEEDS_GST, PUT_TELLS_GST, ONE_GST]),
         each(hasty(wider()), 20_000, &[SLICE_FENCES]),
         each(away(2), 20_000, &two),
@@ -211,7 +211,7 @@ pub(crate) fn hybrid() -> (&'static str, Mutants) {
     let mutants = [
         each(few(), 20_000, &[CHECKS_CAUSES, PUT_ABOVE_PAST, ROTX_WAITS, MARKS_SURVIVE, MOVERS_WAIT]),
         each(wider(), 20_000, &wide),
-        each(wider(), 40_000, &[GST_SURVIVES]),
+        each(wider(), 40_000, &[STABLE_SURVIVES]),
     ];
     (Hybrid::INFO.name, mutants.concat())
 }
@@ -246,7 +246,7 @@ pub(crate) fn occult() -> (&'static str, Mutants) {
 pub(crate) fn okapi() -> (&'static str, Mutants) {
     use tidemark_protocols::okapi::*;
     let rules =
-        [UT_IS_STABLE, USV_COVERS_DS, SNAPSHOT_HOLDS_DS, PUT_ABOVE_DS, USV_SURVIVES, HOME_MUST_BE_STABLE];
+        [UT_IS_STABLE, USV_COVERS_DS, SNAPSHOT_HOLDS_DS, PUT_ABOVE_DS, STABLE_SURVIVES, HOME_MUST_BE_STABLE];
     let mutants = [
         each(few(), 20_000, &rules),
         // That a version's own time says all takes that its causes are everywhere: in a third data centre too.
@@ -269,7 +269,7 @@ pub(crate) fn orbe() -> (&'static str, Mutants) {
         ST_COVERS_DT,
         SLICE_WAITS_FOR_PEERS,
         COLLECTS_AT_SAFE,
-        INSTALLED_SURVIVES,
+        STABLE_SURVIVES,
         RECEIVED_WAITS_AGAIN,
     ];
     let mutants = [
@@ -282,7 +282,7 @@ pub(crate) fn orbe() -> (&'static str, Mutants) {
 
 pub(crate) fn pocc() -> (&'static str, Mutants) {
     use tidemark_protocols::pocc::*;
-    let rules = [GET_WAITS, SLICE_WAITS, SV_COVERS_DV, PUT_ABOVE_DV, GSS_SURVIVES, MOVED_READS_WAIT];
+    let rules = [GET_WAITS, SLICE_WAITS, SV_COVERS_DV, PUT_ABOVE_DV, STABLE_SURVIVES, MOVED_READS_WAIT];
     let mutants = [each(few(), 20_000, &rules), each(wider(), 20_000, &[SLICE_LIFTS_CLOCK])];
     (Pocc::INFO.name, mutants.concat())
 }
@@ -296,7 +296,7 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
         NEED_UNDER_FENCE,
         COLLECTS_AT_SAFE,
         EXCEPTIONS_UNTIL_SAFE,
-        DSV_SURVIVES,
+        STABLE_SURVIVES,
         STABLE_STAYS_HOME,
     ];
     let mutants = [

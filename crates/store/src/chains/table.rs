@@ -219,6 +219,10 @@ impl<M> Tables<M> {
         let (first, mut from) = ((cursor >> 32) as usize / SLOTS_A_GROUP as usize, cursor as u32);
         let mut found = Vec::new();
         for (number, group) in self.groups.iter().enumerate().skip(first) {
+            if group.len == 0 {
+                from = 0;
+                continue;
+            }
             let wanted = limit.max(1) - found.len();
             let there = |item: &&Item| item.handle != EMPTY.handle && item.tag >= from;
             let mut here: Vec<Item> = group.items.iter().filter(there).copied().collect();

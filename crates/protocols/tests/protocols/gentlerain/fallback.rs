@@ -90,9 +90,9 @@ fn d7_a_put_waits_for_the_fence_as_for_its_dt() {
     lab.put(s, &x, "1");
     assert_eq!(lab.rotx(s, &[&x, &y]), "1 -", "no read waits");
     lab.begin(t, put(&y, "2"));
-    assert_eq!(lab.due(server(0, 1), Timer::Clock), Some(5_001));
+    assert_eq!(lab.due(server(0, 1), Timer::Own(Clock)), Some(5_001));
     lab.set_clock(server(0, 1), 5_001);
-    lab.fire(server(0, 1), Timer::Clock);
+    lab.fire(server(0, 1), Timer::Own(Clock));
     assert_eq!(text(&lab.finish(t)), "5001@A");
 }
 

@@ -1,14 +1,14 @@
 //! What lasts: restarts, and sessions that move.
 
 use super::*;
-use tidemark_protocols::gentlerain::{GST_SURVIVES, STABLE_STAYS_HOME};
+use tidemark_protocols::gentlerain::{STABLE_STAYS_HOME, STABLE_SURVIVES};
 
 /// Reference: PROTOCOLS E-12.
 #[test]
 fn e_12_a_restart_recovers_the_gst_that_versions_written_here_need() {
     assert_eq!(e_1(false, |lab| lab.restart(server(0, 1))), "remote");
-    assert_eq!(without(&[GST_SURVIVES], || e_1(false, |_| ())), "remote", "without a restart");
-    assert_eq!(without(&[GST_SURVIVES], || e_1(false, |lab| lab.restart(server(0, 1)))), "-");
+    assert_eq!(without(&[STABLE_SURVIVES], || e_1(false, |_| ())), "remote", "without a restart");
+    assert_eq!(without(&[STABLE_SURVIVES], || e_1(false, |lab| lab.restart(server(0, 1)))), "-");
 }
 
 /// Reference: PROTOCOLS E-12: what is recovered is the largest of what was persisted and what versions say, and

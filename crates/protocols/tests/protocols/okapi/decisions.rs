@@ -1,7 +1,7 @@
 //! Okapi: what its file decided, D1 to D6.
 
 use super::*;
-use tidemark_protocols::okapi::{HOME_MUST_BE_STABLE, USV_SURVIVES};
+use tidemark_protocols::okapi::{HOME_MUST_BE_STABLE, STABLE_SURVIVES};
 
 /// D1, and erratum E-2.
 #[test]
@@ -86,7 +86,7 @@ fn d2_a_restart_recovers_the_usv_that_collection_used() {
         (lab.get(b, &x), kept)
     }
     assert_eq!(read(), ("new".into(), 1));
-    assert_eq!(without(&[USV_SURVIVES], read), ("-".into(), 1), "what it had read is gone");
+    assert_eq!(without(&[STABLE_SURVIVES], read), ("-".into(), 1), "what it had read is gone");
 }
 
 /// D3: the title's "more available".

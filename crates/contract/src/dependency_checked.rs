@@ -1,0 +1,276 @@
+//! Dependency checks of each version, with their whole life: what waits, questions to siblings, what is applied everywhere,
+//! the clock under its durable ceiling, the timers, heartbeats, restarts, and sessions that migrate. COPS, COPS-GT, Eiger.
+//!
+//! A version from another data centre waits until what it depends on is applied here. The server knows by itself what is
+//! applied of its own partition, and asks its siblings for the rest ([`Checks`]). A protocol keeps a [`DependencyChecked`],
+//! implements [`Checked`], and names the one as its [`Component`]. A step that it treats specially is a hook of the trait, or
+//! an event of the protocol: it is overridden there, and as a rule calls the function of the same name here.
+//!
+//! **Rules**
+//! - C1 A version waits for answers of siblings, and what waited before a crash is checked again. That a version was
+//!   applied is logged before anybody learns of it.
+//! - C2 (E-8, E-12) The clock restarts at a persisted ceiling, above everything announced or stamped.
+//! - C3 A session that migrates waits until what it depends on is applied here.
+
+use crate::component::Component;
+use crate::dependants::{Applied, Dependant};
+use crate::{Ceiling, Check, Checks, Cx, Deps, Everywhere, Hard, Protocol, Recovered, Status, Ticket, Wire};
+use crate::{Dep, not_covered};
+use serde::{Deserialize, Serialize};
+use tidemark_core::{Hlc, Key, Micros, Outcome, ServerId, Stamp, Vector};
+use tidemark_store::Version;
+
+crate::rules! { from crate::Rule::COMPONENTS + 8;
+    ASKS_SIBLINGS, // C1
+    WAITING_SURVIVES, // C1
+    APPLIED_SURVIVES, // C1
+    MOVERS_WAIT, // C3
+}
+
+/// A timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timer {
+    /// To tell peers what is applied.
+    Theta,
+    /// To ask siblings again.
+    Retry,
+}
+
+/// The parameters. The papers give none for these.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// How often servers tell their peers what they have applied.
+    pub theta_us: Micros,
+    /// How often a dependency check that is not answered is asked again.
+    pub retry_us: Micros,
+    /// How long a session that moved here waits for what it depends on.
+    pub wait_limit_us: Micros,
+}
+
+impl crate::Params for Params {}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { theta_us: 20_000, retry_us: 500_000, wait_limit_us: 2_000_000 }
+    }
+}
+
+/// What servers send each other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Peer {
+    Check(Check),    // siblings
+    Applied(Vector), // peers: what is applied, as `Checks::applied` has it
+}
+
+/// The messages of a protocol with such checks: a [`Peer`], or one with more in it or beside it.
+pub trait Messages: Wire {
+    /// Makes a message of a server whose clock is at `clock`.
+    fn of(message: Peer, clock: Hlc) -> Self;
+
+    /// The component's part, if it has one.
+    fn shared(self) -> Option<Peer>;
+}
+
+impl Messages for Peer {
+    fn of(message: Peer, _: Hlc) -> Self {
+        message
+    }
+
+    fn shared(self) -> Option<Peer> {
+        Some(self)
+    }
+}
+
+/// One server's share of the checks. `C` is what a session that migrates brings.
+pub struct DependencyChecked<C> {
+    /// The clock: at or above all that was stamped or announced here, or applied.
+    pub clock: Hlc,
+    /// What waits.
+    pub checks: Checks<Dependant<C>>,
+    /// What is applied in every data centre.
+    pub everywhere: Everywhere,
+    ceiling: Ceiling,
+    params: Params,
+}
+
+/// A protocol that checks the dependencies of each version.
+pub trait Checked: Protocol<Peer: Messages, Hard = Hard, Timer = Timer> {
+    /// What a session depends on.
+    type Context: Default + 'static;
+
+    /// The component's state.
+    fn dependency_checked(&mut self) -> &mut DependencyChecked<Self::Context>;
+
+    /// What a version depends on, if it is not applied.
+    fn waits(meta: &Self::Meta) -> Option<&Deps>;
+
+    /// A version waits for nothing any more: [shows](Applied::show) it.
+    fn apply(&mut self, version: &Applied, cx: &mut Cx<'_, Self>);
+
+    /// Tells a session how its operation ended, and what it comes to depend on.
+    fn answer(&mut self, ticket: Ticket, outcome: Outcome, seen: Self::Context, cx: &mut Cx<'_, Self>);
+
+    /// What a version that was received has to wait for: all that it depends on.
+    fn awaited(&self, _key: &Key, version: &Version<Self::Meta>, _cx: &Cx<'_, Self>) -> Deps {
+        Self::waits(&version.meta).cloned().unwrap_or_default()
+    }
+
+    /// Whether a dependency on this partition counts as met though that update is not applied here.
+    fn is_met(&self, _dep: &Dep, _cx: &Cx<'_, Self>) -> bool {
+        false
+    }
+
+    /// θ.
+    fn theta(&mut self, cx: &mut Cx<'_, Self>) {
+        theta(self, cx);
+    }
+}
+
+impl<C> DependencyChecked<C> {
+    /// A server starts (C2). REQUIRES: [`recover`] is called with the server that keeps this.
+    pub fn start<P: Protocol<Hard = Hard>>(
+        was: &Recovered<Hard>,
+        params: Params,
+        cx: &mut Cx<'_, P>,
+    ) -> Self {
+        Self {
+            clock: was.received.max().max(was.hard.ceiling),
+            checks: Checks::new(cx.me, was.life, was.received.clone()),
+            everywhere: Everywhere::new(cx.topology.dcs),
+            ceiling: Ceiling::new(was.hard.clone()),
+            params,
+        }
+    }
+
+    /// Moves the clock up to `to`, if it is behind, and keeps the durable ceiling above it (C2).
+    pub fn advance<P: Protocol<Hard = Hard>>(&mut self, to: Hlc, cx: &mut Cx<'_, P>) {
+        if to > self.clock {
+            self.clock = to;
+            self.ceiling.renew(to, Vector::default, cx);
+        }
+    }
+
+    /// For each other data centre, up to where all that it writes on this partition is applied here.
+    pub fn applied(&self) -> Vector {
+        self.checks.applied(self.clock)
+    }
+
+    /// What is applied everywhere, and how much waits.
+    pub fn status(&self) -> Status {
+        Status::new(self.everywhere.get().clone(), self.checks.len())
+    }
+}
+
+/// A server starts: what waited waits again (C1), and the timers are armed.
+pub fn recover<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
+    let waiting = cx.store.pick(|version| P::waits(&version.meta).cloned());
+    waiting.iter().for_each(|(stamp, ..)| server.dependency_checked().checks.arrived(*stamp));
+    for (stamp, key, near) in waiting {
+        check(server, key, stamp, if WAITING_SURVIVES.kept() { near } else { Deps::default() }, cx);
+    }
+    go_on(server, cx);
+    let Params { theta_us, retry_us, .. } = server.dependency_checked().params;
+    cx.arm(Timer::Theta, theta_us);
+    cx.arm(Timer::Retry, retry_us);
+}
+
+/// A session migrates to this region with `context`, which depends on `near`, and waits (C3).
+pub fn arrive<P: Checked>(
+    server: &mut P,
+    ticket: Ticket,
+    context: P::Context,
+    near: &Deps,
+    cx: &mut Cx<'_, P>,
+) {
+    let dc = server.dependency_checked();
+    let near = if MOVERS_WAIT.kept() { near } else { &Deps::default() };
+    dc.checks.session(ticket, context, near, cx.mono + dc.params.wait_limit_us);
+    go_on(server, cx);
+}
+
+/// A version waits for `near`.
+fn check<P: Checked>(server: &mut P, key: Key, stamp: Stamp, mut near: Deps, cx: &mut Cx<'_, P>) {
+    let own = |dep: &Dep| dep.partition == cx.me.partition;
+    near.retain(|dep| if own(dep) { !server.is_met(dep, cx) } else { ASKS_SIBLINGS.kept() });
+    server.dependency_checked().checks.version(key, stamp, &near);
+}
+
+/// Applies what waits for nothing any more, lets in the sessions that are covered, and sends what there is to send.
+fn go_on<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
+    while let Some(dependant) = server.dependency_checked().checks.met() {
+        match dependant {
+            Dependant::Version(version) => server.apply(&version, cx),
+            Dependant::Session(ticket, context, _) => server.answer(ticket, Outcome::Adopted, context, cx),
+        }
+    }
+    let DependencyChecked { checks, clock, .. } = server.dependency_checked();
+    checks.send(|check| P::Peer::of(Peer::Check(check), *clock), cx);
+}
+
+impl<P: Checked> Component<P> for DependencyChecked<P::Context> {
+    fn on_peer(server: &mut P, from: ServerId, message: P::Peer, cx: &mut Cx<'_, P>) {
+        message.shared().into_iter().for_each(|message| on_peer(server, from, message, cx));
+    }
+
+    fn on_replicate(server: &mut P, _: ServerId, key: Key, version: Version<P::Meta>, cx: &mut Cx<'_, P>) {
+        let (stamp, near) = (version.stamp, server.awaited(&key, &version, cx));
+        cx.store.insert(&key, version);
+        server.dependency_checked().checks.arrived(stamp);
+        check(server, key, stamp, near, cx);
+        go_on(server, cx);
+    }
+
+    fn on_heartbeat(server: &mut P, from: ServerId, ts: Hlc, cx: &mut Cx<'_, P>) {
+        server.dependency_checked().checks.heard(from.dc, ts);
+        go_on(server, cx);
+    }
+
+    fn on_peer_reset(server: &mut P, peer: ServerId, cx: &mut Cx<'_, P>) {
+        server.dependency_checked().checks.reset(peer);
+        go_on(server, cx);
+    }
+
+    fn on_timer(server: &mut P, timer: Timer, cx: &mut Cx<'_, P>) {
+        let Params { theta_us, retry_us, .. } = server.dependency_checked().params;
+        match timer {
+            Timer::Theta => {
+                cx.arm(Timer::Theta, theta_us);
+                server.theta(cx);
+                for ticket in server.dependency_checked().checks.turn_away(cx.mono) {
+                    server.answer(ticket, Outcome::Failed(not_covered()), P::Context::default(), cx);
+                }
+            }
+            Timer::Retry => {
+                cx.arm(Timer::Retry, retry_us);
+                server.dependency_checked().checks.ask_again();
+                go_on(server, cx);
+            }
+        }
+    }
+}
+
+/// A message of the component.
+pub fn on_peer<P: Checked>(server: &mut P, from: ServerId, message: Peer, cx: &mut Cx<'_, P>) {
+    match message {
+        Peer::Check(Check::Ask(id, mut deps)) => {
+            deps.retain(|dep| !server.is_met(dep, cx));
+            server.dependency_checked().checks.on_message(from, Check::Ask(id, deps));
+        }
+        Peer::Check(met) => server.dependency_checked().checks.on_message(from, met),
+        Peer::Applied(applied) => server.dependency_checked().everywhere.tell(from.dc, &applied),
+    }
+    go_on(server, cx);
+}
+
+/// θ, as it is by default: a heartbeat, and to peers what is applied here.
+pub fn theta<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
+    let dc = server.dependency_checked();
+    dc.advance(dc.clock.tick(cx.now), cx);
+    cx.heartbeat(dc.clock);
+    let applied = dc.applied();
+    dc.everywhere.tell(cx.me.dc, &applied);
+    let message = P::Peer::of(Peer::Applied(applied), dc.clock);
+    cx.topology.peers(cx.me).for_each(|peer| cx.send(peer, message.clone()));
+}

@@ -1,0 +1,49 @@
+//! The numbers of GentleRain.
+
+use tidemark_contract::prelude::{Deserialize, Micros, Serialize};
+use tidemark_contract::stabilised;
+
+/// What stamps are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stamps {
+    /// Physical time, as published: a PUT waits for a clock that lags behind its session.
+    Physical,
+    /// A hybrid clock: no PUT waits.
+    Hlc,
+}
+
+/// The numbers: θ and the fan-out are those of the paper's evaluation, which does not tell its Δ.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// θ: how often a server passes on what it has received.
+    pub theta_us: Micros,
+    /// Δ: how long a server that writes nothing lets its peers wait for a heartbeat.
+    pub delta_us: Micros,
+    /// Children of a node of the aggregation tree.
+    pub fan_out: usize,
+    /// α: how far `gst` may lie behind a session's `dt` for its ROTX to wait. At 0 none waits; if unset, all do.
+    pub alpha_us: Option<Micros>,
+    /// How long a ROTX, or a session that moved here, waits for `gst`.
+    pub wait_limit_us: Micros,
+    /// What stamps are made of.
+    pub clock: Stamps,
+}
+
+impl tidemark_contract::Params for Params {}
+
+impl Default for Params {
+    fn default() -> Self {
+        let (theta_us, delta_us, wait_limit_us) = (5_000, 5_000, 2_000_000);
+        Self { theta_us, delta_us, fan_out: 2, alpha_us: None, wait_limit_us, clock: Stamps::Physical }
+    }
+}
+
+impl Params {
+    /// Those that the component knows.
+    pub(super) fn shared(&self) -> stabilised::Params {
+        let &Self { theta_us, delta_us, fan_out, wait_limit_us, .. } = self;
+        stabilised::Params { theta_us, delta_us, fan_out, wait_limit_us }
+    }
+}
