@@ -64,8 +64,9 @@ pub(super) fn processes(plan: &Plan, layout: &Layout, subject: &Subject, seats: 
 pub(super) fn pace(plan: &Plan) -> Pace {
     let config = &plan.config;
     if plan.scripts.is_empty() {
-        // Under load, as servers do.
-        return Pace { upkeep_us: config.upkeep_us, ..Pace::default() };
+        // Under load, as servers do; but records leave with the batch that wrote them, and nobody is too far away to answer.
+        let handshake_us = Pace::default().handshake_us + 4 * config.slowest_us();
+        return Pace { upkeep_us: config.upkeep_us, stream_round_us: 0, handshake_us, ..Pace::default() };
     }
     let (lan, wan) = (config.lan_us, config.farthest_us());
     Pace {

@@ -115,13 +115,43 @@ impl Till {
 }
 
 impl Account {
+    /// Something leaves a server while that counts.
+    fn counts(&mut self, what: What<'_>) {
+        match what {
+            What::Message { from, to, content } => {
+                let size = size(content);
+                let new = || (heading(content).0, Messages::default());
+                let (_, sent) = self.sent.entry(size.first.unwrap_or_default()).or_insert_with(new);
+                match from.dc == to.dc {
+                    true => sent.near += 1,
+                    false => sent.far += 1,
+                }
+                sent.bytes += size.bytes;
+            }
+            What::Record { content, .. } => {
+                let bytes = size(content).bytes;
+                self.fed.versions += 1;
+                self.fed.version_bytes += bytes;
+                self.fed.bytes += bytes;
+            }
+            What::Beat { content, .. } => {
+                self.fed.heartbeats += 1;
+                self.fed.bytes += size(content).bytes;
+            }
+            _ => {}
+        }
+    }
+
     /// What passes at a server costs it something.
     fn pays(&mut self, costs: &Costs, Passing { at, peer, way, what, .. }: Passing<'_>) {
         let (at, peer) = (at.index(), peer.index());
         if at >= self.servers {
             return;
         }
-        let (client, counts) = (peer >= self.servers, self.counted.contains(&self.now));
+        if way == Way::Out && self.counted.contains(&self.now) {
+            self.counts(what);
+        }
+        let client = peer >= self.servers;
         let bill = &mut self.bills[at];
         match (way, client) {
             (Way::In, false) => bill.heard.push(peer),
@@ -149,37 +179,15 @@ impl Account {
                     Way::Out => costs.send_ns + bytes(),
                 }
             }
-            What::Message { from, to, content } => {
-                let size = size(content);
+            What::Message { content, .. } => {
                 let each_ns = if way == Way::Out { costs.send_ns } else { costs.receive_ns };
-                if counts && way == Way::Out {
-                    let new = || (heading(content).0, Messages::default());
-                    let (_, sent) = self.sent.entry(size.first.unwrap_or_default()).or_insert_with(new);
-                    match from.dc == to.dc {
-                        true => sent.near += 1,
-                        false => sent.far += 1,
-                    }
-                    sent.bytes += size.bytes;
-                }
-                each_ns + costs.bytes(size)
+                each_ns + costs.bytes(size(content))
             }
             What::Record { content, .. } => {
-                let size = size(content);
                 let each_ns = if way == Way::Out { costs.feed_ns } else { costs.apply_ns };
-                if counts && way == Way::Out {
-                    self.fed.versions += 1;
-                    self.fed.version_bytes += size.bytes;
-                    self.fed.bytes += size.bytes;
-                }
-                each_ns + costs.bytes(size)
+                each_ns + costs.bytes(size(content))
             }
-            What::Beat { content, .. } if way == Way::Out => {
-                if counts {
-                    self.fed.heartbeats += 1;
-                    self.fed.bytes += size(content).bytes;
-                }
-                costs.send_ns
-            }
+            What::Beat { .. } if way == Way::Out => costs.send_ns,
             What::Beat { .. } => costs.receive_ns,
             What::Raft { bytes, entries } => {
                 let bytes_ns = bytes as f64 * costs.byte_ns;
