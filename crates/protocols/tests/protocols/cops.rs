@@ -1,6 +1,6 @@
 //! COPS (PROTOCOLS §2): its steps, the trace of erratum E-4, the deviations of the file, and what each rule is for.
 
-use crate::{as_published, at};
+use crate::as_published;
 use tidemark_contract::core::{DcId, Failure, Hlc, Key, Micros, Outcome, PartitionId, Stamp};
 use tidemark_contract::lab::{put, server};
 use tidemark_contract::{Dep, Deps, Lab, Protocol, Scope, without};

@@ -4,7 +4,7 @@
 use crate::at;
 use tidemark_contract::causes::Causes;
 use tidemark_contract::core::{DcId, Key, Micros, Stamp};
-use tidemark_contract::lab::{put, rotx, server, text};
+use tidemark_contract::lab::{rotx, server, text};
 use tidemark_contract::{Lab, Protocol, without};
 use tidemark_protocols::CopsGt;
 use tidemark_protocols::cops_gt::{

@@ -2,7 +2,7 @@
 //! shares with COPS and COPS-GT is tested in `dependency_checked.rs`.
 
 use tidemark_contract::core::{Hlc, Key, Micros};
-use tidemark_contract::lab::{put, rotx, server, text};
+use tidemark_contract::lab::{rotx, server, text};
 use tidemark_contract::{Lab, without};
 use tidemark_protocols::Eiger;
 use tidemark_protocols::eiger::{
