@@ -17,7 +17,7 @@ use tidemark_workload::Request;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The client, under way.
-pub(crate) struct Traveller<'a> {
+pub(crate) struct ForwardedSession<'a> {
     worker: &'a mut Worker,
     pub(crate) pacer: Pacer,
     home: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Traveller<'a> {
     token: Vec<u8>,
 }
 
-impl<'a> Traveller<'a> {
+impl<'a> ForwardedSession<'a> {
     pub(crate) fn new(worker: &'a mut Worker) -> Self {
         let (home, _) = worker.plan.place(worker.number);
         let pacer = Pacer::new(&worker.plan, worker.number, 1, worker.times.start);

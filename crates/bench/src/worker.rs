@@ -5,7 +5,7 @@ use crate::connection::{Broken, Connection};
 use crate::live::Live;
 use crate::pace::{Alarm, Pacer};
 use crate::run::Stop;
-use crate::travel::Traveller;
+use crate::travel::ForwardedSession;
 use crate::{Limit, Plan};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -172,9 +172,9 @@ impl Worker {
 
     /// The same by somebody who is not always in one region.
     async fn travel(&mut self) {
-        let mut traveller = Traveller::new(self);
+        let mut traveller = ForwardedSession::new(self);
         let result = traveller.run().await;
-        let (region, Traveller { mut pacer, .. }) = (traveller.region, traveller);
+        let (region, ForwardedSession { mut pacer, .. }) = (traveller.region, traveller);
         let (home, address) =
             (self.plan.place(self.number).0, self.plan.server(self.number, region).to_owned());
         self.end(result, &mut pacer, home, (region, address), 1);

@@ -16,7 +16,7 @@ const SHAPE: Shape = Shape { ops: 60, dcs: 3, keys: 3, sessions: 5, frills: fals
 /// Applies `mutation` to good histories until 40 took it; each must then be convicted of all of `expected`,
 /// and of nothing but them and `allowed`.
 #[track_caller]
-fn convict(expected: &[Property], allowed: &[Property], mutation: impl Fn(&mut History) -> bool) {
+fn counterexample(expected: &[Property], allowed: &[Property], mutation: impl Fn(&mut History) -> bool) {
     let mut taken = 0;
     for seed in 0..4000 {
         let mut history = generate(seed, SHAPE);
@@ -104,7 +104,7 @@ fn session_knows(history: &History, e: usize, key: &Key, stamp: Option<Stamp>) -
 fn a_read_that_misses_the_sessions_own_write() {
     // What it reads instead has a past of its own, which later transactions may miss.
     let allowed = [MonotonicReads, Immediate, MonotonicWritesGlobal, WritesFollowReadsGlobal, Snapshot];
-    convict(&[ReadYourWrites, Causal], &allowed, |h| {
+    counterexample(&[ReadYourWrites, Causal], &allowed, |h| {
         change_get(h, |h, e, read| {
             let (wrote, _) = session_knows(h, e, &read.key, read.found.stamp);
             wrote.then(|| older(h, &read.key, read.found.stamp)).flatten()
@@ -115,7 +115,7 @@ fn a_read_that_misses_the_sessions_own_write() {
 #[test]
 fn a_read_that_goes_back() {
     let allowed = [ReadYourWrites, Immediate, MonotonicWritesGlobal, WritesFollowReadsGlobal, Snapshot];
-    convict(&[MonotonicReads, Causal], &allowed, |h| {
+    counterexample(&[MonotonicReads, Causal], &allowed, |h| {
         change_get(h, |h, e, read| {
             let (_, read_before) = session_knows(h, e, &read.key, read.found.stamp);
             read_before.then(|| older(h, &read.key, read.found.stamp)).flatten()
@@ -125,7 +125,7 @@ fn a_read_that_goes_back() {
 
 #[test]
 fn absence_instead_of_a_value() {
-    convict(
+    counterexample(
         &[Causal],
         &[ReadYourWrites, MonotonicReads, Immediate, MonotonicWritesGlobal, WritesFollowReadsGlobal],
         |h| {
@@ -147,7 +147,7 @@ fn reads(event: &Event, key: &Key, version: Option<Stamp>) -> bool {
 /// A cause that the session knows of only through somebody else: no session guarantee of one key notices.
 #[test]
 fn a_dropped_dependency() {
-    convict(&[MonotonicWritesGlobal, Causal], &[Immediate, WritesFollowReadsGlobal], |h| {
+    counterexample(&[MonotonicWritesGlobal, Causal], &[Immediate, WritesFollowReadsGlobal], |h| {
         change_get(h, |h, e, read| {
             let key = &read.key;
             let (_, _, cause) = writes(h, key).into_iter().find(|w| Some(w.0) == read.found.stamp)?;
@@ -174,7 +174,7 @@ fn a_dropped_dependency() {
 
 #[test]
 fn a_torn_snapshot() {
-    convict(
+    counterexample(
         &[Snapshot],
         &[ReadYourWrites, MonotonicReads, MonotonicWritesGlobal, WritesFollowReadsGlobal],
         |h| {
@@ -203,7 +203,7 @@ fn a_torn_snapshot() {
 /// In its data centre, but in nobody's past.
 #[test]
 fn an_acknowledged_write_that_is_not_visible_yet() {
-    convict(&[Immediate], &[], |h| {
+    counterexample(&[Immediate], &[], |h| {
         change_get(h, |h, e, read| {
             let (_, _, by) = writes(h, &read.key).into_iter().find(|w| Some(w.0) == read.found.stamp)?;
             let here = h.events[by].dc == h.events[e].dc && h.events[by].session != h.events[e].session;
@@ -220,7 +220,7 @@ fn a_later_write_with_an_older_version() {
         [ReadYourWrites, MonotonicReads, WritesFollowReads, Causal, Immediate, Convergence, Snapshot];
     let allowed: Vec<Property> =
         consequences.into_iter().chain([MonotonicWritesGlobal, WritesFollowReadsGlobal]).collect();
-    convict(&[MonotonicWrites, OverwriteOrder], &allowed, |h| {
+    counterexample(&[MonotonicWrites, OverwriteOrder], &allowed, |h| {
         for e in 0..h.events.len() {
             let Action::Write { key, version: Some(stamp), .. } = &h.events[e].action else { continue };
             let (key, stamp) = (key.clone(), *stamp);
@@ -254,7 +254,7 @@ fn rename(history: &mut History, key: &Key, old: Stamp, new: Stamp) {
 
 #[test]
 fn a_replica_that_ends_elsewhere() {
-    convict(&[Convergence], &[], |h| {
+    counterexample(&[Convergence], &[], |h| {
         let Some(at) = h.finals.iter().position(|f| f.found.stamp.is_some()) else { return false };
         let (key, stamp) = (h.finals[at].key.clone(), h.finals[at].found.stamp);
         h.finals[at].found = older(h, &key, stamp).unwrap_or_default();
@@ -264,7 +264,7 @@ fn a_replica_that_ends_elsewhere() {
 
 #[test]
 fn a_write_that_every_replica_lost() {
-    convict(&[Convergence], &[], |h| {
+    counterexample(&[Convergence], &[], |h| {
         let Some(last) = h.finals.iter().find(|f| f.found.stamp.is_some()).cloned() else { return false };
         let found = older(h, &last.key, last.found.stamp).unwrap_or_default();
         h.finals.iter_mut().filter(|f| f.key == last.key).for_each(|f| f.found = found.clone());
@@ -276,7 +276,7 @@ fn a_write_that_every_replica_lost() {
 fn a_version_out_of_thin_air() {
     let stale =
         [MonotonicReads, Causal, Immediate, ReadYourWrites, MonotonicWritesGlobal, WritesFollowReadsGlobal];
-    convict(&[WellFormed], &stale, |h| {
+    counterexample(&[WellFormed], &stale, |h| {
         change_get(h, |_, _, read| {
             let value = Some(Value::from(&b"ghost"[..]));
             Some(Found { stamp: Some(Stamp { seq: 77, ..read.found.stamp? }), value })
@@ -286,7 +286,7 @@ fn a_version_out_of_thin_air() {
 
 #[test]
 fn a_value_that_was_not_written() {
-    convict(&[WellFormed], &[], |h| {
+    counterexample(&[WellFormed], &[], |h| {
         change_get(h, |_, _, read| {
             Some(Found { stamp: Some(read.found.stamp?), value: Some(Value::from(&b"rot"[..])) })
         })
@@ -295,7 +295,7 @@ fn a_value_that_was_not_written() {
 
 #[test]
 fn a_write_whose_client_was_told_that_it_failed() {
-    convict(&[WellFormed], &[Convergence, Causal, Immediate], |h| {
+    counterexample(&[WellFormed], &[Convergence, Causal, Immediate], |h| {
         let read: Vec<Option<Stamp>> =
             h.events.iter_mut().filter_map(read_mut).map(|r| r.found.stamp).collect();
         let seen = |e: &&mut Event| matches!(&e.action, Action::Write { version, .. } if read.contains(version) && version.is_some());

@@ -227,7 +227,7 @@ const COMPARED: [Property; 10] = [
 
 #[test]
 fn the_checker_and_the_definitions_agree() {
-    let mut convictions: BTreeMap<Property, u32> = BTreeMap::new();
+    let mut counterexamples: BTreeMap<Property, u32> = BTreeMap::new();
     let (mut cyclic, mut compared) = (0, 0);
     for seed in 0..6000 {
         let mut rng = Rng::with_seed(seed ^ 0x7153);
@@ -247,13 +247,13 @@ fn the_checker_and_the_definitions_agree() {
         for property in COMPARED {
             let (ours, theirs) = (report.violates(property), expected.contains(&property));
             assert_eq!(ours, theirs, "seed {seed}: {property}\n{report}\n{history:#?}");
-            *convictions.entry(property).or_default() += u32::from(ours);
+            *counterexamples.entry(property).or_default() += u32::from(ours);
         }
         compared += 1;
     }
     assert!(compared > 5000 && cyclic > 10, "{compared} compared, {cyclic} cyclic");
     for property in COMPARED {
-        assert!(convictions[&property] > 50, "too few of {property}: {convictions:?}");
+        assert!(counterexamples[&property] > 50, "too few of {property}: {counterexamples:?}");
     }
 }
 

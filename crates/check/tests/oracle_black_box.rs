@@ -246,7 +246,7 @@ fn end_elsewhere(history: &mut History, rng: &mut Rng) {
 
 #[test]
 fn a_guarantee_is_kept_exactly_when_some_order_of_the_writes_keeps_it() {
-    let mut convictions: BTreeMap<String, u32> = BTreeMap::new();
+    let mut counterexamples: BTreeMap<String, u32> = BTreeMap::new();
     let mut compared = 0;
     for seed in 0..8000 {
         let mut rng = Rng::with_seed(seed ^ 0xb1ac);
@@ -277,19 +277,19 @@ fn a_guarantee_is_kept_exactly_when_some_order_of_the_writes_keeps_it() {
             let report = found(&by_value, &set);
             assert_eq!(report.ok(), kept, "seed {seed}: {set:?}\n{report}\n{history:#?}");
             told(&report, &by_value);
-            *convictions.entry(format!("{set:?}")).or_default() += u32::from(!kept);
+            *counterexamples.entry(format!("{set:?}")).or_default() += u32::from(!kept);
         }
         compared += 1;
     }
     assert!(compared > 4000, "{compared} compared");
     // On their own these two follow what happened, and no order contradicts that.
     let vacuous = ["[MonotonicWrites]", "[WritesFollowReads]"];
-    for (set, n) in &convictions {
-        assert!(if vacuous.contains(&set.as_str()) { *n == 0 } else { *n > 40 }, "{convictions:?}");
+    for (set, n) in &counterexamples {
+        assert!(if vacuous.contains(&set.as_str()) { *n == 0 } else { *n > 40 }, "{counterexamples:?}");
     }
 }
 
-/// What values show, versions show too: a conviction by value is never the fault of not knowing the order.
+/// What values show, versions show too: a counterexample by value is never the fault of not knowing the order.
 #[test]
 fn who_is_convicted_by_values_is_convicted_by_versions() {
     let mut convicted = 0;

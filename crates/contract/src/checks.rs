@@ -1,7 +1,7 @@
 //! Dependency checks: a version from elsewhere waits until what it depends on is applied in this data centre (COPS,
 //! Eiger, Orbe, CC-LO).
 //!
-//! Peers' feeds are in order and exactly once, so at its own partition a server knows of every update whether it is
+//! Peers' replication streams are in order and exactly once, so at its own partition a server knows of every update whether it is
 //! *applied*: it was received, and it does not wait. What other partitions hold it asks its siblings ([`Check`]), which
 //! answer when all that they were asked for is applied there.
 //!
@@ -60,7 +60,7 @@ pub struct Checks<W> {
     waiting: BTreeSet<Place>,
     open: BTreeMap<GatherId, Open<W>>,
     /// What siblings asked.
-    parked: BTreeMap<(ServerId, GatherId), Vec<Dep>>,
+    awaited: BTreeMap<(ServerId, GatherId), Vec<Dep>>,
     /// Who waits for which update: each for one at a time.
     blocked: BTreeMap<Place, Vec<Who>>,
     /// Of the waiting updates those that somebody has begun to wait for.
@@ -82,7 +82,7 @@ impl<W> Checks<W> {
             received,
             waiting: BTreeSet::new(),
             open: BTreeMap::new(),
-            parked: BTreeMap::new(),
+            awaited: BTreeMap::new(),
             blocked: BTreeMap::new(),
             wanted: BTreeSet::new(),
             asked_again: None,
@@ -155,8 +155,8 @@ impl<W> Checks<W> {
     pub fn on_message(&mut self, from: ServerId, message: Check) {
         match message {
             Check::Ask(id, deps) => {
-                // If it is parked already, its answer is to come.
-                if let Entry::Vacant(place) = self.parked.entry((from, id)) {
+                // If it is awaited already, its answer is to come.
+                if let Entry::Vacant(place) = self.awaited.entry((from, id)) {
                     place.insert(deps);
                     self.look(Who::Sibling(from, id));
                 }
@@ -171,7 +171,7 @@ impl<W> Checks<W> {
 
     /// `peer` restarted: it has forgotten what it was asked, and what it asked.
     pub fn reset(&mut self, peer: ServerId) {
-        self.parked.retain(|(from, _), _| *from != peer);
+        self.awaited.retain(|(from, _), _| *from != peer);
         if peer.dc == self.me.dc {
             let ids: Vec<GatherId> = self.open.keys().copied().collect();
             ids.into_iter().for_each(|id| self.ask(id, |partition| partition == peer.partition));
@@ -228,12 +228,12 @@ impl<W> Checks<W> {
 
     /// How much waits.
     pub fn len(&self) -> usize {
-        self.open.len() + self.parked.len()
+        self.open.len() + self.awaited.len()
     }
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.open.is_empty() && self.parked.is_empty()
+        self.open.is_empty() && self.awaited.is_empty()
     }
 
     /// Whether this server knows by itself if `dep` is met.
@@ -264,7 +264,7 @@ impl<W> Checks<W> {
     fn look(&mut self, who: Who) {
         let deps = match who {
             Who::Mine(id) => self.open.get_mut(&id).map(|open| &mut open.here),
-            Who::Sibling(from, id) => self.parked.get_mut(&(from, id)),
+            Who::Sibling(from, id) => self.awaited.get_mut(&(from, id)),
         };
         let Some(mut deps) = deps.map(std::mem::take) else { return };
         let mut obstacle = None;
@@ -282,10 +282,10 @@ impl<W> Checks<W> {
                 self.finish(id);
             }
             Who::Sibling(from, id) if deps.is_empty() => {
-                self.parked.remove(&(from, id));
+                self.awaited.remove(&(from, id));
                 self.out.push((from, Check::Met(id)));
             }
-            Who::Sibling(from, id) => drop(self.parked.insert((from, id), deps)),
+            Who::Sibling(from, id) => drop(self.awaited.insert((from, id), deps)),
         }
     }
 

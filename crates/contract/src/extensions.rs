@@ -1,9 +1,9 @@
 //! What some protocols can do and most cannot.
 
-use crate::absence::Standing;
 use crate::grouping::Members;
 use crate::order::Order;
 use crate::regrouping::Groupings;
+use crate::removal::Standing;
 use crate::{Cx, Protocol, Store, Topology, Version};
 use derive_where::derive_where;
 use tidemark_core::{CheckingGroup, Micros};

@@ -6,8 +6,8 @@
 
 use crate::session::{Ask, SessionEffects};
 use crate::{
-    AskId, Cx, Protocol, Recovered, Session, SessionCx, Store, Ticket, Topology, Version, absence::Standing,
-    cx::Effect, order::Order, traveller::Traveller,
+    AskId, Cx, Protocol, Recovered, Session, SessionCx, Store, Ticket, Topology, Version, cx::Effect,
+    forwarded::ForwardedSession, order::Order, removal::Standing,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Display, Write as _};
@@ -40,7 +40,7 @@ struct Server<P: Protocol> {
 
 struct Client<P: Protocol> {
     dc: DcId,
-    session: Traveller<P>,
+    session: ForwardedSession<P>,
     effects: SessionEffects<P>,
     asks: Guarantees,
     /// The questions of the running operation that are open, and whether several servers may answer.
@@ -183,7 +183,7 @@ impl<P: Protocol> Lab<P> {
 
     /// A session of data centre `dc`, by number.
     pub fn client(&mut self, dc: u8) -> usize {
-        let session = Traveller::open(DcId(dc));
+        let session = ForwardedSession::open(DcId(dc));
         let (effects, open, held) = (SessionEffects::default(), Vec::new(), Vec::new());
         let asks = Guarantees::ALL;
         self.clients.push(Client { dc: DcId(dc), session, effects, asks, open, slow: None, held });
@@ -491,7 +491,11 @@ impl<P: Protocol> Lab<P> {
         self.with_client(number, |session, cx| session.on_reply(ticket.ask, from, reply, cx));
     }
 
-    fn with_client(&mut self, number: usize, event: impl FnOnce(&mut Traveller<P>, &mut SessionCx<'_, P>)) {
+    fn with_client(
+        &mut self,
+        number: usize,
+        event: impl FnOnce(&mut ForwardedSession<P>, &mut SessionCx<'_, P>),
+    ) {
         let client = &mut self.clients[number];
         let now = self.servers[&ServerId::new(client.dc, PartitionId(0))].now;
         let mut cx = SessionCx::new(client.dc, now, &self.topology, &mut client.effects);

@@ -15,16 +15,15 @@
 //! - [`Deps`] and [`Checks`]: dependencies that name operations, and waiting for them; [`DependencyChecked`](dependency_checked::DependencyChecked), a component: checks of each version, where
 //!   versions wait one by one; [`Everywhere`](checks::Everywhere): what nobody waits for any more; [`Causes`](causes::Causes): a whole past as a list; [`Matrix`](matrix::Matrix): dependencies on servers
 //! - [`Grouping`](grouping::Grouping): which servers belong together; [`Tracked`](tracked::Tracked): dependencies by group
-//! - [`Placement`](placement::Placement): which data centres hold a key; [`Traveller`](traveller::Traveller): a session that goes where its keys are
+//! - [`Placement`](placement::Placement): which data centres hold a key; [`ForwardedSession`](forwarded::ForwardedSession): a session that goes where its keys are
 //! - [`Waiters`]: waiting is data
 //! - [`Ceiling`]: stamps and stable values that survive a restart
 //! - [`Collector`]: when to drop old versions; [`Watched`](watched::Watched): versions that will be lighter then
 //! - [`Conflicts`](conflicts::Conflicts): concurrent versions of a key
 //! - [`Rule`]: what its safety rests on, for tests to break; [`Variant`]: a protocol without some of its rules, by name
-//! - [`Absence`](absence::Absence): a data centre that the others do without
+//! - [`Removal`](removal::Removal): a data centre that the others do without
 //! - [`Lab`]: a hand-driven cluster for tests
 
-pub mod absence;
 pub mod causes;
 pub mod ceiling;
 pub mod checks;
@@ -36,6 +35,7 @@ pub mod dependants;
 pub mod dependency_checked;
 pub mod deps;
 pub mod extensions;
+pub mod forwarded;
 pub mod gather;
 pub mod grouping;
 pub mod info;
@@ -50,6 +50,7 @@ pub mod prelude;
 pub mod protocol;
 pub mod reads;
 pub mod regrouping;
+pub mod removal;
 pub mod rule;
 pub mod session;
 pub mod slices;
@@ -58,7 +59,6 @@ pub mod stabilised;
 pub mod timeline;
 pub mod topology;
 pub mod tracked;
-pub mod traveller;
 pub mod two_phase;
 pub mod waiters;
 pub mod watched;

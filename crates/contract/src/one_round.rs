@@ -86,7 +86,7 @@ pub trait OneRound: Protocol<Reply = Answer<<Self::Past as Past>::Said>> {
     fn question(op: Option<Op>, home: DcId, past: &Self::Past) -> Self::Request;
 
     /// What of a past from another region holds here too, before anyone was asked: nothing, as a rule (erratum E-13).
-    fn travels(_past: &Self::Past) -> Self::Past {
+    fn abroad(_past: &Self::Past) -> Self::Past {
         Self::Past::default()
     }
 }
@@ -162,7 +162,7 @@ impl<P: OneRound, O: Own<P>> Session<P> for OneRoundSession<P, O> {
             self.token.past.merge(&past);
             return cx.done(Outcome::Adopted);
         }
-        self.token.past.merge(&P::travels(&past));
+        self.token.past.merge(&P::abroad(&past));
         cx.ask_partition(past.coverer(), P::question(None, home, &past));
     }
 }

@@ -1,7 +1,7 @@
 //! What an operator orders one server to do.
 
-use crate::absence::{Exclusion, Standing};
 use crate::regrouping::Regrouping;
+use crate::removal::{Exclusion, Standing};
 use crate::{Cx, Protocol};
 
 /// An order, which may be lost, repeated, and late.

@@ -1,7 +1,7 @@
 //! The server's half of a protocol, and what its driver owes it.
 
-use crate::absence::Away;
 use crate::component::Component;
+use crate::removal::Away;
 use crate::{Cx, Extensions, Info, Session, Ticket, Topology};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -62,7 +62,7 @@ pub struct Status {
     /// What it believes to be stable: one entry a data centre, or one in all.
     pub stable: Vector,
     /// How many requests and versions are blocked here: none once everything has healed.
-    #[serde(rename = "parked")]
+    #[serde(rename = "blocked")]
     pub blocked: usize,
     /// The data centre that it does without.
     pub away: Option<Away>,

@@ -1,7 +1,7 @@
 //! How many data centres and partitions there are, and which partition holds a key.
 
+use crate::forwarded::{self, Part};
 use crate::placement::Placement;
-use crate::traveller::{self, Part};
 use serde::{Deserialize, Serialize};
 use tidemark_core::{DcId, Key, Op, PartitionId, Regions, SLOTS, ServerId, Slot};
 
@@ -49,12 +49,12 @@ impl Topology {
 
     /// The data centres that hold all keys of `op`.
     pub fn holders_of(&self, op: &Op) -> Regions {
-        traveller::holders(op, |key| self.holders(key), Regions::all(self.dcs))
+        forwarded::holders(op, |key| self.holders(key), Regions::all(self.dcs))
     }
 
     /// The parts in which a session reads several keys: one, where a data centre holds all of them. None of other operations.
     pub fn parts_of(&self, op: &Op) -> Vec<Part> {
-        traveller::parts(op, |keys| self.placement.divide(keys, self.dcs))
+        forwarded::parts(op, |keys| self.placement.divide(keys, self.dcs))
     }
 
     /// Every data centre.

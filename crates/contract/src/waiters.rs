@@ -1,4 +1,4 @@
-//! Waiting is data: work parked until what it waits for has risen far enough, or until its deadline.
+//! Waiting is data: work blocked until what it waits for has risen far enough, or until its deadline.
 //!
 //! The papers' "wait until" never blocks a thread here. A handler parks what is left to do, returns, and takes
 //! it up again when the awaited value rises.
@@ -23,42 +23,42 @@ impl Threshold for Vector {
     }
 }
 
-struct Parked<T, W> {
+struct Blocked<T, W> {
     threshold: T,
     deadline: Micros,
     work: W,
 }
 
-/// Parked work, in the order in which it was parked.
+/// Blocked work, in the order in which it was blocked.
 pub struct Waiters<T, W> {
-    parked: Vec<Parked<T, W>>,
+    blocked: Vec<Blocked<T, W>>,
 }
 
 impl<T, W> Default for Waiters<T, W> {
     fn default() -> Self {
-        Self { parked: Vec::new() }
+        Self { blocked: Vec::new() }
     }
 }
 
 impl<T: Threshold, W> Waiters<T, W> {
     /// Parks `work` until the awaited value reaches `threshold`, at most until `deadline`.
     pub fn park(&mut self, threshold: T, deadline: Micros, work: W) {
-        self.parked.push(Parked { threshold, deadline, work });
+        self.blocked.push(Blocked { threshold, deadline, work });
     }
 
-    /// Takes out the work whose threshold `level` has reached, in the order in which it was parked.
+    /// Takes out the work whose threshold `level` has reached, in the order in which it was blocked.
     pub fn wake(&mut self, level: &T) -> Vec<W> {
-        self.take(|parked| parked.threshold.reached(level))
+        self.take(|blocked| blocked.threshold.reached(level))
     }
 
     /// Takes out the work whose deadline has passed: what it waited for did not come in time.
     pub fn expire(&mut self, now: Micros) -> Vec<W> {
-        self.take(|parked| parked.deadline <= now)
+        self.take(|blocked| blocked.deadline <= now)
     }
 
     /// The earliest deadline: when to call [`Self::expire`].
     pub fn next_deadline(&self) -> Option<Micros> {
-        self.parked.iter().map(|parked| parked.deadline).min()
+        self.blocked.iter().map(|blocked| blocked.deadline).min()
     }
 
     /// The least threshold: where what is awaited is time itself, when to look again.
@@ -66,37 +66,37 @@ impl<T: Threshold, W> Waiters<T, W> {
     where
         T: Ord,
     {
-        self.parked.iter().map(|parked| &parked.threshold).min()
+        self.blocked.iter().map(|blocked| &blocked.threshold).min()
     }
 
-    /// The thresholds, in the order in which the work was parked.
+    /// The thresholds, in the order in which the work was blocked.
     pub fn thresholds(&self) -> impl Iterator<Item = &T> {
-        self.parked.iter().map(|parked| &parked.threshold)
+        self.blocked.iter().map(|blocked| &blocked.threshold)
     }
 
-    /// The work, in the order in which it was parked.
+    /// The work, in the order in which it was blocked.
     pub fn iter(&self) -> impl Iterator<Item = &W> {
-        self.parked.iter().map(|parked| &parked.work)
+        self.blocked.iter().map(|blocked| &blocked.work)
     }
 
-    /// How much work is parked.
+    /// How much work is blocked.
     pub fn len(&self) -> usize {
-        self.parked.len()
+        self.blocked.len()
     }
 
-    /// Whether nothing is parked.
+    /// Whether nothing is blocked.
     pub fn is_empty(&self) -> bool {
-        self.parked.is_empty()
+        self.blocked.is_empty()
     }
 
-    fn take(&mut self, mut due: impl FnMut(&Parked<T, W>) -> bool) -> Vec<W> {
-        if !self.parked.iter().any(&mut due) {
+    fn take(&mut self, mut due: impl FnMut(&Blocked<T, W>) -> bool) -> Vec<W> {
+        if !self.blocked.iter().any(&mut due) {
             return Vec::new();
         }
-        let (out, kept) = std::mem::take(&mut self.parked).into_iter().partition(due);
-        self.parked = kept;
-        let out: Vec<Parked<T, W>> = out;
-        out.into_iter().map(|parked| parked.work).collect()
+        let (out, kept) = std::mem::take(&mut self.blocked).into_iter().partition(due);
+        self.blocked = kept;
+        let out: Vec<Blocked<T, W>> = out;
+        out.into_iter().map(|blocked| blocked.work).collect()
     }
 }
 

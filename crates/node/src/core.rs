@@ -17,7 +17,7 @@ use fastrand::Rng;
 use std::collections::VecDeque;
 use tidemark_adapt::{Choices, Watch};
 use tidemark_contract::Topology;
-use tidemark_contract::absence::Standing;
+use tidemark_contract::removal::Standing;
 use tidemark_core::{DcId, Micros, PartitionId, ServerId};
 use tidemark_replica::Now;
 use tidemark_store::log::Position;

@@ -8,10 +8,10 @@ use crate::layout::NodeId;
 use crate::node::SessionId;
 use serde::Serialize;
 use std::fmt::Debug;
-use tidemark_contract::traveller::Traveller;
+use tidemark_contract::forwarded::ForwardedSession;
 use tidemark_contract::{Protocol, Ticket};
 use tidemark_core::{Key, ServerId, Stamp};
-use tidemark_replica::FeedItem;
+use tidemark_replica::StreamItem;
 
 /// Somebody who measures nodes.
 pub trait Observer: Debug + Send + Sync {
@@ -156,7 +156,7 @@ impl<T: Serialize + Debug> Content for T {
 }
 
 /// The token of a session, made only if somebody looks at it.
-pub(crate) struct TokenOf<'a, P: Protocol>(pub(crate) &'a Traveller<P>);
+pub(crate) struct TokenOf<'a, P: Protocol>(pub(crate) &'a ForwardedSession<P>);
 
 impl<P: Protocol> Debug for TokenOf<'_, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -185,17 +185,17 @@ impl Core {
         way: Way,
         peer: NodeId,
         (from, to): (ServerId, ServerId),
-        item: &FeedItem<P>,
+        item: &StreamItem<P>,
     ) -> u64 {
         if self.config.observer.is_none() {
             return 0;
         }
         let what = match item {
-            FeedItem::Record { key, version, .. } => {
+            StreamItem::Record { key, version, .. } => {
                 What::Record { from, to, key, stamp: version.stamp, content: item }
             }
-            FeedItem::Heartbeat { .. } => What::Beat { content: item, heartbeat: true },
-            FeedItem::Skipped { .. } => What::Beat { content: item, heartbeat: false },
+            StreamItem::Heartbeat { .. } => What::Beat { content: item, heartbeat: true },
+            StreamItem::Skipped { .. } => What::Beat { content: item, heartbeat: false },
         };
         self.sees(way, peer, 0, what)
     }
@@ -207,7 +207,7 @@ impl Core {
         way: Way,
         peer: NodeId,
         ends: (ServerId, ServerId),
-        items: &[FeedItem<P>],
+        items: &[StreamItem<P>],
     ) {
         if self.config.observer.is_some() {
             items.iter().for_each(|item| {

@@ -227,7 +227,7 @@ impl<P: Protocol> NodeOf<P> {
 }
 
 impl Core {
-    fn order_answered(&mut self, number: u64, answer: Result<tidemark_contract::absence::Standing, String>) {
+    fn order_answered(&mut self, number: u64, answer: Result<tidemark_contract::removal::Standing, String>) {
         let waits = |order: &OpenOrder| order.waits.iter().position(|(_, waits)| *waits == number);
         let Some((at, place)) =
             self.orders.iter().enumerate().find_map(|(at, order)| Some((at, waits(order)?)))

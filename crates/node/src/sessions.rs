@@ -4,8 +4,8 @@ use crate::layout::NodeId;
 use crate::node::{Batch, Options, SessionId};
 use smallvec::SmallVec;
 use tidemark_adapt::Footprint;
+use tidemark_contract::forwarded::ForwardedSession;
 use tidemark_contract::session::{Checking, SessionEffects};
-use tidemark_contract::traveller::Traveller;
 use tidemark_contract::{AskId, Protocol};
 use tidemark_core::{DcId, Op};
 
@@ -17,7 +17,7 @@ const COUNT_BITS: u32 = 28;
 /// One session and its running operation.
 pub(crate) struct Session<P: Protocol> {
     pub(crate) id: SessionId,
-    pub(crate) session: Traveller<P>,
+    pub(crate) session: ForwardedSession<P>,
     pub(crate) effects: SessionEffects<P>,
     pub(crate) options: Options,
     /// Requests of the running operation that are open.
@@ -56,7 +56,7 @@ impl<P: Protocol> Session<P> {
     fn new(id: SessionId, dc: DcId, follows: bool) -> Self {
         Self {
             id,
-            session: Traveller::open(dc),
+            session: ForwardedSession::open(dc),
             effects: SessionEffects::default(),
             options: Options::default(),
             waiting: SmallVec::new(),

@@ -14,7 +14,7 @@ use tidemark_node::{ClusterLayout, NodeId, token};
 use tidemark_protocols::eventual::{Reply, Request};
 use tidemark_protocols::tidemark::Peer;
 use tidemark_protocols::{Eventual, Tidemark};
-use tidemark_replica::{FeedItem, FeedRefusal, Resume};
+use tidemark_replica::{Resume, StreamItem, StreamRefusal};
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -111,7 +111,7 @@ fn replication_streams() {
     let supply = |supply: Supply<Eventual>| hex(&frame(&supply));
     let opened = Supply::Opened { partition, incarnation: 500 };
     assert_eq!(supply(opened), "040000000528c05fc9cce0b7580001f403");
-    let refusal = FeedRefusal::LostLog { theirs: 9, mine: 7 };
+    let refusal = StreamRefusal::LostLog { theirs: 9, mine: 7 };
     assert_eq!(
         supply(Supply::Refused { partition, refusal }),
         "05000000052297580c268ccded0101000\
@@ -119,9 +119,9 @@ fn replication_streams() {
     );
     let version = Version { stamp: STAMP, meta: (), write: Write::Assign(value()) };
     let items = vec![
-        FeedItem::Record { seq: 4, key: key(), version },
-        FeedItem::Skipped { seq: 5, ts: Hlc(1_000_001) },
-        FeedItem::Heartbeat { after_seq: 5, ts: Hlc(1_000_002) },
+        StreamItem::Record { seq: 4, key: key(), version },
+        StreamItem::Skipped { seq: 5, ts: Hlc(1_000_001) },
+        StreamItem::Heartbeat { after_seq: 5, ts: Hlc(1_000_002) },
     ];
     assert_eq!(
         supply(Supply::Items { partition, items }),

@@ -58,7 +58,6 @@ pub use params::{Ahead, Params};
 pub use rules::*;
 use serde::{Deserialize, Serialize};
 pub use session::{Client, Reply, Request};
-use tidemark_contract::absence::Standing;
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     CheckingGroup, DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Tracking, Update, Vector,
@@ -67,6 +66,7 @@ use tidemark_contract::extensions::CheckingGroups;
 use tidemark_contract::gather::GatherId;
 use tidemark_contract::order::Order;
 use tidemark_contract::regrouping::Groupings;
+use tidemark_contract::removal::Standing;
 use tidemark_contract::session::Checking;
 use tidemark_contract::tracked::{Reached, Tracked, everywhere};
 use tidemark_contract::{

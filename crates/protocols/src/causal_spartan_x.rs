@@ -252,7 +252,7 @@ impl OneRound for CausalSpartanX {
         }
     }
 
-    fn travels(past: &Past) -> Past {
+    fn abroad(past: &Past) -> Past {
         let dsv = if STABLE_STAYS_HOME.kept() { Vector::default() } else { past.dsv.clone() };
         Past { ds: Vector::default(), dsv }
     }

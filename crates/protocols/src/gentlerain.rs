@@ -277,7 +277,7 @@ impl<R: Resolver> StableTime for Server<R> {
         stabilised::collect(self, cx);
         self.conflicts.forget(cx.store);
         self.exclusion.end(self.st.safe().min()); // D10
-        self.keep_absence(cx);
+        self.keep_removal(cx);
         self.fetch(cx);
         stabilised::expire(self, cx);
         for (ticket, request) in self.waiting_for_gst.expire(cx.mono) {

@@ -249,7 +249,7 @@ impl OneRound for Okapi {
         }
     }
 
-    fn travels(ds: &Vector) -> Vector {
+    fn abroad(ds: &Vector) -> Vector {
         if HOME_MUST_BE_STABLE.kept() { Vector::default() } else { ds.clone() }
     }
 }

@@ -295,7 +295,7 @@ impl OneRound for Tidemark {
         }
     }
 
-    fn travels(past: &Past) -> Past {
+    fn abroad(past: &Past) -> Past {
         let dsv = if STABLE_STAYS_HOME.kept() { Vector::default() } else { past.dsv.clone() };
         Past { ds: Vector::default(), dsv }
     }

@@ -1,7 +1,7 @@
 //! A copy of everything, for a member of the group that lacks more than the log can give it.
 //!
 //! It is the newest snapshot, and before it the records that another data centre may still ask for: whoever holds the copy
-//! may be the next to lead, and has to feed the others. It is read on any thread, a piece at a time, while the host goes on.
+//! may be the next to lead, and has to stream the others. It is read on any thread, a piece at a time, while the host goes on.
 
 use crate::entry::{Entries, push_record};
 use crate::group::{Span, is_within};

@@ -1,7 +1,7 @@
 //! A host as one of a group: several that hold the same, of which one leads.
 //!
 //! What the leader writes in a turn is an *entry*, with a number, its index. Entries stand in the log as the records that
-//! they are made of, closed by a record that says which entry they were; so feeds are read from it as from any other log,
+//! they are made of, closed by a record that says which entry they were; so streams are read from it as from any other log,
 //! and a replica appends what the leader sends as its own. Which entries are agreed on is decided elsewhere, and said here:
 //! [`Host::agreed`]. An entry that was not agreed on can be retracted; its records stay in the log, and are passed over.
 //!

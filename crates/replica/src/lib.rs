@@ -1,4 +1,4 @@
-//! The half of a server that both drivers share: partitions, their log, recovery, and feeds to peers.
+//! The half of a server that both drivers share: partitions, their log, recovery, and streams to peers.
 //!
 //! A [`Host`] is one server thread's worth of a data centre: some partitions, one data directory, one log. It keeps
 //! the driver's obligations of [`tidemark_contract::Protocol`] that concern events, durability and order, and
@@ -6,7 +6,7 @@
 //! messages, to tell the time, and to hold back what the host says is not durable yet.
 //!
 //! **Invariants**
-//! - I1 Nothing that [`Host::take_outputs`] or [`Host::poll_feed`] returns depends on a record that is not
+//! - I1 Nothing that [`Host::take_outputs`] or [`Host::poll_stream`] returns depends on a record that is not
 //!   durable as the policy says (obligation 2).
 //! - I2 Records that a partition writes are numbered 1, 2, 3, … in one incarnation of its log; a receiver takes
 //!   them in that order without gaps, each once (obligation 3).
@@ -19,7 +19,6 @@
 mod config;
 mod copy;
 mod entry;
-mod feed;
 mod group;
 mod host;
 mod order;
@@ -32,18 +31,19 @@ mod replay;
 mod snapshot;
 mod staged;
 mod status;
+mod stream;
 mod tell;
 mod timers;
 
 pub use config::{HostConfig, Now};
 pub use copy::{CopyReader, CopySource};
 pub use entry::{Entries, Entry, EntryKind};
-pub use feed::{FeedError, FeedItem, Resume};
 pub use group::GroupState;
 pub use host::{Fatal, Host};
 pub use output::Output;
 pub use recover::OpenError;
-pub use refusal::FeedRefusal;
+pub use refusal::StreamRefusal;
 pub use snapshot::{UpkeepDone, UpkeepJob};
 pub use staged::{CopyRefused, SealDone, SealJob};
 pub use status::{HostStatus, PartitionStatus, PeerStatus};
+pub use stream::{Resume, StreamError, StreamItem};

@@ -2,7 +2,7 @@
 
 use crate::host::Host;
 use derive_where::derive_where;
-use tidemark_contract::absence::Standing;
+use tidemark_contract::removal::Standing;
 use tidemark_contract::{Protocol, Ticket};
 use tidemark_core::{Failure, ServerId};
 use tidemark_store::log::Position;

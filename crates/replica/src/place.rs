@@ -1,6 +1,6 @@
-//! One partition of a host: its protocol, its chains, its timers, and where its feeds stand.
+//! One partition of a host: its protocol, its chains, its timers, and where its streams stand.
 
-use crate::feed::Feed;
+use crate::stream::OutgoingStream;
 use crate::timers::Timers;
 use std::collections::{BTreeMap, VecDeque};
 use tidemark_contract::{Protocol, Recovered, Store, Version};
@@ -10,7 +10,7 @@ use tidemark_store::log::Position;
 /// What has been received from one peer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Received {
-    /// The incarnation of the peer's log; 0 before its first feed.
+    /// The incarnation of the peer's log; 0 before its first stream.
     pub(crate) incarnation: u64,
     /// The last record, appended to the log here.
     pub(crate) seq: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Received {
     pub(crate) written: VecDeque<(Position, u64)>,
 }
 
-/// A heartbeat on its way to the feeds.
+/// A heartbeat on its way to the streams.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heartbeat {
     /// The last record before it.
@@ -48,8 +48,8 @@ pub(crate) struct Place<P: Protocol> {
     pub(crate) received: Vec<Received>,
     /// One a data centre: the time of its last record.
     pub(crate) last: Vector,
-    /// One a data centre: the feed to it, while there is one.
-    pub(crate) feeds: Vec<Option<Feed>>,
+    /// One a data centre: the stream to it, while there is one.
+    pub(crate) streams: Vec<Option<OutgoingStream>>,
     /// One a data centre: the last record that its peer has confirmed, as far as is known.
     pub(crate) confirmed: Vec<u64>,
     /// One a data centre: the same, as far as all of the group know.
@@ -78,7 +78,7 @@ impl<P: Protocol> Place<P> {
             index: BTreeMap::new(),
             received: vec![Received::default(); dcs],
             last: Vector::zero(dcs),
-            feeds: (0..dcs).map(|_| None).collect(),
+            streams: (0..dcs).map(|_| None).collect(),
             confirmed: vec![0; dcs],
             told: vec![0; dcs],
             needs_seeding: vec![false; dcs],

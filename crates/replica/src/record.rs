@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use tidemark_core::{Key, Stamp, Vector, Write};
 use tidemark_store::Version;
 
-/// A version written here: `(regions, key, stamp, meta, write)`; the sequence is its number in the feed.
+/// A version written here: `(regions, key, stamp, meta, write)`; the sequence is its number in the stream.
 pub(crate) const WRITTEN: u8 = 1;
 /// A version received from a peer: `(dc, key, stamp, meta, write)`; the sequence is the sender's.
 pub(crate) const RECEIVED: u8 = 2;
@@ -17,7 +17,7 @@ pub(crate) const RECEIVED: u8 = 2;
 pub(crate) const HARD: u8 = 3;
 /// The server starts; the sequence is the number of the start.
 pub(crate) const LIFE: u8 = 4;
-/// The incarnation of a peer's log, from its first feed on: `(dc, incarnation)`.
+/// The incarnation of a peer's log, from its first stream on: `(dc, incarnation)`.
 pub(crate) const PEER: u8 = 5;
 /// Snapshots only: a version as it stands in its chain: `(key, stamp, meta, write)`.
 pub(crate) const VERSION: u8 = 6;

@@ -244,7 +244,7 @@ impl<P: Protocol> Recovery<P> {
     }
 }
 
-/// Where records for feeds stand that were read of the log; in a group, those since the last entry.
+/// Where records for streams stand that were read of the log; in a group, those since the last entry.
 #[derive(Default)]
 struct Noted(Vec<(u16, u64, Position)>);
 
@@ -252,7 +252,7 @@ impl Noted {
     fn take<P: Protocol>(&mut self, item: &Item<'_>, grouped: bool, places: &mut [Place<P>]) {
         match item.kind {
             WRITTEN => self.0.push((item.partition, item.seq, item.at)),
-            // They came with a copy that was given up: what feeds look for stands before them.
+            // They came with a copy that was given up: what streams look for stands before them.
             ENTRY if item.seq == 0 => self.0.clear(),
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! What a host refuses: writes that cannot be logged, or that no peer would take; and feeds, and why.
+//! What a host refuses: writes that cannot be logged, or that no peer would take; and streams, and why.
 
 use crate::host::Host;
 use serde::{Deserialize, Serialize};
@@ -13,9 +13,9 @@ fn reserve_bytes(segment_bytes: u64) -> usize {
     (segment_bytes / 16).min(256 << 10) as usize
 }
 
-/// Why a sender does not open a feed, or a receiver does not take it. It needs an operator.
+/// Why a sender does not open a stream, or a receiver does not take it. It needs an operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum FeedRefusal {
+pub enum StreamRefusal {
     /// The receiver has more than the sender.
     #[error(
         "the sender's log ends at record {mine}, but the receiver holds record {theirs}: the log was rolled back, or \
@@ -55,7 +55,7 @@ pub enum FeedRefusal {
     Unreadable(String),
 }
 
-impl FeedRefusal {
+impl StreamRefusal {
     /// If it says that the sender's log is not the one that the receiver knows: what the sender is to tell whoever
     /// wants to write there, and its operator.
     pub(crate) fn disowns(&self) -> Option<String> {

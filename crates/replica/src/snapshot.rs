@@ -292,7 +292,7 @@ impl<P: Protocol> Host<P> {
         }
     }
 
-    /// From where on the log is needed to feed `dc`, if it lacks anything and was not given up.
+    /// From where on the log is needed to stream `dc`, if it lacks anything and was not given up.
     pub(crate) fn needed_by(&self, at: usize, dc: DcId) -> Option<Position> {
         let place = &self.places[at];
         if place.needs_seeding[dc.index()] {

@@ -36,8 +36,8 @@ pub(crate) struct Staged {
 }
 
 enum Stage {
-    /// Records for feeds come.
-    Feeds,
+    /// Records for streams come.
+    Records,
     /// What the snapshot says comes.
     Snapshot(SnapshotWriter),
     /// A job is out.
@@ -50,7 +50,7 @@ impl Staged {
     /// Gives the space back.
     fn abandon(self) {
         match self.stage {
-            Stage::Feeds | Stage::Sealing => {}
+            Stage::Records | Stage::Sealing => {}
             Stage::Snapshot(writer) => writer.abandon(),
             Stage::Sealed(sealed) => sealed.abandon(),
         }
@@ -84,7 +84,7 @@ impl<P: Protocol> Host<P> {
     /// this host does not lead.
     pub fn stage(&mut self, state: GroupState) {
         self.unstage();
-        self.staged = Some(Staged { state, begin: self.log.end(), stage: Stage::Feeds });
+        self.staged = Some(Staged { state, begin: self.log.end(), stage: Stage::Records });
     }
 
     /// Gives up a copy that is on its way.
@@ -112,8 +112,8 @@ impl<P: Protocol> Host<P> {
     fn stage_record(&mut self, item: &Item<'_>) -> Result<(), CopyRefused> {
         let staged = self.staged.as_mut().ok_or_else(|| refused("it was given up"))?;
         match &mut staged.stage {
-            Stage::Feeds if item.kind == WRITTEN => self.log_for_feeds(item).map_err(refused),
-            Stage::Feeds => {
+            Stage::Records if item.kind == WRITTEN => self.log_for_streams(item).map_err(refused),
+            Stage::Records => {
                 self.begin_staged_snapshot()?;
                 self.stage_record(item)
             }
@@ -125,21 +125,21 @@ impl<P: Protocol> Host<P> {
     }
 
     /// Each is closed as no part of any entry, so that the next entry begins after it.
-    fn log_for_feeds(&mut self, item: &Item<'_>) -> LogResult<()> {
+    fn log_for_streams(&mut self, item: &Item<'_>) -> LogResult<()> {
         const CLOSING: usize = 16;
         self.log.reserve(2, item.payload.len() + CLOSING)?;
         self.log.append(item.kind, item.partition, item.seq, |buffer| buffer.extend(item.payload))?;
-        self.close_for_feeds()
+        self.close_for_streams()
     }
 
-    fn close_for_feeds(&mut self) -> LogResult<()> {
+    fn close_for_streams(&mut self) -> LogResult<()> {
         let nothing = (0u64, EntryKind::Records, &[0u8; 0][..]);
         self.log.append(ENTRY, 0, 0, |buffer| record::encode(&nothing, buffer)).map(drop)
     }
 
     fn begin_staged_snapshot(&mut self) -> Result<(), CopyRefused> {
         // It has to begin after every snapshot that there is or will be of what was here.
-        self.close_for_feeds().map_err(refused)?;
+        self.close_for_streams().map_err(refused)?;
         let replay_from = self.commit().map_err(refused)?;
         let incarnation = self.directory.manifest().incarnation;
         let group = self.group.as_ref().expect("it is one of a group");
@@ -162,7 +162,7 @@ impl<P: Protocol> Host<P> {
     /// # Errors
     /// There is no room for it, or there is no copy on its way any more. The copy is given up.
     pub fn seal_staged(&mut self) -> Result<SealJob, CopyRefused> {
-        if matches!(&self.staged, Some(Staged { stage: Stage::Feeds, .. })) {
+        if matches!(&self.staged, Some(Staged { stage: Stage::Records, .. })) {
             self.begin_staged_snapshot().inspect_err(|_| self.unstage())?;
         }
         let staged = self.staged.as_mut().ok_or_else(|| refused("it was given up"))?;

@@ -65,8 +65,8 @@ pub struct PeerStatus {
     pub received: u64,
     /// How many of our records it has not confirmed.
     pub behind: u64,
-    /// A feed to it is open.
-    pub feeding: bool,
+    /// A stream to it is open.
+    pub streaming: bool,
     /// It was away too long: the log that it needs is gone.
     pub needs_seeding: bool,
 }
@@ -105,7 +105,7 @@ impl<P: Protocol> Host<P> {
             confirmed: place.confirmed[dc.index()],
             received: place.received[dc.index()].durable,
             behind: place.written - place.confirmed[dc.index()],
-            feeding: place.feeds[dc.index()].is_some(),
+            streaming: place.streams[dc.index()].is_some(),
             needs_seeding: place.needs_seeding[dc.index()],
         };
         let peers = self.config.topology.all_dcs().filter(|dc| *dc != self.config.dc);

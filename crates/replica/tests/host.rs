@@ -1,16 +1,18 @@
 //! Hosts on simulated disks: what survives, what travels, and what is refused.
 
 mod deleted;
-mod feeding;
 mod followers;
 mod recorder;
+mod streaming;
 
 use fastrand::Rng;
 use recorder::{Recorder, Request};
 use std::sync::Arc;
 use tidemark_contract::core::{DcId, Failure, PartitionId, ServerId};
 use tidemark_contract::{AskId, Ticket, Topology};
-use tidemark_replica::{FeedError, FeedItem, FeedRefusal, Host, HostConfig, Now, OpenError, Output, Resume};
+use tidemark_replica::{
+    Host, HostConfig, Now, OpenError, Output, Resume, StreamError, StreamItem, StreamRefusal,
+};
 use tidemark_store::disk::{Fault, SimDisk};
 use tidemark_store::log::Fsync;
 
@@ -80,17 +82,17 @@ fn numbers(host: &Host<Recorder>) -> Vec<u64> {
     numbers
 }
 
-/// Opens the feed from `from` to `to` and moves up to `items` of it.
+/// Opens the stream from `from` to `to` and moves up to `items` of it.
 fn pump(from: &mut Host<Recorder>, to: &mut Host<Recorder>, dcs: (u8, u8), items: usize) -> usize {
     let (sender, receiver) = dcs;
     let resume = to.resume_point(server(sender), P0);
-    let incarnation = from.open_feed(P0, DcId(receiver), resume).unwrap_or_else(|e| panic!("{dcs:?} {e}"));
-    to.accept_feed(server(sender), P0, incarnation).unwrap();
+    let incarnation = from.open_stream(P0, DcId(receiver), resume).unwrap_or_else(|e| panic!("{dcs:?} {e}"));
+    to.accept_stream(server(sender), P0, incarnation).unwrap();
     let mut out = Vec::new();
-    from.poll_feed(P0, DcId(receiver), usize::MAX, &mut out).unwrap();
+    from.poll_stream(P0, DcId(receiver), usize::MAX, &mut out).unwrap();
     let count = out.len().min(items);
     for item in out.into_iter().take(items) {
-        to.feed(NOW, server(sender), P0, item).unwrap();
+        to.take_item(NOW, server(sender), P0, item).unwrap();
     }
     count
 }
@@ -117,14 +119,14 @@ fn what_is_committed_survives_the_process_and_what_is_synced_the_power() {
 fn under_always_nothing_leaves_before_it_is_synced() {
     let disk = SimDisk::new();
     let mut host = open(&disk, config(0, 2, Fsync::Always)).unwrap();
-    host.open_feed(P0, DcId(1), Resume::default()).unwrap();
+    host.open_stream(P0, DcId(1), Resume::default()).unwrap();
     put(&mut host, 1);
     let position = host.commit().unwrap();
     let mut out = Vec::new();
-    host.poll_feed(P0, DcId(1), usize::MAX, &mut out).unwrap();
+    host.poll_stream(P0, DcId(1), usize::MAX, &mut out).unwrap();
     assert!(answered(&mut host).is_empty() && out.is_empty() && host.durable() < position);
     sync(&mut host);
-    host.poll_feed(P0, DcId(1), usize::MAX, &mut out).unwrap();
+    host.poll_stream(P0, DcId(1), usize::MAX, &mut out).unwrap();
     assert_eq!((answered(&mut host), out.len()), (vec![1], 1));
 }
 
@@ -146,11 +148,11 @@ fn an_answer_that_depends_on_an_earlier_batch_waits_for_it() {
 fn a_receiver_that_knows_another_log_or_more_of_this_one_is_refused() {
     let disk = SimDisk::new();
     let mut host = open(&disk, config(0, 2, Fsync::EverySec)).unwrap();
-    let refused = host.open_feed(P0, DcId(1), Resume { incarnation: 5, received: 0 });
-    assert_eq!(refused, Err(FeedRefusal::OtherIncarnation { known: 5, found: 77 }));
+    let refused = host.open_stream(P0, DcId(1), Resume { incarnation: 5, received: 0 });
+    assert_eq!(refused, Err(StreamRefusal::OtherIncarnation { known: 5, found: 77 }));
     let mut host = open(&SimDisk::new(), config(0, 2, Fsync::EverySec)).unwrap();
-    let refused = host.open_feed(P0, DcId(1), Resume { incarnation: 77, received: 3 });
-    assert_eq!(refused, Err(FeedRefusal::LostLog { theirs: 3, mine: 0 }));
+    let refused = host.open_stream(P0, DcId(1), Resume { incarnation: 77, received: 3 });
+    assert_eq!(refused, Err(StreamRefusal::LostLog { theirs: 3, mine: 0 }));
     assert!(host.disowned().is_some_and(|why| why.contains("ends at 0")));
     put(&mut host, 1);
     host.commit().unwrap();
@@ -158,8 +160,11 @@ fn a_receiver_that_knows_another_log_or_more_of_this_one_is_refused() {
     let refused =
         |output: &Output<_>| matches!(output, Output::Refused { failure: Failure::Misconfigured(_), .. });
     assert!(outputs.iter().all(refused) && outputs.len() == 1, "{outputs:?}");
-    host.accept_feed(server(1), P0, 8).unwrap();
-    assert_eq!(host.accept_feed(server(1), P0, 9), Err(FeedRefusal::OtherIncarnation { known: 8, found: 9 }));
+    host.accept_stream(server(1), P0, 8).unwrap();
+    assert_eq!(
+        host.accept_stream(server(1), P0, 9),
+        Err(StreamRefusal::OtherIncarnation { known: 8, found: 9 })
+    );
 }
 
 #[test]
@@ -174,20 +179,20 @@ fn a_feed_takes_repeats_and_refuses_gaps_and_the_far_future() {
     to.commit().unwrap();
     assert_eq!(to.received(server(0), P0), 2);
     let mut items = Vec::new();
-    from.open_feed(P0, DcId(1), Resume { incarnation: 77, received: 0 }).unwrap();
-    from.poll_feed(P0, DcId(1), usize::MAX, &mut items).unwrap();
-    to.feed(NOW, server(0), P0, items[0].clone()).unwrap();
-    let gap = to.feed(NOW, server(0), P0, items[3].clone());
-    assert_eq!(gap, Err(FeedError::Gap { expected: 3, got: 4 }));
-    let FeedItem::Record { seq, key, mut version } = items[2].clone() else { panic!() };
+    from.open_stream(P0, DcId(1), Resume { incarnation: 77, received: 0 }).unwrap();
+    from.poll_stream(P0, DcId(1), usize::MAX, &mut items).unwrap();
+    to.take_item(NOW, server(0), P0, items[0].clone()).unwrap();
+    let gap = to.take_item(NOW, server(0), P0, items[3].clone());
+    assert_eq!(gap, Err(StreamError::Gap { expected: 3, got: 4 }));
+    let StreamItem::Record { seq, key, mut version } = items[2].clone() else { panic!() };
     version.stamp.ts = tidemark_contract::core::Hlc::at(NOW.wall + 1_000_001);
-    let ahead = to.feed(NOW, server(0), P0, FeedItem::Record { seq, key, version });
-    assert_eq!(ahead, Err(FeedError::Ahead { by_us: 1_000_001 }));
-    to.feed(NOW, server(0), P0, items[2].clone()).unwrap();
+    let ahead = to.take_item(NOW, server(0), P0, StreamItem::Record { seq, key, version });
+    assert_eq!(ahead, Err(StreamError::Ahead { by_us: 1_000_001 }));
+    to.take_item(NOW, server(0), P0, items[2].clone()).unwrap();
     assert_eq!(numbers(&to), [1, 2, 3]);
 }
 
-/// Records are numbered the same at either end of a feed, and each is told at its start how far they go.
+/// Records are numbered the same at either end of a stream, and each is told at its start how far they go.
 #[test]
 fn a_protocol_starts_from_the_numbers_of_the_last_records() {
     let (here, there) = (SimDisk::new(), SimDisk::new());
@@ -313,8 +318,8 @@ fn a_peer_that_stays_away_too_long_is_given_up_and_told_so() {
     let status = host.status();
     assert!(status.partitions[0].peers[0].needs_seeding, "{status:?}");
     assert!(status.log_bytes < 96 << 10, "{status:?}");
-    let refused = host.open_feed(P0, DcId(1), Resume::default());
-    assert!(matches!(refused, Err(FeedRefusal::Truncated { needed: 1, .. })), "{refused:?}");
+    let refused = host.open_stream(P0, DcId(1), Resume::default());
+    assert!(matches!(refused, Err(StreamRefusal::Truncated { needed: 1, .. })), "{refused:?}");
     // What follows what is gone is of this turn, and not in the log yet.
     for _ in 0..5_000 {
         ask(&mut host, 0, Request::Revise(5_000));
@@ -322,16 +327,16 @@ fn a_peer_that_stays_away_too_long_is_given_up_and_told_so() {
     }
     put(&mut host, 5_001);
     let resume = |received| Resume { incarnation: 77, received };
-    let refused = host.open_feed(P0, DcId(1), resume(4_999));
-    assert!(matches!(refused, Err(FeedRefusal::Truncated { needed: 5_000, .. })), "{refused:?}");
-    host.open_feed(P0, DcId(1), resume(5_000)).unwrap();
+    let refused = host.open_stream(P0, DcId(1), resume(4_999));
+    assert!(matches!(refused, Err(StreamRefusal::Truncated { needed: 5_000, .. })), "{refused:?}");
+    host.open_stream(P0, DcId(1), resume(5_000)).unwrap();
     tidy(&mut host);
     let mut items = Vec::new();
-    host.poll_feed(P0, DcId(1), 100, &mut items).unwrap();
-    assert!(matches!(&items[..], [FeedItem::Record { seq: 5_001, .. }]), "{items:?}");
+    host.poll_stream(P0, DcId(1), 100, &mut items).unwrap();
+    assert!(matches!(&items[..], [StreamItem::Record { seq: 5_001, .. }]), "{items:?}");
 }
 
-/// Three data centres; random writes, feeds, syncs, snapshots and crashes. The recorder itself asserts that what
+/// Three data centres; random writes, streams, syncs, snapshots and crashes. The recorder itself asserts that what
 /// arrives is 1, 2, 3, … from each peer in each of its lives; at the end everybody has everything.
 #[test]
 fn records_arrive_once_and_in_order_whatever_crashes() {

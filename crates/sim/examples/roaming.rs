@@ -293,7 +293,7 @@ fn search(without: &[Rule], seeds: u64) -> tidemark_sim::Summary {
 
 fn main() {
     let summary = search(&[], 2_000);
-    summary.convictions.iter().for_each(|conviction| println!("{conviction}"));
+    summary.counterexamples.iter().for_each(|counterexample| println!("{counterexample}"));
     println!("{} schedules, {} violations", summary.schedules, summary.violations);
     let measured =
         tidemark_sim::measure(tidemark_node::factory_of::<Roaming>(), &tidemark_sim::Measurement::default());
@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn it_keeps_its_promise_under_all_faults() {
         let summary = search(&[], 1_000);
-        let told: Vec<String> = summary.convictions.iter().map(ToString::to_string).collect();
+        let told: Vec<String> = summary.counterexamples.iter().map(ToString::to_string).collect();
         assert!(summary.violations == 0, "{}", told.join("\n"));
     }
 

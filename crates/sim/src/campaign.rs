@@ -2,7 +2,7 @@
 
 use crate::options::Options;
 use crate::outcome::{RunOutcome, Stats};
-use crate::report::Conviction;
+use crate::report::Counterexample;
 use crate::rng::mix;
 use crate::run::Simulation;
 use serde::Serialize;
@@ -66,7 +66,7 @@ pub struct Summary {
     /// The seeds that did, at most a hundred of them.
     pub violating_seeds: Vec<u64>,
     /// The first of them, explained.
-    pub convictions: Vec<Conviction>,
+    pub counterexamples: Vec<Counterexample>,
     /// Counts, summed up.
     pub stats: Stats,
     /// The history of the first violation, or else of the last schedule.
@@ -101,7 +101,7 @@ pub fn campaign(
         violations: 0,
         by_verdict: BTreeMap::new(),
         violating_seeds: Vec::new(),
-        convictions: Vec::new(),
+        counterexamples: Vec::new(),
         stats: Stats::default(),
         history: None,
     };
@@ -135,8 +135,8 @@ impl Summary {
         if self.violating_seeds.len() < 100 {
             self.violating_seeds.push(outcome.seed);
         }
-        if self.convictions.len() < explain {
-            self.convictions.extend(simulation.convict(&outcome));
+        if self.counterexamples.len() < explain {
+            self.counterexamples.extend(simulation.counterexample(&outcome));
         }
         if self.violations == 1 {
             self.history = Some(outcome.history);
@@ -209,7 +209,7 @@ mod tests {
             campaign(factory_of::<Eventual>(), &one, |_| ()),
             campaign(factory_of::<Eventual>(), &two, |_| ()),
         );
-        assert_eq!((one.schedules, one.violations), (100, 0), "{:?}", one.convictions);
+        assert_eq!((one.schedules, one.violations), (100, 0), "{:?}", one.counterexamples);
         assert_eq!(one.digest, two.digest);
         assert_eq!(one.stats, two.stats);
         assert_eq!(one.history, two.history);

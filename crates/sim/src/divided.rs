@@ -1,7 +1,7 @@
 //! Reads of keys that no data centre holds together.
 
 use tidemark_contract::Topology;
-use tidemark_contract::traveller::Part;
+use tidemark_contract::forwarded::Part;
 use tidemark_core::{Op, Outcome};
 
 /// What a read of keys that no data centre holds together promises: each part is one snapshot, after the one before it. So the

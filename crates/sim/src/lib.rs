@@ -33,7 +33,7 @@ pub use meter::{Background, Measured, Operation, Updates};
 pub use options::{FaultKind, Faults, Options, Placed};
 pub use outcome::{Problem, ProblemKind, RunOutcome, Stats, Verdict};
 pub use plan::{Act, Damage, Fault, Handshake, Held, Hold, Layout, Plan, Step, Trouble};
-pub use report::Conviction;
+pub use report::Counterexample;
 pub use run::{Simulation, run};
 pub use shrink::Shrunk;
 /// Rules of groups, for [`Options::without`].

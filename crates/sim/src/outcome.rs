@@ -82,7 +82,7 @@ pub enum ProblemKind {
     /// A server does not start from what its disk kept.
     Recovery,
     /// A feed was refused, or did not carry records in order.
-    Feed,
+    Stream,
     /// A node took a damaged frame.
     Link,
 }
@@ -92,7 +92,7 @@ impl fmt::Display for ProblemKind {
         f.write_str(match self {
             Self::Liveness => "liveness",
             Self::Recovery => "recovery",
-            Self::Feed => "feed",
+            Self::Stream => "stream",
             Self::Link => "link",
         })
     }
@@ -126,7 +126,7 @@ pub struct Stats {
     /// Messages and questions lost.
     pub lost: u64,
     /// Feeds that had to wait: a clock too far behind, a full disk.
-    pub feeds_waited: u64,
+    pub streams_waited: u64,
     /// Data centres that an operator excluded.
     pub exclusions: u64,
     /// Data centres that were readmitted.
@@ -162,7 +162,7 @@ impl Stats {
         self.handed_over += other.handed_over;
         self.copies += other.copies;
         self.lost += other.lost;
-        self.feeds_waited += other.feeds_waited;
+        self.streams_waited += other.streams_waited;
         self.exclusions += other.exclusions;
         self.readmissions += other.readmissions;
         self.regroupings += other.regroupings;

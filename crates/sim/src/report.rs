@@ -8,7 +8,7 @@ use tidemark_check::Violation;
 
 /// A violation, for people.
 #[derive(Clone, Debug, Serialize)]
-pub struct Conviction {
+pub struct Counterexample {
     /// The protocol.
     pub protocol: String,
     /// The seed.
@@ -42,12 +42,12 @@ impl Simulation {
     }
 
     /// Shrinks a violation and explains it; none if there is none.
-    pub fn convict(&self, outcome: &RunOutcome) -> Option<Conviction> {
+    pub fn counterexample(&self, outcome: &RunOutcome) -> Option<Counterexample> {
         if outcome.ok() {
             return None;
         }
         let shrunk = self.shrink(outcome);
-        Some(Conviction {
+        Some(Counterexample {
             protocol: self.name().into(),
             seed: outcome.seed,
             verdict: outcome.verdict().to_string(),
@@ -73,7 +73,7 @@ fn explanation(outcome: &RunOutcome) -> String {
     lines.join("\n")
 }
 
-impl fmt::Display for Conviction {
+impl fmt::Display for Counterexample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} violates its promise at seed {}: {}", self.protocol, self.seed, self.verdict)?;
         writeln!(f)?;

@@ -19,7 +19,7 @@ pub(crate) enum Stream {
     /// Delays of messages.
     Delays = 6,
     /// Which data centre is excluded, and when.
-    Absence = 7,
+    Removal = 7,
     /// Which guarantees operations ask for.
     Guarantees = 8,
     /// What fails of groups.

@@ -31,7 +31,7 @@ fn cleared(options: Options, seeds: std::ops::Range<u64>) -> Summary {
 #[track_caller]
 fn cleared_of<P: Protocol>(options: Options, seeds: std::ops::Range<u64>) -> Summary {
     let summary = play::<P>(options, seeds, 1);
-    let told: Vec<String> = summary.convictions.iter().map(ToString::to_string).collect();
+    let told: Vec<String> = summary.counterexamples.iter().map(ToString::to_string).collect();
     assert!(summary.violations == 0, "{}", told.join("\n"));
     summary
 }

@@ -14,18 +14,18 @@ fn small(faults: &str) -> Options {
 }
 
 /// What a known seed is convicted of, with no fault but delays.
-fn conviction(name: &str, options: Options, seed: u64) -> (String, usize) {
+fn counterexample(name: &str, options: Options, seed: u64) -> (String, usize) {
     let summary = play(name, options, seed..seed + 1);
-    let conviction = summary.convictions.first().unwrap_or_else(|| panic!("{name} was cleared"));
-    println!("{conviction}");
-    (conviction.verdict.clone(), conviction.shrunk_steps)
+    let counterexample = summary.counterexamples.first().unwrap_or_else(|| panic!("{name} was cleared"));
+    println!("{counterexample}");
+    (counterexample.verdict.clone(), counterexample.shrunk_steps)
 }
 
 /// Reference: erratum E-1. A session reads a stable version, and the server of its next update has not heard that
 /// it is stable: the update does not see the version's cause.
 #[test]
 fn gentlerain_as_published_is_convicted_by_a_trace_of_e_1() {
-    let (verdict, steps) = conviction("gentlerain-published", small("none"), 625);
+    let (verdict, steps) = counterexample("gentlerain-published", small("none"), 625);
     assert_eq!(verdict, "causal");
     assert!(steps <= 4, "{steps} steps");
 }
@@ -33,7 +33,7 @@ fn gentlerain_as_published_is_convicted_by_a_trace_of_e_1() {
 /// Reference: erratum E-3.
 #[test]
 fn causal_spartan_x_as_published_is_convicted_by_a_trace_of_e_3() {
-    let (verdict, steps) = conviction("causal-spartan-x-published", small("none"), 420);
+    let (verdict, steps) = counterexample("causal-spartan-x-published", small("none"), 420);
     assert_eq!(verdict, "causal");
     assert!(steps <= 8, "{steps} steps");
 }
@@ -41,7 +41,7 @@ fn causal_spartan_x_as_published_is_convicted_by_a_trace_of_e_3() {
 /// Reference: erratum E-4. A check is met by a concurrent version of the key, whose causes are others.
 #[test]
 fn cops_as_published_is_convicted_by_a_trace_of_e_4() {
-    let (verdict, steps) = conviction("cops-published", small("none"), 32);
+    let (verdict, steps) = counterexample("cops-published", small("none"), 32);
     assert_eq!(verdict, "causal");
     assert!(steps <= 7, "{steps} steps");
 }
@@ -166,7 +166,7 @@ fn nukv_keeps_its_promise_without_a_hybrid_clock() {
 /// answered is below that of the write.
 #[test]
 fn nukv_as_published_is_convicted_by_a_trace_of_e_6a() {
-    let (verdict, steps) = conviction("nukv-published", small("none"), 55);
+    let (verdict, steps) = counterexample("nukv-published", small("none"), 55);
     assert_eq!(verdict, "read-your-writes");
     assert!(steps <= 3, "{steps} steps");
     cleared(NuKv::INFO.name, small("none"), 55..56);

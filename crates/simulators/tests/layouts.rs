@@ -48,8 +48,12 @@ fn accf_keeps_its_promise_in_the_groupings_of_protocols_that_are_known() {
 fn accf_as_published_is_convicted_by_a_trace_of_e_7() {
     let options = || Options { faults: "none".parse().expect("a list"), ..small(2, 2) };
     let summary = play("accf-published", options(), 0..1);
-    let conviction = summary.convictions.first().expect("it is convicted");
-    assert_eq!((conviction.verdict.as_str(), conviction.shrunk_steps), ("causal", 2), "{conviction}");
+    let counterexample = summary.counterexamples.first().expect("it is convicted");
+    assert_eq!(
+        (counterexample.verdict.as_str(), counterexample.shrunk_steps),
+        ("causal", 2),
+        "{counterexample}"
+    );
     cleared(Accf::INFO.name, options(), 0..1);
 }
 

@@ -4,7 +4,7 @@
 //! Source: the dissertation's Definition 14 with 8 (happens-before), 9 (dependency) and 13 (visible+), for
 //! the last writer wins; first stated by Lloyd et al., *Don't settle for eventual* (COPS, SOSP 2011).
 //!
-//! Absence is fine where a delete at or above that version may have been collected. What an update observed
+//! Removal is fine where a delete at or above that version may have been collected. What an update observed
 //! is a single read. Read-only transactions are the snapshot property's business, but what they return is in
 //! the past of what follows.
 

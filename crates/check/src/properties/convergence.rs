@@ -44,7 +44,7 @@ fn same(index: &Index<'_>, a: u32, b: u32) -> bool {
     if x == UNCHECKED || y == UNCHECKED { value(a) == value(b) } else { x == y || gone(x) && gone(y) }
 }
 
-/// The newest version of `key` that is known to have been written: acknowledged, or seen. Absence if none.
+/// The newest version of `key` that is known to have been written: acknowledged, or seen. Removal if none.
 fn newest_known(index: &Index<'_>, key: u32) -> u32 {
     let known = |v: &&u32| {
         let version = index.version(**v);

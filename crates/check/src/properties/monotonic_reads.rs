@@ -2,7 +2,7 @@
 //!
 //! Source: Terry et al. (PDIS 1994), per key as in the dissertation's Definition 4.
 //!
-//! What a `snapshot` returned counts as read, but a `snapshot` itself may go back. Absence is fine where a
+//! What a `snapshot` returned counts as read, but a `snapshot` itself may go back. Removal is fine where a
 //! delete at or above what was read may have been collected.
 //!
 //! A read that did not ask for it ([`tidemark_core::Guarantees`]) is exempt; what it returned counts for later ones.

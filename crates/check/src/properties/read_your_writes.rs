@@ -5,7 +5,7 @@
 //! the dissertation's Definition 5: what the session wrote is among the writes committed where it reads, and
 //! of those the last writer wins.
 //!
-//! Reads that may miss the session's own past (`snapshot`) are exempt. Absence is fine where a delete at or
+//! Reads that may miss the session's own past (`snapshot`) are exempt. Removal is fine where a delete at or
 //! above the write may have been collected.
 //!
 //! A read that did not ask for it ([`tidemark_core::Guarantees`]) is exempt; what it returned counts for later ones.

@@ -1,6 +1,6 @@
 //! **Snapshot**: what one read-only transaction returns is a causally consistent set: for no X and Y in it is
 //! there a version of X's key, newer than X, in the past of Y. A `rotx` includes its session's past as well;
-//! a `snapshot` may miss it. Absence is a version like any other: the oldest.
+//! a `snapshot` may miss it. Removal is a version like any other: the oldest.
 //!
 //! Source: the dissertation's Definitions 17 and 18 (causal consistency for a set of versions); the
 //! `snapshot` kind is GET-SNAPSHOT of Du et al., *GentleRain* (SoCC 2014).

@@ -5,7 +5,7 @@ use tidemark_contract::core::{DcId, Key, PartitionId, Update, Write};
 use tidemark_contract::{AskId, Ticket, Topology};
 use tidemark_group::{CopyOut, GroupConfig, Member, Message};
 use tidemark_protocols::eventual::{Eventual, Reply, Request};
-use tidemark_replica::{FeedItem, HostConfig, Now, Output, Resume};
+use tidemark_replica::{HostConfig, Now, Output, Resume, StreamItem};
 use tidemark_store::disk::SimDisk;
 use tidemark_store::log::Fsync;
 
@@ -201,20 +201,20 @@ impl Group {
         self.answers(member)
     }
 
-    /// The numbers of the records that a member's host feeds to the other data centre after `received`.
-    pub(crate) fn feed_after(&mut self, member: usize, received: u64) -> Vec<u64> {
+    /// The numbers of the records that a member's host streams to the other data centre after `received`.
+    pub(crate) fn stream_after(&mut self, member: usize, received: u64) -> Vec<u64> {
         self.fed(member, received).into_iter().map(|(seq, _)| seq).collect()
     }
 
-    /// The records that a member's host feeds to the other data centre after `received`, and of which keys they are.
+    /// The records that a member's host streams to the other data centre after `received`, and of which keys they are.
     pub(crate) fn fed(&mut self, member: usize, received: u64) -> Vec<(u64, Key)> {
         let host = self.member(member).host_mut().expect("it leads");
         let incarnation = host.incarnation();
-        host.open_feed(P0, DcId(1), Resume { incarnation, received }).unwrap();
+        host.open_stream(P0, DcId(1), Resume { incarnation, received }).unwrap();
         let mut items = Vec::new();
-        host.poll_feed(P0, DcId(1), usize::MAX, &mut items).unwrap();
+        host.poll_stream(P0, DcId(1), usize::MAX, &mut items).unwrap();
         let records = items.into_iter().filter_map(|item| match item {
-            FeedItem::Record { seq, key, .. } => Some((seq, key)),
+            StreamItem::Record { seq, key, .. } => Some((seq, key)),
             _ => None,
         });
         records.collect()

@@ -39,7 +39,7 @@ fn a_new_leader_has_what_was_acknowledged_and_goes_on_with_the_numbers() {
     assert_eq!(group.read(leader, 3), [(3, Some("v3".into()))]);
     group.put(leader, 6);
     group.settle();
-    assert_eq!(group.feed_after(leader, 2), [3, 4, 5, 6]);
+    assert_eq!(group.stream_after(leader, 2), [3, 4, 5, 6]);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn without_most_of_the_group_nothing_is_acknowledged_and_later_all_of_it_is() {
 }
 
 /// Who leads no more answers nothing, and what nobody else had is gone from its memory when it comes back. Returns what it
-/// feeds when it leads again.
+/// streams when it leads again.
 fn fed_after_being_replaced() -> Vec<Key> {
     let mut group = Group::new();
     group.put(0, 1);
@@ -197,7 +197,7 @@ fn who_was_away_for_long_gets_a_copy_and_can_feed_from_it() {
         group.apart[1] = false;
     }
     let leader = group.leaders()[0];
-    let fed = group.feed_after(leader, 20);
+    let fed = group.stream_after(leader, 20);
     assert_eq!(fed, (21..=61).collect::<Vec<u64>>(), "led by {leader}");
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tidemark_contract::Protocol;
 use tidemark_core::PartitionId;
-use tidemark_replica::{FeedItem, FeedRefusal, Resume};
+use tidemark_replica::{Resume, StreamItem, StreamRefusal};
 
 /// From the receiver of records.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -45,13 +45,13 @@ pub enum Supply<P: Protocol> {
         /// Of which.
         partition: PartitionId,
         /// Why.
-        refusal: FeedRefusal,
+        refusal: StreamRefusal,
     },
     /// What comes next.
     Items {
         /// Of which.
         partition: PartitionId,
         /// In their order.
-        items: Vec<FeedItem<P>>,
+        items: Vec<StreamItem<P>>,
     },
 }

@@ -11,7 +11,7 @@ use crate::of::NodeOf;
 use bytes::Bytes;
 use tidemark_contract::Protocol;
 use tidemark_core::{PartitionId, ServerId};
-use tidemark_replica::{FeedError, FeedItem};
+use tidemark_replica::{StreamError, StreamItem};
 
 /// What became of a frame.
 enum Taken {
@@ -19,7 +19,7 @@ enum Taken {
     /// Not all of it can be taken now: the same frame is offered again. Records that were taken are known by their numbers.
     Later,
     /// Records are missing: the link is useless.
-    Gap(FeedError),
+    Gap(StreamError),
 }
 
 impl<P: Protocol> NodeOf<P> {
@@ -105,7 +105,7 @@ impl<P: Protocol> NodeOf<P> {
             return self.core.say_frame(id, &frame(&Request::Close { partition }));
         }
         let Some(host) = self.hold.host_mut().filter(|host| theirs && host.holds(partition)) else { return };
-        if let Err(refusal) = host.accept_feed(from, partition, incarnation) {
+        if let Err(refusal) = host.accept_stream(from, partition, incarnation) {
             return self.refused(id, node, partition, &refusal.to_string());
         }
         let confirmed = host.received(from, partition);
@@ -137,7 +137,7 @@ impl<P: Protocol> NodeOf<P> {
         id: LinkId,
         node: NodeId,
         partition: PartitionId,
-        items: Vec<FeedItem<P>>,
+        items: Vec<StreamItem<P>>,
     ) -> Taken {
         let (from, to) =
             (ServerId::new(self.core.dc_of(node), partition), ServerId::new(self.core.dc, partition));
@@ -150,9 +150,9 @@ impl<P: Protocol> NodeOf<P> {
         let Some(host) = self.hold.host_mut() else { return Taken::Whole };
         for item in items {
             host.on_behalf_of(self.core.sees_item(Way::In, node, (from, to), &item));
-            match host.feed(self.core.now, from, partition, item) {
+            match host.take_item(self.core.now, from, partition, item) {
                 Ok(()) => self.core.counters.stream_items_in += 1,
-                Err(error @ (FeedError::Ahead { .. } | FeedError::NoRoom(_))) => {
+                Err(error @ (StreamError::Ahead { .. } | StreamError::NoRoom(_))) => {
                     self.core.counters.streams_ahead += 1;
                     if self.core.peers[node.index()].trouble.is_none() {
                         let trouble = format!("records from {from} wait: {error}");

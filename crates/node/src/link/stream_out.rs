@@ -37,7 +37,7 @@ impl<P: Protocol> NodeOf<P> {
     /// The streams of a link that ends.
     pub(crate) fn close_streams(&mut self, out: &StreamOut) {
         if let Some(host) = self.hold.host_mut() {
-            out.open.iter().for_each(|partition| host.close_feed(*partition, out.dc));
+            out.open.iter().for_each(|partition| host.close_stream(*partition, out.dc));
         }
     }
 
@@ -88,7 +88,7 @@ impl<P: Protocol> NodeOf<P> {
         match request {
             Request::Open { resume, .. } => {
                 let known = host.disowned().is_some();
-                let answer = host.open_feed(partition, dc, resume);
+                let answer = host.open_stream(partition, dc, resume);
                 let disowned = host.disowned().map(str::to_string);
                 let answer = match answer {
                     Ok(incarnation) => {
@@ -118,7 +118,7 @@ impl<P: Protocol> NodeOf<P> {
                         out.open.retain(|open| *open != partition);
                     }
                     if let Some(host) = self.hold.host_mut() {
-                        host.close_feed(partition, dc);
+                        host.close_stream(partition, dc);
                     }
                 }
             }
@@ -140,7 +140,7 @@ impl<P: Protocol> NodeOf<P> {
             }
             let Some(host) = self.hold.host_mut() else { return true };
             let mut items = Vec::new();
-            let polled = host.poll_feed(*partition, dc, ITEMS_BYTES, &mut items);
+            let polled = host.poll_stream(*partition, dc, ITEMS_BYTES, &mut items);
             if !items.is_empty() {
                 self.core.counters.stream_items_out += items.len() as u64;
                 self.core.sees_items(Way::Out, node, (from, to), &items);
@@ -177,7 +177,7 @@ impl<P: Protocol> NodeOf<P> {
         let Core { links, outputs, .. } = &mut self.core;
         for link in links.iter_mut().filter(|link| !link.ready) {
             if let Stage::Up(Up { role: Role::StreamOut(out), .. }) = &link.stage
-                && out.open.iter().any(|partition| host.has_for_feed(*partition, out.dc))
+                && out.open.iter().any(|partition| host.has_for_stream(*partition, out.dc))
             {
                 link.ready = true;
                 outputs.push_back(Output::Ready { link: link.id });

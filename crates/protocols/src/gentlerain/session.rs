@@ -59,7 +59,7 @@ impl<R: Resolver> OneRound for Server<R> {
         }
     }
 
-    fn travels(past: &Past) -> Past {
+    fn abroad(past: &Past) -> Past {
         Past { dt: Hlc::ZERO, gst: if STABLE_STAYS_HOME.kept() { Hlc::ZERO } else { past.gst } }
     }
 }

@@ -120,7 +120,7 @@ impl OneRound for Hybrid {
         }
     }
 
-    fn travels(past: &Past) -> Past {
+    fn abroad(past: &Past) -> Past {
         let gst = if STABLE_STAYS_HOME.kept() { past.ust } else { past.gst };
         Past { gst, ust: past.ust, ..Past::default() }
     }

@@ -29,7 +29,7 @@ fn context(lab: &Lab<Cops>, session: usize) -> Deps {
 }
 
 /// How much waits at partition `p` of B.
-fn parked(lab: &Lab<Cops>, p: u16) -> usize {
+fn blocked(lab: &Lab<Cops>, p: u16) -> usize {
     lab.protocol(server(1, p)).status().blocked
 }
 
@@ -122,7 +122,7 @@ fn step_4_what_its_own_partition_holds_is_not_asked_for() {
     lab.put(a, &x, "1");
     lab.put(a, &y, "2");
     ship(&mut lab, 0);
-    assert_eq!((lab.get(c, &y).as_str(), parked(&lab, 0)), ("-", 2), "y waits for x, which waits for z");
+    assert_eq!((lab.get(c, &y).as_str(), blocked(&lab, 0)), ("-", 2), "y waits for x, which waits for z");
     ship(&mut lab, 1);
     let before = lab.transcript.len();
     talk(&mut lab);
@@ -188,11 +188,11 @@ fn step_6_a_version_that_has_lost_is_checked_as_well() {
     lab.put(b, &x, "wins");
     ship(&mut lab, 0);
     talk(&mut lab);
-    assert_eq!(parked(&lab, 0), 2);
+    assert_eq!(blocked(&lab, 0), 2);
     ship(&mut lab, 1);
     talk(&mut lab);
     let seen = [&x, &y, &z].map(|key| lab.get(c, key));
-    assert_eq!((seen, parked(&lab, 0)), (["wins".into(), "y4".into(), "z1".into()], 0));
+    assert_eq!((seen, blocked(&lab, 0)), (["wins".into(), "y4".into(), "z1".into()], 0));
 }
 
 /// Reference: PROTOCOLS §2, step 6: `clock = max(clock, ver) + 1`.
@@ -287,7 +287,7 @@ fn d4_bounded_dependencies_do_not_wait_for_each_other() {
         lab.put(a, key, "v");
     }
     lab.deliver_all();
-    assert_eq!((parked(&lab, 0), parked(&lab, 1)), (0, 0));
+    assert_eq!((blocked(&lab, 0), blocked(&lab, 1)), (0, 0));
     assert!(keys.iter().all(|key| lab.get(c, key) == "v"));
 }
 

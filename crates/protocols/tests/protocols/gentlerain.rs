@@ -1,11 +1,11 @@
 //! GentleRain (001): Algorithms 1 to 4 line by line, §5.3, the deviations of the file, and the errata.
 
-mod absence;
 mod conflicts;
 mod fallback;
 mod lasting;
 mod parameters;
 mod readmission;
+mod removal;
 
 use crate::{as_published, at};
 use tidemark_contract::core::{Hlc, Key, Op, Outcome, Stamp, Update, Vector, Write};

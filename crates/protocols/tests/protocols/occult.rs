@@ -104,12 +104,12 @@ fn d3_a_session_that_knows_better_asks_again_and_the_slave_waits() {
         lab.put(a, &effect, "effect");
         assert_eq!(lab.get(b, &effect), "effect");
         lab.begin(b, Op::Get { key: cause });
-        let parked = lab.protocol(server(1, 0)).status().blocked;
-        if parked > 0 {
+        let blocked = lab.protocol(server(1, 0)).status().blocked;
+        if blocked > 0 {
             assert_eq!(lab.due(server(1, 0), Timer), Some(51_000));
             lab.deliver(server(0, 0), server(1, 0));
         }
-        (parked, text(&lab.finish(b)))
+        (blocked, text(&lab.finish(b)))
     }
     assert_eq!(read(), (1, "cause".into()));
     for stale in [

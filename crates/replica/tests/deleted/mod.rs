@@ -7,10 +7,10 @@ use tidemark_contract::Version;
 use tidemark_contract::core::{Hlc, Key, Stamp, Write};
 
 /// What arrives late: the first record of data centre 1.
-fn late() -> FeedItem<Recorder> {
+fn late() -> StreamItem<Recorder> {
     let write = Write::Assign(b"deleted".as_slice().into());
     let version = Version { stamp: Stamp::new(Hlc(1), DcId(1)), meta: 1, write };
-    FeedItem::Record { seq: 1, key: Key::from("shared"), version }
+    StreamItem::Record { seq: 1, key: Key::from("shared"), version }
 }
 
 fn upkeep(host: &mut Host<Recorder>) {
@@ -25,14 +25,14 @@ fn upkeep(host: &mut Host<Recorder>) {
 fn a_key_that_goes_while_a_snapshot_is_taken_does_not_come_back() {
     let disk = SimDisk::new();
     let mut host = open(&disk, config(0, 2, Fsync::EverySec)).unwrap();
-    host.accept_feed(server(1), P0, 9).unwrap();
+    host.accept_stream(server(1), P0, 9).unwrap();
     put(&mut host, 1);
     ask(&mut host, 2, Request::Share(2, false));
     host.commit().unwrap();
     host.want_snapshot();
     upkeep(&mut host);
     assert!(host.is_taking_snapshot());
-    host.feed(NOW, server(1), P0, late()).unwrap();
+    host.take_item(NOW, server(1), P0, late()).unwrap();
     ask(&mut host, 3, Request::Collect(2));
     for _ in 0..8 {
         upkeep(&mut host);

@@ -90,7 +90,7 @@ fn who_is_elected_goes_on_collecting() {
 
 /// How many bytes of log the two keep after many writes, when the other data centre has confirmed all but the last.
 fn kept(pair: &mut Pair) -> [u64; 2] {
-    pair.leads.open_feed(P0, DcId(1), Resume::default()).unwrap();
+    pair.leads.open_stream(P0, DcId(1), Resume::default()).unwrap();
     for number in 1..=4_000 {
         put(&mut pair.leads, number);
         pair.leads.confirm(P0, DcId(1), number - 1);
@@ -111,7 +111,7 @@ fn who_follows_drops_the_log_that_other_data_centres_have_confirmed() {
     assert!(confirmed > 3_000, "{confirmed} of 4000 are confirmed, as far as it knows");
 }
 
-/// A part of a copy that was given up stands in the log a second time, behind what it is a copy of; feeds find what comes after it all
+/// A part of a copy that was given up stands in the log a second time, behind what it is a copy of; streams find what comes after it all
 /// the same.
 #[test]
 fn what_an_interrupted_copy_left_hides_nothing_from_feeds() {
@@ -131,11 +131,11 @@ fn what_an_interrupted_copy_left_hides_nothing_from_feeds() {
     pair.follows.lead(NOW);
     for received in [100, 300, 500, 590] {
         let resume = Resume { incarnation: pair.follows.incarnation(), received };
-        pair.follows.open_feed(P0, DcId(1), resume).unwrap();
+        pair.follows.open_stream(P0, DcId(1), resume).unwrap();
         let mut items = Vec::new();
-        pair.follows.poll_feed(P0, DcId(1), 1, &mut items).unwrap();
+        pair.follows.poll_stream(P0, DcId(1), 1, &mut items).unwrap();
         assert!(
-            matches!(&items[..], [FeedItem::Record { seq, .. }, ..] if *seq == received + 1),
+            matches!(&items[..], [StreamItem::Record { seq, .. }, ..] if *seq == received + 1),
             "{items:?}"
         );
     }
@@ -146,7 +146,7 @@ fn what_an_interrupted_copy_left_hides_nothing_from_feeds() {
 #[test]
 fn a_copy_says_that_nothing_was_confirmed_beyond_it() {
     let mut pair = Pair::new();
-    pair.leads.open_feed(P0, DcId(1), Resume::default()).unwrap();
+    pair.leads.open_stream(P0, DcId(1), Resume::default()).unwrap();
     let (mut copied, mut known) = (0, 0);
     for number in 1..=2_000 {
         put(&mut pair.leads, number);

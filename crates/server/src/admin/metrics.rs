@@ -120,9 +120,9 @@ impl Metrics {
             ("operations_suspended", "Operations that had to wait for an answer", counters.suspended),
             ("turns", "Commits of the log", counters.batches),
             ("messages_received", "Messages from other nodes", counters.messages_in),
-            ("feed_items_received", "Records and heartbeats received", counters.stream_items_in),
-            ("feed_items_sent", "Records and heartbeats sent", counters.stream_items_out),
-            ("feeds_ahead", "Times a feed waited for this server's clock", counters.streams_ahead),
+            ("stream_items_received", "Records and heartbeats received", counters.stream_items_in),
+            ("stream_items_sent", "Records and heartbeats sent", counters.stream_items_out),
+            ("streams_ahead", "Times a feed waited for this server's clock", counters.streams_ahead),
             (
                 "message_bytes_dropped",
                 "Bytes of messages dropped because a node takes too little",

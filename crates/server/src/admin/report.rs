@@ -58,8 +58,8 @@ pub(crate) struct Link {
     pub(crate) address: String,
     pub(crate) messages_out: bool,
     pub(crate) messages_in: bool,
-    pub(crate) feed_out: bool,
-    pub(crate) feed_in: bool,
+    pub(crate) stream_out: bool,
+    pub(crate) stream_in: bool,
     /// Bytes that wait to be sent, those that the emulated network holds included.
     pub(crate) queued_bytes: usize,
     /// The emulated latency from here, one way, faults included.
@@ -153,8 +153,8 @@ impl Core {
             address: layout.peer_address.clone(),
             messages_out: peer.messages_out,
             messages_in: peer.messages_in,
-            feed_out: peer.stream_out,
-            feed_in: peer.stream_in,
+            stream_out: peer.stream_out,
+            stream_in: peer.stream_in,
             queued_bytes: peer.queued_bytes + self.links.queued_bytes(node),
             delay_us: self.wan_to(layout.dc).delay_us,
             up: peer.up,

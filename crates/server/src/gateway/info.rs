@@ -100,8 +100,8 @@ impl ServerInfo for Info<'_> {
             for peer in &partition.peers {
                 let state = if peer.needs_seeding {
                     "needs_seeding"
-                } else if peer.feeding {
-                    "feeding"
+                } else if peer.streaming {
+                    "streaming"
                 } else {
                     "absent"
                 };

@@ -186,7 +186,7 @@ fn a_read_that_a_leader_takes_with_it_is_asked_again() {
     let token = far.text(&["TIDE.SESSION", "EXPORT"]);
     near.ok(&["TIDE.SESSION", "IMPORT", &token]);
     near.send(b"GET k\r\n"); // it waits for what the session has seen
-    eventually("the leader has taken it", || cluster.status(lead)["host"]["partitions"][0]["parked"] == 1);
+    eventually("the leader has taken it", || cluster.status(lead)["host"]["partitions"][0]["blocked"] == 1);
     cluster.stop(lead);
     let others = (0..6).filter(|node| *node != lead);
     others.for_each(|node| drop(cluster.admin(node, "/admin/heal", "{}")));

@@ -39,7 +39,7 @@ fn a_cut_holds_back_and_a_healed_link_catches_up() {
     assert!(cluster.admin(1, "/admin/cut", r#"{"from": "A", "to": "B"}"#).contains("200 OK"));
     eventually("the link is down", || {
         let page = cluster.page(0, "/status");
-        page.contains(r#""feed_in":false"#) && page.contains(r#""feed_out":false"#)
+        page.contains(r#""stream_in":false"#) && page.contains(r#""stream_out":false"#)
     });
     let mut a = cluster.client(0);
     (0..500).for_each(|i| a.ok(&["SET", &format!("k{i}"), "during"]));
@@ -60,7 +60,7 @@ fn a_cut_of_one_direction_lets_the_other_pass() {
     let cluster = Cluster::regions("eventual", 2, 1);
     let order = r#"{"from": "A", "to": "B", "one_way": true}"#;
     assert!(cluster.admin(0, "/admin/cut", order).contains("200 OK"));
-    eventually("the cut", || cluster.page(0, "/status").contains(r#""feed_out":false"#));
+    eventually("the cut", || cluster.page(0, "/status").contains(r#""stream_out":false"#));
     cluster.client(0).ok(&["SET", "a", "1"]);
     cluster.client(1).ok(&["SET", "b", "1"]);
     arrives(&cluster, 0, "b", "1");
@@ -83,7 +83,7 @@ fn a_cut_of_one_partition_lets_the_others_pass() {
             // The receiver closes the feed; the sender, which knows of no cut, has to hear of it.
             eventually("the feed is closed", || {
                 let status = cluster.status(0);
-                status["host"]["partitions"][0]["peers"][0]["feeding"] == false
+                status["host"]["partitions"][0]["peers"][0]["streaming"] == false
             });
         }
         a.ok(&["MSET", "bar", "1", "foo", "1"]);

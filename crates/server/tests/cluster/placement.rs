@@ -27,7 +27,7 @@ fn keys(cluster: &Cluster, node: usize) -> u64 {
 /// Until every region feeds every other: before that, who comes from one has to wait for what it has seen there.
 fn linked(cluster: &Cluster) {
     eventually("all regions feed each other", || {
-        (0..3).all(|node| !cluster.status(node)["host"].to_string().contains(r#""feeding":false"#))
+        (0..3).all(|node| !cluster.status(node)["host"].to_string().contains(r#""streaming":false"#))
     });
 }
 

@@ -23,7 +23,7 @@ impl Cluster<'_> {
             }
             // Records flow to who dials.
             LinkKind::Stream if end == 1 => {
-                self.links.feed_held_until(self.now, (here.dc, &here.partitions), there.dc)
+                self.links.stream_held_until(self.now, (here.dc, &here.partitions), there.dc)
             }
             _ => 0,
         };

@@ -21,7 +21,7 @@ pub(crate) struct Links {
     wan_jitter_percent: u64,
     late_percent: u64,
     late_factor: u64,
-    held_feeds: Vec<(usize, Spans)>,
+    held_streams: Vec<(usize, Spans)>,
     held_siblings: Vec<(usize, Spans)>,
     held_asked: Vec<(usize, Spans)>,
 }
@@ -38,7 +38,7 @@ impl Links {
             wan_jitter_percent: config.wan_jitter_percent,
             late_percent: config.late_percent,
             late_factor: config.late_factor,
-            held_feeds: Vec::new(),
+            held_streams: Vec::new(),
             held_siblings: Vec::new(),
             held_asked: Vec::new(),
             dcs,
@@ -46,11 +46,11 @@ impl Links {
         };
         for hold in &plan.holds {
             let (spans, channel) = match hold.what {
-                Held::Feed(from, to) => (0, links.stream(from, to)),
+                Held::Stream(from, to) => (0, links.stream(from, to)),
                 Held::Siblings(from, to) => (1, links.pair(from, to)),
                 Held::Asked(from, to) => (2, links.pair(from, to)),
             };
-            let all = [&mut links.held_feeds, &mut links.held_siblings, &mut links.held_asked];
+            let all = [&mut links.held_streams, &mut links.held_siblings, &mut links.held_asked];
             let all = all.into_iter().nth(spans).expect("there are three");
             match all.iter_mut().find(|(of, _)| *of == channel) {
                 Some((_, spans)) => spans.push((hold.at, hold.until)),
@@ -107,17 +107,17 @@ impl Links {
     }
 
     /// Until when what is fed now from a node with the partitions `from` is held.
-    pub(crate) fn feed_held_until(
+    pub(crate) fn stream_held_until(
         &self,
         now: Micros,
         (dc, from): (DcId, &[PartitionId]),
         to: DcId,
     ) -> Micros {
         let streams = from.iter().map(|partition| self.stream(ServerId::new(dc, *partition), to));
-        if self.held_feeds.is_empty() {
+        if self.held_streams.is_empty() {
             0
         } else {
-            streams.map(|stream| held(&self.held_feeds, stream, now)).max().unwrap_or(0)
+            streams.map(|stream| held(&self.held_streams, stream, now)).max().unwrap_or(0)
         }
     }
 

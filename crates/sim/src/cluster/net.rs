@@ -242,7 +242,7 @@ impl Cluster<'_> {
     /// A node reads on.
     pub(super) fn resume(&mut self, at: usize, link: LinkId) {
         if let Some((conn, end)) = self.processes[at].end_of(link) {
-            self.stats.feeds_waited += 1;
+            self.stats.streams_waited += 1;
             self.read(conn, end, link);
         }
     }

@@ -1,7 +1,7 @@
-//! The operator: does without a data centre and takes it back, order by order (see [`Absence`]), has groups change, and cuts
+//! The operator: does without a data centre and takes it back, order by order (see [`Removal`]), has groups change, and cuts
 //! links. Orders and answers are late and get lost, and are sent again; what cannot be prepared in time is released.
 //!
-//! [`Absence`]: tidemark_contract::absence::Absence
+//! [`Removal`]: tidemark_contract::removal::Removal
 
 use super::{Cluster, Event, Stage};
 use crate::outcome::ProblemKind;
@@ -9,7 +9,7 @@ use crate::plan::Trouble;
 use crate::rng::mix;
 use crate::trace::Happening;
 use std::collections::BTreeMap;
-use tidemark_contract::absence::{Exclusion, Standing, Step};
+use tidemark_contract::removal::{Exclusion, Standing, Step};
 use tidemark_core::{DcId, Micros, ServerId};
 use tidemark_node::cuts::CutOrder;
 use tidemark_node::{Order, OrderId};

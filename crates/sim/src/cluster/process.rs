@@ -233,11 +233,11 @@ impl Cluster<'_> {
         self.stats.follower_reads += counters.follower_reads;
         if counters.streams_refused > 0 {
             let text = format!("{} was refused records, or refused them", self.name_of(at));
-            self.problem(ProblemKind::Feed, text);
+            self.problem(ProblemKind::Stream, text);
         }
         if counters.stream_gaps > 0 {
             let text = format!("{} did not get all records in their order", self.name_of(at));
-            self.problem(ProblemKind::Feed, text);
+            self.problem(ProblemKind::Stream, text);
         }
     }
 

@@ -184,7 +184,7 @@ impl Account {
                 each_ns + costs.bytes(size(content))
             }
             What::Record { content, .. } => {
-                let each_ns = if way == Way::Out { costs.feed_ns } else { costs.apply_ns };
+                let each_ns = if way == Way::Out { costs.stream_ns } else { costs.apply_ns };
                 each_ns + costs.bytes(size(content))
             }
             What::Beat { .. } if way == Way::Out => costs.send_ns,

@@ -30,7 +30,7 @@ pub struct Costs {
     /// All that comes from one other server in a turn: one read from its link.
     pub arrival_ns: f64,
     /// A version that is fed to another data centre.
-    pub feed_ns: f64,
+    pub stream_ns: f64,
     /// A version that is received from another data centre.
     pub apply_ns: f64,
     /// A timer that fires.
@@ -84,7 +84,7 @@ impl Costs {
         receive_ns: 0.0,
         link_ns: 0.0,
         arrival_ns: 0.0,
-        feed_ns: 0.0,
+        stream_ns: 0.0,
         apply_ns: 0.0,
         timer_ns: 0.0,
         byte_ns: 0.0,

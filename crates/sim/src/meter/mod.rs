@@ -3,7 +3,7 @@
 //! The meter knows no protocol. It follows causes: a message that a server sends while it handles an operation's
 //! question belongs to that operation, and so does what is sent when that message arrives, and so on. An answer that
 //! is given while something else is handled (a timer, a heartbeat, another's message) was waited for: the server had
-//! parked the operation. Whose answer it is shows in the ticket, between servers in the id that it shares with its
+//! blocked the operation. Whose answer it is shows in the ticket, between servers in the id that it shares with its
 //! question. What servers say without any operation behind it is background.
 
 mod results;
@@ -61,7 +61,7 @@ struct Metered {
     hops: u32,
     /// When something was done on its behalf last.
     touched: Micros,
-    /// How long it was parked.
+    /// How long it was blocked.
     waited: Option<Micros>,
     request_bytes: u64,
     reply_bytes: u64,
@@ -72,7 +72,7 @@ struct Metered {
 }
 
 impl Metered {
-    /// It goes on, parked since something was done on its behalf last.
+    /// It goes on, blocked since something was done on its behalf last.
     fn has_waited(&mut self, now: Micros) {
         self.waited = Some(self.waited.unwrap_or(0) + now.saturating_sub(self.touched));
         self.touched = now;
@@ -284,7 +284,7 @@ impl Meter {
         follows
     }
 
-    /// On whose behalf a server says something now: if it answers a question that it had parked, on that of the
+    /// On whose behalf a server says something now: if it answers a question that it had blocked, on that of the
     /// question, which has waited since then. Two servers may ask each other under one id: a message of the question's own
     /// variant is no answer.
     fn behind(

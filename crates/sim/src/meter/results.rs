@@ -128,7 +128,7 @@ impl Meter {
     }
 
     /// The traffic of each kind of operation, and what is background. Messages whose cause was lost, because what they
-    /// belong to had been parked, are shared out as those of the same variant are whose cause is known. Those of a
+    /// belong to had been blocked, are shared out as those of the same variant are whose cause is known. Those of a
     /// variant that is also sent when nobody asks anything, or never on anybody's behalf, are background.
     fn traffic(&self) -> ([[f64; 3]; 3], Background) {
         let mut caused = [[0.0; 3]; 3];

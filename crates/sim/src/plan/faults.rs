@@ -28,9 +28,9 @@ pub(super) fn draw(plan: &mut Plan, layout: &Layout, on: impl Fn(FaultKind) -> b
 }
 
 /// Draws an absence: a data centre is cut off, link by link, more or less, and the operator does without it meanwhile.
-pub(super) fn draw_absence(plan: &mut Plan, layout: &Layout) {
+pub(super) fn draw_exclusion(plan: &mut Plan, layout: &Layout) {
     let wan = plan.config.farthest_us();
-    let rng = stream(plan.seed, Stream::Absence);
+    let rng = stream(plan.seed, Stream::Removal);
     let mut drawer = Drawer { rng, plan, layout, wan };
     for _ in 0..drawer.rng.u32(1..=2) {
         let Some((dc, _)) = drawer.dcs() else { return };

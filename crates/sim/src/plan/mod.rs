@@ -302,7 +302,7 @@ pub struct Hold {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
     /// What a server feeds to its peer in another data centre.
-    Feed(ServerId, DcId),
+    Stream(ServerId, DcId),
     /// What a server says to a sibling.
     Siblings(ServerId, ServerId),
     /// What a server says to a sibling because a session asked it something. Where sessions themselves ask several
@@ -338,7 +338,7 @@ impl Plan {
         }
         faults::draw(&mut plan, layout, selected);
         if options.exclusions {
-            faults::draw_absence(&mut plan, layout);
+            faults::draw_exclusion(&mut plan, layout);
         }
         if options.replicas > 1 {
             faults::draw_in_groups(&mut plan, layout, selected);

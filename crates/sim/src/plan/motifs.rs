@@ -144,9 +144,9 @@ impl<'c, 'a> Stage<'c, 'a> {
     }
 
     /// What the server of partition `p` in `from` feeds to `to` is held.
-    pub(super) fn hold_feed(&mut self, p: usize, from: DcId, to: DcId, long: Micros) {
+    pub(super) fn hold_stream(&mut self, p: usize, from: DcId, to: DcId, long: Micros) {
         let server = server(from, p);
-        self.c.hold(Held::Feed(server, to), self.now, self.now + long);
+        self.c.hold(Held::Stream(server, to), self.now, self.now + long);
     }
 
     /// Everything that siblings say to the server of partition `p` in `dc` is held.

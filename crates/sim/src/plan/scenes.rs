@@ -30,7 +30,7 @@ pub(super) fn held_transaction(s: &mut Stage<'_, '_>) {
     s.hold_asked(dc, r, q, long);
     if sharp && from != dc && aside.chance(70) {
         // Nothing from there becomes stable: what is read is fresh.
-        s.hold_feed(q, from, dc, long);
+        s.hold_stream(q, from, dc, long);
     }
     let written_before = s.c.rng.chance(40);
     if written_before {
@@ -91,7 +91,7 @@ pub(super) fn photo_album(s: &mut Stage<'_, '_>) {
     let (cause, effect) = (s.key(q), s.key(p));
     let writer = s.session(from, None);
     let long = s.while_held();
-    s.hold_feed(q, from, to, long);
+    s.hold_stream(q, from, to, long);
     s.put(writer, &cause);
     if s.c.rng.chance(40) {
         let other = s.session(from, Some(writer));
@@ -159,7 +159,7 @@ pub(super) fn chain(s: &mut Stage<'_, '_>) {
     let (writer, relay) = (s.session(a, None), s.session(b, None));
     let reader = s.session(c, Some(writer));
     let long = s.while_held();
-    s.hold_feed(p, a, c, long);
+    s.hold_stream(p, a, c, long);
     s.put(writer, &cause);
     s.far();
     let times = s.c.rng.u32(1..4);
@@ -219,7 +219,7 @@ pub(super) fn mover(s: &mut Stage<'_, '_>) {
     s.put(writer, &effect);
     s.settle();
     let long = s.while_held() * 2;
-    s.hold_feed(q, origin, away, long);
+    s.hold_stream(q, origin, away, long);
     s.put(writer, &cause);
     s.soon();
     s.put(writer, &effect);
@@ -249,7 +249,7 @@ pub(super) fn fresh_lift(s: &mut Stage<'_, '_>) {
     let (writer, other) = (s.session(from, None), s.session(from, None));
     let reader = s.session(to, None);
     let long = s.while_held();
-    s.hold_feed(q, from, to, long);
+    s.hold_stream(q, from, to, long);
     s.put(other, &cause);
     if s.c.rng.bool() {
         s.soon();

@@ -18,8 +18,8 @@ pub(super) fn half_committed(s: &mut Stage<'_, '_>) {
         match s.c.rng.u32(0..6) {
             0 => s.hold_siblings(here, p, long),
             1 => s.hold_siblings(here, q, long),
-            2 => s.hold_feed(q, here, there, long),
-            3 => s.hold_feed(p, here, there, long),
+            2 => s.hold_stream(q, here, there, long),
+            3 => s.hold_stream(p, here, there, long),
             _ => {}
         }
         s.put_both(writer, &first, &second);

@@ -74,10 +74,10 @@ fn violates_alone(rule: Rule, dcs: usize, seed: u64, steps: usize) {
     let (quiet, seeds) = (Options { faults: Faults::NONE, ..table::away(dcs) }, seed..seed + 1);
     let broken = Options { without: vec![rule], ..quiet.clone() };
     let found = play(GentleRain::INFO.name, broken, seeds.clone());
-    let conviction = found.convictions.first().expect("there is a violation");
-    println!("{conviction}");
-    assert_eq!(conviction.verdict, "causal");
-    assert!(conviction.shrunk_steps <= steps, "{} steps", conviction.shrunk_steps);
-    assert!(conviction.replay.contains(&format!("--without {rule}")), "{}", conviction.replay);
+    let counterexample = found.counterexamples.first().expect("there is a violation");
+    println!("{counterexample}");
+    assert_eq!(counterexample.verdict, "causal");
+    assert!(counterexample.shrunk_steps <= steps, "{} steps", counterexample.shrunk_steps);
+    assert!(counterexample.replay.contains(&format!("--without {rule}")), "{}", counterexample.replay);
     cleared(GentleRain::INFO.name, quiet, seeds);
 }

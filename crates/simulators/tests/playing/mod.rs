@@ -18,6 +18,6 @@ pub(crate) fn play(name: &str, options: Options, seeds: Range<u64>) -> Summary {
 #[track_caller]
 pub(crate) fn cleared(name: &str, options: Options, seeds: Range<u64>) {
     let summary = play(name, options, seeds);
-    let told: Vec<String> = summary.convictions.iter().map(ToString::to_string).collect();
+    let told: Vec<String> = summary.counterexamples.iter().map(ToString::to_string).collect();
     assert!(summary.violations == 0, "{}", told.join("\n"));
 }

@@ -152,7 +152,7 @@ fn regions(effort: Effort, costs: Costs) -> anyhow::Result<Costs> {
     let (origin, copy) = (set(0)?, set(1)?);
     let known = costs.request_ns + costs.reply_ns + costs.write_ns;
     Ok(Costs {
-        feed_ns: (origin.beside(&costs) - origin.turns * costs.link_ns - known).max(0.0),
+        stream_ns: (origin.beside(&costs) - origin.turns * costs.link_ns - known).max(0.0),
         apply_ns: (copy.beside(&costs) - copy.turns * costs.arrival_ns).max(0.0),
         ..costs
     })

@@ -143,7 +143,10 @@ impl Sim {
             write(path, history)?;
         }
         if let Some(path) = &self.svg {
-            picture(path, summary.convictions.first().and_then(|conviction| conviction.violation.as_ref()))?;
+            picture(
+                path,
+                summary.counterexamples.first().and_then(|counterexample| counterexample.violation.as_ref()),
+            )?;
         }
         if self.json {
             print_json(&summary)?
@@ -184,8 +187,8 @@ fn write(path: &Path, history: &History) -> anyhow::Result<()> {
 
 fn report(summary: &Summary, took: Duration) -> String {
     let mut text = String::new();
-    for conviction in &summary.convictions {
-        text.push_str(&format!("{conviction}\n\n"));
+    for counterexample in &summary.counterexamples {
+        text.push_str(&format!("{counterexample}\n\n"));
     }
     let rate = summary.schedules as f64 / took.as_secs_f64().max(1e-9);
     let stats = &summary.stats;

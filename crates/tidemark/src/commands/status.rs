@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
-use tidemark_contract::absence::{Away, Stage};
+use tidemark_contract::removal::{Away, Stage};
 
 /// Show the cluster that `tidemark up` runs: its nodes, and all cuts, delays and skews.
 #[derive(Args)]

@@ -1,5 +1,5 @@
 //! Doing without a region, and taking it back: the operator's steps, each told to every node of the other regions
-//! before the next one begins (see [`tidemark_contract::absence::Absence`]). The nodes know how far it is, whatever becomes of
+//! before the next one begins (see [`tidemark_contract::removal::Removal`]). The nodes know how far it is, whatever becomes of
 //! this process: what was begun and not finished is taken up again when the same is asked for.
 
 use super::Supervisor;
@@ -8,8 +8,8 @@ use anyhow::{Context, bail};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tidemark_contract::absence::{Away, Exclusion, Stage, Standing, Step};
 use tidemark_contract::core::{DcId, PartitionId, ServerId};
+use tidemark_contract::removal::{Away, Exclusion, Stage, Standing, Step};
 use tokio::time::{Instant, sleep};
 
 /// How long to wait for what regions send each other.

@@ -3,7 +3,6 @@
 //! `TORTURE_SEED` chooses the faults, `TORTURE_ROUNDS` how many there are for each cluster (each takes one to two
 //! seconds). What fails keeps its directory, with the history and every node's log, and prints where it is.
 
-mod absent;
 mod chaos;
 mod convict;
 mod disk;
@@ -13,6 +12,7 @@ mod groups;
 mod harness;
 mod judge;
 mod regrouping;
+mod removed;
 mod shared;
 mod spread;
 mod whole;

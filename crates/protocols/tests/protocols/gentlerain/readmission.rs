@@ -1,6 +1,6 @@
 //! §5.5, D10 and erratum E-11: what a data centre that others do without wrote, when it shows, and who may have seen it.
 
-use super::absence::*;
+use super::removal::*;
 use super::*;
 use tidemark_protocols::gentlerain::{DELETIONS_LAST, HIDES, MOVERS_CATCH_UP, MOVERS_WAIT, RETURN_WAITS};
 

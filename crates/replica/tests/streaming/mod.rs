@@ -1,4 +1,4 @@
-//! Where feeds begin.
+//! Where streams begin.
 
 use super::*;
 
@@ -7,9 +7,9 @@ use super::*;
 fn a_feed_can_begin_with_a_record_of_this_turn() {
     let mut host = open(&SimDisk::new(), config(0, 2, Fsync::EverySec)).unwrap();
     put(&mut host, 1);
-    host.open_feed(P0, DcId(1), Resume::default()).unwrap();
+    host.open_stream(P0, DcId(1), Resume::default()).unwrap();
     tidy(&mut host);
     let mut items = Vec::new();
-    host.poll_feed(P0, DcId(1), 100, &mut items).unwrap();
-    assert!(matches!(&items[..], [FeedItem::Record { seq: 1, .. }]), "{items:?}");
+    host.poll_stream(P0, DcId(1), 100, &mut items).unwrap();
+    assert!(matches!(&items[..], [StreamItem::Record { seq: 1, .. }]), "{items:?}");
 }

@@ -41,7 +41,7 @@ struct Divided {
 }
 
 /// A session, wherever it is.
-pub struct Traveller<P: Protocol> {
+pub struct ForwardedSession<P: Protocol> {
     home: DcId,
     at: DcId,
     session: P::Session,
@@ -49,7 +49,7 @@ pub struct Traveller<P: Protocol> {
     divided: Option<Box<Divided>>,
 }
 
-impl<P: Protocol> Traveller<P> {
+impl<P: Protocol> ForwardedSession<P> {
     /// A session with an empty past, whose home is `dc`.
     pub fn open(dc: DcId) -> Self {
         Self { home: dc, at: dc, session: P::Session::open(dc), way: None, divided: None }

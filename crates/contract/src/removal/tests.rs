@@ -14,7 +14,7 @@ fn vv((announced, others): At) -> Vector {
 }
 
 /// What the server tells: what was announced, and its clock.
-fn obey(it: &mut Absence, round: u64, step: Step, at: At) -> Option<(u64, u64)> {
+fn obey(it: &mut Removal, round: u64, step: Step, at: At) -> Option<(u64, u64)> {
     let told = it.obey(&Exclusion { dc: X, round, step }, A, &vv(at));
     told.ok().map(|told| (told.announced.0, told.clock.0))
 }
@@ -27,13 +27,13 @@ fn readmit(from: u64) -> Step {
     Step::Readmit { from: Hlc(from) }
 }
 
-fn shares<const N: usize>(it: &Absence, at: [At; N]) -> [u64; N] {
+fn shares<const N: usize>(it: &Removal, at: [At; N]) -> [u64; N] {
     at.map(|at| it.share(&vv(at)).0)
 }
 
 /// Excluded above 20, having received everything up to 10; B was the donor.
-fn excluded() -> Absence {
-    let mut it = Absence::default();
+fn excluded() -> Removal {
+    let mut it = Removal::default();
     assert_eq!(obey(&mut it, 1, Step::Hold, (10, 8)), Some((10, 8)));
     assert!(obey(&mut it, 1, cut(10, 20), (10, 8)).is_some());
     assert!(obey(&mut it, 1, Step::Exclude, (20, 8)).is_some());
@@ -42,7 +42,7 @@ fn excluded() -> Absence {
 
 #[test]
 fn away_and_back_step_by_step_and_repeats_change_nothing() {
-    let mut it = Absence::default();
+    let mut it = Removal::default();
     assert_eq!(obey(&mut it, 1, Step::Hold, (10, 8)), Some((10, 8)));
     assert_eq!(obey(&mut it, 1, Step::Hold, (15, 12)), Some((10, 8)), "what it told before");
     assert_eq!((shares(&it, [(15, 9), (15, 99)]), it.hides(Hlc(99))), ([9, 10], None));
@@ -80,7 +80,7 @@ fn away_and_back_step_by_step_and_repeats_change_nothing() {
 #[test]
 fn a_stable_time_goes_to_the_cut_at_once() {
     let mut it = excluded();
-    let skipped = |it: &Absence| [10, 11, 19, 20].map(|stable| it.skips(Hlc(stable)));
+    let skipped = |it: &Removal| [10, 11, 19, 20].map(|stable| it.skips(Hlc(stable)));
     assert_eq!(skipped(&it), [false, true, true, false]);
     obey(&mut it, 2, Step::Hold, (20, 30));
     obey(&mut it, 2, readmit(40), (20, 30));
@@ -99,7 +99,7 @@ fn nobody_returns_before_the_cut() {
 
 #[test]
 fn what_is_missing_is_asked_of_the_donor() {
-    let mut it = Absence::default();
+    let mut it = Removal::default();
     obey(&mut it, 1, Step::Hold, (10, 8));
     assert_eq!(it.lacks(&vv((10, 8))), None);
     obey(&mut it, 1, cut(10, 20), (10, 8));
@@ -112,7 +112,7 @@ fn what_is_missing_is_asked_of_the_donor() {
 #[test]
 fn what_was_only_prepared_is_released() {
     for steps in [vec![Step::Hold], vec![Step::Hold, cut(10, 20)]] {
-        let mut it = Absence::default();
+        let mut it = Removal::default();
         for step in steps {
             assert!(obey(&mut it, 1, step, (10, 8)).is_some());
         }
@@ -120,7 +120,7 @@ fn what_was_only_prepared_is_released() {
         assert!(obey(&mut it, 1, Step::Hold, (10, 8)).is_none(), "it comes late");
         assert!(obey(&mut it, 2, Step::Hold, (10, 8)).is_some());
     }
-    let mut it = Absence::default();
+    let mut it = Removal::default();
     obey(&mut it, 1, Step::Release, (10, 8));
     assert!(obey(&mut it, 1, Step::Hold, (10, 8)).is_none(), "it was overtaken");
     let mut it = excluded();
@@ -141,7 +141,7 @@ fn what_was_only_prepared_is_released() {
 
 #[test]
 fn orders_of_another_round_or_out_of_turn_are_refused() {
-    let mut it = Absence::default();
+    let mut it = Removal::default();
     let early = [cut(9, 9), Step::Exclude, readmit(9)];
     assert!(early.into_iter().all(|step| obey(&mut it, 1, step, (10, 8)).is_none()));
     obey(&mut it, 5, Step::Hold, (10, 8));
@@ -173,18 +173,18 @@ fn the_cut_is_the_greatest_of_the_least_and_whoever_lacks_a_deletion_forbids_it(
 }
 
 /// A server that starts again knows what was written before the crash, and not what was only announced.
-fn again(it: &Absence, life: u64, recovered: At) -> (Absence, Vector) {
+fn again(it: &Removal, life: u64, recovered: At) -> (Removal, Vector) {
     let mut vv = vv(recovered);
     (it.clone().recovered(life, &mut vv), vv)
 }
 
 #[test]
 fn who_starts_again_does_not_hold_before_it_has_heard_again() {
-    let holds = |mut it: Absence, at: At| obey(&mut it, 1, Step::Hold, at).is_some();
-    let fresh = |life| again(&Absence::default(), life, (10, 8)).0;
+    let holds = |mut it: Removal, at: At| obey(&mut it, 1, Step::Hold, at).is_some();
+    let fresh = |life| again(&Removal::default(), life, (10, 8)).0;
     assert!(holds(fresh(1), (10, 8)), "at its first start it has told nothing");
     assert!(!holds(fresh(2), (10, 99)) && holds(fresh(2), (11, 8)));
-    let mut it = Absence::default();
+    let mut it = Removal::default();
     let us = |announced, clock| vv((Hlc::at(announced).0, Hlc::at(clock).0));
     it.listen(A, &us(500, 500 + SILENT));
     assert!(!it.changed(), "not for long");
@@ -201,7 +201,7 @@ fn who_starts_again_does_not_hold_before_it_has_heard_again() {
 
 #[test]
 fn a_server_that_holds_remembers_what_it_told() {
-    let mut it = Absence::default();
+    let mut it = Removal::default();
     obey(&mut it, 1, Step::Hold, (10, 8));
     let (mut it, _) = again(&it, 2, (3, 4));
     assert_eq!(obey(&mut it, 1, Step::Hold, (3, 4)), Some((10, 8)));
@@ -215,8 +215,8 @@ fn a_server_that_holds_remembers_what_it_told() {
 #[test]
 fn deletions_are_remembered_while_something_older_can_come() {
     let d = |ts, dc, write| Version { stamp: Stamp::new(Hlc(ts), dc), meta: (), write };
-    let forgets = |it: &mut Absence| [5, 10, 11].map(|ts| it.forgets(&d(ts, X, Write::Remove)));
-    let mut it = Absence::default();
+    let forgets = |it: &mut Removal| [5, 10, 11].map(|ts| it.forgets(&d(ts, X, Write::Remove)));
+    let mut it = Removal::default();
     assert!(it.forgets(&d(7, X, Write::Remove)) && it.changed());
     assert!(it.forgets(&d(6, X, Write::Remove)) && it.forgets(&d(99, X, Write::Assign((*b"v").into()))));
     assert!(!it.changed(), "it told of 7");
@@ -240,7 +240,7 @@ fn a_donor_sends_what_is_missing_piece_by_piece() {
     }
     let (mut above, mut pieces) = (Hlc(3), Vec::new());
     while above < Hlc(5_000) {
-        let found = Absence::find(&store, Lacks { dc: X, above, upto: Hlc(5_000) });
+        let found = Removal::find(&store, Lacks { dc: X, above, upto: Hlc(5_000) });
         assert!(found.versions.iter().all(|(_, stamp, ..)| stamp.origin == X && stamp.ts > above));
         pieces.push((found.versions.len(), found.upto.0));
         above = found.upto;

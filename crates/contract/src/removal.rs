@@ -65,7 +65,7 @@ pub struct Found<M> {
 /// The data centre that is away, if one is, as one server sees it, and what it has to know to do without one. It outlives a
 /// crash, if it is persisted whenever it has [`changed`](Self::changed).
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Absence {
+pub struct Removal {
     away: Option<Away>,
     /// The last round that is over.
     over: u64,
@@ -107,7 +107,7 @@ pub enum Stage {
     Readmitted { cut: Hlc, from: Hlc },
 }
 
-impl fmt::Debug for Absence {
+impl fmt::Debug for Removal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { away, silent, forgotten, .. } = self;
         match away {
@@ -117,7 +117,7 @@ impl fmt::Debug for Absence {
     }
 }
 
-impl Absence {
+impl Removal {
     /// What was recovered, at a server that starts for the `life`th time: raises in its version vector what others had
     /// announced last.
     #[must_use]

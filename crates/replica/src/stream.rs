@@ -1,13 +1,13 @@
 //! Feeds: how what is written here reaches the peers, in order, each record once, across cuts and crashes.
 //!
-//! The log is the queue. A receiver says what it has durably received ([`Resume`]); the sender opens a feed there,
+//! The log is the queue. A receiver says what it has durably received ([`Resume`]); the sender opens a stream there,
 //! and reads records from its log as the link takes them. Between records it puts the latest heartbeat, if no
 //! record was written after it: a record's own time says more.
 
 use crate::config::Now;
 use crate::host::Host;
 use crate::record::{self, PEER, RECEIVED, SKIPPED, VersionParts, WRITTEN};
-use crate::refusal::FeedRefusal;
+use crate::refusal::StreamRefusal;
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::{Protocol, Version};
@@ -17,17 +17,17 @@ use tidemark_store::log::{Log, LogCursor, LogError, Position};
 /// What a receiver has of one peer's records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
-    /// The incarnation of the peer's log; 0 if there was no feed yet.
+    /// The incarnation of the peer's log; 0 if there was no stream yet.
     pub incarnation: u64,
     /// The number of the last record received.
     pub received: u64,
 }
 
-/// One thing that a feed carries.
+/// One thing that a stream carries.
 #[derive(Serialize, Deserialize)]
 #[derive_where(Clone, Debug)]
 #[serde(bound = "")]
-pub enum FeedItem<P: Protocol> {
+pub enum StreamItem<P: Protocol> {
     /// A version.
     Record {
         /// Its number.
@@ -74,7 +74,7 @@ mod version_parts {
 
 /// Why an item was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FeedError {
+pub enum StreamError {
     /// A record is missing before it: the link must be opened again.
     #[error("record {expected} was expected, record {got} came")]
     Gap {
@@ -92,13 +92,13 @@ pub enum FeedError {
     /// It cannot be logged now: the link waits and offers it again.
     #[error("{0}")]
     NoRoom(String),
-    /// No feed was accepted from this peer.
-    #[error("no feed was accepted from {0}")]
+    /// No stream was accepted from this peer.
+    #[error("no stream was accepted from {0}")]
     NotAccepted(ServerId),
 }
 
-/// An open feed to one peer.
-pub(crate) struct Feed {
+/// An open stream to one peer.
+pub(crate) struct OutgoingStream {
     cursor: LogCursor,
     /// The last record that was handed out.
     sent: u64,
@@ -113,54 +113,54 @@ impl<P: Protocol> Host<P> {
         Resume { incarnation: received.incarnation, received: received.seq }
     }
 
-    /// Opens the feed of `partition` to `to`, which has what `resume` says. Returns the incarnation of this log.
+    /// Opens the stream of `partition` to `to`, which has what `resume` says. Returns the incarnation of this log.
     ///
     /// # Errors
     /// The peer cannot be fed from this log. If that is because this log is not the one that it knows, writes are
     /// refused from now on: see [`Self::disowned`].
-    pub fn open_feed(
+    pub fn open_stream(
         &mut self,
         partition: PartitionId,
         to: DcId,
         resume: Resume,
-    ) -> Result<u64, FeedRefusal> {
+    ) -> Result<u64, StreamRefusal> {
         if let Err(refusal) = self.recognise(partition, resume) {
             self.disowned = self.disowned.take().or(refusal.disowns());
             return Err(refusal);
         }
-        let feed = self.find(partition, resume.received)?;
+        let stream = self.find(partition, resume.received)?;
         let place = self.place_mut(partition);
         place.confirmed[to.index()] = resume.received;
         place.needs_seeding[to.index()] = false;
-        place.feeds[to.index()] = Some(feed);
+        place.streams[to.index()] = Some(stream);
         Ok(self.incarnation())
     }
 
     /// Whether what a receiver knows of `partition` can be of this log.
-    fn recognise(&self, partition: PartitionId, resume: Resume) -> Result<(), FeedRefusal> {
+    fn recognise(&self, partition: PartitionId, resume: Resume) -> Result<(), StreamRefusal> {
         let (known, found) = (resume.incarnation, self.incarnation());
         if known != 0 && known != found {
-            return Err(FeedRefusal::OtherIncarnation { known, found });
+            return Err(StreamRefusal::OtherIncarnation { known, found });
         }
         let (theirs, mine) = (resume.received, self.place(partition).written);
         if theirs > mine {
-            return Err(FeedRefusal::LostLog { theirs, mine });
+            return Err(StreamRefusal::LostLog { theirs, mine });
         }
         Ok(())
     }
 
-    /// Closes the feed to `to`; it can be opened again at any time.
-    pub fn close_feed(&mut self, partition: PartitionId, to: DcId) {
-        self.place_mut(partition).feeds[to.index()] = None;
+    /// Closes the stream to `to`; it can be opened again at any time.
+    pub fn close_stream(&mut self, partition: PartitionId, to: DcId) {
+        self.place_mut(partition).streams[to.index()] = None;
     }
 
     /// A cursor from which the record after `received` is the next of its partition.
-    fn find(&mut self, partition: PartitionId, received: u64) -> Result<Feed, FeedRefusal> {
+    fn find(&mut self, partition: PartitionId, received: u64) -> Result<OutgoingStream, StreamRefusal> {
         let place = self.place(partition);
         if received == place.written {
             let cursor = self.log.cursor(self.log.flushed()).map_err(unreadable)?;
             // What this turn has written, but not committed, comes after it.
-            return Ok(Feed { cursor, sent: received, beat: Hlc::ZERO });
+            return Ok(OutgoingStream { cursor, sent: received, beat: Hlc::ZERO });
         }
         let indexed = place.index.range(..=received + 1).next_back().map(|(_, position)| *position);
         let from = indexed.filter(|position| *position >= self.log.oldest()).unwrap_or(self.log.oldest());
@@ -175,71 +175,71 @@ impl<P: Protocol> Host<P> {
                 && self.group.as_ref().is_none_or(|group| !group.is_retracted(frame.position))
             {
                 if frame.seq > received + 1 {
-                    return Err(FeedRefusal::Truncated { needed: received + 1, first_kept: frame.seq });
+                    return Err(StreamRefusal::Truncated { needed: received + 1, first_kept: frame.seq });
                 }
                 let cursor = self.log.cursor(frame.position).map_err(unreadable)?;
-                return Ok(Feed { cursor, sent: received, beat: Hlc::ZERO });
+                return Ok(OutgoingStream { cursor, sent: received, beat: Hlc::ZERO });
             }
             before = frame.end;
         }
         // The record after `received` is of this turn, or it is gone though nothing follows it.
         if received >= self.place(partition).before_turn {
             let cursor = self.log.cursor(before).map_err(unreadable)?;
-            return Ok(Feed { cursor, sent: received, beat: Hlc::ZERO });
+            return Ok(OutgoingStream { cursor, sent: received, beat: Hlc::ZERO });
         }
-        Err(FeedRefusal::Truncated { needed: received + 1, first_kept: self.place(partition).written + 1 })
+        Err(StreamRefusal::Truncated { needed: received + 1, first_kept: self.place(partition).written + 1 })
     }
 
-    /// Appends to `out` what comes next in the feed of `partition` to `to` and is durable, about `max_bytes` of
-    /// it. Nothing if the feed is closed.
+    /// Appends to `out` what comes next in the stream of `partition` to `to` and is durable, about `max_bytes` of
+    /// it. Nothing if the stream is closed.
     ///
     /// # Errors
-    /// The log dropped what comes next, or cannot be read; the feed is closed.
-    pub fn poll_feed(
+    /// The log dropped what comes next, or cannot be read; the stream is closed.
+    pub fn poll_stream(
         &mut self,
         partition: PartitionId,
         to: DcId,
         max_bytes: usize,
-        out: &mut Vec<FeedItem<P>>,
-    ) -> Result<(), FeedRefusal> {
+        out: &mut Vec<StreamItem<P>>,
+    ) -> Result<(), StreamRefusal> {
         let durable = self.durable();
         let place = &mut self.places[self.place_of[partition.index()]];
-        let Some(feed) = &mut place.feeds[to.index()] else { return Ok(()) };
+        let Some(stream) = &mut place.streams[to.index()] else { return Ok(()) };
         // If all that was written here was sent, what the log has more came from peers, and is not even read.
-        let read = match feed.sent == place.written {
-            true => self.log.skip(&mut feed.cursor, durable).map_err(unreadable),
+        let read = match stream.sent == place.written {
+            true => self.log.skip(&mut stream.cursor, durable).map_err(unreadable),
             false => {
                 let retracted = |at| self.group.as_ref().is_some_and(|group| group.is_retracted(at));
-                read_feed(&self.log, (partition, to), feed, retracted, durable, max_bytes, out)
+                read_stream(&self.log, (partition, to), stream, retracted, durable, max_bytes, out)
             }
         };
         if let Err(refusal) = read {
-            place.feeds[to.index()] = None;
+            place.streams[to.index()] = None;
             return Err(refusal);
         }
         let ready = place.heartbeats.iter().rev().find(|(position, _)| *position <= durable);
         if let Some((_, heartbeat)) = ready
-            && heartbeat.after == feed.sent
-            && heartbeat.ts > feed.beat
+            && heartbeat.after == stream.sent
+            && heartbeat.ts > stream.beat
         {
-            feed.beat = heartbeat.ts;
-            out.push(FeedItem::Heartbeat { after_seq: heartbeat.after, ts: heartbeat.ts });
+            stream.beat = heartbeat.ts;
+            out.push(StreamItem::Heartbeat { after_seq: heartbeat.after, ts: heartbeat.ts });
         }
         Ok(())
     }
 
-    /// Whether [`Self::poll_feed`] has something to hand out, or an error to tell. It may have nothing all the same.
-    pub fn has_for_feed(&mut self, partition: PartitionId, to: DcId) -> bool {
+    /// Whether [`Self::poll_stream`] has something to hand out, or an error to tell. It may have nothing all the same.
+    pub fn has_for_stream(&mut self, partition: PartitionId, to: DcId) -> bool {
         let durable = self.durable();
         let place = &mut self.places[self.place_of[partition.index()]];
-        let Some(feed) = &mut place.feeds[to.index()] else { return false };
-        if feed.sent != place.written {
-            return feed.cursor.position() < durable;
+        let Some(stream) = &mut place.streams[to.index()] else { return false };
+        if stream.sent != place.written {
+            return stream.cursor.position() < durable;
         }
         // What was written here was sent: the log is passed over, so that it may be shortened.
         let ready = place.heartbeats.iter().rev().find(|(position, _)| *position <= durable);
-        ready.is_some_and(|(_, beat)| beat.after == feed.sent && beat.ts > feed.beat)
-            || self.log.skip(&mut feed.cursor, durable).is_err()
+        ready.is_some_and(|(_, beat)| beat.after == stream.sent && beat.ts > stream.beat)
+            || self.log.skip(&mut stream.cursor, durable).is_err()
     }
 
     /// The peer in `to` has durably received the records up to `seq`.
@@ -249,68 +249,68 @@ impl<P: Protocol> Host<P> {
         *confirmed = seq.clamp(*confirmed, place.written);
     }
 
-    /// `from` opened the feed that `at` asked for; its log is `incarnation`.
+    /// `from` opened the stream that `at` asked for; its log is `incarnation`.
     ///
     /// # Errors
     /// It is another log than the one that was received from before.
-    pub fn accept_feed(
+    pub fn accept_stream(
         &mut self,
         from: ServerId,
         at: PartitionId,
         incarnation: u64,
-    ) -> Result<(), FeedRefusal> {
+    ) -> Result<(), StreamRefusal> {
         let received = &mut self.place_mut(at).received[from.dc.index()];
         if received.incarnation == incarnation {
             return Ok(());
         }
         if received.incarnation != 0 {
             let known = received.incarnation;
-            return Err(FeedRefusal::OtherIncarnation { known, found: incarnation });
+            return Err(StreamRefusal::OtherIncarnation { known, found: incarnation });
         }
         received.incarnation = incarnation;
         self.append(PEER, at, 0, |buffer| record::encode(&(from.dc, incarnation), buffer));
         Ok(())
     }
 
-    /// Takes an item of the feed from `from` to `at`. Repeats are dropped.
+    /// Takes an item of the stream from `from` to `at`. Repeats are dropped.
     ///
     /// # Errors
     /// It was not taken; nothing changed.
-    pub fn feed(
+    pub fn take_item(
         &mut self,
         now: Now,
         from: ServerId,
         at: PartitionId,
-        item: FeedItem<P>,
-    ) -> Result<(), FeedError> {
+        item: StreamItem<P>,
+    ) -> Result<(), StreamError> {
         let received = &self.place(at).received[from.dc.index()];
         if received.incarnation == 0 {
-            return Err(FeedError::NotAccepted(from));
+            return Err(StreamError::NotAccepted(from));
         }
         let expected = received.seq + 1;
         match item {
-            FeedItem::Record { seq, .. } | FeedItem::Skipped { seq, .. } if seq < expected => Ok(()),
-            FeedItem::Record { seq, .. } | FeedItem::Skipped { seq, .. } if seq > expected => {
-                Err(FeedError::Gap { expected, got: seq })
+            StreamItem::Record { seq, .. } | StreamItem::Skipped { seq, .. } if seq < expected => Ok(()),
+            StreamItem::Record { seq, .. } | StreamItem::Skipped { seq, .. } if seq > expected => {
+                Err(StreamError::Gap { expected, got: seq })
             }
-            FeedItem::Record { seq, key, version } => self.receive(now, from, at, seq, key, version),
-            FeedItem::Skipped { seq, ts } => {
-                self.make_room(0).map_err(|failure| FeedError::NoRoom(format!("{failure:?}")))?;
+            StreamItem::Record { seq, key, version } => self.receive(now, from, at, seq, key, version),
+            StreamItem::Skipped { seq, ts } => {
+                self.make_room(0).map_err(|failure| StreamError::NoRoom(format!("{failure:?}")))?;
                 self.append(SKIPPED, at, seq, |buffer| record::encode(&from.dc, buffer));
                 self.place_mut(at).received[from.dc.index()].seq = seq;
                 // What follows may have the same time: the versions of one transaction do.
                 self.event(now, at, |protocol, cx| protocol.on_heartbeat(from, ts.prev(), cx));
                 Ok(())
             }
-            FeedItem::Heartbeat { after_seq, ts } if after_seq + 1 == expected => {
+            StreamItem::Heartbeat { after_seq, ts } if after_seq + 1 == expected => {
                 self.not_ahead(now, ts)?;
                 self.event(now, at, |protocol, cx| protocol.on_heartbeat(from, ts, cx));
                 Ok(())
             }
-            FeedItem::Heartbeat { after_seq, .. } if after_seq >= expected => {
-                Err(FeedError::Gap { expected, got: after_seq + 1 })
+            StreamItem::Heartbeat { after_seq, .. } if after_seq >= expected => {
+                Err(StreamError::Gap { expected, got: after_seq + 1 })
             }
-            FeedItem::Heartbeat { .. } => Ok(()),
+            StreamItem::Heartbeat { .. } => Ok(()),
         }
     }
 
@@ -322,10 +322,10 @@ impl<P: Protocol> Host<P> {
         seq: u64,
         key: Key,
         version: Version<P::Meta>,
-    ) -> Result<(), FeedError> {
+    ) -> Result<(), StreamError> {
         self.not_ahead(now, version.stamp.ts)?;
         let value = version.write.value().map_or(0, |value| value.len());
-        self.make_room(key.len() + value).map_err(|failure| FeedError::NoRoom(format!("{failure:?}")))?;
+        self.make_room(key.len() + value).map_err(|failure| StreamError::NoRoom(format!("{failure:?}")))?;
         let payload = (from.dc, record::parts(&key, &version));
         self.append(RECEIVED, at, seq, |buffer| record::encode(&payload, buffer));
         let place = self.place_mut(at);
@@ -335,9 +335,9 @@ impl<P: Protocol> Host<P> {
         Ok(())
     }
 
-    fn not_ahead(&self, now: Now, ts: Hlc) -> Result<(), FeedError> {
+    fn not_ahead(&self, now: Now, ts: Hlc) -> Result<(), StreamError> {
         match ts.micros().saturating_sub(now.wall) {
-            by_us if by_us > self.config.max_skew_us => Err(FeedError::Ahead { by_us }),
+            by_us if by_us > self.config.max_skew_us => Err(StreamError::Ahead { by_us }),
             _ => Ok(()),
         }
     }
@@ -348,44 +348,48 @@ impl<P: Protocol> Host<P> {
     }
 }
 
-fn unreadable(error: LogError) -> FeedRefusal {
-    FeedRefusal::Unreadable(error.to_string())
+fn unreadable(error: LogError) -> StreamRefusal {
+    StreamRefusal::Unreadable(error.to_string())
 }
 
-/// Appends the durable records that come next in the feed of `partition` to `to`.
-fn read_feed<P: Protocol>(
+/// Appends the durable records that come next in the stream of `partition` to `to`.
+fn read_stream<P: Protocol>(
     log: &Log,
     (partition, to): (PartitionId, DcId),
-    feed: &mut Feed,
+    stream: &mut OutgoingStream,
     retracted: impl Fn(Position) -> bool,
     durable: Position,
     max_bytes: usize,
-    out: &mut Vec<FeedItem<P>>,
-) -> Result<(), FeedRefusal> {
+    out: &mut Vec<StreamItem<P>>,
+) -> Result<(), StreamRefusal> {
     let mut bytes = 0;
     while bytes < max_bytes {
-        let Some(frame) = log.read_before(&mut feed.cursor, durable).map_err(unreadable)? else { break };
-        if frame.kind != WRITTEN || frame.partition != partition.0 || frame.seq <= feed.sent {
+        let Some(frame) = log.read_before(&mut stream.cursor, durable).map_err(unreadable)? else { break };
+        if frame.kind != WRITTEN || frame.partition != partition.0 || frame.seq <= stream.sent {
             continue;
         }
         if retracted(frame.position) {
             continue;
         }
         let parts: (Regions, VersionParts<P::Meta>) = record::decode(frame.payload)
-            .map_err(|error| FeedRefusal::Unreadable(format!("record {}: {error}", frame.seq)))?;
+            .map_err(|error| StreamRefusal::Unreadable(format!("record {}: {error}", frame.seq)))?;
         bytes += frame.payload.len();
-        feed.sent = frame.seq;
+        stream.sent = frame.seq;
         out.push(item(frame.seq, to, parts));
     }
     Ok(())
 }
 
-fn item<P: Protocol>(seq: u64, to: DcId, (regions, parts): (Regions, VersionParts<P::Meta>)) -> FeedItem<P> {
+fn item<P: Protocol>(
+    seq: u64,
+    to: DcId,
+    (regions, parts): (Regions, VersionParts<P::Meta>),
+) -> StreamItem<P> {
     let (key, version) = record::whole(parts);
     if regions.contains(to) {
         let version = Version { meta: P::shipped(&version.meta), ..version };
-        FeedItem::Record { seq, key, version }
+        StreamItem::Record { seq, key, version }
     } else {
-        FeedItem::Skipped { seq, ts: version.stamp.ts }
+        StreamItem::Skipped { seq, ts: version.stamp.ts }
     }
 }

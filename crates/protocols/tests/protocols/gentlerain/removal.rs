@@ -2,9 +2,9 @@
 
 use super::*;
 use std::collections::BTreeMap;
-use tidemark_contract::absence::{Exclusion, Standing, Step};
 use tidemark_contract::core::{DcId, ServerId};
 use tidemark_contract::order::Order;
+use tidemark_contract::removal::{Exclusion, Standing, Step};
 use tidemark_protocols::gentlerain::{ADMITS_IGNORANCE, ALL_HIDE_FIRST, FETCHES, GST_JUMPS, ONE_CUT};
 
 /// The data centre that is cut off.
