@@ -191,35 +191,54 @@ fn no_name(disk: &dyn Disk) -> Result<Option<u64>, String> {
     }
 }
 
+/// What a node that waits knows, once another member has said how it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Not enough.
+    Waits,
+    /// These have to be asked again: what they said may be out of date.
+    AskAgain(Vec<NodeId>),
+    /// The node's name; and with which starts of the others it founds the group, if it does.
+    Known(u64, Vec<(NodeId, u64)>),
+}
+
 impl<P: Protocol> Founding<P> {
     /// The member at `place`, whose directory is empty.
     pub fn new(place: Place, config: HostConfig<P>, disk: Arc<dyn Disk>) -> Self {
         Self { place, config, disk, heard: BTreeMap::new() }
     }
 
-    /// Another member has said how it stands, in a start of that number. Returns who this one is, if that is known now, and
-    /// with which starts of the others it founds the group, if it does. A name that it has not had yet comes of `draw`, which is
-    /// random.
-    pub fn hear(
-        &mut self,
-        node: NodeId,
-        start: u64,
-        standing: Standing,
-        draw: u64,
-    ) -> Option<(u64, Vec<(NodeId, u64)>)> {
+    /// Another member has said how it stands, in a start of that number. A name that this node has not had yet comes of `draw`,
+    /// which is random.
+    pub fn hear(&mut self, node: NodeId, start: u64, standing: Standing, draw: u64) -> Heard {
         self.heard.insert(node, (start, standing));
         let founder = self.place.founder(self.place.me);
-        if self.heard.values().any(|(_, other)| other.founded_with_you) {
-            return Some((founder, self.starts()));
+        let any = |is: fn(&Standing) -> bool| self.heard.values().any(|(_, other)| is(other));
+        if any(|other| other.founded_with_you) {
+            return Heard::Known(founder, self.starts());
         }
-        let all = self.heard.len() + 1 == self.place.nodes.len();
-        let named = |(_, other): &(u64, Standing)| other.member != 0 && (all || !other.joins);
         // A group that has begun can take this node in. Where nobody has anything yet, this one may be a founder, as one that has not
         // been heard knows, and be needed.
-        match self.heard.values().any(named) {
-            true => Some((self.place.new_name(draw), Vec::new())),
-            false => all.then(|| (founder, self.starts())),
+        if any(|other| other.member != 0 && !other.joins) {
+            return Heard::Known(self.place.new_name(draw), Vec::new());
         }
+        if self.heard.len() + 1 < self.place.nodes.len() {
+            return Heard::Waits;
+        }
+        if !any(|other| other.member != 0) {
+            return Heard::Known(founder, self.starts());
+        }
+        // Who has a new name has heard of a founder. If none of those that were heard is one, one of them became it since: perhaps
+        // together with this node.
+        let founders = 1..=self.place.nodes.len() as u64;
+        let founder_known = self.heard.values().any(|(_, other)| founders.contains(&other.member));
+        let nameless = self.heard.iter().filter(|(_, (_, other))| other.member == 0);
+        let nameless: Vec<NodeId> = nameless.map(|(node, _)| *node).collect();
+        if founder_known || nameless.is_empty() {
+            return Heard::Known(self.place.new_name(draw), Vec::new());
+        }
+        self.heard.retain(|node, _| !nameless.contains(node));
+        Heard::AskAgain(nameless)
     }
 
     fn starts(&self) -> Vec<(NodeId, u64)> {
@@ -280,16 +299,16 @@ mod tests {
     #[test]
     fn a_group_is_founded_when_all_directories_are_empty() {
         let mut founding = founding();
-        assert_eq!(founding.hear(NodeId(4), 11, EMPTY, DRAW), None);
+        assert_eq!(founding.hear(NodeId(4), 11, EMPTY, DRAW), Heard::Waits);
         assert_eq!(founding.missing().collect::<Vec<_>>(), [NodeId(7)]);
         let starts = vec![(NodeId(4), 11), (NodeId(7), 12)];
-        assert_eq!(founding.hear(NodeId(7), 12, EMPTY, DRAW), Some((2, starts)));
+        assert_eq!(founding.hear(NodeId(7), 12, EMPTY, DRAW), Heard::Known(2, starts));
     }
 
     #[test]
     fn who_comes_to_a_group_that_exists_takes_a_new_name() {
         let mut founding = founding();
-        let (name, with) = founding.hear(NodeId(4), 11, Standing { member: 1, ..EMPTY }, DRAW).unwrap();
+        let (name, with) = known(founding.hear(NodeId(4), 11, Standing { member: 1, ..EMPTY }, DRAW));
         assert_eq!((name, with), (2 + RANKS * 9, Vec::new()));
         assert_eq!(founding.place.node(name), Some(NodeId(6)));
         assert!(founding.place.config(name).founders.is_empty());
@@ -298,7 +317,7 @@ mod tests {
     /// Names come from the draw alone: not from a clock, which may show the same time twice.
     #[test]
     fn names_of_a_node_are_as_many_as_draws_and_all_its_own() {
-        let name = |draw| founding().hear(NodeId(4), 11, Standing { member: 1, ..EMPTY }, draw).unwrap().0;
+        let name = |draw| known(founding().hear(NodeId(4), 11, Standing { member: 1, ..EMPTY }, draw)).0;
         assert_ne!(name(1), name(2));
         for draw in [0, NAMES - 1, NAMES, u64::MAX] {
             assert!((RANKS..1 << 53).contains(&name(draw)), "{draw}");
@@ -309,11 +328,34 @@ mod tests {
     #[test]
     fn who_was_there_when_it_was_founded_is_a_founder() {
         let mut founding = founding();
-        let (name, _) = founding
-            .hear(NodeId(7), 12, Standing { member: 3, founded_with_you: true, ..EMPTY }, DRAW)
-            .unwrap();
+        let (name, _) = known(founding.hear(
+            NodeId(7),
+            12,
+            Standing { member: 3, founded_with_you: true, ..EMPTY },
+            DRAW,
+        ));
         assert_eq!(name, 2);
         assert_eq!(founding.place.config(name).founders, [1, 2, 3]);
+    }
+
+    fn known(heard: Heard) -> (u64, Vec<(NodeId, u64)>) {
+        match heard {
+            Heard::Known(name, with) => (name, with),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// What the founder had said when it had no name came seconds late, after a member had lost its disk and taken a new name. This node took
+    /// one too, and the founder was alone.
+    #[test]
+    fn what_may_be_out_of_date_is_asked_again() {
+        let mut waits = founding();
+        let joins = |member| Standing { member, joins: true, ..EMPTY };
+        assert_eq!(waits.hear(NodeId(7), 12, joins(3 + RANKS), DRAW), Heard::Waits);
+        assert_eq!(waits.hear(NodeId(4), 11, joins(0), DRAW), Heard::AskAgain(vec![NodeId(4)]));
+        assert_eq!(waits.missing().collect::<Vec<_>>(), [NodeId(4)]);
+        let founder = Standing { founded_with_you: true, ..joins(1) };
+        assert_eq!(known(waits.hear(NodeId(4), 11, founder, DRAW)).0, 2);
     }
 
     /// A member that had lost its disk was heard before the founder who knew this node: it took a new name too, and of the founders there
@@ -322,13 +364,13 @@ mod tests {
     fn who_waits_itself_does_not_say_that_a_group_exists() {
         let joins = |member| Standing { member, joins: true, ..EMPTY };
         let mut waits = founding();
-        assert_eq!(waits.hear(NodeId(7), 12, joins(3 + RANKS), DRAW), None);
+        assert_eq!(waits.hear(NodeId(7), 12, joins(3 + RANKS), DRAW), Heard::Waits);
         let founder = Standing { founded_with_you: true, ..joins(1) };
-        let (name, with) = waits.hear(NodeId(4), 11, founder, DRAW).unwrap();
+        let (name, with) = known(waits.hear(NodeId(4), 11, founder, DRAW));
         assert_eq!((name, with.len()), (2, 2));
         let mut lost = founding();
-        assert_eq!(lost.hear(NodeId(7), 12, joins(3), DRAW), None);
-        assert_eq!(lost.hear(NodeId(4), 11, joins(1), DRAW).unwrap().0, 2 + RANKS * 9);
+        assert_eq!(lost.hear(NodeId(7), 12, joins(3), DRAW), Heard::Waits);
+        assert_eq!(known(lost.hear(NodeId(4), 11, joins(1), DRAW)).0, 2 + RANKS * 9);
     }
 
     #[test]

@@ -4,10 +4,12 @@
 //! of its Raft group and opens them again. Handshakes say in which epoch a node serves, and streams resume where they stood.
 
 use crate::core::Serving;
+use crate::founding::Heard;
 use crate::hold::Hold;
 use crate::layout::NodeId;
 use crate::link::frame::FrameBuffer;
 use crate::link::hello::{LinkKind, Speaker};
+use crate::link::table::Role;
 use crate::node::{Fatal, Output};
 use crate::notice::Level;
 use crate::of::NodeOf;
@@ -103,7 +105,16 @@ impl<P: Protocol> NodeOf<P> {
     pub(crate) fn hear_standing(&mut self, node: NodeId, speaker: &Speaker) -> Result<(), Fatal> {
         let Hold::Founding(founding) = &mut self.hold else { return Ok(()) };
         let heard = founding.hear(node, speaker.start, speaker.standing, self.core.rng.u64(..));
-        let Some((name, founded_with)) = heard else { return Ok(()) };
+        let (name, founded_with) = match heard {
+            Heard::Known(name, with) => (name, with),
+            Heard::Waits => return Ok(()),
+            Heard::AskAgain(nodes) => {
+                nodes
+                    .into_iter()
+                    .for_each(|node| self.call_again(node, |role| matches!(role, Role::RaftOut { .. })));
+                return Ok(());
+            }
+        };
         let founds = !founding.place.config(name).founders.is_empty();
         let member = founding.open(name, &founded_with, self.core.now).map_err(Fatal)?;
         self.hold = Hold::Member(Box::new(member));

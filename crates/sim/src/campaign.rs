@@ -194,8 +194,8 @@ fn in_order(simulation: &Simulation, campaign: &Campaign, mut take: impl FnMut(K
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_node::factory_of;
     use tidemark_protocols::Eventual;
+    use tidemark_registry::factory_of;
 
     fn small() -> Options {
         Options { dcs: 2, partitions: 2, sessions: 4, ops: 20, ..Options::default() }

@@ -267,8 +267,8 @@ fn config(what: &Measurement) -> Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_node::factory_of;
     use tidemark_protocols::Eventual;
+    use tidemark_registry::factory_of;
 
     fn small() -> Measurement {
         Measurement { dcs: 2, partitions: 2, sessions: 4, ops: 400, seed: 7, ..Measurement::default() }

@@ -218,8 +218,8 @@ impl FromStr for Placed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_node::factory_of;
     use tidemark_protocols::{Contrarian, Cops, Eventual, Protocol};
+    use tidemark_registry::factory_of;
 
     #[test]
     fn faults_parse_back() {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use tidemark_contract::placement::Placement;
 use tidemark_core::Micros;
-use tidemark_node::factory_of;
 use tidemark_protocols::{Eventual, GentleRain, NuKv, NuKvPhysical, Protocol};
+use tidemark_registry::factory_of;
 use tidemark_sim::{Costs, Load, Loaded, Slow, load};
 use tidemark_workload::Workload;
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tidemark_adapt::Settings;
 use tidemark_contract::placement::{Keys, Placement};
 use tidemark_core::{DcId, Regions};
-use tidemark_node::factory_of;
 use tidemark_protocols::{Accf, Eventual, Occult, Protocol};
+use tidemark_registry::factory_of;
 use tidemark_sim::{Adapting, Costs, Load, Loaded, Slow, load};
 use tidemark_workload::Workload;
 

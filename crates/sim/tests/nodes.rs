@@ -1,11 +1,11 @@
 //! Schedules over whole nodes: protocols keep their promises on the code that serves users, under all faults.
 
 use tidemark_contract::Rule;
-use tidemark_node::factory_of;
 use tidemark_node::rule::{HEADERS_ARE_CHECKED, HEARSAY_IS_CHECKED, PAYLOADS_ARE_CHECKED};
 use tidemark_protocols::accf::TRACKING_IS_MARKED;
 use tidemark_protocols::gentlerain::{ALL_HIDE_FIRST, HIDES};
 use tidemark_protocols::{Accf, CausalSpartanX, Cops, Eventual, GentleRain, NuKv, Protocol, Tidemark};
+use tidemark_registry::factory_of;
 use tidemark_sim::{Campaign, Faults, Options, Summary, campaign};
 
 /// Two regions of two partitions.

@@ -1,8 +1,8 @@
 //! Reads of keys that no data centre holds together.
 
 use tidemark_contract::core::history::{Action, Event, ReadKind};
-use tidemark_node::factory_of;
 use tidemark_protocols::Tidemark;
+use tidemark_registry::factory_of;
 use tidemark_sim::{Options, Placed, Simulation};
 
 /// Whether two events are parts of one read.

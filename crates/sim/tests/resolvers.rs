@@ -48,10 +48,10 @@ fn play<R: Resolver>(seeds: std::ops::Range<u64>) -> (Vec<Violation>, usize) {
 
 #[test]
 fn a_resolver_that_is_a_function_converges_on_what_the_last_writer_would_not_have_left() {
-    let (violations, otherwise) = play::<Larger>(0..3_000);
+    let (violations, otherwise) = play::<Larger>(0..1_000);
     assert!(violations.is_empty(), "{:?}", violations[0]);
     println!("{otherwise} schedules end otherwise than by the last writer");
-    assert!(otherwise > 100, "{otherwise}");
+    assert!(otherwise > 30, "{otherwise}");
 }
 
 #[test]

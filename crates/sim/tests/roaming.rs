@@ -1,8 +1,8 @@
 //! The dissertation's chapter 6, played: who serves a traveller at once under a cut is convicted, and each remedy is clean
 //! and costs what it gives up.
 
-use tidemark_node::factory_of;
 use tidemark_protocols::{CausalSpartanX, GentleRain};
+use tidemark_registry::factory_of;
 use tidemark_sim::roaming::{Costs, Remedy, roam};
 
 /// Longer than any delay without a cut.

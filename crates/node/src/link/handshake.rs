@@ -64,16 +64,16 @@ impl<P: Protocol> NodeOf<P> {
         self.meet(hello.from, &hello.speaker, hello.kind);
         self.begun(id);
         if HEARSAY_IS_CHECKED.kept() && led && self.core.serving[group.index()].node.is_none() {
-            self.ask_who_leads(hello.from);
+            // That may have been under way for long, and may be over: what it answers to a new call is not.
+            self.call_again(hello.from, |role| matches!(role, Role::MessagesOut));
         }
         Ok(())
     }
 
-    /// A node has introduced itself and says that it leads no more. That may have been under way for long, and may be over: what it answers
-    /// to a new call is not.
-    fn ask_who_leads(&mut self, node: NodeId) {
-        let outgoing = |(_, up): &(LinkId, &Up)| up.node == node && matches!(up.role, Role::MessagesOut);
-        let links: Vec<LinkId> = self.core.links.all_up().filter(outgoing).map(|(id, _)| id).collect();
+    /// Ends the links to `node` of the given roles, so that it is called again and says anew how it stands.
+    pub(crate) fn call_again(&mut self, node: NodeId, which: fn(&Role) -> bool) {
+        let links = self.core.links.all_up().filter(|(_, up)| up.node == node && which(&up.role));
+        let links: Vec<LinkId> = links.map(|(id, _)| id).collect();
         for id in links {
             self.end_link(id, None);
             self.core.outputs.push_back(Output::Close { link: id });
