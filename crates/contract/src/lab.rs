@@ -491,16 +491,12 @@ impl<P: Protocol> Lab<P> {
         self.with_client(number, |session, cx| session.on_reply(ticket.ask, from, reply, cx));
     }
 
-    fn with_client(
-        &mut self,
-        number: usize,
-        event: impl FnOnce(&mut ForwardedSession<P>, &mut SessionCx<'_, P>),
-    ) {
-        let client = &mut self.clients[number];
+    fn with_client(&mut self, at: usize, go: impl FnOnce(&mut ForwardedSession<P>, &mut SessionCx<'_, P>)) {
+        let client = &mut self.clients[at];
         let now = self.servers[&ServerId::new(client.dc, PartitionId(0))].now;
         let mut cx = SessionCx::new(client.dc, now, &self.topology, &mut client.effects);
         cx.guarantees = client.asks;
-        event(&mut client.session, &mut cx);
+        go(&mut client.session, &mut cx);
         if client.effects.outcome.is_some() {
             client.open.clear();
         }
@@ -509,7 +505,7 @@ impl<P: Protocol> Lab<P> {
         let (held, asks): (Vec<_>, Vec<_>) = asks.into_iter().partition(|ask| Some(ask.to) == client.slow);
         client.held.extend(held);
         for Ask { id, to, request, .. } in asks {
-            self.question(number, id, to, request);
+            self.question(at, id, to, request);
         }
     }
 
