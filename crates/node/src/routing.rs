@@ -143,13 +143,13 @@ impl<P: Protocol> NodeOf<P> {
         if self.core.cuts.is_cut(from, to) {
             return;
         }
-        if let Some(home) = self.core.home(to) {
-            if self.core.outgoing[home.index()].link.is_some() {
-                self.core.sees(Way::Out, home, cause, What::Message { from, to, content: &message });
-                let outgoing = &mut self.core.outgoing[home.index()];
-                outgoing.free.push(&Message::<P>::Peer { from, to: to.partition, message });
-                self.core.speaks = true;
-            }
+        if let Some(home) = self.core.home(to)
+            && self.core.outgoing[home.index()].link.is_some()
+        {
+            self.core.sees(Way::Out, home, cause, What::Message { from, to, content: &message });
+            let outgoing = &mut self.core.outgoing[home.index()];
+            outgoing.free.push(&Message::<P>::Peer { from, to: to.partition, message });
+            self.core.speaks = true;
         }
     }
 

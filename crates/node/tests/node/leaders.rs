@@ -264,9 +264,12 @@ fn a_founder_that_starts_again_before_the_others_know_has_founded_with_them() {
     assert!(matches!(outcome, Outcome::Written { stamp: Some(_), .. }), "{outcome:?}");
 }
 
+/// Bytes, each with the node to which they were said.
+type Said = Rc<RefCell<Vec<(usize, Vec<u8>)>>>;
+
 /// What nodes say first on connections for messages, to whom, from now on.
-fn introductions(cluster: &mut Cluster) -> Rc<RefCell<Vec<(usize, Vec<u8>)>>> {
-    let hellos: Rc<RefCell<Vec<(usize, Vec<u8>)>>> = Rc::default();
+fn introductions(cluster: &mut Cluster) -> Said {
+    let hellos = Said::default();
     let seen = hellos.clone();
     cluster.tap = Box::new(move |(at, _), bytes| {
         // The last byte says what a connection is for: messages.
@@ -279,7 +282,7 @@ fn introductions(cluster: &mut Cluster) -> Rc<RefCell<Vec<(usize, Vec<u8>)>>> {
 }
 
 /// Introductions arrive at `at` again, each on a connection of its own.
-fn again(cluster: &mut Cluster, at: usize, hellos: &Rc<RefCell<Vec<(usize, Vec<u8>)>>>) {
+fn again(cluster: &mut Cluster, at: usize, hellos: &Said) {
     let late: Vec<Vec<u8>> =
         hellos.take().into_iter().filter(|(to, _)| *to == at).map(|(_, bytes)| bytes).collect();
     assert!(late.len() >= 2, "others had introduced themselves");
