@@ -36,11 +36,13 @@ fn cleared_of<P: Protocol>(options: Options, seeds: std::ops::Range<u64>) -> Sum
     summary
 }
 
+/// Without these rules a schedule violates the promise, and with them the same schedule does not.
 #[track_caller]
-fn convicted(without: &[Rule], seeds: std::ops::Range<u64>) {
-    cleared(few(), seeds.clone());
-    let summary = play::<GentleRain>(Options { without: without.to_vec(), ..few() }, seeds.clone(), 0);
-    assert!(summary.violations > 0, "without {without:?} nothing was found in schedules {seeds:?}");
+fn convicted(without: &[Rule]) {
+    let summary = play::<GentleRain>(Options { without: without.to_vec(), ..few() }, 0..300, 0);
+    let seed =
+        summary.violating_seeds.first().unwrap_or_else(|| panic!("nothing was found without {without:?}"));
+    cleared(few(), *seed..seed + 1);
 }
 
 #[test]
@@ -82,22 +84,22 @@ fn groups_of_five_and_of_two_keep_it_too() {
 
 #[test]
 fn what_is_not_agreed_on_does_not_leave() {
-    convicted(&[AGREEMENT_FIRST], 12..18);
+    convicted(&[AGREEMENT_FIRST]);
 }
 
 #[test]
 fn who_is_elected_applies_everything_first() {
-    convicted(&[ALL_APPLIED], 0..2);
+    convicted(&[ALL_APPLIED]);
 }
 
 #[test]
 fn who_leads_no_more_forgets() {
-    convicted(&[BEGIN_ANEW], 58..64);
+    convicted(&[BEGIN_ANEW]);
 }
 
 #[test]
 fn who_follows_drops_what_its_leader_has_dropped() {
-    convicted(&[COLLECTION], 0..3);
+    convicted(&[COLLECTION]);
 }
 
 #[test]
