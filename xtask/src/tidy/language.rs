@@ -18,7 +18,7 @@ const TERMS: &[(&str, &str)] = &[
     ("in which|this|that life", "epoch"),
     ("era|eras", "epoch"),
     ("feed|feeds", "replication stream; sends"),
-    ("blocked|parks", "blocked, waits"),
+    ("parked|parks", "blocked, waits"),
     ("travel*er|travel*ers", "forwarded session; migrating client"),
     ("roam|roams|roamed", "migrate, fail over"),
     ("convict*", "violation, counterexample"),
@@ -221,7 +221,7 @@ mod tests {
             check("It is kept until\nmost of\nthem have it."),
             [(2, "\"most of them\": write quorum; or name them".to_string())]
         );
-        assert_eq!(found("The one who leads is\nblocked, and is convicted."), [1, 2, 2]);
+        assert_eq!(found("The one who leads is\nparked, and is convicted."), [1, 2, 2]);
         assert_eq!(found("| a traveller | what was agreed on |"), [1, 1]);
         assert_eq!(found("A server in its seat."), [1]);
     }
@@ -237,7 +237,7 @@ mod tests {
             NOTHING
         );
         assert_eq!(found("`feed` in [a feed](feed.md)."), [1]);
-        assert_eq!(found("`feed`, [a link](feed.md), and\n```\nthe feed he blocked\n```\n"), NOTHING);
+        assert_eq!(found("`feed`, [a link](feed.md), and\n```\nthe feed he parked\n```\n"), NOTHING);
     }
 
     #[test]
