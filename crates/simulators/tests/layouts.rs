@@ -64,7 +64,7 @@ fn every_protocol_that_may_keeps_its_promise_wherever_keys_are_held() {
     let mut partial = 0;
     for name in NAMES.iter().filter(|name| with_protocol!(name, P => P::INFO.partial, otherwise false)) {
         for (dcs, placement) in [(4, Placed::ByPartition), (2, Placed::Random), (3, Placed::Random)] {
-            cleared(name, Options { placement, ..small(dcs, 2) }, 0..200);
+            cleared(name, Options { placement, ..small(dcs, 2) }, 0..300);
         }
         partial += 1;
     }

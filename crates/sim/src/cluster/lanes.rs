@@ -1,8 +1,8 @@
 //! How long bytes are under way: a function of the seed, the lane and the moment of sending, so that a schedule from which
 //! something was taken out goes on as before wherever that does not matter.
 
-use super::Cluster;
 use super::net::{Conn, ConnId};
+use super::{Cluster, Stage};
 use tidemark_core::{DcId, Micros};
 use tidemark_node::LinkKind;
 
@@ -17,6 +17,17 @@ impl Cluster<'_> {
             true => self.links.near(self.now, lane),
             false => self.links.far(self.now, lane, here.dc, there.dc) + self.slow_between(here.dc, there.dc),
         };
+        delay + here.slow_us + here.lag_us + there.slow_us
+    }
+
+    /// How much longer it takes because the schedule holds such messages. Connections are made all the same, and once everything heals
+    /// nothing is held any more.
+    pub(super) fn held(&self, conn: ConnId, end: usize) -> Micros {
+        if self.stage != Stage::Work {
+            return 0;
+        }
+        let Conn { kind, ends, .. } = &self.net.conns[conn.0];
+        let (here, there) = self.pair(ends[end].process, ends[1 - end].process);
         let until = match kind {
             LinkKind::Messages if end == 0 => {
                 self.links.held_until(self.now, (here.dc, &here.partitions), (there.dc, &there.partitions))
@@ -27,7 +38,7 @@ impl Cluster<'_> {
             }
             _ => 0,
         };
-        until.saturating_sub(self.now) + delay + here.slow_us + here.lag_us + there.slow_us
+        until.saturating_sub(self.now)
     }
 
     fn slow_between(&self, from: DcId, to: DcId) -> Micros {

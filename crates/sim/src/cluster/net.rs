@@ -168,7 +168,8 @@ impl Cluster<'_> {
         if bytes.is_empty() {
             return self.spare.push(bytes);
         }
-        let arrives = self.now + self.delay(conn, end) + late;
+        let held = if first { 0 } else { self.held(conn, end) };
+        let arrives = self.now + held + self.delay(conn, end) + late;
         let flow = &mut self.net.conns[conn.0].flows[end];
         if arrives <= flow.arrival
             && self.now < flow.arrival
