@@ -8,7 +8,7 @@ use crate::rng::mix;
 use std::borrow::Cow;
 use tidemark_contract::session::Checking;
 use tidemark_core::history;
-use tidemark_core::{DcId, Failure, Micros, Outcome};
+use tidemark_core::{DcId, Failure, Micros, Op, Outcome};
 use tidemark_node::{Options, SessionId, TokenError};
 
 /// A user of the store: a script, and the session that plays it.
@@ -194,6 +194,20 @@ impl Cluster<'_> {
                 Some(Connection { process, boots, session, options: Options::default() });
         }
         self.clients[number].connection.clone()
+    }
+
+    /// Whether a client of a process waits for an operation that asks several servers.
+    pub(super) fn asks_several(&self, process: usize) -> bool {
+        let here = |client: &&Client<'_>| {
+            client.running.is_some()
+                && client.connection.as_ref().is_some_and(|connection| connection.process == process)
+        };
+        let several = |client: &Client<'_>| match client.script.get(client.step).map(|step| &step.act) {
+            Some(Act::Op(Op::Rotx { keys } | Op::Snapshot { keys })) => keys.len() > 1,
+            Some(Act::Op(Op::PutAll { writes })) => writes.len() > 1,
+            _ => false,
+        };
+        self.clients.iter().filter(here).any(several)
     }
 
     /// A process of its region that runs: always the same one, if that does.

@@ -30,7 +30,13 @@ impl Cluster<'_> {
         let (here, there) = self.pair(ends[end].process, ends[1 - end].process);
         let until = match kind {
             LinkKind::Messages if end == 0 => {
-                self.links.held_until(self.now, (here.dc, &here.partitions), (there.dc, &there.partitions))
+                let to = (there.dc, &there.partitions[..]);
+                let until = self.links.held_until(self.now, (here.dc, &here.partitions), to);
+                let near = here.dc == there.dc && self.links.holds_requests();
+                match near && self.asks_several(ends[end].process) {
+                    true => until.max(self.links.held_requests_until(self.now, to)),
+                    false => until,
+                }
             }
             // Records flow to who dials.
             LinkKind::Stream if end == 1 => {

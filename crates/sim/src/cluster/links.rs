@@ -78,8 +78,7 @@ impl Links {
         askers.map(|from| held(&self.held_asked, self.pair(from, to), now)).max().unwrap_or(0)
     }
 
-    /// Until when what is sent now from a node with the partitions `from` to one with the partitions `to` is held. A node without
-    /// partitions asks on behalf of sessions.
+    /// Until when what is sent now from a node with the partitions `from` to one with the partitions `to` is held.
     pub(crate) fn held_until(
         &self,
         now: Micros,
@@ -99,11 +98,19 @@ impl Links {
                     now,
                 ));
             }
-            if from.is_empty() {
-                until = until.max(self.held_for_all(there, now));
-            }
         }
         until
+    }
+
+    /// Until when the requests of an operation that asks several servers are held on their way to a node with the partitions `to`.
+    pub(crate) fn held_requests_until(&self, now: Micros, (dc, to): (DcId, &[PartitionId])) -> Micros {
+        let held = to.iter().map(|to| self.held_for_all(ServerId::new(dc, *to), now));
+        held.max().unwrap_or(0)
+    }
+
+    /// Whether such requests are held at any time.
+    pub(crate) fn holds_requests(&self) -> bool {
+        !self.held_asked.is_empty()
     }
 
     /// Until when what is fed now from a node with the partitions `from` is held.
