@@ -39,7 +39,7 @@ fn cleared_of<P: Protocol>(options: Options, seeds: std::ops::Range<u64>) -> Sum
 /// Without these rules a schedule violates the promise, and with them the same schedule does not.
 #[track_caller]
 fn convicted(without: &[Rule]) {
-    let summary = play::<GentleRain>(Options { without: without.to_vec(), ..few() }, 0..300, 0);
+    let summary = play::<GentleRain>(Options { without: without.to_vec(), ..few() }, 0..2_000, 0);
     let seed =
         summary.violating_seeds.first().unwrap_or_else(|| panic!("nothing was found without {without:?}"));
     cleared(few(), *seed..seed + 1);

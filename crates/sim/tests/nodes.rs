@@ -2,8 +2,6 @@
 
 use tidemark_contract::Rule;
 use tidemark_node::rule::{HEADERS_ARE_CHECKED, HEARSAY_IS_CHECKED, PAYLOADS_ARE_CHECKED};
-use tidemark_protocols::accf::TRACKING_IS_MARKED;
-use tidemark_protocols::gentlerain::{ALL_HIDE_FIRST, HIDES};
 use tidemark_protocols::{Accf, CausalSpartanX, Cops, Eventual, GentleRain, NuKv, Protocol, Tidemark};
 use tidemark_registry::factory_of;
 use tidemark_sim::{Campaign, Faults, Options, Summary, campaign};
@@ -107,14 +105,15 @@ fn the_same_seed_gives_the_same_run_over_nodes() {
     }
 }
 
-/// What these schedules find without a rule, which they do not with it.
+/// Requires that schedules find something without a rule, and nothing in the same schedule with it.
 #[track_caller]
-fn convicted<P: Protocol>(without: &[Rule], options: Options, seeds: std::ops::Range<u64>) {
-    cleared::<P>(options.clone(), seeds.clone());
-    let campaign_of = |options| Campaign { jobs: 2, explain: 0, ..Campaign::new(options, seeds.clone()) };
-    let careless =
-        campaign(factory_of::<P>(), &campaign_of(Options { without: without.to_vec(), ..options }), |_| ());
-    assert!(careless.violations > 0, "without {without:?} nothing was found in schedules {seeds:?}");
+fn convicted<P: Protocol>(without: &[Rule], options: Options) {
+    let careless = Options { without: without.to_vec(), ..options.clone() };
+    let what = Campaign { jobs: 2, explain: 0, ..Campaign::new(careless, 0..4_000) };
+    let found = campaign(factory_of::<P>(), &what, |_| ());
+    let Some(seed) = found.violating_seeds.first() else { panic!("without {without:?} nothing was found") };
+    println!("without {without:?}: {seed}, {:?}", found.by_verdict);
+    cleared::<P>(options, *seed..seed + 1);
 }
 
 #[test]
@@ -123,8 +122,6 @@ fn an_operator_excludes_and_readmits_regions_of_nodes() {
     assert!(stats.exclusions > 40 && stats.readmissions == stats.exclusions, "{stats:?}");
     let stats = cleared::<GentleRain>(Options { replicas: 3, ..away() }, 0..40).stats;
     assert!(stats.exclusions > 4, "{stats:?}");
-    convicted::<GentleRain>(&[HIDES], away(), 0..400);
-    convicted::<GentleRain>(&[ALL_HIDE_FIRST], away(), 0..400);
 }
 
 #[test]
@@ -133,7 +130,6 @@ fn groups_change_while_nodes_serve() {
     assert!(stats.regroupings > 200, "{stats:?}");
     let stats = cleared::<Accf>(groups(), 0..30).stats;
     assert!(stats.regroupings > 30, "{stats:?}");
-    convicted::<Accf>(&[TRACKING_IS_MARKED], few(), 0..400);
 }
 
 #[test]
@@ -148,7 +144,7 @@ fn handshakes_may_be_lost_and_late_and_arrive_again() {
     assert!(stats.handshakes > 300, "{stats:?}");
     let members = Options { replicas: 3, ..only("handshakes,crashes") };
     cleared::<Tidemark>(members.clone(), 0..40);
-    convicted::<Tidemark>(&[HEARSAY_IS_CHECKED], members.clone(), 44..45);
+    convicted::<Tidemark>(&[HEARSAY_IS_CHECKED], members.clone());
     // A founder started again before the others had heard of the group; a stream was asked for in a moment of doubt.
     [263, 178].iter().for_each(|seed| drop(cleared::<Tidemark>(members.clone(), *seed..seed + 1)));
 }
@@ -157,8 +153,8 @@ fn handshakes_may_be_lost_and_late_and_arrive_again() {
 fn damaged_frames_are_refused() {
     let stats = cleared::<Tidemark>(only("damage"), 0..300).stats;
     assert!(stats.damaged > 300 && stats.refused > 100, "{stats:?}");
-    convicted::<Tidemark>(&[HEADERS_ARE_CHECKED], only("damage"), 0..300);
-    convicted::<Tidemark>(&[PAYLOADS_ARE_CHECKED], only("damage"), 0..300);
+    convicted::<Tidemark>(&[HEADERS_ARE_CHECKED], only("damage"));
+    convicted::<Tidemark>(&[PAYLOADS_ARE_CHECKED], only("damage"));
 }
 
 #[test]

@@ -89,6 +89,9 @@ impl Faults {
     pub const NONE: Self = Self(0);
     /// Every kind.
     pub const ALL: Self = Self((1 << FaultKind::ALL.len()) - 1);
+    /// What happens to servers, clocks, disks and links; nothing to single connections and their bytes. A schedule in which
+    /// connections break all the time seldom lives to see the interleaving that one rule of a protocol is for.
+    pub const OF_SERVERS: Self = Self((1 << FaultKind::OperatorCuts as u8) - 1);
 
     /// The set with one more kind.
     #[must_use]
