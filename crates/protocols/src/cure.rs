@@ -267,11 +267,6 @@ impl Cure {
                 let pt = self.time.tick_above(above(&view.0), cx.now);
                 self.time.commits.propose(tx, pt, view.0, writes, cx.mono);
             }
-            Task::Ask(ticket, Op::Get { key }) => {
-                let d = cx.latest(&key, &view);
-                let (found, cv) = (found_of(d), d.map(|d| d.meta.clone()).unwrap_or_default());
-                cx.answer(ticket, Outcome::Found(found), cv); // D2
-            }
             Task::Ask(ticket, Op::Put { key, update }) => {
                 let looked = cx.look(&key, &update, &view, |d| seen = d.meta.clone()); // D7
                 if !looked.proceeds {
@@ -283,9 +278,9 @@ impl Cure {
                 self.time.commits.here(ct, view.0, writes, here); // `ct = pt`
                 self.apply(cx);
             }
-            Task::Ask(ticket, walk) => {
-                let outcome = cx.walk(&Walk::of(&walk), &view, |d| seen.merge(&d.meta));
-                cx.answer(ticket, outcome, seen);
+            Task::Ask(ticket, read) => {
+                let outcome = cx.find(&Read::of(read), &view, |d| seen.merge(&d.meta));
+                cx.answer(ticket, outcome, seen); // D2
             }
         }
     }

@@ -214,24 +214,18 @@ impl Pocc {
     }
 
     fn answer(&mut self, ticket: Ticket, op: Op, past: Past, cx: &mut Cx<'_, Self>) {
-        let (view, mut seen) = (View(None), Past::default());
-        let outcome = match op {
-            Op::Get { key } => {
-                let d = cx.latest(&key, &view);
-                d.into_iter().for_each(|d| seen.depend(d));
-                Outcome::Found(found_of(d))
-            }
-            Op::Put { key, update } => return self.put(ticket, (key, update), past.dv, cx),
+        match op {
+            Op::Put { key, update } => self.put(ticket, (key, update), past.dv, cx),
             Op::Rotx { keys } | Op::Snapshot { keys } => {
                 let sv = self.snapshot(&past, cx);
-                return self.st.scatter((ticket, keys), sv, past, cx);
+                self.st.scatter((ticket, keys), sv, past, cx);
             }
-            Op::Scan { cursor, limit, .. } => {
-                cx.walk(&Walk::Scan { cursor, limit }, &view, |d| seen.depend(d))
+            read => {
+                let mut seen = Past::default();
+                let outcome = cx.find(&Read::of(read), &View(None), |d| seen.depend(d));
+                cx.answer(ticket, outcome, seen);
             }
-            count => cx.walk(&Walk::of(&count), &view, |_| ()),
-        };
-        cx.answer(ticket, outcome, seen);
+        }
     }
 
     /// PUT.

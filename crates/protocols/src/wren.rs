@@ -252,7 +252,6 @@ impl Wren {
     fn perform(&mut self, ticket: Ticket, op: Op, past: Past, cx: &mut Cx<'_, Self>) {
         let (until, view) = (cx.mono + cx.params.wait_limit_us, View(cx.me.dc, past.seen.clone()));
         match op {
-            Op::Get { key } => cx.answer(ticket, Outcome::Found(found_of(cx.latest(&key, &view))), past),
             Op::Rotx { keys } | Op::Snapshot { keys } => {
                 self.st.scatter((ticket, keys), past.seen, (), cx);
             }
@@ -270,7 +269,7 @@ impl Wren {
                 self.time.commits.here(ct, past, vec![(key, update.write)], (ticket, looked.previous));
                 self.apply(cx);
             }
-            walk => cx.answer(ticket, cx.walk(&Walk::of(&walk), &view, |_| ()), past),
+            read => cx.answer(ticket, cx.find(&Read::of(read), &view, |_| ()), past),
         }
     }
 
