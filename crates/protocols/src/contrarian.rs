@@ -33,11 +33,11 @@
 //! - I2 A version's `ut` is above the other entries of its `dv`, and above `sv[m]` of every snapshot read before
 //!   where it was written.
 
-pub use crate::causal_spartan_x::Timer;
 use tidemark_contract::Reads;
 use tidemark_contract::cx::Read as Single;
 use tidemark_contract::prelude::*;
 use tidemark_contract::slices::by_partition;
+pub use tidemark_contract::stabilised::Timer;
 use tidemark_contract::stabilised::{self, FoundSlice, Never, Stabilised, StableTime};
 
 tidemark_contract::rules! {
@@ -202,10 +202,6 @@ impl StableTime for Contrarian {
 
     fn slice(&mut self, at: Never, _: &[(u32, Key)], _: &mut Cx<'_, Self>) -> FoundSlice<Self> {
         match at {}
-    }
-
-    fn found(&mut self, read: SnapshotRead<Never, ()>) -> Reply {
-        match read.at {}
     }
 
     fn leased(&self) -> impl Iterator<Item = Vector> {

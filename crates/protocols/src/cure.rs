@@ -30,10 +30,10 @@
 //! - I2 Nothing is prepared at or below `vv[m]`, or `snap[m]` of a snapshot that was read here.
 //! - I3 For i ≠ m, `gss[i]` covers the CV of what was written here, after a restart too (E-12): new sessions see it.
 
-pub use crate::causal_spartan_x::Params;
 pub use crate::gentlerain::{Clock, Timer};
 use tidemark_contract::info;
 use tidemark_contract::prelude::*;
+pub use tidemark_contract::stabilised::Params;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
 use tidemark_contract::timeline::{Lasting, Timeline};
 use tidemark_contract::two_phase::{Commit, State, Turn, Tx, Writes, given_up};
@@ -181,10 +181,6 @@ impl StableTime for Cure {
         let mut seen = Vector::default();
         let found = cx.read(keys, &View(snap), |d| seen.merge(&d.meta));
         (found, seen)
-    }
-
-    fn found(&mut self, read: SnapshotRead<Vector, Vector>) -> Answer<Vector> {
-        Answer(Outcome::FoundAll(read.found), read.seen)
     }
 
     fn settled(&mut self, safe: &Vector, _: DcId, d: &Version<Vector>) -> bool {

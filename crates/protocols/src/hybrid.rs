@@ -261,10 +261,6 @@ impl StableTime for Hybrid {
         (found, seen)
     }
 
-    fn found(&mut self, read: SnapshotRead<Hlc, Past>) -> Answer<Past> {
-        Answer(Outcome::FoundAll(read.found), read.seen)
-    }
-
     fn settled(&mut self, safe: &Vector, _: DcId, d: &Version<Meta>) -> bool {
         d.stamp.ts <= safe.min()
     }

@@ -235,10 +235,6 @@ impl StableTime for Orbe {
         (found, read(cx.me, &seen))
     }
 
-    fn found(&mut self, read: SnapshotRead<Hlc, Matrix>) -> Answer<Matrix> {
-        Answer(Outcome::FoundAll(read.found), read.seen)
-    }
-
     /// D8.
     fn settled(&mut self, safe: &Vector, _: DcId, d: &Version<Meta>) -> bool {
         d.stamp.ts <= if COLLECTS_AT_SAFE.kept() { safe.min() } else { Hlc(u64::MAX) }

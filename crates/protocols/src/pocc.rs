@@ -31,10 +31,10 @@
 //! - I2 For i ≠ m, `gss[i]` never exceeds `vv[i]` of any server of the data centre.
 //! - I3 A version's `ut` is above its `dv`, and above `sv[m]` of every snapshot read before where it was written.
 
-pub use crate::causal_spartan_x::{Params, Timer};
 use tidemark_contract::Past as _;
 use tidemark_contract::prelude::*;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
+pub use tidemark_contract::stabilised::{Params, Timer};
 
 tidemark_contract::rules! {
     GET_WAITS,
@@ -71,8 +71,7 @@ impl Past {
     /// It saw `d`.
     fn depend(&mut self, d: &Version<Vector>) {
         self.rdv.merge(&d.meta);
-        self.dv.merge(&d.meta);
-        self.dv.include(d.stamp);
+        self.dv.depend_on(d.stamp, &d.meta);
     }
 }
 
@@ -173,10 +172,6 @@ impl StableTime for Pocc {
         let mut seen = Past::default();
         let found = cx.read(keys, &View(Some(sv)), |d| seen.depend(d));
         (found, seen)
-    }
-
-    fn found(&mut self, read: SnapshotRead<Vector, Past>) -> Answer<Past> {
-        Answer(Outcome::FoundAll(read.found), read.seen)
     }
 
     /// D6.
