@@ -88,6 +88,25 @@ impl Walk {
     }
 }
 
+/// What is asked of one server and changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// See [`tidemark_core::Op::Get`].
+    Get(Key),
+    /// Many keys.
+    Walk(Walk),
+}
+
+impl Read {
+    /// What a GET, a SCAN or a COUNT asks. REQUIRES: as [`Walk::of`].
+    pub fn of(op: Op) -> Self {
+        match op {
+            Op::Get { key } => Self::Get(key),
+            walk => Self::Walk(Walk::of(&walk)),
+        }
+    }
+}
+
 /// What an update saw where it is about to be inserted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Before {
@@ -259,6 +278,20 @@ impl<P: Protocol> Cx<'_, P> {
             Condition::IfPresent => found.value.is_some(),
         };
         Before { previous: Some(found), proceeds }
+    }
+
+    /// Carries out a read under `view`. `saw` is called with each version that the reader comes to depend on: see
+    /// [`Cx::latest`] and [`Cx::walk`].
+    #[inline]
+    pub fn find(&self, read: &Read, view: &P::View, saw: impl FnMut(&Version<P::Meta>)) -> Outcome {
+        match read {
+            Read::Get(key) => {
+                let found = self.latest(key, view);
+                found.into_iter().for_each(saw);
+                Outcome::Found(found_of(found))
+            }
+            Read::Walk(walk) => self.walk(walk, view, saw),
+        }
     }
 
     /// Reads a slice: the newest version of each key under `view`. `saw` is called with each version found.

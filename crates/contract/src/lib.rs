@@ -6,7 +6,7 @@
 //!
 //! What several protocols share as a whole, with its state and its events, is a [`component`]. Beside the two traits stand the building blocks that several protocols share:
 //!
-//! - [`OneRound`]: sessions that are their past; [`OwnWrites`](own_writes::OwnWrites): what they wrote themselves
+//! - [`OneRound`]: sessions that are their past; [`Request`](request::Request): what they ask; [`OwnWrites`](own_writes::OwnWrites): what they wrote themselves
 //! - [`Parts`]: reads that a session puts together
 //! - [`Slices`]: snapshot reads of one round
 //! - [`Gather`](gather::Gather): one question to several siblings, one answer
@@ -51,6 +51,7 @@ pub mod protocol;
 pub mod reads;
 pub mod regrouping;
 pub mod removal;
+pub mod request;
 pub mod rule;
 pub mod session;
 pub mod slices;

@@ -28,6 +28,11 @@ pub trait Past: Wire + Default {
         None
     }
 
+    /// What of it, from another region, holds here too, before anyone was asked: nothing, as a rule (erratum E-13).
+    fn abroad(&self) -> Self {
+        Self::default()
+    }
+
     /// The partition that says whether a region covers it.
     fn coverer(&self) -> PartitionId {
         PartitionId::default()
@@ -84,11 +89,6 @@ pub trait OneRound: Protocol<Reply = Answer<<Self::Past as Past>::Said>> {
     /// from another region, its `home` so far: the answer, an [`Outcome::Adopted`] once this region covers it, says what to
     /// remember.
     fn question(op: Option<Op>, home: DcId, past: &Self::Past) -> Self::Request;
-
-    /// What of a past from another region holds here too, before anyone was asked: nothing, as a rule (erratum E-13).
-    fn abroad(_past: &Self::Past) -> Self::Past {
-        Self::Past::default()
-    }
 }
 
 /// What a session keeps for itself beside its past, and puts into answers: nothing, as a rule.
@@ -162,7 +162,7 @@ impl<P: OneRound, O: Own<P>> Session<P> for OneRoundSession<P, O> {
             self.token.past.merge(&past);
             return cx.done(Outcome::Adopted);
         }
-        self.token.past.merge(&P::abroad(&past));
+        self.token.past.merge(&past.abroad());
         cx.ask_partition(past.coverer(), P::question(None, home, &past));
     }
 }

@@ -1,5 +1,7 @@
 //! What most protocols use: `use tidemark_contract::prelude::*`.
 
+pub use crate::cx::Read;
+pub use crate::request::{Brings, Request};
 pub use crate::slices::SnapshotRead;
 pub use crate::{
     Answer, AskId, Cx, Draft, Hard, Info, OneRound, OneRoundSession, Protocol, Reach, Recovered, Session,

@@ -11,25 +11,29 @@
 //! - S3 (E-12) A server offers for collection the stable value that it has persisted, and no more than its open snapshots.
 //! - S4 (E-2) `stable` is merged, never assigned.
 //! - S5 (E-13) A session that migrates waits until `stable` covers what its past needs in this region.
+//! - S6 (E-13) What is stable in one region means nothing in another: a [`Past`] that migrates leaves it behind.
 
 use crate::component::Component;
 use crate::slices::SnapshotRead;
 use crate::{
-    Ceiling, Cx, Hard, Past, Protocol, Recovered, Report, SliceReply, SliceReq, Slices, Stabilisation,
-    Ticket, Tree, Waiters, not_covered, unanswered,
+    Answer, Ceiling, Cx, Hard, Past as _, Protocol, Recovered, Report, SliceReply, SliceReq, Slices,
+    Stabilisation, Ticket, Tree, Waiters, not_covered, unanswered,
 };
 use serde::{Deserialize, Serialize};
-use tidemark_core::{DcId, Failure, Found, Hlc, Key, Micros, ServerId, Vector};
+use tidemark_core::{DcId, Failure, Found, Hlc, Key, Micros, Outcome, ServerId, Vector};
 use tidemark_store::Version;
 
 mod messages;
+mod past;
 
 pub use messages::{Messages, Never, Peer, Timer, Timers};
+pub use past::{Past, cover};
 
 crate::rules! { from crate::Rule::COMPONENTS;
     STABLE_SURVIVES, // S1
     CLOCK_SURVIVES, // S2
     OFFERS_WHAT_IS_DURABLE, // S3
+    STABLE_STAYS_HOME, // S6
 }
 
 /// Names a snapshot of `P`.
@@ -70,7 +74,7 @@ pub struct Stabilised<P: StableTime> {
     /// What survives a crash.
     pub ceiling: Ceiling<P::Hard>,
     written_since_delta: bool,
-    reads: Slices<At<P>, Slice<P>>,
+    reads: Slices<At<P>, (Slice<P>, WhenFound<P>)>,
     arrivals: Waiters<Vector, Arrival<P>>,
     tree: Stabilisation,
     params: Params,
@@ -78,6 +82,9 @@ pub struct Stabilised<P: StableTime> {
 
 /// A session that migrated: whom to answer, what it depends on, and what it is told once this region covers that.
 type Arrival<P> = (Ticket, Vector, fn(&mut P, Vector) -> <P as Protocol>::Reply);
+
+/// What the reader is told once all slices of its snapshot are here.
+type WhenFound<P> = fn(&mut P, SnapshotRead<At<P>, Slice<P>>) -> <P as Protocol>::Reply;
 
 /// A protocol by stable time: the hooks in which such protocols differ.
 pub trait StableTime:
@@ -88,9 +95,6 @@ pub trait StableTime:
 
     /// Reads keys of this partition in the snapshot `at`.
     fn slice(&mut self, at: At<Self>, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self>;
-
-    /// All slices of a snapshot are here: what its reader is told.
-    fn found(&mut self, read: SnapshotRead<At<Self>, Slice<Self>>) -> Self::Reply;
 
     /// Whether a version is in every snapshot from `safe` on, so that older versions of its key can go. This server is in data
     /// centre `here`.
@@ -174,17 +178,26 @@ impl<P: StableTime> Stabilised<P> {
         self.ceiling.renew(time, || self.stable.clone(), cx);
     }
 
-    /// Reads keys in a snapshot, through this server; `seen` is what the reader is told besides what slices tell.
-    pub fn scatter(
+    /// Reads keys in a snapshot, through this server. The reader is told `seen`, and what slices tell.
+    pub fn scatter(&mut self, asked: (Ticket, Vec<Key>), at: At<P>, seen: Slice<P>, cx: &mut Cx<'_, P>)
+    where
+        P::Reply: From<Answer<Slice<P>>>,
+    {
+        let found: WhenFound<P> = |_, read| Answer(Outcome::FoundAll(read.found), read.seen).into();
+        self.scatter_then(asked, (at, seen), found, cx);
+    }
+
+    /// As [`Self::scatter`]; the reader is told what `found` makes of it.
+    pub fn scatter_then(
         &mut self,
-        (ticket, keys): (Ticket, Vec<Key>),
-        at: At<P>,
-        seen: Slice<P>,
+        asked: (Ticket, Vec<Key>),
+        (at, seen): (At<P>, Slice<P>),
+        found: WhenFound<P>,
         cx: &mut Cx<'_, P>,
     ) {
         let deadline = cx.mono + self.params.wait_limit_us;
         let wrap = |request| P::Peer::of(Peer::SliceReq(request));
-        self.reads.scatter((ticket, keys), at, seen, deadline, wrap, cx);
+        self.reads.scatter(asked, at, (seen, found), deadline, wrap, cx);
     }
 
     /// Below this nobody in the data centre reads any more.
@@ -231,10 +244,9 @@ pub fn on_peer<P: StableTime>(server: &mut P, from: ServerId, message: P::Peer, 
         }
         Ok(Peer::SliceReq(request)) => slice(server, from, request, cx),
         Ok(Peer::SliceReply(reply)) => {
-            let read = server.stabilised().reads.gather(from, reply, |all, seen| all.merge(&seen));
-            let Some(read) = read else { return };
-            let ticket = read.ticket;
-            let reply = server.found(read);
+            let read = server.stabilised().reads.gather(from, reply, |(all, _), seen| all.merge(&seen));
+            let Some(SnapshotRead { ticket, at, found, seen: (seen, when_found) }) = read else { return };
+            let reply = when_found(server, SnapshotRead { ticket, at, found, seen });
             cx.reply(ticket, reply);
         }
         Ok(Peer::Own(never)) => match never {},

@@ -139,6 +139,21 @@ impl Vector {
         others
     }
 
+    /// Adds a dependency on a version with this stamp, and on all that it depends on: `ds`.
+    #[inline]
+    pub fn depend_on(&mut self, stamp: Stamp, ds: &Vector) {
+        self.merge(ds);
+        self.include(stamp);
+    }
+
+    /// The same with the entry `of` something at `ts` or above.
+    #[must_use]
+    pub fn raised(&self, of: impl Entry, ts: Hlc) -> Self {
+        let mut raised = self.clone();
+        raised.raise(of, ts);
+        raised
+    }
+
     /// Entry-wise minimum with `other`.
     pub fn meet(&mut self, other: &Vector) {
         for (i, mine) in self.entries_mut().iter_mut().enumerate() {
@@ -153,6 +168,12 @@ impl Vector {
         let common = mine.len().min(theirs.len());
         mine[..common].iter().zip(&theirs[..common]).all(|(a, b)| a <= b)
             && mine[common..].iter().all(|a| *a == Hlc::ZERO)
+    }
+
+    /// Whether every entry but that of `here` is at or below `other`'s.
+    #[inline]
+    pub fn le_elsewhere(&self, other: &Vector, here: DcId) -> bool {
+        self.iter().all(|(dc, entry)| dc == here || entry <= other[dc])
     }
 
     /// Whether `stamp`'s time is at or below the entry of its origin.
@@ -261,6 +282,20 @@ mod tests {
         assert!(v(&[]).le(&v(&[0, 3])) && v(&[0, 0, 0]).le(&v(&[])));
         assert!(!v(&[0, 1]).le(&v(&[5])));
         assert_eq!(v(&[1, 2]).partial_cmp(&v(&[2, 1])), None);
+    }
+
+    #[test]
+    fn what_is_owed_by_others_does_not_count_the_entry_of_here() {
+        let (past, stable) = (v(&[9, 2, 3]), v(&[1, 2, 3]));
+        assert!(past.le_elsewhere(&stable, DcId(0)) && !past.le_elsewhere(&stable, DcId(1)));
+        assert!(!past.le_elsewhere(&v(&[9, 2]), DcId(0)) && v(&[]).le_elsewhere(&v(&[]), DcId(0)));
+    }
+
+    #[test]
+    fn a_dependency_brings_those_that_it_has() {
+        let mut ds = v(&[5, 1]);
+        ds.depend_on(Stamp::new(Hlc(7), DcId(2)), &v(&[3, 4]));
+        assert_eq!(ds, v(&[5, 4, 7]));
     }
 
     #[test]

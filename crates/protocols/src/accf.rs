@@ -60,8 +60,9 @@ use serde::{Deserialize, Serialize};
 pub use session::{Client, Reply, Request};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
-    CheckingGroup, DcId, Failure, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Tracking, Update, Vector,
+    CheckingGroup, DcId, Failure, Hlc, Key, Micros, Op, ServerId, Stamp, Tracking, Update, Vector,
 };
+use tidemark_contract::cx::Read;
 use tidemark_contract::extensions::CheckingGroups;
 use tidemark_contract::gather::GatherId;
 use tidemark_contract::order::Order;
@@ -71,7 +72,7 @@ use tidemark_contract::session::Checking;
 use tidemark_contract::tracked::{Reached, Tracked, everywhere};
 use tidemark_contract::{
     Answer, Ceiling, Cx, Draft, Extensions, Info, Protocol, Recovered, SliceReply, SliceReq, Status, Ticket,
-    Topology, Tree, Version, Waiters, Walk, found_of,
+    Topology, Tree, Version, Waiters,
 };
 use tracks::Tracks;
 use transactions::{Collection, Reading, Transactions};
@@ -296,11 +297,6 @@ impl Accf {
         let mut seen = Tracked::by(self.tracks.by);
         let view = self.view(&ds, &cgs, cx);
         let outcome = match op {
-            Op::Get { key } => {
-                let d = cx.latest(&key, &view);
-                d.into_iter().for_each(|d| seen.merge(&d.meta));
-                Outcome::Found(found_of(d)) // 8
-            }
             Op::Put { key, update } => return self.put(ticket, (key, update), ds, &view, cx),
             Op::Rotx { keys } | Op::Snapshot { keys } => {
                 let (ds, deadline) = (ds.into_tracking(self.tracks.by), cx.mono + cx.params.wait_limit_us);
@@ -310,10 +306,7 @@ impl Accf {
                 };
                 return self.transactions.begin(Reading { ticket, keys, ds, deadline }, svv, cx); // D7
             }
-            Op::Scan { cursor, limit, .. } => {
-                cx.walk(&Walk::Scan { cursor, limit }, &view, |d| seen.merge(&d.meta))
-            }
-            count => cx.walk(&Walk::of(&count), &view, |_| ()),
+            read => cx.find(&Read::of(read), &view, |d| seen.merge(&d.meta)), // 8
         };
         cx.reply(ticket, Reply(Answer(outcome, seen), waited));
     }

@@ -29,61 +29,21 @@
 //! - I2 A version's `ut` is above every entry of its `ds`, and above `dsv[m]` where it was written.
 
 use tidemark_contract::prelude::*;
-pub use tidemark_contract::stabilised::Params;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
+pub use tidemark_contract::stabilised::{Params, Past, Timer};
 
 tidemark_contract::rules! {
     UT_MUST_BE_STABLE, // D1
-    STABLE_STAYS_HOME, // D3
     PUT_MERGES_DS, // Algorithm 5.2 line 7
     PUT_ABOVE_DSV, // Algorithm 5.2 line 8
     SLICE_LIFTS; // Algorithm 5.4 line 21
-    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D2, D4
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE, STABLE_STAYS_HOME // D2, D4, D3
 }
 
 // To the letter of the paper, for the checker to convict.
 tidemark_contract::variants! {
     "causal-spartan-x-published", "CausalSpartanX to the letter, with erratum E-3: for study only": UT_MUST_BE_STABLE;
 }
-
-/// DS and DSV of a session, and what an answer adds to them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct Past {
-    pub ds: Vector,
-    pub dsv: Vector,
-}
-
-impl tidemark_contract::Past for Past {
-    type Said = Self;
-
-    /// Algorithm 5.1 lines 4, 5 and 10; 5.4 lines 5 and 6.
-    fn merge(&mut self, other: &Past) {
-        self.ds.merge(&other.ds);
-        self.dsv.merge(&other.dsv);
-    }
-
-    fn reach(&self, home: DcId) -> Reach {
-        Reach::of(home, [&self.ds, &self.dsv])
-    }
-}
-
-/// What a session asks.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Request {
-    Get(Key, Vector),         // GETREQ k, dsv
-    Put(Key, Update, Vector), // PUTREQ k, v, ds
-    Rotx(Vec<Key>, Past),     // ROTX kset, dsv, ds
-    Walk(Walk, Vector),       // SCAN and COUNT, dsv
-    Cover(Vector),            // D3: wait for what ds names
-}
-
-/// What the servers of a data centre say to each other: slices are asked for at sv, and tell ds of what they found.
-pub type Peer = stabilised::Peer<Vector, Vector>;
-
-/// Timers.
-pub type Timer = stabilised::Timer;
 
 /// What a reader can see.
 pub enum View {
@@ -107,9 +67,11 @@ impl Protocol for CausalSpartanX {
         .rules(RULES)
         .variants(VARIANTS);
     type Meta = Vector; // ds
-    type Request = Request;
+    /// GETREQ k, dsv; PUTREQ k, v, ds; ROTX kset, dsv, ds. SCAN and COUNT bring dsv, a session that has moved ds (D3).
+    type Request = Request<Vector, Vector, Past>;
     type Reply = Answer<Past>; // every reply in the paper is ⟨v, ds, dsv⟩ or part of it
-    type Peer = Peer;
+    /// Slices are asked for at sv, and tell ds of what they found.
+    type Peer = stabilised::Peer<Vector, Vector>;
     type Hard = Hard;
     type Timer = Timer;
     type View = View;
@@ -124,20 +86,13 @@ impl Protocol for CausalSpartanX {
         Self { st }
     }
 
-    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+    fn on_request(&mut self, ticket: Ticket, request: Self::Request, cx: &mut Cx<'_, Self>) {
         match request {
-            Request::Get(key, dsv) => self.get(ticket, &key, &dsv, cx),
+            Request::Get(key, dsv) => self.read(ticket, &Read::Get(key), &dsv, cx),
+            Request::Walk(walk, dsv) => self.read(ticket, &Read::Walk(walk), &dsv, cx),
             Request::Put(key, update, ds) => self.put(ticket, key, update, ds, cx),
             Request::Rotx(keys, past) => self.rotx(ticket, keys, past, cx),
-            Request::Walk(walk, dsv) => {
-                self.st.stable.merge(&dsv);
-                let mut ds = Vector::default();
-                let outcome = cx.walk(&walk, &self.fresh(cx), |d| depend(&mut ds, d));
-                cx.answer(ticket, outcome, Past { ds, dsv: self.st.stable.clone() });
-            }
-            Request::Cover(ds) => {
-                stabilised::arrive(self, ticket, (ds.without(cx.me.dc), ds), Self::admitted, cx);
-            }
+            Request::Cover(ds) => stabilised::cover(self, ticket, ds, cx), // D3
         }
     }
 
@@ -167,13 +122,8 @@ impl StableTime for CausalSpartanX {
             self.st.promise(sv[cx.me.dc], cx); // D2
         }
         let mut seen = Vector::default();
-        let found = cx.read(keys, &View::At(sv), |d| depend(&mut seen, d)); // 22, 23
+        let found = cx.read(keys, &View::At(sv), |d| seen.depend_on(d.stamp, &d.meta)); // 22, 23
         (found, seen)
-    }
-
-    /// Algorithm 5.4 lines 15 to 18.
-    fn found(&mut self, read: SnapshotRead<Vector, Vector>) -> Answer<Past> {
-        Answer(Outcome::FoundAll(read.found), Past { ds: read.seen, dsv: self.st.stable.clone() })
     }
 
     /// D4.
@@ -184,13 +134,11 @@ impl StableTime for CausalSpartanX {
 
 impl CausalSpartanX {
     /// Algorithm 5.2 lines 1 to 5.
-    fn get(&mut self, ticket: Ticket, key: &Key, dsv: &Vector, cx: &mut Cx<'_, Self>) {
+    fn read(&mut self, ticket: Ticket, read: &Read, dsv: &Vector, cx: &mut Cx<'_, Self>) {
         self.st.stable.merge(dsv); // 2
-        let d = cx.latest(key, &self.fresh(cx)); // 3
         let mut ds = Vector::default();
-        d.into_iter().for_each(|d| depend(&mut ds, d)); // 4
-        let found = Outcome::Found(found_of(d));
-        cx.answer(ticket, found, Past { ds, dsv: self.st.stable.clone() }); // 5
+        let outcome = cx.find(read, &self.fresh(cx), |d| ds.depend_on(d.stamp, &d.meta)); // 3, 4
+        cx.answer(ticket, outcome, Past { ds, dsv: self.st.stable.clone() }); // 5
     }
 
     /// Algorithm 5.2 lines 6 to 19.
@@ -199,10 +147,7 @@ impl CausalSpartanX {
             self.st.stable.merge(&ds); // 7
         }
         let (m, dsv) = (cx.me.dc, self.st.stable.clone());
-        let see = |past: &mut Past, d: &_| {
-            depend(&mut past.ds, d); // D5
-            past.dsv = dsv;
-        };
+        let see = |past: &mut Past, d: &Version<Vector>| past.saw(d.stamp, &d.meta, &dsv); // D5
         let (outcome, past) = cx.update(&key, update, &self.fresh(cx), Past::default(), see, |past, cx| {
             ds.merge(&past.ds);
             let dt = if PUT_ABOVE_DSV.kept() { ds.max().max(self.st.stable[m]) } else { ds.max() }; // 8
@@ -218,12 +163,13 @@ impl CausalSpartanX {
     fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, Past { ds, dsv }: Past, cx: &mut Cx<'_, Self>) {
         self.st.stable.merge(&dsv); // 10
         self.st.stable.merge(&ds);
-        self.st.scatter((ticket, keys), self.st.stable.clone(), ds, cx); // 11 to 14
+        let sv = self.st.stable.clone();
+        self.st.scatter_then((ticket, keys), (sv, ds), Self::found, cx); // 11 to 14
     }
 
-    /// D3: a session that moved here is covered.
-    fn admitted(&mut self, ds: Vector) -> Answer<Past> {
-        Answer(Outcome::Adopted, Past { ds, dsv: self.st.stable.clone() })
+    /// Algorithm 5.4 lines 15 to 18.
+    fn found(&mut self, read: SnapshotRead<Vector, Vector>) -> Answer<Past> {
+        Answer(Outcome::FoundAll(read.found), Past { ds: read.seen, dsv: self.st.stable.clone() })
     }
 
     fn fresh(&self, cx: &Cx<'_, Self>) -> View {
@@ -231,29 +177,19 @@ impl CausalSpartanX {
     }
 }
 
-/// `maxDS(ds, d.ds ∪ {(d.sr, d.ut)})`.
-fn depend(ds: &mut Vector, d: &Version<Vector>) {
-    ds.merge(&d.meta);
-    ds.include(d.stamp);
-}
-
-/// A session: Algorithm 5.1, and the client side of 5.4.
+/// A session: Algorithm 5.1, and the client side of 5.4. Answers are merged with its past (5.1 lines 4, 5 and 10; 5.4 lines
+/// 5 and 6).
 impl OneRound for CausalSpartanX {
     type Past = Past;
 
-    fn question(op: Option<Op>, _: DcId, past: &Past) -> Request {
-        let Past { ds, dsv } = past;
-        match op {
-            Some(Op::Get { key }) => Request::Get(key, dsv.clone()), // 5.1 line 2
-            Some(Op::Put { key, update }) => Request::Put(key, update, ds.clone()), // 5.1 line 8
-            Some(Op::Rotx { keys } | Op::Snapshot { keys }) => Request::Rotx(keys, past.clone()), // 5.4 line 3, D6
-            Some(walk) => Request::Walk(Walk::of(&walk), dsv.clone()),
-            None => Request::Cover(ds.clone()), // D3
+    fn question(op: Option<Op>, _: DcId, past: &Past) -> Self::Request {
+        let (ds, dsv) = (|| past.ds.clone(), || past.dsv.clone());
+        Brings {
+            read: dsv,             // 5.1 line 2
+            put: ds,               // 5.1 line 8
+            rotx: || past.clone(), // 5.4 line 3, D6
+            cover: ds,             // D3
         }
-    }
-
-    fn abroad(past: &Past) -> Past {
-        let dsv = if STABLE_STAYS_HOME.kept() { Vector::default() } else { past.dsv.clone() };
-        Past { ds: Vector::default(), dsv }
+        .ask(op)
     }
 }

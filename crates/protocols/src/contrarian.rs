@@ -33,10 +33,11 @@
 //! - I2 A version's `ut` is above the other entries of its `dv`, and above `sv[m]` of every snapshot read before
 //!   where it was written.
 
-pub use crate::causal_spartan_x::Timer;
 use tidemark_contract::Reads;
+use tidemark_contract::cx::Read as Single;
 use tidemark_contract::prelude::*;
 use tidemark_contract::slices::by_partition;
+pub use tidemark_contract::stabilised::Timer;
 use tidemark_contract::stabilised::{self, FoundSlice, Never, Stabilised, StableTime};
 
 tidemark_contract::rules! {
@@ -166,21 +167,11 @@ impl Protocol for Contrarian {
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
         match request {
-            Request::Get(key, dv) => {
-                let view = View(self.snapshot(&dv, cx));
-                let d = cx.latest(&key, &view);
-                let dv = d.map(|d| d.meta.clone()).unwrap_or_default();
-                let found = Outcome::Found(found_of(d));
-                cx.answer(ticket, found, dv);
-            }
+            Request::Get(key, dv) => self.find(ticket, &Single::Get(key), &dv, cx),
+            Request::Walk(walk, dv) => self.find(ticket, &Single::Walk(walk), &dv, cx), // D4
             Request::Put(key, update, dv) => self.put(ticket, key, update, dv, cx),
             Request::Start(keys, dv) => self.coordinate(ticket, keys, &dv, cx),
             Request::Read(keys, sv) => self.read(ticket, &keys, sv, cx),
-            Request::Walk(walk, dv) => {
-                let (view, mut seen) = (View(self.snapshot(&dv, cx)), Vector::default());
-                let outcome = cx.walk(&walk, &view, |d| seen.merge(&d.meta));
-                cx.answer(ticket, outcome, seen);
-            }
             Request::Cover(dv) => {
                 let needs = (dv.without(cx.me.dc), dv); // what was written here is here
                 stabilised::arrive(self, ticket, needs, |_, dv| Reply::Done(Outcome::Adopted, dv), cx);
@@ -211,10 +202,6 @@ impl StableTime for Contrarian {
 
     fn slice(&mut self, at: Never, _: &[(u32, Key)], _: &mut Cx<'_, Self>) -> FoundSlice<Self> {
         match at {}
-    }
-
-    fn found(&mut self, read: SnapshotRead<Never, ()>) -> Reply {
-        match read.at {}
     }
 
     fn leased(&self) -> impl Iterator<Item = Vector> {
@@ -254,6 +241,13 @@ impl Contrarian {
         }
         sv.raise(m, self.st.vv[m]);
         sv
+    }
+
+    /// GET: both rounds at the owner.
+    fn find(&mut self, ticket: Ticket, read: &Single, dv: &Vector, cx: &mut Cx<'_, Self>) {
+        let (view, mut seen) = (View(self.snapshot(dv, cx)), Vector::default());
+        let outcome = cx.find(read, &view, |d| seen.merge(&d.meta));
+        cx.answer(ticket, outcome, seen);
     }
 
     /// The second round, at one partition.

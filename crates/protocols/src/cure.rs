@@ -30,10 +30,10 @@
 //! - I2 Nothing is prepared at or below `vv[m]`, or `snap[m]` of a snapshot that was read here.
 //! - I3 For i ≠ m, `gss[i]` covers the CV of what was written here, after a restart too (E-12): new sessions see it.
 
-pub use crate::causal_spartan_x::Params;
 pub use crate::gentlerain::{Clock, Timer};
 use tidemark_contract::info;
 use tidemark_contract::prelude::*;
+pub use tidemark_contract::stabilised::Params;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
 use tidemark_contract::timeline::{Lasting, Timeline};
 use tidemark_contract::two_phase::{Commit, State, Turn, Tx, Writes, given_up};
@@ -183,10 +183,6 @@ impl StableTime for Cure {
         (found, seen)
     }
 
-    fn found(&mut self, read: SnapshotRead<Vector, Vector>) -> Answer<Vector> {
-        Answer(Outcome::FoundAll(read.found), read.seen)
-    }
-
     fn settled(&mut self, safe: &Vector, _: DcId, d: &Version<Vector>) -> bool {
         d.meta.le(safe)
     }
@@ -267,11 +263,6 @@ impl Cure {
                 let pt = self.time.tick_above(above(&view.0), cx.now);
                 self.time.commits.propose(tx, pt, view.0, writes, cx.mono);
             }
-            Task::Ask(ticket, Op::Get { key }) => {
-                let d = cx.latest(&key, &view);
-                let (found, cv) = (found_of(d), d.map(|d| d.meta.clone()).unwrap_or_default());
-                cx.answer(ticket, Outcome::Found(found), cv); // D2
-            }
             Task::Ask(ticket, Op::Put { key, update }) => {
                 let looked = cx.look(&key, &update, &view, |d| seen = d.meta.clone()); // D7
                 if !looked.proceeds {
@@ -283,9 +274,9 @@ impl Cure {
                 self.time.commits.here(ct, view.0, writes, here); // `ct = pt`
                 self.apply(cx);
             }
-            Task::Ask(ticket, walk) => {
-                let outcome = cx.walk(&Walk::of(&walk), &view, |d| seen.merge(&d.meta));
-                cx.answer(ticket, outcome, seen);
+            Task::Ask(ticket, read) => {
+                let outcome = cx.find(&Read::of(read), &view, |d| seen.merge(&d.meta));
+                cx.answer(ticket, outcome, seen); // D2
             }
         }
     }

@@ -243,11 +243,6 @@ impl<R: Resolver> StableTime for Server<R> {
         (found, seen)
     }
 
-    /// Algorithm 3 lines 16 to 19.
-    fn found(&mut self, read: SnapshotRead<Past, Past>) -> Answer<Past> {
-        Answer(Outcome::FoundAll(read.found), read.seen)
-    }
-
     /// §5.3.
     fn settled(&mut self, safe: &Vector, m: DcId, d: &Version<Hlc>) -> bool {
         let view = self.view(Past { dt: Hlc::ZERO, gst: safe.min() }, false, m);
@@ -336,7 +331,7 @@ impl<R: Resolver> Server<R> {
     fn snapshot(&mut self, ticket: Ticket, keys: Vec<Key>, session: Past, cx: &mut Cx<'_, Self>) {
         self.raise(session.gst, cx); // 10
         let st = Past { gst: self.gst(), ..session }; // 12
-        self.st.scatter((ticket, keys), st, Past::default(), cx); // 11, 13, 14
+        self.st.scatter((ticket, keys), st, Past::default(), cx); // 11, 13, 14, and 16 to 19
     }
 
     /// Algorithm 4 lines 9 to 14.

@@ -261,10 +261,6 @@ impl StableTime for Hybrid {
         (found, seen)
     }
 
-    fn found(&mut self, read: SnapshotRead<Hlc, Past>) -> Answer<Past> {
-        Answer(Outcome::FoundAll(read.found), read.seen)
-    }
-
     fn settled(&mut self, safe: &Vector, _: DcId, d: &Version<Meta>) -> bool {
         d.stamp.ts <= safe.min()
     }
@@ -303,10 +299,9 @@ impl Hybrid {
                 return self.checks.open(&Deps::one(cx.me.partition, stamp), Work::Get(ticket, key, until));
             }
         }
-        let (d, mut past) = (cx.latest(&key, &View::Fresh), self.known());
-        d.into_iter().for_each(|d| past.see(cx.me.partition, d.stamp));
-        let found = Outcome::Found(found_of(d));
-        cx.answer(ticket, found, past);
+        let mut past = self.known();
+        let outcome = cx.find(&Read::Get(key), &View::Fresh, |d| past.see(cx.me.partition, d.stamp));
+        cx.answer(ticket, outcome, past);
     }
 
     /// PUT, which waits for nothing.

@@ -33,9 +33,9 @@
 //! - I2 A version's `ut` is above every entry of its `ds`, and above `sv[m]` of every snapshot read before where it was
 //!   written.
 
-pub use crate::causal_spartan_x::{Params, Timer};
 use tidemark_contract::prelude::*;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
+pub use tidemark_contract::stabilised::{Params, Timer};
 
 tidemark_contract::rules! {
     EVERY_DC_HAS_IT, // D1
@@ -46,17 +46,6 @@ tidemark_contract::rules! {
     PUT_ABOVE_DS, // I2
     HOME_MUST_BE_STABLE; // D3
     of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D2, D4
-}
-
-/// What a session asks. The vector is always its ds.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Request {
-    Get(Key, Vector),
-    Put(Key, Update, Vector),
-    Rotx(Vec<Key>, Vector),
-    Walk(Walk, Vector),
-    Cover(DcId, Vector), // D3: wait for what was home's own
 }
 
 /// To the peers in other data centres: the sender's VV (D1).
@@ -87,7 +76,8 @@ impl Protocol for Okapi {
     const INFO: Info = Info::new("okapi", ABOUT, Promise::CausalImmediate).partial().rules(RULES);
 
     type Meta = Vector; // ds
-    type Request = Request;
+    /// The vector is always ds; a session that has moved says where its home was (D3).
+    type Request = Request<Vector, Vector, Vector, (DcId, Vector)>;
     type Reply = Answer<Vector>;
     type Peer = Peer;
     type Hard = Hard;
@@ -102,28 +92,18 @@ impl Protocol for Okapi {
         Self { st: Stabilised::start(&was, *cx.params, cx), peers }
     }
 
-    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+    fn on_request(&mut self, ticket: Ticket, request: Self::Request, cx: &mut Cx<'_, Self>) {
         match request {
-            Request::Get(key, ds) => {
-                let d = cx.latest(&key, &self.fresh(&ds, cx));
-                let mut seen = Vector::default();
-                d.into_iter().for_each(|d| depend(&mut seen, d));
-                let found = Outcome::Found(found_of(d));
-                cx.answer(ticket, found, seen);
-            }
+            Request::Get(key, ds) => self.read(ticket, &Read::Get(key), &ds, cx),
+            Request::Walk(walk, ds) => self.read(ticket, &Read::Walk(walk), &ds, cx),
             Request::Put(key, update, ds) => self.put(ticket, key, update, ds, cx),
             Request::Rotx(keys, ds) => {
                 let sv = self.snapshot(&ds, cx);
                 self.st.scatter((ticket, keys), sv, ds, cx);
             }
-            Request::Walk(walk, ds) => {
-                let mut seen = Vector::default();
-                let outcome = cx.walk(&walk, &self.fresh(&ds, cx), |d| depend(&mut seen, d));
-                cx.answer(ticket, outcome, seen);
-            }
-            Request::Cover(home, ds) => {
+            Request::Cover((home, ds)) => {
                 let mut own = Vector::default();
-                own.raise(home, ds[home]); // D3
+                own.raise(home, if HOME_MUST_BE_STABLE.kept() { ds[home] } else { Hlc::ZERO }); // D3
                 stabilised::arrive(self, ticket, (own, ds), |_, ds| Answer(Outcome::Adopted, ds), cx);
             }
         }
@@ -159,12 +139,8 @@ impl StableTime for Okapi {
             self.st.advance(sv[cx.me.dc], cx);
         }
         let mut seen = Vector::default();
-        let found = cx.read(keys, &View::At(sv), |d| depend(&mut seen, d));
+        let found = cx.read(keys, &View::At(sv), |d| seen.depend_on(d.stamp, &d.meta));
         (found, seen)
-    }
-
-    fn found(&mut self, read: SnapshotRead<Vector, Vector>) -> Answer<Vector> {
-        Answer(Outcome::FoundAll(read.found), read.seen)
     }
 
     /// D4.
@@ -190,11 +166,19 @@ impl StableTime for Okapi {
 }
 
 impl Okapi {
+    /// GET: whoever saw `d` depends on it, and on all that it depends on.
+    fn read(&mut self, ticket: Ticket, read: &Read, ds: &Vector, cx: &mut Cx<'_, Self>) {
+        let mut seen = Vector::default();
+        let outcome = cx.find(read, &self.fresh(ds, cx), |d| seen.depend_on(d.stamp, &d.meta));
+        cx.answer(ticket, outcome, seen);
+    }
+
     /// PUT: it never waits.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut ds: Vector, cx: &mut Cx<'_, Self>) {
         let (m, view) = (cx.me.dc, self.fresh(&ds, cx));
-        let (outcome, seen) = cx.update(&key, update, &view, Vector::default(), depend, |seen, cx| {
-            ds.merge(seen); // D5
+        let see = |seen: &mut Vector, d: &Version<Vector>| seen.depend_on(d.stamp, &d.meta); // D5
+        let (outcome, seen) = cx.update(&key, update, &view, Vector::default(), see, |seen, cx| {
+            ds.merge(seen);
             let above = if PUT_ABOVE_DS.kept() { ds.max() } else { Hlc::ZERO };
             let new = cx.stamp_above(self.st.vv[m], above)?; // I2
             self.st.written(new.ts, cx);
@@ -209,9 +193,7 @@ impl Okapi {
         let m = cx.me.dc;
         self.learn(ds, cx);
         self.st.advance(Hlc::at(cx.now).max(ds[m]), cx);
-        let mut sv = self.st.stable.clone();
-        sv.raise(m, self.st.vv[m]);
-        sv
+        self.st.stable.raised(m, self.st.vv[m])
     }
 
     /// What a session depends on of other data centres is everywhere (I1).
@@ -228,28 +210,12 @@ impl Okapi {
     }
 }
 
-/// Whoever saw `d` depends on it, and on all that it depends on.
-fn depend(ds: &mut Vector, d: &Version<Vector>) {
-    ds.merge(&d.meta);
-    ds.include(d.stamp);
-}
-
 /// A session: its past is its ds.
 impl OneRound for Okapi {
     type Past = Vector; // ds
 
-    fn question(op: Option<Op>, home: DcId, ds: &Vector) -> Request {
-        let ds = ds.clone();
-        match op {
-            Some(Op::Get { key }) => Request::Get(key, ds),
-            Some(Op::Put { key, update }) => Request::Put(key, update, ds),
-            Some(Op::Rotx { keys } | Op::Snapshot { keys }) => Request::Rotx(keys, ds),
-            Some(walk) => Request::Walk(Walk::of(&walk), ds),
-            None => Request::Cover(home, if HOME_MUST_BE_STABLE.kept() { ds } else { Vector::default() }), // D3
-        }
-    }
-
-    fn abroad(ds: &Vector) -> Vector {
-        if HOME_MUST_BE_STABLE.kept() { Vector::default() } else { ds.clone() }
+    fn question(op: Option<Op>, home: DcId, ds: &Vector) -> Self::Request {
+        let ds = || ds.clone();
+        Brings { read: ds, put: ds, rotx: ds, cover: || (home, ds()) }.ask(op)
     }
 }

@@ -147,19 +147,10 @@ impl Protocol for Orbe {
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
         match request {
-            Request::Get(key) => {
-                let (d, mut seen) = (cx.latest(&key, &self.installed(cx)), Vector::default());
-                d.into_iter().for_each(|d| seen.include(d.stamp));
-                let found = Outcome::Found(found_of(d));
-                cx.answer(ticket, found, read(cx.me, &seen)); // 1
-            }
+            Request::Get(key) => self.find(ticket, &Read::Get(key), cx),
+            Request::Walk(walk) => self.find(ticket, &Read::Walk(walk), cx), // D5
             Request::Put(key, update, dm) => self.put(ticket, key, update, dm, cx),
             Request::Rotx(keys, dt) => self.rotx(ticket, keys, dt, cx),
-            Request::Walk(walk) => {
-                let mut seen = Vector::default();
-                let outcome = cx.walk(&walk, &self.installed(cx), |d| seen.include(d.stamp));
-                cx.answer(ticket, outcome, read(cx.me, &seen));
-            }
             Request::Cover(dm) => {
                 let (rows, until) = (dm.rows(|_| ARRIVAL_WAITS.kept()), cx.mono + cx.params.wait_limit_us);
                 self.checks.open(&rows, Dependent::Arrival(ticket, dm, until));
@@ -244,10 +235,6 @@ impl StableTime for Orbe {
         (found, read(cx.me, &seen))
     }
 
-    fn found(&mut self, read: SnapshotRead<Hlc, Matrix>) -> Answer<Matrix> {
-        Answer(Outcome::FoundAll(read.found), read.seen)
-    }
-
     /// D8.
     fn settled(&mut self, safe: &Vector, _: DcId, d: &Version<Meta>) -> bool {
         d.stamp.ts <= if COLLECTS_AT_SAFE.kept() { safe.min() } else { Hlc(u64::MAX) }
@@ -288,6 +275,13 @@ impl StableTime for Orbe {
 }
 
 impl Orbe {
+    /// 1.
+    fn find(&mut self, ticket: Ticket, asked: &Read, cx: &mut Cx<'_, Self>) {
+        let mut seen = Vector::default();
+        let outcome = cx.find(asked, &self.installed(cx), |d| seen.include(d.stamp));
+        cx.answer(ticket, outcome, read(cx.me, &seen));
+    }
+
     /// 2.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut dm: Matrix, cx: &mut Cx<'_, Self>) {
         let mut seen = Vector::default();

@@ -31,10 +31,10 @@
 //! - I2 For i ≠ m, `gss[i]` never exceeds `vv[i]` of any server of the data centre.
 //! - I3 A version's `ut` is above its `dv`, and above `sv[m]` of every snapshot read before where it was written.
 
-pub use crate::causal_spartan_x::{Params, Timer};
 use tidemark_contract::Past as _;
 use tidemark_contract::prelude::*;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
+pub use tidemark_contract::stabilised::{Params, Timer};
 
 tidemark_contract::rules! {
     GET_WAITS,
@@ -71,8 +71,7 @@ impl Past {
     /// It saw `d`.
     fn depend(&mut self, d: &Version<Vector>) {
         self.rdv.merge(&d.meta);
-        self.dv.merge(&d.meta);
-        self.dv.include(d.stamp);
+        self.dv.depend_on(d.stamp, &d.meta);
     }
 }
 
@@ -175,10 +174,6 @@ impl StableTime for Pocc {
         (found, seen)
     }
 
-    fn found(&mut self, read: SnapshotRead<Vector, Past>) -> Answer<Past> {
-        Answer(Outcome::FoundAll(read.found), read.seen)
-    }
-
     /// D6.
     fn settled(&mut self, safe: &Vector, _: DcId, d: &Version<Vector>) -> bool {
         d.meta.le(safe) && safe.covers(d.stamp)
@@ -214,24 +209,18 @@ impl Pocc {
     }
 
     fn answer(&mut self, ticket: Ticket, op: Op, past: Past, cx: &mut Cx<'_, Self>) {
-        let (view, mut seen) = (View(None), Past::default());
-        let outcome = match op {
-            Op::Get { key } => {
-                let d = cx.latest(&key, &view);
-                d.into_iter().for_each(|d| seen.depend(d));
-                Outcome::Found(found_of(d))
-            }
-            Op::Put { key, update } => return self.put(ticket, (key, update), past.dv, cx),
+        match op {
+            Op::Put { key, update } => self.put(ticket, (key, update), past.dv, cx),
             Op::Rotx { keys } | Op::Snapshot { keys } => {
                 let sv = self.snapshot(&past, cx);
-                return self.st.scatter((ticket, keys), sv, past, cx);
+                self.st.scatter((ticket, keys), sv, past, cx);
             }
-            Op::Scan { cursor, limit, .. } => {
-                cx.walk(&Walk::Scan { cursor, limit }, &view, |d| seen.depend(d))
+            read => {
+                let mut seen = Past::default();
+                let outcome = cx.find(&Read::of(read), &View(None), |d| seen.depend(d));
+                cx.answer(ticket, outcome, seen);
             }
-            count => cx.walk(&Walk::of(&count), &view, |_| ()),
-        };
-        cx.answer(ticket, outcome, seen);
+        }
     }
 
     /// PUT.

@@ -29,9 +29,9 @@
 //! - I2 A version's `ut` is above its `ds`, and above the fence where it was written.
 //! - I3 For i ≠ m, a session's `dsv` covers the `need` of each local version in its past, and `ds` of each remote.
 
-pub use crate::causal_spartan_x::{Params, Past, Timer};
 use tidemark_contract::prelude::*;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
+pub use tidemark_contract::stabilised::{Params, Past, Timer};
 use tidemark_contract::watched::Watched;
 
 tidemark_contract::rules! {
@@ -46,9 +46,8 @@ tidemark_contract::rules! {
     SLICE_FENCES, // 10
     COLLECTS_AT_SAFE,
     EXCEPTIONS_UNTIL_SAFE,
-    FENCE_SURVIVES, // D1
-    STABLE_STAYS_HOME; // D2
-    of stabilised: STABLE_SURVIVES, OFFERS_WHAT_IS_DURABLE // D1
+    FENCE_SURVIVES; // D1
+    of stabilised: STABLE_SURVIVES, OFFERS_WHAT_IS_DURABLE, STABLE_STAYS_HOME // D1, D2
 }
 
 /// What is stored beside a version.
@@ -65,21 +64,6 @@ impl Meta {
         self.need.as_deref().unwrap_or(&self.ds)
     }
 }
-
-/// What a session asks.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Request {
-    Get(Key, Vector),       // k, DSV_c
-    Put(Key, Update, Past), // k, v, DS_c, DSV_c
-    Rotx(Vec<Key>, Vector), // ks, DSV_c with entry m at DS_c[m] at least
-    Walk(Walk, Vector),     // D4
-    Cover(Vector),          // D2: wait for what DS_c names
-}
-
-/// What the servers of a data centre say to each other: slices are asked for at sv, and tell ds of what they found, and in
-/// dsv the fence.
-pub type Peer = stabilised::Peer<Vector, Past>;
 
 /// What a reader in data centre m can see.
 pub enum View {
@@ -101,9 +85,9 @@ const ABOUT: &str = "causal+, fresh reads: writes never wait, snapshots take one
 impl Protocol for Tidemark {
     const INFO: Info = Info::new("tidemark", ABOUT, Promise::CausalImmediate).partial().rules(RULES);
     type Meta = Meta;
-    type Request = Request;
+    type Request = Request<Vector, Past>; // DSV_c; with a PUT DS_c too; of a session that moved DS_c alone
     type Reply = Answer<Past>;
-    type Peer = Peer;
+    type Peer = stabilised::Peer<Vector, Past>; // slices: at sv; ds of what is found, and the fence
     type Hard = Hard;
     type Timer = Timer;
     type View = View;
@@ -119,26 +103,19 @@ impl Protocol for Tidemark {
         Self { st, exceptional: Watched::default() }
     }
 
-    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+    fn on_request(&mut self, ticket: Ticket, request: Self::Request, cx: &mut Cx<'_, Self>) {
         match request {
-            Request::Get(key, dsv) => self.get(ticket, &key, &dsv, cx),
+            Request::Get(key, dsv) => self.read(ticket, &Read::Get(key), &dsv, cx),
+            Request::Walk(walk, dsv) => self.read(ticket, &Read::Walk(walk), &dsv, cx), // D4
             Request::Put(key, update, past) => self.put(ticket, key, update, past, cx),
             Request::Rotx(keys, dsv) => self.rotx(ticket, keys, &dsv, cx),
-            Request::Walk(walk, dsv) => {
-                self.st.stable.merge(&dsv);
-                let mut ds = Vector::default();
-                let outcome = cx.walk(&walk, &self.fresh(cx), |d| depend(&mut ds, d));
-                cx.answer(ticket, outcome, Past { ds, dsv: self.known(cx) });
-            }
-            Request::Cover(ds) => {
-                stabilised::arrive(self, ticket, (ds.without(cx.me.dc), ds), Self::admitted, cx);
-            } // D2
+            Request::Cover(ds) => stabilised::cover(self, ticket, ds, cx), // D2
         }
     }
 
     fn visible(view: &View, stamp: Stamp, meta: &Meta) -> bool {
         match view {
-            View::Fresh(m, dsv) => stamp.origin == *m || covered(&meta.ds, dsv, *m), // 2
+            View::Fresh(m, dsv) => stamp.origin == *m || meta.ds.le_elsewhere(dsv, *m), // 2
             View::Snapshot(m, sv) => in_snapshot(*m, sv, stamp, meta),
         }
     }
@@ -164,13 +141,9 @@ impl StableTime for Tidemark {
             self.st.stable.raise(m, sv[m]); // 9
             self.st.promise(sv[m], cx); // D1
         }
-        let found = cx.read(keys, &View::Snapshot(m, sv), |d| depend(&mut seen.ds, d));
+        let found = cx.read(keys, &View::Snapshot(m, sv), |d| seen.ds.depend_on(d.stamp, &d.meta.ds));
         seen.dsv[m] = if SLICE_FENCES.kept() { self.st.stable[m] } else { Hlc::ZERO }; // 10
         (found, seen)
-    }
-
-    fn found(&mut self, read: SnapshotRead<Vector, Past>) -> Answer<Past> {
-        Answer(Outcome::FoundAll(read.found), read.seen) // 10
     }
 
     fn settled(&mut self, safe: &Vector, m: DcId, d: &Version<Meta>) -> bool {
@@ -183,7 +156,7 @@ impl StableTime for Tidemark {
         stabilised::theta(self, cx);
         let safe = if EXCEPTIONS_UNTIL_SAFE.kept() { self.st.safe() } else { &self.st.stable };
         self.exceptional.settle(cx.store, |meta| {
-            let settled = covered(&meta.ds, safe, cx.me.dc);
+            let settled = meta.ds.le_elsewhere(safe, cx.me.dc);
             meta.need.take_if(|_| settled);
             settled
         });
@@ -192,12 +165,11 @@ impl StableTime for Tidemark {
 
 impl Tidemark {
     /// GET.
-    fn get(&mut self, ticket: Ticket, key: &Key, dsv: &Vector, cx: &mut Cx<'_, Self>) {
+    fn read(&mut self, ticket: Ticket, read: &Read, dsv: &Vector, cx: &mut Cx<'_, Self>) {
         self.st.stable.merge(dsv); // 1
-        let (d, mut ds) = (cx.latest(key, &self.fresh(cx)), Vector::default()); // 2
-        d.into_iter().for_each(|d| depend(&mut ds, d));
-        let found = Outcome::Found(found_of(d));
-        cx.answer(ticket, found, Past { ds, dsv: self.known(cx) }); // 3
+        let (view, mut ds) = (View::Fresh(cx.me.dc, self.st.stable.clone()), Vector::default());
+        let outcome = cx.find(read, &view, |d| ds.depend_on(d.stamp, &d.meta.ds)); // 2
+        cx.answer(ticket, outcome, Past { ds, dsv: self.known(cx) }); // 3
     }
 
     /// PUT.
@@ -210,12 +182,9 @@ impl Tidemark {
         if !DS_IS_NOT_STABLE.kept() {
             self.st.stable.merge(&ds);
         }
-        let known = self.known(cx);
-        let see = |past: &mut Past, d: &_| {
-            depend(&mut past.ds, d); // D3
-            past.dsv = known;
-        };
-        let (outcome, past) = cx.update(&key, update, &self.fresh(cx), Past::default(), see, |past, cx| {
+        let (view, known) = (View::Fresh(m, self.st.stable.clone()), self.known(cx));
+        let see = |past: &mut Past, d: &Version<Meta>| past.saw(d.stamp, &d.meta.ds, &known); // D3
+        let (outcome, past) = cx.update(&key, update, &view, Past::default(), see, |past, cx| {
             ds.merge(&past.ds);
             let fence = if PUT_ABOVE_FENCE.kept() { self.st.stable[m] } else { dsv[m] };
             let new = cx.stamp_above(self.st.vv[m], ds.max().max(fence))?; // 5
@@ -225,7 +194,7 @@ impl Tidemark {
             need[m] = Hlc::ZERO;
             past.ds.include(new);
             past.dsv.merge(&need);
-            let need = (!covered(&ds, &need, m)).then(|| Box::new(need));
+            let need = (!ds.le_elsewhere(&need, m)).then(|| Box::new(need));
             need.iter().for_each(|_| self.exceptional.watch(&key, new)); // D5
             Ok(Draft::new(new, Meta { ds, need }))
         });
@@ -237,16 +206,7 @@ impl Tidemark {
         self.st.stable.merge(dsv); // 8
         self.st.stable.raise(cx.me.dc, self.st.vv[cx.me.dc].max(Hlc::at(cx.now)));
         let sv = self.st.stable.clone();
-        self.st.scatter((ticket, keys), sv.clone(), Past { dsv: sv, ..Past::default() }, cx);
-    }
-
-    /// D2: a session that moved here is covered.
-    fn admitted(&mut self, ds: Vector) -> Answer<Past> {
-        Answer(Outcome::Adopted, Past { ds, dsv: self.st.stable.clone() })
-    }
-
-    fn fresh(&self, cx: &Cx<'_, Self>) -> View {
-        View::Fresh(cx.me.dc, self.st.stable.clone())
+        self.st.scatter((ticket, keys), sv.clone(), Past { dsv: sv, ..Past::default() }, cx); // 10
     }
 
     /// What a reader takes along: the stable vector and the fence.
@@ -257,46 +217,22 @@ impl Tidemark {
     }
 }
 
-/// Whether `a[i] <= b[i]` for all i ≠ m.
-fn covered(a: &Vector, b: &Vector, m: DcId) -> bool {
-    a.iter().all(|(i, h)| i == m || h <= b[i])
-}
-
 /// S(sv): (a) what it depends on is covered; or (b) it was written here, under the fence, and what it needs is.
 fn in_snapshot(m: DcId, sv: &Vector, stamp: Stamp, meta: &Meta) -> bool {
     meta.ds.le(sv)
         || FRESH_CAUSES_MAY_LACK.kept()
             && stamp.origin == m
             && (stamp.ts <= sv[m] || !NEED_UNDER_FENCE.kept())
-            && covered(meta.need(), sv, m)
-}
-
-/// `ds ∪max d.ds ∪max (d.sr, d.ut)`.
-fn depend(ds: &mut Vector, d: &Version<Meta>) {
-    ds.merge(&d.meta.ds);
-    ds.include(d.stamp);
+            && meta.need().le_elsewhere(sv, m)
 }
 
 /// A session; what it remembers is merged with every answer (3, 7, 10).
 impl OneRound for Tidemark {
     type Past = Past;
 
-    fn question(op: Option<Op>, m: DcId, past: &Past) -> Request {
-        let mut dsv = past.dsv.clone();
-        match op {
-            Some(Op::Get { key }) => Request::Get(key, dsv),
-            Some(Op::Put { key, update }) => Request::Put(key, update, past.clone()),
-            Some(Op::Rotx { keys } | Op::Snapshot { keys }) => {
-                dsv.raise(m, past.ds[m]); // 8
-                Request::Rotx(keys, dsv)
-            }
-            Some(walk) => Request::Walk(Walk::of(&walk), dsv),
-            None => Request::Cover(past.ds.clone()), // D2
-        }
-    }
-
-    fn abroad(past: &Past) -> Past {
-        let dsv = if STABLE_STAYS_HOME.kept() { Vector::default() } else { past.dsv.clone() };
-        Past { ds: Vector::default(), dsv }
+    fn question(op: Option<Op>, m: DcId, past: &Past) -> Self::Request {
+        let (ds, dsv) = (|| past.ds.clone(), || past.dsv.clone());
+        let fenced = || past.dsv.raised(m, past.ds[m]); // 8
+        Brings { read: dsv, put: || past.clone(), rotx: fenced, cover: ds }.ask(op) // D2: DS_c alone
     }
 }

@@ -29,10 +29,10 @@
 //! - I2 The `rst` of a snapshot is below its `lst`: what is in WC is newer than all of it.
 //! - I3 A version's `ut` is above the snapshot of its transaction, and above what its session had written.
 
-pub use crate::causal_spartan_x::{Params, Timer};
 use tidemark_contract::own_writes::OwnWrites;
 use tidemark_contract::prelude::*;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
+pub use tidemark_contract::stabilised::{Params, Timer};
 use tidemark_contract::timeline::{Lasting, Timeline};
 use tidemark_contract::two_phase::{Commit, State, Turn, given_up};
 
@@ -199,10 +199,6 @@ impl StableTime for Wren {
         (cx.read(keys, &View(cx.me.dc, at), |_| ()), ())
     }
 
-    fn found(&mut self, read: SnapshotRead<Times, ()>) -> Answer<Past> {
-        Answer(Outcome::FoundAll(read.found), Past { seen: read.at, ..Past::default() })
-    }
-
     fn settled(&mut self, safe: &Times, m: DcId, d: &Version<Hlc>) -> bool {
         Self::visible(&View(m, safe.clone()), d.stamp, &d.meta)
     }
@@ -252,9 +248,8 @@ impl Wren {
     fn perform(&mut self, ticket: Ticket, op: Op, past: Past, cx: &mut Cx<'_, Self>) {
         let (until, view) = (cx.mono + cx.params.wait_limit_us, View(cx.me.dc, past.seen.clone()));
         match op {
-            Op::Get { key } => cx.answer(ticket, Outcome::Found(found_of(cx.latest(&key, &view))), past),
             Op::Rotx { keys } | Op::Snapshot { keys } => {
-                self.st.scatter((ticket, keys), past.seen, (), cx);
+                self.st.scatter_then((ticket, keys), (past.seen, ()), Self::found, cx);
             }
             Op::PutAll { writes } => self.time.commits.begin(ticket, writes, past, until, cx.topology),
             Op::Put { key, update } => {
@@ -270,8 +265,13 @@ impl Wren {
                 self.time.commits.here(ct, past, vec![(key, update.write)], (ticket, looked.previous));
                 self.apply(cx);
             }
-            walk => cx.answer(ticket, cx.walk(&Walk::of(&walk), &view, |_| ()), past),
+            read => cx.answer(ticket, cx.find(&Read::of(read), &view, |_| ()), past),
         }
+    }
+
+    /// All slices of a snapshot are here.
+    fn found(&mut self, read: SnapshotRead<Times, ()>) -> Answer<Past> {
+        Answer(Outcome::FoundAll(read.found), Past { seen: read.at, ..Past::default() })
     }
 
     /// Prepare: `pt = HLC = max(Clock, HLC + 1, max(lst, rst, hwt) + 1)`.

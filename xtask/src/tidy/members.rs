@@ -8,8 +8,8 @@ use super::{Finding, source::Source};
 const LIMITS: [(&str, &str, usize); 4] = [
     ("crates/contract/src/protocol.rs", "Protocol", 22),
     ("crates/contract/src/session.rs", "Session", 7),
-    ("crates/contract/src/one_round.rs", "OneRound", 3),
-    ("crates/contract/src/stabilised.rs", "StableTime", 11),
+    ("crates/contract/src/one_round.rs", "OneRound", 2),
+    ("crates/contract/src/stabilised.rs", "StableTime", 10),
 ];
 
 /// How many names `contract` exports from its root.

@@ -25,6 +25,10 @@ impl one_round::Past for Past {
     fn reach(&self, home: DcId) -> Reach {
         Reach::of(home, [&Vector::from(self.dt), &Vector::from(self.gst)])
     }
+
+    fn abroad(&self) -> Self {
+        Self { dt: Hlc::ZERO, gst: if STABLE_STAYS_HOME.kept() { Hlc::ZERO } else { self.gst } }
+    }
 }
 
 impl From<Past> for Vector {
@@ -57,9 +61,5 @@ impl<R: Resolver> OneRound for Server<R> {
             Some(walk) => Request::Walk(Walk::of(&walk), past.gst),
             None => Request::Cover(*past, home), // D5
         }
-    }
-
-    fn abroad(past: &Past) -> Past {
-        Past { dt: Hlc::ZERO, gst: if STABLE_STAYS_HOME.kept() { Hlc::ZERO } else { past.gst } }
     }
 }

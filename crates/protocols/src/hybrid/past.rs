@@ -94,6 +94,12 @@ impl tidemark_contract::Past for Past {
         self.near.reach_with(home, self.dt.max(self.gst).max(self.ust))
     }
 
+    /// What is stable everywhere (D7).
+    fn abroad(&self) -> Self {
+        let gst = if STABLE_STAYS_HOME.kept() { self.ust } else { self.gst };
+        Self { gst, ust: self.ust, ..Self::default() }
+    }
+
     /// What a session wrote depends on all that it knew: from then on that is all it has to list.
     fn learn(&mut self, outcome: &Outcome, said: &Past) {
         if matches!(outcome, Outcome::Written { stamp: Some(_), .. }) {
@@ -118,10 +124,5 @@ impl OneRound for Hybrid {
             Some(walk) => Request::Walk(Walk::of(&walk), gst),
             None => Request::Cover(past.clone()), // D7
         }
-    }
-
-    fn abroad(past: &Past) -> Past {
-        let gst = if STABLE_STAYS_HOME.kept() { past.ust } else { past.gst };
-        Past { gst, ust: past.ust, ..Past::default() }
     }
 }

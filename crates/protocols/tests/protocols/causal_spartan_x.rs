@@ -3,11 +3,11 @@
 use crate::{as_published, at};
 use tidemark_contract::core::{DcId, Hlc, Key, Op, Outcome, Stamp, Vector};
 use tidemark_contract::lab::{put, rotx, server, text};
+use tidemark_contract::request::Request;
 use tidemark_contract::{Lab, Protocol, Token, without};
 use tidemark_protocols::CausalSpartanX;
 use tidemark_protocols::causal_spartan_x::{
-    PUT_ABOVE_DSV, PUT_MERGES_DS, Params, Past, Request, SLICE_LIFTS, STABLE_STAYS_HOME, STABLE_SURVIVES,
-    Timer,
+    PUT_ABOVE_DSV, PUT_MERGES_DS, Params, Past, SLICE_LIFTS, STABLE_STAYS_HOME, STABLE_SURVIVES, Timer,
 };
 
 fn lab(dcs: usize, partitions: usize) -> Lab<CausalSpartanX> {

@@ -5,11 +5,12 @@ mod decisions;
 use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Micros, Op, Outcome, Vector};
 use tidemark_contract::lab::{put, rotx, server, text};
+use tidemark_contract::request::Request;
 use tidemark_contract::{Lab, Protocol, Token, without};
 use tidemark_protocols::Okapi;
 use tidemark_protocols::okapi::{
-    EVERY_DC_HAS_IT, PUT_ABOVE_DS, Params, Request, SLICE_LIFTS_CLOCK, SNAPSHOT_HOLDS_DS, Timer,
-    USV_COVERS_DS, UT_IS_STABLE,
+    EVERY_DC_HAS_IT, PUT_ABOVE_DS, Params, SLICE_LIFTS_CLOCK, SNAPSHOT_HOLDS_DS, Timer, USV_COVERS_DS,
+    UT_IS_STABLE,
 };
 
 const A: DcId = DcId(0);

@@ -5,10 +5,11 @@ mod lasting;
 use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Outcome, Update, Vector, Write};
 use tidemark_contract::lab::{rotx, server, text};
+use tidemark_contract::request::Request;
 use tidemark_contract::{Lab, Protocol, Token, without};
 use tidemark_protocols::Tidemark;
 use tidemark_protocols::tidemark::{
-    FENCE_SURVIVES, GET_FENCES, Meta, PUT_ABOVE_FENCE, PUT_TAKES_FENCE, Params, Past, Request, SLICE_FENCES,
+    FENCE_SURVIVES, GET_FENCES, Meta, PUT_ABOVE_FENCE, PUT_TAKES_FENCE, Params, Past, SLICE_FENCES,
     SLICE_LIFTS, Timer,
 };
 
