@@ -16,7 +16,7 @@
 //!   versions wait one by one; [`Everywhere`](checks::Everywhere): what nobody waits for any more; [`Causes`](causes::Causes): a whole past as a list; [`Matrix`](matrix::Matrix): dependencies on servers
 //! - [`Grouping`](grouping::Grouping): which servers belong together; [`Tracked`](tracked::Tracked): dependencies by group
 //! - [`Placement`](placement::Placement): which data centres hold a key; [`ForwardedSession`](forwarded::ForwardedSession): a session that goes where its keys are
-//! - [`Waiters`]: waiting is data
+//! - [`Waiters`]: waiting is data; [`Early`](early::Early): waiting for the clock
 //! - [`Ceiling`]: stamps and stable values that survive a restart
 //! - [`Collector`]: when to drop old versions; [`Watched`](watched::Watched): versions that will be lighter then
 //! - [`Conflicts`](conflicts::Conflicts): concurrent versions of a key
@@ -34,6 +34,7 @@ pub mod cx;
 pub mod dependants;
 pub mod dependency_checked;
 pub mod deps;
+pub mod early;
 pub mod extensions;
 pub mod forwarded;
 pub mod gather;

@@ -13,6 +13,7 @@
 //! - S5 (E-13) A session that migrates waits until `stable` covers what its past needs in this region.
 
 use crate::component::Component;
+use crate::early::SHORTEST_WAIT_US;
 use crate::slices::SnapshotRead;
 use crate::{
     Ceiling, Cx, Hard, Past, Protocol, Recovered, Report, SliceReply, SliceReq, Slices, Stabilisation,
@@ -72,6 +73,8 @@ pub struct Stabilised<P: StableTime> {
     written_since_delta: bool,
     reads: Slices<At<P>, Slice<P>>,
     arrivals: Waiters<Vector, Arrival<P>>,
+    /// Requests that wait for `stable`, and are taken up again from their beginning.
+    blocked: Waiters<Vector, (Ticket, P::Request)>,
     tree: Stabilisation,
     params: Params,
 }
@@ -116,6 +119,11 @@ pub trait StableTime:
         self.stabilised().stable.merge(stable); // S4
     }
 
+    /// Why a request failed that was [blocked](Stabilised::block) for too long.
+    fn too_late(_request: &Self::Request) -> Failure {
+        not_covered()
+    }
+
     /// Goes on with what waits for the stable vector, which may have risen.
     fn wake(&mut self, cx: &mut Cx<'_, Self>) {
         wake(self, cx);
@@ -152,6 +160,7 @@ impl<P: StableTime> Stabilised<P> {
             written_since_delta: false,
             reads: Slices::new(was.life),
             arrivals: Waiters::default(),
+            blocked: Waiters::default(),
             tree: Stabilisation::new(cx.me, cx.topology, params.fan_out),
             params,
         }
@@ -187,14 +196,19 @@ impl<P: StableTime> Stabilised<P> {
         self.reads.scatter((ticket, keys), at, seen, deadline, wrap, cx);
     }
 
+    /// Blocks a request until `stable` covers what it `needs`: then it is asked once more.
+    pub fn block(&mut self, needs: Vector, ticket: Ticket, request: P::Request, cx: &Cx<'_, P>) {
+        self.blocked.park(needs, cx.mono + self.params.wait_limit_us, (ticket, request));
+    }
+
     /// Below this nobody in the data centre reads any more.
     pub fn safe(&self) -> &Vector {
         self.tree.safe()
     }
 
-    /// How many sessions wait that migrated.
+    /// How many sessions wait that migrated, and how many requests are blocked.
     pub fn waiting(&self) -> usize {
-        self.arrivals.len()
+        self.arrivals.len() + self.blocked.len()
     }
 }
 
@@ -294,6 +308,9 @@ pub fn expire<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
     cx.fail_all(server.stabilised().reads.expire(cx.mono), unanswered);
     let late = server.stabilised().arrivals.expire(cx.mono);
     cx.fail_all(late.into_iter().map(|(ticket, ..)| ticket), not_covered);
+    for (ticket, request) in server.stabilised().blocked.expire(cx.mono) {
+        cx.fail(ticket, P::too_late(&request));
+    }
 }
 
 /// Δ: what [`StableTime::delta`] does by default. A heartbeat, unless something was written.
@@ -304,6 +321,15 @@ pub fn delta<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
         st.advance(hlc, cx);
         cx.heartbeat(hlc);
     }
+}
+
+/// Δ, where a heartbeat follows the `last` announcement after that time, by a clock that is physical: whether one is due. If
+/// not, the timer is armed for when it is.
+pub fn is_due<P: StableTime>(server: &mut P, last: Hlc, cx: &mut Cx<'_, P>) -> bool {
+    let delta_us = server.stabilised().params.delta_us;
+    let left = (last.micros() + delta_us).saturating_sub(cx.now);
+    cx.arm(P::Timer::DELTA, if left > 0 { left.max(SHORTEST_WAIT_US) } else { delta_us });
+    left == 0
 }
 
 /// Replies to a coordinator. A protocol whose slices may be blocked takes their requests itself, and calls this later.
@@ -327,12 +353,17 @@ pub fn arrive<P: StableTime>(
     server.wake(cx);
 }
 
-/// What [`StableTime::wake`] does by default: lets in the sessions that this region covers.
+/// What [`StableTime::wake`] does by default: lets in the sessions that this region covers, and takes up again the requests
+/// that need not wait any more.
 pub fn wake<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
-    let Stabilised { arrivals, stable, .. } = server.stabilised();
-    for (ticket, dependencies, admitted) in arrivals.wake(stable) {
+    let Stabilised { arrivals, blocked, stable, .. } = server.stabilised();
+    let (admits, requests) = (arrivals.wake(stable), blocked.wake(stable));
+    for (ticket, dependencies, admitted) in admits {
         let reply = admitted(server, dependencies);
         cx.reply(ticket, reply);
+    }
+    for (ticket, request) in requests {
+        server.on_request(ticket, request, cx);
     }
 }
 

@@ -31,7 +31,7 @@
 //! - I3 For i ≠ m, `gss[i]` covers the CV of what was written here, after a restart too (E-12): new sessions see it.
 
 pub use crate::causal_spartan_x::Params;
-pub use crate::gentlerain::{Clock, Timer};
+pub use tidemark_contract::early::{Clock, Timer};
 use tidemark_contract::info;
 use tidemark_contract::prelude::*;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
