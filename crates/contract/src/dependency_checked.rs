@@ -1,5 +1,5 @@
 //! Dependency checks of each version, with their whole life: what waits, questions to siblings, what is applied everywhere,
-//! the clock under its durable ceiling, the timers, heartbeats, restarts, and sessions that migrate. COPS, COPS-GT, Eiger.
+//! the clock under its durable ceiling, the timers, heartbeats, collection, restarts, and sessions that migrate. COPS, COPS-GT, Eiger.
 //!
 //! A version from another data centre waits until what it depends on is applied here. The server knows by itself what is
 //! applied of its own partition, and asks its siblings for the rest ([`Checks`]). A protocol keeps a [`DependencyChecked`],

@@ -74,13 +74,16 @@ pub struct Stabilised<P: StableTime> {
     reads: Slices<At<P>, Slice<P>>,
     arrivals: Waiters<Vector, Arrival<P>>,
     /// Requests that wait for `stable`, and are taken up again from their beginning.
-    blocked: Waiters<Vector, (Ticket, P::Request)>,
+    blocked: Waiters<Vector, Blocked<P>>,
     tree: Stabilisation,
     params: Params,
 }
 
 /// A session that migrated: whom to answer, what it depends on, and what it is told once this region covers that.
 type Arrival<P> = (Ticket, Vector, fn(&mut P, Vector) -> <P as Protocol>::Reply);
+
+/// A request that waits: whom to answer, what was asked, and why it failed if it waits too long.
+type Blocked<P> = (Ticket, <P as Protocol>::Request, fn() -> Failure);
 
 /// A protocol by stable time: the hooks in which such protocols differ.
 pub trait StableTime:
@@ -117,11 +120,6 @@ pub trait StableTime:
     /// The tree has said what is stable.
     fn learn(&mut self, stable: &Vector, _cx: &mut Cx<'_, Self>) {
         self.stabilised().stable.merge(stable); // S4
-    }
-
-    /// Why a request failed that was [blocked](Stabilised::block) for too long.
-    fn too_late(_request: &Self::Request) -> Failure {
-        not_covered()
     }
 
     /// Goes on with what waits for the stable vector, which may have risen.
@@ -196,9 +194,15 @@ impl<P: StableTime> Stabilised<P> {
         self.reads.scatter((ticket, keys), at, seen, deadline, wrap, cx);
     }
 
-    /// Blocks a request until `stable` covers what it `needs`: then it is asked once more.
-    pub fn block(&mut self, needs: Vector, ticket: Ticket, request: P::Request, cx: &Cx<'_, P>) {
-        self.blocked.park(needs, cx.mono + self.params.wait_limit_us, (ticket, request));
+    /// Blocks a request until `stable` covers what it `needs`: then it is asked once more. If it waits too long, it has `failed`.
+    pub fn block(
+        &mut self,
+        needs: Vector,
+        (ticket, request): (Ticket, P::Request),
+        failed: fn() -> Failure,
+        cx: &Cx<'_, P>,
+    ) {
+        self.blocked.park(needs, cx.mono + self.params.wait_limit_us, (ticket, request, failed));
     }
 
     /// Below this nobody in the data centre reads any more.
@@ -308,8 +312,8 @@ pub fn expire<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
     cx.fail_all(server.stabilised().reads.expire(cx.mono), unanswered);
     let late = server.stabilised().arrivals.expire(cx.mono);
     cx.fail_all(late.into_iter().map(|(ticket, ..)| ticket), not_covered);
-    for (ticket, request) in server.stabilised().blocked.expire(cx.mono) {
-        cx.fail(ticket, P::too_late(&request));
+    for (ticket, _, failed) in server.stabilised().blocked.expire(cx.mono) {
+        cx.fail(ticket, failed());
     }
 }
 
@@ -362,7 +366,7 @@ pub fn wake<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
         let reply = admitted(server, dependencies);
         cx.reply(ticket, reply);
     }
-    for (ticket, request) in requests {
+    for (ticket, request, _) in requests {
         server.on_request(ticket, request, cx);
     }
 }

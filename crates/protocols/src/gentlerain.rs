@@ -219,11 +219,6 @@ impl<R: Resolver> StableTime for Server<R> {
         self.raise(stable.min(), cx); // D2
     }
 
-    fn too_late(request: &Request) -> Failure {
-        let why = "the session's past is not stable here yet: a region lags or is cut off".to_string();
-        if matches!(request, Request::Cover(..)) { not_covered() } else { Failure::Unavailable(why) }
-    }
-
     fn theta(&mut self, cx: &mut Cx<'_, Self>) {
         stabilised::hurry(self, cx);
         stabilised::aggregate(self, cx);

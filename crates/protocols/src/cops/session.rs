@@ -26,7 +26,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// A version of `key`, and nothing else. As published (E-4), or any that is as new.
+    /// A version of `key`, and nothing else. As published (E-4): any version that is at least as new.
     pub(super) fn of(key: &Key, partition: PartitionId, stamp: Stamp) -> Self {
         let scope = if CHECKS_THAT_UPDATE.kept() { Scope::One } else { Scope::Newer(key.clone()) };
         Self { clock: stamp.ts, near: Dep { partition, stamp, scope }.into() }

@@ -146,7 +146,7 @@ impl<R: Resolver> Server<R> {
         };
         let needs = past.dt.max(shown);
         if needs > self.gst() {
-            return self.st.block(needs.into(), ticket, Request::Cover(past, home), cx);
+            return self.st.block(needs.into(), (ticket, Request::Cover(past, home)), not_covered, cx);
         }
         cx.answer(ticket, Outcome::Adopted, Past { dt: past.dt, gst: self.gst() });
     }

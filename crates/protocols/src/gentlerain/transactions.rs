@@ -12,7 +12,7 @@
 use super::{
     FENCE_SURVIVES, ONE_GST, Past, ROTX_COVERS_DT, ROTX_WAITS, Request, Resolver, SLICE_FENCES, Server,
 };
-use tidemark_contract::prelude::{Cx, Hlc, Key, Ticket};
+use tidemark_contract::prelude::{Cx, Failure, Hlc, Key, Ticket};
 use tidemark_contract::stabilised::FoundSlice;
 
 impl<R: Resolver> Server<R> {
@@ -30,7 +30,7 @@ impl<R: Resolver> Server<R> {
         if past.dt < self.gst() || !ROTX_WAITS.kept() {
             self.snapshot(ticket, keys, Past { dt: Hlc::ZERO, ..past }, cx); // 12
         } else if cx.params.alpha_us.is_none_or(waits) {
-            self.st.block(past.dt.next().into(), ticket, Request::Rotx(keys, past), cx); // 11
+            self.st.block(past.dt.next().into(), (ticket, Request::Rotx(keys, past)), unstable, cx); // 11
         } else {
             let dt = if ROTX_COVERS_DT.kept() { past.dt } else { Hlc::ZERO };
             self.snapshot(ticket, keys, Past { dt, ..past }, cx); // 14, D7
@@ -59,4 +59,8 @@ impl<R: Resolver> Server<R> {
         let found = cx.read(keys, &view, |d| seen.dt = seen.dt.max(d.stamp.ts)); // 23
         (found, seen)
     }
+}
+
+fn unstable() -> Failure {
+    Failure::Unavailable("the session's past is not stable here yet: a region lags or is cut off".to_string())
 }
