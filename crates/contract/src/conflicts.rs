@@ -1,7 +1,7 @@
 //! Conflicts: versions of one key of which neither was written in sight of the other.
 //!
-//! A protocol says of two versions whether the newer one was written where the older one could be seen: `saw(newer,
-//! older)`, a question about these two alone, so that it has one answer everywhere and at any time. If it was, the
+//! A protocol says of two versions whether the newer one was written where the older one could be seen ([`Judge::saw`]), a
+//! question about these two alone, so that it has one answer everywhere and at any time. If it was, the
 //! newer one has taken the older one's place. If not, they are concurrent: the last writer wins, unless a resolver
 //! chooses. It chooses among those whose place nobody has taken, each time they are read; what it does not choose
 //! stays until a later write has seen it. So replicas that hold the same versions return the same, in whatever
@@ -9,50 +9,81 @@
 //!
 //! REQUIRES: `saw` is transitive, and true of two versions that one server wrote.
 
-use crate::{Store, Version};
+use crate::extensions::Resolve;
+use crate::{Cx, Protocol, Store, Version};
 use std::collections::BTreeMap;
-use tidemark_core::{Key, Stamp};
+use std::marker::PhantomData;
+use tidemark_core::{Key, Outcome, Stamp};
 
-/// The conflicts that one server has come across.
-#[derive(Debug, Default)]
-pub struct Conflicts {
-    detected: u64,
-    resolves: bool,
-    /// With a resolver: the versions that did not see all older ones of their key.
-    contested: BTreeMap<Stamp, Key>,
+/// What a protocol says of two versions of one key: each answer is a function of the two alone.
+pub trait Judge: 'static {
+    /// What is stored beside them.
+    type Meta;
+
+    /// Whether [`Self::newer_wins`] is to be asked. If not, the last writer wins.
+    const RESOLVES: bool;
+
+    /// Whether `newer` was written where `older` could be seen.
+    fn saw(newer: &Version<Self::Meta>, older: &Version<Self::Meta>) -> bool;
+
+    /// Whether `newer` wins against `older`, which it did not see.
+    fn newer_wins(older: &Version<Self::Meta>, newer: &Version<Self::Meta>) -> bool;
 }
 
-impl Conflicts {
+/// The conflicts that one server has come across.
+#[derive(Debug)]
+pub struct Conflicts<J> {
+    detected: u64,
+    /// With a resolver: the versions that did not see all older ones of their key.
+    contested: BTreeMap<Stamp, Key>,
+    judge: PhantomData<J>,
+}
+
+impl<J: Judge> Conflicts<J> {
     /// None yet. With a resolver, looks through the versions that were recovered.
-    pub fn new<M>(store: &Store<M>, resolves: bool, saw: impl Fn(&Version<M>, &Version<M>) -> bool) -> Self {
+    pub fn new(store: &Store<J::Meta>) -> Self {
         let mut contested = BTreeMap::new();
-        if resolves {
+        if J::RESOLVES {
             store.dump(0, usize::MAX, |key, d| {
-                if store.chain(key).any(|older| older.stamp < d.stamp && !saw(d, older)) {
+                if store.chain(key).any(|older| older.stamp < d.stamp && !J::saw(d, older)) {
                     contested.insert(d.stamp, Key(key.to_vec().into()));
                 }
             });
         }
-        Self { detected: 0, resolves, contested }
+        Self { detected: 0, contested, judge: PhantomData }
+    }
+
+    /// Stores a version that was received.
+    pub fn insert<P: Protocol<Meta = J::Meta>>(
+        &mut self,
+        key: &Key,
+        version: Version<J::Meta>,
+        cx: &mut Cx<'_, P>,
+    ) {
+        let stamp = version.stamp;
+        cx.store.insert(key, version);
+        self.note(cx.store, key, stamp);
+    }
+
+    /// An update of `key` ended so: see [`Cx::update`].
+    #[inline]
+    pub fn written(&mut self, key: &Key, outcome: &Outcome, store: &Store<J::Meta>) {
+        if let Outcome::Written { stamp: Some(stamp), .. } = outcome {
+            self.note(store, key, *stamp);
+        }
     }
 
     /// The version `stamp` of `key` was inserted. It is a conflict, one however many versions take part, if it is concurrent
     /// with one of its neighbours: whoever is concurrent with something farther away has met it before.
     #[inline]
-    pub fn note<M>(
-        &mut self,
-        store: &Store<M>,
-        key: &Key,
-        stamp: Stamp,
-        saw: impl Fn(&Version<M>, &Version<M>) -> bool,
-    ) {
+    pub fn note(&mut self, store: &Store<J::Meta>, key: &Key, stamp: Stamp) {
         let Some(new) = store.chain(key).find(|d| d.stamp == stamp) else { return };
         let mut concurrent = false;
         for other in store.chain(key).filter(|d| d.stamp != stamp) {
             let (newer, older) = if other.stamp > new.stamp { (other, new) } else { (new, other) };
-            let conflict = !saw(newer, older);
+            let conflict = !J::saw(newer, older);
             concurrent |= conflict;
-            if self.resolves {
+            if J::RESOLVES {
                 conflict.then(|| self.contested.insert(newer.stamp, key.clone()));
             } else if conflict || other.stamp < new.stamp {
                 break;
@@ -73,24 +104,28 @@ impl Conflicts {
     }
 
     /// Forgets what was collected.
-    pub fn forget<M>(&mut self, store: &Store<M>) {
+    pub fn forget(&mut self, store: &Store<J::Meta>) {
         self.contested.retain(|stamp, key| store.chain(key).any(|d| d.stamp == *stamp));
     }
 
-    /// Of versions that come newest first, the one that wins among those that no other has seen. `newer_wins(older,
-    /// newer)` is asked about two at a time, from the newest down.
-    pub fn resolve<'v, M>(
-        seen: impl Iterator<Item = &'v Version<M>>,
-        saw: impl Fn(&Version<M>, &Version<M>) -> bool,
-        newer_wins: impl Fn(&Version<M>, &Version<M>) -> bool,
-    ) -> Option<&'v Version<M>> {
-        let mut left: Vec<&Version<M>> = Vec::new();
+    /// What a protocol with such a judge chooses by ([`Extensions::resolve`](crate::Extensions::resolve)), if it does.
+    pub const fn chooses<P: Protocol<Meta = J::Meta>>() -> Option<Resolve<P>> {
+        if J::RESOLVES { Some(|seen| Self::choose(seen)) } else { None }
+    }
+
+    /// Of versions that come newest first, the one that wins among those that no other has seen. The judge is asked about two at
+    /// a time, from the newest down.
+    fn choose<'v>(seen: impl Iterator<Item = &'v Version<J::Meta>>) -> Option<&'v Version<J::Meta>>
+    where
+        J::Meta: 'v,
+    {
+        let mut left: Vec<&Version<J::Meta>> = Vec::new();
         for d in seen {
-            if !left.iter().any(|newer| saw(newer, d)) {
+            if !left.iter().any(|newer| J::saw(newer, d)) {
                 left.push(d);
             }
         }
-        left.into_iter().reduce(|newer, older| if newer_wins(older, newer) { newer } else { older })
+        left.into_iter().reduce(|newer, older| if J::newer_wins(older, newer) { newer } else { older })
     }
 }
 
@@ -105,18 +140,35 @@ mod tests {
         Version { stamp, meta: sight, write: Write::Assign(format!("{ts}").as_bytes().into()) }
     }
 
-    fn saw(newer: &Version<u64>, older: &Version<u64>) -> bool {
-        newer.stamp.origin == older.stamp.origin || older.stamp.ts <= Hlc(newer.meta)
+    /// The larger value wins, or else the last writer.
+    #[derive(Debug)]
+    struct Larger<const RESOLVES: bool>;
+
+    impl<const RESOLVES: bool> Judge for Larger<RESOLVES> {
+        type Meta = u64;
+        const RESOLVES: bool = RESOLVES;
+
+        fn saw(newer: &Version<u64>, older: &Version<u64>) -> bool {
+            newer.stamp.origin == older.stamp.origin || older.stamp.ts <= Hlc(newer.meta)
+        }
+
+        fn newer_wins(older: &Version<u64>, newer: &Version<u64>) -> bool {
+            older.write.value() <= newer.write.value()
+        }
     }
 
     /// Inserts versions one after the other; after which of them a conflict was counted.
-    fn met(conflicts: &mut Conflicts, store: &mut Store<u64>, all: &[Version<u64>]) -> Vec<u64> {
+    fn met<J: Judge<Meta = u64>>(
+        conflicts: &mut Conflicts<J>,
+        store: &mut Store<u64>,
+        all: &[Version<u64>],
+    ) -> Vec<u64> {
         let key = Key::from("k");
         let mut counted = Vec::new();
         for d in all {
             let before = conflicts.detected();
             store.insert(&key, d.clone());
-            conflicts.note(store, &key, d.stamp, saw);
+            conflicts.note(store, &key, d.stamp);
             counted.extend((conflicts.detected() > before).then_some(d.stamp.ts.0));
         }
         counted
@@ -129,7 +181,8 @@ mod tests {
         let reversed = [concurrent[1].clone(), concurrent[0].clone()];
         for (all, expected) in [(&chain[..], vec![]), (&concurrent, vec![3]), (&reversed, vec![2])] {
             let mut store = Store::new(0);
-            assert_eq!(met(&mut Conflicts::default(), &mut store, all), expected);
+            let mut conflicts = Conflicts::<Larger<false>>::new(&store);
+            assert_eq!(met(&mut conflicts, &mut store, all), expected);
         }
     }
 
@@ -140,16 +193,15 @@ mod tests {
         for (d, value) in all.iter_mut().zip(["5", "3", "1"]) {
             d.write = Write::Assign(value.as_bytes().into());
         }
-        let larger = |older: &Version<u64>, newer: &Version<u64>| older.write.value() <= newer.write.value();
         for order in [[0, 1, 2], [1, 0, 2], [0, 2, 1]] {
-            let (mut store, mut conflicts) =
-                (Store::new(0), Conflicts { resolves: true, ..Conflicts::default() });
+            let mut store = Store::new(0);
+            let mut conflicts = Conflicts::<Larger<true>>::new(&store);
             met(&mut conflicts, &mut store, &order.map(|i: usize| all[i].clone()));
-            let winner = Conflicts::resolve(store.chain(b"k"), saw, larger).unwrap();
+            let winner = Conflicts::<Larger<true>>::choose(store.chain(b"k")).unwrap();
             assert_eq!(winner.stamp, all[1].stamp, "{order:?}");
             let settled = all.each_ref().map(|d| conflicts.settled(d.stamp));
             assert_eq!(settled, [true, false, false], "{order:?}");
-            let recovered = Conflicts::new(&store, true, saw);
+            let recovered = Conflicts::<Larger<true>>::new(&store);
             assert_eq!(recovered.contested, conflicts.contested);
             store.insert(b"k", version(9, 1, 8));
             store.keep_newest(b"k");

@@ -1,5 +1,5 @@
 //! Dependency checks of each version, with their whole life: what waits, questions to siblings, what is applied everywhere,
-//! the clock under its durable ceiling, the timers, heartbeats, restarts, and sessions that migrate. COPS, COPS-GT, Eiger.
+//! the clock under its durable ceiling, the timers, heartbeats, collection, restarts, and sessions that migrate. COPS, COPS-GT, Eiger.
 //!
 //! A version from another data centre waits until what it depends on is applied here. The server knows by itself what is
 //! applied of its own partition, and asks its siblings for the rest ([`Checks`]). A protocol keeps a [`DependencyChecked`],
@@ -11,14 +11,17 @@
 //!   applied is logged before anybody learns of it.
 //! - C2 (E-8, E-12) The clock restarts at a persisted ceiling, above everything announced or stamped.
 //! - C3 A session that migrates waits until what it depends on is applied here.
+//!
+//! **Collection.** A version takes the place of those before it once it is applied in every data centre: then none that waits is
+//! older. Heartbeats, every θ, let go of tombstones.
 
 use crate::checks::Everywhere;
 use crate::component::Component;
 use crate::dependants::{Applied, Dependant};
-use crate::{Ceiling, Check, Checks, Cx, Deps, Hard, Protocol, Recovered, Status, Ticket, Wire};
-use crate::{Dep, not_covered};
+use crate::{Ceiling, Check, Checks, Collector, Cx, Dep, Deps, Hard, Protocol, Recovered, Scope, Status};
+use crate::{Ticket, Wire, not_covered};
 use serde::{Deserialize, Serialize};
-use tidemark_core::{Hlc, Key, Micros, Outcome, ServerId, Stamp, Vector};
+use tidemark_core::{Failure, Hlc, Key, Micros, Outcome, ServerId, Stamp, Vector};
 use tidemark_store::Version;
 
 crate::rules! { from crate::Rule::COMPONENTS + 8;
@@ -93,6 +96,7 @@ pub struct DependencyChecked<C> {
     /// What is applied in every data centre.
     pub everywhere: Everywhere,
     ceiling: Ceiling,
+    collector: Collector,
     params: Params,
 }
 
@@ -107,7 +111,7 @@ pub trait Checked: Protocol<Peer: Messages, Hard = Hard, Timer = Timer> {
     /// What a version depends on, if it is not applied.
     fn waits(meta: &Self::Meta) -> Option<&Deps>;
 
-    /// A version waits for nothing any more: [shows](Applied::show) it.
+    /// A version waits for nothing any more: [shows](DependencyChecked::show) it.
     fn apply(&mut self, version: &Applied, cx: &mut Cx<'_, Self>);
 
     /// Tells a session how its operation ended, and what it comes to depend on.
@@ -118,39 +122,51 @@ pub trait Checked: Protocol<Peer: Messages, Hard = Hard, Timer = Timer> {
         Self::waits(&version.meta).cloned().unwrap_or_default()
     }
 
-    /// Whether a dependency on this partition counts as met though that update is not applied here.
-    fn is_met(&self, _dep: &Dep, _cx: &Cx<'_, Self>) -> bool {
-        false
+    /// Whether older versions of its key can go, where `everywhere` says what is applied in every data centre.
+    fn settled(&self, everywhere: &Vector, version: &Version<Self::Meta>) -> bool {
+        version.stamp.ts <= everywhere.min()
     }
 
     /// θ.
     fn theta(&mut self, cx: &mut Cx<'_, Self>) {
-        theta(self, cx);
+        announce(self, cx);
+        collect(self, cx);
     }
 }
 
 impl<C> DependencyChecked<C> {
-    /// A server starts (C2). REQUIRES: [`recover`] is called with the server that keeps this.
-    pub fn start<P: Protocol<Hard = Hard>>(
-        was: &Recovered<Hard>,
-        params: Params,
-        cx: &mut Cx<'_, P>,
-    ) -> Self {
-        Self {
-            clock: was.received.max().max(was.hard.ceiling),
-            checks: Checks::new(cx.me, was.life, was.received.clone()),
-            everywhere: Everywhere::new(cx.topology.dcs),
-            ceiling: Ceiling::new(was.hard.clone()),
-            params,
-        }
-    }
-
     /// Moves the clock up to `to`, if it is behind, and keeps the durable ceiling above it (C2).
     pub fn advance<P: Protocol<Hard = Hard>>(&mut self, to: Hlc, cx: &mut Cx<'_, P>) {
         if to > self.clock {
             self.clock = to;
             self.ceiling.renew(to, Vector::default, cx);
         }
+    }
+
+    /// The stamp of a write here, above `above` (see [`Cx::stamp_above`]); the clock moves up to it.
+    ///
+    /// # Errors
+    /// `ClockSkew` if it is too far ahead of physical time.
+    #[inline]
+    pub fn stamp<P: Protocol<Hard = Hard>>(
+        &mut self,
+        above: Hlc,
+        cx: &mut Cx<'_, P>,
+    ) -> Result<Stamp, Failure> {
+        let stamp = cx.stamp_above(self.clock, above)?;
+        self.advance(stamp.ts, cx);
+        Ok(stamp)
+    }
+
+    /// A version is applied: the clock moves up to its time, and `change` makes it show (see [`Applied::show`]).
+    pub fn show<P: Protocol>(
+        &mut self,
+        version: &Applied,
+        change: impl FnOnce(&mut P::Meta),
+        cx: &mut Cx<'_, P>,
+    ) {
+        self.clock = self.clock.max(version.stamp.ts);
+        version.show(change, cx);
     }
 
     /// For each other data centre, up to where all that it writes on this partition is applied here.
@@ -164,8 +180,28 @@ impl<C> DependencyChecked<C> {
     }
 }
 
-/// A server starts: what waited waits again (C1), and the timers are armed.
-pub fn recover<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
+/// A server starts, which `server` makes of the component's state: the clock starts above the ceiling (C2), what waited waits
+/// again (C1), and the timers are armed.
+pub fn start<P: Checked>(
+    was: &Recovered<Hard>,
+    params: Params,
+    cx: &mut Cx<'_, P>,
+    server: impl FnOnce(DependencyChecked<P::Context>, &mut Cx<'_, P>) -> P,
+) -> P {
+    let state = DependencyChecked {
+        clock: was.received.max().max(was.hard.ceiling),
+        checks: Checks::new(cx.me, was.life, was.received.clone()),
+        everywhere: Everywhere::new(cx.topology.dcs),
+        ceiling: Ceiling::new(was.hard.clone()),
+        collector: Collector::default(),
+        params,
+    };
+    let mut server = server(state, cx);
+    recover(&mut server, cx);
+    server
+}
+
+fn recover<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
     let waiting = cx.store.pick(|version| P::waits(&version.meta).cloned());
     waiting.iter().for_each(|(stamp, ..)| server.dependency_checked().checks.arrived(*stamp));
     for (stamp, key, near) in waiting {
@@ -177,25 +213,32 @@ pub fn recover<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
     cx.arm(Timer::Retry, retry_us);
 }
 
-/// A session migrates to this region with `context`, which depends on `near`, and waits (C3).
+/// A session migrates to this region with `context`, and waits (C3) for what that depends on, which `near` tells.
 pub fn arrive<P: Checked>(
     server: &mut P,
     ticket: Ticket,
     context: P::Context,
-    near: &Deps,
+    near: fn(&P::Context) -> &Deps,
     cx: &mut Cx<'_, P>,
 ) {
     let dc = server.dependency_checked();
-    let near = if MOVERS_WAIT.kept() { near } else { &Deps::default() };
-    dc.checks.session(ticket, context, near, cx.mono + dc.params.wait_limit_us);
+    let near = if MOVERS_WAIT.kept() { near(&context).clone() } else { Deps::default() };
+    dc.checks.session(ticket, context, &near, cx.mono + dc.params.wait_limit_us);
     go_on(server, cx);
 }
 
 /// A version waits for `near`.
 fn check<P: Checked>(server: &mut P, key: Key, stamp: Stamp, mut near: Deps, cx: &mut Cx<'_, P>) {
     let own = |dep: &Dep| dep.partition == cx.me.partition;
-    near.retain(|dep| if own(dep) { !server.is_met(dep, cx) } else { ASKS_SIBLINGS.kept() });
+    near.retain(|dep| if own(dep) { !is_met(dep, cx) } else { ASKS_SIBLINGS.kept() });
     server.dependency_checked().checks.version(key, stamp, &near);
+}
+
+/// Whether a dependency on this partition counts as met though that very update may not be applied here: see [`Scope::Newer`].
+fn is_met<P: Checked>(dep: &Dep, cx: &Cx<'_, P>) -> bool {
+    let Scope::Newer(key) = &dep.scope else { return false };
+    let newest = cx.store.chain(key).find(|version| P::waits(&version.meta).is_none());
+    newest.is_some_and(|version| version.stamp >= dep.stamp)
 }
 
 /// Applies what waits for nothing any more, lets in the sessions that are covered, and sends what there is to send.
@@ -256,7 +299,7 @@ impl<P: Checked> Component<P> for DependencyChecked<P::Context> {
 pub fn on_peer<P: Checked>(server: &mut P, from: ServerId, message: Peer, cx: &mut Cx<'_, P>) {
     match message {
         Peer::Check(Check::Ask(id, mut deps)) => {
-            deps.retain(|dep| !server.is_met(dep, cx));
+            deps.retain(|dep| !is_met(dep, cx));
             server.dependency_checked().checks.on_message(from, Check::Ask(id, deps));
         }
         Peer::Check(met) => server.dependency_checked().checks.on_message(from, met),
@@ -265,8 +308,8 @@ pub fn on_peer<P: Checked>(server: &mut P, from: ServerId, message: Peer, cx: &m
     go_on(server, cx);
 }
 
-/// θ, as it is by default: a heartbeat, and to peers what is applied here.
-pub fn theta<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
+/// θ: a heartbeat, and to peers what is applied here.
+pub fn announce<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
     let dc = server.dependency_checked();
     dc.advance(dc.clock.tick(cx.now), cx);
     cx.heartbeat(dc.clock);
@@ -274,4 +317,13 @@ pub fn theta<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
     dc.everywhere.tell(cx.me.dc, &applied);
     let message = P::Peer::of(Peer::Applied(applied), dc.clock);
     cx.topology.peers(cx.me).for_each(|peer| cx.send(peer, message.clone()));
+}
+
+/// θ: drops a piece of what nobody reads any more.
+pub fn collect<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
+    let DependencyChecked { collector, everywhere, .. } = server.dependency_checked();
+    collector.raise(everywhere.get(), cx.store);
+    let mut collector = std::mem::take(collector);
+    collector.work(cx.store, |everywhere, version| server.settled(everywhere, version));
+    server.dependency_checked().collector = collector;
 }

@@ -51,7 +51,7 @@ pub struct Deps(Vec<Dep>);
 impl Deps {
     /// A dependency on one update.
     pub fn one(partition: PartitionId, stamp: Stamp) -> Self {
-        Self(vec![Dep { partition, stamp, scope: Scope::One }])
+        Dep { partition, stamp, scope: Scope::One }.into()
     }
 
     /// Adds a dependency on one update.
@@ -123,6 +123,11 @@ impl Deps {
         self.0.is_empty()
     }
 
+    /// A partition that holds some of them.
+    pub fn holder(&self) -> PartitionId {
+        self.0.first().map_or_else(PartitionId::default, |dep| dep.partition)
+    }
+
     /// The latest time among them: what depends on them is stamped above it.
     pub fn latest(&self) -> Hlc {
         self.0.iter().map(|dep| dep.stamp.ts).max().unwrap_or_default()
@@ -136,6 +141,12 @@ impl Deps {
             dcs: origins.fold(home.index(), usize::max) + 1,
             partitions: self.0.last().map_or(0, |dep| dep.partition.index() + 1),
         }
+    }
+}
+
+impl From<Dep> for Deps {
+    fn from(dep: Dep) -> Self {
+        Self(vec![dep])
     }
 }
 

@@ -7,7 +7,7 @@
 //! What several protocols share as a whole, with its state and its events, is a [`component`]. Beside the two traits stand the building blocks that several protocols share:
 //!
 //! - [`OneRound`]: sessions that are their past; [`Request`](request::Request): what they ask; [`OwnWrites`](own_writes::OwnWrites): what they wrote themselves
-//! - [`Parts`]: reads that a session puts together
+//! - [`Parts`]: reads that a session puts together; [`TwoRounds`](two_rounds::TwoRounds): in two rounds
 //! - [`Slices`]: snapshot reads of one round
 //! - [`Gather`](gather::Gather): one question to several siblings, one answer
 //! - [`TwoPhase`](two_phase::TwoPhase): transactions that write at several partitions; [`Timeline`](timeline::Timeline): the times of who takes part in them
@@ -16,14 +16,15 @@
 //!   versions wait one by one; [`Everywhere`](checks::Everywhere): what nobody waits for any more; [`Causes`](causes::Causes): a whole past as a list; [`Matrix`](matrix::Matrix): dependencies on servers
 //! - [`Grouping`](grouping::Grouping): which servers belong together; [`Tracked`](tracked::Tracked): dependencies by group
 //! - [`Placement`](placement::Placement): which data centres hold a key; [`ForwardedSession`](forwarded::ForwardedSession): a session that goes where its keys are
-//! - [`Waiters`]: waiting is data
+//! - [`Waiters`]: waiting is data; [`Early`](early::Early): waiting for the clock
 //! - [`Ceiling`]: stamps and stable values that survive a restart
-//! - [`Collector`]: when to drop old versions; [`Watched`](watched::Watched): versions that will be lighter then
+//! - [`Collector`]: when to drop old versions; [`Aging`](aging::Aging): what is kept for a while; [`Watched`](watched::Watched): versions that will be lighter then
 //! - [`Conflicts`](conflicts::Conflicts): concurrent versions of a key
 //! - [`Rule`]: what its safety rests on, for tests to break; [`Variant`]: a protocol without some of its rules, by name
 //! - [`Removal`](removal::Removal): a data centre that the others do without
 //! - [`Lab`]: a hand-driven cluster for tests
 
+pub mod aging;
 pub mod causes;
 pub mod ceiling;
 pub mod checks;
@@ -34,6 +35,7 @@ pub mod cx;
 pub mod dependants;
 pub mod dependency_checked;
 pub mod deps;
+pub mod early;
 pub mod extensions;
 pub mod forwarded;
 pub mod gather;
@@ -61,6 +63,7 @@ pub mod timeline;
 pub mod topology;
 pub mod tracked;
 pub mod two_phase;
+pub mod two_rounds;
 pub mod waiters;
 pub mod watched;
 

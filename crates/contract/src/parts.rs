@@ -37,6 +37,11 @@ impl<T> Parts<T> {
         Self { missing: missing.collect(), there: keys.iter().map(|_| None).collect() }
     }
 
+    /// Whether a question is open.
+    pub fn awaits(&self, ask: AskId) -> bool {
+        self.missing.iter().any(|(missing, _)| *missing == ask)
+    }
+
     /// Takes the answer to one of the questions, in the order of its keys; false if it is to none that is open.
     pub fn heard(&mut self, ask: AskId, answer: impl IntoIterator<Item = T>) -> bool {
         let Some(at) = self.missing.iter().position(|(missing, _)| *missing == ask) else { return false };

@@ -14,6 +14,7 @@
 //! - S6 (E-13) What is stable in one region means nothing in another: a [`Past`] that migrates leaves it behind.
 
 use crate::component::Component;
+use crate::early::SHORTEST_WAIT_US;
 use crate::slices::SnapshotRead;
 use crate::{
     Answer, Ceiling, Cx, Hard, Past as _, Protocol, Recovered, Report, SliceReply, SliceReq, Slices,
@@ -76,6 +77,8 @@ pub struct Stabilised<P: StableTime> {
     written_since_delta: bool,
     reads: Slices<At<P>, (Slice<P>, WhenFound<P>)>,
     arrivals: Waiters<Vector, Arrival<P>>,
+    /// Requests that wait for `stable`, and are taken up again from their beginning.
+    blocked: Waiters<Vector, Blocked<P>>,
     tree: Stabilisation,
     params: Params,
 }
@@ -85,6 +88,9 @@ type Arrival<P> = (Ticket, Vector, fn(&mut P, Vector) -> <P as Protocol>::Reply)
 
 /// What the reader is told once all slices of its snapshot are here.
 type WhenFound<P> = fn(&mut P, SnapshotRead<At<P>, Slice<P>>) -> <P as Protocol>::Reply;
+
+/// A request that waits: whom to answer, what was asked, and why it failed if it waits too long.
+type Blocked<P> = (Ticket, <P as Protocol>::Request, fn() -> Failure);
 
 /// A protocol by stable time: the hooks in which such protocols differ.
 pub trait StableTime:
@@ -156,6 +162,7 @@ impl<P: StableTime> Stabilised<P> {
             written_since_delta: false,
             reads: Slices::new(was.life),
             arrivals: Waiters::default(),
+            blocked: Waiters::default(),
             tree: Stabilisation::new(cx.me, cx.topology, params.fan_out),
             params,
         }
@@ -200,14 +207,25 @@ impl<P: StableTime> Stabilised<P> {
         self.reads.scatter(asked, at, (seen, found), deadline, wrap, cx);
     }
 
+    /// Blocks a request until `stable` covers what it `needs`: then it is asked once more. If it waits too long, it has `failed`.
+    pub fn block(
+        &mut self,
+        needs: Vector,
+        (ticket, request): (Ticket, P::Request),
+        failed: fn() -> Failure,
+        cx: &Cx<'_, P>,
+    ) {
+        self.blocked.park(needs, cx.mono + self.params.wait_limit_us, (ticket, request, failed));
+    }
+
     /// Below this nobody in the data centre reads any more.
     pub fn safe(&self) -> &Vector {
         self.tree.safe()
     }
 
-    /// How many sessions wait that migrated.
+    /// How many sessions wait that migrated, and how many requests are blocked.
     pub fn waiting(&self) -> usize {
-        self.arrivals.len()
+        self.arrivals.len() + self.blocked.len()
     }
 }
 
@@ -306,6 +324,9 @@ pub fn expire<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
     cx.fail_all(server.stabilised().reads.expire(cx.mono), unanswered);
     let late = server.stabilised().arrivals.expire(cx.mono);
     cx.fail_all(late.into_iter().map(|(ticket, ..)| ticket), not_covered);
+    for (ticket, _, failed) in server.stabilised().blocked.expire(cx.mono) {
+        cx.fail(ticket, failed());
+    }
 }
 
 /// Δ: what [`StableTime::delta`] does by default. A heartbeat, unless something was written.
@@ -316,6 +337,15 @@ pub fn delta<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
         st.advance(hlc, cx);
         cx.heartbeat(hlc);
     }
+}
+
+/// Δ, where a heartbeat follows the `last` announcement after that time, by a clock that is physical: whether one is due. If
+/// not, the timer is armed for when it is.
+pub fn is_due<P: StableTime>(server: &mut P, last: Hlc, cx: &mut Cx<'_, P>) -> bool {
+    let delta_us = server.stabilised().params.delta_us;
+    let left = (last.micros() + delta_us).saturating_sub(cx.now);
+    cx.arm(P::Timer::DELTA, if left > 0 { left.max(SHORTEST_WAIT_US) } else { delta_us });
+    left == 0
 }
 
 /// Replies to a coordinator. A protocol whose slices may be blocked takes their requests itself, and calls this later.
@@ -339,12 +369,17 @@ pub fn arrive<P: StableTime>(
     server.wake(cx);
 }
 
-/// What [`StableTime::wake`] does by default: lets in the sessions that this region covers.
+/// What [`StableTime::wake`] does by default: lets in the sessions that this region covers, and takes up again the requests
+/// that need not wait any more.
 pub fn wake<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
-    let Stabilised { arrivals, stable, .. } = server.stabilised();
-    for (ticket, dependencies, admitted) in arrivals.wake(stable) {
+    let Stabilised { arrivals, blocked, stable, .. } = server.stabilised();
+    let (admits, requests) = (arrivals.wake(stable), blocked.wake(stable));
+    for (ticket, dependencies, admitted) in admits {
         let reply = admitted(server, dependencies);
         cx.reply(ticket, reply);
+    }
+    for (ticket, request, _) in requests {
+        server.on_request(ticket, request, cx);
     }
 }
 

@@ -8,15 +8,12 @@
 //! - I1 What is pending lies above everything announced and read at before it was proposed.
 //! - I2 What is durable is written by [`Timeline::save`], with which every event has to end.
 
+use crate::early::SHORTEST_WAIT_US;
 use crate::two_phase::{Commit, Transaction, TwoPhase, Undone};
 use crate::{Ceiling, Cx, Protocol, Wire, ceiling};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{Hlc, Micros, ServerId, Vector};
-
-/// Coarse clocks stand still between ticks, and those that were set back for longer: who waits for one looks at it now
-/// and then.
-const SHORTEST_WAIT_US: Micros = 200;
 
 /// What of it outlives a crash.
 #[derive_where(Clone, Debug, Default; S: Clone + std::fmt::Debug)]

@@ -17,14 +17,10 @@
 //!   the key that is at least as new, which may be a concurrent one and says nothing of the other's causes.
 //! - D2 Version numbers are hybrid clocks in the place of Lamport's: the same rules and one more lower bound, so that
 //!   between data centres the later writer wins, and drivers can tell a stamp from a future that has not come.
-//! - D3 That a version was applied is logged ([`Cx::revise`]) before anybody learns of it, unless a restart would find
-//!   it out at once: a session that saw it may come back. What was not applied is checked again.
-//! - D4 Contexts are bounded, and a session that only reads is where they would grow. Every θ servers tell their peers
-//!   what they have applied, and a session forgets what is applied in every data centre (the paper's *never depend*,
-//!   without a time to wait for). Beyond [`most_deps`] the rest become dependencies on *all* that a server wrote up
-//!   to a time, which is more than is needed and one a server. They cannot wait for each other: stamps rise along them.
+//! - D3 What was applied outlives a crash, for a session that saw it may come back; what was not is checked again.
+//! - D4 Contexts are bounded: a session forgets what is applied everywhere, and lists are cut: `session.rs`.
 //! - D5 A conditional update depends on the version that decided it; so does its session. MGET is GETs to all partitions
-//!   at once, and no snapshot (COPS-GT has those). Heartbeats, every θ, let go of tombstones; they need a [`Ceiling`].
+//!   at once, and no snapshot (COPS-GT has those). Heartbeats, every θ, let go of tombstones.
 //! - D6 A session that moves brings its context, and waits until it is applied there.
 //!
 //! **Invariants**
@@ -32,11 +28,14 @@
 //! - I2 Whatever a session's context does not name of its past is a cause of what it names, or applied everywhere.
 //! - I3 A version that waits is never dropped: it shows, or it has lost, once it was checked.
 
+mod session;
+
+pub use session::{Context, Known, Request, most_deps};
+
 use tidemark_contract::dependants::Applied;
 use tidemark_contract::dependency_checked::{self, Checked, DependencyChecked};
-use tidemark_contract::one_round::Said;
 use tidemark_contract::prelude::*;
-use tidemark_contract::{Collector, Dep, Deps, Past, Scope};
+use tidemark_contract::{Deps, Past as _};
 
 pub use tidemark_contract::dependency_checked::{Params, Peer, Timer};
 
@@ -63,69 +62,6 @@ tidemark_contract::variants! {
     "cops-unchecked", "COPS that ships dependencies and does not check them": FORGETS, ASKS_SIBLINGS, WAITS_FOR_CHECKS;
 }
 
-/// D4: how many dependencies are listed one by one.
-pub fn most_deps() -> usize {
-    if LISTS_ARE_LONG.kept() { 64 } else { 2 }
-}
-
-/// What a session depends on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Context {
-    /// The latest time in its past.
-    pub clock: Hlc,
-    /// What was read since the last put, and that put.
-    pub near: Deps,
-}
-
-impl Context {
-    /// A version of `key`, and nothing else.
-    fn of(key: &Key, partition: PartitionId, stamp: Stamp) -> Self {
-        let scope = if CHECKS_THAT_UPDATE.kept() { Scope::One } else { Scope::Newer(key.clone()) };
-        let mut near = Deps::default();
-        near.add(Dep { partition, stamp, scope });
-        Self { clock: stamp.ts, near }
-    }
-}
-
-/// What a server answers beside an outcome: what the session depends on now, and what is applied everywhere of the server's
-/// partition. After a put that is all that the session depends on.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Known(pub Context, pub Vector);
-
-impl Said<Context> for Known {
-    fn teach(&self, past: &mut Context, partition: PartitionId, outcome: &Outcome) {
-        let Self(seen, everywhere) = self;
-        let put = matches!(outcome, Outcome::Written { stamp: Some(_), .. });
-        if put {
-            past.near = Deps::default(); // 2
-        }
-        past.clock = past.clock.max(seen.clock);
-        if if put { PUT_IS_NEAR.kept() } else { READS_ARE_NEAR.kept() } {
-            past.merge(seen); // 1, I2
-        }
-        past.near.settle(partition, everywhere); // D4
-        past.near.bound(most_deps());
-    }
-}
-
-impl Past for Context {
-    type Said = Known;
-
-    fn merge(&mut self, other: &Self) {
-        self.clock = self.clock.max(other.clock);
-        self.near.merge(&other.near);
-    }
-
-    fn reach(&self, home: DcId) -> Reach {
-        self.near.reach_with(home, self.clock)
-    }
-
-    /// D6: a partition that holds some of it.
-    fn coverer(&self) -> PartitionId {
-        self.near.iter().next().map_or_else(PartitionId::default, |dep| dep.partition)
-    }
-}
-
 /// What is stored beside a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
@@ -135,14 +71,9 @@ pub struct Meta {
     pub near: Deps,
 }
 
-/// What a session asks: an operation, or to wait until what it depends on is applied (D6). Reads bring nothing.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Request(pub Option<Op>, pub Context);
-
 /// A server.
 pub struct Cops {
     dc: DependencyChecked<Context>,
-    collector: Collector,
 }
 
 const ABOUT: &str = "causal+ by dependency checks; MGET is single reads, not a snapshot";
@@ -162,10 +93,7 @@ impl Protocol for Cops {
     type Component = DependencyChecked<Context>;
 
     fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        let dc = DependencyChecked::start(&was, *cx.params, cx);
-        let mut server = Self { dc, collector: Collector::default() };
-        dependency_checked::recover(&mut server, cx); // D3
-        server
+        dependency_checked::start(&was, *cx.params, cx, |dc, _| Self { dc }) // D3
     }
 
     fn on_request(&mut self, ticket: Ticket, Request(op, context): Request, cx: &mut Cx<'_, Self>) {
@@ -185,10 +113,7 @@ impl Protocol for Cops {
                 near.bound(most_deps());
                 self.answer(ticket, outcome, Context { clock: near.latest(), near }, cx);
             }
-            None => {
-                let near = context.near.clone();
-                dependency_checked::arrive(self, ticket, context, &near, cx); // D6
-            }
+            None => dependency_checked::arrive(self, ticket, context, |context| &context.near, cx), // D6
         }
     }
 
@@ -217,8 +142,7 @@ impl Checked for Cops {
     }
 
     fn apply(&mut self, d: &Applied, cx: &mut Cx<'_, Self>) {
-        self.dc.clock = self.dc.clock.max(d.stamp.ts); // 6
-        d.show(|meta: &mut Meta| *meta = Meta::default(), cx); // D3
+        self.dc.show(d, |meta| *meta = Meta::default(), cx); // 6, D3
         trim(&d.key, cx);
     }
 
@@ -235,17 +159,6 @@ impl Checked for Cops {
         let loses = !LOSERS_WAIT.kept() && cx.latest(key, &()).is_some_and(|newest| newest.stamp > d.stamp);
         if loses { Deps::default() } else { d.meta.near.clone() } // 4
     }
-
-    /// A dependency as published: "the current version number is at least that" (E-4).
-    fn is_met(&self, dep: &Dep, cx: &Cx<'_, Self>) -> bool {
-        matches!(&dep.scope, Scope::Newer(key) if cx.latest(key, &()).is_some_and(|d| d.stamp >= dep.stamp))
-    }
-
-    fn theta(&mut self, cx: &mut Cx<'_, Self>) {
-        dependency_checked::theta(self, cx);
-        self.collector.raise(self.dc.everywhere.get(), cx.store);
-        self.collector.work(cx.store, |everywhere, d| d.stamp.ts <= everywhere.min()); // I3
-    }
 }
 
 impl Cops {
@@ -257,8 +170,7 @@ impl Cops {
             let mut near = context.near;
             near.merge(&seen.near);
             let above = if PUT_ABOVE_CONTEXT.kept() { context.clock } else { Hlc::ZERO };
-            let ver = cx.stamp_above(self.dc.clock, above)?; // 3
-            self.dc.advance(ver.ts, cx);
+            let ver = self.dc.stamp(above, cx)?; // 3
             *seen = Context::of(&key, n, ver);
             // Nobody asks again what a version depends on that is applied: memory keeps nothing of it.
             Ok(Draft::new(ver, Meta { waits: false, near }).in_memory(Meta::default()))
@@ -283,15 +195,5 @@ fn read(keys: &[Key], cx: &Cx<'_, Cops>) -> (Vec<Found>, Context) {
 fn trim(key: &Key, cx: &mut Cx<'_, Cops>) {
     if !SPARES_WAITING.kept() || !cx.store.chain(key).any(|d| d.meta.waits) {
         cx.store.keep_newest(key);
-    }
-}
-
-/// A session: what it remembers is its context.
-impl OneRound for Cops {
-    type Past = Context;
-
-    fn question(op: Option<Op>, _: DcId, past: &Context) -> Request {
-        let brings = matches!(op, None | Some(Op::Put { .. }));
-        Request(op, if brings { past.clone() } else { Context::default() })
     }
 }

@@ -28,7 +28,7 @@ mod session;
 
 pub use session::{Client, Context};
 
-use std::collections::VecDeque;
+use tidemark_contract::aging::Aging;
 use tidemark_contract::causes::Causes;
 use tidemark_contract::dependants::Applied;
 use tidemark_contract::dependency_checked::{self, Checked, DependencyChecked, Messages};
@@ -140,11 +140,11 @@ pub struct CopsGt {
     /// What is applied in every data centre, all partitions together.
     stable: Vector,
     stabilisation: Stabilisation,
-    /// What was stable, each with the time when no transaction is older any more; and what is that already.
-    aged: VecDeque<(Micros, Vector)>,
+    /// What was stable, until no transaction is older any more; and what is that already.
+    aged: Aging<Vector>,
     ripe: Vector,
-    /// Keys with versions to drop, those that are older than the stamp, and when.
-    overwritten: VecDeque<(Micros, Key, Stamp)>,
+    /// Keys with versions to drop, those that are older than the stamp.
+    overwritten: Aging<(Key, Stamp)>,
     /// Versions whose lists are not empty.
     listed: Watched,
 }
@@ -167,18 +167,19 @@ impl Protocol for CopsGt {
     fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let Params { theta_us, retry_us, wait_limit_us, .. } = *cx.params;
         let params = dependency_checked::Params { theta_us, retry_us, wait_limit_us };
-        let mut server = Self {
-            dc: DependencyChecked::start(&was, params, cx),
-            stable: Vector::zero(cx.topology.dcs),
-            stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
-            aged: VecDeque::new(),
-            ripe: Vector::default(),
-            overwritten: VecDeque::new(),
-            listed: Watched::default(),
-        };
-        server.recall(cx);
-        dependency_checked::recover(&mut server, cx); // D3
-        server
+        dependency_checked::start(&was, params, cx, |dc, cx| {
+            let mut server = Self {
+                dc,
+                stable: Vector::zero(cx.topology.dcs),
+                stabilisation: Stabilisation::new(cx.me, cx.topology, cx.params.fan_out),
+                aged: Aging::default(),
+                ripe: Vector::default(),
+                overwritten: Aging::default(),
+                listed: Watched::default(),
+            };
+            server.recall(cx);
+            server
+        }) // D3
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
@@ -194,8 +195,7 @@ impl Protocol for CopsGt {
                 self.answer(ticket, outcome, seen, cx);
             }
             Request::Cover(context) => {
-                let near = context.near.clone();
-                dependency_checked::arrive(self, ticket, context, &near, cx); // D6
+                dependency_checked::arrive(self, ticket, context, |context| &context.near, cx); // D6
             }
         }
     }
@@ -235,8 +235,7 @@ impl Checked for CopsGt {
     }
 
     fn apply(&mut self, d: &Applied, cx: &mut Cx<'_, Self>) {
-        self.dc.clock = self.dc.clock.max(d.stamp.ts); // 6
-        d.show(|meta: &mut Meta| (meta.waits, meta.near) = (false, Deps::default()), cx); // D3
+        self.dc.show(d, |meta| (meta.waits, meta.near) = (false, Deps::default()), cx); // 6, D3
         self.shows(&d.key, d.stamp, cx);
     }
 
@@ -246,7 +245,7 @@ impl Checked for CopsGt {
 
     /// Tells peers and siblings what is applied here and everywhere.
     fn theta(&mut self, cx: &mut Cx<'_, Self>) {
-        dependency_checked::theta(self, cx);
+        dependency_checked::announce(self, cx);
         let stable = self.stabilisation.tick(self.report(), Peer::Tree, cx);
         stable.into_iter().for_each(|stable| self.stable.merge(&stable));
         self.collect(cx);
@@ -275,8 +274,7 @@ impl CopsGt {
         let (outcome, seen) = cx.update(&key, update, &(), Context::default(), see, |seen, cx| {
             context.merge(seen);
             context.settle(&self.settled(), MOST_DEPS);
-            let ver = cx.stamp_above(self.dc.clock, context.clock)?; // 3
-            self.dc.advance(ver.ts, cx);
+            let ver = self.dc.stamp(context.clock, cx)?; // 3
             seen.near = Deps::default();
             seen.include(n, &key, ver, &Causes::default());
             let Context { near, past, .. } = context;
@@ -326,7 +324,7 @@ impl CopsGt {
         let (newest, older) = (shown.next().map(|d| (d.stamp, d.meta.past.list().is_empty())), shown.next());
         let Some((newest, bare)) = newest else { return };
         if older.is_some() {
-            self.overwritten.push_back((cx.mono + cx.params.trans_time_us, key.clone(), newest));
+            self.overwritten.keep(cx.mono + cx.params.trans_time_us, (key.clone(), newest));
         }
         if newest == stamp && !bare {
             self.listed.watch(key, stamp);
@@ -340,17 +338,17 @@ impl CopsGt {
 
     /// Drops what no transaction asks for any more, if none takes longer than it should (D7).
     fn collect(&mut self, cx: &mut Cx<'_, Self>) {
-        while self.overwritten.front().is_some_and(|(until, ..)| *until <= cx.mono) {
-            let Some((_, key, stamp)) = self.overwritten.pop_front() else { break };
+        while let Some((key, stamp)) = self.overwritten.ripe(cx.mono) {
             if !cx.store.chain(&key).any(|d| d.stamp < stamp && d.meta.waits) {
                 cx.store.cut(&key, |d| d.stamp == stamp); // I3
             }
         }
-        if self.aged.back().is_none_or(|(_, last)| *last != self.stable) {
-            self.aged.push_back((cx.mono + cx.params.trans_time_us, self.stable.clone()));
+        if self.aged.youngest() != Some(&self.stable) {
+            self.aged.keep(cx.mono + cx.params.trans_time_us, self.stable.clone());
         }
-        let young = self.aged.iter().position(|(until, _)| *until > cx.mono).unwrap_or(self.aged.len());
-        self.aged.drain(..young).for_each(|(_, ripe)| self.ripe.merge(&ripe));
+        while let Some(ripe) = self.aged.ripe(cx.mono) {
+            self.ripe.merge(&ripe);
+        }
         self.stabilisation.collect(cx, |ripe, d| d.stamp.ts <= ripe.min()); // tombstones, mostly
         let stable = self.settled();
         self.listed.settle(cx.store, |meta| {

@@ -30,7 +30,7 @@
 //! - I2 Nothing is prepared at or below `vv[m]`, or `snap[m]` of a snapshot that was read here.
 //! - I3 For i ≠ m, `gss[i]` covers the CV of what was written here, after a restart too (E-12): new sessions see it.
 
-pub use crate::gentlerain::{Clock, Timer};
+pub use tidemark_contract::early::{Clock, Timer};
 use tidemark_contract::info;
 use tidemark_contract::prelude::*;
 pub use tidemark_contract::stabilised::Params;

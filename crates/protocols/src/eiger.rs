@@ -30,11 +30,11 @@ mod session;
 
 pub use session::Client;
 
-use std::collections::VecDeque;
+use tidemark_contract::Deps;
+use tidemark_contract::aging::Aging;
 use tidemark_contract::dependants::Applied;
 use tidemark_contract::dependency_checked::{self, Checked, DependencyChecked, Messages, Peer};
 use tidemark_contract::prelude::*;
-use tidemark_contract::{Collector, Deps};
 
 pub use crate::cops::{Context, Timer};
 
@@ -138,9 +138,8 @@ pub struct Eiger {
     dc: DependencyChecked<Deps>,
     /// D3: for earlier times nothing is answered.
     floor: Hlc,
-    /// What the clock was, each with the time when no transaction is that old any more.
-    aged: VecDeque<(Micros, Hlc)>,
-    collector: Collector,
+    /// What the clock was, until no transaction is that old any more.
+    aged: Aging<Hlc>,
 }
 
 const ABOUT: &str = "dependency checks; snapshots of two rounds by when versions came to show";
@@ -163,10 +162,8 @@ impl Protocol for Eiger {
     fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let Params { theta_us, retry_us, wait_limit_us, .. } = *cx.params;
         let params = dependency_checked::Params { theta_us, retry_us, wait_limit_us };
-        let dc = DependencyChecked::start(&was, params, cx);
-        let (floor, aged, collector) = (Hlc::ZERO, VecDeque::new(), Collector::default());
-        let mut server = Self { dc, floor, aged, collector };
-        dependency_checked::recover(&mut server, cx);
+        let new = |dc, _: &mut Cx<'_, Self>| Self { dc, floor: Hlc::ZERO, aged: Aging::default() };
+        let mut server = dependency_checked::start(&was, params, cx, new);
         if FLOOR_SURVIVES.kept() {
             server.floor = server.dc.clock; // D3
         }
@@ -197,7 +194,7 @@ impl Protocol for Eiger {
             }
             Request::Cover(Context { clock, near }) => {
                 self.dc.advance(clock, cx);
-                dependency_checked::arrive(self, ticket, near.clone(), &near, cx);
+                dependency_checked::arrive(self, ticket, near, |near| near, cx);
             }
         }
     }
@@ -249,9 +246,18 @@ impl Checked for Eiger {
         cx.reply(ticket, Reply::Done(outcome, seen, self.dc.everywhere.get().clone()));
     }
 
+    /// D3, I3, I4: no transaction asks for what is older, if none takes longer than it should.
+    fn settled(&self, everywhere: &Vector, d: &Version<Meta>) -> bool {
+        Self::visible(&self.floor, d.stamp, &d.meta) && d.stamp.ts <= everywhere.min()
+    }
+
     fn theta(&mut self, cx: &mut Cx<'_, Self>) {
-        dependency_checked::theta(self, cx);
-        self.collect(cx);
+        dependency_checked::announce(self, cx);
+        self.aged.keep(cx.mono + cx.params.trans_time_us, self.dc.clock);
+        while let Some(clock) = self.aged.ripe(cx.mono) {
+            self.floor = self.floor.max(clock); // D3
+        }
+        dependency_checked::collect(self, cx);
     }
 }
 
@@ -272,26 +278,11 @@ impl Eiger {
         let (outcome, seen) = cx.update(&key, update, &NOW, Deps::default(), see, |seen, cx| {
             let mut near = context.near;
             near.merge(seen);
-            let new = cx.stamp_above(self.dc.clock, context.clock)?;
-            self.dc.advance(new.ts, cx);
+            let new = self.dc.stamp(context.clock, cx)?;
             *seen = Deps::one(n, new);
             let meta = |near| Meta { evt: new.ts, near };
             Ok(Draft::new(new, meta(near)).in_memory(meta(Deps::default())))
         });
         self.answer(ticket, outcome, seen, cx);
-    }
-
-    /// Drops what no transaction asks for any more, if none takes longer than it should (D3, I3, I4).
-    fn collect(&mut self, cx: &mut Cx<'_, Self>) {
-        self.aged.push_back((cx.mono + cx.params.trans_time_us, self.dc.clock));
-        while self.aged.front().is_some_and(|(until, _)| *until <= cx.mono) {
-            self.floor = self.aged.pop_front().map_or(self.floor, |(_, clock)| self.floor.max(clock));
-        }
-        self.collector.raise(self.dc.everywhere.get(), cx.store);
-        let floor = self.floor;
-        let safe = |everywhere: &Vector, d: &Version<Meta>| {
-            Self::visible(&floor, d.stamp, &d.meta) && d.stamp.ts <= everywhere.min()
-        };
-        self.collector.work(cx.store, safe);
     }
 }

@@ -24,21 +24,9 @@
 //! - D5 (E-13) A token's `gst` is adopted only in the region it speaks of; elsewhere the session waits until
 //!   the region's own reaches its `dt`.
 //! - D6 A conditional update depends on the version that decided it, and so does its session.
-//! - D7 α is infinite unless it is set: a ROTX waits until `gst` is above `dt`, at most [`Params::wait_limit_us`].
-//!   Where §4.3 falls back on Eiger's transactions there is a snapshot that waits for nothing, takes one round, and
-//!   needs no Lamport clock: everything up to `gst`, and of what was written here also what is at or below `dt` and
-//!   was written at or below that `gst`. A server that was asked stamps above `dt` from then on (its fence), and a PUT
-//!   tells its `gst`. Eiger's own rule is unsound here: a server that has yet to hear of a `gst` says of a version
-//!   that it is valid now, and another one that has heard shows what depends on the next.
-//! - D8 The coordinator of a snapshot is the owner of its first key.
-//! - D9 §4.4 finds conflicts by the version that preceded a new one in its origin's chain, which misses some and
-//!   tells one side only of others. A version is shipped with the `gst` of its PUT instead, which says exactly what
-//!   was visible there: two versions from different regions conflict unless the older one's `ut` is at or below it.
-//!   Conflicts are counted; a [`Resolver`] resolves them, as the last writer wins by default, whenever they are
-//!   read: deciding once at arrival, as in §4.4, lets replicas diverge.
-//! - D10 (E-11) §5.5 leaves open how a data centre that was cut off is left out: `exclusion.rs` has it. Versions that it
-//!   wrote above the cut are hidden from readers by their `gst`, which is never between what was here and the cut;
-//!   sessions that moved from it are refused, and deletions remembered. Hidden versions count as seen for D9.
+//! - D7, D8 A ROTX waits, unless α is set; whoever does not wait takes one round (instead of §4.3's Eiger): `transactions.rs`.
+//! - D9 Conflicts (§4.4) are found by the `gst` that a version is shipped with, and resolved when they are read: `resolver.rs`.
+//! - D10 (E-11) A data centre that was cut off is left out (§5.5) by an operator, and what it wrote is hidden: `exclusion.rs`.
 //!
 //! **Invariants**
 //! - I1 `gst` never falls; every server of the data centre has received all that was written elsewhere at or
@@ -46,8 +34,8 @@
 //! - I2 A version's `ut` is above the `dt` of its PUT, above everything announced here before, and so (I1)
 //!   above every `gst` and snapshot in use when it is written.
 
-use std::marker::PhantomData;
 use tidemark_contract::conflicts::Conflicts;
+use tidemark_contract::early::Early;
 use tidemark_contract::prelude::*;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
 use tidemark_contract::{Extensions, info};
@@ -57,24 +45,19 @@ mod params;
 mod resolver;
 mod rules;
 mod session;
+mod transactions;
 
-use exclusion::Exclusion;
-pub use exclusion::{Kept, Message};
+use exclusion::Hidden;
+pub use exclusion::{Exclusion, Kept, Message};
 pub use params::{Params, Stamps};
-use resolver::saw;
+use resolver::ByGst;
 pub use resolver::{LastWriter, Resolver};
 pub use rules::*;
 pub use session::{Past, Request};
+pub use tidemark_contract::early::{Clock, Timer};
 
 /// What servers say to each other: slices are asked for in the snapshot `st`.
 pub type Peer = stabilised::Peer<Past, Past, Message>;
-
-/// Timers: one more is armed while a PUT waits for the clock.
-pub type Timer = stabilised::Timer<Clock>;
-
-/// The timer of what waits for the clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Clock;
 
 /// What a reader in data centre `m` can see.
 pub struct View {
@@ -82,13 +65,8 @@ pub struct View {
     /// A snapshot; a GET sees everything that was written here, and what is stable.
     at: Past,
     fresh: bool,
-    /// D10: of which data centre nothing is shown that it wrote above a cut.
-    hidden: Option<(DcId, Hlc)>,
+    hidden: Hidden, // D10
 }
-
-/// A clock that was set back stands still until physical time has caught up, and coarse ones stand still between
-/// ticks: who waits for one looks at it now and then.
-const SHORTEST_WAIT_US: Micros = 200;
 
 /// With the resolver that everybody has.
 pub type GentleRain = Server<LastWriter>;
@@ -100,11 +78,9 @@ pub struct Server<R: Resolver> {
     fence: Hlc,
     /// Tells apart what has one stamp; always 0 with D3.
     seq: u32,
-    waiting_for_clock: Waiters<Hlc, (Ticket, Request)>,
-    waiting_for_gst: Waiters<Hlc, (Ticket, Request)>,
-    conflicts: Conflicts,
+    early: Early<(Ticket, Request)>,
+    conflicts: Conflicts<ByGst<R>>,
     exclusion: Exclusion,
-    resolver: PhantomData<R>,
 }
 
 const ABOUT: &str = "causal+ with one number a version; waits for the farthest region";
@@ -116,8 +92,8 @@ impl<R: Resolver> Protocol for Server<R> {
         .rules(RULES)
         .variants(VARIANTS);
     const EXTENSIONS: Extensions<Self> = Extensions {
-        order: Some(Self::obey),
-        resolve: if R::RESOLVES { Some(|seen| Conflicts::resolve(seen, saw, R::newer_wins)) } else { None },
+        order: Some(exclusion::obey),
+        resolve: Conflicts::<ByGst<R>>::chooses::<Self>(),
         ..Extensions::NONE
     };
     type Meta = Hlc; // D4, D9: gst at the PUT
@@ -129,15 +105,14 @@ impl<R: Resolver> Protocol for Server<R> {
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
-    type Component = Stabilised<Self>;
+    type Component = Exclusion;
 
     fn start(mut was: Recovered<Kept>, cx: &mut Cx<'_, Self>) -> Self {
         let exclusion = Exclusion::recovered(&mut was);
-        let Kept { clock: hard, .. } = &was.hard;
         let written_here = cx.store.versions().filter(|d| d.stamp.origin == cx.me.dc);
-        let known = written_here.map(|d| d.meta).fold(hard.stable.min(), Hlc::max); // D4
+        let known = written_here.map(|d| d.meta).fold(was.hard.clock.stable.min(), Hlc::max); // D4
         if was.life > 1 {
-            cx.heartbeat(was.received[cx.me.dc].max(hard.ceiling));
+            cx.heartbeat(was.received[cx.me.dc].max(was.hard.clock.ceiling));
         }
         let mut st = Stabilised::start(&was, cx.params.shared(), cx);
         st.stable = Vector::from(if STABLE_SURVIVES.kept() { known } else { Hlc::ZERO });
@@ -145,11 +120,9 @@ impl<R: Resolver> Protocol for Server<R> {
             st,
             fence: Hlc::ZERO, // below the ceiling
             seq: 0,
-            waiting_for_clock: Waiters::default(),
-            waiting_for_gst: Waiters::default(),
-            conflicts: Conflicts::new(cx.store, R::RESOLVES, saw),
+            early: Early::default(),
+            conflicts: Conflicts::new(cx.store),
             exclusion,
-            resolver: PhantomData,
         }
     }
 
@@ -169,19 +142,11 @@ impl<R: Resolver> Protocol for Server<R> {
         }
     }
 
-    fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
-        match message {
-            Peer::Own(message) => self.hand_over(from, message, cx),
-            message => stabilised::on_peer(self, from, message, cx),
-        }
-    }
-
     /// Algorithm 2 lines 18 to 20.
     fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Hlc>, cx: &mut Cx<'_, Self>) {
-        let new = d.stamp;
-        cx.store.insert(&key, d);
-        self.conflicts.note(cx.store, &key, new, saw); // §4.4, D9
-        self.st.vv.raise(from.dc, new.ts);
+        let ut = d.stamp.ts;
+        self.conflicts.insert(&key, d, cx); // §4.4, D9
+        self.st.vv.raise(from.dc, ut);
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
@@ -189,19 +154,16 @@ impl<R: Resolver> Protocol for Server<R> {
             Timer::Theta => stabilised::on_timer(self, timer, cx), // Algorithm 2 lines 29 to 31
             // Algorithm 2 lines 21 to 26.
             Timer::Delta => {
-                let due = self.st.vv[cx.me.dc].micros() + cx.params.delta_us;
-                if cx.now < due {
-                    return cx.arm(Timer::Delta, (due - cx.now).max(SHORTEST_WAIT_US)); // 23
+                if stabilised::is_due(self, self.st.vv[cx.me.dc], cx) {
+                    self.st.advance(Hlc::at(cx.now), cx); // 22, 24
+                    cx.heartbeat(Hlc::at(cx.now)); // 25, 26
                 }
-                cx.arm(Timer::Delta, cx.params.delta_us);
-                self.st.advance(Hlc::at(cx.now), cx); // 22, 24
-                cx.heartbeat(Hlc::at(cx.now)); // 25, 26
             }
             Timer::Own(Clock) => {
-                for (ticket, put) in self.waiting_for_clock.wake(&Hlc::at(cx.now)) {
+                for (ticket, put) in self.early.wake(Hlc::at(cx.now)) {
                     self.on_request(ticket, put, cx);
                 }
-                self.arm_clock(cx);
+                self.early.arm(cx);
             }
         }
     }
@@ -210,12 +172,12 @@ impl<R: Resolver> Protocol for Server<R> {
         let Past { dt, gst } = view.at;
         let needs = if LOCAL_NEEDS_GST.kept() { *written_at } else { Hlc::ZERO };
         let mine = stamp.origin == view.m && (view.fresh || stamp.ts <= dt && needs <= gst);
-        mine || stamp.ts <= gst && view.hidden.is_none_or(|(x, cut)| stamp.origin != x || stamp.ts <= cut)
+        mine || stamp.ts <= gst && view.hidden.shows(stamp)
     }
 
     fn status(&self) -> Status {
-        let blocked = self.waiting_for_clock.len() + self.waiting_for_gst.len();
-        let (away, conflicts) = (self.exclusion.away().cloned(), Some(self.conflicts.detected()));
+        let blocked = self.early.waiting() + self.st.waiting();
+        let (away, conflicts) = (self.exclusion.away(), Some(self.conflicts.detected()));
         Status { away, conflicts, ..Status::new(self.st.stable.clone(), blocked) }
     }
 }
@@ -226,21 +188,8 @@ impl<R: Resolver> StableTime for Server<R> {
     }
 
     /// Algorithm 3 lines 20 to 24.
-    fn slice(&mut self, mut st: Past, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
-        self.raise(st.gst, cx); // 22
-        if SLICE_FENCES.kept() && st.dt > self.fence {
-            self.fence = st.dt;
-            if FENCE_SURVIVES.kept() {
-                self.st.promise(st.dt, cx);
-            }
-        }
-        if !ONE_GST.kept() {
-            st.gst = self.gst();
-        }
-        let mut seen = Past { dt: Hlc::ZERO, gst: self.gst() };
-        let view = self.view(st, false, cx.me.dc);
-        let found = cx.read(keys, &view, |d| seen.dt = seen.dt.max(d.stamp.ts)); // 23
-        (found, seen)
+    fn slice(&mut self, st: Past, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+        self.read_slice(st, keys, cx)
     }
 
     /// §5.3.
@@ -251,8 +200,7 @@ impl<R: Resolver> StableTime for Server<R> {
 
     /// LST: Algorithm 2 line 30.
     fn share(&mut self, cx: &mut Cx<'_, Self>) -> Vector {
-        self.listen(cx); // D10
-        Vector::from(self.exclusion.share(&self.st.vv))
+        Vector::from(exclusion::share(self, cx)) // D10
     }
 
     /// Algorithm 2 line 31.
@@ -271,15 +219,8 @@ impl<R: Resolver> StableTime for Server<R> {
         stabilised::aggregate(self, cx);
         stabilised::collect(self, cx);
         self.conflicts.forget(cx.store);
-        self.exclusion.end(self.st.safe().min()); // D10
-        self.keep_removal(cx);
-        self.fetch(cx);
+        exclusion::theta(self, cx); // D10
         stabilised::expire(self, cx);
-        for (ticket, request) in self.waiting_for_gst.expire(cx.mono) {
-            let why = "the session's past is not stable here yet: a region lags or is cut off".to_string();
-            let moved = matches!(request, Request::Cover(..));
-            cx.fail(ticket, if moved { not_covered() } else { Failure::Unavailable(why) });
-        }
     }
 }
 
@@ -306,8 +247,8 @@ impl<R: Resolver> Server<R> {
             return cx.fail(ticket, Failure::ClockSkew { ahead_us });
         }
         if ut > clock && cx.params.clock == Stamps::Physical {
-            self.waiting_for_clock.park(ut, Micros::MAX, (ticket, Request::Put(key, update, past))); // 6
-            return self.arm_clock(cx);
+            let put = Request::Put(key, update, past);
+            return self.early.park(ut, Micros::MAX, (ticket, put), cx); // 6
         }
         let gst = self.gst();
         let see = |seen: &mut Past, d: &Version<_>| *seen = Past { dt: d.stamp.ts, gst }; // D6; at or below vv[m] (I1), so below ut
@@ -321,32 +262,8 @@ impl<R: Resolver> Server<R> {
             }
             Ok(Draft::new(new, gst)) // 8 to 10, D4; 13, 15 to 17
         });
-        if let Outcome::Written { stamp: Some(new), .. } = outcome {
-            self.conflicts.note(cx.store, &key, new, saw); // D9
-        }
+        self.conflicts.written(&key, &outcome, cx.store); // D9
         cx.answer(ticket, outcome, seen); // 14
-    }
-
-    /// Algorithm 3 lines 9 to 15, with the `gst` of the session.
-    fn snapshot(&mut self, ticket: Ticket, keys: Vec<Key>, session: Past, cx: &mut Cx<'_, Self>) {
-        self.raise(session.gst, cx); // 10
-        let st = Past { gst: self.gst(), ..session }; // 12
-        self.st.scatter((ticket, keys), st, Past::default(), cx); // 11, 13, 14, and 16 to 19
-    }
-
-    /// Algorithm 4 lines 9 to 14.
-    fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, past: Past, cx: &mut Cx<'_, Self>) {
-        self.raise(past.gst, cx);
-        let waits = |alpha| alpha > 0 && past.dt.0 - self.gst().0 <= Hlc::at(alpha).0; // 10; 0: never
-        if past.dt < self.gst() || !ROTX_WAITS.kept() {
-            self.snapshot(ticket, keys, Past { dt: Hlc::ZERO, ..past }, cx); // 12
-        } else if cx.params.alpha_us.is_none_or(waits) {
-            let deadline = cx.mono + cx.params.wait_limit_us;
-            self.waiting_for_gst.park(past.dt.next(), deadline, (ticket, Request::Rotx(keys, past))); // 11
-        } else {
-            let dt = if ROTX_COVERS_DT.kept() { past.dt } else { Hlc::ZERO };
-            self.snapshot(ticket, keys, Past { dt, ..past }, cx); // 14, D7
-        }
     }
 
     /// `GST ← max(GST, gst)`, and takes up what waited for it.
@@ -354,9 +271,7 @@ impl<R: Resolver> Server<R> {
     fn raise(&mut self, gst: Hlc, cx: &mut Cx<'_, Self>) {
         if gst > self.gst() {
             self.st.stable = Vector::from(gst);
-            for (ticket, request) in self.waiting_for_gst.wake(&gst) {
-                self.on_request(ticket, request, cx);
-            }
+            stabilised::wake(self, cx);
         }
     }
 
@@ -365,18 +280,11 @@ impl<R: Resolver> Server<R> {
         self.st.stable.min()
     }
 
-    fn arm_clock(&self, cx: &mut Cx<'_, Self>) {
-        if let Some(ut) = self.waiting_for_clock.least() {
-            let wait = (ut.micros() + 1).saturating_sub(cx.now);
-            cx.arm(Timer::Own(Clock), wait.max(SHORTEST_WAIT_US));
-        }
-    }
-
     fn fresh(&self, cx: &Cx<'_, Self>) -> View {
         self.view(Past { dt: Hlc::ZERO, gst: self.gst() }, true, cx.me.dc)
     }
 
     fn view(&self, at: Past, fresh: bool, m: DcId) -> View {
-        View { m, at, fresh, hidden: self.exclusion.hides(at.gst) }
+        View { m, at, fresh, hidden: self.exclusion.hidden(at.gst) }
     }
 }

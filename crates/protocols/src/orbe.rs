@@ -40,7 +40,8 @@
 //!   causes of it are installed in this data centre. It stays so across a crash.
 //! - I2 A version's `ut` is above every entry of its `dm`, and above the `st` of every slice read before at its server.
 
-pub use crate::gentlerain::{Clock, Timer};
+use tidemark_contract::early::Early;
+pub use tidemark_contract::early::{Clock, Timer};
 use tidemark_contract::matrix::Matrix;
 use tidemark_contract::prelude::*;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
@@ -68,9 +69,6 @@ tidemark_contract::rules! {
     of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D3, D8
 }
 
-/// Who waits for a clock looks at it now and then: it may stand still.
-const SHORTEST_WAIT_US: Micros = 200;
-
 /// What is stored beside a version: DM, until it is installed (D4).
 pub type Meta = Option<Box<Matrix>>;
 
@@ -97,7 +95,7 @@ pub struct View {
 }
 
 /// What waits for the clock.
-enum Early {
+enum Waits {
     Put(Ticket, Request),
     Slice(ServerId, SliceReq<Hlc>),
 }
@@ -108,7 +106,7 @@ pub struct Orbe {
     /// The last time that peers were told.
     announced: Hlc,
     checks: Checks<Dependent>,
-    waiting_for_clock: Waiters<Hlc, Early>,
+    early: Early<Waits>,
     waiting_for_peers: Waiters<Hlc, (ServerId, SliceReq<Hlc>)>,
 }
 
@@ -138,7 +136,7 @@ impl Protocol for Orbe {
             st: Stabilised::start(&was, cx.params.shared(), cx), // D3
             announced: clock,
             checks: Checks::new(cx.me, was.life, heard),
-            waiting_for_clock: Waiters::default(),
+            early: Early::default(),
             waiting_for_peers: Waiters::default(),
         };
         server.recover(cx);
@@ -192,23 +190,21 @@ impl Protocol for Orbe {
         match timer {
             Timer::Theta => stabilised::on_timer(self, timer, cx),
             Timer::Delta => {
-                let due = self.announced.micros() + cx.params.delta_us; // D9
-                if cx.now < due {
-                    return cx.arm(Timer::Delta, (due - cx.now).max(SHORTEST_WAIT_US));
+                // D9
+                if stabilised::is_due(self, self.announced, cx) {
+                    self.st.advance(Hlc::at(cx.now), cx);
+                    self.announced = self.st.vv[cx.me.dc];
+                    cx.heartbeat(self.announced);
                 }
-                cx.arm(Timer::Delta, cx.params.delta_us);
-                self.st.advance(Hlc::at(cx.now), cx);
-                self.announced = self.st.vv[cx.me.dc];
-                cx.heartbeat(self.announced);
             }
             Timer::Own(Clock) => {
-                for early in self.waiting_for_clock.wake(&self.time(cx)) {
-                    match early {
-                        Early::Put(ticket, put) => self.on_request(ticket, put, cx),
-                        Early::Slice(from, request) => self.wait_for_clock(from, request, cx),
+                for waits in self.early.wake(self.time(cx)) {
+                    match waits {
+                        Waits::Put(ticket, put) => self.on_request(ticket, put, cx),
+                        Waits::Slice(from, request) => self.wait_for_clock(from, request, cx),
                     }
                 }
-                self.arm_clock(cx);
+                self.early.arm(cx);
             }
         }
     }
@@ -218,7 +214,7 @@ impl Protocol for Orbe {
     }
 
     fn status(&self) -> Status {
-        let blocked = self.checks.len() + self.waiting_for_clock.len() + self.waiting_for_peers.len();
+        let blocked = self.checks.len() + self.early.waiting() + self.waiting_for_peers.len();
         Status::new(self.st.stable.clone(), blocked)
     }
 }
@@ -268,7 +264,7 @@ impl StableTime for Orbe {
                 cx.fail(ticket, not_covered());
             }
         }
-        self.waiting_for_clock.expire(now); // their coordinators give up by themselves
+        self.early.expire(now); // their coordinators give up by themselves
         self.waiting_for_peers.expire(now);
         stabilised::expire(self, cx);
     }
@@ -298,9 +294,8 @@ impl Orbe {
             return cx.fail(ticket, Failure::ClockSkew { ahead_us });
         }
         if dt >= clock {
-            let early = Early::Put(ticket, Request::Put(key, update, dm));
-            self.waiting_for_clock.park(dt.next(), Micros::MAX, early);
-            return self.arm_clock(cx);
+            let put = Waits::Put(ticket, Request::Put(key, update, dm));
+            return self.early.park(dt.next(), Micros::MAX, put, cx);
         }
         self.st.advance(ut, cx);
         self.announced = ut;
@@ -324,8 +319,7 @@ impl Orbe {
     fn wait_for_clock(&mut self, from: ServerId, request: SliceReq<Hlc>, cx: &mut Cx<'_, Self>) {
         let (st, deadline) = (request.at, cx.mono + cx.params.wait_limit_us);
         if SLICE_WAITS_FOR_CLOCK.kept() && self.time(cx) < st {
-            self.waiting_for_clock.park(st, deadline, Early::Slice(from, request));
-            return self.arm_clock(cx);
+            return self.early.park(st, deadline, Waits::Slice(from, request), cx);
         }
         if SLICE_WAITS_FOR_CLOCK.kept() && SLICE_LIFTS.kept() {
             self.st.advance(st, cx); // I2
@@ -350,13 +344,6 @@ impl Orbe {
     /// What nothing will be written below: physical time, unless the clock is ahead of it.
     fn time(&self, cx: &Cx<'_, Self>) -> Hlc {
         self.st.vv[cx.me.dc].max(Hlc::at(cx.now))
-    }
-
-    fn arm_clock(&self, cx: &mut Cx<'_, Self>) {
-        if let Some(time) = self.waiting_for_clock.least() {
-            let wait = (time.micros() + 1).saturating_sub(cx.now);
-            cx.arm(Timer::Own(Clock), wait.max(SHORTEST_WAIT_US));
-        }
     }
 
     fn installed(&self, cx: &Cx<'_, Self>) -> View {

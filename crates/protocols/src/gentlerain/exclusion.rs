@@ -1,16 +1,23 @@
-//! D10: an operator excludes a data centre that is cut off, and readmits it; [`Removal`] says in which steps, and why they are
-//! safe. Here is what that changes at a server of GentleRain.
+//! A data centre that is cut off and left out: §5.5, with its whole life. It is the component of a server of GentleRain, on top
+//! of [`Stabilised`]: what its steps say to peers, what they persist, what is hidden from readers, and which sessions are refused.
+//!
+//! **Deviation D10** (E-11). §5.5 leaves open how a data centre that was cut off is left out. An operator excludes it, and readmits
+//! it; [`Removal`] says in which steps, and why they are safe. Versions that it wrote above the cut are hidden from readers by
+//! their `gst`, which is never between what was here and the cut; sessions that moved from it are refused, and deletions
+//! remembered.
 
 use super::{
     ADMITS_IGNORANCE, ALL_HIDE_FIRST, DELETIONS_LAST, FETCHES, GST_JUMPS, HIDES, MOVERS_CATCH_UP,
-    MOVERS_WAIT, ONE_CUT, Past, Peer, RETURN_WAITS, Request, Resolver, Server, saw,
+    MOVERS_WAIT, ONE_CUT, Past, Peer, RETURN_WAITS, Request, Resolver, Server, Timer,
 };
+use tidemark_contract::component::Component;
 use tidemark_contract::order::Order;
 use tidemark_contract::prelude::{
-    Cx, DcId, Deserialize, Hard, Hlc, Micros, Outcome, Recovered, Serialize, ServerId, Ticket, Vector,
+    Cx, DcId, Deserialize, Hard, Hlc, Key, Micros, Outcome, Recovered, Serialize, ServerId, Stamp, Ticket,
     Version, not_covered,
 };
 use tidemark_contract::removal::{self, Away, Found, Lacks, Removal, Standing, Step};
+use tidemark_contract::stabilised::{self, Stabilised};
 
 /// How long a donor may take before it is asked again.
 const ASK_AGAIN_US: Micros = 500_000;
@@ -43,8 +50,18 @@ impl AsMut<Hard> for Kept {
     }
 }
 
+/// Of which data centre nothing is shown that it wrote above a cut.
+pub(super) struct Hidden(Option<(DcId, Hlc)>);
+
+impl Hidden {
+    #[inline]
+    pub(super) fn shows(&self, stamp: Stamp) -> bool {
+        self.0.is_none_or(|(dc, cut)| stamp.origin != dc || stamp.ts <= cut)
+    }
+}
+
 /// The data centre that is away, if one is.
-pub(super) struct Exclusion {
+pub struct Exclusion {
     removal: Removal,
     ask_again: Micros,
 }
@@ -57,20 +74,15 @@ impl Exclusion {
         Self { removal: was.hard.removal.clone(), ask_again: 0 }
     }
 
-    /// This server's share in the stable time.
-    pub(super) fn share(&self, vv: &Vector) -> Hlc {
-        self.removal.share(vv)
-    }
-
     /// Whether `gst` is not to become the stable time here: it is between what had come and the cut.
     pub(super) fn skips(&self, gst: Hlc) -> bool {
         GST_JUMPS.kept() && self.removal.skips(gst)
     }
 
-    /// Of which data centre a reader at `gst` is shown nothing that it wrote above a cut.
+    /// What is hidden from a reader at `gst`.
     #[inline]
-    pub(super) fn hides(&self, gst: Hlc) -> Option<(DcId, Hlc)> {
-        if HIDES.kept() { self.removal.hides(gst) } else { None }
+    pub(super) fn hidden(&self, gst: Hlc) -> Hidden {
+        Hidden(if HIDES.kept() { self.removal.hides(gst) } else { None })
     }
 
     /// Whether older versions than this one can go, which is safe for readers.
@@ -78,106 +90,140 @@ impl Exclusion {
         self.removal.forgets(d) || !DELETIONS_LAST.kept()
     }
 
-    /// Nobody reads below `safe` any more.
-    pub(super) fn end(&mut self, safe: Hlc) {
-        self.removal.end(safe);
+    /// What a session that moves here from `home` waits for, beside its `dt`: what it has been shown elsewhere. None if it may know
+    /// of what is hidden from readers at `gst`, and is refused.
+    fn admits(&self, home: DcId, past: Past, gst: Hlc) -> Option<Hlc> {
+        if MOVERS_WAIT.kept() && self.removal.refuses(home, past.dt, gst) {
+            return None;
+        }
+        Some(if MOVERS_CATCH_UP.kept() && self.removal.returns() { past.gst } else { Hlc::ZERO })
     }
 
-    /// Whether a session that moves from `home` may know of what is hidden from readers at `gst`.
-    pub(super) fn refuses(&self, home: DcId, past: Past, gst: Hlc) -> bool {
-        MOVERS_WAIT.kept() && self.removal.refuses(home, past.dt, gst)
+    pub(super) fn away(&self) -> Option<Away> {
+        self.removal.away().cloned()
+    }
+}
+
+impl<R: Resolver> Component<Server<R>> for Exclusion {
+    fn on_peer(server: &mut Server<R>, from: ServerId, message: Peer, cx: &mut Cx<'_, Server<R>>) {
+        match message {
+            Peer::Own(Message::Lacks(lacks)) => {
+                cx.send(from, Peer::Own(Message::Found(Removal::find(cx.store, lacks))));
+            }
+            Peer::Own(Message::Found(found)) => take(server, found, cx),
+            message => stabilised::on_peer(server, from, message, cx),
+        }
     }
 
-    /// What such a session has been shown elsewhere, and waits for here.
-    pub(super) fn shown(&self, past: Past) -> Hlc {
-        if MOVERS_CATCH_UP.kept() && self.removal.returns() { past.gst } else { Hlc::ZERO }
+    fn on_replicate(
+        server: &mut Server<R>,
+        from: ServerId,
+        key: Key,
+        d: Version<Hlc>,
+        cx: &mut Cx<'_, Server<R>>,
+    ) {
+        Stabilised::on_replicate(server, from, key, d, cx);
     }
 
-    pub(super) fn away(&self) -> Option<&Away> {
-        self.removal.away()
+    fn on_heartbeat(server: &mut Server<R>, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Server<R>>) {
+        Stabilised::on_heartbeat(server, from, ts, cx);
+    }
+
+    fn on_peer_reset(server: &mut Server<R>, peer: ServerId, cx: &mut Cx<'_, Server<R>>) {
+        stabilised::on_peer_reset(server, peer, cx);
+    }
+
+    fn on_timer(server: &mut Server<R>, timer: Timer, cx: &mut Cx<'_, Server<R>>) {
+        stabilised::on_timer(server, timer, cx);
     }
 }
 
 impl<R: Resolver> Server<R> {
     /// D5: a session moves here. It is refused, if it may know of what is hidden.
     pub(super) fn cover(&mut self, ticket: Ticket, past: Past, home: DcId, cx: &mut Cx<'_, Self>) {
-        if self.exclusion.refuses(home, past, self.gst()) {
+        let Some(shown) = self.exclusion.admits(home, past, self.gst()) else {
             return cx.fail(ticket, not_covered());
-        }
-        let needs = past.dt.max(self.exclusion.shown(past));
-        if needs <= self.gst() {
-            return cx.answer(ticket, Outcome::Adopted, Past { dt: past.dt, gst: self.gst() });
-        }
-        let deadline = cx.mono + cx.params.wait_limit_us;
-        self.waiting_for_gst.park(needs, deadline, (ticket, Request::Cover(past, home)));
-    }
-
-    /// Carries out a step.
-    pub(super) fn obey(&mut self, order: &Order, cx: &mut Cx<'_, Self>) -> Result<Standing, String> {
-        let Order::Exclusion(order) = order else { return Err(order.unknown::<Self>()) };
-        let (me, mut order, removal) = (cx.me.dc, order.clone(), &mut self.exclusion.removal);
-        if let Step::Cut { least } = &mut order.step
-            && !ONE_CUT.kept()
-        {
-            cx.topology.peers(cx.me).for_each(|peer| least[peer.dc] = Hlc::ZERO); // each for itself, as printed
-        }
-        let standing = removal.obey(&order, me, &self.st.vv);
-        match order.step {
-            Step::Cut { .. } if !ALL_HIDE_FIRST.kept() => {
-                let order = removal::Exclusion { step: Step::Exclude, ..order };
-                let _ = removal.obey(&order, me, &self.st.vv);
-            }
-            Step::Readmit { from } if !RETURN_WAITS.kept() => removal.end(from),
-            _ => {}
-        }
-        self.fetch(cx);
-        self.keep_removal(cx);
-        standing
-    }
-
-    /// Asks the donor for what is missing of a data centre that is to be excluded.
-    pub(super) fn fetch(&mut self, cx: &mut Cx<'_, Self>) {
-        let Some((donor, lacks)) = self.exclusion.removal.lacks(&self.st.vv) else { return };
-        if !FETCHES.kept() {
-            return self.st.vv.raise(lacks.dc, lacks.upto);
-        }
-        if cx.mono < self.exclusion.ask_again {
-            return;
-        }
-        self.exclusion.ask_again = cx.mono + ASK_AGAIN_US;
-        cx.send(ServerId::new(donor, cx.me.partition), Peer::Own(Message::Lacks(lacks)));
-    }
-
-    /// The donor is asked, or has answered.
-    pub(super) fn hand_over(&mut self, from: ServerId, message: Message, cx: &mut Cx<'_, Self>) {
-        let Found { dc, versions, upto } = match message {
-            Message::Lacks(lacks) => {
-                return cx.send(from, Peer::Own(Message::Found(Removal::find(cx.store, lacks))));
-            }
-            Message::Found(found) => found,
         };
-        for (key, stamp, meta, write) in versions {
-            if !cx.store.chain(&key).any(|other| other.stamp == stamp) {
-                cx.write_here(key.clone(), Version { stamp, meta, write }); // whoever else lacks it asks, too
-                self.conflicts.note(cx.store, &key, stamp, saw);
-            }
+        let needs = past.dt.max(shown);
+        if needs > self.gst() {
+            return self.st.block(needs.into(), (ticket, Request::Cover(past, home)), not_covered, cx);
         }
-        self.st.vv.raise(dc, upto);
-        self.exclusion.ask_again = 0;
-        self.fetch(cx);
+        cx.answer(ticket, Outcome::Adopted, Past { dt: past.dt, gst: self.gst() });
     }
+}
 
-    /// Who is silent is noted before `vv` is reported.
-    pub(super) fn listen(&mut self, cx: &mut Cx<'_, Self>) {
-        self.exclusion.removal.listen(cx.me.dc, &self.st.vv);
-        self.keep_removal(cx);
+/// An operator's order: carries out a step.
+pub(super) fn obey<R: Resolver>(
+    server: &mut Server<R>,
+    order: &Order,
+    cx: &mut Cx<'_, Server<R>>,
+) -> Result<Standing, String> {
+    let Order::Exclusion(order) = order else { return Err(order.unknown::<Server<R>>()) };
+    let (me, mut order, removal) = (cx.me.dc, order.clone(), &mut server.exclusion.removal);
+    if let Step::Cut { least } = &mut order.step
+        && !ONE_CUT.kept()
+    {
+        cx.topology.peers(cx.me).for_each(|peer| least[peer.dc] = Hlc::ZERO); // each for itself, as printed
     }
-
-    /// Makes it durable, if it has changed.
-    pub(super) fn keep_removal(&mut self, cx: &mut Cx<'_, Self>) {
-        let removal = &mut self.exclusion.removal;
-        if removal.changed() {
-            self.st.ceiling.persist(|kept| kept.removal = removal.clone(), cx);
+    let standing = removal.obey(&order, me, &server.st.vv);
+    match order.step {
+        Step::Cut { .. } if !ALL_HIDE_FIRST.kept() => {
+            let order = removal::Exclusion { step: Step::Exclude, ..order };
+            let _ = removal.obey(&order, me, &server.st.vv);
         }
+        Step::Readmit { from } if !RETURN_WAITS.kept() => removal.end(from),
+        _ => {}
+    }
+    fetch(server, cx);
+    keep(server, cx);
+    standing
+}
+
+/// This server's share in the stable time. Who is silent is noted before `vv` is reported.
+pub(super) fn share<R: Resolver>(server: &mut Server<R>, cx: &mut Cx<'_, Server<R>>) -> Hlc {
+    server.exclusion.removal.listen(cx.me.dc, &server.st.vv);
+    keep(server, cx);
+    server.exclusion.removal.share(&server.st.vv)
+}
+
+/// θ: ends a readmission once nobody reads any more what is older, and asks again for what is missing.
+pub(super) fn theta<R: Resolver>(server: &mut Server<R>, cx: &mut Cx<'_, Server<R>>) {
+    server.exclusion.removal.end(server.st.safe().min());
+    keep(server, cx);
+    fetch(server, cx);
+}
+
+/// Asks the donor for what is missing of a data centre that is to be excluded.
+fn fetch<R: Resolver>(server: &mut Server<R>, cx: &mut Cx<'_, Server<R>>) {
+    let Server { exclusion, st, .. } = server;
+    let Some((donor, lacks)) = exclusion.removal.lacks(&st.vv) else { return };
+    if !FETCHES.kept() {
+        return st.vv.raise(lacks.dc, lacks.upto);
+    }
+    if cx.mono < exclusion.ask_again {
+        return;
+    }
+    exclusion.ask_again = cx.mono + ASK_AGAIN_US;
+    cx.send(ServerId::new(donor, cx.me.partition), Peer::Own(Message::Lacks(lacks)));
+}
+
+/// The donor has answered.
+fn take<R: Resolver>(server: &mut Server<R>, found: Found<Hlc>, cx: &mut Cx<'_, Server<R>>) {
+    for (key, stamp, meta, write) in found.versions {
+        if !cx.store.chain(&key).any(|other| other.stamp == stamp) {
+            cx.write_here(key.clone(), Version { stamp, meta, write }); // whoever else lacks it asks, too
+            server.conflicts.note(cx.store, &key, stamp);
+        }
+    }
+    server.st.vv.raise(found.dc, found.upto);
+    server.exclusion.ask_again = 0;
+    fetch(server, cx);
+}
+
+/// Makes durable what has changed.
+fn keep<R: Resolver>(server: &mut Server<R>, cx: &mut Cx<'_, Server<R>>) {
+    let Server { exclusion, st, .. } = server;
+    if exclusion.removal.changed() {
+        st.ceiling.persist(|kept| kept.removal = exclusion.removal.clone(), cx);
     }
 }
