@@ -1,6 +1,7 @@
 //! What stands on connections and in tokens, byte for byte: nodes of one cluster may run different versions of Tidemark.
 //! Whoever has to change a line here changes `frame::VERSION`, or the prefix of tokens, too.
 
+use tidemark_contract::stabilised::Peer;
 use tidemark_contract::{AskId, Report, Ticket, Tree, Version};
 use tidemark_core::{
     DcId, Failure, Found, Hlc, Key, Outcome, PartitionId, ServerId, Stamp, Update, Vector, Write,
@@ -12,7 +13,6 @@ use tidemark_node::link::message::Message;
 use tidemark_node::link::stream::{Request as StreamRequest, Supply};
 use tidemark_node::{ClusterLayout, NodeId, token};
 use tidemark_protocols::eventual::{Reply, Request};
-use tidemark_protocols::tidemark::Peer;
 use tidemark_protocols::{Eventual, Tidemark};
 use tidemark_replica::{Resume, StreamItem, StreamRefusal};
 
