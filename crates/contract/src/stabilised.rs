@@ -20,14 +20,15 @@ use crate::{
     Answer, Ceiling, Cx, Hard, Past as _, Protocol, Recovered, Report, SliceReply, SliceReq, Slices,
     Stabilisation, Ticket, Tree, Waiters, not_covered, unanswered,
 };
-use serde::{Deserialize, Serialize};
-use tidemark_core::{DcId, Failure, Found, Hlc, Key, Micros, Outcome, ServerId, Vector};
+use tidemark_core::{DcId, Failure, Found, Hlc, Key, Outcome, ServerId, Vector};
 use tidemark_store::Version;
 
 mod messages;
+mod params;
 mod past;
 
 pub use messages::{Messages, Never, Peer, Timer, Timers};
+pub use params::Params;
 pub use past::{Past, cover};
 
 crate::rules! { from crate::Rule::COMPONENTS;
@@ -43,28 +44,6 @@ pub type At<P> = <<P as Protocol>::Peer as Messages>::At;
 pub type Slice<P> = <<P as Protocol>::Peer as Messages>::Slice;
 /// What a slice of `P` finds, each value with its place in the answer, and what it tells.
 pub type FoundSlice<P> = (Vec<(u32, Found)>, Slice<P>);
-
-/// The parameters of GentleRain's evaluation, which later papers share or leave open.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// θ: how often a server passes on what it has received.
-    pub theta_us: Micros,
-    /// Δ: how long a server that writes nothing lets its peers wait for a heartbeat.
-    pub delta_us: Micros,
-    /// Children of a node of the aggregation tree.
-    pub fan_out: usize,
-    /// How long a session, or a read of several keys, waits.
-    pub wait_limit_us: Micros,
-}
-
-impl crate::Params for Params {}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { theta_us: 5_000, delta_us: 5_000, fan_out: 2, wait_limit_us: 2_000_000 }
-    }
-}
 
 /// One server's share of what is stable.
 pub struct Stabilised<P: StableTime> {

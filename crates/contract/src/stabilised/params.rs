@@ -1,0 +1,26 @@
+//! Intervals and limits of stable time.
+
+use serde::{Deserialize, Serialize};
+use tidemark_core::Micros;
+
+/// The parameters of GentleRain's evaluation, which later papers share or leave open.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// θ: how often a server passes on what it has received.
+    pub theta_us: Micros,
+    /// Δ: how long a server that writes nothing lets its peers wait for a heartbeat.
+    pub delta_us: Micros,
+    /// Children of a node of the aggregation tree.
+    pub fan_out: usize,
+    /// How long a session, or a read of several keys, waits.
+    pub wait_limit_us: Micros,
+}
+
+impl crate::Params for Params {}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { theta_us: 5_000, delta_us: 5_000, fan_out: 2, wait_limit_us: 2_000_000 }
+    }
+}
