@@ -109,7 +109,7 @@ pub(crate) fn cc_lo() -> (&'static str, Mutants) {
     (CcLo::INFO.name, mutants.concat())
 }
 
-/// A transaction has to be late by more than versions are kept (`REFUSES_COLLECTED`): a step test only.
+/// A snapshot has to lie below what may be collected (`REFUSES_COLLECTED`): a step test only.
 pub(crate) fn contrarian() -> (&'static str, Mutants) {
     use tidemark_protocols::contrarian::*;
     let through = |options| with([("rounds", "one-and-a-half".into())], options);
@@ -152,8 +152,8 @@ pub(crate) fn cops_gt() -> (&'static str, Mutants) {
     (CopsGt::INFO.name, mutants.concat())
 }
 
-/// Two rules have step tests only: without `GSS_SURVIVES` nothing is unsafe, and reports of the tree arrive whole on connections that
-/// keep the order (`TIMES_ARRIVE_WHOLE`).
+/// Two rules have step tests only: without `GSS_SURVIVES` nothing is unsafe, and without `TIMES_ARRIVE_WHOLE` a stream has to stop between
+/// two versions of one commit time, which frames that arrive as a whole hardly do.
 pub(crate) fn cure() -> (&'static str, Mutants) {
     use tidemark_protocols::cure::*;
     let rules = [
@@ -189,7 +189,7 @@ pub(crate) fn eiger() -> (&'static str, Mutants) {
 /// Five rules have step tests only, because 20,000 schedules find no violation without them: the fence of a transaction survives
 /// a restart (`FENCE_SURVIVES`); a stable time goes to the cut at once (`GST_JUMPS`); a session that has passed the time of
 /// a readmission waits where that was not passed yet (`MOVERS_CATCH_UP`); a local version needs the `gst` of its PUT
-/// (`LOCAL_NEEDS_GST`); and late reports do not lower `gst` (`GST_NEVER_FALLS`), for on a connection none is late.
+/// (`LOCAL_NEEDS_GST`); and late reports do not lower `gst` (`GST_NEVER_FALLS`).
 pub(crate) fn gentlerain() -> (&'static str, Mutants) {
     use tidemark_protocols::gentlerain::*;
     // With transactions that never wait.
