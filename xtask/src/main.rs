@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod lanes;
 mod run;
 mod test;
 mod tidy;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 ./x check          read only: formatting, clippy with warnings as errors, tidy
 ./x fix            formats, applies clippy's suggestions, lowers the ratchet
-./x test           everything that CI runs: check, an optimised build, all tests, end-to-end tests too
+./x test           everything that CI runs: check, and all tests, end-to-end tests too
 ./x tidy           only the tidy test: which crate may use what, lengths, headers, links, words
 ./x bench          Tidemark beside redis-server; see ./x bench --help
 ";

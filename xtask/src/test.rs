@@ -1,9 +1,10 @@
 //! `./x test`: everything that CI runs.
 //!
-//! Nothing is compiled twice: clippy checks, and one `cargo test` builds and runs all tests in the dev profile, also the binary that
+//! Nothing is compiled twice: clippy checks, and one `cargo test` builds all tests in the dev profile, also the binary that
 //! the end-to-end tests run. It is optimised a little, and looks after itself: an overflow or a broken assumption ends it.
 
 use crate::check::steps_of_check;
+use crate::lanes;
 use crate::run::{Steps, command, output, run};
 use anyhow::{Result, bail};
 use std::process::{Command, Stdio};
@@ -32,14 +33,13 @@ pub(crate) fn test() -> Result<()> {
 }
 
 fn tests() -> Result<()> {
-    let mut tests = command(env!("CARGO"), &["test", "--workspace", "--no-fail-fast"]);
     // With this set, a test whose tools are missing fails instead of saying that it was left out.
-    tests.env("TIDEMARK_TEST_ALL", "1");
+    let mut environment = vec![("TIDEMARK_TEST_ALL", "1".to_string())];
     // A run that fails fails again. Other inputs: PROPTEST_RNG_SEED=N ./x test, or `cargo test`, which draws anew.
     if std::env::var_os("PROPTEST_RNG_SEED").is_none() {
-        tests.env("PROPTEST_RNG_SEED", "1");
+        environment.push(("PROPTEST_RNG_SEED", "1".to_string()));
     }
-    run(&mut tests)
+    lanes::run_all(&environment)
 }
 
 /// Installs programs that are missing, and says so. Client libraries are installed under `target` by the tests
