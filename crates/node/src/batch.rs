@@ -57,7 +57,7 @@ impl Core {
                 return;
             }
             for outgoing in self.outgoing.iter_mut().filter(|outgoing| !outgoing.held.is_empty()) {
-                outgoing.free.append(std::mem::take(&mut outgoing.held));
+                outgoing.free.append(&mut outgoing.held);
             }
             return;
         }
@@ -74,8 +74,8 @@ impl Core {
             self.released = batch;
             self.unreleased.pop_front();
         }
-        while let Some((node, held)) = self.gate.release(self.released) {
-            self.outgoing[node.index()].free.append(held);
+        while let Some((node, mut held)) = self.gate.release(self.released) {
+            self.outgoing[node.index()].free.append(&mut held);
             self.speaks = true;
         }
     }
@@ -129,7 +129,10 @@ impl Core {
     /// Queues what `batch` holds as a frame on a link.
     pub(crate) fn say(&mut self, id: LinkId, batch: &mut FrameBuffer) {
         if !batch.is_empty() {
-            self.say_frame(id, &batch.take());
+            if let Some(link) = self.links.get(id) {
+                batch.take_into(&mut link.out);
+                self.announce(id);
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::factory::{Factory, OpenError};
 use crate::job::{Done, Result as JobResult};
+use crate::link::frame::HEADER;
 use crate::link::table::{Role, Stage};
 use crate::node::{
     About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderId, Output, SessionId,
@@ -10,7 +11,7 @@ use crate::observe::{Way, What};
 use crate::of::{self, NodeOf, SYNC_US};
 use crate::status::{Counters, Status};
 use crate::token::{self, TokenError};
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, BytesMut};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::marker::PhantomData;
@@ -24,12 +25,12 @@ use tidemark_store::log::Fsync;
 
 impl<P: Protocol> NodeOf<P> {
     /// The next frame of a link.
-    fn take_payload(&mut self, id: LinkId, payload: Bytes) -> Result<(), LinkError> {
+    fn take_payload(&mut self, id: LinkId, payload: &[u8]) -> Result<(), LinkError> {
         let Some(link) = self.core.links.get(id) else { return Ok(()) };
         self.core.wants_commit = true;
         let up = match &link.stage {
-            Stage::Stranger { .. } => return self.welcome(id, &payload),
-            Stage::Called { .. } => return self.welcomed(id, &payload),
+            Stage::Stranger { .. } => return self.welcome(id, payload),
+            Stage::Called { .. } => return self.welcomed(id, payload),
             Stage::Dialling { .. } | Stage::Closing => return Ok(()),
             Stage::Up(up) => up,
         };
@@ -39,15 +40,15 @@ impl<P: Protocol> NodeOf<P> {
             Role::MessagesOut | Role::RaftOut { .. } | Role::CopyTaken => {
                 Err(LinkError::Refused("the other side says something where it should not".to_string()))
             }
-            Role::MessagesIn => Ok(self.hear_messages(node, &payload)?),
+            Role::MessagesIn => Ok(self.hear_messages(node, payload)?),
             Role::StreamIn(_) => self.take_supply(id, node, payload),
-            Role::StreamOut(_) => self.take_stream_requests(id, node, &payload),
-            Role::RaftIn { .. } => match self.take_raft(node, &payload)? {
+            Role::StreamOut(_) => self.take_stream_requests(id, node, payload),
+            Role::RaftIn { .. } => match self.take_raft(node, payload)? {
                 true => Ok(()),
                 false => Err(LinkError::Refused("a message of a member cannot be understood".to_string())),
             },
-            Role::CopyOut(_) => self.copy_taken(id, node, &payload),
-            Role::CopyIn(..) => self.take_part(id, &payload),
+            Role::CopyOut(_) => self.copy_taken(id, node, payload),
+            Role::CopyIn(..) => self.take_part(id, payload),
         }
     }
 
@@ -61,7 +62,9 @@ impl<P: Protocol> NodeOf<P> {
                 return Ok(Flow::Pause);
             }
             let Some(payload) = link.decoder.next(bytes)? else { return Ok(Flow::Go) };
-            self.take_payload(id, payload)?;
+            let (whole, taken) = (HEADER + payload.len(), self.take_payload(id, payload));
+            bytes.advance(whole);
+            taken?;
         }
     }
 

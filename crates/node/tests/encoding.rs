@@ -106,7 +106,7 @@ fn replication_streams() {
     let (mut close, mut confirm) = (FrameBuffer::default(), FrameBuffer::default());
     close.push(&StreamRequest::Close { partition });
     confirm.push(&StreamRequest::Confirm { partition, seq: 8 });
-    close.append(confirm);
+    close.append(&mut confirm);
     assert_eq!(hex(&close.take()), "0500000005d5d4ba57b38851140101020108");
     let supply = |supply: Supply<Eventual>| hex(&frame(&supply));
     let opened = Supply::Opened { partition, incarnation: 500 };

@@ -10,7 +10,6 @@
 //! would be silent until one side starts anew.
 
 use crate::rule::{HEADERS_ARE_CHECKED, PAYLOADS_ARE_CHECKED};
-use bytes::{Buf, Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 
 /// The version of frames and of everything in them: nodes of different versions refuse each other.
@@ -51,18 +50,32 @@ impl FrameBuffer {
         self.0 = postcard::to_extend(value, bytes).expect("what servers exchange can be encoded");
     }
 
-    /// Appends what another buffer holds.
-    pub fn append(&mut self, other: FrameBuffer) {
+    /// Appends what another buffer holds, which is empty afterwards.
+    pub fn append(&mut self, other: &mut FrameBuffer) {
         if self.is_empty() {
-            *self = other;
+            std::mem::swap(&mut self.0, &mut other.0);
         } else if !other.is_empty() {
             self.0.extend_from_slice(&other.0[HEADER..]);
         }
+        other.0.clear();
     }
 
     /// The frame; the buffer is empty afterwards.
     pub fn take(&mut self) -> Vec<u8> {
-        let mut bytes = std::mem::take(&mut self.0);
+        let mut bytes = Vec::new();
+        self.take_into(&mut bytes);
+        bytes
+    }
+
+    /// Appends the frame to `out`; the buffer is empty afterwards. If `out` is empty, they change places, and nothing is copied.
+    pub fn take_into(&mut self, out: &mut Vec<u8>) {
+        self.finish();
+        move_bytes(&mut self.0, out);
+    }
+
+    /// Makes a frame of what the buffer holds.
+    fn finish(&mut self) {
+        let bytes = &mut self.0;
         if bytes.is_empty() {
             bytes.resize(HEADER, 0);
         }
@@ -72,7 +85,15 @@ impl FrameBuffer {
         header[5..SUMMED].copy_from_slice(&crc32fast::hash(payload).to_le_bytes());
         let sum = crc32fast::hash(&header[..SUMMED]);
         header[SUMMED..].copy_from_slice(&sum.to_le_bytes());
-        bytes
+    }
+}
+
+/// Moves bytes to the end of `to`; without copying them if that is empty, but then `from` gets its room.
+pub(crate) fn move_bytes(from: &mut Vec<u8>, to: &mut Vec<u8>) {
+    if to.is_empty() {
+        std::mem::swap(from, to);
+    } else {
+        to.append(from);
     }
 }
 
@@ -121,12 +142,11 @@ impl FrameDecoder {
         self.limit = PEER_BYTES_MAX;
     }
 
-    /// Takes the next frame from the front of `bytes`, and returns its payload; none, and all bytes are left, while it
-    /// is not whole.
+    /// The payload of the frame at the front of `bytes`, [`HEADER`] bytes from there; none while the frame is not whole.
     ///
     /// # Errors
     /// Any [`FrameError`] but `Meaning`: what follows cannot be understood either.
-    pub fn next(&mut self, bytes: &mut BytesMut) -> Result<Option<Bytes>, FrameError> {
+    pub fn next<'b>(&self, bytes: &'b [u8]) -> Result<Option<&'b [u8]>, FrameError> {
         if bytes.len() < HEADER {
             return Ok(None);
         }
@@ -141,12 +161,8 @@ impl FrameDecoder {
         if length > self.limit {
             return Err(FrameError::Length(length));
         }
-        if bytes.len() < HEADER + length {
-            return Ok(None);
-        }
-        bytes.advance(HEADER);
-        let payload = bytes.split_to(length).freeze();
-        let whole = !PAYLOADS_ARE_CHECKED.kept() || crc32fast::hash(&payload) == sum;
+        let Some(payload) = bytes.get(HEADER..HEADER + length) else { return Ok(None) };
+        let whole = !PAYLOADS_ARE_CHECKED.kept() || crc32fast::hash(payload) == sum;
         if whole { Ok(Some(payload)) } else { Err(FrameError::Checksum) }
     }
 }
@@ -179,20 +195,20 @@ mod tests {
 
     /// The values of the one frame that `bytes` hold; none while it is not whole.
     fn read(bytes: &[u8]) -> Result<Option<Vec<u32>>, FrameError> {
-        let Some(payload) = FrameDecoder::default().next(&mut bytes.into())? else { return Ok(None) };
+        let Some(payload) = FrameDecoder::default().next(bytes)? else { return Ok(None) };
         let mut out = Vec::new();
-        values(&payload, |value| out.push(value))?;
+        values(payload, |value| out.push(value))?;
         Ok(Some(out))
     }
 
     #[test]
     fn values_come_back_in_order_from_buffers_that_were_joined() {
         let (mut first, mut second) = (FrameBuffer::default(), FrameBuffer::default());
-        first.append(FrameBuffer::default());
+        first.append(&mut FrameBuffer::default());
         assert!(first.is_empty());
         (0..3_u32).for_each(|value| first.push(&value));
         (3..5_u32).for_each(|value| second.push(&value));
-        first.append(second);
+        first.append(&mut second);
         assert_eq!(read(&first.take()).unwrap(), Some(vec![0, 1, 2, 3, 4]));
         assert!(first.is_empty());
     }
@@ -211,11 +227,14 @@ mod tests {
     #[test]
     fn frames_come_whole_however_their_bytes_arrive() {
         let bytes = [frame(&7_u32), frame(&vec![0_u8; STRANGER_BYTES_MAX])].concat();
-        let (mut decoder, mut buffer, mut lengths) = (FrameDecoder::default(), BytesMut::new(), Vec::new());
+        let (mut decoder, mut buffer, mut lengths) = (FrameDecoder::default(), Vec::new(), Vec::new());
         decoder.trust();
         for byte in bytes {
-            buffer.extend_from_slice(&[byte]);
-            lengths.extend(decoder.next(&mut buffer).unwrap().map(|payload| payload.len()));
+            buffer.push(byte);
+            if let Some(payload) = decoder.next(&buffer).unwrap() {
+                lengths.push(payload.len());
+                buffer.clear();
+            }
         }
         assert_eq!(lengths, [1, STRANGER_BYTES_MAX + 3]);
         assert!(buffer.is_empty());

@@ -58,14 +58,14 @@ impl<P: Protocol> NodeOf<P> {
     }
 
     /// A frame of a stream.
-    pub(crate) fn take_supply(&mut self, id: LinkId, node: NodeId, payload: Bytes) -> Result<(), LinkError> {
-        match self.take_frame(id, node, &payload)? {
+    pub(crate) fn take_supply(&mut self, id: LinkId, node: NodeId, payload: &[u8]) -> Result<(), LinkError> {
+        match self.take_frame(id, node, payload)? {
             Taken::Whole => Ok(()),
             Taken::Later => {
                 let again = self.core.now.mono + self.core.config.pace.offer_again_us;
                 self.core.links.look_at(again);
                 if let Some(link) = self.core.links.get(id) {
-                    link.waiting = Some((again, payload));
+                    link.waiting = Some((again, Bytes::copy_from_slice(payload)));
                 }
                 Ok(())
             }
@@ -208,7 +208,7 @@ impl<P: Protocol> NodeOf<P> {
             let Some((_, payload)) = link.waiting.take_if(|(at, _)| *at <= now) else { continue };
             let Some(node) = self.core.links.up(id).map(|up| up.node) else { continue };
             self.core.wants_commit = true;
-            match self.take_supply(id, node, payload) {
+            match self.take_supply(id, node, &payload) {
                 Ok(()) if self.core.links.get(id).is_some_and(|link| link.waiting.is_none()) => {
                     self.core.outputs.push_back(crate::node::Output::Resume { link: id });
                 }

@@ -1,5 +1,6 @@
 //! What leaves on a link.
 
+use super::frame::move_bytes;
 use super::table::{Role, Stage};
 use crate::node::LinkId;
 use crate::of::NodeOf;
@@ -14,7 +15,7 @@ impl<P: Protocol> NodeOf<P> {
         }
         link.ready = false;
         let before = out.len();
-        take(&mut link.out, out);
+        move_bytes(&mut link.out, out);
         match &link.stage {
             Stage::Closing => {
                 self.core.links.remove(id);
@@ -25,7 +26,7 @@ impl<P: Protocol> NodeOf<P> {
                     let node = up.node;
                     let free = &mut self.core.outgoing[node.index()].free;
                     if !free.is_empty() {
-                        take(&mut free.take(), out);
+                        free.take_into(out);
                     }
                     false
                 }
@@ -33,7 +34,7 @@ impl<P: Protocol> NodeOf<P> {
                 Role::StreamOut(_) => {
                     let more = self.supply(id);
                     if let Some(link) = self.core.links.get(id) {
-                        take(&mut link.out, out);
+                        move_bytes(&mut link.out, out);
                     }
                     more
                 }
@@ -45,14 +46,5 @@ impl<P: Protocol> NodeOf<P> {
             },
             _ => false,
         }
-    }
-}
-
-/// Moves bytes; without copying them if `to` is empty.
-fn take(from: &mut Vec<u8>, to: &mut Vec<u8>) {
-    if to.is_empty() {
-        std::mem::swap(from, to);
-    } else {
-        to.append(from);
     }
 }
