@@ -32,6 +32,8 @@ pub struct Config {
     pub election_timeout_us: Micros,
     /// With more bytes of messages than this waiting for one link, the link ends, and with it the requests on it.
     pub backlog_bytes: usize,
+    /// What a frame of a replication stream holds of one partition at most, about, in bytes; one record in any case.
+    pub stream_frame_bytes: usize,
     /// How long the node waits between attempts.
     pub pace: Pace,
     /// How much a member of a Raft group keeps for the others.
@@ -93,6 +95,9 @@ impl Default for RaftLimits {
 }
 
 impl Config {
+    /// What servers have for [`Self::stream_frame_bytes`].
+    pub const STREAM_FRAME_BYTES: usize = 64 << 10;
+
     /// This node as the others see it.
     pub fn layout(&self) -> &NodeLayout {
         &self.cluster.nodes[self.me.index()]

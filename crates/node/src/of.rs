@@ -231,8 +231,10 @@ fn dialers(core: &Core) -> Vec<Dialer> {
         }
         let now = core.now.mono;
         let mut dial = |kind| dialers.push(Dialer::new(node, kind, now, core.config.pace.dial_us));
-        // Nodes without partitions have nothing to say to each other.
-        if !(layout.partitions.is_empty() && core.config.layout().partitions.is_empty()) {
+        // Nodes without partitions have nothing to say to each other, nor to another region if their own holds all keys.
+        let (here, there) = (&core.config.layout().partitions, &layout.partitions);
+        let far = layout.dc != core.dc && core.topology.placement.rules.is_empty();
+        if !(here.is_empty() && there.is_empty() || (here.is_empty() || there.is_empty()) && far) {
             dial(LinkKind::Messages);
         }
         let shared = layout.partitions.iter().any(|partition| core.holds(*partition));

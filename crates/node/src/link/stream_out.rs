@@ -12,9 +12,6 @@ use crate::of::NodeOf;
 use tidemark_contract::Protocol;
 use tidemark_core::{Micros, ServerId};
 
-/// What one batch of items of one partition holds at most, about.
-const ITEMS_BYTES: usize = 64 << 10;
-
 impl<P: Protocol> NodeOf<P> {
     fn stream_out(&mut self, id: LinkId) -> Option<&mut StreamOut> {
         match &mut self.core.links.up(id)?.role {
@@ -131,6 +128,7 @@ impl<P: Protocol> NodeOf<P> {
         let Some(node) = self.core.links.up(id).map(|up| up.node) else { return false };
         let Some(StreamOut { dc, open }) = self.stream_out(id) else { return false };
         let (dc, mut open) = (*dc, std::mem::take(open));
+        let limit = self.core.config.stream_frame_bytes;
         let mut more = false;
         let mut batch = FrameBuffer::default();
         open.retain(|partition| {
@@ -140,13 +138,13 @@ impl<P: Protocol> NodeOf<P> {
             }
             let Some(host) = self.hold.host_mut() else { return true };
             let mut items = Vec::new();
-            let polled = host.poll_stream(*partition, dc, ITEMS_BYTES, &mut items);
+            let polled = host.poll_stream(*partition, dc, limit, &mut items);
             if !items.is_empty() {
                 self.core.counters.stream_items_out += items.len() as u64;
                 self.core.sees_items(Way::Out, node, (from, to), &items);
                 let before = batch.len();
                 batch.push(&Supply::<P>::Items { partition: *partition, items });
-                more |= batch.len() - before >= ITEMS_BYTES / 2;
+                more |= batch.len() - before >= limit / 2;
             }
             let Err(refusal) = polled else { return true };
             self.core.counters.streams_refused += 1;
@@ -160,7 +158,7 @@ impl<P: Protocol> NodeOf<P> {
         if let Some(link) = self.core.links.get(id)
             && !batch.is_empty()
         {
-            link.out.extend_from_slice(&batch.take());
+            batch.take_into(&mut link.out);
         }
         more
     }

@@ -116,6 +116,7 @@ impl Cluster {
             op_deadline_us: 5_000_000,
             election_timeout_us: 1_000_000,
             backlog_bytes: 1 << 20,
+            stream_frame_bytes: Config::STREAM_FRAME_BYTES,
             pace: Pace::default(),
             raft: RaftLimits::default(),
             observer: None,

@@ -149,6 +149,7 @@ fn node_config(config: &NodeConfig) -> Config {
         op_deadline_us: config.op_deadline_us,
         election_timeout_us: config.election_timeout_us,
         backlog_bytes: BACKLOG_BYTES,
+        stream_frame_bytes: Config::STREAM_FRAME_BYTES,
         pace: Pace::default(),
         raft: RaftLimits::default(),
         observer: None,

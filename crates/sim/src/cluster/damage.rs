@@ -99,7 +99,8 @@ impl Cluster<'_> {
         let ends =
             [End { gone: true, ..End::new(from, 0, None) }, End::new(to, self.processes[to].boots, None)];
         let arrives = self.now + self.delay(conn, 0) + (chance >> 20) % (by + 1);
-        let flow = Bytes { chunks: [bytes].into(), arrival: arrives, begun: true, ..Bytes::default() };
+        let mut flow = Bytes { begun: true, ..Bytes::default() };
+        flow.push(arrives, bytes);
         self.net.conns.push(Conn { kind, ends, flows: [flow, Bytes::default()] });
         self.queue.push(arrives, Event::Arrives(ghost, 1));
     }
@@ -136,7 +137,7 @@ impl Cluster<'_> {
         };
         let before = {
             let Conn { ends, flows, .. } = &self.net.conns[conn.0];
-            ends[1 - end].inbox.len() + flows[end].chunks.iter().map(Vec::len).sum::<usize>()
+            ends[1 - end].inbox.len() + flows[end].pieces.iter().map(|(_, bytes)| bytes.len()).sum::<usize>()
         };
         let flow = &mut self.net.conns[conn.0].flows[end];
         flow.good.get_or_insert(before + bad);
@@ -155,9 +156,8 @@ impl Cluster<'_> {
         let first = std::mem::replace(bytes, rest);
         let arrives = self.now + self.delay(conn, end);
         let flow = &mut self.net.conns[conn.0].flows[end];
-        flow.arrival = flow.arrival.max(arrives) + 1;
-        flow.chunks.push_back(first);
-        self.queue.push(flow.arrival, Event::Arrives(conn, 1 - end));
+        let arrives = flow.push(arrives.max(flow.arrival + 1), first);
+        self.queue.push(arrives, Event::Arrives(conn, 1 - end));
     }
 
     /// A node has taken bytes, of `before` that had arrived, and keeps the link: were they good?

@@ -154,6 +154,7 @@ impl Cluster<'_> {
             self.boot(process);
         }
         self.heal_cuts();
+        self.hasten();
         self.begin_settling();
         self.queue.push(self.now, Event::Settle);
     }

@@ -5,7 +5,7 @@
 
 use super::damage::Wrong;
 use super::process::Process;
-use super::{Cluster, Event};
+use super::{Cluster, Event, Stage};
 use crate::rng::mix;
 use bytes::BytesMut;
 use std::collections::VecDeque;
@@ -51,15 +51,25 @@ impl End {
 /// Bytes under way.
 #[derive(Default)]
 pub(super) struct Bytes {
-    pub(super) chunks: VecDeque<Vec<u8>>,
+    /// Pieces, each with when it arrives.
+    pub(super) pieces: VecDeque<(Micros, Vec<u8>)>,
     /// When the last of them arrives: nothing overtakes it.
     pub(super) arrival: Micros,
     /// Something was sent.
     pub(super) begun: bool,
     /// How many bytes that were not taken yet come before the first damaged frame, if there is one.
     pub(super) good: Option<usize>,
-    /// How many chunks would have arrived if the link were not cut.
+    /// How many pieces would have arrived if the link were not cut.
     pub(super) stalled: u32,
+}
+
+impl Bytes {
+    /// Adds a piece that would arrive then if nothing were before it. Returns when it does.
+    pub(super) fn push(&mut self, arrives: Micros, bytes: Vec<u8>) -> Micros {
+        self.arrival = self.arrival.max(arrives);
+        self.pieces.push_back((self.arrival, bytes));
+        self.arrival
+    }
 }
 
 /// How a process ends, to those that it was connected to.
@@ -170,17 +180,47 @@ impl Cluster<'_> {
         }
         let held = if first { 0 } else { self.held(conn, end) };
         let arrives = self.now + held + self.delay(conn, end) + late;
+        let gap = self.gap(conn, end);
         let flow = &mut self.net.conns[conn.0].flows[end];
+        let arrives = if gap > 0 { arrives.max(flow.arrival + gap) } else { arrives };
         if arrives <= flow.arrival
             && self.now < flow.arrival
-            && let Some(last) = flow.chunks.back_mut()
+            && let Some((_, last)) = flow.pieces.back_mut()
         {
             last.extend_from_slice(&bytes);
             return self.spare.push(emptied(bytes));
         }
-        flow.arrival = flow.arrival.max(arrives);
-        flow.chunks.push_back(bytes);
-        self.queue.push(flow.arrival, Event::Arrives(conn, 1 - end));
+        let arrives = flow.push(arrives, bytes);
+        self.queue.push(arrives, Event::Arrives(conn, 1 - end));
+    }
+
+    /// How long after what is before it a piece arrives at the earliest, where records arrive one by one.
+    fn gap(&self, conn: ConnId, end: usize) -> Micros {
+        let Conn { kind, flows, .. } = &self.net.conns[conn.0];
+        if !self.pieces || (*kind, end) != (LinkKind::Stream, 1) || self.stage != Stage::Work {
+            return 0;
+        }
+        let chance = mix(self.plan.seed ^ conn.0 as u64, flows[end].arrival ^ 9 << 52);
+        1 + if chance.is_multiple_of(4) { (chance >> 8) % self.plan.config.farthest_us() } else { 0 }
+    }
+
+    /// Once everything heals, what is under way takes no longer than what leaves now.
+    pub(super) fn hasten(&mut self) {
+        for conn in (0..self.net.conns.len()).map(ConnId) {
+            for end in 0..2 {
+                if self.net.conns[conn.0].flows[end].pieces.is_empty() {
+                    continue;
+                }
+                let at = self.now + self.delay(conn, end);
+                let flow = &mut self.net.conns[conn.0].flows[end];
+                flow.arrival = flow.arrival.min(at);
+                let mut late = 0;
+                for (arrives, _) in flow.pieces.iter_mut().filter(|(arrives, _)| *arrives > at) {
+                    (*arrives, late) = (at, late + 1);
+                }
+                (0..late).for_each(|_| self.queue.push(at, Event::Arrives(conn, 1 - end)));
+            }
+        }
     }
 
     pub(super) fn arrives(&mut self, conn: ConnId, end: usize) {
@@ -190,7 +230,11 @@ impl Cluster<'_> {
             self.net.conns[conn.0].flows[1 - end].stalled += 1;
             return;
         }
-        let Some(bytes) = self.net.conns[conn.0].flows[1 - end].chunks.pop_front() else { return };
+        let flow = &mut self.net.conns[conn.0].flows[1 - end];
+        if flow.pieces.front().is_none_or(|(arrives, _)| *arrives > self.now) {
+            return; // it arrived early, or is lost
+        }
+        let Some((_, bytes)) = flow.pieces.pop_front() else { return };
         if !self.alive(conn, end) {
             // Nobody knows this connection here.
             self.stats.lost += 1;
@@ -263,8 +307,8 @@ impl Cluster<'_> {
         one.inbox = BytesMut::new();
         let (process, link) = (one.process, one.link);
         // What was on its way to it is lost.
-        self.stats.lost += flows[1 - end].chunks.len() as u64;
-        flows[1 - end].chunks.clear();
+        self.stats.lost += flows[1 - end].pieces.len() as u64;
+        flows[1 - end].pieces.clear();
         if self.processes[process].boots == one.boots
             && let Some(link) = link
         {
@@ -349,7 +393,7 @@ impl Cluster<'_> {
     /// When the last bytes that are under way arrive.
     pub(super) fn last_arrival(&self) -> Micros {
         let flows = self.net.conns.iter().flat_map(|conn| &conn.flows);
-        flows.filter(|flow| !flow.chunks.is_empty()).map(|flow| flow.arrival).max().unwrap_or(self.now)
+        flows.filter(|flow| !flow.pieces.is_empty()).map(|flow| flow.arrival).max().unwrap_or(self.now)
     }
 
     /// The processes of two ends.
