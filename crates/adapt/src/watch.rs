@@ -4,9 +4,8 @@ use crate::words::{name, names};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use tidemark_contract::Topology;
-use tidemark_contract::grouping::Members;
-use tidemark_contract::session::Checking;
-use tidemark_core::{CheckingGroup, DcId, Micros, Op, ServerId};
+use tidemark_contract::grouping::{Checking, CheckingGroup, Members};
+use tidemark_core::{DcId, Micros, Op, ServerId};
 
 /// Some servers, in order.
 pub type Touched = SmallVec<[ServerId; 4]>;

@@ -8,7 +8,7 @@
 //! A read of several keys that no region holds together is divided: the session reads in one region after the other. Each
 //! part is one snapshot, and includes what the session has seen in the parts before it; all parts together are none.
 
-use crate::session::Checking;
+use crate::grouping::Checking;
 use crate::{AskId, Protocol, Session, SessionCx};
 use tidemark_core::{DcId, Failure, Found, Guarantees, Key, Op, Outcome, Regions, ServerId};
 

@@ -1,6 +1,6 @@
 //! What an operator orders one server to do.
 
-use crate::regrouping::Regrouping;
+use crate::grouping::Regrouping;
 use crate::removal::{Exclusion, Standing};
 use crate::{Cx, Protocol};
 

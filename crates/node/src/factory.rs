@@ -4,9 +4,8 @@ use crate::config::Config;
 use crate::node::Node;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use tidemark_contract::grouping::Members;
+use tidemark_contract::grouping::{CheckingGroup, Members};
 use tidemark_contract::{Info, Topology};
-use tidemark_core::CheckingGroup;
 use tidemark_replica::Now;
 use tidemark_store::disk::Disk;
 

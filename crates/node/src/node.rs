@@ -42,11 +42,9 @@ use crate::status::{Counters, Status};
 use crate::token::TokenError;
 use bytes::BytesMut;
 use tidemark_contract::Ticket;
-use tidemark_contract::grouping::Members;
-use tidemark_contract::regrouping::Regrouping;
+use tidemark_contract::grouping::{Checking, CheckingGroup, Members, Regrouping};
 use tidemark_contract::removal::{Exclusion, Standing};
-use tidemark_contract::session::Checking;
-use tidemark_core::{CheckingGroup, Guarantees, Micros, Op, Outcome, PartitionId};
+use tidemark_core::{Guarantees, Micros, Op, Outcome, PartitionId};
 use tidemark_replica::Now;
 
 /// Names a session of this node. Never used again, not by the next epoch of the node either.

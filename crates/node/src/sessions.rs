@@ -5,7 +5,8 @@ use crate::node::{Batch, Options, SessionId};
 use smallvec::SmallVec;
 use tidemark_adapt::Footprint;
 use tidemark_contract::forwarded::ForwardedSession;
-use tidemark_contract::session::{Checking, SessionEffects};
+use tidemark_contract::grouping::Checking;
+use tidemark_contract::session::SessionEffects;
 use tidemark_contract::{AskId, Protocol};
 use tidemark_core::{DcId, Op};
 

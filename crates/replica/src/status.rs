@@ -2,10 +2,9 @@
 
 use crate::host::Host;
 use serde::Serialize;
-use tidemark_contract::grouping::Members;
-use tidemark_contract::regrouping::Groupings;
+use tidemark_contract::grouping::{CheckingGroup, Groupings, Members};
 use tidemark_contract::{Protocol, Status};
-use tidemark_core::{CheckingGroup, DcId, PartitionId};
+use tidemark_core::{DcId, PartitionId};
 
 /// A host's state.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::net::TcpListener;
 use std::time::Duration;
-use tidemark_contract::regrouping::Regrouping;
+use tidemark_contract::grouping::Regrouping;
 use tidemark_contract::removal::{Exclusion, Standing};
 use tidemark_core::PartitionId;
 use tidemark_node::Order;

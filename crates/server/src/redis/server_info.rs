@@ -1,7 +1,7 @@
 //! What commands are told about the server.
 
-use tidemark_contract::grouping::Members;
-use tidemark_core::{CheckingGroup, Micros};
+use tidemark_contract::grouping::{CheckingGroup, Members};
+use tidemark_core::Micros;
 
 /// What the server knows about itself, and about the session of the connection.
 pub trait ServerInfo {

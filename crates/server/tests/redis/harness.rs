@@ -3,8 +3,8 @@
 use bytes::BytesMut;
 use std::sync::LazyLock;
 use tidemark_contract::Topology;
-use tidemark_contract::grouping::Members;
-use tidemark_core::{CheckingGroup, DcId, Found, Hlc, Op, Outcome, Stamp};
+use tidemark_contract::grouping::{CheckingGroup, Members};
+use tidemark_core::{DcId, Found, Hlc, Op, Outcome, Stamp};
 use tidemark_server::redis::{
     ClientRegistry, Command, Config, Connection, Context, ErrorReply, Facts, Keyspace, Next, ServerInfo,
     Step, Task, Work,

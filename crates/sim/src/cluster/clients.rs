@@ -6,7 +6,7 @@ use super::{Cluster, Event};
 use crate::plan::{Act, Step, asking};
 use crate::rng::mix;
 use std::borrow::Cow;
-use tidemark_contract::session::Checking;
+use tidemark_contract::grouping::Checking;
 use tidemark_core::history;
 use tidemark_core::{DcId, Failure, Micros, Op, Outcome};
 use tidemark_node::{Options, SessionId, TokenError};

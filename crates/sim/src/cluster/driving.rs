@@ -14,7 +14,7 @@ use crate::rng::{Rng, Stream, stream};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidemark_contract::session::Checking;
+use tidemark_contract::grouping::Checking;
 use tidemark_core::{Failure, Guarantees, Micros, Op, Outcome, Update, Value, Write};
 use tidemark_workload::{Client as Source, KeySpace, Recorder, Request, Workload};
 

@@ -10,7 +10,7 @@ use super::driving::Happening;
 use super::{Cluster, Event};
 use crate::plan::{Act, Step};
 use std::borrow::Cow;
-use tidemark_contract::session::Checking;
+use tidemark_contract::grouping::Checking;
 use tidemark_core::{Micros, Op, Outcome};
 
 impl<'a> Client<'a> {

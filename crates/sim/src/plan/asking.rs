@@ -2,8 +2,8 @@
 
 use super::{Act, Plan};
 use crate::rng::{Draw, Rng, Stream, mix, stream};
-use tidemark_contract::session::Checking;
-use tidemark_core::{CheckingGroup, Guarantees, Micros};
+use tidemark_contract::grouping::{Checking, CheckingGroup};
+use tidemark_core::{Guarantees, Micros};
 
 /// Lets steps ask for less than everything: in part of the schedules none, in others some or most.
 pub(super) fn draw(plan: &mut Plan) {

@@ -7,7 +7,7 @@
 use crate::options::{FaultKind, Options, Placed};
 use crate::rng::{Draw, Stream, stream};
 use tidemark_contract::Topology;
-use tidemark_contract::regrouping::Regrouping;
+use tidemark_contract::grouping::Regrouping;
 use tidemark_core::{DcId, Guarantees, Key, Micros, Op, PartitionId, ServerId};
 use tidemark_node::cuts::Place;
 

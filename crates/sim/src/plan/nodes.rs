@@ -3,8 +3,7 @@
 use super::{Damage, Fault, Handshake, Layout, Plan, Trouble};
 use crate::options::{FaultKind, Options};
 use crate::rng::{Draw, Rng, Stream, mix, stream};
-use tidemark_contract::grouping::{Grouping, Servers};
-use tidemark_contract::regrouping::Regrouping;
+use tidemark_contract::grouping::{Grouping, Regrouping, Servers};
 use tidemark_core::{DcId, Micros, PartitionId, ServerId};
 use tidemark_node::cuts::Place;
 

@@ -2,9 +2,7 @@
 
 use super::TIDEMARK;
 use crate::redis::prelude::*;
-use tidemark_contract::grouping::Members;
-use tidemark_contract::session::Checking;
-use tidemark_core::CheckingGroup;
+use tidemark_contract::grouping::{Checking, CheckingGroup, Members};
 
 pub(super) static SPEC: Spec = Spec {
     name: "tide.checking",
