@@ -111,6 +111,13 @@ impl Reach {
     }
 }
 
+/// What an operation asks for ([`SessionCx::guarantees`], [`SessionCx::checking`]), to be asked for again later.
+#[derive(Clone)]
+pub(crate) struct AsksFor {
+    guarantees: Guarantees,
+    checking: Checking,
+}
+
 /// A question that a session asks a server.
 #[derive_where(Clone, Debug)]
 pub struct Ask<P: Protocol> {
@@ -161,6 +168,16 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
     /// For drivers: a context whose effects go to `effects`.
     pub fn new(dc: DcId, now: Micros, topology: &'a Topology, effects: &'a mut SessionEffects<P>) -> Self {
         Self { dc, now, topology, guarantees: Guarantees::ALL, checking: Checking::default(), effects }
+    }
+
+    /// What the operation asks for.
+    pub(crate) fn asks_for(&self) -> AsksFor {
+        AsksFor { guarantees: self.guarantees, checking: self.checking.clone() }
+    }
+
+    /// The operation asks for what another did.
+    pub(crate) fn ask_for(&mut self, what: AsksFor) {
+        (self.guarantees, self.checking) = (what.guarantees, what.checking);
     }
 
     /// Asks the server that holds `key` in this data centre.
