@@ -11,7 +11,7 @@ mod checking;
 mod regrouping;
 pub mod tracked;
 
-pub use checking::{Checking, CheckingGroup, CheckingGroups, NamedGroups};
+pub use checking::{Checking, CheckingGroup, CheckingGroups, NamedGroup};
 pub use regrouping::{Behind, GroupStage, GroupStanding, Groupings, Regrouping};
 pub use tracked::{Tracking, TrackingGroup};
 

@@ -14,15 +14,15 @@ pub struct CheckingGroup(pub u64);
 /// The checking groups that an operation asks for.
 pub type Checking = smallvec::SmallVec<[CheckingGroup; 2]>;
 
-/// Checking groups, and how operations name them.
-pub type NamedGroups = Vec<(CheckingGroup, Members)>;
+/// A checking group with its members' names, and how operations name it.
+pub type NamedGroup = (CheckingGroup, Members);
 
 /// What a protocol says of its checking groups ([`crate::SessionCx::checking`]).
 #[derive_where(Clone, Copy)]
 pub struct CheckingGroups<P: Protocol> {
     /// Those that operations may choose, as far as a server knows that has persisted this state. REQUIRES:
     /// [`crate::Params::check`] found nothing wrong.
-    pub groups: fn(&P::Params, &Topology, &P::Hard) -> NamedGroups,
+    pub groups: fn(&P::Params, &Topology, &P::Hard) -> Vec<NamedGroup>,
     /// How long a request was blocked until what its session depends on was there, in microseconds, as far as the reply tells.
     pub waited: fn(&P::Reply) -> Micros,
     /// How all of a server's groups stand, for status pages.
@@ -31,7 +31,12 @@ pub struct CheckingGroups<P: Protocol> {
 
 impl<P: Protocol> Extensions<P> {
     /// See [`CheckingGroups::groups`]: none without them.
-    pub fn checking_groups(&self, params: &P::Params, topology: &Topology, hard: &P::Hard) -> NamedGroups {
+    pub fn checking_groups(
+        &self,
+        params: &P::Params,
+        topology: &Topology,
+        hard: &P::Hard,
+    ) -> Vec<NamedGroup> {
         self.checking.map_or_else(Vec::new, |checking| (checking.groups)(params, topology, hard))
     }
 
