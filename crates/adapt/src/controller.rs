@@ -9,7 +9,7 @@ use crate::search::{Known, Step};
 use crate::watch::{Touched, UseReport};
 use crate::words::{list, ms};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use tidemark_contract::regrouping::{GroupStage, Regrouping};
+use tidemark_contract::grouping::{GroupStage, Regrouping};
 use tidemark_core::{Micros, ServerId};
 
 /// What the controller calls its groups, with a number.

@@ -1,7 +1,7 @@
 //! How far servers are behind each other, and what that means for who reads at them.
 
 use std::collections::BTreeMap;
-use tidemark_contract::regrouping::Behind;
+use tidemark_contract::grouping::Behind;
 use tidemark_core::ServerId;
 
 /// How much of an average the newest sample is.

@@ -3,7 +3,7 @@
 use crate::watch::{Touched, UseReport};
 use crate::words::parse;
 use std::collections::BTreeMap;
-use tidemark_contract::regrouping::{Behind, GroupStage, Groupings};
+use tidemark_contract::grouping::{Behind, GroupStage, Groupings};
 use tidemark_core::{Micros, ServerId};
 
 /// What was seen of a whole system at one time.

@@ -4,9 +4,8 @@ use crate::words::{name, names};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use tidemark_contract::Topology;
-use tidemark_contract::grouping::Members;
-use tidemark_contract::session::Checking;
-use tidemark_core::{CheckingGroup, DcId, Micros, Op, ServerId};
+use tidemark_contract::grouping::{Checking, NamedGroup};
+use tidemark_core::{DcId, Micros, Op, ServerId};
 
 /// Some servers, in order.
 pub type Touched = SmallVec<[ServerId; 4]>;
@@ -21,21 +20,21 @@ const MOST: usize = 128;
 /// The checking groups that sessions can be given.
 #[derive(Clone, Debug, Default)]
 pub struct Choices {
-    groups: Vec<(CheckingGroup, Members)>,
+    groups: Vec<NamedGroup>,
     /// How often they have changed.
     version: u64,
 }
 
 impl Choices {
     /// These are the groups now.
-    pub fn update(&mut self, groups: Vec<(CheckingGroup, Members)>) {
+    pub fn update(&mut self, groups: Vec<NamedGroup>) {
         if self.groups != groups {
             (self.groups, self.version) = (groups, self.version + 1);
         }
     }
 
     /// The groups.
-    pub fn groups(&self) -> &[(CheckingGroup, Members)] {
+    pub fn groups(&self) -> &[NamedGroup] {
         &self.groups
     }
 }

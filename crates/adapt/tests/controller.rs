@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use tidemark_adapt::{Controller, Observation, SeenGroup, Settings, Touched, UseReport, VisitReport};
-use tidemark_contract::regrouping::{Behind, GroupStage, Regrouping};
+use tidemark_contract::grouping::{Behind, GroupStage, Regrouping};
 use tidemark_core::{DcId, PartitionId, ServerId};
 
 /// Partition `n` of the first region: `behind` says how far it is.

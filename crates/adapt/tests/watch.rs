@@ -2,9 +2,9 @@
 
 use tidemark_adapt::{Choices, Footprint, UseReport, VisitReport, Watch};
 use tidemark_contract::Topology;
-use tidemark_contract::grouping::Members;
+use tidemark_contract::grouping::{CheckingGroup, Members};
 use tidemark_contract::placement::Keys;
-use tidemark_core::{CheckingGroup, DcId, Key, Op, PartitionId, Regions, ServerId};
+use tidemark_core::{DcId, Key, Op, PartitionId, Regions, ServerId};
 
 const SECOND: u64 = 1_000_000;
 

@@ -1,12 +1,10 @@
 //! What some protocols can do and most cannot.
 
-use crate::grouping::Members;
+use crate::grouping::CheckingGroups;
 use crate::order::Order;
-use crate::regrouping::Groupings;
 use crate::removal::Standing;
-use crate::{Cx, Protocol, Store, Topology, Version};
+use crate::{Cx, Protocol, Store, Version};
 use derive_where::derive_where;
-use tidemark_core::{CheckingGroup, Micros};
 
 /// Optional features of a protocol, as a table of functions. A driver asks `P::EXTENSIONS.follower_read.is_some()`, which the
 /// compiler knows. A feature that is added here changes no protocol that does without it.
@@ -38,32 +36,7 @@ pub type Resolve<P> = for<'v> fn(
 pub type FollowerRead<P> =
     fn(&<P as Protocol>::Request, &[u64], &Store<<P as Protocol>::Meta>) -> Option<<P as Protocol>::Reply>;
 
-/// Checking groups, and how operations name them.
-pub type NamedGroups = Vec<(CheckingGroup, Members)>;
-
-/// What a protocol says of its checking groups ([`crate::SessionCx::checking`]).
-#[derive_where(Clone, Copy)]
-pub struct CheckingGroups<P: Protocol> {
-    /// Those that operations may choose, as far as a server knows that has persisted this state. REQUIRES:
-    /// [`crate::Params::check`] found nothing wrong.
-    pub groups: fn(&P::Params, &Topology, &P::Hard) -> NamedGroups,
-    /// How long a request was blocked until what its session depends on was there, in microseconds, as far as the reply tells.
-    pub waited: fn(&P::Reply) -> Micros,
-    /// How all of a server's groups stand, for status pages.
-    pub standing: fn(&P, &P::Params, &Topology) -> Groupings,
-}
-
 impl<P: Protocol> Extensions<P> {
     /// No optional feature.
     pub const NONE: Self = Self { order: None, resolve: None, follower_read: None, checking: None };
-
-    /// See [`CheckingGroups::groups`]: none without them.
-    pub fn checking_groups(&self, params: &P::Params, topology: &Topology, hard: &P::Hard) -> NamedGroups {
-        self.checking.map_or_else(Vec::new, |checking| (checking.groups)(params, topology, hard))
-    }
-
-    /// See [`CheckingGroups::waited`]: nothing without them.
-    pub fn waited(&self, reply: &P::Reply) -> Micros {
-        self.checking.map_or(0, |checking| (checking.waited)(reply))
-    }
 }

@@ -8,15 +8,15 @@
 //! A read of several keys that no region holds together is divided: the session reads in one region after the other. Each
 //! part is one snapshot, and includes what the session has seen in the parts before it; all parts together are none.
 
-use crate::session::Checking;
+use crate::session::AsksFor;
 use crate::{AskId, Protocol, Session, SessionCx};
-use tidemark_core::{DcId, Failure, Found, Guarantees, Key, Op, Outcome, Regions, ServerId};
+use tidemark_core::{DcId, Failure, Found, Key, Op, Outcome, Regions, ServerId};
 
 type TokenOf<P> = <<P as Protocol>::Session as Session<P>>::Token;
 
 /// What begins once a session has arrived.
 enum Next<P: Protocol> {
-    Operation(Op, Guarantees, Checking),
+    Operation(Op, AsksFor),
     Adoption(TokenOf<P>),
 }
 
@@ -29,7 +29,7 @@ struct Way<P: Protocol> {
 
 /// A read that is divided.
 struct Divided {
-    asks: (Guarantees, Checking),
+    asks: AsksFor,
     /// The parts that come yet, the next one last, and where.
     rest: Vec<(DcId, Part)>,
     /// The places of the keys that are being read.
@@ -70,7 +70,7 @@ impl<P: Protocol> ForwardedSession<P> {
         let (holders, placement) = (cx.topology.holders_of(&op), &cx.topology.placement);
         match placement.nearest(self.home, holders, cx.topology.dcs) {
             Some(dc) if dc == self.home || !placement.refuses => {
-                let next = Next::Operation(op, cx.guarantees, cx.checking.clone());
+                let next = Next::Operation(op, cx.asks_for());
                 self.go(dc, next, cx);
             }
             None if !placement.refuses => self.divide(&op, cx),
@@ -88,8 +88,7 @@ impl<P: Protocol> ForwardedSession<P> {
         let Some(rest) = parts.filter(|parts| !parts.is_empty()) else {
             return cx.fail(Failure::Elsewhere(Vec::new()));
         };
-        let (asks, found) =
-            ((cx.guarantees, cx.checking.clone()), vec![Found::default(); keys_of(op).count()]);
+        let (asks, found) = (cx.asks_for(), vec![Found::default(); keys_of(op).count()]);
         let divided = Divided { asks, rest, places: Vec::new(), since: AskId::default(), found };
         self.divided = Some(Box::new(divided));
         self.next_part(cx);
@@ -102,8 +101,8 @@ impl<P: Protocol> ForwardedSession<P> {
         match divided.rest.pop() {
             Some((dc, part)) => {
                 (divided.places, divided.since) = (part.places, cx.last_ask());
-                let (guarantees, checking) = divided.asks.clone();
-                self.go(dc, Next::Operation(part.op, guarantees, checking), cx);
+                let asks = divided.asks.clone();
+                self.go(dc, Next::Operation(part.op, asks), cx);
             }
             None => {
                 cx.done(Outcome::FoundAll(std::mem::take(&mut divided.found)));
@@ -213,8 +212,8 @@ impl<P: Protocol> ForwardedSession<P> {
 
     fn set_about(&mut self, next: Next<P>, cx: &mut SessionCx<'_, P>) {
         match next {
-            Next::Operation(op, guarantees, checking) => {
-                (cx.guarantees, cx.checking) = (guarantees, checking);
+            Next::Operation(op, asks) => {
+                cx.ask_for(asks);
                 self.session.begin(op, cx);
             }
             Next::Adoption(token) => self.session.adopt(token, cx),

@@ -1,6 +1,19 @@
 //! Groups of servers, as a configuration file names them and as a protocol uses them.
 //!
+//! - [`Grouping`]: groups as they are written down; [`Members`]: what that comes to in a topology
+//! - [`Tracked`](tracked::Tracked): dependencies by tracking group
+//! - [`CheckingGroups`]: what a protocol says of its checking groups
+//! - [`Regrouping`]: groups that change while a system runs; [`Groupings`]: how they stand
+//!
 //! Source: the tracking grouping T and the checking grouping C of ACCF (000 chapter 7).
+
+mod checking;
+mod regrouping;
+pub mod tracked;
+
+pub use checking::{Checking, CheckingGroup, CheckingGroups, NamedGroup};
+pub use regrouping::{Behind, GroupStage, GroupStanding, Groupings, Regrouping};
+pub use tracked::{Tracking, TrackingGroup};
 
 use crate::Topology;
 use serde::{Deserialize, Serialize};

@@ -14,7 +14,7 @@
 //! - [`Stabilisation`]: the aggregation tree
 //! - [`Deps`] and [`Checks`]: dependencies that name operations, and waiting for them; [`DependencyChecked`](dependency_checked::DependencyChecked), a component: checks of each version, where
 //!   versions wait one by one; [`Everywhere`](checks::Everywhere): what nobody waits for any more; [`Causes`](causes::Causes): a whole past as a list; [`Matrix`](matrix::Matrix): dependencies on servers
-//! - [`Grouping`](grouping::Grouping): which servers belong together; [`Tracked`](tracked::Tracked): dependencies by group
+//! - [`grouping`]: servers that belong together, for tracking dependencies and for checking them (`accf`)
 //! - [`Placement`](placement::Placement): which data centres hold a key; [`ForwardedSession`](forwarded::ForwardedSession): a session that goes where its keys are
 //! - [`Waiters`]: waiting is data; [`Early`](early::Early): waiting for the clock
 //! - [`Ceiling`]: stamps and stable values that survive a restart
@@ -51,7 +51,6 @@ pub mod placement;
 pub mod prelude;
 pub mod protocol;
 pub mod reads;
-pub mod regrouping;
 pub mod removal;
 pub mod request;
 pub mod rule;
@@ -61,7 +60,6 @@ pub mod stabilisation;
 pub mod stabilised;
 pub mod timeline;
 pub mod topology;
-pub mod tracked;
 pub mod two_phase;
 pub mod two_rounds;
 pub mod waiters;

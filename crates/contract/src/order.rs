@@ -1,8 +1,9 @@
 //! What an operator orders one server to do.
 
-use crate::regrouping::Regrouping;
+use crate::grouping::Regrouping;
 use crate::removal::{Exclusion, Standing};
-use crate::{Cx, Protocol};
+use crate::{Cx, Protocol, Topology};
+use std::fmt;
 
 /// An order, which may be lost, repeated, and late.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,27 @@ pub enum Order {
 }
 
 impl Order {
+    /// Whether it is for one server, which tells all others; else every server has to be told.
+    pub fn spreads(&self) -> bool {
+        match self {
+            Self::Exclusion(_) => false,
+            Self::Regrouping(_) => true,
+        }
+    }
+
+    /// Whether what it is about exists, as far as that can be told without the protocol.
+    ///
+    /// # Errors
+    /// Says what does not.
+    pub fn check(&self, topology: &Topology) -> Result<(), String> {
+        match self {
+            Self::Exclusion(order) if order.dc.index() >= topology.dcs => {
+                Err("there is no such region".to_string())
+            }
+            Self::Exclusion(_) | Self::Regrouping(_) => Ok(()),
+        }
+    }
+
     /// Has `protocol` carry it out. The answer leaves once what it says is durable.
     ///
     /// # Errors
@@ -30,6 +52,15 @@ impl Order {
         match self {
             Self::Exclusion(_) => format!("{} cannot do without a region", P::INFO.name),
             Self::Regrouping(_) => format!("{} has no groups that could change", P::INFO.name),
+        }
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exclusion(order) => write!(f, "region {}: {:?}", order.dc, order.step),
+            Self::Regrouping(order) => write!(f, "groups: {order:?}"),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The client's half of a protocol: what a session remembers, and how it turns operations into questions.
 
+use crate::grouping::Checking;
 use crate::{Past, Protocol, Topology, Wire};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{
-    CheckingGroup, DcId, Failure, Guarantees, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp,
-    Vector,
+    DcId, Failure, Guarantees, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Vector,
 };
 
 /// Where an answer goes. A ticket is a value that can travel: any server may answer it, and several may if the session
@@ -111,8 +111,12 @@ impl Reach {
     }
 }
 
-/// The checking groups that an operation asks for.
-pub type Checking = smallvec::SmallVec<[CheckingGroup; 2]>;
+/// What an operation asks for ([`SessionCx::guarantees`], [`SessionCx::checking`]), to be asked for again later.
+#[derive(Clone)]
+pub(crate) struct AsksFor {
+    guarantees: Guarantees,
+    checking: Checking,
+}
 
 /// A question that a session asks a server.
 #[derive_where(Clone, Debug)]
@@ -154,7 +158,7 @@ pub struct SessionCx<'a, P: Protocol> {
     /// What the operation asks for that begins: all guarantees, unless its driver says otherwise. A protocol that knows
     /// no weaker ones ignores it ([`crate::Info::guarantees`]).
     pub guarantees: Guarantees,
-    /// Which checking groups the operation asks for ([`crate::extensions::CheckingGroups`]): none, unless its driver says otherwise, which
+    /// Which checking groups the operation asks for ([`crate::grouping::CheckingGroups`]): none, unless its driver says otherwise, which
     /// leaves the choice to the server. A protocol that knows none ignores it.
     pub checking: Checking,
     effects: &'a mut SessionEffects<P>,
@@ -164,6 +168,16 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
     /// For drivers: a context whose effects go to `effects`.
     pub fn new(dc: DcId, now: Micros, topology: &'a Topology, effects: &'a mut SessionEffects<P>) -> Self {
         Self { dc, now, topology, guarantees: Guarantees::ALL, checking: Checking::default(), effects }
+    }
+
+    /// What the operation asks for.
+    pub(crate) fn asks_for(&self) -> AsksFor {
+        AsksFor { guarantees: self.guarantees, checking: self.checking.clone() }
+    }
+
+    /// The operation asks for what another did.
+    pub(crate) fn ask_for(&mut self, what: AsksFor) {
+        (self.guarantees, self.checking) = (what.guarantees, what.checking);
     }
 
     /// Asks the server that holds `key` in this data centre.

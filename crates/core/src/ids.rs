@@ -83,28 +83,6 @@ impl fmt::Display for ServerId {
     }
 }
 
-/// A tracking group, numbered from 0: servers that share an entry of every version's dependencies (ACCF).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct TrackingGroup(pub u16);
-
-impl TrackingGroup {
-    /// Position in a [`crate::Vector`].
-    #[inline]
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// A checking group: servers that tell each other what they have received, so that who reads at them alone never waits (ACCF).
-/// Those that a cluster is founded with are numbered from 0; those that come later have numbers that nothing else has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct CheckingGroup(pub u64);
-
-/// A way to divide servers into tracking groups (ACCF): 0 is the one that a cluster is founded with. Entries of one mean nothing
-/// in another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Tracking(pub u32);
-
 /// A set of data centres: where a version is to be replicated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Regions(pub u64);

@@ -14,7 +14,7 @@ pub mod vector;
 
 pub use clock::{Hlc, Micros, Stamp};
 pub use guarantee::Guarantees;
-pub use ids::{CheckingGroup, DcId, PartitionId, Regions, ServerId, Tracking, TrackingGroup};
+pub use ids::{DcId, PartitionId, Regions, ServerId};
 pub use op::{Condition, Failure, Found, Key, Op, OpKind, Outcome, Update, Value, Write};
 pub use promise::Promise;
 pub use slot::{SLOTS, Slot};

@@ -1,6 +1,6 @@
-//! One clock reading a data centre, or a tracking group: version vectors, dependency vectors, stable vectors and snapshots.
+//! One clock reading a data centre, or whatever else a protocol divides servers into ([`Entry`]): version vectors, dependency vectors, stable vectors and snapshots.
 
-use crate::{DcId, Hlc, Stamp, TrackingGroup};
+use crate::{DcId, Hlc, Stamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 use std::fmt;
@@ -22,14 +22,7 @@ impl Entry for DcId {
     }
 }
 
-impl Entry for TrackingGroup {
-    #[inline]
-    fn place(self) -> usize {
-        self.index()
-    }
-}
-
-/// `M` clock readings, one a data centre (or, where a protocol says so, one a tracking group); a missing entry reads as zero, so the empty vector is the bottom of
+/// `M` clock readings, one a data centre (or, where a protocol says so, one for something else); a missing entry reads as zero, so the empty vector is the bottom of
 /// every comparison and an absent dependency is the entry 0. Up to four data centres need no allocation, and
 /// their vectors are copied like numbers: vectors travel with every operation.
 #[derive(Clone)]

@@ -13,9 +13,8 @@ use raft::eraftpb::{Entry, HardState, Message, MessageType};
 use raft::{RawNode, Ready, StateRole};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tidemark_contract::grouping::Members;
 use tidemark_contract::{Protocol, Store};
-use tidemark_core::{CheckingGroup, Micros, PartitionId};
+use tidemark_core::{Micros, PartitionId};
 use tidemark_replica::{Entries, EntryKind, Fatal, GroupState, Host, HostConfig, Now, OpenError};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::Position;
@@ -123,7 +122,8 @@ impl<P: Protocol> Member<P> {
         }
     }
 
-    pub(crate) fn held(&self) -> &Host<P> {
+    /// What it holds, whether it leads or not.
+    pub fn held(&self) -> &Host<P> {
         self.host.as_ref().expect("it is not beginning anew")
     }
 
@@ -154,11 +154,6 @@ impl<P: Protocol> Member<P> {
     /// What it holds of a partition, whether it leads or follows.
     pub fn store(&self, partition: PartitionId) -> &Store<P::Meta> {
         self.held().store(partition)
-    }
-
-    /// The checking groups that operations may choose, as far as it knows.
-    pub fn checking_groups(&self) -> Vec<(CheckingGroup, Members)> {
-        self.held().checking_groups()
     }
 
     /// What it keeps of the group.

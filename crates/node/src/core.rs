@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::cuts::Cuts;
 use crate::dialer::Dialer;
+use crate::follow::Follow;
 use crate::founding::Place;
 use crate::gate::Gate;
 use crate::layout::{GroupId, Groups, NodeId};
@@ -15,7 +16,6 @@ use crate::observe::{Passing, Way, What};
 use crate::status::Counters;
 use fastrand::Rng;
 use std::collections::VecDeque;
-use tidemark_adapt::{Choices, Watch};
 use tidemark_contract::Topology;
 use tidemark_contract::removal::Standing;
 use tidemark_core::{DcId, Micros, PartitionId, ServerId};
@@ -103,10 +103,7 @@ pub(crate) struct Core {
     pub(crate) links: Links,
     pub(crate) dialers: Vec<Dialer>,
     pub(crate) cuts: Cuts,
-    /// Which servers sessions read at together, if checking groups follow that.
-    pub(crate) watch: Option<Watch>,
-    /// Checking groups that there are, and when to look again.
-    pub(crate) known: (Choices, Micros),
+    pub(crate) follow: Follow,
     pub(crate) counters: Counters,
     pub(crate) outputs: VecDeque<Output>,
     pub(crate) deadlines: VecDeque<Deadline>,

@@ -16,9 +16,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::marker::PhantomData;
 use std::sync::Arc;
-use tidemark_contract::grouping::Members;
 use tidemark_contract::{Info, Params as _, Protocol, Topology};
-use tidemark_core::{CheckingGroup, Micros, Op, Outcome};
+use tidemark_core::{Micros, Op, Outcome};
 use tidemark_replica::Now;
 use tidemark_store::disk::Disk;
 use tidemark_store::log::Fsync;
@@ -91,15 +90,12 @@ impl<P: Protocol> Node for NodeOf<P> {
     }
 
     fn open(&mut self) -> SessionId {
-        let follows = self.core.watch.is_some() && self.core.about.checking_groups;
-        self.sessions.open(self.core.dc, follows)
+        self.sessions.open(self.core.dc, self.core.follow.open())
     }
 
     fn configure(&mut self, session: SessionId, options: Options) {
-        let may_follow = self.core.watch.is_some() && self.core.about.checking_groups;
         if let Some(session) = self.sessions.get(session) {
-            session.follows = may_follow && options.follows && options.checking.is_empty();
-            session.checking.clone_from(&options.checking);
+            self.core.follow.configure(&mut session.following, &options);
             session.options = options;
         }
     }
@@ -131,11 +127,6 @@ impl<P: Protocol> Node for NodeOf<P> {
 
     fn close(&mut self, session: SessionId) {
         self.sessions.close(session);
-    }
-
-    fn checking_groups(&mut self, now: Now) -> &[(CheckingGroup, Members)] {
-        self.core.now = now;
-        self.known_groups().groups()
     }
 
     fn accepted(&mut self, now: Now) -> LinkId {
@@ -279,16 +270,12 @@ impl<P: Protocol> Node for NodeOf<P> {
     }
 }
 
-struct Of<P>(PhantomData<fn() -> P>);
+/// Makes nodes that run protocol `P`.
+pub(crate) struct Of<P>(PhantomData<fn() -> P>);
 
 impl<P: Protocol> Factory for Of<P> {
     fn info(&self) -> &'static Info {
         const { &P::INFO }
-    }
-
-    fn checking_groups(&self, params: &Value, topology: &Topology) -> Vec<(CheckingGroup, Members)> {
-        let groups = |params| P::EXTENSIONS.checking_groups(&params, topology, &P::Hard::default());
-        of::params::<P>(params, Some(topology)).map(groups).unwrap_or_default()
     }
 
     fn default_params(&self) -> Map<String, Value> {

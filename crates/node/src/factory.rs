@@ -1,12 +1,11 @@
 //! Nodes of a protocol that is chosen by name while the program runs.
 
 use crate::config::Config;
+use crate::follow::FactoryGroups;
 use crate::node::Node;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use tidemark_contract::grouping::Members;
 use tidemark_contract::{Info, Topology};
-use tidemark_core::CheckingGroup;
 use tidemark_replica::Now;
 use tidemark_store::disk::Disk;
 
@@ -22,7 +21,7 @@ pub enum OpenError {
 }
 
 /// What can be done with a protocol, without its type.
-pub trait Factory: Sync {
+pub trait Factory: FactoryGroups + Sync {
     /// What the protocol says about itself.
     fn info(&self) -> &'static Info;
 
@@ -30,9 +29,6 @@ pub trait Factory: Sync {
     fn name(&self) -> &'static str {
         self.info().name
     }
-
-    /// The checking groups that it has at first, with `params`, which were checked.
-    fn checking_groups(&self, params: &Value, topology: &Topology) -> Vec<(CheckingGroup, Members)>;
 
     /// Its parameters with their defaults; empty if it has none.
     fn default_params(&self) -> Map<String, Value>;

@@ -4,8 +4,7 @@ use crate::founding::Founding;
 use crate::job::{Done, Job, Result as JobResult, Work};
 use crate::node::Fatal;
 use tidemark_contract::Protocol;
-use tidemark_contract::grouping::Members;
-use tidemark_core::{CheckingGroup, Micros, PartitionId};
+use tidemark_core::{Micros, PartitionId};
 use tidemark_group::Member;
 use tidemark_replica::{Host, HostStatus, Now, Output, UpkeepDone};
 use tidemark_store::log::Position;
@@ -65,12 +64,12 @@ impl<P: Protocol> Hold<P> {
         }
     }
 
-    /// The checking groups that operations may choose, as far as is known here.
-    pub(crate) fn checking_groups(&self) -> Vec<(CheckingGroup, Members)> {
+    /// What it holds, whether requests may be given to that or not.
+    pub(crate) fn held(&self) -> Option<&Host<P>> {
         match self {
-            Self::Alone(host) => host.checking_groups(),
-            Self::Member(member) => member.checking_groups(),
-            Self::Founding(_) => Vec::new(),
+            Self::Alone(host) => Some(host),
+            Self::Member(member) => Some(member.held()),
+            Self::Founding(_) => None,
         }
     }
 

@@ -8,7 +8,7 @@ pub mod cuts;
 mod dialer;
 mod driven;
 pub mod factory;
-mod follow;
+pub mod follow;
 pub mod founding;
 pub mod gate;
 mod hold;

@@ -32,6 +32,7 @@
 //! | [`Output::Dial`], [`Output::Up`], [`Output::Close`], [`Output::Ready`], [`Output::Resume`], [`Output::Job`], [`Output::Notice`], status | nothing. Status may show what a crash takes back | – |
 
 use crate::cuts::CutOrder;
+use crate::follow::{Choice, NodeGroups};
 use crate::inspect::Inspect;
 use crate::job::{Done, Job};
 use crate::layout::NodeId;
@@ -42,11 +43,9 @@ use crate::status::{Counters, Status};
 use crate::token::TokenError;
 use bytes::BytesMut;
 use tidemark_contract::Ticket;
-use tidemark_contract::grouping::Members;
-use tidemark_contract::regrouping::Regrouping;
-use tidemark_contract::removal::{Exclusion, Standing};
-use tidemark_contract::session::Checking;
-use tidemark_core::{CheckingGroup, Guarantees, Micros, Op, Outcome, PartitionId};
+use tidemark_contract::order::Order as ProtocolOrder;
+use tidemark_contract::removal::Standing;
+use tidemark_core::{Guarantees, Micros, Op, Outcome, PartitionId};
 use tidemark_replica::Now;
 
 /// Names a session of this node. Never used again, not by the next epoch of the node either.
@@ -83,15 +82,13 @@ pub struct OrderId(pub u64);
 pub struct Options {
     /// Session guarantees; protocols that know no weaker ones give all.
     pub guarantees: Guarantees,
-    /// The checking groups that answer. Empty leaves the choice to the node or the server.
-    pub checking: Checking,
-    /// If none is named: whether the node may choose one by what the session reads. Else the server chooses.
-    pub follows: bool,
+    /// Which checking groups answer.
+    pub checking: Choice,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { guarantees: Guarantees::ALL, checking: Checking::default(), follows: true }
+        Self { guarantees: Guarantees::ALL, checking: Choice::Node }
     }
 }
 
@@ -107,10 +104,9 @@ pub enum Flow {
 /// An operator's order.
 #[derive(Clone, Debug)]
 pub enum Order {
-    /// A region is to be removed or readmitted: for every partition of this node.
-    Exclusion(Exclusion),
-    /// Groups of servers are to change: the first partition of this node tells all others.
-    Regrouping(Regrouping),
+    /// For the protocol: every partition of this node carries it out, or the first, which tells all others
+    /// ([`ProtocolOrder::spreads`]).
+    Protocol(ProtocolOrder),
     /// A node is to leave the Raft group of this one, which leads it.
     RemoveMember(NodeId),
     /// Links are cut or healed.
@@ -209,12 +205,10 @@ pub struct About {
     pub atomic_writes: bool,
     /// Whether its sessions heed which guarantees an operation asks for.
     pub guarantees: bool,
-    /// Whether it has checking groups.
-    pub checking_groups: bool,
 }
 
 /// A node. See the [module](self) for the order of calls. Calls name sessions and links that are open, unless said otherwise.
-pub trait Node: Inspect {
+pub trait Node: Inspect + NodeGroups {
     /// The protocol that it runs.
     fn about(&self) -> &About;
 
@@ -239,9 +233,6 @@ pub trait Node: Inspect {
 
     /// Closes a session, at any point of an operation. Closing one that is not open does nothing.
     fn close(&mut self, session: SessionId);
-
-    /// The checking groups that operations may choose, with their members' names.
-    fn checking_groups(&mut self, now: Now) -> &[(CheckingGroup, Members)];
 
     /// Another node has connected to this one.
     fn accepted(&mut self, now: Now) -> LinkId;

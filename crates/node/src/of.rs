@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::core::{Core, Outgoing, Peer, Serving};
 use crate::dialer::Dialer;
 use crate::factory::OpenError;
+use crate::follow::Follow;
 use crate::founding::{Founding, Place};
 use crate::hold::Hold;
 use crate::layout::{GroupId, NodeId};
@@ -15,7 +16,6 @@ use crate::sessions::Sessions;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tidemark_adapt::{Choices, Watch};
 use tidemark_contract::{Params as _, Protocol, Topology};
 use tidemark_core::ServerId;
 use tidemark_group::Member;
@@ -62,13 +62,12 @@ impl<P: Protocol> NodeOf<P> {
         let stored = params.format();
         let identity =
             if stored.is_empty() { P::INFO.name.to_string() } else { format!("{}, {stored}", P::INFO.name) };
-        let founded = P::EXTENSIONS.checking_groups(&params, &topology, &P::Hard::default());
+        let follow = Follow::new::<P>(&params, &topology, config.cluster.adapts);
         let about = About {
             protocol: P::INFO.name,
             promise: P::INFO.promise.to_string(),
             atomic_writes: P::INFO.atomic_writes,
             guarantees: P::INFO.guarantees,
-            checking_groups: !founded.is_empty(),
         };
         let host = HostConfig {
             dc: config.dc(),
@@ -96,10 +95,8 @@ impl<P: Protocol> NodeOf<P> {
             Hold::Alone(host) => host.life(),
             Hold::Member(_) | Hold::Founding(_) => rng.u64(..),
         };
-        let mut known = Choices::default();
-        known.update(founded);
         let mut core = core(config, (identity, about), place, rng, now);
-        core.known = (known, 0);
+        core.follow = follow;
         if let Some((start, founded_with)) = kept {
             core.start = start.unwrap_or(core.start);
             core.founded_with = founded_with;
@@ -197,8 +194,7 @@ fn core(
         links: Default::default(),
         dialers: Vec::new(),
         cuts: Default::default(),
-        watch: cluster.adapts.then(Watch::default),
-        known: Default::default(),
+        follow: Follow::default(),
         counters: Default::default(),
         outputs: VecDeque::new(),
         deadlines: VecDeque::new(),

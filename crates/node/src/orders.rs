@@ -12,23 +12,25 @@ impl<P: Protocol> NodeOf<P> {
     pub(crate) fn carry_out(&mut self, id: OrderId, order: Order) {
         self.core.wants_commit = true;
         let answer = match order {
-            Order::Exclusion(order) => match order.dc.index() < self.core.topology.dcs {
-                true => {
-                    let partitions = self.core.config.layout().partitions.clone();
-                    return self.order_partitions(id, &partitions, &ProtocolOrder::Exclusion(order));
-                }
-                false => Err("there is no such region".to_string()),
-            },
-            Order::Regrouping(order) => match self.core.config.layout().partitions.first() {
-                Some(&first) => {
-                    return self.order_partitions(id, &[first], &ProtocolOrder::Regrouping(order));
-                }
-                None => Err("this node holds no partition".to_string()),
+            Order::Protocol(order) => match self.addressees(&order) {
+                Ok(partitions) => return self.order_partitions(id, &partitions, &order),
+                Err(why) => Err(why),
             },
             Order::RemoveMember(node) => self.remove_member(node),
             Order::Cut(order) => self.cut(order),
         };
         self.core.end_order(id, answer);
+    }
+
+    /// The partitions of this node that carry out `order`.
+    fn addressees(&self, order: &ProtocolOrder) -> Result<Vec<PartitionId>, String> {
+        order.check(&self.core.topology)?;
+        let partitions = &self.core.config.layout().partitions;
+        match (order.spreads(), &partitions[..]) {
+            (false, all) => Ok(all.to_vec()),
+            (true, [first, ..]) => Ok(vec![*first]),
+            (true, []) => Err("this node holds no partition".to_string()),
+        }
     }
 
     fn cut(&mut self, order: CutOrder) -> OrderAnswer {

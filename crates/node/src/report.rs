@@ -6,7 +6,6 @@ use crate::link::hello::LinkKind;
 use crate::link::table::Role;
 use crate::of::NodeOf;
 use crate::status::{GroupStatus, PeerStatus, Status};
-use tidemark_adapt::Watch;
 use tidemark_contract::Protocol;
 
 impl<P: Protocol> NodeOf<P> {
@@ -18,7 +17,7 @@ impl<P: Protocol> NodeOf<P> {
             group: self.group_status(),
             peers,
             cuts: self.core.cuts.iter().collect(),
-            uses: self.core.watch.as_ref().map(Watch::report),
+            uses: self.core.follow.uses(),
             sessions: self.sessions.len(),
         }
     }

@@ -34,9 +34,7 @@ impl<P: Protocol> NodeOf<P> {
         // Taken out of the table while it runs: the host replies within the call.
         let mut session = self.sessions.take(id)?;
         session.writes = op.writes();
-        if session.follows {
-            self.choose_group(&mut session, &op);
-        }
+        self.choose_group(&mut session, &op);
         // What only reads can be begun again, with the next leader.
         session.again = (self.core.place.is_some() && session.writes.is_none()).then(|| op.clone());
         let outcome = self.run(&mut session, Begin::Operation(op));
@@ -81,7 +79,8 @@ impl<P: Protocol> NodeOf<P> {
         let mut cx = SessionCx::new(core.dc, core.now.wall, &core.topology, &mut session.effects);
         match begin {
             Begin::Operation(op) => {
-                (cx.guarantees, cx.checking) = (session.options.guarantees, session.checking.clone());
+                cx.guarantees = session.options.guarantees;
+                session.following.name(&mut cx);
                 session.session.begin(op, &mut cx);
             }
             Begin::Adoption(token) => session.session.adopt(token, &mut cx),
@@ -114,8 +113,8 @@ impl<P: Protocol> NodeOf<P> {
         if !self.core.exists(to) {
             return self.lose(session, id);
         }
-        if let (true, None, Some(watch)) = (session.follows, writes, &mut self.core.watch) {
-            session.footprint.asks(to, self.core.now.mono, watch);
+        if writes.is_none() {
+            self.core.follow.reads(&mut session.following, to, self.core.now.mono);
         }
         let group = self.core.groups.of_server(to);
         if P::EXTENSIONS.follower_read.is_some()

@@ -34,9 +34,7 @@ impl Core {
         let mut cx = SessionCx::new(self.dc, self.now.wall, &self.topology, &mut session.effects);
         match reply {
             Ok(reply) => {
-                if let (true, Some(watch)) = (session.follows, &mut self.watch) {
-                    session.footprint.waited(P::EXTENSIONS.waited(&reply), watch);
-                }
+                self.follow.hears::<P>(&mut session.following, &reply);
                 session.session.on_reply(ask, from, reply, &mut cx)
             }
             // The session forgets its operation; what the server said is what the client hears.

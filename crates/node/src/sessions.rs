@@ -1,11 +1,11 @@
 //! The sessions of a node, as its requests see them.
 
+use crate::follow::Following;
 use crate::layout::NodeId;
 use crate::node::{Batch, Options, SessionId};
 use smallvec::SmallVec;
-use tidemark_adapt::Footprint;
 use tidemark_contract::forwarded::ForwardedSession;
-use tidemark_contract::session::{Checking, SessionEffects};
+use tidemark_contract::session::SessionEffects;
 use tidemark_contract::{AskId, Protocol};
 use tidemark_core::{DcId, Op};
 
@@ -28,12 +28,7 @@ pub(crate) struct Session<P: Protocol> {
     pub(crate) again: Option<Op>,
     /// If the running operation may change something: how many bytes of keys and values it brings.
     pub(crate) writes: Option<usize>,
-    /// The checking groups that answer the running operation.
-    pub(crate) checking: Checking,
-    /// Where it has read lately.
-    pub(crate) footprint: Footprint,
-    /// It names no checking group: the one that fits where it reads is chosen for it.
-    pub(crate) follows: bool,
+    pub(crate) following: Following,
     /// Tells operations apart.
     pub(crate) operation: u64,
     /// An operation has begun and not ended.
@@ -53,7 +48,7 @@ pub(crate) struct OpenRequest {
 }
 
 impl<P: Protocol> Session<P> {
-    fn new(id: SessionId, dc: DcId, follows: bool) -> Self {
+    fn new(id: SessionId, dc: DcId, following: Following) -> Self {
         Self {
             id,
             session: ForwardedSession::open(dc),
@@ -63,9 +58,7 @@ impl<P: Protocol> Session<P> {
             handed: false,
             again: None,
             writes: None,
-            checking: Checking::default(),
-            footprint: Footprint::default(),
-            follows,
+            following,
             operation: 0,
             pending: false,
             knows: Batch::default(),
@@ -96,7 +89,7 @@ impl<P: Protocol> Sessions<P> {
     }
 
     /// Opens a session that is at home in `dc`.
-    pub(crate) fn open(&mut self, dc: DcId, follows: bool) -> SessionId {
+    pub(crate) fn open(&mut self, dc: DcId, following: Following) -> SessionId {
         let slot = self.free.pop().unwrap_or(self.slots.len());
         assert!(slot < 1 << SLOT_BITS, "the limit of clients is lower than a million");
         self.count += 1;
@@ -105,7 +98,7 @@ impl<P: Protocol> Sessions<P> {
         if slot == self.slots.len() {
             self.slots.push(None);
         }
-        self.slots[slot] = Some(Box::new(Session::new(id, dc, follows)));
+        self.slots[slot] = Some(Box::new(Session::new(id, dc, following)));
         id
     }
 

@@ -1,8 +1,8 @@
 //! How a node stands, for status pages, metrics and tests: plain values, copied out.
 
 use crate::cuts::Place;
+use crate::follow::Uses;
 use serde::Serialize;
-use tidemark_adapt::UseReport;
 use tidemark_replica::HostStatus;
 
 /// How a node stands.
@@ -19,7 +19,7 @@ pub struct Status {
     /// Links that an operator has cut.
     pub cuts: Vec<(Place, Place)>,
     /// Where sessions read together, if checking groups follow that.
-    pub uses: Option<Vec<UseReport>>,
+    pub uses: Option<Uses>,
     /// Open sessions.
     pub sessions: usize,
 }

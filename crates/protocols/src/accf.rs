@@ -59,17 +59,13 @@ pub use rules::*;
 use serde::{Deserialize, Serialize};
 pub use session::{Client, Reply, Request};
 use tidemark_contract::core::promise::Promise;
-use tidemark_contract::core::{
-    CheckingGroup, DcId, Failure, Hlc, Key, Micros, Op, ServerId, Stamp, Tracking, Update, Vector,
-};
+use tidemark_contract::core::{DcId, Failure, Hlc, Key, Micros, Op, ServerId, Stamp, Update, Vector};
 use tidemark_contract::cx::Read;
-use tidemark_contract::extensions::CheckingGroups;
 use tidemark_contract::gather::GatherId;
+use tidemark_contract::grouping::tracked::{Reached, Tracked, everywhere};
+use tidemark_contract::grouping::{Checking, CheckingGroup, CheckingGroups, Groupings, Tracking};
 use tidemark_contract::order::Order;
-use tidemark_contract::regrouping::Groupings;
 use tidemark_contract::removal::Standing;
-use tidemark_contract::session::Checking;
-use tidemark_contract::tracked::{Reached, Tracked, everywhere};
 use tidemark_contract::{
     Answer, Ceiling, Cx, Draft, Extensions, Info, Protocol, Recovered, SliceReply, SliceReq, Status, Ticket,
     Topology, Tree, Version, Waiters,

@@ -2,10 +2,9 @@
 
 use crate::host::Host;
 use serde::Serialize;
-use tidemark_contract::grouping::Members;
-use tidemark_contract::regrouping::Groupings;
+use tidemark_contract::grouping::{Groupings, NamedGroup};
 use tidemark_contract::{Protocol, Status};
-use tidemark_core::{CheckingGroup, DcId, PartitionId};
+use tidemark_core::{DcId, PartitionId};
 
 /// A host's state.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -89,7 +88,7 @@ impl<P: Protocol> Host<P> {
 
     /// The checking groups that operations may choose, as the first partition here knows them: as of now where its protocol runs,
     /// or else as of what this host has applied. A host without partitions knows those that there were at first.
-    pub fn checking_groups(&self) -> Vec<(CheckingGroup, Members)> {
+    pub fn checking_groups(&self) -> Vec<NamedGroup> {
         let first = P::Hard::default();
         let hard = self.places.first().and_then(|place| place.hard.as_ref()).unwrap_or(&first);
         P::EXTENSIONS.checking_groups(&self.config.params, &self.config.topology, hard)

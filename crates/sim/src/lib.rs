@@ -12,6 +12,7 @@ mod campaign;
 mod clocks;
 mod cluster;
 mod divided;
+mod grouping;
 mod load;
 mod measure;
 mod meter;
@@ -27,7 +28,8 @@ mod shrink;
 mod trace;
 
 pub use campaign::{Campaign, Progress, Summary, campaign};
-pub use load::{Adapting, Calibration, Costs, Fed, Load, Loaded, Messages, Slow, Visibility, load};
+pub use grouping::{Adapting, GroupsChange};
+pub use load::{Calibration, Costs, Fed, Load, Loaded, Messages, Slow, Visibility, load};
 pub use measure::{Measurement, TRANSACTION_KEYS, measure};
 pub use meter::{Background, Measured, Operation, Updates};
 pub use options::{FaultKind, Faults, Options, Placed};

@@ -1,6 +1,7 @@
 //! One schedule from its seed to its verdict.
 
 use crate::cluster::{Cluster, Subject};
+use crate::grouping;
 use crate::options::{Options, Placed, changed, name_of};
 use crate::outcome::RunOutcome;
 use crate::plan::{Layout, Plan};
@@ -34,7 +35,7 @@ impl Simulation {
     pub fn new(factory: &'static dyn Factory, options: Options) -> Self {
         let info = factory.info();
         let topology = Topology::new(options.dcs, options.partitions);
-        let checking = !factory.checking_groups(&Value::Null, &topology).is_empty();
+        let checking = !grouping::at_first(factory, &Value::Null, &topology).is_empty();
         let layout = Layout::new(&options, info.atomic_writes, info.guarantees, checking);
         Self { factory, options, layout }
     }

@@ -180,7 +180,7 @@ impl Plan {
                 format!("process {} {how} the others of its group", self.name_of(*process))
             }
             Trouble::DiskFull { node } => format!("the disk of node {} is full", self.name_of(*node)),
-            Trouble::Regroups { node, order } => format!("operator, to node n{node}: {order:?}"),
+            Trouble::Regroups(change) => change.to_string(),
             Trouble::OperatorCuts { from, to, .. } => format!("the operator cuts {from:?} → {to:?}"),
             Trouble::Handshakes { process, how } => {
                 format!("handshakes of {}: {how:?}", self.name_of(*process))

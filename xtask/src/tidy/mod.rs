@@ -2,6 +2,7 @@
 //!
 //! - `crates`: which crate may use which, as in ARCHITECTURE.md.
 //! - `determinism`: no clocks, chance, threads or hash order where everything must follow from its input.
+//! - `features`: what one protocol alone has does not spread over the crates that all share.
 //! - `lengths`: files and functions stay short; those that are not may only shrink.
 //! - `members`: the traits that every protocol implements do not grow.
 //! - `language`: documents use the terms that their readers search for.
@@ -9,6 +10,7 @@
 
 mod crates;
 mod determinism;
+mod features;
 mod language;
 mod lengths;
 mod members;
@@ -29,6 +31,7 @@ pub(crate) fn run() -> Result<()> {
     findings.extend(sources.iter().flat_map(determinism::check));
     findings.extend(lengths::check(&sources, &lengths::read_ratchet()?));
     findings.extend(members::check(&sources));
+    findings.extend(features::check(&sources));
     findings.extend(prose::check(&sources)?);
     for finding in &findings {
         println!("{finding}");

@@ -5,10 +5,11 @@ use super::tracks::Tracks;
 use super::{Accf, Params, Peer, Work};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use tidemark_contract::core::{CheckingGroup, DcId, Hlc, Micros, PartitionId, ServerId, Tracking};
-use tidemark_contract::grouping::{Grouping, Members};
-use tidemark_contract::regrouping::{Behind, GroupStanding, Groupings, Regrouping};
-use tidemark_contract::tracked::Reached;
+use tidemark_contract::core::{DcId, Hlc, Micros, PartitionId, ServerId};
+use tidemark_contract::grouping::tracked::Reached;
+use tidemark_contract::grouping::{
+    Behind, CheckingGroup, GroupStanding, Grouping, Groupings, Members, Regrouping, Tracking,
+};
 use tidemark_contract::{Ceiling, Cx, Hard, Topology};
 
 /// Between two servers that are told of changes.

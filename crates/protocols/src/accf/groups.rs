@@ -4,11 +4,9 @@ use super::changes::Changes;
 use super::rules::{FLOOR_HOLDS, FORMING_GROUP_IS_SILENT};
 use super::tracks::Tracks;
 use super::{Accf, Params, Peer};
-use tidemark_contract::core::{CheckingGroup, Hlc, Micros, ServerId, Tracking, Vector};
-use tidemark_contract::grouping::Members;
-use tidemark_contract::regrouping::GroupStage;
-use tidemark_contract::session::Checking;
-use tidemark_contract::tracked::{NEVER, Reached, everywhere};
+use tidemark_contract::core::{Hlc, Micros, ServerId, Vector};
+use tidemark_contract::grouping::tracked::{NEVER, Reached, everywhere};
+use tidemark_contract::grouping::{Checking, CheckingGroup, GroupStage, Members, Tracking, TrackingGroup};
 use tidemark_contract::{Cx, Report, Stabilisation, Topology, Tree};
 
 struct Group {
@@ -236,7 +234,7 @@ fn report(vv: Vector) -> Report {
 pub(super) fn heard_of(mut stable: Vector) -> Vector {
     let heard = stable.entries().iter().copied().filter(|ts| *ts != NEVER).min().unwrap_or_default();
     let groups = stable.entries().len() as u16;
-    for group in (0..groups).map(tidemark_contract::core::TrackingGroup) {
+    for group in (0..groups).map(TrackingGroup) {
         if stable[group] == NEVER {
             stable[group] = heard;
         }

@@ -4,8 +4,8 @@ use super::Accf;
 use super::rules::READS_ARE_DEPENDENCIES;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::{DcId, Failure, Micros, Op, Outcome, ServerId};
-use tidemark_contract::session::Checking;
-use tidemark_contract::tracked::Tracked;
+use tidemark_contract::grouping::Checking;
+use tidemark_contract::grouping::tracked::Tracked;
 use tidemark_contract::{Answer, AskId, Session, SessionCx, Token};
 
 /// What a session asks: what it depends on, and which checking groups may answer (D6).

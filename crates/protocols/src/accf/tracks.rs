@@ -3,9 +3,9 @@
 use super::changes::Chosen;
 use super::rules::TRACKING_IS_MARKED;
 use tidemark_contract::Topology;
-use tidemark_contract::core::{DcId, Hlc, ServerId, Tracking, TrackingGroup, Vector};
-use tidemark_contract::regrouping::Behind;
-use tidemark_contract::tracked::NEVER;
+use tidemark_contract::core::{DcId, Hlc, ServerId, Vector};
+use tidemark_contract::grouping::tracked::NEVER;
+use tidemark_contract::grouping::{Behind, Tracking, TrackingGroup};
 
 /// The tracking groups: of the server itself, and of those that write for it.
 pub(super) struct Tracks {

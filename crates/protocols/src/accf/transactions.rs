@@ -4,10 +4,11 @@ use super::groups::heard_of;
 use super::rules::{LATE_SLICE_IS_REFUSED, SLICE_LEAVES_OUT, SNAPSHOT_HOLDS_DS};
 use super::tracks::Tracks;
 use super::{Accf, Peer, View};
-use tidemark_contract::core::{Key, Micros, Outcome, ServerId, Tracking, Vector};
+use tidemark_contract::core::{Key, Micros, Outcome, ServerId, Vector};
 use tidemark_contract::gather::{Gather, GatherId};
+use tidemark_contract::grouping::Tracking;
+use tidemark_contract::grouping::tracked::{Reached, Tracked};
 use tidemark_contract::slices::by_partition;
-use tidemark_contract::tracked::{Reached, Tracked};
 use tidemark_contract::{Collector, Cx, SliceReply, SliceReq, Slices, Ticket, unanswered};
 
 /// A transaction: whom to answer, what to read, what its session depends on, and when it is given up.

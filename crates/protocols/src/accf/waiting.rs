@@ -4,7 +4,7 @@ use super::rules::{GET_WAITS, SLICE_LIFTS_CLOCK, SLICE_WAITS};
 use super::transactions::slice;
 use super::{Accf, Request};
 use tidemark_contract::core::{Failure, Hlc, Micros, Op, ServerId, Vector};
-use tidemark_contract::tracked::{Reached, everywhere};
+use tidemark_contract::grouping::tracked::{Reached, everywhere};
 use tidemark_contract::{Cx, SliceReq, Ticket};
 
 /// What waits until `vv` has risen.

@@ -5,11 +5,10 @@ mod decisions;
 mod transactions;
 
 use crate::{as_published, at};
-use tidemark_contract::core::{CheckingGroup, Hlc, Key, Op, TrackingGroup};
-use tidemark_contract::grouping::{Division, Grouping, Servers};
+use tidemark_contract::core::{Hlc, Key, Op};
+use tidemark_contract::grouping::tracked::Tracked;
+use tidemark_contract::grouping::{Checking, CheckingGroup, Division, Grouping, Servers, TrackingGroup};
 use tidemark_contract::lab::{put, server, text};
-use tidemark_contract::session::Checking;
-use tidemark_contract::tracked::Tracked;
 use tidemark_contract::{Lab, Protocol, without};
 use tidemark_protocols::Accf;
 use tidemark_protocols::accf::{

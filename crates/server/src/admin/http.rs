@@ -14,7 +14,8 @@ use serde::Serialize;
 use serde_json::json;
 use std::net::TcpListener;
 use std::time::Duration;
-use tidemark_contract::regrouping::Regrouping;
+use tidemark_contract::grouping::Regrouping;
+use tidemark_contract::order::Order as ProtocolOrder;
 use tidemark_contract::removal::{Exclusion, Standing};
 use tidemark_core::PartitionId;
 use tidemark_node::Order;
@@ -134,7 +135,8 @@ struct Told {
 }
 
 async fn membership(State(ask): State<Ask>, Json(order): Json<Exclusion>) -> Response {
-    match obeyed(&ask, |answer| Query::Order(Order::Exclusion(order), answer)).await {
+    match obeyed(&ask, |answer| Query::Order(Order::Protocol(ProtocolOrder::Exclusion(order)), answer)).await
+    {
         Ok(told) => {
             let told = told.into_iter().map(|(partition, standing)| Told { partition, standing });
             Json(json!({ "partitions": told.collect::<Vec<_>>() })).into_response()
@@ -144,7 +146,7 @@ async fn membership(State(ask): State<Ask>, Json(order): Json<Exclusion>) -> Res
 }
 
 async fn regroup(State(ask): State<Ask>, Json(order): Json<Regrouping>) -> Response {
-    done(obeyed(&ask, |answer| Query::Order(Order::Regrouping(order), answer)).await)
+    done(obeyed(&ask, |answer| Query::Order(Order::Protocol(ProtocolOrder::Regrouping(order)), answer)).await)
 }
 
 async fn group(State(ask): State<Ask>, Json(order): Json<GroupOrder>) -> Response {

@@ -42,10 +42,7 @@ impl Shard {
     pub(super) fn order(&self, order: Order, answer: oneshot::Sender<OrderAnswer>) {
         let mut core = self.core.borrow_mut();
         match &order {
-            Order::Exclusion(order) => {
-                tracing::warn!("region {}: {:?} ordered by the operator", order.dc, order.step);
-            }
-            Order::Regrouping(order) => tracing::warn!("groups: {order:?} ordered by the operator"),
+            Order::Protocol(order) => tracing::warn!("{order} ordered by the operator"),
             Order::RemoveMember(node) => {
                 let name = &core.engine.config.cluster.nodes[node.index()].name;
                 tracing::warn!("{name} is removed from the group, ordered by the operator");

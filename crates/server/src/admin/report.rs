@@ -4,9 +4,9 @@ use crate::run::shard::{Core, Shard};
 use crate::stats::Stats;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tidemark_adapt::UseReport;
 use tidemark_core::Micros;
 use tidemark_node::cuts::Place;
+use tidemark_node::follow::Uses;
 use tidemark_node::{Counters, GroupStatus, NodeId, PeerStatus};
 use tidemark_replica::HostStatus;
 
@@ -27,7 +27,7 @@ pub(crate) struct Report {
     pub(crate) clients: usize,
     pub(crate) host: HostStatus,
     /// Where sessions read together, if checking groups follow that.
-    pub(crate) uses: Option<Vec<UseReport>>,
+    pub(crate) uses: Option<Uses>,
     /// How the node stands in its group, if it is one of a group.
     pub(crate) group: Option<GroupStatus>,
     pub(crate) regions: Vec<String>,

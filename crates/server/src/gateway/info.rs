@@ -4,8 +4,8 @@ use crate::Ready;
 use crate::redis::{Context, Facts, ServerInfo, Spec};
 use crate::run::shard::Engine;
 use crate::stats::Stats;
-use tidemark_contract::grouping::Members;
-use tidemark_core::{CheckingGroup, Micros};
+use tidemark_contract::grouping::NamedGroup;
+use tidemark_core::Micros;
 use tidemark_node::{About, Node, SessionId};
 use tidemark_replica::Now;
 use tidemark_wire::resp::Encoder;
@@ -139,7 +139,7 @@ impl ServerInfo for Info<'_> {
         self.about.guarantees
     }
 
-    fn checking_groups(&mut self) -> &[(CheckingGroup, Members)] {
+    fn checking_groups(&mut self) -> &[NamedGroup] {
         self.node.checking_groups(self.now)
     }
 

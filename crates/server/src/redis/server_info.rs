@@ -1,7 +1,7 @@
 //! What commands are told about the server.
 
-use tidemark_contract::grouping::Members;
-use tidemark_core::{CheckingGroup, Micros};
+use tidemark_contract::grouping::NamedGroup;
+use tidemark_core::Micros;
 
 /// What the server knows about itself, and about the session of the connection.
 pub trait ServerInfo {
@@ -18,7 +18,7 @@ pub trait ServerInfo {
     fn has_guarantees(&self) -> bool;
 
     /// The checking groups of the protocol, if it has some.
-    fn checking_groups(&mut self) -> &[(CheckingGroup, Members)];
+    fn checking_groups(&mut self) -> &[NamedGroup];
 
     /// The token of the connection's session, as text.
     fn session_token(&mut self) -> String;

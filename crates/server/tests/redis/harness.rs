@@ -3,8 +3,8 @@
 use bytes::BytesMut;
 use std::sync::LazyLock;
 use tidemark_contract::Topology;
-use tidemark_contract::grouping::Members;
-use tidemark_core::{CheckingGroup, DcId, Found, Hlc, Op, Outcome, Stamp};
+use tidemark_contract::grouping::{CheckingGroup, Members, NamedGroup};
+use tidemark_core::{DcId, Found, Hlc, Op, Outcome, Stamp};
 use tidemark_server::redis::{
     ClientRegistry, Command, Config, Connection, Context, ErrorReply, Facts, Keyspace, Next, ServerInfo,
     Step, Task, Work,
@@ -52,8 +52,8 @@ impl ServerInfo for Info {
         false
     }
 
-    fn checking_groups(&mut self) -> &[(CheckingGroup, Members)] {
-        static GROUPS: LazyLock<Vec<(CheckingGroup, Members)>> = LazyLock::new(|| {
+    fn checking_groups(&mut self) -> &[NamedGroup] {
+        static GROUPS: LazyLock<Vec<NamedGroup>> = LazyLock::new(|| {
             ["near", "far"].iter().zip(1..).map(|(name, id)| (CheckingGroup(id), members(name))).collect()
         });
         &GROUPS

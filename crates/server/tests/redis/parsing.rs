@@ -173,7 +173,7 @@ fn checking_groups_are_those_of_the_connection_or_of_one_command() {
     ] {
         assert_eq!(server.send(&mut client, request), format!("{reply}\r\n"), "{request}");
         let options = client.connection.options();
-        let ids: Vec<u64> = options.checking.iter().map(|group| group.0).collect();
+        let ids: Vec<u64> = options.checking.named().iter().map(|group| group.0).collect();
         assert_eq!(ids, chosen, "{request}");
     }
     assert_eq!(server.asked.len(), 4, "what is refused asks for nothing");

@@ -3,10 +3,9 @@
 
 use super::returning::Returning;
 use super::{Cluster, Event};
-use crate::plan::{Act, Step, asking};
+use crate::plan::{Act, Step};
 use crate::rng::mix;
 use std::borrow::Cow;
-use tidemark_contract::session::Checking;
 use tidemark_core::history;
 use tidemark_core::{DcId, Failure, Micros, Op, Outcome};
 use tidemark_node::{Options, SessionId, TokenError};
@@ -143,9 +142,8 @@ impl Cluster<'_> {
         };
         match act {
             Act::Op(op) => {
-                let (checking, follows) =
-                    self.named_groups(number).unwrap_or_else(|| (self.checking(number, process, at), false));
-                self.configure(number, Options { guarantees: asks, checking, follows });
+                let checking = self.groups_for(number, process, at);
+                self.configure(number, Options { guarantees: asks, checking });
                 self.meter_begin(number, process, session, &op);
                 let outcome = self.input(process, |node, now| node.begin(now, session, op)).flatten();
                 self.answered(number, process, session, outcome);
@@ -233,20 +231,6 @@ impl Cluster<'_> {
             let (process, session) = (connection.process, connection.session);
             self.input(process, |node, _| node.configure(session, options));
         }
-    }
-
-    /// Which checking groups the step of a client that begins at `at` asks for, of those that its node knows.
-    fn checking(&mut self, number: usize, process: usize, at: Micros) -> Checking {
-        if self.gauge.is_some() {
-            return Checking::default(); // what is measured is what comes of naming none
-        }
-        let known = self.input(process, |node, now| {
-            let some = node.about().checking_groups;
-            some.then(|| node.checking_groups(now).iter().map(|(group, _)| *group).collect::<Vec<_>>())
-        });
-        known
-            .flatten()
-            .map_or_else(Checking::default, |known| asking::checking(self.plan.seed, number, at, &known))
     }
 
     /// A client wants the token of another one's session.

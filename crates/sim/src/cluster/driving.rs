@@ -2,20 +2,20 @@
 //!
 //! Work takes no time until the clients begin.
 
-use super::adapting::Adapt;
 use super::clients::Role;
 use super::cores::Cores;
+use super::grouping::Adapt;
 use super::till::Till;
 use super::{Cluster, Event, Stage};
-use crate::load::{Load, Loaded, Visibility, groups_of};
+use crate::load::{Load, Loaded, Visibility};
 use crate::outcome::ProblemKind;
 use crate::plan::{Act, Step};
 use crate::rng::{Rng, Stream, stream};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidemark_contract::session::Checking;
 use tidemark_core::{Failure, Guarantees, Micros, Op, Outcome, Update, Value, Write};
+use tidemark_node::follow::Choice;
 use tidemark_workload::{Client as Source, KeySpace, Recorder, Request, Workload};
 
 /// When somebody first looks whether the store can be filled.
@@ -98,8 +98,8 @@ pub(super) struct Driver {
     pub(super) at: usize,
     /// What it asks for.
     pub(super) asks: Guarantees,
-    /// The checking groups that it names.
-    pub(super) checking: Checking,
+    /// The checking groups that answer it.
+    pub(super) checking: Choice,
     /// Whether what it does is recorded.
     counts: bool,
     /// When the client sent that.
@@ -241,8 +241,7 @@ impl<'a> Cluster<'a> {
     /// So many clients in each of these data centres.
     fn add_drivers(&mut self, workload: &Workload, clients: usize, dcs: &[usize], counts: bool) {
         let all = clients * dcs.len();
-        let known = self.input(0, |node, now| node.checking_groups(now).to_vec()).unwrap_or_default();
-        let checking = groups_of(workload, &known).expect("the workload was looked at");
+        let checking = self.groups_of(workload);
         for n in 0..all {
             let Some(load) = &mut self.load else { return };
             let source = Source::new(workload, &load.keys, n, all, load.what.seed ^ u64::from(!counts));

@@ -21,7 +21,6 @@ use tidemark_core::history::{Header, History};
 use tidemark_core::{Micros, Promise, Vector};
 use tidemark_node::{Factory, Job};
 
-mod adapting;
 mod clients;
 mod cores;
 mod damage;
@@ -29,6 +28,7 @@ mod driving;
 mod faults;
 mod found;
 mod generator;
+mod grouping;
 mod lanes;
 mod links;
 mod metering;

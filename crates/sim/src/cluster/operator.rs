@@ -9,13 +9,14 @@ use crate::plan::Trouble;
 use crate::rng::mix;
 use crate::trace::Happening;
 use std::collections::BTreeMap;
+use tidemark_contract::order::Order as ProtocolOrder;
 use tidemark_contract::removal::{Exclusion, Standing, Step};
 use tidemark_core::{DcId, Micros, ServerId};
 use tidemark_node::cuts::CutOrder;
 use tidemark_node::{Order, OrderId};
 
 /// How often an order is sent before what it prepares is given up, or before nobody is asked any more.
-const TRIES: u32 = 12;
+pub(super) const TRIES: u32 = 12;
 
 /// What the operator is at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,9 +57,9 @@ struct Open {
     what: Asked,
 }
 
-enum Asked {
+pub(super) enum Asked {
     Exclusion { group: usize, number: u64 },
-    Regrouping { fault: usize, tries: u32 },
+    Regroups { fault: usize, tries: u32 },
     Cut,
 }
 
@@ -98,11 +99,6 @@ impl Cluster<'_> {
     pub(super) fn operator_busy(&self) -> Option<String> {
         let doing = self.operator.doing;
         (doing != Doing::Nothing).then(|| format!("the operator is {doing:?}"))
-    }
-
-    /// Whether groups are not what they were at first, or are about to change.
-    pub(super) fn groups_change(&self) -> bool {
-        self.plan.faults.iter().any(|fault| matches!(fault.what, Trouble::Regroups { .. }))
     }
 
     fn members(&self, group: usize) -> std::ops::Range<usize> {
@@ -161,7 +157,7 @@ impl Cluster<'_> {
         self.now + lan + ((far * 2) >> (mix(self.plan.seed ^ of, whom as u64) % 8))
     }
 
-    fn send_errand(&mut self, at: Micros, errand: Errand) {
+    pub(super) fn send_errand(&mut self, at: Micros, errand: Errand) {
         self.queue.push(at, Event::Operator(Box::new(errand)));
     }
 
@@ -169,7 +165,11 @@ impl Cluster<'_> {
         match errand {
             Errand::Excludes { group, number, order } => {
                 if let Some(at) = self.some_leader(group, number) {
-                    self.order(at, Order::Exclusion(order), Asked::Exclusion { group, number });
+                    self.order(
+                        at,
+                        Order::Protocol(ProtocolOrder::Exclusion(order)),
+                        Asked::Exclusion { group, number },
+                    );
                 }
             }
             Errand::Answers { group, number, answer } => self.answered_exclusion(group, number, answer),
@@ -184,7 +184,7 @@ impl Cluster<'_> {
     }
 
     /// A process that leads a group, or thinks so.
-    fn some_leader(&self, group: usize, chance: u64) -> Option<usize> {
+    pub(super) fn some_leader(&self, group: usize, chance: u64) -> Option<usize> {
         let serves = |process: &usize| {
             self.processes[*process].node.as_ref().is_some_and(|node| node.serves().is_some())
         };
@@ -194,7 +194,7 @@ impl Cluster<'_> {
     }
 
     /// An order arrives at a process, unless that is down.
-    fn order(&mut self, at: usize, order: Order, what: Asked) {
+    pub(super) fn order(&mut self, at: usize, order: Order, what: Asked) {
         self.operator.given += 1;
         let id = self.operator.given;
         let serves = self.input(at, |node, _| node.serves());
@@ -210,7 +210,7 @@ impl Cluster<'_> {
         let still = self.processes[at].node.as_ref().is_some_and(|node| node.serves() == serves);
         if answer.is_err() && !still {
             // It was replaced meanwhile: the order may be carried out or not, and is sent again.
-            if let Asked::Regrouping { fault, tries } = what {
+            if let Asked::Regroups { fault, tries } = what {
                 self.regroup_again(fault, tries);
             }
             return;
@@ -223,10 +223,7 @@ impl Cluster<'_> {
                 let at = self.on_the_way(!number, group);
                 self.send_errand(at, Errand::Answers { group, number, answer });
             }
-            Asked::Regrouping { .. } => match answer {
-                Ok(_) => self.stats.regroupings += 1,
-                Err(why) => self.trace(|| Happening::Trouble(format!("groups do not change: {why}"))),
-            },
+            Asked::Regroups { .. } => self.regrouped(answer),
             Asked::Cut => match answer {
                 Ok(_) => self.stats.operator_cuts += 1,
                 Err(why) => self.problem(ProblemKind::Liveness, format!("nothing is cut: {why}")),
@@ -283,29 +280,6 @@ impl Cluster<'_> {
             Doing::Releasing => self.operator.doing = Doing::Nothing,
             Doing::Nothing | Doing::Away => {}
         }
-    }
-
-    /// An order to change groups arrives at whoever leads its group; if nobody does, it is sent again a while later.
-    fn regroup(&mut self, fault: usize, tries: u32) {
-        let Trouble::Regroups { node, order } = &self.plan.faults[fault].what else { return };
-        match self.some_leader(*node, fault as u64) {
-            Some(at) => {
-                self.order(at, Order::Regrouping(order.clone()), Asked::Regrouping { fault, tries });
-            }
-            None => self.regroup_again(fault, tries),
-        }
-    }
-
-    fn regroup_again(&mut self, fault: usize, tries: u32) {
-        if tries < TRIES && self.stage == Stage::Work {
-            let again = self.now + self.plan.config.farthest_us();
-            self.send_errand(again, Errand::Regroups { fault, tries: tries + 1 });
-        }
-    }
-
-    /// The operator wants groups to change.
-    pub(super) fn want_regrouped(&mut self, fault: usize) {
-        self.send_errand(self.now, Errand::Regroups { fault, tries: 0 });
     }
 
     /// The operator tells nodes of a cut, or that it is over. Not every node hears of a cut.

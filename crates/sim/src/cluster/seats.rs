@@ -10,7 +10,6 @@ use super::driving::Happening;
 use super::{Cluster, Event};
 use crate::plan::{Act, Step};
 use std::borrow::Cow;
-use tidemark_contract::session::Checking;
 use tidemark_core::{Micros, Op, Outcome};
 
 impl<'a> Client<'a> {
@@ -130,15 +129,5 @@ impl Cluster<'_> {
             0 => self.end_step(number, &outcome),
             delay => self.happens(self.now + delay, Happening::Hears(number, Box::new(outcome))),
         }
-    }
-
-    /// Under load, the checking groups that a client names, and whether it leaves the choice to its node if it names none.
-    pub(super) fn named_groups(&self, number: usize) -> Option<(Checking, bool)> {
-        let load = self.load.as_ref()?;
-        let drives = self.clients[number].role == Role::Driver;
-        let driver = drives.then(|| load.drivers.get((number - load.first) / load.seats)).flatten();
-        let named = driver.map(|driver| driver.checking.clone()).unwrap_or_default();
-        let follows = drives && load.adapt.is_some();
-        Some((named, follows))
     }
 }

@@ -1,9 +1,9 @@
 //! What a run under load was like.
 
+use crate::grouping::Account;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use tidemark_adapt::Account;
 use tidemark_core::Micros;
 use tidemark_workload::Summary;
 

@@ -13,18 +13,16 @@ pub use costs::{Calibration, Costs};
 pub use loaded::{Fed, Loaded, Messages, Visibility};
 
 use crate::cluster::{Cluster, Subject};
+use crate::grouping::{self, Adapting};
 use crate::options;
 use crate::plan::{ClockPlan, Config, Layout, Mix, Plan};
 use crate::rng::{Rng, Stream, stream};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use tidemark_adapt::Settings;
-use tidemark_contract::grouping::Members;
 use tidemark_contract::placement::Placement;
 use tidemark_contract::rule::Without;
-use tidemark_contract::session::Checking;
 use tidemark_contract::{Rule, Topology};
-use tidemark_core::{CheckingGroup, Micros};
+use tidemark_core::Micros;
 use tidemark_node::Factory;
 use tidemark_store::log::Fsync;
 use tidemark_workload::Workload;
@@ -88,15 +86,6 @@ pub struct Load {
     pub adapt: Option<Adapting>,
     /// What chance is drawn from.
     pub seed: u64,
-}
-
-/// Checking groups that follow what clients do.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Adapting {
-    /// How often somebody looks.
-    pub every_us: Micros,
-    /// What it goes by.
-    pub settings: Settings,
 }
 
 /// A slow server.
@@ -171,15 +160,9 @@ impl Load {
         options::rules(info, &self.without)?;
         let (params, topology) = (self.params_for(factory)?, self.topology());
         factory.check_params(&params, Some(&topology)).map_err(|error| format!("{}: {error}", info.name))?;
-        let groups = factory.checking_groups(&params, &topology);
+        let groups = grouping::at_first(factory, &params, &topology);
         if let Some(adapting) = &self.adapt {
-            adapting.settings.check()?;
-            if groups.is_empty() || adapting.every_us == 0 {
-                return Err(format!("{} has no checking groups that could follow its clients", info.name));
-            }
-            if !self.gateways {
-                return Err("checking groups follow what is asked of gateways: servers watch that".into());
-            }
+            adapting.check(info.name, &groups, self.gateways)?;
         }
         let dcs = (0..self.dcs()).filter(|dc| !self.idle_dcs.contains(dc)).count();
         let fits = |workload: &Workload, clients: usize| {
@@ -189,7 +172,7 @@ impl Load {
             if workload.waits() && self.rate.is_some() {
                 return Err("clients that wait for each other do not come at a rate".to_string());
             }
-            groups_of(workload, &groups).map(drop)
+            grouping::of_workload(workload, &groups, self.adapt.is_some()).map(drop)
         };
         if let Some((workload, clients)) = &self.beside {
             within("the number of other clients of a data centre", *clients, 1, 100_000)?;
@@ -284,19 +267,4 @@ pub fn load(factory: &'static dyn Factory, what: &Load) -> Result<Loaded, String
         adapts: what.adapt.is_some(),
     };
     Cluster::new(&plan, &layout, &subject).run_load(what)
-}
-
-/// The checking groups that the clients of a workload name, of all that there are.
-///
-/// # Errors
-/// There is none of that name: a sentence for the user.
-pub(crate) fn groups_of(workload: &Workload, known: &[(CheckingGroup, Members)]) -> Result<Checking, String> {
-    let number = |wanted: &str| {
-        let group = known.iter().find(|(_, known)| known.name == wanted).map(|(group, _)| *group);
-        group.ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|(_, known)| known.name.as_str()).collect();
-            format!("there is no checking group {wanted:?}, but {}", names.join(", "))
-        })
-    };
-    workload.checking().into_iter().map(number).collect()
 }

@@ -1,9 +1,8 @@
-//! Which guarantees and checking groups operations ask for, where a protocol lets them choose.
+//! Which guarantees operations ask for, where a protocol lets them choose.
 
 use super::{Act, Plan};
-use crate::rng::{Draw, Rng, Stream, mix, stream};
-use tidemark_contract::session::Checking;
-use tidemark_core::{CheckingGroup, Guarantees, Micros};
+use crate::rng::{Draw, Rng, Stream, stream};
+use tidemark_core::Guarantees;
 
 /// Lets steps ask for less than everything: in part of the schedules none, in others some or most.
 pub(super) fn draw(plan: &mut Plan) {
@@ -27,21 +26,4 @@ fn any(rng: &mut Rng) -> Guarantees {
         _ => [rng.bool(), rng.bool(), rng.bool(), rng.bool()],
     };
     Guarantees { monotonic_reads, read_your_writes, writes_follow_reads, monotonic_writes }
-}
-
-/// Which of the checking groups `known` the step of a session that begins at `at` asks for: mostly one that is the session's own,
-/// or none; now and then another, or two.
-pub(crate) fn checking(seed: u64, session: usize, at: Micros, known: &[CheckingGroup]) -> Checking {
-    if known.is_empty() {
-        return Checking::default();
-    }
-    let group = |number: u64| known[(number % known.len() as u64) as usize];
-    let of_session = mix(mix(seed, Stream::Checking as u64), session as u64);
-    let of_step = mix(of_session, at);
-    match (of_session % 2, of_step % 8) {
-        (0, 0..6) => Checking::default(),
-        (1, 0..6) => [group(of_session >> 8)].into_iter().collect(),
-        (_, 6) => [group(of_step >> 8)].into_iter().collect(),
-        _ => [group(of_step >> 8), group(of_step >> 24)].into_iter().collect(),
-    }
 }

@@ -4,10 +4,10 @@
 //! then only played. So a schedule can be shrunk by taking things out of it, and what is left happens as it
 //! did before: delays depend on the channel and the time of sending, not on how often chance was asked.
 
+use crate::grouping::GroupsChange;
 use crate::options::{FaultKind, Options, Placed};
 use crate::rng::{Draw, Stream, stream};
 use tidemark_contract::Topology;
-use tidemark_contract::regrouping::Regrouping;
 use tidemark_core::{DcId, Guarantees, Key, Micros, Op, PartitionId, ServerId};
 use tidemark_node::cuts::Place;
 
@@ -220,12 +220,7 @@ pub enum Trouble {
         node: usize,
     },
     /// An operator orders a change of groups.
-    Regroups {
-        /// The node that is told; it tells the others.
-        node: usize,
-        /// What is to change.
-        order: Regrouping,
-    },
+    Regroups(GroupsChange),
     /// An operator cuts what passes from one place to another, and heals it in the end.
     OperatorCuts {
         /// From here.

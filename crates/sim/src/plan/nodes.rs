@@ -1,15 +1,11 @@
 //! What fails of whole nodes: what an operator orders, connections while they are made, bytes, connections of clients.
 
 use super::{Damage, Fault, Handshake, Layout, Plan, Trouble};
+use crate::grouping;
 use crate::options::{FaultKind, Options};
-use crate::rng::{Draw, Rng, Stream, mix, stream};
-use tidemark_contract::grouping::{Grouping, Servers};
-use tidemark_contract::regrouping::Regrouping;
+use crate::rng::{Draw, Rng, Stream, stream};
 use tidemark_core::{DcId, Micros, PartitionId, ServerId};
 use tidemark_node::cuts::Place;
-
-/// Names of checking groups that come and go.
-const NAMES: [&str; 4] = ["g0", "g1", "east", "west"];
 
 struct Drawer<'a> {
     rng: Rng,
@@ -21,7 +17,7 @@ struct Drawer<'a> {
 /// Draws what only whole nodes know. REQUIRES: everything else is drawn, so that it stays as it is without this.
 pub(super) fn draw(plan: &mut Plan, options: &Options, layout: &Layout) {
     if layout.checking {
-        draw_regroupings(plan, layout);
+        grouping::draw_orders(plan, layout);
     }
     let wan = plan.config.farthest_us();
     let mut drawer = Drawer { rng: stream(plan.seed, Stream::Nodes), plan, layout, wan };
@@ -34,41 +30,6 @@ pub(super) fn draw(plan: &mut Plan, options: &Options, layout: &Layout) {
             if let (true, Some(what)) = (drawn && options.faults.has(kind), what) {
                 drawer.plan.faults.push(Fault { at, until, what });
             }
-        }
-    }
-}
-
-/// Operators who know nothing of each other change groups while the schedule runs, in most schedules.
-fn draw_regroupings(plan: &mut Plan, layout: &Layout) {
-    let topology = &layout.topology;
-    let all: Vec<ServerId> = topology.servers().collect();
-    let mut rng = stream(plan.seed, Stream::Regrouping);
-    for _ in 0..rng.usize(0..6) {
-        let to = all[rng.usize(0..all.len())];
-        let (node, order) = (plan.node_of(topology, to), regrouping(&all, layout, &mut rng));
-        let at = rng.u64(0..=plan.end_us);
-        plan.faults.push(Fault { at, until: at, what: Trouble::Regroups { node, order } });
-    }
-}
-
-/// What an operator may want.
-fn regrouping(all: &[ServerId], layout: &Layout, rng: &mut Rng) -> Regrouping {
-    let name = NAMES[rng.usize(0..NAMES.len())].to_string();
-    match rng.u32(0..6) {
-        0..3 => {
-            let which = rng.u64(..);
-            let some = |place: usize| mix(which, place as u64).is_multiple_of(2);
-            let mut servers: Vec<Servers> =
-                (0..all.len()).filter(|place| some(*place)).map(|place| all[place].into()).collect();
-            if servers.is_empty() {
-                servers.push(all[0].into());
-            }
-            Regrouping::Add { name, servers }
-        }
-        3 => Regrouping::Remove { name },
-        _ => {
-            let tracking = Grouping::any(&layout.topology, false, &mut |below| rng.usize(0..below));
-            Regrouping::Track { tracking }
         }
     }
 }

@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use tidemark_adapt::{Account, list, ms};
-use tidemark_contract::grouping::Division;
-use tidemark_contract::regrouping::{GroupStage, GroupStanding, Groupings};
+use tidemark_contract::grouping::{Division, GroupStage, GroupStanding, Groupings};
 
 const EXAMPLES: &str = "\
 Examples:

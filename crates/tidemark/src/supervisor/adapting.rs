@@ -5,7 +5,7 @@ use serde::Deserialize;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tidemark_adapt::{Account, Observation, UseReport};
-use tidemark_contract::regrouping::{Groupings, Regrouping};
+use tidemark_contract::grouping::{Groupings, Regrouping};
 use tidemark_core::{PartitionId, ServerId};
 
 impl Supervisor {

@@ -4,8 +4,7 @@ use super::Supervisor;
 use super::api::Regroup;
 use super::groups::serves;
 use anyhow::{Context, bail};
-use tidemark_contract::grouping::{Grouping, Servers};
-use tidemark_contract::regrouping::Regrouping;
+use tidemark_contract::grouping::{Grouping, Regrouping, Servers};
 
 impl Supervisor {
     /// Has one node know of a change; says in words what comes of it.

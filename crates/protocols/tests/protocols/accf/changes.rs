@@ -3,9 +3,9 @@
 use super::*;
 use tidemark_contract::Topology;
 use tidemark_contract::core::DcId;
+use tidemark_contract::grouping::{GroupStage, Regrouping};
 use tidemark_contract::lab::rotx;
 use tidemark_contract::order::Order;
-use tidemark_contract::regrouping::{GroupStage, Regrouping};
 use tidemark_contract::removal::{Exclusion, Step};
 use tidemark_protocols::accf::{FLOOR_HOLDS, FORMING_GROUP_IS_SILENT, TRACKING_IS_MARKED};
 

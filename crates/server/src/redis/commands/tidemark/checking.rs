@@ -2,9 +2,8 @@
 
 use super::TIDEMARK;
 use crate::redis::prelude::*;
-use tidemark_contract::grouping::Members;
-use tidemark_contract::session::Checking;
-use tidemark_core::CheckingGroup;
+use tidemark_contract::grouping::{Checking, CheckingGroup, NamedGroup};
+use tidemark_node::follow::Choice;
 
 pub(super) static SPEC: Spec = Spec {
     name: "tide.checking",
@@ -18,24 +17,28 @@ pub(super) static SPEC: Spec = Spec {
     ..TIDEMARK
 };
 
-type Known<'a> = &'a [(CheckingGroup, Members)];
+type Known<'a> = &'a [NamedGroup];
 
 fn answer(connection: &mut Connection, call: &Call, cx: &mut Context<'_>) -> Answer {
     let protocol = cx.info.protocol();
     let known = cx.info.checking_groups();
     let mut options = connection.options().clone();
     let Some(names) = call.arguments.first() else {
-        show(known, &options.checking, &mut cx.out);
+        show(known, options.checking.named(), &mut cx.out);
         return Ok(Next::Continue);
     };
-    options.checking = find(known, &String::from_utf8_lossy(names), protocol)?;
-    // `*` before a command is a choice: the server's.
-    options.follows = call.command.is_none();
+    let named = find(known, &String::from_utf8_lossy(names), protocol)?;
+    options.checking = match named.is_empty() {
+        false => Choice::Named(named),
+        true if call.command.is_none() => Choice::Node,
+        // `*` before a command is a choice: the server's.
+        true => Choice::Server,
+    };
     connection.set_options(options, call, cx);
     Ok(Next::Continue)
 }
 
-fn show(known: Known<'_>, chosen: &Checking, out: &mut Encoder<'_>) {
+fn show(known: Known<'_>, chosen: &[CheckingGroup], out: &mut Encoder<'_>) {
     let name =
         |group: &CheckingGroup| known.iter().find(|(id, _)| id == group).map(|(_, group)| &*group.name);
     // One that does not exist any more is answered for as if none had been selected.

@@ -9,7 +9,32 @@ use crate::{Past, Reach};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 use std::fmt;
-use tidemark_core::{DcId, Hlc, Tracking, TrackingGroup, Vector};
+use tidemark_core::vector::Entry;
+use tidemark_core::{DcId, Hlc, Vector};
+
+/// A tracking group, numbered from 0: servers that share an entry of every version's dependencies (ACCF).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TrackingGroup(pub u16);
+
+impl TrackingGroup {
+    /// Position in a [`Vector`].
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Entry for TrackingGroup {
+    #[inline]
+    fn place(self) -> usize {
+        self.index()
+    }
+}
+
+/// A way to divide servers into tracking groups (ACCF): 0 is the one that a cluster is founded with. Entries of one mean nothing
+/// in another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Tracking(pub u32);
 
 /// +∞: nothing will ever come.
 pub const NEVER: Hlc = Hlc(u64::MAX);

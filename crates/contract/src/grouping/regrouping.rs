@@ -2,8 +2,8 @@
 //!
 //! Source: 000 §9.6. An order is for any server of a protocol that has groups; it tells the others.
 
+use super::{Grouping, Members, Servers};
 use crate::Topology;
-use crate::grouping::{Grouping, Members, Servers};
 use serde::{Deserialize, Serialize};
 use tidemark_core::ServerId;
 
