@@ -15,7 +15,13 @@ pub trait Component<P: Protocol>: 'static {
     fn on_peer(server: &mut P, from: ServerId, message: P::Peer, cx: &mut Cx<'_, P>);
 
     /// See [`Protocol::on_replicate`].
-    fn on_replicate(server: &mut P, from: ServerId, key: Key, version: Version<P::Meta>, cx: &mut Cx<'_, P>);
+    fn on_replicate(
+        server: &mut P,
+        from: ServerId,
+        key: &Key,
+        version: &Version<P::Meta>,
+        cx: &mut Cx<'_, P>,
+    );
 
     /// See [`Protocol::on_heartbeat`].
     fn on_heartbeat(server: &mut P, from: ServerId, ts: Hlc, cx: &mut Cx<'_, P>);
@@ -27,16 +33,14 @@ pub trait Component<P: Protocol>: 'static {
     fn on_timer(server: &mut P, timer: P::Timer, cx: &mut Cx<'_, P>);
 }
 
-/// No component: versions are stored, and heartbeats and restarts of peers mean nothing. A protocol that sends messages or
-/// arms timers handles them itself.
+/// No component: versions are stored and no more, and heartbeats and restarts of peers mean nothing. A protocol that sends
+/// messages or arms timers handles them itself.
 impl<P: Protocol> Component<P> for () {
     fn on_peer(_: &mut P, _: ServerId, message: P::Peer, _: &mut Cx<'_, P>) {
         unreachable!("{} sends {message:?} and does not handle it", P::INFO.name)
     }
 
-    fn on_replicate(_: &mut P, _: ServerId, key: Key, version: Version<P::Meta>, cx: &mut Cx<'_, P>) {
-        cx.store.insert(&key, version);
-    }
+    fn on_replicate(_: &mut P, _: ServerId, _: &Key, _: &Version<P::Meta>, _: &mut Cx<'_, P>) {}
 
     fn on_heartbeat(_: &mut P, _: ServerId, _: Hlc, _: &mut Cx<'_, P>) {}
 

@@ -179,8 +179,17 @@ impl<P: Protocol> Cx<'_, P> {
 
     #[inline]
     fn write_to(&mut self, regions: Regions, key: Key, version: Version<P::Meta>) {
-        self.store.insert(&key, version.clone());
+        self.insert(&key, version.clone());
         self.effects.push(Effect::Write { key, version, regions });
+    }
+
+    /// Stores a version, and drops what nobody asks for any more if the protocol says what that is.
+    #[inline]
+    pub(crate) fn insert(&mut self, key: &Key, version: Version<P::Meta>) {
+        self.store.insert(key, version);
+        if P::INFO.newest_only {
+            self.store.keep_newest(key);
+        }
     }
 
     /// Changes what is stored beside a version here, and logs it: the change is there after a restart, and what leaves
@@ -239,7 +248,7 @@ impl<P: Protocol> Cx<'_, P> {
                     Some(meta) => Version { stamp, meta, write: version.write.clone() },
                     None => version.clone(),
                 };
-                self.store.insert(key, stored);
+                self.insert(key, stored);
                 let (key, regions) = (key.clone(), self.topology.holders(key).without(self.me.dc));
                 self.effects.push(Effect::Write { key, version, regions });
                 (Outcome::Written { stamp: Some(stamp), previous }, seen)

@@ -258,11 +258,10 @@ impl<P: Checked> Component<P> for DependencyChecked<P::Context> {
         message.shared().into_iter().for_each(|message| on_peer(server, from, message, cx));
     }
 
-    fn on_replicate(server: &mut P, _: ServerId, key: Key, version: Version<P::Meta>, cx: &mut Cx<'_, P>) {
-        let (stamp, near) = (version.stamp, server.awaited(&key, &version, cx));
-        cx.store.insert(&key, version);
-        server.dependency_checked().checks.arrived(stamp);
-        check(server, key, stamp, near, cx);
+    fn on_replicate(server: &mut P, _: ServerId, key: &Key, version: &Version<P::Meta>, cx: &mut Cx<'_, P>) {
+        let near = server.awaited(key, version, cx);
+        server.dependency_checked().checks.arrived(version.stamp);
+        check(server, key.clone(), version.stamp, near, cx);
         go_on(server, cx);
     }
 

@@ -4,6 +4,7 @@
 //! order that it chooses between any two servers; what happened is written down as a transcript. Durability is
 //! not modelled here: that is the simulator's job.
 
+use crate::protocol::replicate;
 use crate::session::{Ask, SessionEffects};
 use crate::{
     AskId, Cx, Protocol, Recovered, Session, SessionCx, Store, Ticket, Topology, Version, cx::Effect,
@@ -355,7 +356,7 @@ impl<P: Protocol> Lab<P> {
                 server.received.include(version.stamp);
                 server.records[from.dc.index()] += 1;
                 server.logged.insert((key.clone(), version.stamp), version.meta.clone());
-                self.at(to, |protocol, cx| protocol.on_replicate(from, key, version, cx));
+                self.at(to, |protocol, cx| replicate(protocol, from, (&key, &version), cx));
             }
             Feed::Heartbeat(ts) => {
                 self.note(format_args!("{to} <- {from} heartbeat {ts}"));

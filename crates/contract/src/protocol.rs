@@ -136,12 +136,13 @@ pub trait Protocol: Sized + 'static {
         Self::Component::on_peer(self, from, message, cx);
     }
 
-    /// A version that peer `from` wrote arrives. It is in the log already.
+    /// A version that peer `from` wrote has arrived. It is in the log and, unless the protocol does not
+    /// [accept](Extensions::accepts) it, in the store: readers that are woken find it.
     fn on_replicate(
         &mut self,
         from: ServerId,
-        key: Key,
-        version: Version<Self::Meta>,
+        key: &Key,
+        version: &Version<Self::Meta>,
         cx: &mut Cx<'_, Self>,
     ) {
         Self::Component::on_replicate(self, from, key, version, cx);
@@ -174,4 +175,17 @@ pub trait Protocol: Sized + 'static {
     fn status(&self) -> Status {
         Status::default()
     }
+}
+
+/// What a driver does with a version that it has received from peer `from` and logged: stores it, and lets the server know.
+pub fn replicate<P: Protocol>(
+    server: &mut P,
+    from: ServerId,
+    (key, version): (&Key, &Version<P::Meta>),
+    cx: &mut Cx<'_, P>,
+) {
+    if P::EXTENSIONS.accepts.is_none_or(|accepts| accepts(cx.store, key, version)) {
+        cx.insert(key, version.clone());
+    }
+    server.on_replicate(from, key, version, cx);
 }

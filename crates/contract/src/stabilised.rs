@@ -213,9 +213,8 @@ impl<P: StableTime> Component<P> for Stabilised<P> {
         on_peer(server, from, message, cx);
     }
 
-    fn on_replicate(server: &mut P, from: ServerId, key: Key, version: Version<P::Meta>, cx: &mut Cx<'_, P>) {
+    fn on_replicate(server: &mut P, from: ServerId, _: &Key, version: &Version<P::Meta>, _: &mut Cx<'_, P>) {
         server.stabilised().vv.raise(from.dc, version.stamp.ts);
-        cx.store.insert(&key, version);
     }
 
     fn on_heartbeat(server: &mut P, from: ServerId, ts: Hlc, _: &mut Cx<'_, P>) {

@@ -203,10 +203,9 @@ impl Protocol for Accf {
     }
 
     /// Algorithm 7.2 lines 19 to 21.
-    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Tracked>, cx: &mut Cx<'_, Self>) {
-        let (ut, named) = (d.stamp.ts, d.meta.get(self.tracks.of_peer(from.dc)));
-        cx.store.insert(&key, d);
-        self.received(from.dc, ut, named, cx);
+    fn on_replicate(&mut self, from: ServerId, _: &Key, d: &Version<Tracked>, cx: &mut Cx<'_, Self>) {
+        let named = d.meta.get(self.tracks.of_peer(from.dc));
+        self.received(from.dc, d.stamp.ts, named, cx);
     }
 
     fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, cx: &mut Cx<'_, Self>) {

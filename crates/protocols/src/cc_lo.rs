@@ -239,12 +239,10 @@ impl Protocol for CcLo {
         self.go_on(cx);
     }
 
-    fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
-        let (stamp, deps) = (d.stamp, d.meta.deps.clone());
-        cx.store.insert(&key, d);
-        self.lift(stamp.ts, cx);
-        self.checks.arrived(stamp);
-        self.arrived(key, stamp, deps);
+    fn on_replicate(&mut self, _: ServerId, key: &Key, d: &Version<Meta>, cx: &mut Cx<'_, Self>) {
+        self.lift(d.stamp.ts, cx);
+        self.checks.arrived(d.stamp);
+        self.arrived(key.clone(), d.stamp, d.meta.deps.clone());
         self.go_on(cx);
     }
 

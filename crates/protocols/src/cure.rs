@@ -141,9 +141,8 @@ impl Protocol for Cure {
         self.save(cx);
     }
 
-    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Vector>, cx: &mut Cx<'_, Self>) {
+    fn on_replicate(&mut self, from: ServerId, _: &Key, d: &Version<Vector>, _: &mut Cx<'_, Self>) {
         let ct = d.stamp.ts;
-        cx.store.insert(&key, d);
         self.st.vv.raise(from.dc, if TIMES_ARRIVE_WHOLE.kept() { ct.prev() } else { ct }); // D3
     }
 

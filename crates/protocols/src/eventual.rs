@@ -82,10 +82,8 @@ impl Protocol for Eventual {
         cx.reply(ticket, reply);
     }
 
-    fn on_replicate(&mut self, _from: ServerId, key: Key, version: Version<()>, cx: &mut Cx<'_, Self>) {
+    fn on_replicate(&mut self, _from: ServerId, _key: &Key, version: &Version<()>, cx: &mut Cx<'_, Self>) {
         self.hlc = self.hlc.observe(cx.now, version.stamp.ts);
-        cx.store.insert(&key, version);
-        cx.store.keep_newest(&key);
     }
 
     fn visible(_view: &(), _stamp: Stamp, _meta: &()) -> bool {
@@ -107,7 +105,6 @@ impl Eventual {
                 Ok(Draft::new(new, ()))
             },
         );
-        cx.store.keep_newest(&key); // I1
         outcome
     }
 }

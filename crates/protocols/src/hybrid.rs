@@ -199,12 +199,10 @@ impl Protocol for Hybrid {
         self.go_on(cx);
     }
 
-    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
-        let (stamp, floor, bare) = (d.stamp, d.meta.floor, d.meta.near.is_empty());
-        self.st.vv.raise(from.dc, stamp.ts);
-        cx.store.insert(&key, d);
-        self.raise(if FLOOR_IS_ADOPTED.kept() { floor } else { Hlc::ZERO }, cx); // 7
-        self.receive(key, stamp, bare, cx);
+    fn on_replicate(&mut self, from: ServerId, key: &Key, d: &Version<Meta>, cx: &mut Cx<'_, Self>) {
+        self.st.vv.raise(from.dc, d.stamp.ts);
+        self.raise(if FLOOR_IS_ADOPTED.kept() { d.meta.floor } else { Hlc::ZERO }, cx); // 7
+        self.receive(key.clone(), d.stamp, d.meta.near.is_empty(), cx);
         self.go_on(cx);
     }
 

@@ -173,10 +173,8 @@ impl Protocol for Occult {
         }
     }
 
-    fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Shardstamps>, cx: &mut Cx<'_, Self>) {
+    fn on_replicate(&mut self, _: ServerId, _: &Key, d: &Version<Shardstamps>, cx: &mut Cx<'_, Self>) {
         self.ss = d.stamp.ts; // I1
-        cx.store.insert(&key, d);
-        cx.store.keep_newest(&key);
         self.waiting.wake(&self.ss).into_iter().for_each(|(ticket, what)| self.read(ticket, &what, cx));
     }
 
@@ -220,7 +218,6 @@ impl Occult {
             deps.merge(seen); // I2
             Ok(Draft::new(new, deps))
         });
-        cx.store.keep_newest(&key); // I3
         cx.reply(ticket, Reply::Put(outcome, seen));
     }
 

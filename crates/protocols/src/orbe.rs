@@ -169,9 +169,8 @@ impl Protocol for Orbe {
     }
 
     /// 3.
-    fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
-        self.wait(d.stamp, &key, d.meta.as_deref(), cx.me.partition);
-        cx.store.insert(&key, d);
+    fn on_replicate(&mut self, _: ServerId, key: &Key, d: &Version<Meta>, cx: &mut Cx<'_, Self>) {
+        self.wait(d.stamp, key, d.meta.as_deref(), cx.me.partition);
         self.install(cx);
     }
 

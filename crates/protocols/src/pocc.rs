@@ -139,10 +139,8 @@ impl Protocol for Pocc {
         }
     }
 
-    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Vector>, cx: &mut Cx<'_, Self>) {
-        let ut = d.stamp.ts;
-        cx.store.insert(&key, d);
-        self.on_heartbeat(from, ut, cx);
+    fn on_replicate(&mut self, from: ServerId, _: &Key, d: &Version<Vector>, cx: &mut Cx<'_, Self>) {
+        self.on_heartbeat(from, d.stamp.ts, cx);
     }
 
     /// Everything that `from` wrote up to `hlc` is here.

@@ -158,9 +158,8 @@ impl Protocol for Wren {
         self.save(cx);
     }
 
-    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Hlc>, cx: &mut Cx<'_, Self>) {
+    fn on_replicate(&mut self, from: ServerId, _: &Key, d: &Version<Hlc>, _: &mut Cx<'_, Self>) {
         let ut = d.stamp.ts;
-        cx.store.insert(&key, d);
         self.st.vv.raise(from.dc, if TIMES_ARRIVE_WHOLE.kept() { ut.prev() } else { ut }); // D3
     }
 

@@ -10,6 +10,7 @@ use crate::record::{self, PEER, RECEIVED, SKIPPED, VersionParts, WRITTEN};
 use crate::refusal::StreamRefusal;
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
+use tidemark_contract::protocol::replicate;
 use tidemark_contract::{Protocol, Version};
 use tidemark_core::{DcId, Hlc, Key, Micros, PartitionId, Regions, ServerId};
 use tidemark_store::log::{Log, LogCursor, LogError, Position};
@@ -331,7 +332,7 @@ impl<P: Protocol> Host<P> {
         let place = self.place_mut(at);
         place.received[from.dc.index()].seq = seq;
         place.last.include(version.stamp);
-        self.event(now, at, |protocol, cx| protocol.on_replicate(from, key, version, cx));
+        self.event(now, at, |protocol, cx| replicate(protocol, from, (&key, &version), cx));
         Ok(())
     }
 

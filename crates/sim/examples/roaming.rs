@@ -128,12 +128,10 @@ impl Protocol for Roaming {
         cx.reply(ticket, Reply(outcome, seen));
     }
 
-    fn on_replicate(&mut self, from: ServerId, key: Key, version: Version<()>, cx: &mut Cx<'_, Self>) {
+    fn on_replicate(&mut self, from: ServerId, _: &Key, version: &Version<()>, cx: &mut Cx<'_, Self>) {
         let m = cx.me.dc;
         self.vv[m] = self.vv[m].observe(cx.now, version.stamp.ts); // I2
         self.vv.raise(from.dc, version.stamp.ts); // I1: the feed is in order
-        cx.store.insert(&key, version);
-        cx.store.keep_newest(&key);
         self.welcome(cx);
     }
 
@@ -163,14 +161,12 @@ impl Protocol for Roaming {
 
 impl Roaming {
     fn put(&mut self, key: &Key, update: Update, cx: &mut Cx<'_, Self>) -> (Outcome, Vector) {
-        let updated = cx.update(key, update, &(), Vector::default(), see, |seen, cx| {
+        cx.update(key, update, &(), Vector::default(), see, |seen, cx| {
             let stamp = cx.stamp_above(self.vv[cx.me.dc], Hlc::ZERO)?;
             self.advance(stamp.ts, cx);
             seen.include(stamp);
             Ok(Draft::new(stamp, ()))
-        });
-        cx.store.keep_newest(key);
-        updated
+        })
     }
 
     /// Moves the clock to a time that peers will be told, below a durable ceiling (I3).

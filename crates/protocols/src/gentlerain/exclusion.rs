@@ -118,8 +118,8 @@ impl<R: Resolver> Component<Server<R>> for Exclusion {
     fn on_replicate(
         server: &mut Server<R>,
         from: ServerId,
-        key: Key,
-        d: Version<Hlc>,
+        key: &Key,
+        d: &Version<Hlc>,
         cx: &mut Cx<'_, Server<R>>,
     ) {
         Stabilised::on_replicate(server, from, key, d, cx);
