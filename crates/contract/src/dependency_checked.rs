@@ -323,6 +323,6 @@ pub fn collect<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
     let DependencyChecked { collector, everywhere, .. } = server.dependency_checked();
     collector.raise(everywhere.get(), cx.store);
     let mut collector = std::mem::take(collector);
-    collector.work(cx.store, |everywhere, version| server.settled(everywhere, version));
+    collector.work(cx, |everywhere, version| server.settled(everywhere, version));
     server.dependency_checked().collector = collector;
 }

@@ -4,6 +4,7 @@
 //! order that it chooses between any two servers; what happened is written down as a transcript. Durability is
 //! not modelled here: that is the simulator's job.
 
+use crate::cx::Moment;
 use crate::protocol::replicate;
 use crate::session::{Ask, SessionEffects};
 use crate::{
@@ -411,16 +412,8 @@ impl<P: Protocol> Lab<P> {
 
     fn cx<'a>(&'a mut self, at: ServerId, effects: &'a mut Vec<Effect<P>>) -> Cx<'a, P> {
         let server = self.servers.get_mut(&at).expect("the server exists");
-        Cx {
-            me: at,
-            topology: &self.topology,
-            params: &self.params,
-            now: server.now,
-            mono: server.mono,
-            max_skew_us: self.max_skew_us,
-            store: &mut server.store,
-            effects,
-        }
+        let moment = Moment { now: server.now, mono: server.mono, max_skew_us: self.max_skew_us };
+        Cx::new(at, &self.topology, &self.params, moment, &mut server.store, effects)
     }
 
     /// Runs one event at a server and carries out its effects.

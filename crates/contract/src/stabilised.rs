@@ -293,7 +293,8 @@ pub fn aggregate<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
 /// θ: drops a piece of what nobody reads any more.
 pub fn collect<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
     let mut collector = std::mem::take(&mut server.stabilised().tree.collector);
-    collector.work(cx.store, |safe, version| server.settled(safe, cx.me.dc, version));
+    let here = cx.me.dc;
+    collector.work(cx, |safe, version| server.settled(safe, here, version));
     server.stabilised().tree.collector = collector;
 }
 

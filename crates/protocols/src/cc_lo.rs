@@ -186,7 +186,7 @@ impl Protocol for CcLo {
             checks: Checks::new(cx.me, life, received),
             ceiling: Ceiling::new(hard),
         };
-        let waiting = cx.store.pick(|d| (!d.meta.applied).then(|| d.meta.deps.clone()));
+        let waiting = cx.store().pick(|d| (!d.meta.applied).then(|| d.meta.deps.clone()));
         waiting.iter().for_each(|(stamp, ..)| server.checks.arrived(*stamp));
         waiting.into_iter().for_each(|(stamp, key, deps)| server.arrived(key, stamp, deps));
         server.go_on(cx);
@@ -427,7 +427,7 @@ impl CcLo {
             let needed = OLD_VERSIONS_KEPT.kept() && self.records.is_hidden(d.stamp);
             d.meta.applied && d.stamp.ts <= applied && !needed
         };
-        cx.store.collect(PIECE, safe, |stamp| stamp.ts <= applied);
+        cx.collect(PIECE, safe, |stamp| stamp.ts <= applied);
     }
 
     /// Moves the clock up to `hlc`, and keeps the durable ceiling above it (D3).

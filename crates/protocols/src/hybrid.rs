@@ -133,7 +133,7 @@ impl Protocol for Hybrid {
     fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let mut told = Vector::zero(cx.topology.dcs);
         told[cx.me.dc] = Hlc(u64::MAX);
-        let known = cx.store.versions().map(|d| d.meta.since.unwrap_or_default().max(d.meta.floor));
+        let known = cx.store().versions().map(|d| d.meta.since.unwrap_or_default().max(d.meta.floor));
         let gst = known.fold(was.hard.stable.min(), Hlc::max); // D4
         let mut st = Stabilised::start(&was, cx.params.shared(), cx);
         st.stable = Vector::from(if STABLE_SURVIVES.kept() { gst } else { Hlc::ZERO });
@@ -145,7 +145,7 @@ impl Protocol for Hybrid {
             checks: Checks::new(cx.me, was.life, was.received),
             transactions: Waiters::default(),
         };
-        let hidden = cx.store.pick(|d| d.meta.since.is_none().then(|| d.meta.near.is_empty()));
+        let hidden = cx.store().pick(|d| d.meta.since.is_none().then(|| d.meta.near.is_empty()));
         hidden.into_iter().for_each(|(stamp, key, bare)| server.receive(key, stamp, bare, cx));
         cx.arm(Timer::Own(Retry), cx.params.retry_us);
         server
@@ -290,7 +290,7 @@ impl StableTime for Hybrid {
 impl Hybrid {
     /// GET.
     fn get(&mut self, ticket: Ticket, key: Key, until: Micros, cx: &mut Cx<'_, Self>) {
-        let newest = cx.store.chain(&key).next().filter(|d| d.meta.since.is_none());
+        let newest = cx.chain(&key).next().filter(|d| d.meta.since.is_none());
         if let Some(stamp) = newest.map(|d| d.stamp) {
             self.look_into(stamp, cx); // 1
             if cx.mono < until {

@@ -226,7 +226,7 @@ impl<const HYBRID: bool> Server<HYBRID> {
             What::Put(key, update, dt) => {
                 return self.put(ticket, (key, update), dt, cx.mono + cx.params.wait_limit_us, cx);
             }
-            What::Get(keys) => return cx.reply(ticket, Self::get(&keys, &self.sv, cx.store)),
+            What::Get(keys) => return cx.reply(ticket, Self::get(&keys, &self.sv, cx.store())),
             What::Walk(walk) => cx.walk(&walk, &(), |d| Self::read(d, &self.sv, &mut read)),
         };
         cx.reply(ticket, Reply { outcome, read, wrote: Seen::default() });

@@ -127,7 +127,7 @@ impl Protocol for Wren {
         st.stable = was.hard.times.stable.clone();
         let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && TIMES_ARRIVE_WHOLE.kept());
         elsewhere.for_each(|i| st.vv[i] = st.vv[i].prev()); // D3
-        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && RDT_IS_COVERED.kept());
+        let written_here = cx.store().versions().filter(|d| d.stamp.origin == m && RDT_IS_COVERED.kept());
         written_here.for_each(|d| st.stable.raise(RST, d.meta)); // D5
         let time = Timeline::new(cx.me, was.life, was.hard, st.vv[m]);
         Self { st, time, waiting: Waiters::default() }

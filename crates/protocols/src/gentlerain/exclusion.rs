@@ -108,7 +108,7 @@ impl<R: Resolver> Component<Server<R>> for Exclusion {
     fn on_peer(server: &mut Server<R>, from: ServerId, message: Peer, cx: &mut Cx<'_, Server<R>>) {
         match message {
             Peer::Own(Message::Lacks(lacks)) => {
-                cx.send(from, Peer::Own(Message::Found(Removal::find(cx.store, lacks))));
+                cx.send(from, Peer::Own(Message::Found(Removal::find(cx.store(), lacks))));
             }
             Peer::Own(Message::Found(found)) => take(server, found, cx),
             message => stabilised::on_peer(server, from, message, cx),
@@ -210,9 +210,9 @@ fn fetch<R: Resolver>(server: &mut Server<R>, cx: &mut Cx<'_, Server<R>>) {
 /// The donor has answered.
 fn take<R: Resolver>(server: &mut Server<R>, found: Found<Hlc>, cx: &mut Cx<'_, Server<R>>) {
     for (key, stamp, meta, write) in found.versions {
-        if !cx.store.chain(&key).any(|other| other.stamp == stamp) {
+        if !cx.chain(&key).any(|other| other.stamp == stamp) {
             cx.write_here(key.clone(), Version { stamp, meta, write }); // whoever else lacks it asks, too
-            server.conflicts.note(cx.store, &key, stamp);
+            server.conflicts.note(cx.store(), &key, stamp);
         }
     }
     server.st.vv.raise(found.dc, found.upto);

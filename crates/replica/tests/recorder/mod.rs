@@ -43,7 +43,7 @@ impl Protocol for Recorder {
     type Component = ();
 
     fn start(recovered: Recovered<()>, cx: &mut Cx<'_, Self>) -> Self {
-        let last = |dc: DcId| cx.store.versions().filter(|v| v.stamp.origin == dc).map(|v| v.meta).max();
+        let last = |dc: DcId| cx.store().versions().filter(|v| v.stamp.origin == dc).map(|v| v.meta).max();
         let arrived: Vec<u64> = cx.topology.all_dcs().map(|dc| last(dc).unwrap_or(0)).collect();
         Self { written: arrived[cx.me.dc.index()], records: recovered.records, arrived }
     }
@@ -57,7 +57,7 @@ impl Protocol for Recorder {
                 self.put(number, Key::from("shared"), if there { value } else { Write::Remove }, cx)
             }
             Request::Collect(up_to) => {
-                cx.store.collect(usize::MAX, |v| v.stamp.ts.0 <= up_to, |stamp| stamp.ts.0 <= up_to);
+                cx.collect(usize::MAX, |v| v.stamp.ts.0 <= up_to, |stamp| stamp.ts.0 <= up_to);
             }
             Request::Revise(number) => {
                 let stamp = Stamp::new(Hlc(number), cx.me.dc);
