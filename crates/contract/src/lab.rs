@@ -5,7 +5,7 @@
 //! not modelled here: that is the simulator's job.
 
 use crate::cx::Moment;
-use crate::protocol::replicate;
+use crate::protocol::{Received, replicate};
 use crate::session::{Ask, SessionEffects};
 use crate::{
     AskId, Cx, Protocol, Recovered, Session, SessionCx, Store, Ticket, Topology, Version, cx::Effect,
@@ -357,11 +357,13 @@ impl<P: Protocol> Lab<P> {
                 server.received.include(version.stamp);
                 server.records[from.dc.index()] += 1;
                 server.logged.insert((key.clone(), version.stamp), version.meta.clone());
-                self.at(to, |protocol, cx| replicate(protocol, from, (&key, &version), cx));
+                let item = Received { upto: version.stamp.ts, versions: &[(key, version)] };
+                self.at(to, |protocol, cx| replicate(protocol, from, item, cx));
             }
             Feed::Heartbeat(ts) => {
                 self.note(format_args!("{to} <- {from} heartbeat {ts}"));
-                self.at(to, |protocol, cx| protocol.on_heartbeat(from, ts, cx));
+                let item = Received { upto: ts, versions: &[] };
+                self.at(to, |protocol, cx| replicate(protocol, from, item, cx));
             }
         }
         true

@@ -15,6 +15,7 @@
 
 use crate::component::Component;
 use crate::early::SHORTEST_WAIT_US;
+use crate::protocol::Received;
 use crate::slices::SnapshotRead;
 use crate::{
     Answer, Ceiling, Cx, Hard, Past as _, Protocol, Recovered, Report, SliceReply, SliceReq, Slices,
@@ -213,12 +214,8 @@ impl<P: StableTime> Component<P> for Stabilised<P> {
         on_peer(server, from, message, cx);
     }
 
-    fn on_replicate(server: &mut P, from: ServerId, _: &Key, version: &Version<P::Meta>, _: &mut Cx<'_, P>) {
-        server.stabilised().vv.raise(from.dc, version.stamp.ts);
-    }
-
-    fn on_heartbeat(server: &mut P, from: ServerId, ts: Hlc, _: &mut Cx<'_, P>) {
-        server.stabilised().vv.raise(from.dc, ts);
+    fn on_replicate(server: &mut P, from: ServerId, item: Received<'_, P::Meta>, _: &mut Cx<'_, P>) {
+        server.stabilised().vv.raise(from.dc, item.upto);
     }
 
     fn on_peer_reset(server: &mut P, peer: ServerId, cx: &mut Cx<'_, P>) {

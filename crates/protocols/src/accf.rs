@@ -66,6 +66,7 @@ use tidemark_contract::cx::Read;
 use tidemark_contract::extensions::CheckingGroups;
 use tidemark_contract::gather::GatherId;
 use tidemark_contract::order::Order;
+use tidemark_contract::protocol::Received;
 use tidemark_contract::regrouping::Groupings;
 use tidemark_contract::removal::Standing;
 use tidemark_contract::session::Checking;
@@ -203,13 +204,10 @@ impl Protocol for Accf {
     }
 
     /// Algorithm 7.2 lines 19 to 21.
-    fn on_replicate(&mut self, from: ServerId, _: &Key, d: &Version<Tracked>, cx: &mut Cx<'_, Self>) {
-        let named = d.meta.get(self.tracks.of_peer(from.dc));
-        self.received(from.dc, d.stamp.ts, named, cx);
-    }
-
-    fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        self.received(from.dc, hlc, hlc, cx);
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Tracked>, cx: &mut Cx<'_, Self>) {
+        let group = self.tracks.of_peer(from.dc);
+        let named = item.versions.last().map_or(item.upto, |(_, d)| d.meta.get(group));
+        self.received(from.dc, item.upto, named, cx);
     }
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {

@@ -239,15 +239,13 @@ impl Protocol for CcLo {
         self.go_on(cx);
     }
 
-    fn on_replicate(&mut self, _: ServerId, key: &Key, d: &Version<Meta>, cx: &mut Cx<'_, Self>) {
-        self.lift(d.stamp.ts, cx);
-        self.checks.arrived(d.stamp);
-        self.arrived(key.clone(), d.stamp, d.meta.deps.clone());
-        self.go_on(cx);
-    }
-
-    fn on_heartbeat(&mut self, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Self>) {
-        self.checks.heard(from.dc, ts);
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Meta>, cx: &mut Cx<'_, Self>) {
+        for (key, d) in item.versions {
+            self.lift(d.stamp.ts, cx);
+            self.checks.arrived(d.stamp);
+            self.arrived(key.clone(), d.stamp, d.meta.deps.clone());
+        }
+        self.checks.heard(from.dc, item.upto);
         self.go_on(cx);
     }
 

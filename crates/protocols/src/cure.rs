@@ -141,9 +141,9 @@ impl Protocol for Cure {
         self.save(cx);
     }
 
-    fn on_replicate(&mut self, from: ServerId, _: &Key, d: &Version<Vector>, _: &mut Cx<'_, Self>) {
-        let ct = d.stamp.ts;
-        self.st.vv.raise(from.dc, if TIMES_ARRIVE_WHOLE.kept() { ct.prev() } else { ct }); // D3
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Vector>, _: &mut Cx<'_, Self>) {
+        let whole = item.versions.is_empty() || !TIMES_ARRIVE_WHOLE.kept();
+        self.st.vv.raise(from.dc, if whole { item.upto } else { item.upto.prev() }); // D3
     }
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {

@@ -143,9 +143,11 @@ impl<R: Resolver> Protocol for Server<R> {
     }
 
     /// Algorithm 2 lines 18 to 20.
-    fn on_replicate(&mut self, from: ServerId, key: &Key, d: &Version<Hlc>, cx: &mut Cx<'_, Self>) {
-        self.conflicts.note(cx.store(), key, d.stamp); // §4.4, D9
-        self.st.vv.raise(from.dc, d.stamp.ts);
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Hlc>, cx: &mut Cx<'_, Self>) {
+        for (key, d) in item.versions {
+            self.conflicts.note(cx.store(), key, d.stamp); // §4.4, D9
+        }
+        self.st.vv.raise(from.dc, item.upto);
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {

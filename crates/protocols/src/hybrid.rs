@@ -199,16 +199,13 @@ impl Protocol for Hybrid {
         self.go_on(cx);
     }
 
-    fn on_replicate(&mut self, from: ServerId, key: &Key, d: &Version<Meta>, cx: &mut Cx<'_, Self>) {
-        self.st.vv.raise(from.dc, d.stamp.ts);
-        self.raise(if FLOOR_IS_ADOPTED.kept() { d.meta.floor } else { Hlc::ZERO }, cx); // 7
-        self.receive(key.clone(), d.stamp, d.meta.near.is_empty(), cx);
-        self.go_on(cx);
-    }
-
-    fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        self.st.vv.raise(from.dc, hlc);
-        self.checks.heard(from.dc, hlc);
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Meta>, cx: &mut Cx<'_, Self>) {
+        self.st.vv.raise(from.dc, item.upto);
+        for (key, d) in item.versions {
+            self.raise(if FLOOR_IS_ADOPTED.kept() { d.meta.floor } else { Hlc::ZERO }, cx); // 7
+            self.receive(key.clone(), d.stamp, d.meta.near.is_empty(), cx);
+        }
+        self.checks.heard(from.dc, item.upto);
         self.go_on(cx);
     }
 

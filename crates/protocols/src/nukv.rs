@@ -38,6 +38,7 @@
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update};
+use tidemark_contract::protocol::Received;
 use tidemark_contract::waiters::Threshold;
 use tidemark_contract::{
     AskId, Cx, Extensions, Info, Parts, Protocol, Recovered, Session, SessionCx, Status, Store, Ticket,
@@ -180,9 +181,11 @@ impl<const HYBRID: bool> Protocol for Server<HYBRID> {
     }
 
     /// Replicate and commit.
-    fn on_replicate(&mut self, from: ServerId, _: &Key, d: &Version<u64>, cx: &mut Cx<'_, Self>) {
-        self.hlc = self.hlc.max(d.stamp.ts); // D9
-        self.applied(from.dc, d.meta, cx);
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, u64>, cx: &mut Cx<'_, Self>) {
+        for (_, d) in item.versions {
+            self.hlc = self.hlc.max(d.stamp.ts); // D9
+            self.applied(from.dc, d.meta, cx);
+        }
     }
 
     fn on_timer(&mut self, _: Timer, cx: &mut Cx<'_, Self>) {

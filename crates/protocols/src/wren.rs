@@ -158,9 +158,9 @@ impl Protocol for Wren {
         self.save(cx);
     }
 
-    fn on_replicate(&mut self, from: ServerId, _: &Key, d: &Version<Hlc>, _: &mut Cx<'_, Self>) {
-        let ut = d.stamp.ts;
-        self.st.vv.raise(from.dc, if TIMES_ARRIVE_WHOLE.kept() { ut.prev() } else { ut }); // D3
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Hlc>, _: &mut Cx<'_, Self>) {
+        let whole = item.versions.is_empty() || !TIMES_ARRIVE_WHOLE.kept();
+        self.st.vv.raise(from.dc, if whole { item.upto } else { item.upto.prev() }); // D3
     }
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {

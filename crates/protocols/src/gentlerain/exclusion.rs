@@ -13,8 +13,8 @@ use super::{
 use tidemark_contract::component::Component;
 use tidemark_contract::order::Order;
 use tidemark_contract::prelude::{
-    Cx, DcId, Deserialize, Hard, Hlc, Key, Micros, Outcome, Recovered, Serialize, ServerId, Stamp, Ticket,
-    Version, not_covered,
+    Cx, DcId, Deserialize, Hard, Hlc, Micros, Outcome, Received, Recovered, Serialize, ServerId, Stamp,
+    Ticket, Version, not_covered,
 };
 use tidemark_contract::removal::{self, Away, Found, Lacks, Removal, Standing, Step};
 use tidemark_contract::stabilised::{self, Stabilised};
@@ -118,15 +118,10 @@ impl<R: Resolver> Component<Server<R>> for Exclusion {
     fn on_replicate(
         server: &mut Server<R>,
         from: ServerId,
-        key: &Key,
-        d: &Version<Hlc>,
+        item: Received<'_, Hlc>,
         cx: &mut Cx<'_, Server<R>>,
     ) {
-        Stabilised::on_replicate(server, from, key, d, cx);
-    }
-
-    fn on_heartbeat(server: &mut Server<R>, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Server<R>>) {
-        Stabilised::on_heartbeat(server, from, ts, cx);
+        Stabilised::on_replicate(server, from, item, cx);
     }
 
     fn on_peer_reset(server: &mut Server<R>, peer: ServerId, cx: &mut Cx<'_, Server<R>>) {

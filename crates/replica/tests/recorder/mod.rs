@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Hlc, Key, Op, ServerId, Stamp, Write};
+use tidemark_contract::protocol::Received;
 use tidemark_contract::{AskId, Cx, Info, Protocol, Recovered, Session, SessionCx, Ticket, Version};
 
 pub(crate) struct Recorder {
@@ -68,10 +69,12 @@ impl Protocol for Recorder {
         cx.reply(ticket, ());
     }
 
-    fn on_replicate(&mut self, from: ServerId, _: &Key, version: &Version<u64>, cx: &mut Cx<'_, Self>) {
-        let last = &mut self.arrived[from.dc.index()];
-        assert_eq!(version.meta, *last + 1, "from {from} at {}", cx.me);
-        *last = version.meta;
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, u64>, cx: &mut Cx<'_, Self>) {
+        for (_, version) in item.versions {
+            let last = &mut self.arrived[from.dc.index()];
+            assert_eq!(version.meta, *last + 1, "from {from} at {}", cx.me);
+            *last = version.meta;
+        }
     }
 
     fn visible(_view: &(), _stamp: Stamp, _meta: &u64) -> bool {
