@@ -4,7 +4,7 @@
 //! centre collects below it, and a server that came back with less could be asked for a snapshot of which its
 //! siblings have dropped the versions (erratum E-12).
 
-use crate::Store;
+use crate::{Cx, Protocol, Store};
 use tidemark_core::{Stamp, Vector};
 use tidemark_store::{Collected, Version};
 
@@ -37,7 +37,15 @@ impl Collector {
 
     /// Collects a piece: `safe(point, version)` says whether a version is in the snapshot at `point`. A
     /// tombstone goes once every entry of the safe point has passed it: no origin can send anything older.
-    pub fn work<M>(
+    pub fn work<P: Protocol>(
+        &mut self,
+        cx: &mut Cx<'_, P>,
+        safe: impl FnMut(&Vector, &Version<P::Meta>) -> bool,
+    ) -> Collected {
+        self.work_on(cx.store, safe)
+    }
+
+    pub(crate) fn work_on<M>(
         &mut self,
         store: &mut Store<M>,
         mut safe: impl FnMut(&Vector, &Version<M>) -> bool,
@@ -65,7 +73,7 @@ mod tests {
         let mut collector = Collector::default();
         let mut visits = 0;
         let mut pass = |collector: &mut Collector, store: &mut Store<()>| {
-            collector.work(store, |point, version| {
+            collector.work_on(store, |point, version| {
                 visits += 1;
                 point.covers(version.stamp)
             })

@@ -10,7 +10,7 @@
 //! REQUIRES: `saw` is transitive, and true of two versions that one server wrote.
 
 use crate::extensions::Resolve;
-use crate::{Cx, Protocol, Store, Version};
+use crate::{Protocol, Store, Version};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use tidemark_core::{Key, Outcome, Stamp};
@@ -51,18 +51,6 @@ impl<J: Judge> Conflicts<J> {
             });
         }
         Self { detected: 0, contested, judge: PhantomData }
-    }
-
-    /// Stores a version that was received.
-    pub fn insert<P: Protocol<Meta = J::Meta>>(
-        &mut self,
-        key: &Key,
-        version: Version<J::Meta>,
-        cx: &mut Cx<'_, P>,
-    ) {
-        let stamp = version.stamp;
-        cx.store.insert(key, version);
-        self.note(cx.store, key, stamp);
     }
 
     /// An update of `key` ended so: see [`Cx::update`].

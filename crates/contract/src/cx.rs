@@ -8,6 +8,8 @@ use tidemark_core::{
 };
 use tidemark_store::{Store, Version, Versions};
 
+mod stored;
+
 /// Something that a protocol wants done. Effects are values, so that they can be traced, tested, and held
 /// back until what they depend on is durable.
 #[derive_where(Clone, Debug)]
@@ -56,10 +58,19 @@ pub struct Cx<'a, P: Protocol> {
     pub mono: Micros,
     /// How far ahead of physical time a stamp may lie before a write is refused.
     pub max_skew_us: Micros,
-    /// The version chains of this partition.
-    pub store: &'a mut Store<P::Meta>,
+    /// The version chains of this partition: only what is named below changes them.
+    pub(crate) store: &'a mut Store<P::Meta>,
     /// Where effects go.
     pub effects: &'a mut Vec<Effect<P>>,
+}
+
+/// When an event happens, by the clocks of its server: see [`Cx`].
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Moment {
+    pub now: Micros,
+    pub mono: Micros,
+    pub max_skew_us: Micros,
 }
 
 /// A question about many keys of one partition.
@@ -138,6 +149,21 @@ impl<M> Draft<M> {
     }
 }
 
+impl<'a, P: Protocol> Cx<'a, P> {
+    /// For drivers: of an event at server `me`, which holds what is in `store`.
+    #[inline]
+    pub fn new(
+        me: ServerId,
+        topology: &'a Topology,
+        params: &'a P::Params,
+        Moment { now, mono, max_skew_us }: Moment,
+        store: &'a mut Store<P::Meta>,
+        effects: &'a mut Vec<Effect<P>>,
+    ) -> Self {
+        Self { me, topology, params, now, mono, max_skew_us, store, effects }
+    }
+}
+
 impl<P: Protocol> Cx<'_, P> {
     /// Answers `ticket`.
     #[inline]
@@ -179,17 +205,8 @@ impl<P: Protocol> Cx<'_, P> {
 
     #[inline]
     fn write_to(&mut self, regions: Regions, key: Key, version: Version<P::Meta>) {
-        self.store.insert(&key, version.clone());
+        self.insert(&key, version.clone());
         self.effects.push(Effect::Write { key, version, regions });
-    }
-
-    /// Changes what is stored beside a version here, and logs it: the change is there after a restart, and what leaves
-    /// from now on leaves after it. Nothing if the version is not in the store any more. Peers are not told.
-    pub fn revise(&mut self, key: &Key, stamp: Stamp, change: impl FnOnce(&mut P::Meta)) {
-        let Some(meta) = self.store.meta_mut(key, stamp) else { return };
-        change(meta);
-        let meta = meta.clone();
-        self.effects.push(Effect::Revise { key: key.clone(), stamp, meta });
     }
 
     /// By how much `stamp` lies too far ahead of physical time to be given to a client's write.
@@ -239,7 +256,7 @@ impl<P: Protocol> Cx<'_, P> {
                     Some(meta) => Version { stamp, meta, write: version.write.clone() },
                     None => version.clone(),
                 };
-                self.store.insert(key, stored);
+                self.insert(key, stored);
                 let (key, regions) = (key.clone(), self.topology.holders(key).without(self.me.dc));
                 self.effects.push(Effect::Write { key, version, regions });
                 (Outcome::Written { stamp: Some(stamp), previous }, seen)

@@ -30,8 +30,8 @@ impl Applied {
     pub fn show<P: Protocol>(&self, change: impl FnOnce(&mut P::Meta), cx: &mut Cx<'_, P>) {
         if APPLIED_SURVIVES.kept() && !self.alone {
             cx.revise(&self.key, self.stamp, change);
-        } else if let Some(meta) = cx.store.meta_mut(&self.key, self.stamp) {
-            change(meta);
+        } else {
+            cx.change_in_memory(&self.key, self.stamp, change);
         }
     }
 }

@@ -18,6 +18,7 @@
 use crate::checks::Everywhere;
 use crate::component::Component;
 use crate::dependants::{Applied, Dependant};
+use crate::protocol::Received;
 use crate::{Ceiling, Check, Checks, Collector, Cx, Dep, Deps, Hard, Protocol, Recovered, Scope, Status};
 use crate::{Ticket, Wire, not_covered};
 use serde::{Deserialize, Serialize};
@@ -258,16 +259,13 @@ impl<P: Checked> Component<P> for DependencyChecked<P::Context> {
         message.shared().into_iter().for_each(|message| on_peer(server, from, message, cx));
     }
 
-    fn on_replicate(server: &mut P, _: ServerId, key: Key, version: Version<P::Meta>, cx: &mut Cx<'_, P>) {
-        let (stamp, near) = (version.stamp, server.awaited(&key, &version, cx));
-        cx.store.insert(&key, version);
-        server.dependency_checked().checks.arrived(stamp);
-        check(server, key, stamp, near, cx);
-        go_on(server, cx);
-    }
-
-    fn on_heartbeat(server: &mut P, from: ServerId, ts: Hlc, cx: &mut Cx<'_, P>) {
-        server.dependency_checked().checks.heard(from.dc, ts);
+    fn on_replicate(server: &mut P, from: ServerId, item: Received<'_, P::Meta>, cx: &mut Cx<'_, P>) {
+        for (key, version) in item.versions {
+            let near = server.awaited(key, version, cx);
+            server.dependency_checked().checks.arrived(version.stamp);
+            check(server, key.clone(), version.stamp, near, cx);
+        }
+        server.dependency_checked().checks.heard(from.dc, item.upto);
         go_on(server, cx);
     }
 
@@ -324,6 +322,6 @@ pub fn collect<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
     let DependencyChecked { collector, everywhere, .. } = server.dependency_checked();
     collector.raise(everywhere.get(), cx.store);
     let mut collector = std::mem::take(collector);
-    collector.work(cx.store, |everywhere, version| server.settled(everywhere, version));
+    collector.work(cx, |everywhere, version| server.settled(everywhere, version));
     server.dependency_checked().collector = collector;
 }

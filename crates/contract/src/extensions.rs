@@ -5,6 +5,7 @@ use crate::order::Order;
 use crate::removal::Standing;
 use crate::{Cx, Protocol, Store, Version};
 use derive_where::derive_where;
+use tidemark_core::Key;
 
 /// Optional features of a protocol, as a table of functions. A driver asks `P::EXTENSIONS.follower_read.is_some()`, which the
 /// compiler knows. A feature that is added here changes no protocol that does without it.
@@ -16,6 +17,9 @@ pub struct Extensions<P: Protocol> {
     /// Chooses among the versions that a reader can see; they come newest first. Without it the last writer wins. It decides by what
     /// is seen and nothing else (see [`crate::conflicts::Conflicts`]).
     pub resolve: Option<Resolve<P>>,
+    /// Whether a version that was received is stored, beside what came before it. Without it every version is. Recovery and
+    /// followers do not ask: they store what logs hold.
+    pub accepts: Option<Accepts<P>>,
     /// What a follower of a Raft group replies to a request that only reads, by a store that holds what is applied of each data
     /// centre's records up to these numbers; none if the leader has to reply. A follower has what its leader had a
     /// moment ago, and nothing that is not committed.
@@ -32,11 +36,15 @@ pub type Resolve<P> = for<'v> fn(
     &mut dyn Iterator<Item = &'v Version<<P as Protocol>::Meta>>,
 ) -> Option<&'v Version<<P as Protocol>::Meta>>;
 
+/// See [`Extensions::accepts`].
+pub type Accepts<P> = fn(&Store<<P as Protocol>::Meta>, &Key, &Version<<P as Protocol>::Meta>) -> bool;
+
 /// See [`Extensions::follower_read`].
 pub type FollowerRead<P> =
     fn(&<P as Protocol>::Request, &[u64], &Store<<P as Protocol>::Meta>) -> Option<<P as Protocol>::Reply>;
 
 impl<P: Protocol> Extensions<P> {
     /// No optional feature.
-    pub const NONE: Self = Self { order: None, resolve: None, follower_read: None, checking: None };
+    pub const NONE: Self =
+        Self { order: None, resolve: None, accepts: None, follower_read: None, checking: None };
 }

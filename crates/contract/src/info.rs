@@ -30,8 +30,8 @@ pub struct Info {
     /// Whether its sessions heed which guarantees an operation asks for ([`crate::SessionCx::guarantees`]). Where they do not,
     /// every operation gets all that the protocol promises.
     pub guarantees: bool,
-    /// Whether of each key only the newest version counts, and its handlers drop the others as soon as there is a newer one.
-    /// Then recovery does the same with what logs hold, and so do followers.
+    /// Whether of each key only the newest version counts: stores hold no other. Logs do, so recovery and followers drop what is
+    /// overwritten, too.
     pub newest_only: bool,
     /// Whether data centres may hold some keys only ([`crate::placement::Placement`]): whether its servers do without versions that never come, as
     /// they do where time says what has arrived, and not where each dependency is looked for.

@@ -4,6 +4,8 @@
 //! order that it chooses between any two servers; what happened is written down as a transcript. Durability is
 //! not modelled here: that is the simulator's job.
 
+use crate::cx::Moment;
+use crate::protocol::{Received, replicate};
 use crate::session::{Ask, SessionEffects};
 use crate::{
     AskId, Cx, Protocol, Recovered, Session, SessionCx, Store, Ticket, Topology, Version, cx::Effect,
@@ -355,11 +357,13 @@ impl<P: Protocol> Lab<P> {
                 server.received.include(version.stamp);
                 server.records[from.dc.index()] += 1;
                 server.logged.insert((key.clone(), version.stamp), version.meta.clone());
-                self.at(to, |protocol, cx| protocol.on_replicate(from, key, version, cx));
+                let item = Received { upto: version.stamp.ts, versions: &[(key, version)] };
+                self.at(to, |protocol, cx| replicate(protocol, from, item, cx));
             }
             Feed::Heartbeat(ts) => {
                 self.note(format_args!("{to} <- {from} heartbeat {ts}"));
-                self.at(to, |protocol, cx| protocol.on_heartbeat(from, ts, cx));
+                let item = Received { upto: ts, versions: &[] };
+                self.at(to, |protocol, cx| replicate(protocol, from, item, cx));
             }
         }
         true
@@ -410,16 +414,8 @@ impl<P: Protocol> Lab<P> {
 
     fn cx<'a>(&'a mut self, at: ServerId, effects: &'a mut Vec<Effect<P>>) -> Cx<'a, P> {
         let server = self.servers.get_mut(&at).expect("the server exists");
-        Cx {
-            me: at,
-            topology: &self.topology,
-            params: &self.params,
-            now: server.now,
-            mono: server.mono,
-            max_skew_us: self.max_skew_us,
-            store: &mut server.store,
-            effects,
-        }
+        let moment = Moment { now: server.now, mono: server.mono, max_skew_us: self.max_skew_us };
+        Cx::new(at, &self.topology, &self.params, moment, &mut server.store, effects)
     }
 
     /// Runs one event at a server and carries out its effects.

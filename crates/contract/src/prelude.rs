@@ -1,6 +1,7 @@
 //! What most protocols use: `use tidemark_contract::prelude::*`.
 
 pub use crate::cx::Read;
+pub use crate::protocol::Received;
 pub use crate::request::{Brings, Request};
 pub use crate::slices::SnapshotRead;
 pub use crate::{

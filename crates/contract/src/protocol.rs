@@ -77,6 +77,17 @@ impl Status {
     }
 }
 
+/// What comes in order from the same partition of another data centre.
+#[derive(Clone, Copy, Debug)]
+pub struct Received<'a, M> {
+    /// The time of the last version, or that of a heartbeat. All that its server has written below is here. What comes later
+    /// lies above, or was written at the same time by the transaction that wrote the version.
+    pub upto: Hlc,
+    /// What it wrote; nothing in a heartbeat. The versions are in the log and, unless the protocol does not
+    /// [accept](Extensions::accepts) one, in the store: readers that are woken find them.
+    pub versions: &'a [(Key, Version<M>)],
+}
+
 /// A consistency protocol: the state machine of one server, which holds one partition in one data centre.
 ///
 /// # What the driver owes it
@@ -136,20 +147,9 @@ pub trait Protocol: Sized + 'static {
         Self::Component::on_peer(self, from, message, cx);
     }
 
-    /// A version that peer `from` wrote arrives. It is in the log already.
-    fn on_replicate(
-        &mut self,
-        from: ServerId,
-        key: Key,
-        version: Version<Self::Meta>,
-        cx: &mut Cx<'_, Self>,
-    ) {
-        Self::Component::on_replicate(self, from, key, version, cx);
-    }
-
-    /// Peer `from` says that whatever it writes from now on has a time above `ts`.
-    fn on_heartbeat(&mut self, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Self>) {
-        Self::Component::on_heartbeat(self, from, ts, cx);
+    /// Something comes of what peer `from` replicates: versions that it wrote, or a heartbeat.
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Self::Meta>, cx: &mut Cx<'_, Self>) {
+        Self::Component::on_replicate(self, from, item, cx);
     }
 
     /// `peer` restarted: what was asked of it and not answered will not be.
@@ -174,4 +174,20 @@ pub trait Protocol: Sized + 'static {
     fn status(&self) -> Status {
         Status::default()
     }
+}
+
+/// For drivers: something comes of what peer `from` replicates. Versions are in the log; they are stored before the server
+/// learns of them.
+pub fn replicate<P: Protocol>(
+    server: &mut P,
+    from: ServerId,
+    item: Received<'_, P::Meta>,
+    cx: &mut Cx<'_, P>,
+) {
+    for (key, version) in item.versions {
+        if P::EXTENSIONS.accepts.is_none_or(|accepts| accepts(cx.store, key, version)) {
+            cx.insert(key, version.clone());
+        }
+    }
+    server.on_replicate(from, item, cx);
 }

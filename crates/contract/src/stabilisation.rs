@@ -130,7 +130,7 @@ impl Stabilisation {
         cx: &mut Cx<'_, P>,
         safe: impl FnMut(&Vector, &Version<P::Meta>) -> bool,
     ) -> Collected {
-        self.collector.work(cx.store, safe)
+        self.collector.work(cx, safe)
     }
 
     /// Below this nobody in the data centre reads any more.

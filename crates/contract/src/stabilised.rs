@@ -15,6 +15,7 @@
 
 use crate::component::Component;
 use crate::early::SHORTEST_WAIT_US;
+use crate::protocol::Received;
 use crate::slices::SnapshotRead;
 use crate::{
     Answer, Ceiling, Cx, Hard, Past as _, Protocol, Recovered, Report, SliceReply, SliceReq, Slices,
@@ -213,13 +214,8 @@ impl<P: StableTime> Component<P> for Stabilised<P> {
         on_peer(server, from, message, cx);
     }
 
-    fn on_replicate(server: &mut P, from: ServerId, key: Key, version: Version<P::Meta>, cx: &mut Cx<'_, P>) {
-        server.stabilised().vv.raise(from.dc, version.stamp.ts);
-        cx.store.insert(&key, version);
-    }
-
-    fn on_heartbeat(server: &mut P, from: ServerId, ts: Hlc, _: &mut Cx<'_, P>) {
-        server.stabilised().vv.raise(from.dc, ts);
+    fn on_replicate(server: &mut P, from: ServerId, item: Received<'_, P::Meta>, _: &mut Cx<'_, P>) {
+        server.stabilised().vv.raise(from.dc, item.upto);
     }
 
     fn on_peer_reset(server: &mut P, peer: ServerId, cx: &mut Cx<'_, P>) {
@@ -294,7 +290,8 @@ pub fn aggregate<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
 /// θ: drops a piece of what nobody reads any more.
 pub fn collect<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
     let mut collector = std::mem::take(&mut server.stabilised().tree.collector);
-    collector.work(cx.store, |safe, version| server.settled(safe, cx.me.dc, version));
+    let here = cx.me.dc;
+    collector.work(cx, |safe, version| server.settled(safe, here, version));
     server.stabilised().tree.collector = collector;
 }
 

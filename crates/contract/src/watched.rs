@@ -1,5 +1,6 @@
 //! Versions that carry something until every snapshot has passed them: a list of them, looked at a piece at a time.
 
+use crate::{Cx, Protocol};
 use std::collections::VecDeque;
 use tidemark_core::{Key, Stamp};
 use tidemark_store::Store;
@@ -23,8 +24,17 @@ impl Watched {
     }
 
     /// Looks at versions until `settle`, which takes off the load of one if it can, says that it cannot. What is not
-    /// the newest of its key any more is left to collection.
-    pub fn settle<M>(&mut self, store: &mut Store<M>, mut settle: impl FnMut(&mut M) -> bool) {
+    /// the newest of its key any more is left to collection. The log keeps the load: after a restart it is there, and
+    /// nothing must depend on its being gone.
+    pub fn settle_in_memory<P: Protocol>(
+        &mut self,
+        cx: &mut Cx<'_, P>,
+        settle: impl FnMut(&mut P::Meta) -> bool,
+    ) {
+        self.settle(cx.store, settle);
+    }
+
+    fn settle<M>(&mut self, store: &mut Store<M>, mut settle: impl FnMut(&mut M) -> bool) {
         for _ in 0..PIECE {
             let Some((key, stamp)) = self.0.front() else { return };
             if !store.newest_meta(key, *stamp).is_none_or(&mut settle) {

@@ -65,6 +65,7 @@ use tidemark_contract::gather::GatherId;
 use tidemark_contract::grouping::tracked::{Reached, Tracked, everywhere};
 use tidemark_contract::grouping::{Checking, CheckingGroup, CheckingGroups, Groupings, Tracking};
 use tidemark_contract::order::Order;
+use tidemark_contract::protocol::Received;
 use tidemark_contract::removal::Standing;
 use tidemark_contract::{
     Answer, Ceiling, Cx, Draft, Extensions, Info, Protocol, Recovered, SliceReply, SliceReq, Status, Ticket,
@@ -199,14 +200,10 @@ impl Protocol for Accf {
     }
 
     /// Algorithm 7.2 lines 19 to 21.
-    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Tracked>, cx: &mut Cx<'_, Self>) {
-        let (ut, named) = (d.stamp.ts, d.meta.get(self.tracks.of_peer(from.dc)));
-        cx.store.insert(&key, d);
-        self.received(from.dc, ut, named, cx);
-    }
-
-    fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        self.received(from.dc, hlc, hlc, cx);
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Tracked>, cx: &mut Cx<'_, Self>) {
+        let group = self.tracks.of_peer(from.dc);
+        let named = item.versions.last().map_or(item.upto, |(_, d)| d.meta.get(group));
+        self.received(from.dc, item.upto, named, cx);
     }
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
@@ -219,7 +216,7 @@ impl Protocol for Accf {
             Timer::Theta => {
                 cx.arm(Timer::Theta, cx.params.theta_us);
                 self.advance(Hlc::at(cx.now), cx);
-                let hurried = self.ceiling.hurried(cx.store.garbage(), || self.groups.least());
+                let hurried = self.ceiling.hurried(cx.store().garbage(), || self.groups.least());
                 self.persist(hurried, cx);
                 self.groups.tick(&self.reached(self.clock), cx);
                 self.collection.work(self.ceiling.stable(), cx); // D8

@@ -81,7 +81,7 @@ impl Protocol for CausalSpartanX {
 
     fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (m, mut st) = (cx.me.dc, Stabilised::start(&was, *cx.params, cx));
-        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && STABLE_SURVIVES.kept());
+        let written_here = cx.store().versions().filter(|d| d.stamp.origin == m && STABLE_SURVIVES.kept());
         written_here.for_each(|d| st.stable.merge(&d.meta)); // D2
         Self { st }
     }

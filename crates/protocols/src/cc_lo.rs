@@ -186,7 +186,7 @@ impl Protocol for CcLo {
             checks: Checks::new(cx.me, life, received),
             ceiling: Ceiling::new(hard),
         };
-        let waiting = cx.store.pick(|d| (!d.meta.applied).then(|| d.meta.deps.clone()));
+        let waiting = cx.store().pick(|d| (!d.meta.applied).then(|| d.meta.deps.clone()));
         waiting.iter().for_each(|(stamp, ..)| server.checks.arrived(*stamp));
         waiting.into_iter().for_each(|(stamp, key, deps)| server.arrived(key, stamp, deps));
         server.go_on(cx);
@@ -239,17 +239,13 @@ impl Protocol for CcLo {
         self.go_on(cx);
     }
 
-    fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
-        let (stamp, deps) = (d.stamp, d.meta.deps.clone());
-        cx.store.insert(&key, d);
-        self.lift(stamp.ts, cx);
-        self.checks.arrived(stamp);
-        self.arrived(key, stamp, deps);
-        self.go_on(cx);
-    }
-
-    fn on_heartbeat(&mut self, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Self>) {
-        self.checks.heard(from.dc, ts);
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Meta>, cx: &mut Cx<'_, Self>) {
+        for (key, d) in item.versions {
+            self.lift(d.stamp.ts, cx);
+            self.checks.arrived(d.stamp);
+            self.arrived(key.clone(), d.stamp, d.meta.deps.clone());
+        }
+        self.checks.heard(from.dc, item.upto);
         self.go_on(cx);
     }
 
@@ -429,7 +425,7 @@ impl CcLo {
             let needed = OLD_VERSIONS_KEPT.kept() && self.records.is_hidden(d.stamp);
             d.meta.applied && d.stamp.ts <= applied && !needed
         };
-        cx.store.collect(PIECE, safe, |stamp| stamp.ts <= applied);
+        cx.collect(PIECE, safe, |stamp| stamp.ts <= applied);
     }
 
     /// Moves the clock up to `hlc`, and keeps the durable ceiling above it (D3).

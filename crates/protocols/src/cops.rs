@@ -193,7 +193,7 @@ fn read(keys: &[Key], cx: &Cx<'_, Cops>) -> (Vec<Found>, Context) {
 
 /// Keeps one version of `key`, if none waits (I3).
 fn trim(key: &Key, cx: &mut Cx<'_, Cops>) {
-    if !SPARES_WAITING.kept() || !cx.store.chain(key).any(|d| d.meta.waits) {
-        cx.store.keep_newest(key);
+    if !SPARES_WAITING.kept() || !cx.chain(key).any(|d| d.meta.waits) {
+        cx.keep_newest(key);
     }
 }

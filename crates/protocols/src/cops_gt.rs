@@ -256,7 +256,7 @@ impl CopsGt {
     /// Goes on with what is to be dropped or has a list, among what survived.
     fn recall(&mut self, cx: &Cx<'_, Self>) {
         let (mut here, mut last) = (Vec::new(), Vec::new());
-        cx.store.dump(0, usize::MAX, |key, d| {
+        cx.store().dump(0, usize::MAX, |key, d| {
             if !d.meta.waits && (last == key || !d.meta.past.list().is_empty()) {
                 here.push((d.stamp, Key(key.to_vec().into())));
             }
@@ -289,7 +289,7 @@ impl CopsGt {
 
     /// `get_by_version`: exactly these, or none.
     fn versions(&self, ticket: Ticket, wanted: &[(Key, Stamp)], cx: &mut Cx<'_, Self>) {
-        let find = |(key, stamp): &(Key, Stamp)| cx.store.chain(key).find(|d| d.stamp == *stamp);
+        let find = |(key, stamp): &(Key, Stamp)| cx.chain(key).find(|d| d.stamp == *stamp);
         let there: Vec<_> = wanted.iter().map(find).collect();
         let dropped = there.iter().any(|d| d.is_none_or(|d| d.meta.waits));
         if dropped && REFUSES_DROPPED.kept() {
@@ -304,7 +304,7 @@ impl CopsGt {
         let mut seen = Context::default();
         let Walk::Scan { cursor, limit } = walk else { return (cx.walk(walk, &(), |_| ()), seen) };
         let mut latest: Vec<(Key, Version<Meta>)> = Vec::new();
-        let cursor = cx.store.dump(*cursor, *limit as usize, |key, d| {
+        let cursor = cx.store().dump(*cursor, *limit as usize, |key, d| {
             if latest.last().is_some_and(|(last, _)| last[..] == *key) {
                 latest.pop_if(|_| !d.meta.waits);
             }
@@ -320,7 +320,7 @@ impl CopsGt {
 
     /// A version shows: what is older is kept for a while (D7), and its list until it is stable.
     fn shows(&mut self, key: &Key, stamp: Stamp, cx: &Cx<'_, Self>) {
-        let mut shown = cx.store.chain(key).filter(|d| !d.meta.waits);
+        let mut shown = cx.chain(key).filter(|d| !d.meta.waits);
         let (newest, older) = (shown.next().map(|d| (d.stamp, d.meta.past.list().is_empty())), shown.next());
         let Some((newest, bare)) = newest else { return };
         if older.is_some() {
@@ -339,8 +339,8 @@ impl CopsGt {
     /// Drops what no transaction asks for any more, if none takes longer than it should (D7).
     fn collect(&mut self, cx: &mut Cx<'_, Self>) {
         while let Some((key, stamp)) = self.overwritten.ripe(cx.mono) {
-            if !cx.store.chain(&key).any(|d| d.stamp < stamp && d.meta.waits) {
-                cx.store.cut(&key, |d| d.stamp == stamp); // I3
+            if !cx.chain(&key).any(|d| d.stamp < stamp && d.meta.waits) {
+                cx.cut(&key, |d| d.stamp == stamp); // I3
             }
         }
         if self.aged.youngest() != Some(&self.stable) {
@@ -351,7 +351,7 @@ impl CopsGt {
         }
         self.stabilisation.collect(cx, |ripe, d| d.stamp.ts <= ripe.min()); // tombstones, mostly
         let stable = self.settled();
-        self.listed.settle(cx.store, |meta| {
+        self.listed.settle_in_memory(cx, |meta| {
             meta.past.settle(&stable);
             meta.past.list().is_empty()
         });

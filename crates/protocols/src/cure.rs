@@ -106,7 +106,7 @@ impl Protocol for Cure {
         st.vv = was.received; // what is pending lies below the ceiling
         let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && TIMES_ARRIVE_WHOLE.kept());
         elsewhere.for_each(|i| st.vv[i] = st.vv[i].prev()); // D3
-        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && GSS_SURVIVES.kept());
+        let written_here = cx.store().versions().filter(|d| d.stamp.origin == m && GSS_SURVIVES.kept());
         written_here.for_each(|d| st.stable.merge(&d.meta.without(m))); // I3
         let time = Timeline::new(cx.me, was.life, was.hard, st.vv[m]);
         Self { st, time, readers: Waiters::default(), writers: Waiters::default() }
@@ -141,10 +141,9 @@ impl Protocol for Cure {
         self.save(cx);
     }
 
-    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Vector>, cx: &mut Cx<'_, Self>) {
-        let ct = d.stamp.ts;
-        cx.store.insert(&key, d);
-        self.st.vv.raise(from.dc, if TIMES_ARRIVE_WHOLE.kept() { ct.prev() } else { ct }); // D3
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Vector>, _: &mut Cx<'_, Self>) {
+        let whole = item.versions.is_empty() || !TIMES_ARRIVE_WHOLE.kept();
+        self.st.vv.raise(from.dc, if whole { item.upto } else { item.upto.prev() }); // D3
     }
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {

@@ -18,8 +18,9 @@
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Update};
+use tidemark_contract::protocol::Received;
 use tidemark_contract::{
-    AskId, Cx, Draft, Info, Protocol, Recovered, Session, SessionCx, Ticket, Version, Walk, found_of,
+    AskId, Cx, Draft, Info, Protocol, Recovered, Session, SessionCx, Ticket, Walk, found_of,
 };
 
 /// A server.
@@ -82,10 +83,10 @@ impl Protocol for Eventual {
         cx.reply(ticket, reply);
     }
 
-    fn on_replicate(&mut self, _from: ServerId, key: Key, version: Version<()>, cx: &mut Cx<'_, Self>) {
-        self.hlc = self.hlc.observe(cx.now, version.stamp.ts);
-        cx.store.insert(&key, version);
-        cx.store.keep_newest(&key);
+    fn on_replicate(&mut self, _from: ServerId, item: Received<'_, ()>, cx: &mut Cx<'_, Self>) {
+        for (_, version) in item.versions {
+            self.hlc = self.hlc.observe(cx.now, version.stamp.ts);
+        }
     }
 
     fn visible(_view: &(), _stamp: Stamp, _meta: &()) -> bool {
@@ -107,7 +108,6 @@ impl Eventual {
                 Ok(Draft::new(new, ()))
             },
         );
-        cx.store.keep_newest(&key); // I1
         outcome
     }
 }

@@ -109,7 +109,7 @@ impl<R: Resolver> Protocol for Server<R> {
 
     fn start(mut was: Recovered<Kept>, cx: &mut Cx<'_, Self>) -> Self {
         let exclusion = Exclusion::recovered(&mut was);
-        let written_here = cx.store.versions().filter(|d| d.stamp.origin == cx.me.dc);
+        let written_here = cx.store().versions().filter(|d| d.stamp.origin == cx.me.dc);
         let known = written_here.map(|d| d.meta).fold(was.hard.clock.stable.min(), Hlc::max); // D4
         if was.life > 1 {
             cx.heartbeat(was.received[cx.me.dc].max(was.hard.clock.ceiling));
@@ -121,7 +121,7 @@ impl<R: Resolver> Protocol for Server<R> {
             fence: Hlc::ZERO, // below the ceiling
             seq: 0,
             early: Early::default(),
-            conflicts: Conflicts::new(cx.store),
+            conflicts: Conflicts::new(cx.store()),
             exclusion,
         }
     }
@@ -143,10 +143,11 @@ impl<R: Resolver> Protocol for Server<R> {
     }
 
     /// Algorithm 2 lines 18 to 20.
-    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Hlc>, cx: &mut Cx<'_, Self>) {
-        let ut = d.stamp.ts;
-        self.conflicts.insert(&key, d, cx); // §4.4, D9
-        self.st.vv.raise(from.dc, ut);
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Hlc>, cx: &mut Cx<'_, Self>) {
+        for (key, d) in item.versions {
+            self.conflicts.note(cx.store(), key, d.stamp); // §4.4, D9
+        }
+        self.st.vv.raise(from.dc, item.upto);
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
@@ -218,7 +219,7 @@ impl<R: Resolver> StableTime for Server<R> {
         stabilised::hurry(self, cx);
         stabilised::aggregate(self, cx);
         stabilised::collect(self, cx);
-        self.conflicts.forget(cx.store);
+        self.conflicts.forget(cx.store());
         exclusion::theta(self, cx); // D10
         stabilised::expire(self, cx);
     }
@@ -262,7 +263,7 @@ impl<R: Resolver> Server<R> {
             }
             Ok(Draft::new(new, gst)) // 8 to 10, D4; 13, 15 to 17
         });
-        self.conflicts.written(&key, &outcome, cx.store); // D9
+        self.conflicts.written(&key, &outcome, cx.store()); // D9
         cx.answer(ticket, outcome, seen); // 14
     }
 

@@ -133,7 +133,7 @@ impl Protocol for Hybrid {
     fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let mut told = Vector::zero(cx.topology.dcs);
         told[cx.me.dc] = Hlc(u64::MAX);
-        let known = cx.store.versions().map(|d| d.meta.since.unwrap_or_default().max(d.meta.floor));
+        let known = cx.store().versions().map(|d| d.meta.since.unwrap_or_default().max(d.meta.floor));
         let gst = known.fold(was.hard.stable.min(), Hlc::max); // D4
         let mut st = Stabilised::start(&was, cx.params.shared(), cx);
         st.stable = Vector::from(if STABLE_SURVIVES.kept() { gst } else { Hlc::ZERO });
@@ -145,7 +145,7 @@ impl Protocol for Hybrid {
             checks: Checks::new(cx.me, was.life, was.received),
             transactions: Waiters::default(),
         };
-        let hidden = cx.store.pick(|d| d.meta.since.is_none().then(|| d.meta.near.is_empty()));
+        let hidden = cx.store().pick(|d| d.meta.since.is_none().then(|| d.meta.near.is_empty()));
         hidden.into_iter().for_each(|(stamp, key, bare)| server.receive(key, stamp, bare, cx));
         cx.arm(Timer::Own(Retry), cx.params.retry_us);
         server
@@ -199,18 +199,13 @@ impl Protocol for Hybrid {
         self.go_on(cx);
     }
 
-    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
-        let (stamp, floor, bare) = (d.stamp, d.meta.floor, d.meta.near.is_empty());
-        self.st.vv.raise(from.dc, stamp.ts);
-        cx.store.insert(&key, d);
-        self.raise(if FLOOR_IS_ADOPTED.kept() { floor } else { Hlc::ZERO }, cx); // 7
-        self.receive(key, stamp, bare, cx);
-        self.go_on(cx);
-    }
-
-    fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        self.st.vv.raise(from.dc, hlc);
-        self.checks.heard(from.dc, hlc);
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Meta>, cx: &mut Cx<'_, Self>) {
+        self.st.vv.raise(from.dc, item.upto);
+        for (key, d) in item.versions {
+            self.raise(if FLOOR_IS_ADOPTED.kept() { d.meta.floor } else { Hlc::ZERO }, cx); // 7
+            self.receive(key.clone(), d.stamp, d.meta.near.is_empty(), cx);
+        }
+        self.checks.heard(from.dc, item.upto);
         self.go_on(cx);
     }
 
@@ -292,7 +287,7 @@ impl StableTime for Hybrid {
 impl Hybrid {
     /// GET.
     fn get(&mut self, ticket: Ticket, key: Key, until: Micros, cx: &mut Cx<'_, Self>) {
-        let newest = cx.store.chain(&key).next().filter(|d| d.meta.since.is_none());
+        let newest = cx.chain(&key).next().filter(|d| d.meta.since.is_none());
         if let Some(stamp) = newest.map(|d| d.stamp) {
             self.look_into(stamp, cx); // 1
             if cx.mono < until {

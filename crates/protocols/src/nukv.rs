@@ -38,10 +38,11 @@
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update};
+use tidemark_contract::protocol::Received;
 use tidemark_contract::waiters::Threshold;
 use tidemark_contract::{
-    AskId, Cx, Extensions, Info, Parts, Protocol, Recovered, Session, SessionCx, Status, Ticket, Version,
-    Waiters, Walk,
+    AskId, Cx, Extensions, Info, Parts, Protocol, Recovered, Session, SessionCx, Status, Store, Ticket,
+    Version, Waiters, Walk,
 };
 
 mod past;
@@ -148,8 +149,11 @@ impl<const HYBRID: bool> Protocol for Server<HYBRID> {
     .guarantees()
     .rules(RULES)
     .variants(if HYBRID { VARIANTS } else { &[] });
-    const EXTENSIONS: Extensions<Self> =
-        Extensions { follower_read: Some(Self::get_behind), ..Extensions::NONE };
+    const EXTENSIONS: Extensions<Self> = Extensions {
+        accepts: Some(Self::accepts),
+        follower_read: Some(Self::get_behind),
+        ..Extensions::NONE
+    };
     type Meta = u64; // idx
     type Request = Request;
     type Reply = Reply;
@@ -177,14 +181,11 @@ impl<const HYBRID: bool> Protocol for Server<HYBRID> {
     }
 
     /// Replicate and commit.
-    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<u64>, cx: &mut Cx<'_, Self>) {
-        let (t, idx) = (d.stamp.ts, d.meta);
-        self.hlc = self.hlc.max(t); // D9
-        if TIES_ARE_BROKEN.kept() || cx.latest(&key, &()).is_none_or(|newest| newest.stamp.ts != t) {
-            cx.store.insert(&key, d);
-            cx.store.keep_newest(&key); // I3
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, u64>, cx: &mut Cx<'_, Self>) {
+        for (_, d) in item.versions {
+            self.hlc = self.hlc.max(d.stamp.ts); // D9
+            self.applied(from.dc, d.meta, cx);
         }
-        self.applied(from.dc, idx, cx);
     }
 
     fn on_timer(&mut self, _: Timer, cx: &mut Cx<'_, Self>) {
@@ -217,13 +218,18 @@ impl<const HYBRID: bool> Server<HYBRID> {
         &self.sv
     }
 
+    /// D3. Where time alone decides, the version that came first stays.
+    fn accepts(store: &Store<u64>, key: &Key, d: &Version<u64>) -> bool {
+        TIES_ARE_BROKEN.kept() || store.chain(key).next().is_none_or(|newest| newest.stamp.ts != d.stamp.ts)
+    }
+
     fn serve(&mut self, ticket: Ticket, what: What, cx: &mut Cx<'_, Self>) {
         let mut read = Seen::default();
         let outcome = match what {
             What::Put(key, update, dt) => {
                 return self.put(ticket, (key, update), dt, cx.mono + cx.params.wait_limit_us, cx);
             }
-            What::Get(keys) => return cx.reply(ticket, Self::get(&keys, &self.sv, cx.store)),
+            What::Get(keys) => return cx.reply(ticket, Self::get(&keys, &self.sv, cx.store())),
             What::Walk(walk) => cx.walk(&walk, &(), |d| Self::read(d, &self.sv, &mut read)),
         };
         cx.reply(ticket, Reply { outcome, read, wrote: Seen::default() });
@@ -256,8 +262,7 @@ impl<const HYBRID: bool> Server<HYBRID> {
             let (d, idx) = (cx.me.dc, self.sv.get(cx.me.dc) + 1);
             // The low bits tell apart what was written within one microsecond (D3, D10).
             let new = Stamp { ts: t, origin: d, seq: idx as u32 };
-            cx.write(key.clone(), Version { stamp: new, meta: idx, write: update.write });
-            cx.store.keep_newest(&key); // I3
+            cx.write(key, Version { stamp: new, meta: idx, write: update.write });
             wrote.x.raise(d, if WRITES_ANSWER_IDX.kept() { idx } else { idx - 1 }); // D2
             (wrote.t, stamp) = (t, Some(new));
         }

@@ -36,6 +36,7 @@ use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update,
 };
+use tidemark_contract::protocol::Received;
 use tidemark_contract::{
     AskId, Cx, Draft, Info, Protocol, Reach, Reaches, Recovered, Session, SessionCx, Status, Ticket,
     Topology, Version, Waiters, Walk, found_of,
@@ -173,10 +174,8 @@ impl Protocol for Occult {
         }
     }
 
-    fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Shardstamps>, cx: &mut Cx<'_, Self>) {
-        self.ss = d.stamp.ts; // I1
-        cx.store.insert(&key, d);
-        cx.store.keep_newest(&key);
+    fn on_replicate(&mut self, _: ServerId, item: Received<'_, Shardstamps>, cx: &mut Cx<'_, Self>) {
+        self.ss = item.upto; // I1: masters send no heartbeats
         self.waiting.wake(&self.ss).into_iter().for_each(|(ticket, what)| self.read(ticket, &what, cx));
     }
 
@@ -220,7 +219,6 @@ impl Occult {
             deps.merge(seen); // I2
             Ok(Draft::new(new, deps))
         });
-        cx.store.keep_newest(&key); // I3
         cx.reply(ticket, Reply::Put(outcome, seen));
     }
 

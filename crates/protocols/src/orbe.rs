@@ -169,14 +169,11 @@ impl Protocol for Orbe {
     }
 
     /// 3.
-    fn on_replicate(&mut self, _: ServerId, key: Key, d: Version<Meta>, cx: &mut Cx<'_, Self>) {
-        self.wait(d.stamp, &key, d.meta.as_deref(), cx.me.partition);
-        cx.store.insert(&key, d);
-        self.install(cx);
-    }
-
-    fn on_heartbeat(&mut self, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Self>) {
-        self.checks.heard(from.dc, ts);
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Meta>, cx: &mut Cx<'_, Self>) {
+        for (key, d) in item.versions {
+            self.wait(d.stamp, key, d.meta.as_deref(), cx.me.partition);
+        }
+        self.checks.heard(from.dc, item.upto);
         self.install(cx);
     }
 

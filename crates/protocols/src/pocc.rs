@@ -139,15 +139,9 @@ impl Protocol for Pocc {
         }
     }
 
-    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Vector>, cx: &mut Cx<'_, Self>) {
-        let ut = d.stamp.ts;
-        cx.store.insert(&key, d);
-        self.on_heartbeat(from, ut, cx);
-    }
-
-    /// Everything that `from` wrote up to `hlc` is here.
-    fn on_heartbeat(&mut self, from: ServerId, hlc: Hlc, cx: &mut Cx<'_, Self>) {
-        self.st.vv.raise(from.dc, hlc);
+    /// Everything that `from` wrote up to a time is here.
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Vector>, cx: &mut Cx<'_, Self>) {
+        self.st.vv.raise(from.dc, item.upto);
         self.waiting.wake(&self.st.vv).into_iter().for_each(|work| self.work(work, cx));
     }
 

@@ -97,7 +97,7 @@ impl Protocol for Tidemark {
 
     fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (m, mut st) = (cx.me.dc, Stabilised::start(&was, *cx.params, cx));
-        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && STABLE_SURVIVES.kept());
+        let written_here = cx.store().versions().filter(|d| d.stamp.origin == m && STABLE_SURVIVES.kept());
         written_here.for_each(|d| st.stable.merge(d.meta.need())); // D1
         st.stable[m] = if FENCE_SURVIVES.kept() { st.stable[m].max(was.hard.ceiling) } else { Hlc::ZERO };
         Self { st, exceptional: Watched::default() }
@@ -155,8 +155,9 @@ impl StableTime for Tidemark {
     fn theta(&mut self, cx: &mut Cx<'_, Self>) {
         stabilised::theta(self, cx);
         let safe = if EXCEPTIONS_UNTIL_SAFE.kept() { self.st.safe() } else { &self.st.stable };
-        self.exceptional.settle(cx.store, |meta| {
-            let settled = meta.ds.le_elsewhere(safe, cx.me.dc);
+        let m = cx.me.dc;
+        self.exceptional.settle_in_memory(cx, |meta| {
+            let settled = meta.ds.le_elsewhere(safe, m);
             meta.need.take_if(|_| settled);
             settled
         });

@@ -127,7 +127,7 @@ impl Protocol for Wren {
         st.stable = was.hard.times.stable.clone();
         let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && TIMES_ARRIVE_WHOLE.kept());
         elsewhere.for_each(|i| st.vv[i] = st.vv[i].prev()); // D3
-        let written_here = cx.store.versions().filter(|d| d.stamp.origin == m && RDT_IS_COVERED.kept());
+        let written_here = cx.store().versions().filter(|d| d.stamp.origin == m && RDT_IS_COVERED.kept());
         written_here.for_each(|d| st.stable.raise(RST, d.meta)); // D5
         let time = Timeline::new(cx.me, was.life, was.hard, st.vv[m]);
         Self { st, time, waiting: Waiters::default() }
@@ -158,10 +158,9 @@ impl Protocol for Wren {
         self.save(cx);
     }
 
-    fn on_replicate(&mut self, from: ServerId, key: Key, d: Version<Hlc>, cx: &mut Cx<'_, Self>) {
-        let ut = d.stamp.ts;
-        cx.store.insert(&key, d);
-        self.st.vv.raise(from.dc, if TIMES_ARRIVE_WHOLE.kept() { ut.prev() } else { ut }); // D3
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Hlc>, _: &mut Cx<'_, Self>) {
+        let whole = item.versions.is_empty() || !TIMES_ARRIVE_WHOLE.kept();
+        self.st.vv.raise(from.dc, if whole { item.upto } else { item.upto.prev() }); // D3
     }
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {

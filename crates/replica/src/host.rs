@@ -10,7 +10,7 @@ use crate::snapshot::Upkeep;
 use crate::staged::Staged;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tidemark_contract::cx::Effect;
+use tidemark_contract::cx::{Effect, Moment};
 use tidemark_contract::{Clock, Cx, Protocol, Store, Ticket};
 use tidemark_core::{Micros, PartitionId, ServerId};
 use tidemark_store::disk::Disk;
@@ -184,16 +184,9 @@ impl<P: Protocol> Host<P> {
         let me = self.server(to);
         let place = &mut self.places[self.place_of[to.index()]];
         let protocol = place.protocol.as_mut().expect("every partition has started");
-        let mut cx = Cx {
-            me,
-            topology: &self.config.topology,
-            params: &self.config.params,
-            now: wall,
-            mono: now.mono,
-            max_skew_us: self.config.max_skew_us,
-            store: &mut place.store,
-            effects: &mut effects,
-        };
+        let moment = Moment { now: wall, mono: now.mono, max_skew_us: self.config.max_skew_us };
+        let HostConfig { topology, params, .. } = &self.config;
+        let mut cx = Cx::new(me, topology, params, moment, &mut place.store, &mut effects);
         event(protocol, &mut cx);
         for effect in effects.drain(..) {
             self.carry_out(now, me, effect);
@@ -220,16 +213,9 @@ impl<P: Protocol> Host<P> {
         let place = &mut self.places[at];
         place.before_turn = place.written;
         let recovered = place.recovered(me.dc, self.known.life);
-        let mut cx = Cx {
-            me,
-            topology: &self.config.topology,
-            params: &self.config.params,
-            now: wall,
-            mono: now.mono,
-            max_skew_us: self.config.max_skew_us,
-            store: &mut place.store,
-            effects: &mut effects,
-        };
+        let moment = Moment { now: wall, mono: now.mono, max_skew_us: self.config.max_skew_us };
+        let HostConfig { topology, params, .. } = &self.config;
+        let mut cx = Cx::new(me, topology, params, moment, &mut place.store, &mut effects);
         place.protocol = Some(P::start(recovered, &mut cx));
         effects.into_iter().for_each(|effect| self.carry_out(now, me, effect));
     }

@@ -10,6 +10,7 @@ use crate::record::{self, PEER, RECEIVED, SKIPPED, VersionParts, WRITTEN};
 use crate::refusal::StreamRefusal;
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
+use tidemark_contract::protocol::{Received, replicate};
 use tidemark_contract::{Protocol, Version};
 use tidemark_core::{DcId, Hlc, Key, Micros, PartitionId, Regions, ServerId};
 use tidemark_store::log::{Log, LogCursor, LogError, Position};
@@ -299,12 +300,12 @@ impl<P: Protocol> Host<P> {
                 self.append(SKIPPED, at, seq, |buffer| record::encode(&from.dc, buffer));
                 self.place_mut(at).received[from.dc.index()].seq = seq;
                 // What follows may have the same time: the versions of one transaction do.
-                self.event(now, at, |protocol, cx| protocol.on_heartbeat(from, ts.prev(), cx));
+                self.replicate(now, from, at, Received { upto: ts.prev(), versions: &[] });
                 Ok(())
             }
             StreamItem::Heartbeat { after_seq, ts } if after_seq + 1 == expected => {
                 self.not_ahead(now, ts)?;
-                self.event(now, at, |protocol, cx| protocol.on_heartbeat(from, ts, cx));
+                self.replicate(now, from, at, Received { upto: ts, versions: &[] });
                 Ok(())
             }
             StreamItem::Heartbeat { after_seq, .. } if after_seq >= expected => {
@@ -331,8 +332,12 @@ impl<P: Protocol> Host<P> {
         let place = self.place_mut(at);
         place.received[from.dc.index()].seq = seq;
         place.last.include(version.stamp);
-        self.event(now, at, |protocol, cx| protocol.on_replicate(from, key, version, cx));
+        self.replicate(now, from, at, Received { upto: version.stamp.ts, versions: &[(key, version)] });
         Ok(())
+    }
+
+    fn replicate(&mut self, now: Now, from: ServerId, at: PartitionId, item: Received<'_, P::Meta>) {
+        self.event(now, at, |protocol, cx| replicate(protocol, from, item, cx));
     }
 
     fn not_ahead(&self, now: Now, ts: Hlc) -> Result<(), StreamError> {

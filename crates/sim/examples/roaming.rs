@@ -17,6 +17,7 @@
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector};
+use tidemark_contract::protocol::Received;
 use tidemark_contract::{
     AskId, Ceiling, Cx, Draft, Hard, Info, Protocol, Recovered, Rule, Session, SessionCx, Status, Ticket,
     Token, Version, Waiters, Walk, found_of, not_covered,
@@ -128,17 +129,12 @@ impl Protocol for Roaming {
         cx.reply(ticket, Reply(outcome, seen));
     }
 
-    fn on_replicate(&mut self, from: ServerId, key: Key, version: Version<()>, cx: &mut Cx<'_, Self>) {
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, ()>, cx: &mut Cx<'_, Self>) {
         let m = cx.me.dc;
-        self.vv[m] = self.vv[m].observe(cx.now, version.stamp.ts); // I2
-        self.vv.raise(from.dc, version.stamp.ts); // I1: the feed is in order
-        cx.store.insert(&key, version);
-        cx.store.keep_newest(&key);
-        self.welcome(cx);
-    }
-
-    fn on_heartbeat(&mut self, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Self>) {
-        self.vv.raise(from.dc, ts);
+        for (_, version) in item.versions {
+            self.vv[m] = self.vv[m].observe(cx.now, version.stamp.ts); // I2
+        }
+        self.vv.raise(from.dc, item.upto); // I1: the feed is in order
         self.welcome(cx);
     }
 
@@ -163,14 +159,12 @@ impl Protocol for Roaming {
 
 impl Roaming {
     fn put(&mut self, key: &Key, update: Update, cx: &mut Cx<'_, Self>) -> (Outcome, Vector) {
-        let updated = cx.update(key, update, &(), Vector::default(), see, |seen, cx| {
+        cx.update(key, update, &(), Vector::default(), see, |seen, cx| {
             let stamp = cx.stamp_above(self.vv[cx.me.dc], Hlc::ZERO)?;
             self.advance(stamp.ts, cx);
             seen.include(stamp);
             Ok(Draft::new(stamp, ()))
-        });
-        cx.store.keep_newest(key);
-        updated
+        })
     }
 
     /// Moves the clock to a time that peers will be told, below a durable ceiling (I3).

@@ -110,7 +110,7 @@ impl Collection {
     /// Begins above what an earlier life may have collected: what was stable, and what nobody was shown less than.
     pub(super) fn new(durable: Vector, earlier: &Vector, by: Tracking, cx: &mut Cx<'_, Accf>) -> Self {
         let mut collector = Collector::default();
-        collector.raise(&heard_of(durable.clone()), cx.store);
+        collector.raise(&heard_of(durable.clone()), cx.store());
         Self { collector, by, durable, since: cx.mono, earlier: earlier.clone() }
     }
 
@@ -124,11 +124,11 @@ impl Collection {
     /// Collects a piece. `durable` is what is stable, and will be after a crash.
     pub(super) fn work(&mut self, durable: &Vector, cx: &mut Cx<'_, Accf>) {
         if cx.mono >= self.since + cx.params.collect_after_us {
-            self.collector.raise(&heard_of(self.durable.clone()), cx.store);
+            self.collector.raise(&heard_of(self.durable.clone()), cx.store());
             (self.since, self.durable) = (cx.mono, durable.clone());
         }
         let point = Reached { by: self.by, upto: self.collector.safe().clone() };
-        self.collector.work(cx.store, |_, d| point.covers(&d.meta));
+        self.collector.work(cx, |_, d| point.covers(&d.meta));
     }
 
     /// Servers share entries in another way from now on (D11).
@@ -139,7 +139,7 @@ impl Collection {
         let earlier = was(&self.gone()).at_most(by, groups);
         let durable = was(&self.durable).at_least(by, groups);
         let mut collector = Collector::default();
-        collector.raise(&safe, cx.store);
+        collector.raise(&safe, cx.store());
         *self = Self { collector, by, durable, since: cx.mono, earlier };
     }
 }

@@ -55,10 +55,10 @@ impl Records {
     ) -> Option<&'a Version<Meta>> {
         let hides = |d: &Version<Meta>| rot.and_then(|(owner, rot)| self.hides(d.stamp, owner, rot.number));
         if HIDES_VERSIONS.kept() {
-            return cx.store.chain(key).find(|d| d.meta.applied && hides(d).is_none()); // D1
+            return cx.chain(key).find(|d| d.meta.applied && hides(d).is_none()); // D1
         }
-        let before = cx.store.chain(key).filter_map(hides).min();
-        cx.store.chain(key).find(|d| d.meta.applied && before.is_none_or(|time| d.stamp.ts <= time))
+        let before = cx.chain(key).filter_map(hides).min();
+        cx.chain(key).find(|d| d.meta.applied && before.is_none_or(|time| d.stamp.ts <= time))
     }
 
     /// A ROT of `owner` has read a version of `key`, or found none; that is remembered `until` then.

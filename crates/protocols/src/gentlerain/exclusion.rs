@@ -13,8 +13,8 @@ use super::{
 use tidemark_contract::component::Component;
 use tidemark_contract::order::Order;
 use tidemark_contract::prelude::{
-    Cx, DcId, Deserialize, Hard, Hlc, Key, Micros, Outcome, Recovered, Serialize, ServerId, Stamp, Ticket,
-    Version, not_covered,
+    Cx, DcId, Deserialize, Hard, Hlc, Micros, Outcome, Received, Recovered, Serialize, ServerId, Stamp,
+    Ticket, Version, not_covered,
 };
 use tidemark_contract::removal::{self, Away, Found, Lacks, Removal, Standing, Step};
 use tidemark_contract::stabilised::{self, Stabilised};
@@ -108,7 +108,7 @@ impl<R: Resolver> Component<Server<R>> for Exclusion {
     fn on_peer(server: &mut Server<R>, from: ServerId, message: Peer, cx: &mut Cx<'_, Server<R>>) {
         match message {
             Peer::Own(Message::Lacks(lacks)) => {
-                cx.send(from, Peer::Own(Message::Found(Removal::find(cx.store, lacks))));
+                cx.send(from, Peer::Own(Message::Found(Removal::find(cx.store(), lacks))));
             }
             Peer::Own(Message::Found(found)) => take(server, found, cx),
             message => stabilised::on_peer(server, from, message, cx),
@@ -118,15 +118,10 @@ impl<R: Resolver> Component<Server<R>> for Exclusion {
     fn on_replicate(
         server: &mut Server<R>,
         from: ServerId,
-        key: Key,
-        d: Version<Hlc>,
+        item: Received<'_, Hlc>,
         cx: &mut Cx<'_, Server<R>>,
     ) {
-        Stabilised::on_replicate(server, from, key, d, cx);
-    }
-
-    fn on_heartbeat(server: &mut Server<R>, from: ServerId, ts: Hlc, cx: &mut Cx<'_, Server<R>>) {
-        Stabilised::on_heartbeat(server, from, ts, cx);
+        Stabilised::on_replicate(server, from, item, cx);
     }
 
     fn on_peer_reset(server: &mut Server<R>, peer: ServerId, cx: &mut Cx<'_, Server<R>>) {
@@ -210,9 +205,9 @@ fn fetch<R: Resolver>(server: &mut Server<R>, cx: &mut Cx<'_, Server<R>>) {
 /// The donor has answered.
 fn take<R: Resolver>(server: &mut Server<R>, found: Found<Hlc>, cx: &mut Cx<'_, Server<R>>) {
     for (key, stamp, meta, write) in found.versions {
-        if !cx.store.chain(&key).any(|other| other.stamp == stamp) {
+        if !cx.chain(&key).any(|other| other.stamp == stamp) {
             cx.write_here(key.clone(), Version { stamp, meta, write }); // whoever else lacks it asks, too
-            server.conflicts.note(cx.store, &key, stamp);
+            server.conflicts.note(cx.store(), &key, stamp);
         }
     }
     server.st.vv.raise(found.dc, found.upto);

@@ -28,7 +28,7 @@ impl Hybrid {
     pub(super) fn look_into(&mut self, stamp: Stamp, cx: &mut Cx<'_, Self>) {
         let Some((key, asked)) = self.hidden.get_mut(&stamp) else { return };
         if !std::mem::replace(asked, true) {
-            let near = cx.store.meta_mut(key, stamp).map(|meta| meta.near.clone());
+            let near = cx.chain(key).find(|d| d.stamp == stamp).map(|d| d.meta.near.clone());
             self.check(near.unwrap_or_default(), Work::Show(stamp)); // 2
         }
     }
@@ -74,7 +74,7 @@ impl Hybrid {
         let shows = |meta: &mut Meta| *meta = Meta { since: Some(gst), ..Meta::default() };
         match logged {
             true => cx.revise(&key, stamp, shows),
-            false => cx.store.meta_mut(&key, stamp).into_iter().for_each(shows),
+            false => cx.change_in_memory(&key, stamp, shows),
         }
         self.checks.apply(stamp);
     }

@@ -54,7 +54,7 @@ impl Orbe {
         let waits =
             |stamp: Stamp| stamp.origin != m && !installed.covers(stamp) && RECEIVED_WAITS_AGAIN.kept();
         let pick = |d: &Version<Meta>| (waits(d.stamp) || d.meta.is_some()).then(|| d.meta.clone());
-        for (stamp, key, dm) in cx.store.pick(pick) {
+        for (stamp, key, dm) in cx.store().pick(pick) {
             if waits(stamp) {
                 self.wait(stamp, &key, dm.as_deref(), cx.me.partition);
             } else {
@@ -67,5 +67,5 @@ impl Orbe {
 
 /// D4.
 pub(super) fn drop_matrix(key: &Key, stamp: Stamp, cx: &mut Cx<'_, Orbe>) {
-    cx.store.meta_mut(key, stamp).into_iter().for_each(|dm| *dm = None);
+    cx.change_in_memory(key, stamp, |dm| *dm = None);
 }

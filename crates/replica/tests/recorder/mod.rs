@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Hlc, Key, Op, ServerId, Stamp, Write};
+use tidemark_contract::protocol::Received;
 use tidemark_contract::{AskId, Cx, Info, Protocol, Recovered, Session, SessionCx, Ticket, Version};
 
 pub(crate) struct Recorder {
@@ -43,7 +44,7 @@ impl Protocol for Recorder {
     type Component = ();
 
     fn start(recovered: Recovered<()>, cx: &mut Cx<'_, Self>) -> Self {
-        let last = |dc: DcId| cx.store.versions().filter(|v| v.stamp.origin == dc).map(|v| v.meta).max();
+        let last = |dc: DcId| cx.store().versions().filter(|v| v.stamp.origin == dc).map(|v| v.meta).max();
         let arrived: Vec<u64> = cx.topology.all_dcs().map(|dc| last(dc).unwrap_or(0)).collect();
         Self { written: arrived[cx.me.dc.index()], records: recovered.records, arrived }
     }
@@ -57,7 +58,7 @@ impl Protocol for Recorder {
                 self.put(number, Key::from("shared"), if there { value } else { Write::Remove }, cx)
             }
             Request::Collect(up_to) => {
-                cx.store.collect(usize::MAX, |v| v.stamp.ts.0 <= up_to, |stamp| stamp.ts.0 <= up_to);
+                cx.collect(usize::MAX, |v| v.stamp.ts.0 <= up_to, |stamp| stamp.ts.0 <= up_to);
             }
             Request::Revise(number) => {
                 let stamp = Stamp::new(Hlc(number), cx.me.dc);
@@ -68,11 +69,12 @@ impl Protocol for Recorder {
         cx.reply(ticket, ());
     }
 
-    fn on_replicate(&mut self, from: ServerId, key: Key, version: Version<u64>, cx: &mut Cx<'_, Self>) {
-        let last = &mut self.arrived[from.dc.index()];
-        assert_eq!(version.meta, *last + 1, "from {from} at {}", cx.me);
-        *last = version.meta;
-        cx.store.insert(&key, version);
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, u64>, cx: &mut Cx<'_, Self>) {
+        for (_, version) in item.versions {
+            let last = &mut self.arrived[from.dc.index()];
+            assert_eq!(version.meta, *last + 1, "from {from} at {}", cx.me);
+            *last = version.meta;
+        }
     }
 
     fn visible(_view: &(), _stamp: Stamp, _meta: &u64) -> bool {

@@ -1,0 +1,68 @@
+//! What a protocol does with versions that are stored: it looks at them, changes what stands beside them, and drops them. Versions are
+//! added by [`Cx::update`] and [`Cx::write`], and by drivers.
+
+use super::{Cx, Effect};
+use crate::Protocol;
+use tidemark_core::{Key, Stamp};
+use tidemark_store::{Collected, Store, Version, Versions};
+
+impl<P: Protocol> Cx<'_, P> {
+    /// All version chains of this partition, to look at.
+    #[inline]
+    pub fn store(&self) -> &Store<P::Meta> {
+        self.store
+    }
+
+    /// All versions of `key`, newest first, whoever can see them. What a reader gets of them: [`Cx::latest`].
+    #[inline]
+    pub fn chain(&self, key: &Key) -> Versions<'_, P::Meta> {
+        self.store.chain(key)
+    }
+
+    /// Stores a version, and drops what nobody asks for any more if the protocol says what that is.
+    #[inline]
+    pub(crate) fn insert(&mut self, key: &Key, version: Version<P::Meta>) {
+        self.store.insert(key, version);
+        if P::INFO.newest_only {
+            self.store.keep_newest(key);
+        }
+    }
+
+    /// Changes what is stored beside a version here, and logs it: the change is there after a restart, and what leaves
+    /// from now on leaves after it. Nothing if the version is not in the store any more. Peers are not told.
+    pub fn revise(&mut self, key: &Key, stamp: Stamp, change: impl FnOnce(&mut P::Meta)) {
+        let Some(meta) = self.store.meta_mut(key, stamp) else { return };
+        change(meta);
+        let meta = meta.clone();
+        self.effects.push(Effect::Revise { key: key.clone(), stamp, meta });
+    }
+
+    /// Changes what is stored beside a version here, in memory alone: the log keeps what it was, and so does a restart. Nothing if
+    /// the version is not in the store any more. REQUIRES: a restart that finds what it was can do without the change, or makes
+    /// it again.
+    pub fn change_in_memory(&mut self, key: &Key, stamp: Stamp, change: impl FnOnce(&mut P::Meta)) {
+        if let Some(meta) = self.store.meta_mut(key, stamp) {
+            change(meta);
+        }
+    }
+
+    /// Drops every version of `key` but the newest. Where [`crate::Info::newest_only`] says so, that is done already.
+    pub fn keep_newest(&mut self, key: &Key) {
+        self.store.keep_newest(key);
+    }
+
+    /// Drops every version of `key` that is older than the newest that is `safe`.
+    pub fn cut(&mut self, key: &Key, safe: impl FnMut(&Version<P::Meta>) -> bool) {
+        self.store.cut(key, safe);
+    }
+
+    /// Collects up to `budget` keys: see [`Store::collect`], and [`crate::Collector`] for when to.
+    pub fn collect(
+        &mut self,
+        budget: usize,
+        safe: impl FnMut(&Version<P::Meta>) -> bool,
+        gone: impl FnMut(Stamp) -> bool,
+    ) -> Collected {
+        self.store.collect(budget, safe, gone)
+    }
+}
