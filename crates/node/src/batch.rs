@@ -128,11 +128,11 @@ impl Core {
 
     /// Queues what `batch` holds as a frame on a link.
     pub(crate) fn say(&mut self, id: LinkId, batch: &mut FrameBuffer) {
-        if !batch.is_empty() {
-            if let Some(link) = self.links.get(id) {
-                batch.take_into(&mut link.out);
-                self.announce(id);
-            }
+        if !batch.is_empty()
+            && let Some(link) = self.links.get(id)
+        {
+            batch.take_into(&mut link.out);
+            self.announce(id);
         }
     }
 

@@ -45,7 +45,7 @@ impl Cluster<'_> {
             }
             Trouble::Jump { node, by_us } if begins => self.processes[*node].clocks.jumped_us += by_us,
             Trouble::Jump { .. } => {}
-            Trouble::LosesDisk { process } if begins => self.lose_disk(*process),
+            Trouble::LosesDisk { process } if begins && self.is_whole(*process) => self.lose_disk(*process),
             Trouble::LosesDisk { .. } => {}
             Trouble::Apart { process, mute, deaf } => {
                 step(&mut self.processes[*process].mute, begins, *mute);

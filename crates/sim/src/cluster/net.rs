@@ -5,7 +5,7 @@
 
 use super::damage::Wrong;
 use super::process::Process;
-use super::{Cluster, Event, Stage};
+use super::{Cluster, Event};
 use crate::rng::mix;
 use bytes::BytesMut;
 use std::collections::VecDeque;
@@ -192,35 +192,6 @@ impl Cluster<'_> {
         }
         let arrives = flow.push(arrives, bytes);
         self.queue.push(arrives, Event::Arrives(conn, 1 - end));
-    }
-
-    /// How long after what is before it a piece arrives at the earliest, where records arrive one by one.
-    fn gap(&self, conn: ConnId, end: usize) -> Micros {
-        let Conn { kind, flows, .. } = &self.net.conns[conn.0];
-        if !self.pieces || (*kind, end) != (LinkKind::Stream, 1) || self.stage != Stage::Work {
-            return 0;
-        }
-        let chance = mix(self.plan.seed ^ conn.0 as u64, flows[end].arrival ^ 9 << 52);
-        1 + if chance.is_multiple_of(4) { (chance >> 8) % self.plan.config.farthest_us() } else { 0 }
-    }
-
-    /// Once everything heals, what is under way takes no longer than what leaves now.
-    pub(super) fn hasten(&mut self) {
-        for conn in (0..self.net.conns.len()).map(ConnId) {
-            for end in 0..2 {
-                if self.net.conns[conn.0].flows[end].pieces.is_empty() {
-                    continue;
-                }
-                let at = self.now + self.delay(conn, end);
-                let flow = &mut self.net.conns[conn.0].flows[end];
-                flow.arrival = flow.arrival.min(at);
-                let mut late = 0;
-                for (arrives, _) in flow.pieces.iter_mut().filter(|(arrives, _)| *arrives > at) {
-                    (*arrives, late) = (at, late + 1);
-                }
-                (0..late).for_each(|_| self.queue.push(at, Event::Arrives(conn, 1 - end)));
-            }
-        }
     }
 
     pub(super) fn arrives(&mut self, conn: ConnId, end: usize) {

@@ -211,6 +211,18 @@ impl Cluster<'_> {
         members.filter(|process| serves(process).is_some()).max_by_key(serves)
     }
 
+    /// Whether all members of a process's group have a vote. One that came later than the others founded the group may still have to be
+    /// taken in: then the group does not bear that another disk is lost.
+    pub(super) fn is_whole(&self, process: usize) -> bool {
+        let group = self.group_of(process);
+        let leads = self.leader(group).and_then(|leader| self.member(leader));
+        let votes = |process| {
+            let name = self.member(process).map(|(_, view)| view.name);
+            leads.as_ref().is_some_and(|(_, leads)| name.is_some_and(|name| leads.voters.contains(&name)))
+        };
+        (group * self.plan.replicas..(group + 1) * self.plan.replicas).all(votes)
+    }
+
     /// What any member has applied by now, all have to apply in the end, and hold the same then.
     fn note_agreed(&mut self) {
         let applied = |process: usize| self.member(process).map_or(0, |(_, view)| view.applied);
