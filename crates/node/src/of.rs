@@ -102,7 +102,7 @@ impl<P: Protocol> NodeOf<P> {
             core.founded_with = founded_with;
         }
         notices.into_iter().for_each(|(level, what)| core.notice(level, what));
-        core.dialers = dialers(&core);
+        core.dialers = dialers(&core, P::INFO.asks_elsewhere);
         Ok(Self {
             core,
             hold,
@@ -218,7 +218,7 @@ fn core(
 
 /// The links that a node makes: one to each node for messages, one to each that holds one of its partitions in another
 /// region, for records, and one to each of its Raft group.
-fn dialers(core: &Core) -> Vec<Dialer> {
+fn dialers(core: &Core, elsewhere: bool) -> Vec<Dialer> {
     let mut dialers = Vec::new();
     for (at, layout) in core.config.cluster.nodes.iter().enumerate() {
         let node = NodeId(at as u16);
@@ -227,10 +227,7 @@ fn dialers(core: &Core) -> Vec<Dialer> {
         }
         let now = core.now.mono;
         let mut dial = |kind| dialers.push(Dialer::new(node, kind, now, core.config.pace.dial_us));
-        // Nodes without partitions have nothing to say to each other, nor to another region if their own holds all keys.
-        let (here, there) = (&core.config.layout().partitions, &layout.partitions);
-        let far = layout.dc != core.dc && core.topology.placement.rules.is_empty();
-        if !(here.is_empty() && there.is_empty() || (here.is_empty() || there.is_empty()) && far) {
+        if core.config.cluster.speak(core.me, node, elsewhere) {
             dial(LinkKind::Messages);
         }
         let shared = layout.partitions.iter().any(|partition| core.holds(*partition));
