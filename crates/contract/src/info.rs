@@ -36,8 +36,6 @@ pub struct Info {
     /// Whether data centres may hold some keys only ([`crate::placement::Placement`]): whether its servers do without versions that never come, as
     /// they do where time says what has arrived, and not where each dependency is looked for.
     pub partial: bool,
-    /// Whether sessions ask servers of other regions, although their own holds the key.
-    pub asks_elsewhere: bool,
     /// Whether a read of several keys is single reads: its sessions ask each partition for its keys, and put the answers
     /// together ([`crate::OneRoundSession`]).
     pub splits_reads: bool,
@@ -59,7 +57,6 @@ impl Info {
             guarantees: false,
             newest_only: false,
             partial: false,
-            asks_elsewhere: false,
             splits_reads: false,
             rules: &[],
             variants: &[],
@@ -94,12 +91,6 @@ impl Info {
     #[must_use]
     pub const fn partial(self) -> Self {
         Self { partial: true, ..self }
-    }
-
-    /// See [`Self::asks_elsewhere`].
-    #[must_use]
-    pub const fn asks_elsewhere(self) -> Self {
-        Self { asks_elsewhere: true, ..self }
     }
 
     /// See [`Self::splits_reads`].

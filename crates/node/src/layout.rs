@@ -150,18 +150,6 @@ pub struct WanLink {
 }
 
 impl ClusterLayout {
-    /// Whether two nodes have anything to say to each other, beside records: requests, replies, messages of the protocol. Nodes without
-    /// partitions only ask: in their own region, unless another holds some keys, or sessions of the protocol `ask_elsewhere`.
-    pub fn speak(&self, one: NodeId, other: NodeId, ask_elsewhere: bool) -> bool {
-        let (one, other) = (&self.nodes[one.index()], &self.nodes[other.index()]);
-        let near = one.dc == other.dc || ask_elsewhere || !self.topology.placement.rules.is_empty();
-        match (one.partitions.is_empty(), other.partitions.is_empty()) {
-            (false, false) => true,
-            (true, true) => false,
-            _ => near,
-        }
-    }
-
     /// A cluster of one node: one region that holds everything.
     pub fn single(protocol: &str, partitions: usize) -> Self {
         let node = NodeLayout {
@@ -251,16 +239,6 @@ mod tests {
             nodes: nodes.iter().enumerate().map(node).collect(),
             ..ClusterLayout::single("causal", 2)
         }
-    }
-
-    /// A node without partitions that reached no other region could not write at Occult's masters.
-    #[test]
-    fn who_holds_nothing_asks_other_regions_only_where_it_has_to() {
-        let cluster = cluster(1, &[(0, &[0, 1]), (1, &[0, 1]), (0, &[]), (0, &[])]);
-        let speak = |one, other, elsewhere| cluster.speak(NodeId(one), NodeId(other), elsewhere);
-        assert!(speak(0, 1, false) && speak(2, 0, false) && speak(0, 2, false));
-        assert!(!speak(2, 1, false) && !speak(1, 2, false) && !speak(2, 3, true));
-        assert!(speak(2, 1, true) && speak(1, 2, true));
     }
 
     #[test]

@@ -102,7 +102,7 @@ impl<P: Protocol> NodeOf<P> {
             core.founded_with = founded_with;
         }
         notices.into_iter().for_each(|(level, what)| core.notice(level, what));
-        core.dialers = dialers(&core, P::INFO.asks_elsewhere);
+        core.dialers = dialers(&core);
         Ok(Self {
             core,
             hold,
@@ -218,7 +218,7 @@ fn core(
 
 /// The links that a node makes: one to each node for messages, one to each that holds one of its partitions in another
 /// region, for records, and one to each of its Raft group.
-fn dialers(core: &Core, elsewhere: bool) -> Vec<Dialer> {
+fn dialers(core: &Core) -> Vec<Dialer> {
     let mut dialers = Vec::new();
     for (at, layout) in core.config.cluster.nodes.iter().enumerate() {
         let node = NodeId(at as u16);
@@ -227,7 +227,8 @@ fn dialers(core: &Core, elsewhere: bool) -> Vec<Dialer> {
         }
         let now = core.now.mono;
         let mut dial = |kind| dialers.push(Dialer::new(node, kind, now, core.config.pace.dial_us));
-        if core.config.cluster.speak(core.me, node, elsewhere) {
+        // Nodes without partitions have nothing to say to each other.
+        if !(layout.partitions.is_empty() && core.config.layout().partitions.is_empty()) {
             dial(LinkKind::Messages);
         }
         let shared = layout.partitions.iter().any(|partition| core.holds(*partition));

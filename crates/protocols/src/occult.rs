@@ -144,8 +144,7 @@ pub struct Occult {
 const ABOUT: &str = "causal+, checked by sessions; a write needs the region of its partition's master";
 
 impl Protocol for Occult {
-    const INFO: Info =
-        Info::new("occult", ABOUT, Promise::CausalSnapshot).newest_only().asks_elsewhere().rules(RULES); // I3
+    const INFO: Info = Info::new("occult", ABOUT, Promise::CausalSnapshot).newest_only().rules(RULES); // I3
     type Meta = Shardstamps; // deps
     type Request = Request;
     type Reply = Reply;

@@ -251,6 +251,7 @@ fn config(what: &Measurement) -> Config {
         delta_us: vec![1_000; nodes],
         clocks: (0..nodes).map(clock).collect(),
         boot_us: (0..nodes as u64).map(|node| node * 137).collect(),
+        pieces: false,
         max_skew_us: 60_000_000,
         deadline_us: 5_000_000,
         upkeep_us: 200_000,

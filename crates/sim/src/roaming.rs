@@ -224,6 +224,7 @@ fn config(rng: &mut Rng) -> Config {
         theta_us: vec![5_000; nodes],
         delta_us: vec![5_000; nodes],
         boot_us: vec![0; nodes],
+        pieces: false,
         max_skew_us: 60_000_000,
         deadline_us: 4 * SPAN,
         upkeep_us: 100_000,

@@ -156,7 +156,7 @@ impl Cluster<'_> {
         let first = std::mem::replace(bytes, rest);
         let arrives = self.now + self.delay(conn, end);
         let flow = &mut self.net.conns[conn.0].flows[end];
-        let arrives = flow.push(arrives.max(flow.arrival + 1), first);
+        let arrives = flow.push(arrives.max(flow.arrival) + 1, first);
         self.queue.push(arrives, Event::Arrives(conn, 1 - end));
     }
 

@@ -154,7 +154,6 @@ impl Cluster<'_> {
             self.boot(process);
         }
         self.heal_cuts();
-        self.hasten();
         self.begin_settling();
         self.queue.push(self.now, Event::Settle);
     }

@@ -9,19 +9,12 @@ use tidemark_core::DcId;
 use tidemark_node::{ClusterLayout, NodeLayout, Pace, RaftLimits};
 
 /// How many nodes without partitions each region has: in half of the schedules none, so that sessions are at those that hold
-/// something; in others one or two, each with links of its own, so that what two sessions ask is not in one order everywhere.
+/// something; in others some, each with links of its own, so that what two sessions ask is not in one order everywhere.
 pub(super) fn seats(plan: &Plan, dcs: usize) -> usize {
-    match mix(plan.seed, 20) % 4 {
+    match mix(plan.seed, 20) % 2 {
         0 => plan.scripts.len().div_ceil(dcs).clamp(1, 2),
-        1 => 1,
         _ => 0,
     }
-}
-
-/// Whether records of a replication stream arrive one by one: in half of the schedules with write transactions, whose versions have one
-/// time, and in few others.
-pub(super) fn pieces(plan: &Plan, layout: &Layout) -> bool {
-    mix(plan.seed, 23).is_multiple_of(if layout.transactions { 2 } else { 8 })
 }
 
 /// The processes of a schedule, not started yet.

@@ -2,7 +2,7 @@
 //! something was taken out goes on as before wherever that does not matter.
 
 use super::net::{Conn, ConnId};
-use super::{Cluster, Event, Stage};
+use super::{Cluster, Stage};
 use crate::rng::mix;
 use tidemark_core::{DcId, Micros};
 use tidemark_node::LinkKind;
@@ -57,29 +57,10 @@ impl Cluster<'_> {
     /// How long after what is before it a piece arrives at the earliest, where records arrive one by one.
     pub(super) fn gap(&self, conn: ConnId, end: usize) -> Micros {
         let Conn { kind, flows, .. } = &self.net.conns[conn.0];
-        if !self.pieces || (*kind, end) != (LinkKind::Stream, 1) || self.stage != Stage::Work {
+        if !self.plan.config.pieces || (*kind, end) != (LinkKind::Stream, 1) || self.stage != Stage::Work {
             return 0;
         }
         let chance = mix(self.plan.seed ^ conn.0 as u64, flows[end].arrival ^ 9 << 52);
         1 + if chance.is_multiple_of(4) { (chance >> 8) % self.plan.config.farthest_us() } else { 0 }
-    }
-
-    /// Once everything heals, what is under way takes no longer than what leaves now.
-    pub(super) fn hasten(&mut self) {
-        for conn in (0..self.net.conns.len()).map(ConnId) {
-            for end in 0..2 {
-                if self.net.conns[conn.0].flows[end].pieces.is_empty() {
-                    continue;
-                }
-                let at = self.now + self.delay(conn, end);
-                let flow = &mut self.net.conns[conn.0].flows[end];
-                flow.arrival = flow.arrival.min(at);
-                let mut late = 0;
-                for (arrives, _) in flow.pieces.iter_mut().filter(|(arrives, _)| *arrives > at) {
-                    (*arrives, late) = (at, late + 1);
-                }
-                (0..late).for_each(|_| self.queue.push(at, Event::Arrives(conn, 1 - end)));
-            }
-        }
     }
 }

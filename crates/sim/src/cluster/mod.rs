@@ -140,8 +140,6 @@ pub(crate) struct Cluster<'a> {
     untold_counted: bool,
     /// How long a process gathers inputs before it ends a batch; 0: each is a batch of its own.
     gather_us: Micros,
-    /// Records of a replication stream arrive one by one, with gaps between them.
-    pieces: bool,
     problems: Vec<Problem>,
     digest: u64,
     stats: Stats,
@@ -179,7 +177,7 @@ impl<'a> Cluster<'a> {
         let servers = plan.nodes(&layout.topology) * plan.replicas;
         let seats = subject.seats.unwrap_or_else(|| found::seats(plan, layout.topology.dcs));
         let processes = found::processes(plan, layout, subject, seats);
-        let gathers = subject.seats.is_none() && mix(plan.seed, 21).is_multiple_of(16);
+        let gathers = subject.seats.is_none() && mix(plan.seed, 21).is_multiple_of(8);
         let mut cluster = Self {
             queue: Queue::new(8 * plan.config.farthest_us()),
             now: 0,
@@ -201,7 +199,6 @@ impl<'a> Cluster<'a> {
             written: Vector::zero(layout.topology.dcs),
             untold: false,
             untold_counted: false,
-            pieces: subject.seats.is_none() && found::pieces(plan, layout),
             gather_us: if gathers { 1 + mix(plan.seed, 22) % plan.config.lan_us } else { 0 },
             problems: Vec::new(),
             digest: 0,

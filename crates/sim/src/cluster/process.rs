@@ -151,7 +151,7 @@ impl Cluster<'_> {
             pace: found::pace(plan),
             raft: found::raft_limits(plan),
             backlog_bytes: 64 << 20,
-            stream_frame_bytes: if self.pieces { 1 } else { Config::STREAM_FRAME_BYTES },
+            stream_frame_bytes: if plan.config.pieces { 1 } else { Config::STREAM_FRAME_BYTES },
             observer,
             seed: mix(mix(plan.seed, at as u64), process.boots),
         };

@@ -11,7 +11,6 @@ use super::{Cluster, Event};
 use crate::plan::{Act, Step};
 use std::borrow::Cow;
 use tidemark_core::{Micros, Op, Outcome};
-use tidemark_node::NodeId;
 
 impl<'a> Client<'a> {
     /// From now on it does this.
@@ -53,12 +52,10 @@ impl Cluster<'_> {
         if let Some(group) = (0..groups).find(|group| self.leader(*group).is_none()) {
             return Some(format!("nobody leads group {group}"));
         }
-        let elsewhere = self.factory.info().asks_elsewhere;
         (0..self.processes.len()).find_map(|at| {
             let status = self.input(at, |node, now| node.status(now))?;
-            let cluster = self.known_to(at);
-            let node = |at: usize| NodeId(at as u16);
-            let meet = |peer: &usize| *peer != at && cluster.speak(node(at), node(*peer), elsewhere);
+            let holds = |at: usize| at < self.servers;
+            let meet = |peer: &usize| *peer != at && (holds(at) || holds(*peer));
             let missing = (0..self.processes.len()).filter(meet).find(|peer| !status.peers[*peer].up)?;
             let trouble = status.peers[missing].trouble.clone().unwrap_or_default();
             Some(format!("{} does not reach {}: {trouble}", self.name_of(at), self.name_of(missing)))

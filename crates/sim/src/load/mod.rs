@@ -220,6 +220,7 @@ impl Load {
             delta_us: vec![0; nodes],
             clocks: (0..nodes).map(|node| self.clock(node % self.partitions, &mut rng)).collect(),
             boot_us: (0..nodes as u64).map(|node| node * 137 % 5_000).collect(),
+            pieces: false,
             max_skew_us: 60_000_000,
             deadline_us: 60_000_000,
             upkeep_us: 200_000,

@@ -43,6 +43,8 @@ pub struct Config {
     pub delta_us: Vec<Micros>,
     /// When each node starts.
     pub boot_us: Vec<Micros>,
+    /// Records of a replication stream arrive one by one, with gaps between them.
+    pub pieces: bool,
     /// The clock of each node.
     pub clocks: Vec<ClockPlan>,
     /// How far ahead of a clock a stamp may lie.
@@ -123,7 +125,8 @@ impl Config {
             late_factor: rng.one(&[4, 20]),
             theta_us: intervals(rng, wan, nodes),
             delta_us: intervals(rng, wan, nodes),
-            boot_us: boots(rng, wan, nodes),
+            boot_us: (0..nodes).map(|_| rng.u64(0..wan)).collect(),
+            pieces: false,
             clocks: clocks(rng, wan, lan_us, nodes, on(FaultKind::Drift)),
             max_skew_us: if rng.chance(5) { rng.scale(wan, 20 * wan) } else { 60_000_000 },
             deadline_us,
@@ -172,12 +175,6 @@ fn intervals(rng: &mut Rng, wan: Micros, nodes: usize) -> Vec<Micros> {
     let (low, high) = if nodes > 6 { (wan, wan * 6) } else { (wan / 2, wan * 3) };
     let all = rng.scale(low, high);
     if rng.chance(70) { vec![all; nodes] } else { (0..nodes).map(|_| rng.scale(low, high)).collect() }
-}
-
-/// When each node starts: in one of four schedules at a time of its own, so that it is called before it answers.
-fn boots(rng: &mut Rng, wan: Micros, nodes: usize) -> Vec<Micros> {
-    let apart = rng.chance(25);
-    (0..nodes).map(|_| if apart { rng.u64(0..wan) } else { 0 }).collect()
 }
 
 fn clocks(rng: &mut Rng, wan: Micros, lan: Micros, nodes: usize, drift: bool) -> Vec<ClockPlan> {

@@ -6,7 +6,7 @@
 
 use crate::grouping::GroupsChange;
 use crate::options::{FaultKind, Options, Placed};
-use crate::rng::{Draw, Stream, stream};
+use crate::rng::{Draw, Stream, mix, stream};
 use tidemark_contract::Topology;
 use tidemark_core::{DcId, Guarantees, Key, Micros, Op, PartitionId, ServerId};
 use tidemark_node::cuts::Place;
@@ -327,6 +327,8 @@ impl Plan {
             end_us: 0,
             config,
         };
+        // Half of those with write transactions, whose versions have one time.
+        plan.config.pieces = layout.transactions && mix(seed, 23).is_multiple_of(2);
         workload::compose(&mut plan, options, layout, selected);
         if layout.guarantees {
             asking::draw(&mut plan);

@@ -22,8 +22,8 @@ pub(super) fn draw(plan: &mut Plan, options: &Options, layout: &Layout) {
     let wan = plan.config.farthest_us();
     let mut drawer = Drawer { rng: stream(plan.seed, Stream::Nodes), plan, layout, wan };
     for kind in FaultKind::last() {
-        // Each schedule has its own selection. Where connections break all the time, no interleaving is ever complete.
-        let drawn = drawer.rng.chance(20);
+        // Each schedule has its own selection.
+        let drawn = drawer.rng.chance(40);
         for _ in 0..drawer.rng.u32(1..=3) {
             let (at, until) = drawer.span(kind);
             let what = drawer.trouble(kind);
