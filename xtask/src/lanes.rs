@@ -36,6 +36,7 @@ pub(crate) fn run_all(environment: &[(&str, String)]) -> Result<()> {
             scope.spawn(|| {
                 loop {
                     let Some(program) = queue.lock().expect("no lane panics").pop_front() else { return };
+                    println!("running {}", program.name); // one that hangs is known by this line
                     let began = Instant::now();
                     let (passed, said) = play(&program, environment);
                     // What a program says is printed as a whole.
