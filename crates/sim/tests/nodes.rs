@@ -153,6 +153,8 @@ fn handshakes_may_be_lost_and_late_and_arrive_again() {
 fn damaged_frames_are_refused() {
     let stats = cleared::<Tidemark>(only("damage"), 0..300).stats;
     assert!(stats.damaged > 300 && stats.refused > 100, "{stats:?}");
+    // The byte that a frame had lost was the first byte of the next frame.
+    cleared::<Tidemark>(few(), 229_398..229_399);
     convicted::<Tidemark>(&[HEADERS_ARE_CHECKED], only("damage"));
     convicted::<Tidemark>(&[PAYLOADS_ARE_CHECKED], only("damage"));
 }

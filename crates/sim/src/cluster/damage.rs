@@ -26,6 +26,14 @@ pub(super) struct Wrong {
     said: Vec<(usize, usize, LinkKind, Vec<u8>)>,
 }
 
+/// A frame whose end was cut off.
+pub(super) struct Torn {
+    /// What it lacks.
+    missing: Vec<u8>,
+    /// Its bytes, when it was whole.
+    length: usize,
+}
+
 impl Cluster<'_> {
     /// Something leaves an end of a connection, while something is wrong: it may be changed. Returns how much later it arrives.
     pub(super) fn tamper(&mut self, conn: ConnId, end: usize, first: bool, bytes: &mut Vec<u8>) -> Micros {
@@ -38,6 +46,7 @@ impl Cluster<'_> {
                 self.remember(from, to, kind, bytes);
             }
         }
+        self.net.conns[conn.0].flows[end].completed_by(bytes);
         let chance = mix(self.plan.seed ^ (conn.0 as u64) << 1 ^ end as u64, self.now ^ 5 << 52);
         let meant = |(process, _, one_in): &&(usize, Damage, u64)| {
             (*process == from || *process == to) && (chance >> 8).is_multiple_of(*one_in)
@@ -113,17 +122,19 @@ impl Cluster<'_> {
     fn damage(&mut self, conn: ConnId, end: usize, bytes: &mut Vec<u8>, how: Damage, chance: u64) {
         self.stats.damaged += 1;
         let at = (chance >> 16) as usize % bytes.len();
-        let whole = |before: usize| frame_at(bytes, before);
+        let mut torn = None;
         let bad = match how {
             Damage::Flips => {
-                let begins = whole(at);
+                let begins = frame_at(bytes, at).0;
                 bytes[at] ^= 1 << ((chance >> 8) % 8);
                 begins
             }
             Damage::Truncates => {
-                let begins = whole(at);
+                let (begins, ends) = frame_at(bytes, at);
                 // A frame that is not there at all could not be missed.
-                bytes.truncate(at.max(begins + 1));
+                let kept = at.max(begins + 1);
+                torn = Some(Torn { missing: bytes[kept..ends].to_vec(), length: ends - begins });
+                bytes.truncate(kept);
                 // Bytes are never lost on their own: the connection ends some time.
                 (0..2).for_each(|end| self.breaks_some_time(conn, end));
                 begins
@@ -140,7 +151,9 @@ impl Cluster<'_> {
             ends[1 - end].inbox.len() + flows[end].pieces.iter().map(|(_, bytes)| bytes.len()).sum::<usize>()
         };
         let flow = &mut self.net.conns[conn.0].flows[end];
-        flow.good.get_or_insert(before + bad);
+        if flow.good.is_none() {
+            (flow.good, flow.torn) = (Some(before + bad), torn);
+        }
         let (from, to) =
             (self.net.conns[conn.0].ends[end].process, self.net.conns[conn.0].ends[1 - end].process);
         let (from, to) = (self.name_of(from), self.name_of(to));
@@ -179,16 +192,34 @@ impl Cluster<'_> {
     }
 }
 
-/// Where the frame begins that byte `at` of `bytes` belongs to.
-fn frame_at(bytes: &[u8], at: usize) -> usize {
+impl Bytes {
+    /// More is sent. If it begins with the very bytes that a torn frame lacks, that frame is whole again, and a node may accept it:
+    /// what is damaged is the frame after it, which lent its first bytes.
+    fn completed_by(&mut self, bytes: &[u8]) {
+        let (Some(good), Some(Torn { missing, length })) = (&mut self.good, &mut self.torn) else { return };
+        let more = missing.len().min(bytes.len());
+        if missing[..more] != bytes[..more] {
+            self.torn = None;
+            return;
+        }
+        missing.drain(..more);
+        if missing.is_empty() {
+            *good += *length;
+            self.torn = None;
+        }
+    }
+}
+
+/// Where the frame begins that byte `at` of `bytes` belongs to, and where it ends.
+fn frame_at(bytes: &[u8], at: usize) -> (usize, usize) {
     let mut begins = 0;
     while let Some(header) = bytes.get(begins..begins + 4) {
         let length = u32::from_le_bytes(header.try_into().expect("four bytes")) as usize;
         let next = begins + tidemark_node::link::frame::HEADER + length;
         if next > at {
-            break;
+            return (begins, next);
         }
         begins = next;
     }
-    begins
+    (begins, bytes.len())
 }

@@ -3,6 +3,7 @@
 //! What is sent over a link that is cut arrives late, once the link is healed, or the connection breaks before that: at once, or
 //! when one end has waited for long enough, each end at a time of its own.
 
+use super::damage::Torn;
 use super::damage::Wrong;
 use super::process::Process;
 use super::{Cluster, Event};
@@ -59,6 +60,8 @@ pub(super) struct Bytes {
     pub(super) begun: bool,
     /// How many bytes that were not taken yet come before the first damaged frame, if there is one.
     pub(super) good: Option<usize>,
+    /// That frame, if its end was cut off.
+    pub(super) torn: Option<Torn>,
     /// How many pieces would have arrived if the link were not cut.
     pub(super) stalled: u32,
 }
