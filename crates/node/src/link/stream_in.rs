@@ -104,7 +104,10 @@ impl<P: Protocol> NodeOf<P> {
             // It was cut while the answer was under way. If it stood as open here, nobody would ask for it once it is healed.
             return self.core.say_frame(id, &frame(&Request::Close { partition }));
         }
-        let Some(host) = self.hold.host_mut().filter(|host| theirs && host.holds(partition)) else { return };
+        let Some(host) = self.hold.host_mut().filter(|host| theirs && host.holds(partition)) else {
+            // A handshake that came late may have made this node doubt who leads. The doubt ends, and nobody else asks then.
+            return self.ask_again(id, partition);
+        };
         if let Err(refusal) = host.accept_stream(from, partition, incarnation) {
             return self.refused(id, node, partition, &refusal.to_string());
         }
@@ -118,17 +121,22 @@ impl<P: Protocol> NodeOf<P> {
 
     fn refused(&mut self, id: LinkId, node: NodeId, partition: PartitionId, why: &str) {
         let from = ServerId::new(self.core.dc_of(node), partition);
-        let again = self.core.now.mono + self.core.config.pace.ask_again_us;
-        self.core.links.look_at(again);
-        if let Some(stream) = self.stream_in(id) {
-            stream.open.retain(|(server, _)| *server != from);
-            stream.ask_again = Some(again);
-        }
+        self.ask_again(id, partition);
         self.core.counters.streams_refused += 1;
         let trouble = format!("no records from {from}: {why}");
         if self.core.peers[node.index()].trouble.as_deref() != Some(&trouble) {
             self.core.notice(Level::Error, trouble.clone());
             self.core.peers[node.index()].trouble = Some(trouble);
+        }
+    }
+
+    /// The stream of a partition is not open: it is asked for again after a pause.
+    fn ask_again(&mut self, id: LinkId, partition: PartitionId) {
+        let again = self.core.now.mono + self.core.config.pace.ask_again_us;
+        self.core.links.look_at(again);
+        if let Some(stream) = self.stream_in(id) {
+            stream.open.retain(|(server, _)| server.partition != partition);
+            stream.ask_again = Some(again);
         }
     }
 

@@ -309,22 +309,42 @@ fn a_late_handshake_of_who_leads_by_now_does_not_hide_it() {
     assert!(matches!(outcome, Outcome::Written { stamp: Some(_), .. }), "{outcome:?}");
 }
 
-/// As above, and while the receiver believed that, it was asked for a stream: it did not answer, and was not asked again.
-#[test]
-fn a_stream_that_was_asked_for_in_a_moment_of_doubt_is_asked_for_again() {
+/// A stream between two groups is cut and healed. What one of the two leaders had said before it was elected comes late at the other one: at
+/// the sender before it is asked for the stream again, at the receiver before the answer.
+fn records_pass_after_doubt(at_sender: bool) {
     let mut cluster = Cluster::stopped(factory_of::<Tidemark>(), layout(2, 1, 3));
     let hellos = introductions(&mut cluster);
     (0..6).for_each(|at| cluster.boot(at));
+    cluster.run_for(100_000);
+    assert_eq!(cluster.leader(0..6), None, "nobody was elected yet");
+    cluster.tap = Box::new(|_, _| true);
     cluster.run_for(10_000_000);
     let (sender, receiver) = (cluster.leader(0..3).unwrap(), cluster.leader(3..6).unwrap());
     let server = |dc| Place::Server(ServerId::new(DcId(dc), PartitionId(0)));
     cluster.order(receiver, 1, Order::Cut(CutOrder::Cut(server(0), server(1))));
     cluster.run_for(1_000);
-    again(&mut cluster, sender, &hellos);
-    cluster.order(receiver, 2, Order::Cut(CutOrder::HealAll));
+    if at_sender {
+        again(&mut cluster, sender, &hellos);
+    }
+    cluster.begin_order(receiver, 2, Order::Cut(CutOrder::HealAll));
+    if !at_sender {
+        again(&mut cluster, receiver, &hellos);
+    }
     cluster.run_for(5_000_000);
     let (writer, reader) = (cluster.open(sender), cluster.open(receiver));
     cluster.set(sender, writer, "k", "v");
     cluster.run_for(2_000_000);
     assert_eq!(cluster.get(receiver, reader, "k").as_deref(), Some("v"));
+}
+
+/// While the sender believed that nobody led the receiver's group, it was asked for a stream: it did not answer, and was not asked again.
+#[test]
+fn a_stream_that_was_asked_for_in_a_moment_of_doubt_is_asked_for_again() {
+    records_pass_after_doubt(true);
+}
+
+/// While the receiver believed that nobody led the sender's group, the stream was opened: the receiver took no notice, and did not ask again.
+#[test]
+fn a_stream_that_was_opened_in_a_moment_of_doubt_is_asked_for_again() {
+    records_pass_after_doubt(false);
 }

@@ -55,10 +55,15 @@ impl Cluster {
     }
 
     pub(crate) fn order(&mut self, at: usize, number: u64, order: Order) {
+        self.begin_order(at, number, order);
+        self.run_for(0);
+    }
+
+    /// Gives an order, of which no other node hears yet.
+    pub(crate) fn begin_order(&mut self, at: usize, number: u64, order: Order) {
         let now = self.now(at);
         self.node(at).order(now, OrderId(number), order);
         self.end_batch(at);
-        self.run_for(0);
     }
 
     /// Runs an operation to its end.
