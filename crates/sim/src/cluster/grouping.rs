@@ -9,6 +9,7 @@ use crate::grouping::{self, Adapting, GroupsChange};
 use crate::plan::Trouble;
 use crate::trace;
 use tidemark_adapt::{Account, Controller, Observation};
+use tidemark_contract::grouping::GroupStage;
 use tidemark_contract::order::Order as ProtocolOrder;
 use tidemark_core::{Micros, ServerId};
 use tidemark_node::follow::Choice;
@@ -84,6 +85,20 @@ impl Cluster<'_> {
     /// Whether groups are not what they were at first, or are about to change.
     pub(super) fn groups_change(&self) -> bool {
         self.plan.faults.iter().any(|fault| matches!(fault.what, Trouble::Regroups { .. }))
+    }
+
+    /// A checking group that is not used yet, if there is one: once it is, it may show less than others for a while.
+    pub(super) fn forming_group(&mut self) -> Option<String> {
+        if !self.groups_change() {
+            return None;
+        }
+        (0..self.servers).find_map(|at| {
+            let status = self.input(at, |node, now| node.status(now))?;
+            let groupings = status.host.partitions.into_iter().filter_map(|partition| partition.groupings);
+            let mut groups = groupings.flat_map(|groupings| groupings.checking);
+            let group = groups.find(|group| group.stage == GroupStage::Forming)?;
+            Some(format!("checking group {} is forming at {}", group.name, self.name_of(at)))
+        })
     }
 
     /// An order to change groups arrives at whoever leads its group; if nobody does, it is sent again a while later.

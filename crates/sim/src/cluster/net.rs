@@ -92,13 +92,15 @@ pub(super) struct Net {
     /// What everything takes longer from one region to another, by `from << 8 | to`.
     pub(super) slow: Vec<(usize, Micros)>,
     pub(super) wrong: Wrong,
+    /// When the last of the bytes arrive that a cut had held.
+    released: Micros,
     processes: usize,
 }
 
 impl Net {
     pub(super) fn new(processes: usize) -> Self {
         let cut = vec![0; processes * processes];
-        Self { conns: Vec::new(), cut, slow: Vec::new(), wrong: Wrong::default(), processes }
+        Self { conns: Vec::new(), cut, slow: Vec::new(), wrong: Wrong::default(), released: 0, processes }
     }
 
     pub(super) fn way(&self, from: usize, to: usize) -> usize {
@@ -349,6 +351,9 @@ impl Cluster<'_> {
                 if !self.is_cut(from, to) {
                     let (stalled, arrives) = (flows[end].stalled, self.now + self.delay(conn, end));
                     self.net.conns[conn.0].flows[end].stalled = 0;
+                    if stalled > 0 {
+                        self.net.released = self.net.released.max(arrives);
+                    }
                     for _ in 0..stalled {
                         self.queue.push(arrives, Event::Arrives(conn, 1 - end));
                     }
@@ -367,7 +372,8 @@ impl Cluster<'_> {
     /// When the last bytes that are under way arrive.
     pub(super) fn last_arrival(&self) -> Micros {
         let flows = self.net.conns.iter().flat_map(|conn| &conn.flows);
-        flows.filter(|flow| !flow.pieces.is_empty()).map(|flow| flow.arrival).max().unwrap_or(self.now)
+        let last = flows.filter(|flow| !flow.pieces.is_empty()).map(|flow| flow.arrival).max();
+        last.unwrap_or(self.now).max(self.net.released)
     }
 
     /// The processes of two ends.

@@ -55,10 +55,11 @@ impl Cluster<'_> {
         let Stage::Settle(until) = self.stage else { return };
         self.compare_members();
         self.wait_for_the_untold();
-        if self.now < until && self.unsettled(|_| ()).is_some() {
+        let forming = self.forming_group();
+        if self.now < until && (self.unsettled(|_| ()).is_some() || forming.is_some()) {
             return self.queue.push(self.now + self.plan.config.farthest_us() / 2, Event::Settle);
         }
-        if let Some(what) = self.unsettled(|what| what.to_string()) {
+        if let Some(what) = self.unsettled(|what| what.to_string()).or(forming) {
             self.problem(ProblemKind::Liveness, format!("long after everything healed, {what}"));
         }
         self.stage = Stage::Finals;
