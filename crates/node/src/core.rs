@@ -94,6 +94,8 @@ pub(crate) struct Core {
     pub(crate) roles: u64,
     /// By group.
     pub(crate) serving: Vec<Serving>,
+    /// Nodes that led a group and did not take a request: when each is called again, if nobody is known to lead by then.
+    pub(crate) doubts: Vec<(Micros, NodeId)>,
     /// By node.
     pub(crate) outgoing: Vec<Outgoing>,
     /// Something was added to it since it was looked through.

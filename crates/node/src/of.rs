@@ -188,6 +188,7 @@ fn core(
         founded_with: Vec::new(),
         leads: None,
         roles: 0,
+        doubts: Vec::new(),
         outgoing: cluster.nodes.iter().map(|_| Outgoing::default()).collect(),
         speaks: false,
         peers: vec![Peer::default(); cluster.nodes.len()],

@@ -5,13 +5,14 @@ use crate::core::{Deadline, OpenOrder, Serving};
 use crate::layout::{GroupId, NodeId};
 use crate::link::hello::Epoch;
 use crate::link::message::Message;
+use crate::link::table::Role;
 use crate::node::{Batch, SessionId};
 use crate::observe::{TokenOf, Way, What};
 use crate::of::NodeOf;
 use crate::requests::Unrouted;
 use crate::sessions::{OpenRequest, Session};
 use tidemark_contract::{AskId, Protocol, SessionCx};
-use tidemark_core::{Failure, Outcome, ServerId};
+use tidemark_core::{Failure, Micros, Outcome, ServerId};
 use tidemark_replica::Output as HostOutput;
 
 impl Core {
@@ -95,9 +96,9 @@ impl<P: Protocol> NodeOf<P> {
     /// `by` has not taken a request: it does not lead its group, or not for long. The request waits for the next leader.
     pub(crate) fn returned(&mut self, by: NodeId, request: Unrouted<P>) {
         let group = self.core.groups.of_server(request.to);
-        let serving = &mut self.core.serving[group.index()].node;
-        if *serving == Some(by) {
-            *serving = None;
+        if self.core.serving[group.index()].node == Some(by) {
+            self.core.serving[group.index()].node = None;
+            self.doubt(by);
         }
         let session = self.sessions.get(SessionId(request.ticket.session));
         let waits = session.and_then(|session| {
@@ -108,6 +109,28 @@ impl<P: Protocol> NodeOf<P> {
             open.node = None;
             self.unrouted.push(request);
             self.route(group);
+        }
+    }
+
+    /// `by` may lead all the same: it could not hand over, or was elected meanwhile and had said so before its refusal came. If nobody else
+    /// has turned up after a while, it has to say anew how it stands.
+    fn doubt(&mut self, by: NodeId) {
+        let at = self.core.now.mono + self.core.config.pace.dial_us.1;
+        self.core.doubts.push((at, by));
+        self.core.links.look_at(at);
+    }
+
+    /// Calls those again that were in doubt for long enough.
+    pub(crate) fn settle_doubts(&mut self) {
+        let now = self.core.now.mono;
+        let (due, rest) = std::mem::take(&mut self.core.doubts).into_iter().partition(|(at, _)| *at <= now);
+        self.core.doubts = rest;
+        let due: Vec<(Micros, NodeId)> = due;
+        for (_, node) in due {
+            let group = self.core.groups.of_node(node);
+            if self.core.serving[group.index()].node.is_none() {
+                self.call_again(node, |role| matches!(role, Role::MessagesOut));
+            }
         }
     }
 
