@@ -73,7 +73,7 @@ pub const IMPLICATIONS: [Implication; 8] = [
     Implication {
         premises: &[Property::Causal, Property::Snapshot],
         conclusion: Property::AtomicWrites,
-        because: "a write transaction counts whole: with one of its writes, all of them are in the causal past",
+        because: "with one write of a transaction, all of them are in the causal past",
     },
 ];
 

@@ -21,7 +21,7 @@ const MARGIN: f64 = 22.0;
 /// Between a row and the next one, where only lines are.
 const AISLE: f64 = 46.0;
 /// How wide a letter is, of names and of what stands there.
-const LETTER: (f64, f64) = (7.3, 6.3);
+const LETTER: (f64, f64) = (7.8, 6.4);
 /// How high a line is, of names and of what stands there.
 const LINE: (f64, f64) = (30.0, 16.0);
 /// The most letters in a line of what stands at a model.
@@ -33,8 +33,8 @@ const FOOT: f64 = 40.0;
 
 /// A model's box.
 struct Frame {
-    /// Names, with whether they are marked.
-    lines: Vec<Vec<(String, bool)>>,
+    /// What stands at the model, with whether the line is marked.
+    lines: Vec<(String, bool)>,
     size: Point,
 }
 
@@ -56,8 +56,9 @@ impl Map {
         markup.raw(ARROW);
         markup.rect("card", (0.5, 0.5), (size.0 - 1.0, size.1 - 1.0), 12.0);
         markup.words("heading", (MARGIN, 34.0), &[("", "Consistency models"), ("legend", SAID)]);
-        for line in layout.lines() {
-            markup.path("line", &points(&line, &tops, shift), Some("arrow"));
+        for (stronger, line) in layout.lines() {
+            let from = tops[self.level(stronger)].0 + frames[stronger].size.1;
+            markup.path("line", &points(from, &line, &tops, shift), Some("arrow"));
         }
         for (m, frame) in frames.iter().enumerate() {
             let (top, _) = tops[self.level(m)];
@@ -81,19 +82,21 @@ impl Map {
     }
 }
 
+/// What is marked has a line of its own.
 fn frame(model: &Model, standing: &[Standing]) -> Frame {
-    let mut lines: Vec<Vec<(String, bool)>> = Vec::new();
-    let letters =
-        |line: &[(String, bool)]| line.iter().map(|(name, _)| name.chars().count() + 2).sum::<usize>();
+    let mut lines: Vec<(String, bool)> = Vec::new();
+    let letters = |text: &str| text.chars().count();
     for one in standing {
-        let item = (one.name.clone(), one.marked);
-        match lines.last_mut().filter(|line| letters(line) + item.0.chars().count() <= MOST) {
-            Some(line) => line.push(item),
-            None => lines.push(vec![item]),
+        let fits = |line: &&mut (String, bool)| {
+            !line.1 && !one.marked && letters(&line.0) + 2 + letters(&one.name) <= MOST
+        };
+        match lines.last_mut().filter(fits) {
+            Some((line, _)) => *line = format!("{line}, {}", one.name),
+            None => lines.push((one.name.clone(), one.marked)),
         }
     }
-    let longest = lines.iter().map(|line| letters(line) as f64 * LETTER.1).fold(0.0, f64::max);
-    let width = longest.max(model.name.chars().count() as f64 * LETTER.0) + 20.0;
+    let longest = lines.iter().map(|(line, _)| letters(line) as f64 * LETTER.1).fold(0.0, f64::max);
+    let width = longest.max(letters(&model.name) as f64 * LETTER.0) + 20.0;
     let more = if lines.is_empty() { 0.0 } else { 6.0 + LINE.1 * lines.len() as f64 };
     Frame { size: (width, LINE.0 + more), lines }
 }
@@ -103,17 +106,15 @@ fn draw(markup: &mut Markup, model: &Model, frame: &Frame, at: Point) {
     markup.rect(class, at, frame.size, 6.0);
     let middle = at.0 + frame.size.0 / 2.0;
     markup.words("name", (middle, at.1 + 20.0), &[("", &model.name)]);
-    for (n, line) in frame.lines.iter().enumerate() {
-        let class = |marked: bool| if marked { "marked" } else { "" };
-        let pieces: Vec<(&str, &str)> =
-            line.iter().map(|(name, marked)| (class(*marked), name.as_str())).collect();
-        markup.words("standing", (middle, at.1 + LINE.0 + 9.0 + LINE.1 * n as f64), &pieces);
+    for (n, (line, marked)) in frame.lines.iter().enumerate() {
+        let class = if *marked { "standing marked" } else { "standing" };
+        markup.words(class, (middle, at.1 + LINE.0 + 9.0 + LINE.1 * n as f64), &[("", line)]);
     }
 }
 
-/// A line from the bottom of the stronger model's row down to the top of the weaker one's; straight through the rows
-/// between.
-fn points(line: &[(usize, f64)], tops: &[(f64, f64)], shift: f64) -> Vec<Point> {
+/// A line from the stronger model's box, which ends at `from`, down to the top of the weaker one's row; straight through
+/// the rows between.
+fn points(from: f64, line: &[(usize, f64)], tops: &[(f64, f64)], shift: f64) -> Vec<Point> {
     let mut points = Vec::new();
     for (n, (level, x)) in line.iter().enumerate() {
         let (top, bottom) = tops[*level];
@@ -121,7 +122,7 @@ fn points(line: &[(usize, f64)], tops: &[(f64, f64)], shift: f64) -> Vec<Point> 
             points.push((x + shift, if n + 1 == line.len() { top - 2.0 } else { top }));
         }
         if n + 1 < line.len() {
-            points.push((x + shift, bottom));
+            points.push((x + shift, if n == 0 { from } else { bottom }));
         }
     }
     points

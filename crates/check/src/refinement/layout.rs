@@ -22,6 +22,14 @@ struct Place {
     below: Vec<usize>,
 }
 
+/// Which of the places that one is joined to.
+#[derive(Clone, Copy)]
+enum Joined {
+    Above,
+    Below,
+    Both,
+}
+
 pub(super) struct Layout {
     places: Vec<Place>,
     rows: Vec<Vec<usize>>,
@@ -67,10 +75,10 @@ impl Layout {
         self.places[model].x
     }
 
-    /// The lines: in each level, from the top down, where it passes.
-    pub(super) fn lines(&self) -> impl Iterator<Item = Vec<(usize, f64)>> + '_ {
+    /// The lines: the stronger model, and in each level from its own down, where the line passes.
+    pub(super) fn lines(&self) -> impl Iterator<Item = (usize, Vec<(usize, f64)>)> + '_ {
         let at = |p: &usize| (self.places[*p].level, self.places[*p].x);
-        self.lines.iter().map(move |line| line.iter().map(at).collect())
+        self.lines.iter().map(move |line| (line[0], line.iter().map(at).collect()))
     }
 
     /// Where the leftmost box begins, and where the rightmost ends.
@@ -79,10 +87,10 @@ impl Layout {
         (edge(-1.0).fold(f64::INFINITY, f64::min), edge(1.0).fold(f64::NEG_INFINITY, f64::max))
     }
 
-    fn sweep(&mut self, row: fn(&mut Self, usize, bool)) {
+    fn sweep(&mut self, row: fn(&mut Self, usize, Joined)) {
         for _ in 0..SWEEPS {
-            (0..self.rows.len()).rev().for_each(|level| row(self, level, true));
-            (0..self.rows.len()).for_each(|level| row(self, level, false));
+            (0..self.rows.len()).rev().for_each(|level| row(self, level, Joined::Above));
+            (0..self.rows.len()).for_each(|level| row(self, level, Joined::Below));
         }
     }
 
@@ -98,25 +106,31 @@ impl Layout {
         }
     }
 
-    /// The middle of what a place is joined to above or below; its own place if that is nothing.
-    fn middle(&self, place: usize, above: bool) -> f64 {
-        let joined = if above { &self.places[place].above } else { &self.places[place].below };
-        let sum: f64 = joined.iter().map(|other| self.places[*other].x).sum();
-        if joined.is_empty() { self.places[place].x } else { sum / joined.len() as f64 }
+    /// The middle of what a place is joined to; its own place if that is nothing.
+    fn middle(&self, place: usize, joined: Joined) -> f64 {
+        let Place { above, below, x, .. } = &self.places[place];
+        let (above, below) = match joined {
+            Joined::Above => (above.as_slice(), [].as_slice()),
+            Joined::Below => ([].as_slice(), below.as_slice()),
+            Joined::Both => (above.as_slice(), below.as_slice()),
+        };
+        let all = above.iter().chain(below);
+        let sum: f64 = all.clone().map(|other| self.places[*other].x).sum();
+        if all.clone().count() == 0 { *x } else { sum / all.count() as f64 }
     }
 
-    fn order_row(&mut self, level: usize, above: bool) {
+    fn order_row(&mut self, level: usize, joined: Joined) {
         let mut row = std::mem::take(&mut self.rows[level]);
-        row.sort_by(|a, b| self.middle(*a, above).total_cmp(&self.middle(*b, above)));
+        row.sort_by(|a, b| self.middle(*a, joined).total_cmp(&self.middle(*b, joined)));
         self.rows[level] = row;
         self.pack();
     }
 
-    /// Moves the places of a row towards their middles: half of the way if all are pushed from the left, half if from
-    /// the right.
-    fn move_row(&mut self, level: usize, above: bool) {
+    /// Moves the places of a row towards the middle of all that they are joined to: halfway between what they are
+    /// if all are pushed from the left, and if all are pushed from the right.
+    fn move_row(&mut self, level: usize, _: Joined) {
         let row = self.rows[level].clone();
-        let wanted: Vec<f64> = row.iter().map(|p| self.middle(*p, above)).collect();
+        let wanted: Vec<f64> = row.iter().map(|p| self.middle(*p, Joined::Both)).collect();
         let apart = |a: usize, b: usize| (self.places[row[a]].width + self.places[row[b]].width) / 2.0 + GAP;
         let (mut left, mut right) = (wanted.clone(), wanted);
         for i in 1..row.len() {
@@ -146,7 +160,7 @@ mod tests {
                 assert!(room > GAP - 0.001, "{room}");
             }
         }
-        for line in layout.lines() {
+        for (_, line) in layout.lines() {
             assert!(line.windows(2).all(|pair| pair[0].0 == pair[1].0 + 1), "{line:?}");
         }
         assert_eq!(
