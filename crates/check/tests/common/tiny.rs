@@ -32,10 +32,10 @@ pub fn tiny(seed: u64) -> History {
         tiny.operation();
     }
     tiny.fill_reads();
-    if tiny.rng.bool() {
+    if tiny.rng.u32(..4) > 0 {
         tiny.give_times();
     }
-    if tiny.rng.bool() {
+    if tiny.rng.u32(..4) > 0 {
         tiny.last_words();
     }
     if tiny.rng.u32(..4) == 0 {
@@ -55,8 +55,8 @@ impl Tiny {
         };
         let read = |k: &usize| Read::new(key(*k), Found::default());
         match self.rng.u32(..20) {
-            0..7 => self.write(session, dc, None, None),
-            7..9 => {
+            0..6 => self.write(session, dc, None, None),
+            6..9 => {
                 // A write transaction, which may have got no answer.
                 let (number, lost) = (self.history.events.len() as u64, self.rng.u32(..8) == 0);
                 for k in some_keys(&mut self.rng, self.keys) {
