@@ -24,6 +24,7 @@ mod index;
 mod picture;
 mod properties;
 mod property;
+pub mod refinement;
 mod report;
 mod story;
 mod walk;

@@ -8,7 +8,7 @@
 use crate::report::{DeedKind, Violation};
 
 mod layout;
-mod markup;
+pub(crate) mod markup;
 use layout::{Layout, MARGIN, Node, SAMPLE, Style};
 use markup::Markup;
 

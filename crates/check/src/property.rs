@@ -148,6 +148,11 @@ impl Properties {
         self.0 >> property as u16 & 1 == 1
     }
 
+    /// Whether every one of `others` is in the set.
+    pub fn includes(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
+    }
+
     /// The properties in the set.
     pub fn iter(self) -> impl Iterator<Item = Property> {
         Property::ALL.into_iter().filter(move |p| self.contains(*p))

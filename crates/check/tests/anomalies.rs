@@ -140,6 +140,21 @@ fn a_snapshot_may_miss_its_session_and_a_transaction_may_not() {
     violates("c0@A put x x1 1\nc1@B snap x x1 1A\nc1@B get x -", &[MonotonicReads, Causal]);
 }
 
+/// Whoever promises causality and no snapshots answers a read-only transaction by several reads. They were held to
+/// nothing, so that `causal` did not imply `session`.
+#[test]
+fn a_transaction_without_a_snapshot_is_several_reads() {
+    let script = "c0@A put x x1 1\nc0@A rotx x -, y -";
+    let report = check(&history(script), Promise::Causal);
+    assert!(report.violates(Causal) && !check(&history(script), Promise::Session).ok(), "{report}");
+    assert!(!check(&without_versions(history(script)), Promise::Causal).ok());
+    // Two reads, which do not see each other's past.
+    let torn = "c0@A put x a 1\nc0@A put y b 2\nc1@B rotx y b 2A, x -";
+    assert!(check(&history(torn), Promise::Causal).ok());
+    assert!(check(&without_versions(history(torn)), Promise::Causal).ok());
+    assert!(!check(&history(torn), Promise::CausalSnapshot).ok());
+}
+
 #[test]
 fn the_four_session_guarantees() {
     violates("c0@A put x a 1\nc0@A put x b 2\nc0@B get x a 1A", &[ReadYourWrites, Causal]);

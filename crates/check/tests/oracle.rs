@@ -203,6 +203,16 @@ impl<'h> Oracle<'h> {
         })
     }
 
+    /// Whether single reads, or a read-only transaction taken for several of them, violate causality.
+    fn causal_alone(&self) -> bool {
+        let misses = |e: usize| {
+            let stale = |(key, found): (Key, Found)| self.stale(&key, &found, |w| self.own_or_before(e, w));
+            let is_rotx = matches!(self.history.events[e].action, Action::Read { kind: ReadKind::Rotx, .. });
+            is_rotx && reads_of(&self.history.events[e]).into_iter().any(stale)
+        };
+        self.verdict().contains(&Property::Causal) || (0..self.history.events.len()).any(misses)
+    }
+
     fn verdict(&self) -> BTreeSet<Property> {
         let mut violated = BTreeSet::new();
         for e in 0..self.history.events.len() {
@@ -244,6 +254,9 @@ fn the_checker_and_the_definitions_agree() {
             continue;
         };
         let expected = oracle.verdict();
+        let causal = Properties::default().with(Property::Causal);
+        let alone = check_with(&history, Options::new(causal)).violates(Property::Causal);
+        assert_eq!(alone, oracle.causal_alone(), "seed {seed}: causal alone\n{report}\n{history:#?}");
         for property in COMPARED {
             let (ours, theirs) = (report.violates(property), expected.contains(&property));
             assert_eq!(ours, theirs, "seed {seed}: {property}\n{report}\n{history:#?}");
@@ -263,10 +276,16 @@ fn explained(history: &History) -> bool {
     let Some(oracle) = Oracle::new(history) else { return false };
     let mut order = oracle.before.clone();
     for (e, event) in history.events.iter().enumerate() {
-        let Action::Read { kind: ReadKind::Get, .. } = &event.action else { continue };
+        let Action::Read { kind, .. } = &event.action else { continue };
+        // Several reads, none of which is in the past of another.
+        let past = |w: &&Wrote| match kind {
+            ReadKind::Get => oracle.before[w.by][e],
+            ReadKind::Rotx => oracle.own_or_before(e, w),
+            ReadKind::Snapshot => false,
+        };
         for (key, found) in reads_of(event) {
             let from = oracle.writes.iter().find(|w| w.key == key && Some(w.stamp) == found.stamp);
-            for w in oracle.writes.iter().filter(|w| w.key == key && oracle.before[w.by][e]) {
+            for w in oracle.writes.iter().filter(|w| w.key == key).filter(past) {
                 match from {
                     None => return false,
                     Some(v) if v.by != w.by => order[w.by][v.by] = true,

@@ -3,14 +3,14 @@
 use std::fmt::Write;
 
 /// A point, or a size.
-pub(super) type Point = (f64, f64);
+pub(crate) type Point = (f64, f64);
 
-pub(super) struct Markup {
+pub(crate) struct Markup {
     text: String,
 }
 
 impl Markup {
-    pub(super) fn new((width, height): Point, style: &str) -> Self {
+    pub(crate) fn new((width, height): Point, style: &str) -> Self {
         let mut text = String::new();
         let _ = writeln!(
             text,
@@ -22,16 +22,16 @@ impl Markup {
     }
 
     /// What the picture shows, for those who cannot see it.
-    pub(super) fn title(&mut self, words: &str) {
+    pub(crate) fn title(&mut self, words: &str) {
         let _ = writeln!(self.text, "<title>{}</title>", escaped(words));
     }
 
     /// Elements as they stand.
-    pub(super) fn raw(&mut self, elements: &str) {
+    pub(crate) fn raw(&mut self, elements: &str) {
         self.text.push_str(elements);
     }
 
-    pub(super) fn rect(&mut self, class: &str, (x, y): Point, (width, height): Point, radius: f64) {
+    pub(crate) fn rect(&mut self, class: &str, (x, y): Point, (width, height): Point, radius: f64) {
         let _ = writeln!(
             self.text,
             "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" \
@@ -40,7 +40,7 @@ impl Markup {
     }
 
     /// A line of text in pieces with classes of their own, each but the first after some space.
-    pub(super) fn words(&mut self, class: &str, (x, y): Point, pieces: &[(&str, &str)]) {
+    pub(crate) fn words(&mut self, class: &str, (x, y): Point, pieces: &[(&str, &str)]) {
         let _ = write!(self.text, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">");
         let mut space = "";
         for (class, piece) in pieces.iter().filter(|(_, piece)| !piece.is_empty()) {
@@ -52,12 +52,12 @@ impl Markup {
     }
 
     /// A line through these points, its corners rounded, with an arrow head at its end if one is named.
-    pub(super) fn path(&mut self, class: &str, points: &[Point], head: Option<&str>) {
+    pub(crate) fn path(&mut self, class: &str, points: &[Point], head: Option<&str>) {
         let head = head.map_or(String::new(), |head| format!(" marker-end=\"url(#{head})\""));
         let _ = writeln!(self.text, "<path class=\"{class}\" d=\"{}\"{head}/>", rounded(points));
     }
 
-    pub(super) fn finish(mut self) -> String {
+    pub(crate) fn finish(mut self) -> String {
         self.text.push_str("</svg>\n");
         self.text
     }

@@ -103,7 +103,10 @@ impl<'f, 'i> BlackBox<'f, 'i> {
         }
         let graph = graph(index, &self.before, cuts);
         for cycle in graph.shortest_cycles(|edge| matches!(edge, Edge::Before(_))) {
-            let property = property_of(index, &self.before, &cycle);
+            let property = match property_of(index, &self.before, &cycle) {
+                Property::Snapshot if !self.snapshot => Property::Causal,
+                property => property,
+            };
             if self.findings.checks(property) {
                 let before = &self.before;
                 self.findings.told(property, |index| tell(index, property, before, &cycle));
@@ -120,6 +123,8 @@ impl Observer for BlackBox<'_, '_> {
                 ReadKind::Rotx | ReadKind::Snapshot if self.snapshot => {
                     self.infer(e, Property::Snapshot, *read, joint);
                 }
+                // Whoever asks for no snapshot takes it for several reads.
+                ReadKind::Rotx if self.causal => self.infer(e, Property::Causal, *read, past),
                 _ => {}
             }
         }

@@ -5,8 +5,9 @@
 //! the last writer wins; first stated by Lloyd et al., *Don't settle for eventual* (COPS, SOSP 2011).
 //!
 //! Removal is fine where a delete at or above that version may have been collected. What an update observed
-//! is a single read. Read-only transactions are the snapshot property's business, but what they return is in
-//! the past of what follows.
+//! is a single read. A read-only transaction is several of them, each owed what its session's past held before it;
+//! the snapshot property asks for that too, and where it is checked, such a violation is reported there alone. What
+//! a transaction returns is in the past of what follows.
 
 use super::{Finding, Findings};
 use crate::index::{Index, Ref};
@@ -16,7 +17,7 @@ use crate::story::read_words;
 use crate::walk::Past;
 
 #[inline]
-pub(super) fn on_get(findings: &mut Findings<'_>, e: u32, read: Ref, past: &Past<'_>) {
+pub(super) fn on_read(findings: &mut Findings<'_>, e: u32, read: Ref, past: &Past<'_>) {
     let index = findings.index;
     if let Some(newer) = past.newest_above(read.key, index.rank(read.version))
         && !index.excused(read, newer)

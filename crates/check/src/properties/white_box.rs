@@ -123,10 +123,12 @@ impl Observer for WhiteBox<'_, '_> {
         let (session, asked) = (index.session_of[e as usize], index.asked(e));
         for read in reads.iter().filter(|r| r.version != UNCHECKED) {
             match kind {
-                ReadKind::Get if self.causal => causal::on_get(findings, e, *read, past),
+                ReadKind::Get if self.causal => causal::on_read(findings, e, *read, past),
                 ReadKind::Rotx | ReadKind::Snapshot if self.snapshot => {
                     snapshot::on_read(findings, e, *read, joint);
                 }
+                // Whoever asks for no snapshot takes it for several reads.
+                ReadKind::Rotx if self.causal => causal::on_read(findings, e, *read, past),
                 _ => {}
             }
             if self.atomic {

@@ -7,6 +7,7 @@
 
 pub mod mutate;
 pub mod script;
+pub mod tiny;
 
 use fastrand::Rng;
 use tidemark_core::history::{Action, Event, Fate, Final, History, Read, ReadKind, SessionId};

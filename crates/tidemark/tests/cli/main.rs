@@ -9,6 +9,7 @@ mod experiments;
 mod faults;
 mod harness;
 mod lists;
+mod map;
 mod membership;
 mod nodes;
 mod table;

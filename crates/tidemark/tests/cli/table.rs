@@ -102,22 +102,34 @@ fn the_table_fits_a_terminal_and_is_the_same_every_time() {
     assert_eq!(lonely.status.code(), Some(2), "numbers of a run without a run: {}", said(&lonely));
 }
 
-/// `docs/protocols.md` shows what `tidemark protocols` says, word for word, and a measured table in which every protocol
-/// stands. With `UPDATE_DOCS=1` it is brought up to date; then read it.
+/// `docs/protocols.md` shows what `tidemark protocols` and its map say, word for word, and a measured table in which every
+/// protocol stands; beside it is the picture of the map. With `UPDATE_DOCS=1` they are brought up to date; then look at them.
 #[test]
 fn the_document_lists_every_protocol_and_what_it_costs() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocols.md");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let (path, picture) = (docs.join("protocols.md"), docs.join("img/models.svg"));
     let document = std::fs::read_to_string(&path).unwrap();
     let blocks: Vec<&str> = document.split("```").collect();
-    let [before, list, between, table, after] = blocks[..] else { panic!("there are two blocks") };
+    let [before, list, beside, map, between, table, after] = blocks[..] else {
+        panic!("there are three blocks")
+    };
     let listed = said(&tidemark(&["protocols"]));
+    let dir = tempfile::TempDir::new().unwrap();
+    let drawn = dir.path().join("models.svg");
+    let mapped = said(&tidemark(&["protocols", "--map", "--svg", drawn.to_str().unwrap()]));
+    let drawing = std::fs::read_to_string(&drawn).unwrap();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let measured = said(&tidemark(&["protocols", "--table"]));
-        let text = format!("{before}```text\n{listed}```{between}```text\n{measured}```{after}");
+        let text = format!(
+            "{before}```text\n{listed}```{beside}```text\n{mapped}```{between}```text\n{measured}```{after}"
+        );
+        std::fs::write(&picture, drawing).unwrap();
         return std::fs::write(&path, text).unwrap();
     }
     let told = "run it again with UPDATE_DOCS=1, and read the difference";
     assert_eq!(list.strip_prefix("text\n"), Some(listed.as_str()), "{told}");
+    assert_eq!(map.strip_prefix("text\n"), Some(mapped.as_str()), "{told}");
+    assert!(std::fs::read_to_string(&picture).unwrap() == drawing, "docs/img/models.svg: {told}");
     let json: Value = serde_json::from_slice(&tidemark(&["protocols", "--json"]).stdout).unwrap();
     for protocol in json.as_array().unwrap() {
         let name = protocol["name"].as_str().unwrap();

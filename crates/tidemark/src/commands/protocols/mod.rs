@@ -1,5 +1,6 @@
 //! `tidemark protocols`
 
+mod map;
 mod measured;
 mod papers;
 
@@ -7,8 +8,9 @@ use crate::output::{print, print_json, row, table};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use tidemark_protocols::{CAUSAL, NAMES, Protocol, published, resolve, with_any_protocol};
+use tidemark_protocols::{CAUSAL, NAMES, Protocol, published, resolve, with_any_protocol, with_protocol};
 use tidemark_sim::Measurement;
 
 const EXAMPLES: &str = "\
@@ -16,6 +18,8 @@ Examples:
   tidemark protocols                                    all protocols
   tidemark protocols --table                            measured costs, beside the claims of papers
   tidemark protocols --table contrarian tidemark --json two of them, as JSON
+  tidemark protocols --map                              which consistency model implies which, and who stands where
+  tidemark protocols --map --svg map.svg                the same, drawn
 
 The same seed always gives the same table.";
 
@@ -44,6 +48,12 @@ pub(crate) struct Protocols {
     /// The seed of all random choices.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "table")]
     seed: u64,
+    /// Show which consistency model implies which, and which protocols stand at each.
+    #[arg(long, conflicts_with = "table")]
+    map: bool,
+    /// Draw the map as an SVG picture, too.
+    #[arg(long, value_name = "FILE", requires = "map")]
+    svg: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -72,7 +82,10 @@ impl Protocols {
         let chosen =
             |name: &&str| self.names.is_empty() || self.names.iter().any(|wanted| resolve(wanted) == *name);
         let names: Vec<&str> = NAMES.iter().copied().chain(published()).filter(chosen).collect();
-        if self.table {
+        if self.map {
+            let placed: Vec<_> = names.iter().filter_map(|name| placed(name)).collect();
+            map::show(&placed, self.json, self.svg.as_deref())?
+        } else if self.table {
             self.measured(&names)?
         } else {
             self.listed(&names)?
@@ -113,12 +126,21 @@ impl Protocols {
         print(&format!("{}\nConsistency models (PROMISE):\n{}", table(&rows), table(&promises)));
         print("\n`causal` means the default. Parameters of each protocol: tidemark protocols --json\n");
         print("Measured costs: tidemark protocols --table\n");
+        print("Which model implies which: tidemark protocols --map\n");
         Ok(())
     }
 }
 
 fn names() -> PossibleValuesParser {
     PossibleValuesParser::new(NAMES.iter().copied().chain(published()).chain(["causal"]))
+}
+
+fn placed(name: &str) -> Option<map::Placed> {
+    with_protocol!(name, P => Some(map::Placed {
+        name: P::INFO.name,
+        promise: P::INFO.promise,
+        default: P::INFO.name == CAUSAL,
+    }), otherwise None)
 }
 
 fn listed(name: &str) -> Option<Listed> {
