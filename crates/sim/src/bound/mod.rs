@@ -32,25 +32,28 @@ mod tests;
 
 use crate::meter::{Measured, value};
 use crate::options::name_of;
-use schedule::{Communication, Executed, Schedule, old_readers};
+use schedule::{Communication, Executed, Schedule, WRITTEN, old_readers};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_check::{Options as Checked, Properties, Property, check_with};
 use tidemark_contract::Rule;
-use tidemark_core::Value;
+use tidemark_core::Found;
 use tidemark_core::history::{Action, Event};
 use tidemark_node::Factory;
 
 /// The most readers for which all sets are run: 1024 of them, twice.
 pub const MOST_READERS: usize = 10;
 
+/// The largest difference of clocks: transactions that wait for a clock are over before y1 is written.
+const MOST_SKEW_US: i64 = 5_000;
+
 /// What is run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bound {
     /// Clients that may read, N: 1 to [`MOST_READERS`].
     pub readers: usize,
-    /// Decides delays and the offsets of clocks.
-    pub seed: u64,
+    /// How far the clock of the server of x is ahead of that of y, in microseconds.
+    pub skew_us: i64,
     /// Numbers of the protocol that are not to be its defaults.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, serde_json::Value>,
@@ -61,7 +64,7 @@ pub struct Bound {
 
 impl Default for Bound {
     fn default() -> Self {
-        Self { readers: 4, seed: 1, params: BTreeMap::new(), without: Vec::new() }
+        Self { readers: 4, skew_us: 1_000, params: BTreeMap::new(), without: Vec::new() }
     }
 }
 
@@ -71,9 +74,13 @@ impl Bound {
     /// # Errors
     /// A sentence for the user.
     pub fn validate(&self) -> Result<(), String> {
-        match self.readers {
-            1..=MOST_READERS => Ok(()),
-            readers => Err(format!("--readers is 1 to {MOST_READERS}, not {readers}")),
+        let Self { readers, skew_us, .. } = self;
+        if !(1..=MOST_READERS).contains(readers) {
+            return Err(format!("--readers is 1 to {MOST_READERS}, not {readers}"));
+        }
+        match skew_us.abs() <= MOST_SKEW_US {
+            true => Ok(()),
+            false => Err(format!("--skew-us is {MOST_SKEW_US} at most, either way, not {skew_us}")),
         }
     }
 }
@@ -130,6 +137,8 @@ pub struct Bounded {
     pub visible: bool,
     /// The most transactions of one execution that began before the write of x1 and ended after that of y1.
     pub old_readers: usize,
+    /// The snapshots that those returned, such as `x0 y0`.
+    pub old_reads: BTreeSet<String>,
     /// Sets of readers.
     pub reader_sets: usize,
     /// Different communications among them.
@@ -191,6 +200,7 @@ impl Sum {
             torn: None,
             visible: true,
             old_readers: 0,
+            old_reads: BTreeSet::new(),
             reader_sets: 1 << what.readers,
             distinct: 0,
             distinct_answered: 0,
@@ -218,9 +228,11 @@ impl Sum {
         if let (None, Some(violation)) = (&self.torn, report.violations.first()) {
             self.torn = Some(violation.explanation.clone());
         }
-        self.old_readers = self.old_readers.max(old_readers(history));
+        let old = old_readers(history);
+        self.old_readers = self.old_readers.max(old.len());
+        self.old_reads.extend(old.into_iter().filter_map(found));
         let others = history.events.iter().filter(|event| readers >> event.session.0 & 1 == 0);
-        self.visible &= others.filter_map(found).all(|found| found == [3, 4].map(|n| Some(value(n))));
+        self.visible &= others.filter_map(found).all(|found| found == "x1 y1");
     }
 
     /// Says where it stands.
@@ -243,10 +255,12 @@ impl Sum {
     }
 }
 
-/// The values that a transaction found; none if it is something else.
-fn found(event: &Event) -> Option<Vec<Option<Value>>> {
-    match &event.action {
-        Action::Read { reads, .. } => Some(reads.iter().map(|read| read.found.value.clone()).collect()),
-        Action::Write { .. } | Action::Adopt { .. } => None,
-    }
+/// The versions that a transaction found; none if this is something else.
+fn found(event: &Event) -> Option<String> {
+    let Action::Read { reads, .. } = &event.action else { return None };
+    let name = |found: &Found| {
+        let number = (1..=WRITTEN.len()).find(|n| found.value.as_ref() == Some(&value(*n)));
+        number.map_or("-", |n| WRITTEN[n - 1])
+    };
+    Some(reads.iter().map(|read| name(&read.found)).collect::<Vec<_>>().join(" "))
 }

@@ -9,9 +9,12 @@ use crate::plan::{Act, Config, Held, Hold, Layout, Plan, Step};
 use crate::run::params_of;
 use tidemark_contract::Topology;
 use tidemark_contract::rule::Without;
-use tidemark_core::history::History;
+use tidemark_core::history::{Action, Event, History};
 use tidemark_core::{DcId, Key, Micros, Op, PartitionId, ServerId, Update, Write};
 use tidemark_node::Factory;
+
+/// What is written, in this order; the values are numbered from 1.
+pub(super) const WRITTEN: [&str; 4] = ["x0", "y0", "x1", "y1"];
 
 /// When x0 and y0 are written.
 const BEFORE_US: [Micros; 2] = [500_000, 520_000];
@@ -60,9 +63,10 @@ impl<'a> Schedule<'a> {
             checking: false,
         };
         let sessions = what.readers + BESIDE;
-        let like = Measurement { dcs: 1, partitions: 2, sessions, seed: what.seed, ..Default::default() };
+        let like = Measurement { dcs: 1, partitions: 2, sessions, ..Default::default() };
         // There is no other data centre; how long nodes wait before they try something again is in proportion to this.
-        let config = Config { wan_us: vec![20_000], ..measure::config(&like) };
+        let mut config = Config { wan_us: vec![20_000], lan_jitter_us: 0, ..measure::config(&like) };
+        config.clocks[0].offset_us = config.clocks[1].offset_us + what.skew_us;
         let numbers = numbers.into_iter().max().unwrap_or_default() + 1;
         Self { factory, what, layout, config, keys, numbers }
     }
@@ -109,7 +113,7 @@ impl<'a> Schedule<'a> {
         scripts.push(written.into_iter().enumerate().map(write).collect());
         scripts.push(read(self.what.readers + 1));
         Plan {
-            seed: self.what.seed,
+            seed: 1, // nothing is left to chance
             replicas: 1,
             tick_us: None,
             config: self.config.clone(),
@@ -146,20 +150,12 @@ pub(super) struct Communication {
     pub(super) answered: usize,
 }
 
-/// How many transactions began before x1 was written and ended after y1 was.
-pub(super) fn old_readers(history: &History) -> usize {
-    use tidemark_core::history::Action;
-    let ended = |from: Micros| {
-        let write = history.events.iter().find(|event| {
-            matches!(event.action, Action::Write { .. }) && event.start_us >= Some(from)
-        });
-        write.and_then(|event| event.end_us)
-    };
-    let Some(written) = ended(WRITE_US[1]) else { return 0 };
-    let old = history.events.iter().filter(|event| {
-        matches!(event.action, Action::Read { .. })
-            && event.start_us < Some(WRITE_US[0])
-            && event.end_us > Some(written)
-    });
-    old.count()
+/// The transactions that began before x1 was written and ended after y1 was.
+pub(super) fn old_readers(history: &History) -> Vec<&Event> {
+    let writes = |event: &Event| matches!(event.action, Action::Write { .. });
+    let last = history.events.iter().find(|event| writes(event) && event.start_us >= Some(WRITE_US[1]));
+    let Some(written) = last.and_then(|event| event.end_us) else { return Vec::new() };
+    let old =
+        |event: &&Event| !writes(event) && event.start_us < Some(WRITE_US[0]) && event.end_us > Some(written);
+    history.events.iter().filter(old).collect()
 }
