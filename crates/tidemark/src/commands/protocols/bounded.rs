@@ -37,8 +37,8 @@ OLD READ  what a reader is shown whose request to the server of x arrives before
 SEES y1   whoever reads later sees x1 and y1.
 SETS      of readers. DISTINCT: different communications among them, from the first read until y1 is visible. BITS:
           the logarithm of that, which the longest communication has at least. BYTES: the shortest to the longest.
-SIDE      Reads of one round and one version that never block, of snapshots with all that is visible, make writes pay: DISTINCT is SETS.
-          Others give something up.
+SIDE      Writes pay (DISTINCT is SETS) for reads that have everything: one round, one version, no blocking, snapshots, and
+          all that is visible. Where writes do not pay, reads lack something.
 ";
 
 type Column = (&'static str, fn(&Bounded) -> String);
@@ -70,7 +70,7 @@ fn bits(bits: f64) -> String {
 fn bytes(row: &Bounded) -> String {
     match row.bytes_least == row.bytes_most {
         true => row.bytes_most.to_string(),
-        false => format!("{} to {}", row.bytes_least, row.bytes_most),
+        false => format!("{}-{}", row.bytes_least, row.bytes_most),
     }
 }
 
@@ -80,7 +80,7 @@ fn side(row: &Bounded) -> String {
         Side::Contradicts => "contradicts the theorem".into(),
         Side::GivesUp => {
             let names = row.gives_up.iter().map(|what| name(*what));
-            format!("gives up {}", names.collect::<Vec<_>>().join(", "))
+            format!("lacks {}", names.collect::<Vec<_>>().join(", "))
         }
     }
 }
