@@ -10,7 +10,7 @@
 //! **Source.** Theorem 1 of D. Didona et al., *Causal consistency and latency optimality*, VLDB 2018 (002), §6. Nothing here knows a
 //! protocol: whole nodes run, and an observer reads their messages.
 //!
-//! **Executions.** Each set R of readers is run twice ([`schedule`]).
+//! **Executions.** Each set R of readers is run twice.
 //! - E(R), the paper's: the transactions of R are over before x1 is written. The messages of this execution are the communication.
 //! - E*(R), the paper's execution with old readers (with R for R₁, and R₂ empty): as E(R), but the half of each transaction that
 //!   asks for y arrives when the write of y1 has been answered.
