@@ -8,6 +8,7 @@
 //! A run has two halves: safety while things fail; then everything heals, and what was promised for then has to come
 //! true. The history of what sessions saw goes to the checker, which knows no protocol.
 
+mod bound;
 mod campaign;
 mod clocks;
 mod cluster;
@@ -27,6 +28,7 @@ mod run;
 mod shrink;
 mod trace;
 
+pub use bound::{Bound, Bounded, GivesUp, MOST_READERS, Side, bound};
 pub use campaign::{Campaign, Progress, Summary, campaign};
 pub use grouping::{Adapting, GroupsChange};
 pub use load::{Calibration, Costs, Fed, Load, Loaded, Messages, Slow, Visibility, load};

@@ -227,7 +227,8 @@ impl Composer<'_> {
     }
 }
 
-fn config(what: &Measurement) -> Config {
+/// The numbers of its schedule.
+pub(crate) fn config(what: &Measurement) -> Config {
     let nodes = what.dcs * what.partitions;
     let mut rng = stream(what.seed, Stream::Config);
     let wan = |from: usize, to: usize| match what.dcs {

@@ -4,7 +4,8 @@ use tidemark_node::Factory;
 use tidemark_protocols::{Rule, Variant};
 use tidemark_registry::{by_name, variant};
 use tidemark_sim::{
-    Campaign, GROUP_RULES, Load, Loaded, Measured, Measurement, NODE_RULES, Options, Progress, Summary,
+    Bound, Bounded, Campaign, GROUP_RULES, Load, Loaded, Measured, Measurement, NODE_RULES, Options,
+    Progress, Summary,
 };
 
 /// What can be done with a protocol, or a variant of one, in virtual time.
@@ -79,6 +80,13 @@ impl Simulator {
         let mut what = what.clone();
         self.leave_out(&mut what.without);
         tidemark_sim::measure(self.factory, &what)
+    }
+
+    /// Runs every set of readers of the lower bound for latency-optimal reads.
+    pub fn bound(self, what: &Bound) -> Bounded {
+        let mut what = what.clone();
+        self.leave_out(&mut what.without);
+        tidemark_sim::bound(self.factory, &what)
     }
 
     /// Runs under load, with work that takes time.

@@ -2,6 +2,7 @@
 
 use super::Cluster;
 use super::clients::Role;
+use super::tape::Tape;
 use crate::meter::{Cause, Meter, Weight, weigh};
 use crate::outcome::RunOutcome;
 use crate::plan::{Act, Step};
@@ -33,6 +34,8 @@ struct Reading {
     under_way: BTreeMap<(ServerId, ServerId), VecDeque<Cause>>,
     /// Watches that somebody is to begin: from where, and which.
     watches: Vec<(ServerId, DcId, usize)>,
+    /// What servers say, if somebody wants to read it.
+    tape: Option<Tape>,
 }
 
 impl std::fmt::Debug for Gauge {
@@ -42,7 +45,7 @@ impl std::fmt::Debug for Gauge {
 }
 
 impl Gauge {
-    fn new(meter: Meter) -> Self {
+    fn new(meter: Meter, tape: Option<Tape>) -> Self {
         Self(Arc::new(Mutex::new(Reading {
             meter,
             now: 0,
@@ -50,6 +53,7 @@ impl Gauge {
             tokens: Vec::new(),
             under_way: BTreeMap::new(),
             watches: Vec::new(),
+            tape,
         })))
     }
 
@@ -57,10 +61,11 @@ impl Gauge {
         self.0.lock().expect("one thread plays a schedule")
     }
 
-    /// What the meter says in the end. REQUIRES: the nodes that had it are gone.
-    fn into_meter(self) -> Meter {
+    /// What the meter says in the end, and the tape. REQUIRES: the nodes that had it are gone.
+    fn into_parts(self) -> (Meter, Option<Tape>) {
         let reading = Arc::into_inner(self.0).expect("its nodes are gone");
-        reading.into_inner().expect("one thread plays a schedule").meter
+        let reading = reading.into_inner().expect("one thread plays a schedule");
+        (reading.meter, reading.tape)
     }
 }
 
@@ -92,7 +97,16 @@ impl Reading {
         self.clients.get(&(NodeId(ticket.node), SessionId::of(ticket))).copied()
     }
 
-    fn see(&mut self, Passing { at, way, cause, what, .. }: Passing<'_>) -> Cause {
+    /// Notes what leaves on behalf of `cause`, if there is a tape.
+    fn tape(&mut self, passing: &Passing<'_>, cause: Cause) {
+        if let Some(tape) = self.tape.as_mut().filter(|_| passing.way == Way::Out) {
+            let transaction = self.meter.is_transaction(cause);
+            tape.add(self.now, (passing.at, passing.peer), transaction, passing.what);
+        }
+    }
+
+    fn see(&mut self, passing: Passing<'_>) -> Cause {
+        let Passing { at, way, cause, what, .. } = passing;
         let (now, because) = (self.now, cause_of(cause));
         match what {
             What::Request { ticket, content, .. } => {
@@ -105,6 +119,7 @@ impl Reading {
                 }
             }
             What::Reply { ticket, content } => {
+                self.tape(&passing, because);
                 let Some(client) = self.client(ticket) else { return Cause::Nobody };
                 if way != Way::In {
                     self.meter.answer(client, ticket.ask, because, now);
@@ -120,9 +135,12 @@ impl Reading {
                     self.meter.arrives(cause, now);
                     return cause;
                 }
-                under_way.push_back(self.meter.message((from, to), content, because, now));
+                let follows = self.meter.message((from, to), content, because, now);
+                under_way.push_back(follows);
+                self.tape(&passing, follows);
             }
             What::Record { from, to, key, stamp, content } => {
+                self.tape(&passing, because);
                 if way != Way::Out {
                     self.meter.received(to, key, stamp);
                     return Cause::Update;
@@ -131,6 +149,7 @@ impl Reading {
                 self.watches.extend(watch.map(|watch| (from, to.dc, watch)));
             }
             What::Beat { content, heartbeat } => {
+                self.tape(&passing, because);
                 if way == Way::Out && heartbeat {
                     self.meter.heartbeat(&weigh(content), now);
                 }
@@ -149,11 +168,23 @@ impl Reading {
 
 impl Cluster<'_> {
     /// Runs to the end, and measures.
-    pub(crate) fn run_metered(mut self, meter: Meter) -> (RunOutcome, Meter) {
-        let gauge = Gauge::new(meter);
+    pub(crate) fn run_metered(self, meter: Meter) -> (RunOutcome, Meter) {
+        let (outcome, meter, _) = self.run_observed(meter, None);
+        (outcome, meter)
+    }
+
+    /// Runs to the end, measures, and writes down what servers say.
+    pub(crate) fn run_taped(self, meter: Meter) -> (RunOutcome, Meter, Tape) {
+        let (outcome, meter, tape) = self.run_observed(meter, Some(Tape::default()));
+        (outcome, meter, tape.unwrap_or_default())
+    }
+
+    fn run_observed(mut self, meter: Meter, tape: Option<Tape>) -> (RunOutcome, Meter, Option<Tape>) {
+        let gauge = Gauge::new(meter, tape);
         self.gauge = Some(gauge.clone());
         let (outcome, _) = self.run();
-        (outcome, gauge.into_meter())
+        let (meter, tape) = gauge.into_parts();
+        (outcome, meter, tape)
     }
 
     /// Who is told what passes at nodes, if anybody measures that.

@@ -17,6 +17,7 @@ pub(crate) use process::ELECTION_TICKS;
 use process::Process;
 use serde_json::Value;
 use std::sync::Arc;
+pub(crate) use tape::{Sent, Tape};
 use tidemark_core::history::{Header, History};
 use tidemark_core::{Micros, Promise, Vector};
 use tidemark_node::{Factory, Job};
@@ -40,6 +41,7 @@ mod record;
 mod returning;
 mod seats;
 mod settle;
+mod tape;
 mod till;
 mod turn;
 

@@ -303,6 +303,11 @@ impl Meter {
         Cause::Op { number, hops }
     }
 
+    /// Whether a read-only transaction is the cause.
+    pub(crate) fn is_transaction(&self, cause: Cause) -> bool {
+        matches!(cause, Cause::Op { number, .. } if self.ops[number as usize].kind == Kind::Transaction)
+    }
+
     /// A message that belongs to an operation arrives.
     pub(crate) fn arrives(&mut self, cause: Cause, now: Micros) {
         if let Cause::Op { number, .. } = cause {

@@ -4,6 +4,7 @@
 
 mod adapt;
 mod bench;
+mod bound;
 mod config;
 mod experiments;
 mod faults;

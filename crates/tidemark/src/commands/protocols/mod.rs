@@ -1,5 +1,6 @@
 //! `tidemark protocols`
 
+mod bounded;
 mod map;
 mod measured;
 mod papers;
@@ -11,7 +12,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tidemark_protocols::{CAUSAL, NAMES, Protocol, published, resolve, with_any_protocol, with_protocol};
-use tidemark_sim::Measurement;
+use tidemark_sim::{Bound, Measurement};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,8 +21,11 @@ Examples:
   tidemark protocols --table contrarian tidemark --json two of them, as JSON
   tidemark protocols --map                              which consistency model implies which, and who stands where
   tidemark protocols --map --svg map.svg                the same, drawn
+  tidemark protocols --bound                            a lower bound for latency-optimal reads, run
+  tidemark protocols --bound cc-lo --without PUT_CHECKS_READERS
+                                                        the same for a protocol without one of its rules
 
-The same seed always gives the same table.";
+The same options always give the same tables.";
 
 /// List the consistency protocols, their consistency models, and their costs.
 #[derive(Args)]
@@ -49,11 +53,30 @@ pub(crate) struct Protocols {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "table")]
     seed: u64,
     /// Show which consistency model implies which, and which protocols stand at each.
-    #[arg(long, conflicts_with = "table")]
+    #[arg(long, conflicts_with_all = ["table", "bound"])]
     map: bool,
     /// Draw the map as an SVG picture, too.
     #[arg(long, value_name = "FILE", requires = "map")]
     svg: Option<PathBuf>,
+    /// Run every set of readers of a theorem: one-round, one-version, nonblocking reads of snapshots make writes tell the sets apart.
+    /// Print which protocols pay, and what the others give up.
+    #[arg(long, conflicts_with = "table")]
+    bound: bool,
+    /// Clients that may be readers: 1 to 10. Each more takes twice as long.
+    #[arg(long, value_name = "N", default_value_t = 4, requires = "bound")]
+    readers: usize,
+    /// How far the clock of one partition is ahead of that of the other, in microseconds; may be negative.
+    #[arg(
+        long,
+        value_name = "US",
+        default_value_t = 1_000,
+        requires = "bound",
+        allow_negative_numbers = true
+    )]
+    skew_us: i64,
+    /// Run them without a rule that their correctness rests on; may be repeated. An unknown name lists those that there are.
+    #[arg(long, value_name = "RULE", requires = "bound")]
+    without: Vec<String>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -87,6 +110,8 @@ impl Protocols {
             map::show(&placed, self.json, self.svg.as_deref())?
         } else if self.table {
             self.measured(&names)?
+        } else if self.bound {
+            self.bounded(&names)?
         } else {
             self.listed(&names)?
         }
@@ -102,6 +127,19 @@ impl Protocols {
             return print_json(&serde_json::json!({ "measurement": what, "protocols": rows }));
         }
         print(&measured::tables(&rows, &what));
+        Ok(())
+    }
+
+    fn bounded(&self, names: &[&str]) -> anyhow::Result<()> {
+        let what = Bound { readers: self.readers, skew_us: self.skew_us, ..Bound::default() };
+        what.validate().map_err(crate::Usage)?;
+        let rows = names.iter().map(|name| bounded::row_of(name, &self.without, &what));
+        let rows: Vec<_> = rows.collect::<Result<Vec<_>, _>>().map_err(crate::Usage)?;
+        let rows: Vec<_> = rows.into_iter().flatten().collect();
+        if self.json {
+            return print_json(&serde_json::json!({ "bound": what, "protocols": rows }));
+        }
+        print(&bounded::text(&rows, &what));
         Ok(())
     }
 
@@ -127,6 +165,7 @@ impl Protocols {
         print("\n`causal` means the default. Parameters of each protocol: tidemark protocols --json\n");
         print("Measured costs: tidemark protocols --table\n");
         print("Which model implies which: tidemark protocols --map\n");
+        print("What fast reads cost writes: tidemark protocols --bound\n");
         Ok(())
     }
 }
