@@ -27,8 +27,8 @@ pub struct Outcome {
     pub source: String,
     /// Whether the claim holds.
     pub verdict: Verdict,
-    /// The checks, in the order of the file.
-    pub checks: Vec<Judged>,
+    /// The statements, in the order of the file.
+    pub statements: Vec<Judged>,
     /// What was measured.
     pub parts: Vec<Part>,
     /// What was drawn.
@@ -126,8 +126,8 @@ fn outcome(experiment: &Experiment, reader: &Reader, runs: Vec<Stored>) -> Resul
     }
     let scopes: Vec<(&str, i64)> = parts.iter().map(|part| (part.name.as_str(), part.run)).collect();
     scope::create(&reader.connection, &scopes)?;
-    let checks: Vec<Judged> =
-        experiment.checks.iter().map(|check| verdict::judge(experiment, check, reader)).collect();
+    let statements: Vec<Judged> =
+        experiment.statements.iter().map(|one| verdict::judge(experiment, one, &parts, reader)).collect();
     let (mut figures, mut problems) = (Vec::new(), Vec::new());
     for figure in &experiment.figures {
         let Some((_, run)) = scopes.iter().find(|(name, _)| *name == figure.run) else { continue };
@@ -138,9 +138,9 @@ fn outcome(experiment: &Experiment, reader: &Reader, runs: Vec<Stored>) -> Resul
             Err(error) => problems.push(format!("figure {name}: {error:#}")),
         }
     }
-    let verdict = verdict::verdict(&checks, parts.iter().map(|part| part.failed.len()).sum());
+    let verdict = verdict::verdict(&statements);
     let Experiment { id: experiment, title, source, .. } = experiment.clone();
-    Ok(Outcome { experiment, title, source, verdict, checks, parts, figures, problems })
+    Ok(Outcome { experiment, title, source, verdict, statements, parts, figures, problems })
 }
 
 fn draw(experiment: &Experiment, figure: &Figure, reader: &Reader, run: i64) -> Result<String> {
@@ -173,12 +173,25 @@ impl Outcome {
         Ok(())
     }
 
-    /// Whether the claim holds, or there was only something to tell, and everything was drawn.
+    /// Whether everything was measured and drawn, and no number is outside its bound. Of a quick run that is no evidence, but all
+    /// that can be asked of it.
     pub fn ok(&self) -> bool {
-        self.verdict.ok() && self.problems.is_empty()
+        let measured = self.parts.iter().all(|part| part.failed.is_empty());
+        let within = |one: &Judged| one.verdict.is_none() || one.within == Some(true);
+        measured && self.problems.is_empty() && self.statements.iter().all(within)
     }
 
-    /// When it was measured, the checks and the verdict, for people.
+    /// The verdict, and what to know about it.
+    fn verdict_line(&self) -> String {
+        let mut line = format!("verdict: {}", self.verdict);
+        if self.parts.iter().any(|part| !part.full) {
+            line.push_str(" (a quick run is no evidence: measure without --quick)");
+        }
+        line.push('\n');
+        line
+    }
+
+    /// When it was measured, the statements and the verdict, for people.
     pub fn told(&self) -> String {
         let mut text = String::new();
         for part in &self.parts {
@@ -189,26 +202,26 @@ impl Outcome {
                 part.name, part.run, part.started, part.version
             );
         }
-        self.checks.iter().for_each(|check| text.push_str(&check.line()));
-        let _ = writeln!(text, "verdict: {}", self.verdict);
+        self.statements.iter().for_each(|statement| text.push_str(&statement.line()));
+        text.push_str(&self.verdict_line());
         text
     }
 
-    /// Tables, checks and verdict, for people.
+    /// Tables, statements and verdict, for people.
     pub fn text(&self) -> String {
         let mut text = format!("{}: {} ({})\n", self.experiment, self.title, self.source);
         for part in &self.parts {
             part.tell(&mut text);
         }
         text.push('\n');
-        self.checks.iter().for_each(|check| text.push_str(&check.line()));
+        self.statements.iter().for_each(|statement| text.push_str(&statement.line()));
         for file in self.figures.iter().filter_map(|figure| figure.file.as_ref()) {
             let _ = writeln!(text, "figure: {}", file.display());
         }
         for problem in &self.problems {
             let _ = writeln!(text, "problem: {problem}");
         }
-        let _ = writeln!(text, "verdict: {}", self.verdict);
+        text.push_str(&self.verdict_line());
         text
     }
 }
@@ -216,17 +229,22 @@ impl Outcome {
 impl Judged {
     /// A line for people.
     pub(crate) fn line(&self) -> String {
-        let mark = match self.holds {
-            Some(true) => "ok  ",
-            Some(false) => "FAIL",
-            None => "–   ",
-        };
-        let found = match (self.value, &self.why) {
-            (Some(value), _) => figure::readable(value),
-            (None, why) => why.clone().unwrap_or_default(),
+        let mark = match (self.verdict, self.within) {
+            (Some(Verdict::Holds), _) => "ok  ",
+            (Some(Verdict::DoesNotHold), _) => "FAIL",
+            (Some(_), Some(true)) => "(ok)",
+            (Some(_), Some(false)) => "(no)",
+            _ => "–   ",
         };
         let bound = self.bound.as_ref().map_or_else(String::new, |bound| format!(" (must be {bound})"));
-        format!("{mark} {}: {found}{bound}\n", self.says)
+        format!("{mark} {}: {}{bound}\n", self.says, self.found())
+    }
+
+    /// The number, and why it is no evidence, in words.
+    pub(crate) fn found(&self) -> String {
+        let value = self.value.map(figure::readable);
+        let why = self.verdict.and(self.why.clone());
+        [value, why].into_iter().flatten().collect::<Vec<_>>().join(", but ")
     }
 }
 

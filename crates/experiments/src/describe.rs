@@ -27,10 +27,13 @@ pub fn setup(run: &Run) -> Vec<String> {
     }
     let points = |count: usize| if count == 1 { "1 point".to_string() } else { format!("{count} points") };
     if quicker.is_empty() {
-        lines.push(format!("{}; the quick run is no smaller", points(full)));
+        lines.push(format!("{}; a quick run is no smaller", points(full)));
     } else {
-        lines.push(format!("{} in a full run", points(full)));
+        lines.push(points(full));
         lines.push(format!("{} in a quick run: {}", points(quick), quicker.join("; ")));
+    }
+    if let Some(how) = &run.smaller {
+        lines.push(format!("smaller than the paper's: {how}"));
     }
     lines
 }
@@ -67,12 +70,18 @@ pub fn describe(experiment: &Experiment) -> String {
             let _ = writeln!(text, "  {line}");
         }
     }
-    if !experiment.checks.is_empty() {
-        text.push_str("\nchecks\n");
+    if !experiment.statements.is_empty() {
+        text.push_str("\nstatements\n");
     }
-    for check in &experiment.checks {
-        let bound = check.bound().map_or_else(|| "told".to_string(), |bound| format!("must be {bound}"));
-        let _ = writeln!(text, "  {}: {bound}\n    {}", check.says, check.sql.trim().replace('\n', "\n    "));
+    for statement in &experiment.statements {
+        let bound = statement.bound().map_or_else(|| "told".to_string(), |bound| format!("must be {bound}"));
+        let bound = statement.why.as_ref().map_or(bound.clone(), |why| format!("{bound} ({why})"));
+        let _ = writeln!(
+            text,
+            "  {}: {bound}\n    {}",
+            statement.says,
+            statement.sql.trim().replace('\n', "\n    ")
+        );
     }
     if !experiment.figures.is_empty() {
         text.push_str("\nfigures\n");

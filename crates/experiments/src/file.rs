@@ -29,15 +29,15 @@ pub struct Experiment {
     #[serde(default, rename = "paper-point")]
     pub paper_points: Vec<PaperPoint>,
     /// What must hold of the rows.
-    #[serde(default, rename = "check")]
-    pub checks: Vec<Check>,
+    #[serde(default, rename = "statement")]
+    pub statements: Vec<Statement>,
 }
 
 /// A sweep that one runner measures.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// Its name within the experiment, which is also that of its view in checks.
+    /// Its name within the experiment, which is also that of its view in statements.
     pub name: String,
     /// What measures it.
     pub runner: String,
@@ -48,7 +48,9 @@ pub struct Run {
     /// `name`.
     #[serde(default)]
     pub vary: BTreeMap<String, Vec<Value>>,
-    /// What differs unless the run is a full one.
+    /// By what even the full sweep is smaller than the paper's, if it is: then nothing that is stated about it holds, it only would.
+    pub smaller: Option<String>,
+    /// The smaller sweep for development.
     #[serde(default)]
     pub quick: Quick,
 }
@@ -180,23 +182,33 @@ pub struct PaperPoint {
     pub y: f64,
 }
 
-/// A number that is computed of the rows, and what it must be.
+/// One statement of a paper, as a number that is computed of the rows, and a bound for it. It has one of `paper`, `within`, `at_least`,
+/// `at_most` and `told`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Check {
-    /// The claim, as a sentence.
+pub struct Statement {
+    /// The statement, as a sentence.
     pub says: String,
     /// A query for one number, over the views `rows` and those named as the runs are.
     pub sql: String,
-    /// The number must be this or more.
-    pub at_least: Option<f64>,
-    /// The number must be this or less.
-    pub at_most: Option<f64>,
+    /// The paper's number: the measured one must be near it, see [`Self::tolerance`].
+    pub paper: Option<f64>,
+    /// By which share of the paper's number the measured one may be above or below.
+    pub tolerance: Option<f64>,
     /// The number must be within these, both included.
     pub within: Option<[f64; 2]>,
-    /// The number is only told.
+    /// An ordering, or a bound that the paper states: the number must be this or more.
+    pub at_least: Option<f64>,
+    /// An ordering, or a bound that the paper states: the number must be this or less.
+    pub at_most: Option<f64>,
+    /// Why the bound is that: where a tolerance comes from, or where the paper states a one-sided bound.
+    pub why: Option<String>,
+    /// No paper states anything about the number. It is only told.
     #[serde(default)]
-    pub report: bool,
+    pub told: bool,
+    /// The statement is ours: it shows the cause of something, and the paper's claim does not depend on it.
+    #[serde(default)]
+    pub ours: bool,
 }
 
 impl Experiment {
@@ -219,24 +231,34 @@ impl Experiment {
     }
 }
 
-impl Check {
-    /// What the number must be, in words; nothing if it is only told.
-    pub fn bound(&self) -> Option<String> {
-        if let Some([low, high]) = self.within {
-            return Some(format!("{low} to {high}"));
-        }
-        match (self.at_least, self.at_most) {
-            (Some(least), _) => Some(format!("≥ {least}")),
-            (_, Some(most)) => Some(format!("≤ {most}")),
-            _ => None,
-        }
+impl Statement {
+    /// The least and the greatest that the number may be; nothing if it is only told.
+    fn limits(&self) -> Option<[f64; 2]> {
+        let around = |paper: f64| {
+            let by = (paper * self.tolerance.unwrap_or_default()).abs();
+            [paper - by, paper + by]
+        };
+        let above = |least| [least, f64::INFINITY];
+        let below = |most| [f64::NEG_INFINITY, most];
+        let any = self.paper.map(around).or(self.within);
+        any.or(self.at_least.map(above)).or(self.at_most.map(below))
     }
 
-    /// Whether a number is what it must be.
-    pub fn holds(&self, value: f64) -> bool {
-        let [low, high] = self.within.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
-        let low = self.at_least.unwrap_or(low);
-        let high = self.at_most.unwrap_or(high);
-        (low..=high).contains(&value)
+    /// What the number must be, in words; nothing if it is only told.
+    pub fn bound(&self) -> Option<String> {
+        if let (Some(paper), Some(tolerance)) = (self.paper, self.tolerance) {
+            return Some(format!("{paper} ± {}%", (tolerance * 100.0).round()));
+        }
+        let [low, high] = self.limits()?;
+        Some(match (low.is_finite(), high.is_finite()) {
+            (true, true) => format!("{low} to {high}"),
+            (true, false) => format!("≥ {low}"),
+            (false, _) => format!("≤ {high}"),
+        })
+    }
+
+    /// Whether a number is what it must be; nothing if it is only told.
+    pub fn holds(&self, value: f64) -> Option<bool> {
+        self.limits().map(|[low, high]| (low..=high).contains(&value))
     }
 }

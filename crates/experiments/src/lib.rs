@@ -1,7 +1,7 @@
-//! What papers claim, as experiments: a file declares what is measured, drawn and checked; [`run`] does it.
+//! What papers claim, as experiments: a file declares what is measured, drawn and stated; [`run`] does it.
 //!
 //! An [`Experiment`] is data. What measures a point is a [`Runner`], which whoever uses this crate registers under the
-//! name that files give. Every row is in a [`Store`] as soon as it is measured; checks, figures and tables are made from
+//! name that files give. Every row is in a [`Store`] as soon as it is measured; statements, figures and tables are made from
 //! what is stored, so that they can be made again.
 
 mod claims;
@@ -33,7 +33,7 @@ pub use claims::{document, published, results_of_the_library};
 pub use conclude::{Outcome, Part, Picture, conclude, latest};
 pub use describe::{describe, setup};
 pub use engine::{Options, ready, run};
-pub use file::{Check, Experiment, Figure, Kind, PaperPoint, Run, Scale};
+pub use file::{Experiment, Figure, Kind, PaperPoint, Run, Scale, Statement};
 pub use lines::Lines;
 pub use load::{library, load, parse};
 pub use machine::{machine, version};

@@ -66,6 +66,7 @@ mod tests {
                 "clients": [1, 10, 100],
                 "protocol": ["cops", {"name": "GentleRain, θ 1 ms", "theta_us": 1000}],
             })),
+            smaller: None,
             quick: Quick { point: row(json!({"seconds": 1})), vary: vary(json!({"clients": [1]})) },
         }
     }

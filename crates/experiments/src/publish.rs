@@ -4,7 +4,7 @@ use crate::conclude::{Outcome, write};
 use crate::describe::setup;
 use crate::file::Experiment;
 use crate::verdict::{Judged, Verdict};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -24,8 +24,8 @@ pub struct Published {
     pub note: Option<String>,
     /// Whether the claim holds.
     pub verdict: Verdict,
-    /// The checks.
-    pub checks: Vec<Judged>,
+    /// The statements.
+    pub statements: Vec<Judged>,
     /// What was measured.
     pub parts: Vec<PublishedPart>,
     /// The figures' files, beside this one, and what they show.
@@ -43,6 +43,10 @@ pub struct PublishedPart {
     pub setup: Vec<String>,
     /// Whether it was a full run.
     pub full: bool,
+    /// The command that measures it again.
+    pub command: String,
+    /// The seed of its points.
+    pub seed: u64,
     /// How many points there were.
     pub points: usize,
     /// How many of them failed.
@@ -58,9 +62,21 @@ pub struct PublishedPart {
 /// Writes `ID.json` and the figures into `folder`, which is created.
 ///
 /// # Errors
-/// A figure could not be drawn, or files cannot be written.
+/// A figure could not be drawn, a part was a quick run, a statement does not hold and the file does not say why, or files cannot be
+/// written.
 pub fn publish(experiment: &Experiment, outcome: &Outcome, folder: &Path) -> Result<()> {
     ensure!(outcome.problems.is_empty(), "not published: {}", outcome.problems.join("; "));
+    if let Some(quick) = outcome.parts.iter().find(|part| !part.full) {
+        let again = command(experiment, &quick.name);
+        bail!("not published: {} was a quick run, which is no evidence: {again}", quick.name);
+    }
+    let explained = experiment.note.as_ref().is_some_and(|note| !note.trim().is_empty());
+    ensure!(
+        explained || !matches!(outcome.verdict, Verdict::PartlyHolds | Verdict::DoesNotHold),
+        "not published: {} {}: give the cause, and the run that shows it, in its `note`",
+        experiment.id,
+        outcome.verdict
+    );
     std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let id = &experiment.id;
     let mut figures = Vec::new();
@@ -78,6 +94,8 @@ pub fn publish(experiment: &Experiment, outcome: &Outcome, folder: &Path) -> Res
             runner: run.runner.clone(),
             setup: setup(run),
             full: part.full,
+            command: command(experiment, &part.name),
+            seed: run.point.get("seed").and_then(|seed| seed.as_u64()).unwrap_or(1),
             points: part.points,
             failed: part.failed.len(),
             started: part.started.clone(),
@@ -92,7 +110,7 @@ pub fn publish(experiment: &Experiment, outcome: &Outcome, folder: &Path) -> Res
         paper: experiment.paper.clone(),
         note: experiment.note.clone(),
         verdict: outcome.verdict,
-        checks: outcome.checks.clone(),
+        statements: outcome.statements.clone(),
         parts: parts.collect(),
         figures,
     };
@@ -100,15 +118,21 @@ pub fn publish(experiment: &Experiment, outcome: &Outcome, folder: &Path) -> Res
     write(&folder.join(format!("{id}.json")), &json)
 }
 
+/// The command that measures a part again.
+fn command(experiment: &Experiment, part: &str) -> String {
+    let only = if experiment.runs.len() == 1 { String::new() } else { format!(" --only {part}") };
+    format!("tidemark experiment run {}{only}", experiment.id)
+}
+
 impl Published {
-    /// When it was measured, the checks, the verdict, and where the figures are, for people.
+    /// When it was measured, the statements, the verdict, and where the figures are, for people.
     pub fn told(&self, folder: &str) -> String {
         let mut text = String::new();
         for part in &self.parts {
             let size = if part.full { "full" } else { "quick" };
             let _ = writeln!(text, "{} ({size}), {}, {}", part.name, part.started, part.version);
         }
-        self.checks.iter().for_each(|check| text.push_str(&check.line()));
+        self.statements.iter().for_each(|statement| text.push_str(&statement.line()));
         for (file, _) in &self.figures {
             let _ = writeln!(text, "figure: {folder}/{file}");
         }

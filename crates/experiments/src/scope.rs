@@ -1,4 +1,4 @@
-//! The views that checks see: the rows of one run of an experiment, and nothing of others.
+//! The views that statements see: the rows of one run of an experiment, and nothing of others.
 
 use crate::validate::view;
 use anyhow::{Result, bail};

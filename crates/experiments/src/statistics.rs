@@ -1,4 +1,4 @@
-//! What SQLite lacks for checks: medians, percentiles, and how straight a line is.
+//! What SQLite lacks for statements: medians, percentiles, and how straight a line is.
 
 use rusqlite::Connection;
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};

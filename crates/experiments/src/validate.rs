@@ -1,6 +1,6 @@
 //! What an experiment file must be beyond its syntax; every error names the field.
 
-use crate::file::{Check, Experiment, Figure, Kind, Run};
+use crate::file::{Experiment, Figure, Kind, Run, Statement};
 use crate::{Row, Runners, points, scope, statistics};
 use anyhow::{Context, Result, bail, ensure};
 use rusqlite::Connection;
@@ -35,8 +35,8 @@ pub(crate) fn validate(experiment: &Experiment) -> Result<()> {
     for (index, point) in experiment.paper_points.iter().enumerate() {
         a_paper_point(experiment, point).with_context(|| format!("paper-point {}", index + 1))?;
     }
-    for check in &experiment.checks {
-        bounds(check).with_context(|| format!("check {:?}", check.says))?;
+    for statement in &experiment.statements {
+        bounds(statement).with_context(|| format!("statement {:?}", statement.says))?;
     }
     queries(experiment, &|_| None)
 }
@@ -201,14 +201,29 @@ fn a_paper_point(experiment: &Experiment, point: &crate::PaperPoint) -> Result<(
     Ok(())
 }
 
-fn bounds(check: &Check) -> Result<()> {
-    ensure!(!check.says.trim().is_empty(), "says: it is empty");
-    let bounds = [check.at_least.is_some(), check.at_most.is_some(), check.within.is_some(), check.report];
-    let given = bounds.iter().filter(|given| **given).count();
-    ensure!(given == 1, "give one of at_least, at_most, within and report, not {given} of them");
-    if let Some([low, high]) = check.within {
+fn bounds(statement: &Statement) -> Result<()> {
+    let Statement { says, paper, tolerance, within, at_least, at_most, why, told, ours, .. } = statement;
+    ensure!(!says.trim().is_empty(), "says: it is empty");
+    let given = [paper.is_some(), within.is_some(), at_least.is_some(), at_most.is_some(), *told];
+    let given = given.iter().filter(|given| **given).count();
+    ensure!(given == 1, "give one of paper, within, at_least, at_most and told, not {given} of them");
+    ensure!(paper.is_some() == tolerance.is_some(), "tolerance: paper needs it, and nothing else has it");
+    if let Some(tolerance) = tolerance {
+        ensure!(
+            *tolerance > 0.0 && *tolerance <= 0.5,
+            "tolerance: {tolerance} is not above 0 and at most 0.5"
+        );
+    }
+    if let Some([low, high]) = within {
         ensure!(low <= high, "within: {low} is above {high}");
     }
+    // More or less than nothing, or than the other: an ordering explains itself.
+    let ordering = at_least.or(*at_most).is_some_and(|limit| limit == 0.0 || limit == 1.0);
+    let explained = why.as_ref().is_some_and(|why| !why.trim().is_empty());
+    ensure!(
+        explained || ordering || *told || *ours,
+        "why: say where the tolerance comes from, or where the paper states a bound that is one-sided and no ordering"
+    );
     Ok(())
 }
 
@@ -223,9 +238,9 @@ fn queries(experiment: &Experiment, returns: &dyn Fn(&Run) -> Option<Vec<String>
         let all = points::columns(run).into_iter().chain(own.into_iter().flatten());
         columns.insert(run.name.clone(), all.map(|name| view(&name)).collect());
     }
-    for check in &experiment.checks {
-        prepares(&check.sql, columns.clone(), open)
-            .with_context(|| format!("check {:?}: sql", check.says))?;
+    for statement in &experiment.statements {
+        prepares(&statement.sql, columns.clone(), open)
+            .with_context(|| format!("statement {:?}: sql", statement.says))?;
     }
     for figure in &experiment.figures {
         let Some(condition) = &figure.condition else { continue };

@@ -1,92 +1,128 @@
-//! Whether what a paper claims holds of what was measured.
+//! Which statements of a paper hold of what was measured, and what they come to.
 
-use crate::file::{Check, Experiment};
+use crate::conclude::Part;
+use crate::file::{Experiment, Statement};
 use crate::query::Reader;
 use crate::scope;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A check, and the number that was found.
+/// A statement, the number that was measured, and what follows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
-    /// The claim.
+    /// The statement.
     pub says: String,
     /// What the number must be, in words; nothing if it is only told.
     pub bound: Option<String>,
+    /// Why the bound is that.
+    pub because: Option<String>,
     /// The number, if there is one.
     pub value: Option<f64>,
-    /// Whether it is what it must be; nothing if it is only told, or could not be measured.
-    pub holds: Option<bool>,
-    /// Why there is no number.
+    /// Whether the number is within the bound, whatever that is worth; nothing if there is no number or no bound.
+    pub within: Option<bool>,
+    /// What follows; nothing if no paper states it, and the number is only told.
+    pub verdict: Option<Verdict>,
+    /// Why it is not measured.
     pub why: Option<String>,
+    /// Whether it is ours, and no paper's.
+    #[serde(default)]
+    pub ours: bool,
 }
 
-/// What came out of an experiment.
+/// What is known of a statement, or of a claim, which is all statements of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Every check that could be made holds, and there was one.
+    /// It was measured in full, at the scale of the paper, and is so. A claim: every statement holds.
     Holds,
-    /// A check does not hold.
+    /// Of a claim only: neither all of its statements hold nor none.
+    PartlyHolds,
+    /// It was measured in full, and is not so. A claim: no statement holds, and at least one does not.
     DoesNotHold,
-    /// Numbers are told; there is nothing that they must be.
-    Reported,
-    /// Points could not be measured, or nothing could be checked.
-    Incomplete,
+    /// It was not measured, or in a quick run, or at a smaller scale than the paper's, or some points failed.
+    NotMeasured,
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Holds => "holds",
+            Self::PartlyHolds => "partly holds",
             Self::DoesNotHold => "does not hold",
-            Self::Reported => "reported",
-            Self::Incomplete => "incomplete",
+            Self::NotMeasured => "not measured",
         })
     }
 }
 
 impl Verdict {
-    /// Whether it is good news.
-    pub fn ok(self) -> bool {
-        matches!(self, Self::Holds | Self::Reported)
+    /// What several of them do.
+    pub(crate) fn plural(self) -> &'static str {
+        match self {
+            Self::Holds => "hold",
+            Self::PartlyHolds => "partly hold",
+            Self::DoesNotHold => "do not hold",
+            Self::NotMeasured => "not measured",
+        }
     }
 }
 
-/// Makes a check over the views of `reader`, which must have been created.
-pub(crate) fn judge(experiment: &Experiment, check: &Check, reader: &Reader) -> Judged {
-    let judged =
-        Judged { says: check.says.clone(), bound: check.bound(), value: None, holds: None, why: None };
-    match scope::number(&reader.connection, &check.sql) {
-        Ok(Some(value)) => {
-            let holds = (!check.report).then(|| check.holds(value));
-            Judged { value: Some(value), holds, ..judged }
-        }
-        Ok(None) => {
-            let holds = (!check.report).then_some(false);
-            Judged { holds, why: Some("the query gives no number: are there rows for it?".into()), ..judged }
-        }
+/// Judges a statement by the views of `reader`, which must have been created of `parts`.
+pub(crate) fn judge(
+    experiment: &Experiment,
+    statement: &Statement,
+    parts: &[Part],
+    reader: &Reader,
+) -> Judged {
+    let (value, why) = match scope::number(&reader.connection, &statement.sql) {
+        Ok(Some(value)) => (Some(value), weak(experiment, statement, parts)),
+        Ok(None) => (None, Some("the query gives no number: are there rows for it?".to_string())),
         Err(error) => {
             let why = error.to_string();
             let missing = why.strip_prefix("no such table: ").and_then(|name| experiment.part(name));
-            match missing {
-                Some(run) => Judged { why: Some(format!("not measured: {}", run.name)), ..judged },
-                None => Judged { holds: Some(false), why: Some(why), ..judged },
-            }
+            (None, Some(missing.map_or(why, |run| format!("{} was not measured", run.name))))
         }
-    }
+    };
+    let within = value.and_then(|value| statement.holds(value));
+    let verdict = (!statement.told).then_some(match (within, &why) {
+        (Some(true), None) => Verdict::Holds,
+        (Some(false), None) => Verdict::DoesNotHold,
+        _ => Verdict::NotMeasured,
+    });
+    let (bound, because) = (statement.bound(), statement.why.clone());
+    Judged { says: statement.says.clone(), bound, because, value, within, verdict, why, ours: statement.ours }
 }
 
-/// What several checks come to, if `failed` points could not be measured.
-pub(crate) fn verdict(checks: &[Judged], failed: usize) -> Verdict {
-    let any = |wanted: bool| checks.iter().any(|check| check.holds == Some(wanted));
-    let told = checks.iter().all(|check| check.bound.is_none());
-    match () {
-        () if any(false) => Verdict::DoesNotHold,
-        () if failed > 0 => Verdict::Incomplete,
-        () if told => Verdict::Reported,
-        () if any(true) => Verdict::Holds,
-        () => Verdict::Incomplete,
+/// Why what was measured is no evidence for a statement, if it is not.
+fn weak(experiment: &Experiment, statement: &Statement, parts: &[Part]) -> Option<String> {
+    let letters = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let words: Vec<&str> = statement.sql.split(|c| !letters(c)).collect();
+    let all = words.contains(&"rows");
+    let named = |name: &str| words.contains(&name);
+    parts.iter().filter(|part| all || named(&part.name)).find_map(|part| {
+        let Part { name, full, failed, .. } = part;
+        match experiment.part(name).and_then(|run| run.smaller.as_ref()) {
+            _ if !full => Some(format!("{name} was a quick run")),
+            _ if !failed.is_empty() => Some(format!("{} points of {name} failed", failed.len())),
+            smaller => smaller.map(|how| format!("{name} is smaller than the paper's: {how}")),
+        }
+    })
+}
+
+/// What the claim consists of: the paper's statements, or ours if it is a claim of our own. Of each the verdict.
+pub(crate) fn stated(statements: &[Judged]) -> Vec<Verdict> {
+    let own = !statements.iter().any(|one| one.verdict.is_some() && !one.ours);
+    statements.iter().filter(|one| own || !one.ours).filter_map(|one| one.verdict).collect()
+}
+
+/// What several statements come to.
+pub(crate) fn verdict(statements: &[Judged]) -> Verdict {
+    let stated = stated(statements);
+    let any = |wanted: Verdict| stated.contains(&wanted);
+    match (any(Verdict::Holds), any(Verdict::DoesNotHold), any(Verdict::NotMeasured)) {
+        (true, false, false) => Verdict::Holds,
+        (true, ..) => Verdict::PartlyHolds,
+        (false, true, _) => Verdict::DoesNotHold,
+        (false, false, _) => Verdict::NotMeasured,
     }
 }
 
@@ -95,25 +131,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_broken_check_decides_and_what_was_not_measured_does_not() {
-        let check = |bound: bool, holds: Option<bool>| Judged {
+    fn a_claim_is_as_good_as_its_statements() {
+        use Verdict::{DoesNotHold, Holds, NotMeasured, PartlyHolds};
+        let one = |verdict: Option<Verdict>| Judged {
             says: String::new(),
-            bound: bound.then(|| "≥ 1".into()),
+            bound: None,
+            because: None,
             value: None,
-            holds,
+            within: None,
+            verdict,
             why: None,
+            ours: false,
         };
-        let (good, bad) = (check(true, Some(true)), check(true, Some(false)));
-        let (told, unknown) = (check(false, None), check(true, None));
-        let of = |checks: &[&Judged], failed| {
-            verdict(&checks.iter().map(|c| (*c).clone()).collect::<Vec<_>>(), failed)
+        let of = |verdicts: &[Option<Verdict>]| {
+            verdict(&verdicts.iter().map(|verdict| one(*verdict)).collect::<Vec<_>>())
         };
-        assert_eq!(of(&[&good, &told, &unknown], 0), Verdict::Holds);
-        assert_eq!(of(&[&good, &bad], 0), Verdict::DoesNotHold);
-        assert_eq!(of(&[&good], 1), Verdict::Incomplete);
-        assert_eq!(of(&[&bad], 1), Verdict::DoesNotHold);
-        assert_eq!(of(&[&told], 0), Verdict::Reported);
-        assert_eq!(of(&[], 0), Verdict::Reported);
-        assert_eq!(of(&[&unknown, &told], 0), Verdict::Incomplete);
+        let [good, bad, unknown] = [Some(Holds), Some(DoesNotHold), Some(NotMeasured)];
+        assert_eq!(of(&[good, None, good]), Holds);
+        assert_eq!(of(&[good, bad]), PartlyHolds);
+        assert_eq!(of(&[good, unknown]), PartlyHolds, "a statement that was not measured may not hold");
+        assert_eq!(of(&[bad, unknown, None]), DoesNotHold);
+        assert_eq!(of(&[unknown, None]), NotMeasured);
+        assert_eq!(of(&[None]), NotMeasured, "nothing was stated");
+        assert_eq!(of(&[]), NotMeasured);
+        let ours = |verdict| Judged { ours: true, ..one(Some(verdict)) };
+        assert_eq!(verdict(&[one(good), ours(DoesNotHold)]), Holds, "the paper does not state it");
+        assert_eq!(verdict(&[one(None), ours(DoesNotHold)]), DoesNotHold, "a claim of our own");
     }
 }

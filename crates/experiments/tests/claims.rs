@@ -11,22 +11,25 @@ fn what_is_published_is_what_was_measured_and_the_document_tells_it() {
     let folder = tempfile::tempdir().unwrap();
     let claims = folder.path().join("claims");
     assert!(published(&claims).unwrap().is_empty());
-    let outcome = run_toy(folder.path(), "advantage = 1.1", false);
-    publish(&experiment(""), &outcome, &claims).unwrap();
+    let file = tidemark_experiments::Experiment { note: Some("It is slow.".into()), ..experiment("") };
+    let outcome = run_toy(folder.path(), "advantage = 1.1", true);
+    publish(&file, &outcome, &claims).unwrap();
     let all = published(&claims).unwrap();
     assert_eq!((all.len(), all[0].verdict), (1, Verdict::DoesNotHold));
-    assert_eq!(all[0].checks, outcome.checks);
+    assert_eq!(all[0].statements, outcome.statements);
     let svg = std::fs::read_to_string(claims.join("toy-1.svg")).unwrap();
     assert_eq!(svg, outcome.figures[0].svg);
     let text = document(&all, &[experiment("")], "claims");
     for wanted in [
-        "| [Throughput by arithmetic](#toy-1) | 000, figure 0 | does not hold |",
+        "Statements: 1 (1 do not hold). Claims: 1 (1 do not hold).",
+        "| [Throughput by arithmetic](#toy-1) | 000, figure 0 | does not hold | 0 of 1 |",
         "**The paper:** Fast is twice as fast.",
         "**Verdict: does not hold.**",
-        "| fast is twice as fast | 1.1 | ≥ 2 | **does not hold** |",
-        "| rows, twice | 8 |  | reported |",
+        "| fast is twice as fast | 1.1 | ≥ 2 (twice) | **does not hold** |",
+        "| rows, twice | 12 |  | told |",
         "![Throughput by arithmetic](claims/toy-1.svg)",
-        "Setup of *simulated*: a quick run of `toy` with 4 points, 2",
+        "Setup of *simulated*: a full run of `toy` with 6 points, 2",
+        "- repeat it: `tidemark experiment run toy-1`; seed 1",
         "- 4 points in a quick run: clients 1, 4",
     ] {
         assert!(text.contains(wanted), "{wanted} in:\n{text}");
@@ -38,6 +41,22 @@ fn what_is_published_is_what_was_measured_and_the_document_tells_it() {
     std::fs::write(claims.join("bad.json"), "{}").unwrap();
     let error = format!("{:#}", published(&claims).unwrap_err());
     assert!(error.contains("bad.json is no published result"), "{error}");
+}
+
+#[test]
+fn a_quick_run_and_a_claim_that_fails_without_a_reason_are_not_published() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |outcome: &tidemark_experiments::Outcome| {
+        publish(&experiment(""), outcome, &folder.path().join("claims")).unwrap_err().to_string()
+    };
+    let error = refused(&run_toy(folder.path(), "", false));
+    assert_eq!(
+        error,
+        "not published: simulated was a quick run, which is no evidence: tidemark experiment run toy-1"
+    );
+    let error = refused(&run_toy(folder.path(), "advantage = 1.1", true));
+    assert!(error.contains("toy-1 does not hold: give the cause, and the run that shows it"), "{error}");
+    assert!(!folder.path().join("claims").exists());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The engine as a whole: a runner that computes, results on disk, checks, figures.
+//! The engine as a whole: a runner that computes, results on disk, statements, figures.
 
 mod common;
 
@@ -17,8 +17,9 @@ fn a_sweep_is_measured_stored_judged_and_drawn() {
     let outcome = run_toy(folder.path(), "", true);
     assert_eq!(outcome.verdict, Verdict::Holds, "{}", outcome.text());
     assert!(outcome.ok());
-    let checks: Vec<_> = outcome.checks.iter().map(|check| (check.value, check.holds)).collect();
-    assert_eq!(checks, [(Some(2.0), Some(true)), (Some(12.0), None)]);
+    let statements: Vec<_> =
+        outcome.statements.iter().map(|statement| (statement.value, statement.verdict)).collect();
+    assert_eq!(statements, [(Some(2.0), Some(Verdict::Holds)), (Some(12.0), None)]);
     let part = &outcome.parts[0];
     assert_eq!((part.points, part.failed.len(), part.table.rows.len()), (6, 0, 6));
     let csv = std::fs::read_to_string(part.csv.as_ref().unwrap()).unwrap();
@@ -33,7 +34,7 @@ fn a_sweep_is_measured_stored_judged_and_drawn() {
     let results = folder.path().join("results.sqlite");
     // Everything is made of what is stored, so it can be made again.
     let again = latest(&experiment(""), &results).unwrap().unwrap();
-    assert_eq!(again.checks, outcome.checks);
+    assert_eq!(again.statements, outcome.statements);
     assert_eq!(again.figures[0].svg, svg);
     let other = load("dkvf-table8.1").unwrap();
     assert!(latest(&other, &results).unwrap().is_none());
@@ -45,14 +46,26 @@ fn the_quick_run_is_the_smaller_one_and_says_so() {
     let outcome = run_toy(folder.path(), "", false);
     assert_eq!((outcome.parts[0].points, outcome.parts[0].full), (4, false));
     assert!(outcome.text().contains("(quick, run 1): 4 points"), "{}", outcome.text());
-    assert!(outcome.text().ends_with("verdict: holds\n"));
+    // Its numbers are within their bounds, which is no evidence.
+    let one = &outcome.statements[0];
+    assert_eq!((outcome.verdict, one.verdict), (Verdict::NotMeasured, Some(Verdict::NotMeasured)));
+    assert_eq!((one.within, one.why.as_deref()), (Some(true), Some("simulated was a quick run")));
+    assert!(outcome.ok());
+    for words in [
+        "(ok) fast is twice as fast: 2, but simulated was a quick run (must be ≥ 2)\n",
+        "verdict: not measured (a quick run is no evidence: measure without --quick)\n",
+    ] {
+        assert!(outcome.text().contains(words), "{}", outcome.text());
+    }
 }
 
 #[test]
 fn a_point_that_fails_is_recorded_and_the_others_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let outcome = run_toy(folder.path(), "fails_at = 2", true);
-    assert_eq!(outcome.verdict, Verdict::Incomplete);
+    assert_eq!(outcome.verdict, Verdict::NotMeasured);
+    assert_eq!(outcome.statements[0].why.as_deref(), Some("2 points of simulated failed"));
+    assert!(!outcome.ok());
     let part = &outcome.parts[0];
     assert_eq!((part.points, part.failed.len(), part.table.rows.len()), (6, 2, 4));
     assert_eq!(part.failed[0].0["clients"], 2);
@@ -88,25 +101,48 @@ fn a_column_that_rows_turn_out_not_to_have_is_a_problem_and_no_crash() {
 fn parts_are_runs_of_one_batch_and_what_was_not_measured_is_not_judged() {
     let folder = tempfile::tempdir().unwrap();
     let more = "\n[[run]]\nname = \"live\"\nrunner = \"toy\"\nvary.mode = [\"fast\", \"slow\"]\npoint.clients = 1\n\
-                [[check]]\nsays = \"as when simulated\"\n\
+                [[statement]]\nsays = \"as when simulated\"\n\
                 sql = \"SELECT 1.0 * (SELECT max(throughput) FROM live) / max(throughput) \
-                FROM simulated WHERE clients = 1\"\nwithin = [0.9, 1.1]\n\
-                [[check]]\nsays = \"parts\"\nsql = \"SELECT count(DISTINCT part) FROM rows\"\nreport = true\n";
+                FROM simulated WHERE clients = 1\"\nwithin = [0.9, 1.1]\nwhy = \"the same\"\n\
+                [[statement]]\nsays = \"parts\"\nsql = \"SELECT count(DISTINCT part) FROM rows\"\ntold = true\n";
     let experiment = tidemark_experiments::parse("toy.toml", &(common::text("") + more)).unwrap();
     let both = common::run_one(folder.path(), &experiment, true);
     assert_eq!(both.verdict, Verdict::Holds, "{}", both.text());
-    let values: Vec<_> = both.checks.iter().map(|check| check.value).collect();
+    let values: Vec<_> = both.statements.iter().map(|statement| statement.value).collect();
     assert_eq!(values[2..], [Some(1.0), Some(2.0)]);
     let one = common::run_part(folder.path(), &experiment, "simulated");
-    assert_eq!((one.verdict, one.checks[2].holds, one.parts.len()), (Verdict::Holds, None, 1));
-    assert_eq!(one.checks[2].why.as_deref(), Some("not measured: live"));
+    assert_eq!(
+        (one.verdict, one.statements[2].verdict, one.parts.len()),
+        (Verdict::PartlyHolds, Some(Verdict::NotMeasured), 1)
+    );
+    assert_eq!(one.statements[2].why.as_deref(), Some("live was not measured"));
     // The latest run of every part, whenever that was.
     let all = latest(&experiment, &folder.path().join("results.sqlite")).unwrap().unwrap();
     let runs: Vec<_> = all.parts.iter().map(|part| (part.name.as_str(), part.run)).collect();
     assert_eq!((all.verdict, runs), (Verdict::Holds, vec![("simulated", 3), ("live", 2)]));
-    assert_eq!(all.checks[2].holds, Some(true));
+    assert_eq!(all.statements[2].verdict, Some(Verdict::Holds));
     let missing = common::try_part(folder.path(), &experiment, "lively").unwrap_err().to_string();
     assert_eq!(missing, "toy-1 has no part \"lively\", but simulated, live");
+}
+
+/// What even a full sweep shows at a smaller scale than the paper's is no evidence, and a bound is as wide above the paper's number as
+/// below it.
+#[test]
+fn a_statement_is_held_to_the_paper_s_number_and_scale() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = common::text("").replace("at_least = 2", "paper = 1.5\ntolerance = 0.2");
+    let verdict = |text: &str| {
+        let experiment = tidemark_experiments::parse("toy.toml", text).unwrap();
+        let outcome = common::run_one(folder.path(), &experiment, true);
+        (outcome.verdict, outcome.statements[0].bound.clone().unwrap(), outcome.statements[0].why.clone())
+    };
+    assert_eq!(verdict(&text), (Verdict::DoesNotHold, "1.5 ± 20%".into(), None), "2 is too much");
+    assert_eq!(verdict(&text.replace("1.5", "2.4")).0, Verdict::Holds);
+    assert_eq!(verdict(&text.replace("1.5", "2.6")).0, Verdict::DoesNotHold, "2 is too little");
+    let smaller = text.replace("1.5", "2").replace("quick.vary", "smaller = \"4 clients of 40\"\nquick.vary");
+    let (verdict, _, why) = verdict(&smaller);
+    let wanted = "simulated is smaller than the paper's: 4 clients of 40";
+    assert_eq!((verdict, why.as_deref()), (Verdict::NotMeasured, Some(wanted)));
 }
 
 /// Counts how many points are measured at once.
@@ -203,7 +239,11 @@ fn lines_of_code_are_counted_beside_those_of_the_paper() {
         "it has no smaller sweep"
     );
     assert!(outcome.problems.is_empty() && outcome.figures.len() == 1, "{}", outcome.text());
-    assert!(outcome.checks.iter().all(|check| check.value.is_some()), "{}", outcome.text());
-    assert_eq!(outcome.checks[0].holds, Some(true), "eventual consistency is shorter than the paper's");
-    assert_eq!(outcome.checks[4].holds, Some(true), "what a framework saves");
+    assert!(outcome.statements.iter().all(|statement| statement.value.is_some()), "{}", outcome.text());
+    assert_eq!(
+        outcome.statements[0].verdict,
+        Some(Verdict::Holds),
+        "eventual consistency is shorter than the paper's"
+    );
+    assert_eq!(outcome.statements[4].verdict, Some(Verdict::Holds), "what a framework saves");
 }

@@ -69,17 +69,21 @@ fn a_table_among_varied_values_has_a_name_and_sets_what_nothing_else_sets() {
 }
 
 #[test]
-fn checks_have_one_bound_and_a_query_for_one_number() {
+fn statements_have_one_bound_and_a_query_for_one_number() {
     says(
         "at_least = 2",
         "",
-        "check \"fast is twice as fast\": give one of at_least, at_most, within and report, not 0",
+        "statement \"fast is twice as fast\": give one of paper, within, at_least, at_most and told, not 0",
     );
     says("at_least = 2", "at_least = 2\nat_most = 3", "not 2 of them");
+    says("at_least = 2", "paper = 2", "tolerance: paper needs it");
+    says("at_least = 2", "at_least = 2\ntolerance = 0.1", "tolerance: paper needs it, and nothing else");
+    says("at_least = 2", "paper = 2\ntolerance = 0.7", "tolerance: 0.7 is not above 0 and at most 0.5");
+    says("why = \"twice\"", "", "why: say where the tolerance comes from, or where the paper states a bound");
     says("at_least = 2", "within = [3, 2]", "within: 3 is above 2");
     says("at_least = 2", "at_least = \"two\"", "invalid type: string \"two\"");
     let rows = "SELECT 2 * count(*) FROM rows";
-    let sql = "check \"rows, twice\": sql: ";
+    let sql = "statement \"rows, twice\": sql: ";
     says(rows, "SELEC 1", &format!("{sql}near \"SELEC\": syntax error"));
     says(rows, "SELECT 1 FROM live", &format!("{sql}no such table: live"));
     says(rows, "SELECT 1, 2", &format!("{sql}it gives 2 columns, not one number"));

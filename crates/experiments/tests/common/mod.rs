@@ -67,16 +67,17 @@ series = "fast"
 x = 4
 y = 0.9
 
-[[check]]
+[[statement]]
 says = "fast is twice as fast"
 sql = """SELECT min(1.0 * f.throughput / s.throughput)
          FROM simulated f JOIN simulated s USING (clients) WHERE f.mode = 'fast' AND s.mode = 'slow'"""
 at_least = 2
+why = "twice"
 
-[[check]]
+[[statement]]
 says = "rows, twice"
 sql = "SELECT 2 * count(*) FROM rows"
-report = true
+told = true
 "#
     )
 }

@@ -18,15 +18,15 @@ const EXAMPLES: &str = "\
 Examples:
   tidemark experiment list
   tidemark experiment run dkvf-table8.1
-  tidemark experiment run gentlerain-fig3 --full --jobs 2
+  tidemark experiment run gentlerain-fig3 --quick
   tidemark experiment run mine.toml --db mine.sqlite    one of your own: docs/experiments.md
 
-Exit codes: 0 the claim holds, 1 it does not or points failed, 2 there is no such experiment or its file is wrong.";
+Exit codes: 0 every number is within its bound, 1 one is not or points failed, 2 there is no such experiment or its file is wrong.";
 
 /// Test the claims of papers: measure, store, draw, and say whether they hold.
 ///
-/// Every experiment is a file that defines measurements, figures and checks. The checks test the shape, a ratio or
-/// an order, never an absolute time.
+/// Every experiment is a file that defines measurements, figures, and statements of a paper. A statement is about the
+/// shape, a ratio or an order, never an absolute time.
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Experiment {
@@ -54,9 +54,9 @@ pub(crate) struct Run {
     /// Experiments: ids, or paths of files.
     #[arg(value_name = "ID", required = true)]
     names: Vec<String>,
-    /// All points of the sweep, as the paper has them, instead of the quick one.
-    #[arg(long)]
-    full: bool,
+    /// A smaller sweep, for development: its numbers are no evidence, and cannot be published.
+    #[arg(long, conflicts_with = "publish")]
+    quick: bool,
     /// Only this part, such as `simulated` or `live`.
     #[arg(long, value_name = "PART")]
     only: Option<String>,
@@ -80,7 +80,7 @@ pub(crate) struct Run {
     json: bool,
 }
 
-/// Show an experiment: its measurements, checks and last result.
+/// Show an experiment: its measurements, statements and last result.
 #[derive(Args)]
 pub(crate) struct Show {
     /// An id, or the path of a file.
@@ -203,7 +203,8 @@ impl Run {
         let results = self.db.clone().unwrap_or_else(default_path);
         let mut store = Store::open(&results)?;
         let version = version(env!("CARGO_PKG_VERSION"));
-        let options = Options { full: self.full, only: self.only.clone(), jobs, version, machine: machine() };
+        let options =
+            Options { full: !self.quick, only: self.only.clone(), jobs, version, machine: machine() };
         let mut outcomes: Vec<Outcome> = Vec::new();
         for file in &files {
             let batch = run(file, &runners, &mut store, &options)?;
@@ -236,7 +237,7 @@ impl Show {
         let published = results_of_the_library()?.into_iter().find(|result| result.id == file.id);
         if self.json {
             let last = last.map(|last| {
-                json!({"verdict": last.verdict, "checks": last.checks, "runs":
+                json!({"verdict": last.verdict, "statements": last.statements, "runs":
                 last.parts.iter().map(|part| part.run).collect::<Vec<_>>()})
             });
             print_json(&json!({"experiment": file, "last": last, "published": published}))?;

@@ -17,11 +17,11 @@ fn a_claim_is_run_stored_drawn_and_queried() {
     assert_eq!(nothing.status.code(), Some(1));
     assert!(said(&nothing).contains("there are no results in results.sqlite"), "{}", said(&nothing));
     let run = inside(folder.path(), &["experiment", "run", "dkvf-table8.1"]);
-    // One of the paper's protocols is shorter than ours: the claim does not hold, and the exit code says so.
+    // One of the paper's protocols is shorter than ours: not every statement holds, and the exit code says so.
     assert_eq!(run.status.code(), Some(1), "{}", said(&run));
     let text = said(&run);
     assert!(
-        text.contains("ok   COPS takes at most as many") && text.contains("verdict: does not hold"),
+        text.contains("ok   COPS takes at most as many") && text.contains("verdict: partly holds"),
         "{text}"
     );
     let svg =
@@ -53,9 +53,9 @@ fn a_claim_is_run_stored_drawn_and_queried() {
 fn experiments_are_listed_and_shown_and_unknown_ones_are_the_user_s_mistake() {
     let json: Value = serde_json::from_slice(&tidemark(&["experiment", "list", "--json"]).stdout).unwrap();
     let one = json.as_array().unwrap().iter().find(|one| one["id"] == "dkvf-table8.1").unwrap();
-    assert_eq!((&one["runners"][0], &one["published"]), (&"lines".into(), &"does-not-hold".into()));
+    assert_eq!((&one["runners"][0], &one["published"]), (&"lines".into(), &"partly-holds".into()));
     let text = said(&tidemark(&["experiment", "list"]));
-    assert!(text.contains("000, table 8.1") && text.contains("does not hold"), "{text}");
+    assert!(text.contains("000, table 8.1") && text.contains("partly holds"), "{text}");
     for (args, words) in [
         (&["experiment", "run", "dkvf-table9"][..], "there is no experiment \"dkvf-table9\"; there is dkvf-"),
         (&["experiment", "run", "dkvf-table8.1", "--only", "live"], "has no part \"live\", but counted"),
@@ -73,13 +73,13 @@ fn an_experiment_of_one_s_own_is_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let text = "id = \"mine\"\ntitle = \"Ours is short\"\nsource = \"me\"\npaper = \"nothing\"\n\
                 [[run]]\nname = \"counted\"\nrunner = \"lines\"\nvary.protocol = [\"eventual\", \"no-such\"]\n\
-                [[check]]\nsays = \"short\"\nsql = \"SELECT max(lines) FROM counted\"\nat_most = 400\n";
+                [[statement]]\nsays = \"short\"\nsql = \"SELECT max(lines) FROM counted\"\nat_most = 400\nours = true\n";
     std::fs::write(folder.path().join("mine.toml"), text).unwrap();
     let run = inside(folder.path(), &["experiment", "run", "mine.toml", "--json", "--db", "own.sqlite"]);
     let json: Value = serde_json::from_slice(&run.stdout).expect("JSON");
     // The point that fails is told, and keeps the claim from holding; the other one was measured.
-    assert_eq!((run.status.code(), &json[0]["verdict"]), (Some(1), &"incomplete".into()), "{json}");
-    assert_eq!(json[0]["checks"][0]["holds"], true);
+    assert_eq!((run.status.code(), &json[0]["verdict"]), (Some(1), &"not-measured".into()), "{json}");
+    assert_eq!(json[0]["statements"][0]["within"], true);
     let failed = json[0]["parts"][0]["failed"][0].to_string();
     assert!(failed.contains("there is no protocol"), "{failed}");
     std::fs::write(folder.path().join("mine.toml"), text.replace("at_most", "atmost")).unwrap();
@@ -108,7 +108,7 @@ fn a_load_is_calibrated_simulated_and_measured() {
         serde_json::from_str::<Value>(&text).unwrap_or_else(|_| panic!("{}", said(&output)))
     };
     std::fs::write(folder.path().join("mine.toml"), MINE).unwrap();
-    let value = |outcome: &Value, check: usize| outcome[0]["checks"][check]["value"].as_f64().unwrap();
+    let value = |outcome: &Value, check: usize| outcome[0]["statements"][check]["value"].as_f64().unwrap();
     let as_measured = run("costs.json");
     assert_eq!(as_measured[0]["verdict"], "holds", "{as_measured}");
     // A server for which everything is ten times as much work does a good deal less.
@@ -166,18 +166,21 @@ point.rtt_ms = 60
 point.warm_up_ms = 200
 point.seconds = 2
 
-[[check]]
+[[statement]]
 says = "the simulator serves"
 sql = "SELECT throughput FROM simulated"
 at_least = 1
+ours = true
 
-[[check]]
+[[statement]]
 says = "real servers do"
 sql = "SELECT get_count FROM live"
 at_least = 10
+ours = true
 
-[[check]]
+[[statement]]
 says = "what is written shows after the way that it has to go"
 sql = "SELECT median(visible_us) FROM shown"
 at_least = 30000
+ours = true
 "#;
