@@ -10,6 +10,8 @@
 //!   were made.
 //! - I2 [`Host::durable`] never lies behind the first record of an entry that is not agreed on.
 //! - I3 An entry is in the log whole or not at all: it is closed in the batch that holds its records.
+//! - I4 A change of members has no records. Those before the record that closes it are of the entry that is closed next: the
+//!   leader wrote them in the turn in which it changed the members.
 
 use crate::entry::{Entry, EntryKind, push_record, records};
 use crate::host::{Fatal, Host};
@@ -150,7 +152,11 @@ impl<P: Protocol> Host<P> {
     /// Its data cannot be understood; nothing of this turn may be written.
     pub fn log_entry(&mut self, entry: &Entry, own: bool) -> Result<(), OpenError> {
         self.unstage(); // staged, I1
-        let mut start = self.membership().turn_start.take();
+        let group = self.membership();
+        let mut start = match entry.kind {
+            EntryKind::Records => group.turn_start.take(),
+            EntryKind::Members => group.turn_start, // I4
+        };
         if !own && entry.kind == EntryKind::Records {
             for item in records(&entry.data) {
                 let item = item.map_err(|detail| malformed(entry, detail))?;

@@ -85,8 +85,11 @@ impl Replay {
     fn close(&mut self, item: &Item<'_>) -> Result<(), OpenError> {
         let (term, kind, data): (u64, EntryKind, &[u8]) =
             postcard::from_bytes(item.payload).map_err(|error| meaning(item, error))?;
-        let start = self.group.turn_start.take().unwrap_or(item.at);
-        let turn = std::mem::take(&mut self.group.turn);
+        let (start, data) = match kind {
+            EntryKind::Records => (self.group.turn_start.take(), std::mem::take(&mut self.group.turn).into()),
+            EntryKind::Members => (self.group.turn_start, Bytes::copy_from_slice(data)), // group, I4
+        };
+        let start = start.unwrap_or(item.at);
         let index = item.seq;
         let Some(at) = index.checked_sub(self.contained.applied + 1) else { return Ok(()) };
         let at = at as usize;
@@ -97,7 +100,6 @@ impl Replay {
             self.group.retracted.push((*retracted, start));
             self.entries.truncate(at);
         }
-        let data = if kind == EntryKind::Members { Bytes::copy_from_slice(data) } else { turn.into() };
         self.entries.push_back((Entry { index, term, kind, data }, start));
         Ok(())
     }

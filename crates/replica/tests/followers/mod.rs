@@ -1,6 +1,7 @@
 //! A host that follows another of its group: what it holds in memory and on disk stays in bounds, as its leader's does.
 
 use super::*;
+use bytes::Bytes;
 use tidemark_replica::{Entry, EntryKind, GroupState, PartitionStatus};
 
 /// Who leads, and who follows; every turn is agreed on at once.
@@ -177,4 +178,25 @@ fn load(host: &Host<Recorder>) -> Host<Recorder> {
     newcomer.sealed(done).unwrap();
     newcomer.install().unwrap();
     newcomer.rejoin().unwrap().0
+}
+
+/// A leader that writes and changes the members in one turn closes the change first, after the records of the write. When it started again, or
+/// ceased to lead, the entry of the write was empty: the write was gone from this member, and from the group if it led again.
+#[test]
+fn a_write_beside_a_change_of_members_survives_a_restart() {
+    let mut host = member(&SimDisk::new());
+    host.lead(NOW);
+    let begins = host.take_turn().expect("it says that it leads");
+    let entry = |index, kind, data: &Bytes| Entry { index, term: 1, kind, data: data.clone() };
+    host.log_entry(&entry(1, EntryKind::Records, &begins), true).unwrap();
+    host.commit().unwrap();
+    ask(&mut host, 1, Request::Share(1, true));
+    let write = host.take_turn().expect("it was written");
+    let change = Bytes::from_static(b"who votes");
+    host.log_entry(&entry(2, EntryKind::Members, &change), true).unwrap();
+    host.log_entry(&entry(3, EntryKind::Records, &write), true).unwrap();
+    host.commit().unwrap();
+    let (_, entries) = host.rejoin().unwrap();
+    let list: Vec<_> = entries.list.iter().map(|entry| (entry.index, &entry.data)).collect();
+    assert_eq!(list, [(1, &begins), (2, &change), (3, &write)]);
 }
