@@ -188,10 +188,8 @@ impl<P: Protocol> Node for NodeOf<P> {
         if self.core.links.next_due() <= now.mono {
             self.expire_handshakes();
             self.retry_streams();
-            self.settle_doubts();
             self.core.links.looked();
-            let doubts = self.core.doubts.iter().map(|(at, _)| *at).min();
-            doubts.into_iter().for_each(|at| self.core.links.look_at(at));
+            self.settle_doubts();
         }
         self.dial_due();
         self.look_at_streams();

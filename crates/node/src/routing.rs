@@ -12,7 +12,7 @@ use crate::of::NodeOf;
 use crate::requests::Unrouted;
 use crate::sessions::{OpenRequest, Session};
 use tidemark_contract::{AskId, Protocol, SessionCx};
-use tidemark_core::{Failure, Micros, Outcome, ServerId};
+use tidemark_core::{Failure, Outcome, ServerId};
 use tidemark_replica::Output as HostOutput;
 
 impl Core {
@@ -123,9 +123,10 @@ impl<P: Protocol> NodeOf<P> {
     /// Calls those again that were in doubt for long enough.
     pub(crate) fn settle_doubts(&mut self) {
         let now = self.core.now.mono;
-        let (due, rest) = std::mem::take(&mut self.core.doubts).into_iter().partition(|(at, _)| *at <= now);
+        let doubts = std::mem::take(&mut self.core.doubts);
+        let (due, rest): (Vec<_>, Vec<_>) = doubts.into_iter().partition(|(at, _)| *at <= now);
+        rest.iter().for_each(|(at, _)| self.core.links.look_at(*at));
         self.core.doubts = rest;
-        let due: Vec<(Micros, NodeId)> = due;
         for (_, node) in due {
             let group = self.core.groups.of_node(node);
             if self.core.serving[group.index()].node.is_none() {

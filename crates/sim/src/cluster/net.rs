@@ -3,8 +3,7 @@
 //! What is sent over a link that is cut arrives late, once the link is healed, or the connection breaks before that: at once, or
 //! when one end has waited for long enough, each end at a time of its own.
 
-use super::damage::Torn;
-use super::damage::Wrong;
+use super::damage::{Torn, Wrong};
 use super::process::Process;
 use super::{Cluster, Event};
 use crate::rng::mix;
