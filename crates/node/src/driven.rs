@@ -198,6 +198,9 @@ impl<P: Protocol> Node for NodeOf<P> {
     fn done(&mut self, now: Now, done: Done) {
         self.core.now = now;
         self.core.wants_commit = true;
+        if self.core.fatal.is_some() {
+            return; // the batch that ends says so: what it holds may be gone
+        }
         let result = match done.0 {
             JobResult::Upkeep(opened, done) => {
                 if opened == self.hold.opened() {
