@@ -1,7 +1,7 @@
 //! The core of each server, in runs whose work takes time: what arrives waits until the batch before it has ended.
 //!
 //! A batch takes everything that has arrived. The node handles it when the batch begins; what it causes leaves when the batch
-//! ends, after as much time as its parts cost. Nodes without partitions are clients: they have no core, and cost nothing.
+//! ends, after as much time as its parts cost. Clients that ask servers themselves have a core each (see [`super::till`]).
 
 use super::clients::Reply;
 use super::generator::Generator;
@@ -167,6 +167,19 @@ impl Cluster<'_> {
     #[inline]
     pub(super) fn takes_more(&self, at: usize) -> bool {
         self.cores.as_ref().is_some_and(|cores| cores.all.get(at).is_some_and(|core| core.takes))
+    }
+
+    /// How much longer clients take to send what leaves their node now; 0 at servers.
+    pub(super) fn asking(&self, conn: ConnId, end: usize) -> Micros {
+        let at = self.net.conns[conn.0].ends[end].process;
+        let cores = self.cores.as_ref().filter(|_| at >= self.servers);
+        cores.map_or(0, |cores| cores.till.asking_us())
+    }
+
+    /// How much longer a client takes to read what its servers have told it; 0 if it asks a gateway.
+    pub(super) fn reading(&self, number: usize) -> Micros {
+        let (Some(cores), Some(connection)) = (&self.cores, &self.clients[number].connection) else { return 0 };
+        cores.till.reading_us(connection.process, connection.session)
     }
 
     fn leaving(&mut self, at: usize) -> Option<&mut Vec<Leaving>> {

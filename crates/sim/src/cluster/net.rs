@@ -183,7 +183,7 @@ impl Cluster<'_> {
             return self.spare.push(bytes);
         }
         let held = if first { 0 } else { self.held(conn, end) };
-        let arrives = self.now + held + self.delay(conn, end) + late;
+        let arrives = self.now + self.asking(conn, end) + held + self.delay(conn, end) + late;
         let gap = self.gap(conn, end);
         let flow = &mut self.net.conns[conn.0].flows[end];
         let arrives = if gap > 0 { arrives.max(flow.arrival + gap) } else { arrives };

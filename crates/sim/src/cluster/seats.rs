@@ -122,7 +122,7 @@ impl Cluster<'_> {
     /// A client hears how its operation ended: at once, or as far away as it is.
     pub(super) fn tells_client(&mut self, number: usize, outcome: Outcome) {
         let delay = match &self.load {
-            Some(_) if !self.is_asked_at_once(number) => self.client_delay(number),
+            Some(_) if !self.is_asked_at_once(number) => self.reading(number) + self.client_delay(number),
             _ => 0,
         };
         match delay {

@@ -2,10 +2,10 @@
 
 use crate::load::{Costs, Fed, Messages};
 use crate::meter::{heading, size};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tidemark_core::Micros;
-use tidemark_node::{Observer, Passing, Way, What};
+use tidemark_node::{Observer, Passing, SessionId, Way, What};
 
 /// What work costs, as nodes see it.
 #[derive(Clone, Default)]
@@ -29,6 +29,10 @@ struct Account {
     servers: usize,
     now: Micros,
     bills: Vec<Bill>,
+    /// Of clients that ask servers themselves, by node and session: until when, in nanoseconds, a client is busy. It has a core of its own.
+    clients: HashMap<(usize, SessionId), u64>,
+    /// Until when the clients are busy whose requests leave at this moment.
+    asking_until_ns: u64,
     /// Only what happens then counts.
     counted: std::ops::Range<Micros>,
     /// By the first byte of a message, which tells its variant.
@@ -66,7 +70,21 @@ impl Till {
 
     /// Time has passed.
     pub(super) fn at(&self, now: Micros) {
-        self.account().now = now;
+        let mut account = self.account();
+        (account.now, account.asking_until_ns) = (now, 0);
+    }
+
+    /// How much longer clients take to send what leaves their node now.
+    pub(super) fn asking_us(&self) -> Micros {
+        let account = self.account();
+        account.asking_until_ns.div_ceil(1_000).saturating_sub(account.now)
+    }
+
+    /// How much longer the client of a session takes to read what it was told.
+    pub(super) fn reading_us(&self, at: usize, session: SessionId) -> Micros {
+        let account = self.account();
+        let until_ns = account.clients.get(&(at, session)).copied().unwrap_or_default();
+        until_ns.div_ceil(1_000).saturating_sub(account.now)
     }
 
     /// Something costs a core something.
@@ -142,11 +160,33 @@ impl Account {
         }
     }
 
+    /// What a client sends to servers and reads from them costs it something: each request and each reply is on a connection of
+    /// its own.
+    fn client_pays(&mut self, costs: &Costs, at: usize, way: Way, what: What<'_>) {
+        let (ticket, takes_ns) = match (way, what) {
+            (Way::Out, What::Request { ticket, content, .. }) => {
+                (ticket, costs.link_ns + costs.send_ns + costs.bytes(size(content)))
+            }
+            (Way::In, What::Reply { ticket, content }) => {
+                let bytes_ns = content.map_or(0.0, |content| costs.bytes(size(content)));
+                (ticket, costs.arrival_ns + costs.receive_ns + bytes_ns)
+            }
+            _ => return,
+        };
+        let now_ns = self.now * 1_000;
+        let until_ns = self.clients.entry((at, SessionId::of(ticket))).or_default();
+        let wake_ns = if way == Way::In && *until_ns < now_ns { costs.wake_ns } else { 0.0 };
+        *until_ns = (*until_ns).max(now_ns) + (takes_ns + wake_ns) as u64;
+        if way == Way::Out {
+            self.asking_until_ns = self.asking_until_ns.max(*until_ns);
+        }
+    }
+
     /// What passes at a server costs it something.
     fn pays(&mut self, costs: &Costs, Passing { at, peer, way, what, .. }: Passing<'_>) {
         let (at, peer) = (at.index(), peer.index());
         if at >= self.servers {
-            return;
+            return self.client_pays(costs, at, way, what);
         }
         if way == Way::Out && self.counted.contains(&self.now) {
             self.counts(what);
