@@ -5,6 +5,7 @@ use crate::removal::Away;
 use crate::{Cx, Extensions, Info, Session, Ticket, Topology};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use tidemark_core::{Hlc, Key, ServerId, Stamp, Vector};
 use tidemark_store::Version;
@@ -68,12 +69,15 @@ pub struct Status {
     pub away: Option<Away>,
     /// How many conflicts were detected here in this life: none if the protocol does not look.
     pub conflicts: Option<u64>,
+    /// What else the protocol has counted here in this life, by name: what a paper reports of it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub counted: BTreeMap<&'static str, u64>,
 }
 
 impl Status {
     /// Of a server that does without nobody and detects no conflicts.
     pub fn new(stable: Vector, blocked: usize) -> Self {
-        Self { stable, blocked, away: None, conflicts: None }
+        Self { stable, blocked, ..Self::default() }
     }
 }
 

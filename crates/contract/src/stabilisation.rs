@@ -7,6 +7,8 @@
 //! Where servers of several data centres belong together ([`Stabilisation::among`]; 000 §7.2.2 has all of them tell all),
 //! each data centre has its tree, and the roots tell each other: a value crosses a link between data centres once.
 //!
+//! With a fan-out of 0 there is no tree: every server is a root, and tells all others, which §4.5 compares the tree with.
+//!
 //! Every value used is a lower bound of the true minimum at the moment it is used, because what it is the
 //! minimum of only rises. So a lost or late message costs freshness and nothing else, and a receiver merges
 //! with `max`, never by assignment (erratum E-2).
@@ -65,17 +67,25 @@ impl Stabilisation {
     pub fn among(me: ServerId, servers: &[ServerId], fan_out: usize) -> Self {
         let near: Vec<ServerId> = servers.iter().copied().filter(|server| server.dc == me.dc).collect();
         let place = near.iter().position(|server| *server == me).expect("it is one of them");
-        let fan_out = fan_out.max(1);
+        let unheard = |server: ServerId| (server, None);
+        if fan_out == 0 {
+            let roots = servers.iter().copied().filter(|server| *server != me).map(unheard).collect();
+            return Self { roots, ..Self::alone() };
+        }
         let children = near.iter().skip(place * fan_out + 1).take(fan_out);
         let first_of = servers.chunk_by(|a, b| a.dc == b.dc).map(|of_dc| of_dc[0]);
-        let unheard = |server: ServerId| (server, None);
         Self {
             parent: (place > 0).then(|| near[(place - 1) / fan_out]),
             children: children.copied().map(unheard).collect(),
             roots: first_of.filter(|root| place == 0 && *root != me).map(unheard).collect(),
-            heard_since_sent: 0,
-            collector: Collector::default(),
+            ..Self::alone()
         }
+    }
+
+    /// Of a server that nobody belongs to.
+    fn alone() -> Self {
+        let (children, roots) = (Vec::new(), Vec::new());
+        Self { parent: None, children, roots, heard_since_sent: 0, collector: Collector::default() }
     }
 
     /// At every θ: passes on the aggregate of `mine` and what the children last said. At the root that is, with what the
@@ -209,6 +219,19 @@ mod tests {
             assert_eq!(nodes.iter().filter(|node| node.parent.is_none()).count(), 1);
             assert_eq!(nodes.iter().map(|node| node.children.len()).sum::<usize>(), 11);
         }
+    }
+
+    #[test]
+    fn without_a_tree_each_tells_all() {
+        let all: Vec<ServerId> = (0..3).map(server).collect();
+        let mut one = Stabilisation::among(server(1), &all, 0);
+        assert_eq!((one.parent, one.children.len(), one.roots.len()), (None, 0, 2));
+        let mut mine = report([5, 5]);
+        assert!(note(&mut one.roots, server(0), report([4, 6])));
+        assert_eq!(meet_all(&mut mine, &one.roots), None, "one has never said anything");
+        assert!(note(&mut one.roots, server(2), report([7, 3])));
+        assert!(meet_all(&mut mine, &one.roots).is_some());
+        assert_eq!(mine, report([4, 3]));
     }
 
     #[test]

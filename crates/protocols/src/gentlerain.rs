@@ -148,6 +148,9 @@ impl<R: Resolver> Protocol for Server<R> {
             self.conflicts.note(cx.store(), key, d.stamp); // §4.4, D9
         }
         self.st.vv.raise(from.dc, item.upto);
+        if cx.params.clock == Stamps::Logical && !item.versions.is_empty() {
+            self.st.advance(item.upto.max(self.st.vv[cx.me.dc]).next(), cx); // §5.1
+        }
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
@@ -156,8 +159,8 @@ impl<R: Resolver> Protocol for Server<R> {
             // Algorithm 2 lines 21 to 26.
             Timer::Delta => {
                 if stabilised::is_due(self, self.st.vv[cx.me.dc], cx) {
-                    self.st.advance(Hlc::at(cx.now), cx); // 22, 24
-                    cx.heartbeat(Hlc::at(cx.now)); // 25, 26
+                    self.st.advance(cx.params.clock.read(cx.now), cx); // 22, 24
+                    cx.heartbeat(self.st.vv[cx.me.dc]); // 25, 26
                 }
             }
             Timer::Own(Clock) => {
@@ -241,7 +244,7 @@ impl<R: Resolver> Server<R> {
             self.raise(past.gst, cx); // D1
         }
         let (m, last) = (cx.me.dc, self.st.vv[cx.me.dc]);
-        let clock = Hlc::at(cx.now).max(if STAMPS_INCREASE.kept() { last.next() } else { last }); // D3
+        let clock = cx.params.clock.read(cx.now).max(if STAMPS_INCREASE.kept() { last.next() } else { last }); // D3
         let after = past.dt.max(self.fence).next();
         let ut = if PUT_WAITS.kept() { clock.max(after) } else { clock };
         if let Some(ahead_us) = cx.too_far_ahead(ut) {

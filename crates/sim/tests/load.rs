@@ -42,6 +42,7 @@ fn plain() -> Load {
         workload: Workload::named("ycsb-c").unwrap().with([("keys".into(), 100.into())]).unwrap(),
         clients: 1,
         gateways: false,
+        batched: true,
         generator: false,
         beside: None,
         idle_dcs: Vec::new(),

@@ -37,6 +37,7 @@ fn four(workload: &str, settings: &[(&str, &str)], params: Value) -> Load {
         workload,
         clients: 1,
         gateways: false,
+        batched: true,
         generator: false,
         beside: None,
         idle_dcs: vec![1, 3],

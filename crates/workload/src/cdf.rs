@@ -59,15 +59,20 @@ impl Cdf {
 
     /// The whole curve: a point for every time that was recorded, to three digits. The last has share 1.
     pub fn points(&self) -> Vec<Point> {
-        let (all, mut below) = (self.histogram.len() as f64, 0u64);
-        let steps = self.histogram.iter_recorded();
-        steps
-            .map(|step| {
-                below += step.count_since_last_iteration();
-                Point { us: step.value_iterated_to(), share: below as f64 / all }
-            })
-            .collect()
+        points(&self.histogram)
     }
+}
+
+/// The curve of what a histogram has recorded.
+pub(crate) fn points(histogram: &Histogram<u64>) -> Vec<Point> {
+    let (all, mut below) = (histogram.len() as f64, 0u64);
+    let steps = histogram.iter_recorded();
+    steps
+        .map(|step| {
+            below += step.count_since_last_iteration();
+            Point { us: step.value_iterated_to(), share: below as f64 / all }
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -135,6 +135,14 @@ impl Recorder {
         }
     }
 
+    /// How long operations took, by name, as whole distributions.
+    pub fn curves(&self) -> Vec<(&'static str, Vec<crate::cdf::Point>)> {
+        let operations = OPERATIONS.iter().zip(&self.operations);
+        operations
+            .filter_map(|(name, histogram)| Some((*name, crate::cdf::points(histogram.as_deref()?))))
+            .collect()
+    }
+
     /// The summary as one row for a table of results: see `Summary::row`.
     pub fn row(&self) -> BTreeMap<String, Value> {
         self.summary().row()

@@ -23,6 +23,48 @@ pub struct Rot {
 /// Transactions (I3).
 pub type Rots = BTreeMap<Owner, Rot>;
 
+/// What readers checks of this server have cost (002, figures 4c, 6 and 7b).
+#[derive(Default)]
+pub(super) struct Counted {
+    checks: u64,
+    partitions: u64,
+    keys: u64,
+    ids: u64,
+    distinct_ids: u64,
+}
+
+impl Counted {
+    /// A check asks others.
+    pub(super) fn asks(&mut self, others: &[(ServerId, Vec<Dep>)]) {
+        self.checks += 1;
+        self.partitions += others.len() as u64;
+        self.keys += others.iter().map(|(_, deps)| deps.len() as u64).sum::<u64>();
+    }
+
+    /// One of them has answered.
+    pub(super) fn collects(&mut self, rots: &Rots) {
+        self.ids += rots.len() as u64;
+    }
+
+    /// All have, and it was this.
+    pub(super) fn ends(&mut self, rots: &Rots) {
+        self.distinct_ids += rots.len() as u64;
+    }
+
+    /// All of it.
+    pub(super) fn named(&self) -> BTreeMap<&'static str, u64> {
+        let &Self { checks, partitions, keys, ids, distinct_ids } = self;
+        [
+            ("readers_checks", checks),
+            ("readers_checks_partitions", partitions),
+            ("readers_checks_keys", keys),
+            ("readers_checks_ids", ids),
+            ("readers_checks_distinct_ids", distinct_ids),
+        ]
+        .into()
+    }
+}
+
 /// Who has read what, and who must not see what.
 pub(super) struct Records {
     /// Of each key: which ROTs have read it, and which version.

@@ -1,6 +1,6 @@
 //! The numbers of GentleRain.
 
-use tidemark_contract::prelude::{Deserialize, Micros, Serialize};
+use tidemark_contract::prelude::{Deserialize, Hlc, Micros, Serialize};
 use tidemark_contract::stabilised;
 
 /// What stamps are made of.
@@ -11,6 +11,15 @@ pub enum Stamps {
     Physical,
     /// A hybrid clock: no PUT waits.
     Hlc,
+    /// A Lamport clock, which only writes and versions move (§5.1): `gst` follows the slowest.
+    Logical,
+}
+
+impl Stamps {
+    /// What a clock shows by itself, whatever has been written: `now`.
+    pub(super) fn read(self, now: Micros) -> Hlc {
+        if self == Self::Logical { Hlc::ZERO } else { Hlc::at(now) }
+    }
 }
 
 /// The numbers: θ and the fan-out are those of the paper's evaluation, which does not tell its Δ.
@@ -21,7 +30,7 @@ pub struct Params {
     pub theta_us: Micros,
     /// Δ: how long a server that writes nothing lets its peers wait for a heartbeat.
     pub delta_us: Micros,
-    /// Children of a node of the aggregation tree.
+    /// Children of a node of the aggregation tree; 0: no tree, each tells all.
     pub fan_out: usize,
     /// α: how far `gst` may lie behind a session's `dt` for its ROTX to wait. At 0 none waits; if unset, all do.
     pub alpha_us: Option<Micros>,

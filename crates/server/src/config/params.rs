@@ -8,7 +8,7 @@ use tidemark_node::Factory;
 use tidemark_registry::by_name;
 
 /// Numbers at zero of which a protocol would spin or stand still.
-const POSITIVE: &[&str] = &["theta_us", "delta_us", "fan_out"];
+const POSITIVE: &[&str] = &["theta_us", "delta_us"];
 
 /// Checks the `[protocol]` table of the protocol called `name`, which exists.
 pub(super) fn check(name: &str, table: &toml::Table) -> Result<Value, Problem> {
@@ -105,7 +105,7 @@ mod tests {
         assert!(checked("eventual", "theta_us = 5").unwrap_err().contains("no numbers to set"));
         assert!(checked("causal", "theta = 5").unwrap_err().contains("theta_us = 5000"));
         assert!(checked("causal", "theta = \"soon\"").unwrap_err().contains("no length of time"));
-        assert!(checked("causal", "fan_out = 0").unwrap_err().contains("above zero"));
+        assert!(checked("causal", "theta = 0").unwrap_err().contains("above zero"));
         assert!(checked("causal", "fan_out = \"two\"").unwrap_err().contains("invalid type"));
         assert!(checked("causal", "theta = \"5ms\"\ntheta_us = 4").unwrap_err().contains("keep one"));
     }

@@ -51,7 +51,7 @@ pub(super) struct Cores {
 
 impl Cores {
     pub(super) fn new(what: &Load, servers: usize, till: Till, counted: std::ops::Range<Micros>) -> Self {
-        till.opens(what.costs, servers, counted.clone());
+        till.opens(what, servers, counted.clone());
         let generator = what.generator.then(Generator::default);
         let all = (0..servers).map(|_| Core::default()).collect();
         Self { all, till, gateways: what.gateways, generator, counted }
@@ -133,10 +133,11 @@ impl Cluster<'_> {
         self.end_turn(at);
         let Some(cores) = &mut self.cores else { return };
         let takes = cores.till.ends_batch(at, works, wakes);
+        let idle = if wakes { cores.till.idle_us() } else { 0 };
         if cores.counted.contains(&self.now) {
             cores.all[at].busy_us += takes;
         }
-        self.happens(self.now + takes, super::driving::Happening::Free(at));
+        self.happens(self.now + idle + takes, super::driving::Happening::Free(at));
     }
 
     /// A batch ends: what it has caused leaves, and what arrived meanwhile makes the next one.
@@ -178,7 +179,9 @@ impl Cluster<'_> {
 
     /// How much longer a client takes to read what its servers have told it; 0 if it asks a gateway.
     pub(super) fn reading(&self, number: usize) -> Micros {
-        let (Some(cores), Some(connection)) = (&self.cores, &self.clients[number].connection) else { return 0 };
+        let (Some(cores), Some(connection)) = (&self.cores, &self.clients[number].connection) else {
+            return 0;
+        };
         cores.till.reading_us(connection.process, connection.session)
     }
 

@@ -43,6 +43,8 @@ pub(super) enum Phase {
     Work,
     /// Somebody looks which checking groups would be better.
     Adapt,
+    /// What counts begins.
+    Count,
     /// It is over.
     End,
 }
@@ -76,13 +78,15 @@ pub(super) struct Driving<'a> {
     /// How many seats a driver has: one, or if any of them leave now and then, one in each data centre.
     pub(super) seats: usize,
     pub(super) drivers: Vec<Driver>,
-    recorder: Recorder,
+    pub(super) recorder: Recorder,
     /// What is recorded of operations on slow servers.
-    slow: Recorder,
+    pub(super) slow: Recorder,
     measured: std::ops::Range<Micros>,
     /// Of the probe that each seeker looks for, by number of the client: whose, and when it was acknowledged.
     pub(super) sought: BTreeMap<usize, (usize, Micros)>,
     pub(super) probes: u64,
+    /// What protocols had counted when the measured time began.
+    pub(super) counted_before: BTreeMap<&'static str, u64>,
     pub(super) visibility: BTreeMap<(usize, usize), Visibility>,
     /// Who has checking groups follow what clients do.
     pub(super) adapt: Option<Adapt>,
@@ -128,6 +132,7 @@ impl<'a> Cluster<'a> {
             measured: 0..0,
             sought: BTreeMap::new(),
             probes: 0,
+            counted_before: BTreeMap::new(),
             visibility: BTreeMap::new(),
             adapt: what.adapt.map(Adapt::new),
         }));
@@ -171,6 +176,7 @@ impl<'a> Cluster<'a> {
         match phase {
             Phase::Fill => self.fill(),
             Phase::Work => self.begin_work(),
+            Phase::Count => self.counts(),
             Phase::Adapt => self.adapt(),
             Phase::End => self.stage = Stage::Over,
         }
@@ -222,6 +228,7 @@ impl<'a> Cluster<'a> {
         load.first = self.clients.len();
         load.seats = if what.clients_leave() { what.dcs() } else { 1 };
         let dcs: Vec<usize> = (0..what.dcs()).filter(|dc| !what.idle_dcs.contains(dc)).collect();
+        self.happens(measured.start, Happening::Phase(Phase::Count));
         self.happens(measured.end, Happening::Phase(Phase::End));
         self.add_drivers(&what.workload, what.clients, &dcs, true);
         if let Some((workload, clients)) = &what.beside {
@@ -331,30 +338,6 @@ impl<'a> Cluster<'a> {
         };
         let seat = self.sit(at_driver, at);
         self.will_ask(seat, at);
-    }
-
-    /// What was measured.
-    fn loaded(self) -> Loaded {
-        let mut load = self.load.expect("this is a run under load");
-        let cores = self.cores.expect("the clients have begun");
-        load.recorder.lasted(load.what.measure_us);
-        load.slow.lasted(load.what.measure_us);
-        let busy = cores.busy_us();
-        let busy = busy.iter().map(|busy_us| *busy_us as f64 / load.what.measure_us as f64);
-        let (sum, most) = busy.fold((0.0, 0.0), |(sum, most), share| (sum + share, share.max(most)));
-        Loaded {
-            protocol: self.factory.name(),
-            servers: self.servers,
-            slow: (!load.what.slow.is_empty()).then(|| load.slow.summary()),
-            summary: load.recorder.summary(),
-            busy: sum / self.servers as f64,
-            busiest: most,
-            messages: load.till.sent(),
-            fed: load.till.fed(),
-            visibility: load.visibility,
-            adapted: load.adapt.map(|adapt| adapt.account()),
-            events: self.stats.events,
-        }
     }
 }
 

@@ -21,7 +21,7 @@ impl Generator {
     /// Sends a request, or reads an answer, that is there at `now`: when that is done.
     fn serve(&mut self, now: Micros, costs: &Costs) -> Micros {
         let now_ns = now * 1_000;
-        let wake_ns = if self.free_ns < now_ns { costs.client_wake_ns } else { 0.0 };
+        let wake_ns = if self.free_ns < now_ns { costs.idle_ns + costs.client_wake_ns } else { 0.0 };
         self.free_ns = self.free_ns.max(now_ns) + (wake_ns + costs.client_ns / 2.0) as u64;
         self.free_ns.div_ceil(1_000)
     }

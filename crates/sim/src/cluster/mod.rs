@@ -32,6 +32,7 @@ mod generator;
 mod grouping;
 mod lanes;
 mod links;
+mod measured;
 mod metering;
 mod net;
 mod operator;

@@ -1,6 +1,6 @@
 //! What nodes do costs their cores something: nodes tell what passes, and each thing has its price.
 
-use crate::load::{Costs, Fed, Messages};
+use crate::load::{Costs, Fed, Load, Messages};
 use crate::meter::{heading, size};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -26,6 +26,7 @@ struct Bill {
 #[derive(Default)]
 struct Account {
     costs: Option<Costs>,
+    batched: bool,
     servers: usize,
     now: Micros,
     bills: Vec<Bill>,
@@ -62,9 +63,10 @@ impl Till {
     }
 
     /// From now on work takes time.
-    pub(super) fn opens(&self, costs: Costs, servers: usize, counted: std::ops::Range<Micros>) {
+    pub(super) fn opens(&self, what: &Load, servers: usize, counted: std::ops::Range<Micros>) {
         let mut account = self.account();
-        (account.costs, account.servers, account.counted) = (Some(costs), servers, counted);
+        (account.costs, account.batched) = (Some(what.costs), what.batched);
+        (account.servers, account.counted) = (servers, counted);
         account.bills.resize_with(servers, Bill::default);
     }
 
@@ -95,20 +97,28 @@ impl Till {
         }
     }
 
+    /// How long a core sleeps on when something has come.
+    pub(super) fn idle_us(&self) -> Micros {
+        self.account().costs.map_or(0, |costs| (costs.idle_ns / 1_000.0) as Micros)
+    }
+
     /// All parts of a batch are known: how long it takes. What is left of a microsecond is added to the next one.
     /// `works` if more than time has come to it, `wakes` if the core was asleep.
     pub(super) fn ends_batch(&self, at: usize, works: bool, wakes: bool) -> Micros {
         let mut account = self.account();
         let Some(costs) = account.costs else { return 0 };
+        let batched = account.batched;
         let bill = &mut account.bills[at];
         if works || std::mem::take(&mut bill.timers) {
             bill.cost_ns += costs.turn_ns + if wakes { costs.wake_ns } else { 0.0 };
         }
         bill.timers = false;
-        bill.heard.sort_unstable();
-        bill.heard.dedup();
-        bill.told.sort_unstable();
-        bill.told.dedup();
+        if batched {
+            bill.heard.sort_unstable();
+            bill.heard.dedup();
+            bill.told.sort_unstable();
+            bill.told.dedup();
+        }
         bill.cost_ns += bill.heard.len() as f64 * costs.arrival_ns + bill.told.len() as f64 * costs.link_ns;
         bill.heard.clear();
         bill.told.clear();
@@ -175,7 +185,7 @@ impl Account {
         };
         let now_ns = self.now * 1_000;
         let until_ns = self.clients.entry((at, SessionId::of(ticket))).or_default();
-        let wake_ns = if way == Way::In && *until_ns < now_ns { costs.wake_ns } else { 0.0 };
+        let wake_ns = if way == Way::In && *until_ns < now_ns { costs.idle_ns + costs.wake_ns } else { 0.0 };
         *until_ns = (*until_ns).max(now_ns) + (takes_ns + wake_ns) as u64;
         if way == Way::Out {
             self.asking_until_ns = self.asking_until_ns.max(*until_ns);

@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 pub struct Costs {
     /// Going to sleep when there is nothing to do, and waking up.
     pub wake_ns: f64,
+    /// From when something arrives at a process that sleeps until it runs. It keeps no core busy, and is the same for servers,
+    /// clients and the load generator.
+    pub idle_ns: f64,
     /// A turn: looking at sockets and timers, the write to the log.
     pub turn_ns: f64,
     /// A question of a session: reading it from its connection and decoding it, the work it asks for.
@@ -76,6 +79,7 @@ impl Costs {
     /// Work that takes no time.
     pub const NONE: Self = Self {
         wake_ns: 0.0,
+        idle_ns: 0.0,
         turn_ns: 0.0,
         request_ns: 0.0,
         write_ns: 0.0,

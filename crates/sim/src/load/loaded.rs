@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tidemark_core::Micros;
-use tidemark_workload::Summary;
+use tidemark_workload::{Point, Summary};
 
 /// What was measured.
 #[derive(Clone, Debug, Serialize)]
@@ -26,6 +26,11 @@ pub struct Loaded {
     pub messages: BTreeMap<String, Messages>,
     /// What was fed to other data centres, counted once for each of them.
     pub fed: Fed,
+    /// What protocols counted, all servers together, by name ([`tidemark_contract::Status`]).
+    pub counted: BTreeMap<&'static str, u64>,
+    /// How long operations took, as distributions by name; those on slow servers begin with `slow_`.
+    #[serde(skip)]
+    pub latencies: BTreeMap<String, Vec<Point>>,
     /// For a data centre and another one: how long after a write was acknowledged in the first it could be read in the
     /// second.
     #[serde(skip)]
@@ -100,6 +105,7 @@ impl Loaded {
             row.insert(format!("bytes_{variant}"), (messages.bytes as f64 / count.max(1) as f64).into());
             all.include(messages);
         }
+        row.extend(self.counted.iter().map(|(name, count)| (format!("counted_{name}"), (*count).into())));
         if let Some(adapted) = &self.adapted {
             row.insert("adapt_changes".into(), adapted.changed.into());
             row.insert("adapt_groups".into(), adapted.groups.len().into());

@@ -61,6 +61,8 @@ pub struct Load {
     /// Clients know no partitions: each has a node of its data centre, which asks the others for it, as Redis clients have.
     /// If not, clients ask the server of each partition themselves, as in the papers.
     pub gateways: bool,
+    /// All that goes to one other server in a batch, or comes from it, is one system call. If not, each message is one.
+    pub batched: bool,
     /// Clients take time, too: they share a core of their own, as those of a load generator do.
     pub generator: bool,
     /// What clients do.

@@ -77,6 +77,7 @@ fn load(measure_us: u64) -> Load {
         workload: Workload::named("transactions").expect("it is listed"),
         clients: 32,
         gateways: false,
+        batched: true,
         generator: false,
         beside: None,
         idle_dcs: Vec::new(),

@@ -95,6 +95,8 @@ fn round(effort: Effort, say: &mut dyn FnMut(&str)) -> anyhow::Result<(Costs, BT
     costs = regions(effort, costs)?;
     say("the load generator");
     costs = generator(effort, costs)?;
+    say("how long a process that sleeps takes to wake up");
+    costs = idle(effort, costs)?;
     say("what protocols do with their lists, and at their timers");
     let (typical_ns, metadata_byte_ns) = lists::measure(effort.simulated_us);
     costs.metadata_byte_ns = typical_ns;
@@ -161,14 +163,23 @@ fn regions(effort: Effort, costs: Costs) -> anyhow::Result<Costs> {
 /// The load generator itself: an operation, and sleep.
 fn generator(effort: Effort, costs: Costs) -> anyhow::Result<Costs> {
     let live = up(&["--regions", "1", "--partitions", "1"])?;
-    let generating = |clients| generating(effort, &live, clients);
+    let generating = |clients| anyhow::Ok(generating(effort, &live, clients)?.0);
     let all = CROWDS.into_iter().map(generating).collect::<anyhow::Result<Vec<Spent>>>()?;
     let [client_ns, _, client_wake_ns] = fit(&all);
     Ok(Costs { client_ns, client_wake_ns, ..costs })
 }
 
-/// What the load generator spends on each operation, here: it is this process.
-fn generating(effort: Effort, live: &Live, clients: usize) -> anyhow::Result<Spent> {
+/// What a lone client waits for beyond all work: its server has to wake up, and then the load generator has.
+fn idle(effort: Effort, costs: Costs) -> anyhow::Result<Costs> {
+    let live = up(&["--regions", "1", "--partitions", "1"])?;
+    let (_, waited_ns) = generating(effort, &live, 1)?;
+    let server_ns = costs.turn_ns + costs.wake_ns + costs.request_ns + costs.reply_ns;
+    let client_ns = costs.client_wake_ns + costs.client_ns;
+    Ok(Costs { idle_ns: ((waited_ns - server_ns - client_ns) / 2.0).max(0.0), ..costs })
+}
+
+/// What the load generator spends on each operation, here, and how long the median of them takes: it is this process.
+fn generating(effort: Effort, live: &Live, clients: usize) -> anyhow::Result<(Spent, f64)> {
     let region = Region { name: "r0".into(), addresses: vec![live.nodes[0].redis.clone()] };
     let settings = [("keys", 1_000), ("value-bytes", VALUE_BYTES)].map(|(name, n)| (name.into(), n.into()));
     let plan = Plan {
@@ -181,7 +192,7 @@ fn generating(effort: Effort, live: &Live, clients: usize) -> anyhow::Result<Spe
     };
     let me = std::process::id();
     let (mut first, mut last) = (None, None);
-    tidemark_bench::run(&plan, &Stop::default(), &mut |tick| {
+    let report = tidemark_bench::run(&plan, &Stop::default(), &mut |tick| {
         // Threads that have ended are counted no more: what they did is the difference between two looks at them.
         if tick.phase == Phase::Measure
             && let (Ok(cpu_ns), Ok(sleeps)) = (live::cpu_ns(me), live::sleeps(me))
@@ -193,7 +204,9 @@ fn generating(effort: Effort, live: &Live, clients: usize) -> anyhow::Result<Spe
     let (Some(first), Some(last)) = (first, last) else { bail!("the load was over before it began") };
     let [cpu_ns, sleeps, operations] = [0, 1, 2].map(|n| (last[n] - first[n]) as f64);
     let operations = operations.max(1.0);
-    Ok(Spent { cpu_ns: (cpu_ns / operations).max(1.0), turns: 0.0, sleeps: sleeps / operations })
+    let spent = Spent { cpu_ns: (cpu_ns / operations).max(1.0), turns: 0.0, sleeps: sleeps / operations };
+    let get = report.summary.operations.get("get");
+    Ok((spent, get.map_or(0.0, |get| get.p50_us as f64 * 1_000.0)))
 }
 
 /// A load that is looked at a few times.

@@ -2,7 +2,9 @@
 
 use crate::Usage;
 use crate::output::{print, print_json, row, table};
-use crate::runners::{Capacity, Costs, Live, LiveVisibility, Simulated, SimulatedVisibility};
+use crate::runners::{
+    Capacity, Costs, Live, LiveVisibility, Simulated, SimulatedLatency, SimulatedVisibility,
+};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -111,6 +113,7 @@ pub(crate) struct Docs {
 /// What measures: every runner that experiment files can name.
 struct Measuring {
     simulated: Simulated,
+    simulated_latency: SimulatedLatency,
     simulated_visibility: SimulatedVisibility,
 }
 
@@ -128,15 +131,17 @@ impl Measuring {
         };
         Ok(Self {
             simulated: Simulated { calibration: calibration.clone() },
+            simulated_latency: SimulatedLatency { calibration: calibration.clone() },
             simulated_visibility: SimulatedVisibility { calibration },
         })
     }
 
     fn runners(&self) -> Runners<'_> {
-        let all: [(&str, &dyn Runner); 7] = [
+        let all: [(&str, &dyn Runner); 8] = [
             ("lines", &Lines),
             ("costs", &Costs),
             ("sim", &self.simulated),
+            ("sim-latency", &self.simulated_latency),
             ("sim-visibility", &self.simulated_visibility),
             ("live", &Live),
             ("visibility", &LiveVisibility),

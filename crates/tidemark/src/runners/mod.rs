@@ -7,4 +7,4 @@ mod simulated;
 
 pub(crate) use costs::Costs;
 pub(crate) use live::{Capacity, Live, LiveVisibility};
-pub(crate) use simulated::{Simulated, SimulatedVisibility};
+pub(crate) use simulated::{Simulated, SimulatedLatency, SimulatedVisibility};

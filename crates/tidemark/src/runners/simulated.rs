@@ -17,6 +17,14 @@ pub(crate) struct SimulatedVisibility {
     pub(crate) calibration: Calibration,
 }
 
+/// How long operations take, in the simulator, as distributions: rows of times and shares.
+pub(crate) struct SimulatedLatency {
+    pub(crate) calibration: Calibration,
+}
+
+/// About as many points a curve has: more are not seen.
+const CURVE_POINTS: f64 = 500.0;
+
 impl Runner for Simulated {
     fn run(&self, point: &Point<'_>, _say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
         Ok(vec![loaded(point, &self.calibration)?.row()])
@@ -47,6 +55,37 @@ impl Runner for SimulatedVisibility {
 
     fn columns(&self) -> Option<Vec<String>> {
         Some(["from_dc", "to_dc", "visible_us"].map(String::from).into())
+    }
+}
+
+impl Runner for SimulatedLatency {
+    fn run(&self, point: &Point<'_>, _say: &dyn Fn(&str)) -> anyhow::Result<Vec<Row>> {
+        let loaded = loaded(point, &self.calibration)?;
+        let mut rows = Vec::new();
+        for (operation, curve) in &loaded.latencies {
+            let mut drawn = 0.0;
+            for at in curve {
+                if at.share < drawn && at.share < 1.0 {
+                    continue;
+                }
+                drawn = at.share + 1.0 / CURVE_POINTS;
+                let columns: [(&str, Value); 3] = [
+                    ("operation", operation.as_str().into()),
+                    ("us", at.us.into()),
+                    ("share", at.share.into()),
+                ];
+                rows.push(columns.map(|(name, value)| (name.to_string(), value)).into());
+            }
+        }
+        Ok(rows)
+    }
+
+    fn parallel(&self) -> bool {
+        true
+    }
+
+    fn columns(&self) -> Option<Vec<String>> {
+        Some(["operation", "us", "share"].map(String::from).into())
     }
 }
 
@@ -96,6 +135,7 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
         costs: calibration.costs_of(protocol),
         // Servers watch what they are asked as gateways.
         gateways: settings.flag("gateways")? || adapt.is_some(),
+        batched: !settings.flag("unbatched")?,
         generator: settings.flag("generator")?,
         workload: settings.workload()?,
         clients: clients(settings, partitions)?,
