@@ -32,6 +32,7 @@ fn plain() -> Load {
         client_rtt_us: None,
         wan_jitter_percent: 0,
         lan_us: 50,
+        client_lan_us: None,
         lan_jitter_us: 0,
         clock_skew_us: 0,
         clock_offsets_us: Vec::new(),
@@ -97,6 +98,13 @@ fn a_gateway_asks_its_sibling_for_what_it_does_not_hold() {
     // Both cores together worked for what messages took nothing of.
     let worked = (both - 200.0) / both;
     assert!((2.0 * number(&reads, "cpu") / worked - 1.0).abs() < 0.01, "{:?}", reads.row());
+}
+
+/// Clients in another zone are farther away from servers than those from each other.
+#[test]
+fn what_clients_ask_servers_may_take_longer_than_what_servers_ask_each_other() {
+    let far = load(factory_of::<Eventual>(), &Load { client_lan_us: Some(5_000), ..plain() }).unwrap();
+    assert_eq!((number(&far, "get_min_us"), number(&far, "get_p50_us")), (10_000.0, 10_000.0));
 }
 
 /// A client that knows partitions has a core of its own: it sends to each server, sleeps, wakes up and reads what each one says.

@@ -27,6 +27,7 @@ fn four(workload: &str, settings: &[(&str, &str)], params: Value) -> Load {
         client_rtt_us: None,
         wan_jitter_percent: 0,
         lan_us: 50,
+        client_lan_us: None,
         lan_jitter_us: 0,
         clock_skew_us: 0,
         clock_offsets_us: Vec::new(),

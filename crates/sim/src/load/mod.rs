@@ -44,6 +44,8 @@ pub struct Load {
     pub wan_jitter_percent: u64,
     /// How long a message takes within a data centre, at least, between servers and from and to clients.
     pub lan_us: Micros,
+    /// How long a message between clients and servers takes, at least, if that is not as long: clients are in another zone.
+    pub client_lan_us: Option<Micros>,
     /// What chance adds to that at most.
     pub lan_jitter_us: Micros,
     /// How far the clock of a server may be off, either way; each server's offset is drawn.

@@ -67,6 +67,7 @@ fn load(measure_us: u64) -> Load {
         client_rtt_us: None,
         wan_jitter_percent: 2,
         lan_us: 50,
+        client_lan_us: None,
         lan_jitter_us: 20,
         clock_skew_us: 500,
         clock_offsets_us: Vec::new(),

@@ -126,6 +126,7 @@ fn load(settings: &Settings<'_>, calibration: &Calibration, protocol: &str) -> a
         client_rtt_us: settings.number("client_rtt_ms")?.map(|ms| (ms * 1_000.0) as u64),
         wan_jitter_percent: settings.whole("wan_jitter_percent", 2)? as u64,
         lan_us: settings.ms("lan_ms", 0.05)?,
+        client_lan_us: settings.number("client_lan_ms")?.map(|ms| (ms * 1_000.0) as u64),
         lan_jitter_us: settings.ms("lan_jitter_ms", 0.02)?,
         clock_skew_us: settings.ms("clock_skew_ms", 0.5)?,
         clock_offsets_us: offsets.into_iter().map(|ms| (ms * 1_000.0) as i64).collect(),
