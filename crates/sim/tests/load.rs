@@ -104,7 +104,9 @@ fn a_gateway_asks_its_sibling_for_what_it_does_not_hold() {
 #[test]
 fn what_clients_ask_servers_may_take_longer_than_what_servers_ask_each_other() {
     let far = load(factory_of::<Eventual>(), &Load { client_lan_us: Some(5_000), ..plain() }).unwrap();
-    assert_eq!((number(&far, "get_min_us"), number(&far, "get_mean_us")), (10_000.0, 10_000.0));
+    // What arrives behind something else on its connection waits for that.
+    let (least, most) = (number(&far, "get_min_us"), number(&far, "get_max_us"));
+    assert!(least == 10_000.0 && most < 10_050.0, "{least} to {most}");
 }
 
 /// A client that knows partitions has a core of its own: it sends to each server, sleeps, wakes up and reads what each one says.
