@@ -42,7 +42,7 @@ mod session;
 pub use readers::{Owner, Rot, Rots};
 pub use session::Client;
 
-use readers::{Counted, Records, here, merge};
+use readers::{Records, here, merge};
 use tidemark_contract::gather::{Gather, GatherId};
 use tidemark_contract::prelude::*;
 use tidemark_contract::{Ceiling, Check, Checks, Dep, Deps};
@@ -156,7 +156,6 @@ pub struct CcLo {
     records: Records,
     /// Readers checks: what becomes visible then, and from whom it will be hidden.
     readers_checks: Gather<(Work, Rots)>,
-    counted: Counted,
     checks: Checks<Work>,
     ceiling: Ceiling,
 }
@@ -184,7 +183,6 @@ impl Protocol for CcLo {
             sent_since_delta: false,
             records: Records::new(if FLOOR_SURVIVES.kept() { clock } else { Hlc::ZERO }), // D3
             readers_checks: Gather::new(life),
-            counted: Counted::default(),
             checks: Checks::new(cx.me, life, received),
             ceiling: Ceiling::new(hard),
         };
@@ -233,12 +231,8 @@ impl Protocol for CcLo {
                 if FLOOR_TRAVELS.kept() {
                     self.records.floor = floor.max(self.records.floor); // D2
                 }
-                self.counted.collects(&rots);
-                if let Some((work, rots)) = self.readers_checks.answer(id, from, |(_, all)| merge(all, &rots))
-                {
-                    self.counted.ends(&rots);
-                    self.install(work, rots, cx);
-                }
+                let checked = self.readers_checks.answer(id, from, |(_, all)| self.records.take(all, &rots));
+                checked.into_iter().for_each(|(work, rots)| self.install(work, rots, cx));
             }
             Peer::Check(message) => self.checks.on_message(from, message),
         }
@@ -306,7 +300,7 @@ impl Protocol for CcLo {
 
     fn status(&self) -> Status {
         let blocked = self.checks.len() + self.readers_checks.pending().count();
-        Status { counted: self.counted.named(), ..Status::new(self.checks.applied(self.clock), blocked) }
+        Status { counted: self.records.counted(), ..Status::new(self.checks.applied(self.clock), blocked) }
     }
 }
 
@@ -348,10 +342,9 @@ impl CcLo {
         let server = |partition| ServerId::new(cx.me.dc, partition);
         let asked = deps.by_partition().filter(|(partition, _)| checks && *partition != cx.me.partition);
         let asked: Vec<(ServerId, Vec<Dep>)> = asked.map(|(of, deps)| (server(of), deps.to_vec())).collect();
-        if asked.is_empty() {
+        if !self.records.asks(&asked) {
             return self.install(work, Rots::default(), cx);
         }
-        self.counted.asks(&asked);
         let servers = asked.iter().map(|(server, _)| *server).collect();
         let id = self.readers_checks.open(servers, cx.mono + cx.params.retry_us, (work, Rots::default()));
         asked.into_iter().for_each(|(server, deps)| cx.send(server, Peer::OldReaders(id, deps)));

@@ -25,44 +25,12 @@ pub type Rots = BTreeMap<Owner, Rot>;
 
 /// What readers checks of this server have cost (002, figures 4c, 6 and 7b).
 #[derive(Default)]
-pub(super) struct Counted {
+struct Counted {
     checks: u64,
     partitions: u64,
     keys: u64,
     ids: u64,
     distinct_ids: u64,
-}
-
-impl Counted {
-    /// A check asks others.
-    pub(super) fn asks(&mut self, others: &[(ServerId, Vec<Dep>)]) {
-        self.checks += 1;
-        self.partitions += others.len() as u64;
-        self.keys += others.iter().map(|(_, deps)| deps.len() as u64).sum::<u64>();
-    }
-
-    /// One of them has answered.
-    pub(super) fn collects(&mut self, rots: &Rots) {
-        self.ids += rots.len() as u64;
-    }
-
-    /// All have, and it was this.
-    pub(super) fn ends(&mut self, rots: &Rots) {
-        self.distinct_ids += rots.len() as u64;
-    }
-
-    /// All of it.
-    pub(super) fn named(&self) -> BTreeMap<&'static str, u64> {
-        let &Self { checks, partitions, keys, ids, distinct_ids } = self;
-        [
-            ("readers_checks", checks),
-            ("readers_checks_partitions", partitions),
-            ("readers_checks_keys", keys),
-            ("readers_checks_ids", ids),
-            ("readers_checks_distinct_ids", distinct_ids),
-        ]
-        .into()
-    }
 }
 
 /// Who has read what, and who must not see what.
@@ -75,6 +43,7 @@ pub(super) struct Records {
     made: VecDeque<(Micros, Record)>,
     /// The latest start of what was dropped (D2).
     pub(super) floor: Hlc,
+    counted: Counted,
 }
 
 enum Record {
@@ -85,7 +54,8 @@ enum Record {
 impl Records {
     /// Of a server that starts: ROTs that do not start above `floor` are refused.
     pub(super) fn new(floor: Hlc) -> Self {
-        Self { readers: BTreeMap::new(), hidden: BTreeMap::new(), made: VecDeque::new(), floor }
+        let (readers, hidden, made) = Default::default();
+        Self { readers, hidden, made, floor, counted: Counted::default() }
     }
 
     /// The newest version of `key` that a ROT may see; without one, the newest.
@@ -148,6 +118,35 @@ impl Records {
             hidden.for_each(|(_, hidden)| merge(&mut rots, hidden));
         }
         rots
+    }
+
+    /// A readers check asks others; false if there are none.
+    pub(super) fn asks(&mut self, others: &[(ServerId, Vec<Dep>)]) -> bool {
+        self.counted.checks += u64::from(!others.is_empty());
+        self.counted.partitions += others.len() as u64;
+        self.counted.keys += others.iter().map(|(_, deps)| deps.len() as u64).sum::<u64>();
+        !others.is_empty()
+    }
+
+    /// One of them has answered `rots`; all answers so far are in `all`.
+    pub(super) fn take(&mut self, all: &mut Rots, rots: &Rots) {
+        let before = all.len();
+        merge(all, rots);
+        self.counted.ids += rots.len() as u64;
+        self.counted.distinct_ids += (all.len() - before) as u64;
+    }
+
+    /// What readers checks have cost, by name.
+    pub(super) fn counted(&self) -> BTreeMap<&'static str, u64> {
+        let &Counted { checks, partitions, keys, ids, distinct_ids } = &self.counted;
+        [
+            ("readers_checks", checks),
+            ("readers_checks_partitions", partitions),
+            ("readers_checks_keys", keys),
+            ("readers_checks_ids", ids),
+            ("readers_checks_distinct_ids", distinct_ids),
+        ]
+        .into()
     }
 
     /// Drops what was to be kept until `now`: the floor rises.
