@@ -326,6 +326,16 @@ impl<P: Protocol> Cx<'_, P> {
         keys.iter().map(find).collect()
     }
 
+    /// The newest version of each key under `view`. `saw` is called with each version found.
+    pub fn read_all(
+        &self,
+        keys: &[Key],
+        view: &P::View,
+        mut saw: impl FnMut(&Version<P::Meta>),
+    ) -> Vec<Found> {
+        keys.iter().map(|key| found_of(self.latest(key, view).inspect(|version| saw(version)))).collect()
+    }
+
     /// Walks this partition under `view`. `saw` is called with each version that decided about a key of a
     /// scan; a count is a number that nothing comes to depend on.
     pub fn walk(&self, walk: &Walk, view: &P::View, saw: impl FnMut(&Version<P::Meta>)) -> Outcome {

@@ -1,7 +1,7 @@
 //! What: keys, values, the operations that an application asks of a session, and their outcomes.
 
 use crate::DcId;
-use crate::{PartitionId, Slot, Stamp, slot::slot_of};
+use crate::{Micros, PartitionId, Slot, Stamp, slot::slot_of};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
@@ -152,6 +152,15 @@ pub enum Op {
         /// The keys, in the order of the answer.
         keys: Vec<Key>,
     },
+    /// The values of several keys as of a physical time, wherever the session is: of each the newest version written up to
+    /// then. Like a snapshot it may miss what the session itself read or wrote. Only for protocols that declare that
+    /// they can (`Protocol::INFO.reads_at_a_time`).
+    At {
+        /// The keys, in the order of the answer.
+        keys: Vec<Key>,
+        /// The time.
+        time: Micros,
+    },
     /// Keys of one partition that GET would find, from `cursor` on.
     Scan {
         /// The partition to walk.
@@ -180,6 +189,7 @@ pub enum OpKind {
     Snapshot,
     Scan,
     Count,
+    At,
 }
 
 impl Op {
@@ -191,6 +201,7 @@ impl Op {
             Self::PutAll { .. } => OpKind::PutAll,
             Self::Rotx { .. } => OpKind::Rotx,
             Self::Snapshot { .. } => OpKind::Snapshot,
+            Self::At { .. } => OpKind::At,
             Self::Scan { .. } => OpKind::Scan,
             Self::Count { .. } => OpKind::Count,
         }
@@ -241,7 +252,7 @@ pub enum Outcome {
         /// What was visible before, if the update observed it.
         previous: Option<Found>,
     },
-    /// Of a ROTX or snapshot: one answer a key, in the order asked.
+    /// Of a ROTX, a snapshot, or a read at a time: one answer a key, in the order asked.
     FoundAll(Vec<Found>),
     /// Of a SCAN.
     Keys {
@@ -276,6 +287,8 @@ pub enum Failure {
     Indefinite(String),
     /// It certainly did not happen: the server takes no writes until somebody has put its data right.
     Misconfigured(String),
+    /// It certainly did not happen, nor will it if it is tried again: what is asked for cannot be done here.
+    Refused(String),
 }
 
 impl Failure {

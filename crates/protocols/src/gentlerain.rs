@@ -27,6 +27,7 @@
 //! - D7, D8 A ROTX waits, unless α is set; whoever does not wait takes one round (instead of §4.3's Eiger): `transactions.rs`.
 //! - D9 Conflicts (§4.4) are found by the `gst` that a version is shipped with, and resolved when they are read: `resolver.rs`.
 //! - D10 (E-11) A data centre that was cut off is left out (§5.5) by an operator, and what it wrote is hidden: `exclusion.rs`.
+//! - D11 Reads at a time are snapshots at that `gst`, once it is stable: by I2, all versions up to then: `transactions.rs`.
 //!
 //! **Invariants**
 //! - I1 `gst` never falls; every server of the data centre has received all that was written elsewhere at or
@@ -89,6 +90,7 @@ impl<R: Resolver> Protocol for Server<R> {
     const INFO: Info = Info::new("gentlerain", ABOUT, Promise::CausalImmediate)
         .clock(info::Clock::Monotone)
         .partial()
+        .reads_at_a_time(true)
         .rules(RULES)
         .variants(VARIANTS);
     const EXTENSIONS: Extensions<Self> = Extensions {
@@ -132,6 +134,7 @@ impl<R: Resolver> Protocol for Server<R> {
             Request::Put(key, update, past) => self.put(ticket, key, update, past, cx),
             Request::Snapshot(keys, gst) => self.snapshot(ticket, keys, Past { dt: Hlc::ZERO, gst }, cx),
             Request::Rotx(keys, past) => self.rotx(ticket, keys, past, cx),
+            Request::At(keys, time) => self.at(ticket, keys, time, cx),
             Request::Walk(walk, gst) => {
                 self.raise(gst, cx);
                 let mut past = Past { dt: Hlc::ZERO, gst: self.gst() };

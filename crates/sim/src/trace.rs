@@ -63,7 +63,7 @@ impl Trace {
             Happening::Done { act: Act::Op(op), .. } => match op {
                 Op::Get { key } | Op::Put { key, .. } => vec![key.clone()],
                 Op::PutAll { writes } => writes.iter().map(|(key, _)| key.clone()).collect(),
-                Op::Rotx { keys } | Op::Snapshot { keys } => keys.clone(),
+                Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } => keys.clone(),
                 Op::Scan { .. } | Op::Count { .. } => Vec::new(),
             },
             _ => Vec::new(),
@@ -123,6 +123,7 @@ impl fmt::Display for Shown<'_> {
             }
             Act::Op(Op::Rotx { keys }) => write!(f, "ROTX {}", names(keys)),
             Act::Op(Op::Snapshot { keys }) => write!(f, "SNAPSHOT {}", names(keys)),
+            Act::Op(Op::At { keys, time }) => write!(f, "READ {} as of {time}", names(keys)),
             Act::Op(Op::Scan { partition, .. }) => write!(f, "SCAN partition {partition}"),
             Act::Op(Op::Count { partition }) => write!(f, "COUNT partition {partition}"),
         }

@@ -16,7 +16,7 @@ use tidemark_contract::prelude::{
     Cx, DcId, Deserialize, Hard, Hlc, Micros, Outcome, Received, Recovered, Serialize, ServerId, Stamp,
     Ticket, Version, not_covered,
 };
-use tidemark_contract::removal::{self, Away, Found, Lacks, Removal, Standing, Step};
+use tidemark_contract::removal::{self, Away, Found, Lacks, Removal, Stage, Standing, Step};
 use tidemark_contract::stabilised::{self, Stabilised};
 
 /// How long a donor may take before it is asked again.
@@ -97,6 +97,14 @@ impl Exclusion {
             return None;
         }
         Some(if MOVERS_CATCH_UP.kept() && self.removal.returns() { past.gst } else { Hlc::ZERO })
+    }
+
+    /// D11: whether what a reader at this time sees has changed, or will, because versions were hidden from readers for a while.
+    pub(super) fn obscures(&self, time: Hlc) -> bool {
+        self.removal.away().is_some_and(|it| {
+            let shown = matches!(it.stage, Stage::Readmitted { from, .. } if time >= from);
+            time > it.least && !shown
+        })
     }
 
     pub(super) fn away(&self) -> Option<Away> {
@@ -183,7 +191,11 @@ pub(super) fn share<R: Resolver>(server: &mut Server<R>, cx: &mut Cx<'_, Server<
 
 /// θ: ends a readmission once nobody reads any more what is older, and asks again for what is missing.
 pub(super) fn theta<R: Resolver>(server: &mut Server<R>, cx: &mut Cx<'_, Server<R>>) {
+    let before = server.exclusion.away().map(|it| it.stage);
     server.exclusion.removal.end(server.st.safe().min());
+    if let (Some(Stage::Readmitted { from, .. }), None) = (before, server.exclusion.away()) {
+        server.st.horizon.raise(from); // what was hidden below it is shown from now on (D11)
+    }
     keep(server, cx);
     fetch(server, cx);
 }

@@ -29,14 +29,22 @@ pub struct Params {
     pub wait_limit_us: Micros,
     /// What stamps are made of.
     pub clock: Stamps,
+    /// How long a version is kept after a newer one has taken its place, for reads at a time (D11). At 0, the default, none is
+    /// kept for them and they are refused.
+    pub keep_us: Micros,
 }
 
-impl tidemark_contract::Params for Params {}
+impl tidemark_contract::Params for Params {
+    fn keep_us(&self) -> Micros {
+        self.keep_us
+    }
+}
 
 impl Default for Params {
     fn default() -> Self {
         let (theta_us, delta_us, wait_limit_us) = (5_000, 5_000, 2_000_000);
-        Self { theta_us, delta_us, fan_out: 2, alpha_us: None, wait_limit_us, clock: Stamps::Physical }
+        let clock = Stamps::Physical;
+        Self { theta_us, delta_us, fan_out: 2, alpha_us: None, wait_limit_us, clock, keep_us: 0 }
     }
 }
 

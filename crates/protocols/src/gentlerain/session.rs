@@ -46,6 +46,7 @@ pub enum Request {
     Snapshot(Vec<Key>, Hlc), // GETSNAPSHOT kset, gst
     Rotx(Vec<Key>, Past),    // GETROTX kset, gst, dt
     Walk(Walk, Hlc),         // SCAN and COUNT, gst
+    At(Vec<Key>, Micros),    // D11
     Cover(Past, DcId),       // D5: wait for everything up to dt; from where (D10)
 }
 
@@ -58,6 +59,7 @@ impl<R: Resolver> OneRound for Server<R> {
             Some(Op::Put { key, update }) => Request::Put(key, update, *past), // Algorithm 1 line 8
             Some(Op::Snapshot { keys }) => Request::Snapshot(keys, past.gst), // Algorithm 3 line 3
             Some(Op::Rotx { keys }) => Request::Rotx(keys, *past), // Algorithm 4 line 3
+            Some(Op::At { keys, time }) => Request::At(keys, time), // D11
             Some(walk) => Request::Walk(Walk::of(&walk), past.gst),
             None => Request::Cover(*past, home), // D5
         }
