@@ -1,4 +1,4 @@
-//! Reads at a physical time, through Redis clients.
+//! Reads at a physical time and GET-SNAPSHOT, through Redis clients.
 
 use crate::support::{Client, Cluster, eventually};
 use std::sync::Arc;
@@ -106,4 +106,21 @@ fn a_group_goes_on_reading_at_times_under_its_next_leader() {
         client.ok(&["SET", "k", "3"]);
         assert_eq!(at(&mut client, &later, "k"), "2", "{protocol}");
     }
+}
+
+#[test]
+fn a_snapshot_does_not_wait_for_what_its_session_has_written() {
+    for protocol in ["gentlerain", "tidemark", "cops", "eventual"] {
+        let cluster = Cluster::regions(protocol, 1, 2);
+        let mut client = cluster.client(0);
+        client.ok(&["SET", "x", "1"]);
+        client.ok(&["SET", "y", "2"]);
+        eventually("both are stable", || client.list(&["TIDE.SNAPSHOT", "x", "y", "z"]) == ["1", "2", "-"]);
+    }
+    let all: &[u16] = &[0];
+    let cluster = Cluster::start("gentlerain", &[(0, all), (1, all)], |_| ());
+    let mut client = cluster.client(0);
+    cluster.admin(0, "/admin/cut", r#"{"from": "A", "to": "B", "both_ways": true}"#);
+    client.ok(&["SET", "x", "1"]);
+    assert_eq!(client.list(&["TIDE.SNAPSHOT", "x"]), ["-"], "MGET would wait for B");
 }

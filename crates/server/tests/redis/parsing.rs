@@ -60,6 +60,7 @@ fn commands_of_one_operation() {
         ("MEMORY USAGE k", get("k"), "$-1"),
         ("MEMORY USAGE k SAMPLES 5", get("k"), "$-1"),
         ("OBJECT ENCODING k", get("k"), "$-1"),
+        ("TIDE.SNAPSHOT a b", "Snapshot { keys: [a, b] }".into(), "*2\r\n$-1\r\n$-1"),
         ("TIDE.AT 12.5 GET k", "At { keys: [k], time: 12500000 }".into(), "$-1"),
         ("tide.at 7 mget a b", "At { keys: [a, b], time: 7000000 }".into(), "*2\r\n$-1\r\n$-1"),
         ("TIDE.AT -1.5 MGET k", "At { keys: [k], time: 59500000 }".into(), "*1\r\n$-1"),
