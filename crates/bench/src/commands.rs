@@ -33,6 +33,9 @@ pub(crate) fn encode(op: &Op, out: &mut Vec<u8>) {
             let (cursor, limit) = (cursor.to_string(), limit.to_string());
             encode_request(out, &[b"SCAN", cursor.as_bytes(), b"COUNT", limit.as_bytes()]);
         }
+        Op::Conflicts { limit, .. } => {
+            encode_request(out, &[&b"TIDE.CONFLICTS"[..], b"COUNT", limit.to_string().as_bytes()]);
+        }
         Op::Count { .. } => encode_request(out, &[b"DBSIZE"]),
     }
 }

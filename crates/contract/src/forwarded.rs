@@ -254,7 +254,7 @@ pub(crate) fn keys_of(op: &Op) -> Box<dyn Iterator<Item = &Key> + '_> {
         Op::Get { key } | Op::Put { key, .. } => Box::new(std::iter::once(key)),
         Op::PutAll { writes } => Box::new(writes.iter().map(|(key, _)| key)),
         Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } => Box::new(keys.iter()),
-        Op::Scan { .. } | Op::Count { .. } => Box::new(std::iter::empty()),
+        Op::Scan { .. } | Op::Count { .. } | Op::Conflicts { .. } => Box::new(std::iter::empty()),
     }
 }
 

@@ -216,7 +216,14 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
                     return None;
                 }
             },
-            Op::Scan { partition, .. } | Op::Count { partition } => *partition,
+            Op::Conflicts { .. } if P::EXTENSIONS.resolve.is_none() => {
+                let why = format!("under {} the last writer wins, and conflicts are not kept", P::INFO.name);
+                self.fail(Failure::Refused(why));
+                return None;
+            }
+            Op::Scan { partition, .. } | Op::Count { partition } | Op::Conflicts { partition, .. } => {
+                *partition
+            }
         };
         Some(ServerId::new(self.dc, partition))
     }

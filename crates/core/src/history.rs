@@ -276,7 +276,9 @@ impl Event {
                 };
                 Action::Write { key: key.clone(), value, version, observed }
             }
-            (Op::Scan { .. } | Op::Count { .. } | Op::PutAll { .. }, _) => return None,
+            (Op::Scan { .. } | Op::Count { .. } | Op::Conflicts { .. } | Op::PutAll { .. }, _) => {
+                return None;
+            }
         };
         let end_us = (fate != Fate::Unknown).then_some(end_us);
         let as_of_us = if let Op::At { time, .. } = op { Some(*time) } else { None };

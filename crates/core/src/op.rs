@@ -170,6 +170,14 @@ pub enum Op {
         /// How many keys to look at, about.
         limit: u32,
     },
+    /// Keys of one partition whose versions are in conflict, with these. Only for protocols that leave conflicts to the
+    /// application, or can.
+    Conflicts {
+        /// The partition.
+        partition: PartitionId,
+        /// How many keys at most.
+        limit: u32,
+    },
     /// How many keys of one partition GET would find.
     Count {
         /// The partition to count.
@@ -190,6 +198,7 @@ pub enum OpKind {
     Scan,
     Count,
     At,
+    Conflicts,
 }
 
 impl Op {
@@ -204,6 +213,7 @@ impl Op {
             Self::At { .. } => OpKind::At,
             Self::Scan { .. } => OpKind::Scan,
             Self::Count { .. } => OpKind::Count,
+            Self::Conflicts { .. } => OpKind::Conflicts,
         }
     }
 
@@ -267,6 +277,8 @@ pub enum Outcome {
     Adopted,
     /// The operation did not complete.
     Failed(Failure),
+    /// Of a CONFLICTS: keys, each with its versions that did not see each other, newest first.
+    Conflicts(Vec<(Key, Vec<Found>)>),
 }
 
 /// Why an operation did not complete.

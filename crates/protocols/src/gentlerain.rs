@@ -35,7 +35,7 @@
 //! - I2 A version's `ut` is above the `dt` of its PUT, above everything announced here before, and so (I1)
 //!   above every `gst` and snapshot in use when it is written.
 
-use tidemark_contract::conflicts::Conflicts;
+use tidemark_contract::conflicts::{Conflicts, choose};
 use tidemark_contract::early::Early;
 use tidemark_contract::prelude::*;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
@@ -51,8 +51,7 @@ mod transactions;
 use exclusion::Hidden;
 pub use exclusion::{Exclusion, Kept, Message};
 pub use params::{Params, Stamps};
-use resolver::ByGst;
-pub use resolver::{LastWriter, Resolver};
+pub use resolver::Resolver;
 pub use rules::*;
 pub use session::{Past, Request};
 pub use tidemark_contract::early::{Clock, Timer};
@@ -69,24 +68,21 @@ pub struct View {
     hidden: Hidden, // D10
 }
 
-/// With the resolver that everybody has.
-pub type GentleRain = Server<LastWriter>;
-
 /// A server, `p_n^m`. What waits is taken up again from its beginning.
-pub struct Server<R: Resolver> {
+pub struct GentleRain {
     st: Stabilised<Self>,
     /// D7: no snapshot up to here may miss what is written here later.
     fence: Hlc,
     /// Tells apart what has one stamp; always 0 with D3.
     seq: u32,
     early: Early<(Ticket, Request)>,
-    conflicts: Conflicts<ByGst<R>>,
+    conflicts: Conflicts<Resolver>,
     exclusion: Exclusion,
 }
 
 const ABOUT: &str = "causal+ with one number a version; waits for the farthest region";
 
-impl<R: Resolver> Protocol for Server<R> {
+impl Protocol for GentleRain {
     const INFO: Info = Info::new("gentlerain", ABOUT, Promise::CausalImmediate)
         .clock(info::Clock::Monotone)
         .partial()
@@ -95,7 +91,7 @@ impl<R: Resolver> Protocol for Server<R> {
         .variants(VARIANTS);
     const EXTENSIONS: Extensions<Self> = Extensions {
         order: Some(exclusion::obey),
-        resolve: Conflicts::<ByGst<R>>::chooses::<Self>(),
+        resolve: Some(|params, seen| choose(&params.resolver, seen)), // D9
         ..Extensions::NONE
     };
     type Meta = Hlc; // D4, D9: gst at the PUT
@@ -123,7 +119,7 @@ impl<R: Resolver> Protocol for Server<R> {
             fence: Hlc::ZERO, // below the ceiling
             seq: 0,
             early: Early::default(),
-            conflicts: Conflicts::new(cx.store()),
+            conflicts: Conflicts::new(cx.params.resolver, cx.store()),
             exclusion,
         }
     }
@@ -141,6 +137,7 @@ impl<R: Resolver> Protocol for Server<R> {
                 let outcome = cx.walk(&walk, &self.fresh(cx), |d| past.dt = past.dt.max(d.stamp.ts));
                 cx.answer(ticket, outcome, past);
             }
+            Request::Conflicts(limit, gst) => self.list_conflicts(ticket, limit, gst, cx), // D9
             Request::Cover(past, home) => self.cover(ticket, past, home, cx),
         }
     }
@@ -186,7 +183,7 @@ impl<R: Resolver> Protocol for Server<R> {
     }
 }
 
-impl<R: Resolver> StableTime for Server<R> {
+impl StableTime for GentleRain {
     fn stabilised(&mut self) -> &mut Stabilised<Self> {
         &mut self.st
     }
@@ -199,7 +196,7 @@ impl<R: Resolver> StableTime for Server<R> {
     /// §5.3.
     fn settled(&mut self, safe: &Vector, m: DcId, d: &Version<Hlc>) -> bool {
         let view = self.view(Past { dt: Hlc::ZERO, gst: safe.min() }, false, m);
-        Self::visible(&view, d.stamp, &d.meta) && self.conflicts.settled(d.stamp) && self.exclusion.forgets(d)
+        Self::visible(&view, d.stamp, &d.meta) && self.takes_their_place(d) && self.exclusion.forgets(d)
     }
 
     /// LST: Algorithm 2 line 30.
@@ -228,7 +225,7 @@ impl<R: Resolver> StableTime for Server<R> {
     }
 }
 
-impl<R: Resolver> Server<R> {
+impl GentleRain {
     /// Algorithm 2 lines 1 to 4.
     fn get(&mut self, ticket: Ticket, key: &Key, gst: Hlc, cx: &mut Cx<'_, Self>) {
         self.raise(gst, cx); // 2

@@ -125,7 +125,9 @@ impl KeySpace {
             Op::Get { key } | Op::Put { key, .. } => there(key),
             Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } => keys.iter().any(there),
             Op::PutAll { writes } => writes.iter().any(|(key, _)| there(key)),
-            Op::Scan { partition: of, .. } | Op::Count { partition: of } => of.index() == partition,
+            Op::Scan { partition: of, .. }
+            | Op::Count { partition: of }
+            | Op::Conflicts { partition: of, .. } => of.index() == partition,
         }
     }
 }

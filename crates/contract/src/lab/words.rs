@@ -36,6 +36,12 @@ pub fn text(outcome: &Outcome) -> String {
             keys.sort();
             keys.join(" ")
         }
+        Outcome::Conflicts(all) => {
+            let one = |(key, found): &(Key, Vec<Found>)| {
+                format!("{key}: {}", found.iter().map(value).collect::<Vec<_>>().join(" "))
+            };
+            all.iter().map(one).collect::<Vec<_>>().join(", ")
+        }
         Outcome::Count(count) => count.to_string(),
         Outcome::Written { stamp: Some(stamp), .. } => stamp.to_string(),
         Outcome::Written { stamp: None, .. } => "not written".to_string(),

@@ -1,5 +1,7 @@
 //! The numbers of GentleRain.
 
+use super::Resolver;
+use tidemark_contract::conflicts::Judge as _;
 use tidemark_contract::prelude::{Deserialize, Micros, Serialize};
 use tidemark_contract::stabilised;
 
@@ -32,9 +34,16 @@ pub struct Params {
     /// How long a version is kept after a newer one has taken its place, for reads at a time (D11). At 0, the default, none is
     /// kept for them and they are refused.
     pub keep_us: Micros,
+    /// Who wins of two updates that did not see each other (D9).
+    pub resolver: Resolver,
 }
 
 impl tidemark_contract::Params for Params {
+    /// Where the last writer wins, what lost is gone from some replicas, and another resolver would miss it.
+    fn format(&self) -> String {
+        if self.resolver.resolves() { "conflicts are kept".to_string() } else { String::new() }
+    }
+
     fn keep_us(&self) -> Micros {
         self.keep_us
     }
@@ -44,7 +53,8 @@ impl Default for Params {
     fn default() -> Self {
         let (theta_us, delta_us, wait_limit_us) = (5_000, 5_000, 2_000_000);
         let clock = Stamps::Physical;
-        Self { theta_us, delta_us, fan_out: 2, alpha_us: None, wait_limit_us, clock, keep_us: 0 }
+        let resolver = Resolver::default();
+        Self { theta_us, delta_us, fan_out: 2, alpha_us: None, wait_limit_us, clock, keep_us: 0, resolver }
     }
 }
 

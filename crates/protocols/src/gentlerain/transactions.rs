@@ -9,13 +9,11 @@
 //!   that it is valid now, and another one that has heard shows what depends on the next.
 //! - D8 The coordinator of a snapshot is the owner of its first key.
 
-use super::{
-    FENCE_SURVIVES, ONE_GST, Past, ROTX_COVERS_DT, ROTX_WAITS, Request, Resolver, SLICE_FENCES, Server,
-};
+use super::{FENCE_SURVIVES, GentleRain, ONE_GST, Past, ROTX_COVERS_DT, ROTX_WAITS, Request, SLICE_FENCES};
 use tidemark_contract::prelude::{Cx, Failure, Hlc, Key, Micros, Outcome, Ticket};
 use tidemark_contract::stabilised::{self, FoundSlice};
 
-impl<R: Resolver> Server<R> {
+impl GentleRain {
     /// Algorithm 3 lines 9 to 15, with the `gst` of the session.
     pub(super) fn snapshot(&mut self, ticket: Ticket, keys: Vec<Key>, session: Past, cx: &mut Cx<'_, Self>) {
         self.raise(session.gst, cx); // 10

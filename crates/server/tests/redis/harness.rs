@@ -171,6 +171,14 @@ impl Server {
             }
             Op::Scan { .. } => Outcome::Keys { keys: Vec::new(), cursor: 0 },
             Op::Count { .. } => Outcome::Count(3),
+            Op::Conflicts { partition, .. } => {
+                let version = |dc: u8| {
+                    let stamp = Stamp::new(Hlc::at(1_500_000 + u64::from(dc)), DcId(dc));
+                    Found { stamp: Some(stamp), ..found() }
+                };
+                let key = format!("k{}", partition.0);
+                Outcome::Conflicts(vec![(key.as_str().into(), vec![version(1), version(0)])])
+            }
             Op::Put { .. } | Op::PutAll { .. } => {
                 let stamp = Some(Stamp { ts: Hlc(1), origin: DcId(0), seq: 0 });
                 Outcome::Written { stamp, previous: Some(found()) }

@@ -72,6 +72,21 @@ fn commands_of_one_operation() {
     }
 }
 
+fn conflicts(limits: &[u32]) -> Vec<String> {
+    let ask = |(partition, limit)| format!("Conflicts {{ partition: {partition}, limit: {limit} }}");
+    (0..).zip(limits).map(ask).collect()
+}
+
+/// A key with two versions.
+const CONFLICT: &str = "*1\r\n*2\r\n$2\r\nk0\r\n*2\r\n*3\r\n$-1\r\n$1\r\nB\r\n$8\r\n1.500001\r\n*3\r\n$-1\r\n$1\r\nA\r\n$8\r\n1.500000";
+
+#[test]
+fn conflicts_are_looked_for_in_all_partitions() {
+    let (asked, reply) = asked("tide.conflicts");
+    assert_eq!(asked, conflicts(&[100, 99]));
+    assert!(reply.starts_with("*2\r\n*2\r\n$2\r\nk0\r\n*2\r\n"), "{reply}");
+}
+
 #[test]
 fn commands_of_several_operations() {
     let removed = |key| put(key, "removed IfPresent");
@@ -81,6 +96,7 @@ fn commands_of_several_operations() {
         ("DEL a b", vec![removed("a"), removed("b")], ":2"),
         ("UNLINK a a", vec![removed("a"), removed("a")], ":2"),
         ("EXISTS a a", vec![get("a"), get("a")], ":0"),
+        ("TIDE.CONFLICTS COUNT 1", conflicts(&[1]), CONFLICT),
         ("DBSIZE", vec!["Count { partition: 0 }".into(), "Count { partition: 1 }".into()], ":6"),
         ("KEYS a*", everything(512), "*0"),
         ("FLUSHALL", everything(512), "+OK"),
@@ -321,6 +337,13 @@ fn malformed_arguments() {
         ("set k v exat 10", expiry),
         ("set k v pxat 10", expiry),
         ("set k v keepttl", expiry),
+        ("tide.conflicts 5", syntax),
+        ("tide.conflicts count 0", syntax),
+        ("tide.conflicts count 100001", syntax),
+        ("tide.conflicts count x", integer),
+        ("tide.conflicts limit 5", syntax),
+        ("tide.at 1 get", "ERR wrong number of arguments for 'tide.at' command"),
+        ("tide.at 1 get a b", "ERR behind the time stands GET key or MGET key [key ...]"),
         ("scan x", cursor),
         ("scan 18446744073709551616", cursor),
         ("scan 18446744073709551615", cursor),
