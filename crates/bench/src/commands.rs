@@ -21,9 +21,20 @@ pub(crate) fn encode(op: &Op, out: &mut Vec<u8>) {
                 [&b"MGET"[..]].into_iter().chain(keys.iter().map(|key| &key[..])).collect();
             encode_request(out, &words);
         }
+        Op::At { keys, time } => {
+            let time = format!("{}.{:06}", time / 1_000_000, time % 1_000_000);
+            let words: Vec<&[u8]> = [&b"TIDE.AT"[..], time.as_bytes(), b"MGET"]
+                .into_iter()
+                .chain(keys.iter().map(|key| &key[..]))
+                .collect();
+            encode_request(out, &words);
+        }
         Op::Scan { cursor, limit, .. } => {
             let (cursor, limit) = (cursor.to_string(), limit.to_string());
             encode_request(out, &[b"SCAN", cursor.as_bytes(), b"COUNT", limit.as_bytes()]);
+        }
+        Op::Conflicts { limit, .. } => {
+            encode_request(out, &[&b"TIDE.CONFLICTS"[..], b"COUNT", limit.to_string().as_bytes()]);
         }
         Op::Count { .. } => encode_request(out, &[b"DBSIZE"]),
     }
@@ -33,7 +44,7 @@ pub(crate) fn encode(op: &Op, out: &mut Vec<u8>) {
 pub(crate) fn found(op: &Op, reply: &Reply) -> (u64, u64) {
     match (op, reply) {
         (Op::Get { .. }, reply) => (1, u64::from(*reply == Reply::Null)),
-        (Op::Rotx { .. } | Op::Snapshot { .. }, Reply::Array(values)) => {
+        (Op::Rotx { .. } | Op::Snapshot { .. } | Op::At { .. }, Reply::Array(values)) => {
             let absent = values.iter().filter(|value| **value == Reply::Null).count();
             (values.len() as u64, absent as u64)
         }

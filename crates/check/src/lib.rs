@@ -41,7 +41,7 @@ use index::{ABSENT, Index};
 use properties::black_box::BlackBox;
 use properties::black_box::guarantees::Guarantees;
 use properties::white_box::WhiteBox;
-use properties::{Findings, convergence, immediate, transaction, well_formed};
+use properties::{Findings, as_of, convergence, immediate, transaction, well_formed};
 use tidemark_core::history::{Action, Fate};
 
 /// What to check, and how much to tell.
@@ -93,6 +93,7 @@ fn examine(index: &Index<'_>, options: Options) -> Report {
         notes.push(format!("immediate: {untimed} GETs have no start_us and were not checked for it"));
     }
     well_formed::check(&mut findings, &cycles);
+    as_of::check(&mut findings);
     if findings.checks(Property::Snapshot) && index.has_txns {
         transaction::check(&mut findings);
     }

@@ -1,6 +1,7 @@
 //! One property a file. Those of a white box compare stamps and stand on one walk of the history; the black
 //! box has values only and looks for an order of the writes.
 
+pub(crate) mod as_of;
 pub(crate) mod atomic_writes;
 pub(crate) mod black_box;
 pub(crate) mod causal;

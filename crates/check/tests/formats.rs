@@ -94,7 +94,10 @@ fn event() -> impl Strategy<Value = Event> {
         |(session, dc, fate, txn, (start_us, end_us), asked, action)| {
             let txn = txn.filter(|_| !matches!(action, Action::Adopt { .. }));
             let asked = if matches!(action, Action::Adopt { .. }) { Guarantees::ALL } else { asked };
-            Event { session, dc: DcId(dc), fate, txn, start_us, end_us, asked, action }
+            // Of a read, now and then a time.
+            let reads = matches!(action, Action::Read { .. });
+            let as_of_us = start_us.filter(|us| reads && us % 2 == 0);
+            Event { session, dc: DcId(dc), fate, txn, start_us, end_us, asked, as_of_us, action }
         },
     )
 }
@@ -157,6 +160,7 @@ fn a_story_without_a_writer_is_told() {
         start_us: None,
         end_us: None,
         asked: Guarantees::ALL,
+        as_of_us: None,
         action,
     };
     let found = |value: &[u8]| Found { stamp: None, value: Some(Value::from(value)) };

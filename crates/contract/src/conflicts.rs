@@ -4,15 +4,13 @@
 //! question about these two alone, so that it has one answer everywhere and at any time. If it was, the
 //! newer one has taken the older one's place. If not, they are concurrent: the last writer wins, unless a resolver
 //! chooses. It chooses among those whose place nobody has taken, each time they are read; what it does not choose
-//! stays until a later write has seen it. So replicas that hold the same versions return the same, in whatever
-//! order they came, and after a restart.
+//! stays until a later write has seen it, and can be listed until then. So replicas that hold the same versions return the same, in
+//! whatever order they came, and after a restart.
 //!
 //! REQUIRES: `saw` is transitive, and true of two versions that one server wrote.
 
-use crate::extensions::Resolve;
-use crate::{Protocol, Store, Version};
-use std::collections::BTreeMap;
-use std::marker::PhantomData;
+use crate::{Store, Version};
+use std::collections::{BTreeMap, BTreeSet};
 use tidemark_core::{Key, Outcome, Stamp};
 
 /// What a protocol says of two versions of one key: each answer is a function of the two alone.
@@ -21,13 +19,13 @@ pub trait Judge: 'static {
     type Meta;
 
     /// Whether [`Self::newer_wins`] is to be asked. If not, the last writer wins.
-    const RESOLVES: bool;
+    fn resolves(&self) -> bool;
 
     /// Whether `newer` was written where `older` could be seen.
     fn saw(newer: &Version<Self::Meta>, older: &Version<Self::Meta>) -> bool;
 
     /// Whether `newer` wins against `older`, which it did not see.
-    fn newer_wins(older: &Version<Self::Meta>, newer: &Version<Self::Meta>) -> bool;
+    fn newer_wins(&self, older: &Version<Self::Meta>, newer: &Version<Self::Meta>) -> bool;
 }
 
 /// The conflicts that one server has come across.
@@ -36,21 +34,21 @@ pub struct Conflicts<J> {
     detected: u64,
     /// With a resolver: the versions that did not see all older ones of their key.
     contested: BTreeMap<Stamp, Key>,
-    judge: PhantomData<J>,
+    judge: J,
 }
 
 impl<J: Judge> Conflicts<J> {
     /// None yet. With a resolver, looks through the versions that were recovered.
-    pub fn new(store: &Store<J::Meta>) -> Self {
+    pub fn new(judge: J, store: &Store<J::Meta>) -> Self {
         let mut contested = BTreeMap::new();
-        if J::RESOLVES {
+        if judge.resolves() {
             store.dump(0, usize::MAX, |key, d| {
                 if store.chain(key).any(|older| older.stamp < d.stamp && !J::saw(d, older)) {
                     contested.insert(d.stamp, Key(key.to_vec().into()));
                 }
             });
         }
-        Self { detected: 0, contested, judge: PhantomData }
+        Self { detected: 0, contested, judge }
     }
 
     /// An update of `key` ended so: see [`Cx::update`].
@@ -71,7 +69,7 @@ impl<J: Judge> Conflicts<J> {
             let (newer, older) = if other.stamp > new.stamp { (other, new) } else { (new, other) };
             let conflict = !J::saw(newer, older);
             concurrent |= conflict;
-            if J::RESOLVES {
+            if self.judge.resolves() {
                 conflict.then(|| self.contested.insert(newer.stamp, key.clone()));
             } else if conflict || other.stamp < new.stamp {
                 break;
@@ -96,14 +94,21 @@ impl<J: Judge> Conflicts<J> {
         self.contested.retain(|stamp, key| store.chain(key).any(|d| d.stamp == *stamp));
     }
 
-    /// What a protocol with such a judge chooses by ([`Extensions::resolve`](crate::Extensions::resolve)), if it does.
-    pub const fn chooses<P: Protocol<Meta = J::Meta>>() -> Option<Resolve<P>> {
-        if J::RESOLVES { Some(|seen| Self::choose(seen)) } else { None }
+    /// At most `limit` keys, in order, of which a reader sees versions in conflict, with these: newest first.
+    pub fn list<'v>(
+        &self,
+        limit: usize,
+        store: &'v Store<J::Meta>,
+        visible: impl Fn(&Version<J::Meta>) -> bool,
+    ) -> Vec<(Key, Vec<&'v Version<J::Meta>>)> {
+        let keys: BTreeSet<&Key> = self.contested.values().collect();
+        let rivals = |key: &Key| Self::rivals(store.chain(key).filter(|d| visible(d)));
+        let all = keys.into_iter().map(|key| (key.clone(), rivals(key)));
+        all.filter(|(_, rivals)| rivals.len() > 1).take(limit).collect()
     }
 
-    /// Of versions that come newest first, the one that wins among those that no other has seen. The judge is asked about two at
-    /// a time, from the newest down.
-    fn choose<'v>(seen: impl Iterator<Item = &'v Version<J::Meta>>) -> Option<&'v Version<J::Meta>>
+    /// Of versions that come newest first, those that no other has seen.
+    fn rivals<'v>(seen: impl Iterator<Item = &'v Version<J::Meta>>) -> Vec<&'v Version<J::Meta>>
     where
         J::Meta: 'v,
     {
@@ -113,8 +118,24 @@ impl<J: Judge> Conflicts<J> {
                 left.push(d);
             }
         }
-        left.into_iter().reduce(|newer, older| if J::newer_wins(older, newer) { newer } else { older })
+        left
     }
+}
+
+/// Of versions that come newest first, the one that wins among those that no other has seen
+/// ([`Extensions::resolve`](crate::Extensions::resolve)). The judge is asked about two at a time, from the newest down.
+pub fn choose<'v, J: Judge>(
+    judge: &J,
+    seen: &mut dyn Iterator<Item = &'v Version<J::Meta>>,
+) -> Option<&'v Version<J::Meta>>
+where
+    J::Meta: 'v,
+{
+    if !judge.resolves() {
+        return seen.next();
+    }
+    let rivals = Conflicts::<J>::rivals(seen).into_iter();
+    rivals.reduce(|newer, older| if judge.newer_wins(older, newer) { newer } else { older })
 }
 
 #[cfg(test)]
@@ -130,17 +151,22 @@ mod tests {
 
     /// The larger value wins, or else the last writer.
     #[derive(Debug)]
-    struct Larger<const RESOLVES: bool>;
+    struct Larger {
+        resolves: bool,
+    }
 
-    impl<const RESOLVES: bool> Judge for Larger<RESOLVES> {
+    impl Judge for Larger {
         type Meta = u64;
-        const RESOLVES: bool = RESOLVES;
+
+        fn resolves(&self) -> bool {
+            self.resolves
+        }
 
         fn saw(newer: &Version<u64>, older: &Version<u64>) -> bool {
             newer.stamp.origin == older.stamp.origin || older.stamp.ts <= Hlc(newer.meta)
         }
 
-        fn newer_wins(older: &Version<u64>, newer: &Version<u64>) -> bool {
+        fn newer_wins(&self, older: &Version<u64>, newer: &Version<u64>) -> bool {
             older.write.value() <= newer.write.value()
         }
     }
@@ -169,7 +195,7 @@ mod tests {
         let reversed = [concurrent[1].clone(), concurrent[0].clone()];
         for (all, expected) in [(&chain[..], vec![]), (&concurrent, vec![3]), (&reversed, vec![2])] {
             let mut store = Store::new(0);
-            let mut conflicts = Conflicts::<Larger<false>>::new(&store);
+            let mut conflicts = Conflicts::new(Larger { resolves: false }, &store);
             assert_eq!(met(&mut conflicts, &mut store, all), expected);
         }
     }
@@ -183,13 +209,16 @@ mod tests {
         }
         for order in [[0, 1, 2], [1, 0, 2], [0, 2, 1]] {
             let mut store = Store::new(0);
-            let mut conflicts = Conflicts::<Larger<true>>::new(&store);
+            let mut conflicts = Conflicts::new(Larger { resolves: true }, &store);
             met(&mut conflicts, &mut store, &order.map(|i: usize| all[i].clone()));
-            let winner = Conflicts::<Larger<true>>::choose(store.chain(b"k")).unwrap();
+            let winner = choose(&Larger { resolves: true }, &mut store.chain(b"k")).unwrap();
             assert_eq!(winner.stamp, all[1].stamp, "{order:?}");
+            let listed = conflicts.list(9, &store, |_| true);
+            let listed: Vec<_> = listed.iter().map(|(key, rivals)| (key, rivals.len())).collect();
+            assert_eq!(listed, [(&Key::from("k"), 2)], "1 has taken the place of 5");
             let settled = all.each_ref().map(|d| conflicts.settled(d.stamp));
             assert_eq!(settled, [true, false, false], "{order:?}");
-            let recovered = Conflicts::<Larger<true>>::new(&store);
+            let recovered = Conflicts::new(Larger { resolves: true }, &store);
             assert_eq!(recovered.contested, conflicts.contested);
             store.insert(b"k", version(9, 1, 8));
             store.keep_newest(b"k");

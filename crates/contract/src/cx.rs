@@ -268,7 +268,7 @@ impl<P: Protocol> Cx<'_, P> {
     /// What a reader with `view` gets of `key`: what the papers call "obtain latest version d".
     #[inline]
     pub fn latest(&self, key: &Key, view: &P::View) -> Option<&Version<P::Meta>> {
-        pick::<P>(view, self.store.chain(key))
+        pick::<P>(self.params, view, self.store.chain(key))
     }
 
     /// Looks before an update: whether its condition holds under `view`, and what it is to report. `saw` is
@@ -326,26 +326,41 @@ impl<P: Protocol> Cx<'_, P> {
         keys.iter().map(find).collect()
     }
 
+    /// The newest version of each key under `view`. `saw` is called with each version found.
+    pub fn read_all(
+        &self,
+        keys: &[Key],
+        view: &P::View,
+        mut saw: impl FnMut(&Version<P::Meta>),
+    ) -> Vec<Found> {
+        keys.iter().map(|key| found_of(self.latest(key, view).inspect(|version| saw(version)))).collect()
+    }
+
     /// Walks this partition under `view`. `saw` is called with each version that decided about a key of a
     /// scan; a count is a number that nothing comes to depend on.
     pub fn walk(&self, walk: &Walk, view: &P::View, saw: impl FnMut(&Version<P::Meta>)) -> Outcome {
         match walk {
             Walk::Scan { cursor, limit } => {
                 let limit = *limit as usize;
-                let (keys, cursor) = self.store.scan(*cursor, limit, |all| pick::<P>(view, all), saw);
+                let (keys, cursor) =
+                    self.store.scan(*cursor, limit, |all| pick::<P>(self.params, view, all), saw);
                 Outcome::Keys { keys, cursor }
             }
-            Walk::Count => Outcome::Count(self.store.count(|all| pick::<P>(view, all))),
+            Walk::Count => Outcome::Count(self.store.count(|all| pick::<P>(self.params, view, all))),
         }
     }
 }
 
 /// Of the versions of a key the one that a reader with `view` gets.
 #[inline]
-fn pick<'v, P: Protocol>(view: &P::View, versions: Versions<'v, P::Meta>) -> Option<&'v Version<P::Meta>> {
+fn pick<'v, P: Protocol>(
+    params: &P::Params,
+    view: &P::View,
+    versions: Versions<'v, P::Meta>,
+) -> Option<&'v Version<P::Meta>> {
     let mut seen = versions.filter(|version| P::visible(view, version.stamp, &version.meta));
     match P::EXTENSIONS.resolve {
-        Some(resolve) => resolve(&mut seen),
+        Some(resolve) => resolve(params, &mut seen),
         None => seen.next(),
     }
 }

@@ -15,7 +15,8 @@ pub struct Extensions<P: Protocol> {
     /// says is durable. An error says why the order is not carried out.
     pub order: Option<Obey<P>>,
     /// Chooses among the versions that a reader can see; they come newest first. Without it the last writer wins. It decides by what
-    /// is seen and nothing else (see [`crate::conflicts::Conflicts`]).
+    /// is seen, and by parameters that are the same everywhere (see [`crate::conflicts`]). With it, sessions take
+    /// [`tidemark_core::Op::Conflicts`].
     pub resolve: Option<Resolve<P>>,
     /// Whether a version that was received is stored, beside what came before it. Without it every version is. Recovery and
     /// followers do not ask: they store what logs hold.
@@ -33,6 +34,7 @@ pub type Obey<P> = fn(&mut P, &Order, &mut Cx<'_, P>) -> Result<Standing, String
 
 /// See [`Extensions::resolve`].
 pub type Resolve<P> = for<'v> fn(
+    &<P as Protocol>::Params,
     &mut dyn Iterator<Item = &'v Version<<P as Protocol>::Meta>>,
 ) -> Option<&'v Version<<P as Protocol>::Meta>>;
 

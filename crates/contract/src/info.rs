@@ -27,11 +27,13 @@ pub struct Info {
     /// Whether its sessions take [`tidemark_core::Op::PutAll`]. Where they do not, writes of several keys are done one
     /// after the other.
     pub atomic_writes: bool,
+    /// Whether its sessions take [`tidemark_core::Op::At`].
+    pub reads_at_a_time: bool,
     /// Whether its sessions heed which guarantees an operation asks for ([`crate::SessionCx::guarantees`]). Where they do not,
     /// every operation gets all that the protocol promises.
     pub guarantees: bool,
-    /// Whether of each key only the newest version counts: stores hold no other. Logs do, so recovery and followers drop what is
-    /// overwritten, too.
+    /// Whether of each key only the newest version counts: stores hold no other, unless versions are kept for reads at a time
+    /// ([`crate::Params::keep_us`]). Logs do, so recovery and followers drop what is overwritten, too.
     pub newest_only: bool,
     /// Whether data centres may hold some keys only ([`crate::placement::Placement`]): whether its servers do without versions that never come, as
     /// they do where time says what has arrived, and not where each dependency is looked for.
@@ -54,6 +56,7 @@ impl Info {
             promise,
             clock: Clock::Any,
             atomic_writes: false,
+            reads_at_a_time: false,
             guarantees: false,
             newest_only: false,
             partial: false,
@@ -73,6 +76,12 @@ impl Info {
     #[must_use]
     pub const fn atomic_writes(self) -> Self {
         Self { atomic_writes: true, ..self }
+    }
+
+    /// See [`Self::reads_at_a_time`].
+    #[must_use]
+    pub const fn reads_at_a_time(self, reads_at_a_time: bool) -> Self {
+        Self { reads_at_a_time, ..self }
     }
 
     /// See [`Self::guarantees`].

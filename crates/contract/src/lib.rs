@@ -18,7 +18,7 @@
 //! - [`Placement`](placement::Placement): which data centres hold a key; [`ForwardedSession`](forwarded::ForwardedSession): a session that goes where its keys are
 //! - [`Waiters`]: waiting is data; [`Early`](early::Early): waiting for the clock
 //! - [`Ceiling`]: stamps and stable values that survive a restart
-//! - [`Collector`]: when to drop old versions; [`Aging`](aging::Aging): what is kept for a while; [`Watched`](watched::Watched): versions that will be lighter then
+//! - [`Collector`]: when to drop old versions; [`Horizon`](horizon::Horizon): which of them are kept for reads at a time; [`Aging`](aging::Aging): what is kept for a while; [`Watched`](watched::Watched): versions that will be lighter then
 //! - [`Conflicts`](conflicts::Conflicts): concurrent versions of a key
 //! - [`Rule`]: what its safety rests on, for tests to break; [`Variant`]: a protocol without some of its rules, by name
 //! - [`Removal`](removal::Removal): a data centre that the others do without
@@ -40,6 +40,7 @@ pub mod extensions;
 pub mod forwarded;
 pub mod gather;
 pub mod grouping;
+pub mod horizon;
 pub mod info;
 pub mod lab;
 pub mod matrix;

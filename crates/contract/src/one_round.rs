@@ -85,7 +85,8 @@ pub trait OneRound: Protocol<Reply = Answer<<Self::Past as Past>::Said>> {
     /// What a session remembers.
     type Past: Past;
 
-    /// What a session asks that remembers `past`, of the server that [`SessionCx::begin`] names. Without an operation, `past` comes
+    /// What a session asks that remembers `past`, of the server that [`SessionCx::begin`] names; of keys at a time, of each of
+    /// their servers. Without an operation, `past` comes
     /// from another region, its `home` so far: the answer, an [`Outcome::Adopted`] once this region covers it, says what to
     /// remember.
     fn question(op: Option<Op>, home: DcId, past: &Self::Past) -> Self::Request;
@@ -130,6 +131,11 @@ impl<P: OneRound, O: Own<P>> Session<P> for OneRoundSession<P, O> {
                 let question = |keys| P::question(Some(Op::Snapshot { keys }), *home, past);
                 self.parts = Parts::ask(&keys, question, cx);
             }
+            // The time names the snapshot: no server has to coordinate it.
+            Op::At { keys, time } => {
+                let question = |keys| P::question(Some(Op::At { keys, time }), *home, past);
+                self.parts = Parts::ask(&keys, question, cx);
+            }
             op => drop(cx.ask(server, P::question(Some(op), *home, past))),
         }
     }
@@ -142,13 +148,14 @@ impl<P: OneRound, O: Own<P>> Session<P> for OneRoundSession<P, O> {
         cx: &mut SessionCx<'_, P>,
     ) {
         said.teach(&mut self.token.past, from.partition, &outcome);
-        if P::INFO.splits_reads
+        if self.parts.awaits(ask)
             && let Outcome::FoundAll(found) = outcome
         {
             self.parts.heard(ask, found);
             let Some(found) = self.parts.whole() else { return };
             outcome = Outcome::FoundAll(found);
         }
+        self.parts = Parts::default();
         self.own.ends(&mut outcome, &self.token.past);
         cx.done(outcome);
     }

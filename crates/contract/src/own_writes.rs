@@ -23,10 +23,10 @@ impl OwnWrites {
     fn begins(&mut self, op: &Op) {
         (self.keys, self.writes) = match op {
             Op::Get { key } => (vec![key.clone()], Vec::new()),
-            Op::Rotx { keys } | Op::Snapshot { keys } => (keys.clone(), Vec::new()),
+            Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } => (keys.clone(), Vec::new()),
             Op::Put { key, update } => (Vec::new(), vec![(key.clone(), update.write.clone())]),
             Op::PutAll { writes } => (Vec::new(), writes.clone()),
-            Op::Scan { .. } | Op::Count { .. } => Default::default(),
+            Op::Scan { .. } | Op::Count { .. } | Op::Conflicts { .. } => Default::default(),
         };
     }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use tidemark_core::{Hlc, Key, ServerId, Stamp, Vector};
+use tidemark_core::{Hlc, Key, Micros, ServerId, Stamp, Vector};
 use tidemark_store::Version;
 
 /// What can travel between servers and stand in a log.
@@ -32,6 +32,11 @@ pub trait Params: Wire + Default {
     /// another. One line; nothing, as a rule.
     fn format(&self) -> String {
         String::new()
+    }
+
+    /// How long a version is kept after a newer one has taken its place, for reads at a time.
+    fn keep_us(&self) -> Micros {
+        0
     }
 
     /// Sets those that simulated schedules are to vary beside intervals, alike at all servers. `draw` returns a number below
@@ -194,4 +199,11 @@ pub fn replicate<P: Protocol>(
         }
     }
     server.on_replicate(from, item, cx);
+}
+
+/// For drivers: whether stores hold the newest version of each key and no other ([`Info::newest_only`]). What is kept for reads at a
+/// time is an exception.
+#[inline]
+pub fn newest_only<P: Protocol>(params: &P::Params) -> bool {
+    P::INFO.newest_only && (params.keep_us() == 0 || !P::INFO.reads_at_a_time)
 }

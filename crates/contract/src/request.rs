@@ -2,20 +2,42 @@
 //! for it.
 
 use crate::Walk;
+use crate::stabilised::Never;
 use serde::{Deserialize, Serialize};
-use tidemark_core::{Key, Op, Update};
+use tidemark_core::{Key, Micros, Op, Update};
 
 /// What a session asks. `R` goes with what only reads, `W` with a PUT, `S` with a read of several keys in one snapshot, and `C`
-/// with the past of a session that has moved.
+/// with the past of a session that has moved. `T` is the time of a read at a time, in protocols that have any
+/// ([`Info::reads_at_a_time`](crate::Info::reads_at_a_time)).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
-pub enum Request<R, W = R, S = R, C = R> {
+pub enum Request<R, W = R, S = R, C = R, T = Never> {
     Get(Key, R),
     Put(Key, Update, W),
     Rotx(Vec<Key>, S),
     Walk(Walk, R),
     /// Wait until this region covers that.
     Cover(C),
+    /// These keys as of that time.
+    At(Vec<Key>, T),
+}
+
+/// The time of a read at a time, or of none.
+pub trait Dated {
+    /// The time.
+    fn of(time: Micros) -> Self;
+}
+
+impl Dated for Micros {
+    fn of(time: Micros) -> Self {
+        time
+    }
+}
+
+impl Dated for Never {
+    fn of(_: Micros) -> Self {
+        unreachable!("a session refuses it, for the protocol cannot")
+    }
 }
 
 /// What of a session's past goes along with which question. None of it is made before it is known what is asked.
@@ -34,7 +56,7 @@ pub struct Brings<R, W, S, C> {
 impl<R, W, S, C> Brings<R, W, S, C> {
     /// The question of an operation, or of none: see [`crate::OneRound::question`].
     #[inline]
-    pub fn ask<A, B, D, E>(self, op: Option<Op>) -> Request<A, B, D, E>
+    pub fn ask<A, B, D, E, T: Dated>(self, op: Option<Op>) -> Request<A, B, D, E, T>
     where
         R: FnOnce() -> A,
         W: FnOnce() -> B,
@@ -45,6 +67,7 @@ impl<R, W, S, C> Brings<R, W, S, C> {
             Some(Op::Get { key }) => Request::Get(key, (self.read)()),
             Some(Op::Put { key, update }) => Request::Put(key, update, (self.put)()),
             Some(Op::Rotx { keys } | Op::Snapshot { keys }) => Request::Rotx(keys, (self.rotx)()),
+            Some(Op::At { keys, time }) => Request::At(keys, T::of(time)),
             Some(walk) => Request::Walk(Walk::of(&walk), (self.read)()),
             None => Request::Cover((self.cover)()),
         }

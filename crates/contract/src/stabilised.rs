@@ -1,5 +1,5 @@
 //! Stable time, with its whole life: the version vector, the stable vector and its tree, the durable ceiling, snapshot reads,
-//! sessions that migrate, the timers θ and Δ, heartbeats, collection, and restarts.
+//! sessions that migrate, the timers θ and Δ, heartbeats, collection, and restarts. `at_a_time.rs` adds reads at a physical time.
 //!
 //! A protocol keeps a [`Stabilised`], implements [`StableTime`], and names the one as its [`Component`]. Events that it does not
 //! treat specially go to the functions of this module. A step that it does treat specially is a hook of the trait, or an event
@@ -15,21 +15,24 @@
 
 use crate::component::Component;
 use crate::early::SHORTEST_WAIT_US;
+use crate::horizon::Horizon;
 use crate::protocol::Received;
 use crate::slices::SnapshotRead;
 use crate::{
-    Answer, Ceiling, Cx, Hard, Past as _, Protocol, Recovered, Report, SliceReply, SliceReq, Slices,
-    Stabilisation, Ticket, Tree, Waiters, not_covered, unanswered,
+    Answer, Ceiling, Cx, Hard, Params as _, Past as _, Protocol, Recovered, Report, SliceReply, SliceReq,
+    Slices, Stabilisation, Ticket, Tree, Waiters, not_covered, unanswered,
 };
 use tidemark_core::{DcId, Failure, Found, Hlc, Key, Outcome, ServerId, Vector};
 use tidemark_store::Version;
 
+mod at_a_time;
 mod messages;
 mod params;
 mod past;
 
+pub use at_a_time::{at_a_time, not_stable};
 pub use messages::{Messages, Never, Peer, Timer, Timers};
-pub use params::Params;
+pub use params::{KeepParams, Params};
 pub use past::{Past, cover};
 
 crate::rules! { from crate::Rule::COMPONENTS;
@@ -37,6 +40,8 @@ crate::rules! { from crate::Rule::COMPONENTS;
     CLOCK_SURVIVES, // S2
     OFFERS_WHAT_IS_DURABLE, // S3
     STABLE_STAYS_HOME, // S6
+    READS_AT_STABLE, // T1
+    READS_ABOVE_HORIZON, // T2
 }
 
 /// Names a snapshot of `P`.
@@ -60,6 +65,8 @@ pub struct Stabilised<P: StableTime> {
     /// Requests that wait for `stable`, and are taken up again from their beginning.
     blocked: Waiters<Vector, Blocked<P>>,
     tree: Stabilisation,
+    /// From when on versions are kept for reads at a time.
+    pub horizon: Horizon,
     params: Params,
 }
 
@@ -136,6 +143,7 @@ impl<P: StableTime> Stabilised<P> {
         cx.arm(P::Timer::THETA, params.theta_us);
         cx.arm(P::Timer::DELTA, params.delta_us);
         Self {
+            horizon: Horizon::starts(vv.max()), // T3
             vv,
             stable,
             ceiling: Ceiling::new(was.hard.clone()),
@@ -277,7 +285,9 @@ pub fn theta<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
 /// θ: persists the stable value out of turn, if much waits for collection.
 pub fn hurry<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
     let Stabilised { ceiling, stable, .. } = server.stabilised();
-    ceiling.hurry(|| stable.clone(), cx);
+    if cx.params.keep_us() == 0 {
+        ceiling.hurry(|| stable.clone(), cx); // else what waits has to, for the horizon
+    }
 }
 
 /// θ: passes on along the tree what this server has.
@@ -290,8 +300,8 @@ pub fn aggregate<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
 /// θ: drops a piece of what nobody reads any more.
 pub fn collect<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
     let mut collector = std::mem::take(&mut server.stabilised().tree.collector);
-    let here = cx.me.dc;
-    collector.work(cx, |safe, version| server.settled(safe, here, version));
+    let (here, upto) = (cx.me.dc, server.stabilised().collects_up_to(cx));
+    collector.work(cx, |safe, version| version.stamp.ts <= upto && server.settled(safe, here, version));
     server.stabilised().tree.collector = collector;
 }
 

@@ -116,6 +116,8 @@ pub struct Event {
     pub end_us: Option<Micros>,
     /// Which session guarantees it asked for; it is held to no others.
     pub asked: Guarantees,
+    /// Of a read at a time: that time, by the clocks that stamp versions. Such a read is a [`ReadKind::Snapshot`].
+    pub as_of_us: Option<Micros>,
     /// What it was and what it found.
     pub action: Action,
 }
@@ -167,7 +169,7 @@ impl Read {
 impl Event {
     fn new(session: SessionId, dc: DcId, action: Action) -> Self {
         let (fate, asked) = (Fate::Ok, Guarantees::ALL);
-        Self { session, dc, fate, txn: None, start_us: None, end_us: None, asked, action }
+        Self { session, dc, fate, txn: None, start_us: None, end_us: None, asked, as_of_us: None, action }
     }
 
     /// A GET.
@@ -201,6 +203,13 @@ impl Event {
     #[must_use]
     pub fn asking(mut self, asked: Guarantees) -> Self {
         self.asked = asked;
+        self
+    }
+
+    /// As of this time, if it is a read at a time.
+    #[must_use]
+    pub fn as_of(mut self, time: Micros) -> Self {
+        self.as_of_us = Some(time);
         self
     }
 
@@ -253,7 +262,9 @@ impl Event {
             }
             (Op::Get { .. }, _) => Action::Read { kind: ReadKind::Get, reads: Reads::new() },
             (Op::Rotx { keys }, _) => Self::read_all(ReadKind::Rotx, keys, outcome),
-            (Op::Snapshot { keys }, _) => Self::read_all(ReadKind::Snapshot, keys, outcome),
+            (Op::Snapshot { keys } | Op::At { keys, .. }, _) => {
+                Self::read_all(ReadKind::Snapshot, keys, outcome)
+            }
             (Op::Put { key, update }, _) => {
                 let (version, observed) = match outcome {
                     Outcome::Written { stamp, previous } => (*stamp, previous.clone()),
@@ -265,10 +276,13 @@ impl Event {
                 };
                 Action::Write { key: key.clone(), value, version, observed }
             }
-            (Op::Scan { .. } | Op::Count { .. } | Op::PutAll { .. }, _) => return None,
+            (Op::Scan { .. } | Op::Count { .. } | Op::Conflicts { .. } | Op::PutAll { .. }, _) => {
+                return None;
+            }
         };
         let end_us = (fate != Fate::Unknown).then_some(end_us);
-        Some(Self { fate, start_us: Some(start_us), end_us, ..Self::new(session, dc, action) })
+        let as_of_us = if let Op::At { time, .. } = op { Some(*time) } else { None };
+        Some(Self { fate, start_us: Some(start_us), end_us, as_of_us, ..Self::new(session, dc, action) })
     }
 
     fn read_all(kind: ReadKind, keys: &[Key], outcome: &Outcome) -> Action {

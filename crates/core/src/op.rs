@@ -1,7 +1,7 @@
 //! What: keys, values, the operations that an application asks of a session, and their outcomes.
 
 use crate::DcId;
-use crate::{PartitionId, Slot, Stamp, slot::slot_of};
+use crate::{Micros, PartitionId, Slot, Stamp, slot::slot_of};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
@@ -152,6 +152,15 @@ pub enum Op {
         /// The keys, in the order of the answer.
         keys: Vec<Key>,
     },
+    /// The values of several keys as of a physical time, wherever the session is: of each the newest version written up to
+    /// then. Like a snapshot it may miss what the session itself read or wrote. Only for protocols that declare that
+    /// they can (`Protocol::INFO.reads_at_a_time`).
+    At {
+        /// The keys, in the order of the answer.
+        keys: Vec<Key>,
+        /// The time.
+        time: Micros,
+    },
     /// Keys of one partition that GET would find, from `cursor` on.
     Scan {
         /// The partition to walk.
@@ -159,6 +168,14 @@ pub enum Op {
         /// Where to go on: 0, then what the last outcome said.
         cursor: u64,
         /// How many keys to look at, about.
+        limit: u32,
+    },
+    /// Keys of one partition whose versions are in conflict, with these. Only for protocols that leave conflicts to the
+    /// application, or can.
+    Conflicts {
+        /// The partition.
+        partition: PartitionId,
+        /// How many keys at most.
         limit: u32,
     },
     /// How many keys of one partition GET would find.
@@ -180,6 +197,8 @@ pub enum OpKind {
     Snapshot,
     Scan,
     Count,
+    At,
+    Conflicts,
 }
 
 impl Op {
@@ -191,8 +210,10 @@ impl Op {
             Self::PutAll { .. } => OpKind::PutAll,
             Self::Rotx { .. } => OpKind::Rotx,
             Self::Snapshot { .. } => OpKind::Snapshot,
+            Self::At { .. } => OpKind::At,
             Self::Scan { .. } => OpKind::Scan,
             Self::Count { .. } => OpKind::Count,
+            Self::Conflicts { .. } => OpKind::Conflicts,
         }
     }
 
@@ -241,7 +262,7 @@ pub enum Outcome {
         /// What was visible before, if the update observed it.
         previous: Option<Found>,
     },
-    /// Of a ROTX or snapshot: one answer a key, in the order asked.
+    /// Of a ROTX, a snapshot, or a read at a time: one answer a key, in the order asked.
     FoundAll(Vec<Found>),
     /// Of a SCAN.
     Keys {
@@ -256,6 +277,8 @@ pub enum Outcome {
     Adopted,
     /// The operation did not complete.
     Failed(Failure),
+    /// Of a CONFLICTS: keys, each with its versions that did not see each other, newest first.
+    Conflicts(Vec<(Key, Vec<Found>)>),
 }
 
 /// Why an operation did not complete.
@@ -276,6 +299,8 @@ pub enum Failure {
     Indefinite(String),
     /// It certainly did not happen: the server takes no writes until somebody has put its data right.
     Misconfigured(String),
+    /// It certainly did not happen, nor will it if it is tried again: what is asked for cannot be done here.
+    Refused(String),
 }
 
 impl Failure {

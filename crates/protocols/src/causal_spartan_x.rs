@@ -23,6 +23,7 @@
 //! - D5 A conditional update depends on the version that decided it, and so does its session, which takes the
 //!   server's `dsv` with it, as from a GET.
 //! - D6 The coordinator of a ROTX is the owner of its first key.
+//! - D7 Reads at a time: a version's `ut` is above its `ds` (I2), so that those up to a time are a snapshot.
 //!
 //! **Invariants**
 //! - I1 `dsv` never falls, and `dsv[i] <= vv[i]` at every server of the data centre, for i ≠ m.
@@ -30,14 +31,15 @@
 
 use tidemark_contract::prelude::*;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
-pub use tidemark_contract::stabilised::{Params, Past, Timer};
+pub use tidemark_contract::stabilised::{KeepParams as Params, Past, Timer};
 
 tidemark_contract::rules! {
     UT_MUST_BE_STABLE, // D1
     PUT_MERGES_DS, // Algorithm 5.2 line 7
     PUT_ABOVE_DSV, // Algorithm 5.2 line 8
     SLICE_LIFTS; // Algorithm 5.4 line 21
-    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE, STABLE_STAYS_HOME // D2, D4, D3
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE, STABLE_STAYS_HOME, // D2, D4, D3
+    READS_AT_STABLE, READS_ABOVE_HORIZON // D7
 }
 
 // To the letter of the paper, for the checker to convict.
@@ -52,6 +54,8 @@ pub enum View {
     Fresh(DcId, Vector, bool),
     /// A snapshot: what `sv` covers, wherever it was written.
     At(Vector),
+    /// At a time (D7).
+    UpTo(Hlc),
 }
 
 /// A server, `p_n^m`.
@@ -64,11 +68,12 @@ const ABOUT: &str = "causal+ on hybrid clocks: writes never wait, one-round snap
 impl Protocol for CausalSpartanX {
     const INFO: Info = Info::new("causal-spartan-x", ABOUT, Promise::CausalImmediate)
         .partial()
+        .reads_at_a_time(true)
         .rules(RULES)
         .variants(VARIANTS);
     type Meta = Vector; // ds
     /// GETREQ k, dsv; PUTREQ k, v, ds; ROTX kset, dsv, ds. SCAN and COUNT bring dsv, a session that has moved ds (D3).
-    type Request = Request<Vector, Vector, Past>;
+    type Request = Request<Vector, Vector, Past, Vector, Micros>;
     type Reply = Answer<Past>; // every reply in the paper is ⟨v, ds, dsv⟩ or part of it
     /// Slices are asked for at sv, and tell ds of what they found.
     type Peer = stabilised::Peer<Vector, Vector>;
@@ -80,7 +85,7 @@ impl Protocol for CausalSpartanX {
     type Component = Stabilised<Self>;
 
     fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        let (m, mut st) = (cx.me.dc, Stabilised::start(&was, *cx.params, cx));
+        let (m, mut st) = (cx.me.dc, Stabilised::start(&was, (*cx.params).into(), cx));
         let written_here = cx.store().versions().filter(|d| d.stamp.origin == m && STABLE_SURVIVES.kept());
         written_here.for_each(|d| st.stable.merge(&d.meta)); // D2
         Self { st }
@@ -93,6 +98,7 @@ impl Protocol for CausalSpartanX {
             Request::Put(key, update, ds) => self.put(ticket, key, update, ds, cx),
             Request::Rotx(keys, past) => self.rotx(ticket, keys, past, cx),
             Request::Cover(ds) => stabilised::cover(self, ticket, ds, cx), // D3
+            Request::At(keys, time) => self.at(ticket, keys, time, cx),
         }
     }
 
@@ -102,6 +108,7 @@ impl Protocol for CausalSpartanX {
                 stamp.origin == *m || ds.le(dsv) && (!ut_must_be_stable || dsv.covers(stamp))
             }
             View::At(sv) => ds.le(sv) && sv.covers(stamp),
+            View::UpTo(time) => stamp.ts <= *time,
         }
     }
 
@@ -170,6 +177,15 @@ impl CausalSpartanX {
     /// Algorithm 5.4 lines 15 to 18.
     fn found(&mut self, read: SnapshotRead<Vector, Vector>) -> Answer<Past> {
         Answer(Outcome::FoundAll(read.found), Past { ds: read.seen, dsv: self.st.stable.clone() })
+    }
+
+    /// D7.
+    fn at(&mut self, ticket: Ticket, keys: Vec<Key>, time: Micros, cx: &mut Cx<'_, Self>) {
+        let request = Request::At(keys.clone(), time);
+        let Some(time) = stabilised::at_a_time(self, time, (ticket, request), cx) else { return };
+        let (view, mut ds) = (View::UpTo(time), Vector::default());
+        let found = cx.read_all(&keys, &view, |d| ds.depend_on(d.stamp, &d.meta));
+        cx.answer(ticket, Outcome::FoundAll(found), Past { ds, dsv: self.st.stable.clone() });
     }
 
     fn fresh(&self, cx: &Cx<'_, Self>) -> View {

@@ -27,6 +27,7 @@
 //! - D7, D8 A ROTX waits, unless α is set; whoever does not wait takes one round (instead of §4.3's Eiger): `transactions.rs`.
 //! - D9 Conflicts (§4.4) are found by the `gst` that a version is shipped with, and resolved when they are read: `resolver.rs`.
 //! - D10 (E-11) A data centre that was cut off is left out (§5.5) by an operator, and what it wrote is hidden: `exclusion.rs`.
+//! - D11 Reads at a time are snapshots at that `gst`, once it is stable: by I2, all versions up to then: `transactions.rs`.
 //!
 //! **Invariants**
 //! - I1 `gst` never falls; every server of the data centre has received all that was written elsewhere at or
@@ -34,7 +35,7 @@
 //! - I2 A version's `ut` is above the `dt` of its PUT, above everything announced here before, and so (I1)
 //!   above every `gst` and snapshot in use when it is written.
 
-use tidemark_contract::conflicts::Conflicts;
+use tidemark_contract::conflicts::{Conflicts, choose};
 use tidemark_contract::early::Early;
 use tidemark_contract::prelude::*;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
@@ -50,8 +51,7 @@ mod transactions;
 use exclusion::Hidden;
 pub use exclusion::{Exclusion, Kept, Message};
 pub use params::{Params, Stamps};
-use resolver::ByGst;
-pub use resolver::{LastWriter, Resolver};
+pub use resolver::Resolver;
 pub use rules::*;
 pub use session::{Past, Request};
 pub use tidemark_contract::early::{Clock, Timer};
@@ -68,32 +68,30 @@ pub struct View {
     hidden: Hidden, // D10
 }
 
-/// With the resolver that everybody has.
-pub type GentleRain = Server<LastWriter>;
-
 /// A server, `p_n^m`. What waits is taken up again from its beginning.
-pub struct Server<R: Resolver> {
+pub struct GentleRain {
     st: Stabilised<Self>,
     /// D7: no snapshot up to here may miss what is written here later.
     fence: Hlc,
     /// Tells apart what has one stamp; always 0 with D3.
     seq: u32,
     early: Early<(Ticket, Request)>,
-    conflicts: Conflicts<ByGst<R>>,
+    conflicts: Conflicts<Resolver>,
     exclusion: Exclusion,
 }
 
 const ABOUT: &str = "causal+ with one number a version; waits for the farthest region";
 
-impl<R: Resolver> Protocol for Server<R> {
+impl Protocol for GentleRain {
     const INFO: Info = Info::new("gentlerain", ABOUT, Promise::CausalImmediate)
         .clock(info::Clock::Monotone)
         .partial()
+        .reads_at_a_time(true)
         .rules(RULES)
         .variants(VARIANTS);
     const EXTENSIONS: Extensions<Self> = Extensions {
         order: Some(exclusion::obey),
-        resolve: Conflicts::<ByGst<R>>::chooses::<Self>(),
+        resolve: Some(|params, seen| choose(&params.resolver, seen)), // D9
         ..Extensions::NONE
     };
     type Meta = Hlc; // D4, D9: gst at the PUT
@@ -121,7 +119,7 @@ impl<R: Resolver> Protocol for Server<R> {
             fence: Hlc::ZERO, // below the ceiling
             seq: 0,
             early: Early::default(),
-            conflicts: Conflicts::new(cx.store()),
+            conflicts: Conflicts::new(cx.params.resolver, cx.store()),
             exclusion,
         }
     }
@@ -132,12 +130,14 @@ impl<R: Resolver> Protocol for Server<R> {
             Request::Put(key, update, past) => self.put(ticket, key, update, past, cx),
             Request::Snapshot(keys, gst) => self.snapshot(ticket, keys, Past { dt: Hlc::ZERO, gst }, cx),
             Request::Rotx(keys, past) => self.rotx(ticket, keys, past, cx),
+            Request::At(keys, time) => self.at(ticket, keys, time, cx),
             Request::Walk(walk, gst) => {
                 self.raise(gst, cx);
                 let mut past = Past { dt: Hlc::ZERO, gst: self.gst() };
                 let outcome = cx.walk(&walk, &self.fresh(cx), |d| past.dt = past.dt.max(d.stamp.ts));
                 cx.answer(ticket, outcome, past);
             }
+            Request::Conflicts(limit, gst) => self.list_conflicts(ticket, limit, gst, cx), // D9
             Request::Cover(past, home) => self.cover(ticket, past, home, cx),
         }
     }
@@ -186,7 +186,7 @@ impl<R: Resolver> Protocol for Server<R> {
     }
 }
 
-impl<R: Resolver> StableTime for Server<R> {
+impl StableTime for GentleRain {
     fn stabilised(&mut self) -> &mut Stabilised<Self> {
         &mut self.st
     }
@@ -199,7 +199,7 @@ impl<R: Resolver> StableTime for Server<R> {
     /// §5.3.
     fn settled(&mut self, safe: &Vector, m: DcId, d: &Version<Hlc>) -> bool {
         let view = self.view(Past { dt: Hlc::ZERO, gst: safe.min() }, false, m);
-        Self::visible(&view, d.stamp, &d.meta) && self.conflicts.settled(d.stamp) && self.exclusion.forgets(d)
+        Self::visible(&view, d.stamp, &d.meta) && self.takes_their_place(d) && self.exclusion.forgets(d)
     }
 
     /// LST: Algorithm 2 line 30.
@@ -228,7 +228,7 @@ impl<R: Resolver> StableTime for Server<R> {
     }
 }
 
-impl<R: Resolver> Server<R> {
+impl GentleRain {
     /// Algorithm 2 lines 1 to 4.
     fn get(&mut self, ticket: Ticket, key: &Key, gst: Hlc, cx: &mut Cx<'_, Self>) {
         self.raise(gst, cx); // 2

@@ -29,11 +29,12 @@
 //! - D9 The clock rises with what arrives as well, not with requests alone: a write wins over all it could replace.
 //! - D10 `nukv-physical` does without the hybrid clock: `t` is physical time, and a write waits for its causes to arrive,
 //!   as the paper has it, and until `t` is above its `dt`, which it needs to win.
+//! - D11 §2.2 says that times near physical time allow reads of the version "at a given physical time", and not how: `dated.rs`.
 //!
 //! **Invariants**
 //! - I1 Every version of origin d with an index up to `sv[d]` has been applied here.
 //! - I2 `hrm` and `hwm` are at or above the index of all that the session has read and written, `dt_r` and `dt_w` the time.
-//! - I3 A chain holds one version, the newest; tombstones stay.
+//! - I3 A chain holds one version, the newest, unless older ones are kept for reads at a time (D11); tombstones stay.
 
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
@@ -41,12 +42,16 @@ use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Micros, Op, Outcom
 use tidemark_contract::protocol::Received;
 use tidemark_contract::waiters::Threshold;
 use tidemark_contract::{
-    AskId, Cx, Extensions, Info, Parts, Protocol, Recovered, Session, SessionCx, Status, Store, Ticket,
-    Version, Waiters, Walk,
+    AskId, Cx, Extensions, Hard, Info, Parts, Protocol, Recovered, Session, SessionCx, Status, Store, Ticket,
+    Version, Waiters, Walk, stabilised,
 };
 
+mod dated;
+mod params;
 mod past;
 mod reads;
+use dated::Dated;
+pub use params::Params;
 pub use past::{Indexes, Past, Seen};
 
 tidemark_contract::rules! {
@@ -61,8 +66,12 @@ tidemark_contract::rules! {
     DT_COVERS_WRITES,
     PUT_ABOVE_DT,
     PUT_ABOVE_OBSERVED, // D7
-    PAST_MOVES, // D8
+    PAST_MOVES; // D8
+    of stabilised: READS_AT_STABLE, READS_ABOVE_HORIZON // D11
 }
+
+/// Those that do not concern reads at a time.
+const WITHOUT_DATES: &[tidemark_contract::Rule] = RULES.split_at(RULES.len() - 2).0;
 
 // The listings as printed (E-6).
 tidemark_contract::variants! {
@@ -73,22 +82,6 @@ tidemark_contract::variants! {
 /// How soon the clock is looked at again: one that is coarse shows the same for a while.
 const LOOK_EVERY_US: Micros = 100;
 
-/// The numbers: ours.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// How long a read waits for what its session has seen, and a write of `nukv-physical` for the clock.
-    pub wait_limit_us: Micros,
-}
-
-impl tidemark_contract::Params for Params {}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { wait_limit_us: 2_000_000 }
-    }
-}
-
 /// What is done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
@@ -96,6 +89,7 @@ pub enum What {
     Get(Vec<Key>),         // of one partition
     Put(Key, Update, Hlc), // dt
     Walk(Walk),
+    At(Vec<Key>, Micros), // of one partition: D11
 }
 
 /// What a session asks: where it looks, after `sv` has reached these.
@@ -115,7 +109,7 @@ pub struct Reply {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Peer {}
 
-/// When one of those who wait has waited long enough, or the clock is where a write wants it.
+/// When one of those who wait has waited long enough, the clock is where a write wants it, or a heartbeat is due (D11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timer;
 
@@ -133,6 +127,7 @@ pub struct Server<const HYBRID: bool> {
     sv: Indexes,
     waiting: Waiters<Indexes, (Ticket, What)>,
     early: Waiters<Hlc, Early>,
+    dated: Dated,
 }
 
 impl<const HYBRID: bool> Protocol for Server<HYBRID> {
@@ -146,8 +141,9 @@ impl<const HYBRID: bool> Protocol for Server<HYBRID> {
         Promise::Session,
     )
     .newest_only() // I3
+    .reads_at_a_time(HYBRID)
     .guarantees()
-    .rules(RULES)
+    .rules(if HYBRID { RULES } else { WITHOUT_DATES })
     .variants(if HYBRID { VARIANTS } else { &[] });
     const EXTENSIONS: Extensions<Self> = Extensions {
         accepts: Some(Self::accepts),
@@ -158,17 +154,19 @@ impl<const HYBRID: bool> Protocol for Server<HYBRID> {
     type Request = Request;
     type Reply = Reply;
     type Peer = Peer;
-    type Hard = ();
+    type Hard = Hard; // D11
     type Timer = Timer;
     type View = ();
     type Session = Client<HYBRID>;
     type Params = Params;
     type Component = ();
 
-    fn start(recovered: Recovered<()>, _: &mut Cx<'_, Self>) -> Self {
+    fn start(recovered: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let hlc = recovered.received.max().max(recovered.hard.ceiling);
+        let dated = Dated::start(&recovered, cx);
         let sv = if SV_SURVIVES.kept() { Indexes(recovered.records) } else { Indexes::default() }; // I1, D1
         let (waiting, early) = (Waiters::default(), Waiters::default());
-        Self { hlc: recovered.received.max(), sv, waiting, early }
+        Self { hlc, sv, waiting, early, dated }
     }
 
     /// GET, step 1; PUT.
@@ -186,6 +184,7 @@ impl<const HYBRID: bool> Protocol for Server<HYBRID> {
             self.hlc = self.hlc.max(d.stamp.ts); // D9
             self.applied(from.dc, d.meta, cx);
         }
+        self.heard(from.dc, item.upto, cx);
     }
 
     fn on_timer(&mut self, _: Timer, cx: &mut Cx<'_, Self>) {
@@ -200,6 +199,7 @@ impl<const HYBRID: bool> Protocol for Server<HYBRID> {
         for (ticket, _) in self.waiting.expire(cx.mono) {
             fail(ticket, Failure::StaleSession(why.to_string()), cx); // D6
         }
+        self.beat(cx);
         self.wait(cx);
     }
 
@@ -208,7 +208,7 @@ impl<const HYBRID: bool> Protocol for Server<HYBRID> {
     }
 
     fn status(&self) -> Status {
-        Status::new(Default::default(), self.waiting.len() + self.early.len())
+        Status::new(Default::default(), self.waiting.len() + self.early.len() + self.dated.waiting())
     }
 }
 
@@ -230,6 +230,7 @@ impl<const HYBRID: bool> Server<HYBRID> {
                 return self.put(ticket, (key, update), dt, cx.mono + cx.params.wait_limit_us, cx);
             }
             What::Get(keys) => return cx.reply(ticket, Self::get(&keys, &self.sv, cx.store())),
+            What::At(keys, time) => return self.at(ticket, keys, time, cx),
             What::Walk(walk) => cx.walk(&walk, &(), |d| Self::read(d, &self.sv, &mut read)),
         };
         cx.reply(ticket, Reply { outcome, read, wrote: Seen::default() });
@@ -284,7 +285,9 @@ impl<const HYBRID: bool> Server<HYBRID> {
 
     fn wait(&self, cx: &mut Cx<'_, Self>) {
         let clock = self.early.least().map(|t| (t.micros() + 1).saturating_sub(cx.now).max(LOOK_EVERY_US));
-        let deadlines = [self.waiting.next_deadline(), self.early.next_deadline()].into_iter().flatten();
+        let dated = self.dated.next();
+        let deadlines =
+            [self.waiting.next_deadline(), self.early.next_deadline(), dated].into_iter().flatten();
         let next = deadlines.map(|at| at.saturating_sub(cx.mono)).chain(clock).min();
         next.into_iter().for_each(|delay| cx.arm(Timer, delay));
     }
@@ -326,6 +329,11 @@ impl<const HYBRID: bool> Session<Server<HYBRID>> for Client<HYBRID> {
                 let after = |keys: &[Key]| past.reads_after(topology.partition_of(&keys[0]), asked);
                 let request = |keys: Vec<Key>| Request(What::Get(keys.clone()), after(&keys));
                 self.parts = Parts::ask(&keys, request, cx); // D7
+                return;
+            }
+            Op::At { keys, time } => {
+                let request = |keys| Request(What::At(keys, time), Indexes::default());
+                self.parts = Parts::ask(&keys, request, cx); // D11
                 return;
             }
             walk => Request(What::Walk(Walk::of(&walk)), after),

@@ -23,6 +23,7 @@
 //! - D3 A conditional update depends on the version that decided it. Its session takes `dsv`, as from a GET.
 //! - D4 SCAN and COUNT read like GET. The coordinator of a ROTX is the owner of its first key.
 //! - D5 The exceptions of a version are dropped all at once, if it is [`Watched`]; it is not after a restart.
+//! - D6 Reads at a time: a version's `ut` is above its `ds` (I2), so that those up to a time are a snapshot.
 //!
 //! **Invariants**
 //! - I1 `dsv` never falls. For i ≠ m, no `dsv[i]` here, of servers or sessions, exceeds any server's `vv[i]`.
@@ -31,7 +32,7 @@
 
 use tidemark_contract::prelude::*;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
-pub use tidemark_contract::stabilised::{Params, Past, Timer};
+pub use tidemark_contract::stabilised::{KeepParams as Params, Past, Timer};
 use tidemark_contract::watched::Watched;
 
 tidemark_contract::rules! {
@@ -47,7 +48,8 @@ tidemark_contract::rules! {
     COLLECTS_AT_SAFE,
     EXCEPTIONS_UNTIL_SAFE,
     FENCE_SURVIVES; // D1
-    of stabilised: STABLE_SURVIVES, OFFERS_WHAT_IS_DURABLE, STABLE_STAYS_HOME // D1, D2
+    of stabilised: STABLE_SURVIVES, OFFERS_WHAT_IS_DURABLE, STABLE_STAYS_HOME, // D1, D2
+    READS_AT_STABLE, READS_ABOVE_HORIZON // D6
 }
 
 /// What is stored beside a version.
@@ -71,6 +73,8 @@ pub enum View {
     Fresh(DcId, Vector),
     /// S(sv) (9).
     Snapshot(DcId, Vector),
+    /// At a time (D6).
+    At(Hlc),
 }
 
 /// A server, `p_n^m`.
@@ -83,9 +87,10 @@ pub struct Tidemark {
 const ABOUT: &str = "causal+, fresh reads: writes never wait, snapshots take one round";
 
 impl Protocol for Tidemark {
-    const INFO: Info = Info::new("tidemark", ABOUT, Promise::CausalImmediate).partial().rules(RULES);
+    const INFO: Info =
+        Info::new("tidemark", ABOUT, Promise::CausalImmediate).partial().reads_at_a_time(true).rules(RULES);
     type Meta = Meta;
-    type Request = Request<Vector, Past>; // DSV_c; with a PUT DS_c too; of a session that moved DS_c alone
+    type Request = Request<Vector, Past, Vector, Vector, Micros>; // DSV_c; with a PUT DS_c too; of a session that moved DS_c alone
     type Reply = Answer<Past>;
     type Peer = stabilised::Peer<Vector, Past>; // slices: at sv; ds of what is found, and the fence
     type Hard = Hard;
@@ -96,7 +101,7 @@ impl Protocol for Tidemark {
     type Component = Stabilised<Self>;
 
     fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        let (m, mut st) = (cx.me.dc, Stabilised::start(&was, *cx.params, cx));
+        let (m, mut st) = (cx.me.dc, Stabilised::start(&was, (*cx.params).into(), cx));
         let written_here = cx.store().versions().filter(|d| d.stamp.origin == m && STABLE_SURVIVES.kept());
         written_here.for_each(|d| st.stable.merge(d.meta.need())); // D1
         st.stable[m] = if FENCE_SURVIVES.kept() { st.stable[m].max(was.hard.ceiling) } else { Hlc::ZERO };
@@ -110,6 +115,7 @@ impl Protocol for Tidemark {
             Request::Put(key, update, past) => self.put(ticket, key, update, past, cx),
             Request::Rotx(keys, dsv) => self.rotx(ticket, keys, &dsv, cx),
             Request::Cover(ds) => stabilised::cover(self, ticket, ds, cx), // D2
+            Request::At(keys, time) => self.at(ticket, keys, time, cx),
         }
     }
 
@@ -117,6 +123,7 @@ impl Protocol for Tidemark {
         match view {
             View::Fresh(m, dsv) => stamp.origin == *m || meta.ds.le_elsewhere(dsv, *m), // 2
             View::Snapshot(m, sv) => in_snapshot(*m, sv, stamp, meta),
+            View::At(time) => stamp.ts <= *time,
         }
     }
 
@@ -208,6 +215,15 @@ impl Tidemark {
         self.st.stable.raise(cx.me.dc, self.st.vv[cx.me.dc].max(Hlc::at(cx.now)));
         let sv = self.st.stable.clone();
         self.st.scatter((ticket, keys), sv.clone(), Past { dsv: sv, ..Past::default() }, cx); // 10
+    }
+
+    /// D6.
+    fn at(&mut self, ticket: Ticket, keys: Vec<Key>, time: Micros, cx: &mut Cx<'_, Self>) {
+        let request = Request::At(keys.clone(), time);
+        let Some(time) = stabilised::at_a_time(self, time, (ticket, request), cx) else { return };
+        let (view, mut ds) = (View::At(time), Vector::default());
+        let found = cx.read_all(&keys, &view, |d| ds.depend_on(d.stamp, &d.meta.ds));
+        cx.answer(ticket, Outcome::FoundAll(found), Past { ds, dsv: self.known(cx) });
     }
 
     /// What a reader takes along: the stable vector and the fence.

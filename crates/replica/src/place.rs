@@ -3,6 +3,7 @@
 use crate::stream::OutgoingStream;
 use crate::timers::Timers;
 use std::collections::{BTreeMap, VecDeque};
+use tidemark_contract::protocol::newest_only;
 use tidemark_contract::{Protocol, Recovered, Store, Version};
 use tidemark_core::{DcId, Hlc, Key, PartitionId, Vector};
 use tidemark_store::log::Position;
@@ -31,6 +32,7 @@ pub(crate) struct Heartbeat {
 /// One partition.
 pub(crate) struct Place<P: Protocol> {
     pub(crate) id: PartitionId,
+    newest_only: bool,
     /// Absent only until it has started.
     pub(crate) protocol: Option<P>,
     pub(crate) store: Store<P::Meta>,
@@ -66,9 +68,10 @@ pub(crate) struct Place<P: Protocol> {
 pub(crate) const INDEX_EVERY: u64 = 256;
 
 impl<P: Protocol> Place<P> {
-    pub(crate) fn new(id: PartitionId, dcs: usize, seed: u64) -> Self {
+    pub(crate) fn new(id: PartitionId, dcs: usize, seed: u64, params: &P::Params) -> Self {
         Self {
             id,
+            newest_only: newest_only::<P>(params),
             protocol: None,
             store: Store::new(seed),
             timers: Timers::default(),
@@ -90,7 +93,7 @@ impl<P: Protocol> Place<P> {
     /// Adds a version to its chain, and drops what nobody asks for any more if the protocol says what that is.
     pub(crate) fn insert(&mut self, key: &Key, version: Version<P::Meta>) {
         self.store.insert(key, version);
-        if P::INFO.newest_only {
+        if self.newest_only {
             self.store.keep_newest(key);
         }
     }

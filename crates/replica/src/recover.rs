@@ -13,6 +13,7 @@ use crate::record::{
 use crate::replay::Replay;
 use crate::snapshot::Upkeep;
 use std::sync::Arc;
+use tidemark_contract::protocol::newest_only;
 use tidemark_contract::{Params as _, Protocol, Topology};
 use tidemark_core::{DcId, Key, PartitionId, Regions, Stamp};
 use tidemark_store::Dropped;
@@ -133,7 +134,7 @@ impl<P: Protocol> Host<P> {
             for received in &mut self.places[at].received {
                 received.durable = received.seq;
             }
-            if self.group.is_some() && !P::INFO.newest_only {
+            if self.group.is_some() && !newest_only::<P>(&self.config.params) {
                 self.places[at].store.keep_journal();
             }
             self.start(now, at);
@@ -189,7 +190,7 @@ impl<P: Protocol> Recovery<P> {
         let seed = incarnation.rotate_left(17) ^ 0x5DEE_CE66;
         let dcs = config.topology.dcs;
         let mut places: Vec<Place<P>> =
-            config.partitions.iter().map(|id| Place::new(*id, dcs, seed)).collect();
+            config.partitions.iter().map(|id| Place::new(*id, dcs, seed, &config.params)).collect();
         let mut known = Known::default();
 
         let mut snapshot = LatestSnapshot::find(&**disk, incarnation)?;

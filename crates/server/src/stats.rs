@@ -24,6 +24,7 @@ pub(crate) fn outcome_of(failure: &Failure) -> usize {
         Failure::Indefinite(_) => 5,
         Failure::Misconfigured(_) => 6,
         Failure::Elsewhere(_) => 7,
+        Failure::Refused(_) => outcome::ERROR,
     }
 }
 

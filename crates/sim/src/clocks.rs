@@ -5,7 +5,7 @@ use tidemark_core::Micros;
 use tidemark_replica::Now;
 
 /// What wall clocks show at the beginning: late enough to jump back from.
-const EPOCH_US: i64 = 1_000_000_000;
+pub(crate) const EPOCH_US: i64 = 1_000_000_000;
 
 /// The two clocks of a node.
 pub(crate) struct Clocks {

@@ -35,6 +35,8 @@ pub struct Options {
     pub faults: Faults,
     /// An operator excludes a data centre and readmits it, in protocols that can do without one.
     pub exclusions: bool,
+    /// Some reads are reads at a time, in protocols that have them ([`Info::reads_at_a_time`]).
+    pub reads_at_a_time: bool,
     /// What histories are held to; the protocol's own promise if none.
     pub promise: Option<Promise>,
     /// When logs are synced; drawn for each schedule if none, and `always` wherever power can fail.
@@ -55,6 +57,7 @@ impl Default for Options {
             ops: 200,
             faults: Faults::ALL,
             exclusions: false,
+            reads_at_a_time: false,
             promise: None,
             fsync: None,
             params: BTreeMap::new(),
@@ -72,6 +75,9 @@ impl Options {
         let info = factory.info();
         if self.placement != Placed::Everywhere && !info.partial {
             return Err(format!("{} cannot do without versions that a region never gets", info.name));
+        }
+        if self.reads_at_a_time && !info.reads_at_a_time {
+            return Err(format!("{} cannot read at a time", info.name));
         }
         rules(info, &self.without)?;
         let params = changed(info.name, factory.default_params().into(), &self.params)?;
@@ -161,6 +167,9 @@ impl fmt::Display for Options {
         if self.exclusions {
             write!(f, " --exclusions")?;
         }
+        if self.reads_at_a_time {
+            write!(f, " --reads-at-a-time")?;
+        }
         for rule in &self.without {
             write!(f, " --without {rule}")?;
         }
@@ -238,13 +247,14 @@ mod tests {
             dcs: 2,
             faults: Faults::NONE,
             exclusions: true,
+            reads_at_a_time: true,
             without: vec![tidemark_group::rule::VOTES],
             promise: Some(Promise::Causal),
             fsync: Some(Fsync::Always),
             params: BTreeMap::from([("fan_out".into(), 3.into()), ("rounds".into(), "two".into())]),
             ..Options::default()
         };
-        let typed = " --dcs 2 --faults none --exclusions --without VOTES --promise causal --fsync always --param fan_out=3 --param rounds=two";
+        let typed = " --dcs 2 --faults none --exclusions --reads-at-a-time --without VOTES --promise causal --fsync always --param fan_out=3 --param rounds=two";
         assert_eq!(options.to_string(), typed);
     }
 

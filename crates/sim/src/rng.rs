@@ -34,6 +34,8 @@ pub(crate) enum Stream {
     Regrouping = 13,
     /// What fails of whole nodes: their connections, their clients, their operator's cuts.
     Nodes = 14,
+    /// Which reads are reads at a time, and at which.
+    Dated = 15,
 }
 
 /// The generator of one stream of a schedule.

@@ -4,7 +4,7 @@ use crate::cluster::{Cluster, Subject};
 use crate::grouping;
 use crate::options::{Options, Placed, changed, name_of};
 use crate::outcome::RunOutcome;
-use crate::plan::{Layout, Plan};
+use crate::plan::{Layout, Plan, dated};
 use crate::rng::{Stream, stream};
 use crate::trace::Trace;
 use serde_json::Value;
@@ -94,7 +94,11 @@ impl Simulation {
     fn params(&self, plan: &Plan, topology: &Topology) -> Result<Vec<Value>, String> {
         let mut rng = stream(plan.seed, Stream::Params);
         let varied = Value::from(self.factory.vary(topology, &mut |below| rng.usize(0..below)));
-        params_of(self.factory, plan, varied, &self.options.params)
+        let mut chosen = self.options.params.clone();
+        if self.options.reads_at_a_time {
+            chosen.entry("keep_us".to_string()).or_insert_with(|| dated::keep_us(plan.seed).into());
+        }
+        params_of(self.factory, plan, varied, &chosen)
     }
 }
 

@@ -170,7 +170,7 @@ impl Shrinker<'_> {
 
 fn fewer_keys(plan: &Plan, session: usize, n: usize) -> Option<Plan> {
     let mut smaller = plan.clone();
-    let Step { act: Act::Op(Op::Rotx { keys } | Op::Snapshot { keys }), .. } =
+    let Step { act: Act::Op(Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. }), .. } =
         &mut smaller.scripts[session][n]
     else {
         return None;

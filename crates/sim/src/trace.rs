@@ -63,8 +63,8 @@ impl Trace {
             Happening::Done { act: Act::Op(op), .. } => match op {
                 Op::Get { key } | Op::Put { key, .. } => vec![key.clone()],
                 Op::PutAll { writes } => writes.iter().map(|(key, _)| key.clone()).collect(),
-                Op::Rotx { keys } | Op::Snapshot { keys } => keys.clone(),
-                Op::Scan { .. } | Op::Count { .. } => Vec::new(),
+                Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } => keys.clone(),
+                Op::Scan { .. } | Op::Count { .. } | Op::Conflicts { .. } => Vec::new(),
             },
             _ => Vec::new(),
         });
@@ -102,6 +102,7 @@ fn result(outcome: &Outcome) -> String {
         }
         Outcome::Keys { keys, cursor } => format!("{} keys, cursor {cursor}", keys.len()),
         Outcome::Count(count) => count.to_string(),
+        Outcome::Conflicts(keys) => format!("{} keys in conflict", keys.len()),
         Outcome::Adopted => "adopted".into(),
         Outcome::Failed(failure) => format!("failed: {failure:?}"),
     }
@@ -123,7 +124,9 @@ impl fmt::Display for Shown<'_> {
             }
             Act::Op(Op::Rotx { keys }) => write!(f, "ROTX {}", names(keys)),
             Act::Op(Op::Snapshot { keys }) => write!(f, "SNAPSHOT {}", names(keys)),
+            Act::Op(Op::At { keys, time }) => write!(f, "READ {} as of {time}", names(keys)),
             Act::Op(Op::Scan { partition, .. }) => write!(f, "SCAN partition {partition}"),
+            Act::Op(Op::Conflicts { partition, .. }) => write!(f, "CONFLICTS partition {partition}"),
             Act::Op(Op::Count { partition }) => write!(f, "COUNT partition {partition}"),
         }
     }

@@ -1,38 +1,18 @@
-//! Conflicts that are resolved otherwise than by the last writer (GentleRain §4.4, D9): replicas converge if the
-//! resolver is a function of what it is asked about, and only then.
+//! Conflicts that are resolved otherwise than by the last writer (GentleRain §4.4, D9): replicas converge, for a resolver is a
+//! function of what it is asked about, and what lost stays until a later write has seen it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use tidemark_check::{Options as Checks, Promise, Property, Violation, check_with};
-use tidemark_contract::Version;
-use tidemark_contract::core::Hlc;
 use tidemark_node::factory_of;
-use tidemark_protocols::gentlerain::{Resolver, Server};
+use tidemark_protocols::GentleRain;
+use tidemark_protocols::gentlerain::LOSERS_STAY;
 use tidemark_sim::{Options, Simulation};
-
-/// The larger value wins.
-struct Larger;
-
-impl Resolver for Larger {
-    fn newer_wins(older: &Version<Hlc>, newer: &Version<Hlc>) -> bool {
-        older.write.value() <= newer.write.value()
-    }
-}
-
-/// What wins depends on how often it was asked.
-struct Fickle;
-
-impl Resolver for Fickle {
-    fn newer_wins(_: &Version<Hlc>, _: &Version<Hlc>) -> bool {
-        static ASKED: AtomicU64 = AtomicU64::new(0);
-        ASKED.fetch_add(1, Ordering::Relaxed).is_multiple_of(2)
-    }
-}
 
 /// Plays schedules of two data centres under all faults: what of convergence was violated, and in how many of them the
 /// last words are not those of the last writer.
-fn play<R: Resolver>(seeds: std::ops::Range<u64>) -> (Vec<Violation>, usize) {
-    let options = Options { dcs: 2, partitions: 2, sessions: 4, ops: 40, ..Options::default() };
-    let simulation = Simulation::new(factory_of::<Server<R>>(), options);
+fn play(resolver: &str, more: Options, seeds: std::ops::Range<u64>) -> (Vec<Violation>, usize) {
+    let params = [("resolver".to_string(), resolver.into())].into();
+    let options = Options { dcs: 2, partitions: 2, sessions: 4, ops: 40, params, ..more };
+    let simulation = Simulation::new(factory_of::<GentleRain>(), options);
     let (mut violations, mut otherwise) = (Vec::new(), 0);
     for seed in seeds {
         let history = simulation.run(seed).history;
@@ -47,15 +27,29 @@ fn play<R: Resolver>(seeds: std::ops::Range<u64>) -> (Vec<Violation>, usize) {
 }
 
 #[test]
-fn a_resolver_that_is_a_function_converges_on_what_the_last_writer_would_not_have_left() {
-    let (violations, otherwise) = play::<Larger>(0..1_000);
-    assert!(violations.is_empty(), "{:?}", violations[0]);
-    println!("{otherwise} schedules end otherwise than by the last writer");
-    assert!(otherwise > 30, "{otherwise}");
+fn resolvers_converge_on_what_the_last_writer_would_not_have_left() {
+    for resolver in ["largest-value", "smallest-value"] {
+        let (violations, otherwise) = play(resolver, Options::default(), 0..1_000);
+        assert!(violations.is_empty(), "{resolver}: {:?}", violations[0]);
+        println!("{otherwise} schedules end otherwise than by the last writer with {resolver}");
+        assert!(otherwise > 30, "{resolver}: {otherwise}");
+    }
 }
 
+/// Until it decides, the last writer wins; with groups, too, whose leaders recover what is in conflict.
 #[test]
-fn a_resolver_that_is_none_is_convicted() {
-    let (violations, _) = play::<Fickle>(0..300);
+fn an_application_that_does_not_decide_leaves_what_the_last_writer_does() {
+    for replicas in [1, 3] {
+        let (violations, otherwise) = play("application", Options { replicas, ..Options::default() }, 0..300);
+        assert!(violations.is_empty(), "{:?}", violations[0]);
+        assert_eq!(otherwise, 0);
+    }
+}
+
+/// Some replicas have dropped what wins at others.
+#[test]
+fn replicas_that_drop_what_lost_are_convicted() {
+    let without = vec![LOSERS_STAY];
+    let (violations, _) = play("largest-value", Options { without, ..Options::default() }, 0..2_000);
     assert!(!violations.is_empty());
 }

@@ -4,8 +4,9 @@ mod playing;
 
 use playing::{cleared, play, search};
 use tidemark_contract::core::Promise;
+use tidemark_contract::stabilised::{READS_ABOVE_HORIZON, READS_AT_STABLE};
 use tidemark_protocols::*;
-use tidemark_sim::{Campaign, Options};
+use tidemark_sim::{Campaign, Options, Placed};
 
 /// Two data centres, two partitions: few actors meet often.
 fn small(faults: &str) -> Options {
@@ -42,6 +43,40 @@ fn causal_spartan_x_as_published_is_convicted_by_a_trace_of_e_3() {
 #[test]
 fn cops_as_published_is_convicted_by_a_trace_of_e_4() {
     published("cops-published", Cops::INFO.name, "causal", 8);
+}
+
+/// Schedules with reads at a time, of which all have to agree.
+fn dated(options: Options) -> Options {
+    Options { reads_at_a_time: true, ..options }
+}
+
+/// Crashes, clocks that jump and drift, and groups whose leaders change.
+#[test]
+fn reads_at_a_time_agree_wherever_and_whenever_they_are_asked() {
+    for name in [Tidemark::INFO.name, CausalSpartanX::INFO.name, GentleRain::INFO.name, NuKv::INFO.name] {
+        cleared(name, dated(small("all")), 0..1_000);
+        cleared(name, dated(Options { partitions: 3, ..small("all") }), 0..300);
+        cleared(name, dated(Options::default()), 0..60);
+        cleared(name, dated(Options { replicas: 3, ..small("all") }), 0..100);
+    }
+    let away = Options { dcs: 3, sessions: 6, exclusions: true, ..small("all") };
+    cleared(GentleRain::INFO.name, dated(away), 0..1_000);
+    for name in [Tidemark::INFO.name, CausalSpartanX::INFO.name, GentleRain::INFO.name] {
+        cleared(name, dated(Options { placement: Placed::Random, dcs: 3, ..small("all") }), 0..300);
+    }
+}
+
+/// A server that answers although something may still come, or from what collection has left.
+#[test]
+fn reads_at_a_time_that_do_not_wait_or_come_too_late_are_convicted() {
+    for name in [Tidemark::INFO.name, CausalSpartanX::INFO.name, GentleRain::INFO.name, NuKv::INFO.name] {
+        for rule in [READS_AT_STABLE, READS_ABOVE_HORIZON] {
+            let summary = play(name, Options { without: vec![rule], ..dated(small("all")) }, 0..500);
+            let verdicts: Vec<&str> = summary.counterexamples.iter().map(|found| &*found.verdict).collect();
+            println!("{name} without {rule}: {verdicts:?}");
+            assert!(summary.violations > 0, "no violation of {name} without {rule}");
+        }
+    }
 }
 
 #[test]

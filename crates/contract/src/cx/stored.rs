@@ -3,6 +3,7 @@
 
 use super::{Cx, Effect};
 use crate::Protocol;
+use crate::protocol::newest_only;
 use tidemark_core::{Key, Stamp};
 use tidemark_store::{Collected, Store, Version, Versions};
 
@@ -23,7 +24,7 @@ impl<P: Protocol> Cx<'_, P> {
     #[inline]
     pub(crate) fn insert(&mut self, key: &Key, version: Version<P::Meta>) {
         self.store.insert(key, version);
-        if P::INFO.newest_only {
+        if newest_only::<P>(self.params) {
             self.store.keep_newest(key);
         }
     }

@@ -3,7 +3,7 @@
 use super::Lab;
 use crate::Protocol;
 use tidemark_core::{
-    Condition, DcId, Failure, Found, Hlc, Key, Op, Outcome, PartitionId, ServerId, Update, Write,
+    Condition, DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Update, Write,
 };
 use tidemark_store::Version;
 
@@ -36,11 +36,18 @@ pub fn text(outcome: &Outcome) -> String {
             keys.sort();
             keys.join(" ")
         }
+        Outcome::Conflicts(all) => {
+            let one = |(key, found): &(Key, Vec<Found>)| {
+                format!("{key}: {}", found.iter().map(value).collect::<Vec<_>>().join(" "))
+            };
+            all.iter().map(one).collect::<Vec<_>>().join(", ")
+        }
         Outcome::Count(count) => count.to_string(),
         Outcome::Written { stamp: Some(stamp), .. } => stamp.to_string(),
         Outcome::Written { stamp: None, .. } => "not written".to_string(),
         Outcome::Adopted => "adopted".to_string(),
         Outcome::Failed(Failure::Unavailable(_) | Failure::Misconfigured(_)) => "unavailable".to_string(),
+        Outcome::Failed(Failure::Refused(why)) => format!("refused: {why}"),
         Outcome::Failed(Failure::ClockSkew { .. }) => "clock skew".to_string(),
         Outcome::Failed(Failure::StaleSession(_)) => "stale session".to_string(),
         Outcome::Failed(Failure::Elsewhere(_)) => "elsewhere".to_string(),
@@ -81,6 +88,11 @@ impl<P: Protocol> Lab<P> {
     /// GET-SNAPSHOT, as text.
     pub fn snapshot(&mut self, client: usize, keys: &[&Key]) -> String {
         text(&self.run(client, Op::Snapshot { keys: owned(keys) }))
+    }
+
+    /// A read at a time, as text.
+    pub fn as_of(&mut self, client: usize, time: Micros, keys: &[&Key]) -> String {
+        text(&self.run(client, Op::At { keys: owned(keys), time }))
     }
 
     /// Every key that a SCAN of `partition` finds, sorted and separated by blanks, and then their COUNT.

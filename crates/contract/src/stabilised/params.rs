@@ -24,3 +24,36 @@ impl Default for Params {
         Self { theta_us: 5_000, delta_us: 5_000, fan_out: 2, wait_limit_us: 2_000_000 }
     }
 }
+
+/// The same, of protocols that can read at a time.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct KeepParams {
+    pub theta_us: Micros,
+    pub delta_us: Micros,
+    pub fan_out: usize,
+    pub wait_limit_us: Micros,
+    /// How long a version is kept after a newer one has taken its place, for reads at a time. At 0, the default, none is kept
+    /// for them and they are refused.
+    pub keep_us: Micros,
+}
+
+impl crate::Params for KeepParams {
+    fn keep_us(&self) -> Micros {
+        self.keep_us
+    }
+}
+
+impl Default for KeepParams {
+    fn default() -> Self {
+        let Params { theta_us, delta_us, fan_out, wait_limit_us } = Params::default();
+        Self { theta_us, delta_us, fan_out, wait_limit_us, keep_us: 0 }
+    }
+}
+
+impl From<KeepParams> for Params {
+    fn from(KeepParams { theta_us, delta_us, fan_out, wait_limit_us, .. }: KeepParams) -> Self {
+        Self { theta_us, delta_us, fan_out, wait_limit_us }
+    }
+}

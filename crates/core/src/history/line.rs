@@ -112,6 +112,8 @@ struct ReadForm {
     end_us: Option<Micros>,
     #[serde(default)]
     kind: ReadKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    as_of_us: Option<Micros>,
     reads: Vec<KeyFoundForm>,
     #[serde(default, skip_serializing_if = "is_ok")]
     outcome: Fate,
@@ -243,13 +245,12 @@ fn value_form(value: &Option<Value>) -> Option<Text> {
 
 impl From<&Event> for Form {
     fn from(event: &Event) -> Self {
-        let Event { fate: outcome, txn, start_us, end_us, asked, .. } = *event;
+        let Event { fate: outcome, txn, start_us, end_us, asked, as_of_us, .. } = *event;
         let (SessionId(session), DcId(dc)) = (event.session, event.dc);
         match &event.action {
             Action::Write { key, value, version, observed } => {
                 let form =
                     |f: &Found| FoundForm { value: value_form(&f.value), version: stamp_form(f.stamp) };
-                let (key, value) = (text(key), value_form(value));
                 let (version, observed) = (stamp_form(*version), observed.as_ref().map(form));
                 Self::Write(WriteForm {
                     session,
@@ -257,8 +258,8 @@ impl From<&Event> for Form {
                     txn,
                     start_us,
                     end_us,
-                    key,
-                    value,
+                    key: text(key),
+                    value: value_form(value),
                     version,
                     observed,
                     outcome,
@@ -271,8 +272,18 @@ impl From<&Event> for Form {
                     value: value_form(&r.found.value),
                     version: stamp_form(r.found.stamp),
                 };
-                let (kind, reads) = (*kind, reads.iter().map(form).collect());
-                Self::Read(ReadForm { session, dc, txn, start_us, end_us, kind, reads, outcome, asked })
+                Self::Read(ReadForm {
+                    session,
+                    dc,
+                    txn,
+                    start_us,
+                    end_us,
+                    kind: *kind,
+                    as_of_us,
+                    reads: reads.iter().map(form).collect(),
+                    outcome,
+                    asked,
+                })
             }
             Action::Adopt { from: SessionId(from), events } => {
                 let (from, events) = (*from, *events);
@@ -302,7 +313,7 @@ impl From<ReadForm> for Event {
         let action = Action::Read { kind: f.kind, reads: reads.collect() };
         let (start_us, end_us, asked) = (f.start_us, f.end_us, f.asked);
         let event = Self::new(SessionId(f.session), DcId(f.dc), action).with_fate(f.outcome);
-        Self { txn: f.txn, start_us, end_us, asked, ..event }
+        Self { txn: f.txn, start_us, end_us, asked, as_of_us: f.as_of_us, ..event }
     }
 }
 

@@ -7,8 +7,8 @@
 //! remembered.
 
 use super::{
-    ADMITS_IGNORANCE, ALL_HIDE_FIRST, DELETIONS_LAST, FETCHES, GST_JUMPS, HIDES, MOVERS_CATCH_UP,
-    MOVERS_WAIT, ONE_CUT, Past, Peer, RETURN_WAITS, Request, Resolver, Server, Timer,
+    ADMITS_IGNORANCE, ALL_HIDE_FIRST, DELETIONS_LAST, FETCHES, GST_JUMPS, GentleRain, HIDES, MOVERS_CATCH_UP,
+    MOVERS_WAIT, ONE_CUT, Past, Peer, RETURN_WAITS, Request, Timer,
 };
 use tidemark_contract::component::Component;
 use tidemark_contract::order::Order;
@@ -16,7 +16,7 @@ use tidemark_contract::prelude::{
     Cx, DcId, Deserialize, Hard, Hlc, Micros, Outcome, Received, Recovered, Serialize, ServerId, Stamp,
     Ticket, Version, not_covered,
 };
-use tidemark_contract::removal::{self, Away, Found, Lacks, Removal, Standing, Step};
+use tidemark_contract::removal::{self, Away, Found, Lacks, Removal, Stage, Standing, Step};
 use tidemark_contract::stabilised::{self, Stabilised};
 
 /// How long a donor may take before it is asked again.
@@ -99,13 +99,21 @@ impl Exclusion {
         Some(if MOVERS_CATCH_UP.kept() && self.removal.returns() { past.gst } else { Hlc::ZERO })
     }
 
+    /// D11: whether what a reader at this time sees has changed, or will, because versions were hidden from readers for a while.
+    pub(super) fn obscures(&self, time: Hlc) -> bool {
+        self.removal.away().is_some_and(|it| {
+            let shown = matches!(it.stage, Stage::Readmitted { from, .. } if time >= from);
+            time > it.least && !shown
+        })
+    }
+
     pub(super) fn away(&self) -> Option<Away> {
         self.removal.away().cloned()
     }
 }
 
-impl<R: Resolver> Component<Server<R>> for Exclusion {
-    fn on_peer(server: &mut Server<R>, from: ServerId, message: Peer, cx: &mut Cx<'_, Server<R>>) {
+impl Component<GentleRain> for Exclusion {
+    fn on_peer(server: &mut GentleRain, from: ServerId, message: Peer, cx: &mut Cx<'_, GentleRain>) {
         match message {
             Peer::Own(Message::Lacks(lacks)) => {
                 cx.send(from, Peer::Own(Message::Found(Removal::find(cx.store(), lacks))));
@@ -116,24 +124,24 @@ impl<R: Resolver> Component<Server<R>> for Exclusion {
     }
 
     fn on_replicate(
-        server: &mut Server<R>,
+        server: &mut GentleRain,
         from: ServerId,
         item: Received<'_, Hlc>,
-        cx: &mut Cx<'_, Server<R>>,
+        cx: &mut Cx<'_, GentleRain>,
     ) {
         Stabilised::on_replicate(server, from, item, cx);
     }
 
-    fn on_peer_reset(server: &mut Server<R>, peer: ServerId, cx: &mut Cx<'_, Server<R>>) {
+    fn on_peer_reset(server: &mut GentleRain, peer: ServerId, cx: &mut Cx<'_, GentleRain>) {
         stabilised::on_peer_reset(server, peer, cx);
     }
 
-    fn on_timer(server: &mut Server<R>, timer: Timer, cx: &mut Cx<'_, Server<R>>) {
+    fn on_timer(server: &mut GentleRain, timer: Timer, cx: &mut Cx<'_, GentleRain>) {
         stabilised::on_timer(server, timer, cx);
     }
 }
 
-impl<R: Resolver> Server<R> {
+impl GentleRain {
     /// D5: a session moves here. It is refused, if it may know of what is hidden.
     pub(super) fn cover(&mut self, ticket: Ticket, past: Past, home: DcId, cx: &mut Cx<'_, Self>) {
         let Some(shown) = self.exclusion.admits(home, past, self.gst()) else {
@@ -148,12 +156,12 @@ impl<R: Resolver> Server<R> {
 }
 
 /// An operator's order: carries out a step.
-pub(super) fn obey<R: Resolver>(
-    server: &mut Server<R>,
+pub(super) fn obey(
+    server: &mut GentleRain,
     order: &Order,
-    cx: &mut Cx<'_, Server<R>>,
+    cx: &mut Cx<'_, GentleRain>,
 ) -> Result<Standing, String> {
-    let Order::Exclusion(order) = order else { return Err(order.unknown::<Server<R>>()) };
+    let Order::Exclusion(order) = order else { return Err(order.unknown::<GentleRain>()) };
     let (me, mut order, removal) = (cx.me.dc, order.clone(), &mut server.exclusion.removal);
     if let Step::Cut { least } = &mut order.step
         && !ONE_CUT.kept()
@@ -175,22 +183,26 @@ pub(super) fn obey<R: Resolver>(
 }
 
 /// This server's share in the stable time. Who is silent is noted before `vv` is reported.
-pub(super) fn share<R: Resolver>(server: &mut Server<R>, cx: &mut Cx<'_, Server<R>>) -> Hlc {
+pub(super) fn share(server: &mut GentleRain, cx: &mut Cx<'_, GentleRain>) -> Hlc {
     server.exclusion.removal.listen(cx.me.dc, &server.st.vv);
     keep(server, cx);
     server.exclusion.removal.share(&server.st.vv)
 }
 
 /// θ: ends a readmission once nobody reads any more what is older, and asks again for what is missing.
-pub(super) fn theta<R: Resolver>(server: &mut Server<R>, cx: &mut Cx<'_, Server<R>>) {
+pub(super) fn theta(server: &mut GentleRain, cx: &mut Cx<'_, GentleRain>) {
+    let before = server.exclusion.away().map(|it| it.stage);
     server.exclusion.removal.end(server.st.safe().min());
+    if let (Some(Stage::Readmitted { from, .. }), None) = (before, server.exclusion.away()) {
+        server.st.horizon.raise(from); // what was hidden below it is shown from now on (D11)
+    }
     keep(server, cx);
     fetch(server, cx);
 }
 
 /// Asks the donor for what is missing of a data centre that is to be excluded.
-fn fetch<R: Resolver>(server: &mut Server<R>, cx: &mut Cx<'_, Server<R>>) {
-    let Server { exclusion, st, .. } = server;
+fn fetch(server: &mut GentleRain, cx: &mut Cx<'_, GentleRain>) {
+    let GentleRain { exclusion, st, .. } = server;
     let Some((donor, lacks)) = exclusion.removal.lacks(&st.vv) else { return };
     if !FETCHES.kept() {
         return st.vv.raise(lacks.dc, lacks.upto);
@@ -203,7 +215,7 @@ fn fetch<R: Resolver>(server: &mut Server<R>, cx: &mut Cx<'_, Server<R>>) {
 }
 
 /// The donor has answered.
-fn take<R: Resolver>(server: &mut Server<R>, found: Found<Hlc>, cx: &mut Cx<'_, Server<R>>) {
+fn take(server: &mut GentleRain, found: Found<Hlc>, cx: &mut Cx<'_, GentleRain>) {
     for (key, stamp, meta, write) in found.versions {
         if !cx.chain(&key).any(|other| other.stamp == stamp) {
             cx.write_here(key.clone(), Version { stamp, meta, write }); // whoever else lacks it asks, too
@@ -216,8 +228,8 @@ fn take<R: Resolver>(server: &mut Server<R>, found: Found<Hlc>, cx: &mut Cx<'_, 
 }
 
 /// Makes durable what has changed.
-fn keep<R: Resolver>(server: &mut Server<R>, cx: &mut Cx<'_, Server<R>>) {
-    let Server { exclusion, st, .. } = server;
+fn keep(server: &mut GentleRain, cx: &mut Cx<'_, GentleRain>) {
+    let GentleRain { exclusion, st, .. } = server;
     if exclusion.removal.changed() {
         st.ceiling.persist(|kept| kept.removal = exclusion.removal.clone(), cx);
     }

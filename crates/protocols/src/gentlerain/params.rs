@@ -1,7 +1,9 @@
 //! The numbers of GentleRain.
 
+use super::Resolver;
+use tidemark_contract::conflicts::Judge as _;
 use tidemark_contract::prelude::{Deserialize, Hlc, Micros, Serialize};
-use tidemark_contract::stabilised;
+use tidemark_contract::{Topology, stabilised};
 
 /// What stamps are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,14 +40,39 @@ pub struct Params {
     pub wait_limit_us: Micros,
     /// What stamps are made of.
     pub clock: Stamps,
+    /// How long a version is kept after a newer one has taken its place, for reads at a time (D11). At 0, the default, none is
+    /// kept for them and they are refused.
+    pub keep_us: Micros,
+    /// Who wins of two updates that did not see each other (D9).
+    pub resolver: Resolver,
 }
 
-impl tidemark_contract::Params for Params {}
+impl tidemark_contract::Params for Params {
+    fn check(&self, _topology: &Topology) -> Result<(), String> {
+        match self.clock == Stamps::Logical && self.keep_us > 0 {
+            true => {
+                Err("clock = \"logical\" has no physical times to read at: leave keep_us at 0".to_string())
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Where the last writer wins, what lost is gone from some replicas, and another resolver would miss it.
+    fn format(&self) -> String {
+        if self.resolver.resolves() { "conflicts are kept".to_string() } else { String::new() }
+    }
+
+    fn keep_us(&self) -> Micros {
+        self.keep_us
+    }
+}
 
 impl Default for Params {
     fn default() -> Self {
         let (theta_us, delta_us, wait_limit_us) = (5_000, 5_000, 2_000_000);
-        Self { theta_us, delta_us, fan_out: 2, alpha_us: None, wait_limit_us, clock: Stamps::Physical }
+        let clock = Stamps::Physical;
+        let resolver = Resolver::default();
+        Self { theta_us, delta_us, fan_out: 2, alpha_us: None, wait_limit_us, clock, keep_us: 0, resolver }
     }
 }
 

@@ -24,8 +24,10 @@ tidemark_contract::rules! {
     RETURN_WAITS,
     MOVERS_WAIT,
     MOVERS_CATCH_UP,
-    DELETIONS_LAST;
-    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE // D4
+    DELETIONS_LAST,
+    LOSERS_STAY; // D9
+    of stabilised: STABLE_SURVIVES, CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE, // D4
+    READS_AT_STABLE, READS_ABOVE_HORIZON // D11
 }
 
 /// To the letter of the paper, for the checker to convict.

@@ -1,6 +1,6 @@
 //! The client: Algorithm 1, and its side of 3 and 4.
 
-use super::{Resolver, STABLE_STAYS_HOME, Server};
+use super::{GentleRain, STABLE_STAYS_HOME};
 use tidemark_contract::one_round;
 use tidemark_contract::prelude::*;
 
@@ -46,10 +46,12 @@ pub enum Request {
     Snapshot(Vec<Key>, Hlc), // GETSNAPSHOT kset, gst
     Rotx(Vec<Key>, Past),    // GETROTX kset, gst, dt
     Walk(Walk, Hlc),         // SCAN and COUNT, gst
+    At(Vec<Key>, Micros),    // D11
+    Conflicts(u32, Hlc),     // D9: gst
     Cover(Past, DcId),       // D5: wait for everything up to dt; from where (D10)
 }
 
-impl<R: Resolver> OneRound for Server<R> {
+impl OneRound for GentleRain {
     type Past = Past;
 
     fn question(op: Option<Op>, home: DcId, past: &Past) -> Request {
@@ -58,6 +60,8 @@ impl<R: Resolver> OneRound for Server<R> {
             Some(Op::Put { key, update }) => Request::Put(key, update, *past), // Algorithm 1 line 8
             Some(Op::Snapshot { keys }) => Request::Snapshot(keys, past.gst), // Algorithm 3 line 3
             Some(Op::Rotx { keys }) => Request::Rotx(keys, *past), // Algorithm 4 line 3
+            Some(Op::Conflicts { limit, .. }) => Request::Conflicts(limit, past.gst),
+            Some(Op::At { keys, time }) => Request::At(keys, time), // D11
             Some(walk) => Request::Walk(Walk::of(&walk), past.gst),
             None => Request::Cover(*past, home), // D5
         }

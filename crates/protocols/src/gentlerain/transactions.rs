@@ -9,13 +9,11 @@
 //!   that it is valid now, and another one that has heard shows what depends on the next.
 //! - D8 The coordinator of a snapshot is the owner of its first key.
 
-use super::{
-    FENCE_SURVIVES, ONE_GST, Past, ROTX_COVERS_DT, ROTX_WAITS, Request, Resolver, SLICE_FENCES, Server,
-};
-use tidemark_contract::prelude::{Cx, Failure, Hlc, Key, Ticket};
-use tidemark_contract::stabilised::FoundSlice;
+use super::{FENCE_SURVIVES, GentleRain, ONE_GST, Past, ROTX_COVERS_DT, ROTX_WAITS, Request, SLICE_FENCES};
+use tidemark_contract::prelude::{Cx, Failure, Hlc, Key, Micros, Outcome, Ticket};
+use tidemark_contract::stabilised::{self, FoundSlice};
 
-impl<R: Resolver> Server<R> {
+impl GentleRain {
     /// Algorithm 3 lines 9 to 15, with the `gst` of the session.
     pub(super) fn snapshot(&mut self, ticket: Ticket, keys: Vec<Key>, session: Past, cx: &mut Cx<'_, Self>) {
         self.raise(session.gst, cx); // 10
@@ -35,6 +33,20 @@ impl<R: Resolver> Server<R> {
             let dt = if ROTX_COVERS_DT.kept() { past.dt } else { Hlc::ZERO };
             self.snapshot(ticket, keys, Past { dt, ..past }, cx); // 14, D7
         }
+    }
+
+    /// D11.
+    pub(super) fn at(&mut self, ticket: Ticket, keys: Vec<Key>, time: Micros, cx: &mut Cx<'_, Self>) {
+        if self.exclusion.obscures(Hlc::at(time)) {
+            let why = "a region is done without, and some of what it wrote before that time is hidden";
+            return cx.fail(ticket, Failure::Refused(why.to_string()));
+        }
+        let request = Request::At(keys.clone(), time);
+        let Some(time) = stabilised::at_a_time(self, time, (ticket, request), cx) else { return };
+        let mut seen = Past { dt: Hlc::ZERO, gst: self.gst() };
+        let view = self.view(Past { dt: Hlc::ZERO, gst: time }, false, cx.me.dc);
+        let found = cx.read_all(&keys, &view, |d| seen.dt = seen.dt.max(d.stamp.ts));
+        cx.answer(ticket, Outcome::FoundAll(found), seen);
     }
 
     /// Algorithm 3 lines 20 to 24.

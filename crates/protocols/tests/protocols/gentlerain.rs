@@ -13,25 +13,25 @@ use tidemark_contract::lab::{put, rotx, server, text};
 use tidemark_contract::{Lab, Protocol, Token, without};
 use tidemark_protocols::GentleRain;
 use tidemark_protocols::gentlerain::{
-    Clock, GST_NEVER_FALLS, PUT_WAITS, Params, Past, ROTX_WAITS, Request, Resolver, Server, Stamps, Timer,
+    Clock, GST_NEVER_FALLS, PUT_WAITS, Params, Past, ROTX_WAITS, Request, Resolver, Stamps, Timer,
 };
 
-fn lab<R: Resolver>(dcs: usize, partitions: usize) -> Lab<Server<R>> {
-    Lab::new(dcs, partitions, Params::default())
-}
-
 fn rain(dcs: usize, partitions: usize) -> Lab<GentleRain> {
-    lab(dcs, partitions)
+    resolving(dcs, partitions, Resolver::default())
 }
 
-fn gst<R: Resolver>(lab: &Lab<Server<R>>, dc: u8, partition: u16) -> Hlc {
+fn resolving(dcs: usize, partitions: usize, resolver: Resolver) -> Lab<GentleRain> {
+    Lab::new(dcs, partitions, Params { resolver, ..Params::default() })
+}
+
+fn gst(lab: &Lab<GentleRain>, dc: u8, partition: u16) -> Hlc {
     lab.protocol(server(dc, partition)).status().stable.min()
 }
 
 const HEARTBEAT_AND_STABILISE: [Timer; 2] = [Timer::Delta, Timer::Theta];
 
 /// Raises the stable time of both data centres to `us` by heartbeats, wherever nothing newer was written.
-fn stabilise<R: Resolver>(lab: &mut Lab<Server<R>>, us: u64) {
+fn stabilise(lab: &mut Lab<GentleRain>, us: u64) {
     lab.round(us, &HEARTBEAT_AND_STABILISE);
 }
 
@@ -388,7 +388,7 @@ fn sec_5_3_a_running_snapshot_holds_collection_back() {
 /// The trace of erratum E-1, up to what the last reader finds; partitions are exchanged, because the root of the tree learns
 /// first. `late` lets an older report of it arrive before the last reader comes.
 fn e_1(late: bool, then: impl FnOnce(&mut Lab<GentleRain>)) -> String {
-    let mut lab = lab(2, 2);
+    let mut lab = rain(2, 2);
     let (c0, c1, c2) = (lab.client(0), lab.client(1), lab.client(0));
     let (x, y, z) = (lab.key("x", 1), lab.key("y", 0), lab.key("z", 1));
     let (root, leaf) = (server(0, 0), server(0, 1));

@@ -5,6 +5,7 @@
 mod each;
 
 mod accf;
+mod at_a_time;
 mod causal_spartan_x;
 mod cc_lo;
 mod contrarian;

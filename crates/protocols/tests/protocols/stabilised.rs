@@ -3,7 +3,8 @@
 use tidemark_contract::core::{Hlc, Op, Vector};
 use tidemark_contract::lab::{put, server, text};
 use tidemark_contract::stabilised::{
-    CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE, STABLE_SURVIVES, StableTime, Timers,
+    CLOCK_SURVIVES, OFFERS_WHAT_IS_DURABLE, READS_ABOVE_HORIZON, READS_AT_STABLE, STABLE_SURVIVES,
+    StableTime, Timers,
 };
 use tidemark_contract::{Lab, Protocol, Rule, without};
 use tidemark_protocols::*;
@@ -28,6 +29,9 @@ of_each! {
 
 /// Rules that a protocol has tests of its own for: what Orbe knows as installed it also recovers from what it had received.
 const ELSEWHERE: [(Rule, &str); 1] = [(STABLE_SURVIVES, Orbe::INFO.name)];
+
+/// Rules that protocols without the component rest on, too: their tests are in `at_a_time.rs`.
+pub(crate) const OF_READS_AT_A_TIME: [Rule; 2] = [READS_AT_STABLE, READS_ABOVE_HORIZON];
 
 /// Heartbeats everywhere at `us`, twice, so that Δ has passed without a write; then θ, so that all have heard.
 fn stabilise<P: StableTime>(lab: &mut Lab<P>, us: u64) {

@@ -134,7 +134,11 @@ fn start(engine: &mut Engine, client: &mut Client, command: Command) -> Progress
 
 #[inline]
 fn keyspace(engine: &Engine) -> Keyspace<'_> {
-    Keyspace { topology: engine.topology(), write_transactions: engine.about.atomic_writes }
+    Keyspace {
+        topology: engine.topology(),
+        write_transactions: engine.about.atomic_writes,
+        now: engine.now.wall,
+    }
 }
 
 /// Carries a command out from `step` on.

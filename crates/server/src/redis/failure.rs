@@ -6,6 +6,7 @@ use tidemark_core::Failure;
 pub(super) fn in_words(failure: &Failure) -> String {
     match failure {
         Failure::Unavailable(why) => format!("UNAVAILABLE {why}"),
+        Failure::Refused(why) => format!("ERR {why}"),
         Failure::StaleSession(why) => format!("STALESESSION {why}"),
         Failure::Elsewhere(regions) => match &regions[..] {
             [] => "ELSEWHERE no region holds all of these keys: name them one by one".to_string(),

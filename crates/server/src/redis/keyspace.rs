@@ -1,7 +1,7 @@
-//! What commands know of the store: how keys are spread over partitions, and how to get through all of them.
+//! What commands know of the store: how keys are spread over partitions, how to get through all of them, and what time it is.
 
 use tidemark_contract::Topology;
-use tidemark_core::{Op, PartitionId, SLOTS};
+use tidemark_core::{Micros, Op, PartitionId, SLOTS};
 
 /// The region's keys, as commands see them.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +10,8 @@ pub struct Keyspace<'a> {
     pub topology: &'a Topology,
     /// Whether several keys can be written in one transaction.
     pub write_transactions: bool,
+    /// Physical time.
+    pub now: Micros,
 }
 
 /// Where a scan over all partitions goes on. Cursors number slots over all partitions, so that one partition's scan

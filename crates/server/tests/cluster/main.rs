@@ -1,6 +1,8 @@
 //! Nodes end to end: real sockets, real disks, clients that speak RESP.
 
 mod checking;
+mod conflicts;
+mod dates;
 mod groups;
 mod guarantees;
 mod limits;

@@ -143,7 +143,8 @@ impl Server {
 
     fn carry_out(&mut self, task: Task, out: &mut Encoder<'_>) -> Result<(), ErrorReply> {
         let topology = Topology::new(1, 2);
-        let keyspace = Keyspace { topology: &topology, write_transactions: self.write_transactions };
+        let (write_transactions, now) = (self.write_transactions, self.now);
+        let keyspace = Keyspace { topology: &topology, write_transactions, now };
         let (mut step, mut pending) = task.begin(&keyspace, out)?;
         loop {
             let outcome = match &step {
@@ -165,9 +166,19 @@ impl Server {
         let found = || Found { stamp: None, value: self.value.map(|value| value.as_bytes().into()) };
         match op {
             Op::Get { .. } => Outcome::Found(found()),
-            Op::Rotx { keys } | Op::Snapshot { keys } => Outcome::FoundAll(vec![found(); keys.len()]),
+            Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } => {
+                Outcome::FoundAll(vec![found(); keys.len()])
+            }
             Op::Scan { .. } => Outcome::Keys { keys: Vec::new(), cursor: 0 },
             Op::Count { .. } => Outcome::Count(3),
+            Op::Conflicts { partition, .. } => {
+                let version = |dc: u8| {
+                    let stamp = Stamp::new(Hlc::at(1_500_000 + u64::from(dc)), DcId(dc));
+                    Found { stamp: Some(stamp), ..found() }
+                };
+                let key = format!("k{}", partition.0);
+                Outcome::Conflicts(vec![(key.as_str().into(), vec![version(1), version(0)])])
+            }
             Op::Put { .. } | Op::PutAll { .. } => {
                 let stamp = Some(Stamp { ts: Hlc(1), origin: DcId(0), seq: 0 });
                 Outcome::Written { stamp, previous: Some(found()) }

@@ -60,10 +60,31 @@ fn commands_of_one_operation() {
         ("MEMORY USAGE k", get("k"), "$-1"),
         ("MEMORY USAGE k SAMPLES 5", get("k"), "$-1"),
         ("OBJECT ENCODING k", get("k"), "$-1"),
+        ("TIDE.SNAPSHOT a b", "Snapshot { keys: [a, b] }".into(), "*2\r\n$-1\r\n$-1"),
+        ("TIDE.AT 12.5 GET k", "At { keys: [k], time: 12500000 }".into(), "$-1"),
+        ("tide.at 7 mget a b", "At { keys: [a, b], time: 7000000 }".into(), "*2\r\n$-1\r\n$-1"),
+        ("TIDE.AT -1.5 MGET k", "At { keys: [k], time: 59500000 }".into(), "*1\r\n$-1"),
+        ("TIDE.AT -90 GET k", "At { keys: [k], time: 0 }".into(), "$-1"),
+        ("TIDE.GUARANTEE read=both TIDE.AT 1 GET k", "At { keys: [k], time: 1000000 }".into(), "$-1"),
         ("tide.session import t", "Import b\"t\"".into(), "+OK"),
     ] {
         assert_eq!(asked(request), (vec![op], format!("{reply}\r\n")), "{request}");
     }
+}
+
+fn conflicts(limits: &[u32]) -> Vec<String> {
+    let ask = |(partition, limit)| format!("Conflicts {{ partition: {partition}, limit: {limit} }}");
+    (0..).zip(limits).map(ask).collect()
+}
+
+/// A key with two versions.
+const CONFLICT: &str = "*1\r\n*2\r\n$2\r\nk0\r\n*2\r\n*3\r\n$-1\r\n$1\r\nB\r\n$8\r\n1.500001\r\n*3\r\n$-1\r\n$1\r\nA\r\n$8\r\n1.500000";
+
+#[test]
+fn conflicts_are_looked_for_in_all_partitions() {
+    let (asked, reply) = asked("tide.conflicts");
+    assert_eq!(asked, conflicts(&[100, 99]));
+    assert!(reply.starts_with("*2\r\n*2\r\n$2\r\nk0\r\n*2\r\n"), "{reply}");
 }
 
 #[test]
@@ -75,6 +96,7 @@ fn commands_of_several_operations() {
         ("DEL a b", vec![removed("a"), removed("b")], ":2"),
         ("UNLINK a a", vec![removed("a"), removed("a")], ":2"),
         ("EXISTS a a", vec![get("a"), get("a")], ":0"),
+        ("TIDE.CONFLICTS COUNT 1", conflicts(&[1]), CONFLICT),
         ("DBSIZE", vec!["Count { partition: 0 }".into(), "Count { partition: 1 }".into()], ":6"),
         ("KEYS a*", everything(512), "*0"),
         ("FLUSHALL", everything(512), "+OK"),
@@ -315,6 +337,13 @@ fn malformed_arguments() {
         ("set k v exat 10", expiry),
         ("set k v pxat 10", expiry),
         ("set k v keepttl", expiry),
+        ("tide.conflicts 5", syntax),
+        ("tide.conflicts count 0", syntax),
+        ("tide.conflicts count 100001", syntax),
+        ("tide.conflicts count x", integer),
+        ("tide.conflicts limit 5", syntax),
+        ("tide.at 1 get", "ERR wrong number of arguments for 'tide.at' command"),
+        ("tide.at 1 get a b", "ERR behind the time stands GET key or MGET key [key ...]"),
         ("scan x", cursor),
         ("scan 18446744073709551616", cursor),
         ("scan 18446744073709551615", cursor),

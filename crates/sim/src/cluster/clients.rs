@@ -201,7 +201,7 @@ impl Cluster<'_> {
                 && client.connection.as_ref().is_some_and(|connection| connection.process == process)
         };
         let several = |client: &Client<'_>| match client.script.get(client.step).map(|step| &step.act) {
-            Some(Act::Op(Op::Rotx { keys } | Op::Snapshot { keys })) => keys.len() > 1,
+            Some(Act::Op(Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. })) => keys.len() > 1,
             Some(Act::Op(Op::PutAll { writes })) => writes.len() > 1,
             _ => false,
         };

@@ -100,6 +100,7 @@ impl Cluster<'_> {
             Outcome::FoundAll(all) => all.iter().fold(3, |so_far, found| mix(so_far, stamp(found))),
             Outcome::Keys { keys, cursor } => mix(keys.len() as u64, *cursor),
             Outcome::Count(count) => *count,
+            Outcome::Conflicts(keys) => 6 + keys.len() as u64,
             Outcome::Adopted => 4,
             Outcome::Failed(failure) => 5 + u64::from(failure.is_definite()),
         };

@@ -169,7 +169,7 @@ impl Meter {
             Op::Get { key } => (Kind::Get, vec![key]),
             Op::Put { key, .. } => (Kind::Put, vec![key]),
             Op::Rotx { keys } | Op::Snapshot { keys } => (Kind::Transaction, keys.iter().collect()),
-            Op::Scan { .. } | Op::Count { .. } | Op::PutAll { .. } => return,
+            _ => return,
         };
         let newest = |key: &&Key| self.place(dc, key).map(|at| self.newest[at]).unwrap_or_default();
         let newest = keys.iter().map(newest).collect();

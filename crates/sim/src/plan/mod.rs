@@ -13,6 +13,7 @@ use tidemark_node::cuts::Place;
 
 pub(crate) mod asking;
 mod config;
+pub(crate) mod dated;
 mod faults;
 mod motifs;
 mod nodes;
@@ -343,6 +344,9 @@ impl Plan {
         // Nodes have found each other before anything happens.
         plan.begin_later(3 * plan.config.farthest_us());
         nodes::draw(&mut plan, options, layout);
+        if options.reads_at_a_time {
+            dated::draw(&mut plan);
+        }
         plan
     }
 

@@ -69,6 +69,9 @@ pub(crate) struct Sim {
     /// Have an operator exclude a data centre, roughly while it is cut off, and readmit it.
     #[arg(long)]
     exclusions: bool,
+    /// Make some reads reads at a time, in protocols that have them, and keep versions for them (`keep_us`).
+    #[arg(long)]
+    reads_at_a_time: bool,
     /// Play it without a rule that its correctness, or that of Raft groups or nodes, rests on, to see what the rule is for; may be
     /// repeated. An unknown name lists those that there are.
     #[arg(long, value_name = "RULE")]
@@ -125,6 +128,7 @@ impl Sim {
             ops: self.ops,
             faults: self.faults,
             exclusions: self.exclusions,
+            reads_at_a_time: self.reads_at_a_time,
             promise: self.promise,
             fsync: self.fsync,
             params: self.params.into_iter().collect(),

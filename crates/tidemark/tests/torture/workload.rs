@@ -157,7 +157,8 @@ impl Worker {
         let (session, dc) = (self.session, DcId(self.region as u8));
         let end_us = (fate != Fate::Unknown).then(|| self.shared.now());
         let asked = Guarantees::ALL;
-        let event = Event { session, dc, fate, txn: None, start_us: Some(began), end_us, asked, action };
+        let (txn, start_us, as_of_us) = (None, Some(began), None);
+        let event = Event { session, dc, fate, txn, start_us, end_us, asked, as_of_us, action };
         self.log.events.push(event);
         self.done += 1;
         self.count(match fate {

@@ -3,9 +3,11 @@
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_contract::core::DcId;
-use tidemark_contract::{Store, Version};
+use tidemark_contract::core::{Failure, PartitionId};
+use tidemark_contract::{Params as _, Store};
+use tidemark_protocols::gentlerain::LOSERS_STAY;
 
-fn detected<R: Resolver>(lab: &Lab<Server<R>>, dc: u8) -> u64 {
+fn detected(lab: &Lab<GentleRain>, dc: u8) -> u64 {
     lab.protocol(server(dc, 0)).status().conflicts.expect("GentleRain looks for conflicts")
 }
 
@@ -82,19 +84,11 @@ fn d9_an_update_that_comes_below_one_that_did_not_see_it_is_in_conflict_with_tha
     assert_eq!([0, 1].map(|dc| detected(&lab, dc)), [1, 1]);
 }
 
-/// Keeps the larger value of two that are concurrent.
-struct Larger;
-impl Resolver for Larger {
-    fn newer_wins(older: &Version<Hlc>, newer: &Version<Hlc>) -> bool {
-        older.write.value() <= newer.write.value()
-    }
-}
-
 /// D9: deciding at arrival, as §4.4 does, A would drop 3 for 5 and end at 1; B would end at 3.
 #[test]
 fn d9_a_resolver_comes_to_the_same_whatever_arrives_first() {
     for order in [[0, 1], [1, 0]] {
-        let mut lab = lab::<Larger>(3, 1);
+        let mut lab = resolving(3, 1, Resolver::LargestValue);
         let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 0));
         lab.put(a, &x, "5");
         lab.set_clocks(2_000);
@@ -115,12 +109,12 @@ fn d9_a_resolver_comes_to_the_same_whatever_arrives_first() {
 /// D9: what a resolver did not choose is kept until a later write has seen it, across collection and restarts.
 #[test]
 fn d9_what_lost_goes_when_it_is_overwritten() {
-    let mut lab = lab::<Larger>(2, 1);
+    let mut lab = resolving(2, 1, Resolver::LargestValue);
     let (a, b, x, p) = (lab.client(0), lab.client(1), lab.key("x", 0), server(0, 0));
     lab.put(a, &x, "5");
     lab.set_clocks(2_000);
     lab.put(b, &x, "3");
-    let settle = |lab: &mut Lab<Server<Larger>>, from: u64| {
+    let settle = |lab: &mut Lab<GentleRain>, from: u64| {
         (0..6).for_each(|n| stabilise(lab, from + n * 500_000));
     };
     settle(&mut lab, 500_000);
@@ -132,6 +126,113 @@ fn d9_what_lost_goes_when_it_is_overwritten() {
     settle(&mut lab, 8_000_000);
     assert_eq!([0, 1].map(|dc| lab.store(server(dc, 0)).chain(&x).count()), [1, 1]);
     assert_eq!([a, b].map(|s| lab.get(s, &x)), ["0", "0"]);
+}
+
+/// D9: without the rule, a collection makes the last writer win.
+#[test]
+fn d9_what_lost_stays_although_every_snapshot_has_what_won() {
+    let found = || {
+        let mut lab = resolving(2, 1, Resolver::LargestValue);
+        let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 0));
+        lab.put(a, &x, "5");
+        lab.set_clocks(2_000);
+        lab.put(b, &x, "3");
+        (0..6).for_each(|n| stabilise(&mut lab, 500_000 + n * 500_000));
+        lab.get(a, &x)
+    };
+    assert_eq!([found(), without(&[LOSERS_STAY], found)], ["5", "3"]);
+}
+
+/// Reference: 001 §4.4.
+#[test]
+fn d9_each_resolver_chooses_by_what_it_is_called_after() {
+    for (resolver, wins, over_nothing) in [
+        (Resolver::LastWriter, "3", "-"),
+        (Resolver::LargestValue, "5", "4"),
+        (Resolver::SmallestValue, "3", "-"),
+        (Resolver::Application, "3", "-"),
+    ] {
+        let mut lab = resolving(2, 1, resolver);
+        let (a, b, x, y) = (lab.client(0), lab.client(1), lab.key("x", 0), lab.key("y", 0));
+        lab.put(a, &x, "5");
+        lab.put(a, &y, "4");
+        lab.set_clocks(2_000);
+        lab.put(b, &x, "3");
+        lab.remove(b, &y);
+        stabilise(&mut lab, 9_000);
+        stabilise(&mut lab, 19_000);
+        for session in [a, b] {
+            assert_eq!(lab.rotx(session, &[&x, &y]), format!("{wins} {over_nothing}"), "{resolver:?}");
+        }
+    }
+}
+
+fn conflicts(lab: &mut Lab<GentleRain>, client: usize) -> String {
+    text(&lab.run(client, Op::Conflicts { partition: PartitionId(0), limit: 10 }))
+}
+
+/// Reference: 001 §4.4: "calling up to the application that must then tell GentleRain … how to order the conflicting updates".
+#[test]
+fn d9_an_application_is_shown_what_is_in_conflict_and_settles_it_by_a_write() {
+    let mut lab = resolving(3, 1, Resolver::Application);
+    let (a, b, c, x, y) = (lab.client(0), lab.client(1), lab.client(2), lab.key("x", 0), lab.key("y", 0));
+    lab.put(a, &x, "of A");
+    lab.put(a, &y, "no conflict");
+    lab.set_clocks(2_000);
+    lab.put(b, &x, "of B");
+    assert_eq!(conflicts(&mut lab, a), "", "that of B has not arrived");
+    (0..6).for_each(|n| stabilise(&mut lab, 500_000 + n * 500_000));
+    lab.restart(server(2, 0));
+    stabilise(&mut lab, 4_000_000);
+    let c2 = lab.client(2);
+    for session in [a, b, c2] {
+        assert_eq!(conflicts(&mut lab, session), format!("{x}: of B of A"));
+        assert_eq!(lab.get(session, &x), "of B", "the last writer's, until it is decided");
+    }
+    // What a session was shown in one region it has seen in another, too, although that one knows less.
+    let token = lab.token(c2);
+    lab.put(c, &y, "more");
+    lab.adopt(a, token);
+    assert_eq!(lab.outcome(a), Some(Outcome::Adopted));
+    lab.put(a, &x, "of both");
+    (0..6).for_each(|n| stabilise(&mut lab, 5_000_000 + n * 500_000));
+    for session in [a, b, c2] {
+        assert_eq!((conflicts(&mut lab, session), lab.get(session, &x)), (String::new(), "of both".into()));
+    }
+    assert_eq!([0, 1, 2].map(|dc| lab.store(server(dc, 0)).chain(&x).count()), [1, 1, 1]);
+}
+
+/// Two applications that decide at once are in conflict again.
+#[test]
+fn d9_decisions_of_two_regions_are_in_conflict() {
+    let mut lab = resolving(2, 1, Resolver::Application);
+    let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 0));
+    lab.put(a, &x, "1");
+    lab.put(b, &x, "2");
+    stabilise(&mut lab, 9_000);
+    stabilise(&mut lab, 19_000);
+    lab.put(a, &x, "3");
+    lab.set_clocks(20_000);
+    lab.put(b, &x, "4");
+    stabilise(&mut lab, 29_000);
+    stabilise(&mut lab, 39_000);
+    assert_eq!([a, b].map(|s| conflicts(&mut lab, s)), [(); 2].map(|()| format!("{x}: 4 3")));
+    assert_eq!(text(&lab.run(a, Op::Conflicts { partition: PartitionId(0), limit: 0 })), "");
+}
+
+#[test]
+fn d9_where_the_last_writer_wins_there_is_nothing_to_list_and_its_data_is_not_taken_for_more() {
+    let mut lab = rain(2, 1);
+    let a = lab.client(0);
+    let refused = lab.run(a, Op::Conflicts { partition: PartitionId(0), limit: 10 });
+    assert!(
+        matches!(&refused, Outcome::Failed(Failure::Refused(why)) if why.contains("set resolver")),
+        "{refused:?}"
+    );
+    let format = |resolver| Params { resolver, ..Params::default() }.format();
+    let kept = [Resolver::LargestValue, Resolver::SmallestValue, Resolver::Application].map(format);
+    assert_eq!(format(Resolver::LastWriter), "");
+    assert!(kept.iter().all(|format| *format == kept[0] && !format.is_empty()), "one may follow the other");
 }
 
 /// Versions of keys, by their numbers.

@@ -74,7 +74,7 @@ fn d7_who_was_asked_for_a_slice_stamps_above_its_snapshot() {
 /// D7: the fence lies below the ceiling, and stamps start above that.
 #[test]
 fn d7_a_fence_survives_a_restart() {
-    let restart = |lab: &mut Lab<Server<_>>| lab.restart(server(0, 1));
+    let restart = |lab: &mut Lab<GentleRain>| lab.restart(server(0, 1));
     assert_eq!(torn(restart), "1 - -");
     assert_eq!(without(&[FENCE_SURVIVES], || torn(|_| ())), "1 - -", "without a restart");
     assert_eq!(without(&[FENCE_SURVIVES], || torn(|lab| lab.restart(server(0, 1)))), "1 - effect");

@@ -6,7 +6,7 @@ use tidemark_protocols::gentlerain::{DELETIONS_LAST, HIDES, MOVERS_CATCH_UP, MOV
 
 /// The second trace of E-11: C's y depends on its x, and only y has reached A when A takes C back.
 fn e_11_back() -> [String; 2] {
-    let mut lab = lab(3, 2);
+    let mut lab = rain(3, 2);
     let (a, c) = (lab.client(0), lab.client(2));
     let (x, y) = (lab.key("x", 0), lab.key("y", 1));
     stabilise(&mut lab, 9_000);
@@ -34,7 +34,7 @@ fn e_11_what_was_hidden_shows_once_all_of_it_is_there() {
 #[test]
 fn d10_a_session_that_moves_from_an_excluded_data_centre_is_told_that_it_is_stale() {
     fn moved() -> (String, String) {
-        let mut lab = lab(3, 1);
+        let mut lab = rain(3, 1);
         let (c, early, late, x) = (lab.client(2), lab.client(0), lab.client(0), lab.key("x", 0));
         stabilise(&mut lab, 9_000);
         exclude(&mut lab);
@@ -52,7 +52,7 @@ fn d10_a_session_that_moves_from_an_excluded_data_centre_is_told_that_it_is_stal
 
 /// A has C back, and B has not yet: a session that has seen C's x in A moves to B.
 fn moved_ahead() -> [String; 2] {
-    let mut lab = lab(3, 1);
+    let mut lab = rain(3, 1);
     let (a, b, c, x) = (lab.client(0), lab.client(1), lab.client(2), lab.key("x", 0));
     stabilise(&mut lab, 9_000);
     exclude(&mut lab);
@@ -110,7 +110,7 @@ fn d10_clients_of_an_excluded_data_centre_read_and_write_there() {
 #[test]
 fn d10_a_deletion_is_not_forgotten_while_a_data_centre_is_away() {
     fn deleted() -> String {
-        let mut lab = lab(3, 1);
+        let mut lab = rain(3, 1);
         let (a, c, x) = (lab.client(0), lab.client(2), lab.key("x", 0));
         stabilise(&mut lab, 9_000);
         exclude(&mut lab);

@@ -110,7 +110,7 @@ fn sec_5_5_the_others_go_on_without_a_data_centre_and_take_it_back() {
 
 /// The trace of erratum E-11: C's x and y reach B and not A; B's z depends on x. What A shows of z's cause.
 fn e_11() -> [String; 2] {
-    let mut lab = lab(3, 2);
+    let mut lab = rain(3, 2);
     let (a, b, c) = (lab.client(0), lab.client(1), lab.client(2));
     let (x, y, z) = (lab.key("x", 0), lab.key("y", 1), lab.key("z", 1));
     lab.put(c, &x, "cause");
@@ -163,7 +163,7 @@ fn d10_a_stable_time_stands_until_every_server_of_the_data_centre_excludes() {
 /// C's y depends on its x; y has reached one server of A, and x nobody. One server of A is told to cut, the other is not
 /// yet: whether it shows y.
 fn half_cut() -> [String; 2] {
-    let mut lab = lab(3, 2);
+    let mut lab = rain(3, 2);
     let (a, c) = (lab.client(0), lab.client(2));
     let (x, y) = (lab.key("x", 0), lab.key("y", 1));
     stabilise(&mut lab, 9_000);
@@ -188,7 +188,7 @@ fn d10_nobody_excludes_before_all_hide() {
 /// C overwrites x, and in between writes y, which depends on the first x. B has everything, and has collected the first x;
 /// A has y. What a reader in A sees, while one of its servers has been told to exclude C and the other has not.
 fn between() -> [String; 2] {
-    let mut lab = lab(3, 2);
+    let mut lab = rain(3, 2);
     let (a, c) = (lab.client(0), lab.client(2));
     let (x, y) = (lab.key("x", 0), lab.key("y", 1));
     stabilise(&mut lab, 9_000);
@@ -224,7 +224,7 @@ fn d10_a_stable_time_jumps_over_what_a_donor_may_have_collected() {
 
 /// Everybody has seen C's x, and has heard of C's other server by heartbeat only, when the servers of A and B crash.
 fn forgotten_heartbeats() -> Result<String, String> {
-    let mut lab = lab(3, 2);
+    let mut lab = rain(3, 2);
     let (a, c, x) = (lab.client(0), lab.client(2), lab.key("x", 0));
     lab.put(c, &x, "seen");
     stabilise(&mut lab, 9_000);

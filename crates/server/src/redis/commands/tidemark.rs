@@ -2,7 +2,7 @@
 
 use crate::redis::prelude::*;
 
-commands! { checking, guarantee, session }
+commands! { at, checking, conflicts, guarantee, session, snapshot }
 
 const TIDEMARK: Spec =
     Spec { group: Group::Tidemark, family: Family::Session, since: "0.1.0", ..Spec::DEFAULT };
