@@ -38,7 +38,7 @@ impl Horizon {
         let refused = |why: String| Err(Failure::Refused(why));
         if keep_us == 0 {
             return refused(
-                "no overwritten value is kept for reads at a time: set keep_us in [protocol]".into(),
+                "no overwritten value is kept for reads at a time: set `keep = \"60s\"` in [protocol]".into(),
             );
         }
         if time > latest {
@@ -49,7 +49,7 @@ impl Horizon {
             let seconds = |us: Micros| us as f64 / 1e6;
             let (from, keep) = (seconds(horizon.micros()), seconds(keep_us));
             return refused(format!(
-                "that time is before what is kept here, which begins at {from:.6}: raise keep_us ({keep} s); it counts from \
+                "that time is before what is kept here, which begins at {from:.6}: raise `keep` in [protocol], now {keep} s; it counts from \
                  when a server starts"
             ));
         }

@@ -15,8 +15,8 @@ pub(super) static SPEC: Spec = Spec {
               the same.",
     remark: "The time is Unix time in seconds, with up to six decimals (`1732444800.25`), or negative: `-5` is five \
              seconds ago by this server's clock. The answer waits until nothing up to that time can come any more, and is \
-             refused if the time lies in the future, or before what is kept: by default nothing is, and `keep_us` in \
-             [protocol] says for how long. Only under `tidemark`, `causal-spartan-x` and `gentlerain`, where it is one \
+             refused if the time lies in the future, or before what is kept: by default nothing is, and `keep` in \
+             [protocol] says for how long, such as `keep = \"60s\"`. Only under `tidemark`, `causal-spartan-x` and `gentlerain`, where it is one \
              causally consistent snapshot, and `nukv`, where it is one of all writes with full guarantees.",
     handler: Handler::Operations(parse),
     ..TIDEMARK
