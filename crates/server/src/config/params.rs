@@ -105,7 +105,7 @@ mod tests {
         assert!(checked("eventual", "theta_us = 5").unwrap_err().contains("no numbers to set"));
         assert!(checked("causal", "theta = 5").unwrap_err().contains("theta_us = 5000"));
         assert!(checked("causal", "theta = \"soon\"").unwrap_err().contains("no length of time"));
-        assert!(checked("causal", "theta = 0").unwrap_err().contains("above zero"));
+        assert!(checked("causal", "theta = \"0ms\"").unwrap_err().contains("above zero"));
         assert!(checked("causal", "fan_out = \"two\"").unwrap_err().contains("invalid type"));
         assert!(checked("causal", "theta = \"5ms\"\ntheta_us = 4").unwrap_err().contains("keep one"));
     }
