@@ -302,8 +302,7 @@ pub(crate) fn pocc() -> (&'static str, Mutants) {
     (Pocc::INFO.name, mutants.concat())
 }
 
-/// Two rules have step tests only: a fence that its readers do not carry (`SLICE_FENCES`), or that a restart loses (`FENCE_SURVIVES`), is
-/// met in no schedule of 20,000.
+/// One rule has step tests only: a fence that a restart loses (`FENCE_SURVIVES`) is met in no schedule of 200,000.
 pub(crate) fn tidemark() -> (&'static str, Mutants) {
     use tidemark_protocols::tidemark::*;
     let rules = [
@@ -322,6 +321,7 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
         // behind: three.
         each(wider(), &[PUT_ABOVE_FENCE, SLICE_LIFTS]),
         at(wider(), [(GET_FENCES, 9_626), (PUT_TAKES_FENCE, 9_626)]),
+        at(Options { sessions: 6, ..wider() }, [(SLICE_FENCES, 157_766)]),
     ];
     (Tidemark::INFO.name, mutants.concat())
 }
