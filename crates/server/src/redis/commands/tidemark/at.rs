@@ -26,7 +26,8 @@ const USAGE: ErrorReply = ErrorReply::fixed("ERR behind the time stands GET key 
 const NO_TIME: ErrorReply = ErrorReply::fixed(
     "ERR the time is Unix time in seconds, such as 1732444800.25, or negative: -5 is five seconds ago",
 );
-const MILLISECONDS: ErrorReply = ErrorReply::fixed("ERR the time is in seconds, and that is thousands of years away");
+const MILLISECONDS: ErrorReply =
+    ErrorReply::fixed("ERR the time is in seconds, and that is thousands of years away");
 
 /// Later than any time in seconds, and earlier than any in milliseconds that is of interest.
 const SECONDS_MAX: u64 = 100_000_000_000;
@@ -114,7 +115,9 @@ mod tests {
         ] {
             assert_eq!(time(word.as_bytes()).unwrap(), named, "{word}");
         }
-        for word in ["", "-", ".5", "5.", "1.0000001", "1e3", "+1", "5s", "now", "--5", "99999999999999999999999"] {
+        for word in
+            ["", "-", ".5", "5.", "1.0000001", "1e3", "+1", "5s", "now", "--5", "99999999999999999999999"]
+        {
             assert_eq!(time(word.as_bytes()), Err(NO_TIME), "{word}");
         }
         assert_eq!(time(b"1732444800250"), Err(MILLISECONDS));
