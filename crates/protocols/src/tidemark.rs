@@ -30,27 +30,12 @@
 //! - I2 A version's `ut` is above its `ds`, and above the fence where it was written.
 //! - I3 For i ≠ m, a session's `dsv` covers the `need` of each local version in its past, and `ds` of each remote.
 
+mod rules;
+pub use rules::*;
 use tidemark_contract::prelude::*;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
 pub use tidemark_contract::stabilised::{KeepParams as Params, Past, Timer};
 use tidemark_contract::watched::Watched;
-
-tidemark_contract::rules! {
-    GET_FENCES, // 3
-    PUT_TAKES_DSV, // 4
-    PUT_TAKES_FENCE, // 4
-    DS_IS_NOT_STABLE, // 4: E-3
-    PUT_ABOVE_FENCE, // 5
-    SLICE_LIFTS, // 9
-    FRESH_CAUSES_MAY_LACK, // 9 (b)
-    NEED_UNDER_FENCE, // 9 (b)
-    SLICE_FENCES, // 10
-    COLLECTS_AT_SAFE,
-    EXCEPTIONS_UNTIL_SAFE,
-    FENCE_SURVIVES; // D1
-    of stabilised: STABLE_SURVIVES, OFFERS_WHAT_IS_DURABLE, STABLE_STAYS_HOME, // D1, D2
-    READS_AT_STABLE, READS_ABOVE_HORIZON // D6
-}
 
 /// What is stored beside a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
