@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use tidemark_contract::placement::Placement;
 use tidemark_core::Micros;
-use tidemark_protocols::{Eventual, GentleRain, NuKv, NuKvPhysical, Protocol};
+use tidemark_protocols::{CcLo, Eventual, GentleRain, NuKv, NuKvPhysical, Protocol};
 use tidemark_registry::factory_of;
 use tidemark_sim::{Costs, Load, Loaded, Slow, load};
 use tidemark_workload::Workload;
@@ -100,6 +100,38 @@ fn a_gateway_asks_its_sibling_for_what_it_does_not_hold() {
     assert!((2.0 * number(&reads, "cpu") / worked - 1.0).abs() < 0.01, "{:?}", reads.row());
 }
 
+/// Requests of full gateways to one sibling: they share system calls, or do not.
+#[test]
+fn messages_to_one_server_share_a_system_call_unless_that_is_switched_off() {
+    let of = |batched| {
+        let settings = vec![("span".into(), 2.into()), ("write-share".into(), 0.into())];
+        let workload = Workload::named("transactions").unwrap().with(settings).unwrap();
+        let costs = Costs { link_ns: 7_000.0, arrival_ns: 8_000.0, ..Costs::NONE };
+        let what = Load { batched, partitions: 2, gateways: true, clients: 64, workload, costs, ..plain() };
+        number(&load(factory_of::<Eventual>(), &what).unwrap(), "throughput")
+    };
+    let (shared, each) = (of(true), of(false));
+    assert!(shared > 1.5 * each, "{shared} and {each}");
+}
+
+/// A readers check of CC-LO asks and collects; no other protocol counts it.
+#[test]
+fn what_readers_checks_ask_and_collect_is_counted() {
+    let workload =
+        Workload::named("transactions").unwrap().with([("write-share".into(), 0.5.into())]).unwrap();
+    let what = Load { partitions: 4, clients: 8, workload, ..plain() };
+    let loaded = load(factory_of::<CcLo>(), &what).unwrap();
+    let counted = |name| number(&loaded, &format!("counted_readers_checks{name}"));
+    let (checks, puts) = (counted(""), number(&loaded, "put_count"));
+    assert!(checks > 0.0 && checks < 1.1 * puts, "{checks} of {puts}");
+    assert!(counted("_partitions") >= checks && counted("_partitions") <= 3.0 * checks);
+    assert!(counted("_keys") >= counted("_partitions"));
+    assert!(counted("_ids") > 0.0 && counted("_ids") >= counted("_distinct_ids"));
+    let asked = number(&loaded, "messages_oldreaders") * (puts + number(&loaded, "rotx_count"));
+    assert!((counted("_partitions") / asked - 1.0).abs() < 0.05, "{} and {asked}", counted("_partitions"));
+    assert!(!load(factory_of::<Eventual>(), &plain()).unwrap().row().contains_key("counted_readers_checks"));
+}
+
 /// Clients in another zone are farther away from servers than those from each other.
 #[test]
 fn what_clients_ask_servers_may_take_longer_than_what_servers_ask_each_other() {
@@ -107,6 +139,12 @@ fn what_clients_ask_servers_may_take_longer_than_what_servers_ask_each_other() {
     // What arrives behind something else on its connection waits for that.
     let (least, most) = (number(&far, "get_min_us"), number(&far, "get_max_us"));
     assert!(least == 10_000.0 && most < 10_050.0, "{least} to {most}");
+    for wrong in [
+        Load { client_lan_us: Some(49), ..plain() },
+        Load { client_lan_us: Some(60), gateways: true, ..plain() },
+    ] {
+        assert!(load(factory_of::<Eventual>(), &wrong).unwrap_err().contains("zone"));
+    }
 }
 
 /// A client that knows partitions has a core of its own: it sends to each server, sleeps, wakes up and reads what each one says.

@@ -119,10 +119,10 @@ fn gentlerain_keeps_its_promise_while_it_does_without_a_data_centre() {
     cleared(GentleRain::INFO.name, Options { exclusions: true, ..Options::default() }, 0..100);
 }
 
-/// Chains (fan-out 1) and stars (4) of five partitions; the default is 2.
+/// No tree (0), chains (1) and stars (4) of five partitions; the default is 2.
 #[test]
 fn gentlerain_keeps_its_promise_in_trees_of_any_shape() {
-    for fan_out in [1, 3, 4] {
+    for fan_out in [0, 1, 3, 4] {
         let params = [("fan_out".to_string(), fan_out.into())].into();
         cleared(GentleRain::INFO.name, Options { partitions: 5, params, ..small("all") }, 0..300);
     }

@@ -1,10 +1,10 @@
-//! Campaigns over how servers are grouped, and over which data centres hold which keys.
+//! Campaigns over how servers are grouped, over which data centres hold which keys, and over clocks.
 
 mod playing;
 
-use playing::{cleared, play};
+use playing::{cleared, play, search};
 use tidemark_protocols::*;
-use tidemark_sim::{Options, Placed};
+use tidemark_sim::{Campaign, Options, Placed};
 use tidemark_simulators::simulator;
 
 /// Few actors, who meet often.
@@ -85,4 +85,15 @@ fn who_looks_for_each_dependency_needs_every_version() {
     let refused = simulator(Cops::INFO.name).expect("its simulator").validate(&options);
     assert!(refused.unwrap_err().contains("cannot do without"));
     assert!("everywhere".parse::<Placed>().is_ok() && "nowhere".parse::<Placed>().is_err());
+}
+
+/// §5.1: Lamport clocks keep reads causal, and writes may stay invisible elsewhere, where a partition is written to no more.
+#[test]
+fn gentlerain_on_lamport_clocks_is_causal_and_shows_late() {
+    let params = [("clock".to_string(), "logical".into())].into();
+    let options = Options { params, ..small(2, 2) };
+    let campaign = Campaign { keep_going: true, explain: 0, jobs: 2, ..Campaign::new(options, 0..1_000) };
+    let verdicts = search(GentleRain::INFO.name, &campaign).by_verdict;
+    assert!(verdicts.contains_key("convergence"), "{verdicts:?}");
+    assert!(verdicts.keys().all(|verdict| ["convergence", "liveness"].contains(&&**verdict)), "{verdicts:?}");
 }

@@ -13,7 +13,8 @@ pub enum Stamps {
     Physical,
     /// A hybrid clock: no PUT waits.
     Hlc,
-    /// A Lamport clock, which only writes and versions move (§5.1): `gst` follows the slowest.
+    /// A Lamport clock, which only writes and versions move (§5.1), for experiments: `gst` follows the slowest, and where a partition
+    /// is written to no more, nothing new from elsewhere shows.
     Logical,
 }
 

@@ -14,17 +14,17 @@ impl Cluster<'_> {
         let (from, to) = (ends[end].process, ends[1 - end].process);
         let (here, there) = self.pair(from, to);
         let lane = (from as u64) << 24 | (to as u64) << 8 | (*kind as u64) << 1 | end as u64 | 9 << 48;
-        let load = self.load.as_ref().filter(|_| from.max(to) >= self.servers);
-        let farther = load.and_then(|load| load.what.client_lan_us?.checked_sub(load.what.lan_us));
-        let delay = farther.unwrap_or(0);
-        let delay = delay
-            + match here.dc == there.dc {
-                true => self.links.near(self.now, lane),
-                false => {
-                    self.links.far(self.now, lane, here.dc, there.dc) + self.slow_between(here.dc, there.dc)
-                }
-            };
+        let delay = match here.dc == there.dc {
+            true => self.links.near(self.now, lane) + self.in_another_zone(from.max(to)),
+            false => self.links.far(self.now, lane, here.dc, there.dc) + self.slow_between(here.dc, there.dc),
+        };
         delay + here.slow_us + here.lag_us + there.slow_us
+    }
+
+    /// How much longer a message takes within a data centre if this process is one of clients that are in another zone.
+    fn in_another_zone(&self, process: usize) -> Micros {
+        let load = self.load.as_ref().filter(|_| process >= self.servers);
+        load.and_then(|load| Some(load.what.client_lan_us? - load.what.lan_us)).unwrap_or(0)
     }
 
     /// How much longer it takes because the schedule holds such messages. Connections are made all the same, and once everything heals

@@ -44,10 +44,10 @@ pub struct Load {
     pub wan_jitter_percent: u64,
     /// How long a message takes within a data centre, at least, between servers and from and to clients.
     pub lan_us: Micros,
-    /// How long a message between clients and servers takes, at least, if that is not as long: clients are in another zone.
-    pub client_lan_us: Option<Micros>,
     /// What chance adds to that at most.
     pub lan_jitter_us: Micros,
+    /// How long a message between clients and servers takes, at least, if that is longer: clients are in another zone.
+    pub client_lan_us: Option<Micros>,
     /// How far the clock of a server may be off, either way; each server's offset is drawn.
     pub clock_skew_us: u64,
     /// Offsets that are not drawn: of the servers of each partition, in every data centre.
@@ -143,6 +143,11 @@ impl Load {
         }
         if self.generator && !self.gateways {
             return Err("a load generator asks gateways: it knows no partitions".into());
+        }
+        if self.client_lan_us.is_some_and(|us| self.gateways || us < self.lan_us) {
+            return Err(
+                "clients in another zone ask servers themselves, and are not nearer than these".into()
+            );
         }
         if self.measure_us == 0 {
             return Err("nothing is measured in no time".into());

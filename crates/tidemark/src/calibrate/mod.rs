@@ -313,6 +313,11 @@ mod tests {
         for (found, wanted) in fit(&all, None).into_iter().zip([5_000.0, 3_000.0, 12_000.0]) {
             assert!((found / wanted - 1.0).abs() < 0.02, "{:?}", fit(&all, None));
         }
+        let known = fit(&all, Some(6_000.0));
+        assert!(
+            known[2] == 6_000.0 && known[1] > 3_500.0,
+            "the turn before a sleep costs the rest: {known:?}"
+        );
     }
 
     #[test]

@@ -159,6 +159,30 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn a_distribution_rises_to_one_through_the_percentiles_of_the_row() {
+        let values = json!({
+            "protocol": "gentlerain", "partitions": 2, "clients": 4, "workload": "ycsb-a", "keys": 100, "measure_ms": 100,
+            "slow_partition": 1, "slow_ms": 5,
+        });
+        let values: Row = serde_json::from_value(values).unwrap();
+        let point = Point { values: &values, labels: &[] };
+        let row = Simulated { calibration: kept() }.run(&point, &|_| {}).unwrap().remove(0);
+        let curves = SimulatedLatency { calibration: kept() }.run(&point, &|_| {}).unwrap();
+        for operation in ["get", "put", "slow_get", "slow_put"] {
+            let of = |column: &str| row[&format!("{operation}_{column}_us")].as_f64().unwrap();
+            let curve: Vec<(f64, f64)> = curves
+                .iter()
+                .filter(|row| row["operation"] == operation)
+                .map(|row| (row["us"].as_f64().unwrap(), row["share"].as_f64().unwrap()))
+                .collect();
+            assert!(curve.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1), "{operation}: {curve:?}");
+            assert_eq!(curve.last().unwrap(), &(of("max"), 1.0), "{operation}");
+            let half = curve.iter().find(|(_, share)| *share >= 0.5).unwrap().0;
+            assert!((half / of("p50") - 1.0).abs() < 0.02, "{operation}: {half} and {}", of("p50"));
+        }
+    }
+
+    #[test]
     fn of_two_applications_turns_and_reads_are_told_apart() {
         let row = |swap_after_us: u64, pause_us: u64| {
             let values = json!({
