@@ -122,6 +122,8 @@ fn verdict(history: &History, guarantee: &Guarantee, report: &Report) -> Verdict
         Some("by values, this is part of causal")
     } else if by_value && is(Property::AtomicWrites) {
         Some("by values, this is part of causal and snapshot")
+    } else if by_value && is(Property::Sequential) {
+        Some("values alone do not say which write of a key is the newer")
     } else if is(Property::Convergence) && history.finals.is_empty() {
         Some("no `final` lines say what replicas return in the end")
     } else if is(Property::Immediate) && !timed(history) {

@@ -41,7 +41,7 @@ use index::{ABSENT, Index};
 use properties::black_box::BlackBox;
 use properties::black_box::guarantees::Guarantees;
 use properties::white_box::WhiteBox;
-use properties::{Findings, as_of, convergence, immediate, transaction, well_formed};
+use properties::{Findings, as_of, convergence, immediate, sequential, transaction, well_formed};
 use tidemark_core::history::{Action, Fate};
 
 /// What to check, and how much to tell.
@@ -85,6 +85,9 @@ fn examine(index: &Index<'_>, options: Options) -> Report {
         let pasts = [Property::Causal, Property::OverwriteOrder, Property::Snapshot, Property::AtomicWrites];
         let pasts = findings.checks_any(&pasts);
         let cycles = walk::walk(index, pasts, &mut WhiteBox::new(&mut findings));
+        if findings.checks(Property::Sequential) {
+            sequential::check(&mut findings);
+        }
         (cycles, if findings.checks(Property::Immediate) { immediate::check(&mut findings) } else { 0 })
     } else {
         by_values(&mut findings)
@@ -162,6 +165,9 @@ fn unchecked(index: &Index<'_>, options: Options, notes: &mut Vec<String>) {
     // Causality by values has it: happens-before is part of every order that explains what was read. So have causality
     // and snapshots that transactions are whole.
     let parts = [(Property::OverwriteOrder, Property::Causal), (Property::AtomicWrites, Property::Snapshot)];
+    if properties.contains(Property::Sequential) {
+        notes.push(format!("not checked without versions: {}", Property::Sequential));
+    }
     for (part, whole) in parts {
         if properties.contains(part) && !properties.contains(whole) {
             notes.push(format!("not checked without versions: {part}"));

@@ -14,6 +14,7 @@ pub(crate) mod monotonic_writes_global;
 pub(crate) mod overwrite_order;
 mod reach;
 pub(crate) mod read_your_writes;
+pub(crate) mod sequential;
 pub(crate) mod snapshot;
 pub(crate) mod transaction;
 pub(crate) mod well_formed;
@@ -50,7 +51,9 @@ impl Finding {
             Property::Snapshot => snapshot::tell(index, self),
             Property::AtomicWrites => atomic_writes::tell(index, self),
             Property::Immediate => immediate::tell(index, self),
-            Property::WellFormed | Property::Convergence => unreachable!("told where they are found"),
+            Property::WellFormed | Property::Convergence | Property::Sequential => {
+                unreachable!("told where they are found")
+            }
         }
     }
 }

@@ -34,11 +34,13 @@ pub enum Property {
     Immediate,
     /// In the end all replicas return the same version of a key: the newest one.
     Convergence,
+    /// In each data centre one order of the writes explains all reads: of the keys of one partition.
+    Sequential,
 }
 
 impl Property {
     /// Every property.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::WellFormed,
         Self::ReadYourWrites,
         Self::MonotonicReads,
@@ -52,6 +54,7 @@ impl Property {
         Self::AtomicWrites,
         Self::Immediate,
         Self::Convergence,
+        Self::Sequential,
     ];
 
     /// The name in reports.
@@ -70,6 +73,7 @@ impl Property {
             Self::AtomicWrites => "atomic-writes",
             Self::Immediate => "immediate",
             Self::Convergence => "convergence",
+            Self::Sequential => "sequential",
         }
     }
 
@@ -93,6 +97,9 @@ impl Property {
             Self::AtomicWrites => "who sees one write of a transaction sees nothing older than any of them",
             Self::Immediate => "an acknowledged write is visible at once in its own data centre",
             Self::Convergence => "in the end all replicas return the newest version",
+            Self::Sequential => {
+                "in each data centre one order of the writes explains all reads (keys of one partition)"
+            }
         }
     }
 
@@ -106,6 +113,9 @@ impl Property {
             Promise::MonotonicWrites => &[MonotonicWrites],
             Promise::WritesFollowReads => &[WritesFollowReads],
             Promise::Session => &[ReadYourWrites, MonotonicReads, MonotonicWrites, WritesFollowReads],
+            Promise::Sequential => {
+                &[ReadYourWrites, MonotonicReads, MonotonicWrites, WritesFollowReads, Sequential]
+            }
             Promise::Causal => &[Causal, OverwriteOrder],
             Promise::CausalSnapshot => &[Causal, OverwriteOrder, Snapshot, AtomicWrites],
             Promise::CausalImmediate => &[Causal, OverwriteOrder, Snapshot, AtomicWrites, Immediate],

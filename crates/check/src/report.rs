@@ -121,6 +121,8 @@ pub enum Link {
     Later,
     /// Every arbitration that explains the reads puts it after the step before it.
     Overwrites,
+    /// It comes after the step before it, which returned an older version.
+    NotYet,
 }
 
 impl Link {
@@ -132,6 +134,7 @@ impl Link {
             Self::Adopts => "adopts the past of the line above",
             Self::Later => "started after the line above was acknowledged",
             Self::Overwrites => "must win over the line above",
+            Self::NotYet => "comes after the line above, which returned an older version",
         }
     }
 }

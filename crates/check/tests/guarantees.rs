@@ -128,5 +128,5 @@ fn guarantees_are_found_by_name() {
         assert_eq!(Guarantee::named(guarantee.name), Some(guarantee));
     }
     assert_eq!(Guarantee::named("linearizable"), None);
-    assert_eq!(Guarantee::all().len(), 14);
+    assert_eq!(Guarantee::all().len(), 15);
 }

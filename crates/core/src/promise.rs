@@ -22,6 +22,8 @@ pub enum Promise {
     WritesFollowReads,
     /// All four session guarantees (per key), and convergence.
     Session,
+    /// `Session`, and in each data centre one order of a partition's writes explains all reads of it.
+    Sequential,
     /// Causal+ for single reads, and convergence.
     Causal,
     /// `Causal`, and read-only transactions return causally consistent snapshots.
@@ -32,13 +34,14 @@ pub enum Promise {
 
 impl Promise {
     /// Every promise, the weakest first.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Eventual,
         Self::ReadYourWrites,
         Self::MonotonicReads,
         Self::MonotonicWrites,
         Self::WritesFollowReads,
         Self::Session,
+        Self::Sequential,
         Self::Causal,
         Self::CausalSnapshot,
         Self::CausalImmediate,
@@ -53,6 +56,7 @@ impl Promise {
             Self::MonotonicWrites => "monotonic-writes",
             Self::WritesFollowReads => "writes-follow-reads",
             Self::Session => "session",
+            Self::Sequential => "sequential",
             Self::Causal => "causal",
             Self::CausalSnapshot => "causal-snapshot",
             Self::CausalImmediate => "causal-immediate",
@@ -78,6 +82,9 @@ impl Promise {
             Self::MonotonicWrites => "a session's later write of a key wins over its earlier ones",
             Self::WritesFollowReads => "a session's write of a key wins over what it had read of that key",
             Self::Session => "all four session guarantees, key by key",
+            Self::Sequential => {
+                "session, and in each data centre one order of a partition's writes explains all reads of it"
+            }
             Self::Causal => "causal+: no effect is seen without its cause (single reads)",
             Self::CausalSnapshot => "causal+, and read-only transactions are causally consistent snapshots",
             Self::CausalImmediate => {

@@ -76,6 +76,12 @@ impl Options {
         if self.placement != Placed::Everywhere && !info.partial {
             return Err(format!("{} cannot do without versions that a region never gets", info.name));
         }
+        if self.promise == Some(Promise::Sequential) && self.partitions != 1 {
+            return Err(
+                "the keys of several partitions have no order: --promise sequential needs --partitions 1"
+                    .into(),
+            );
+        }
         if self.reads_at_a_time && !info.reads_at_a_time {
             return Err(format!("{} cannot read at a time", info.name));
         }

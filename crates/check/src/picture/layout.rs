@@ -163,7 +163,7 @@ fn links(violation: &Violation, order: &[usize]) -> Links {
             Link::SessionOrder => Style::Session,
             Link::ReadsFrom => Style::Reads,
             Link::Adopts => Style::Adopts,
-            Link::Later => Style::Later,
+            Link::Later | Link::NotYet => Style::Later,
             Link::Overwrites => Style::Overwrites,
         };
         links.push((order[i - 1], order[i], style));
