@@ -3,7 +3,7 @@
 use crate::Usage;
 use crate::output::{print, print_json, row, table};
 use crate::runners::{
-    Capacity, Costs, Live, LiveVisibility, Simulated, SimulatedLatency, SimulatedVisibility,
+    Capacity, Costs, Live, LiveVisibility, Schedules, Simulated, SimulatedLatency, SimulatedVisibility,
 };
 use anyhow::Context;
 use clap::{Args, Subcommand};
@@ -137,9 +137,10 @@ impl Measuring {
     }
 
     fn runners(&self) -> Runners<'_> {
-        let all: [(&str, &dyn Runner); 8] = [
+        let all: [(&str, &dyn Runner); 9] = [
             ("lines", &Lines),
             ("costs", &Costs),
+            ("schedules", &Schedules),
             ("sim", &self.simulated),
             ("sim-latency", &self.simulated_latency),
             ("sim-visibility", &self.simulated_visibility),

@@ -2,9 +2,11 @@
 
 mod costs;
 mod live;
+mod schedules;
 mod settings;
 mod simulated;
 
 pub(crate) use costs::Costs;
 pub(crate) use live::{Capacity, Live, LiveVisibility};
+pub(crate) use schedules::Schedules;
 pub(crate) use simulated::{Simulated, SimulatedLatency, SimulatedVisibility};
