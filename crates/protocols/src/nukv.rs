@@ -39,6 +39,7 @@
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update};
+use tidemark_contract::early::Alarm;
 use tidemark_contract::protocol::Received;
 use tidemark_contract::waiters::Threshold;
 use tidemark_contract::{
@@ -78,9 +79,6 @@ tidemark_contract::variants! {
     "nukv-published", "as printed: wrong (writes answered with an index below their own, ties)":
         SV_RISES, READS_ANSWER_IDX, WRITES_ANSWER_IDX, TIES_ARE_BROKEN;
 }
-
-/// How soon the clock is looked at again: one that is coarse shows the same for a while.
-const LOOK_EVERY_US: Micros = 100;
 
 /// What is done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -128,6 +126,7 @@ pub struct Server<const HYBRID: bool> {
     waiting: Waiters<Indexes, (Ticket, What)>,
     early: Waiters<Hlc, Early>,
     dated: Dated,
+    alarm: Alarm,
 }
 
 impl<const HYBRID: bool> Protocol for Server<HYBRID> {
@@ -165,8 +164,8 @@ impl<const HYBRID: bool> Protocol for Server<HYBRID> {
         let hlc = recovered.received.max().max(recovered.hard.ceiling);
         let dated = Dated::start(&recovered, cx);
         let sv = if SV_SURVIVES.kept() { Indexes(recovered.records) } else { Indexes::default() }; // I1, D1
-        let (waiting, early) = (Waiters::default(), Waiters::default());
-        Self { hlc, sv, waiting, early, dated }
+        let (waiting, early, alarm) = (Waiters::default(), Waiters::default(), Alarm::default());
+        Self { hlc, sv, waiting, early, dated, alarm }
     }
 
     /// GET, step 1; PUT.
@@ -188,6 +187,7 @@ impl<const HYBRID: bool> Protocol for Server<HYBRID> {
     }
 
     fn on_timer(&mut self, _: Timer, cx: &mut Cx<'_, Self>) {
+        self.alarm.rang(Hlc::at(cx.now));
         for Early(ticket, key, update, dt, deadline) in self.early.wake(&Hlc::at(cx.now)) {
             self.put(ticket, (key, update), dt, deadline, cx);
         }
@@ -283,13 +283,13 @@ impl<const HYBRID: bool> Server<HYBRID> {
         self.waiting.wake(&self.sv).into_iter().for_each(|(ticket, what)| self.serve(ticket, what, cx));
     }
 
-    fn wait(&self, cx: &mut Cx<'_, Self>) {
-        let clock = self.early.least().map(|t| (t.micros() + 1).saturating_sub(cx.now).max(LOOK_EVERY_US));
+    fn wait(&mut self, cx: &mut Cx<'_, Self>) {
+        let clock = self.early.least().map(|t| self.alarm.until(*t, cx));
         let dated = self.dated.next();
         let deadlines =
             [self.waiting.next_deadline(), self.early.next_deadline(), dated].into_iter().flatten();
         let next = deadlines.map(|at| at.saturating_sub(cx.mono)).chain(clock).min();
-        next.into_iter().for_each(|delay| cx.arm(Timer, delay));
+        next.into_iter().for_each(|delay| self.alarm.ring(Timer, delay, cx));
     }
 }
 
