@@ -44,6 +44,10 @@ impl Shard {
         let mut core = self.core.borrow_mut();
         let core = &mut *core;
         let now = core.engine.clock.now();
+        // The runtime's timers come up to a millisecond late. Under load somebody is awake before.
+        if core.engine.node.next_timeout() <= now.mono {
+            core.engine.node.tick(now);
+        }
         let batch = core.engine.node.commit(now)?;
         while let Some(output) = core.engine.node.poll() {
             self.carry_out(core, output);
