@@ -49,6 +49,24 @@ fn d10_without_a_hybrid_clock_a_write_waits_until_physical_time_is_above_dt() {
     assert_eq!(lab.get(a, &x), "second");
 }
 
+/// Once, each write that came to wait put off those before it, by 100 µs.
+#[test]
+fn d10_a_write_that_waits_is_not_put_off_by_those_that_come_later() {
+    let mut lab = lab::<false>(2, 1);
+    let (x, p) = (lab.key("x", 0), server(1, 0));
+    let mut begin = |now: u64| {
+        let a = lab.client(0);
+        lab.set_clock(server(0, 0), 5_000 + now);
+        lab.put(a, &x, "first");
+        let away = moved(&mut lab, a, 1);
+        lab.deliver_all();
+        lab.set_clock(p, now);
+        lab.begin(away, put(&x, "second"));
+        lab.due(p, Timer)
+    };
+    assert_eq!([4_000, 4_100, 8_950].map(&mut begin), [Some(9_001); 3]);
+}
+
 #[test]
 fn d10_a_write_that_does_not_wait_loses_and_one_that_asks_for_nothing_may() {
     fn wins(level: Guarantees) -> (usize, String) {
