@@ -1,9 +1,8 @@
 //! **Sequential consistency within a data centre**: in each data centre there is one order of the writes that it shows, and
 //! every session's operations there take place along that order: a read returns the newest version of its key up to its place.
 //!
-//! Source: NuKV (ICDCN 2019), section 5.1: Raft gives "sequential consistency for keys of each partition, i.e. all updates are
-//! applied with the same order on all replicas in one datacenter". It says nothing across partitions, so the keys of a
-//! history have to be those of one.
+//! Source: NuKV (ICDCN 2019), section 5.1, which promises it for the keys of each partition, since Raft has all replicas in a data
+//! centre apply all updates in one order. It says nothing across partitions, so the keys of a history have to be those of one.
 //!
 //! To find an order is hard in general (Gibbons and Korach, SIAM J. Comput. 1997). Versions say which of two of a key is
 //! newer, and then it is a topological order of a graph, which exists unless there is a cycle. Its nodes are what happened

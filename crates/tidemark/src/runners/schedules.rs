@@ -64,18 +64,33 @@ mod tests {
         Schedules.run(&Point { values: &values, labels: &[] }, &|_| {}).map(|mut rows| rows.remove(0))
     }
 
+    /// 200 schedules of one partition in two data centres.
+    fn played(protocol: &str, promise: &str, replicas: u64) -> Row {
+        let mut point = json!({"dcs": 2, "partitions": 1, "sessions": 4, "ops": 40, "schedules": 200, "replicas": replicas});
+        point["protocol"] = protocol.into();
+        point["promise"] = promise.into();
+        let row = row(point).unwrap();
+        assert_eq!(row["schedules"], json!(200));
+        row
+    }
+
     #[test]
     fn what_is_violated_depends_on_the_promise() {
-        let violations = |promise: &str| {
-            let point = json!({"protocol": "eventual", "promise": promise, "dcs": 2, "partitions": 1, "sessions": 4, "ops": 40, "schedules": 200});
-            let row = row(point).unwrap();
-            assert_eq!(row["schedules"], json!(200));
-            row["violations"].as_u64().unwrap()
-        };
-        assert_eq!(violations("eventual"), 0);
-        assert!(violations("sequential") > 10);
+        assert_eq!(played("eventual", "eventual", 1)["violations"], json!(0));
+        assert!(played("eventual", "sequential", 1)["violations"].as_u64().unwrap() > 10);
         let point = json!({"protocol": "nukv", "promise": "sequential", "partitions": 2});
         let refused = row(point).unwrap_err().to_string();
         assert!(refused.contains("--partitions 1"), "{refused}");
+    }
+
+    /// 003, section 5.1.
+    #[test]
+    fn nukv_is_sequentially_consistent_within_a_data_centre() {
+        let row = played("nukv", "sequential", 3);
+        assert_eq!(row["violations"], json!(0));
+        assert!(
+            row["follower_reads"].as_u64().unwrap() > 100 && row["elections"].as_u64().unwrap() > 400,
+            "{row:?}"
+        );
     }
 }
