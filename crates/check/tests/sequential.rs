@@ -124,8 +124,8 @@ struct Task {
     event: Option<usize>,
 }
 
-/// Whether the history is sequential in `dc`: tries every order.
-fn possible(history: &History, dc: DcId) -> bool {
+/// What takes place in `dc`.
+fn tasks(history: &History, dc: DcId) -> Vec<Task> {
     let events = &history.events;
     let deleted = |key: &Key| {
         events.iter().any(|e| {
@@ -185,6 +185,12 @@ fn possible(history: &History, dc: DcId) -> bool {
             event: None,
         });
     }
+    tasks
+}
+
+/// Whether the history is sequential in `dc`: tries every order.
+fn possible(history: &History, dc: DcId) -> bool {
+    let tasks = tasks(history, dc);
     let all: u64 = (1 << tasks.len()) - 1;
     let (mut seen, mut open) = (BTreeSet::from([0]), vec![0_u64]);
     while let Some(done) = open.pop() {
