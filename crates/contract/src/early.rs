@@ -8,7 +8,7 @@
 use crate::{Cx, Protocol, Waiters, stabilised};
 use tidemark_core::{Hlc, Micros};
 
-/// How long at most until a clock that stands still is looked at again.
+/// How long to wait for a clock that may stand still: no longer where it did, no shorter where nobody knows.
 pub const SHORTEST_WAIT_US: Micros = 200;
 
 /// The timer that says when to look at the clock again.
