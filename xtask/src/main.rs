@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod lanes;
+mod redis_tests;
 mod run;
 mod test;
 mod tidy;
@@ -14,6 +15,8 @@ const HELP: &str = "\
 ./x fix            formats, applies clippy's suggestions, lowers the ratchet
 ./x test           everything that CI runs: check, and all tests, end-to-end tests too
 ./x tidy           only the tidy test: which crate may use what, lengths, headers, links, words
+./x redis-tests    the tests of Redis itself, against one node; see ./x redis-tests --help
+./x differential   random commands to redis-server and to one node, and their replies compared; see --help
 ./x bench          Tidemark beside redis-server; see ./x bench --help
 ";
 
@@ -26,6 +29,8 @@ fn main() -> ExitCode {
         ("fix", []) => check::fix(),
         ("test", []) => test::test(),
         ("tidy", []) => tidy::run(),
+        ("redis-tests", rest) => redis_tests::run(rest),
+        ("differential", rest) => differential(rest),
         ("bench", rest) => bench::run(rest),
         ("help" | "--help" | "-h", _) => {
             print!("{HELP}");
@@ -43,4 +48,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs the program of that crate, with the binary that it needs.
+fn differential(args: &[String]) -> anyhow::Result<()> {
+    let tidemark = run::tidemark()?;
+    let mut command =
+        run::command(env!("CARGO"), &["run", "--quiet", "--package", "tidemark-differential", "--"]);
+    run::run(command.args(args).env("TIDEMARK_BIN", tidemark))
 }

@@ -1,8 +1,9 @@
 //! Running other programs, and saying how long each step took.
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// The root of the repository.
@@ -42,6 +43,19 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// The binary under test, in the dev profile as tests build it; or the one that `TIDEMARK_BIN` names.
+pub(crate) fn tidemark() -> Result<PathBuf> {
+    if let Some(named) = std::env::var_os("TIDEMARK_BIN") {
+        return Ok(PathBuf::from(named));
+    }
+    let build = ["build", "--package", "tidemark", "--message-format", "json-render-diagnostics"];
+    let built = output(command(env!("CARGO"), &build).stderr(Stdio::inherit()))?;
+    let messages = built.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut binaries = messages.filter(|message| message["target"]["name"] == "tidemark");
+    let executable = binaries.find_map(|message| Some(message["executable"].as_str()?.to_string()));
+    Ok(PathBuf::from(executable.context("cargo has built no binary tidemark")?))
 }
 
 /// Steps that are all run, even if one fails; each is timed.

@@ -5,6 +5,7 @@
 
 use crate::check::steps_of_check;
 use crate::lanes;
+use crate::redis_tests;
 use crate::run::{Steps, command, output, run};
 use anyhow::{Result, bail};
 use std::process::{Command, Stdio};
@@ -14,6 +15,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("redis-cli", "redis-tools"),
     ("redis-benchmark", "redis-tools"),
     ("redis-server", "redis-server"),
+    ("tclsh", "tcl"),
+    ("curl", "curl"),
     ("python3", "python3"),
     ("node", "nodejs"),
     ("npm", "npm"),
@@ -28,6 +31,7 @@ pub(crate) fn test() -> Result<()> {
     let ready = steps.step("tools", tools);
     if ready {
         steps.step("tests", tests);
+        steps.step("redis-tests", || redis_tests::run(&[]));
     }
     steps.finish()
 }

@@ -95,6 +95,9 @@ pub struct Bench {
     /// The password for AUTH.
     #[arg(long, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true)]
     pub password: Option<String>,
+    /// Every connection gives this name (CLIENT SETNAME), as the connections of a pool do.
+    #[arg(long, value_name = "NAME")]
+    pub client_name: Option<String>,
     /// How long a server may owe a reply before its connections count as lost.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
     pub timeout: Duration,
@@ -179,6 +182,7 @@ impl Bench {
             fill: self.load,
             user: self.user.clone(),
             password: self.password.clone(),
+            client_name: self.client_name.clone(),
             seed: self.seed,
             slice: self.slice,
             timeout: self.timeout,

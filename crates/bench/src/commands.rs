@@ -1,15 +1,21 @@
 //! Operations as commands of the Redis protocol, and what their replies mean.
 
-use tidemark_core::{Op, Write};
+use tidemark_core::{Op, Update, Write};
 use tidemark_wire::resp::{Reply, encode_request};
 
 /// Appends the command that does `op`.
 pub(crate) fn encode(op: &Op, out: &mut Vec<u8>) {
     match op {
         Op::Get { key } => encode_request(out, &[b"GET", &key[..]]),
+        Op::Put { key, update: Update { command: Some(command), .. } } => {
+            let name = [command.verb.name().as_bytes(), &key[..]];
+            let words: Vec<&[u8]> =
+                name.into_iter().chain(command.args.iter().map(|word| &word[..])).collect();
+            encode_request(out, &words);
+        }
         Op::Put { key, update } => match &update.write {
             Write::Assign(value) => encode_request(out, &[b"SET", &key[..], value]),
-            Write::Remove => encode_request(out, &[b"DEL", &key[..]]),
+            Write::Remove | Write::Apply(_) | Write::Group(_) => encode_request(out, &[b"DEL", &key[..]]),
         },
         Op::PutAll { writes } => {
             let pairs = writes.iter().filter_map(|(key, write)| Some([&key[..], write.value()?]));

@@ -31,6 +31,8 @@ pub(crate) enum Broken {
 pub(crate) struct Login {
     pub(crate) user: Option<String>,
     pub(crate) password: Option<String>,
+    /// What the connection is called.
+    pub(crate) name: Option<String>,
     pub(crate) timeout: Duration,
 }
 
@@ -73,10 +75,17 @@ impl Connection {
         }
         let reply = self.ask(&["PING"]).await.map_err(|broken| broken.to_string())?;
         match reply.error() {
-            Some(error) if error.starts_with(b"NOAUTH") => Err("wants a password: --password".into()),
-            Some(error) => Err(format!("answers to PING: {}", String::from_utf8_lossy(error))),
-            None => Ok(()),
+            Some(error) if error.starts_with(b"NOAUTH") => return Err("wants a password: --password".into()),
+            Some(error) => return Err(format!("answers to PING: {}", String::from_utf8_lossy(error))),
+            None => {}
         }
+        if let Some(name) = &login.name {
+            let reply = self.ask(&["CLIENT", "SETNAME", name]).await.map_err(|broken| broken.to_string())?;
+            if let Some(error) = reply.error() {
+                return Err(format!("refuses the name: {}", String::from_utf8_lossy(error)));
+            }
+        }
+        Ok(())
     }
 
     /// Queues the command of an operation.

@@ -33,6 +33,8 @@ pub struct Plan {
     pub user: Option<String>,
     /// The password for AUTH.
     pub password: Option<String>,
+    /// The name that every connection gives.
+    pub client_name: Option<String>,
     /// Decides what the clients ask for, together with the workload.
     pub seed: u64,
     /// How long the slices of throughput over time are.
@@ -137,6 +139,7 @@ impl Plan {
             fill: false,
             user: None,
             password: None,
+            client_name: None,
             seed: 1,
             slice: Duration::from_secs(1),
             timeout: Duration::from_secs(10),

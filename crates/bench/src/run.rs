@@ -54,7 +54,12 @@ pub fn run(plan: &Plan, stop: &Stop, tell: &mut dyn FnMut(&Tick)) -> Result<Repo
     ring_on_time();
     let keys = Arc::new(KeySpace::new(&plan.workload, plan.partitions)?);
     let plan = Arc::new(plan.clone());
-    let login = Login { user: plan.user.clone(), password: plan.password.clone(), timeout: plan.timeout };
+    let login = Login {
+        user: plan.user.clone(),
+        password: plan.password.clone(),
+        name: plan.client_name.clone(),
+        timeout: plan.timeout,
+    };
     reach(&plan, &login)?;
     if plan.fill {
         fill_all(&plan, &login, &keys, stop, tell)?;

@@ -24,7 +24,7 @@ fn stamp_words(stamp: Option<Stamp>) -> String {
 
 /// What was found of a key, or written to it.
 fn fact(key: &Key, found: &Found) -> Fact {
-    let unstamped = Found { stamp: None, value: found.value.clone() };
+    let unstamped = Found::new(None, found.value.clone());
     let value = match (&found.value, found.stamp) {
         (None, Some(_)) => "a delete".to_string(),
         _ => found_words(&unstamped),
@@ -77,7 +77,7 @@ fn facts(event: &Event) -> Vec<Fact> {
             }]
         }
         Action::Write { key, value, version, .. } => {
-            vec![fact(key, &Found { stamp: *version, value: value.clone() })]
+            vec![fact(key, &Found::new(*version, value.clone()))]
         }
         Action::Read { reads, .. } => reads.iter().map(|read| fact(&read.key, &read.found)).collect(),
         Action::Adopt { .. } => Vec::new(),
@@ -108,8 +108,7 @@ impl Index<'_> {
             NONE => format!("a version{}", stamp_words(version.stamp)),
             writer => match &self.event(writer).action {
                 Action::Write { value, .. } => {
-                    found_words(&Found { stamp: version.stamp, value: value.clone() })
-                        .replace("nothing", "a delete")
+                    found_words(&Found::new(version.stamp, value.clone())).replace("nothing", "a delete")
                 }
                 _ => unreachable!("only writes write"),
             },

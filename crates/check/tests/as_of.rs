@@ -19,6 +19,7 @@ fn read(s: u64, as_of: Micros, found: Option<(&str, Micros, u64)>) -> Event {
     let found = found.map_or(Found::default(), |(text, time, by)| Found {
         stamp: Some(Stamp::new(Hlc::at(time), DcId(by as u8))),
         value: value(text),
+        reply: None,
     });
     let reads = [Read::new(Key::from("k"), found)];
     Event::read(SessionId(s), DcId(0), ReadKind::Snapshot, reads).as_of(as_of)

@@ -18,7 +18,7 @@ fn value(ts: u64, key: &str) -> Value {
 }
 
 fn found(key: &str, ts: u64) -> Found {
-    if ts == 0 { Found::default() } else { Found { stamp: Some(stamp(ts)), value: Some(value(ts, key)) } }
+    if ts == 0 { Found::default() } else { Found::new(Some(stamp(ts)), Some(value(ts, key))) }
 }
 
 /// Session `s` writes `keys` in one transaction with this time; with no answer if `known` is false.

@@ -53,7 +53,7 @@ fn stamp() -> impl Strategy<Value = Stamp> {
 }
 
 fn found() -> impl Strategy<Value = Found> {
-    (of(stamp()), value()).prop_map(|(stamp, value)| Found { stamp, value })
+    (of(stamp()), value()).prop_map(|(stamp, value)| Found::new(stamp, value))
 }
 
 fn action() -> impl Strategy<Value = Action> {
@@ -163,7 +163,7 @@ fn a_story_without_a_writer_is_told() {
         as_of_us: None,
         action,
     };
-    let found = |value: &[u8]| Found { stamp: None, value: Some(Value::from(value)) };
+    let found = |value: &[u8]| Found::new(None, Some(Value::from(value)));
     let get = |key: &[u8], found| {
         let reads = vec![Read::new(Key(key.to_vec().into()), found)].into();
         Action::Read { kind: ReadKind::Get, reads }
@@ -176,7 +176,7 @@ fn a_story_without_a_writer_is_told() {
         event(3, None, get(b"b", found(b"b"))),
         event(0, None, Action::Adopt { from: SessionId(3), events: 2 }),
         event(0, None, put(b"b", None)),
-        event(3, Some(4), get(b"", Found { stamp: None, value: None })),
+        event(3, Some(4), get(b"", Found::new(None, None))),
         event(3, Some(4), put(b"", Some(found(b"a")))),
     ];
     let history = History { events, ..History::default() };

@@ -73,7 +73,7 @@ fn writes(history: &History, key: &Key) -> Vec<(Stamp, Option<Value>, usize)> {
 fn older(history: &History, key: &Key, stamp: Option<Stamp>) -> Option<Found> {
     let all = writes(history, key).into_iter().filter(|(s, _, _)| Some(*s) < stamp);
     let (stamp, value, _) = all.max_by_key(|(s, _, _)| *s)?;
-    Some(Found { stamp: Some(stamp), value })
+    Some(Found::new(Some(stamp), value))
 }
 
 /// The first GET for which `make` finds something else to return.
@@ -282,7 +282,7 @@ fn a_version_out_of_thin_air() {
     counterexample(&[WellFormed], &stale, |h| {
         change_get(h, |_, _, read| {
             let value = Some(Value::from(&b"ghost"[..]));
-            Some(Found { stamp: Some(Stamp { seq: 77, ..read.found.stamp? }), value })
+            Some(Found::new(Some(Stamp { seq: 77, ..read.found.stamp? }), value))
         })
     });
 }
@@ -290,9 +290,7 @@ fn a_version_out_of_thin_air() {
 #[test]
 fn a_value_that_was_not_written() {
     counterexample(&[WellFormed], &[], |h| {
-        change_get(h, |_, _, read| {
-            Some(Found { stamp: Some(read.found.stamp?), value: Some(Value::from(&b"rot"[..])) })
-        })
+        change_get(h, |_, _, read| Some(Found::new(Some(read.found.stamp?), Some(Value::from(&b"rot"[..])))))
     });
 }
 

@@ -14,7 +14,7 @@ use tidemark_core::{Hlc, Micros, Vector};
 /// How far ahead of the clock the ceiling is renewed, in microseconds.
 pub const STEP: Micros = 400_000;
 
-/// How many keys may wait for collection before the stable value is persisted out of turn.
+/// How many keys or versions may wait for collection before the stable value is persisted out of turn.
 const PRESSING: usize = 500;
 
 /// What outlives a crash, in protocols that stabilise.
@@ -65,7 +65,7 @@ impl<H: AsRef<Hard> + AsMut<Hard> + Clone> Ceiling<H> {
     /// If so much waits for collection that it should not wait for the next renewal: persists the stable value of
     /// now under the old ceiling. Collected soon, overwritten versions are still in the caches.
     pub fn hurry<P: Protocol<Hard = H>>(&mut self, stable: impl FnOnce() -> Vector, cx: &mut Cx<'_, P>) {
-        self.hurried(cx.store.garbage(), stable).into_iter().for_each(|hard| cx.persist(hard));
+        self.hurried(cx.store.waiting(), stable).into_iter().for_each(|hard| cx.persist(hard));
     }
 
     /// Persists the stable value of now under the old ceiling: what leaves with this event, or later, rests on it.
@@ -90,9 +90,9 @@ impl<H: AsRef<Hard> + AsMut<Hard> + Clone> Ceiling<H> {
         Some(self.durable.clone())
     }
 
-    /// As [`Self::hurry`], for protocols that persist more besides, with so much `garbage` waiting.
-    pub fn hurried(&mut self, garbage: usize, stable: impl FnOnce() -> Vector) -> Option<H> {
-        if garbage < PRESSING {
+    /// As [`Self::hurry`], for protocols that persist more besides, with so much `waiting`.
+    pub fn hurried(&mut self, waiting: usize, stable: impl FnOnce() -> Vector) -> Option<H> {
+        if waiting < PRESSING {
             return None;
         }
         let (durable, stable) = (self.durable.as_mut(), stable());

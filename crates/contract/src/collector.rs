@@ -22,7 +22,7 @@ pub struct Collector {
 
 impl Collector {
     /// The safe point may have risen; it never goes back.
-    pub fn raise<M>(&mut self, safe: &Vector, store: &Store<M>) {
+    pub fn raise<M: Clone>(&mut self, safe: &Vector, store: &Store<M>) {
         if !safe.le(&self.safe) {
             self.safe.merge(safe);
             self.left = store.garbage();
@@ -45,7 +45,7 @@ impl Collector {
         self.work_on(cx.store, safe)
     }
 
-    pub(crate) fn work_on<M>(
+    pub(crate) fn work_on<M: Clone>(
         &mut self,
         store: &mut Store<M>,
         mut safe: impl FnMut(&Vector, &Version<M>) -> bool,
@@ -53,6 +53,7 @@ impl Collector {
         let piece = self.piece.min(self.left);
         self.left -= piece;
         let point = &self.safe;
+        store.raise_floor(point.min());
         store.collect(piece, |version| safe(point, version), |stamp: Stamp| stamp.ts <= point.min())
     }
 }

@@ -16,7 +16,7 @@ use tidemark_core::{Key, Outcome, Stamp};
 /// What a protocol says of two versions of one key: each answer is a function of the two alone.
 pub trait Judge: 'static {
     /// What is stored beside them.
-    type Meta;
+    type Meta: Clone;
 
     /// Whether [`Self::newer_wins`] is to be asked. If not, the last writer wins.
     fn resolves(&self) -> bool;

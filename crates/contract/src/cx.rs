@@ -4,11 +4,12 @@ use crate::{Protocol, Ticket, Topology};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{
-    Condition, Failure, Found, Hlc, Key, Micros, Op, Outcome, Regions, ServerId, Stamp, Update,
+    Condition, Failure, Found, Hlc, Key, Micros, Op, Outcome, Regions, ServerId, Stamp, Update, Write,
 };
 use tidemark_store::{Store, Version, Versions};
 
 mod stored;
+mod typed;
 
 /// Something that a protocol wants done. Effects are values, so that they can be traced, tested, and held
 /// back until what they depend on is durable.
@@ -121,10 +122,10 @@ impl Read {
 /// What an update saw where it is about to be inserted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Before {
-    /// The visible version before the update, if the update asked for it.
+    /// The visible version before the update, if the update asked for it; or what a command of a data type answers.
     pub previous: Option<Found>,
-    /// Whether the condition holds.
-    pub proceeds: bool,
+    /// What the new version does; none if the condition does not hold, or the command changes nothing.
+    pub write: Option<Write>,
 }
 
 /// The version that an update asks for.
@@ -231,8 +232,8 @@ impl<P: Protocol> Cx<'_, P> {
 
     /// Carries out an update, and returns how it ended and what its session comes to depend on.
     ///
-    /// If the update observes, `see` adds to `seen` the version that a reader with `view` gets: that version decides the
-    /// condition. If the condition holds, `draft` says which version to write. It is given what was seen, and adds to it what
+    /// If the update observes, `see` adds to `seen` the version that a reader with `view` gets, or the versions of a key of a data
+    /// type: they decide the condition. If the condition holds, `draft` says which version to write. It is given what was seen, and adds to it what
     /// the session depends on for having written. The version is stored, logged and replicated. If `draft` fails, as it
     /// does where [`Cx::stamp_above`] fails, nothing is written, and the session comes to depend on nothing.
     #[inline]
@@ -242,16 +243,25 @@ impl<P: Protocol> Cx<'_, P> {
         update: Update,
         view: &P::View,
         mut seen: S,
-        see: impl FnOnce(&mut S, &Version<P::Meta>),
+        mut see: impl FnMut(&mut S, &Version<P::Meta>),
         draft: impl FnOnce(&mut S, &mut Self) -> Result<Draft<P::Meta>, Failure>,
     ) -> (Outcome, S) {
-        let Before { previous, proceeds } = self.look(key, &update, view, |version| see(&mut seen, version));
-        if !proceeds {
-            return (Outcome::Written { stamp: None, previous }, seen);
+        let due = self.deadline_ahead(key, &update, view);
+        let mut looked = self.look(key, update, view, |version| see(&mut seen, version));
+        if looked.write.is_none() {
+            return (Outcome::Written { stamp: None, previous: looked.previous }, seen);
         }
         match draft(&mut seen, self) {
             Ok(Draft { stamp, meta, in_memory }) => {
-                let version = Version { stamp, meta, write: update.write };
+                if let Some((deadline, update)) = due
+                    && deadline <= stamp.ts
+                {
+                    looked = self.evaluate(key, update, view, stamp.ts, &mut |_| ()); // R17
+                }
+                let Before { previous, write: Some(write) } = looked else {
+                    return (Outcome::Written { stamp: None, previous: looked.previous }, seen);
+                };
+                let version = Version { stamp, meta, write };
                 let stored = match in_memory {
                     Some(meta) => Version { stamp, meta, write: version.write.clone() },
                     None => version.clone(),
@@ -271,18 +281,21 @@ impl<P: Protocol> Cx<'_, P> {
         pick::<P>(self.params, view, self.store.chain(key))
     }
 
-    /// Looks before an update: whether its condition holds under `view`, and what it is to report. `saw` is
-    /// called with the version that decided, which the new version and the session depend on from then on.
+    /// Looks before an update: what it writes under `view`, if anything, and what it is to report. `saw` is
+    /// called with each version that decided, which the new version and the session depend on from then on.
     #[inline]
     pub fn look(
-        &self,
+        &mut self,
         key: &Key,
-        update: &Update,
+        update: Update,
         view: &P::View,
-        saw: impl FnOnce(&Version<P::Meta>),
+        mut saw: impl FnMut(&Version<P::Meta>),
     ) -> Before {
+        if update.command.is_some() || self.store.needs_evaluation(key) {
+            return self.evaluate(key, update, view, Hlc::at(self.now), &mut saw);
+        }
         if !update.observes() {
-            return Before { previous: None, proceeds: true };
+            return Before { previous: None, write: Some(update.write) };
         }
         let found = self.latest(key, view);
         if let Some(version) = found {
@@ -294,59 +307,68 @@ impl<P: Protocol> Cx<'_, P> {
             Condition::IfAbsent => found.value.is_none(),
             Condition::IfPresent => found.value.is_some(),
         };
-        Before { previous: Some(found), proceeds }
+        Before { previous: Some(found), write: proceeds.then_some(update.write) }
     }
 
     /// Carries out a read under `view`. `saw` is called with each version that the reader comes to depend on: see
     /// [`Cx::latest`] and [`Cx::walk`].
     #[inline]
-    pub fn find(&self, read: &Read, view: &P::View, saw: impl FnMut(&Version<P::Meta>)) -> Outcome {
+    pub fn find(&mut self, read: &Read, view: &P::View, saw: impl FnMut(&Version<P::Meta>)) -> Outcome {
         match read {
-            Read::Get(key) => {
-                let found = self.latest(key, view);
-                found.into_iter().for_each(saw);
-                Outcome::Found(found_of(found))
-            }
+            Read::Get(key) => Outcome::Found(self.get(key, view, saw)),
             Read::Walk(walk) => self.walk(walk, view, saw),
         }
     }
 
+    /// What a reader with `view` is told of `key`. `saw` is called with each version that the reader comes to depend on.
+    #[inline]
+    pub fn get(&mut self, key: &Key, view: &P::View, mut saw: impl FnMut(&Version<P::Meta>)) -> Found {
+        if self.store.is_typed(key) {
+            return self.value(key, view, &mut saw);
+        }
+        found_of(self.latest(key, view).inspect(|version| saw(version)))
+    }
+
     /// Reads a slice: the newest version of each key under `view`. `saw` is called with each version found.
     pub fn read(
-        &self,
+        &mut self,
         keys: &[(u32, Key)],
         view: &P::View,
         mut saw: impl FnMut(&Version<P::Meta>),
     ) -> Vec<(u32, Found)> {
-        let find = |(place, key): &(u32, Key)| {
-            let found = self.latest(key, view);
-            found.into_iter().for_each(&mut saw);
-            (*place, found_of(found))
-        };
-        keys.iter().map(find).collect()
+        keys.iter().map(|(place, key)| (*place, self.get(key, view, &mut saw))).collect()
     }
 
     /// The newest version of each key under `view`. `saw` is called with each version found.
     pub fn read_all(
-        &self,
+        &mut self,
         keys: &[Key],
         view: &P::View,
         mut saw: impl FnMut(&Version<P::Meta>),
     ) -> Vec<Found> {
-        keys.iter().map(|key| found_of(self.latest(key, view).inspect(|version| saw(version)))).collect()
+        keys.iter().map(|key| self.get(key, view, &mut saw)).collect()
     }
 
     /// Walks this partition under `view`. `saw` is called with each version that decided about a key of a
     /// scan; a count is a number that nothing comes to depend on.
     pub fn walk(&self, walk: &Walk, view: &P::View, saw: impl FnMut(&Version<P::Meta>)) -> Outcome {
+        let visible = |version: &Version<P::Meta>| P::visible(view, version.stamp, &version.meta);
+        let time = Hlc::at(self.now);
         match walk {
             Walk::Scan { cursor, limit } => {
                 let limit = *limit as usize;
-                let (keys, cursor) =
-                    self.store.scan(*cursor, limit, |all| pick::<P>(self.params, view, all), saw);
+                let (keys, cursor) = self.store.scan(
+                    (*cursor, limit),
+                    time,
+                    |all| pick::<P>(self.params, view, all),
+                    visible,
+                    saw,
+                );
                 Outcome::Keys { keys, cursor }
             }
-            Walk::Count => Outcome::Count(self.store.count(|all| pick::<P>(self.params, view, all))),
+            Walk::Count => {
+                Outcome::Count(self.store.count(time, |all| pick::<P>(self.params, view, all), visible))
+            }
         }
     }
 }
@@ -369,7 +391,7 @@ fn pick<'v, P: Protocol>(
 #[inline]
 pub fn found_of<M>(version: Option<&Version<M>>) -> Found {
     match version {
-        Some(version) => Found { stamp: Some(version.stamp), value: version.write.value().cloned() },
+        Some(version) => Found::new(Some(version.stamp), version.write.value().cloned()),
         None => Found::default(),
     }
 }

@@ -44,6 +44,9 @@ impl fmt::Debug for Dep {
     }
 }
 
+/// A list that is to be short has no more than so many.
+pub const SHORT: usize = 64;
+
 /// Dependencies, in order, each once.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deps(Vec<Dep>);
@@ -155,6 +158,10 @@ impl Past for Deps {
 
     fn merge(&mut self, other: &Self) {
         Deps::merge(self, other);
+    }
+
+    fn shorten(&mut self) {
+        self.bound(SHORT);
     }
 
     fn reach(&self, home: DcId) -> Reach {

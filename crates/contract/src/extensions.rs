@@ -27,6 +27,19 @@ pub struct Extensions<P: Protocol> {
     pub follower_read: Option<FollowerRead<P>>,
     /// Groups of servers that an operation may choose among.
     pub checking: Option<CheckingGroups<P>>,
+    /// Keys of data types. Without it there are registers only.
+    pub types: Option<Types<P>>,
+}
+
+/// What a protocol says of its versions, so that keys can be of data types. It knows none of these types.
+#[derive_where(Clone, Copy)]
+pub struct Types<P: Protocol> {
+    /// Makes `meta`, which stands beside a version of one region, cover another version of that region: who depends on the later of
+    /// the two stamps with this beside it depends on both.
+    pub absorb: fn(&mut <P as Protocol>::Meta, &Version<<P as Protocol>::Meta>),
+    /// The name of a view under which everything is visible that was visible under views named before, at one server; views
+    /// that see the same may share a name. None of a snapshot.
+    pub fresh: fn(&<P as Protocol>::View) -> Option<u64>,
 }
 
 /// See [`Extensions::order`].
@@ -48,5 +61,5 @@ pub type FollowerRead<P> =
 impl<P: Protocol> Extensions<P> {
     /// No optional feature.
     pub const NONE: Self =
-        Self { order: None, resolve: None, accepts: None, follower_read: None, checking: None };
+        Self { order: None, resolve: None, accepts: None, follower_read: None, checking: None, types: None };
 }

@@ -60,6 +60,11 @@ impl<P: Protocol> ForwardedSession<P> {
         &self.session
     }
 
+    /// The region that [`Self::token`] is of.
+    pub fn at(&self) -> DcId {
+        self.way.as_ref().map_or(self.at, |way| way.from)
+    }
+
     /// See [`Session::begin`].
     #[inline]
     pub fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, P>) {

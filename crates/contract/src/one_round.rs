@@ -18,6 +18,9 @@ pub trait Past: Wire + Default {
         self.merge(said);
     }
 
+    /// Makes it short ([`crate::Reaches::shorten`]): nothing, as a rule.
+    fn shorten(&mut self) {}
+
     /// How far it reaches, for a session whose home is `home`.
     fn reach(&self, home: DcId) -> Reach;
 

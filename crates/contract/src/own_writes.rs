@@ -37,7 +37,7 @@ impl OwnWrites {
             Outcome::Found(found) => std::slice::from_mut(found),
             Outcome::FoundAll(all) => all,
             Outcome::Written { stamp: Some(stamp), .. } => {
-                let own = |write: Write| Found { stamp: Some(*stamp), value: write.value().cloned() };
+                let own = |write: Write| Found::new(Some(*stamp), write.value().cloned());
                 self.written.extend(self.writes.drain(..).map(|(key, write)| (key, own(write))));
                 return;
             }
@@ -68,7 +68,7 @@ mod tests {
 
     fn found(ts: u64, value: &str) -> Found {
         let value = (!value.is_empty()).then(|| Value::from(value.as_bytes()));
-        Found { stamp: Some(Stamp::new(Hlc(ts), DcId(0))), value }
+        Found::new(Some(Stamp::new(Hlc(ts), DcId(0))), value)
     }
 
     fn wrote(own: &mut OwnWrites, ts: u64, writes: &[(&str, Option<&str>)]) {

@@ -70,7 +70,7 @@ mod tests {
     use tidemark_core::Value;
 
     fn value(text: &str) -> Found {
-        Found { stamp: None, value: Some(Value::from(text.as_bytes())) }
+        Found::new(None, Some(Value::from(text.as_bytes())))
     }
 
     #[test]

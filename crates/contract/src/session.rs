@@ -67,6 +67,14 @@ impl<T: Past> Reaches for Token<T> {
     fn reach(&self) -> Reach {
         self.past.reach(self.home)
     }
+
+    fn join(&mut self, other: &Self) {
+        self.past.merge(&other.past);
+    }
+
+    fn shorten(&mut self) {
+        self.past.shorten();
+    }
 }
 
 /// What can be handed over.
@@ -74,12 +82,21 @@ pub trait Reaches: Wire {
     /// How far it reaches. A driver that took it from a client refuses it, before it comes to a session, if it reaches
     /// farther than its clock and its topology do.
     fn reach(&self) -> Reach;
+
+    /// Adds another token, of a session that is in the same region: a session that takes over the result knows what both
+    /// sessions knew.
+    fn join(&mut self, other: &Self);
+
+    /// Makes it short, at the cost of precision, if it is a list that grows when others are added.
+    fn shorten(&mut self) {}
 }
 
 impl Reaches for () {
     fn reach(&self) -> Reach {
         Reach::default()
     }
+
+    fn join(&mut self, (): &Self) {}
 }
 
 /// How far a token reaches.

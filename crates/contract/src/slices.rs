@@ -165,7 +165,7 @@ mod tests {
 
     fn reply(SliceReq { id, keys, .. }: &SliceReq<u64>, seen: u64) -> SliceReply<u64> {
         let value = |key: &Key| Some(Value::from(&key[..]));
-        let found = keys.iter().map(|(place, key)| (*place, Found { stamp: None, value: value(key) }));
+        let found = keys.iter().map(|(place, key)| (*place, Found::new(None, value(key))));
         SliceReply { id: *id, found: found.collect(), seen }
     }
 

@@ -17,10 +17,11 @@ use crate::component::Component;
 use crate::early::SHORTEST_WAIT_US;
 use crate::horizon::Horizon;
 use crate::protocol::Received;
-use crate::slices::SnapshotRead;
+use crate::session::not_covered;
+use crate::slices::{SnapshotRead, unanswered};
 use crate::{
     Answer, Ceiling, Cx, Hard, Params as _, Past as _, Protocol, Recovered, Report, SliceReply, SliceReq,
-    Slices, Stabilisation, Ticket, Tree, Waiters, not_covered, unanswered,
+    Slices, Stabilisation, Ticket, Tree, Waiters,
 };
 use tidemark_core::{DcId, Failure, Found, Hlc, Key, Outcome, ServerId, Vector};
 use tidemark_store::Version;
@@ -139,6 +140,8 @@ impl<P: StableTime> Stabilised<P> {
         }
         if STABLE_SURVIVES.kept() {
             stable.merge(&hard.stable);
+            // No floor that was told in an earlier life is above it: what is offered for collection is durable (S3).
+            cx.store.raise_floor(hard.stable.min());
         }
         cx.arm(P::Timer::THETA, params.theta_us);
         cx.arm(P::Timer::DELTA, params.delta_us);

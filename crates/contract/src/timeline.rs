@@ -108,7 +108,7 @@ impl<S: Wire, L> Timeline<S, L> {
     ) {
         let unsaved = self.commits.flush(wrap, cx);
         let renewed = ceiling.renewed(self.last, &stable).is_some();
-        if renewed || ceiling.hurried(cx.store.garbage(), &stable).is_some() || unsaved {
+        if renewed || ceiling.hurried(cx.store.waiting(), &stable).is_some() || unsaved {
             ceiling.persist(|lasting| lasting.undone = self.commits.undone(), cx);
         }
     }

@@ -34,7 +34,7 @@ impl Watched {
         self.settle(cx.store, settle);
     }
 
-    fn settle<M>(&mut self, store: &mut Store<M>, mut settle: impl FnMut(&mut M) -> bool) {
+    fn settle<M: Clone>(&mut self, store: &mut Store<M>, mut settle: impl FnMut(&mut M) -> bool) {
         for _ in 0..PIECE {
             let Some((key, stamp)) = self.0.front() else { return };
             if !store.newest_meta(key, *stamp).is_none_or(&mut settle) {

@@ -265,15 +265,13 @@ impl Event {
             (Op::Snapshot { keys } | Op::At { keys, .. }, _) => {
                 Self::read_all(ReadKind::Snapshot, keys, outcome)
             }
+            (Op::Put { update: Update { command: Some(_), .. }, .. }, _) => return None,
             (Op::Put { key, update }, _) => {
                 let (version, observed) = match outcome {
                     Outcome::Written { stamp, previous } => (*stamp, previous.clone()),
                     _ => (None, None),
                 };
-                let value = match &update.write {
-                    Write::Assign(value) => Some(value.clone()),
-                    Write::Remove => None,
-                };
+                let value = update.write.value().cloned();
                 Action::Write { key: key.clone(), value, version, observed }
             }
             (Op::Scan { .. } | Op::Count { .. } | Op::Conflicts { .. } | Op::PutAll { .. }, _) => {

@@ -4,18 +4,24 @@
 //! This crate depends on nothing of ours and performs no input or output.
 
 pub mod clock;
+mod command;
+pub mod glob;
 pub mod guarantee;
 pub mod history;
 pub mod ids;
 pub mod op;
 pub mod promise;
+pub mod rule;
 pub mod slot;
+pub mod sort;
 pub mod vector;
 
 pub use clock::{Hlc, Micros, Stamp};
+pub use command::{Command, Reply, Verb};
 pub use guarantee::Guarantees;
 pub use ids::{DcId, PartitionId, Regions, ServerId};
 pub use op::{Condition, Failure, Found, Key, Op, OpKind, Outcome, Update, Value, Write};
 pub use promise::Promise;
+pub use rule::{Rule, Variant, without};
 pub use slot::{SLOTS, Slot};
 pub use vector::Vector;

@@ -1,7 +1,7 @@
 //! What: keys, values, the operations that an application asks of a session, and their outcomes.
 
-use crate::DcId;
-use crate::{Micros, PartitionId, Slot, Stamp, slot::slot_of};
+use crate::{Command, DcId, Micros, Reply};
+use crate::{PartitionId, Slot, Stamp, slot::slot_of};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
@@ -63,6 +63,11 @@ pub enum Write {
     Assign(#[serde(with = "crate::op::shared_bytes")] Value),
     /// The key is deleted: a tombstone.
     Remove,
+    /// Elements of a data type change: an effect, as `tidemark-crdt` encodes it.
+    Apply(#[serde(with = "crate::op::shared_bytes")] Value),
+    /// This key and others of its partition change at once: whoever sees one of these writes sees them all. A store keeps each
+    /// under its own key.
+    Group(Arc<Vec<(Key, Write)>>),
 }
 
 impl Write {
@@ -70,16 +75,32 @@ impl Write {
     pub fn value(&self) -> Option<&Value> {
         match self {
             Self::Assign(value) => Some(value),
-            Self::Remove => None,
+            Self::Remove | Self::Apply(_) | Self::Group(_) => None,
         }
+    }
+
+    /// How many bytes it brings.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Assign(bytes) | Self::Apply(bytes) => bytes.len(),
+            Self::Remove => 0,
+            Self::Group(writes) => writes.iter().map(|(key, write)| key.len() + write.len()).sum(),
+        }
+    }
+
+    /// Whether it brings none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
 impl fmt::Debug for Write {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.value() {
-            Some(value) => write!(f, "{:?}", String::from_utf8_lossy(value)),
-            None => f.write_str("removed"),
+        match self {
+            Self::Assign(value) => write!(f, "{:?}", String::from_utf8_lossy(value)),
+            Self::Remove => f.write_str("removed"),
+            Self::Apply(effect) => write!(f, "effect of {} bytes", effect.len()),
+            Self::Group(writes) => f.debug_list().entries(writes.iter()).finish(),
         }
     }
 }
@@ -99,24 +120,32 @@ pub enum Condition {
 /// An operation that may create a version: a write, perhaps conditional, perhaps telling what it replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Update {
-    /// What the version does if the condition holds.
+    /// What the version does if the condition holds. Nothing is read of it if there is a command.
     pub write: Write,
     /// When it takes effect.
     pub condition: Condition,
     /// Whether the outcome carries what was visible before (`SET … GET`, `GETSET`).
     pub returns_previous: bool,
+    /// A command of a data type: evaluated where the key lives, it decides what is written and what is answered
+    /// ([`Found::reply`] of what was there before). One that only reads writes nothing.
+    pub command: Option<Box<Command>>,
 }
 
 impl Update {
     /// An unconditional, silent write: the papers' PUT.
     pub fn put(write: Write) -> Self {
-        Self { write, condition: Condition::Always, returns_previous: false }
+        Self { write, condition: Condition::Always, returns_previous: false, command: None }
+    }
+
+    /// A command of a data type.
+    pub fn call(command: Command) -> Self {
+        Self { command: Some(Box::new(command)), ..Self::put(Write::Remove) }
     }
 
     /// Whether the update has to look at the key before it writes.
     #[inline]
     pub fn observes(&self) -> bool {
-        self.returns_previous || self.condition != Condition::Always
+        self.returns_previous || self.condition != Condition::Always || self.command.is_some()
     }
 }
 
@@ -220,8 +249,11 @@ impl Op {
     /// About how many bytes of keys and values it can write, if it can write.
     #[inline]
     pub fn writes(&self) -> Option<usize> {
-        let bytes = |key: &Key, write: &Write| key.len() + write.value().map_or(0, |value| value.len());
+        let bytes = |key: &Key, write: &Write| key.len() + write.len();
         match self {
+            Self::Put { key, update: Update { command: Some(command), .. } } => {
+                command.verb.writes().then(|| key.len() + command.len())
+            }
             Self::Put { key, update } => Some(bytes(key, &update.write)),
             Self::PutAll { writes } => Some(writes.iter().map(|(key, write)| bytes(key, write)).sum()),
             _ => None,
@@ -237,6 +269,15 @@ pub struct Found {
     /// Its value.
     #[serde(with = "crate::op::optional_bytes")]
     pub value: Option<Value>,
+    /// What a command of a data type answered, or GET on a key of another type.
+    pub reply: Option<Box<Reply>>,
+}
+
+impl Found {
+    /// A version of a register.
+    pub fn new(stamp: Option<Stamp>, value: Option<Value>) -> Self {
+        Self { stamp, value, reply: None }
+    }
 }
 
 impl fmt::Debug for Found {
@@ -310,43 +351,7 @@ impl Failure {
     }
 }
 
-/// Values as byte strings: one copy instead of an element at a time.
-mod shared_bytes {
-    use super::Value;
-    use serde::de::{Deserializer, Error, SeqAccess, Visitor};
-    use serde::ser::Serializer;
-    use std::fmt;
-
-    pub(super) fn serialize<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(value)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_bytes(Bytes)
-    }
-
-    struct Bytes;
-
-    impl<'de> Visitor<'de> for Bytes {
-        type Value = Value;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("bytes")
-        }
-
-        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Value, E> {
-            Ok(bytes.into())
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-            let mut bytes = Vec::new();
-            while let Some(byte) = seq.next_element()? {
-                bytes.push(byte);
-            }
-            Ok(bytes.into())
-        }
-    }
-}
+pub mod shared_bytes;
 
 mod optional_bytes {
     use super::Value;

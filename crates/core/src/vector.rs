@@ -175,6 +175,12 @@ impl Vector {
         stamp.ts <= self[stamp.origin]
     }
 
+    /// A number that differs, as good as certainly, from that of every other vector.
+    pub fn digest(&self) -> u64 {
+        let mix = |sum: u64, entry: &Hlc| (sum ^ entry.0).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        self.entries().iter().fold(1, mix)
+    }
+
     /// The smallest entry; zero for the empty vector.
     #[inline]
     pub fn min(&self) -> Hlc {

@@ -16,6 +16,8 @@ impl<P: Protocol> NodeOf<P> {
         }
         let worked = std::mem::take(&mut self.core.wants_commit);
         self.deliver_replies();
+        let batch = self.next_batch();
+        self.shared.end_batch(&mut self.sessions, batch);
         let now = self.core.now;
         let position = match self.hold.commit(now) {
             Ok(position) => position,
@@ -30,6 +32,7 @@ impl<P: Protocol> NodeOf<P> {
         }
         let durable = self.hold.released(now);
         self.core.seal(position, durable);
+        self.shared.release(&mut self.sessions, self.core.released);
         for (link, why) in self.core.leave() {
             self.end_link(link, Some(why));
             self.core.outputs.push_back(Output::Close { link });

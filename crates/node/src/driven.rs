@@ -9,6 +9,7 @@ use crate::node::{
 };
 use crate::observe::{Way, What};
 use crate::of::{self, NodeOf, SYNC_US};
+use crate::shared::PastName;
 use crate::status::{Counters, Status};
 use crate::token::{self, TokenError};
 use bytes::{Buf, BytesMut};
@@ -16,7 +17,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::marker::PhantomData;
 use std::sync::Arc;
-use tidemark_contract::{Info, Params as _, Protocol, Topology};
+use tidemark_contract::{Info, Params as _, Protocol, Session, Topology};
 use tidemark_core::{Micros, Op, Outcome};
 use tidemark_replica::Now;
 use tidemark_store::disk::Disk;
@@ -113,7 +114,11 @@ impl<P: Protocol> Node for NodeOf<P> {
         core.wants_commit = true;
         let Some(session) = self.sessions.get(session) else { return String::new() };
         session.knows = knows;
-        token::export(&core.config.cluster.name, &core.identity, now.wall, session.session.token())
+        let mut token = session.session.token();
+        if let Some(sharing) = &session.sharing {
+            self.shared.complete(sharing, session.session.at(), &mut token);
+        }
+        token::export(&core.config.cluster.name, &core.identity, now.wall, token)
     }
 
     fn import(&mut self, now: Now, session: SessionId, text: &[u8]) -> Result<Option<Outcome>, TokenError> {
@@ -125,7 +130,31 @@ impl<P: Protocol> Node for NodeOf<P> {
         Ok(self.adopt(session, token))
     }
 
+    fn inform(&mut self, session: SessionId) {
+        let knows = self.next_batch();
+        if let Some(session) = self.sessions.get(session) {
+            session.knows = knows;
+            self.core.wants_commit = true;
+        }
+    }
+
+    fn broadcast(&mut self, now: Now, content: &[u8]) {
+        self.core.now = now;
+        self.say_to_all(content);
+    }
+
+    fn share(&mut self, session: SessionId, past: Option<PastName>) {
+        let batch = self.next_batch();
+        if let Some(session) = self.sessions.get(session)
+            && session.shares() != past
+        {
+            self.core.wants_commit = true;
+            self.shared.share(session, past, batch);
+        }
+    }
+
     fn close(&mut self, session: SessionId) {
+        self.share(session, None);
         self.sessions.close(session);
     }
 
@@ -232,6 +261,21 @@ impl<P: Protocol> Node for NodeOf<P> {
         self.carry_out(id, order);
     }
 
+    fn want_snapshot(&mut self) -> Result<(), &'static str> {
+        match self.hold.host_mut() {
+            Some(host) if host.is_taking_snapshot() => Err("Background save already in progress"),
+            Some(host) => {
+                host.want_snapshot();
+                Ok(())
+            }
+            None => Err("this node does not lead its Raft group: ask the one that does"),
+        }
+    }
+
+    fn is_taking_snapshot(&mut self) -> bool {
+        self.hold.host_mut().is_some_and(|host| host.is_taking_snapshot())
+    }
+
     fn hand_over(&mut self, now: Now) -> bool {
         self.core.now = now;
         self.core.wants_commit = true;
@@ -280,6 +324,14 @@ pub(crate) struct Of<P>(PhantomData<fn() -> P>);
 impl<P: Protocol> Factory for Of<P> {
     fn info(&self) -> &'static Info {
         const { &P::INFO }
+    }
+
+    fn remembers(&self) -> bool {
+        size_of::<<P::Session as Session<P>>::Token>() > 0
+    }
+
+    fn has_types(&self) -> bool {
+        P::EXTENSIONS.types.is_some()
     }
 
     fn default_params(&self) -> Map<String, Value> {

@@ -30,6 +30,12 @@ pub trait Factory: FactoryGroups + Sync {
         self.info().name
     }
 
+    /// Whether its sessions remember anything that could be handed to another session.
+    fn remembers(&self) -> bool;
+
+    /// Whether keys can be of data types.
+    fn has_types(&self) -> bool;
+
     /// Its parameters with their defaults; empty if it has none.
     fn default_params(&self) -> Map<String, Value>;
 

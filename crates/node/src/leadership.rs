@@ -167,6 +167,8 @@ impl<P: Protocol> NodeOf<P> {
             session.abandon();
             self.core.outputs.push_back(Output::Ended { session: session.id });
         }
+        let sessions = &mut self.sessions;
+        self.shared.take_back(|id| sessions.get(id).is_some_and(|session| session.knows <= released));
         self.core.released = self.core.batch;
     }
 }

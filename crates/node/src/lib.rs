@@ -27,6 +27,7 @@ mod requests;
 mod routing;
 pub mod rule;
 mod sessions;
+mod shared;
 pub mod status;
 pub mod token;
 
@@ -44,5 +45,6 @@ pub use node::{
 };
 pub use notice::{Level, Notice};
 pub use observe::{Content, Observer, Passing, Sink, Way, What};
+pub use shared::PastName;
 pub use status::{Counters, GroupStatus, PeerStatus, Status};
 pub use token::TokenError;

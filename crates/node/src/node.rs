@@ -26,9 +26,11 @@
 //! | Raft vote, append response | term, vote and entries are synced | node |
 //! | a record on a replication stream, a heartbeat on it | the record, in a Raft group committed | node |
 //! | confirmation on a stream | the record is durable here | node |
+//! | what a session knows, to sessions that share its past | the batch in which it came to know it | node |
 //! | part of a copy; that it was taken | its source is durable by construction; sealed and loaded | node |
 //! | handshake | the epoch that it names, in a Raft group the first entry of its term; the file `member` | node |
 //! | [`Output::Ordered`] | the batch of the order | node |
+//! | a broadcast | the batch of the call | node |
 //! | [`Output::Dial`], [`Output::Up`], [`Output::Close`], [`Output::Ready`], [`Output::Resume`], [`Output::Job`], [`Output::Notice`], status | nothing. Status may show what a crash takes back | – |
 
 use crate::cuts::CutOrder;
@@ -39,6 +41,7 @@ use crate::layout::NodeId;
 use crate::link::frame::FrameError;
 use crate::link::hello::LinkKind;
 use crate::notice::Notice;
+use crate::shared::PastName;
 use crate::status::{Counters, Status};
 use crate::token::TokenError;
 use bytes::BytesMut;
@@ -174,6 +177,13 @@ pub enum Output {
         /// What came of it.
         answer: OrderAnswer,
     },
+    /// The driver of another node has called [`Node::broadcast`].
+    Broadcast {
+        /// The other node.
+        node: NodeId,
+        /// What it said.
+        content: Vec<u8>,
+    },
     /// Something for the log of whoever runs the node.
     Notice(Notice),
 }
@@ -231,8 +241,21 @@ pub trait Node: Inspect + NodeGroups {
     /// The text is no token, or not one for here and now.
     fn import(&mut self, now: Now, session: SessionId, text: &[u8]) -> Result<Option<Outcome>, TokenError>;
 
+    /// The session is told of something that another one did in this batch: should the batch never be released, it ends, as
+    /// if it had read that itself.
+    fn inform(&mut self, session: SessionId);
+
+    /// The session shares one past with all that were given the same name, from its next operation on; without a name it keeps
+    /// its past to itself. What a session knows when its outcome leaves, the others know when they begin an operation. REQUIRES:
+    /// no operation of the session is running.
+    fn share(&mut self, session: SessionId, past: Option<PastName>);
+
     /// Closes a session, at any point of an operation. Closing one that is not open does nothing.
     fn close(&mut self, session: SessionId);
+
+    /// Sends `content` to the drivers of all other nodes, once this batch may leave: at most once, and in the order of the
+    /// calls as long as a link stands. It is dropped where a link is down, or has too much waiting.
+    fn broadcast(&mut self, now: Now, content: &[u8]);
 
     /// Another node has connected to this one.
     fn accepted(&mut self, now: Now) -> LinkId;
@@ -264,6 +287,15 @@ pub trait Node: Inspect + NodeGroups {
 
     /// An operator orders something.
     fn order(&mut self, now: Now, id: OrderId, order: Order);
+
+    /// Sees to it that a snapshot is taken soon, after which the older part of the log can go.
+    ///
+    /// # Errors
+    /// Why none is taken now.
+    fn want_snapshot(&mut self) -> Result<(), &'static str>;
+
+    /// Whether a snapshot is being taken, or will be soon.
+    fn is_taking_snapshot(&mut self) -> bool;
 
     /// The node is to end: if it leads its Raft group, another member takes over. Called again and again; true once there is
     /// nothing left to wait for.

@@ -195,7 +195,9 @@ impl Core {
                 What::Record { from, to, key, stamp: version.stamp, content: item }
             }
             StreamItem::Heartbeat { .. } => What::Beat { content: item, heartbeat: true },
-            StreamItem::Skipped { .. } => What::Beat { content: item, heartbeat: false },
+            StreamItem::Skipped { .. } | StreamItem::Floor { .. } => {
+                What::Beat { content: item, heartbeat: false }
+            }
         };
         self.sees(way, peer, 0, what)
     }

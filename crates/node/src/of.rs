@@ -13,6 +13,7 @@ use crate::node::About;
 use crate::notice::Level;
 use crate::requests::{Reply, Unrouted};
 use crate::sessions::Sessions;
+use crate::shared::SharedPasts;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub(crate) struct NodeOf<P: Protocol> {
     pub(crate) core: Core,
     pub(crate) hold: Hold<P>,
     pub(crate) sessions: Sessions<P>,
+    pub(crate) shared: SharedPasts<P>,
     /// Requests that wait for a leader.
     pub(crate) unrouted: Vec<Unrouted<P>>,
     /// What was read here though another node leads.
@@ -107,6 +109,7 @@ impl<P: Protocol> NodeOf<P> {
             core,
             hold,
             sessions: Sessions::new(epoch),
+            shared: SharedPasts::default(),
             unrouted: Vec::new(),
             at_hand: Vec::new(),
             strays: VecDeque::new(),

@@ -33,16 +33,62 @@ impl<P: Protocol> NodeOf<P> {
     pub(crate) fn begin_operation(&mut self, id: SessionId, op: Op) -> Option<Outcome> {
         // Taken out of the table while it runs: the host replies within the call.
         let mut session = self.sessions.take(id)?;
-        session.writes = op.writes();
-        self.choose_group(&mut session, &op);
-        // What only reads can be begun again, with the next leader.
-        session.again = (self.core.place.is_some() && session.writes.is_none()).then(|| op.clone());
-        let outcome = self.run(&mut session, Begin::Operation(op));
+        let begin = match &mut session.sharing {
+            None => self.operation(&mut session, op),
+            Some(sharing) => {
+                self.shared.prepare(sharing, op);
+                self.next_of(&mut session).unwrap_or_else(|| unreachable!("it was just prepared"))
+            }
+        };
+        let outcome = self.run(&mut session, begin);
         if outcome.is_some() {
             self.core.sees_token(&session);
         }
         self.sessions.put_back(session);
         outcome
+    }
+
+    /// Before an operation is begun in its session.
+    #[inline]
+    fn operation(&mut self, session: &mut Session<P>, op: Op) -> Begin<P> {
+        session.writes = op.writes();
+        self.choose_group(session, &op);
+        // What only reads can be begun again, with the next leader.
+        session.again = (self.core.place.is_some() && session.writes.is_none()).then(|| op.clone());
+        Begin::Operation(op)
+    }
+
+    /// What the session begins with next, if an operation waits until it has taken over the past that it shares.
+    fn next_of(&mut self, session: &mut Session<P>) -> Option<Begin<P>> {
+        Some(match session.sharing.as_mut()?.next()? {
+            Ok(token) => {
+                (session.writes, session.again) = (None, None);
+                Begin::Adoption(token)
+            }
+            Err(op) => self.operation(session, op),
+        })
+    }
+
+    /// The operation that a session began has ended so. If there is more to begin, begins it and returns nothing.
+    #[cold]
+    fn ended_in_shared(&mut self, session: &mut Session<P>, outcome: Outcome) -> Option<Outcome> {
+        let Some(sharing) = &mut session.sharing else { return Some(outcome) };
+        match outcome {
+            Outcome::Adopted => sharing.taken(),
+            _ => sharing.give_up(),
+        }
+        match self.next_of(session) {
+            Some(begin) => {
+                self.begin_in_session(session, begin);
+                None
+            }
+            None => {
+                if let Some(sharing) = &mut session.sharing {
+                    self.shared.note(sharing, session.id);
+                }
+                Some(outcome)
+            }
+        }
     }
 
     /// Takes over the past of a token.
@@ -83,7 +129,10 @@ impl<P: Protocol> NodeOf<P> {
                 session.following.name(&mut cx);
                 session.session.begin(op, &mut cx);
             }
-            Begin::Adoption(token) => session.session.adopt(token, &mut cx),
+            Begin::Adoption(token) => {
+                cx.may_write(false);
+                session.session.adopt(token, &mut cx);
+            }
         }
     }
 
@@ -94,7 +143,13 @@ impl<P: Protocol> NodeOf<P> {
             if let Some(outcome) = session.effects.outcome.take() {
                 session.waiting.clear();
                 session.effects.asks.clear();
-                return Some(outcome);
+                if session.sharing.is_none() {
+                    return Some(outcome);
+                }
+                match self.ended_in_shared(session, outcome) {
+                    None => continue,
+                    ended => return ended,
+                }
             }
             if session.effects.asks.is_empty() {
                 return None;

@@ -6,7 +6,7 @@ use crate::layout::{GroupId, NodeId};
 use crate::link::hello::Epoch;
 use crate::link::message::Message;
 use crate::link::table::Role;
-use crate::node::{Batch, SessionId};
+use crate::node::{Batch, Output, SessionId};
 use crate::observe::{TokenOf, Way, What};
 use crate::of::NodeOf;
 use crate::requests::Unrouted;
@@ -14,6 +14,9 @@ use crate::sessions::{OpenRequest, Session};
 use tidemark_contract::{AskId, Protocol, SessionCx};
 use tidemark_core::{Failure, Outcome, ServerId};
 use tidemark_replica::Output as HostOutput;
+
+/// With more than that waiting for a node, broadcasts to it are dropped: requests and replies come first.
+const BROADCAST_BYTES_MAX: usize = 1 << 20;
 
 impl Core {
     /// Gives a reply to the session, if its operation still waits for it.
@@ -175,6 +178,21 @@ impl<P: Protocol> NodeOf<P> {
         }
     }
 
+    /// Says something to the drivers of all other nodes that can be reached.
+    pub(crate) fn say_to_all(&mut self, content: &[u8]) {
+        let message = Message::<P>::Broadcast { content: content.to_vec() };
+        for at in 0..self.core.outgoing.len() {
+            let outgoing = &self.core.outgoing[at];
+            let waits = outgoing.free.len() + outgoing.held.len();
+            if outgoing.link.is_none() || (waits > 0 && waits + content.len() > BROADCAST_BYTES_MAX) {
+                self.core.counters.broadcasts_dropped += u64::from(at != self.core.me.index());
+                continue;
+            }
+            self.core.hold_back(NodeId(at as u16), &message);
+        }
+        self.core.wants_commit = true;
+    }
+
     /// A frame of messages of `node`.
     pub(crate) fn hear_messages(
         &mut self,
@@ -222,6 +240,9 @@ impl<P: Protocol> NodeOf<P> {
             Message::Refusal { ticket, failure } => {
                 self.core.sees(Way::In, node, 0, What::Reply { ticket, content: None });
                 self.strays.push_back((ticket, ServerId::default(), Err(failure)));
+            }
+            Message::Broadcast { content } => {
+                self.core.outputs.push_back(Output::Broadcast { node, content });
             }
             Message::Peer { from, to, message } => {
                 let me = ServerId::new(self.core.dc, to);

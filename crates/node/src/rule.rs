@@ -1,4 +1,4 @@
-//! What keeps links between nodes safe, one rule each: so that tests can switch them off, and see that somebody notices.
+//! What keeps links between nodes and shared pasts safe, one rule each: so that tests can switch them off, and see that somebody notices.
 
 use tidemark_contract::Rule;
 
@@ -7,4 +7,6 @@ tidemark_contract::rules! {
     HEADERS_ARE_CHECKED, // a frame whose length may be damaged ends the link
     PAYLOADS_ARE_CHECKED, // a frame whose values may be damaged ends the link
     HEARSAY_IS_CHECKED, // a leader that says that it leads no more, maybe long ago, is asked
+    POOLS_TAKE, // an operation of a session that shares its past begins with what the others were told
+    POOLS_KEEP, // of a shared past only that is dropped which something newer implies
 }

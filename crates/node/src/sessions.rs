@@ -3,6 +3,7 @@
 use crate::follow::Following;
 use crate::layout::NodeId;
 use crate::node::{Batch, Options, SessionId};
+use crate::shared::{PastName, Sharing};
 use smallvec::SmallVec;
 use tidemark_contract::forwarded::ForwardedSession;
 use tidemark_contract::session::SessionEffects;
@@ -35,6 +36,8 @@ pub(crate) struct Session<P: Protocol> {
     pub(crate) pending: bool,
     /// The last batch in which it came to know something.
     pub(crate) knows: Batch,
+    /// What it has to do with the past that it shares, if it shares one.
+    pub(crate) sharing: Option<Box<Sharing<P>>>,
 }
 
 /// A request that is open.
@@ -62,7 +65,13 @@ impl<P: Protocol> Session<P> {
             operation: 0,
             pending: false,
             knows: Batch::default(),
+            sharing: None,
         }
+    }
+
+    /// The name of the past that it shares.
+    pub(crate) fn shares(&self) -> Option<PastName> {
+        self.sharing.as_ref().map(|sharing| sharing.name)
     }
 
     /// Nothing comes of the running operation any more. The session stays open until its driver closes it.
@@ -70,6 +79,9 @@ impl<P: Protocol> Session<P> {
         self.waiting.clear();
         self.effects = SessionEffects::default();
         (self.pending, self.again) = (false, None);
+        if let Some(sharing) = &mut self.sharing {
+            sharing.abandon();
+        }
         self.operation += 1;
     }
 }

@@ -86,6 +86,8 @@ pub struct Counters {
     pub stream_gaps: u64,
     /// Requests that this node answered as a follower.
     pub follower_reads: u64,
+    /// Broadcasts that were not sent to a node, because it could not be reached or takes too little.
+    pub broadcasts_dropped: u64,
     /// Bytes of messages dropped because the other side takes too little.
     pub message_bytes_dropped: u64,
 }

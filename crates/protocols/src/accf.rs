@@ -216,7 +216,7 @@ impl Protocol for Accf {
             Timer::Theta => {
                 cx.arm(Timer::Theta, cx.params.theta_us);
                 self.advance(Hlc::at(cx.now), cx);
-                let hurried = self.ceiling.hurried(cx.store().garbage(), || self.groups.least());
+                let hurried = self.ceiling.hurried(cx.store().waiting(), || self.groups.least());
                 self.persist(hurried, cx);
                 self.groups.tick(&self.reached(self.clock), cx);
                 self.collection.work(self.ceiling.stable(), cx); // D8

@@ -71,6 +71,13 @@ impl Protocol for CausalSpartanX {
         .reads_at_a_time(true)
         .rules(RULES)
         .variants(VARIANTS);
+    const EXTENSIONS: Extensions<Self> = Extensions {
+        types: Some(Types {
+            absorb: |ds, d| ds.merge(&d.meta),
+            fresh: |view| if let View::Fresh(_, dsv, _) = view { Some(dsv.digest()) } else { None },
+        }),
+        ..Extensions::NONE
+    };
     type Meta = Vector; // ds
     /// GETREQ k, dsv; PUTREQ k, v, ds; ROTX kset, dsv, ds. SCAN and COUNT bring dsv, a session that has moved ds (D3).
     type Request = Request<Vector, Vector, Past, Vector, Micros>;

@@ -263,13 +263,13 @@ impl Cure {
                 self.time.commits.propose(tx, pt, view.0, writes, cx.mono);
             }
             Task::Ask(ticket, Op::Put { key, update }) => {
-                let looked = cx.look(&key, &update, &view, |d| seen = d.meta.clone()); // D7
-                if !looked.proceeds {
+                let looked = cx.look(&key, update, &view, |d| seen.merge(&d.meta)); // D7
+                let Some(write) = looked.write else {
                     let outcome = Outcome::Written { stamp: None, previous: looked.previous };
                     return cx.answer(ticket, outcome, seen);
-                }
+                };
                 let ct = self.time.tick_above(above(&view.0), cx.now);
-                let (writes, here) = (vec![(key, update.write)], (ticket, looked.previous));
+                let (writes, here) = (vec![(key, write)], (ticket, looked.previous));
                 self.time.commits.here(ct, view.0, writes, here); // `ct = pt`
                 self.apply(cx);
             }

@@ -18,10 +18,9 @@
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Found, Hlc, Key, Op, Outcome, ServerId, Stamp, Update};
+use tidemark_contract::cx::found_of;
 use tidemark_contract::protocol::Received;
-use tidemark_contract::{
-    AskId, Cx, Draft, Info, Protocol, Recovered, Session, SessionCx, Ticket, Walk, found_of,
-};
+use tidemark_contract::{AskId, Cx, Draft, Info, Protocol, Recovered, Session, SessionCx, Ticket, Walk};
 
 /// A server.
 pub struct Eventual {

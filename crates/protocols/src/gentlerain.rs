@@ -92,6 +92,10 @@ impl Protocol for GentleRain {
     const EXTENSIONS: Extensions<Self> = Extensions {
         order: Some(exclusion::obey),
         resolve: Some(|params, seen| choose(&params.resolver, seen)), // D9
+        types: Some(Types {
+            absorb: |gst, d| *gst = d.meta.max(*gst),
+            fresh: |view| (view.fresh && view.hidden.is_nothing()).then(|| view.at.gst.0.max(1)),
+        }),
         ..Extensions::NONE
     };
     type Meta = Hlc; // D4, D9: gst at the PUT
@@ -232,9 +236,8 @@ impl GentleRain {
     /// Algorithm 2 lines 1 to 4.
     fn get(&mut self, ticket: Ticket, key: &Key, gst: Hlc, cx: &mut Cx<'_, Self>) {
         self.raise(gst, cx); // 2
-        let d = cx.latest(key, &self.fresh(cx)); // 3
-        let past = Past { dt: d.map_or(Hlc::ZERO, |d| d.stamp.ts), gst: self.gst() };
-        let found = found_of(d);
+        let mut past = Past { dt: Hlc::ZERO, gst: self.gst() };
+        let found = cx.get(key, &self.fresh(cx), |d| past.dt = past.dt.max(d.stamp.ts)); // 3
         cx.answer(ticket, Outcome::Found(found), past); // 4
     }
 
@@ -255,7 +258,7 @@ impl GentleRain {
             return self.early.park(ut, Micros::MAX, (ticket, put), cx); // 6
         }
         let gst = self.gst();
-        let see = |seen: &mut Past, d: &Version<_>| *seen = Past { dt: d.stamp.ts, gst }; // D6; at or below vv[m] (I1), so below ut
+        let see = |seen: &mut Past, d: &Version<_>| *seen = Past { dt: seen.dt.max(d.stamp.ts), gst }; // D6; at or below vv[m] (I1), so below ut
         let (outcome, seen) = cx.update(&key, update, &self.fresh(cx), Past::default(), see, |seen, cx| {
             self.seq = if ut == last { self.seq + 1 } else { 0 };
             self.st.advance(ut, cx); // 7

@@ -252,7 +252,8 @@ impl StableTime for Hybrid {
     fn slice(&mut self, st: Hlc, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
         self.raise(st, cx);
         let mut seen = self.known();
-        let found = cx.read(keys, &View::At(st), |d| seen.see(cx.me.partition, d.stamp));
+        let partition = cx.me.partition;
+        let found = cx.read(keys, &View::At(st), |d| seen.see(partition, d.stamp));
         (found, seen)
     }
 
@@ -295,7 +296,8 @@ impl Hybrid {
             }
         }
         let mut past = self.known();
-        let outcome = cx.find(&Read::Get(key), &View::Fresh, |d| past.see(cx.me.partition, d.stamp));
+        let partition = cx.me.partition;
+        let outcome = cx.find(&Read::Get(key), &View::Fresh, |d| past.see(partition, d.stamp));
         cx.answer(ticket, outcome, past);
     }
 

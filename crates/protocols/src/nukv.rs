@@ -246,9 +246,9 @@ impl<const HYBRID: bool> Server<HYBRID> {
         cx: &mut Cx<'_, Self>,
     ) {
         let (mut read, mut wrote) = (Seen::default(), Seen::default());
-        let looked = cx.look(&key, &update, &(), |d| Self::read(d, &self.sv, &mut read)); // D7
+        let looked = cx.look(&key, update.clone(), &(), |d| Self::read(d, &self.sv, &mut read)); // D7
         let (mut stamp, previous) = (None, looked.previous);
-        if looked.proceeds {
+        if let Some(write) = looked.write {
             let above = if PUT_ABOVE_DT.kept() { dt } else { Hlc::ZERO };
             let above = if PUT_ABOVE_OBSERVED.kept() { above.max(read.t) } else { above };
             let t = if HYBRID { self.hlc.observe(cx.now, above) } else { Hlc::at(cx.now) };
@@ -263,7 +263,7 @@ impl<const HYBRID: bool> Server<HYBRID> {
             let (d, idx) = (cx.me.dc, self.sv.get(cx.me.dc) + 1);
             // The low bits tell apart what was written within one microsecond (D3, D10).
             let new = Stamp { ts: t, origin: d, seq: idx as u32 };
-            cx.write(key, Version { stamp: new, meta: idx, write: update.write });
+            cx.write(key, Version { stamp: new, meta: idx, write });
             wrote.x.raise(d, if WRITES_ANSWER_IDX.kept() { idx } else { idx - 1 }); // D2
             (wrote.t, stamp) = (t, Some(new));
         }

@@ -36,10 +36,11 @@ use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{
     DcId, Failure, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update,
 };
+use tidemark_contract::cx::found_of;
 use tidemark_contract::protocol::Received;
 use tidemark_contract::{
     AskId, Cx, Draft, Info, Protocol, Reach, Reaches, Recovered, Session, SessionCx, Status, Ticket,
-    Topology, Version, Waiters, Walk, found_of,
+    Topology, Version, Waiters, Walk,
 };
 
 tidemark_contract::rules! {
@@ -83,6 +84,10 @@ impl Reaches for Shardstamps {
         let latest = self.0.values().copied().max().unwrap_or_default();
         let partitions = self.0.keys().last().map_or(0, |partition| partition.index() + 1);
         Reach { latest, dcs: 0, partitions }
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.merge(other);
     }
 }
 

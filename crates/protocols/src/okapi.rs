@@ -74,7 +74,13 @@ const ABOUT: &str = "causal+: what every region has is readable, so sessions mov
 
 impl Protocol for Okapi {
     const INFO: Info = Info::new("okapi", ABOUT, Promise::CausalImmediate).partial().rules(RULES);
-
+    const EXTENSIONS: Extensions<Self> = Extensions {
+        types: Some(Types {
+            absorb: |ds, d| ds.merge(&d.meta),
+            fresh: |view| if let View::Fresh(_, usv) = view { Some(usv.digest()) } else { None },
+        }),
+        ..Extensions::NONE
+    };
     type Meta = Vector; // ds
     /// The vector is always ds; a session that has moved says where its home was (D3).
     type Request = Request<Vector, Vector, Vector, (DcId, Vector)>;

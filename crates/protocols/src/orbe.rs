@@ -278,12 +278,12 @@ impl Orbe {
     /// 2.
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, mut dm: Matrix, cx: &mut Cx<'_, Self>) {
         let mut seen = Vector::default();
-        let looked = cx.look(&key, &update, &self.installed(cx), |d| seen.include(d.stamp)); // D5
+        let looked = cx.look(&key, update.clone(), &self.installed(cx), |d| seen.include(d.stamp)); // D5
         let (least, previous) = (seen.max().next(), looked.previous);
         let seen = Matrix::row(cx.me.partition, &seen);
-        if !looked.proceeds {
+        let Some(write) = looked.write else {
             return cx.answer(ticket, Outcome::Written { stamp: None, previous }, seen);
-        }
+        };
         let dt = if PUT_ABOVE_DM.kept() { dm.max() } else { Hlc::ZERO };
         let clock = Hlc::at(cx.now).max(self.st.vv[cx.me.dc].next());
         let ut = clock.max(dt.next()).max(least);
@@ -298,7 +298,7 @@ impl Orbe {
         self.announced = ut;
         dm.merge(&seen);
         let stamp = Stamp::new(ut, cx.me.dc);
-        let d = Version { stamp, meta: Some(Box::new(dm)), write: update.write };
+        let d = Version { stamp, meta: Some(Box::new(dm)), write };
         cx.write(key.clone(), d);
         drop_matrix(&key, stamp, cx); // D4
         let dm = Matrix::update(cx.me.partition, stamp);

@@ -101,7 +101,10 @@ const ABOUT: &str = "causal+, optimistic: reads are fresh, and wait for causes t
 
 impl Protocol for Pocc {
     const INFO: Info = Info::new("pocc", ABOUT, Promise::CausalImmediate).partial().rules(RULES);
-
+    const EXTENSIONS: Extensions<Self> = Extensions {
+        types: Some(Types { absorb: |ds, d| ds.merge(&d.meta), fresh: |View(sv)| sv.is_none().then_some(1) }),
+        ..Extensions::NONE
+    };
     type Meta = Vector; // dv
     type Request = Request;
     type Reply = Answer<Past>;
@@ -123,7 +126,7 @@ impl Protocol for Pocc {
 
     fn on_request(&mut self, ticket: Ticket, Request(op, past): Request, cx: &mut Cx<'_, Self>) {
         let looks = match &op {
-            Op::Put { update, .. } => update.observes(), // D5
+            Op::Put { key, update } => update.observes() || cx.store().is_typed(key), // D5
             Op::Rotx { .. } | Op::Snapshot { .. } => false,
             _ => true,
         };

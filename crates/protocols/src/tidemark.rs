@@ -74,6 +74,20 @@ const ABOUT: &str = "causal+, fresh reads: writes never wait, snapshots take one
 impl Protocol for Tidemark {
     const INFO: Info =
         Info::new("tidemark", ABOUT, Promise::CausalImmediate).partial().reads_at_a_time(true).rules(RULES);
+    const EXTENSIONS: Extensions<Self> = Extensions {
+        types: Some(Types {
+            absorb: |meta, d| {
+                if ABSORBS.kept() {
+                    meta.ds.merge(&d.meta.ds);
+                }
+            },
+            fresh: |view| match view {
+                View::Fresh(_, dsv) => Some(if VIEWS_HAVE_NAMES.kept() { dsv.digest() } else { 1 }),
+                _ => None,
+            },
+        }),
+        ..Extensions::NONE
+    };
     type Meta = Meta;
     type Request = Request<Vector, Past, Vector, Vector, Micros>; // DSV_c; with a PUT DS_c too; of a session that moved DS_c alone
     type Reply = Answer<Past>;

@@ -252,19 +252,22 @@ impl Wren {
             }
             Op::PutAll { writes } => self.time.commits.begin(ticket, writes, past, until, cx.topology),
             Op::Put { key, update } => {
-                let looked = cx.look(&key, &update, &view, |_| ());
-                if !looked.proceeds {
+                let looked = cx.look(&key, update, &view, |_| ());
+                let Some(write) = looked.write else {
                     let outcome = Outcome::Written { stamp: None, previous: looked.previous };
                     return cx.answer(ticket, outcome, past);
-                }
+                };
                 let ct = match self.prepare(&past, cx) {
                     Ok(pt) => pt, // alone
                     Err(why) => return cx.fail(ticket, why),
                 };
-                self.time.commits.here(ct, past, vec![(key, update.write)], (ticket, looked.previous));
+                self.time.commits.here(ct, past, vec![(key, write)], (ticket, looked.previous));
                 self.apply(cx);
             }
-            read => cx.answer(ticket, cx.find(&Read::of(read), &view, |_| ()), past),
+            read => {
+                let outcome = cx.find(&Read::of(read), &view, |_| ());
+                cx.answer(ticket, outcome, past);
+            }
         }
     }
 

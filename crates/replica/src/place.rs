@@ -5,7 +5,8 @@ use crate::timers::Timers;
 use std::collections::{BTreeMap, VecDeque};
 use tidemark_contract::protocol::newest_only;
 use tidemark_contract::{Protocol, Recovered, Store, Version};
-use tidemark_core::{DcId, Hlc, Key, PartitionId, Vector};
+use tidemark_core::{DcId, Hlc, Key, PartitionId, Regions, Vector};
+use tidemark_store::Mark;
 use tidemark_store::log::Position;
 
 /// What has been received from one peer.
@@ -27,6 +28,14 @@ pub(crate) struct Heartbeat {
     /// The last record before it.
     pub(crate) after: u64,
     pub(crate) ts: Hlc,
+}
+
+/// A floor on its way to the streams: what was written up to a record may lie below it, later records do not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Floor {
+    /// The last record before it.
+    pub(crate) after: u64,
+    pub(crate) floor: Hlc,
 }
 
 /// One partition.
@@ -62,18 +71,25 @@ pub(crate) struct Place<P: Protocol> {
     pub(crate) announced: Option<Heartbeat>,
     /// Announced before; each may leave once the log is durable up to its position.
     pub(crate) heartbeats: VecDeque<(Position, Heartbeat)>,
+    /// Reached; each may leave once the log is durable up to its position: who starts again there is above it.
+    pub(crate) floors: VecDeque<(Position, Floor)>,
 }
 
 /// How far apart the records of the index are.
 pub(crate) const INDEX_EVERY: u64 = 256;
 
 impl<P: Protocol> Place<P> {
-    pub(crate) fn new(id: PartitionId, dcs: usize, seed: u64, params: &P::Params) -> Self {
+    /// One of `dcs` in region `here`.
+    pub(crate) fn new(id: PartitionId, (here, dcs): (DcId, usize), seed: u64, params: &P::Params) -> Self {
+        let store = match P::EXTENSIONS.types {
+            Some(types) => Store::new(seed).with_types(types.absorb, dcs, Regions::all_but(here, dcs)),
+            _ => Store::new(seed),
+        };
         Self {
             id,
             newest_only: newest_only::<P>(params),
             protocol: None,
-            store: Store::new(seed),
+            store,
             timers: Timers::default(),
             hard: None,
             written: 0,
@@ -87,6 +103,20 @@ impl<P: Protocol> Place<P> {
             needs_seeding: vec![false; dcs],
             announced: None,
             heartbeats: VecDeque::new(),
+            floors: VecDeque::new(),
+        }
+    }
+
+    /// What its chains contain.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { written: self.written, received: self.received.iter().map(|received| received.seq).collect() }
+    }
+
+    /// As [`Self::insert`], of a record of the log: of a region, or written here.
+    pub(crate) fn replay(&mut self, key: &Key, version: Version<P::Meta>, of: Option<DcId>, seq: u64) {
+        self.store.replay(key, version, of, seq);
+        if self.newest_only {
+            self.store.keep_newest(key);
         }
     }
 
@@ -121,6 +151,13 @@ impl<P: Protocol> Place<P> {
 
     /// The turn ends at `position`: its heartbeat may leave once what was written before it is durable.
     pub(crate) fn announce(&mut self, position: Position) {
+        let (after, floor) = (self.written, self.store.floor());
+        match self.floors.back_mut() {
+            Some((_, last)) if last.floor >= floor => {}
+            Some((at, last)) if *at == position => *last = Floor { after, floor },
+            _ if self.store.needs_floors() => self.floors.push_back((position, Floor { after, floor })),
+            _ => {}
+        }
         let Some(heartbeat) = self.announced.take() else { return };
         match self.heartbeats.back_mut() {
             // What it says includes what that one said.
@@ -151,5 +188,13 @@ impl<P: Protocol> Place<P> {
         while self.heartbeats.get(1).is_some_and(|(at, _)| *at <= position) {
             self.heartbeats.pop_front();
         }
+        while self.floors.get(1).is_some_and(|(at, _)| *at <= position) {
+            self.floors.pop_front();
+        }
+    }
+
+    /// The last floor that may leave, if the log is durable up to `position`.
+    pub(crate) fn floor(&self, position: Position) -> Option<Floor> {
+        self.floors.iter().rev().find(|(at, _)| *at <= position).map(|(_, floor)| *floor)
     }
 }

@@ -44,6 +44,14 @@ pub(crate) const COLLECTED: u8 = 13;
 /// of the last record confirmed.
 pub(crate) const CONFIRMED: u8 = 14;
 
+/// Snapshots only: a part of a key of a data type, with what it contains: `(key, mark, part)`. Its versions that are not folded
+/// follow as [`VERSION`].
+pub(crate) const OBJECT: u8 = 17;
+
+/// Groups only: what the leader's store has folded in the turn of keys of data types: a list of
+/// `(key, stamps, up to where it was settled, whether the key went)`.
+pub(crate) const FOLDED: u8 = 19;
+
 /// What a partition knows beside its versions.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(crate) struct PlaceState<H> {
@@ -53,6 +61,8 @@ pub(crate) struct PlaceState<H> {
     /// One a data centre: the incarnation of its log and the last record received.
     pub(crate) received: Vec<(u64, u64)>,
     pub(crate) last: Vector,
+    /// See [`tidemark_store::Store::is_expiring`].
+    pub(crate) expiring: bool,
 }
 
 /// Borrowed parts of a version, in the order in which they are encoded.

@@ -7,20 +7,21 @@ use crate::group::{Membership, note};
 use crate::host::Host;
 use crate::place::Place;
 use crate::record::{
-    self, COLLECTED, CONFIRMED, ENTRY, HARD, LIFE, NAME, PEER, PLACE, PlaceState, RECEIVED, REVISED, SKIPPED,
-    VERSION, VersionParts, WRITTEN,
+    self, COLLECTED, CONFIRMED, ENTRY, FOLDED, HARD, LIFE, NAME, OBJECT, PEER, PLACE, PlaceState, RECEIVED,
+    REVISED, SKIPPED, VERSION, VersionParts, WRITTEN,
 };
 use crate::replay::Replay;
 use crate::snapshot::Upkeep;
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use tidemark_contract::protocol::newest_only;
 use tidemark_contract::{Params as _, Protocol, Topology};
-use tidemark_core::{DcId, Key, PartitionId, Regions, Stamp};
-use tidemark_store::Dropped;
+use tidemark_core::{DcId, Key, PartitionId, Regions, Stamp, Write};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::{DataDir, ManifestError};
 use tidemark_store::log::snapshot::{LatestSnapshot, SnapshotError};
 use tidemark_store::log::{Cut, Log, LogConfig, LogError, Position, Used};
+use tidemark_store::{Dropped, Folded, Mark, Part};
 
 /// Why a host does not open. Every message says what to do.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -189,8 +190,11 @@ impl<P: Protocol> Recovery<P> {
         let incarnation = directory.manifest().incarnation;
         let seed = incarnation.rotate_left(17) ^ 0x5DEE_CE66;
         let dcs = config.topology.dcs;
-        let mut places: Vec<Place<P>> =
-            config.partitions.iter().map(|id| Place::new(*id, dcs, seed, &config.params)).collect();
+        let mut places: Vec<Place<P>> = config
+            .partitions
+            .iter()
+            .map(|id| Place::new(*id, (config.dc, dcs), seed, &config.params))
+            .collect();
         let mut known = Known::default();
 
         let mut snapshot = LatestSnapshot::find(&**disk, incarnation)?;
@@ -303,8 +307,8 @@ pub(crate) fn apply<P: Protocol>(
     let place = places.iter_mut().find(|place| place.id.0 == item.partition);
     let place = place.ok_or_else(|| meaning(item, format!("partition {} is not here", item.partition)))?;
     match item.kind {
-        WRITTEN => written(place, item),
-        RECEIVED => received(place, item),
+        WRITTEN => return written(place, item),
+        RECEIVED => return received(place, item),
         REVISED => record::decode::<(Key, Stamp, P::Meta)>(item.payload).map(|(key, stamp, revised)| {
             place.store.meta_mut(&key, stamp).into_iter().for_each(|meta| *meta = revised.clone());
         }),
@@ -315,10 +319,12 @@ pub(crate) fn apply<P: Protocol>(
         CONFIRMED => record::decode::<DcId>(item.payload).map(|dc| place.confirmed_by(dc, item.seq)),
         PEER => record::decode::<(DcId, u64)>(item.payload)
             .map(|(dc, incarnation)| place.received[dc.index()].incarnation = incarnation),
-        VERSION => record::decode::<VersionParts<P::Meta>>(item.payload).map(|parts| {
-            let (key, version) = record::whole(parts);
-            place.insert(&key, version);
-        }),
+        FOLDED => {
+            record::decode::<Vec<Folded>>(item.payload).map(|folded| place.store.follow_folded(&folded))
+        }
+        VERSION => return version(place, item),
+        OBJECT => record::decode::<(Key, Mark, Part<P::Meta>)>(item.payload)
+            .map(|(key, mark, part)| place.store.restore(&key, part, &mark)),
         PLACE => record::decode::<PlaceState<P::Hard>>(item.payload).map(|state| {
             raise(&mut known.life, state.life);
             adopt(place, state);
@@ -332,21 +338,41 @@ fn raise(to: &mut u64, seq: u64) {
     *to = (*to).max(seq);
 }
 
-fn written<P: Protocol>(place: &mut Place<P>, frame: &Item<'_>) -> postcard::Result<()> {
-    let (_, parts): (Regions, VersionParts<P::Meta>) = record::decode(frame.payload)?;
+/// What a record says, if what it writes can be applied.
+fn understood<P: Protocol, T: DeserializeOwned>(
+    place: &Place<P>,
+    item: &Item<'_>,
+    write: impl Fn(&T) -> &Write,
+) -> Result<T, OpenError> {
+    let whole: T = record::decode(item.payload).map_err(|error| meaning(item, error))?;
+    place.store.understands(write(&whole)).map_err(|error| meaning(item, error))?;
+    Ok(whole)
+}
+
+fn version<P: Protocol>(place: &mut Place<P>, item: &Item<'_>) -> Result<(), OpenError> {
+    let parts = understood(place, item, |(_, _, _, write): &VersionParts<P::Meta>| write)?;
     let (key, version) = record::whole(parts);
-    raise(&mut place.written, frame.seq);
-    place.last.include(version.stamp);
     place.insert(&key, version);
     Ok(())
 }
 
-fn received<P: Protocol>(place: &mut Place<P>, frame: &Item<'_>) -> postcard::Result<()> {
-    let (dc, parts): (DcId, VersionParts<P::Meta>) = record::decode(frame.payload)?;
+fn written<P: Protocol>(place: &mut Place<P>, frame: &Item<'_>) -> Result<(), OpenError> {
+    let (_, parts) =
+        understood(place, frame, |(_, (_, _, _, write)): &(Regions, VersionParts<P::Meta>)| write)?;
+    let (key, version) = record::whole(parts);
+    raise(&mut place.written, frame.seq);
+    place.last.include(version.stamp);
+    place.replay(&key, version, None, frame.seq);
+    Ok(())
+}
+
+fn received<P: Protocol>(place: &mut Place<P>, frame: &Item<'_>) -> Result<(), OpenError> {
+    let (dc, parts) =
+        understood(place, frame, |(_, (_, _, _, write)): &(DcId, VersionParts<P::Meta>)| write)?;
     let (key, version) = record::whole(parts);
     raise(&mut place.received[dc.index()].seq, frame.seq);
     place.last.include(version.stamp);
-    place.insert(&key, version);
+    place.replay(&key, version, Some(dc), frame.seq);
     Ok(())
 }
 
@@ -355,6 +381,7 @@ fn adopt<P: Protocol>(place: &mut Place<P>, state: PlaceState<P::Hard>) {
     place.hard = state.hard.or(place.hard.take());
     raise(&mut place.written, state.written);
     place.last.merge(&state.last);
+    place.store.goes_on(state.expiring);
     for (received, (incarnation, seq)) in place.received.iter_mut().zip(state.received) {
         received.incarnation = incarnation;
         raise(&mut received.seq, seq);

@@ -8,10 +8,12 @@
 
 use crate::host::Host;
 use crate::place::Place;
-use crate::record::{self, CONFIRMED, GROUP, NAME, PLACE, PlaceState, VERSION};
+use crate::record::{self, CONFIRMED, GROUP, NAME, OBJECT, PLACE, PlaceState, VERSION};
 use std::sync::Arc;
 use tidemark_contract::Protocol;
 use tidemark_core::{DcId, Key};
+use tidemark_store::Dump;
+use tidemark_store::chains::parts;
 use tidemark_store::log::Position;
 use tidemark_store::log::snapshot::{LatestSnapshot, SnapshotInfo, SnapshotResult, SnapshotWriter};
 
@@ -224,12 +226,23 @@ impl<P: Protocol> Host<P> {
             self.dump_states(&mut writer)?;
             return Ok(Stage::Waiting { writer, replay_from, end: self.log.end() });
         };
-        let mut result = Ok(());
-        let next = place.store.dump(cursor, PIECE, |key, version| {
-            if result.is_ok() {
-                let key = Key(bytes::Bytes::copy_from_slice(key));
-                let payload = record::parts(&key, version);
-                result = writer.append(VERSION, place.id.0, 0, |buffer| record::encode(&payload, buffer));
+        let (mut result, mark) = (Ok(()), place.mark());
+        let next = place.store.dump_all(cursor, PIECE, |key, item| {
+            let key = Key(bytes::Bytes::copy_from_slice(key));
+            match item {
+                Dump::Version(version) if result.is_ok() => {
+                    let payload = record::parts(&key, version);
+                    result = writer.append(VERSION, place.id.0, 0, |buffer| record::encode(&payload, buffer));
+                }
+                Dump::Object(object, stub) => {
+                    for part in parts(object, stub, place.store.reached()) {
+                        let payload = (&key, &mark, part);
+                        let append =
+                            |_| writer.append(OBJECT, place.id.0, 0, |to| record::encode(&payload, to));
+                        result = std::mem::replace(&mut result, Ok(())).and_then(append);
+                    }
+                }
+                Dump::Version(_) => {}
             }
         });
         result?;
@@ -257,6 +270,7 @@ impl<P: Protocol> Host<P> {
                 written: *written,
                 received: place.received.iter().zip(received).map(|(r, seq)| (r.incarnation, *seq)).collect(),
                 last: place.last.clone(),
+                expiring: place.store.is_expiring(),
             };
             writer.append(PLACE, place.id.0, 0, |buffer| record::encode(&state, buffer))?;
             for dc in self.config.topology.all_dcs().filter(|dc| place.told[dc.index()] > 0) {

@@ -12,8 +12,14 @@ use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::protocol::{Received, replicate};
 use tidemark_contract::{Protocol, Version};
-use tidemark_core::{DcId, Hlc, Key, Micros, PartitionId, Regions, ServerId};
-use tidemark_store::log::{Log, LogCursor, LogError, Position};
+use tidemark_core::{DcId, Hlc, Key, PartitionId, Regions, ServerId};
+use tidemark_store::log::{Log, LogError, Position};
+
+mod error;
+mod outgoing;
+
+pub use error::StreamError;
+pub(crate) use outgoing::OutgoingStream;
 
 /// What a receiver has of one peer's records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +52,13 @@ pub enum StreamItem<P: Protocol> {
         /// Its time.
         ts: Hlc,
     },
+    /// Everything at or below has been observed by every later record of a data type.
+    Floor {
+        /// The last record before it.
+        after_seq: u64,
+        /// The time.
+        floor: Hlc,
+    },
     /// Later records have times above this.
     Heartbeat {
         /// The last record before it.
@@ -55,57 +68,7 @@ pub enum StreamItem<P: Protocol> {
     },
 }
 
-mod version_parts {
-    use serde::de::DeserializeOwned;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use tidemark_contract::Version;
-    use tidemark_core::{Stamp, Write};
-
-    pub(super) fn serialize<M: Serialize, S: Serializer>(v: &Version<M>, s: S) -> Result<S::Ok, S::Error> {
-        (&v.stamp, &v.meta, &v.write).serialize(s)
-    }
-
-    pub(super) fn deserialize<'de, M: DeserializeOwned, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Version<M>, D::Error> {
-        let (stamp, meta, write): (Stamp, M, Write) = Deserialize::deserialize(deserializer)?;
-        Ok(Version { stamp, meta, write })
-    }
-}
-
-/// Why an item was not taken.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StreamError {
-    /// A record is missing before it: the link must be opened again.
-    #[error("record {expected} was expected, record {got} came")]
-    Gap {
-        /// The next in order.
-        expected: u64,
-        /// What came.
-        got: u64,
-    },
-    /// Its time lies too far ahead of this server's clock: the link waits and offers it again.
-    #[error("a record's time is {by_us} µs ahead of this server's clock; check the clocks of both")]
-    Ahead {
-        /// By how much, in microseconds.
-        by_us: Micros,
-    },
-    /// It cannot be logged now: the link waits and offers it again.
-    #[error("{0}")]
-    NoRoom(String),
-    /// No stream was accepted from this peer.
-    #[error("no stream was accepted from {0}")]
-    NotAccepted(ServerId),
-}
-
-/// An open stream to one peer.
-pub(crate) struct OutgoingStream {
-    cursor: LogCursor,
-    /// The last record that was handed out.
-    sent: u64,
-    /// The last heartbeat that was handed out.
-    beat: Hlc,
-}
+mod version_parts;
 
 impl<P: Protocol> Host<P> {
     /// What to ask `from` for, on behalf of `at`, which is here.
@@ -161,7 +124,7 @@ impl<P: Protocol> Host<P> {
         if received == place.written {
             let cursor = self.log.cursor(self.log.flushed()).map_err(unreadable)?;
             // What this turn has written, but not committed, comes after it.
-            return Ok(OutgoingStream { cursor, sent: received, beat: Hlc::ZERO });
+            return Ok(OutgoingStream::new(cursor, received));
         }
         let indexed = place.index.range(..=received + 1).next_back().map(|(_, position)| *position);
         let from = indexed.filter(|position| *position >= self.log.oldest()).unwrap_or(self.log.oldest());
@@ -179,14 +142,14 @@ impl<P: Protocol> Host<P> {
                     return Err(StreamRefusal::Truncated { needed: received + 1, first_kept: frame.seq });
                 }
                 let cursor = self.log.cursor(frame.position).map_err(unreadable)?;
-                return Ok(OutgoingStream { cursor, sent: received, beat: Hlc::ZERO });
+                return Ok(OutgoingStream::new(cursor, received));
             }
             before = frame.end;
         }
         // The record after `received` is of this turn, or it is gone though nothing follows it.
         if received >= self.place(partition).before_turn {
             let cursor = self.log.cursor(before).map_err(unreadable)?;
-            return Ok(OutgoingStream { cursor, sent: received, beat: Hlc::ZERO });
+            return Ok(OutgoingStream::new(cursor, received));
         }
         Err(StreamRefusal::Truncated { needed: received + 1, first_kept: self.place(partition).written + 1 })
     }
@@ -218,6 +181,8 @@ impl<P: Protocol> Host<P> {
             place.streams[to.index()] = None;
             return Err(refusal);
         }
+        let floor = place.floor(durable);
+        let Some(stream) = &mut place.streams[to.index()] else { return Ok(()) };
         let ready = place.heartbeats.iter().rev().find(|(position, _)| *position <= durable);
         if let Some((_, heartbeat)) = ready
             && heartbeat.after == stream.sent
@@ -226,6 +191,10 @@ impl<P: Protocol> Host<P> {
             stream.beat = heartbeat.ts;
             out.push(StreamItem::Heartbeat { after_seq: heartbeat.after, ts: heartbeat.ts });
         }
+        if let Some(floor) = stream.rises_to(floor) {
+            stream.floor = floor;
+            out.push(StreamItem::Floor { after_seq: stream.sent, floor });
+        }
         Ok(())
     }
 
@@ -233,6 +202,7 @@ impl<P: Protocol> Host<P> {
     pub fn has_for_stream(&mut self, partition: PartitionId, to: DcId) -> bool {
         let durable = self.durable();
         let place = &mut self.places[self.place_of[partition.index()]];
+        let floor = place.floor(durable);
         let Some(stream) = &mut place.streams[to.index()] else { return false };
         if stream.sent != place.written {
             return stream.cursor.position() < durable;
@@ -240,6 +210,7 @@ impl<P: Protocol> Host<P> {
         // What was written here was sent: the log is passed over, so that it may be shortened.
         let ready = place.heartbeats.iter().rev().find(|(position, _)| *position <= durable);
         ready.is_some_and(|(_, beat)| beat.after == stream.sent && beat.ts > stream.beat)
+            || stream.rises_to(floor).is_some()
             || self.log.skip(&mut stream.cursor, durable).is_err()
     }
 
@@ -308,10 +279,16 @@ impl<P: Protocol> Host<P> {
                 self.replicate(now, from, at, Received { upto: ts, versions: &[] });
                 Ok(())
             }
-            StreamItem::Heartbeat { after_seq, .. } if after_seq >= expected => {
+            StreamItem::Floor { after_seq, floor } if after_seq + 1 == expected => {
+                self.place_mut(at).store.hear_floor(from.dc, floor);
+                Ok(())
+            }
+            StreamItem::Heartbeat { after_seq, .. } | StreamItem::Floor { after_seq, .. }
+                if after_seq >= expected =>
+            {
                 Err(StreamError::Gap { expected, got: after_seq + 1 })
             }
-            StreamItem::Heartbeat { .. } => Ok(()),
+            StreamItem::Heartbeat { .. } | StreamItem::Floor { .. } => Ok(()),
         }
     }
 
@@ -325,8 +302,11 @@ impl<P: Protocol> Host<P> {
         version: Version<P::Meta>,
     ) -> Result<(), StreamError> {
         self.not_ahead(now, version.stamp.ts)?;
-        let value = version.write.value().map_or(0, |value| value.len());
-        self.make_room(key.len() + value).map_err(|failure| StreamError::NoRoom(format!("{failure:?}")))?;
+        if let Err(why) = self.place(at).store.understands(&version.write) {
+            return Err(StreamError::Meaning { seq, key, why });
+        }
+        self.make_room(key.len() + version.write.len())
+            .map_err(|failure| StreamError::NoRoom(format!("{failure:?}")))?;
         let payload = (from.dc, record::parts(&key, &version));
         self.append(RECEIVED, at, seq, |buffer| record::encode(&payload, buffer));
         let place = self.place_mut(at);

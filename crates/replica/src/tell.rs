@@ -3,9 +3,10 @@
 
 use crate::host::Host;
 use crate::place::Place;
-use crate::record::{self, COLLECTED, CONFIRMED};
+use crate::record::{self, COLLECTED, CONFIRMED, FOLDED};
 use tidemark_contract::Protocol;
-use tidemark_core::DcId;
+use tidemark_core::{DcId, PartitionId};
+use tidemark_store::Folded;
 
 impl<P: Protocol> Host<P> {
     /// Says what its stores have dropped in this turn, after all that was written in it. REQUIRES: it leads, and
@@ -13,11 +14,29 @@ impl<P: Protocol> Host<P> {
     pub fn tell_dropped(&mut self) {
         for at in 0..self.places.len() {
             let place = &mut self.places[at];
-            let dropped = place.store.take_journal();
+            let (partition, folded) = (place.id, place.store.take_folded());
+            // A key may have gone and be a register again, of which something was dropped: so this is said first.
+            self.tell_folded(partition, &folded);
+            let dropped = self.places[at].store.take_journal();
             if !dropped.is_empty() {
-                let partition = place.id;
                 self.append(COLLECTED, partition, 0, |buffer| record::encode(&dropped, buffer));
             }
+        }
+    }
+
+    /// In as many records as it takes.
+    fn tell_folded(&mut self, partition: PartitionId, mut folded: &[Folded]) {
+        let most = self.config.log_segment_bytes as usize / 8;
+        while !folded.is_empty() {
+            let mut bytes = 0;
+            let fits = |one: &&Folded| {
+                bytes += one.bytes();
+                bytes <= most
+            };
+            let count = folded.iter().take_while(fits).count().max(1);
+            let (now, later) = folded.split_at(count);
+            self.append(FOLDED, partition, 0, |buffer| record::encode(&now, buffer));
+            folded = later;
         }
     }
 

@@ -3,6 +3,7 @@
 //! These are plain values. They come from `cluster.toml`, from the environment and from flags; nothing here reads any
 //! of them.
 
+use crate::config::SessionScope;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +33,8 @@ pub struct NodeConfig {
     pub peer_secret: Option<String>,
     /// When a write is durable.
     pub fsync: Fsync,
+    /// Which connections share one causal past.
+    pub session_scope: SessionScope,
     /// How far ahead of physical time a stamp may lie.
     pub max_skew_us: Micros,
     /// The size of a log segment.
@@ -66,6 +69,7 @@ impl NodeConfig {
             requirepass: None,
             peer_secret: None,
             fsync: Fsync::EverySec,
+            session_scope: SessionScope::default(),
             max_skew_us: 5_000_000,
             log_segment_bytes: 64 << 20,
             log_retain_bytes: 8 << 30,
@@ -94,6 +98,7 @@ impl NodeConfig {
     /// What is wrong, in words for whoever wrote the configuration.
     pub fn validate(&self) -> Result<(), String> {
         self.cluster.validate()?;
+        self.session_scope.check(&self.cluster.protocol)?;
         if self.me.index() >= self.cluster.nodes.len() {
             return Err(format!("there is no node number {} in the cluster", self.me.0));
         }

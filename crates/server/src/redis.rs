@@ -18,33 +18,51 @@
 //! documentation.
 
 mod arguments;
+mod blocking;
 mod command;
+mod command_stats;
 mod commands;
 mod config;
 mod connection;
 mod document;
 mod error;
+mod events;
 mod failure;
-mod glob;
 mod keyspace;
+mod latency;
+mod mail;
 mod operations;
+mod pause;
 mod prelude;
+mod reading;
 mod registry;
 mod server_info;
+mod shared;
+mod slow_log;
+mod subscriptions;
 mod table;
 mod task;
+mod typed;
+mod watch;
 
+pub use blocking::{Confirmed, Queue, Wanted};
 pub use command::{Call, Command, Work, parse};
-pub use config::Config;
-pub use connection::{Connection, Context, Next};
+pub use config::{Config, OutputLimit};
+pub use connection::{Connection, Context, Next, Refusal};
 pub use document::command_document;
 pub use error::ErrorReply;
-pub use glob::glob_matches;
+pub use events::Event;
 pub use keyspace::Keyspace;
+pub use mail::{Mail, Message, Publication};
+pub use pause::{Extent, Pause};
 pub use registry::{Client, ClientRegistry};
 pub use server_info::{Facts, ServerInfo};
+pub use shared::{Ended, Shared};
+pub use subscriptions::{Counts, Space, Subscriptions};
 pub use table::{Family, Group, Handler, Keys, LocalFn, ParseFn, Spec, Table};
 pub use task::{Pending, Step, Steps, Task};
+pub use tidemark_core::glob::glob_matches;
+pub use watch::{Noted, Watch};
 
 /// The version of Redis whose behaviour clients may expect.
 pub const REDIS_VERSION: &str = "7.2.0";

@@ -1,7 +1,7 @@
 //! Counters of the data thread: plain numbers that nobody else writes, copied out when somebody asks.
 
 use crate::redis::Family;
-use tidemark_core::{Failure, Micros};
+use tidemark_core::{Failure, Found, Micros, Outcome, Reply};
 
 /// How commands end, as metrics name it.
 pub(crate) const OUTCOMES: [&str; 8] =
@@ -28,6 +28,9 @@ pub(crate) fn outcome_of(failure: &Failure) -> usize {
     }
 }
 
+/// The time over which the rate of commands is taken.
+const RATE_US: Micros = 1_000_000;
+
 /// What the data thread counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stats {
@@ -41,6 +44,16 @@ pub(crate) struct Stats {
     pub(crate) connections: u64,
     /// Connections refused: too many.
     pub(crate) refused: u64,
+    /// Bytes received from clients.
+    pub(crate) input_bytes: u64,
+    /// Bytes sent to clients.
+    pub(crate) output_bytes: u64,
+    /// Keys that reads found.
+    pub(crate) hits: u64,
+    /// Keys that they did not find.
+    pub(crate) misses: u64,
+    /// When commands were counted last for their rate, how many there were, and the rate before.
+    sampled: (Micros, u64, u64),
 }
 
 impl Stats {
@@ -56,6 +69,41 @@ impl Stats {
         let bucket = (u64::BITS - took.leading_zeros()) as usize;
         self.latency[bucket.min(BUCKETS)] += u64::from(commands);
         self.latency_us += took * u64::from(commands);
+    }
+
+    /// Counts what a read has found.
+    #[inline]
+    pub(crate) fn read(&mut self, outcome: &Outcome) {
+        let mut count = |found: &Found| match found.value {
+            Some(_) => self.hits += 1,
+            None => self.misses += 1,
+        };
+        match outcome {
+            Outcome::Found(found) => count(found),
+            Outcome::FoundAll(all) => all.iter().for_each(count),
+            // Of a command of a data type that wrote nothing.
+            Outcome::Written { stamp: None, previous: Some(Found { reply: Some(reply), .. }) } => {
+                match **reply {
+                    Reply::Null | Reply::NullArray | Reply::Int(0) => self.misses += 1,
+                    Reply::Error(_) => {}
+                    _ => self.hits += 1,
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Commands a second, over the last second or since then.
+    pub(crate) fn rate(&mut self, now: Micros) -> u64 {
+        let (at, before, rate) = self.sampled;
+        let passed_us = now.saturating_sub(at);
+        if passed_us < RATE_US {
+            return rate;
+        }
+        let total = self.total();
+        let rate = total.saturating_sub(before) * 1_000_000 / passed_us;
+        self.sampled = (now, total, rate);
+        rate
     }
 
     /// Commands of every family and outcome.

@@ -17,10 +17,12 @@
 use serde::{Deserialize, Serialize};
 use tidemark_contract::core::promise::Promise;
 use tidemark_contract::core::{DcId, Found, Hlc, Key, Micros, Op, Outcome, ServerId, Stamp, Update, Vector};
+use tidemark_contract::cx::found_of;
 use tidemark_contract::protocol::Received;
+use tidemark_contract::session::not_covered;
 use tidemark_contract::{
     AskId, Ceiling, Cx, Draft, Hard, Info, Protocol, Recovered, Rule, Session, SessionCx, Status, Ticket,
-    Token, Version, Waiters, Walk, found_of, not_covered,
+    Token, Version, Waiters, Walk,
 };
 
 tidemark_contract::rules! {

@@ -27,6 +27,7 @@ pub mod roaming;
 mod run;
 mod shrink;
 mod trace;
+mod typed;
 
 pub use bound::{Bound, Bounded, GivesUp, MOST_READERS, Side, bound};
 pub use campaign::{Campaign, Progress, Summary, campaign};

@@ -170,6 +170,7 @@ impl Composer<'_> {
             seed: what.seed,
             replicas: 1,
             tick_us: None,
+            pools: false,
             config,
             scripts,
             faults: Vec::new(),

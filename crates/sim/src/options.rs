@@ -37,6 +37,10 @@ pub struct Options {
     pub exclusions: bool,
     /// Some reads are reads at a time, in protocols that have them ([`Info::reads_at_a_time`]).
     pub reads_at_a_time: bool,
+    /// The sessions at a node share one past: they are the connections of one client's pool.
+    pub pools: bool,
+    /// How many of a hundred reads and writes are commands of data types, in protocols that have them.
+    pub typed: u32,
     /// What histories are held to; the protocol's own promise if none.
     pub promise: Option<Promise>,
     /// When logs are synced; drawn for each schedule if none, and `always` wherever power can fail.
@@ -58,6 +62,8 @@ impl Default for Options {
             faults: Faults::ALL,
             exclusions: false,
             reads_at_a_time: false,
+            pools: false,
+            typed: 0,
             promise: None,
             fsync: None,
             params: BTreeMap::new(),
@@ -84,6 +90,15 @@ impl Options {
         }
         if self.reads_at_a_time && !info.reads_at_a_time {
             return Err(format!("{} cannot read at a time", info.name));
+        }
+        if self.pools && !factory.remembers() {
+            return Err(format!("sessions of {} remember nothing that they could share", info.name));
+        }
+        if self.typed > 0 && !factory.has_types() {
+            return Err(format!("{} has no data types", info.name));
+        }
+        if self.typed > 0 && self.replicas > 1 {
+            return Err("nodes with replicas have no data types yet".into());
         }
         rules(info, &self.without)?;
         let params = changed(info.name, factory.default_params().into(), &self.params)?;
@@ -176,6 +191,12 @@ impl fmt::Display for Options {
         if self.reads_at_a_time {
             write!(f, " --reads-at-a-time")?;
         }
+        if self.pools {
+            write!(f, " --pools")?;
+        }
+        if self.typed > 0 {
+            write!(f, " --typed {}", self.typed)?;
+        }
         for rule in &self.without {
             write!(f, " --without {rule}")?;
         }
@@ -254,13 +275,15 @@ mod tests {
             faults: Faults::NONE,
             exclusions: true,
             reads_at_a_time: true,
+            pools: true,
+            typed: 40,
             without: vec![tidemark_group::rule::VOTES],
             promise: Some(Promise::Causal),
             fsync: Some(Fsync::Always),
             params: BTreeMap::from([("fan_out".into(), 3.into()), ("rounds".into(), "two".into())]),
             ..Options::default()
         };
-        let typed = " --dcs 2 --faults none --exclusions --reads-at-a-time --without VOTES --promise causal --fsync always --param fan_out=3 --param rounds=two";
+        let typed = " --dcs 2 --faults none --exclusions --reads-at-a-time --pools --typed 40 --without VOTES --promise causal --fsync always --param fan_out=3 --param rounds=two";
         assert_eq!(options.to_string(), typed);
     }
 

@@ -85,6 +85,8 @@ pub enum ProblemKind {
     Stream,
     /// A node took a damaged frame.
     Link,
+    /// Keys of data types are not what was done to them, or not the same everywhere.
+    Types,
 }
 
 impl fmt::Display for ProblemKind {
@@ -94,6 +96,7 @@ impl fmt::Display for ProblemKind {
             Self::Recovery => "recovery",
             Self::Stream => "stream",
             Self::Link => "link",
+            Self::Types => "types",
         })
     }
 }

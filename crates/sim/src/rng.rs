@@ -36,6 +36,8 @@ pub(crate) enum Stream {
     Nodes = 14,
     /// Which reads are reads at a time, and at which.
     Dated = 15,
+    /// Which operations are commands of data types.
+    Typed = 16,
 }
 
 /// The generator of one stream of a schedule.

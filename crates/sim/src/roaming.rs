@@ -163,6 +163,7 @@ fn plan(seed: u64, remedy: Remedy, layout: &Layout) -> Plan {
     Plan {
         replicas: 1,
         tick_us: None,
+        pools: false,
         seed,
         config: config(&mut rng),
         scripts,

@@ -76,10 +76,15 @@ fn value(write: &Write) -> String {
     match write {
         Write::Assign(value) => String::from_utf8_lossy(value).into_owned(),
         Write::Remove => "deleted".into(),
+        Write::Apply(effect) => format!("an effect of {} bytes", effect.len()),
+        Write::Group(writes) => format!("{} keys at once", writes.len()),
     }
 }
 
 fn found(found: &Found) -> String {
+    if let Some(reply) = &found.reply {
+        return format!("{reply:?}");
+    }
     let value = found.value.as_deref().map(|value| String::from_utf8_lossy(value).into_owned());
     match (value, found.stamp) {
         (Some(value), Some(stamp)) => format!("{value} ({stamp})"),
@@ -133,9 +138,13 @@ impl fmt::Display for Shown<'_> {
 }
 
 fn put(f: &mut fmt::Formatter<'_>, key: &Key, update: &Update) -> fmt::Result {
+    if let Some(command) = &update.command {
+        write!(f, "{} {key}", command.verb.name().to_uppercase())?;
+        return command.args.iter().try_for_each(|word| write!(f, " {}", String::from_utf8_lossy(word)));
+    }
     match &update.write {
-        Write::Assign(_) => write!(f, "PUT {key} {}", value(&update.write))?,
         Write::Remove => write!(f, "DEL {key}")?,
+        write => write!(f, "PUT {key} {}", value(write))?,
     }
     f.write_str(match update.condition {
         Condition::Always => "",

@@ -1,12 +1,12 @@
 //! Schedules over whole nodes: protocols keep their promises on the code that serves users, under all faults.
 
 use tidemark_contract::Rule;
-use tidemark_node::rule::{HEADERS_ARE_CHECKED, HEARSAY_IS_CHECKED, PAYLOADS_ARE_CHECKED};
-use tidemark_protocols::{
-    Accf, CausalSpartanX, Cops, Eventual, GentleRain, NuKv, Occult, Orbe, Protocol, Tidemark,
+use tidemark_node::rule::{
+    HEADERS_ARE_CHECKED, HEARSAY_IS_CHECKED, PAYLOADS_ARE_CHECKED, POOLS_KEEP, POOLS_TAKE,
 };
+use tidemark_protocols::*;
 use tidemark_registry::factory_of;
-use tidemark_sim::{Campaign, Faults, Options, Summary, campaign};
+use tidemark_sim::{Campaign, Faults, Options, Placed, Summary, campaign};
 
 /// Two regions of two partitions.
 fn few() -> Options {
@@ -184,6 +184,30 @@ fn clients_come_back_with_the_past_that_they_had() {
     assert!(stats.returned > 40, "{stats:?}");
     cleared::<Cops>(only("clients"), 0..200);
     cleared::<Tidemark>(Options { replicas: 3, ..only("clients,crashes") }, 0..40);
+}
+
+/// With sessions that share one past at each node.
+fn pools(options: Options) -> Options {
+    Options { pools: true, sessions: 8, ops: 80, ..options }
+}
+
+/// The history holds each operation to everything that was answered to any session of its pool.
+#[test]
+fn sessions_that_share_their_past_are_one() {
+    cleared::<Tidemark>(pools(few()), 0..200);
+    cleared::<Tidemark>(pools(groups()), 0..40);
+    cleared::<Tidemark>(Options { placement: Placed::Random, dcs: 3, ..pools(few()) }, 0..100);
+    cleared::<GentleRain>(pools(few()), 0..100);
+    cleared::<Cops>(pools(few()), 0..100);
+    cleared::<CopsGt>(pools(few()), 0..60);
+    cleared::<Eiger>(pools(few()), 0..60);
+    cleared::<CcLo>(pools(few()), 0..60);
+    cleared::<Wren>(pools(few()), 0..100);
+    cleared::<NuKv>(pools(few()), 0..100);
+    cleared::<Occult>(pools(few()), 0..60);
+    cleared::<Accf>(pools(few()), 0..60);
+    convicted::<Tidemark>(&[POOLS_TAKE], pools(few()));
+    convicted::<Tidemark>(&[POOLS_KEEP], pools(few()));
 }
 
 #[test]

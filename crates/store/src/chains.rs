@@ -16,14 +16,25 @@ use crate::chains::older::{NONE, Older};
 use crate::chains::table::Tables;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
-use tidemark_core::{Key, Stamp, Write};
+use tidemark_core::{Hlc, Key, Stamp, Write};
 
 mod journal;
+pub mod object;
 mod older;
 mod table;
+mod told;
+mod totals;
+mod typed;
+mod understood;
+mod undo;
 mod versions;
 
 pub use journal::Dropped;
+pub use object::{Absorb, Object};
+pub use told::Folded;
+pub use totals::{Collected, Totals};
+pub use typed::{Dump, Mark, Part, parts};
+pub use understood::Misunderstood;
 pub use versions::Versions;
 
 /// One version of a key: what it does, its place in the order, and what the protocol stores beside it.
@@ -37,43 +48,20 @@ pub struct Version<M> {
     pub write: Write,
 }
 
-/// What a store holds, for reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Keys with at least one version, tombstones included.
-    pub keys: u64,
-    /// Versions in all chains.
-    pub versions: u64,
-    /// Bytes of keys and values (not of what surrounds them).
-    pub bytes: u64,
-}
-
-/// What one round of collection did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Collected {
-    /// Versions dropped because a newer one is at or below the safe point.
-    pub versions: u64,
-    /// Keys dropped because only a tombstone was left that everybody has passed.
-    pub keys: u64,
-}
-
 pub(crate) struct Entry<M> {
     /// Up to sixteen bytes stand in the entry itself: no other line of memory is touched to compare them.
     pub(crate) key: SmallVec<[u8; 16]>,
+    /// Of a data type: no more than a stamp.
     newest: Version<M>,
-    /// The list of older versions, if there are any.
+    /// The list of older versions, if there are any. Of a data type: where its object stands.
     older: u32,
     queued: bool,
+    typed: bool,
 }
 
-impl<M> Entry<M> {
+impl<M: Clone> Entry<M> {
     fn needs_collection(&self) -> bool {
-        self.older != NONE || self.newest.write == Write::Remove
-    }
-
-    #[inline]
-    fn versions<'a>(&'a self, older: &'a Older<M>) -> Versions<'a, M> {
-        Versions::new(Some(&self.newest), older, self.older)
+        self.typed || self.older != NONE || self.newest.write == Write::Remove
     }
 
     /// Inserts by stamp; false if the stamp is there already (I1).
@@ -111,6 +99,7 @@ pub struct Store<M> {
     older: Older<M>,
     /// Handles of entries that collection has to look at (I2).
     queue: VecDeque<u32>,
+    objects: typed::Objects<M>,
     /// What was dropped, if others are to be told.
     journal: Option<journal::Journal>,
     /// The tombstones that went with their keys, if they are kept for somebody.
@@ -119,21 +108,40 @@ pub struct Store<M> {
 }
 
 fn bytes<M>(version: &Version<M>) -> u64 {
-    version.write.value().map_or(0, |value| value.len() as u64)
+    version.write.len() as u64
 }
 
-impl<M> Store<M> {
+impl<M: Clone> Store<M> {
     /// An empty store. `seed` decides where keys stand inside a slot: keep it secret from those who choose
     /// keys, and the same for one data directory, so that a cursor survives a restart.
     pub fn new(seed: u64) -> Self {
         let (tables, older) = (Tables::new(seed), Older::new());
-        let (queue, totals) = (VecDeque::new(), Totals::default());
-        Self { tables, older, queue, journal: None, gone: None, totals }
+        let (queue, objects, totals) = Default::default();
+        Self { tables, older, queue, objects, journal: None, gone: None, totals }
+    }
+
+    /// All versions of an entry that are not folded.
+    #[inline]
+    fn versions_of<'a>(&'a self, entry: &'a Entry<M>) -> Versions<'a, M> {
+        if entry.typed {
+            return Versions::pending(self.objects.get(entry.older));
+        }
+        Versions::new(Some(&entry.newest), &self.older, entry.older)
     }
 
     /// Adds a version to its key's chain. Returns false if it was there already.
     pub fn insert(&mut self, key: &[u8], version: Version<M>) -> bool {
+        if let Write::Group(writes) = &version.write {
+            return self.insert_group(writes, &version);
+        }
         let added = bytes(&version);
+        if self.objects.any() || matches!(version.write, Write::Apply(_)) {
+            return self.insert_typed(key, version);
+        }
+        self.insert_register(key, version, added)
+    }
+
+    fn insert_register(&mut self, key: &[u8], version: Version<M>, added: u64) -> bool {
         let (handle, entry) = match self.tables.find(key) {
             Some(handle) => {
                 let entry = self.tables.entry_mut(handle);
@@ -145,7 +153,8 @@ impl<M> Store<M> {
             None => {
                 self.totals.keys += 1;
                 self.totals.bytes += key.len() as u64;
-                let entry = Entry { key: key.into(), newest: version, older: NONE, queued: false };
+                let entry =
+                    Entry { key: key.into(), newest: version, older: NONE, queued: false, typed: false };
                 let handle = self.tables.insert(entry);
                 (handle, self.tables.entry_mut(handle))
             }
@@ -163,7 +172,7 @@ impl<M> Store<M> {
     #[inline]
     pub fn chain(&self, key: &[u8]) -> Versions<'_, M> {
         match self.tables.find(key) {
-            Some(handle) => self.tables.entry(handle).versions(&self.older),
+            Some(handle) => self.versions_of(self.tables.entry(handle)),
             None => Versions::new(None, &self.older, NONE),
         }
     }
@@ -172,7 +181,11 @@ impl<M> Store<M> {
     /// log keeps what was written.
     pub fn newest_meta(&mut self, key: &[u8], stamp: Stamp) -> Option<&mut M> {
         let handle = self.tables.find(key)?;
-        let newest = &mut self.tables.entry_mut(handle).newest;
+        let entry = self.tables.entry_mut(handle);
+        if entry.typed {
+            return None;
+        }
+        let newest = &mut entry.newest;
         (newest.stamp == stamp).then_some(&mut newest.meta)
     }
 
@@ -180,6 +193,9 @@ impl<M> Store<M> {
     pub fn meta_mut(&mut self, key: &[u8], stamp: Stamp) -> Option<&mut M> {
         let handle = self.tables.find(key)?;
         let entry = self.tables.entry_mut(handle);
+        if entry.typed {
+            return self.objects.get_mut(entry.older).meta_mut(stamp);
+        }
         if entry.newest.stamp == stamp {
             return Some(&mut entry.newest.meta);
         }
@@ -195,6 +211,9 @@ impl<M> Store<M> {
     pub fn cut(&mut self, key: &[u8], safe: impl FnMut(&Version<M>) -> bool) {
         let Some(handle) = self.tables.find(key) else { return };
         let entry = self.tables.entry_mut(handle);
+        if entry.typed {
+            return;
+        }
         let dropped = entry.cut(&mut self.older, safe);
         if dropped.0 > 0 {
             journal::note(&mut self.journal, entry, false);
@@ -214,13 +233,22 @@ impl<M> Store<M> {
         mut gone: impl FnMut(Stamp) -> bool,
     ) -> Collected {
         let mut collected = Collected::default();
+        let seen = self.seen_by_all();
         for _ in 0..budget.min(self.queue.len()) {
             let Some(handle) = self.queue.pop_front() else { break };
             let Some(entry) = self.tables.get_mut(handle).filter(|entry| entry.queued) else { continue };
             entry.queued = false;
+            if entry.typed {
+                collected.keys += u64::from(self.collect_typed(handle, &mut safe));
+                continue;
+            }
             let dropped = entry.cut(&mut self.older, &mut safe);
             let base = &entry.newest;
-            let goes = entry.older == NONE && base.write == Write::Remove && safe(base) && gone(base.stamp);
+            let goes = entry.older == NONE
+                && base.write == Write::Remove
+                && safe(base)
+                && gone(base.stamp)
+                && base.stamp.ts <= seen;
             if goes || dropped.0 > 0 {
                 journal::note(&mut self.journal, entry, goes);
             }
@@ -268,32 +296,51 @@ impl<M> Store<M> {
         self.queue.len()
     }
 
+    /// How much waits for collection: keys, or versions, of which one key can have many.
+    pub fn waiting(&self) -> usize {
+        let registers = self.totals.keys - self.objects.count();
+        self.queue.len().max(self.totals.versions.saturating_sub(registers) as usize)
+    }
+
     /// Keys from `cursor` on, at least `limit` candidates if there are as many, that hold a value in the version that
     /// `pick` chooses among all of theirs; and the cursor to go on with, 0 at the end. A key that is there during the
     /// whole walk is returned; one that comes or goes meanwhile may or may not be. `saw` is called with each version
     /// that decided.
     pub fn scan(
         &self,
-        cursor: u64,
-        limit: usize,
+        (cursor, limit): (u64, usize),
+        time: Hlc,
         pick: impl for<'a> Fn(Versions<'a, M>) -> Option<&'a Version<M>>,
+        visible: impl Fn(&Version<M>) -> bool,
         mut saw: impl FnMut(&Version<M>),
     ) -> (Vec<Key>, u64) {
         let (candidates, next) = self.tables.walk(cursor, limit);
         let keys = candidates.into_iter().filter_map(|handle| {
             let entry = self.tables.entry(handle);
-            let found = pick(entry.versions(&self.older))?;
-            saw(found);
-            found.write.value()?;
+            if entry.typed {
+                self.objects.get(entry.older).view(&visible, &mut saw).kind_at(time)?;
+            } else {
+                let found = pick(self.versions_of(entry))?;
+                saw(found);
+                found.write.value()?;
+            }
             Some(Key(bytes::Bytes::copy_from_slice(&entry.key)))
         });
         (keys.collect(), next)
     }
 
-    /// How many keys hold a value in the version that `pick` chooses among all of theirs.
-    pub fn count(&self, pick: impl for<'a> Fn(Versions<'a, M>) -> Option<&'a Version<M>>) -> u64 {
+    /// How many keys hold a value in the version that `pick` chooses among all of theirs, or of a data type at `time` in what is `visible`.
+    pub fn count(
+        &self,
+        time: Hlc,
+        pick: impl for<'a> Fn(Versions<'a, M>) -> Option<&'a Version<M>>,
+        visible: impl Fn(&Version<M>) -> bool,
+    ) -> u64 {
         let found = self.tables.entries().filter(|entry| {
-            pick(entry.versions(&self.older)).is_some_and(|version| version.write.value().is_some())
+            if entry.typed {
+                return self.objects.get(entry.older).view(&visible, |_| ()).kind_at(time).is_some();
+            }
+            pick(self.versions_of(entry)).is_some_and(|version| version.write.value().is_some())
         });
         found.count() as u64
     }
@@ -301,34 +348,30 @@ impl<M> Store<M> {
     /// Every key with its versions, oldest first, from `cursor` on, at least `limit` keys if there are as
     /// many; and the cursor to go on with, 0 at the end. What a snapshot file writes.
     pub fn dump(&self, cursor: u64, limit: usize, mut each: impl FnMut(&[u8], &Version<M>)) -> u64 {
+        self.dump_all(cursor, limit, |key, item| {
+            if let Dump::Version(version) = item {
+                each(key, version);
+            }
+        })
+    }
+
+    /// As [`Self::dump`], with the objects of data types, each before its versions.
+    pub fn dump_all(&self, cursor: u64, limit: usize, mut each: impl FnMut(&[u8], Dump<'_, M>)) -> u64 {
         let (handles, next) = self.tables.walk(cursor, limit);
         for handle in handles {
             let entry = self.tables.entry(handle);
-            let newest_first: SmallVec<[&Version<M>; 4]> = entry.versions(&self.older).collect();
-            newest_first.into_iter().rev().for_each(|version| each(&entry.key, version));
+            if entry.typed {
+                each(&entry.key, Dump::Object(self.objects.get(entry.older), &entry.newest));
+            }
+            let newest_first: SmallVec<[&Version<M>; 4]> = self.versions_of(entry).collect();
+            newest_first.into_iter().rev().for_each(|version| each(&entry.key, Dump::Version(version)));
         }
         next
     }
 
-    /// The versions that `pick` picks, by their stamps, with their keys and what it takes of them.
-    pub fn pick<T>(&self, mut pick: impl FnMut(&Version<M>) -> Option<T>) -> Vec<(Stamp, Key, T)> {
-        let mut picked = Vec::new();
-        for entry in self.tables.entries() {
-            let key = || Key(bytes::Bytes::copy_from_slice(&entry.key));
-            let versions = entry.versions(&self.older);
-            picked.extend(
-                versions
-                    .filter_map(|version| Some((version.stamp, pick(version)?)))
-                    .map(|(stamp, taken)| (stamp, key(), taken)),
-            );
-        }
-        picked.sort_by_key(|(stamp, ..)| *stamp);
-        picked
-    }
-
     /// Every version, in no particular order.
     pub fn versions(&self) -> impl Iterator<Item = &Version<M>> {
-        self.tables.entries().flat_map(|entry| entry.versions(&self.older))
+        self.tables.entries().flat_map(|entry| self.versions_of(entry))
     }
 
     /// What the store holds.

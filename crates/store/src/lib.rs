@@ -4,4 +4,7 @@ pub mod chains;
 pub mod disk;
 pub mod log;
 
-pub use chains::{Collected, Dropped, Store, Totals, Version, Versions};
+pub use chains::{
+    Absorb, Collected, Dropped, Dump, Folded, Mark, Misunderstood, Object, Part, Store, Totals, Version,
+    Versions,
+};

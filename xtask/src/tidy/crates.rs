@@ -10,7 +10,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-core", &[]),
     ("tidemark-crdt", &["core"]),
     ("tidemark-store", &["core", "crdt"]),
-    ("tidemark-contract", &["core", "store"]),
+    ("tidemark-contract", &["core", "crdt", "store"]),
     ("tidemark-adapt", &["core", "contract"]),
     ("tidemark-protocols", &["core", "contract"]),
     ("tidemark-replica", &["core", "store", "contract"]),
@@ -28,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-server", &["core", "store", "contract", "replica", "node", "registry", "wire", "adapt"]),
     ("tidemark-experiments", &[]),
     ("tidemark-bench", &["core", "wire", "workload"]),
+    ("tidemark-differential", &["wire"]),
     (
         "tidemark",
         &[

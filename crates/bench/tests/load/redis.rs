@@ -74,6 +74,18 @@ fn passwords_are_sent_and_refusals_explained() {
 }
 
 #[test]
+fn every_connection_gives_the_name() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let mut plan = plan("ycsb-a", &[&redis.address], Limit::Operations(100));
+    (plan.client_name, plan.connections) = (Some("pool".into()), 3);
+    run(&plan, &Stop::default(), &mut |_| {}).unwrap();
+    let stats = redis.ask(&["INFO", "commandstats"]);
+    let (_, calls) = stats.split_once("cmdstat_client|setname:calls=").expect("connections have a name");
+    let calls: u64 = calls.split(',').next().unwrap().parse().unwrap();
+    assert!(calls >= 3, "{stats}");
+}
+
+#[test]
 fn a_warm_up_does_not_count_and_slices_add_up() {
     let Some(redis) = Redis::start(&[]) else { return };
     let mut plan = plan("ycsb-b", &[&redis.address], Limit::Time(Duration::from_secs(1)));

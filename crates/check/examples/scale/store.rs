@@ -167,7 +167,7 @@ impl Store {
         dc.clock += 1;
         let stamp = Stamp::new(Hlc(dc.clock), DcId(home as u8));
         let value = Value::from(format!("{}", self.history.events.len()).as_bytes());
-        let found = Found { stamp: Some(stamp), value: Some(value.clone()) };
+        let found = Found::new(Some(stamp), Some(value.clone()));
         dc.newest[key] = found.clone();
         dc.applied[home] += 1;
         self.logs[home].push(Update { key, found, deps });

@@ -43,7 +43,7 @@ pub fn read_text(input: impl BufRead) -> Result<History, ReadError> {
             events.push(history.events.len());
             history.events.push(Event::put(SessionId(session), DcId(0), key, value, None));
         } else {
-            let read = Read::new(key, Found { stamp: None, value });
+            let read = Read::new(key, Found::new(None, value));
             match events.last().map(|e| &mut history.events[*e].action) {
                 Some(Action::Read { reads, .. }) => reads.push(read),
                 _ => {

@@ -132,7 +132,7 @@ impl Model {
         match newest {
             None => Found::default(),
             Some(update) if update.value.is_none() && self.rng.bool() => Found::default(),
-            Some(update) => Found { stamp: Some(update.stamp), value: update.value.clone() },
+            Some(update) => Found::new(Some(update.stamp), update.value.clone()),
         }
     }
 

@@ -22,9 +22,9 @@ fn stamp(text: &str) -> Stamp {
 fn found(words: &[&str]) -> Found {
     match words {
         ["-"] => Found::default(),
-        ["gone", version] => Found { stamp: Some(stamp(version)), value: None },
-        [text] => Found { stamp: None, value: value(text) },
-        [text, version] => Found { stamp: Some(stamp(version)), value: value(text) },
+        ["gone", version] => Found::new(Some(stamp(version)), None),
+        [text] => Found::new(None, value(text)),
+        [text, version] => Found::new(Some(stamp(version)), value(text)),
         _ => panic!("not something found: {words:?}"),
     }
 }

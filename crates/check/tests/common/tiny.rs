@@ -104,7 +104,7 @@ impl Tiny {
             }
         }
         if put.fate != Fate::Failed {
-            self.writes.push(Wrote { key: k, found: Found { stamp: Some(stamp), value }, event });
+            self.writes.push(Wrote { key: k, found: Found::new(Some(stamp), value), event });
         }
         self.history.events.push(put);
     }

@@ -71,7 +71,7 @@ impl<P: Protocol> Lab<P> {
     /// `SETNX`; returns the time of the new version, if the key held nothing.
     pub fn put_new(&mut self, client: usize, key: &Key, value: &str) -> Option<Hlc> {
         let write = Write::Assign(value.as_bytes().into());
-        let update = Update { write, condition: Condition::IfAbsent, returns_previous: false };
+        let update = Update { write, condition: Condition::IfAbsent, returns_previous: false, command: None };
         written(&self.run(client, Op::Put { key: key.clone(), update }))
     }
 

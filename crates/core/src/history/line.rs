@@ -236,7 +236,7 @@ fn text(bytes: &[u8]) -> Text {
 }
 
 fn found(value: Option<Text>, version: Option<StampForm>) -> Found {
-    Found { stamp: version.map(stamp), value: value.map(|v| v.value()) }
+    Found::new(version.map(stamp), value.map(|v| v.value()))
 }
 
 fn value_form(value: &Option<Value>) -> Option<Text> {

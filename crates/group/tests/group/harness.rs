@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use tidemark_contract::core::{DcId, Key, PartitionId, Update, Write};
-use tidemark_contract::{AskId, Ticket, Topology};
+use tidemark_contract::{AskId, Protocol, Ticket, Topology};
 use tidemark_group::{CopyOut, GroupConfig, Member, Message};
 use tidemark_protocols::eventual::{Eventual, Reply, Request};
 use tidemark_replica::{HostConfig, Now, Output, Resume, StreamItem};
@@ -14,10 +14,13 @@ pub(crate) const TICK: u64 = 1_000;
 pub(crate) const ELECTION: u64 = 10 * TICK;
 
 /// A group whose messages arrive at once, unless somebody is apart.
-pub(crate) struct Group {
+pub(crate) type Group = Cluster<Eventual>;
+
+/// The same, of any protocol.
+pub(crate) struct Cluster<P: Protocol> {
     pub(crate) ids: Vec<u64>,
     pub(crate) disks: Vec<SimDisk>,
-    pub(crate) members: Vec<Option<Member<Eventual>>>,
+    pub(crate) members: Vec<Option<Member<P>>>,
     pub(crate) apart: Vec<bool>,
     pub(crate) now: u64,
     /// Copies are not brought, but kept here.
@@ -25,7 +28,7 @@ pub(crate) struct Group {
     pub(crate) kept: Vec<CopyOut>,
 }
 
-impl Group {
+impl<P: Protocol<Params: Default>> Cluster<P> {
     pub(crate) fn new() -> Self {
         let mut group = Self {
             ids: vec![1, 2, 3],
@@ -76,7 +79,7 @@ impl Group {
         self.disks[member].kill();
     }
 
-    pub(crate) fn member(&mut self, member: usize) -> &mut Member<Eventual> {
+    pub(crate) fn member(&mut self, member: usize) -> &mut Member<P> {
         self.members[member].as_mut().expect("it is up")
     }
 
@@ -163,7 +166,9 @@ impl Group {
             |member: &usize| self.members[*member].as_ref().is_some_and(|member| member.host().is_some());
         (0..3).filter(leads).collect()
     }
+}
 
+impl Group {
     pub(crate) fn ask(&mut self, member: usize, number: u64, request: Request) {
         let now = self.time();
         let writes = matches!(request, Request::Put(..)).then_some(50);

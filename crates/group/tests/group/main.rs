@@ -3,6 +3,7 @@
 mod copies;
 mod handover;
 mod harness;
+mod typed;
 
 use harness::{ELECTION, Group, P0, TICK};
 use tidemark_contract::core::Key;

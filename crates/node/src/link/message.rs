@@ -55,4 +55,9 @@ pub enum Message<P: Protocol> {
         /// What.
         message: P::Peer,
     },
+    /// One driver says something to all others.
+    Broadcast {
+        /// What.
+        content: Vec<u8>,
+    },
 }

@@ -160,7 +160,10 @@ impl<P: Protocol> NodeOf<P> {
             host.on_behalf_of(self.core.sees_item(Way::In, node, (from, to), &item));
             match host.take_item(self.core.now, from, partition, item) {
                 Ok(()) => self.core.counters.stream_items_in += 1,
-                Err(error @ (StreamError::Ahead { .. } | StreamError::NoRoom(_))) => {
+                Err(
+                    error
+                    @ (StreamError::Ahead { .. } | StreamError::NoRoom(_) | StreamError::Meaning { .. }),
+                ) => {
                     self.core.counters.streams_ahead += 1;
                     if self.core.peers[node.index()].trouble.is_none() {
                         let trouble = format!("records from {from} wait: {error}");

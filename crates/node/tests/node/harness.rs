@@ -34,6 +34,8 @@ pub(crate) struct Process {
     pub(crate) closed: Vec<LinkId>,
     pub(crate) notices: Vec<Notice>,
     pub(crate) orders: BTreeMap<OrderId, OrderAnswer>,
+    /// Broadcasts of other nodes.
+    pub(crate) heard: Vec<(NodeId, Vec<u8>)>,
     /// How far its clock is ahead, in microseconds.
     pub(crate) ahead_us: i64,
 }
@@ -79,6 +81,7 @@ impl Cluster {
             closed: Vec::new(),
             notices: Vec::new(),
             orders: BTreeMap::new(),
+            heard: Vec::new(),
             ahead_us: 0,
         };
         Self {
@@ -229,6 +232,7 @@ impl Cluster {
             Output::Ordered { id, answer } => {
                 self.processes[at].orders.insert(id, answer);
             }
+            Output::Broadcast { node, content } => self.processes[at].heard.push((node, content)),
             Output::Notice(notice) => self.processes[at].notices.push(notice),
         }
     }

@@ -1,6 +1,8 @@
 //! Nodes as their drivers see them: clusters in virtual time, over pipes of bytes.
 
+mod broadcasts;
 mod harness;
 mod leaders;
 mod links;
 mod operations;
+mod shared;

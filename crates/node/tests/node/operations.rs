@@ -181,3 +181,26 @@ fn a_node_without_partitions_knows_the_checking_groups_that_there_are_at_first()
     assert!(!there.is_empty());
     assert_eq!(known(&mut cluster, 1), there);
 }
+
+/// An import asks a server to wait, and changes nothing. Lost behind a write, it was said to have happened or not.
+#[test]
+fn an_import_that_is_lost_has_not_happened() {
+    let mut layout = layout(2, 2, 1);
+    let mut second = NodeLayout { name: "A-1".into(), peer_address: "0.1".into(), ..layout.nodes[0].clone() };
+    layout.nodes[0].partitions.truncate(1);
+    second.partitions.remove(0);
+    layout.nodes.push(second);
+    let mut cluster = Cluster::start(factory_of::<Tidemark>(), layout);
+    let away = cluster.open(1);
+    cluster.silent.push(1);
+    cluster.set(1, away, "k", "v");
+    let token = cluster.export(1, away);
+    let session = cluster.open(2);
+    assert!(matches!(cluster.set(2, session, "k", "w"), Outcome::Written { .. }));
+    cluster.import(2, session, &token);
+    assert_eq!(cluster.processes[2].outcomes.get(&session), None, "the other node waits for the region");
+    cluster.kill(0);
+    cluster.run_for(6_000_000);
+    let outcome = cluster.processes[2].outcomes.remove(&session).expect("it has ended");
+    assert!(matches!(failure(outcome), Failure::Unavailable(_)));
+}

@@ -9,7 +9,8 @@ use tidemark_contract::gather::{Gather, GatherId};
 use tidemark_contract::grouping::Tracking;
 use tidemark_contract::grouping::tracked::{Reached, Tracked};
 use tidemark_contract::slices::by_partition;
-use tidemark_contract::{Collector, Cx, SliceReply, SliceReq, Slices, Ticket, unanswered};
+use tidemark_contract::slices::unanswered;
+use tidemark_contract::{Collector, Cx, SliceReply, SliceReq, Slices, Ticket};
 
 /// A transaction: whom to answer, what to read, what its session depends on, and when it is given up.
 #[derive(Clone)]

@@ -62,6 +62,10 @@ impl Past for Context {
         self.near.merge(&other.near);
     }
 
+    fn shorten(&mut self) {
+        self.near.shorten();
+    }
+
     fn reach(&self, home: DcId) -> Reach {
         self.near.reach_with(home, self.clock)
     }

@@ -42,6 +42,10 @@ impl Past for Context {
         self.past.merge(&other.past);
     }
 
+    fn shorten(&mut self) {
+        self.near.shorten();
+    }
+
     fn reach(&self, home: DcId) -> Reach {
         let mut reach = self.near.reach_with(home, self.clock.max(self.past.floor().max()));
         reach.dcs = reach.dcs.max(self.past.floor().entries().len());

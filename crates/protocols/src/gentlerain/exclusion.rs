@@ -54,6 +54,10 @@ impl AsMut<Hard> for Kept {
 pub(super) struct Hidden(Option<(DcId, Hlc)>);
 
 impl Hidden {
+    pub(super) fn is_nothing(&self) -> bool {
+        self.0.is_none()
+    }
+
     #[inline]
     pub(super) fn shows(&self, stamp: Stamp) -> bool {
         self.0.is_none_or(|(dc, cut)| stamp.origin != dc || stamp.ts <= cut)

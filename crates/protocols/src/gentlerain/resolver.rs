@@ -11,9 +11,10 @@
 
 use super::{GentleRain, Hlc, LOSERS_STAY, Past};
 use serde::{Deserialize, Serialize};
+use tidemark_contract::Protocol as _;
 use tidemark_contract::conflicts::Judge;
+use tidemark_contract::cx::found_of;
 use tidemark_contract::prelude::{Cx, Failure, Outcome, Ticket, Version};
-use tidemark_contract::{Protocol as _, found_of};
 
 /// §4.4: who wins of two updates that did not see each other. It is the same in every region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -90,6 +90,10 @@ impl tidemark_contract::Past for Past {
         self.near.retain(|dep| dep.stamp.ts > self.ust); // 8
     }
 
+    fn shorten(&mut self) {
+        self.near.shorten();
+    }
+
     fn reach(&self, home: DcId) -> Reach {
         self.near.reach_with(home, self.dt.max(self.gst).max(self.ust))
     }

@@ -9,8 +9,9 @@
 use super::{READS_AT_STABLE, Reply, Seen, Server, Timer, What, fail};
 use tidemark_contract::ceiling::Ceiling;
 use tidemark_contract::core::{DcId, Hlc, Key, Micros, Outcome, Vector};
+use tidemark_contract::cx::found_of;
 use tidemark_contract::horizon::Horizon;
-use tidemark_contract::{Cx, Hard, Params as _, Recovered, Ticket, Waiters, found_of, stabilised};
+use tidemark_contract::{Cx, Hard, Params as _, Recovered, Ticket, Waiters, stabilised};
 
 /// How many keys are looked at for collection every Δ.
 const PIECE: usize = 1_000;

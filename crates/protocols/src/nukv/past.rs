@@ -67,6 +67,10 @@ impl Reaches for Past {
             partitions: partitions.max().unwrap_or_default(),
         }
     }
+
+    fn join(&mut self, other: &Self) {
+        self.merge(other);
+    }
 }
 
 impl Past {

@@ -2,8 +2,9 @@
 
 use super::{FOLLOWERS_LOOK, Indexes, READS_ANSWER_IDX, Reply, Request, Seen, Server, What};
 use tidemark_contract::core::{Key, Outcome};
+use tidemark_contract::cx::found_of;
 use tidemark_contract::waiters::Threshold;
-use tidemark_contract::{Store, Version, found_of};
+use tidemark_contract::{Store, Version};
 
 impl<const HYBRID: bool> Server<HYBRID> {
     /// What `d` adds to what an operation has read, where `sv` is applied: GET, step 3.

@@ -14,7 +14,9 @@ tidemark_contract::rules! {
     SLICE_FENCES, // 10
     COLLECTS_AT_SAFE,
     EXCEPTIONS_UNTIL_SAFE,
-    FENCE_SURVIVES; // D1
+    FENCE_SURVIVES, // D1
+    ABSORBS, // whoever saw several versions of a key depends on all of them
+    VIEWS_HAVE_NAMES; // what a later view shows of a key is looked at
     of stabilised: STABLE_SURVIVES, OFFERS_WHAT_IS_DURABLE, STABLE_STAYS_HOME, // D1, D2
     READS_AT_STABLE, READS_ABOVE_HORIZON // D6
 }

@@ -373,7 +373,7 @@ fn d6_a_conditional_update_depends_on_what_decided_it() {
         lab.put(s, &w, "1");
         lab.put(s, &x, "depends on w");
         let write = Write::Assign((*b"again").into());
-        let update = Update { write, condition: Condition::IfPresent, returns_previous: false };
+        let update = Update { condition: Condition::IfPresent, ..Update::put(write) };
         lab.run(t, Op::Put { key: x.clone(), update });
         slice(&mut lab, t1, 0, &x)
     }

@@ -57,7 +57,7 @@ fn get(key: &Key) -> Op {
 
 fn set_new(key: &Key, value: &str) -> Op {
     let write = Write::Assign(value.as_bytes().into());
-    let update = Update { write, condition: Condition::IfAbsent, returns_previous: true };
+    let update = Update { write, condition: Condition::IfAbsent, returns_previous: true, command: None };
     Op::Put { key: key.clone(), update }
 }
 

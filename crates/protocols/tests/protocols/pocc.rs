@@ -281,7 +281,7 @@ fn d5_a_conditional_update_waits_as_a_get_does_and_depends_on_what_it_saw() {
     let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 0));
     remember(&mut lab, a, past(&[0, 8_000], &[0, 8_000]));
     let write = Write::Assign((*b"2").into());
-    let update = Update { write, condition: Condition::IfAbsent, returns_previous: false };
+    let update = Update { write, condition: Condition::IfAbsent, returns_previous: false, command: None };
     lab.begin(a, Op::Put { key: x.clone(), update });
     assert_eq!(lab.outcome(a), None);
     lab.set_clock(server(1, 0), 8_000);

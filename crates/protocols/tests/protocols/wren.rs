@@ -258,6 +258,7 @@ fn d2_a_conditional_update_waits_until_snapshots_have_what_its_session_wrote() {
             write: Write::Assign((*b"2").into()),
             condition: Condition::IfAbsent,
             returns_previous: false,
+            command: None,
         };
         lab.begin(s, Op::Put { key: x, update });
         let at_once = lab.outcome(s).map(|outcome| text(&outcome));

@@ -34,6 +34,10 @@ pub(super) fn check(file: &ClusterFile, base: &Path) -> Result<Cluster, Vec<Prob
         }
     };
     cluster_table(file, &mut problems);
+    if let Err(what) = file.cluster.session_scope.check(protocol) {
+        let remedy = "remove the line, or choose a protocol with sessions";
+        problems.push(Problem::new("cluster.session_scope", what, remedy));
+    }
     regions(file, &mut problems);
     let wan = match &file.wan {
         Some(table) if (1..=MAX_REGIONS).contains(&file.regions.len()) => {
@@ -63,6 +67,7 @@ pub(super) fn check(file: &ClusterFile, base: &Path) -> Result<Cluster, Vec<Prob
         topology,
         replicas: file.cluster.replicas,
         fsync: file.cluster.fsync,
+        session_scope: file.cluster.session_scope,
         peer_secret: file.cluster.peer_secret.clone(),
         requirepass: file.cluster.requirepass.clone(),
         max_skew: file.cluster.max_skew.0,

@@ -2,6 +2,7 @@
 
 use super::adapt::Adapt;
 use super::file::{Fsync, Limits, Secret};
+use super::scope::SessionScope;
 use super::units::Address;
 use super::wan::Wan;
 use crate::NodeId;
@@ -25,6 +26,8 @@ pub struct Cluster {
     pub replicas: u8,
     /// When a write is made durable.
     pub fsync: Fsync,
+    /// Which connections share one causal past.
+    pub session_scope: SessionScope,
     /// What nodes prove to each other.
     pub peer_secret: Option<Secret>,
     /// The password of Redis clients.

@@ -3,6 +3,7 @@
 //! These types say only what may stand where; what it means together is checked in `check`.
 
 use super::adapt::AdaptTable;
+use super::scope::SessionScope;
 use super::units::{Address, PartitionSet, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,6 +75,9 @@ pub struct ClusterTable {
     /// What a region does with an operation on keys that it does not hold.
     #[serde(default, skip_serializing_if = "is_default")]
     pub elsewhere: Elsewhere,
+    /// Which connections of Redis clients share one causal past.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub session_scope: SessionScope,
 }
 
 /// What a region does with an operation on keys that it does not hold.

@@ -58,6 +58,7 @@ impl Cluster {
         config.requirepass = self.requirepass.as_ref().map(|secret| secret.0.clone());
         config.peer_secret = self.peer_secret.as_ref().map(|secret| secret.0.clone());
         config.fsync = self.fsync.into();
+        config.session_scope = self.session_scope;
         config.max_skew_us = micros(self.max_skew);
         config.log_segment_bytes = self.limits.log_segment.0;
         config.log_retain_bytes = self.limits.log_retain.0;
@@ -83,7 +84,7 @@ fn resolve(address: &Address) -> Result<SocketAddr, String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Overrides, parse};
+    use crate::config::{Overrides, SessionScope, parse};
     use crate::{NodeId, WanLink};
     use std::path::Path;
     use tidemark_core::DcId;
@@ -92,6 +93,7 @@ mod tests {
         [cluster]
         name = "shop"
         fsync = "always"
+        session_scope = "client-name"
         max_skew = "2s"
         [protocol]
         theta = "7ms"
@@ -125,6 +127,7 @@ mod tests {
         let config = cluster.node_config(NodeId(1)).unwrap();
         assert_eq!(config.validate(), Ok(()));
         assert_eq!(config.fsync, tidemark_store::log::Fsync::Always);
+        assert_eq!(config.session_scope, SessionScope::ClientName);
         assert_eq!(
             (config.max_skew_us, config.op_deadline_us, config.max_clients),
             (2_000_000, 1_500_000, 7)

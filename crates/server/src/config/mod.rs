@@ -13,6 +13,7 @@ mod launch;
 mod params;
 mod placement;
 pub mod problem;
+mod scope;
 mod together;
 pub mod units;
 pub mod wan;
@@ -24,6 +25,7 @@ pub use adapt::{Adapt, AdaptTable};
 pub use cluster::{Cluster, Node};
 pub use file::{ClusterFile, Elsewhere, Fsync, Limits, PlacementTable, Secret};
 pub use problem::{ConfigError, Problem};
+pub use scope::SessionScope;
 pub use units::{Address, PartitionSet, Size, Span};
 pub use wan::Wan;
 
@@ -37,6 +39,8 @@ use std::path::Path;
 pub struct Overrides {
     /// `[cluster] fsync`
     pub fsync: Option<Fsync>,
+    /// `[cluster] session_scope`
+    pub session_scope: Option<SessionScope>,
     /// `[cluster] peer_secret`
     pub peer_secret: Option<Secret>,
     /// `[cluster] requirepass`
@@ -122,6 +126,7 @@ impl Overrides {
             }
         }
         set(&mut file.cluster.fsync, &self.fsync);
+        set(&mut file.cluster.session_scope, &self.session_scope);
         set(&mut file.limits.log_retain, &self.log_retain);
         set(&mut file.limits.max_clients, &self.max_clients);
         if self.peer_secret.is_some() {

@@ -173,6 +173,12 @@ fn each_mistake_has_its_own_words() {
         ("partitions = 4", "partitions = 4\nmax_skew = 5", "has no unit"),
         ("partitions = 4", "partitions = 4\nmax_skew = \"0s\"", "such as \"500ms\""),
         ("partitions = 4", "partitions = 4\nfsync = \"often\"", "everysec"),
+        ("partitions = 4", "partitions = 4\nsession_scope = \"pool\"", "client-name"),
+        (
+            "partitions = 4",
+            "partitions = 4\nprotocol = \"eventual\"\nsession_scope = \"gateway\"",
+            "sessions of eventual remember nothing",
+        ),
         ("partitions = 4", "partitions = 4\nfsinc = \"no\"", "unknown field `fsinc`"),
         ("partitions = 4", "partitions = 4\nrequirepass = \"\"", "protects nothing"),
         ("partitions = 4", "partitions = 4\n[protocol]\nteta_us = 5", "did you mean theta_us?"),
@@ -221,13 +227,14 @@ fn machines_are_told_apart_by_the_address_that_others_dial() {
 fn overrides_win_over_the_file_and_concern_one_node() {
     let overrides = Overrides {
         fsync: Some(Fsync::Always),
+        session_scope: Some(SessionScope::Gateway),
         listen: Some("0.0.0.0:9000".parse().unwrap()),
         requirepass: Some(Secret("p".into())),
         dir: Some("/data".into()),
         ..Overrides::default()
     };
     let cluster = parse(TWO_REGIONS, "x", Path::new("/etc"), &overrides, Some("west-1")).unwrap();
-    assert_eq!(cluster.fsync, Fsync::Always);
+    assert_eq!((cluster.fsync, cluster.session_scope), (Fsync::Always, SessionScope::Gateway));
     assert_eq!(cluster.nodes[0].listen.port, 7001);
     assert_eq!((cluster.nodes[2].listen.port, cluster.nodes[2].dir.as_path()), (9000, Path::new("/data")));
 }

@@ -1,11 +1,13 @@
 //! One client's connection, as the data thread sees it: its session, the command that it waits for, its replies.
 
+use super::changes::Change;
 use crate::redis;
 use socket2::SockRef;
+use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::Shutdown;
 use std::rc::Rc;
-use tidemark_core::{Micros, Outcome};
+use tidemark_core::{Failure, Micros, Outcome};
 use tidemark_node::SessionId;
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::Notify;
@@ -18,6 +20,11 @@ pub(crate) struct Client {
     pub(crate) redis: redis::Connection,
     /// The command that waits.
     pub(crate) running: Option<Running>,
+    /// A command that was not begun yet.
+    pub(crate) held: Option<Box<Held>>,
+    /// Nodes from which it got messages since it last took over what publishers knew, and whether it is doing that.
+    pub(crate) heard: Vec<u16>,
+    pub(crate) adoption: Adoption,
     /// Replies.
     pub(crate) out: Outbound,
     /// Woken when the command that waits can go on, or when replies were written.
@@ -29,6 +36,23 @@ pub(crate) struct Client {
     pub(crate) closing: bool,
 }
 
+/// Whether a client takes over what publishers knew.
+pub(crate) enum Adoption {
+    /// It does not.
+    None,
+    /// It waits for what those of a node knew.
+    Waits(u16),
+    /// It could not.
+    Failed(u16, Failure),
+}
+
+/// A command that waits for the end of a pause, or until its session knows what publishers knew.
+pub(crate) struct Held {
+    pub(crate) command: redis::Command,
+    /// Its arguments, if somebody may want them.
+    pub(crate) noted: Option<Box<redis::Noted>>,
+}
+
 /// A command that waits.
 pub(crate) struct Running {
     /// Which.
@@ -37,12 +61,18 @@ pub(crate) struct Running {
     pub(crate) pending: redis::Pending,
     /// What it goes on with.
     pub(crate) next: Resumption,
+    /// The changes that its operation makes.
+    pub(crate) change: Option<Box<Change>>,
+    /// When it began, and its arguments, if somebody may want them.
+    pub(crate) noted: Option<Box<redis::Noted>>,
 }
 
 /// What a waiting command goes on with.
 pub(crate) enum Resumption {
     /// Its operation has to end first.
     Waits,
+    /// A key has to have something first.
+    Blocks,
     /// It has.
     Outcome(Outcome),
     /// It had its share of a batch; it takes this step in the next.
@@ -64,6 +94,8 @@ pub(crate) struct Outbound {
     /// Commands answered since the last release, and when the first of them was read.
     pub(crate) commands: u32,
     pub(crate) since: Micros,
+    /// Since when more waits than a subscriber may leave unread for long.
+    pub(crate) full_since: Option<Micros>,
 }
 
 impl Outbound {
@@ -116,6 +148,9 @@ impl Client {
             session,
             redis,
             running: None,
+            held: None,
+            heard: Vec::new(),
+            adoption: Adoption::None,
             out: Outbound::default(),
             wake: Rc::new(Notify::new()),
             write,
@@ -124,14 +159,18 @@ impl Client {
         }
     }
 
-    /// Writes what the socket takes of what was released.
-    pub(crate) fn write_some(&mut self) {
+    /// Writes what the socket takes of what was released; returns how many bytes.
+    pub(crate) fn write_some(&mut self) -> u64 {
         match self.write.try_write(self.out.writable()) {
-            Ok(count) => self.out.written(count),
+            Ok(count) => {
+                self.out.written(count);
+                return count as u64;
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             // The task that reads will find the connection closed.
             Err(_) => self.out.give_up(),
         }
+        0
     }
 
     /// No more commands; the task that reads finds the end of its input.
@@ -139,6 +178,16 @@ impl Client {
         self.closing = true;
         self.wake.notify_one();
         let _ = SockRef::from(self.write.as_ref().as_ref()).shutdown(Shutdown::Read);
+    }
+
+    /// Ends the connection at once, without what it was to be sent.
+    pub(crate) fn cut_off(&mut self) {
+        self.out.discard();
+        self.out.give_up();
+        self.running = None;
+        self.closing = true;
+        self.wake.notify_one();
+        let _ = SockRef::from(self.write.as_ref().as_ref()).shutdown(Shutdown::Both);
     }
 
     /// Ends the connection at once. What was not released to it was never told.
@@ -154,6 +203,8 @@ impl Client {
 pub(crate) struct Clients {
     /// By the slots of their sessions.
     places: Vec<Option<Box<Client>>>,
+    /// Sessions by the numbers of connections.
+    sessions: HashMap<u64, SessionId>,
     count: usize,
 }
 
@@ -164,6 +215,7 @@ impl Clients {
         if place >= self.places.len() {
             self.places.resize_with(place + 1, || None);
         }
+        self.sessions.insert(client.redis.id(), client.session);
         self.places[place] = Some(Box::new(client));
         self.count += 1;
     }
@@ -174,9 +226,16 @@ impl Clients {
         self.places.get_mut(session.slot())?.as_deref_mut().filter(|client| client.session == session)
     }
 
+    /// The client whose connection has the number `id`.
+    pub(crate) fn connection(&mut self, id: u64) -> Option<&mut Client> {
+        let session = *self.sessions.get(&id)?;
+        self.get(session)
+    }
+
     /// Removes it.
     pub(crate) fn remove(&mut self, session: SessionId) -> Option<Box<Client>> {
-        self.get(session)?;
+        let id = self.get(session)?.redis.id();
+        self.sessions.remove(&id);
         self.count -= 1;
         self.places[session.slot()].take()
     }

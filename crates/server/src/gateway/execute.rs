@@ -1,13 +1,18 @@
 //! Commands of one connection, one after the other: parsed out of its read buffer, run against the node within the
 //! call where that is possible, their replies appended to its outbound bytes.
 
-use super::client::{Client, Resumption, Running};
-use super::info;
-use crate::redis::{Call, Command, ErrorReply, Family, Keyspace, Next, Pending, Spec, Step, Work};
+use super::blocked::{self, settle};
+use super::bus;
+use super::changes::Change;
+use super::client::{Adoption, Client, Held, Resumption, Running};
+use super::deliver::{MAIL_MAX, deliver_own};
+use super::local::local;
+use super::notes::{broken, ended, refused, show};
+use crate::redis::{Command, ErrorReply, Keyspace, Pending, Spec, Step, Work};
 use crate::run::shard::{Core, Engine};
 use crate::stats::{outcome, outcome_of};
 use bytes::BytesMut;
-use tidemark_core::Outcome;
+use tidemark_core::{Failure, Outcome};
 use tidemark_node::{SessionId, TokenError};
 use tidemark_wire::resp::{Encoder, RequestParser};
 
@@ -23,6 +28,10 @@ pub(crate) enum Status {
     Read,
     /// Wait until it is woken.
     Wait,
+    /// The same; the client may leave meanwhile, which ends its command.
+    Block,
+    /// Let those have their turn who wait for what a command has written, then go on.
+    Serve,
     /// Let others have their turn, then go on.
     Yield,
     /// End.
@@ -36,18 +45,32 @@ pub(crate) fn execute(
     parser: &mut RequestParser,
     buffer: &mut BytesMut,
 ) -> Status {
-    let engine = &mut core.engine;
-    let Some(client) = core.clients.get(session) else { return Status::Close };
-    engine.now = engine.clock.now();
-    client.wants_room = false;
-    if client.out.commands == 0 {
-        client.out.since = engine.now.mono;
+    core.engine.now = core.engine.clock.now();
+    core.engine.shared.watch.begun = core.engine.now.mono;
+    loop {
+        let engine = &mut core.engine;
+        let Some(client) = core.clients.get(session) else { return Status::Close };
+        client.wants_room = false;
+        if client.out.commands == 0 {
+            client.out.since = engine.now.mono;
+        }
+        let status = run(engine, client, parser, buffer);
+        if !engine.shared.published.is_empty() {
+            bus::publish(engine, session);
+        }
+        if client.out.holds() {
+            engine.touch(client);
+        }
+        let blocks = matches!(client.running, Some(Running { next: Resumption::Blocks, .. }));
+        if blocked::has_work(engine) {
+            blocked::serve(core);
+        }
+        match status {
+            Status::Serve => {}
+            Status::Wait if blocks => return Status::Block,
+            status => return status,
+        }
     }
-    let status = run(engine, client, parser, buffer);
-    if client.out.holds() {
-        engine.touch(client);
-    }
-    status
 }
 
 fn run(
@@ -56,10 +79,43 @@ fn run(
     parser: &mut RequestParser,
     buffer: &mut BytesMut,
 ) -> Status {
-    if client.running.is_some()
-        && let Some(status) = status_after(client, |client| resume(engine, client))
-    {
-        return status;
+    if client.closing && matches!(client.running, Some(Running { next: Resumption::Blocks, .. })) {
+        client.running = None;
+        settle(engine, client);
+    }
+    if client.running.is_some() {
+        if let Some(status) = status_after(client, |client| resume(engine, client)) {
+            return status;
+        }
+        if blocked::has_work(engine) {
+            return Status::Serve;
+        }
+    }
+    if client.closing {
+        return Status::Close;
+    }
+    match std::mem::replace(&mut client.adoption, Adoption::None) {
+        Adoption::None => {}
+        waits @ Adoption::Waits(_) => {
+            client.adoption = waits;
+            return Status::Wait;
+        }
+        Adoption::Failed(node, failure) => {
+            client.heard.push(node);
+            if let Some(held) = client.held.take() {
+                engine.shared.watch.take_up(held.noted);
+                status_after(client, |client| stale(engine, client, held.command.spec, &failure));
+            }
+        }
+    }
+    if let Some(held) = client.held.take() {
+        block(engine, client, false);
+        engine.shared.watch.take_up(held.noted);
+        // The pause is not the command's fault.
+        engine.shared.watch.begun = engine.now.mono;
+        if let Some(status) = carry_out(engine, client, Ok(held.command)) {
+            return status;
+        }
     }
     loop {
         if client.closing {
@@ -72,28 +128,91 @@ fn run(
         parser.set_authenticated(client.redis.is_authenticated());
         let command = match parser.parse(buffer) {
             Ok(None) => return Status::Read,
-            Ok(Some(mut request)) => client.redis.parse(&mut request),
+            Ok(Some(mut request)) => {
+                engine.shared.watch.keep(&request);
+                client.redis.parse(&mut request)
+            }
             Err(error) => {
-                Encoder::new(&mut client.out.bytes, client.redis.version()).error(error.to_string());
-                engine.stats.command(Family::Other, outcome::ERROR);
-                client.closing = true;
+                broken(engine, client, &error.to_string());
                 return Status::Close;
             }
         };
         client.out.commands += 1;
-        let status = status_after(client, |client| match command {
-            Ok(command) => start(engine, client, command),
-            Err(error) => fail(engine, client, Family::Other, &error),
-        });
-        if let Some(status) = status {
+        if let Some(status) = carry_out(engine, client, command) {
             return status;
         }
     }
 }
 
+/// Carries a command out, and delivers its messages to its own client; what to do next unless it has ended.
+#[inline]
+fn carry_out(
+    engine: &mut Engine,
+    client: &mut Client,
+    command: Result<Command, ErrorReply>,
+) -> Option<Status> {
+    let mail = engine.shared.mail.len();
+    let status = status_after(client, |client| match command {
+        Ok(command) if engine.shared.pause.holds(command.spec, engine.now.wall) => {
+            hold(engine, client, command)
+        }
+        Ok(command) if client.heard.is_empty() => {
+            show(engine, client, command.spec);
+            start(engine, client, command)
+        }
+        Ok(command) => match bus::catch_up(engine, client, command) {
+            Ok(command) => {
+                show(engine, client, command.spec);
+                start(engine, client, command)
+            }
+            Err(None) => Progress::Waits,
+            Err(Some((spec, failure))) => stale(engine, client, spec, &failure),
+        },
+        Err(error) => {
+            refused(engine, client, &error);
+            Progress::Done
+        }
+    });
+    if !engine.shared.published.is_empty() {
+        bus::publish(engine, client.session);
+    }
+    if engine.shared.mail.len() > mail {
+        deliver_own(engine, client, mail);
+        if engine.shared.mail.len() > MAIL_MAX && status.is_none() {
+            return Some(Status::Yield);
+        }
+    }
+    if status.is_none() && blocked::has_work(engine) { Some(Status::Serve) } else { status }
+}
+
+/// The session could not take over what publishers knew: the command is not begun.
+#[cold]
+fn stale(engine: &mut Engine, client: &mut Client, spec: &'static Spec, failure: &Failure) -> Progress {
+    fail_as(engine, client, spec, outcome_of(failure), &ErrorReply::of(failure))
+}
+
+/// A pause holds the command back.
+#[cold]
+fn hold(engine: &mut Engine, client: &mut Client, command: Command) -> Progress {
+    let noted = engine.shared.watch.put_aside();
+    client.held = Some(Box::new(Held { command, noted }));
+    block(engine, client, true);
+    Progress::Waits
+}
+
+/// Notes whether a command of the client waits.
+fn block(engine: &mut Engine, client: &Client, blocked: bool) {
+    if let Some(known) = engine.registry.get_mut(client.redis.id()) {
+        known.blocked = blocked;
+    }
+}
+
 /// Goes on with a command, and drops its reply if the client asked for none; what to do next unless it has ended.
 #[inline]
-fn status_after(client: &mut Client, go_on: impl FnOnce(&mut Client) -> Progress) -> Option<Status> {
+pub(super) fn status_after(
+    client: &mut Client,
+    go_on: impl FnOnce(&mut Client) -> Progress,
+) -> Option<Status> {
     let before = client.out.bytes.len();
     let progress = go_on(client);
     if client.redis.is_muted() {
@@ -107,7 +226,7 @@ fn status_after(client: &mut Client, go_on: impl FnOnce(&mut Client) -> Progress
 }
 
 /// How far a command came.
-enum Progress {
+pub(super) enum Progress {
     Done,
     /// For an outcome.
     Waits,
@@ -116,7 +235,7 @@ enum Progress {
 }
 
 #[inline]
-fn start(engine: &mut Engine, client: &mut Client, command: Command) -> Progress {
+pub(super) fn start(engine: &mut Engine, client: &mut Client, command: Command) -> Progress {
     if let Some(options) = client.redis.changed_options() {
         engine.node.configure(client.session, options);
     }
@@ -125,7 +244,7 @@ fn start(engine: &mut Engine, client: &mut Client, command: Command) -> Progress
             let mut out = Encoder::new(&mut client.out.bytes, client.redis.version());
             match task.begin(&keyspace(engine), &mut out) {
                 Ok((step, pending)) => perform(engine, client, command.spec, pending, step),
-                Err(error) => fail(engine, client, command.spec.family, &error),
+                Err(error) => fail(engine, client, command.spec, &error),
             }
         }
         Work::Local(call) => local(engine, client, command.spec, call),
@@ -133,7 +252,7 @@ fn start(engine: &mut Engine, client: &mut Client, command: Command) -> Progress
 }
 
 #[inline]
-fn keyspace(engine: &Engine) -> Keyspace<'_> {
+pub(super) fn keyspace(engine: &Engine) -> Keyspace<'_> {
     Keyspace {
         topology: engine.topology(),
         write_transactions: engine.about.atomic_writes,
@@ -143,28 +262,40 @@ fn keyspace(engine: &Engine) -> Keyspace<'_> {
 
 /// Carries a command out from `step` on.
 #[inline]
-fn perform(
+pub(super) fn perform(
     engine: &mut Engine,
     client: &mut Client,
     spec: &'static Spec,
     mut pending: Pending,
     mut step: Step,
 ) -> Progress {
+    let mut change = None;
     for _ in 0..SHARE {
         let outcome = match step {
-            Step::Op(op) => engine.node.begin(engine.now, client.session, op),
+            Step::Op(op) => {
+                change = Change::of(engine, &op);
+                let outcome = engine.node.begin(engine.now, client.session, op);
+                if let Some(outcome) = &outcome
+                    && let Some(change) = change.take()
+                {
+                    change.ended(engine, outcome);
+                }
+                outcome
+            }
             Step::Import(text) => match engine.node.import(engine.now, client.session, &text) {
                 Ok(outcome) => outcome,
                 Err(TokenError::Ahead(failure)) => Some(Outcome::Failed(failure)),
                 Err(error) => {
                     let error = ErrorReply::new(format!("ERR {error}"));
-                    return fail(engine, client, spec.family, &error);
+                    return fail(engine, client, spec, &error);
                 }
             },
-            Step::Done => return finish(engine, spec),
+            Step::Block => return blocked::wait(engine, client, spec, pending),
+            Step::Done => return finish(engine, client, spec),
         };
         let Some(outcome) = outcome else {
-            client.running = Some(Running { spec, pending, next: Resumption::Waits });
+            let noted = engine.shared.watch.put_aside();
+            client.running = Some(Running { spec, pending, next: Resumption::Waits, change, noted });
             return Progress::Waits;
         };
         match take(engine, client, spec, &mut pending, outcome) {
@@ -172,7 +303,8 @@ fn perform(
             None => return Progress::Done,
         }
     }
-    client.running = Some(Running { spec, pending, next: Resumption::Step(step) });
+    let noted = engine.shared.watch.put_aside();
+    client.running = Some(Running { spec, pending, next: Resumption::Step(step), change: None, noted });
     Progress::Share
 }
 
@@ -186,28 +318,42 @@ fn take(
     outcome: Outcome,
 ) -> Option<Step> {
     if let Outcome::Failed(failure) = outcome {
-        fail_as(engine, client, spec.family, outcome_of(&failure), &pending.failed(&failure));
+        fail_as(engine, client, spec, outcome_of(&failure), &pending.failed(&failure));
         return None;
+    }
+    if spec.has_key_reads() {
+        engine.stats.read(&outcome);
     }
     let mut out = Encoder::new(&mut client.out.bytes, client.redis.version());
     match pending.step(outcome, &keyspace(engine), &mut out) {
-        Ok(Step::Done) => finish(engine, spec),
+        Ok(Step::Done) => finish(engine, client, spec),
         Ok(step) => return Some(step),
-        Err(error) => fail(engine, client, spec.family, &error),
+        Err(error) => fail(engine, client, spec, &error),
     };
     None
 }
 
 /// Goes on with the command that waited.
 fn resume(engine: &mut Engine, client: &mut Client) -> Progress {
-    let Some(Running { spec, mut pending, next }) = client.running.take() else { return Progress::Done };
+    let Some(Running { spec, mut pending, next, change, noted }) = client.running.take() else {
+        return Progress::Done;
+    };
     let step = match next {
-        Resumption::Waits => {
-            client.running = Some(Running { spec, pending, next });
+        Resumption::Waits | Resumption::Blocks => {
+            client.running = Some(Running { spec, pending, next, change, noted });
             return Progress::Waits;
         }
-        Resumption::Step(step) => Some(step),
-        Resumption::Outcome(outcome) => take(engine, client, spec, &mut pending, outcome),
+        Resumption::Step(step) => {
+            engine.shared.watch.take_up(noted);
+            Some(step)
+        }
+        Resumption::Outcome(outcome) => {
+            engine.shared.watch.take_up(noted);
+            if let Some(change) = change {
+                change.ended(engine, &outcome);
+            }
+            take(engine, client, spec, &mut pending, outcome)
+        }
     };
     match step {
         Some(step) => perform(engine, client, spec, pending, step),
@@ -217,41 +363,36 @@ fn resume(engine: &mut Engine, client: &mut Client) -> Progress {
 
 /// The reply was written.
 #[inline]
-fn finish(engine: &mut Engine, spec: &Spec) -> Progress {
+pub(super) fn finish(engine: &mut Engine, client: &Client, spec: &'static Spec) -> Progress {
+    settle(engine, client);
     engine.stats.command(spec.family, outcome::OK);
+    ended(engine, client, spec, false);
     Progress::Done
 }
 
 /// The reply is an error.
 #[cold]
-fn fail(engine: &mut Engine, client: &mut Client, family: Family, error: &ErrorReply) -> Progress {
-    fail_as(engine, client, family, outcome::ERROR, error)
+pub(super) fn fail(
+    engine: &mut Engine,
+    client: &mut Client,
+    spec: &'static Spec,
+    error: &ErrorReply,
+) -> Progress {
+    fail_as(engine, client, spec, outcome::ERROR, error)
 }
 
 #[cold]
 fn fail_as(
     engine: &mut Engine,
     client: &mut Client,
-    family: Family,
+    spec: &'static Spec,
     outcome: usize,
     error: &ErrorReply,
 ) -> Progress {
+    settle(engine, client);
     error.write(&mut Encoder::new(&mut client.out.bytes, client.redis.version()));
-    engine.stats.command(family, outcome);
+    engine.stats.command(spec.family, outcome);
+    engine.shared.error(error);
+    ended(engine, client, spec, true);
     Progress::Done
-}
-
-/// A command that needs no operation, and then the one behind it.
-fn local(engine: &mut Engine, client: &mut Client, spec: &'static Spec, call: Call) -> Progress {
-    let Client { redis, session, out, .. } = client;
-    let out = Encoder::new(&mut out.bytes, redis.version());
-    let next = info::with_context(engine, *session, spec, out, |cx| redis.handle(&call, cx));
-    match (next, call.command) {
-        (Err(error), _) => fail(engine, client, spec.family, &error),
-        (Ok(Next::Continue), Some(command)) => start(engine, client, *command),
-        (Ok(next), _) => {
-            client.closing |= next == Next::Close;
-            finish(engine, spec)
-        }
-    }
 }

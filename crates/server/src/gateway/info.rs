@@ -1,9 +1,11 @@
 //! What INFO says of this node, and the context in which a connection answers by itself.
 
+use super::machine;
 use crate::Ready;
 use crate::redis::{Context, Facts, ServerInfo, Spec};
 use crate::run::shard::Engine;
 use crate::stats::Stats;
+use std::path::Path;
 use tidemark_contract::grouping::NamedGroup;
 use tidemark_core::Micros;
 use tidemark_node::{About, Node, SessionId};
@@ -45,6 +47,7 @@ struct Info<'a> {
     about: &'a About,
     stats: &'a mut Stats,
     identity: &'a Identity,
+    data_dir: &'a Path,
 }
 
 /// Runs `answer` with what a connection needs to answer `spec` by itself, if its session is `session`. The reply goes
@@ -64,12 +67,14 @@ pub(crate) fn with_context<R>(
         about: &engine.about,
         stats: &mut engine.stats,
         identity: &engine.identity,
+        data_dir: &engine.config.data_dir,
     };
     let mut cx = Context {
         spec,
         now: engine.now.wall,
         config: &mut engine.redis,
         registry: &mut engine.registry,
+        shared: &mut engine.shared,
         info: &mut info,
         out,
     };
@@ -86,7 +91,9 @@ pub(crate) fn with_context<R>(
 
 impl ServerInfo for Info<'_> {
     fn facts(&mut self) -> Facts {
+        let snapshot_is_running = self.node.is_taking_snapshot();
         let status = self.node.status(self.now).host;
+        let commands_per_second = self.stats.rate(self.now.mono);
         let (stats, about, identity) = (&*self.stats, self.about, self.identity);
         let line = |key: &str, value: String| (key.to_string(), value);
         let mut tidemark = vec![
@@ -109,7 +116,8 @@ impl ServerInfo for Info<'_> {
                 tidemark.push((key, format!("state={state},behind={}", peer.behind)));
             }
         }
-        let (used, peak) = memory();
+        let (used, peak) = machine::memory();
+        let started_s = identity.started_at / 1_000_000;
         Facts {
             run_id: identity.run_id.clone(),
             process_id: std::process::id(),
@@ -117,14 +125,30 @@ impl ServerInfo for Info<'_> {
             started_at: identity.started_at,
             used_memory_bytes: used,
             used_memory_peak_bytes: peak,
+            dataset_bytes: status.partitions.iter().map(|partition| partition.bytes).sum(),
+            system_memory_bytes: machine::system_memory(),
             log_is_good: true,
+            log_bytes: status.log_bytes,
+            snapshot_is_running,
+            snapshot_failed: status.snapshot_failure.is_some(),
+            last_snapshot_s: machine::last_snapshot(self.data_dir).unwrap_or(started_s).max(started_s),
+            cpu_seconds: machine::processor_time(),
             connections_received: stats.connections,
             connections_rejected: stats.refused,
             commands_processed: stats.total(),
+            commands_per_second,
+            input_bytes: stats.input_bytes,
+            output_bytes: stats.output_bytes,
+            keyspace_hits: stats.hits,
+            keyspace_misses: stats.misses,
             keys: status.partitions.iter().map(|partition| partition.keys).sum(),
             tidemark,
             ..Facts::default()
         }
+    }
+
+    fn begin_snapshot(&mut self) -> Result<(), &'static str> {
+        self.node.want_snapshot()
     }
 
     fn reset_statistics(&mut self) {
@@ -146,15 +170,4 @@ impl ServerInfo for Info<'_> {
     fn session_token(&mut self) -> String {
         self.node.export(self.now, self.session)
     }
-}
-
-/// Resident memory of this process and its peak, in bytes; zeros where the system does not tell.
-fn memory() -> (u64, u64) {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let field = |name: &str| {
-        let line = status.lines().find(|line| line.starts_with(name));
-        let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
-        kib.unwrap_or(0) * 1024
-    };
-    (field("VmRSS:"), field("VmHWM:"))
 }

@@ -1,6 +1,15 @@
 //! The Redis gateway: a connection is a session, and its commands run in order.
 
+mod blocked;
+pub(crate) mod bus;
+pub(crate) mod changes;
 pub(crate) mod client;
+pub(crate) mod confirming;
+pub(crate) mod deliver;
 pub(crate) mod execute;
 pub(crate) mod info;
+mod local;
+mod machine;
+mod notes;
 pub(crate) mod serve;
+pub(crate) mod waiting;

@@ -7,6 +7,7 @@ use super::commands::string::{get, set};
 use super::error::ErrorReply;
 use super::table::{Handler, LocalFn, Spec, Table};
 use super::task::Task;
+use super::typed;
 use bytes::Bytes;
 use tidemark_wire::resp::Request;
 
@@ -38,6 +39,15 @@ pub struct Call {
 /// What `request` asks for. Takes the arguments that it needs out of the request.
 #[inline]
 pub fn parse(request: &mut Request<'_>) -> Result<Command, ErrorReply> {
+    parse_and_note(request, &mut None)
+}
+
+/// The same; notes the row once the request is known to have the right length.
+#[inline]
+pub(super) fn parse_and_note(
+    request: &mut Request<'_>,
+    row: &mut Option<&'static Spec>,
+) -> Result<Command, ErrorReply> {
     if let [a, b, b't' | b'T'] = request[0] {
         match (a | 0x20, b | 0x20, request.len()) {
             (b'g', b'e', 2) => {
@@ -49,13 +59,19 @@ pub fn parse(request: &mut Request<'_>) -> Result<Command, ErrorReply> {
             _ => {}
         }
     }
-    parse_by_table(request)
+    parse_by_table(request, row)
 }
 
-fn parse_by_table(request: &mut Request<'_>) -> Result<Command, ErrorReply> {
+fn parse_by_table(request: &mut Request<'_>, row: &mut Option<&'static Spec>) -> Result<Command, ErrorReply> {
     let spec = Table::get().resolve(request)?;
+    *row = Some(spec);
     let work = match spec.handler {
-        Handler::Operations(parse) => Work::Operations(parse(request)?),
+        Handler::Operations(parse) | Handler::Blocking(parse) => Work::Operations(parse(request)?),
+        Handler::Group(verb, keys) => {
+            let (keys, args) = keys(request, spec)?;
+            Work::Operations(typed::group(verb, (&keys, &args), request))
+        }
+        Handler::Typed(verb) => Work::Operations(typed::task(verb, spec.words(), request)),
         Handler::Local(answer) => {
             let arguments = (spec.words()..request.len()).map(|index| request.take(index)).collect();
             Work::Local(Call { answer, arguments, command: None })

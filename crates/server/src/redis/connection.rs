@@ -1,10 +1,12 @@
 //! One client's connection: what it has told the server about itself, and how it is answered.
 
-use super::command::{Call, Command, parse};
+use super::command::{Call, Command, parse_and_note};
 use super::config::Config;
 use super::error::ErrorReply;
 use super::registry::ClientRegistry;
 use super::server_info::ServerInfo;
+use super::shared::Shared;
+use super::subscriptions::Counts;
 use super::table::{Spec, Table};
 use tidemark_core::Micros;
 use tidemark_node::Options;
@@ -20,6 +22,8 @@ pub struct Context<'a> {
     pub config: &'a mut Config,
     /// All connections, this one included.
     pub registry: &'a mut ClientRegistry,
+    /// What they share beside that.
+    pub shared: &'a mut Shared,
     /// What the server knows about itself.
     pub info: &'a mut dyn ServerInfo,
     /// Takes the reply.
@@ -48,6 +52,27 @@ pub(super) enum Replies {
     SkipThis,
 }
 
+/// How a command was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Before it was looked at closely: of the wrong length, or not allowed.
+    Rejected,
+    /// Its arguments are wrong.
+    Failed,
+}
+
+/// Which commands a connection may send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// All.
+    #[default]
+    Normal,
+    /// It has subscriptions: in RESP2 only commands about them, and a few more.
+    Subscriber,
+    /// It has sent MONITOR: none that reads or writes keys.
+    Monitor,
+}
+
 /// The state of one connection. Its name and what else others may see are in the registry.
 #[derive(Debug)]
 pub struct Connection {
@@ -55,10 +80,16 @@ pub struct Connection {
     pub(super) version: Version,
     pub(super) authenticated: bool,
     pub(super) replies: Replies,
+    /// What it may send.
+    pub(super) mode: Mode,
+    /// The reply to the request that was parsed last is a push, which CLIENT REPLY does not hold back.
+    pub(super) pushes: bool,
     /// What its operations ask for.
     options: Options,
     /// What those of the command that was parsed last ask for, if a prefix chose that.
     once: Option<Box<Options>>,
+    /// The command that the last call of [`Self::parse`] refused, if there is such a command, and how.
+    refused: Option<(&'static Spec, Refusal)>,
     /// Whether either has changed since [`Self::changed_options`] was called.
     changed: bool,
 }
@@ -68,7 +99,19 @@ impl Connection {
     pub fn new(id: u64, config: &Config) -> Self {
         let authenticated = config.password().is_none();
         let (version, replies, options) = (Version::Resp2, Replies::On, Options::default());
-        Self { id, version, authenticated, replies, options, once: None, changed: false }
+        let (mode, pushes) = (Mode::Normal, false);
+        Self {
+            id,
+            version,
+            authenticated,
+            replies,
+            mode,
+            pushes,
+            options,
+            once: None,
+            refused: None,
+            changed: false,
+        }
     }
 
     /// Its number in the registry.
@@ -145,7 +188,7 @@ impl Connection {
     /// the next request is parsed.
     #[inline]
     pub fn is_muted(&self) -> bool {
-        matches!(self.replies, Replies::Off | Replies::SkipThis)
+        matches!(self.replies, Replies::Off | Replies::SkipThis) && !self.pushes
     }
 
     /// What `request` asks for, or why it is refused: unknown, of the wrong length, not allowed before
@@ -158,10 +201,78 @@ impl Connection {
             Replies::SkipThis => self.replies = Replies::On,
         }
         self.changed |= self.once.take().is_some();
+        self.pushes = false;
+        let mut row = None;
+        let result = self.understand(request, &mut row);
+        if result.is_err() {
+            // Until its row is known, nothing of a request is taken.
+            let rejected = |spec| (spec, Refusal::Rejected);
+            self.refused = match row {
+                Some(spec) => Some((spec, Refusal::Failed)),
+                None => Table::get().meant(request).map(rejected),
+            };
+        }
+        result
+    }
+
+    /// The command that the last call of [`Self::parse`] refused, if there is such a command.
+    pub fn refused(&self) -> Option<(&'static Spec, Refusal)> {
+        self.refused
+    }
+
+    #[inline]
+    fn understand(
+        &self,
+        request: &mut Request<'_>,
+        row: &mut Option<&'static Spec>,
+    ) -> Result<Command, ErrorReply> {
         if !self.authenticated && !Table::get().resolve(request)?.has("no_auth") {
             return Err(ErrorReply::NOAUTH);
         }
-        parse(request)
+        if self.mode != Mode::Normal {
+            self.check_mode(Table::get().resolve(request)?)?;
+        }
+        parse_and_note(request, row)
+    }
+
+    /// Whether its mode allows the command.
+    #[cold]
+    fn check_mode(&self, spec: &Spec) -> Result<(), ErrorReply> {
+        let about_subscriptions = spec.has("pubsub") && spec.name.ends_with("subscribe");
+        match self.mode {
+            Mode::Subscriber
+                if self.version == Version::Resp2
+                    && !about_subscriptions
+                    && !["ping", "quit", "reset"].contains(&spec.name) =>
+            {
+                Err(ErrorReply::new(format!(
+                    "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are \
+                     allowed in this context",
+                    spec.name
+                )))
+            }
+            Mode::Monitor if spec.has("write") || spec.has("readonly") => {
+                Err(ErrorReply::fixed("ERR Replica can't interact with the keyspace"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Its subscriptions have changed: the reply that says so is a push.
+    pub(super) fn has_subscribed(&mut self, counts: Counts, registry: &mut ClientRegistry) {
+        self.pushes = true;
+        if self.mode != Mode::Monitor {
+            self.mode = if counts == [0; 3] { Mode::Normal } else { Mode::Subscriber };
+        }
+        if let Some(client) = registry.get_mut(self.id) {
+            client.subscriptions = counts;
+        }
+    }
+
+    /// Whether messages may come for it.
+    #[inline]
+    pub fn receives(&self) -> bool {
+        self.mode != Mode::Normal
     }
 
     /// Answers a command that needs no operation. The command behind it, if there is one, comes next.

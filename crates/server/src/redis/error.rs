@@ -1,8 +1,10 @@
 //! Error replies, in the words of Redis: clients and test suites match on them.
 
+use super::failure::in_words;
 use super::table::Spec;
 use std::borrow::Cow;
 use std::fmt;
+use tidemark_core::Failure;
 use tidemark_wire::resp::{Encoder, Request};
 
 /// How much of a request an error repeats.
@@ -17,6 +19,11 @@ impl ErrorReply {
     pub const SYNTAX: Self = Self::fixed("ERR syntax error");
     /// An argument that should be an integer is none, or too large.
     pub const NOT_AN_INTEGER: Self = Self::fixed("ERR value is not an integer or out of range");
+    /// A key holds something of another type.
+    pub const WRONG_TYPE: Self =
+        Self::fixed("WRONGTYPE Operation against a key holding the wrong kind of value");
+    /// CLIENT UNBLOCK has ended a command that waited.
+    pub const UNBLOCKED: Self = Self::fixed("UNBLOCKED client unblocked via CLIENT UNBLOCK");
     /// A SCAN cursor that no reply can have contained.
     pub const INVALID_CURSOR: Self = Self::fixed("ERR invalid cursor");
     /// The session answered an operation with the outcome of another one: a defect of the protocol.
@@ -63,6 +70,22 @@ impl ErrorReply {
         text.extend_from_slice(head(subcommand, ECHO_BYTES_MAX));
         text.extend_from_slice(format!("'. Try {} HELP.", container.name.to_ascii_uppercase()).as_bytes());
         Self::new(text)
+    }
+
+    /// A failure of the session, in words.
+    #[cold]
+    pub fn of(failure: &Failure) -> Self {
+        Self::new(in_words(failure))
+    }
+
+    /// More arguments than a subcommand takes, where Redis does not tell that from an unknown subcommand.
+    #[cold]
+    pub fn wrong_call(spec: &Spec) -> Self {
+        let (container, name) = spec.name.split_once('|').unwrap_or((spec.name, ""));
+        Self::new(format!(
+            "ERR unknown subcommand or wrong number of arguments for '{name}'. Try {} HELP.",
+            container.to_ascii_uppercase()
+        ))
     }
 
     /// `ERR wrong number of arguments for 'x' command`; subcommands are named `client|id`.

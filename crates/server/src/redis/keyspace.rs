@@ -16,7 +16,7 @@ pub struct Keyspace<'a> {
 
 /// Where a scan over all partitions goes on. Cursors number slots over all partitions, so that one partition's scan
 /// is followed by that of the next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Cursor(u64);
 
 impl Cursor {
@@ -26,6 +26,11 @@ impl Cursor {
     /// The cursor that a client gave, unless no reply can have contained it.
     pub(super) fn from_client(cursor: u64) -> Option<Self> {
         (cursor >> 32 < u64::from(SLOTS)).then_some(Self(cursor))
+    }
+
+    /// A slot at random.
+    pub(super) fn random() -> Self {
+        Self(u64::from(fastrand::u16(..SLOTS)) << 32)
     }
 
     /// The operation that looks at about `limit` keys from here on.

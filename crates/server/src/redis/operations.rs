@@ -2,6 +2,7 @@
 //! was asked for is an error.
 
 use super::error::ErrorReply;
+use super::typed;
 use tidemark_core::{Condition, Found, Key, Op, Outcome, Update, Value, Write};
 use tidemark_wire::resp::Encoder;
 
@@ -62,9 +63,10 @@ pub(super) fn counted(outcome: Outcome) -> Result<u64, ErrorReply> {
 /// Writes a value, or null where there is none.
 #[inline]
 pub(super) fn value_or_null(found: &Found, out: &mut Encoder<'_>) {
-    match &found.value {
-        Some(value) => out.bulk(value),
-        None => out.null(),
+    match (&found.value, &found.reply) {
+        (Some(value), _) => out.bulk(value),
+        (None, None) => out.null(),
+        (None, Some(reply)) => typed::write(reply, out),
     }
 }
 

@@ -10,8 +10,11 @@ pub(super) use super::operations::{
 };
 pub(super) use super::table::{Family, Group, Handler, Keys, Spec};
 pub(super) use super::task::{Step, Steps, Task};
+pub(super) use super::typed;
 pub(super) use bytes::Bytes;
-pub(super) use tidemark_core::{Condition, Key, Op, Outcome, Update, Value, Write};
+pub(super) use tidemark_core::{
+    Command, Condition, Found, Key, Op, Outcome, Reply, Update, Value, Verb, Write,
+};
 pub(super) use tidemark_wire::resp::{Encoder, Request};
 
 /// What a request of a command of operations comes to.

@@ -4,6 +4,7 @@
 //! [`ClientRegistry::take_killed`] whom to wake. Nothing here is touched by data commands unless the gateway calls
 //! [`ClientRegistry::touch`], so a registry shared between threads behind a lock costs nothing there.
 
+use super::subscriptions::Counts;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tidemark_core::Micros;
@@ -32,6 +33,14 @@ pub struct Client {
     pub active_at: Micros,
     /// That command.
     pub command: &'static str,
+    /// How many subscriptions it has.
+    pub subscriptions: Counts,
+    /// Whether a command of it waits.
+    pub blocked: bool,
+    /// Whether it waits for a key, so that CLIENT UNBLOCK can end that.
+    pub waits: bool,
+    /// Whether it has sent MONITOR.
+    pub monitor: bool,
     /// Whether CLIENT NO-EVICT is on (which changes nothing but this flag).
     pub no_evict: bool,
     /// Whether CLIENT NO-TOUCH is on (likewise).
@@ -63,6 +72,10 @@ impl ClientRegistry {
             connected_at: now,
             active_at: now,
             command: "NULL",
+            subscriptions: [0; 3],
+            blocked: false,
+            waits: false,
+            monitor: false,
             no_evict: false,
             no_touch: false,
             killed: false,
@@ -130,20 +143,32 @@ impl ClientRegistry {
 }
 
 impl Client {
+    /// Whether it has subscriptions.
+    pub fn is_subscriber(&self) -> bool {
+        self.subscriptions != [0; 3]
+    }
+
     /// Appends the line that CLIENT LIST and CLIENT INFO show. Figures that this server does not keep are zero.
     pub fn describe(&self, now: Micros, out: &mut String) {
         let seconds = |since: Micros| now.saturating_sub(since) / 1_000_000;
-        let flags = match (self.no_evict, self.no_touch) {
-            (false, false) => "N",
-            (true, false) => "e",
-            (false, true) => "T",
-            (true, true) => "eT",
-        };
+        let flags = [
+            ('O', self.monitor),
+            ('P', self.is_subscriber()),
+            ('b', self.blocked),
+            ('e', self.no_evict),
+            ('T', self.no_touch),
+        ];
+        let mut flags: String = flags.iter().filter(|(_, set)| *set).map(|(flag, _)| flag).collect();
+        if flags.is_empty() {
+            flags.push('N');
+        }
+        let [channels, patterns, shards] = self.subscriptions;
         let _ = writeln!(
             out,
-            "id={} addr={} laddr={} fd=-1 name={} age={} idle={} flags={flags} db=0 sub=0 psub=0 ssub=0 multi=-1 \
-             qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={} \
-             user=default redir=-1 resp={} lib-name={} lib-ver={}",
+            "id={} addr={} laddr={} fd=-1 name={} age={} idle={} flags={flags} db=0 sub={channels} psub={patterns} ssub={shards} \
+             multi=-1 \
+             qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r \
+             cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}",
             self.id,
             self.address,
             self.local_address,

@@ -11,6 +11,14 @@ pub trait ServerInfo {
     /// Sets the counters among them to zero.
     fn reset_statistics(&mut self);
 
+    /// Begins to take a snapshot, after which the older part of the log can go.
+    ///
+    /// # Errors
+    /// Why none is taken now.
+    fn begin_snapshot(&mut self) -> Result<(), &'static str> {
+        Err("this server takes no snapshots")
+    }
+
     /// The name of its consistency protocol.
     fn protocol(&self) -> &'static str;
 
@@ -25,7 +33,7 @@ pub trait ServerInfo {
 }
 
 /// The figures of INFO.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     /// 40 hexadecimal digits, new at each start.
     pub run_id: String,
@@ -41,8 +49,22 @@ pub struct Facts {
     pub used_memory_bytes: u64,
     /// The most that it ever used.
     pub used_memory_peak_bytes: u64,
+    /// Bytes of the keys and values that this node's partitions hold, all versions included.
+    pub dataset_bytes: u64,
+    /// Bytes of memory that the machine has.
+    pub system_memory_bytes: u64,
     /// Whether the last write of the log succeeded.
     pub log_is_good: bool,
+    /// Bytes of disk that the log takes.
+    pub log_bytes: u64,
+    /// Whether a snapshot is being taken.
+    pub snapshot_is_running: bool,
+    /// Whether the last snapshot failed.
+    pub snapshot_failed: bool,
+    /// When the last snapshot was taken, or when the server started: seconds since 1970.
+    pub last_snapshot_s: u64,
+    /// Seconds of processor time: system, user.
+    pub cpu_seconds: (f64, f64),
     /// Connections accepted since the start.
     pub connections_received: u64,
     /// Connections refused since the start.

@@ -6,10 +6,14 @@ use super::connection::{Connection, Context, Next};
 use super::error::ErrorReply;
 use super::task::Task;
 use std::sync::LazyLock;
+use tidemark_core::Verb;
 use tidemark_wire::resp::Request;
 
 /// Turns a request of the right length into operations of the session.
 pub type ParseFn = fn(&mut Request<'_>) -> Result<Task, ErrorReply>;
+
+/// Where the keys of a request stand, and where its arguments that are no keys stand.
+pub(super) type KeysFn = fn(&Request<'_>, &Spec) -> Result<(Vec<usize>, Vec<usize>), ErrorReply>;
 
 /// Answers a command that needs no operation.
 pub type LocalFn = fn(&mut Connection, &Call, &mut Context<'_>) -> Result<Next, ErrorReply>;
@@ -19,6 +23,12 @@ pub type LocalFn = fn(&mut Connection, &Call, &mut Context<'_>) -> Result<Next, 
 pub enum Handler {
     /// By operations of the session, one after the other.
     Operations(ParseFn),
+    /// By one operation: a command of a data type on the key behind its name.
+    Typed(Verb),
+    /// By one operation: a command of data types on several keys of one partition.
+    Group(Verb, KeysFn),
+    /// By operations, tried until there is something.
+    Blocking(ParseFn),
     /// By the connection itself.
     Local(LocalFn),
     /// By the connection itself. The arguments may end with another command, which it then concerns.
@@ -37,7 +47,16 @@ pub enum Handler {
 #[allow(missing_docs)]
 pub enum Group {
     String,
+    Bitmap,
+    Hyperloglog,
+    Hash,
+    Set,
+    SortedSet,
+    Geo,
+    List,
+    Stream,
     Generic,
+    Pubsub,
     Connection,
     Server,
     Cluster,
@@ -50,7 +69,16 @@ impl Group {
     pub fn name(self) -> &'static str {
         match self {
             Self::String => "string",
+            Self::Bitmap => "bitmap",
+            Self::Hyperloglog => "hyperloglog",
+            Self::Hash => "hash",
+            Self::Set => "set",
+            Self::SortedSet => "sorted-set",
+            Self::Geo => "geo",
+            Self::List => "list",
+            Self::Stream => "stream",
             Self::Generic => "generic",
+            Self::Pubsub => "pubsub",
             Self::Connection => "connection",
             Self::Server => "server",
             Self::Cluster => "cluster",
@@ -63,7 +91,16 @@ impl Group {
     pub fn category(self) -> Option<&'static str> {
         match self {
             Self::String => Some("@string"),
+            Self::Bitmap => Some("@bitmap"),
+            Self::Hyperloglog => Some("@hyperloglog"),
+            Self::Hash => Some("@hash"),
+            Self::Set => Some("@set"),
+            Self::SortedSet => Some("@sortedset"),
+            Self::Geo => Some("@geo"),
+            Self::List => Some("@list"),
+            Self::Stream => Some("@stream"),
             Self::Generic => Some("@keyspace"),
+            Self::Pubsub => Some("@pubsub"),
             Self::Connection => Some("@connection"),
             Self::Scripting => Some("@scripting"),
             Self::Server | Self::Cluster | Self::Tidemark => None,
@@ -113,6 +150,10 @@ impl Keys {
     pub const SECOND: Self = Self { first: 2, last: 2, step: 1 };
     /// Every argument.
     pub const ALL: Self = Self { first: 1, last: -1, step: 1 };
+    /// The first two arguments.
+    pub const TWO: Self = Self { first: 1, last: 2, step: 1 };
+    /// Every argument from the second on.
+    pub const FROM_SECOND: Self = Self { first: 2, last: -1, step: 1 };
     /// Every other argument.
     pub const PAIRS: Self = Self { first: 1, last: -1, step: 2 };
 }
@@ -176,6 +217,12 @@ impl Spec {
     /// Whether it has the flag.
     pub fn has(&self, flag: &str) -> bool {
         self.flags.contains(&flag)
+    }
+
+    /// Whether it only reads, and names keys.
+    #[inline]
+    pub fn has_key_reads(&self) -> bool {
+        self.keys.step != 0 && self.flags.first() == Some(&"readonly")
     }
 
     /// How many words its name has.
@@ -260,6 +307,15 @@ impl Table {
         match name.iter().position(|byte| *byte == b'|') {
             None => self.command(name),
             Some(bar) => self.command(&name[..bar])?.subcommand(&name[bar + 1..]),
+        }
+    }
+
+    /// The row that a request means, whatever its length. REQUIRES: no argument was taken.
+    pub fn meant(&self, request: &Request<'_>) -> Option<&'static Spec> {
+        let spec = self.command(&request[0])?;
+        match request.get(1) {
+            Some(name) if !spec.subcommands.is_empty() => spec.subcommand(name),
+            _ => Some(spec),
         }
     }
 

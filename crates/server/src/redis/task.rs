@@ -21,10 +21,12 @@
 //! - I2: GET and SET need no allocation and no call through a pointer; a command of one operation needs no allocation
 //!   unless its reply captures something.
 
+use super::blocking::Wanted;
 use super::commands::string::{get, set};
 use super::error::ErrorReply;
 use super::failure::in_words;
 use super::keyspace::Keyspace;
+use super::typed;
 use bytes::Bytes;
 use tidemark_core::{Failure, Op, Outcome};
 use tidemark_wire::resp::Encoder;
@@ -36,6 +38,9 @@ pub enum Step {
     Op(Op),
     /// The session takes over the past of a token, given as text.
     Import(Bytes),
+    /// The command waits until it may find something ([`Pending::wanted`]); then [`Pending::again`], or else
+    /// [`Pending::give_up`].
+    Block,
     /// Nothing: its reply is written.
     Done,
 }
@@ -53,6 +58,18 @@ pub trait Steps {
         keyspace: &Keyspace<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<Step, ErrorReply>;
+
+    /// For what it waits, if it is a command that waits.
+    fn wanted(&self) -> Option<&Wanted> {
+        None
+    }
+
+    /// Writes the reply of a command that has waited too long.
+    fn give_up(&self, _: &mut Encoder<'_>) {}
+
+    /// Writes the reply of a command that has waited for confirmations: whether what was written is synced here, and how
+    /// many other regions have it.
+    fn confirmed(&self, _synced: bool, _regions: usize, _: &mut Encoder<'_>) {}
 }
 
 /// A command that was understood, before its first operation.
@@ -67,6 +84,7 @@ enum Start {
 enum Then {
     Get,
     Set,
+    Typed,
     Reply(Box<Reply>),
     Steps(Box<dyn Steps>),
 }
@@ -98,6 +116,12 @@ impl Task {
     #[inline]
     pub(super) fn set(op: Op) -> Self {
         Self(Start::Once(op, Then::Set))
+    }
+
+    /// A command of a data type.
+    #[inline]
+    pub(super) fn typed(op: Op) -> Self {
+        Self(Start::Once(op, Then::Typed))
     }
 
     /// The first step, and what takes its outcome.
@@ -134,6 +158,7 @@ impl Pending {
         match &mut self.then {
             Then::Get => get::reply(outcome, out)?,
             Then::Set => set::reply(outcome, out)?,
+            Then::Typed => typed::reply(outcome, out)?,
             Then::Reply(reply) => reply(outcome, out)?,
             Then::Steps(steps) => {
                 self.changed |= matches!(outcome, Outcome::Written { stamp: Some(_), .. });
@@ -141,6 +166,36 @@ impl Pending {
             }
         }
         Ok(Step::Done)
+    }
+
+    /// For what the command waits. REQUIRES: it has asked for that.
+    pub fn wanted(&self) -> Option<&Wanted> {
+        match &self.then {
+            Then::Steps(steps) => steps.wanted(),
+            _ => None,
+        }
+    }
+
+    /// The command has waited, and tries again from its first step.
+    pub fn again(&mut self, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
+        match &mut self.then {
+            Then::Steps(steps) => steps.begin(keyspace, out),
+            _ => Err(ErrorReply::UNEXPECTED),
+        }
+    }
+
+    /// The command has waited in vain: writes its reply.
+    pub fn give_up(&self, out: &mut Encoder<'_>) {
+        if let Then::Steps(steps) = &self.then {
+            steps.give_up(out);
+        }
+    }
+
+    /// The command has waited for confirmations: writes its reply.
+    pub fn confirmed(&self, synced: bool, regions: usize, out: &mut Encoder<'_>) {
+        if let Then::Steps(steps) = &self.then {
+            steps.confirmed(synced, regions, out);
+        }
     }
 
     /// The error reply to a failure of the operation. A command that has changed something cannot be said not to have

@@ -1,9 +1,11 @@
 //! The end of a batch: one commit for all that was done, then everything leaves that may.
 
 use super::shard::{Core, Shard};
-use crate::gateway::client::Resumption;
+use crate::gateway::bus;
+use crate::gateway::client::{Adoption, Resumption};
 use std::rc::Rc;
 use std::time::Duration;
+use tidemark_core::Outcome;
 use tidemark_node::{Batch, Fatal, Level, Notice, Output};
 use tokio::task::yield_now;
 use tokio::time::Instant;
@@ -43,6 +45,7 @@ impl Shard {
         self.begin_batch();
         let mut core = self.core.borrow_mut();
         let core = &mut *core;
+        bus::work(core);
         let now = core.engine.clock.now();
         // The runtime's timers come up to a millisecond late. Under load somebody is awake before.
         if core.engine.node.next_timeout() <= now.mono {
@@ -55,8 +58,9 @@ impl Shard {
         let released = core.engine.node.released();
         core.seal(batch, released);
         let served = !core.unwritten.is_empty();
+        core.engine.stats.rate(now.mono);
         self.write_released(core);
-        if core.transmit(now) || core.engine.node.wants_commit() {
+        if core.transmit(now) || core.engine.node.wants_commit() || core.engine.bus.has_work() {
             self.want_batch();
         }
         if core.engine.node.next_timeout() < self.ticks_at.get() {
@@ -68,16 +72,24 @@ impl Shard {
     fn carry_out(self: &Rc<Self>, core: &mut Core, output: Output) {
         match output {
             Output::Done { session, outcome } => {
-                if let Some(client) = core.clients.get(session)
-                    && let Some(running) = &mut client.running
-                {
+                let Some(client) = core.clients.get(session) else {
+                    return core.engine.bus.done(session, outcome);
+                };
+                if let Some(running) = &mut client.running {
                     running.next = Resumption::Outcome(outcome);
-                    client.wake.notify_one();
+                } else if let Adoption::Waits(node) = client.adoption {
+                    client.adoption = match outcome {
+                        Outcome::Failed(failure) => Adoption::Failed(node, failure),
+                        _ => Adoption::None,
+                    };
                 }
+                client.wake.notify_one();
             }
             Output::Ended { session } => {
                 if let Some(client) = core.clients.get(session) {
                     client.break_off();
+                } else if core.engine.bus.ended(session) {
+                    core.engine.node.close(session);
                 }
             }
             Output::Dial { link, to, .. } => self.dial(core, link, to),
@@ -87,6 +99,7 @@ impl Shard {
             Output::Resume { link } => core.links.resume(link),
             Output::Job(job) => self.run_job(job),
             Output::Ordered { id, answer } => core.orders.answer(id, answer),
+            Output::Broadcast { node, content } => core.engine.bus.hear(node, content),
             Output::Notice(notice) => log(&notice),
         }
     }

@@ -126,6 +126,7 @@ fn redis_config(config: &NodeConfig, port: u16) -> redis::Config {
     redis.preset("dir", config.data_dir.display().to_string());
     redis.preset("maxclients", config.max_clients.to_string());
     redis.preset("appendfsync", config.fsync.to_string());
+    redis.preset("tidemark-session-scope", config.session_scope.to_string());
     if let Some(password) = &config.requirepass {
         redis.preset("requirepass", password.clone());
     }
@@ -196,6 +197,7 @@ async fn serve(
         _ = terminate.recv() => tracing::info!("stopping: SIGTERM"),
         _ = interrupt.recv() => tracing::info!("stopping: SIGINT"),
         () = asked => tracing::info!("stopping: asked to"),
+        () = shard.asked_to_stop.notified() => tracing::info!("stopping: SHUTDOWN"),
     }
     hand_over(&shard).await;
     // From here on nobody is heard any more, neither clients nor other nodes.

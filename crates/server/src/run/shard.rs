@@ -12,8 +12,11 @@
 use super::jobs::DiskThread;
 use crate::admin::Orders;
 use crate::clock::Clock;
+use crate::gateway::bus::Bus;
 use crate::gateway::client::{Client, Clients};
+use crate::gateway::confirming::Standings;
 use crate::gateway::info::Identity;
+use crate::gateway::waiting::Waiters;
 use crate::net::Links;
 use crate::stats::Stats;
 use crate::{NodeConfig, ServeError, redis};
@@ -38,6 +41,12 @@ pub(crate) struct Engine {
     pub(crate) identity: Identity,
     pub(crate) redis: redis::Config,
     pub(crate) registry: redis::ClientRegistry,
+    pub(crate) shared: redis::Shared,
+    pub(crate) bus: Bus,
+    /// How the other nodes of the region stand.
+    pub(crate) standings: Standings,
+    /// Clients whose commands wait for a key, or for confirmations.
+    pub(crate) waiters: Waiters,
     /// Clients with replies in the batch that is being gathered.
     pub(crate) dirty: Vec<SessionId>,
 }
@@ -51,6 +60,8 @@ impl Engine {
         identity: Identity,
         redis: redis::Config,
     ) -> Self {
+        let mut shared = redis::Shared::default();
+        shared.configure(&redis);
         Self {
             about: node.about().clone(),
             node,
@@ -61,6 +72,10 @@ impl Engine {
             identity,
             redis,
             registry: redis::ClientRegistry::default(),
+            shared,
+            bus: Bus::new(),
+            standings: Standings::default(),
+            waiters: Waiters::default(),
             dirty: Vec::new(),
         }
     }
@@ -117,6 +132,8 @@ pub(crate) struct Shard {
     pub(super) sooner: Notify,
     /// The thread that waits for the disk.
     pub(super) disk: DiskThread,
+    /// A client wants the node to stop.
+    pub(crate) asked_to_stop: Notify,
     stop: Stop,
 }
 
@@ -138,6 +155,7 @@ impl Shard {
             ticks_at: Cell::new(NEVER),
             sooner: Notify::new(),
             disk,
+            asked_to_stop: Notify::new(),
             stop: Stop::default(),
         }
     }

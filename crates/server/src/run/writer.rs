@@ -20,7 +20,7 @@ impl Shard {
             if client.out.draining || client.out.writable().is_empty() {
                 continue;
             }
-            client.write_some();
+            core.engine.stats.output_bytes += client.write_some();
             if client.out.bytes.is_empty() && client.wants_room {
                 client.wake.notify_one();
             }
@@ -37,11 +37,12 @@ impl Shard {
         loop {
             let broken = write.writable().await.is_err();
             let mut core = self.core.borrow_mut();
+            let core = &mut *core;
             let Some(client) = core.clients.get(session) else { return };
             if broken {
                 client.out.give_up();
             } else {
-                client.write_some();
+                core.engine.stats.output_bytes += client.write_some();
             }
             if client.out.writable().is_empty() {
                 client.out.draining = false;

@@ -1,14 +1,26 @@
 //! Nodes end to end: real sockets, real disks, clients that speak RESP.
 
+mod administration;
+mod blocking;
 mod checking;
 mod conflicts;
 mod dates;
 mod groups;
 mod guarantees;
+mod keys;
 mod limits;
 mod links;
+mod notifications;
+mod pausing;
 mod placement;
+mod publications;
+mod pubsub;
+mod scopes;
 mod spread;
+mod streams;
 mod strings;
 mod support;
 mod tokens;
+mod types;
+mod waits;
+mod watching;

@@ -25,7 +25,7 @@ fn strings_behave_as_in_redis() {
         (&["SETNX", "c", "x"], "1"),
         (&["TYPE", "c"], "string"),
         (&["TYPE", "none"], "none"),
-        (&["OBJECT", "ENCODING", "c"], "raw"),
+        (&["OBJECT", "ENCODING", "c"], "embstr"),
         (&["EXISTS", "a", "b", "none", "a"], "3"),
         (&["DBSIZE"], "4"),
         (&["DEL", "a", "none", "b"], "2"),

@@ -110,6 +110,16 @@ impl Cluster {
         client
     }
 
+    /// Waits until every node reaches the partitions of these keys, which it sets.
+    pub(crate) fn meet(&self, keys: &[&str]) {
+        for node in 0..self.nodes.len() {
+            let mut client = self.client(node);
+            for key in keys {
+                eventually("the nodes have met", || client.text(&["SET", key, "met"]) == "OK");
+            }
+        }
+    }
+
     /// Stops a node cleanly.
     pub(crate) fn stop(&mut self, node: usize) {
         self.nodes[node].stop();

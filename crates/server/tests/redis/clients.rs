@@ -38,6 +38,20 @@ fn one_request_one_answer() {
         ("client list id 7 8", "$0\r\n\r\n"),
         ("client list id x", "-ERR Invalid client ID\r\n"),
         ("client list id", "-ERR syntax error\r\n"),
+        ("client getredir", ":-1\r\n"),
+        (
+            "client trackinginfo",
+            "*6\r\n$5\r\nflags\r\n*1\r\n$3\r\noff\r\n$8\r\nredirect\r\n:-1\r\n$8\r\nprefixes\r\n*0\r\n",
+        ),
+        ("client pause x", "-ERR timeout is not an integer or out of range\r\n"),
+        ("client pause -1", "-ERR timeout is negative\r\n"),
+        ("client pause 10 foo", "-ERR CLIENT PAUSE mode must be WRITE or ALL\r\n"),
+        ("client pause 10 write", "+OK\r\n"),
+        ("client unpause", "+OK\r\n"),
+        ("client unblock 5", ":0\r\n"),
+        ("client unblock x", "-ERR value is not an integer or out of range\r\n"),
+        ("client unblock 5 error", ":0\r\n"),
+        ("client unblock 5 foo", "-ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR\r\n"),
         ("client reply foo", "-ERR syntax error\r\n"),
         ("client reply on", "+OK\r\n"),
     ] {
@@ -144,4 +158,26 @@ fn clients_connect() {
             assert!(refused.error().unwrap().starts_with(b"ERR unknown subcommand"), "{who}");
         }
     }
+}
+
+#[test]
+fn subscribers_are_a_type_of_their_own() {
+    let mut server = Server::new();
+    let (mut subscriber, mut other) = (server.connect(), server.connect());
+    server.send(&mut subscriber, "subscribe a");
+    let ids = |server: &mut Server, other: &mut crate::harness::Client, kind: &str| -> Vec<String> {
+        let list = server.send(other, &format!("client list type {kind}"));
+        let lines = list.lines().filter(|line| line.starts_with("id="));
+        lines.map(|line| line.split(' ').next().unwrap().to_string()).collect()
+    };
+    assert_eq!(ids(&mut server, &mut other, "pubsub"), ["id=1"]);
+    assert_eq!(ids(&mut server, &mut other, "normal"), ["id=2"]);
+    assert!(ids(&mut server, &mut other, "replica").is_empty());
+    assert_eq!(server.send(&mut other, "client kill type normal id 1"), ":0\r\n");
+    assert_eq!(
+        server.send(&mut other, "client kill type pubsub laddr 127.0.0.1:6379 user default"),
+        ":1\r\n"
+    );
+    assert_eq!(server.send(&mut other, "client kill type normal skipme no"), ":1\r\n");
+    assert!(other.closed);
 }

@@ -4,16 +4,18 @@ use bytes::BytesMut;
 use std::sync::LazyLock;
 use tidemark_contract::Topology;
 use tidemark_contract::grouping::{CheckingGroup, Members, NamedGroup};
-use tidemark_core::{DcId, Found, Hlc, Op, Outcome, Stamp};
+use tidemark_core::{DcId, Found, Hlc, Op, Outcome, Stamp, Update};
+use tidemark_crdt::{Moment, State};
 use tidemark_server::redis::{
     ClientRegistry, Command, Config, Connection, Context, ErrorReply, Facts, Keyspace, Next, ServerInfo,
-    Step, Task, Work,
+    Shared, Step, Task, Work,
 };
 use tidemark_wire::resp::{Decoder, Encoder, Reply, RequestParser, encode_request};
 
 pub(crate) struct Server {
     pub(crate) config: Config,
     pub(crate) registry: ClientRegistry,
+    pub(crate) shared: Shared,
     pub(crate) now: u64,
     /// What commands asked of the session, in the words of [`Step`] and [`Op`].
     pub(crate) asked: Vec<String>,
@@ -73,6 +75,7 @@ impl Server {
         Self {
             config: Config::default(),
             registry: ClientRegistry::default(),
+            shared: Shared::default(),
             now: 61_000_000,
             asked: Vec::new(),
             write_transactions: false,
@@ -131,10 +134,14 @@ impl Server {
             now: self.now,
             config: &mut self.config,
             registry: &mut self.registry,
+            shared: &mut self.shared,
             info: &mut Info,
             out: Encoder::new(out, client.connection.version()),
         };
         let next = client.connection.handle(&call, &mut cx)?;
+        for publication in std::mem::take(&mut self.shared.published) {
+            self.shared.hand_out(&publication, 0);
+        }
         match call.command {
             Some(command) => self.run(client, *command, out),
             None => Ok(next),
@@ -149,6 +156,10 @@ impl Server {
         loop {
             let outcome = match &step {
                 Step::Done => return Ok(()),
+                Step::Block => {
+                    pending.give_up(out);
+                    return Ok(());
+                }
                 Step::Import(token) => {
                     self.asked.push(format!("Import {token:?}"));
                     Outcome::Adopted
@@ -162,8 +173,17 @@ impl Server {
         }
     }
 
+    /// A command of a data type, on a key that holds what every key holds.
+    fn evaluate(&self, command: &tidemark_core::Command) -> Outcome {
+        let state = self.value.map_or_else(State::default, |value| State::string(value.as_bytes().into()));
+        let time = Hlc::at(self.now);
+        let moment = Moment { time, origin: DcId(0), floor: Hlc::ZERO, expiring: false, alone: true };
+        let reply = Some(Box::new(tidemark_crdt::evaluate(command, &state, moment).reply));
+        Outcome::Written { stamp: None, previous: Some(Found { reply, ..Found::default() }) }
+    }
+
     fn outcome(&self, op: &Op) -> Outcome {
-        let found = || Found { stamp: None, value: self.value.map(|value| value.as_bytes().into()) };
+        let found = || Found::new(None, self.value.map(|value| value.as_bytes().into()));
         match op {
             Op::Get { .. } => Outcome::Found(found()),
             Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } => {
@@ -179,11 +199,23 @@ impl Server {
                 let key = format!("k{}", partition.0);
                 Outcome::Conflicts(vec![(key.as_str().into(), vec![version(1), version(0)])])
             }
+            Op::Put { update: Update { command: Some(command), .. }, .. } => self.evaluate(command),
             Op::Put { .. } | Op::PutAll { .. } => {
                 let stamp = Some(Stamp { ts: Hlc(1), origin: DcId(0), seq: 0 });
                 Outcome::Written { stamp, previous: Some(found()) }
             }
         }
+    }
+
+    /// What waits for a client that it did not request.
+    pub(crate) fn inbox(&mut self, client: &Client) -> String {
+        let mut out = Vec::new();
+        let (mine, others): (Vec<_>, _) =
+            self.shared.mail.drain(..).partition(|mail| mail.to == client.connection.id());
+        self.shared.mail = others;
+        let mut encoder = Encoder::new(&mut out, client.connection.version());
+        mine.iter().for_each(|mail| mail.message.write(&mut encoder));
+        String::from_utf8(out).expect("text")
     }
 
     /// The same, understood.

@@ -5,3 +5,6 @@ mod clients;
 mod documents;
 mod harness;
 mod parsing;
+mod pubsub;
+mod server;
+mod settings;

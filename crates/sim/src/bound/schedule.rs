@@ -116,6 +116,7 @@ impl<'a> Schedule<'a> {
             seed: 1, // nothing is left to chance
             replicas: 1,
             tick_us: None,
+            pools: false,
             config: self.config.clone(),
             scripts,
             faults: Vec::new(),

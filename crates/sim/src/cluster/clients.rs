@@ -54,7 +54,7 @@ pub(super) enum Role {
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     pub(super) process: usize,
-    boots: u64,
+    pub(super) boots: u64,
     pub(super) session: SessionId,
     options: Options,
 }
@@ -144,6 +144,7 @@ impl Cluster<'_> {
             Act::Op(op) => {
                 let checking = self.groups_for(number, process, at);
                 self.configure(number, Options { guarantees: asks, checking });
+                self.learns_of_pool(number);
                 self.meter_begin(number, process, session, &op);
                 let outcome = self.input(process, |node, now| node.begin(now, session, op)).flatten();
                 self.answered(number, process, session, outcome);
@@ -188,6 +189,7 @@ impl Cluster<'_> {
             }
             place.sessions[session.slot()] = Some(number);
             let boots = place.boots;
+            self.joins_pool(number, process, session);
             self.clients[number].connection =
                 Some(Connection { process, boots, session, options: Options::default() });
         }

@@ -8,6 +8,7 @@ use crate::plan::{Layout, Plan};
 use crate::queue::Queue;
 use crate::rng::{Rng, Stream, mix, stream};
 use crate::trace::{Happening, Trace};
+use crate::typed::ledger::Ledger;
 use clients::Client;
 use links::Links;
 use metering::Gauge;
@@ -16,9 +17,10 @@ use operator::{Errand, Operator};
 pub(crate) use process::ELECTION_TICKS;
 use process::Process;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 pub(crate) use tape::{Sent, Tape};
-use tidemark_core::history::{Header, History};
+use tidemark_core::history::{Header, History, SessionId};
 use tidemark_core::{Micros, Promise, Vector};
 use tidemark_node::{Factory, Job};
 
@@ -36,6 +38,7 @@ mod measured;
 mod metering;
 mod net;
 mod operator;
+mod pools;
 mod probing;
 mod process;
 mod record;
@@ -135,6 +138,8 @@ pub(crate) struct Cluster<'a> {
     /// When the last bytes that were under way when everything healed have arrived.
     asked_until: Micros,
     history: History,
+    /// What becomes of keys of data types.
+    ledger: Ledger,
     /// The time of the last version of each region that anybody was told of.
     written: Vector,
     /// A write has failed: there may be versions that nobody was told of.
@@ -148,6 +153,8 @@ pub(crate) struct Cluster<'a> {
     stats: Stats,
     disk_rng: Rng,
     pub(crate) trace: Option<Trace>,
+    /// How much of which session each session has taken over from its pool.
+    pooled: BTreeMap<(SessionId, SessionId), u64>,
     /// What each process is known to hold, while a timeline is drawn.
     shown: Vec<std::collections::BTreeSet<(tidemark_core::Key, tidemark_core::Stamp)>>,
     /// How many nodes without partitions each region has.
@@ -186,6 +193,7 @@ impl<'a> Cluster<'a> {
             now: 0,
             stage: Stage::Work,
             net: Net::new(processes.len()),
+            pooled: BTreeMap::new(),
             shown: vec![Default::default(); processes.len()],
             processes,
             servers,
@@ -199,6 +207,7 @@ impl<'a> Cluster<'a> {
             differs: Vec::new(),
             asked_until: 0,
             history: History { header, ..History::default() },
+            ledger: Ledger::default(),
             written: Vector::zero(layout.topology.dcs),
             untold: false,
             untold_counted: false,
@@ -262,6 +271,7 @@ impl<'a> Cluster<'a> {
             self.begin_watches();
         }
         (0..self.processes.len()).for_each(|process| self.note_counters(process));
+        self.judge_types();
         self.stats.virtual_us = self.now;
         let digest = mix(self.digest, self.stats.events);
         let outcome = RunOutcome {

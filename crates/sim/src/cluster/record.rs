@@ -3,9 +3,11 @@
 use super::clients::{Role, Running};
 use super::{Cluster, Event, Stage};
 use crate::divided::parts;
+use crate::outcome::ProblemKind;
 use crate::plan::{Act, Step};
 use crate::rng::mix;
 use crate::trace::Happening;
+use crate::typed;
 use tidemark_core::history;
 use tidemark_core::{Failure, Found, Op, Outcome};
 
@@ -62,7 +64,8 @@ impl Cluster<'_> {
             }
             (Act::Op(op), _) => {
                 let event =
-                    |op: &Op, outcome: &Outcome| history::Event::of(client.id, client.dc, times, op, outcome);
+                    |op: &Op, outcome: &Outcome| typed::event(client.id, client.dc, times, op, outcome);
+                self.ledger.note(op, outcome);
                 let parts = parts(&self.layout.topology, op, outcome);
                 match parts.len() {
                     0 => event(op, outcome).into_iter().collect(),
@@ -74,6 +77,7 @@ impl Cluster<'_> {
             }
             (Act::Adopt(_) | Act::Move(_), _) => Vec::new(),
         };
+        let disorder = if let Act::Op(op) = act { typed::disorder(op, outcome) } else { None };
         events.iter_mut().for_each(|event| event.asked = asks);
         self.stats.ops += 1;
         let failed = matches!(outcome, Outcome::Failed(_));
@@ -86,6 +90,9 @@ impl Cluster<'_> {
         }
         if let Outcome::Written { stamp: Some(stamp), .. } = outcome {
             self.written.include(*stamp);
+        }
+        if let Some(what) = disorder {
+            self.problem(ProblemKind::Types, what);
         }
         self.clients[number].recorded += events.len() as u64;
         self.history.events.extend(events);

@@ -5,8 +5,10 @@
 use super::clients::Role;
 use super::{Cluster, ELECTION_TICKS, Event, Stage};
 use crate::outcome::ProblemKind;
+use crate::plan::typed::SHORT_MS;
 use crate::plan::{Act, Step};
 use crate::trace::Happening;
+use crate::typed;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Arguments;
@@ -27,7 +29,6 @@ const READERS: usize = 4;
 impl Cluster<'_> {
     pub(super) fn begin_settling(&mut self) {
         self.note_agreed();
-        self.asked_until = self.last_arrival();
         let config = &self.plan.config;
         let interval = config.theta_us.iter().chain(&config.delta_us).max().copied().unwrap_or_default();
         let offsets = config.clocks.iter().map(|clock| clock.offset_us.unsigned_abs()).max().unwrap_or(0);
@@ -35,6 +36,11 @@ impl Cluster<'_> {
             self.processes.iter().map(|process| process.clocks.jumped_us.unsigned_abs()).max().unwrap_or(0);
         let drift = config.clocks.iter().map(|clock| clock.drift_ppm.unsigned_abs()).max().unwrap_or(0);
         let apart = 2 * (offsets + jumps + drift * self.now / 1_000_000);
+        self.asked_until = self.last_arrival();
+        if !self.ledger.is_empty() {
+            // What has little time to live has none any more, by whatever clock.
+            self.asked_until = self.asked_until.max(self.now + apart + 4_000 * SHORT_MS);
+        }
         let patience = 60 * (config.slowest_us() + interval)
             + 4 * apart
             + 20 * COLLECTION_STEP_US
@@ -64,13 +70,14 @@ impl Cluster<'_> {
         }
         self.stage = Stage::Finals;
         self.trace_servers();
-        let keys = self.keys();
-        if keys.is_empty() {
+        let mut words: Vec<Op> = self.keys().iter().map(typed::last_word).collect();
+        words.extend(self.ledger.questions());
+        if words.is_empty() {
             self.stage = Stage::Over;
         }
         for dc in 0..self.layout.topology.dcs {
-            for keys in keys.chunks(keys.len().div_ceil(READERS).max(1)) {
-                let steps = keys.iter().map(|key| Step::new(0, Act::Op(Op::Get { key: key.clone() })));
+            for words in words.chunks(words.len().div_ceil(READERS).max(1)) {
+                let steps = words.iter().map(|op| Step::new(0, Act::Op(op.clone())));
                 self.add_client(dc, Cow::Owned(steps.collect()), Role::LastWords);
             }
         }
@@ -168,22 +175,27 @@ impl Cluster<'_> {
     /// A last word: tried again if it failed, for everything has healed.
     pub(super) fn end_last_word(&mut self, number: usize, outcome: &Outcome) {
         let client = &mut self.clients[number];
-        let Act::Op(Op::Get { key }) = &client.script[client.step].act else { return };
+        let Act::Op(op) = &client.script[client.step].act else { return };
         client.tries += 1;
-        match outcome {
-            Outcome::Found(found) => {
-                let last = Final { dc: client.dc, key: key.clone(), found: found.clone() };
-                self.history.finals.push(last);
-            }
-            other if client.tries >= TRIES => {
+        match (typed::found_last(op, outcome), outcome) {
+            (Some((key, found)), _) => self.history.finals.push(Final { dc: client.dc, key, found }),
+            _ if self.ledger.answer(client.dc, op, outcome) => {}
+            (None, other) if client.tries >= TRIES => {
                 let text =
-                    format!("after everything healed, GET {key} in {} still fails: {other:?}", client.dc);
+                    format!("after everything healed, {} in {} still fails: {other:?}", said(op), client.dc);
                 self.problem(ProblemKind::Liveness, text);
             }
             _ => return self.queue.push(self.now + self.plan.config.farthest_us(), Event::Wake(number)),
         }
         self.clients[number].tries = 0;
         self.advance(number);
+    }
+
+    /// Looks what became of keys of data types.
+    pub(super) fn judge_types(&mut self) {
+        for what in self.ledger.judge() {
+            self.problem(ProblemKind::Types, what);
+        }
     }
 
     /// For the timeline: what each server holds.
@@ -276,6 +288,14 @@ impl Cluster<'_> {
             }
         }
         None
+    }
+}
+
+/// An operation that asks for a last word, in words.
+fn said(op: &Op) -> String {
+    match op {
+        Op::Get { key } => format!("GET {key}"),
+        other => format!("{other:?}"),
     }
 }
 

@@ -220,7 +220,8 @@ impl Process {
                 Output::Resume { link } => wishes.resumes.push(link),
                 Output::Job(job) => wishes.jobs.push(job),
                 Output::Notice(notice) if notice.level <= Level::Info => wishes.notices.push(notice.what),
-                Output::Notice(_) => {}
+                // Only gateways broadcast, and there is none here.
+                Output::Broadcast { .. } | Output::Notice(_) => {}
             }
         }
         let released = node.released();

@@ -203,6 +203,7 @@ impl Load {
         Plan {
             replicas: self.replicas,
             tick_us: Some(TICK_US),
+            pools: false,
             seed: self.seed,
             config: self.config(),
             scripts: Vec::new(),

@@ -122,8 +122,8 @@ mod tests {
         assert_eq!((weight.keys.as_slice(), weight.values), (&[7, 7, 8][..], 1));
         assert_eq!(weight.metadata(&[7, 8]), 10 + 24);
         assert_eq!(weight.metadata(&[7, 7, 8, 9]), 10);
-        let found = Found { stamp: None, value: Some(value(2)) };
-        assert_eq!(weigh(&found), Weight { bytes: 64 + 3, keys: vec![], values: 1 });
-        assert_eq!(size(&found), Size { first: Some(0), bytes: 64 + 3, payload: 64 });
+        let found = Found::new(None, Some(value(2)));
+        assert_eq!(weigh(&found), Weight { bytes: 64 + 4, keys: vec![], values: 1 });
+        assert_eq!(size(&found), Size { first: Some(0), bytes: 64 + 4, payload: 64 });
     }
 }

@@ -20,6 +20,7 @@ mod nodes;
 mod placing;
 mod scenes;
 mod torn;
+pub(crate) mod typed;
 mod workload;
 
 pub(crate) use config::{ClockPlan, Config, Mix};
@@ -82,6 +83,8 @@ pub struct Plan {
     pub replicas: usize,
     /// The unit of time of groups; none: as short as delays allow, so that schedules have many elections.
     pub tick_us: Option<Micros>,
+    /// The sessions at a node share one past.
+    pub pools: bool,
     /// The numbers.
     pub config: Config,
     /// What each session does; session `i` starts in data centre `i % dcs`.
@@ -322,6 +325,7 @@ impl Plan {
             seed,
             replicas: options.replicas,
             tick_us: None,
+            pools: options.pools,
             scripts: vec![Vec::new(); options.sessions],
             faults: Vec::new(),
             holds: Vec::new(),
@@ -347,6 +351,7 @@ impl Plan {
         if options.reads_at_a_time {
             dated::draw(&mut plan);
         }
+        typed::draw(&mut plan, options.typed);
         plan
     }
 

@@ -322,6 +322,12 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
         each(wider(), &[PUT_ABOVE_FENCE, SLICE_LIFTS]),
         at(wider(), [(GET_FENCES, 9_626), (PUT_TAKES_FENCE, 9_626)]),
         at(Options { sessions: 6, ..wider() }, [(SLICE_FENCES, 157_766)]),
+        each(Options { typed: 60, ..few() }, &[VIEWS_HAVE_NAMES]),
+        // Between two regions a later stamp says it all, and a third one must lack what it does not say.
+        at(
+            Options { partitions: 2, sessions: 6, ops: 80, typed: 85, ..Options::default() },
+            [(ABSORBS, 34_319)],
+        ),
     ];
     (Tidemark::INFO.name, mutants.concat())
 }

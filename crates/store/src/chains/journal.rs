@@ -28,10 +28,12 @@ pub(super) fn note<M>(journal: &mut Option<Journal>, entry: &Entry<M>, gone: boo
     }
 }
 
-impl<M> Store<M> {
-    /// Keeps a journal of what is dropped from now on. REQUIRES: [`Self::take_journal`] now and then.
+impl<M: Clone> Store<M> {
+    /// Keeps a journal of what is dropped, and of keys of data types folded, from now on. REQUIRES: [`Self::take_folded`] and then
+    /// [`Self::take_journal`] now and then.
     pub fn keep_journal(&mut self) {
         self.journal.get_or_insert_default();
+        self.objects.journal.get_or_insert_default();
     }
 
     /// What was dropped since the last time, in the order of keys; nothing if no journal is kept. It is exact for who
@@ -48,7 +50,8 @@ impl<M> Store<M> {
             match (self.chain(&key).last(), tombstone) {
                 (Some(oldest), _) => told.push(Dropped { oldest: oldest.stamp, gone: false, key }),
                 (None, Some(oldest)) => told.push(Dropped { key, oldest, gone: true }),
-                (None, None) => unreachable!("a key goes with its tombstone"),
+                // A key goes with its tombstone, unless it became one of a data type: it was said that it went.
+                (None, None) => {}
             }
         }
         told.reverse();
@@ -63,6 +66,10 @@ impl<M> Store<M> {
             let Some(handle) = self.tables.find(key) else { continue };
             let entry = self.tables.entry_mut(handle);
             let stays = |stamp: Stamp| stamp > *oldest || stamp == *oldest && !gone;
+            if entry.typed {
+                self.fold_registers(handle, |stamp| !stays(stamp));
+                continue;
+            }
             let (left, cut) = self.older.keep(entry.older, stays);
             entry.older = left;
             let goes = !stays(entry.newest.stamp);

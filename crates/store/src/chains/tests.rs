@@ -107,7 +107,7 @@ fn a_scan_meets_every_key_once_while_others_come_and_go() {
     }
     let (mut seen, mut cursor, mut calls) = (BTreeSet::new(), 0, 0);
     loop {
-        let (keys, next) = store.scan(cursor, 10, |mut all| all.next(), |_| ());
+        let (keys, next) = store.scan((cursor, 10), Hlc::ZERO, |mut all| all.next(), |_| true, |_| ());
         for key in keys {
             assert!(seen.insert(key));
         }
@@ -130,7 +130,8 @@ fn scan_and_count_agree_with_what_is_visible() {
     store.insert(b"a", version(5, None));
     store.insert(b"b", version(2, Some("v")));
     let names = |at: u64| {
-        let (mut keys, _) = store.scan(0, 100, |mut all| all.find(|v| v.stamp.ts.0 <= at), |_| ());
+        let (mut keys, _) =
+            store.scan((0, 100), Hlc::ZERO, |mut all| all.find(|v| v.stamp.ts.0 <= at), |_| true, |_| ());
         keys.sort();
         keys.iter().map(|k| k.to_string()).collect::<Vec<_>>()
     };
@@ -138,7 +139,10 @@ fn scan_and_count_agree_with_what_is_visible() {
         (names(1), names(2), names(5)),
         (vec!["a".into()], vec!["a".into(), "b".into()], vec!["b".into()])
     );
-    assert_eq!([0, 1, 2, 5].map(|at| store.count(|mut all| all.find(|v| v.stamp.ts.0 <= at))), [0, 1, 2, 1]);
+    assert_eq!(
+        [0, 1, 2, 5].map(|at| store.count(Hlc::ZERO, |mut all| all.find(|v| v.stamp.ts.0 <= at), |_| true)),
+        [0, 1, 2, 1]
+    );
 }
 
 /// All chains, by key.

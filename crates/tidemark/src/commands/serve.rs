@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use tidemark_server::config::{self, Address, Fsync, Overrides, Secret, Size};
+use tidemark_server::config::{self, Address, Fsync, Overrides, Secret, SessionScope, Size};
 use tidemark_server::{ServeError, run_node};
 use tracing_subscriber::EnvFilter;
 
@@ -55,6 +55,9 @@ struct Set {
     /// When a write is made durable: always, everysec or no.
     #[arg(long, value_name = "POLICY", env = "TIDEMARK_FSYNC")]
     fsync: Option<Fsync>,
+    /// Which connections share one causal past: connection, client-name or gateway.
+    #[arg(long, value_name = "SCOPE", env = "TIDEMARK_SESSION_SCOPE")]
+    session_scope: Option<SessionScope>,
     /// Where Redis clients connect.
     #[arg(long, value_name = "HOST:PORT", env = "TIDEMARK_LISTEN")]
     listen: Option<Address>,
@@ -97,6 +100,7 @@ impl Set {
     fn overrides(self) -> Overrides {
         Overrides {
             fsync: self.fsync,
+            session_scope: self.session_scope,
             listen: self.listen,
             peer_listen: self.peer_listen,
             admin_listen: self.admin_listen,

@@ -72,6 +72,12 @@ pub(crate) struct Sim {
     /// Make some reads reads at a time, in protocols that have them, and keep versions for them (`keep_us`).
     #[arg(long)]
     reads_at_a_time: bool,
+    /// Have the sessions at a node share one past, as the connections of a pool do.
+    #[arg(long)]
+    pools: bool,
+    /// How many of a hundred reads and writes are commands of data types, in protocols that have them.
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100))]
+    typed: u32,
     /// Play it without a rule that its correctness, or that of Raft groups or nodes, rests on, to see what the rule is for; may be
     /// repeated. An unknown name lists those that there are.
     #[arg(long, value_name = "RULE")]
@@ -129,6 +135,8 @@ impl Sim {
             faults: self.faults,
             exclusions: self.exclusions,
             reads_at_a_time: self.reads_at_a_time,
+            pools: self.pools,
+            typed: self.typed,
             promise: self.promise,
             fsync: self.fsync,
             params: self.params.into_iter().collect(),

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tidemark_protocols::{Protocol, with_protocol};
-use tidemark_server::config::{AdaptTable, Cluster, Elsewhere, Fsync, PlacementTable};
+use tidemark_server::config::{AdaptTable, Cluster, Elsewhere, Fsync, PlacementTable, SessionScope};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -83,6 +83,9 @@ pub(crate) struct Up {
     /// When a write is made durable: always, everysec or no [default: everysec].
     #[arg(long, value_name = "POLICY")]
     fsync: Option<Fsync>,
+    /// Which connections to a node share one causal past: connection, client-name or gateway [default: connection].
+    #[arg(long, value_name = "SCOPE")]
+    session_scope: Option<SessionScope>,
     /// Latencies between regions: none, gentlerain, spartan, nukv, swiftcloud, or a file [default: none].
     #[arg(long, value_name = "PRESET|FILE")]
     latency: Option<String>,
@@ -110,6 +113,7 @@ impl Up {
             elsewhere: self.elsewhere,
             adapt: self.adapt.then(|| adapt_table(self.adapt_set)).transpose()?,
             fsync: self.fsync,
+            session_scope: self.session_scope,
             latency: self.latency,
             base_port: self.base_port,
             http_port: self.http_port,

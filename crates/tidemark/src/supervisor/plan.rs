@@ -7,7 +7,8 @@ use tidemark_core::DcId;
 use tidemark_server::config::file::{ClusterTable, NodeTable, RegionTable, WanTable};
 use tidemark_server::config::wan::{PRESETS, Preset};
 use tidemark_server::config::{
-    AdaptTable, Address, ClusterFile, Elsewhere, Fsync, Limits, PartitionSet, PlacementTable, Span,
+    AdaptTable, Address, ClusterFile, Elsewhere, Fsync, Limits, PartitionSet, PlacementTable, SessionScope,
+    Span,
 };
 
 /// How far a node's port for peers lies above its port for Redis clients.
@@ -27,6 +28,7 @@ pub(crate) struct Wish {
     pub(crate) elsewhere: Option<Elsewhere>,
     pub(crate) adapt: Option<AdaptTable>,
     pub(crate) fsync: Option<Fsync>,
+    pub(crate) session_scope: Option<SessionScope>,
     pub(crate) latency: Option<String>,
     pub(crate) base_port: Option<u16>,
     pub(crate) http_port: Option<u16>,
@@ -80,6 +82,7 @@ pub(crate) fn cluster_file(wish: &Wish) -> anyhow::Result<ClusterFile> {
             requirepass: None,
             max_skew: "5s".parse().expect("a length of time"),
             elsewhere: wish.elsewhere.unwrap_or_default(),
+            session_scope: wish.session_scope.unwrap_or_default(),
         },
         protocol: wish.params.clone(),
         placement: wish.placement.clone(),

@@ -45,6 +45,20 @@ fn keys_may_be_held_by_some_regions_only_and_groups_be_chosen() {
 }
 
 #[test]
+fn connections_may_be_one_session() {
+    if !has("redis-cli") {
+        return;
+    }
+    let up = Up::start(&["--regions", "1", "--session-scope", "client-name"]);
+    let scope = up.redis("a", &["CONFIG", "GET", "tidemark-session-scope"]);
+    assert_eq!(scope, "tidemark-session-scope\nclient-name");
+    up.stop();
+    let refused = tidemark(&["up", "--protocol", "eventual", "--session-scope", "gateway"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said(&refused).contains("sessions of eventual remember nothing"), "{}", said(&refused));
+}
+
+#[test]
 fn groups_come_and_go_and_versions_are_tracked_in_another_way() {
     if !has("redis-cli") {
         return;

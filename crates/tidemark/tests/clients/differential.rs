@@ -22,7 +22,6 @@ const INTENDED: &[(&str, &str, &str)] = &[
     ("SWAPDB 0 0", "23", "there is one database"),
     ("COMMAND LIST FILTERBY MODULE foo", "3", "an empty set is a set, as one that is not empty"),
     ("CONFIG GET appendonly", "23", "there is always a log"),
-    ("CONFIG GET hash-max-listpack-entries", "23", "the default of 7.2"),
     ("DEBUG SLEEP 0", "23", "refused without advice how to allow it: it cannot be allowed"),
 ];
 

@@ -1,5 +1,6 @@
 //! Getting hold of the clients.
 
+use std::panic::{UnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -95,6 +96,31 @@ fn has(program: &str, argument: &str) -> bool {
         eprintln!("{program} is missing: what needs it is left out");
     }
     found
+}
+
+/// What `install` installs; none if it fails, as it does without a network, unless all tests have to run.
+pub(crate) fn or_left_out<T>(what: &str, install: impl FnOnce() -> T + UnwindSafe) -> Option<T> {
+    match catch_unwind(install) {
+        Ok(installed) => Some(installed),
+        Err(why) if std::env::var_os("TIDEMARK_TEST_ALL").is_some() => resume_unwind(why),
+        Err(_) => {
+            eprintln!("{what} cannot be installed (is there a network?): what needs it is left out");
+            None
+        }
+    }
+}
+
+/// The shop of `clients/session/go`; none if there is no Go.
+pub(crate) fn session_go() -> Option<PathBuf> {
+    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
+    let program = shelf("session-go").join("shop");
+    let folder = format!("{CLIENTS}/session/go");
+    has("go", "version").then(|| {
+        run(Command::new("go").args(["vet", "./..."]).current_dir(&folder));
+        let build = ["build", "-buildvcs=false", "-o"];
+        run(Command::new("go").args(build).arg(&program).arg("./shop").current_dir(&folder));
+        program
+    })
 }
 
 /// The program of `clients/ycsb-go`; none if there is no Go.

@@ -39,7 +39,16 @@ assert.deepEqual([...new Set(found)].length, 500);
 
 await assert.rejects(r.call('NOSUCH'), /unknown command/);
 await assert.rejects(r.call('GET'), /wrong number of arguments/);
-await assert.rejects(r.set('a', '1', 'EX', 10), /expiry is not supported/);
+await assert.rejects(r.set('a', '1', 'EX', 0), /invalid expire time/);
+await r.set('a', '1', 'EX', 10);
+assert.ok((await r.ttl('a')) > 5);
+assert.equal(await r.hset('h', { f: '1', g: '2' }), 2);
+assert.equal(await r.hincrby('h', 'f', 4), 5);
+assert.deepEqual(await r.hgetall('h'), { f: '5', g: '2' });
+assert.equal(await r.zadd('z', 1.5, 'one', 2, 'two'), 2);
+assert.deepEqual(await r.zrange('z', 0, -1, 'WITHSCORES'), ['one', '1.5', 'two', '2']);
+assert.equal(await r.rpush('l', 'a', 'b'), 2);
+assert.deepEqual(await r.blpop('l', 1), ['l', 'a']);
 assert.equal(await r.client('GETNAME'), 'tester');
 await r.quit();
 

@@ -2,7 +2,7 @@
 //!
 //! The tests install what they need themselves: `redis-server` and `redis-tools` with apt-get (through sudo unless
 //! root), redis-py into a virtual environment and the two JavaScript clients into a folder, both under `target/`. An
-//! install that fails fails the test. Only Go, and Java with Maven, have to be there for the tests with YCSB, which are
+//! install that fails fails the test; the tests of the session helpers are left out then, unless all tests have to run. Only Go, and Java with Maven, have to be there for the tests with YCSB, which are
 //! left out otherwise; where all tests have to run, they fail.
 
 mod differential;
@@ -10,5 +10,6 @@ mod differential;
 mod harness;
 mod install;
 mod libraries;
+mod sessions;
 mod tools;
 mod ycsb;

@@ -60,11 +60,22 @@ def many(r):
     assert isinstance(replies[1], redis.ResponseError), replies[1]
 
 
+def types(r):
+    r.delete("h", "s", "z", "l", "c")
+    assert r.set("a", "1", ex=10) and r.ttl("a") > 5
+    assert r.hset("h", mapping={"f": "1", "g": "2"}) == 2
+    assert r.hincrby("h", "f", 4) == 5 and r.hgetall("h")[b"f"] == b"5"
+    assert r.sadd("s", "x", "y") == 2 and r.smembers("s") == {b"x", b"y"}
+    assert r.zadd("z", {"one": 1.5, "two": 2}) == 2 and r.zscore("z", "one") == 1.5
+    assert r.rpush("l", "a", "b") == 2 and tuple(r.blpop("l", 1)) == (b"l", b"a")
+    assert r.incrbyfloat("c", 0.5) == 0.5
+
+
 def errors(r):
     raises(redis.ResponseError, "unknown command", r.execute_command, "NOSUCH", "x")
     raises(redis.ResponseError, "wrong number of arguments", r.execute_command, "GET")
     raises(redis.ResponseError, "syntax error", r.execute_command, "SET", "a", "1", "FOO")
-    raises(redis.ResponseError, "expiry is not supported", r.set, "a", "1", ex=10)
+    raises(redis.ResponseError, "invalid expire time", r.set, "a", "1", ex=0)
     assert r.ping() is True
 
 
@@ -73,6 +84,7 @@ for protocol in (2, 3):
     assert r.ping() is True
     strings(r)
     many(r)
+    types(r)
     errors(r)
     assert r.client_getname() in ("tester", b"tester")
     assert r.info()["redis_mode"] == "standalone"

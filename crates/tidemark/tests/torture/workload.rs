@@ -383,7 +383,7 @@ impl Worker {
 fn found(reply: &Reply) -> Found {
     match reply {
         Reply::Null => Found::default(),
-        Reply::Bulk(bytes) => Found { stamp: None, value: Some(Value::from(&bytes[..])) },
+        Reply::Bulk(bytes) => Found::new(None, Some(Value::from(&bytes[..]))),
         other => panic!("a read was answered {other:?}"),
     }
 }

@@ -134,6 +134,7 @@ pub(crate) fn set(key: &str, value: &str) -> Op {
         write: Write::Assign(Value::from(value.as_bytes())),
         condition: Condition::Always,
         returns_previous: false,
+        command: None,
     };
     Op::Put { key: Key::from(key), update }
 }

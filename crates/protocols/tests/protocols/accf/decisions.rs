@@ -169,6 +169,7 @@ fn a_conditional_update_waits_and_depends_on_what_decided_it() {
         write: Write::Assign((*b"2").into()),
         condition: Condition::IfAbsent,
         returns_previous: false,
+        command: None,
     };
     lab.begin(b, Op::Put { key: x.clone(), update });
     assert!(lab.outcome(b).is_none(), "it depends on what has not arrived");

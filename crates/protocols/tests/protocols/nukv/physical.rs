@@ -125,7 +125,7 @@ fn d10_a_conditional_update_waits_until_it_wins_over_what_it_observed() {
         lab.deliver_all();
         lab.asks(b, Guarantees::NONE);
         let write = Write::Assign((*b"second").into());
-        let update = Update { write, condition: Condition::IfPresent, returns_previous: true };
+        let update = Update { write, condition: Condition::IfPresent, returns_previous: true, command: None };
         lab.begin(b, Op::Put { key: x.clone(), update });
         let waits = lab.protocol(p).status().blocked;
         lab.set_clock(p, 9_500);

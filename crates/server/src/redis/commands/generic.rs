@@ -3,7 +3,7 @@
 use crate::redis::prelude::*;
 use std::vec::IntoIter;
 
-commands! { del, exists, keys, object, scan, r#type, unlink }
+commands! { del, exists, keys, object, randomkey, scan, sort, sort_ro, touch, r#type, unlink }
 
 const GENERIC: Spec = Spec { group: Group::Generic, ..Spec::DEFAULT };
 
@@ -52,4 +52,31 @@ impl Steps for ForEach {
         self.count += i64::from((self.counts)(outcome)?);
         self.begin(keyspace, out)
     }
+}
+
+const BASE: Spec = Spec { keys: Keys::FIRST, ..GENERIC };
+
+rows! { BASE;
+    "expire" Expire -3 FAST_WRITE "1.0.0" "key seconds [NX | XX | GT | LT]", "Sets when a key expires.",
+        "Of deadlines that regions set at once the longest counts.";
+    "pexpire" PExpire -3 FAST_WRITE "2.6.0" "key milliseconds [NX | XX | GT | LT]", "Sets when a key expires.";
+    "expireat" ExpireAt -3 FAST_WRITE "1.2.0" "key unix-time-seconds [NX | XX | GT | LT]", "Sets when a key expires.";
+    "pexpireat" PExpireAt -3 FAST_WRITE "2.6.0" "key unix-time-milliseconds [NX | XX | GT | LT]", "Sets when a key expires.";
+    "persist" Persist 2 FAST_WRITE "2.2.0" "key", "Removes the deadline of a key.",
+        "It wins against an EXPIRE in another region at once.";
+    "ttl" Ttl 2 FAST_READ "1.0.0" "key", "Returns how many seconds a key has left.";
+    "pttl" PTtl 2 FAST_READ "2.6.0" "key", "Returns how many milliseconds a key has left.";
+    "expiretime" ExpireTime 2 FAST_READ "7.0.0" "key", "Returns when a key expires, in seconds since 1970.";
+    "pexpiretime" PExpireTime 2 FAST_READ "7.0.0" "key", "Returns when a key expires, in milliseconds since 1970.";
+    "dump" Dump 2 READ "2.6.0" "key", "Returns a value as Redis writes it into snapshots.",
+        "The format is that of Redis 7.0.";
+    "restore" Restore -4 WRITE "2.6.0" "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
+        "Creates a key from what DUMP returned, here or in Redis up to 7.2.",
+        "IDLETIME and FREQ change nothing.";
+}
+
+group_rows! { BASE;
+    "rename" Rename 3 REMOVE TWO by_row "1.0.0" "key newkey", "Renames a key.", "All keys have to be in one partition.";
+    "renamenx" RenameNx 3 FAST_REMOVE TWO by_row "1.0.0" "key newkey", "Renames a key to one that does not exist.", "All keys have to be in one partition.";
+    "copy" Copy -3 WRITE TWO by_row "6.2.0" "source destination [DB destination-db] [REPLACE]", "Copies a key.", "All keys have to be in one partition.";
 }

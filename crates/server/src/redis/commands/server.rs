@@ -3,8 +3,11 @@
 use crate::redis::prelude::*;
 
 commands! {
-    cluster, command, config, dbsize, debug, flushall, flushdb, info, latency, memory, module, slowlog, time,
+    bgrewriteaof, bgsave, cluster, command, config, dbsize, debug, flushall, flushdb, info, lastsave, latency, lolwut,
+    memory, module, monitor, replicaof, role, shutdown, slaveof, slowlog, time,
 }
+
+pub(super) mod refused;
 
 const ADMIN: &[&str] = &["admin", "loading", "stale"];
 /// What is said of logs that nothing is written to.
@@ -13,12 +16,6 @@ const EMPTY: &str = "Always empty.";
 /// An empty list.
 fn empty(_: &mut Connection, _: &Call, cx: &mut Context<'_>) -> Answer {
     cx.out.array(0);
-    Ok(Next::Continue)
-}
-
-/// Zero.
-fn zero(_: &mut Connection, _: &Call, cx: &mut Context<'_>) -> Answer {
-    cx.out.integer(0);
     Ok(Next::Continue)
 }
 

@@ -6,7 +6,8 @@ use crate::redis::registry::Client;
 use tidemark_wire::resp::parse_i64;
 
 subcommands! {
-    "client|help", id, getname, setname, setinfo, info, list, kill, reply, no_evict, no_touch,
+    "client|help", id, getname, getredir, setname, setinfo, info, list, kill, pause, reply, no_evict, no_touch,
+    trackinginfo, unblock, unpause,
 }
 
 const FLAGS: &[&str] = &["noscript", "loading", "stale"];
@@ -21,16 +22,31 @@ pub(super) static SPEC: Spec = Spec {
     ..CLIENT
 };
 
-/// Whether the type is that of every connection here.
-fn is_normal(kind: &[u8]) -> Result<bool, ErrorReply> {
-    if ["master", "replica", "slave", "pubsub"].iter().any(|name| is(kind, name)) {
-        return Ok(false);
+/// What CLIENT LIST and CLIENT KILL call the type of a connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Type {
+    Normal,
+    Subscriber,
+    /// Of Redis's replication: there is none here.
+    Replication,
+}
+
+impl Type {
+    fn parse(name: &[u8]) -> Result<Self, ErrorReply> {
+        match &*name.to_ascii_lowercase() {
+            b"normal" => Ok(Self::Normal),
+            b"pubsub" => Ok(Self::Subscriber),
+            b"master" | b"replica" | b"slave" => Ok(Self::Replication),
+            _ => {
+                let name = String::from_utf8_lossy(name);
+                Err(ErrorReply::new(format!("ERR Unknown client type '{name}'")))
+            }
+        }
     }
-    if is(kind, "normal") {
-        return Ok(true);
+
+    fn of(client: &Client) -> Self {
+        if client.is_subscriber() { Self::Subscriber } else { Self::Normal }
     }
-    let kind = String::from_utf8_lossy(kind);
-    Err(ErrorReply::new(format!("ERR Unknown client type '{kind}'")))
 }
 
 fn client_id(text: &[u8]) -> Option<u64> {

@@ -1,7 +1,9 @@
 //! PING.
 
 use super::CONNECTION;
+use crate::redis::connection::Mode;
 use crate::redis::prelude::*;
+use tidemark_wire::resp::Version;
 
 pub(super) static SPEC: Spec = Spec {
     name: "ping",
@@ -13,8 +15,13 @@ pub(super) static SPEC: Spec = Spec {
     ..CONNECTION
 };
 
-fn answer(_: &mut Connection, call: &Call, cx: &mut Context<'_>) -> Answer {
+fn answer(connection: &mut Connection, call: &Call, cx: &mut Context<'_>) -> Answer {
     match &call.arguments[..] {
+        [] | [_] if connection.mode == Mode::Subscriber && connection.version == Version::Resp2 => {
+            cx.out.array(2);
+            cx.out.bulk("pong");
+            cx.out.bulk(call.arguments.first().map_or(&b""[..], |message| message));
+        }
         [] => cx.out.simple("PONG"),
         [message] => cx.out.bulk(message),
         _ => return Err(ErrorReply::arity("ping")),

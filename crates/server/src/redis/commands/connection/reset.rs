@@ -16,10 +16,12 @@ pub(super) static SPEC: Spec = Spec {
 
 fn answer(connection: &mut Connection, _: &Call, cx: &mut Context<'_>) -> Answer {
     connection.reset(cx.config);
+    cx.shared.forget(connection.id);
     connection.speak(Version::Resp2, cx);
     if let Some(client) = cx.registry.get_mut(connection.id) {
         client.name.clear();
         (client.no_evict, client.no_touch) = (false, false);
+        (client.subscriptions, client.monitor) = ([0; 3], false);
     }
     cx.out.simple("RESET");
     Ok(Next::Continue)

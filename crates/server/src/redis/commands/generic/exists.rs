@@ -16,6 +16,6 @@ pub(super) static SPEC: Spec = Spec {
 };
 
 fn parse(request: &mut Request<'_>) -> Parsed {
-    let exists = |outcome| Ok(found(outcome)?.value.is_some());
-    Ok(for_each(request, |key| Op::Get { key }, exists))
+    let exists = |outcome| Ok(typed::answer(outcome)? == Reply::Int(1));
+    Ok(for_each(request, |key| typed::call(key, Command::new(Verb::Exists, Vec::new())), exists))
 }

@@ -1,8 +1,8 @@
 //! KEYS.
 
 use super::GENERIC;
-use crate::redis::glob::glob_matches;
 use crate::redis::prelude::*;
+use tidemark_core::glob::glob_matches;
 
 pub(super) static SPEC: Spec = Spec {
     name: "keys",

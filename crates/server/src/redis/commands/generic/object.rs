@@ -3,7 +3,7 @@
 use super::GENERIC;
 use crate::redis::prelude::*;
 
-subcommands! { "object|help", encoding }
+subcommands! { "object|help", encoding, freq, idletime, refcount }
 
 const OBJECT: Spec = Spec { since: "2.2.3", ..GENERIC };
 

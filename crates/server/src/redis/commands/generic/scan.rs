@@ -1,9 +1,9 @@
 //! SCAN.
 
 use super::GENERIC;
-use crate::redis::glob::glob_matches;
 use crate::redis::prelude::*;
 use std::str::from_utf8;
+use tidemark_core::glob::glob_matches;
 
 /// About how many keys SCAN looks at by default.
 const COUNT: u64 = 10;
@@ -23,15 +23,17 @@ pub(super) static SPEC: Spec = Spec {
 };
 
 fn parse(request: &mut Request<'_>) -> Parsed {
-    let cursor = from_utf8(&request[1]).ok().and_then(|text| text.parse().ok());
-    let cursor = cursor.and_then(Cursor::from_client).ok_or(ErrorReply::INVALID_CURSOR)?;
-    let mut scan = Scan { cursor, pattern: None, count: COUNT, strings: true };
+    // Redis takes nothing for 0.
+    let number = |text: &[u8]| if text.is_empty() { Some(0) } else { from_utf8(text).ok()?.parse().ok() };
+    let cursor = number(&request[1]).and_then(Cursor::from_client).ok_or(ErrorReply::INVALID_CURSOR)?;
+    let mut scan =
+        Scan { cursor, pattern: None, count: COUNT, kind: None, next: None, asked: None, found: Vec::new() };
     for index in (2..request.len()).step_by(2) {
         let value = request.get(index + 1).ok_or(ErrorReply::SYNTAX)?;
         if request.is(index, "match") {
             scan.pattern = Some(Bytes::copy_from_slice(value));
         } else if request.is(index, "type") {
-            scan.strings = is(value, "string");
+            scan.kind = Some(value.to_ascii_lowercase());
         } else if request.is(index, "count") {
             let count = u64::try_from(integer(value)?).ok().filter(|count| *count > 0);
             scan.count = count.ok_or(ErrorReply::SYNTAX)?;
@@ -46,8 +48,28 @@ struct Scan {
     cursor: Cursor,
     pattern: Option<Bytes>,
     count: u64,
-    /// Whether strings are asked for: there are no other types.
-    strings: bool,
+    /// The type that is asked for.
+    kind: Option<Vec<u8>>,
+    /// Where the client goes on; known when the keys are.
+    next: Option<Cursor>,
+    /// The key whose type was asked, and those that are still to be asked, in reverse order.
+    asked: Option<(Key, Vec<Key>)>,
+    /// Keys of that type.
+    found: Vec<Key>,
+}
+
+impl Scan {
+    /// Asks for the type of the next of these keys, or answers.
+    fn ask(&mut self, mut keys: Vec<Key>, out: &mut Encoder<'_>) -> Step {
+        if let Some(key) = keys.pop() {
+            self.asked = Some((key.clone(), keys));
+            return Step::Op(typed::call(key, Command::new(Verb::Type, Vec::new())));
+        }
+        out.array(2);
+        out.bulk(Cursor::to_client(self.next).to_string());
+        write_keys(&self.found, out);
+        Step::Done
+    }
 }
 
 impl Steps for Scan {
@@ -61,13 +83,22 @@ impl Steps for Scan {
         keyspace: &Keyspace<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<Step, ErrorReply> {
+        if let Some((key, keys)) = self.asked.take() {
+            if let Reply::Simple(kind) = typed::answer(outcome)?
+                && self.kind.as_deref() == Some(kind.as_bytes())
+            {
+                self.found.push(key);
+            }
+            return Ok(self.ask(keys, out));
+        }
         let (mut keys, cursor) = scanned(outcome)?;
-        let matches =
-            |key: &Key| self.pattern.as_ref().is_none_or(|pattern| glob_matches(pattern, key, false));
-        keys.retain(|key| self.strings && matches(key));
-        out.array(2);
-        out.bulk(Cursor::to_client(self.cursor.after(keyspace, cursor)).to_string());
-        write_keys(&keys, out);
-        Ok(Step::Done)
+        self.next = self.cursor.after(keyspace, cursor);
+        keys.retain(|key| self.pattern.as_ref().is_none_or(|pattern| glob_matches(pattern, key, false)));
+        if self.kind.is_none() {
+            self.found = keys;
+            return Ok(self.ask(Vec::new(), out));
+        }
+        keys.reverse();
+        Ok(self.ask(keys, out))
     }
 }

@@ -11,13 +11,6 @@ pub(super) static SPEC: Spec = Spec {
     family: Family::Get,
     syntax: "key",
     summary: "Returns the type of a key's value, or none.",
-    handler: Handler::Operations(parse),
+    handler: Handler::Typed(Verb::Type),
     ..GENERIC
 };
-
-fn parse(request: &mut Request<'_>) -> Parsed {
-    Ok(Task::once(Op::Get { key: request.key(1) }, |outcome, out| {
-        out.simple(if found(outcome)?.value.is_some() { "string" } else { "none" });
-        Ok(())
-    }))
-}

@@ -3,7 +3,9 @@
 use crate::redis::prelude::*;
 use crate::redis::table::Table;
 
-subcommands! { "command|help", count, info, docs, list, getkeys }
+mod facts;
+
+subcommands! { "command|help", count, info, docs, list, getkeys, getkeysandflags }
 
 const COMMAND: Spec = Spec { flags: &["loading", "stale"], since: "2.8.13", ..Spec::DEFAULT };
 
@@ -34,6 +36,7 @@ fn categories(spec: &Spec) -> Vec<&'static str> {
         .chain(spec.categories.iter().copied())
         .chain(spec.group.category())
         .chain([speed])
+        .chain(spec.has("blocking").then_some("@blocking"))
         .collect()
 }
 

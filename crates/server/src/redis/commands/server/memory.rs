@@ -2,7 +2,7 @@
 
 use crate::redis::prelude::*;
 
-subcommands! { "memory|help", usage }
+subcommands! { "memory|help", doctor, malloc_stats, purge, stats, usage }
 
 const MEMORY: Spec = Spec { since: "4.0.0", ..Spec::DEFAULT };
 

@@ -1,6 +1,7 @@
 //! GETSET.
 
-use super::{FAST_WRITE, STRING, set};
+use super::{STRING, set};
+use crate::redis::commands::flags::FAST_WRITE;
 use crate::redis::prelude::*;
 
 pub(super) static SPEC: Spec = Spec {

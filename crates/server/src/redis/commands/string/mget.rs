@@ -1,12 +1,13 @@
 //! MGET.
 
-use super::{READ, STRING};
+use super::STRING;
+use crate::redis::commands::flags::FAST_READ;
 use crate::redis::prelude::*;
 
 pub(super) static SPEC: Spec = Spec {
     name: "mget",
     arity: -2,
-    flags: READ,
+    flags: FAST_READ,
     keys: Keys::ALL,
     family: Family::Mget,
     syntax: "key [key ...]",
@@ -21,7 +22,8 @@ fn parse(request: &mut Request<'_>) -> Parsed {
     Ok(Task::once(Op::Rotx { keys: request.keys(1) }, |outcome, out| {
         let all = found_all(outcome)?;
         out.array(all.len());
-        all.iter().for_each(|found| value_or_null(found, out));
+        // A key of another type has no string: null, as in Redis.
+        all.into_iter().for_each(|found| value_or_null(&Found { reply: None, ..found }, out));
         Ok(())
     }))
 }

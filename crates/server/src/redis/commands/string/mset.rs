@@ -1,6 +1,7 @@
 //! MSET.
 
-use super::{STRING, WRITE};
+use super::STRING;
+use crate::redis::commands::flags::WRITE;
 use crate::redis::prelude::*;
 use std::vec::IntoIter;
 

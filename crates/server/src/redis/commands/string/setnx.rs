@@ -1,6 +1,7 @@
 //! SETNX.
 
-use super::{FAST_WRITE, STRING};
+use super::STRING;
+use crate::redis::commands::flags::FAST_WRITE;
 use crate::redis::prelude::*;
 
 pub(super) static SPEC: Spec = Spec {

@@ -1,6 +1,6 @@
 //! CLIENT KILL.
 
-use super::{ADMIN, CLIENT, client_id, is_normal};
+use super::{ADMIN, CLIENT, Type, client_id};
 use crate::redis::prelude::*;
 use crate::redis::registry::Client;
 
@@ -35,20 +35,20 @@ struct Filter<'a> {
     id: Option<u64>,
     address: Option<&'a [u8]>,
     local_address: Option<&'a [u8]>,
-    of_type: bool,
+    of_type: Option<Type>,
     skip_me: bool,
 }
 
 impl<'a> Filter<'a> {
     fn parse(arguments: &'a [Bytes]) -> Result<Self, ErrorReply> {
-        let mut filter = Self { id: None, address: None, local_address: None, of_type: true, skip_me: true };
+        let mut filter = Self { id: None, address: None, local_address: None, of_type: None, skip_me: true };
         for pair in arguments.chunks(2) {
             let [option, value] = pair else { return Err(ErrorReply::SYNTAX) };
             if is(option, "id") {
                 let id = client_id(value);
                 filter.id = Some(id.ok_or(ErrorReply::fixed("ERR client-id should be greater than 0"))?);
             } else if is(option, "type") {
-                filter.of_type = is_normal(value)?;
+                filter.of_type = Some(Type::parse(value)?);
             } else if is(option, "addr") {
                 filter.address = Some(value);
             } else if is(option, "laddr") {
@@ -68,7 +68,7 @@ impl<'a> Filter<'a> {
     }
 
     fn picks(&self, client: &Client, this: u64) -> bool {
-        self.of_type
+        self.of_type.is_none_or(|of_type| of_type == Type::of(client))
             && self.id.is_none_or(|id| client.id == id)
             && self.address.is_none_or(|address| client.address.as_bytes() == address)
             && self.local_address.is_none_or(|address| client.local_address.as_bytes() == address)

@@ -1,6 +1,6 @@
 //! CLIENT LIST.
 
-use super::{ADMIN, CLIENT, client_id, is_normal};
+use super::{ADMIN, CLIENT, Type, client_id};
 use crate::redis::prelude::*;
 
 pub(super) static SPEC: Spec = Spec {
@@ -15,10 +15,10 @@ pub(super) static SPEC: Spec = Spec {
 
 fn answer(_: &mut Connection, call: &Call, cx: &mut Context<'_>) -> Answer {
     let mut ids = None;
-    let mut normal = true;
+    let mut wanted = None;
     match &call.arguments[..] {
         [] => {}
-        [option, kind] if is(option, "type") => normal = is_normal(kind)?,
+        [option, kind] if is(option, "type") => wanted = Some(Type::parse(kind)?),
         [option, numbers @ ..] if is(option, "id") && !numbers.is_empty() => {
             let numbers: Option<Vec<u64>> = numbers.iter().map(|text| client_id(text)).collect();
             ids = Some(numbers.ok_or(ErrorReply::fixed("ERR Invalid client ID"))?);
@@ -27,7 +27,9 @@ fn answer(_: &mut Connection, call: &Call, cx: &mut Context<'_>) -> Answer {
     }
     let mut text = String::new();
     for client in cx.registry.iter() {
-        if normal && ids.as_ref().is_none_or(|ids| ids.contains(&client.id)) {
+        if wanted.is_none_or(|wanted| wanted == Type::of(client))
+            && ids.as_ref().is_none_or(|ids| ids.contains(&client.id))
+        {
             client.describe(cx.now, &mut text);
         }
     }

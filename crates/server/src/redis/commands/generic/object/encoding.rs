@@ -10,17 +10,8 @@ pub(super) static SPEC: Spec = Spec {
     keys: Keys::SECOND,
     family: Family::Get,
     syntax: "key",
-    summary: "Returns how a value is encoded.",
-    handler: Handler::Operations(parse),
+    summary: "Returns how Redis would encode a value.",
+    remark: "With the default limits of Redis; nothing is stored so.",
+    handler: Handler::Typed(Verb::Encoding),
     ..OBJECT
 };
-
-fn parse(request: &mut Request<'_>) -> Parsed {
-    Ok(Task::once(Op::Get { key: request.key(2) }, |outcome, out| {
-        match found(outcome)?.value {
-            Some(_) => out.bulk("raw"),
-            None => out.null(),
-        }
-        Ok(())
-    }))
-}

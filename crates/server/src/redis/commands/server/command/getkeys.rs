@@ -14,7 +14,14 @@ pub(super) static SPEC: Spec = Spec {
 };
 
 fn answer(_: &mut Connection, call: &Call, cx: &mut Context<'_>) -> Answer {
-    let arguments = &call.arguments;
+    let (_, keys) = keys(&call.arguments)?;
+    cx.out.array(keys.len());
+    keys.iter().for_each(|key| cx.out.bulk(key));
+    Ok(Next::Continue)
+}
+
+/// The row of a command, and its keys.
+pub(super) fn keys(arguments: &[Bytes]) -> Result<(&'static Spec, Vec<&Bytes>), ErrorReply> {
     let mut spec = Table::get().command(&arguments[0]);
     if let Some(container) = spec.filter(|spec| !spec.subcommands.is_empty()) {
         spec = container.subcommand(&arguments[1]);
@@ -29,7 +36,5 @@ fn answer(_: &mut Connection, call: &Call, cx: &mut Context<'_>) -> Answer {
     let last = if spec.keys.last < 0 { arguments.len() as i32 + spec.keys.last } else { spec.keys.last };
     let keys =
         arguments[..=last as usize].iter().skip(spec.keys.first as usize).step_by(spec.keys.step as usize);
-    cx.out.array(keys.len());
-    keys.for_each(|key| cx.out.bulk(key));
-    Ok(Next::Continue)
+    Ok((spec, keys.collect()))
 }

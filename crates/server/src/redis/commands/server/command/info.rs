@@ -1,5 +1,6 @@
 //! COMMAND INFO.
 
+use super::facts::{tips, uses};
 use super::{COMMAND, categories, words};
 use crate::redis::prelude::*;
 use crate::redis::table::Table;
@@ -37,8 +38,7 @@ pub(super) fn describe(spec: &Spec, out: &mut Encoder<'_>) {
         out.integer(i64::from(position));
     }
     words(out, &categories(spec));
-    // Tips.
-    out.set(0);
+    words(out, &tips(spec));
     if spec.keys == Keys::NONE {
         out.set(0);
     } else {
@@ -53,7 +53,7 @@ fn describe_keys(spec: &Spec, out: &mut Encoder<'_>) {
     let Keys { first, last, step } = spec.keys;
     out.map(3);
     out.bulk("flags");
-    words(out, if spec.has("readonly") { &["RO", "access"] } else { &["RW", "access", "update"] });
+    words(out, uses(spec));
     out.bulk("begin_search");
     out.map(2);
     out.bulk("type");

@@ -1,9 +1,9 @@
 //! COMMAND LIST.
 
 use super::{COMMAND, categories};
-use crate::redis::glob::glob_matches;
 use crate::redis::prelude::*;
 use crate::redis::table::Table;
+use tidemark_core::glob::glob_matches;
 
 type Filter = Box<dyn Fn(&Spec) -> bool>;
 

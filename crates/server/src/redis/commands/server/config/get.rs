@@ -1,8 +1,8 @@
 //! CONFIG GET.
 
 use super::{CONFIG, FLAGS};
-use crate::redis::glob::glob_matches;
 use crate::redis::prelude::*;
+use tidemark_core::glob::glob_matches;
 
 pub(super) static SPEC: Spec = Spec {
     name: "config|get",

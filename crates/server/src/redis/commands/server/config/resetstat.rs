@@ -14,6 +14,7 @@ pub(super) static SPEC: Spec = Spec {
 
 fn answer(_: &mut Connection, _: &Call, cx: &mut Context<'_>) -> Answer {
     cx.info.reset_statistics();
+    cx.shared.commands.reset();
     cx.out.ok();
     Ok(Next::Continue)
 }

@@ -9,18 +9,21 @@ pub(super) static SPEC: Spec = Spec {
     flags: FLAGS,
     syntax: "parameter value [parameter value ...]",
     summary: "Changes settings until the server stops.",
-    remark: "Settings that Tidemark does not use are checked and stored without effect.",
+    remark: "Settings that Tidemark does not use are checked and stored without effect. The events of notify-keyspace-events are \
+             those of commands of this node's clients. None tells of writes of other nodes and regions, of expiry, eviction, \
+             misses, new keys, or of a key that is gone with its last element.",
     handler: Handler::Local(answer),
     ..CONFIG
 };
 
 fn answer(_: &mut Connection, call: &Call, cx: &mut Context<'_>) -> Answer {
     if call.arguments.len() % 2 == 1 {
-        return Err(ErrorReply::arity("config|set"));
+        return Err(ErrorReply::SYNTAX);
     }
     let pairs: Vec<(&[u8], &[u8])> =
         call.arguments.chunks_exact(2).map(|pair| (&pair[0][..], &pair[1][..])).collect();
     cx.config.set(&pairs).map_err(ErrorReply::new)?;
+    cx.shared.configure(cx.config);
     cx.out.ok();
     Ok(Next::Continue)
 }

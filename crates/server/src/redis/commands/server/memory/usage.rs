@@ -30,10 +30,10 @@ fn parse(request: &mut Request<'_>) -> Parsed {
     }
     let key = request.key(2);
     let key_bytes = key.len();
-    Ok(Task::once(Op::Get { key }, move |outcome, out| {
-        match found(outcome)?.value {
-            Some(value) => out.integer((key_bytes + value.len() + KEY_OVERHEAD_BYTES) as i64),
-            None => out.null(),
+    Ok(Task::once(typed::call(key, Command::new(Verb::Usage, Vec::new())), move |outcome, out| {
+        match typed::answer(outcome)? {
+            Reply::Int(bytes) => out.integer(bytes + (key_bytes + KEY_OVERHEAD_BYTES) as i64),
+            _ => out.null(),
         }
         Ok(())
     }))

@@ -12,6 +12,7 @@ pub(super) static SPEC: Spec = Spec {
 };
 
 fn answer(_: &mut Connection, _: &Call, cx: &mut Context<'_>) -> Answer {
+    cx.shared.slow_log.reset();
     cx.out.ok();
     Ok(Next::Continue)
 }

@@ -1,6 +1,6 @@
-//! Rules that a protocol's safety rests on, for tests and the simulator to switch off.
+//! Rules that safety rests on, for tests and the simulator to switch off.
 //!
-//! A protocol declares its rules with [`rules!`](crate::rules!) and asks `if PUT_WAITS.kept()`. Where the cargo feature `variants` is off, the
+//! A protocol, or a part of what carries it, declares its rules with [`rules!`](crate::rules!) and asks `if PUT_WAITS.kept()`. Where the cargo feature `variants` is off, the
 //! answer is the constant `true`, and nothing of a rule is left in the machine code. Where it is on, a thread can play
 //! [`without`] some of them: a *mutant*, if a test wants to see that somebody notices, or a [`Variant`] with a name, if the
 //! result is of interest by itself.
@@ -12,8 +12,8 @@ use std::marker::PhantomData;
 /// Whether rules can be switched off in this build.
 pub const SWITCHABLE: bool = cfg!(feature = "variants");
 
-/// A rule. Those of a protocol are numbered from 0, those of components from [`Rule::COMPONENTS`], and those of what carries protocols
-/// from [`Rule::CARRIERS`].
+/// A rule. Those of a protocol are numbered from 0, those of components from [`Rule::COMPONENTS`], those of what carries protocols from
+/// [`Rule::CARRIERS`], and those of data types from [`Rule::TYPES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// As it is declared.
@@ -35,22 +35,25 @@ pub struct Variant {
 
 thread_local! {
     /// A bit for each rule that this thread does not keep.
-    static WITHOUT: Cell<u64> = const { Cell::new(0) };
+    static WITHOUT: Cell<u128> = const { Cell::new(0) };
 }
 
 impl Rule {
-    /// The number of the first rule that is no protocol's.
+    /// The number of the first rule of what carries protocols.
     pub const CARRIERS: u8 = 48;
 
-    /// The number of the first rule of a [component](crate::component): several protocols keep it, each for itself.
+    /// The number of the first rule of a component: several protocols keep it, each for itself.
     pub const COMPONENTS: u8 = 32;
+
+    /// The number of the first rule of data types.
+    pub const TYPES: u8 = 64;
 
     /// For [`rules!`](crate::rules!).
     #[doc(hidden)]
     pub const fn new(name: &'static str, bit: u8) -> Self {
         assert!(
-            bit < 64,
-            "there are at most 32 rules of a protocol, 16 of components, and 16 of what carries it"
+            bit < 128,
+            "there are at most 32 rules of a protocol, 16 of components, 16 of what carries it, and 64 of types"
         );
         Self { name, bit }
     }
@@ -80,14 +83,14 @@ impl Variant {
     }
 }
 
-fn bits(rules: &[Rule]) -> u64 {
-    rules.iter().fold(0, |bits, rule| bits | 1 << rule.bit)
+fn bits(rules: &[Rule]) -> u128 {
+    rules.iter().fold(0, |bits, rule| bits | 1u128 << rule.bit)
 }
 
 /// Rules that this thread does not keep as long as this lives; then it goes on as before.
 #[derive(Debug)]
 pub struct Without {
-    before: u64,
+    before: u128,
     here: PhantomData<*const ()>, // not Send: it is this thread that goes on as before
 }
 
@@ -119,7 +122,7 @@ pub fn without<T>(rules: &[Rule], play: impl FnOnce() -> T) -> T {
 /// Declares rules: a constant for each, and `RULES`, a list of all in their order.
 ///
 /// ```
-/// tidemark_contract::rules! {
+/// tidemark_core::rules! {
 ///     GETS_WAIT, // 1
 ///     PUTS_WAIT, // 2
 /// }
@@ -158,8 +161,8 @@ macro_rules! rules {
 /// Declares `VARIANTS`: of each its name, a line about it, and the rules that it does without.
 ///
 /// ```
-/// tidemark_contract::rules! { GETS_WAIT, PUTS_WAIT }
-/// tidemark_contract::variants! {
+/// tidemark_core::rules! { GETS_WAIT, PUTS_WAIT }
+/// tidemark_core::variants! {
 ///     "x-published", "x as published": PUTS_WAIT;
 ///     "x-hasty", "x that waits for nothing": GETS_WAIT, PUTS_WAIT;
 /// }

@@ -1,0 +1,195 @@
+//! Keys of data types: a command is evaluated on what its session sees, and becomes the effect of a version.
+
+use super::{Before, Cx, found_of};
+use crate::Protocol;
+use std::borrow::Cow;
+use std::sync::Arc;
+use tidemark_core::{Command, Found, Hlc, Key, Reply, Update, Write};
+use tidemark_crdt::effect::Change;
+use tidemark_crdt::{
+    Effect, Moment, Prepared, State, deadline_time, evaluate, evaluate_many, overwrite, string_of,
+};
+use tidemark_store::{Object, Version};
+
+impl<P: Protocol> Cx<'_, P> {
+    fn moment(&self, time: Hlc) -> Moment {
+        Moment {
+            time,
+            origin: self.me.dc,
+            floor: self.store.floor(),
+            expiring: self.store.is_expiring(),
+            alone: self.topology.dcs == 1,
+        }
+    }
+
+    /// The first deadline of the keys of an update that lies ahead of physical time, but perhaps not of the update's stamp, by
+    /// which it is judged (R17); with the update, to be evaluated again.
+    pub(super) fn deadline_ahead(
+        &mut self,
+        key: &Key,
+        update: &Update,
+        view: &P::View,
+    ) -> Option<(Hlc, Update)> {
+        if update.command.is_none() && !self.store.needs_evaluation(key) {
+            return None;
+        }
+        let more = update.command.iter().flat_map(|command| &command.keys);
+        let ahead = Hlc::at(self.now)..Hlc::at(self.now + self.max_skew_us + 1);
+        let mut first: Option<Hlc> = None;
+        for key in std::iter::once(key).chain(more) {
+            let deadline = self.refresh(key, view).and_then(|object| object.head().deadlines.effective());
+            let deadline = deadline.map(deadline_time).filter(|deadline| ahead.contains(deadline));
+            first = first.into_iter().chain(deadline).min();
+        }
+        first.map(|deadline| (deadline, update.clone()))
+    }
+
+    /// Evaluates a command of a data type, or an update of a register on a key that is of one, at `time`.
+    pub(super) fn evaluate(
+        &mut self,
+        key: &Key,
+        update: Update,
+        view: &P::View,
+        time: Hlc,
+        saw: &mut dyn FnMut(&Version<P::Meta>),
+    ) -> Before {
+        self.refresh(key, view);
+        let moment = self.moment(time);
+        let looked = match &update.command {
+            Some(command) if command.verb.takes_keys() => {
+                self.evaluate_group(key, command, view, moment, saw)
+            }
+            Some(command) => {
+                let state = self.state(key, view, command.verb.writes(), saw);
+                let Prepared { reply, changes } = evaluate(command, &state, moment);
+                Before { write: written(changes, moment), ..answered(reply) }
+            }
+            None => {
+                let (found, changes) = overwrite(&update, &self.state(key, view, true, saw), moment);
+                let previous = (update.observes() || found.reply.is_some()).then_some(found);
+                Before { previous, write: written(changes, moment) }
+            }
+        };
+        // Commands that only read know registers, too.
+        if looked.write.is_some() && !self.store.has_types() { answered(unsupported::<P>()) } else { looked }
+    }
+
+    /// Evaluates a command on several keys of this partition: one version changes them all.
+    fn evaluate_group(
+        &mut self,
+        key: &Key,
+        command: &Command,
+        view: &P::View,
+        moment: Moment,
+        saw: &mut dyn FnMut(&Version<P::Meta>),
+    ) -> Before {
+        let keys: Vec<&Key> = std::iter::once(key).chain(&command.keys).collect();
+        if let Some(why) = self.apart(&keys) {
+            return answered(why);
+        }
+        for key in &keys {
+            self.refresh(key, view);
+        }
+        let writes = command.verb.writes();
+        let states: Vec<Cow<'_, State>> = keys.iter().map(|key| self.state(key, view, writes, saw)).collect();
+        let states: Vec<&State> = states.iter().map(|state| &**state).collect();
+        let (reply, changes) = evaluate_many(command, &keys, &states, moment);
+        let writes = keys
+            .iter()
+            .zip(changes)
+            .filter_map(|(key, changes)| written(changes, moment).map(|write| (Key::clone(key), write)));
+        let mut writes: Vec<(Key, Write)> = writes.collect();
+        let write = match &writes[..] {
+            [] => None,
+            [(only, _)] if only == key => writes.pop().map(|(_, write)| write),
+            _ => Some(Write::Group(Arc::new(writes))),
+        };
+        Before { write, ..answered(reply) }
+    }
+
+    /// Why these keys cannot be changed at once, if they cannot.
+    fn apart(&self, keys: &[&Key]) -> Option<Reply> {
+        let here = |key: &&&Key| self.topology.partition_of(key) == self.me.partition;
+        if !keys.iter().all(|key| here(&key)) {
+            return Some(Reply::error("CROSSSLOT Keys in request don't hash to the same partition"));
+        }
+        let held = |key: &Key| self.topology.holders(key);
+        let together = keys.iter().all(|key| held(key) == held(keys[0]));
+        (!together).then_some(Reply::error("CROSSSLOT Keys in request are placed in different regions"))
+    }
+
+    /// The key's object, if it is of a data type. If `view` is fresh, what has become visible is applied first.
+    fn refresh(&mut self, key: &Key, view: &P::View) -> Option<&Object<P::Meta>> {
+        match (P::EXTENSIONS.types?.fresh)(view) {
+            Some(epoch) => {
+                self.store.refreshed(key, epoch, |version| P::visible(view, version.stamp, &version.meta))
+            }
+            None => self.store.object(key),
+        }
+    }
+
+    /// A key as a reader with `view` sees it, whatever it is: for a command that `writes`, or only reads. `saw` is called with
+    /// what the reader comes to depend on. REQUIRES: [`Self::refresh`].
+    fn state(
+        &self,
+        key: &Key,
+        view: &P::View,
+        writes: bool,
+        saw: &mut dyn FnMut(&Version<P::Meta>),
+    ) -> Cow<'_, State> {
+        let visible = |version: &Version<P::Meta>| P::visible(view, version.stamp, &version.meta);
+        if let Some(object) = self.store.object(key) {
+            if P::EXTENSIONS.types.is_some_and(|types| (types.fresh)(view).is_some()) {
+                object.seen().iter().for_each(saw);
+                return Cow::Borrowed(object.head());
+            }
+            return object.view(visible, saw);
+        }
+        let Some(latest) = self.latest(key, view) else { return Cow::Owned(State::default()) };
+        saw(latest);
+        if !writes {
+            let value = latest.write.value().cloned();
+            return Cow::Owned(value.map_or_else(State::default, State::string));
+        }
+        // What is written names the versions that it has observed.
+        let mut object = Object::default();
+        self.store.chain(key).for_each(|version| {
+            object.insert(version.clone());
+        });
+        Cow::Owned(object.view(visible, |_| ()).into_owned())
+    }
+
+    /// What GET tells of a key of a data type.
+    pub(super) fn value(
+        &mut self,
+        key: &Key,
+        view: &P::View,
+        saw: &mut dyn FnMut(&Version<P::Meta>),
+    ) -> Found {
+        let time = Hlc::at(self.now);
+        let mut newest = None;
+        let mut see = |version: &Version<P::Meta>| {
+            newest = newest.max(Some(version.stamp));
+            saw(version);
+        };
+        self.refresh(key, view);
+        match string_of(&self.state(key, view, false, &mut see), time) {
+            Ok(value) => Found::new(newest, value),
+            Err(reply) => Found { reply: Some(Box::new(reply)), ..Found::new(newest, None) },
+        }
+    }
+}
+
+/// The answer to a command that would need a data type.
+fn unsupported<P: Protocol>() -> Reply {
+    Reply::Error(format!("ERR data types are not supported under the protocol {}", P::INFO.name).into())
+}
+
+/// Before an update that writes nothing.
+fn answered(reply: Reply) -> Before {
+    Before { previous: Some(Found { reply: Some(Box::new(reply)), ..found_of::<()>(None) }), write: None }
+}
+
+fn written(changes: Vec<Change>, moment: Moment) -> Option<Write> {
+    (!changes.is_empty()).then(|| Write::Apply(Effect { floor: moment.floor, changes }.encode()))
+}

@@ -1,0 +1,261 @@
+//! A command while it is evaluated: what it reads, and the changes that it makes of what its session sees.
+
+mod written;
+
+use crate::effect::{Bound, Change, Datum, Kind, Name, Start};
+use crate::modifier::Modifier;
+use crate::number::{Dd, Number};
+use crate::rule;
+use crate::shape::Plain;
+use crate::state::State;
+use bytes::Bytes;
+use tidemark_core::{Command, DcId, Hlc, Reply};
+use written::Written;
+
+/// Where and when a command is evaluated.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// By which deadlines are judged: the stamp of what is written (R17), or physical time, where no deadline lies between.
+    pub time: Hlc,
+    /// The region.
+    pub origin: DcId,
+    /// Every view here contains what is at or below.
+    pub floor: Hlc,
+    /// Whether keys of this partition have ever had deadlines: then a key that is created may have expired before (R18).
+    pub expiring: bool,
+    /// Whether this is the only region: then ids of streams are given as Redis gives them.
+    pub alone: bool,
+}
+
+/// What a command answers, or the error that it answers.
+pub type Answer = Result<Reply, Reply>;
+
+/// See above.
+pub struct Draft<'a> {
+    /// The key as the session sees it, expired or not.
+    state: &'a State,
+    /// Randomness.
+    pub seed: u64,
+    /// Where and when.
+    pub moment: Moment,
+    expired: bool,
+    changes: Vec<Change>,
+    written: Written,
+    /// How many elements it added less those that it removed.
+    growth: isize,
+    began: bool,
+    cleared: bool,
+}
+
+impl<'a> Draft<'a> {
+    /// Of a command on `state`.
+    pub fn new(state: &'a State, command: &Command, moment: Moment) -> Self {
+        let expired = state.is_expired(moment.time);
+        Self {
+            state,
+            seed: command.seed,
+            moment,
+            expired,
+            changes: Vec::new(),
+            written: Written::default(),
+            growth: 0,
+            began: false,
+            cleared: false,
+        }
+    }
+
+    /// The changes.
+    pub fn finish(self) -> Vec<Change> {
+        self.changes
+    }
+
+    /// Physical time, in milliseconds since 1970.
+    pub fn now_ms(&self) -> u64 {
+        self.moment.time.micros() / 1000
+    }
+
+    /// What the session sees, if the key is there. Changes of this command are not in it.
+    pub fn plain(&self) -> Option<&'a Plain> {
+        if self.expired { None } else { self.state.shown() }
+    }
+
+    /// The type that the session sees.
+    pub fn kind(&self) -> Option<Kind> {
+        self.plain().map(Plain::kind)
+    }
+
+    /// The key's deadline, in milliseconds since 1970. None if it has none, or is not there.
+    pub fn deadline(&self) -> Option<u64> {
+        self.plain().and_then(|_| self.state.deadlines.effective())
+    }
+
+    /// The key if it is of `kind`; none if it is not there.
+    ///
+    /// # Errors
+    /// It is of another type.
+    pub fn of(&self, kind: Kind) -> Result<Option<&'a Plain>, Reply> {
+        match self.plain() {
+            Some(plain) if plain.kind() != kind => Err(Reply::WRONG_TYPE),
+            plain => Ok(plain),
+        }
+    }
+
+    /// An element, with the changes of this command.
+    pub fn get(&self, name: &[u8]) -> Option<Datum> {
+        match self.written.get(name, &self.changes) {
+            Some(datum) => datum.clone(),
+            None if self.cleared => None,
+            None => self.plain()?.get(name),
+        }
+    }
+
+    /// Whether this command has changed an element.
+    pub fn has_written(&self, name: &[u8]) -> bool {
+        self.written.get(name, &self.changes).is_some()
+    }
+
+    /// How many elements the key has, with the changes of this command.
+    pub fn len(&self) -> usize {
+        let before = if self.cleared { 0 } else { self.plain().map_or(0, Plain::len) };
+        before.saturating_add_signed(self.growth)
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Before the first change: what had expired goes, a key that is created starts anew, and so do types that are not shown.
+    fn begin(&mut self) {
+        if std::mem::replace(&mut self.began, true) {
+            return;
+        }
+        if self.expired || self.plain().is_none() {
+            let left = self.moment.expiring || self.state.has_assignments();
+            if self.expired || left && rule::CREATION_KILLS.kept() {
+                self.changes.push(self.state.observed(None, self.moment.floor));
+            }
+            if rule::CREATION_LIFTS.kept() {
+                let kill = self.state.deadlines.observed(self.moment.floor).dots;
+                self.changes.push(Change::Expire { deadline: None, kill });
+            }
+            return;
+        }
+        let shadowed: Vec<Kind> = self.state.shadowed().filter(|_| rule::SHADOWED_DIE.kept()).collect();
+        shadowed
+            .into_iter()
+            .for_each(|kind| self.changes.push(self.state.observed(Some(kind), self.moment.floor)));
+    }
+
+    /// What of an element the session sees that this command overwrites or removes.
+    fn observed(&self, kind: Kind, name: &[u8]) -> crate::effect::Kill {
+        match self.state.hot(kind, name) {
+            Some(cell) if !self.expired && !self.cleared => cell.observed(self.moment.floor),
+            _ => Default::default(),
+        }
+    }
+
+    /// Gives an element a value.
+    pub fn assign(&mut self, kind: Kind, name: &[u8], datum: Datum) {
+        self.assign_bounded(kind, name, datum, Bound::None);
+    }
+
+    /// Gives an element a value that merges with concurrent ones as `bound` says.
+    pub fn assign_bounded(&mut self, kind: Kind, name: &[u8], datum: Datum, bound: Bound) {
+        self.begin();
+        let kill = self.observed(kind, name);
+        self.note(name, Some(datum.clone()));
+        self.changes.push(Change::Assign { kind, name: Name::of(name), datum, bound, kill });
+    }
+
+    /// Gives a value to an element whose name the version's stamp completes. This command does not see it.
+    pub fn assign_new(&mut self, kind: Kind, name: Name, datum: Datum) {
+        self.begin();
+        self.growth += 1;
+        self.changes.push(Change::Assign { kind, name, datum, bound: Bound::None, kill: Default::default() });
+    }
+
+    /// Removes an element. True if it was there.
+    pub fn remove(&mut self, kind: Kind, name: &[u8]) -> bool {
+        if self.get(name).is_none() {
+            return false;
+        }
+        self.begin();
+        let kill = self.observed(kind, name);
+        self.note(name, None);
+        self.changes.push(Change::Kill { kind, name: Name::of(name), kill });
+        true
+    }
+
+    /// Removes an element that is there. REQUIRES: this command neither has changed it nor asks for it again.
+    pub fn take(&mut self, kind: Kind, name: Bytes) {
+        self.begin();
+        let kill = self.observed(kind, &name);
+        self.growth -= 1;
+        self.changes.push(Change::Kill { kind, name: Name::Is(name), kill });
+    }
+
+    /// Notes what an element comes to. REQUIRES: the next change is of this element.
+    fn note(&mut self, name: &[u8], datum: Option<Datum>) {
+        let (was, is) = (self.get(name).is_some(), datum.is_some());
+        self.growth += isize::from(is) - isize::from(was);
+        self.written.insert(name, datum, &self.changes);
+    }
+
+    /// Adds to an element. `shown` is what it comes to. REQUIRES: once for each element in a command.
+    pub fn count(&mut self, kind: Kind, name: &[u8], by: Number, shown: Datum) {
+        self.begin();
+        let own = match self.state.hot(kind, name) {
+            Some(cell) if !self.expired => cell.segment(self.moment.origin, self.moment.floor),
+            _ => None,
+        };
+        // Nothing can be told from the sum of a segment that has become infinite: another one begins.
+        let own = own.filter(|(_, sum)| sum.as_float().is_finite());
+        let (start, sum) = own.map_or((Start::Own, by), |(start, sum)| (Start::At(start), sum.plus(by)));
+        self.note(name, Some(shown));
+        self.changes.push(Change::Count { kind, name: Name::of(name), start, sum });
+    }
+
+    /// Changes parts of a string. REQUIRES: the command does nothing else to the key, and does not read it any more.
+    pub fn modify(&mut self, modifiers: Vec<Modifier>) {
+        self.begin();
+        self.changes.push(Change::Modify { kind: Kind::String, name: Name::of(b""), modifiers });
+    }
+
+    /// Adds to a score so that it comes to `from + by`, rounded as the sum of two doubles is.
+    pub fn count_score(&mut self, name: &[u8], from: f64, by: f64) {
+        let double = |high| Dd { high, low: 0.0 };
+        let sum = from + by;
+        let rounded = double(sum).plus(double(from).negated());
+        // An increment of an infinite score does not show there, but it counts in a region that has another score.
+        let by = if sum.is_finite() { rounded } else { double(by) };
+        self.count(Kind::Zset, name, Number::float(by), Datum::Score(sum));
+    }
+
+    /// Removes everything that the session sees, the deadline included.
+    pub fn clear(&mut self) {
+        self.began = true;
+        self.cleared = true;
+        self.growth = 0;
+        self.written = Written::default();
+        self.changes.push(self.state.observed(None, self.moment.floor));
+    }
+
+    /// Removes everything of the types other than `kind` that the session sees; the deadline stays.
+    pub fn clear_others(&mut self, kind: Kind) {
+        self.begin();
+        if let Some(shown) = self.kind().filter(|shown| *shown != kind) {
+            self.changes.push(self.state.observed(Some(shown), self.moment.floor));
+        }
+    }
+
+    /// Sets the deadline, in milliseconds since 1970, or none.
+    pub fn expire(&mut self, deadline: Option<u64>) {
+        self.begin();
+        let kill = self.state.deadlines.observed(self.moment.floor).dots;
+        match self.changes.iter_mut().find(|change| matches!(change, Change::Expire { .. })) {
+            Some(Change::Expire { deadline: earlier, .. }) => *earlier = deadline,
+            _ => self.changes.push(Change::Expire { deadline, kill }),
+        }
+    }
+}

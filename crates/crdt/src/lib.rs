@@ -1,0 +1,39 @@
+//! Data types that merge, and Redis's commands on them.
+//!
+//! An update of a data type is a version like any other, whose write is an [`effect::Effect`]. The value of a key is a function of
+//! the *set* of versions that a reader can see, whatever the order in which they came. Nothing here knows a protocol, a view, or
+//! where a key lives.
+
+pub mod args;
+pub mod bitmap;
+pub mod cell;
+pub mod deadline;
+pub mod draft;
+pub mod effect;
+mod encoding;
+pub mod evaluate;
+mod generic;
+pub mod geo;
+mod hash;
+pub mod hll;
+mod lcs;
+mod list;
+pub mod modifier;
+mod multi;
+pub mod number;
+pub mod plain;
+pub mod position;
+mod rdb;
+pub mod rule;
+mod scan;
+mod set;
+pub mod shape;
+pub mod state;
+mod stream;
+mod string;
+pub mod zset;
+
+pub use draft::Moment;
+pub use effect::{Effect, Kind};
+pub use evaluate::{Prepared, evaluate, evaluate_many, overwrite, string_of};
+pub use state::{State, deadline_time};

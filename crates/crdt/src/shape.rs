@@ -1,0 +1,140 @@
+//! The plain form of a key, by type.
+
+use crate::effect::{Datum, Kind};
+use crate::plain::{Ranked, Sequence, ShortBytes, Table};
+use tidemark_core::Value;
+
+/// What a reader sees of the elements of one type.
+#[derive(Clone)]
+pub enum Plain {
+    /// A string.
+    String(Value),
+    /// Fields and values.
+    Hash(Table<ShortBytes>),
+    /// Members.
+    Set(Table<()>),
+    /// Members by score.
+    Zset(Ranked),
+    /// Values by position.
+    List(Sequence),
+    /// Entries by id.
+    Stream(Sequence),
+}
+
+impl Plain {
+    /// Nothing of that type yet; a string that is empty.
+    pub fn new(kind: Kind) -> Self {
+        match kind {
+            Kind::String => Self::String(Value::from(&b""[..])),
+            Kind::Hash => Self::Hash(Table::new()),
+            Kind::Set => Self::Set(Table::new()),
+            Kind::Zset => Self::Zset(Ranked::new()),
+            Kind::List => Self::List(Sequence::new()),
+            Kind::Stream => Self::Stream(Sequence::new()),
+        }
+    }
+
+    /// Its type.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::String(_) => Kind::String,
+            Self::Hash(_) => Kind::Hash,
+            Self::Set(_) => Kind::Set,
+            Self::Zset(_) => Kind::Zset,
+            Self::List(_) => Kind::List,
+            Self::Stream(_) => Kind::Stream,
+        }
+    }
+
+    /// How many elements it has.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::String(_) => 1,
+            Self::Hash(table) => table.len(),
+            Self::Set(table) => table.len(),
+            Self::Zset(ranked) => ranked.len(),
+            Self::List(sequence) | Self::Stream(sequence) => sequence.len(),
+        }
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// An element.
+    pub fn get(&self, name: &[u8]) -> Option<Datum> {
+        match self {
+            Self::String(value) => Some(Datum::Bytes(value.clone())),
+            Self::Hash(table) => table.get(name).map(Datum::bytes),
+            Self::Set(table) => table.get(name).map(|()| Datum::Unit),
+            Self::Zset(ranked) => ranked.score(name).map(Datum::Score),
+            Self::List(sequence) | Self::Stream(sequence) => sequence.get(name).map(Datum::bytes),
+        }
+    }
+
+    /// Sets an element. REQUIRES: of this type; a datum of another is left out, for nobody writes one.
+    pub fn set(&mut self, name: &[u8], datum: &Datum) {
+        match (self, datum) {
+            (Self::String(value), Datum::Bytes(bytes)) => *value = bytes.clone(),
+            (Self::Hash(table), Datum::Bytes(bytes)) => {
+                table.insert(name, bytes);
+            }
+            (Self::Set(table), Datum::Unit) => {
+                table.insert(name, ());
+            }
+            (Self::Zset(ranked), Datum::Score(score)) => {
+                ranked.insert(name, *score);
+            }
+            (Self::List(sequence) | Self::Stream(sequence), Datum::Bytes(bytes)) => {
+                sequence.insert(name, bytes);
+            }
+            _ => {}
+        }
+    }
+
+    /// Removes an element. REQUIRES: not a string's.
+    pub fn remove(&mut self, name: &[u8]) {
+        match self {
+            Self::String(_) => {}
+            Self::Hash(table) => {
+                table.remove(name);
+            }
+            Self::Set(table) => {
+                table.remove(name);
+            }
+            Self::Zset(ranked) => {
+                ranked.remove(name);
+            }
+            Self::List(sequence) | Self::Stream(sequence) => {
+                sequence.remove(name);
+            }
+        }
+    }
+
+    /// Calls `each` with every element, in an order that its history decides.
+    pub fn each(&self, mut each: impl FnMut(&[u8], Datum)) {
+        match self {
+            Self::String(value) => each(b"", Datum::Bytes(value.clone())),
+            Self::Hash(table) => table.iter().for_each(|(name, value)| each(name, Datum::bytes(value))),
+            Self::Set(table) => table.iter().for_each(|(name, ())| each(name, Datum::Unit)),
+            Self::Zset(ranked) => ranked.iter().for_each(|(name, score)| each(name, Datum::Score(score))),
+            Self::List(sequence) | Self::Stream(sequence) => {
+                sequence
+                    .range(0..sequence.len())
+                    .for_each(|(name, value)| each(&name.to_vec(), Datum::bytes(value)));
+            }
+        }
+    }
+
+    /// Bytes allocated.
+    pub fn memory(&self) -> usize {
+        match self {
+            Self::String(value) => value.len(),
+            Self::Hash(table) => table.memory(),
+            Self::Set(table) => table.memory(),
+            Self::Zset(ranked) => ranked.memory(),
+            Self::List(sequence) | Self::Stream(sequence) => sequence.memory(),
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! When two replies are the same.
+
+use crate::generate::Command;
+use crate::shapes::{Compare, Source};
+use crate::side::{Answer, Side};
+use anyhow::Result;
+use tidemark_wire::resp::Reply;
+
+/// Behind the value in what DUMP returns: the version of the format, and a checksum over it.
+const DUMP_TRAILER: usize = 10;
+
+/// Whether both servers have replied the same to `command`. Some comparisons ask the servers more; what SPOP has taken
+/// from one, they take from the other.
+pub fn same(
+    command: &Command,
+    theirs: &mut Side,
+    ours: &mut Side,
+    expected: &Answer,
+    found: &Answer,
+) -> Result<bool> {
+    if expected.raw == found.raw && command.compare != Compare::Pop {
+        return Ok(true);
+    }
+    if expected.error().is_some() || found.error().is_some() {
+        // Tidemark's errors are text: of what a client has sent they show what is UTF-8.
+        return Ok(String::from_utf8_lossy(&expected.raw) == String::from_utf8_lossy(&found.raw));
+    }
+    Ok(match command.compare {
+        Compare::Exact => is_dump(command) && same_dump(&expected.reply, &found.reply),
+        Compare::Unordered => {
+            let pairs = command.words[0].eq_ignore_ascii_case(b"HGETALL");
+            same_unordered(expected, found, pairs)
+        }
+        Compare::Near(by) => near(&expected.reply, &found.reply, by),
+        Compare::Described => described(&expected.reply, &found.reply),
+        Compare::Scan => walked(command, theirs, expected)? == walked(command, ours, found)?,
+        Compare::Random(source) => {
+            let held = held(source, command, theirs)?;
+            let elements = elements(&found.reply);
+            header(expected) == header(found) && elements.iter().all(|element| held.contains(element))
+        }
+        Compare::Pop => popped(command, theirs, ours, expected, found)?,
+    })
+}
+
+/// The type and the length of a reply; of a single element only its type.
+fn header(answer: &Answer) -> &[u8] {
+    let end = answer.raw.windows(2).position(|two| two == b"\r\n").unwrap_or(answer.raw.len());
+    let aggregate = b"*~%>".contains(&answer.raw[0]) || answer.raw.starts_with(b"$-1");
+    if aggregate { &answer.raw[..end] } else { &answer.raw[..1] }
+}
+
+/// The strings of a reply, however they are nested.
+fn elements(reply: &Reply) -> Vec<Vec<u8>> {
+    match reply {
+        Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => {
+            items.iter().flat_map(elements).collect()
+        }
+        Reply::Map(pairs) => {
+            pairs.iter().flat_map(|(key, value)| [elements(key), elements(value)].concat()).collect()
+        }
+        Reply::Null => Vec::new(),
+        Reply::Double(value) => vec![format!("{value}").into_bytes()],
+        Reply::Integer(value) => vec![value.to_string().into_bytes()],
+        other => other.bytes().map(|bytes| bytes.to_vec()).into_iter().collect(),
+    }
+}
+
+/// Whether two replies are the same but for the order of their elements; `pairs` stay together.
+pub fn same_unordered(expected: &Answer, found: &Answer, pairs: bool) -> bool {
+    header(expected) == header(found) && sorted(expected, pairs) == sorted(found, pairs)
+}
+
+/// What a reply holds, in an order of its own; `pairs` stay together.
+fn sorted(answer: &Answer, pairs: bool) -> Vec<String> {
+    let shown = |reply: &Reply| format!("{reply:?}");
+    let mut all: Vec<String> = match &answer.reply {
+        Reply::Map(pairs) => pairs.iter().map(|(key, value)| shown(key) + &shown(value)).collect(),
+        Reply::Array(items) | Reply::Set(items) if pairs => {
+            items.chunks(2).map(|pair| pair.iter().map(shown).collect()).collect()
+        }
+        Reply::Array(items) | Reply::Set(items) => items.iter().map(shown).collect(),
+        other => vec![shown(other)],
+    };
+    all.sort();
+    all
+}
+
+/// Integers may differ by `by` if neither is negative: those that the reply is, or, of lists within it, the third.
+pub fn near(expected: &Reply, found: &Reply, by: i64) -> bool {
+    let near_numbers = |a: &Reply, b: &Reply| match (a.integer(), b.integer()) {
+        (Some(a), Some(b)) => a == b || (a >= 0 && b >= 0 && a.abs_diff(b) <= by.unsigned_abs()),
+        _ => a == b,
+    };
+    let (Some(expected_items), Some(found_items)) = (expected.items(), found.items()) else {
+        return near_numbers(expected, found);
+    };
+    let within = |(a, b): (&Reply, &Reply)| match (a.items(), b.items()) {
+        (Some(a), Some(b)) if a.len() == b.len() => {
+            a.iter().zip(b).enumerate().all(|(at, (a, b))| if at == 2 { near_numbers(a, b) } else { a == b })
+        }
+        _ => a == b,
+    };
+    expected_items.len() == found_items.len() && expected_items.iter().zip(found_items).all(within)
+}
+
+/// A reply's parts, those of a map in turn.
+fn parts(reply: &Reply) -> Option<Vec<&Reply>> {
+    match reply {
+        Reply::Map(pairs) => Some(pairs.iter().flat_map(|(name, value)| [name, value]).collect()),
+        other => other.items().map(|items| items.iter().collect()),
+    }
+}
+
+/// Whether two replies of XINFO are the same but for times, and for the nodes of a tree that only Redis has.
+pub fn described(expected: &Reply, found: &Reply) -> bool {
+    const NEAR_MS: u64 = 5_000;
+    const SINCE_1970: i64 = 1_000_000_000_000;
+    let (Some(ours), Some(theirs)) = (parts(found), parts(expected)) else {
+        return match (expected.integer(), found.integer()) {
+            (Some(a @ SINCE_1970..), Some(b @ SINCE_1970..)) => a.abs_diff(b) <= NEAR_MS,
+            _ => expected == found,
+        };
+    };
+    let differs = |at: usize| {
+        let name = at.checked_sub(1).and_then(|before| theirs[before].bytes());
+        match (name.map_or(&b""[..], |name| &name[..]), theirs[at].integer(), ours[at].integer()) {
+            (b"radix-tree-keys" | b"radix-tree-nodes", Some(_), Some(_)) => false,
+            (b"idle", Some(a), Some(b)) => a.abs_diff(b) > NEAR_MS,
+            _ => !described(theirs[at], ours[at]),
+        }
+    };
+    ours.len() == theirs.len() && !(0..ours.len()).any(differs)
+}
+
+/// All elements of a walk that has begun with `first`, sorted; those that come twice are one.
+fn walked(command: &Command, side: &mut Side, first: &Answer) -> Result<Vec<Vec<u8>>> {
+    // The cursor comes behind the key, if there is one.
+    let at = if command.words[0].eq_ignore_ascii_case(b"SCAN") { 1 } else { 2 };
+    let pairs = [&b"HSCAN"[..], b"ZSCAN"].iter().any(|name| command.words[0].eq_ignore_ascii_case(name));
+    let (mut all, mut answer, mut words) = (Vec::new(), first.clone(), command.words.clone());
+    for _ in 0..10_000 {
+        let Some([cursor, Reply::Array(items)]) = answer.reply.items() else { break };
+        let step = if pairs { 2 } else { 1 };
+        all.extend(
+            items.chunks(step).map(|chunk| chunk.iter().flat_map(elements).collect::<Vec<_>>().join(&b'\0')),
+        );
+        let cursor = cursor.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default();
+        if cursor == b"0" {
+            all.sort();
+            all.dedup();
+            return Ok(all);
+        }
+        words[at] = cursor;
+        answer = side.ask(&words)?;
+    }
+    Ok(vec![format!("a walk without end, or no walk: {}", answer.shown()).into_bytes()])
+}
+
+/// What random replies may hold.
+fn held(source: Source, command: &Command, theirs: &mut Side) -> Result<Vec<Vec<u8>>> {
+    let key = command.words.get(1).cloned().unwrap_or_default();
+    let words: Vec<&[u8]> = match source {
+        Source::Set => vec![b"SMEMBERS", &key],
+        Source::Hash => vec![b"HGETALL", &key],
+        Source::Zset => vec![b"ZRANGE", &key, b"0", b"-1", b"WITHSCORES"],
+        Source::Keys => vec![b"KEYS", b"*"],
+    };
+    let words: Vec<Vec<u8>> = words.into_iter().map(<[u8]>::to_vec).collect();
+    Ok(elements(&theirs.ask(&words)?.reply))
+}
+
+/// After SPOP: both have taken as many; each server loses what the other has taken, and must have had it.
+fn popped(
+    command: &Command,
+    theirs: &mut Side,
+    ours: &mut Side,
+    expected: &Answer,
+    found: &Answer,
+) -> Result<bool> {
+    if header(expected) != header(found) {
+        return Ok(false);
+    }
+    let (from_theirs, from_ours) = (elements(&expected.reply), elements(&found.reply));
+    let key = command.words.get(1).cloned().unwrap_or_default();
+    let mut same = from_theirs.len() == from_ours.len();
+    for (side, mine, other) in [(theirs, &from_theirs, &from_ours), (ours, &from_ours, &from_theirs)] {
+        let rest: Vec<_> = other.iter().filter(|member| !mine.contains(member)).cloned().collect();
+        if !rest.is_empty() {
+            let removed = side.ask(&[vec![b"SREM".to_vec(), key.clone()], rest.clone()].concat())?;
+            same &= removed.reply.integer() == i64::try_from(rest.len()).ok();
+        }
+    }
+    Ok(same)
+}
+
+fn is_dump(command: &Command) -> bool {
+    command.words[0].eq_ignore_ascii_case(b"DUMP")
+}
+
+/// Strings are dumped alike but for the version and the checksum; other types may be encoded and ordered otherwise.
+pub fn same_dump(expected: &Reply, found: &Reply) -> bool {
+    let (Some(expected), Some(found)) = (expected.bytes(), found.bytes()) else { return expected == found };
+    let value = |dump: &[u8]| dump[..dump.len().saturating_sub(DUMP_TRAILER)].to_vec();
+    let (expected, found) = (value(expected), value(found));
+    let string = |dump: &[u8]| dump.first() == Some(&0);
+    if string(&expected) { expected == found } else { !string(&found) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn array(items: &[&'static str]) -> Reply {
+        Reply::Array(items.iter().map(|item| Reply::from(*item)).collect())
+    }
+
+    #[test]
+    fn pairs_stay_together() {
+        let answer = |items: &[&'static str]| Answer { raw: b"*4\r\n".to_vec(), reply: array(items) };
+        let (a, b) = (answer(&["f", "1", "g", "2"]), answer(&["g", "2", "f", "1"]));
+        let swapped = answer(&["f", "2", "g", "1"]);
+        assert_eq!(sorted(&a, true), sorted(&b, true));
+        assert_ne!(sorted(&a, true), sorted(&swapped, true));
+        assert_eq!(sorted(&a, false), sorted(&swapped, false));
+    }
+
+    #[test]
+    fn only_clocks_may_be_near() {
+        let number = Reply::Integer;
+        assert!(near(&number(1000), &number(999), 1));
+        assert!(!near(&number(1000), &number(998), 1));
+        assert!(!near(&number(-1), &number(0), 1));
+        let pending = |idle: i64, times: i64| {
+            let entry = vec![Reply::from("1-1"), Reply::from("c1"), number(idle), number(times)];
+            Reply::Array(vec![Reply::Array(entry)])
+        };
+        assert!(near(&pending(5, 1), &pending(9, 1), 10));
+        assert!(!near(&pending(5, 1), &pending(5, 2), 10));
+    }
+
+    #[test]
+    fn dumps_of_strings_are_the_same_but_for_their_trailer() {
+        let dump = |bytes: &'static [u8]| Reply::Bulk(bytes.into());
+        assert!(same_dump(&dump(b"\x00\x01a0123456789"), &dump(b"\x00\x01a9876543210")));
+        assert!(!same_dump(&dump(b"\x00\x01a0123456789"), &dump(b"\x00\x01b0123456789")));
+        assert!(!same_dump(&dump(b"\x00\x01a0123456789"), &Reply::Null));
+        assert!(same_dump(&Reply::Null, &Reply::Null));
+    }
+}

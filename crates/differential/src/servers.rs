@@ -1,0 +1,73 @@
+//! The two servers, each started with nothing in it on a free port, and gone with its files when it is dropped.
+
+use anyhow::{Context, Result, bail};
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A running server.
+pub struct Server {
+    /// Where it serves.
+    pub address: SocketAddr,
+    child: Child,
+    _folder: TempDir,
+}
+
+/// A redis-server that keeps nothing.
+pub fn redis() -> Result<Server> {
+    let folder = TempDir::new()?;
+    let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let mut command = Command::new("redis-server");
+    command.args(["--port", &address.port().to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"]);
+    let child = command.arg(folder.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let child = child.context("redis-server is missing; Debian has it in redis-server")?;
+    let server = Server { address, child, _folder: folder };
+    let began = Instant::now();
+    while TcpStream::connect(address).is_err() {
+        if began.elapsed() > PATIENCE {
+            bail!("redis-server does not answer at {address}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(server)
+}
+
+/// One node of Tidemark: one region, with one partition.
+pub fn tidemark(binary: &Path) -> Result<Server> {
+    let folder = TempDir::new()?;
+    let mut command = Command::new(binary);
+    command.args(["up", "--regions", "1", "--nodes", "1", "--partitions", "1", "--fsync", "no"]);
+    command.args(["--base-port", "0", "--dir"]).arg(folder.path().join("cluster"));
+    command.env("XDG_RUNTIME_DIR", folder.path());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn();
+    let mut child = child.with_context(|| format!("cannot run {}", binary.display()))?;
+    let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let mut server = Server { address: SocketAddr::from(([127, 0, 0, 1], 0)), child, _folder: folder };
+    for line in lines.by_ref().map_while(Result::ok) {
+        if line.trim() == "ready" {
+            std::thread::spawn(move || lines.for_each(drop));
+            return Ok(server);
+        }
+        if let Some(address) = line.split_whitespace().find_map(|word| word.parse().ok()) {
+            server.address = address;
+        }
+    }
+    bail!("{} does not become ready", binary.display())
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,162 @@
+//! A connection to one of the two servers: a command in, the bytes of its reply out.
+
+use crate::Words;
+use anyhow::{Context, Result, bail};
+use bytes::BytesMut;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+use tidemark_wire::resp::{Decoder, Reply, encode_request};
+
+/// How long a reply may take: no command of the table blocks.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A reply, as bytes and as a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// All bytes of it.
+    pub raw: Vec<u8>,
+    /// The same, decoded.
+    pub reply: Reply,
+}
+
+impl Answer {
+    /// The text of an error reply.
+    pub fn error(&self) -> Option<String> {
+        self.reply.error().map(|text| String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// The bytes as text, cut if there are many.
+    pub fn shown(&self) -> String {
+        const MAX: usize = 600;
+        let cut = if self.raw.len() > MAX { " …" } else { "" };
+        format!("{}{cut}", self.raw[..self.raw.len().min(MAX)].escape_ascii())
+    }
+}
+
+/// Changes replies before they are compared: how a test plants a difference.
+pub type Alter = Box<dyn FnMut(&[Vec<u8>], &mut Vec<u8>)>;
+
+/// One server, through one connection.
+pub struct Side {
+    address: SocketAddr,
+    protocol: u8,
+    stream: TcpStream,
+    flushes: bool,
+    alter: Option<Alter>,
+}
+
+impl Side {
+    /// Connects, and asks for version `protocol` of RESP.
+    pub fn connect(address: SocketAddr, protocol: u8) -> Result<Self> {
+        let stream = connected(address)?;
+        let mut side = Self { address, protocol, stream, flushes: true, alter: None };
+        side.text(&["HELLO", &protocol.to_string()])?;
+        side.flushes = side.text(&["FLUSHALL"])?.error().is_none();
+        Ok(side)
+    }
+
+    /// The same server, whose replies `alter` changes.
+    pub fn altered(mut self, alter: Alter) -> Self {
+        self.alter = Some(alter);
+        self
+    }
+
+    /// Where the server is.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The version of RESP that it speaks.
+    pub fn protocol(&self) -> u8 {
+        self.protocol
+    }
+
+    /// Sends a command and waits for its reply. A connection that breaks instead is a reply too, and is made anew.
+    pub fn ask(&mut self, words: &[Vec<u8>]) -> Result<Answer> {
+        let mut request = Vec::new();
+        encode_request(&mut request, words);
+        let mut answer = match self.exchange(&request) {
+            Ok(answer) => answer,
+            Err(error) => {
+                let text = format!("NOREPLY {error:#}");
+                self.stream = connected(self.address)?;
+                let hello = format!("*2\r\n$5\r\nHELLO\r\n$1\r\n{}\r\n", self.protocol);
+                self.exchange(hello.as_bytes())?;
+                return Ok(Answer {
+                    raw: format!("-{text}\r\n").into_bytes(),
+                    reply: Reply::Error(text.into()),
+                });
+            }
+        };
+        if let Some(alter) = &mut self.alter {
+            alter(words, &mut answer.raw);
+            answer = decoded(answer.raw)?;
+        }
+        Ok(answer)
+    }
+
+    /// The same for words of text.
+    pub fn text(&mut self, words: &[&str]) -> Result<Answer> {
+        let words: Words = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+        self.ask(&words)
+    }
+
+    fn exchange(&mut self, request: &[u8]) -> Result<Answer> {
+        self.stream.write_all(request).context("the server has closed the connection")?;
+        let (mut decoder, mut buffer) = (Decoder::default(), BytesMut::new());
+        let (mut raw, mut chunk) = (Vec::new(), vec![0; 64 << 10]);
+        loop {
+            let count = self.stream.read(&mut chunk).context("no reply")?;
+            if count == 0 {
+                bail!("the server closes the connection instead of replying");
+            }
+            raw.extend_from_slice(&chunk[..count]);
+            buffer.extend_from_slice(&chunk[..count]);
+            if let Some(reply) = decoder.decode(&mut buffer)? {
+                if !buffer.is_empty() {
+                    bail!("more than one reply: {}", raw.escape_ascii());
+                }
+                return Ok(Answer { raw, reply });
+            }
+        }
+    }
+
+    /// Empties the server.
+    pub fn reset(&mut self) -> Result<()> {
+        if self.flushes {
+            self.text(&["FLUSHALL"])?;
+            return Ok(());
+        }
+        let keys = self.text(&["KEYS", "*"])?;
+        for key in keys.reply.items().unwrap_or_default() {
+            let key = key.bytes().context("a key is a string")?.to_vec();
+            self.ask(&[b"DEL".to_vec(), key])?;
+        }
+        Ok(())
+    }
+
+    /// Whether the server knows a command, or a subcommand: without arguments it answers at most that some are missing.
+    pub fn knows(&mut self, name: &str) -> Result<bool> {
+        let words: Vec<&str> = name.split(' ').collect();
+        Ok(self.text(&words)?.error().is_none_or(|error| !is_unknown(&error)))
+    }
+}
+
+fn connected(address: SocketAddr) -> Result<TcpStream> {
+    let stream = TcpStream::connect(address).with_context(|| format!("nothing serves {address}"))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// Whether an error says that there is no such command.
+pub fn is_unknown(error: &str) -> bool {
+    error.starts_with("ERR unknown command") || error.starts_with("ERR unknown subcommand")
+}
+
+fn decoded(raw: Vec<u8>) -> Result<Answer> {
+    let mut buffer = BytesMut::from(&raw[..]);
+    let reply = Decoder::default().decode(&mut buffer)?.context("a whole reply")?;
+    Ok(Answer { raw, reply })
+}

@@ -1,0 +1,27 @@
+//! An open stream to one peer: how far it has come.
+
+use crate::place::Floor;
+use tidemark_core::Hlc;
+use tidemark_store::log::LogCursor;
+
+/// An open stream to one peer.
+pub(crate) struct OutgoingStream {
+    pub(super) cursor: LogCursor,
+    /// The last record that was handed out.
+    pub(super) sent: u64,
+    /// The last heartbeat that was handed out.
+    pub(super) beat: Hlc,
+    /// The last floor that was handed out.
+    pub(super) floor: Hlc,
+}
+
+impl OutgoingStream {
+    pub(super) fn new(cursor: LogCursor, sent: u64) -> Self {
+        Self { cursor, sent, beat: Hlc::ZERO, floor: Hlc::ZERO }
+    }
+
+    /// Whether this floor is to be handed out now: a record that was written before it may lie below.
+    pub(super) fn rises_to(&self, floor: Option<Floor>) -> Option<Hlc> {
+        floor.filter(|Floor { after, floor }| self.sent >= *after && *floor > self.floor).map(|one| one.floor)
+    }
+}

@@ -1,0 +1,35 @@
+//! Commands that need no operation.
+
+use super::client::Client;
+use super::execute::{Progress, fail, finish, start};
+use super::info;
+use crate::config::SessionScope;
+use crate::redis::{Call, Next, Spec};
+use crate::run::shard::Engine;
+use tidemark_node::PastName;
+use tidemark_wire::resp::Encoder;
+
+/// The connection may have another name, or none any more: it shares its past with all of the same name.
+fn share_by_name(engine: &mut Engine, client: &Client) {
+    let name = engine.registry.get(client.redis.id()).map_or("", |known| &known.name);
+    let past = (!name.is_empty()).then(|| PastName::of(name.as_bytes()));
+    engine.node.share(client.session, past);
+}
+
+/// A command that needs no operation, and then the one behind it.
+pub(super) fn local(engine: &mut Engine, client: &mut Client, spec: &'static Spec, call: Call) -> Progress {
+    let Client { redis, session, out, .. } = client;
+    let out = Encoder::new(&mut out.bytes, redis.version());
+    let next = info::with_context(engine, *session, spec, out, |cx| redis.handle(&call, cx));
+    if engine.config.session_scope == SessionScope::ClientName {
+        share_by_name(engine, client);
+    }
+    match (next, call.command) {
+        (Err(error), _) => fail(engine, client, spec, &error),
+        (Ok(Next::Continue), Some(command)) => start(engine, client, *command),
+        (Ok(next), _) => {
+            client.closing |= next == Next::Close;
+            finish(engine, client, spec)
+        }
+    }
+}

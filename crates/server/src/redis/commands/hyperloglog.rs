@@ -1,0 +1,14 @@
+//! HyperLogLogs, in strings.
+
+use crate::redis::prelude::*;
+
+const BASE: Spec = Spec { group: Group::Hyperloglog, keys: Keys::FIRST, ..Spec::DEFAULT };
+
+rows! { BASE;
+    "pfadd" PfAdd -2 FAST_WRITE "2.8.9" "key [element [element ...]]", "Adds elements to a HyperLogLog.";
+}
+
+group_rows! { BASE;
+    "pfcount" PfCount -2 READ ALL by_row "2.8.9" "key [key ...]", "Estimates how many distinct elements were added.", "All keys have to be in one partition.";
+    "pfmerge" PfMerge -2 WRITE ALL by_row "2.8.9" "destkey [sourcekey [sourcekey ...]]", "Merges HyperLogLogs.", "All keys have to be in one partition.";
+}

@@ -1,0 +1,242 @@
+//! What becomes of keys of data types in the end: every region says the same of each, and what was acknowledged is there, once.
+
+use super::{Family, call, reply};
+use std::collections::{BTreeMap, BTreeSet};
+use tidemark_core::{DcId, Failure, Key, Op, Outcome, Reply, Update, Verb};
+
+/// What was done to an element: acknowledged, and perhaps.
+#[derive(Default)]
+struct Done {
+    acknowledged: u64,
+    perhaps: Vec<u64>,
+}
+
+/// What was done, and what every region says in the end.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    touched: BTreeSet<Key>,
+    /// By key and element: by how much it was increased, or how often it was added.
+    done: BTreeMap<(Key, String), Done>,
+    /// By key and question.
+    answers: BTreeMap<(Key, &'static str), Vec<(DcId, Reply)>>,
+}
+
+impl Ledger {
+    /// Whether there is nothing to judge.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.touched.is_empty()
+    }
+
+    /// An operation has ended.
+    pub(crate) fn note(&mut self, op: &Op, outcome: &Outcome) {
+        let Op::Put { key, update } = op else { return };
+        let Some(family) = Family::find(key) else { return };
+        self.touched.insert(key.clone());
+        let Update { command: Some(command), .. } = update else { return };
+        self.touched.extend(command.keys.iter().cloned());
+        let word = |at: usize| command.args.get(at).map_or("".into(), |word| String::from_utf8_lossy(word));
+        let by = |at: usize| word(at).parse().unwrap_or(0);
+        let (element, count) = match (family, command.verb) {
+            (Family::Counter, Verb::IncrBy) => (String::new(), by(0)),
+            (Family::Counts, Verb::HIncrBy) => (word(0).into(), by(1)),
+            (Family::Scores, Verb::ZIncrBy) => (word(1).into(), by(0)),
+            (Family::Set, Verb::SAdd) | (Family::List, Verb::LPush | Verb::RPush) => (word(0).into(), 1),
+            _ => return,
+        };
+        let done = self.done.entry((key.clone(), element)).or_default();
+        match outcome {
+            Outcome::Written { stamp: Some(_), .. } => done.acknowledged += count,
+            Outcome::Failed(Failure::Indefinite(_)) => done.perhaps.push(count),
+            _ => {}
+        }
+    }
+
+    /// What every region is asked in the end.
+    pub(crate) fn questions(&self) -> Vec<Op> {
+        let ask = |key: &Key| {
+            [
+                call(Verb::Type, key.clone(), &[]),
+                call(Verb::PExpireTime, key.clone(), &[]),
+                call(Verb::Get, key.clone(), &[]),
+                call(Verb::HGetAll, key.clone(), &[]),
+                call(Verb::SMembers, key.clone(), &[]),
+                call(Verb::LRange, key.clone(), &["0", "-1"]),
+                call(Verb::ZRange, key.clone(), &["0", "-1", "WITHSCORES"]),
+            ]
+        };
+        self.touched.iter().flat_map(ask).collect()
+    }
+
+    /// A question was answered; false if it was not.
+    pub(crate) fn answer(&mut self, dc: DcId, op: &Op, outcome: &Outcome) -> bool {
+        let (Op::Put { key, update }, Some(reply)) = (op, reply(outcome)) else { return false };
+        let Some(command) = &update.command else { return false };
+        let said = (dc, sorted(reply.clone()));
+        self.answers.entry((key.clone(), command.verb.name())).or_default().push(said);
+        true
+    }
+
+    /// What is wrong, if everything was answered.
+    pub(crate) fn judge(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for ((key, question), all) in &self.answers {
+            if let Some(other) = all.iter().find(|(_, reply)| *reply != all[0].1) {
+                let ((dc, reply), question) = (&all[0], question.to_uppercase());
+                let text = format!("{question} {key} is {reply:?} in {dc}, and {:?} in {}", other.1, other.0);
+                wrong.push(format!("in the end {text}"));
+            }
+        }
+        for key in &self.touched {
+            wrong.extend(self.lost(key));
+        }
+        wrong
+    }
+
+    /// What of a key to which things are only added is not as it should be.
+    fn lost(&self, key: &Key) -> Vec<String> {
+        let question = match Family::find(key) {
+            Some(Family::Counter) => Verb::Get,
+            Some(Family::Counts) => Verb::HGetAll,
+            Some(Family::Scores) => Verb::ZRange,
+            Some(Family::Set) => Verb::SMembers,
+            Some(Family::List) => Verb::LRange,
+            _ => return Vec::new(),
+        };
+        let Some(answers) = self.answers.get(&(key.clone(), question.name())) else { return Vec::new() };
+        let mut there = counts(&answers[0].1);
+        let mut wrong = Vec::new();
+        let of_key = self.done.range((key.clone(), String::new())..).take_while(|((of, _), _)| of == key);
+        for ((_, element), done) in of_key {
+            let found = there.remove(element).unwrap_or(0);
+            if !done.sums().contains(&found) {
+                let (acknowledged, perhaps) = (done.acknowledged, &done.perhaps);
+                wrong.push(format!(
+                    "in the end {key} {element} counts {found}, but {acknowledged} was acknowledged, and perhaps {perhaps:?}"
+                ));
+            }
+        }
+        wrong.extend(
+            there.keys().map(|element| format!("in the end {key} has {element}, which nobody added")),
+        );
+        wrong
+    }
+}
+
+impl Done {
+    /// What all of this may come to.
+    fn sums(&self) -> BTreeSet<u64> {
+        let mut sums = BTreeSet::from([self.acknowledged]);
+        for more in &self.perhaps {
+            let with: Vec<u64> = sums.iter().map(|sum| sum + more).collect();
+            sums.extend(with);
+        }
+        sums
+    }
+}
+
+/// What has no order is put in one.
+fn sorted(mut reply: Reply) -> Reply {
+    match &mut reply {
+        Reply::Set(all) => all.sort_by_key(|one| format!("{one:?}")),
+        Reply::Map(all) => all.sort_by_key(|one| format!("{one:?}")),
+        _ => {}
+    }
+    reply
+}
+
+/// By element how much a reply says of it, or how often it names it.
+fn counts(reply: &Reply) -> BTreeMap<String, u64> {
+    let text = |reply: &Reply| match reply {
+        Reply::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => format!("{other:?}"),
+    };
+    let number = |reply: &Reply| match reply {
+        Reply::Double(number) => *number as u64,
+        other => text(other).parse().unwrap_or(u64::MAX),
+    };
+    let mut counts = BTreeMap::new();
+    match reply {
+        Reply::Bulk(_) => {
+            counts.insert(String::new(), number(reply));
+        }
+        Reply::Map(pairs) | Reply::Pairs(pairs) => {
+            counts.extend(pairs.iter().map(|(name, count)| (text(name), number(count))));
+        }
+        Reply::Set(all) | Reply::Array(all) => {
+            all.iter().for_each(|one| *counts.entry(text(one)).or_insert(0) += 1);
+        }
+        _ => {}
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::typed::Family;
+    use bytes::Bytes;
+    use tidemark_core::{Found, Hlc, Stamp};
+
+    fn key(family: Family) -> Key {
+        family.of(&Key::from("a"))
+    }
+
+    fn written() -> Outcome {
+        Outcome::Written { stamp: Some(Stamp::new(Hlc(1), DcId(0))), previous: None }
+    }
+
+    fn said(reply: Reply) -> Outcome {
+        let found = Found { reply: Some(Box::new(reply)), ..Found::default() };
+        Outcome::Written { stamp: None, previous: Some(found) }
+    }
+
+    fn set(members: &[&'static str]) -> Reply {
+        Reply::Set(members.iter().map(|member| Reply::Bulk(Bytes::from_static(member.as_bytes()))).collect())
+    }
+
+    /// What is found of a counter to which 3 was added, and then perhaps 4, where it counts `count`.
+    fn judged(count: &'static str) -> Vec<String> {
+        let mut ledger = Ledger::default();
+        let add = |by: &str| call(Verb::IncrBy, key(Family::Counter), &[by]);
+        ledger.note(&add("3"), &written());
+        ledger.note(&add("4"), &Outcome::Failed(Failure::Indefinite(String::new())));
+        ledger.note(&add("5"), &Outcome::Failed(Failure::Unavailable(String::new())));
+        let asked = call(Verb::Get, key(Family::Counter), &[]);
+        assert!(ledger.answer(DcId(0), &asked, &said(Reply::Bulk(Bytes::from_static(count.as_bytes())))));
+        ledger.judge()
+    }
+
+    #[test]
+    fn a_counter_is_the_sum_of_what_was_acknowledged_and_perhaps_of_what_was_not() {
+        assert_eq!((judged("3"), judged("7")), (vec![], vec![]));
+        // One increment is lost, doubled, or counts although it failed.
+        for count in ["0", "6", "11", "8"] {
+            assert_eq!(judged(count).len(), 1, "{count}");
+        }
+    }
+
+    #[test]
+    fn an_acknowledged_member_is_there_and_no_other() {
+        let judged = |reply: Reply| {
+            let mut ledger = Ledger::default();
+            ledger.note(&call(Verb::SAdd, key(Family::Set), &["x"]), &written());
+            assert!(ledger.answer(DcId(0), &call(Verb::SMembers, key(Family::Set), &[]), &said(reply)));
+            ledger.judge().len()
+        };
+        assert_eq!([judged(set(&["x"])), judged(set(&[])), judged(set(&["x", "y"]))], [0, 1, 1]);
+    }
+
+    #[test]
+    fn regions_agree_in_whatever_order_they_tell() {
+        let judged = |here: Reply, there: Reply| {
+            let mut ledger = Ledger::default();
+            let asked = call(Verb::SMembers, key(Family::Wild), &[]);
+            ledger.note(&asked, &said(Reply::Null));
+            assert!(
+                ledger.answer(DcId(0), &asked, &said(here)) && ledger.answer(DcId(1), &asked, &said(there))
+            );
+            ledger.judge().len()
+        };
+        assert_eq!([judged(set(&["x", "y"]), set(&["y", "x"])), judged(set(&["x"]), set(&["y"]))], [0, 1]);
+    }
+}

@@ -1,0 +1,196 @@
+//! Keys of data types in schedules: what each is for, and how a history tells of them.
+//!
+//! A history knows registers. A field of a hash to which fields are only ever assigned behaves as one, and so does a string that is
+//! only ever set: both are recorded as registers, and held to the promise of the protocol. What becomes of other keys is
+//! judged in the end (`ledger`).
+
+pub(crate) mod ledger;
+
+use bytes::Bytes;
+use tidemark_core::history::{Action, Event, SessionId};
+use tidemark_core::{Command, DcId, Found, Key, Micros, Op, Outcome, Reply, Update, Value, Verb, Write};
+
+/// What happens to a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// Fields are assigned values that nobody else assigns: each field is a register.
+    Hash,
+    /// A string is assigned such values: it is a register.
+    Register,
+    /// A number is increased.
+    Counter,
+    /// Fields of a hash are increased.
+    Counts,
+    /// Scores are increased.
+    Scores,
+    /// Members are added that nobody else adds.
+    Set,
+    /// Values are pushed that nobody else pushes.
+    List,
+    /// Anything.
+    Wild,
+    /// The same, and there are commands on both.
+    Wilder,
+}
+
+impl Family {
+    const ALL: [(Self, &str); 9] = [
+        (Self::Hash, "h"),
+        (Self::Register, "r"),
+        (Self::Counter, "n"),
+        (Self::Counts, "c"),
+        (Self::Scores, "z"),
+        (Self::Set, "s"),
+        (Self::List, "l"),
+        (Self::Wild, "w"),
+        (Self::Wilder, "x"),
+    ];
+
+    /// The key of this family beside a register, with the same partition and placement.
+    pub(crate) fn of(self, register: &Key) -> Key {
+        let ending = Self::ALL.iter().find(|(family, _)| *family == self).map_or("", |(_, ending)| ending);
+        Key::from(format!("{register}{{{register}}}{ending}").as_str())
+    }
+
+    /// The family of a key; none of a plain register.
+    pub(crate) fn find(key: &Key) -> Option<Self> {
+        let close = key.iter().position(|byte| *byte == b'}')?;
+        let ending = &key[close + 1..];
+        Self::ALL.iter().find(|(_, of)| of.as_bytes() == ending).map(|(family, _)| *family)
+    }
+
+    /// Whether no command on a key of this family can be answered with an error.
+    fn is_orderly(self) -> bool {
+        !matches!(self, Self::Wild | Self::Wilder)
+    }
+}
+
+/// A command on one key.
+pub(crate) fn call(verb: Verb, key: Key, args: &[&str]) -> Op {
+    let args = args.iter().map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
+    Op::Put { key, update: Update::call(Command::new(verb, args)) }
+}
+
+/// A command on two keys.
+pub(crate) fn call_with(verb: Verb, key: Key, other: Key, args: &[&str]) -> Op {
+    let args = args.iter().map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
+    Op::Put { key, update: Update::call(Command { keys: vec![other], ..Command::new(verb, args) }) }
+}
+
+/// The register that a field of a hash is in a history.
+fn field(hash: &Key, field: &[u8]) -> Key {
+    Key::from(format!("{hash}.{}", String::from_utf8_lossy(field)).as_str())
+}
+
+/// How the last word of a register is asked for, whatever it really is.
+pub(crate) fn last_word(register: &Key) -> Op {
+    let text = register.to_string();
+    match text.split_once('.') {
+        Some((hash, field)) => call(Verb::HGet, Key::from(hash), &[field]),
+        None => Op::Get { key: register.clone() },
+    }
+}
+
+/// What a register is found to be by [`last_word`], if that was answered.
+pub(crate) fn found_last(op: &Op, outcome: &Outcome) -> Option<(Key, Found)> {
+    match (op, outcome) {
+        (Op::Get { key }, Outcome::Found(found)) => {
+            let stamp = found.stamp.filter(|_| Family::find(key).is_none());
+            Some((key.clone(), Found { stamp, ..found.clone() }))
+        }
+        (Op::Put { key, update }, outcome) => {
+            let command = update.command.as_ref().filter(|command| command.verb == Verb::HGet)?;
+            Some((field(key, command.args.first()?), value(reply(outcome)?)?))
+        }
+        _ => None,
+    }
+}
+
+/// What a command was answered, if it was.
+pub(crate) fn reply(outcome: &Outcome) -> Option<&Reply> {
+    match outcome {
+        Outcome::Written { previous: Some(found), .. } | Outcome::Found(found) => found.reply.as_deref(),
+        _ => None,
+    }
+}
+
+/// The value that a reply tells of.
+fn value(reply: &Reply) -> Option<Found> {
+    match reply {
+        Reply::Bulk(bytes) => Some(Found::new(None, Some(Value::from(&bytes[..])))),
+        Reply::Null => Some(Found::default()),
+        _ => None,
+    }
+}
+
+/// An error that no command can be answered with, on a key to which nothing else happens than what its family says.
+pub(crate) fn disorder(op: &Op, outcome: &Outcome) -> Option<String> {
+    let (Op::Put { key, .. } | Op::Get { key }) = op else { return None };
+    match reply(outcome) {
+        Some(Reply::Error(error)) if Family::find(key)?.is_orderly() => Some(format!("{key}: {error}")),
+        _ => None,
+    }
+}
+
+/// As [`Event::of`], for operations on keys of data types, too: as what they do to registers.
+pub(crate) fn event(
+    session: SessionId,
+    dc: DcId,
+    times: (Micros, Micros),
+    op: &Op,
+    outcome: &Outcome,
+) -> Option<Event> {
+    let of = |op: &Op, outcome: &Outcome| Event::of(session, dc, times, op, outcome);
+    let Op::Put { key, update: Update { command: Some(command), .. } } = op else {
+        return of(op, outcome).and_then(as_registers);
+    };
+    let assigns = |register: Key, value: &Bytes| {
+        let write = Write::Assign(Value::from(&value[..]));
+        let told = match outcome {
+            Outcome::Written { stamp, .. } => Outcome::Written { stamp: *stamp, previous: None },
+            other => other.clone(),
+        };
+        of(&Op::Put { key: register, update: Update::put(write) }, &told)
+    };
+    match (Family::find(key)?, command.verb, &command.args[..]) {
+        (Family::Hash, Verb::HSet, [name, value]) => assigns(field(key, name), value),
+        (Family::Register, Verb::Set, [value]) => assigns(key.clone(), value),
+        (Family::Hash, Verb::HGet, [name]) => {
+            let found = reply(outcome).and_then(value);
+            let told = found.map_or_else(|| outcome.clone(), Outcome::Found);
+            of(&Op::Get { key: field(key, name) }, &told)
+        }
+        (Family::Hash, Verb::HMGet, names) => {
+            let told = match reply(outcome) {
+                Some(Reply::Array(all)) => Outcome::FoundAll(all.iter().filter_map(value).collect()),
+                _ => outcome.clone(),
+            };
+            of(&Op::Rotx { keys: names.iter().map(|name| field(key, name)).collect() }, &told)
+        }
+        _ => None,
+    }
+}
+
+/// An event without what it says of keys that are no registers. A string that a command may have written does not know of its newest
+/// version: it is told apart by its value.
+fn as_registers(mut event: Event) -> Option<Event> {
+    let unsure = |key: &Key, found: &mut Found| {
+        if Family::find(key).is_some() {
+            found.stamp = None;
+        }
+    };
+    let is_register = |key: &Key| Family::find(key).is_none_or(|family| family == Family::Register);
+    match &mut event.action {
+        Action::Write { key, observed, .. } => {
+            observed.iter_mut().for_each(|found| unsure(key, found));
+            is_register(key).then_some(event)
+        }
+        Action::Read { reads, .. } => {
+            let some = !reads.is_empty();
+            reads.retain(|read| is_register(&read.key));
+            reads.iter_mut().for_each(|read| unsure(&read.key, &mut read.found));
+            (!reads.is_empty() || !some).then_some(event)
+        }
+        Action::Adopt { .. } => Some(event),
+    }
+}

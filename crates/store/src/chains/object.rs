@@ -1,0 +1,338 @@
+//! A key of a data type: what every fresh reader sees, and what is needed to see less.
+//!
+//! **Idea.** The value of a key is a function of the set of versions that a reader can see. Fresh readers of one server see ever
+//! more; what they see is the *head*, and a version that becomes visible is applied to it once. The *base* is what every
+//! snapshot contains that will ever be read: it is the head with the elements of [`Undo`] put back. A version between the two is
+//! *pending*. When the safe point passes it, it is applied to the base and forgotten; all that a session depends on for having
+//! seen it stays in a *witness*, one for each region.
+//!
+//! **Invariants**
+//! - I1 An element that no applied pending version touches is the same in head and base.
+//! - I2 Witnesses cover, region by region, every version that was applied to the head (to the base).
+//!
+//! **Source.** Rules are numbered as in docs/types.md.
+
+use super::Version;
+use super::typed::{Mark, Part};
+use super::undo::{Undo, apply, fold};
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use tidemark_core::{DcId, Hlc, Stamp, Write};
+use tidemark_crdt::cell::Cell;
+use tidemark_crdt::effect::{Bound, Change, Datum, Effect, Kill, Kind, Name};
+use tidemark_crdt::rule;
+use tidemark_crdt::state::{Element, State};
+
+/// Makes `meta` cover what a session depends on that saw another version of the same region.
+pub type Absorb<M> = fn(&mut M, &Version<M>);
+
+/// One version a region: whoever saw them all depends on no more than who saw these.
+type Witnesses<M> = SmallVec<[Version<M>; 1]>;
+
+struct Pending<M> {
+    version: Version<M>,
+    effect: Effect,
+    applied: bool,
+}
+
+/// See above.
+pub struct Object<M> {
+    head: State,
+    /// In the order of stamps.
+    pending: VecDeque<Pending<M>>,
+    undo: Option<Box<Undo>>,
+    /// Of the head, and of the base (I2).
+    seen: Witnesses<M>,
+    folded: Witnesses<M>,
+    /// The view under which what is hidden was last looked at.
+    epoch: u64,
+    /// Pending versions that are not in the head, oldest first.
+    hidden: Vec<Stamp>,
+    /// Bytes of what the pending versions do.
+    bytes: u64,
+    /// The newest version that was ever here.
+    newest: Hlc,
+    /// After a restart: what a snapshot's part of the base contains.
+    mark: Option<Box<Mark>>,
+}
+
+/// What a write does, also one of a register.
+pub fn effect_of(write: &Write) -> Effect {
+    let register = |datum| Change::Assign {
+        kind: Kind::String,
+        name: Name::Is(bytes::Bytes::new()),
+        datum,
+        bound: Bound::Plain,
+        kill: Kill::default(),
+    };
+    match write {
+        Write::Assign(value) => {
+            Effect { floor: Hlc::ZERO, changes: vec![register(Datum::Bytes(value.clone()))] }
+        }
+        Write::Remove => Effect { floor: Hlc::ZERO, changes: vec![register(Datum::Gone)] },
+        // What cannot be read was refused when it came, in the log or from a peer.
+        Write::Apply(bytes) => Effect::decode(bytes).unwrap_or_default(),
+        // Stores take groups apart.
+        Write::Group(_) => Effect::default(),
+    }
+}
+
+/// Where a pending version stands, or would: behind all others, as a rule, and the next to be folded is the first.
+fn place<M>(pending: &VecDeque<Pending<M>>, stamp: Stamp) -> Result<usize, usize> {
+    match (pending.front(), pending.back()) {
+        (_, Some(last)) if last.version.stamp < stamp => Err(pending.len()),
+        (Some(first), _) if first.version.stamp == stamp => Ok(0),
+        _ => pending.binary_search_by_key(&stamp, |one| one.version.stamp),
+    }
+}
+
+fn witness<M: Clone>(witnesses: &mut Witnesses<M>, version: &Version<M>, absorb: Absorb<M>) {
+    if !rule::READERS_DEPEND.kept() {
+        return;
+    }
+    let Version { stamp, meta, .. } = version;
+    match witnesses.iter_mut().find(|one| one.stamp.origin == stamp.origin) {
+        Some(one) => {
+            absorb(&mut one.meta, version);
+            one.stamp = one.stamp.max(*stamp);
+        }
+        None => witnesses.push(Version { stamp: *stamp, meta: meta.clone(), write: Write::Remove }),
+    }
+}
+
+impl<M> Default for Object<M> {
+    fn default() -> Self {
+        Self {
+            head: State::default(),
+            pending: VecDeque::new(),
+            undo: None,
+            seen: SmallVec::new(),
+            folded: SmallVec::new(),
+            epoch: 0,
+            hidden: Vec::new(),
+            bytes: 0,
+            newest: Hlc::ZERO,
+            mark: None,
+        }
+    }
+}
+
+impl<M: Clone> Object<M> {
+    /// Adds a version, hidden until [`Self::refresh`] finds it visible. False if it is there already.
+    pub fn insert(&mut self, version: Version<M>) -> bool {
+        let Err(place) = place(&self.pending, version.stamp) else { return false };
+        self.newest = self.newest.max(version.stamp.ts);
+        self.bytes += version.write.len() as u64;
+        self.epoch = 0;
+        let at = self.hidden.partition_point(|hidden| *hidden < version.stamp);
+        self.hidden.insert(at, version.stamp);
+        let effect = effect_of(&version.write);
+        self.pending.insert(place, Pending { version, effect, applied: false });
+        true
+    }
+
+    /// Applies what is visible to the head. `epoch` names the view, of which `visible` is the rule: REQUIRES that it sees all that
+    /// the views before it saw.
+    pub fn refresh(&mut self, epoch: u64, absorb: Absorb<M>, visible: impl Fn(&Version<M>) -> bool) {
+        if self.hidden.is_empty() || self.epoch == epoch {
+            return;
+        }
+        self.epoch = epoch;
+        let Self { head, pending, undo, seen, hidden, .. } = self;
+        hidden.retain(|stamp| {
+            let at = place(pending, *stamp).expect("what is hidden is pending");
+            let one = &mut pending[at];
+            one.applied = visible(&one.version);
+            if one.applied {
+                apply(head, undo.get_or_insert_default(), *stamp, &one.effect);
+                witness(seen, &one.version, absorb);
+            }
+            !one.applied
+        });
+    }
+
+    /// What fresh readers see. REQUIRES: [`Self::refresh`].
+    pub fn head(&self) -> &State {
+        &self.head
+    }
+
+    /// What a session depends on that saw the head.
+    pub fn seen(&self) -> &[Version<M>] {
+        &self.seen
+    }
+
+    /// The key as a reader sees it to whom exactly the versions are visible that satisfy `visible`, and all of the base. `saw` is
+    /// called with what the reader depends on.
+    pub fn view(
+        &self,
+        visible: impl Fn(&Version<M>) -> bool,
+        mut saw: impl FnMut(&Version<M>),
+    ) -> Cow<'_, State> {
+        if self.pending.iter().all(|one| visible(&one.version) == one.applied) {
+            self.seen.iter().for_each(saw);
+            return Cow::Borrowed(&self.head);
+        }
+        self.folded.iter().for_each(&mut saw);
+        let mut state = self.base();
+        for Pending { version, effect, .. } in self.pending.iter().filter(|one| visible(&one.version)) {
+            state.apply(version.stamp, effect, None);
+            saw(version);
+        }
+        Cow::Owned(state)
+    }
+
+    /// What every snapshot contains.
+    pub fn base(&self) -> State {
+        let mut state = self.head.clone();
+        let Some(undo) = &self.undo else { return state };
+        for (kind, plain) in &undo.plains {
+            state.detach(Some(*kind));
+            let gone: Vec<Element> = state
+                .hot_elements()
+                .map(|(element, _)| element.clone())
+                .filter(|e| e.kind == *kind)
+                .collect();
+            gone.into_iter().for_each(|element| state.put(element, Cell::default()));
+            if let Some(plain) = plain {
+                state.attach(plain.clone());
+            }
+        }
+        let mut cells: Vec<_> = undo.cells.iter().collect();
+        cells.sort_unstable_by_key(|(element, _)| *element);
+        cells.into_iter().for_each(|(element, undone)| state.put(element.clone(), undone.cell.clone()));
+        if undo.deadline_touches > 0 {
+            state.deadlines = undo.deadlines.clone();
+        }
+        state
+    }
+
+    /// Folds the pending versions that are `safe`: every snapshot that will ever be read contains them. Returns their stamps.
+    pub fn fold(&mut self, absorb: Absorb<M>, mut safe: impl FnMut(&Version<M>) -> bool) -> Vec<Stamp> {
+        let all = self.pending.iter().filter(|one| safe(&one.version));
+        let stamps: Vec<Stamp> = all.map(|one| one.version.stamp).collect();
+        stamps.iter().for_each(|stamp| self.fold_one(*stamp, absorb));
+        stamps
+    }
+
+    /// Folds one pending version; nothing if it is not pending.
+    pub fn fold_one(&mut self, stamp: Stamp, absorb: Absorb<M>) {
+        let found = place(&self.pending, stamp).ok().and_then(|at| self.pending.remove(at));
+        let Some(Pending { version, effect, applied }) = found else { return };
+        self.bytes -= version.write.len() as u64;
+        let undo = self.undo.get_or_insert_default();
+        if !applied {
+            self.hidden.retain(|hidden| *hidden != stamp);
+            apply(&mut self.head, undo, stamp, &effect);
+            witness(&mut self.seen, &version, absorb);
+        }
+        fold(undo, stamp, &effect);
+        if undo.is_over() {
+            self.undo = None;
+        }
+        witness(&mut self.folded, &version, absorb);
+    }
+
+    /// Up to where everything is settled, if every later operation of this key's partition has observed what is at or below
+    /// `upto` (R8).
+    fn settled(&self, upto: Hlc) -> Hlc {
+        let floors = self.pending.iter().map(|one| one.effect.floor);
+        if rule::PENDING_HOLD_SETTLING.kept() { floors.fold(upto, Hlc::min) } else { upto }
+    }
+
+    /// Drops dots and segments that every later operation has observed, of about `budget` elements, and what had expired
+    /// before all of them.
+    pub fn settle(&mut self, upto: Hlc, budget: usize) {
+        let upto = self.settled(upto);
+        if self.undo.as_ref().is_some_and(|undo| undo.is_contested(&self.head)) {
+            return;
+        }
+        self.head.settle(upto, budget);
+        if let Some(undo) = &mut self.undo {
+            undo.cells.values_mut().for_each(|undone| undone.cell.settle(upto));
+            undo.deadlines.settle(upto);
+        } else {
+            let early = if rule::EXPIRED_AT_SETTLED.kept() { Hlc::ZERO } else { self.newest };
+            self.head.expire(upto.max(early));
+        }
+        if self.pending.is_empty() {
+            self.seen.retain(|one| one.stamp.ts > upto);
+            self.folded.clone_from(&self.seen);
+        }
+    }
+
+    /// How many elements of the head are not settled, whether there is a deadline that is not, and how many witnesses there are: settling
+    /// changes no more.
+    pub fn unsettled(&self) -> (usize, bool, usize) {
+        let State { deadlines, .. } = &self.head;
+        (self.head.hot_elements().len(), !deadlines.is_settled(), self.seen.len())
+    }
+
+    /// Whether collection has nothing to do here.
+    pub fn is_at_rest(&self) -> bool {
+        self.pending.is_empty()
+            && self.seen.is_empty()
+            && self.head.is_settled()
+            && !self.is_empty()
+            && self.head.deadlines.effective().is_none()
+    }
+
+    /// Whether nothing is here.
+    pub fn is_empty(&self) -> bool {
+        self.pending.is_empty() && self.head.kind().is_none() && self.head.hot_elements().next().is_none()
+    }
+
+    /// Whether nothing is here, and everybody who will ever write has seen that (R20).
+    pub fn is_gone(&self, upto: Hlc) -> bool {
+        self.is_empty() && (self.newest <= upto || !rule::EMPTY_WAITS.kept())
+    }
+
+    /// Versions that are not in the base, newest first.
+    pub fn pending(&self) -> impl Iterator<Item = &Version<M>> {
+        self.pending.iter().rev().map(|one| &one.version)
+    }
+
+    /// The pending version with this stamp.
+    pub fn pending_at(&self, stamp: Stamp) -> Option<&Version<M>> {
+        place(&self.pending, stamp).ok().map(|at| &self.pending[at].version)
+    }
+
+    /// What the protocol stores beside a pending version.
+    pub fn meta_mut(&mut self, stamp: Stamp) -> Option<&mut M> {
+        self.epoch = 0;
+        place(&self.pending, stamp).ok().map(|at| &mut self.pending[at].version.meta)
+    }
+
+    /// What a session depends on that saw the base.
+    pub fn folded(&self) -> &[Version<M>] {
+        &self.folded
+    }
+
+    /// Adds a part of the base, as a snapshot holds it.
+    pub fn restore(&mut self, part: Part<M>, mark: &Mark) {
+        for (kind, name, cell) in part.elements {
+            self.head.restore(Element { kind, name: name.into() }, cell);
+        }
+        self.head.deadlines = part.deadlines;
+        let witness = |(stamp, meta)| Version { stamp, meta, write: Write::Remove };
+        self.folded = part.seen.into_iter().skip(1).map(witness).collect();
+        self.seen = self.folded.clone();
+        self.newest = self.newest.max(part.newest);
+        self.mark.get_or_insert_with(|| Box::new(mark.clone()));
+    }
+
+    /// Whether what a snapshot said of it contains a record of a log.
+    pub fn contains(&self, of: Option<DcId>, seq: u64) -> bool {
+        self.mark.as_ref().is_some_and(|mark| mark.contains(of, seq))
+    }
+
+    /// Bytes of what the pending versions do.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The newest version that was ever here.
+    pub fn newest(&self) -> Hlc {
+        self.newest
+    }
+}

@@ -1,0 +1,382 @@
+//! Keys of data types among the others: where their objects stand, how one comes and goes, and what of it is written to snapshots.
+
+use super::object::{Absorb, Object};
+use super::older::NONE;
+use super::told::Folded;
+use super::{Entry, Store, Version};
+use serde::{Deserialize, Serialize};
+use tidemark_core::{DcId, Hlc, Key, Regions, Stamp, Write};
+use tidemark_crdt::cell::Cell;
+use tidemark_crdt::deadline::Deadlines;
+use tidemark_crdt::{Kind, State, rule};
+
+/// How many elements of one key a pass of collection looks at, about.
+pub(super) const ELEMENTS_A_PASS: usize = 10_000;
+
+/// What something contains: the last record that was written here, and the last received of each region.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// Written here.
+    pub written: u64,
+    /// Received, one a region.
+    pub received: Vec<u64>,
+}
+
+impl Mark {
+    /// Whether it contains record `seq` of a region; of this one, if there is none.
+    pub fn contains(&self, of: Option<DcId>, seq: u64) -> bool {
+        seq <= of.map_or(self.written, |dc| self.received.get(dc.index()).copied().unwrap_or(0))
+    }
+}
+
+/// One thing of a store: see [`Store::dump_all`].
+pub enum Dump<'a, M> {
+    /// A version of a register, or one of a data type that is not folded.
+    Version(&'a Version<M>),
+    /// A key of a data type, and a stamp of it.
+    Object(&'a Object<M>, &'a Version<M>),
+}
+
+/// A part of a key of a data type, in a snapshot: all parts together are its base.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Part<M> {
+    /// Elements.
+    pub elements: Vec<(Kind, Vec<u8>, Cell)>,
+    /// What the deadline is made of.
+    pub deadlines: Deadlines,
+    /// What a session depends on that saw the base; the first is a stamp of the key.
+    pub seen: Vec<(Stamp, M)>,
+    /// The newest version that was ever there.
+    pub newest: Hlc,
+    /// Up to where its elements were settled.
+    pub settled: Hlc,
+}
+
+/// About how many bytes of elements one part has.
+const PART_BYTES: usize = 128 * 1024;
+
+/// The base of an object in parts, at least one.
+pub fn parts<M: Clone>(object: &Object<M>, stub: &Version<M>, settled: Hlc) -> Vec<Part<M>> {
+    let (base, newest) = (object.base(), object.newest());
+    let witnesses = object.folded().iter().map(|one| (one.stamp, one.meta.clone()));
+    let seen: Vec<(Stamp, M)> = std::iter::once((stub.stamp, stub.meta.clone())).chain(witnesses).collect();
+    let part =
+        |elements| Part { elements, deadlines: base.deadlines.clone(), seen: seen.clone(), newest, settled };
+    let (mut all, mut elements, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for (element, cell) in base.elements() {
+        bytes += element.name.len() + cell.bytes() + 32;
+        elements.push((element.kind, element.name.into_vec(), cell));
+        if bytes > PART_BYTES {
+            all.push(part(std::mem::take(&mut elements)));
+            bytes = 0;
+        }
+    }
+    if all.is_empty() || !elements.is_empty() {
+        all.push(part(elements));
+    }
+    all
+}
+
+/// The objects of a store.
+pub(super) struct Objects<M> {
+    slab: Vec<Option<Box<Object<M>>>>,
+    free: Vec<u32>,
+    absorb: Option<Absorb<M>>,
+    /// See [`Store::raise_floor`].
+    floor: Hlc,
+    /// The floors that were heard of the other regions.
+    heard: Vec<Hlc>,
+    /// Up to where anything here may be settled, whoever settled it: here, before a restart, or where the leader is.
+    pub(super) reached: Hlc,
+    pub(super) expiring: bool,
+    pub(super) journal: Option<Vec<Folded>>,
+}
+
+impl<M> Default for Objects<M> {
+    fn default() -> Self {
+        Self {
+            slab: Vec::new(),
+            free: Vec::new(),
+            absorb: None,
+            floor: Hlc::ZERO,
+            heard: Vec::new(),
+            reached: Hlc::ZERO,
+            expiring: false,
+            journal: None,
+        }
+    }
+}
+
+impl<M> Objects<M> {
+    /// Whether there ever was one.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        !self.slab.is_empty()
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        (self.slab.len() - self.free.len()) as u64
+    }
+
+    pub(super) fn get(&self, at: u32) -> &Object<M> {
+        self.slab[at as usize].as_ref().expect("entries of data types have objects")
+    }
+
+    pub(super) fn get_mut(&mut self, at: u32) -> &mut Object<M> {
+        self.slab[at as usize].as_mut().expect("entries of data types have objects")
+    }
+
+    fn add(&mut self) -> u32 {
+        if let Some(at) = self.free.pop() {
+            self.slab[at as usize] = Some(Box::default());
+            return at;
+        }
+        self.slab.push(Some(Box::default()));
+        self.slab.len() as u32 - 1
+    }
+
+    fn remove(&mut self, at: u32) {
+        self.slab[at as usize] = None;
+        self.free.push(at);
+    }
+
+    pub(super) fn absorb(&self) -> Absorb<M> {
+        self.absorb.expect("a protocol without it is given no data types")
+    }
+}
+
+impl<M: Clone> Store<M> {
+    /// Keys can be of data types: says how what sessions depend on is added up. `others` are the regions of which floors will be
+    /// heard, of `regions` in all.
+    #[must_use]
+    pub fn with_types(mut self, absorb: Absorb<M>, regions: usize, others: Regions) -> Self {
+        let floor = |dc| if others.contains(dc) { Hlc::ZERO } else { Hlc(u64::MAX) };
+        self.objects.absorb = Some(absorb);
+        self.objects.heard = (0..regions).map(|dc| floor(DcId(dc as u8))).collect();
+        self
+    }
+
+    /// Whether keys can be of data types.
+    pub fn has_types(&self) -> bool {
+        self.objects.absorb.is_some()
+    }
+
+    /// Every view that is ever read or written under here contains what is at or below `floor`, and this server will say so with
+    /// what it writes. It never falls.
+    pub fn raise_floor(&mut self, floor: Hlc) {
+        self.objects.floor = self.objects.floor.max(floor);
+    }
+
+    /// What every view here contains.
+    pub fn floor(&self) -> Hlc {
+        self.objects.floor.max(self.objects.reached)
+    }
+
+    /// Up to where elements here may be settled.
+    pub fn reached(&self) -> Hlc {
+        self.objects.reached
+    }
+
+    /// The floor of the same partition in another region has been heard, in order with what it writes.
+    pub fn hear_floor(&mut self, of: DcId, floor: Hlc) {
+        let heard = &mut self.objects.heard[of.index()];
+        *heard = floor.max(*heard);
+    }
+
+    /// Whether floors are of use to anybody: some key is of a data type.
+    pub fn needs_floors(&self) -> bool {
+        self.objects.any()
+    }
+
+    /// Every operation that can still arrive from anywhere has observed what is at or below.
+    pub fn settled(&self) -> Hlc {
+        self.objects.heard.iter().copied().fold(self.objects.floor, Hlc::min)
+    }
+
+    /// Tombstones at or below may go. If a command of a data type finds a key gone and creates it, that depends on nothing: so
+    /// everybody has to have seen the tombstone. Where there are no data types the later write wins anyway.
+    pub(super) fn seen_by_all(&self) -> Hlc {
+        if self.objects.any() { self.settled() } else { Hlc(u64::MAX) }
+    }
+
+    /// Whether a key of this partition has had a deadline: then a key that is gone here may have expired, and be there still
+    /// elsewhere (R18).
+    pub fn is_expiring(&self) -> bool {
+        self.objects.expiring
+    }
+
+    /// This store goes on from a snapshot of one that was, or was not, [expiring](Self::is_expiring).
+    pub fn goes_on(&mut self, expiring: bool) {
+        self.objects.expiring |= expiring && rule::EXPIRY_SURVIVES.kept();
+    }
+
+    /// Whether `key` is of a data type, or was written with a command of one.
+    #[inline]
+    pub fn is_typed(&self, key: &[u8]) -> bool {
+        self.objects.any() && self.tables.find(key).is_some_and(|handle| self.tables.entry(handle).typed)
+    }
+
+    /// Whether updates of `key` have to be evaluated: it is of a data type, or is gone and may have expired (R18).
+    #[inline]
+    pub fn needs_evaluation(&self, key: &[u8]) -> bool {
+        (self.objects.any() || self.objects.expiring)
+            && match self.tables.find(key) {
+                Some(handle) => self.tables.entry(handle).typed,
+                None => self.objects.expiring,
+            }
+    }
+
+    /// The key's object, if it is of a data type.
+    pub fn object(&self, key: &[u8]) -> Option<&Object<M>> {
+        let entry = self.tables.entry(self.tables.find(key)?);
+        entry.typed.then(|| self.objects.get(entry.older))
+    }
+
+    /// As [`Self::object`], with everything applied that is `visible`: see [`Object::refresh`].
+    pub fn refreshed(
+        &mut self,
+        key: &[u8],
+        epoch: u64,
+        visible: impl Fn(&Version<M>) -> bool,
+    ) -> Option<&Object<M>> {
+        if !self.objects.any() {
+            return None;
+        }
+        let entry = self.tables.entry(self.tables.find(key)?);
+        if !entry.typed {
+            return None;
+        }
+        let (at, absorb) = (entry.older, self.objects.absorb());
+        let object = self.objects.get_mut(at);
+        object.refresh(epoch, absorb, visible);
+        let expires = object.head().deadlines.effective().is_some();
+        self.objects.expiring |= expires;
+        Some(self.objects.get(at))
+    }
+
+    /// The handle of the key's entry, which becomes one of a data type.
+    fn typed_entry(&mut self, key: &[u8], stamp: &Version<M>) -> u32 {
+        let Some(handle) = self.tables.find(key) else {
+            let newest = Version { stamp: stamp.stamp, meta: stamp.meta.clone(), write: Write::Remove };
+            let older = self.objects.add();
+            self.totals.keys += 1;
+            self.totals.bytes += key.len() as u64;
+            return self.tables.insert(Entry { key: key.into(), newest, older, queued: false, typed: true });
+        };
+        if !self.tables.entry(handle).typed {
+            let versions: Vec<Version<M>> = self.versions_of(self.tables.entry(handle)).cloned().collect();
+            let at = self.objects.add();
+            let entry = self.tables.entry_mut(handle);
+            self.older.drop_list(std::mem::replace(&mut entry.older, NONE));
+            (entry.older, entry.typed, entry.newest.write) = (at, true, Write::Remove);
+            let object = self.objects.get_mut(at);
+            versions.into_iter().rev().for_each(|version| {
+                object.insert(version);
+            });
+        }
+        handle
+    }
+
+    pub(super) fn queue(&mut self, handle: u32) {
+        let entry = self.tables.entry_mut(handle);
+        if !entry.queued {
+            entry.queued = true;
+            self.queue.push_back(handle);
+        }
+    }
+
+    /// Adds a version to a key that is, or becomes, one of a data type; or a register's to a register.
+    pub(super) fn insert_typed(&mut self, key: &[u8], version: Version<M>) -> bool {
+        if !matches!(version.write, Write::Apply(_)) && !self.is_typed(key) {
+            let added = version.write.len() as u64;
+            return self.insert_register(key, version, added);
+        }
+        let handle = self.typed_entry(key, &version);
+        let at = self.tables.entry(handle).older;
+        let added = version.write.len() as u64;
+        if !self.objects.get_mut(at).insert(version) {
+            return false;
+        }
+        self.totals.versions += 1;
+        self.totals.bytes += added;
+        self.queue(handle);
+        true
+    }
+
+    /// Adds what a version does to several keys. False if all of it was there already.
+    pub(super) fn insert_group(&mut self, writes: &[(Key, Write)], version: &Version<M>) -> bool {
+        let Version { stamp, meta, .. } = version;
+        let one = |write: &Write| Version { stamp: *stamp, meta: meta.clone(), write: write.clone() };
+        // All are inserted, whatever the first says.
+        writes.iter().filter(|(key, write)| self.insert(key, one(write))).count() > 0
+    }
+
+    /// Folds and settles what can be of a key of a data type. True if the key went.
+    pub(super) fn collect_typed(&mut self, handle: u32, safe: impl FnMut(&Version<M>) -> bool) -> bool {
+        let (at, absorb, settled) = (self.tables.entry(handle).older, self.objects.absorb(), self.settled());
+        let object = self.objects.get_mut(at);
+        let before = object.bytes();
+        let stamps = object.fold(absorb, safe);
+        let dropped = (stamps.len() as u64, before.saturating_sub(object.bytes()));
+        let expires = object.head().deadlines.effective().is_some();
+        let unsettled = object.unsettled();
+        object.settle(settled, ELEMENTS_A_PASS);
+        let (gone, rests) = (object.is_gone(settled), object.is_at_rest());
+        let settles = object.unsettled() != unsettled;
+        self.objects.expiring |= expires;
+        self.objects.reached = self.objects.reached.max(settled);
+        self.forget(dropped);
+        if let Some(journal) = &mut self.objects.journal
+            && (gone || settles || !stamps.is_empty())
+        {
+            let key = Key(bytes::Bytes::copy_from_slice(&self.tables.entry(handle).key));
+            journal.push(Folded { key, stamps, settled, gone });
+        }
+        if gone {
+            self.remove_typed(handle);
+        } else if !rests {
+            self.queue(handle);
+        }
+        gone
+    }
+
+    /// Adds a part of a key of a data type, of which [`Mark`] says what it contains.
+    pub fn restore(&mut self, key: &[u8], part: Part<M>, mark: &Mark) {
+        let Some((stamp, meta)) = part.seen.first().cloned() else { return };
+        let handle = self.typed_entry(key, &Version { stamp, meta, write: Write::Remove });
+        let at = self.tables.entry(handle).older;
+        self.objects.reached = self.objects.reached.max(part.settled);
+        let object = self.objects.get_mut(at);
+        object.restore(part, mark);
+        self.objects.expiring |= object.head().deadlines.effective().is_some();
+        self.queue(handle);
+    }
+
+    /// As [`Store::insert`], of a record of a log that is replayed: what a snapshot says of a key of a data type may contain it.
+    pub fn replay(&mut self, key: &[u8], version: Version<M>, of: Option<DcId>, seq: u64) {
+        let known =
+            self.object(key).is_some_and(|object| object.contains(of, seq)) && rule::REPLAY_BY_MARK.kept();
+        if let Write::Group(writes) = &version.write {
+            let Version { stamp, meta, .. } = &version;
+            for (key, write) in writes.iter() {
+                let one = Version { stamp: *stamp, meta: meta.clone(), write: write.clone() };
+                self.replay(key, one, of, seq);
+            }
+        } else if !known {
+            self.insert(key, version);
+        }
+    }
+
+    pub(super) fn remove_typed(&mut self, handle: u32) {
+        let entry = self.tables.remove(handle);
+        self.objects.remove(entry.older);
+        self.totals.keys -= 1;
+        self.totals.bytes -= entry.key.len() as u64;
+    }
+
+    /// What a fresh reader sees of every key of a data type, for tests and digests. In no particular order.
+    pub fn states(&self) -> impl Iterator<Item = (&[u8], &State)> {
+        let typed = self.tables.entries().filter(|entry| entry.typed);
+        typed.map(|entry| (&entry.key[..], self.objects.get(entry.older).head()))
+    }
+}

@@ -1,0 +1,46 @@
+//! Whether a write can be applied, asked before it is stored: what arrives or is read may have been written by another version of
+//! Tidemark.
+
+use super::Store;
+use tidemark_core::Write;
+use tidemark_crdt::Effect;
+
+/// Why a write cannot be applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misunderstood {
+    /// An effect that was encoded by nobody whom this version knows.
+    #[error("the effect of {bytes} bytes cannot be read ({why})")]
+    Effect {
+        /// How long it is.
+        bytes: usize,
+        /// Why.
+        why: String,
+    },
+    /// A group that contains another.
+    #[error("a group of writes is within another")]
+    Nested,
+    /// The protocol has no data types.
+    #[error("it is of a data type, which this protocol does not have")]
+    Untyped,
+}
+
+impl<M: Clone> Store<M> {
+    /// Whether every part of a write can be applied here.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn understands(&self, write: &Write) -> Result<(), Misunderstood> {
+        match write {
+            Write::Assign(_) | Write::Remove => Ok(()),
+            _ if !self.has_types() => Err(Misunderstood::Untyped),
+            Write::Apply(effect) => match Effect::decode(effect) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(Misunderstood::Effect { bytes: effect.len(), why: error.to_string() }),
+            },
+            Write::Group(writes) => writes.iter().try_for_each(|(_, write)| match write {
+                Write::Group(_) => Err(Misunderstood::Nested),
+                write => self.understands(write),
+            }),
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! One unit, run by the client of Redis's own test runner. We are that runner's server: we tell the client first to load
+//! `keep_going.tcl`, then to run the unit, and it tells us how each test ended.
+
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// What a reply, a test and a unit may take.
+pub(super) struct Limits {
+    pub(super) reply: Duration,
+    pub(super) test: Duration,
+    pub(super) unit: Duration,
+}
+
+/// redis-server takes 27 s for the longest test, and 45 s for the longest unit.
+pub(super) const LIMITS: Limits =
+    Limits { reply: Duration::from_secs(6), test: Duration::from_secs(80), unit: Duration::from_secs(240) };
+
+/// What is left out: what looks into the server by other means than the protocol, and other servers' premises.
+const TAGS: &str = "-needs:debug -needs:repl -needs:save -needs:config-maxmemory -cluster:skip";
+
+/// How a test ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    Passed,
+    Failed,
+    Skipped,
+}
+
+/// A test, how it ended, and what the runner said if it failed.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome {
+    /// Its name; of those that occur again, the second is `name #2`.
+    pub(super) name: String,
+    pub(super) ended: Ended,
+    pub(super) details: String,
+}
+
+/// A unit that was run.
+pub(super) struct Played {
+    pub(super) outcomes: Vec<Outcome>,
+    /// Errors between tests, and why the unit did not come to its end if it did not.
+    pub(super) notes: Vec<String>,
+    pub(super) seconds: f64,
+}
+
+/// The client and all processes that it has started; dropping it ends them.
+struct Client(Child);
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", self.0.id())]).status();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs `unit` of the source of Redis against the server at `port`.
+pub(super) fn play(source: &Path, port: u16, unit: &str, limits: &Limits) -> Result<Played> {
+    let began = Instant::now();
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let mut client = start(source, port, listener.local_addr()?.port(), limits)?;
+    let stream = accept(&listener, &mut client)?;
+    // Whatever hangs, this ends it; the connection then ends too.
+    let (done, ended) = mpsc::channel::<()>();
+    let (group, limit) = (client.0.id(), limits.unit);
+    let watch = std::thread::spawn(move || {
+        let late = ended.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
+        if late {
+            let _ = Command::new("kill").args(["-KILL", "--", &format!("-{group}")]).status();
+        }
+        late
+    });
+    let mut tally = Tally::default();
+    let complete = talk(stream, unit, &mut tally);
+    drop(done);
+    let late = watch.join().expect("the watch does not panic");
+    drop(client);
+    let mut played = tally.finish(began.elapsed().as_secs_f64());
+    match complete {
+        Ok(true) => {}
+        _ if late => played.notes.push(format!("stopped after {} s", limit.as_secs())),
+        Ok(false) => played.notes.push("the client ended within the unit".to_string()),
+        Err(error) => played.notes.push(format!("the client does not follow its protocol: {error:#}")),
+    }
+    Ok(played)
+}
+
+fn start(source: &Path, port: u16, runner: u16, limits: &Limits) -> Result<Client> {
+    let mut command = Command::new("tclsh");
+    command.args(["tests/test_helper.tcl", "--client", &runner.to_string()]);
+    command.args(["--host", "127.0.0.1", "--port", &port.to_string()]);
+    command.args(["--singledb", "--ignore-encoding", "--ignore-digest", "--tags", TAGS]);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/redis_tests/keep_going.tcl");
+    command.env("REDIS_TESTS_KEEP_GOING", script);
+    command.env("REDIS_TESTS_LIMIT_MS", limits.test.as_millis().to_string());
+    command.env("REDIS_TESTS_REPLY_LIMIT_MS", limits.reply.as_millis().to_string());
+    command.current_dir(source).process_group(0).stdin(Stdio::null());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    Ok(Client(command.spawn().context("tclsh is missing; Debian has it in tcl")?))
+}
+
+/// The client's connection to us.
+fn accept(listener: &TcpListener, client: &mut Client) -> Result<TcpStream> {
+    listener.set_nonblocking(true)?;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false)?;
+                return Ok(stream);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error.into()),
+        }
+        if let Some(status) = client.0.try_wait()? {
+            bail!("the client of Redis's test runner ended before it began ({status})");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Orders, and results until the unit is done. Whether it came to its end.
+fn talk(mut stream: TcpStream, unit: &str, tally: &mut Tally) -> Result<bool> {
+    let mut order = |order: &str| write!(stream, "{}\n{order}", order.len());
+    order("run_code {keep_going {} {source $::env(REDIS_TESTS_KEEP_GOING)}}")?;
+    order(&format!("run unit/{unit}"))?;
+    let mut reader = BufReader::new(stream.try_clone()?);
+    // Its greeting is a packet: a length, and a list that says that it is ready.
+    let mut length = String::new();
+    reader.read_line(&mut length)?;
+    let mut greeting = vec![0; length.trim().parse().context("the length of a packet")?];
+    reader.read_exact(&mut greeting)?;
+    let mut scripts_done = 0;
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        let text = String::from_utf8_lossy(&line).into_owned();
+        line.clear();
+        let fields: Vec<String> = text.trim_end_matches('\n').split('\t').map(unescaped).collect();
+        let [status, name, details] = &fields[..] else { bail!("not a result: {text:?}") };
+        if status == "done" {
+            scripts_done += 1;
+            // The first was our own script.
+            if scripts_done == 2 {
+                return Ok(true);
+            }
+        } else {
+            tally.note(status, name, details)?;
+        }
+    }
+    Ok(false)
+}
+
+fn unescaped(field: &str) -> String {
+    let mut text = String::new();
+    let mut rest = field.chars();
+    while let Some(letter) = rest.next() {
+        text.push(match letter {
+            '\\' => match rest.next() {
+                Some('t') => '\t',
+                Some('n') => '\n',
+                Some('r') => '\r',
+                other => other.unwrap_or('\\'),
+            },
+            letter => letter,
+        });
+    }
+    text
+}
+
+/// Results as they arrive.
+#[derive(Default)]
+struct Tally {
+    outcomes: Vec<Outcome>,
+    /// How often a name has occurred.
+    occurred: BTreeMap<String, usize>,
+    notes: Vec<String>,
+}
+
+impl Tally {
+    fn note(&mut self, status: &str, name: &str, details: &str) -> Result<()> {
+        // A list holds a name a line.
+        let name = name.replace(['\n', '\r', '\t'], " ").trim().to_string();
+        let ended = match status {
+            "note" => {
+                self.notes.push(details.to_string());
+                return Ok(());
+            }
+            "testing" => {
+                let occurred = self.occurred.entry(name.clone()).or_default();
+                *occurred += 1;
+                let name = numbered(&name, *occurred);
+                self.outcomes.push(Outcome { name, ended: Ended::Failed, details: "no result".into() });
+                return Ok(());
+            }
+            "ok" => Ended::Passed,
+            "err" => Ended::Failed,
+            "skip" => Ended::Skipped,
+            _ => bail!("a result of an unknown kind: {status}"),
+        };
+        // What is left out between tests has no name.
+        let Some(occurred) = self.occurred.get(&name) else { return Ok(()) };
+        let name = numbered(&name, *occurred);
+        let outcome = self.outcomes.iter_mut().rfind(|outcome| outcome.name == name).expect("it has begun");
+        let failed_before = outcome.ended == Ended::Failed && outcome.details != "no result";
+        if !failed_before {
+            (outcome.ended, outcome.details) = (ended, details.to_string());
+        }
+        Ok(())
+    }
+
+    fn finish(self, seconds: f64) -> Played {
+        Played { outcomes: self.outcomes, notes: self.notes, seconds }
+    }
+}
+
+fn numbered(name: &str, occurrence: usize) -> String {
+    if occurrence == 1 { name.to_string() } else { format!("{name} #{occurrence}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_counted_by_test() {
+        let mut tally = Tally::default();
+        let events = [
+            ("testing", "a", ""),
+            ("ok", "a", ""),
+            ("skip", "", "between tests"),
+            ("testing", "a", ""),
+            ("err", "a", "Expected 1"),
+            ("ok", "a", ""),
+            ("note", "", "an error"),
+            ("testing", "b", ""),
+            ("skip", "b", "a tag"),
+            ("testing", "c", ""),
+        ];
+        for (status, name, details) in events {
+            tally.note(status, name, details).unwrap();
+        }
+        let played = tally.finish(1.0);
+        let ended: Vec<(&str, Ended)> =
+            played.outcomes.iter().map(|outcome| (&outcome.name[..], outcome.ended)).collect();
+        assert_eq!(
+            ended,
+            [("a", Ended::Passed), ("a #2", Ended::Failed), ("b", Ended::Skipped), ("c", Ended::Failed)]
+        );
+        assert_eq!(played.notes, ["an error"]);
+    }
+
+    #[test]
+    fn fields_are_unescaped() {
+        assert_eq!(unescaped("a\\tb\\\\n\\n"), "a\tb\\n\n");
+    }
+}

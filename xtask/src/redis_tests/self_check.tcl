@@ -1,0 +1,34 @@
+# A unit of our own, run before Redis's: each way in which a test can end, and that the next one runs all the same.
+
+start_server {tags {"self-check"}} {
+    test "passes" {r ping} {PONG}
+    test "returns something else" {r ping} {GNOP}
+    test "fails an assertion" {assert_equal 1 2}
+    test "gets an error" {r no-such-command}
+    r no-such-command
+    error "between tests"
+    test "runs after errors between tests" {r ping} {PONG}
+    test "waits for a reply" {
+        set rd [redis_deferring_client]
+        $rd read
+    }
+    test "does not end" {while 1 {r ping}}
+    test "breaks its connection" {
+        r deferred 1
+        r ping
+        error "a reply is left"
+    }
+    test "has a new connection" {r echo new} {new}
+    foreach reply {PONG GNOP} {
+        test "occurs twice" {r ping} $reply
+    }
+    test "has a tag that is left out" {r ping} {PONG} {needs:debug}
+    tags {needs:debug} {
+        test "is within such a tag" {r ping} {PONG}
+    }
+    foreach one {1 2} {
+        r no-such-command
+        test "is in a loop with errors" {r ping} {PONG}
+    }
+    test "is the last one: 180°" {r ping} {PONG}
+}
