@@ -28,7 +28,7 @@ const HELP: &str = "\
 ./x redis-tests [UNIT…] [--reference] [--update] [--json] [--details]
 
 Runs units of Redis's own tests against one node of Tidemark, and compares with the lists in xtask/redis-tests: a test
-that passed must pass, and one that passes no longer needs an excuse.
+that passed must pass. One that passes and is listed as failing is named; `--update` makes it have to pass.
 
   UNIT         such as type/string; without any, all
   --reference  against redis-server: are the lists what it passes?
@@ -122,14 +122,22 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     } else {
         print!("{}", report::text(bench.kind.name(), &units, bench.options.details));
     }
-    let differ: usize = units.iter().map(|unit| unit.findings.len()).sum();
-    if bench.options.update || differ == 0 {
+    if bench.options.update {
         return Ok(());
     }
-    if bench.options.reference {
-        bail!("{differ} tests are not as listed; `./x redis-tests --reference --update` makes new lists");
+    let findings = || units.iter().flat_map(|unit| &unit.findings);
+    let broken = findings().filter(|finding| matches!(finding, Finding::Broken(_))).count();
+    if broken > 0 && bench.options.reference {
+        bail!("{broken} tests are not as listed; `./x redis-tests --reference --update` makes new lists");
     }
-    bail!("{differ} tests are not as listed; if all that passed still pass: `./x redis-tests --update`")
+    if broken > 0 {
+        bail!("{broken} tests have to pass and do not; if that is meant: `./x redis-tests --update`");
+    }
+    // Whoever mends a test need not know all lists: that it has to pass from now on is for the next `--update` to say.
+    if findings().next().is_some() {
+        eprintln!("Tests pass that the lists excuse; `./x redis-tests --update` makes them have to pass.");
+    }
+    Ok(())
 }
 
 fn parse(args: &[String]) -> Result<Options> {
