@@ -48,7 +48,7 @@ pub struct Object<M> {
     /// The view under which what is hidden was last looked at.
     epoch: u64,
     /// Pending versions that are not in the head, oldest first.
-    hidden: Vec<Stamp>,
+    hidden: VecDeque<Stamp>,
     /// Bytes of what the pending versions do.
     bytes: u64,
     /// The newest version that was ever here.
@@ -110,7 +110,7 @@ impl<M> Default for Object<M> {
             seen: SmallVec::new(),
             folded: SmallVec::new(),
             epoch: 0,
-            hidden: Vec::new(),
+            hidden: VecDeque::new(),
             bytes: 0,
             newest: Hlc::ZERO,
             mark: None,
@@ -222,7 +222,9 @@ impl<M: Clone> Object<M> {
         self.bytes -= version.write.len() as u64;
         let undo = self.undo.get_or_insert_default();
         if !applied {
-            self.hidden.retain(|hidden| *hidden != stamp);
+            if let Ok(at) = self.hidden.binary_search(&stamp) {
+                self.hidden.remove(at);
+            }
             apply(&mut self.head, undo, stamp, &effect);
             witness(&mut self.seen, &version, absorb);
         }
