@@ -150,7 +150,11 @@ impl<P: Protocol> Hold<P> {
 
     /// Whether something waits for a sync that the policy does not ask for.
     pub(crate) fn wants_sync(&self) -> bool {
-        matches!(self, Self::Member(member) if member.wants_sync())
+        match self {
+            Self::Alone(host) => host.snapshot_waits(),
+            Self::Member(member) => member.wants_sync(),
+            Self::Founding(_) => false,
+        }
     }
 
     /// A snapshot to be taken, if one is due.

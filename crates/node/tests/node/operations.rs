@@ -204,3 +204,17 @@ fn an_import_that_is_lost_has_not_happened() {
     let outcome = cluster.processes[2].outcomes.remove(&session).expect("it has ended");
     assert!(matches!(failure(outcome), Failure::Unavailable(_)));
 }
+
+/// Under `fsync no` nothing else syncs the log: a snapshot that waited for that never ended, and the log grew for ever.
+#[test]
+fn a_snapshot_is_taken_though_no_policy_syncs_the_log() {
+    let mut cluster = Cluster::stopped(factory_of::<Tidemark>(), layout(1, 1, 1));
+    cluster.fsync = Fsync::No;
+    cluster.boot(0);
+    let session = cluster.open(0);
+    cluster.set(0, session, "k", "v");
+    cluster.node(0).want_snapshot().unwrap();
+    assert!(cluster.node(0).is_taking_snapshot());
+    cluster.run_for(2_000_000);
+    assert!(!cluster.node(0).is_taking_snapshot());
+}
