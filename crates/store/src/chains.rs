@@ -37,6 +37,9 @@ pub use typed::{Dump, Mark, Part, parts};
 pub use understood::Misunderstood;
 pub use versions::Versions;
 
+/// A scan looks at so many times as many keys as are wanted, where most of them hold nothing.
+const EMPTY_WALKS: usize = 16;
+
 /// One version of a key: what it does, its place in the order, and what the protocol stores beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version<M> {
@@ -302,10 +305,10 @@ impl<M: Clone> Store<M> {
         self.queue.len().max(self.totals.versions.saturating_sub(registers) as usize)
     }
 
-    /// Keys from `cursor` on, at least `limit` candidates if there are as many, that hold a value in the version that
-    /// `pick` chooses among all of theirs; and the cursor to go on with, 0 at the end. A key that is there during the
-    /// whole walk is returned; one that comes or goes meanwhile may or may not be. `saw` is called with each version
-    /// that decided.
+    /// Keys from `cursor` on that hold a value in the version that `pick` chooses among all of theirs: at least `limit` if there
+    /// are as many, and not too many others come before; and the cursor to go on with, 0 at the end. A key that is there during
+    /// the whole walk is returned; one that comes or goes meanwhile may or may not be. `saw` is called with each version that
+    /// decided.
     pub fn scan(
         &self,
         (cursor, limit): (u64, usize),
@@ -314,19 +317,28 @@ impl<M: Clone> Store<M> {
         visible: impl Fn(&Version<M>) -> bool,
         mut saw: impl FnMut(&Version<M>),
     ) -> (Vec<Key>, u64) {
-        let (candidates, next) = self.tables.walk(cursor, limit);
-        let keys = candidates.into_iter().filter_map(|handle| {
-            let entry = self.tables.entry(handle);
+        let mut holds = |entry: &Entry<M>| {
             if entry.typed {
-                self.objects.get(entry.older).view(&visible, &mut saw).kind_at(time)?;
-            } else {
-                let found = pick(self.versions_of(entry))?;
-                saw(found);
-                found.write.value()?;
+                return self.objects.get(entry.older).view(&visible, &mut saw).kind_at(time).is_some();
             }
-            Some(Key(bytes::Bytes::copy_from_slice(&entry.key)))
-        });
-        (keys.collect(), next)
+            let found = pick(self.versions_of(entry));
+            found.is_some_and(|found| {
+                saw(found);
+                found.write.value().is_some()
+            })
+        };
+        let (mut keys, mut next) = (Vec::new(), cursor);
+        for _ in 0..EMPTY_WALKS {
+            let (candidates, end) = self.tables.walk(next, limit - keys.len());
+            let entries = candidates.into_iter().map(|handle| self.tables.entry(handle));
+            let holding = entries.filter(|entry| holds(entry));
+            keys.extend(holding.map(|entry| Key(bytes::Bytes::copy_from_slice(&entry.key))));
+            next = end;
+            if next == 0 || keys.len() >= limit {
+                break;
+            }
+        }
+        (keys, next)
     }
 
     /// How many keys hold a value in the version that `pick` chooses among all of theirs, or of a data type at `time` in what is `visible`.

@@ -9,6 +9,8 @@ use tidemark_core::glob::glob_matches;
 const COUNT: u64 = 10;
 /// The most that it looks at, whatever its COUNT.
 const COUNT_MAX: u64 = 100_000;
+/// In so many partitions it looks at most, where they hold few keys.
+const PARTITIONS_MAX: usize = 16;
 
 pub(super) static SPEC: Spec = Spec {
     name: "scan",
@@ -26,8 +28,17 @@ fn parse(request: &mut Request<'_>) -> Parsed {
     // Redis takes nothing for 0.
     let number = |text: &[u8]| if text.is_empty() { Some(0) } else { from_utf8(text).ok()?.parse().ok() };
     let cursor = number(&request[1]).and_then(Cursor::from_client).ok_or(ErrorReply::INVALID_CURSOR)?;
-    let mut scan =
-        Scan { cursor, pattern: None, count: COUNT, kind: None, next: None, asked: None, found: Vec::new() };
+    let mut scan = Scan {
+        cursor,
+        pattern: None,
+        count: COUNT,
+        kind: None,
+        looked_in: 0,
+        keys: Vec::new(),
+        next: None,
+        asked: None,
+        found: Vec::new(),
+    };
     for index in (2..request.len()).step_by(2) {
         let value = request.get(index + 1).ok_or(ErrorReply::SYNTAX)?;
         if request.is(index, "match") {
@@ -36,7 +47,7 @@ fn parse(request: &mut Request<'_>) -> Parsed {
             scan.kind = Some(value.to_ascii_lowercase());
         } else if request.is(index, "count") {
             let count = u64::try_from(integer(value)?).ok().filter(|count| *count > 0);
-            scan.count = count.ok_or(ErrorReply::SYNTAX)?;
+            scan.count = count.ok_or(ErrorReply::SYNTAX)?.min(COUNT_MAX);
         } else {
             return Err(ErrorReply::SYNTAX);
         }
@@ -50,6 +61,10 @@ struct Scan {
     count: u64,
     /// The type that is asked for.
     kind: Option<Vec<u8>>,
+    /// How many partitions it has looked in.
+    looked_in: usize,
+    /// What it has seen there.
+    keys: Vec<Key>,
     /// Where the client goes on; known when the keys are.
     next: Option<Cursor>,
     /// The key whose type was asked, and those that are still to be asked, in reverse order.
@@ -74,7 +89,8 @@ impl Scan {
 
 impl Steps for Scan {
     fn begin(&mut self, keyspace: &Keyspace<'_>, _: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
-        Ok(Step::Op(self.cursor.scan(keyspace, self.count.min(COUNT_MAX) as u32)))
+        self.looked_in += 1;
+        Ok(Step::Op(self.cursor.scan(keyspace, self.count as u32 - self.keys.len() as u32)))
     }
 
     fn step(
@@ -91,8 +107,18 @@ impl Steps for Scan {
             }
             return Ok(self.ask(keys, out));
         }
-        let (mut keys, cursor) = scanned(outcome)?;
+        let (keys, cursor) = scanned(outcome)?;
+        self.keys.extend(keys);
         self.next = self.cursor.after(keyspace, cursor);
+        if let Some(next) = self.next
+            && cursor == 0
+            && (self.keys.len() as u64) < self.count
+            && self.looked_in < PARTITIONS_MAX
+        {
+            self.cursor = next;
+            return self.begin(keyspace, out);
+        }
+        let mut keys = std::mem::take(&mut self.keys);
         keys.retain(|key| self.pattern.as_ref().is_none_or(|pattern| glob_matches(pattern, key, false)));
         if self.kind.is_none() {
             self.found = keys;

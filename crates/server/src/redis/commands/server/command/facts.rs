@@ -214,9 +214,14 @@ pub(super) fn uses(spec: &Spec) -> Names {
     }
 }
 
-/// The uses of one call: SET that returns nothing does not read.
-pub(super) fn uses_of_call(spec: &Spec, arguments: &[Bytes]) -> Names {
+/// How a call uses the key at `place` among its keys: SET that returns nothing does not read.
+pub(super) fn uses_of_key(spec: &Spec, arguments: &[Bytes], place: usize) -> Names {
     match spec.name {
+        "blmove" | "brpoplpush" | "lmove" | "rpoplpush" | "smove" if place > 0 => &["RW", "insert"],
+        "copy" | "georadius" | "georadiusbymember" | "rename" | "sort" if place > 0 => &["OW", "update"],
+        "renamenx" if place > 0 => &["OW", "insert"],
+        "bitop" | "pfmerge" if place > 0 => &["RO", "access"],
+        name if place > 0 && name.ends_with("store") => &["RO", "access"],
         "set" if !arguments.iter().skip(3).any(|option| is(option, "get")) => &["OW", "update"],
         "set" | "bitfield" => &["RW", "access", "update"],
         _ => uses(spec),

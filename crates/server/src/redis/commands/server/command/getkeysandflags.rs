@@ -1,6 +1,6 @@
 //! COMMAND GETKEYSANDFLAGS.
 
-use super::facts::uses_of_call;
+use super::facts::uses_of_key;
 use super::getkeys::keys;
 use super::{COMMAND, words};
 use crate::redis::prelude::*;
@@ -17,12 +17,11 @@ pub(super) static SPEC: Spec = Spec {
 
 fn answer(_: &mut Connection, call: &Call, cx: &mut Context<'_>) -> Answer {
     let (spec, keys) = keys(&call.arguments)?;
-    let uses = uses_of_call(spec, &call.arguments);
     cx.out.array(keys.len());
-    for key in keys {
+    for (place, key) in keys.into_iter().enumerate() {
         cx.out.array(2);
         cx.out.bulk(key);
-        words(&mut cx.out, uses);
+        words(&mut cx.out, uses_of_key(spec, &call.arguments, place));
     }
     Ok(Next::Continue)
 }
