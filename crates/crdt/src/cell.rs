@@ -10,6 +10,7 @@
 
 mod queued;
 
+use crate::account::Entry;
 use crate::effect::{Bound, Cut, Datum, Kill, Kind};
 use crate::modifier::{Modified, Modifier};
 use crate::number::{Dd, Number, parse_int};
@@ -128,9 +129,12 @@ impl Cell {
     }
 
     /// The version `dot` assigns `datum`. REQUIRES: what it had observed was killed.
-    pub fn assign(&mut self, dot: Stamp, datum: Datum, bound: Bound) {
+    pub fn assign(&mut self, dot: Stamp, mut datum: Datum, bound: Bound) {
         if self.was_killed(dot) {
             return;
+        }
+        if let Datum::Account(account) = &mut datum {
+            account.create(dot);
         }
         if bound == Bound::Plain && rule::PLAIN_WRITES_END.kept() && !self.is_newest_plain(dot) {
             return;
@@ -156,6 +160,18 @@ impl Cell {
         let last = self.newest().is_none_or(|newest| newest < dot);
         self.modified.insert(dot, modifiers);
         last
+    }
+
+    /// A total of the bounded counter that `created` created has risen; nothing if that one is gone.
+    pub fn raise(&mut self, created: Stamp, entry: Entry) {
+        let data = self.assigned.iter_mut().map(|one| &mut one.datum).chain(&mut self.settled);
+        for datum in data {
+            if let Datum::Account(account) = datum
+                && (account.created() == Some(created) || !rule::TOTALS_NAME_COUNTERS.kept())
+            {
+                account.raise(entry);
+            }
+        }
     }
 
     /// Notes a plain write: the earlier ones are over. False if it is over itself.

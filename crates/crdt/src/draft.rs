@@ -2,6 +2,7 @@
 
 mod written;
 
+use crate::account::Entry;
 use crate::effect::{Bound, Change, Datum, Kind, Name, Start};
 use crate::modifier::Modifier;
 use crate::number::{Dd, Number};
@@ -9,7 +10,7 @@ use crate::rule;
 use crate::shape::Plain;
 use crate::state::State;
 use bytes::Bytes;
-use tidemark_core::{Command, DcId, Hlc, Reply};
+use tidemark_core::{Command, DcId, Hlc, Reply, Stamp};
 use written::Written;
 
 /// Where and when a command is evaluated.
@@ -220,6 +221,12 @@ impl<'a> Draft<'a> {
     pub fn modify(&mut self, modifiers: Vec<Modifier>) {
         self.begin();
         self.changes.push(Change::Modify { kind: Kind::String, name: Name::of(b""), modifiers });
+    }
+
+    /// Raises a total of the bounded counter that the session sees. REQUIRES: `created` is its creation.
+    pub fn raise(&mut self, created: Stamp, entry: Entry) {
+        self.begin();
+        self.changes.push(Change::Raise { kind: Kind::BCounter, name: Name::of(b""), created, entry });
     }
 
     /// Adds to a score so that it comes to `from + by`, rounded as the sum of two doubles is.
