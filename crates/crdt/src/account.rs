@@ -61,7 +61,7 @@ impl Account {
     }
 
     /// The version with this stamp creates it.
-    pub(crate) fn create(&mut self, stamp: Stamp) {
+    pub fn create(&mut self, stamp: Stamp) {
         self.created.get_or_insert(stamp);
     }
 
