@@ -74,7 +74,8 @@ fn regions_sell_exactly_what_there_is_across_a_cut() {
     let mut clients = [cluster.client(0), cluster.client(1)];
     create(&mut clients, "400");
     let over = AtomicBool::new(false);
-    let sell = |mut client: Client| {
+    // The second region sells faster than the first, and runs out of rights while it is cut off.
+    let sell = &|mut client: Client, pause: Duration| {
         let (mut sold, mut refused) = (0, 0);
         while !over.load(Ordering::Relaxed) {
             match take(&mut client, "1") {
@@ -87,12 +88,14 @@ fn regions_sell_exactly_what_there_is_across_a_cut() {
                     refused += 1;
                 }
             }
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(pause);
         }
         (sold, refused)
     };
     let sums = std::thread::scope(|scope| {
-        let sellers = clients.map(|client| scope.spawn(|| sell(client)));
+        let [a, b] = clients;
+        let (slow, fast) = (Duration::from_millis(4), Duration::from_micros(500));
+        let sellers = [scope.spawn(move || sell(a, slow)), scope.spawn(move || sell(b, fast))];
         std::thread::sleep(Duration::from_millis(100));
         assert!(cluster.admin(0, "/admin/cut", r#"{"from": "A", "to": "B"}"#).contains("200 OK"));
         std::thread::sleep(Duration::from_millis(300));
