@@ -9,8 +9,8 @@
 //! 2022. Rules are numbered as in docs/types.md.
 
 mod queued;
+mod values;
 
-use crate::account::Entry;
 use crate::effect::{Bound, Cut, Datum, Kill, Kind};
 use crate::modifier::{Modified, Modifier};
 use crate::number::{Dd, Number, parse_int};
@@ -162,18 +162,6 @@ impl Cell {
         last
     }
 
-    /// A total of the bounded counter that `created` created has risen; nothing if that one is gone.
-    pub fn raise(&mut self, created: Stamp, entry: Entry) {
-        let data = self.assigned.iter_mut().map(|one| &mut one.datum).chain(&mut self.settled);
-        for datum in data {
-            if let Datum::Account(account) = datum
-                && (account.created() == Some(created) || !rule::TOTALS_NAME_COUNTERS.kept())
-            {
-                account.raise(entry);
-            }
-        }
-    }
-
     /// Notes a plain write: the earlier ones are over. False if it is over itself.
     fn is_newest_plain(&mut self, dot: Stamp) -> bool {
         if self.plain.is_some_and(|newest| newest > dot) {
@@ -294,12 +282,6 @@ impl Cell {
     /// Whether an assignment lives in it that is not settled.
     pub fn is_assigned(&self) -> bool {
         !self.assigned.is_empty()
-    }
-
-    /// About how many bytes it holds.
-    pub fn bytes(&self) -> usize {
-        let of = |datum: &Datum| if let Datum::Bytes(bytes) = datum { bytes.len() } else { 8 };
-        self.assigned.iter().map(|one| of(&one.datum)).chain(self.settled.as_ref().map(of)).sum()
     }
 
     /// The newest stamp of what lives in it.
