@@ -83,9 +83,11 @@ fn compact(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
         b"*" => None,
         token => Some(Token::parse(token).ok_or(NO_TOKEN)?),
     };
-    let all = updates(draft)?.unwrap_or_default().into_iter();
+    let all = updates(draft)?.unwrap_or_default();
+    let there = all.len();
     let covered = |stamp| upto.as_ref().is_none_or(|token| token.covers(stamp));
     let old: Vec<Vec<u8>> = all
+        .into_iter()
         .filter(|(stamp, ..)| covered(*stamp) || !rule::COMPACTION_IS_COVERED.kept())
         .map(|(_, name, _)| name)
         .collect();
@@ -94,7 +96,12 @@ fn compact(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
         return Ok(Reply::Int(0));
     }
     let count = old.len();
-    old.into_iter().for_each(|name| draft.take(Kind::Doc, name.into()));
+    if count == there {
+        // The effect names what was written lately, and not every update.
+        draft.empty(Kind::Doc);
+    } else {
+        old.into_iter().for_each(|name| draft.take(Kind::Doc, name.into()));
+    }
     draft.assign_new(Kind::Doc, name(draft.seed, 0), Datum::bytes(merged));
     Ok(Reply::count(count))
 }

@@ -248,6 +248,15 @@ impl<'a> Draft<'a> {
         self.changes.push(self.state.observed(None, self.moment.floor));
     }
 
+    /// Removes all elements that the session sees; the deadline stays. REQUIRES: the key is of `kind`, and this command has not
+    /// changed it.
+    pub fn empty(&mut self, kind: Kind) {
+        self.begin();
+        self.cleared = true;
+        self.growth = 0;
+        self.changes.push(self.state.observed(Some(kind), self.moment.floor));
+    }
+
     /// Removes everything of the types other than `kind` that the session sees; the deadline stays.
     pub fn clear_others(&mut self, kind: Kind) {
         self.begin();

@@ -92,6 +92,15 @@ fn compaction_takes_what_its_token_covers() {
 }
 
 #[test]
+fn a_compaction_of_all_that_is_old_is_small() {
+    let mut desk = Desk::new(0, true);
+    (0..1000).for_each(|n| assert_eq!(desk.run(&format!("tide.doc|put k update-{n}")), Reply::Ok));
+    let (_, effect) = write(&mut desk, "tide.doc|compact k merged upto *");
+    assert!(effect.encode().len() < 100, "{} bytes", effect.encode().len());
+    assert_eq!(read(&mut desk, None).1, ["merged"]);
+}
+
+#[test]
 fn updates_and_compactions_of_two_regions_merge() {
     for (times, order) in [([100_000, 200_000], ["new", "ab"]), ([200_000, 100_000], ["ab", "new"])] {
         let [mut one, mut other] = two();
