@@ -31,5 +31,5 @@ rows! { BASE with "tide.bcounter|help";
         "What other regions have taken meanwhile is not in it; it is never below the bound.";
     "tide.bcounter|rights" BCounterRights 3 FAST_READ "0.1.0" "key",
         "Returns how much each region may take from a bounded counter: a map in RESP3, a flat list in RESP2.",
-        "Exact for this region; for others it is what this region knows.";
+        "Exact for this region; for others it is what this region knows. A region that never had any is left out.";
 }
