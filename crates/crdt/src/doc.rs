@@ -35,14 +35,17 @@ pub(crate) fn name(seed: u64, nth: usize) -> Name {
     Name::New(Bytes::new(), end.into())
 }
 
-/// The updates of the key, if it is there, with their versions and names, in the order of these.
-fn updates<'a>(draft: &Draft<'a>) -> Result<Option<Vec<(Stamp, Vec<u8>, &'a [u8])>>, Reply> {
+/// An update: the version that put it, its name, and what it says.
+type Update<'a> = (Stamp, Vec<u8>, &'a [u8]);
+
+/// The updates of the key, if it is there, in the order of their versions.
+fn updates<'a>(draft: &Draft<'a>) -> Result<Option<Vec<Update<'a>>>, Reply> {
     let Some(Plain::Doc(updates)) = draft.of(Kind::Doc)? else { return Ok(None) };
     let all = updates.iter().filter_map(|(name, update)| {
         let name = name.to_vec();
         Some((token::stamp_of(&name)?, name, update))
     });
-    let mut all: Vec<_> = all.collect();
+    let mut all: Vec<Update<'_>> = all.collect();
     all.sort_unstable();
     Ok(Some(all))
 }

@@ -39,7 +39,7 @@ fn a_reader_is_given_what_its_token_does_not_cover() {
     assert_eq!(new, ["four"]);
     // A token stays good when dots are dropped.
     desk.settle(50_000);
-    assert_eq!(read(&mut desk.at(60_000), Some(&token)).1, [""; 0]);
+    assert_eq!(read(desk.at(60_000), Some(&token)).1, [""; 0]);
     desk.run("tide.doc|put k five");
     assert_eq!(read(&mut desk, Some(&token)).1, ["five"]);
     assert_eq!(show(&desk.run("type k"), 2), "+tide-doc");

@@ -104,7 +104,11 @@ impl World {
         let mut random = fastrand::Rng::with_seed(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let regions = random.usize(2..=3);
         let families = [Family::Hash, Family::Hash, Family::String, Family::Set, Family::Zset, Family::Mixed];
-        let own = (seed % 6 == 5).then(|| if seed % 12 == 5 { Family::Doc } else { Family::BCounter });
+        let own = match seed % 12 {
+            5 => Some(Family::Doc),
+            11 => Some(Family::BCounter),
+            _ => None,
+        };
         let (family, wide) = (own.unwrap_or(*random.choice(&families).expect("some")), random.bool());
         let skew =
             (0..regions).map(|_| if wide { random.i64(-40..=40) } else { random.i64(-4..=4) }).collect();
