@@ -120,6 +120,12 @@ verbs! {
     XAutoClaim "xautoclaim" w, XGroupCreate "xgroup|create" w, XGroupSetId "xgroup|setid" w, XGroupDestroy "xgroup|destroy" w,
     XGroupCreateConsumer "xgroup|createconsumer" w, XGroupDelConsumer "xgroup|delconsumer" w,
     XInfoStream "xinfo|stream" r, XInfoGroups "xinfo|groups" r, XInfoConsumers "xinfo|consumers" r,
+    // documents
+    DocPut "tide.doc|put" w, DocRead "tide.doc|read" r, DocCompact "tide.doc|compact" w,
+    // bounded counters; the last two are the gateways' own
+    BCounterCreate "tide.bcounter|create" w, BCounterIncrBy "tide.bcounter|incrby" w, BCounterDecrBy "tide.bcounter|decrby" w,
+    BCounterGet "tide.bcounter|get" r, BCounterRights "tide.bcounter|rights" r, BCounterLenders "tide.bcounter|lenders" r,
+    BCounterGive "tide.bcounter|give" w,
 }
 
 impl Verb {

@@ -9,6 +9,7 @@
 //! 2022. Rules are numbered as in docs/types.md.
 
 mod queued;
+mod values;
 
 use crate::effect::{Bound, Cut, Datum, Kill, Kind};
 use crate::modifier::{Modified, Modifier};
@@ -128,9 +129,12 @@ impl Cell {
     }
 
     /// The version `dot` assigns `datum`. REQUIRES: what it had observed was killed.
-    pub fn assign(&mut self, dot: Stamp, datum: Datum, bound: Bound) {
+    pub fn assign(&mut self, dot: Stamp, mut datum: Datum, bound: Bound) {
         if self.was_killed(dot) {
             return;
+        }
+        if let Datum::Account(account) = &mut datum {
+            account.create(dot);
         }
         if bound == Bound::Plain && rule::PLAIN_WRITES_END.kept() && !self.is_newest_plain(dot) {
             return;
@@ -278,12 +282,6 @@ impl Cell {
     /// Whether an assignment lives in it that is not settled.
     pub fn is_assigned(&self) -> bool {
         !self.assigned.is_empty()
-    }
-
-    /// About how many bytes it holds.
-    pub fn bytes(&self) -> usize {
-        let of = |datum: &Datum| if let Datum::Bytes(bytes) = datum { bytes.len() } else { 8 };
-        self.assigned.iter().map(|one| of(&one.datum)).chain(self.settled.as_ref().map(of)).sum()
     }
 
     /// The newest stamp of what lives in it.

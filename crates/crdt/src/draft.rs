@@ -2,6 +2,7 @@
 
 mod written;
 
+use crate::account::Entry;
 use crate::effect::{Bound, Change, Datum, Kind, Name, Start};
 use crate::modifier::Modifier;
 use crate::number::{Dd, Number};
@@ -9,7 +10,7 @@ use crate::rule;
 use crate::shape::Plain;
 use crate::state::State;
 use bytes::Bytes;
-use tidemark_core::{Command, DcId, Hlc, Reply};
+use tidemark_core::{Command, DcId, Hlc, Reply, Stamp};
 use written::Written;
 
 /// Where and when a command is evaluated.
@@ -222,6 +223,12 @@ impl<'a> Draft<'a> {
         self.changes.push(Change::Modify { kind: Kind::String, name: Name::of(b""), modifiers });
     }
 
+    /// Raises a total of the bounded counter that the session sees. REQUIRES: `created` is its creation.
+    pub fn raise(&mut self, created: Stamp, entry: Entry) {
+        self.begin();
+        self.changes.push(Change::Raise { kind: Kind::BCounter, name: Name::of(b""), created, entry });
+    }
+
     /// Adds to a score so that it comes to `from + by`, rounded as the sum of two doubles is.
     pub fn count_score(&mut self, name: &[u8], from: f64, by: f64) {
         let double = |high| Dd { high, low: 0.0 };
@@ -239,6 +246,15 @@ impl<'a> Draft<'a> {
         self.growth = 0;
         self.written = Written::default();
         self.changes.push(self.state.observed(None, self.moment.floor));
+    }
+
+    /// Removes all elements that the session sees; the deadline stays. REQUIRES: the key is of `kind`, and this command has not
+    /// changed it.
+    pub fn empty(&mut self, kind: Kind) {
+        self.begin();
+        self.cleared = true;
+        self.growth = 0;
+        self.changes.push(self.state.observed(Some(kind), self.moment.floor));
     }
 
     /// Removes everything of the types other than `kind` that the session sees; the deadline stays.

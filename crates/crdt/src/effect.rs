@@ -7,6 +7,7 @@
 //! A stamp is not known yet when a command is evaluated. [`Start::Own`] and [`Name::New`] stand for the stamp of the version that
 //! will carry the effect.
 
+use crate::account::{Account, Entry};
 use crate::modifier::Modifier;
 use crate::number::Number;
 use bytes::Bytes;
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use tidemark_core::{Hlc, Stamp, Value};
 
-/// The types of Redis.
+/// The types of Redis, and ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Kind {
@@ -24,6 +25,8 @@ pub enum Kind {
     Zset,
     List,
     Stream,
+    Doc,
+    BCounter,
 }
 
 impl Kind {
@@ -36,6 +39,8 @@ impl Kind {
             Self::Zset => "zset",
             Self::List => "list",
             Self::Stream => "stream",
+            Self::Doc => "tide-doc",
+            Self::BCounter => "tide-bcounter",
         }
     }
 }
@@ -45,12 +50,14 @@ impl Kind {
 pub enum Datum {
     /// Nothing but its presence: a member of a set.
     Unit,
-    /// Bytes: a string, a field of a hash, an element of a list, an entry of a stream.
+    /// Bytes: a string, a field of a hash, an element of a list, an entry of a stream, an update of a document.
     Bytes(#[serde(with = "tidemark_core::op::shared_bytes")] Value),
     /// The score of a member of a sorted set.
     Score(f64),
     /// Nothing: what DEL leaves of a plain string. It wins and loses like a value.
     Gone,
+    /// A bounded counter.
+    Account(Box<Account>),
 }
 
 impl Datum {
@@ -80,7 +87,8 @@ pub enum Bound {
 pub enum Name {
     /// This.
     Is(Bytes),
-    /// These bytes around the stamp of the version ([`stamp_bytes`]): a position of a list in a new bunch.
+    /// These bytes around the stamp of the version ([`stamp_bytes`]): a position of a list in a new bunch, an update of a
+    /// document.
     New(Bytes, Bytes),
     /// A position of a list in the bunch to which this path leads, beyond all others there by the time of the version
     /// ([`crate::position`]): of its elements number 0, 1, ... behind them, and number -1, -2, ... before them.
@@ -216,6 +224,17 @@ pub enum Change {
         name: Name,
         /// How, in this order.
         modifiers: Vec<Modifier>,
+    },
+    /// A total of a bounded counter has risen.
+    Raise {
+        /// Of which type: a bounded counter.
+        kind: Kind,
+        /// Which element.
+        name: Name,
+        /// The version that created the counter: another counter of the same name does not change (R25).
+        created: Stamp,
+        /// The total.
+        entry: Entry,
     },
 }
 

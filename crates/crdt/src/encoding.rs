@@ -33,6 +33,8 @@ pub(crate) fn of(plain: Option<&Plain>) -> Reply {
         Some(Plain::List(values)) if values.memory() <= 8192 => "listpack",
         Some(Plain::List(_)) => "quicklist",
         Some(Plain::Stream(_)) => "stream",
+        // As Redis says of values of modules.
+        Some(Plain::Doc(_) | Plain::BCounter(_)) => "raw",
     };
     Reply::bulk(name.as_bytes())
 }

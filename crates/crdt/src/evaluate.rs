@@ -3,7 +3,7 @@
 use crate::draft::{Answer, Draft, Moment};
 use crate::effect::Change;
 use crate::state::State;
-use crate::{bitmap, generic, geo, hash, hll, list, multi, rdb, set, stream, string, zset};
+use crate::{bcounter, bitmap, doc, generic, geo, hash, hll, list, multi, rdb, set, stream, string, zset};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use tidemark_core::{Command, Condition, Found, Hlc, Key, Reply, Update, Value, Verb, Write};
@@ -126,6 +126,8 @@ fn run(verb: Verb, draft: &mut Draft<'_>, args: &[bytes::Bytes]) -> Answer {
         hll::run,
         geo::run,
         rdb::run,
+        doc::run,
+        bcounter::run,
     ];
     for family in families {
         if let Some(answer) = family(verb, draft, args) {

@@ -4,10 +4,13 @@
 //! the *set* of versions that a reader can see, whatever the order in which they came. Nothing here knows a protocol, a view, or
 //! where a key lives.
 
+pub mod account;
 pub mod args;
+mod bcounter;
 pub mod bitmap;
 pub mod cell;
 pub mod deadline;
+mod doc;
 pub mod draft;
 pub mod effect;
 mod encoding;

@@ -9,7 +9,7 @@ use crate::list::End;
 use crate::plain::Table;
 use crate::position::Run;
 use crate::shape::Plain;
-use crate::{list, string};
+use crate::{bcounter, doc, list, string};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use tidemark_core::{Reply, Verb};
@@ -67,6 +67,11 @@ fn give(to: &mut Draft<'_>, content: &Plain, deadline: Option<u64>) {
             to.assign_new(Kind::List, run.name(nth, false), datum);
             nth += 1;
         }
+        // A token that covers an update where it comes from covers nothing here.
+        Kind::Doc => {
+            to.assign_new(Kind::Doc, doc::name(to.seed, nth), datum);
+            nth += 1;
+        }
         _ => to.assign(kind, name, datum),
     });
     to.expire(deadline);
@@ -74,6 +79,7 @@ fn give(to: &mut Draft<'_>, content: &Plain, deadline: Option<u64>) {
 
 fn rename(keys: &mut Keys<'_>) -> Answer {
     let Some(content) = keys.at(0).plain() else { return Err(NO_SUCH_KEY) };
+    bcounter::may_move(content)?;
     if !keys.same(0, 1) {
         let deadline = keys.at(0).deadline();
         give(keys.at(1), content, deadline);
@@ -110,6 +116,7 @@ fn copy(keys: &mut Keys<'_>, args: &[Bytes]) -> Answer {
         return Err(Reply::error("ERR source and destination objects are the same"));
     }
     let Some(content) = keys.at(0).plain() else { return Ok(Reply::Int(0)) };
+    bcounter::may_move(content)?;
     if keys.at(1).kind().is_some() && !replace {
         return Ok(Reply::Int(0));
     }

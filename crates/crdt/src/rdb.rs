@@ -21,7 +21,7 @@ use crate::draft::{Answer, Draft};
 use crate::effect::{Datum, Kind};
 use crate::generic::Expiry;
 use crate::position::Run;
-use crate::string;
+use crate::{bcounter, doc, string};
 use bytes::Bytes;
 use load::Content;
 use tidemark_core::{Reply, Verb};
@@ -45,6 +45,7 @@ pub(crate) fn run(verb: Verb, draft: &mut Draft<'_>, args: &[Bytes]) -> Option<A
 fn dump(draft: &Draft<'_>, args: &[Bytes]) -> Answer {
     let [] = exactly(args, "dump")?;
     let Some(plain) = draft.plain() else { return Ok(Reply::Null) };
+    bcounter::may_move(plain)?;
     let mut payload = save::value(plain);
     payload.extend(WRITTEN.to_le_bytes());
     payload.extend(crc64::of(&payload).to_le_bytes());
@@ -143,6 +144,11 @@ fn put(draft: &mut Draft<'_>, content: &Content, deadline: Option<u64>) {
         }
         Content::Zset(members) => {
             members.iter().for_each(|(member, score)| draft.assign(Kind::Zset, member, Datum::Score(*score)));
+        }
+        Content::Doc(updates) => {
+            for (nth, update) in (0..).zip(updates) {
+                draft.assign_new(Kind::Doc, doc::name(draft.seed, nth), Datum::bytes(update));
+            }
         }
         Content::Stream(elements) => {
             elements.iter().for_each(|(name, datum)| draft.assign(Kind::Stream, name, datum.clone()));

@@ -30,4 +30,9 @@ tidemark_core::rules! {
     NEWER_OUTLIVES, // R19: what is not settled stays when a key has expired
     DEADLINE_STAYS, // R19: so does the deadline
     EMPTY_WAITS, // R20: an emptied key stays until everybody has seen its newest version
+    COMPACTION_IS_COVERED, // R23: COMPACT takes the updates that its token covers, and no others
+    TOKENS_END_AT_FLOORS, // R24: a token covers what is at or below the floor, and what it names
+    TOTALS_NAME_COUNTERS, // R25: a total counts for the counter that it was written on, not for one created since
+    OWN_RIGHTS_LIMIT, // R26: a region takes no more from a bounded counter than its own rights
+    GIVEN_RIGHTS_GO, // R27: what a region has given to another it has no more
 }

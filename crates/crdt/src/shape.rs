@@ -1,5 +1,6 @@
 //! The plain form of a key, by type.
 
+use crate::account::Account;
 use crate::effect::{Datum, Kind};
 use crate::plain::{Ranked, Sequence, ShortBytes, Table};
 use tidemark_core::Value;
@@ -19,10 +20,14 @@ pub enum Plain {
     List(Sequence),
     /// Entries by id.
     Stream(Sequence),
+    /// Updates by name.
+    Doc(Sequence),
+    /// A bounded counter.
+    BCounter(Box<Account>),
 }
 
 impl Plain {
-    /// Nothing of that type yet; a string that is empty.
+    /// Nothing of that type yet; a string that is empty, a bounded counter of nobody.
     pub fn new(kind: Kind) -> Self {
         match kind {
             Kind::String => Self::String(Value::from(&b""[..])),
@@ -31,6 +36,8 @@ impl Plain {
             Kind::Zset => Self::Zset(Ranked::new()),
             Kind::List => Self::List(Sequence::new()),
             Kind::Stream => Self::Stream(Sequence::new()),
+            Kind::Doc => Self::Doc(Sequence::new()),
+            Kind::BCounter => Self::BCounter(Box::default()),
         }
     }
 
@@ -43,17 +50,19 @@ impl Plain {
             Self::Zset(_) => Kind::Zset,
             Self::List(_) => Kind::List,
             Self::Stream(_) => Kind::Stream,
+            Self::Doc(_) => Kind::Doc,
+            Self::BCounter(_) => Kind::BCounter,
         }
     }
 
     /// How many elements it has.
     pub fn len(&self) -> usize {
         match self {
-            Self::String(_) => 1,
+            Self::String(_) | Self::BCounter(_) => 1,
             Self::Hash(table) => table.len(),
             Self::Set(table) => table.len(),
             Self::Zset(ranked) => ranked.len(),
-            Self::List(sequence) | Self::Stream(sequence) => sequence.len(),
+            Self::List(sequence) | Self::Stream(sequence) | Self::Doc(sequence) => sequence.len(),
         }
     }
 
@@ -69,7 +78,10 @@ impl Plain {
             Self::Hash(table) => table.get(name).map(Datum::bytes),
             Self::Set(table) => table.get(name).map(|()| Datum::Unit),
             Self::Zset(ranked) => ranked.score(name).map(Datum::Score),
-            Self::List(sequence) | Self::Stream(sequence) => sequence.get(name).map(Datum::bytes),
+            Self::List(sequence) | Self::Stream(sequence) | Self::Doc(sequence) => {
+                sequence.get(name).map(Datum::bytes)
+            }
+            Self::BCounter(account) => Some(Datum::Account(account.clone())),
         }
     }
 
@@ -86,17 +98,18 @@ impl Plain {
             (Self::Zset(ranked), Datum::Score(score)) => {
                 ranked.insert(name, *score);
             }
-            (Self::List(sequence) | Self::Stream(sequence), Datum::Bytes(bytes)) => {
+            (Self::List(sequence) | Self::Stream(sequence) | Self::Doc(sequence), Datum::Bytes(bytes)) => {
                 sequence.insert(name, bytes);
             }
+            (Self::BCounter(account), Datum::Account(other)) => account.clone_from(other),
             _ => {}
         }
     }
 
-    /// Removes an element. REQUIRES: not a string's.
+    /// Removes an element. REQUIRES: not a string's, nor a bounded counter's.
     pub fn remove(&mut self, name: &[u8]) {
         match self {
-            Self::String(_) => {}
+            Self::String(_) | Self::BCounter(_) => {}
             Self::Hash(table) => {
                 table.remove(name);
             }
@@ -106,7 +119,7 @@ impl Plain {
             Self::Zset(ranked) => {
                 ranked.remove(name);
             }
-            Self::List(sequence) | Self::Stream(sequence) => {
+            Self::List(sequence) | Self::Stream(sequence) | Self::Doc(sequence) => {
                 sequence.remove(name);
             }
         }
@@ -116,10 +129,11 @@ impl Plain {
     pub fn each(&self, mut each: impl FnMut(&[u8], Datum)) {
         match self {
             Self::String(value) => each(b"", Datum::Bytes(value.clone())),
+            Self::BCounter(account) => each(b"", Datum::Account(account.clone())),
             Self::Hash(table) => table.iter().for_each(|(name, value)| each(name, Datum::bytes(value))),
             Self::Set(table) => table.iter().for_each(|(name, ())| each(name, Datum::Unit)),
             Self::Zset(ranked) => ranked.iter().for_each(|(name, score)| each(name, Datum::Score(score))),
-            Self::List(sequence) | Self::Stream(sequence) => {
+            Self::List(sequence) | Self::Stream(sequence) | Self::Doc(sequence) => {
                 sequence
                     .range(0..sequence.len())
                     .for_each(|(name, value)| each(&name.to_vec(), Datum::bytes(value)));
@@ -131,10 +145,11 @@ impl Plain {
     pub fn memory(&self) -> usize {
         match self {
             Self::String(value) => value.len(),
+            Self::BCounter(account) => account.memory(),
             Self::Hash(table) => table.memory(),
             Self::Set(table) => table.memory(),
             Self::Zset(ranked) => ranked.memory(),
-            Self::List(sequence) | Self::Stream(sequence) => sequence.memory(),
+            Self::List(sequence) | Self::Stream(sequence) | Self::Doc(sequence) => sequence.memory(),
         }
     }
 }

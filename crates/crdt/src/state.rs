@@ -196,7 +196,7 @@ impl State {
             }
             (None, Some(at)) => {
                 self.plains[at].remove(&element.name);
-                if element.kind == Kind::String || self.plains[at].is_empty() {
+                if matches!(element.kind, Kind::String | Kind::BCounter) || self.plains[at].is_empty() {
                     self.plains.remove(at);
                 }
             }
@@ -220,6 +220,7 @@ impl State {
             Change::Assign { kind, name, .. }
             | Change::Kill { kind, name, .. }
             | Change::Count { kind, name, .. }
+            | Change::Raise { kind, name, .. }
             | Change::Modify { kind, name, .. } => {
                 let name = name.resolve(stamp);
                 let mut cell = match self.cells.get_mut(&ElementRef { kind: *kind, name: &name }) {
@@ -368,6 +369,7 @@ pub fn alter(cell: &mut Cell, stamp: Stamp, floor: Hlc, change: &Change, receive
         Change::Modify { modifiers, .. } => {
             cell.modify(stamp, modifiers);
         }
+        Change::Raise { created, entry, .. } => cell.raise(*created, *entry),
         Change::Clear { .. } | Change::Expire { .. } => {}
     }
 }

@@ -24,6 +24,8 @@ pub(super) enum Content {
     Zset(Vec<(Vec<u8>, f64)>),
     /// The elements of a stream, by their names.
     Stream(Vec<(Vec<u8>, Datum)>),
+    /// The updates of a document.
+    Doc(Vec<Vec<u8>>),
 }
 
 /// Numbers of types.
@@ -33,6 +35,8 @@ pub(super) mod tag {
     pub(in crate::rdb) const SET: u8 = 2;
     pub(in crate::rdb) const ZSET: u8 = 3;
     pub(in crate::rdb) const HASH: u8 = 4;
+    /// A value of a module, which says what follows: here the updates of a document, as strings.
+    pub(in crate::rdb) const MODULE_2: u8 = 7;
     pub(in crate::rdb) const ZSET_2: u8 = 5;
     pub(in crate::rdb) const LIST_ZIPLIST: u8 = 10;
     pub(in crate::rdb) const SET_INTSET: u8 = 11;
@@ -46,6 +50,26 @@ pub(super) mod tag {
     pub(in crate::rdb) const STREAM_2: u8 = 19;
     pub(in crate::rdb) const SET_LISTPACK: u8 = 20;
     pub(in crate::rdb) const STREAM_3: u8 = 21;
+    pub(in crate::rdb) const MODULE_END: u64 = 0;
+    pub(in crate::rdb) const MODULE_STRING: u64 = 5;
+    /// The module `tide-docs`, version 1 of its form: nine letters of six bits, then the version.
+    pub(in crate::rdb) const DOC: u64 = module(b"tide-docs", 1);
+
+    const fn module(name: &[u8; 9], version: u64) -> u64 {
+        let (mut id, mut at) = (0, 0);
+        while at < name.len() {
+            let letter = match name[at] {
+                upper @ b'A'..=b'Z' => upper - b'A',
+                lower @ b'a'..=b'z' => lower - b'a' + 26,
+                digit @ b'0'..=b'9' => digit - b'0' + 52,
+                b'-' => 62,
+                _ => 63,
+            };
+            id = id << 6 | letter as u64;
+            at += 1;
+        }
+        id << 10 | version
+    }
 }
 
 type Result<T> = std::result::Result<T, Error>;
@@ -85,10 +109,23 @@ pub(super) fn value(bytes: &[u8]) -> Result<Content> {
             let form = stream::Form { counted: tag != tag::STREAM, active: tag == tag::STREAM_3 };
             Content::Stream(stream::load(reader, form)?)
         }
+        tag::MODULE_2 if reader.number()? == tag::DOC => Content::Doc(updates(reader)?),
         _ => return Err(Error::Malformed),
     };
     check(&content)?;
     Ok(content)
+}
+
+/// Strings up to the mark that ends them.
+fn updates(reader: &mut Reader<'_>) -> Result<Vec<Vec<u8>>> {
+    let mut all = Vec::new();
+    loop {
+        match reader.number()? {
+            tag::MODULE_STRING => all.push(reader.string()?.into_owned()),
+            tag::MODULE_END => return Ok(all),
+            _ => return Err(Error::Malformed),
+        }
+    }
 }
 
 /// So many items as a count before them says; one at least.
@@ -154,7 +191,7 @@ fn distinct<'a>(mut names: impl Iterator<Item = &'a Vec<u8>>) -> bool {
 fn check(content: &Content) -> Result<()> {
     let good = match content {
         Content::String(_) => true,
-        Content::List(values) => !values.is_empty(),
+        Content::List(values) | Content::Doc(values) => !values.is_empty(),
         Content::Set(members) => distinct(members.iter()),
         Content::Hash(fields) => distinct(fields.iter().map(|(field, _)| field)),
         Content::Zset(members) => {

@@ -9,7 +9,7 @@ use crate::shape::Plain;
 /// Strings that are longer are compressed, if that saves some bytes.
 const SHORT: usize = 20;
 
-/// A value behind its type.
+/// A value behind its type. REQUIRES: not a bounded counter, which has no such form.
 pub(super) fn value(plain: &Plain) -> Vec<u8> {
     let mut out = Writer::default();
     match plain {
@@ -44,6 +44,15 @@ pub(super) fn value(plain: &Plain) -> Vec<u8> {
             out.bytes.push(tag::STREAM_2);
             stream::save(&mut out, elements);
         }
+        Plain::Doc(updates) => {
+            out.begin_module(tag::DOC);
+            for (_, update) in updates.iter() {
+                out.number(tag::MODULE_STRING);
+                out.string(update);
+            }
+            out.number(tag::MODULE_END);
+        }
+        Plain::BCounter(_) => {}
     }
     out.bytes
 }
@@ -64,6 +73,11 @@ impl Writer {
     fn begin(&mut self, tag: u8, count: usize) {
         self.bytes.push(tag);
         self.number(count as u64);
+    }
+
+    fn begin_module(&mut self, id: u64) {
+        self.bytes.push(tag::MODULE_2);
+        self.number(id);
     }
 
     /// A length, or a number that is written as one.

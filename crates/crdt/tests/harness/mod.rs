@@ -59,7 +59,11 @@ impl Desk {
 
     /// The same, and what it writes, if it writes.
     pub(crate) fn tell(&mut self, line: &str) -> (Reply, Option<Version>) {
-        let words = words(line);
+        self.tell_words(words(line))
+    }
+
+    /// The same of a command in words.
+    pub(crate) fn tell_words(&mut self, words: Vec<Bytes>) -> (Reply, Option<Version>) {
         let name = String::from_utf8_lossy(&words[0]).to_lowercase();
         let verb = Verb::ALL.iter().find(|verb| verb.name() == name).expect("a command");
         self.time += 1000;
@@ -79,7 +83,7 @@ impl Desk {
         if prepared.changes.is_empty() {
             return (prepared.reply, None);
         }
-        assert!(verb.writes(), "{line} wrote");
+        assert!(verb.writes(), "{name} wrote");
         let effect = Effect { floor, changes: prepared.changes };
         let effect = Effect::decode(&effect.encode()).expect("it was just encoded");
         let stamp = Stamp::new(now, self.region);

@@ -15,6 +15,7 @@
 use super::client::{Adoption, Client, Held};
 use super::confirming;
 use super::deliver::deliver;
+use super::rights;
 use crate::redis::{Command, Group, Publication};
 use crate::run::shard::{Core, Engine};
 use bytes::Bytes;
@@ -155,6 +156,10 @@ pub(crate) fn work(core: &mut Core) {
     for (node, content) in std::mem::take(&mut engine.bus.heard) {
         if matches!(content.first(), Some(&(confirming::QUESTION | confirming::ANSWER))) {
             confirming::hear(engine, node, &content);
+            continue;
+        }
+        if content.first() == Some(&rights::REQUEST) {
+            rights::hear(engine, &content);
             continue;
         }
         let Some((start, number, publication, token)) = decode(content) else {

@@ -1,7 +1,10 @@
-//! Keys that an operation may change, for those who want to know at once: waiters and keyspace notifications.
+//! Keys that an operation may change, for those who want to know at once: waiters, keyspace notifications, and who sees to it
+//! that this region has rights to a bounded counter.
 
+use super::rights;
 use crate::redis::Event;
 use crate::run::shard::Engine;
+use bytes::Bytes;
 use tidemark_core::{Key, Op, Outcome};
 
 /// The changes of an operation that was begun.
@@ -9,6 +12,8 @@ pub(crate) struct Change {
     /// Keys for which somebody waits.
     awaited: Vec<Key>,
     events: Vec<Event>,
+    /// What it takes from a bounded counter, if it does.
+    taken: Option<(Key, Bytes)>,
 }
 
 impl Change {
@@ -16,7 +21,9 @@ impl Change {
     #[inline]
     pub(super) fn of(engine: &Engine, op: &Op) -> Option<Box<Self>> {
         let (awaited, events) = (engine.waiters.concerned(op), engine.shared.events(op));
-        if awaited.is_empty() && events.is_empty() { None } else { Some(Box::new(Self { awaited, events })) }
+        let taken = rights::takes(op);
+        let nobody = awaited.is_empty() && events.is_empty() && taken.is_none();
+        if nobody { None } else { Some(Box::new(Self { awaited, events, taken })) }
     }
 
     /// The operation has ended so.
@@ -24,6 +31,8 @@ impl Change {
         if matches!(outcome, Outcome::Written { stamp: Some(_), .. }) {
             engine.waiters.wake(&self.awaited);
             engine.shared.tell(self.events, outcome);
+        } else if let Some(taken) = self.taken {
+            rights::taken(engine, taken, outcome);
         }
     }
 }

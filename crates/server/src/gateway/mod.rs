@@ -11,5 +11,6 @@ pub(crate) mod info;
 mod local;
 mod machine;
 mod notes;
+pub(crate) mod rights;
 pub(crate) mod serve;
 pub(crate) mod waiting;

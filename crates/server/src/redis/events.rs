@@ -211,6 +211,12 @@ fn usual(verb: Verb) -> Option<(char, &'static str)> {
         Verb::RPush | Verb::RPushX => ('l', "rpush"),
         Verb::LPop | Verb::RPop | Verb::LSet | Verb::LInsert | Verb::LRem | Verb::LTrim => ('l', verb.name()),
         Verb::XAdd | Verb::XDel | Verb::XTrim | Verb::XSetId => ('t', verb.name()),
+        // The class of types that Redis has from modules.
+        Verb::DocPut => ('d', "tide.doc.put"),
+        Verb::DocCompact => ('d', "tide.doc.compact"),
+        Verb::BCounterCreate => ('d', "tide.bcounter.create"),
+        Verb::BCounterIncrBy => ('d', "tide.bcounter.incrby"),
+        Verb::BCounterDecrBy => ('d', "tide.bcounter.decrby"),
         Verb::XGroupCreate => ('t', "xgroup-create"),
         Verb::XGroupSetId => ('t', "xgroup-setid"),
         Verb::XGroupDestroy => ('t', "xgroup-destroy"),

@@ -115,6 +115,8 @@ pub(super) fn call(key: Key, command: Command) -> Op {
 fn seed(verb: Verb) -> u64 {
     match verb {
         Verb::SPop | Verb::SRandMember | Verb::HRandField | Verb::ZRandMember => fastrand::u64(..),
+        // It tells updates apart that several commands put with one version.
+        Verb::DocPut | Verb::DocCompact => fastrand::u64(..),
         _ => 0,
     }
 }

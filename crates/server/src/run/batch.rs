@@ -1,8 +1,8 @@
 //! The end of a batch: one commit for all that was done, then everything leaves that may.
 
 use super::shard::{Core, Shard};
-use crate::gateway::bus;
 use crate::gateway::client::{Adoption, Resumption};
+use crate::gateway::{bus, rights};
 use std::rc::Rc;
 use std::time::Duration;
 use tidemark_core::Outcome;
@@ -46,6 +46,10 @@ impl Shard {
         let mut core = self.core.borrow_mut();
         let core = &mut *core;
         bus::work(core);
+        if core.engine.rights.has_work() {
+            core.engine.now = core.engine.clock.now();
+            rights::work(&mut core.engine);
+        }
         let now = core.engine.clock.now();
         // The runtime's timers come up to a millisecond late. Under load somebody is awake before.
         if core.engine.node.next_timeout() <= now.mono {
@@ -60,7 +64,7 @@ impl Shard {
         let served = !core.unwritten.is_empty();
         core.engine.stats.rate(now.mono);
         self.write_released(core);
-        if core.transmit(now) || core.engine.node.wants_commit() || core.engine.bus.has_work() {
+        if core.transmit(now) || core.engine.node.wants_commit() || core.engine.has_work() {
             self.want_batch();
         }
         if core.engine.node.next_timeout() < self.ticks_at.get() {
@@ -73,7 +77,10 @@ impl Shard {
         match output {
             Output::Done { session, outcome } => {
                 let Some(client) = core.clients.get(session) else {
-                    return core.engine.bus.done(session, outcome);
+                    if let Err(outcome) = core.engine.rights.done(session, outcome) {
+                        core.engine.bus.done(session, outcome);
+                    }
+                    return;
                 };
                 if let Some(running) = &mut client.running {
                     running.next = Resumption::Outcome(outcome);
@@ -88,7 +95,7 @@ impl Shard {
             Output::Ended { session } => {
                 if let Some(client) = core.clients.get(session) {
                     client.break_off();
-                } else if core.engine.bus.ended(session) {
+                } else if core.engine.rights.close(session) || core.engine.bus.ended(session) {
                     core.engine.node.close(session);
                 }
             }

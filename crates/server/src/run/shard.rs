@@ -16,6 +16,7 @@ use crate::gateway::bus::Bus;
 use crate::gateway::client::{Client, Clients};
 use crate::gateway::confirming::Standings;
 use crate::gateway::info::Identity;
+use crate::gateway::rights::Rights;
 use crate::gateway::waiting::Waiters;
 use crate::net::Links;
 use crate::stats::Stats;
@@ -43,6 +44,8 @@ pub(crate) struct Engine {
     pub(crate) registry: redis::ClientRegistry,
     pub(crate) shared: redis::Shared,
     pub(crate) bus: Bus,
+    /// Rights of bounded counters that other regions are asked for, or ask for.
+    pub(crate) rights: Rights,
     /// How the other nodes of the region stand.
     pub(crate) standings: Standings,
     /// Clients whose commands wait for a key, or for confirmations.
@@ -74,6 +77,7 @@ impl Engine {
             registry: redis::ClientRegistry::default(),
             shared,
             bus: Bus::new(),
+            rights: Rights::default(),
             standings: Standings::default(),
             waiters: Waiters::default(),
             dirty: Vec::new(),
@@ -84,6 +88,11 @@ impl Engine {
     #[inline]
     pub(crate) fn topology(&self) -> &Topology {
         &self.config.cluster.topology
+    }
+
+    /// Whether the gateway has something for the next batch that no client waits for.
+    pub(crate) fn has_work(&self) -> bool {
+        self.bus.has_work() || self.rights.has_work()
     }
 
     /// Notes that `client` has replies in this batch.

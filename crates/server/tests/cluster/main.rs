@@ -1,10 +1,12 @@
 //! Nodes end to end: real sockets, real disks, clients that speak RESP.
 
 mod administration;
+mod bcounter;
 mod blocking;
 mod checking;
 mod conflicts;
 mod dates;
+mod doc;
 mod groups;
 mod guarantees;
 mod keys;

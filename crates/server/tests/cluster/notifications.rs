@@ -46,13 +46,25 @@ fn commands_cause_the_events_of_redis() {
         ("BLMPOP 0 2 x l LEFT", "lpop l"),
         ("SINTERSTORE {s}d s", "sinterstore {s}d"),
         ("SINTERSTORE {s}d {s}none", "del {s}d"),
+        ("TIDE.DOC PUT doc a", "tide.doc.put doc"),
+        ("TIDE.DOC COMPACT doc b UPTO *", "tide.doc.compact doc"),
+        ("TIDE.BCOUNTER CREATE stock 0 1", "tide.bcounter.create stock"),
+        ("TIDE.BCOUNTER DECRBY stock 1", "tide.bcounter.decrby stock"),
     ] {
         client.call(&command.split(' ').collect::<Vec<_>>());
         let expected: Vec<&str> = expected.split(", ").collect();
         assert_eq!(messages(&mut subscriber, expected.len()), expected, "{command}");
     }
     // Commands that change nothing cause none; the next message is that of the last command.
-    for command in ["SADD s 1", "DEL none", "GET foo", "SET l x XX GET", "LPOP none", "XADD t 1-1 a b"] {
+    for command in [
+        "SADD s 1",
+        "DEL none",
+        "GET foo",
+        "SET l x XX GET",
+        "LPOP none",
+        "TIDE.BCOUNTER DECRBY stock 1",
+        "XADD t 1-1 a b",
+    ] {
         client.call(&command.split(' ').collect::<Vec<_>>());
     }
     assert_eq!(messages(&mut subscriber, 1), ["xadd t"]);

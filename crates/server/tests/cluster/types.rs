@@ -46,9 +46,12 @@ fn run(client: &mut Client, command: &[String], number: usize) -> Reply {
     client.call(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// All words of a reply; those of a set or a hash in order.
+/// All words of a reply; those of a set or a hash in order, and those of a document without the token.
 fn shown(reply: &Reply, question: &str) -> String {
-    let words = flat(reply);
+    let mut words = flat(reply);
+    if question == "TIDE.DOC" {
+        words.remove(0);
+    }
     let mut words: Vec<String> = match question {
         "HGETALL" => words.chunks(2).map(|pair| pair.join(" ")).collect(),
         _ => words,

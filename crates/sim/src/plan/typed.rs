@@ -3,7 +3,8 @@
 
 use super::{Act, Plan};
 use crate::rng::{Draw, Rng, Stream, stream};
-use crate::typed::{Family, call, call_with};
+use crate::typed::{BOUND, Family, STOCK, call, call_with};
+use std::collections::BTreeSet;
 use tidemark_core::{Key, Op, Update, Value, Verb, Write};
 
 /// How long keys live that are given little time, in milliseconds.
@@ -14,7 +15,9 @@ pub(super) fn draw(plan: &mut Plan, percent: u32) {
     let mut rng = stream(plan.seed, Stream::Typed);
     let elements = rng.u32(1..=3);
     let strict = rng.one(&[30, 60, 90]);
-    let mut drawer = Drawer { rng, elements, strict, values: 0 };
+    // A quarter of the schedules: the others stay as they were, with what is known of them by their seeds.
+    let owns = plan.seed % 4 == 1;
+    let mut drawer = Drawer { rng, elements, strict, values: 0, owns, created: BTreeSet::new() };
     for step in plan.scripts.iter_mut().flatten() {
         if let Act::Op(op) = &step.act
             && drawer.rng.chance(percent)
@@ -32,6 +35,10 @@ struct Drawer {
     /// How many of a hundred commands are on keys whose elements are held to the promise as registers are.
     strict: u32,
     values: u32,
+    /// Whether there are documents and bounded counters.
+    owns: bool,
+    /// The bounded counters that somebody creates.
+    created: BTreeSet<Key>,
 }
 
 impl Drawer {
@@ -65,6 +72,14 @@ impl Drawer {
                 0..=4 => call(Verb::HGet, hash, &[&element]),
                 5 => call(Verb::HMGet, hash, &["e0", "e1", "e2"]),
                 _ => Op::Get { key: register },
+            };
+        }
+        if self.owns && self.rng.chance(40) {
+            return match self.rng.u32(0..8) {
+                0..=3 => call(Verb::BCounterGet, Family::Stock.of(key), &[]),
+                4 => call(Verb::BCounterRights, Family::Stock.of(key), &[]),
+                5..=6 => call(Verb::DocRead, Family::Doc.of(key), &[]),
+                _ => call(Verb::DocRead, Family::Wild.of(key), &[]),
             };
         }
         match self.rng.u32(0..10) {
@@ -103,6 +118,9 @@ impl Drawer {
                 }
             };
         }
+        if self.owns && self.rng.chance(40) {
+            return self.own(key);
+        }
         let (element, by) = (self.element(), self.rng.u32(1..10).to_string());
         let unique = self.unique();
         match self.rng.u32(0..20) {
@@ -113,6 +131,28 @@ impl Drawer {
             7 => call(Verb::LPush, Family::List.of(key), &[&unique]),
             8 => call(Verb::RPush, Family::List.of(key), &[&unique]),
             _ => self.wild(key, update),
+        }
+    }
+
+    /// Commands of documents and bounded counters.
+    fn own(&mut self, key: &Key) -> Op {
+        let (stock, wild) = (Family::Stock.of(key), Family::Wild.of(key));
+        let (bound, full) = (BOUND.to_string(), (BOUND + STOCK).to_string());
+        let (by, to, unique) =
+            (self.rng.u32(1..6).to_string(), self.rng.u32(0..3).to_string(), self.unique());
+        match self.rng.u32(0..20) {
+            // Of two that are created at once one is lost, with what was taken from it.
+            0..=11 if self.created.insert(stock.clone()) => {
+                call(Verb::BCounterCreate, stock, &[&bound, &full])
+            }
+            0..=6 => call(Verb::BCounterDecrBy, stock, &[&by]),
+            7..=8 => call(Verb::BCounterIncrBy, stock, &[&by]),
+            9..=11 => call(Verb::BCounterGive, stock, &[&to]),
+            12..=15 => call(Verb::DocPut, Family::Doc.of(key), &[&unique]),
+            16 => call(Verb::DocPut, wild, &[&unique]),
+            17 => call(Verb::DocCompact, wild, &[&unique, "UPTO", "*"]),
+            18 => call(Verb::BCounterCreate, wild, &[&bound, &full]),
+            _ => call(Verb::BCounterDecrBy, wild, &[&by]),
         }
     }
 

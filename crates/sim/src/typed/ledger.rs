@@ -1,14 +1,14 @@
 //! What becomes of keys of data types in the end: every region says the same of each, and what was acknowledged is there, once.
 
-use super::{Family, call, reply};
+use super::{BOUND, Family, call, reply};
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_core::{DcId, Failure, Key, Op, Outcome, Reply, Update, Verb};
 
 /// What was done to an element: acknowledged, and perhaps.
 #[derive(Default)]
 struct Done {
-    acknowledged: u64,
-    perhaps: Vec<u64>,
+    acknowledged: i64,
+    perhaps: Vec<i64>,
 }
 
 /// What was done, and what every region says in the end.
@@ -41,6 +41,10 @@ impl Ledger {
             (Family::Counts, Verb::HIncrBy) => (word(0).into(), by(1)),
             (Family::Scores, Verb::ZIncrBy) => (word(1).into(), by(0)),
             (Family::Set, Verb::SAdd) | (Family::List, Verb::LPush | Verb::RPush) => (word(0).into(), 1),
+            (Family::Doc, Verb::DocPut) => (word(0).into(), 1),
+            (Family::Stock, Verb::BCounterCreate) => (String::new(), by(1)),
+            (Family::Stock, Verb::BCounterIncrBy) => (String::new(), by(0)),
+            (Family::Stock, Verb::BCounterDecrBy) => (String::new(), -by(0)),
             _ => return,
         };
         let done = self.done.entry((key.clone(), element)).or_default();
@@ -62,6 +66,9 @@ impl Ledger {
                 call(Verb::SMembers, key.clone(), &[]),
                 call(Verb::LRange, key.clone(), &["0", "-1"]),
                 call(Verb::ZRange, key.clone(), &["0", "-1", "WITHSCORES"]),
+                call(Verb::DocRead, key.clone(), &[]),
+                call(Verb::BCounterGet, key.clone(), &[]),
+                call(Verb::BCounterRights, key.clone(), &[]),
             ]
         };
         self.touched.iter().flat_map(ask).collect()
@@ -71,7 +78,8 @@ impl Ledger {
     pub(crate) fn answer(&mut self, dc: DcId, op: &Op, outcome: &Outcome) -> bool {
         let (Op::Put { key, update }, Some(reply)) = (op, reply(outcome)) else { return false };
         let Some(command) = &update.command else { return false };
-        let said = (dc, sorted(reply.clone()));
+        let reply = if command.verb == Verb::DocRead { without_token(reply) } else { reply.clone() };
+        let said = (dc, sorted(reply));
         self.answers.entry((key.clone(), command.verb.name())).or_default().push(said);
         true
     }
@@ -88,8 +96,24 @@ impl Ledger {
         }
         for key in &self.touched {
             wrong.extend(self.lost(key));
+            wrong.extend(self.forged(key));
         }
         wrong
+    }
+
+    /// Whether the rights to a bounded counter are not what it stands above its bound.
+    fn forged(&self, key: &Key) -> Option<String> {
+        Family::find(key).filter(|family| *family == Family::Stock)?;
+        let said = |verb: Verb| Some(&self.answers.get(&(key.clone(), verb.name()))?.first()?.1);
+        let (Some(Reply::Int(value)), Some(Reply::Map(regions))) =
+            (said(Verb::BCounterGet), said(Verb::BCounterRights))
+        else {
+            return None;
+        };
+        let number = |rights: &Reply| if let Reply::Int(rights) = rights { *rights } else { 0 };
+        let rights: i64 = regions.iter().map(|(_, rights)| number(rights)).sum();
+        (rights != value - BOUND)
+            .then(|| format!("in the end {key} is {value}, and regions may take {rights} of it"))
     }
 
     /// What of a key to which things are only added is not as it should be.
@@ -100,6 +124,8 @@ impl Ledger {
             Some(Family::Scores) => Verb::ZRange,
             Some(Family::Set) => Verb::SMembers,
             Some(Family::List) => Verb::LRange,
+            Some(Family::Doc) => Verb::DocRead,
+            Some(Family::Stock) => Verb::BCounterGet,
             _ => return Vec::new(),
         };
         let Some(answers) = self.answers.get(&(key.clone(), question.name())) else { return Vec::new() };
@@ -124,13 +150,21 @@ impl Ledger {
 
 impl Done {
     /// What all of this may come to.
-    fn sums(&self) -> BTreeSet<u64> {
+    fn sums(&self) -> BTreeSet<i64> {
         let mut sums = BTreeSet::from([self.acknowledged]);
         for more in &self.perhaps {
-            let with: Vec<u64> = sums.iter().map(|sum| sum + more).collect();
+            let with: Vec<i64> = sums.iter().map(|sum| sum + more).collect();
             sums.extend(with);
         }
         sums
+    }
+}
+
+/// What READ answers but for its token, which is another in each region.
+fn without_token(reply: &Reply) -> Reply {
+    match reply {
+        Reply::Array(parts) if parts.len() == 2 => parts[1].clone(),
+        other => other.clone(),
     }
 }
 
@@ -145,18 +179,19 @@ fn sorted(mut reply: Reply) -> Reply {
 }
 
 /// By element how much a reply says of it, or how often it names it.
-fn counts(reply: &Reply) -> BTreeMap<String, u64> {
+fn counts(reply: &Reply) -> BTreeMap<String, i64> {
     let text = |reply: &Reply| match reply {
         Reply::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         other => format!("{other:?}"),
     };
     let number = |reply: &Reply| match reply {
-        Reply::Double(number) => *number as u64,
-        other => text(other).parse().unwrap_or(u64::MAX),
+        Reply::Int(number) => *number,
+        Reply::Double(number) => *number as i64,
+        other => text(other).parse().unwrap_or(i64::MAX),
     };
     let mut counts = BTreeMap::new();
     match reply {
-        Reply::Bulk(_) => {
+        Reply::Bulk(_) | Reply::Int(_) => {
             counts.insert(String::new(), number(reply));
         }
         Reply::Map(pairs) | Reply::Pairs(pairs) => {
@@ -224,6 +259,47 @@ mod tests {
             ledger.judge().len()
         };
         assert_eq!([judged(set(&["x"])), judged(set(&[])), judged(set(&["x", "y"]))], [0, 1, 1]);
+    }
+
+    #[test]
+    fn a_bounded_counter_is_what_was_acknowledged_and_its_rights_are_what_is_above_the_bound() {
+        let key = || key(Family::Stock);
+        let judged = |value: i64, rights: i64| {
+            let mut ledger = Ledger::default();
+            ledger.note(&call(Verb::BCounterCreate, key(), &["3", "23"]), &written());
+            ledger.note(&call(Verb::BCounterDecrBy, key(), &["5"]), &written());
+            ledger.note(
+                &call(Verb::BCounterDecrBy, key(), &["2"]),
+                &Outcome::Failed(Failure::Indefinite(String::new())),
+            );
+            let regions = vec![
+                (Reply::Bulk("A".into()), Reply::Int(rights - 1)),
+                (Reply::Bulk("B".into()), Reply::Int(1)),
+            ];
+            let answers =
+                [(Verb::BCounterGet, Reply::Int(value)), (Verb::BCounterRights, Reply::Map(regions))];
+            for (verb, reply) in answers {
+                assert!(ledger.answer(DcId(0), &call(verb, key(), &[]), &said(reply)));
+            }
+            ledger.judge().len()
+        };
+        assert_eq!([judged(18, 15), judged(16, 13)], [0, 0]);
+        assert_eq!([judged(23, 20), judged(18, 14), judged(18, 16)], [1, 1, 1]);
+    }
+
+    #[test]
+    fn every_update_of_a_document_is_there_once_whatever_the_token() {
+        let judged = |updates: &[&'static str]| {
+            let mut ledger = Ledger::default();
+            ledger.note(&call(Verb::DocPut, key(Family::Doc), &["x"]), &written());
+            for (dc, token) in [(DcId(0), "one"), (DcId(1), "other")] {
+                let Reply::Set(all) = set(updates) else { unreachable!("it is a set") };
+                let reply = Reply::Array(vec![Reply::Bulk(token.into()), Reply::Array(all)]);
+                assert!(ledger.answer(dc, &call(Verb::DocRead, key(Family::Doc), &[]), &said(reply)));
+            }
+            ledger.judge().len()
+        };
+        assert_eq!([judged(&["x"]), judged(&[]), judged(&["x", "x"]), judged(&["x", "y"])], [0, 1, 1, 1]);
     }
 
     #[test]

@@ -27,6 +27,10 @@ pub(crate) enum Family {
     Set,
     /// Values are pushed that nobody else pushes.
     List,
+    /// A bounded counter is created once, with [`STOCK`] above its bound, added to and taken from, and rights are given to other regions.
+    Stock,
+    /// Updates are put into a document that nobody else puts.
+    Doc,
     /// Anything.
     Wild,
     /// The same, and there are commands on both.
@@ -34,7 +38,7 @@ pub(crate) enum Family {
 }
 
 impl Family {
-    const ALL: [(Self, &str); 9] = [
+    const ALL: [(Self, &str); 11] = [
         (Self::Hash, "h"),
         (Self::Register, "r"),
         (Self::Counter, "n"),
@@ -42,6 +46,8 @@ impl Family {
         (Self::Scores, "z"),
         (Self::Set, "s"),
         (Self::List, "l"),
+        (Self::Stock, "b"),
+        (Self::Doc, "d"),
         (Self::Wild, "w"),
         (Self::Wilder, "x"),
     ];
@@ -59,11 +65,21 @@ impl Family {
         Self::ALL.iter().find(|(_, of)| of.as_bytes() == ending).map(|(family, _)| *family)
     }
 
-    /// Whether no command on a key of this family can be answered with an error.
-    fn is_orderly(self) -> bool {
-        !matches!(self, Self::Wild | Self::Wilder)
+    /// Whether no command on a key of this family can be answered with such an error.
+    fn excludes(self, error: &str) -> bool {
+        match self {
+            Self::Wild | Self::Wilder => false,
+            Self::Stock => {
+                !error.starts_with("NORIGHTS") && !error.starts_with("ERR no such bounded counter")
+            }
+            _ => true,
+        }
     }
 }
+
+/// The bound of bounded counters, and how far above it they begin.
+pub(crate) const BOUND: i64 = 3;
+pub(crate) const STOCK: i64 = 20;
 
 /// A command on one key.
 pub(crate) fn call(verb: Verb, key: Key, args: &[&str]) -> Op {
@@ -123,11 +139,17 @@ fn value(reply: &Reply) -> Option<Found> {
     }
 }
 
-/// An error that no command can be answered with, on a key to which nothing else happens than what its family says.
+/// An answer that no command can be given, on a key to which nothing else happens than what its family says: an error, or a
+/// bounded counter below its bound.
 pub(crate) fn disorder(op: &Op, outcome: &Outcome) -> Option<String> {
     let (Op::Put { key, .. } | Op::Get { key }) = op else { return None };
+    let family = Family::find(key)?;
+    let gives = matches!(op, Op::Put { update: Update { command: Some(command), .. }, .. } if command.verb == Verb::BCounterGive);
     match reply(outcome) {
-        Some(Reply::Error(error)) if Family::find(key)?.is_orderly() => Some(format!("{key}: {error}")),
+        Some(Reply::Error(error)) if family.excludes(error) => Some(format!("{key}: {error}")),
+        Some(Reply::Int(value)) if family == Family::Stock && *value < BOUND && !gives => {
+            Some(format!("{key} is {value}, below its bound"))
+        }
         _ => None,
     }
 }

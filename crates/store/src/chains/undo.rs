@@ -73,6 +73,7 @@ pub(super) fn apply(head: &mut State, undo: &mut Undo, stamp: Stamp, effect: &Ef
             Change::Assign { kind, name, .. }
             | Change::Kill { kind, name, .. }
             | Change::Modify { kind, name, .. }
+            | Change::Raise { kind, name, .. }
             | Change::Count { kind, name, .. } => {
                 let element = Element { kind: *kind, name: (*name.resolve(stamp)).into() };
                 if !undo.cells.contains_key(&element) {
@@ -140,6 +141,7 @@ pub(super) fn fold(undo: &mut Undo, stamp: Stamp, effect: &Effect) {
             Change::Assign { kind, name, .. }
             | Change::Kill { kind, name, .. }
             | Change::Modify { kind, name, .. }
+            | Change::Raise { kind, name, .. }
             | Change::Count { kind, name, .. } => {
                 let element = Element { kind: *kind, name: (*name.resolve(stamp)).into() };
                 let undone = undo.cells.get_mut(&element).expect("I1");

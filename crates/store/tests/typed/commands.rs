@@ -1,5 +1,6 @@
 //! The commands of the schedules: how each is chosen, given to the implementation, and said to the oracle.
 
+use crate::own::Own;
 use crate::spec::{Act, Shown, number};
 use bytes::Bytes;
 use tidemark_core::{Command, Reply, Verb};
@@ -15,6 +16,8 @@ pub(crate) enum Family {
     Set,
     Zset,
     Mixed,
+    Doc,
+    BCounter,
 }
 
 /// A command on the key.
@@ -41,6 +44,7 @@ pub(crate) enum Cmd {
     Del,
     ExpireAt(u64),
     Persist,
+    Own(Own),
 }
 
 fn element(random: &mut fastrand::Rng) -> u8 {
@@ -64,6 +68,8 @@ impl Cmd {
             Family::Mixed => {
                 *random.choice(&[Family::Hash, Family::String, Family::Set, Family::Zset]).expect("some")
             }
+            // Beside their own commands: what overwrites them, and what is refused.
+            Family::Doc | Family::BCounter => Family::String,
             family => family,
         };
         let (e, value, by, roll) =
@@ -85,11 +91,17 @@ impl Cmd {
             (Family::Set, 0..60) => Self::SAdd(e),
             (Family::Set, 60..85) => Self::SRem(e),
             (Family::Set, _) => Self::SPop(random.u64(..)),
-            (Family::Zset | Family::Mixed, ..22) => Self::ZAdd(e, value, Bound::None),
-            (Family::Zset | Family::Mixed, 22..40) => Self::ZAdd(e, value, Bound::Least),
-            (Family::Zset | Family::Mixed, 40..48) => Self::ZAdd(e, value, Bound::Most),
-            (Family::Zset | Family::Mixed, 48..78) => Self::ZIncrBy(e, by),
-            (Family::Zset | Family::Mixed, _) => Self::ZRem(e),
+            (Family::Zset | Family::Mixed | Family::Doc | Family::BCounter, ..22) => {
+                Self::ZAdd(e, value, Bound::None)
+            }
+            (Family::Zset | Family::Mixed | Family::Doc | Family::BCounter, 22..40) => {
+                Self::ZAdd(e, value, Bound::Least)
+            }
+            (Family::Zset | Family::Mixed | Family::Doc | Family::BCounter, 40..48) => {
+                Self::ZAdd(e, value, Bound::Most)
+            }
+            (Family::Zset | Family::Mixed | Family::Doc | Family::BCounter, 48..78) => Self::ZIncrBy(e, by),
+            (Family::Zset | Family::Mixed | Family::Doc | Family::BCounter, _) => Self::ZRem(e),
         }
     }
 
@@ -123,6 +135,7 @@ impl Cmd {
             Self::ExpireAt(at) => (Verb::PExpireAt, vec![time(at)]),
             Self::Persist => (Verb::Persist, vec![]),
             Self::ZAdd(..) | Self::ZIncrBy(..) | Self::ZRem(_) => return self.run_zset(state, moment),
+            Self::Own(ref own) => return own.run(state, moment),
         };
         evaluate(&Command { verb, keys: Vec::new(), args, seed }, state, moment)
     }
@@ -161,6 +174,7 @@ impl Cmd {
             Self::IncrBy(_) | Self::GetDel | Self::GetExAt(_) | Self::GetExPersist => Kind::String,
             Self::SAdd(_) | Self::SRem(_) | Self::SPop(_) => Kind::Set,
             Self::ZAdd(..) | Self::ZIncrBy(..) | Self::ZRem(_) => Kind::Zset,
+            Self::Own(own) => return own.kind(),
             Self::Set(_)
             | Self::SetKeep(_)
             | Self::SetAt(..)
@@ -229,6 +243,7 @@ impl Cmd {
                 (Reply::Double(from + by as f64), vec![Act::Count(Kind::Zset, name(e), by)])
             }
             Self::ZRem(e) => removed(Kind::Zset, e),
+            Self::Own(ref own) => own.effects(shown, answered),
             _ => self.effects_on_key(shown, stamp),
         }
     }

@@ -4,6 +4,7 @@
 mod commands;
 mod feeds;
 mod mutants;
+mod own;
 mod regressions;
 mod schedule;
 mod server;

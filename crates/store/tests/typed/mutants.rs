@@ -32,6 +32,11 @@ const OF_TYPES: &[(Rule, u64)] = &[
     (NEWER_OUTLIVES, 8_000),
     (DEADLINE_STAYS, 3_000),
     (EMPTY_WAITS, 3_000),
+    (COMPACTION_IS_COVERED, 500),
+    (TOKENS_END_AT_FLOORS, 500),
+    (TOTALS_NAME_COUNTERS, 2_000),
+    (OWN_RIGHTS_LIMIT, 500),
+    (GIVEN_RIGHTS_GO, 500),
 ];
 
 /// The same of rules that the protocol keeps.

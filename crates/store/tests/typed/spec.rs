@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_core::Stamp;
+use tidemark_crdt::account::Entry;
 use tidemark_crdt::effect::{Bound, Datum};
 use tidemark_crdt::{Kind, State};
 
@@ -33,6 +34,8 @@ pub(crate) enum Act {
     Assign(Kind, Box<[u8]>, Datum, Bound),
     /// An element is incremented; nothing is taken away.
     Count(Kind, Box<[u8]>, i64),
+    /// A total of the bounded counter that a version created has risen; nothing is taken away.
+    Raise(Stamp, Entry),
     /// An element goes.
     Remove(Kind, Box<[u8]>),
     /// All elements of a type go; of all types with the deadline, if none.
@@ -91,6 +94,7 @@ struct Folded {
     least: Option<f64>,
     most: Option<f64>,
     counted: Option<i64>,
+    raised: Vec<(Stamp, Entry)>,
     newest: Stamp,
 }
 
@@ -127,6 +131,13 @@ impl Folded {
                 Some(number) => Datum::bytes((number + counted).to_string().as_bytes()),
                 None => Datum::Bytes(text),
             },
+            (Kind::BCounter, Some(Datum::Account(mut account))) => {
+                let created = self.winner.as_ref().map(|(stamp, _)| *stamp).unwrap_or_default();
+                account.create(created);
+                let own = self.raised.iter().filter(|(of, _)| *of == created);
+                own.for_each(|(_, entry)| account.raise(*entry));
+                Datum::Account(account)
+            }
             (_, Some(datum)) if datum != Datum::Gone => datum,
             (_, _) => Datum::bytes(counted.to_string().as_bytes()),
         }
@@ -164,7 +175,7 @@ impl Dead {
                         dead.deadlines.join(&done.observed);
                     }
                     Act::Expire(_) => dead.deadlines.join(&done.observed),
-                    Act::Count(..) => {}
+                    Act::Count(..) | Act::Raise(..) => {}
                 }
             }
         }
@@ -204,6 +215,10 @@ pub(crate) fn fold(all: &[(usize, &Done)]) -> Shown {
                     let cell = cells.entry((*kind, name.clone())).or_default();
                     *cell.counted.get_or_insert(0) += by;
                     cell.newest = cell.newest.max(done.stamp);
+                }
+                Act::Raise(created, entry) => {
+                    let cell = cells.entry((Kind::BCounter, Box::default())).or_default();
+                    cell.raised.push((*created, *entry));
                 }
                 _ => {}
             }

@@ -5,6 +5,7 @@
 
 use crate::REGIONS;
 use crate::commands::{Cmd, Family};
+use crate::own::{Given, Own};
 use crate::server::{KEY, Message, Meta, Server, Times, absorb, hlc, millis};
 use crate::spec::{Act, Done, Set, Shown, fold};
 use tidemark_core::{DcId, Stamp, Write};
@@ -66,6 +67,8 @@ pub(crate) struct World {
     pub(crate) restarts: bool,
     /// Strings are written as plain registers, too, without being looked at.
     pub(crate) plain: bool,
+    /// What readers of the key were given, if it is a document.
+    given: Vec<Given>,
     /// Prints what happens.
     pub(crate) tells: bool,
 }
@@ -101,7 +104,12 @@ impl World {
         let mut random = fastrand::Rng::with_seed(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let regions = random.usize(2..=3);
         let families = [Family::Hash, Family::Hash, Family::String, Family::Set, Family::Zset, Family::Mixed];
-        let (family, wide) = (*random.choice(&families).expect("some"), random.bool());
+        let own = match seed % 12 {
+            5 => Some(Family::Doc),
+            11 => Some(Family::BCounter),
+            _ => None,
+        };
+        let (family, wide) = (own.unwrap_or(*random.choice(&families).expect("some")), random.bool());
         let skew =
             (0..regions).map(|_| if wide { random.i64(-40..=40) } else { random.i64(-4..=4) }).collect();
         Self {
@@ -115,6 +123,7 @@ impl World {
             sessions: vec![Default::default(); regions],
             restarts: random.bool(),
             plain: seed.is_multiple_of(2),
+            given: Vec::new(),
             random,
             tells: false,
         }
@@ -186,6 +195,19 @@ impl World {
         set
     }
 
+    /// The updates of a document that a set puts, with their stamps.
+    fn updates(&self, set: &Set) -> impl Iterator<Item = (Stamp, Box<[u8]>)> {
+        let ids = (0..self.ops.len()).filter(|id| set.has(*id));
+        ids.flat_map(|id| {
+            let Done { stamp, acts, .. } = &self.ops[id].done;
+            let put = acts.iter().filter_map(|act| match act {
+                Act::Assign(Kind::Doc, name, ..) => Some((*stamp, name.clone())),
+                _ => None,
+            });
+            put.collect::<Vec<_>>()
+        })
+    }
+
     /// The fold of a set.
     pub(crate) fn oracle(&self, set: &Set) -> Shown {
         let all: Vec<(usize, &Done)> =
@@ -214,14 +236,20 @@ impl World {
         }
         let (stamp, meta) = self.begin(dc, 0, ds);
         let judged = if self.slip == Some(Slip::WallClock) { self.wall(dc) } else { millis(stamp) };
+        let family = self.family;
+        let own = matches!(family, Family::Doc | Family::BCounter) && self.percent(85);
+        let command = match own {
+            true => Cmd::Own(Own::draw(family, &mut self.random, stamp, &self.given)),
+            false => Cmd::draw(family, &mut self.random, judged),
+        };
         let store = &self.servers[dc][0].store;
         let (origin, floor, expiring) = (stamp.origin, store.floor(), store.is_expiring());
         let moment = Moment { time: hlc(judged), origin, floor, expiring, alone: false };
-        let command = Cmd::draw(self.family, &mut self.random, judged);
         let empty = State::default();
         let state = store.object(KEY).or(register.as_ref()).map_or(&empty, |object| object.head());
         let prepared = command.run(state, moment);
-        let (reply, acts) = command.refer(&self.oracle(&observed), judged, &prepared.reply);
+        let shown = self.oracle(&observed);
+        let (reply, acts) = command.refer(&shown, judged, &prepared.reply);
         self.tell(|| {
             format!("{dc} {stamp} {command:?} -> {:?} {:?} floor {floor}", prepared.reply, prepared.changes)
         });
@@ -230,6 +258,12 @@ impl World {
         }
         if acts.is_empty() != prepared.changes.is_empty() {
             return Err(format!("{command:?} writes {:?}, and should {acts:?}", prepared.changes));
+        }
+        if let Cmd::Own(own) = &command {
+            let settled =
+                self.updates(&observed).filter(|(stamp, _)| stamp.ts <= floor).map(|(_, name)| name);
+            let known = own.learns(&shown.at(judged), &reply, settled.collect());
+            self.given.extend(known);
         }
         let session = &mut self.sessions[dc][session];
         session.ds.merge(&ds);

@@ -74,15 +74,24 @@ pub(crate) fn python() -> PathBuf {
 
 /// A folder whose scripts can import the newest ioredis and node-redis.
 pub(crate) fn node_modules() -> PathBuf {
+    node_modules_of("node", &["ioredis", "redis"])
+}
+
+/// A folder whose scripts can import the newest Yjs and node-redis.
+pub(crate) fn yjs() -> PathBuf {
+    node_modules_of("yjs", &["redis", "yjs"])
+}
+
+fn node_modules_of(name: &str, packages: &[&str]) -> PathBuf {
     let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = shelf("node");
-    let has = |package: &str| folder.join("node_modules").join(package).join("package.json").exists();
-    if !(has("ioredis") && has("redis")) {
-        eprintln!("installing ioredis and node-redis with npm");
+    let folder = shelf(name);
+    let has = |package: &&str| folder.join("node_modules").join(package).join("package.json").exists();
+    if !packages.iter().all(has) {
+        eprintln!("installing {} with npm", packages.join(" and "));
         std::fs::write(folder.join("package.json"), "{\"private\": true, \"type\": \"module\"}\n")
             .expect("a file");
         let mut npm = Command::new("npm");
-        npm.args(["install", "--no-audit", "--no-fund", "ioredis", "redis"]).current_dir(&folder);
+        npm.args(["install", "--no-audit", "--no-fund"]).args(packages).current_dir(&folder);
         run(&mut npm);
     }
     folder

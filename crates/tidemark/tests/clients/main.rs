@@ -6,6 +6,7 @@
 //! left out otherwise; where all tests have to run, they fail.
 
 mod differential;
+mod documents;
 #[path = "../torture/harness/mod.rs"]
 mod harness;
 mod install;

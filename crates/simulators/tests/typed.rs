@@ -1,0 +1,37 @@
+//! Documents and bounded counters over whole nodes: three regions, cuts, crashes, and leaders that change.
+
+mod playing;
+
+use playing::{cleared, play};
+use tidemark_crdt::rule::{GIVEN_RIGHTS_GO, OWN_RIGHTS_LIMIT};
+use tidemark_sim::{Options, Placed};
+
+/// Of four seeds one has documents and bounded counters.
+fn typed(options: Options) -> Options {
+    Options { typed: 80, ..options }
+}
+
+fn few() -> Options {
+    Options { partitions: 2, sessions: 6, ops: 80, ..Options::default() }
+}
+
+/// Every answer keeps the bound. In the end each region says the same, an update of a document is there once, a counter is what was
+/// acknowledged, and the rights of all regions are what it stands above its bound.
+#[test]
+fn no_protocol_with_data_types_breaks_a_bound_or_loses_an_update() {
+    for name in ["tidemark", "causal-spartan-x", "gentlerain", "okapi"] {
+        cleared(name, typed(few()), 0..200);
+        cleared(name, typed(Options { replicas: 3, ..few() }), 0..40);
+    }
+    cleared("tidemark", typed(Options { placement: Placed::Random, ..few() }), 0..200);
+}
+
+#[test]
+fn a_region_that_takes_what_it_has_no_right_to_is_noticed() {
+    for rule in [OWN_RIGHTS_LIMIT, GIVEN_RIGHTS_GO] {
+        let summary = play("tidemark", Options { without: vec![rule], ..typed(few()) }, 0..200);
+        let found = summary.counterexamples.first().unwrap_or_else(|| panic!("nobody misses {rule}"));
+        println!("without {rule}, seed {}: {}", found.seed, found.verdict);
+        assert_eq!(found.verdict, "types");
+    }
+}
