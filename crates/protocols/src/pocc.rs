@@ -101,10 +101,6 @@ const ABOUT: &str = "causal+, optimistic: reads are fresh, and wait for causes t
 
 impl Protocol for Pocc {
     const INFO: Info = Info::new("pocc", ABOUT, Promise::CausalImmediate).partial().rules(RULES);
-    const EXTENSIONS: Extensions<Self> = Extensions {
-        types: Some(Types { absorb: |ds, d| ds.merge(&d.meta), fresh: |View(sv)| sv.is_none().then_some(1) }),
-        ..Extensions::NONE
-    };
     type Meta = Vector; // dv
     type Request = Request;
     type Reply = Answer<Past>;
