@@ -88,14 +88,15 @@ impl Folded {
                 fate.order = order;
             }
             Change::Count { kind, name, start, sum } => {
+                let begins = start == Start::Own;
                 let start = match start {
                     Start::At(at) if at.ts == TRIAL => Start::Own,
                     start => start,
                 };
                 let again = !self.counted.insert((kind, name.resolve(stamp).into_owned()));
                 let fate = self.fate(kind, &name, stamp);
-                // A sum of which the series has taken a part away again cannot be told beside what it took of the key.
-                let broken = again && fate.counted.is_none_or(|(other, _)| other != start);
+                // A version tells one sum, and none of which the series has taken a part away again.
+                let broken = again && (begins || fate.counted.is_none_or(|(other, _)| other != start));
                 fate.whole |= broken && rule::TAKEN_SUMS_END.kept() || !fate.modified.is_empty();
                 fate.counted = Some((start, sum));
             }

@@ -47,7 +47,7 @@ pub(crate) fn draw(random: &mut fastrand::Rng, theme: usize) -> Line {
         "k" => key.to_string(),
         "l" => other.to_string(),
         "n" => random.i32(-1..7).to_string(),
-        "x" => ["0.5", "0.1", "1e300", "-0.7", "inf"][random.usize(..5)].to_string(),
+        "x" => ["0.5", "0.1", "2.5e9", "-0.7", "inf"][random.usize(..5)].to_string(),
         "m" => ["f", "g", "h"][random.usize(..3)].to_string(),
         "v" => ["u", "w", "7", "xyz"][random.usize(..4)].to_string(),
         word => word.to_string(),
