@@ -235,8 +235,7 @@ mod tests {
     fn reply(words: &[&str], outcomes: Vec<Outcome>) -> String {
         let topology = Topology::new(1, 2);
         let scripts = Scripts::default();
-        let keyspace =
-            Keyspace { topology: &topology, write_transactions: false, now: 0, scripts: &scripts };
+        let keyspace = Keyspace { topology: &topology, write_transactions: false, now: 0, scripts: &scripts };
         let mut written = Vec::new();
         let mut out = Encoder::new(&mut written, Version::Resp2);
         let (_, mut pending) = task(words).begin(&keyspace, &mut out).unwrap();
@@ -277,8 +276,7 @@ mod tests {
     fn an_outcome_of_another_kind_is_an_error() {
         let topology = Topology::new(1, 2);
         let scripts = Scripts::default();
-        let keyspace =
-            Keyspace { topology: &topology, write_transactions: false, now: 0, scripts: &scripts };
+        let keyspace = Keyspace { topology: &topology, write_transactions: false, now: 0, scripts: &scripts };
         for spec in
             Table::get().iter().flat_map(|spec| std::iter::once(spec).chain(spec.subcommands.iter().copied()))
         {
