@@ -15,18 +15,23 @@ const LEVELS: [(&str, u8); 4] = [("LOG_DEBUG", 0), ("LOG_VERBOSE", 1), ("LOG_NOT
 const REPLICATION: [(&str, u8); 5] =
     [("REPL_NONE", 0), ("REPL_AOF", 1), ("REPL_SLAVE", 2), ("REPL_REPLICA", 2), ("REPL_ALL", 3)];
 
-/// The table. `resp3` is set by `redis.setresp`.
-pub(crate) fn table<H: Host + 'static>(
-    lua: &Lua,
-    host: &Rc<H>,
-    resp3: &Rc<Cell<bool>>,
-) -> mlua::Result<Table> {
+fn constants(lua: &Lua) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     for (name, value) in LEVELS.iter().chain(&REPLICATION) {
         table.set(*name, *value)?;
     }
     table.set("REDIS_VERSION", VERSION.0)?;
     table.set("REDIS_VERSION_NUM", VERSION.1)?;
+    Ok(table)
+}
+
+/// The table. `resp3` is set by `redis.setresp`.
+pub(crate) fn table<H: Host + 'static>(
+    lua: &Lua,
+    host: &Rc<H>,
+    resp3: &Rc<Cell<bool>>,
+) -> mlua::Result<Table> {
+    let table = constants(lua)?;
     let fault = |text: &str| Fault::Reply(format!("ERR {text}"));
     let digest = native(lua, move |lua, args| match args.len() {
         1 => Ok(vec![Value::String(lua.create_string(sha1_hex(&text(&args, 0, "sha1hex")?))?)]),

@@ -158,7 +158,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The number that `\uXXXX` at this place means.
+    /// The number that `\u` and four digits at this place mean.
     fn unit(&self, at: usize) -> Option<u32> {
         let digits = self.text.get(at..at + 6)?.strip_prefix(b"\\u")?;
         digits.iter().try_fold(0, |unit, digit| Some(unit << 4 | char::from(*digit).to_digit(16)?))
