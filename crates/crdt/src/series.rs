@@ -17,7 +17,7 @@ use folded::Folded;
 use tidemark_core::{Command, Found, Hlc, Key, Reply, Stamp, Update, Value};
 
 /// When the changes of a series are tried: behind everything that has a stamp. The commands are told apart by their numbers.
-const TRIAL: Hlc = Hlc(u64::MAX & !((1 << Hlc::COUNTER_BITS) - 1));
+const TRIAL: Hlc = Hlc(!((1 << Hlc::COUNTER_BITS) - 1));
 
 /// Commands in a row on keys of one partition.
 pub struct Series {
