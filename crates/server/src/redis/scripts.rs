@@ -34,8 +34,24 @@ struct Inner {
     uses: u64,
     /// What the other nodes have to hear.
     told: Vec<Vec<u8>>,
-    /// What scripts have published: to a shard channel or not, the channel, and the message.
-    published: Vec<(bool, Bytes, Bytes)>,
+    /// What scripts that have ended tell.
+    news: Vec<News>,
+    /// Whether somebody wants to know of events.
+    wants_events: bool,
+}
+
+/// Something that a script tells beside its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// It has published a message.
+    Message {
+        /// To a shard channel.
+        shard: bool,
+        channel: Bytes,
+        payload: Bytes,
+    },
+    /// It has caused a keyspace notification.
+    Event { class: char, name: Bytes, key: Bytes },
 }
 
 #[derive(Debug)]
@@ -115,20 +131,30 @@ impl Scripts {
         }
     }
 
-    /// A script that has ended has published a message.
-    pub(super) fn publish(&self, shard: bool, channel: Bytes, payload: Bytes) {
-        self.inner.borrow_mut().published.push((shard, channel, payload));
+    /// A script that has ended tells this.
+    pub(super) fn tell(&self, news: Vec<News>) {
+        self.inner.borrow_mut().news.extend(news);
     }
 
-    /// What scripts have published.
-    pub(super) fn take_published(&self) -> Vec<(bool, Bytes, Bytes)> {
-        std::mem::take(&mut self.inner.borrow_mut().published)
+    /// What scripts have told.
+    pub(super) fn take_news(&self) -> Vec<News> {
+        std::mem::take(&mut self.inner.borrow_mut().news)
+    }
+
+    /// Whether scripts have to tell of events.
+    pub(super) fn wants_events(&self) -> bool {
+        self.inner.borrow().wants_events
+    }
+
+    /// Whether they have to from now on.
+    pub(super) fn want_events(&self, wants: bool) {
+        self.inner.borrow_mut().wants_events = wants;
     }
 
     /// Whether the gateway has to take something.
     pub(super) fn has_work(&self) -> bool {
         let inner = self.inner.borrow();
-        !inner.told.is_empty() || !inner.published.is_empty()
+        !inner.told.is_empty() || !inner.news.is_empty()
     }
 }
 

@@ -8,7 +8,7 @@ use super::latency::{LatencyEvents, Spike};
 use super::mail::{Mail, Message, Publication};
 use super::pause::Pause;
 use super::registry::Client;
-use super::scripts::{Scripts, limit_runs};
+use super::scripts::{News, Scripts, limit_runs};
 use super::slow_log::{SlowCommand, SlowLog};
 use super::subscriptions::Subscriptions;
 use super::table::Spec;
@@ -64,6 +64,7 @@ impl Shared {
     pub fn configure(&mut self, config: &Config) {
         self.watch.configure(config);
         self.events = Chosen::parse(config.get("notify-keyspace-events").unwrap_or_default());
+        self.scripts.want_events(self.events.is_any());
         limit_runs(config.number("busy-reply-threshold"));
         self.slow_log_length = config.number("slowlog-max-len") as usize;
     }
@@ -90,8 +91,15 @@ impl Shared {
 
     /// Publications that the gateway has to send; those of scripts, too.
     pub fn take_published(&mut self) -> Vec<Publication> {
-        for (shard, channel, payload) in self.scripts.take_published() {
-            self.publish(shard, &channel, &payload);
+        for news in self.scripts.take_news() {
+            match news {
+                News::Message { shard, channel, payload } => {
+                    self.publish(shard, &channel, &payload);
+                }
+                News::Event { class, name, key } => {
+                    self.announce(class, &String::from_utf8_lossy(&name), &key);
+                }
+            }
         }
         std::mem::take(&mut self.published)
     }

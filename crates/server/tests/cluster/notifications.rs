@@ -46,6 +46,10 @@ fn commands_cause_the_events_of_redis() {
         ("BLMPOP 0 2 x l LEFT", "lpop l"),
         ("SINTERSTORE {s}d s", "sinterstore {s}d"),
         ("SINTERSTORE {s}d {s}none", "del {s}d"),
+        (
+            "EVAL return{redis.call('set',KEYS[1],'1'),redis.call('sadd',KEYS[2],'x'),redis.call('sadd',KEYS[2],'x')} 2 {foo}a {foo}b",
+            "set {foo}a, sadd {foo}b",
+        ),
     ] {
         client.call(&command.split(' ').collect::<Vec<_>>());
         let expected: Vec<&str> = expected.split(", ").collect();

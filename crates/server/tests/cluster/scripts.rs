@@ -213,3 +213,24 @@ fn what_a_script_publishes_reaches_subscribers_of_both_regions() {
         assert_eq!(subscriber.text(&["GET", "k"]), "x", "what it is about is there");
     }
 }
+
+#[test]
+fn the_members_of_a_raft_group_have_what_a_script_wrote_when_its_leader_is_gone() {
+    let mut cluster = Cluster::start("tidemark", &[(0, &[0]), (0, &[0]), (0, &[0])], |_| ());
+    cluster.meet(&["met"]);
+    let script = "for i = 1, 3 do redis.call('rpush', KEYS[1], i) redis.call('incr', KEYS[2]) end \
+                  redis.call('lset', KEYS[1], 0, 'first') \
+                  return redis.call('get', KEYS[2])";
+    for node in 0..3 {
+        let mut client = cluster.client(node);
+        let expected = (3 * (node + 1)).to_string();
+        assert_eq!(shown(&mut client, script, &["l", "n"], &[]), expected);
+    }
+    let leads = |node: &usize| cluster.status(*node)["group"]["role"] == "leader";
+    let leader = (0..3).find(leads).expect("a member leads");
+    cluster.stop(leader);
+    let mut client = cluster.client((leader + 1) % 3);
+    eventually("another member leads", || client.text(&["GET", "n"]) == "9");
+    let list = client.list(&["LRANGE", "l", "0", "-1"]);
+    assert_eq!(list, ["first", "2", "3", "1", "2", "3", "1", "2", "3"]);
+}

@@ -1,6 +1,8 @@
 //! The commands that a script calls. They are those of the table, and their operations are carried out within the script's own.
 
+use super::News;
 use crate::redis::error::ErrorReply;
+use crate::redis::events::{Happened, events, happened};
 use crate::redis::keyspace::Keyspace;
 use crate::redis::table::{Handler, Spec, Table};
 use crate::redis::task::{Step, Task};
@@ -9,7 +11,7 @@ use bytes::{Bytes, BytesMut};
 use std::sync::LazyLock;
 use tidemark_contract::Topology;
 use tidemark_contract::programs::Carry;
-use tidemark_core::{Micros, Outcome, Reply};
+use tidemark_core::{Micros, Op, Outcome, Reply};
 use tidemark_wire::resp::{self, Decoder, Encoder, Request, RequestParser, Version, encode_request};
 
 /// Commands that go through all keys need more partitions than a script has; the others ask for none.
@@ -28,8 +30,10 @@ pub(super) struct Calls<'a> {
     pub(super) reads_only: bool,
     /// Carries out operations on the script's keys.
     pub(super) carry: Carry<'a>,
-    /// What it has published: to a shard channel or not, the channel, and the message.
-    pub(super) published: Vec<(bool, Bytes, Bytes)>,
+    /// It has to tell of events.
+    pub(super) tells: bool,
+    /// What it tells, too.
+    pub(super) news: Vec<News>,
 }
 
 impl Calls<'_> {
@@ -95,10 +99,13 @@ impl Calls<'_> {
         let (mut step, mut pending) = task.begin(&keyspace, out)?;
         loop {
             step = match step {
-                Step::Op(op) => match (self.carry)(op) {
-                    Outcome::Failed(failure) => return Err(pending.failed(&failure)),
-                    outcome => pending.step(outcome, &keyspace, out)?,
-                },
+                Step::Op(op) => {
+                    let outcome = self.carry_out(op);
+                    if let Outcome::Failed(failure) = outcome {
+                        return Err(pending.failed(&failure));
+                    }
+                    pending.step(outcome, &keyspace, out)?
+                }
                 // What would wait finds nothing.
                 Step::Block => {
                     pending.give_up(out);
@@ -108,6 +115,19 @@ impl Calls<'_> {
                 Step::Done => return Ok(()),
             }
         }
+    }
+
+    fn carry_out(&mut self, op: Op) -> Outcome {
+        let expected = if self.tells { events(&op) } else { Vec::new() };
+        let outcome = (self.carry)(op);
+        if matches!(outcome, Outcome::Written { stamp: Some(_), .. }) {
+            self.news.extend(happened(expected, &outcome).map(|Happened { class, name, key }| News::Event {
+                class,
+                name: Bytes::from_static(name.as_bytes()),
+                key: key.0,
+            }));
+        }
+        outcome
     }
 
     /// A command that a connection answers itself.
@@ -123,7 +143,8 @@ impl Calls<'_> {
             }
             ("publish" | "spublish", [_, channel, payload]) => {
                 let copy = |bytes: &Bytes| Bytes::copy_from_slice(bytes);
-                self.published.push((spec.name == "spublish", copy(channel), copy(payload)));
+                let (shard, channel, payload) = (spec.name == "spublish", copy(channel), copy(payload));
+                self.news.push(News::Message { shard, channel, payload });
                 Reply::Int(0)
             }
             _ => NOT_ALLOWED,

@@ -1,8 +1,9 @@
 //! How scripts are run: as programs where their keys live, or at once if they have none.
 //!
-//! A program's arguments are the digest, the text, and `ARGV`. Its answer is a pair: what the script answers, and what it has
-//! published, which the node of the client sends on.
+//! A program's arguments are the digest, the text, whether it is to tell of events, and `ARGV`. Its answer is a pair: what the
+//! script answers, and what it has to tell, which the node of the client passes on.
 
+use super::News;
 use super::calls::Calls;
 use crate::redis::table::Table;
 use bytes::Bytes;
@@ -96,7 +97,7 @@ pub(crate) fn run_without_keys(verb: Verb, args: Vec<Bytes>, now: Micros) -> Rep
 pub fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
     let error =
         |reply| Interpreted { reply: Reply::Array(vec![reply, Reply::Array(Vec::new())]), void: true };
-    let [sha, source, arguments @ ..] = &program.command.args[..] else {
+    let [sha, source, tells, arguments @ ..] = &program.command.args[..] else {
         return error(Reply::error("ERR a script without a text"));
     };
     let sha = String::from_utf8_lossy(sha);
@@ -109,7 +110,8 @@ pub fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
     let script = Script { source: body, sha: &sha, keys: &keys, arguments, seed };
     let limit = LIMIT.get();
     let reads_only = shebang.no_writes || !program.command.verb.writes();
-    let mut calls = Calls { now: program.now, reads_only, carry, published: Vec::new() };
+    let tells = &tells[..] == b"1";
+    let mut calls = Calls { now: program.now, reads_only, carry, tells, news: Vec::new() };
     let limits = Limits { run: limit, memory: MEMORY };
     let call = &mut |words: &[Bytes], resp3: bool| calls.call(words, resp3);
     let ended = with(|interpreter| interpreter.run(script, limits, call));
@@ -118,11 +120,8 @@ pub fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
     match ended {
         None => error(NO_INTERPRETER),
         Some(Ended::Answered(reply)) => {
-            let message = |(shard, channel, payload)| {
-                Reply::Array(vec![Reply::flag(shard), Reply::Bulk(channel), Reply::Bulk(payload)])
-            };
-            let published = calls.published.into_iter().map(message).collect();
-            Interpreted { reply: Reply::Array(vec![reply, Reply::Array(published)]), void: false }
+            let news = calls.news.into_iter().map(News::into_reply).collect();
+            Interpreted { reply: Reply::Array(vec![reply, Reply::Array(news)]), void: false }
         }
         Some(Ended::Stopped("memory")) => {
             error(stopped("it was stopped after it had used 64 MiB of memory".into()))
@@ -136,20 +135,53 @@ pub fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
     }
 }
 
-/// Parts a program's answer: what its script answers, and what it has published.
-pub(crate) fn unwrap(reply: Reply) -> (Reply, Vec<(bool, Bytes, Bytes)>) {
+/// Parts a program's answer: what its script answers, and what it tells.
+pub(crate) fn unwrap(reply: Reply) -> (Reply, Vec<News>) {
     let Reply::Array(mut pair) = reply else { return (reply, Vec::new()) };
-    let (Some(Reply::Array(published)), Some(answer)) = (pair.pop(), pair.pop()) else {
+    let (Some(Reply::Array(news)), Some(answer)) = (pair.pop(), pair.pop()) else {
         return (Reply::Null, Vec::new());
     };
-    let message = |reply| match reply {
-        Reply::Array(parts) => match <[Reply; 3]>::try_from(parts) {
-            Ok([Reply::Int(shard), Reply::Bulk(channel), Reply::Bulk(payload)]) => {
-                Some((shard == 1, channel, payload))
-            }
-            _ => None,
-        },
-        _ => None,
-    };
-    (answer, published.into_iter().filter_map(message).collect())
+    (answer, news.into_iter().filter_map(News::from_reply).collect())
+}
+
+impl News {
+    fn into_reply(self) -> Reply {
+        let (tag, parts) = match self {
+            Self::Message { shard, channel, payload } => (i64::from(shard), [channel, payload]),
+            Self::Event { class, name, key } => (i64::from(u32::from(class)), [name, key]),
+        };
+        let [one, other] = parts.map(Reply::Bulk);
+        Reply::Array(vec![Reply::Int(tag), one, other])
+    }
+
+    fn from_reply(reply: Reply) -> Option<Self> {
+        let Reply::Array(parts) = reply else { return None };
+        let Ok([Reply::Int(tag), Reply::Bulk(one), Reply::Bulk(other)]) = <[Reply; 3]>::try_from(parts)
+        else {
+            return None;
+        };
+        Some(match tag {
+            0 | 1 => Self::Message { shard: tag == 1, channel: one, payload: other },
+            class => Self::Event { class: char::from(u8::try_from(class).ok()?), name: one, key: other },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_script_tells_comes_back_beside_its_answer() {
+        let word = Bytes::from_static(b"x");
+        let news = [
+            News::Message { shard: true, channel: word.clone(), payload: Bytes::new() },
+            News::Event { class: '$', name: word.clone(), key: word },
+        ];
+        let told = news.iter().cloned().map(News::into_reply).collect();
+        let (answer, back) = unwrap(Reply::Array(vec![Reply::Int(7), Reply::Array(told)]));
+        assert_eq!((answer, &back[..]), (Reply::Int(7), &news[..]));
+        let (error, none) = unwrap(Reply::error("CROSSSLOT x"));
+        assert_eq!((error, none.len()), (Reply::error("CROSSSLOT x"), 0));
+    }
 }

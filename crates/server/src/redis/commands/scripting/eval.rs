@@ -103,12 +103,10 @@ pub(super) fn error(reply: Reply) -> ErrorReply {
     }
 }
 
-/// Writes what a program has answered, and leaves what it has published for the gateway.
+/// Writes what a program has answered, and leaves what it tells for the gateway.
 fn answer(reply: Reply, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
-    let (reply, published) = unwrap(reply);
-    for (shard, channel, payload) in published {
-        keyspace.scripts.publish(shard, channel, payload);
-    }
+    let (reply, news) = unwrap(reply);
+    keyspace.scripts.tell(news);
     if let Reply::Error(_) = reply {
         return Err(error(reply));
     }
@@ -120,7 +118,8 @@ impl Steps for Evaluation {
     fn begin(&mut self, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
         let (sha, source) = self.find(keyspace)?;
         let keys = std::mem::take(&mut self.keys);
-        let head = [Bytes::from(sha), source];
+        let tells = Bytes::from_static(if keyspace.scripts.wants_events() { b"1" } else { b"0" });
+        let head = [Bytes::from(sha), source, tells];
         let args = head.into_iter().chain(std::mem::take(&mut self.arguments)).collect();
         if keys.is_empty() {
             return answer(run_without_keys(self.verb, args, keyspace.now), keyspace, out);
