@@ -20,6 +20,7 @@ static ONE: LazyLock<Topology> = LazyLock::new(|| Topology::new(1, 1));
 const UNKNOWN: Reply = Reply::error("ERR Unknown Redis command called from script");
 const ARITY: Reply = Reply::error("ERR Wrong number of args calling Redis command from script");
 const NOT_ALLOWED: Reply = Reply::error("ERR This Redis command is not allowed from script");
+/// Of commands that write, and of those that Redis takes for such: they may be replicated there.
 const READS_ONLY: Reply = Reply::error("ERR Write commands are not allowed from read-only scripts.");
 
 /// What the commands of one script share.
@@ -77,7 +78,8 @@ impl Calls<'_> {
         if spec.has("noscript") || spec.has("admin") || tracks {
             return Err(NOT_ALLOWED);
         }
-        if self.reads_only && spec.has("write") {
+        let tells = || ["publish", "spublish", "pfcount"].contains(&spec.name);
+        if self.reads_only && (spec.has("write") || tells()) {
             return Err(READS_ONLY);
         }
         let blocks = |word: &[u8]| word.eq_ignore_ascii_case(b"block");

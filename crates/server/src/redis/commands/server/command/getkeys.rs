@@ -51,8 +51,5 @@ fn keys_of_script<'a>(
     let behind = arguments.get(3..).ok_or(INVALID)?;
     let count = integer(&arguments[2]).ok().and_then(|count| usize::try_from(count).ok()).ok_or(INVALID)?;
     let keys = behind.get(..count).ok_or(INVALID)?;
-    if keys.is_empty() {
-        return Err(ErrorReply::fixed("ERR The command has no key arguments"));
-    }
     Ok((spec, keys.iter().collect()))
 }
