@@ -126,9 +126,16 @@ verbs! {
     BCounterCreate "tide.bcounter|create" w, BCounterIncrBy "tide.bcounter|incrby" w, BCounterDecrBy "tide.bcounter|decrby" w,
     BCounterGet "tide.bcounter|get" r, BCounterRights "tide.bcounter|rights" r, BCounterLenders "tide.bcounter|lenders" r,
     BCounterGive "tide.bcounter|give" w,
+    // programs
+    Eval "eval" gw, EvalRo "eval_ro" gr,
 }
 
 impl Verb {
+    /// Whether it is a program, whose commands are computed.
+    pub const fn is_program(self) -> bool {
+        matches!(self, Self::Eval | Self::EvalRo)
+    }
+
     /// Whether its errors name the key: then the key is its first argument, too.
     pub const fn tells_key(self) -> bool {
         matches!(
@@ -174,6 +181,12 @@ pub enum Reply {
     Pairs(Vec<(Reply, Reply)>),
     /// A set in RESP3, a list in RESP2.
     Set(Vec<Reply>),
+    /// A truth value in RESP3, 1 or 0 in RESP2.
+    Bool(bool),
+    /// An integer of any size, as its digits: a bulk string in RESP2.
+    BigNumber(Bytes),
+    /// Text with its three-letter format: a bulk string in RESP2.
+    Verbatim([u8; 3], Bytes),
 }
 
 // A score is never NaN.

@@ -11,6 +11,7 @@ use crate::args::{SYNTAX, arity, is};
 use crate::draft::{Answer, Draft};
 use crate::effect::{Datum, Kind, Name};
 use crate::rule;
+use crate::series::TRIAL;
 use crate::shape::Plain;
 use bytes::Bytes;
 use tidemark_core::{Reply, Stamp, Verb};
@@ -73,7 +74,9 @@ fn read(draft: &Draft<'_>, args: &[Bytes]) -> Answer {
     };
     let new = all.iter().filter(|(stamp, ..)| !seen.covers(*stamp));
     let new: Vec<Reply> = new.map(|(.., update)| Reply::bulk(update)).collect();
-    let token = seen.with(draft.moment.floor, all.iter().map(|(stamp, ..)| *stamp));
+    // What the same script or transaction has put bears no stamp yet: a reader of its token is told of it once more.
+    let stamps = all.iter().map(|(stamp, ..)| *stamp).filter(|stamp| stamp.ts < TRIAL);
+    let token = seen.with(draft.moment.floor, stamps);
     Ok(Reply::Array(vec![Reply::Bulk(token.encode()), Reply::Array(new)]))
 }
 

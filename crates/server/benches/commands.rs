@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::Instant;
 use tidemark_contract::Topology;
 use tidemark_core::{Found, Op, Outcome};
-use tidemark_server::redis::{Config, Connection, ErrorReply, Keyspace, Step, Task, Work};
+use tidemark_server::redis::{Config, Connection, ErrorReply, Keyspace, Scripts, Step, Task, Work};
 use tidemark_wire::resp::{Encoder, RequestParser, Version, encode_request};
 
 const PIPELINE: usize = 16;
@@ -59,7 +59,8 @@ fn measure(name: &str, arguments: &[&str]) {
 }
 
 fn reply(task: Task, topology: &Topology, out: &mut Vec<u8>) -> Result<(), ErrorReply> {
-    let keyspace = Keyspace { topology, write_transactions: false, now: 0 };
+    let scripts = Scripts::default();
+    let keyspace = Keyspace { topology, write_transactions: false, now: 0, scripts: &scripts };
     let mut out = Encoder::new(out, Version::Resp2);
     let (mut step, mut pending) = task.begin(&keyspace, &mut out)?;
     while let Step::Op(op) = step {

@@ -25,7 +25,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-wire", &[]),
     ("tidemark-workload", &["core", "contract"]),
     ("tidemark-registry", &["node", "protocols"]),
-    ("tidemark-server", &["core", "store", "contract", "replica", "node", "registry", "wire", "adapt"]),
+    ("tidemark-script", &["core"]),
+    (
+        "tidemark-server",
+        &["core", "store", "contract", "replica", "node", "registry", "wire", "adapt", "script"],
+    ),
     ("tidemark-experiments", &[]),
     ("tidemark-bench", &["core", "wire", "workload"]),
     ("tidemark-differential", &["wire"]),

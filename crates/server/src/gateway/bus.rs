@@ -25,6 +25,8 @@ use tidemark_node::{NodeId, SessionId};
 
 /// How much may wait for one source.
 const QUEUE_BYTES_MAX: usize = 1 << 20;
+/// What nodes tell each other of scripts begins with it.
+const SCRIPT: u8 = 4;
 
 /// What this node knows of publications.
 pub(crate) struct Bus {
@@ -116,10 +118,13 @@ impl Bus {
     }
 }
 
-/// What a client has published goes to the subscribers of this node and to the other nodes.
+/// What a client has published goes to the subscribers of this node and to the other nodes; what it has done to scripts to those.
 pub(super) fn publish(engine: &mut Engine, session: SessionId) {
     let others = engine.config.cluster.nodes.len() > 1;
-    for publication in std::mem::take(&mut engine.shared.published) {
+    for told in engine.shared.scripts.take_told() {
+        engine.node.broadcast(engine.now, &[&[SCRIPT], &told[..]].concat());
+    }
+    for publication in engine.shared.take_published() {
         if !others && !publication.has_receivers {
             continue;
         }
@@ -160,6 +165,10 @@ pub(crate) fn work(core: &mut Core) {
         }
         if content.first() == Some(&rights::REQUEST) {
             rights::hear(engine, &content);
+            continue;
+        }
+        if let [SCRIPT, told @ ..] = &content[..] {
+            engine.shared.scripts.hear(told);
             continue;
         }
         let Some((start, number, publication, token)) = decode(content) else {

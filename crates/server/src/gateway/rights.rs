@@ -17,7 +17,7 @@ use tidemark_core::{Command, DcId, Found, Key, Micros, Op, Outcome, Reply, Updat
 use tidemark_node::SessionId;
 
 /// The first byte of a broadcast that asks for rights.
-pub(super) const REQUEST: u8 = 4;
+pub(super) const REQUEST: u8 = 5;
 
 /// How often rights to one counter are asked for: about the shortest round trip between regions.
 const ASK_EVERY_US: Micros = 10_000;

@@ -47,32 +47,49 @@ impl Shared {
 
     /// These have happened: their messages are left for the gateway.
     pub fn tell(&mut self, events: Vec<Event>, outcome: &Outcome) {
-        let nothing = matches!(replied(outcome), Some(Reply::Int(0)));
-        for event in events {
-            let Event { class, name, key } = match event.name {
-                name if nothing && NONE_FOR_ZERO.contains(&name) => continue,
-                // Nothing was stored: the destination is gone.
-                name if nothing && name.ends_with("store") => Event { class: 'g', name: "del", ..event },
-                _ => event,
-            };
-            let Some(key) = key.or_else(|| named(outcome)) else { continue };
-            if !self.events.classes.contains(class) {
-                continue;
-            }
-            let key: &[u8] = &key;
-            let messages = [
-                (self.events.by_key, [b"__keyspace@0__:", key].concat(), name.as_bytes()),
-                (self.events.by_event, [b"__keyevent@0__:", name.as_bytes()].concat(), key),
-            ];
-            for (_, channel, payload) in messages.into_iter().filter(|(wanted, ..)| *wanted) {
-                let (channel, payload) = (Bytes::from(channel), Bytes::copy_from_slice(payload));
-                if self.subscriptions.receivers(false, &channel) > 0 {
-                    let (shard, has_receivers, local) = (false, true, true);
-                    self.published.push(Publication { shard, channel, payload, has_receivers, local });
-                }
+        for Happened { class, name, key } in happened(events, outcome) {
+            self.announce(class, name, &key);
+        }
+    }
+
+    /// Leaves the messages of one event.
+    pub(super) fn announce(&mut self, class: char, name: &str, key: &[u8]) {
+        if !self.events.classes.contains(class) {
+            return;
+        }
+        let messages = [
+            (self.events.by_key, [b"__keyspace@0__:", key].concat(), name.as_bytes()),
+            (self.events.by_event, [b"__keyevent@0__:", name.as_bytes()].concat(), key),
+        ];
+        for (_, channel, payload) in messages.into_iter().filter(|(wanted, ..)| *wanted) {
+            let (channel, payload) = (Bytes::from(channel), Bytes::copy_from_slice(payload));
+            if self.subscriptions.receivers(false, &channel) > 0 {
+                let (shard, has_receivers, local) = (false, true, true);
+                self.published.push(Publication { shard, channel, payload, has_receivers, local });
             }
         }
     }
+}
+
+/// An event that has happened.
+pub(super) struct Happened {
+    pub(super) class: char,
+    pub(super) name: &'static str,
+    pub(super) key: Key,
+}
+
+/// Which events of an operation have happened, after it has written.
+pub(super) fn happened(events: Vec<Event>, outcome: &Outcome) -> impl Iterator<Item = Happened> {
+    let nothing = matches!(replied(outcome), Some(Reply::Int(0)));
+    events.into_iter().filter_map(move |event| {
+        let Event { class, name, key } = match event.name {
+            name if nothing && NONE_FOR_ZERO.contains(&name) => return None,
+            // Nothing was stored: the destination is gone.
+            name if nothing && name.ends_with("store") => Event { class: 'g', name: "del", ..event },
+            _ => event,
+        };
+        Some(Happened { class, name, key: key.or_else(|| named(outcome))? })
+    })
 }
 
 /// Events that a command does not cause if it answers 0. Where regions have to agree it may have written all the same.
@@ -116,7 +133,7 @@ fn named(outcome: &Outcome) -> Option<Key> {
     }
 }
 
-fn events(op: &Op) -> Vec<Event> {
+pub(super) fn events(op: &Op) -> Vec<Event> {
     match op {
         Op::Put { key, update } => match &update.command {
             Some(command) => events_of(key, command),

@@ -42,7 +42,8 @@ impl Pause {
 
     #[cold]
     fn holds_now(&self, spec: &Spec, now: Micros) -> bool {
-        let writes = || spec.has("write") || ["publish", "spublish"].contains(&spec.name);
+        // A script may write; one that is known to read is sent with EVAL_RO.
+        let writes = || spec.has("write") || ["publish", "spublish", "eval", "evalsha"].contains(&spec.name);
         self.current.is_some_and(|(until, extent)| now < until && (extent == Extent::All || writes()))
     }
 

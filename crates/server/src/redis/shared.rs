@@ -8,6 +8,7 @@ use super::latency::{LatencyEvents, Spike};
 use super::mail::{Mail, Message, Publication};
 use super::pause::Pause;
 use super::registry::Client;
+use super::scripts::{News, Scripts, limit_runs};
 use super::slow_log::{SlowCommand, SlowLog};
 use super::subscriptions::Subscriptions;
 use super::table::Spec;
@@ -32,6 +33,8 @@ pub struct Shared {
     pub shutdown: bool,
     /// Connections whose commands the gateway has to end, and whether with an error.
     pub unblocked: Vec<(u64, bool)>,
+    /// The scripts that the node knows.
+    pub scripts: Scripts,
     /// Commands that have to wait.
     pub pause: Pause,
     pub(super) commands: CommandStats,
@@ -61,6 +64,8 @@ impl Shared {
     pub fn configure(&mut self, config: &Config) {
         self.watch.configure(config);
         self.events = Chosen::parse(config.get("notify-keyspace-events").unwrap_or_default());
+        self.scripts.want_events(self.events.is_any());
+        limit_runs(config.number("busy-reply-threshold"));
         self.slow_log_length = config.number("slowlog-max-len") as usize;
     }
 
@@ -76,6 +81,27 @@ impl Shared {
             local: false,
         });
         receivers
+    }
+
+    /// Whether there is something for the other nodes, or for subscribers.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        !self.published.is_empty() || self.scripts.has_work()
+    }
+
+    /// Publications that the gateway has to send; those of scripts, too.
+    pub fn take_published(&mut self) -> Vec<Publication> {
+        for news in self.scripts.take_news() {
+            match news {
+                News::Message { shard, channel, payload } => {
+                    self.publish(shard, &channel, &payload);
+                }
+                News::Event { class, name, key } => {
+                    self.announce(class, &String::from_utf8_lossy(&name), &key);
+                }
+            }
+        }
+        std::mem::take(&mut self.published)
     }
 
     /// The subscribers of this node get a message that was published at node `source`.

@@ -50,6 +50,10 @@ fn commands_cause_the_events_of_redis() {
         ("TIDE.DOC COMPACT doc b UPTO *", "tide.doc.compact doc"),
         ("TIDE.BCOUNTER CREATE stock 0 1", "tide.bcounter.create stock"),
         ("TIDE.BCOUNTER DECRBY stock 1", "tide.bcounter.decrby stock"),
+        (
+            "EVAL return{redis.call('set',KEYS[1],'1'),redis.call('sadd',KEYS[2],'x'),redis.call('sadd',KEYS[2],'x')} 2 {foo}a {foo}b",
+            "set {foo}a, sadd {foo}b",
+        ),
     ] {
         client.call(&command.split(' ').collect::<Vec<_>>());
         let expected: Vec<&str> = expected.split(", ").collect();

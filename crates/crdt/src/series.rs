@@ -1,0 +1,154 @@
+//! Several commands in a row, which become one effect of each key: scripts, and transactions.
+//!
+//! **Idea.** Each command is evaluated on the key as the session sees it, with what the earlier ones have written on top. For that
+//! the changes are tried on the key, under *trial stamps* that lie behind everything, and taken back in the end. What is written
+//! names nothing of the trial: [`folded`] says for each element what all of the changes come to, and what of the key itself they
+//! have observed. So a series looks to other regions like one command.
+//!
+//! **Costs.** What was changed is remembered until the end; what a series leaves alone costs nothing, however large the key is.
+
+mod folded;
+
+use crate::draft::Moment;
+use crate::effect::Change;
+use crate::evaluate::{Prepared, evaluate, evaluate_many, overwrite, string_of};
+use crate::state::{State, Trial};
+use folded::Folded;
+use tidemark_core::{Command, Found, Hlc, Key, Reply, Stamp, Update, Value};
+
+/// When the changes of a series are tried: behind everything that has a stamp. The commands are told apart by their numbers.
+pub(crate) const TRIAL: Hlc = Hlc(!((1 << Hlc::COUNTER_BITS) - 1));
+
+/// Commands in a row on keys of one partition.
+pub struct Series {
+    keys: Vec<Tried>,
+    moment: Moment,
+    /// How many commands have written.
+    written: u32,
+}
+
+/// A key of a series.
+struct Tried {
+    key: Key,
+    /// With the changes of the series, as far as somebody has looked at them.
+    state: State,
+    trial: Trial,
+    /// What each command that wrote has changed, under its trial stamp. The first `applied` are in the state.
+    changes: Vec<(Stamp, Vec<Change>)>,
+    applied: usize,
+}
+
+/// What a series comes to.
+pub struct Finished {
+    /// What each key has to change, in the order in which they were given; nothing for those that were only read.
+    pub changes: Vec<(Key, Vec<Change>)>,
+    /// Every key as it was given.
+    pub states: Vec<(Key, State)>,
+}
+
+impl Tried {
+    fn catch_up(&mut self, floor: Hlc) {
+        for (stamp, changes) in &self.changes[self.applied..] {
+            for change in changes {
+                self.state.try_change(&mut self.trial, *stamp, floor, change);
+            }
+        }
+        self.applied = self.changes.len();
+    }
+
+    /// The changes, and the key as it was.
+    fn finish(mut self, moment: Moment) -> (Key, Vec<Change>, State) {
+        let mut folded = None;
+        if self.changes.len() > 1 {
+            self.catch_up(moment.floor);
+            let mut all = Folded::default();
+            for (stamp, changes) in std::mem::take(&mut self.changes) {
+                changes.into_iter().for_each(|change| all.add(stamp, change));
+            }
+            folded = Some(all.look(&self.state, moment));
+        }
+        self.state.take_back(self.trial);
+        let changes = match folded {
+            Some(folded) => folded.finish(&self.state, moment),
+            None => self.changes.pop().map(|(_, changes)| changes).unwrap_or_default(),
+        };
+        (self.key, changes, self.state)
+    }
+}
+
+impl Series {
+    /// On these keys as their session sees them; each comes once.
+    pub fn new(keys: Vec<(Key, State)>, moment: Moment) -> Self {
+        let tried = |(key, state)| {
+            let (trial, changes) = (Trial::default(), Vec::new());
+            Tried { key, state, trial, changes, applied: 0 }
+        };
+        Self { keys: keys.into_iter().map(tried).collect(), moment, written: 0 }
+    }
+
+    /// Where and when.
+    pub fn moment(&self) -> Moment {
+        self.moment
+    }
+
+    /// The place of a key, which then has what was written to it; none if it is not of the series.
+    fn place(&mut self, key: &Key) -> Option<usize> {
+        let place = self.keys.iter().position(|tried| tried.key == *key)?;
+        self.keys[place].catch_up(self.moment.floor);
+        Some(place)
+    }
+
+    /// Notes what a command has changed; whether that is anything.
+    fn note(&mut self, changes: impl IntoIterator<Item = (usize, Vec<Change>)>) -> bool {
+        let stamp = Stamp { ts: TRIAL, origin: self.moment.origin, seq: self.written + 1 };
+        let mut wrote = false;
+        for (place, changes) in changes.into_iter().filter(|(_, changes)| !changes.is_empty()) {
+            self.keys[place].changes.push((stamp, changes));
+            wrote = true;
+        }
+        self.written += u32::from(wrote);
+        wrote
+    }
+
+    /// Evaluates a command: its answer, and whether it has written. None if it names a key that is not of the series.
+    pub fn run(&mut self, key: &Key, command: &Command) -> Option<(Reply, bool)> {
+        if !command.verb.takes_keys() {
+            let place = self.place(key)?;
+            let Prepared { reply, changes } = evaluate(command, &self.keys[place].state, self.moment);
+            return Some((reply, self.note([(place, changes)])));
+        }
+        let places: Option<Vec<usize>> =
+            std::iter::once(key).chain(&command.keys).map(|key| self.place(key)).collect();
+        let places = places?;
+        let names: Vec<&Key> = places.iter().map(|place| &self.keys[*place].key).collect();
+        let states: Vec<&State> = places.iter().map(|place| &self.keys[*place].state).collect();
+        let (reply, changes) = evaluate_many(command, &names, &states, self.moment);
+        Some((reply, self.note(places.into_iter().zip(changes))))
+    }
+
+    /// Carries out an update of a register: what it finds, and whether it has written. None if its key is not of the series.
+    pub fn overwrite(&mut self, key: &Key, update: &Update) -> Option<(Found, bool)> {
+        let place = self.place(key)?;
+        let (found, changes) = overwrite(update, &self.keys[place].state, self.moment);
+        Some((found, self.note([(place, changes)])))
+    }
+
+    /// What GET finds. None if the key is not of the series.
+    pub fn get(&mut self, key: &Key) -> Option<Result<Option<Value>, Reply>> {
+        let place = self.place(key)?;
+        Some(string_of(&self.keys[place].state, self.moment.time))
+    }
+
+    /// Takes back what was tried, and says what it comes to.
+    pub fn finish(self) -> Finished {
+        let mut finished = Finished { changes: Vec::new(), states: Vec::new() };
+        for tried in self.keys {
+            let (key, changes, state) = tried.finish(self.moment);
+            if !changes.is_empty() {
+                finished.changes.push((key.clone(), changes));
+            }
+            finished.states.push((key, state));
+        }
+        finished
+    }
+}
