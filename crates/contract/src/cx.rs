@@ -8,6 +8,7 @@ use tidemark_core::{
 };
 use tidemark_store::{Store, Version, Versions};
 
+mod series;
 mod stored;
 mod typed;
 

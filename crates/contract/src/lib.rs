@@ -20,6 +20,7 @@
 //! - [`Ceiling`]: stamps and stable values that survive a restart
 //! - [`Collector`]: when to drop old versions; [`Horizon`](horizon::Horizon): which of them are kept for reads at a time; [`Aging`](aging::Aging): what is kept for a while; [`Watched`](watched::Watched): versions that will be lighter then
 //! - [`Conflicts`](conflicts::Conflicts): concurrent versions of a key
+//! - [`programs`]: updates whose commands are computed where their keys live
 //! - [`Rule`]: what its safety rests on, for tests to break; [`Variant`]: a protocol without some of its rules, by name
 //! - [`Removal`](removal::Removal): a data centre that the others do without
 //! - [`Lab`]: a hand-driven cluster for tests
@@ -50,6 +51,7 @@ pub mod own_writes;
 pub mod parts;
 pub mod placement;
 pub mod prelude;
+pub mod programs;
 pub mod protocol;
 pub mod reads;
 pub mod removal;

@@ -120,9 +120,16 @@ verbs! {
     XAutoClaim "xautoclaim" w, XGroupCreate "xgroup|create" w, XGroupSetId "xgroup|setid" w, XGroupDestroy "xgroup|destroy" w,
     XGroupCreateConsumer "xgroup|createconsumer" w, XGroupDelConsumer "xgroup|delconsumer" w,
     XInfoStream "xinfo|stream" r, XInfoGroups "xinfo|groups" r, XInfoConsumers "xinfo|consumers" r,
+    // programs
+    Eval "eval" gw, EvalRo "eval_ro" gr,
 }
 
 impl Verb {
+    /// Whether it is a program, whose commands are computed.
+    pub const fn is_program(self) -> bool {
+        matches!(self, Self::Eval | Self::EvalRo)
+    }
+
     /// Whether its errors name the key: then the key is its first argument, too.
     pub const fn tells_key(self) -> bool {
         matches!(
@@ -168,6 +175,12 @@ pub enum Reply {
     Pairs(Vec<(Reply, Reply)>),
     /// A set in RESP3, a list in RESP2.
     Set(Vec<Reply>),
+    /// A truth value in RESP3, 1 or 0 in RESP2.
+    Bool(bool),
+    /// An integer of any size, as its digits: a bulk string in RESP2.
+    BigNumber(Bytes),
+    /// Text with its three-letter format: a bulk string in RESP2.
+    Verbatim([u8; 3], Bytes),
 }
 
 // A score is never NaN.

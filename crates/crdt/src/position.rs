@@ -17,8 +17,7 @@
 //! **No tombstones.** A position holds its whole path and is compared byte by byte: the elements that it was put beside may be
 //! gone, here or everywhere, and nothing has to remember where they stood. So what is removed leaves nothing.
 //!
-//! **Limits.** An element between the two newest ones, again and again, is a step deeper each time: 13 bytes. Commands of one
-//! transaction need stamps of their own (`seq`), each later than the last, before the next one is evaluated.
+//! **Limits.** An element between the two newest ones, again and again, is a step deeper each time: 13 bytes.
 //!
 //! **Source.** The order is that of Fugue: Weidner, Gentle and Kleppmann, "The Art of the Fugue: Minimizing Interleaving in
 //! Collaborative Text Editing", 2023, with runs of its tree's nodes merged into bunches.
@@ -96,6 +95,12 @@ impl Run {
                 Name::New(self.path.clone(), rest.into())
             }
         }
+    }
+
+    /// The names of `count` elements, in the order of the list, wherever they go.
+    pub(crate) fn names(&self, count: usize) -> impl Iterator<Item = Name> {
+        let before = self.way == Way::Before;
+        (0..count).map(move |nth| self.name(if before { count - 1 - nth } else { nth }, false))
     }
 }
 

@@ -56,6 +56,7 @@ impl<P: Protocol> Cx<'_, P> {
         self.refresh(key, view);
         let moment = self.moment(time);
         let looked = match &update.command {
+            Some(command) if command.verb.is_program() => self.interpret(key, command, view, moment, saw),
             Some(command) if command.verb.takes_keys() => {
                 self.evaluate_group(key, command, view, moment, saw)
             }
@@ -94,21 +95,12 @@ impl<P: Protocol> Cx<'_, P> {
         let states: Vec<Cow<'_, State>> = keys.iter().map(|key| self.state(key, view, writes, saw)).collect();
         let states: Vec<&State> = states.iter().map(|state| &**state).collect();
         let (reply, changes) = evaluate_many(command, &keys, &states, moment);
-        let writes = keys
-            .iter()
-            .zip(changes)
-            .filter_map(|(key, changes)| written(changes, moment).map(|write| (Key::clone(key), write)));
-        let mut writes: Vec<(Key, Write)> = writes.collect();
-        let write = match &writes[..] {
-            [] => None,
-            [(only, _)] if only == key => writes.pop().map(|(_, write)| write),
-            _ => Some(Write::Group(Arc::new(writes))),
-        };
-        Before { write, ..answered(reply) }
+        let changes = keys.into_iter().cloned().zip(changes);
+        Before { write: written_together(key, changes, moment), ..answered(reply) }
     }
 
     /// Why these keys cannot be changed at once, if they cannot.
-    fn apart(&self, keys: &[&Key]) -> Option<Reply> {
+    pub(super) fn apart(&self, keys: &[&Key]) -> Option<Reply> {
         let here = |key: &&&Key| self.topology.partition_of(key) == self.me.partition;
         if !keys.iter().all(|key| here(&key)) {
             return Some(Reply::error("CROSSSLOT Keys in request don't hash to the same partition"));
@@ -119,7 +111,7 @@ impl<P: Protocol> Cx<'_, P> {
     }
 
     /// The key's object, if it is of a data type. If `view` is fresh, what has become visible is applied first.
-    fn refresh(&mut self, key: &Key, view: &P::View) -> Option<&Object<P::Meta>> {
+    pub(super) fn refresh(&mut self, key: &Key, view: &P::View) -> Option<&Object<P::Meta>> {
         match (P::EXTENSIONS.types?.fresh)(view) {
             Some(epoch) => {
                 self.store.refreshed(key, epoch, |version| P::visible(view, version.stamp, &version.meta))
@@ -130,7 +122,7 @@ impl<P: Protocol> Cx<'_, P> {
 
     /// A key as a reader with `view` sees it, whatever it is: for a command that `writes`, or only reads. `saw` is called with
     /// what the reader comes to depend on. REQUIRES: [`Self::refresh`].
-    fn state(
+    pub(super) fn state(
         &self,
         key: &Key,
         view: &P::View,
@@ -186,8 +178,23 @@ fn unsupported<P: Protocol>() -> Reply {
 }
 
 /// Before an update that writes nothing.
-fn answered(reply: Reply) -> Before {
+pub(super) fn answered(reply: Reply) -> Before {
     Before { previous: Some(Found { reply: Some(Box::new(reply)), ..found_of::<()>(None) }), write: None }
+}
+
+/// What keys have to change, in the version of `key`.
+pub(super) fn written_together(
+    key: &Key,
+    changes: impl IntoIterator<Item = (Key, Vec<Change>)>,
+    moment: Moment,
+) -> Option<Write> {
+    let written = |(key, changes)| Some((key, written(changes, moment)?));
+    let mut writes: Vec<(Key, Write)> = changes.into_iter().filter_map(written).collect();
+    match &writes[..] {
+        [] => None,
+        [(only, _)] if only == key => writes.pop().map(|(_, write)| write),
+        _ => Some(Write::Group(Arc::new(writes))),
+    }
 }
 
 fn written(changes: Vec<Change>, moment: Moment) -> Option<Write> {

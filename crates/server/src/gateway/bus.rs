@@ -24,6 +24,8 @@ use tidemark_node::{NodeId, SessionId};
 
 /// How much may wait for one source.
 const QUEUE_BYTES_MAX: usize = 1 << 20;
+/// What nodes tell each other of scripts begins with it.
+const SCRIPT: u8 = 4;
 
 /// What this node knows of publications.
 pub(crate) struct Bus {
@@ -115,10 +117,13 @@ impl Bus {
     }
 }
 
-/// What a client has published goes to the subscribers of this node and to the other nodes.
+/// What a client has published goes to the subscribers of this node and to the other nodes; what it has done to scripts to those.
 pub(super) fn publish(engine: &mut Engine, session: SessionId) {
     let others = engine.config.cluster.nodes.len() > 1;
-    for publication in std::mem::take(&mut engine.shared.published) {
+    for told in engine.shared.scripts.take_told() {
+        engine.node.broadcast(engine.now, &[&[SCRIPT], &told[..]].concat());
+    }
+    for publication in engine.shared.take_published() {
         if !others && !publication.has_receivers {
             continue;
         }
@@ -155,6 +160,10 @@ pub(crate) fn work(core: &mut Core) {
     for (node, content) in std::mem::take(&mut engine.bus.heard) {
         if matches!(content.first(), Some(&(confirming::QUESTION | confirming::ANSWER))) {
             confirming::hear(engine, node, &content);
+            continue;
+        }
+        if let [SCRIPT, told @ ..] = &content[..] {
+            engine.shared.scripts.hear(told);
             continue;
         }
         let Some((start, number, publication, token)) = decode(content) else {

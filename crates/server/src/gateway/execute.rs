@@ -55,7 +55,7 @@ pub(crate) fn execute(
             client.out.since = engine.now.mono;
         }
         let status = run(engine, client, parser, buffer);
-        if !engine.shared.published.is_empty() {
+        if engine.shared.has_news() {
             bus::publish(engine, session);
         }
         if client.out.holds() {
@@ -173,7 +173,7 @@ fn carry_out(
             Progress::Done
         }
     });
-    if !engine.shared.published.is_empty() {
+    if engine.shared.has_news() {
         bus::publish(engine, client.session);
     }
     if engine.shared.mail.len() > mail {
@@ -257,6 +257,7 @@ pub(super) fn keyspace(engine: &Engine) -> Keyspace<'_> {
         topology: engine.topology(),
         write_transactions: engine.about.atomic_writes,
         now: engine.now.wall,
+        scripts: &engine.shared.scripts,
     }
 }
 

@@ -122,5 +122,6 @@ pub(super) static GROUPS: &[&[&Spec]] = &[
     server::COMMANDS,
     server::refused::COMMANDS,
     scripting::COMMANDS,
+    scripting::ROWS,
     tidemark::COMMANDS,
 ];

@@ -1,5 +1,6 @@
 //! What commands know of the store: how keys are spread over partitions, how to get through all of them, and what time it is.
 
+use super::scripts::Scripts;
 use tidemark_contract::Topology;
 use tidemark_core::{Micros, Op, PartitionId, SLOTS};
 
@@ -12,6 +13,8 @@ pub struct Keyspace<'a> {
     pub write_transactions: bool,
     /// Physical time.
     pub now: Micros,
+    /// The scripts that the node knows.
+    pub scripts: &'a Scripts,
 }
 
 /// Where a scan over all partitions goes on. Cursors number slots over all partitions, so that one partition's scan

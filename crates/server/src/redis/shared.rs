@@ -8,6 +8,7 @@ use super::latency::{LatencyEvents, Spike};
 use super::mail::{Mail, Message, Publication};
 use super::pause::Pause;
 use super::registry::Client;
+use super::scripts::{Scripts, limit_runs};
 use super::slow_log::{SlowCommand, SlowLog};
 use super::subscriptions::Subscriptions;
 use super::table::Spec;
@@ -32,6 +33,8 @@ pub struct Shared {
     pub shutdown: bool,
     /// Connections whose commands the gateway has to end, and whether with an error.
     pub unblocked: Vec<(u64, bool)>,
+    /// The scripts that the node knows.
+    pub scripts: Scripts,
     /// Commands that have to wait.
     pub pause: Pause,
     pub(super) commands: CommandStats,
@@ -61,6 +64,7 @@ impl Shared {
     pub fn configure(&mut self, config: &Config) {
         self.watch.configure(config);
         self.events = Chosen::parse(config.get("notify-keyspace-events").unwrap_or_default());
+        limit_runs(config.number("busy-reply-threshold"));
         self.slow_log_length = config.number("slowlog-max-len") as usize;
     }
 
@@ -76,6 +80,20 @@ impl Shared {
             local: false,
         });
         receivers
+    }
+
+    /// Whether there is something for the other nodes, or for subscribers.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        !self.published.is_empty() || self.scripts.has_work()
+    }
+
+    /// Publications that the gateway has to send; those of scripts, too.
+    pub fn take_published(&mut self) -> Vec<Publication> {
+        for (shard, channel, payload) in self.scripts.take_published() {
+            self.publish(shard, &channel, &payload);
+        }
+        std::mem::take(&mut self.published)
     }
 
     /// The subscribers of this node get a message that was published at node `source`.

@@ -214,7 +214,7 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redis::{Table, Work, parse};
+    use crate::redis::{Scripts, Table, Work, parse};
     use bytes::BytesMut;
     use tidemark_contract::Topology;
     use tidemark_core::{DcId, Hlc, Key, Stamp};
@@ -234,7 +234,9 @@ mod tests {
     /// The reply after outcomes of which the last one is a failure.
     fn reply(words: &[&str], outcomes: Vec<Outcome>) -> String {
         let topology = Topology::new(1, 2);
-        let keyspace = Keyspace { topology: &topology, write_transactions: false, now: 0 };
+        let scripts = Scripts::default();
+        let keyspace =
+            Keyspace { topology: &topology, write_transactions: false, now: 0, scripts: &scripts };
         let mut written = Vec::new();
         let mut out = Encoder::new(&mut written, Version::Resp2);
         let (_, mut pending) = task(words).begin(&keyspace, &mut out).unwrap();
@@ -274,7 +276,9 @@ mod tests {
     #[test]
     fn an_outcome_of_another_kind_is_an_error() {
         let topology = Topology::new(1, 2);
-        let keyspace = Keyspace { topology: &topology, write_transactions: false, now: 0 };
+        let scripts = Scripts::default();
+        let keyspace =
+            Keyspace { topology: &topology, write_transactions: false, now: 0, scripts: &scripts };
         for spec in
             Table::get().iter().flat_map(|spec| std::iter::once(spec).chain(spec.subcommands.iter().copied()))
         {

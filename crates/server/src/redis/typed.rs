@@ -7,7 +7,7 @@ use super::table::Spec;
 use super::task::Task;
 use bytes::Bytes;
 use tidemark_core::{Command, Found, Key, Op, Outcome, Reply, Update, Verb};
-use tidemark_wire::resp::{Encoder, Request, Version};
+use tidemark_wire::resp::{self, Encoder, Request, Version};
 
 /// The task of a command whose name has so many `words`; the key stands behind them.
 pub(super) fn task(verb: Verb, words: usize, request: &mut Request<'_>) -> Task {
@@ -170,6 +170,9 @@ pub(super) fn write(reply: &Reply, out: &mut Encoder<'_>) {
             out.array(items.len());
             items.iter().for_each(|item| write(item, out));
         }
+        Reply::Bool(yes) => out.boolean(*yes),
+        Reply::BigNumber(digits) => out.reply(&resp::Reply::BigNumber(digits.clone())),
+        Reply::Verbatim(format, text) => out.verbatim(*format, text),
         Reply::Set(items) => {
             out.set(items.len());
             items.iter().for_each(|item| write(item, out));

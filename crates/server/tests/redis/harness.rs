@@ -151,7 +151,8 @@ impl Server {
     fn carry_out(&mut self, task: Task, out: &mut Encoder<'_>) -> Result<(), ErrorReply> {
         let topology = Topology::new(1, 2);
         let (write_transactions, now) = (self.write_transactions, self.now);
-        let keyspace = Keyspace { topology: &topology, write_transactions, now };
+        let scripts = std::mem::take(&mut self.shared.scripts);
+        let keyspace = Keyspace { topology: &topology, write_transactions, now, scripts: &scripts };
         let (mut step, mut pending) = task.begin(&keyspace, out)?;
         loop {
             let outcome = match &step {

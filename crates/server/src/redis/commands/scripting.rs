@@ -1,5 +1,10 @@
 //! Scripts and functions.
 
-use crate::redis::prelude::*;
+mod eval;
 
-commands! { function }
+use crate::redis::prelude::*;
+pub(in crate::redis::commands) use eval::ROWS;
+
+commands! { function, script }
+
+const SCRIPTING: Spec = Spec { group: Group::Scripting, since: "2.6.0", ..Spec::DEFAULT };

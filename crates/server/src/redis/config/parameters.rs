@@ -104,7 +104,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     ("lazyfree-lazy-server-del", "no", Switch),
     ("lazyfree-lazy-user-del", "no", Switch),
     ("lazyfree-lazy-user-flush", "no", Switch),
-    ("busy-reply-threshold", "5000", COUNT),
+    ("busy-reply-threshold", "50", COUNT),
     ("slowlog-log-slower-than", "10000", Number(-1, i64::MAX)),
     ("slowlog-max-len", "128", COUNT),
     ("latency-monitor-threshold", "0", COUNT),

@@ -27,6 +27,9 @@ pub(super) fn keys(arguments: &[Bytes]) -> Result<(&'static Spec, Vec<&Bytes>), 
         spec = container.subcommand(&arguments[1]);
     }
     let spec = spec.ok_or(ErrorReply::fixed("ERR Invalid command specified"))?;
+    if spec.name.starts_with("eval") {
+        return keys_of_script(spec, arguments);
+    }
     if spec.keys == Keys::NONE {
         return Err(ErrorReply::fixed("ERR The command has no key arguments"));
     }
@@ -37,4 +40,19 @@ pub(super) fn keys(arguments: &[Bytes]) -> Result<(&'static Spec, Vec<&Bytes>), 
     let keys =
         arguments[..=last as usize].iter().skip(spec.keys.first as usize).step_by(spec.keys.step as usize);
     Ok((spec, keys.collect()))
+}
+
+/// The keys behind the count of keys.
+fn keys_of_script<'a>(
+    spec: &'static Spec,
+    arguments: &'a [Bytes],
+) -> Result<(&'static Spec, Vec<&'a Bytes>), ErrorReply> {
+    const INVALID: ErrorReply = ErrorReply::fixed("ERR Invalid arguments specified for command");
+    let behind = arguments.get(3..).ok_or(INVALID)?;
+    let count = integer(&arguments[2]).ok().and_then(|count| usize::try_from(count).ok()).ok_or(INVALID)?;
+    let keys = behind.get(..count).ok_or(INVALID)?;
+    if keys.is_empty() {
+        return Err(ErrorReply::fixed("ERR The command has no key arguments"));
+    }
+    Ok((spec, keys.iter().collect()))
 }

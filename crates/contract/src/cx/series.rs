@@ -1,0 +1,82 @@
+//! Operations in a row on one view, each with the writes of the earlier ones on top: programs, and what else becomes one version.
+
+use super::Cx;
+use super::typed::{answered, written_together};
+use crate::Protocol;
+use crate::cx::Before;
+use crate::programs::{self, Interpreted, Program};
+use std::borrow::Cow;
+use tidemark_core::{Command, Condition, Failure, Found, Key, Op, Outcome, Stamp, Update};
+use tidemark_crdt::{Moment, Series, State};
+use tidemark_store::Version;
+
+const UNDECLARED: &str = "Script attempted to access a key that it does not declare";
+
+/// Carries out an operation of a series. The version has no stamp yet: [`Stamp::default`] stands for it.
+fn carry_out(series: &mut Series<'_>, op: Op) -> Outcome {
+    let undeclared = || Outcome::Failed(Failure::Refused(UNDECLARED.into()));
+    let wrote = |wrote: bool| wrote.then(Stamp::default);
+    match op {
+        Op::Put { key, update: Update { command: Some(command), .. } } => match series.run(&key, &command) {
+            Some((reply, changed)) => {
+                let previous = Some(Found { reply: Some(Box::new(reply)), ..Found::default() });
+                Outcome::Written { stamp: wrote(changed), previous }
+            }
+            None => undeclared(),
+        },
+        Op::Put { key, update } => match series.overwrite(&key, &update) {
+            Some((found, changed)) => {
+                let told = update.returns_previous || update.condition != Condition::Always;
+                let previous = (told || found.reply.is_some()).then_some(found);
+                Outcome::Written { stamp: wrote(changed), previous }
+            }
+            None => undeclared(),
+        },
+        Op::Get { key } => get(series, &key).map_or_else(undeclared, Outcome::Found),
+        Op::Rotx { keys } | Op::Snapshot { keys } => {
+            let found: Option<Vec<Found>> = keys.iter().map(|key| get(series, key)).collect();
+            found.map_or_else(undeclared, Outcome::FoundAll)
+        }
+        _ => Outcome::Failed(Failure::Refused("it concerns keys that a script cannot declare".into())),
+    }
+}
+
+/// What GET finds; none if the series has no such key.
+fn get(series: &mut Series<'_>, key: &Key) -> Option<Found> {
+    Some(match series.get(key)? {
+        Ok(value) => Found::new(None, value),
+        Err(reply) => Found { reply: Some(Box::new(reply)), ..Found::default() },
+    })
+}
+
+impl<P: Protocol> Cx<'_, P> {
+    /// Interprets a program on the keys that it names: one version changes them all.
+    pub(super) fn interpret(
+        &mut self,
+        key: &Key,
+        command: &Command,
+        view: &P::View,
+        moment: Moment,
+        saw: &mut dyn FnMut(&Version<P::Meta>),
+    ) -> Before {
+        let keys: Vec<&Key> = std::iter::once(key).chain(&command.keys).collect();
+        if let Some(why) = self.apart(&keys) {
+            return answered(why);
+        }
+        let mut distinct: Vec<&Key> = Vec::with_capacity(keys.len());
+        for key in &keys {
+            if !distinct.contains(key) {
+                distinct.push(key);
+                self.refresh(key, view);
+            }
+        }
+        let writes = command.verb.writes();
+        let state = |key: &&Key| (Key::clone(key), self.state(key, view, writes, saw));
+        let states: Vec<(Key, Cow<'_, State>)> = distinct.iter().map(state).collect();
+        let mut series = Series::new(states, moment);
+        let program = Program { command, keys: &keys, now: moment.time.micros() };
+        let Interpreted { reply, void } = programs::interpret(program, &mut |op| carry_out(&mut series, op));
+        let write = if void { None } else { written_together(key, series.finish(), moment) };
+        Before { write, ..answered(reply) }
+    }
+}

@@ -1,0 +1,52 @@
+//! Programs: updates whose commands are computed where their keys live. Protocols know nothing of them.
+//!
+//! A driver [`install`]s an interpreter. It is given a program and carries out operations on the keys that the program names, one
+//! after the other, each on what the session sees and what the program has written. What it has written becomes one version.
+//!
+//! A program may be interpreted twice, if a deadline lies between the time at which it was evaluated first and the stamp of its
+//! version. Only the last time counts. So an interpreter changes nothing but through its operations.
+
+use std::sync::OnceLock;
+use tidemark_core::{Command, Key, Micros, Op, Outcome, Reply};
+
+/// A program that is to be interpreted.
+#[derive(Clone, Copy, Debug)]
+pub struct Program<'a> {
+    /// Which interpreter, its text and its arguments; the keys are not read from it.
+    pub command: &'a Command,
+    /// The keys that it may name, in the client's order; one may come twice.
+    pub keys: &'a [&'a Key],
+    /// Physical time, by which the deadlines of its commands are judged.
+    pub now: Micros,
+}
+
+/// Carries out a program's operations: GET, PUT, PUT-ALL and ROTX on its keys. Others fail, and so do those on other keys.
+pub type Carry<'a> = &'a mut dyn FnMut(Op) -> Outcome;
+
+/// Interprets a program, and says what it answers. An error is answered like any reply; what was written before it stays, unless
+/// [`Interpreted::void`] says that nothing was.
+pub type Interpreter = fn(Program<'_>, Carry<'_>) -> Interpreted;
+
+/// What a program has come to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interpreted {
+    /// Its answer.
+    pub reply: Reply,
+    /// Nothing of what it has written happens.
+    pub void: bool,
+}
+
+static INTERPRETER: OnceLock<Interpreter> = OnceLock::new();
+
+/// Programs are interpreted by this from now on. Of several calls in a process the first one counts.
+pub fn install(interpreter: Interpreter) {
+    let _ = INTERPRETER.set(interpreter);
+}
+
+/// Interprets a program.
+pub(crate) fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
+    match INTERPRETER.get() {
+        Some(interpreter) => interpreter(program, carry),
+        None => Interpreted { reply: Reply::error("ERR this node interprets no programs"), void: true },
+    }
+}

@@ -1,0 +1,96 @@
+//! A few keys, on which commands are carried out one by one or as a series.
+
+use crate::commands::Line;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use tidemark_core::{Hlc, Key, Reply, Stamp};
+use tidemark_crdt::state::Element;
+use tidemark_crdt::{Effect, Kind, Moment, Series, State, evaluate, evaluate_many};
+
+/// The keys by name; all of them are there.
+#[derive(Clone)]
+pub(crate) struct Keys(BTreeMap<Key, State>);
+
+impl Default for Keys {
+    fn default() -> Self {
+        Self(["a", "b"].map(|name| (Key::from(name), State::default())).into())
+    }
+}
+
+impl Keys {
+    /// Carries a command out in a version of its own.
+    pub(crate) fn run(&mut self, line: &Line, moment: Moment, stamp: Stamp) -> Reply {
+        let (key, command) = line.command();
+        let (reply, effects) = if command.verb.takes_keys() {
+            let names: Vec<&Key> = std::iter::once(&key).chain(&command.keys).collect();
+            let states: Vec<&State> = names.iter().map(|name| &self.0[*name]).collect();
+            let (reply, changes) = evaluate_many(&command, &names, &states, moment);
+            (reply, names.into_iter().cloned().zip(changes).collect())
+        } else {
+            let prepared = evaluate(&command, &self.0[&key], moment);
+            (prepared.reply, vec![(key, prepared.changes)])
+        };
+        let effect = |(key, changes)| (key, Effect { floor: moment.floor, changes });
+        let effects: Vec<(Key, Effect)> = effects.into_iter().map(effect).collect();
+        self.apply(stamp, &effects);
+        reply
+    }
+
+    /// What a series answers and changes.
+    pub(crate) fn series(&self, lines: &[Line], moment: Moment) -> (Vec<Reply>, Vec<(Key, Effect)>) {
+        let keys = self.0.iter().map(|(key, state)| (key.clone(), Cow::Borrowed(state))).collect();
+        let mut series = Series::new(keys, moment);
+        let run = |line: &Line| {
+            let (key, command) = line.command();
+            series.run(&key, &command).expect("its keys are there").0
+        };
+        let replies = lines.iter().map(run).collect();
+        let effect = |(key, changes)| (key, Effect { floor: moment.floor, changes });
+        (replies, series.finish().into_iter().map(effect).collect())
+    }
+
+    pub(crate) fn apply(&mut self, stamp: Stamp, effects: &[(Key, Effect)]) {
+        for (key, effect) in effects {
+            self.0.get_mut(key).expect("it is there").apply(stamp, effect, None);
+        }
+    }
+
+    pub(crate) fn settle(&mut self, upto: Hlc) {
+        self.0.values_mut().for_each(|state| state.settle(upto, usize::MAX));
+    }
+}
+
+/// What readers see of each key. The positions of a list are left out; of a group's elements the stamps.
+pub(crate) fn shown(keys: &Keys, moment: Moment) -> Vec<String> {
+    let one = |(key, state): (&Key, &State)| {
+        let element = |(element, cell): (Element, tidemark_crdt::cell::Cell)| {
+            let name = match element.kind {
+                Kind::List => String::new(),
+                Kind::Stream => String::from_utf8_lossy(&element.name[..element.name.len().min(20)]).into(),
+                _ => String::from_utf8_lossy(&element.name).into_owned(),
+            };
+            let shown = cell.show(element.kind);
+            shown.map(|datum| format!("{:?} {name:?} {datum:?}", element.kind))
+        };
+        let elements: Vec<String> = state.elements().into_iter().filter_map(element).collect();
+        let deadline = state.deadlines.effective();
+        let groups = groups(key, state, moment);
+        format!("{key} {:?} {deadline:?} {elements:?} {groups:?}", state.kind_at(moment.time))
+    };
+    keys.0.iter().map(one).collect()
+}
+
+fn groups(key: &Key, state: &State, moment: Moment) -> Vec<Reply> {
+    if state.kind_at(moment.time) != Some(Kind::Stream) {
+        return Vec::new();
+    }
+    let name = std::str::from_utf8(key).expect("it is a letter");
+    let lines = [
+        "XINFO|STREAM k FULL".to_string(),
+        "XINFO|GROUPS k".into(),
+        format!("XPENDING k {name} g"),
+        format!("XINFO|CONSUMERS k {name} g"),
+    ];
+    let ask = |line: &String| evaluate(&Line::of(line).command().1, state, moment).reply;
+    lines.iter().map(ask).collect()
+}

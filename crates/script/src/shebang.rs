@@ -1,0 +1,63 @@
+//! The first line of a script, if it says how the script is to be run: `#!lua flags=no-writes`.
+
+/// What the line says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shebang {
+    /// The script must not write.
+    pub no_writes: bool,
+}
+
+impl Shebang {
+    /// Reads it, and returns what is to be compiled: the script without it, but with the end of its line.
+    ///
+    /// # Errors
+    /// It says something that Redis 7.0 does not know, in Redis's words without the code.
+    pub fn of(source: &[u8]) -> Result<(Self, &[u8]), String> {
+        let Some(rest) = source.strip_prefix(b"#!") else { return Ok((Self::default(), source)) };
+        let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
+            return Err("Invalid script shebang".into());
+        };
+        let line = String::from_utf8_lossy(&rest[..end]);
+        let mut words = line.split_ascii_whitespace();
+        let engine = words.next().unwrap_or_default();
+        if engine != "lua" {
+            return Err(format!("Unexpected engine in script shebang: #!{engine}"));
+        }
+        let mut this = Self::default();
+        for word in words {
+            let Some(flags) = word.strip_prefix("flags=") else {
+                return Err(format!("Unknown lua shebang option: {word}"));
+            };
+            for flag in flags.split(',').filter(|flag| !flag.is_empty()) {
+                match flag {
+                    "no-writes" => this.no_writes = true,
+                    "allow-oom" | "allow-stale" | "no-cluster" | "allow-cross-slot-keys" => {}
+                    other => return Err(format!("Unexpected flag in script shebang: {other}")),
+                }
+            }
+        }
+        Ok((this, &rest[end..]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Shebang;
+
+    #[test]
+    fn a_shebang_is_understood_or_refused_in_the_words_of_redis() {
+        let (shebang, rest) = Shebang::of(b"#!lua flags=no-writes,allow-oom\nreturn 1").expect("it is fine");
+        assert_eq!((shebang.no_writes, rest), (true, &b"\nreturn 1"[..]));
+        let (shebang, rest) = Shebang::of(b"return 1").expect("there is none");
+        assert_eq!((shebang.no_writes, rest), (false, &b"return 1"[..]));
+        let refused = [
+            ("#!lua", "Invalid script shebang"),
+            ("#!luax\n", "Unexpected engine in script shebang: #!luax"),
+            ("#!lua x=y\n", "Unknown lua shebang option: x=y"),
+            ("#!lua flags=bad\n", "Unexpected flag in script shebang: bad"),
+        ];
+        for (source, why) in refused {
+            assert_eq!(Shebang::of(source.as_bytes()), Err(why.to_string()));
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! EVAL and its kin: one update, whose commands are computed where the keys live.
+
+use super::SCRIPTING;
+use crate::redis::prelude::*;
+use crate::redis::scripts::{compile, program, run_without_keys, unwrap};
+use tidemark_script::sha1_hex;
+
+const FLAGS: &[&str] = &["noscript", "stale", "skip_monitor", "no_mandatory_keys", "movablekeys"];
+const READS: &[&str] = &["readonly", "noscript", "stale", "skip_monitor", "no_mandatory_keys", "movablekeys"];
+
+const EVAL: Spec = Spec {
+    arity: -3,
+    flags: FLAGS,
+    summary: "Runs a script in Lua.",
+    remark: "All keys have to be declared, and in one partition. What the script writes happens at once. A script that runs for \
+             longer than `busy-reply-threshold` (50 ms of processor time) is stopped, and has done nothing.",
+    ..SCRIPTING
+};
+
+pub(in crate::redis::commands) static ROWS: &[&Spec] = &[
+    &Spec {
+        name: "eval",
+        syntax: "script numkeys [key [key ...]] [arg [arg ...]]",
+        handler: Handler::Operations(|request| parse(request, Verb::Eval, false)),
+        ..EVAL
+    },
+    &Spec {
+        name: "evalsha",
+        syntax: "sha1 numkeys [key [key ...]] [arg [arg ...]]",
+        summary: "Runs a script that was loaded or run before, by its SHA-1 digest.",
+        handler: Handler::Operations(|request| parse(request, Verb::Eval, true)),
+        ..EVAL
+    },
+    &Spec {
+        name: "eval_ro",
+        flags: READS,
+        since: "7.0.0",
+        syntax: "script numkeys [key [key ...]] [arg [arg ...]]",
+        summary: "Runs a script that only reads.",
+        handler: Handler::Operations(|request| parse(request, Verb::EvalRo, false)),
+        ..EVAL
+    },
+    &Spec {
+        name: "evalsha_ro",
+        flags: READS,
+        since: "7.0.0",
+        syntax: "sha1 numkeys [key [key ...]] [arg [arg ...]]",
+        summary: "Runs a script that only reads, by its SHA-1 digest.",
+        handler: Handler::Operations(|request| parse(request, Verb::EvalRo, true)),
+        ..EVAL
+    },
+];
+
+/// How many keys a request says that it has.
+pub(in crate::redis) fn count_keys(count: &[u8], arguments: usize) -> Result<usize, ErrorReply> {
+    let count = integer(count)?;
+    if count > arguments as i64 {
+        return Err(ErrorReply::fixed("ERR Number of keys can't be greater than number of args"));
+    }
+    usize::try_from(count).map_err(|_| ErrorReply::fixed("ERR Number of keys can't be negative"))
+}
+
+fn parse(request: &mut Request<'_>, verb: Verb, by_digest: bool) -> Parsed {
+    let count = count_keys(&request[2], request.len() - 3)?;
+    let script = request.take(1);
+    let keys = (3..3 + count).map(|at| request.key(at)).collect();
+    let arguments = (3 + count..request.len()).map(|at| request.take(at)).collect();
+    Ok(Task::several(Evaluation { verb, by_digest, script, keys, arguments }))
+}
+
+/// A script that is to be run.
+struct Evaluation {
+    verb: Verb,
+    by_digest: bool,
+    /// Its text, or its digest.
+    script: Bytes,
+    keys: Vec<Key>,
+    arguments: Vec<Bytes>,
+}
+
+const NO_SCRIPT: ErrorReply = ErrorReply::fixed("NOSCRIPT No matching script. Please use EVAL.");
+
+impl Evaluation {
+    /// The digest and the text.
+    fn find(&self, keyspace: &Keyspace<'_>) -> Result<(String, Bytes), ErrorReply> {
+        if self.by_digest {
+            let source = keyspace.scripts.find(&self.script).ok_or(NO_SCRIPT)?;
+            return Ok((String::from_utf8_lossy(&self.script).to_ascii_lowercase(), source));
+        }
+        let sha = sha1_hex(&self.script);
+        if keyspace.scripts.find(sha.as_bytes()).is_none() {
+            compile(&self.script, &sha).map_err(error)?;
+            keyspace.scripts.keep(&sha, &self.script);
+        }
+        Ok((sha, self.script.clone()))
+    }
+}
+
+pub(super) fn error(reply: Reply) -> ErrorReply {
+    match reply {
+        Reply::Error(text) => ErrorReply::new(text.as_bytes()),
+        _ => ErrorReply::UNEXPECTED,
+    }
+}
+
+/// Writes what a program has answered, and leaves what it has published for the gateway.
+fn answer(reply: Reply, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
+    let (reply, published) = unwrap(reply);
+    for (shard, channel, payload) in published {
+        keyspace.scripts.publish(shard, channel, payload);
+    }
+    if let Reply::Error(_) = reply {
+        return Err(error(reply));
+    }
+    typed::write(&reply, out);
+    Ok(Step::Done)
+}
+
+impl Steps for Evaluation {
+    fn begin(&mut self, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
+        let (sha, source) = self.find(keyspace)?;
+        let keys = std::mem::take(&mut self.keys);
+        let head = [Bytes::from(sha), source];
+        let args = head.into_iter().chain(std::mem::take(&mut self.arguments)).collect();
+        if keys.is_empty() {
+            return answer(run_without_keys(self.verb, args, keyspace.now), keyspace, out);
+        }
+        Ok(Step::Op(program(self.verb, keys, args)))
+    }
+
+    fn step(
+        &mut self,
+        outcome: Outcome,
+        keyspace: &Keyspace<'_>,
+        out: &mut Encoder<'_>,
+    ) -> Result<Step, ErrorReply> {
+        answer(typed::answer(outcome)?, keyspace, out)
+    }
+}

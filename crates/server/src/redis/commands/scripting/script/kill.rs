@@ -1,0 +1,14 @@
+//! SCRIPT KILL.
+
+use super::SCRIPT;
+use crate::redis::prelude::*;
+
+pub(super) static SPEC: Spec = Spec {
+    name: "script|kill",
+    arity: 2,
+    flags: &["noscript", "allow_busy"],
+    summary: "Stops the script that runs.",
+    remark: "None ever runs when this is sent: a script that takes too long is stopped without it.",
+    handler: Handler::Local(|_, _, _| Err(ErrorReply::fixed("NOTBUSY No scripts in execution right now."))),
+    ..SCRIPT
+};

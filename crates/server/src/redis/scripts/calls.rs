@@ -1,0 +1,165 @@
+//! The commands that a script calls. They are those of the table, and their operations are carried out within the script's own.
+
+use crate::redis::error::ErrorReply;
+use crate::redis::keyspace::Keyspace;
+use crate::redis::table::{Handler, Spec, Table};
+use crate::redis::task::{Step, Task};
+use crate::redis::{Command, Scripts, Work, parse};
+use bytes::{Bytes, BytesMut};
+use std::sync::LazyLock;
+use tidemark_contract::Topology;
+use tidemark_contract::programs::Carry;
+use tidemark_core::{Micros, Outcome, Reply};
+use tidemark_wire::resp::{self, Decoder, Encoder, Request, RequestParser, Version, encode_request};
+
+/// Commands that go through all keys need more partitions than a script has; the others ask for none.
+static ONE: LazyLock<Topology> = LazyLock::new(|| Topology::new(1, 1));
+
+const UNKNOWN: Reply = Reply::error("ERR Unknown Redis command called from script");
+const ARITY: Reply = Reply::error("ERR Wrong number of args calling Redis command from script");
+const NOT_ALLOWED: Reply = Reply::error("ERR This Redis command is not allowed from script");
+const READS_ONLY: Reply = Reply::error("ERR Write commands are not allowed from read-only scripts.");
+
+/// What the commands of one script share.
+pub(super) struct Calls<'a> {
+    /// Physical time.
+    pub(super) now: Micros,
+    /// It must not write.
+    pub(super) reads_only: bool,
+    /// Carries out operations on the script's keys.
+    pub(super) carry: Carry<'a>,
+    /// What it has published: to a shard channel or not, the channel, and the message.
+    pub(super) published: Vec<(bool, Bytes, Bytes)>,
+}
+
+impl Calls<'_> {
+    /// Carries out one command: its reply in the types of RESP3, or what RESP2 makes of them. Null is [`Reply::Null`] in RESP3, and
+    /// [`Reply::NullArray`] in RESP2: a script sees the two differently.
+    pub(super) fn call(&mut self, words: &[Bytes], resp3: bool) -> Reply {
+        let mut wire = Vec::new();
+        encode_request(&mut wire, words);
+        let (mut parser, mut buffer) = (RequestParser::default(), BytesMut::from(&wire[..]));
+        parser.set_authenticated(true);
+        let Ok(Some(mut request)) = parser.parse(&mut buffer) else { return NOT_ALLOWED };
+        let spec = match self.allowed(&request) {
+            Ok(spec) => spec,
+            Err(why) => return why,
+        };
+        if let Handler::Local(_) = spec.handler {
+            return self.local(spec, words);
+        }
+        let version = if resp3 { Version::Resp3 } else { Version::Resp2 };
+        let mut out = Vec::new();
+        let done = match parse(&mut request) {
+            Ok(Command { work: Work::Operations(task), .. }) => {
+                self.operations(task, &mut Encoder::new(&mut out, version))
+            }
+            Ok(_) => return NOT_ALLOWED,
+            Err(error) => Err(error),
+        };
+        match done {
+            Ok(()) => decoded(&out, resp3),
+            Err(error) => Reply::Error(String::from_utf8_lossy(error.bytes()).into_owned().into()),
+        }
+    }
+
+    /// The row of a command that a script may call.
+    fn allowed(&self, request: &Request<'_>) -> Result<&'static Spec, Reply> {
+        let spec = Table::get().meant(request).ok_or(UNKNOWN)?;
+        if !spec.takes(request.len()) || matches!(spec.handler, Handler::Subcommands) {
+            return Err(ARITY);
+        }
+        let tracks = matches!(spec.handler, Handler::Prefix { .. });
+        if spec.has("noscript") || spec.has("admin") || tracks {
+            return Err(NOT_ALLOWED);
+        }
+        if self.reads_only && spec.has("write") {
+            return Err(READS_ONLY);
+        }
+        let blocks = |word: &[u8]| word.eq_ignore_ascii_case(b"block");
+        let options = request.iter().take_while(|word| !word.eq_ignore_ascii_case(b"streams"));
+        if matches!(spec.name, "xread" | "xreadgroup") && options.into_iter().any(blocks) {
+            let name = spec.name;
+            return Err(Reply::Error(
+                format!("ERR {name} command is not allowed with BLOCK option from scripts").into(),
+            ));
+        }
+        Ok(spec)
+    }
+
+    fn operations(&mut self, task: Task, out: &mut Encoder<'_>) -> Result<(), ErrorReply> {
+        // A program tells of scripts and messages in its answer.
+        let scripts = Scripts::default();
+        let keyspace =
+            Keyspace { topology: &ONE, write_transactions: false, now: self.now, scripts: &scripts };
+        let (mut step, mut pending) = task.begin(&keyspace, out)?;
+        loop {
+            step = match step {
+                Step::Op(op) => match (self.carry)(op) {
+                    Outcome::Failed(failure) => return Err(pending.failed(&failure)),
+                    outcome => pending.step(outcome, &keyspace, out)?,
+                },
+                // What would wait finds nothing.
+                Step::Block => {
+                    pending.give_up(out);
+                    Step::Done
+                }
+                Step::Import(_) => return Err(ErrorReply::UNEXPECTED),
+                Step::Done => return Ok(()),
+            }
+        }
+    }
+
+    /// A command that a connection answers itself.
+    fn local(&mut self, spec: &Spec, words: &[Bytes]) -> Reply {
+        match (spec.name, words) {
+            ("ping", [_]) => Reply::Simple("PONG".into()),
+            ("ping" | "echo", [_, message]) => Reply::Bulk(message.clone()),
+            ("select", [_, number]) if &number[..] == b"0" => Reply::Ok,
+            ("select", _) => Reply::error("ERR DB index is out of range"),
+            ("time", _) => {
+                let part = |number: u64| Reply::Bulk(number.to_string().into());
+                Reply::Array(vec![part(self.now / 1_000_000), part(self.now % 1_000_000)])
+            }
+            ("publish" | "spublish", [_, channel, payload]) => {
+                let copy = |bytes: &Bytes| Bytes::copy_from_slice(bytes);
+                self.published.push((spec.name == "spublish", copy(channel), copy(payload)));
+                Reply::Int(0)
+            }
+            _ => NOT_ALLOWED,
+        }
+    }
+}
+
+/// What was written for a client, as a value.
+fn decoded(bytes: &[u8], resp3: bool) -> Reply {
+    let mut limits = resp::DecoderLimits::default();
+    limits.line_bytes_max = limits.line_bytes_max.max(bytes.len());
+    match Decoder::new(limits).decode(&mut BytesMut::from(bytes)) {
+        Ok(Some(reply)) => value(reply, resp3),
+        _ => Reply::error("ERR the reply of a command cannot be understood"),
+    }
+}
+
+fn value(reply: resp::Reply, resp3: bool) -> Reply {
+    let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned().into();
+    let all = |items: Vec<resp::Reply>| items.into_iter().map(|item| value(item, resp3)).collect();
+    match reply {
+        resp::Reply::Simple(status) => Reply::Simple(text(&status)),
+        resp::Reply::Error(error) | resp::Reply::BulkError(error) => Reply::Error(text(&error)),
+        resp::Reply::Integer(int) => Reply::Int(int),
+        resp::Reply::Bulk(bytes) => Reply::Bulk(bytes),
+        resp::Reply::Null if resp3 => Reply::Null,
+        resp::Reply::Null => Reply::NullArray,
+        resp::Reply::Array(items) | resp::Reply::Push(items) => Reply::Array(all(items)),
+        resp::Reply::Set(items) => Reply::Set(all(items)),
+        resp::Reply::Map(pairs) => {
+            Reply::Map(pairs.into_iter().map(|(k, v)| (value(k, resp3), value(v, resp3))).collect())
+        }
+        resp::Reply::Double(double) => Reply::Double(double),
+        resp::Reply::Boolean(yes) => Reply::Bool(yes),
+        resp::Reply::BigNumber(digits) => Reply::BigNumber(digits),
+        resp::Reply::Verbatim(format, text) => Reply::Verbatim(format, text),
+        resp::Reply::Attributed(_, reply) => value(*reply, resp3),
+    }
+}

@@ -1,0 +1,149 @@
+//! How scripts are run: as programs where their keys live, or at once if they have none.
+//!
+//! A program's arguments are the digest, the text, and `ARGV`. Its answer is a pair: what the script answers, and what it has
+//! published, which the node of the client sends on.
+
+use super::calls::Calls;
+use crate::redis::table::Table;
+use bytes::Bytes;
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+use tidemark_contract::programs::{Carry, Interpreted, Program};
+use tidemark_core::{Command, Failure, Key, Micros, Op, Outcome, Reply, Update, Verb};
+use tidemark_script::{Ended, Host, Interpreter, Limits, Script, Shebang};
+
+/// How much an interpreter may hold.
+const MEMORY: usize = 64 << 20;
+
+thread_local! {
+    /// The interpreter of this thread; a new one is made if there is none.
+    static INTERPRETER: RefCell<Option<Interpreter<Node>>> = const { RefCell::new(None) };
+    /// How long a script may compute: `busy-reply-threshold`.
+    static LIMIT: Cell<Duration> = const { Cell::new(Duration::from_millis(50)) };
+}
+
+/// Scripts of this thread may compute so long, in milliseconds; 0 is no limit.
+pub(crate) fn limit_runs(limit_ms: i64) {
+    let limit = u64::try_from(limit_ms).ok().filter(|limit| *limit > 0);
+    LIMIT.set(limit.map_or(Duration::from_secs(u64::from(u32::MAX)), Duration::from_millis));
+}
+
+/// What scripts have of a node.
+struct Node;
+
+impl Host for Node {
+    fn computed(&self) -> Duration {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+    }
+
+    fn log(&self, level: u8, text: &str) {
+        match level {
+            0 | 1 => tracing::debug!(target: "script", "{text}"),
+            2 => tracing::info!(target: "script", "{text}"),
+            _ => tracing::warn!(target: "script", "{text}"),
+        }
+    }
+
+    fn knows(&self, command: &[u8]) -> bool {
+        Table::get().command(command).is_some()
+    }
+}
+
+/// Calls `run` with this thread's interpreter. None if a script runs already, or none can be made.
+fn with<T>(run: impl FnOnce(&mut Interpreter<Node>) -> T) -> Option<T> {
+    INTERPRETER.with_borrow_mut(|interpreter| {
+        if interpreter.is_none() {
+            *interpreter = Interpreter::new(Node).ok();
+        }
+        interpreter.as_mut().map(run)
+    })
+}
+
+const NO_INTERPRETER: Reply = Reply::error("ERR there is no memory for an interpreter of scripts");
+
+/// Whether a text is a script.
+///
+/// # Errors
+/// It is none: the error as Redis answers it.
+pub(crate) fn compile(source: &[u8], sha: &str) -> Result<(), Reply> {
+    let (_, body) = shebang(source)?;
+    with(|interpreter| interpreter.compile(body, sha)).unwrap_or(Err(NO_INTERPRETER))
+}
+
+fn shebang(source: &[u8]) -> Result<(Shebang, &[u8]), Reply> {
+    Shebang::of(source).map_err(|why| Reply::Error(format!("ERR {why}").into()))
+}
+
+/// The operation that runs a script on its keys, of which there is at least one.
+pub(crate) fn program(verb: Verb, keys: Vec<Key>, args: Vec<Bytes>) -> Op {
+    let mut keys = keys.into_iter();
+    let key = keys.next().expect("a script without keys is no operation");
+    let command = Command { verb, keys: keys.collect(), args, seed: fastrand::u64(..) };
+    Op::Put { key, update: Update::call(command) }
+}
+
+/// Runs a script that has no keys.
+pub(crate) fn run_without_keys(verb: Verb, args: Vec<Bytes>, now: Micros) -> Reply {
+    let command = Command { verb, keys: Vec::new(), args, seed: fastrand::u64(..) };
+    let undeclared = |_| {
+        Outcome::Failed(Failure::Refused("Script attempted to access a key that it does not declare".into()))
+    };
+    interpret(Program { command: &command, keys: &[], now }, &mut { undeclared }).reply
+}
+
+/// The interpreter of programs: see [`tidemark_contract::programs`].
+pub fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
+    let error = |reply| Interpreted { reply: Reply::Array(vec![reply, Reply::Array(Vec::new())]), void: true };
+    let [sha, source, arguments @ ..] = &program.command.args[..] else {
+        return error(Reply::error("ERR a script without a text"));
+    };
+    let sha = String::from_utf8_lossy(sha);
+    let (shebang, body) = match shebang(source) {
+        Ok(parts) => parts,
+        Err(why) => return error(why),
+    };
+    let keys: Vec<Bytes> = program.keys.iter().map(|key| key.0.clone()).collect();
+    let seed = program.command.seed;
+    let script = Script { source: body, sha: &sha, keys: &keys, arguments, seed };
+    let limit = LIMIT.get();
+    let reads_only = shebang.no_writes || !program.command.verb.writes();
+    let mut calls = Calls { now: program.now, reads_only, carry, published: Vec::new() };
+    let limits = Limits { run: limit, memory: MEMORY };
+    let call = &mut |words: &[Bytes], resp3: bool| calls.call(words, resp3);
+    let ended = with(|interpreter| interpreter.run(script, limits, call));
+    let stopped = |why: String| Reply::Error(format!("ERR Error running script: {why}; it has done nothing").into());
+    match ended {
+        None => error(NO_INTERPRETER),
+        Some(Ended::Answered(reply)) => {
+            let message = |(shard, channel, payload)| {
+                Reply::Array(vec![Reply::flag(shard), Reply::Bulk(channel), Reply::Bulk(payload)])
+            };
+            let published = calls.published.into_iter().map(message).collect();
+            Interpreted { reply: Reply::Array(vec![reply, Reply::Array(published)]), void: false }
+        }
+        Some(Ended::Stopped("memory")) => error(stopped("it was stopped after it had used 64 MiB of memory".into())),
+        Some(Ended::Stopped(_)) => {
+            let limit = limit.as_millis();
+            error(stopped(format!("it was stopped after it had computed for {limit} ms (busy-reply-threshold)")))
+        }
+    }
+}
+
+/// Parts a program's answer: what its script answers, and what it has published.
+pub(crate) fn unwrap(reply: Reply) -> (Reply, Vec<(bool, Bytes, Bytes)>) {
+    let Reply::Array(mut pair) = reply else { return (reply, Vec::new()) };
+    let (Some(Reply::Array(published)), Some(answer)) = (pair.pop(), pair.pop()) else {
+        return (Reply::Null, Vec::new());
+    };
+    let message = |reply| match reply {
+        Reply::Array(parts) => match <[Reply; 3]>::try_from(parts) {
+            Ok([Reply::Int(shard), Reply::Bulk(channel), Reply::Bulk(payload)]) => {
+                Some((shard == 1, channel, payload))
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    (answer, published.into_iter().filter_map(message).collect())
+}
