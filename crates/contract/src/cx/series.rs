@@ -5,8 +5,9 @@ use super::typed::{answered, written_together};
 use crate::Protocol;
 use crate::cx::Before;
 use crate::programs::{self, Interpreted, Program};
+use bytes::Bytes;
 use std::borrow::Cow;
-use tidemark_core::{Command, Condition, Failure, Found, Key, Op, Outcome, Stamp, Update};
+use tidemark_core::{Command, Condition, Failure, Found, Key, Op, Outcome, Reply, Stamp, Update};
 use tidemark_crdt::{Moment, Series, State};
 use tidemark_store::Version;
 
@@ -69,6 +70,10 @@ impl<P: Protocol> Cx<'_, P> {
                 distinct.push(key);
                 self.refresh(key, view);
             }
+        }
+        let changed = |(key, mark): (&&Key, &Bytes)| self.mark(key, view, moment.time, saw) != *mark;
+        if keys.iter().zip(programs::watched(command)).any(changed) {
+            return answered(Reply::NullArray);
         }
         let writes = command.verb.writes();
         let state = |key: &&Key| (Key::clone(key), self.state(key, view, writes, saw));

@@ -1,19 +1,14 @@
 //! The commands that a script calls. They are those of the table, and their operations are carried out within the script's own.
 
 use crate::redis::error::ErrorReply;
-use crate::redis::keyspace::Keyspace;
+use crate::redis::programs::carry_out;
 use crate::redis::table::{Handler, Spec, Table};
-use crate::redis::task::{Step, Task};
+use crate::redis::task::Task;
 use crate::redis::{Command, Scripts, Work, parse};
 use bytes::{Bytes, BytesMut};
-use std::sync::LazyLock;
-use tidemark_contract::Topology;
 use tidemark_contract::programs::Carry;
-use tidemark_core::{Micros, Outcome, Reply};
+use tidemark_core::{Micros, Reply};
 use tidemark_wire::resp::{self, Decoder, Encoder, Request, RequestParser, Version, encode_request};
-
-/// Commands that go through all keys need more partitions than a script has; the others ask for none.
-static ONE: LazyLock<Topology> = LazyLock::new(|| Topology::new(1, 1));
 
 const UNKNOWN: Reply = Reply::error("ERR Unknown Redis command called from script");
 const ARITY: Reply = Reply::error("ERR Wrong number of args calling Redis command from script");
@@ -89,25 +84,7 @@ impl Calls<'_> {
 
     fn operations(&mut self, task: Task, out: &mut Encoder<'_>) -> Result<(), ErrorReply> {
         // A program tells of scripts and messages in its answer.
-        let scripts = Scripts::default();
-        let keyspace =
-            Keyspace { topology: &ONE, write_transactions: false, now: self.now, scripts: &scripts };
-        let (mut step, mut pending) = task.begin(&keyspace, out)?;
-        loop {
-            step = match step {
-                Step::Op(op) => match (self.carry)(op) {
-                    Outcome::Failed(failure) => return Err(pending.failed(&failure)),
-                    outcome => pending.step(outcome, &keyspace, out)?,
-                },
-                // What would wait finds nothing.
-                Step::Block => {
-                    pending.give_up(out);
-                    Step::Done
-                }
-                Step::Import(_) => return Err(ErrorReply::UNEXPECTED),
-                Step::Done => return Ok(()),
-            }
-        }
+        carry_out(task, self.now, &Scripts::default(), self.carry, out)
     }
 
     /// A command that a connection answers itself.

@@ -93,7 +93,7 @@ pub(crate) fn run_without_keys(verb: Verb, args: Vec<Bytes>, now: Micros) -> Rep
 }
 
 /// The interpreter of programs: see [`tidemark_contract::programs`].
-pub fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
+pub(crate) fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
     let error = |reply| Interpreted { reply: Reply::Array(vec![reply, Reply::Array(Vec::new())]), void: true };
     let [sha, source, arguments @ ..] = &program.command.args[..] else {
         return error(Reply::error("ERR a script without a text"));
@@ -116,11 +116,7 @@ pub fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
     match ended {
         None => error(NO_INTERPRETER),
         Some(Ended::Answered(reply)) => {
-            let message = |(shard, channel, payload)| {
-                Reply::Array(vec![Reply::flag(shard), Reply::Bulk(channel), Reply::Bulk(payload)])
-            };
-            let published = calls.published.into_iter().map(message).collect();
-            Interpreted { reply: Reply::Array(vec![reply, Reply::Array(published)]), void: false }
+            Interpreted { reply: wrap(reply, calls.published), void: false }
         }
         Some(Ended::Stopped("memory")) => error(stopped("it was stopped after it had used 64 MiB of memory".into())),
         Some(Ended::Stopped(_)) => {
@@ -130,7 +126,15 @@ pub fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
     }
 }
 
-/// Parts a program's answer: what its script answers, and what it has published.
+/// A program's answer: what its script answers, and what it has published.
+pub(crate) fn wrap(reply: Reply, published: Vec<(bool, Bytes, Bytes)>) -> Reply {
+    let message = |(shard, channel, payload)| {
+        Reply::Array(vec![Reply::flag(shard), Reply::Bulk(channel), Reply::Bulk(payload)])
+    };
+    Reply::Array(vec![reply, Reply::Array(published.into_iter().map(message).collect())])
+}
+
+/// Parts it again.
 pub(crate) fn unwrap(reply: Reply) -> (Reply, Vec<(bool, Bytes, Bytes)>) {
     let Reply::Array(mut pair) = reply else { return (reply, Vec::new()) };
     let (Some(Reply::Array(published)), Some(answer)) = (pair.pop(), pair.pop()) else {
