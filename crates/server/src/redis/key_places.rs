@@ -18,7 +18,8 @@ pub(super) fn key_places(spec: &Spec, request: &Request<'_>) -> Result<Vec<usize
         }
         _ if spec.keys == Keys::NONE => Ok(Vec::new()),
         _ => {
-            let last = if spec.keys.last < 0 { request.len() as i32 + spec.keys.last } else { spec.keys.last };
+            let last =
+                if spec.keys.last < 0 { request.len() as i32 + spec.keys.last } else { spec.keys.last };
             Ok((spec.keys.first..=last).step_by(spec.keys.step as usize).map(|at| at as usize).collect())
         }
     }

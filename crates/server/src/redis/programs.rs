@@ -1,10 +1,10 @@
 //! Programs: operations whose commands are computed, or listed, and carried out where their keys live.
 
+use super::ErrorReply;
 use super::keyspace::Keyspace;
 use super::scripts::{self, Scripts};
 use super::task::{Step, Task};
 use super::transaction;
-use super::ErrorReply;
 use std::sync::LazyLock;
 use tidemark_contract::Topology;
 use tidemark_contract::programs::{Carry, Interpreted, Program};

@@ -98,9 +98,7 @@ impl Transaction {
         let queue = self.queue.take().ok_or(ErrorReply::fixed("ERR EXEC without MULTI"))?;
         let watched = std::mem::take(&mut self.watched).take();
         if queue.failed {
-            return Err(ErrorReply::fixed(
-                "EXECABORT Transaction discarded because of previous errors.",
-            ));
+            return Err(ErrorReply::fixed("EXECABORT Transaction discarded because of previous errors."));
         }
         Ok((queue.requests, watched))
     }
@@ -185,7 +183,12 @@ impl Steps for Watch {
         Ok(self.next(out))
     }
 
-    fn step(&mut self, outcome: Outcome, _: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
+    fn step(
+        &mut self,
+        outcome: Outcome,
+        _: &Keyspace<'_>,
+        out: &mut Encoder<'_>,
+    ) -> Result<Step, ErrorReply> {
         let Reply::Bulk(mark) = typed::answer(outcome)? else { return Err(ErrorReply::UNEXPECTED) };
         let key = self.keys.pop().ok_or(ErrorReply::UNEXPECTED)?;
         self.watched.borrow_mut().push((key, mark));

@@ -21,6 +21,7 @@ mod streams;
 mod strings;
 mod support;
 mod tokens;
+mod transactions;
 mod types;
 mod waits;
 mod watching;

@@ -73,6 +73,8 @@ pub(in crate::redis) struct Exec {
     /// Transactions over several partitions are carried out command by command.
     loose: bool,
     items: VecDeque<Item>,
+    /// The program, until it is carried out.
+    program: Option<Op>,
     stage: Stage,
     /// What the program has answered, of the commands that are left.
     answers: VecDeque<Reply>,
@@ -82,12 +84,18 @@ pub(in crate::redis) struct Exec {
 }
 
 impl Exec {
-    pub(in crate::redis) fn new(
-        (requests, watched): (Vec<Bytes>, Vec<(Key, Bytes)>),
-        loose: bool,
-    ) -> Self {
-        let (items, answers) = (VecDeque::new(), VecDeque::new());
-        Self { requests, watched, loose, items, stage: Stage::Program, answers, count: 0, replies: Vec::new() }
+    pub(in crate::redis) fn new((requests, watched): (Vec<Bytes>, Vec<(Key, Bytes)>), loose: bool) -> Self {
+        Self {
+            requests,
+            watched,
+            loose,
+            items: VecDeque::new(),
+            program: None,
+            stage: Stage::Program,
+            answers: VecDeque::new(),
+            count: 0,
+            replies: Vec::new(),
+        }
     }
 
     /// Understands what was queued. Returns the requests that are part of the program, and their keys.
@@ -105,7 +113,9 @@ impl Exec {
             parser.set_authenticated(true);
             let Ok(Some(mut request)) = parser.parse(&mut buffer) else { continue };
             let named = Table::get().resolve(&request).and_then(|spec| key_places(spec, &request));
-            let named = named.map(|places| places.iter().map(|at| Key(Bytes::copy_from_slice(&request[*at]))).collect::<Vec<_>>());
+            let named = named.map(|places| {
+                places.iter().map(|at| Key(Bytes::copy_from_slice(&request[*at]))).collect::<Vec<_>>()
+            });
             self.items.push_back(match (named, parse(&mut request)) {
                 (Err(error), _) | (_, Err(error)) => Item::Wrong(error),
                 (Ok(_), Ok(command @ Command { work: Work::Local(_), .. })) => Item::Local(Box::new(command)),
@@ -122,13 +132,16 @@ impl Exec {
         (program, keys)
     }
 
-    /// A command that names no key may come before the program or behind it.
+    /// A command that names no key may come before the program or behind it; only behind it if the program says whether anything
+    /// happens.
     fn check_order(&mut self) {
         let keyed = |item: &Item| matches!(item, Item::Keyed(_));
-        let (first, last) = (self.items.iter().position(keyed), self.items.iter().rposition(keyed));
-        let (Some(first), Some(last)) = (first, last) else { return };
-        for item in self.items.range_mut(first..last).filter(|item| matches!(item, Item::Alone(_))) {
-            *item = Item::Wrong(BETWEEN);
+        let Some(last) = self.items.iter().rposition(keyed) else { return };
+        let first = if self.watched.is_empty() { self.items.iter().position(keyed) } else { Some(0) };
+        for item in self.items.range_mut(first.unwrap_or(last)..last) {
+            if matches!(item, Item::Alone(_)) {
+                *item = Item::Wrong(BETWEEN);
+            }
         }
     }
 
@@ -149,6 +162,11 @@ impl Exec {
         Ok(Step::Op(mark_of(key)))
     }
 
+    fn run_program(&mut self) -> Step {
+        self.stage = Stage::Program;
+        self.program.take().map_or(Step::Done, Step::Op)
+    }
+
     /// Goes on with the next command.
     fn proceed(&mut self, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
         while let Some(item) = self.items.pop_front() {
@@ -156,6 +174,11 @@ impl Exec {
             let mut reply = Encoder::new(&mut self.replies, out.version());
             match item {
                 Item::Wrong(error) => error.write(&mut reply),
+                Item::Keyed(task) if self.program.is_some() => {
+                    self.items.push_front(Item::Keyed(task));
+                    self.count -= 1;
+                    return Ok(self.run_program());
+                }
                 Item::Keyed(_) => match self.answers.pop_front() {
                     Some(Reply::Bulk(bytes)) => self.replies.extend_from_slice(&bytes),
                     _ => return Err(ErrorReply::UNEXPECTED),
@@ -212,7 +235,8 @@ impl Steps for Exec {
         self.check_order();
         let args = compose(out.version(), &self.watched, requests);
         let command = tidemark_core::Command { verb: Verb::Exec, keys: all[1..].to_vec(), args, seed: 0 };
-        Ok(Step::Op(typed::call(all[0].clone(), command)))
+        self.program = Some(typed::call(all[0].clone(), command));
+        if self.watched.is_empty() { self.proceed(keyspace, out) } else { Ok(self.run_program()) }
     }
 
     fn step(
