@@ -10,6 +10,7 @@
 //! - I3 Each cell that is not settled is queued; one that is kept only for what it rounds is not.
 
 mod settling;
+mod trial;
 
 use crate::cell::Cell;
 use crate::deadline::Deadlines;
@@ -21,6 +22,7 @@ use hashbrown::{Equivalent, HashMap};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use tidemark_core::{Hlc, Stamp, Value, Vector};
+pub(crate) use trial::Trial;
 
 /// An element by its type and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

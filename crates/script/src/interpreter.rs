@@ -164,12 +164,15 @@ impl<H: Host + 'static> Interpreter<H> {
         self.json.set(Default::default());
         self.stopped.set(false);
         self.until.set(self.host.computed() + limits.run);
-        let ended = match self.lua.set_memory_limit(limits.memory).and_then(|_| self.enter(chunk, script, call)) {
-            _ if self.stopped.get() => Ended::Stopped("time"),
-            Ok(reply) => Ended::Answered(reply),
-            Err(mlua::Error::MemoryError(_)) => Ended::Stopped("memory"),
-            Err(error) => Ended::Answered(Reply::Error(format!("ERR {}", line(error.to_string().as_bytes())).into())),
-        };
+        let ended =
+            match self.lua.set_memory_limit(limits.memory).and_then(|_| self.enter(chunk, script, call)) {
+                _ if self.stopped.get() => Ended::Stopped("time"),
+                Ok(reply) => Ended::Answered(reply),
+                Err(mlua::Error::MemoryError(_)) => Ended::Stopped("memory"),
+                Err(error) => Ended::Answered(Reply::Error(
+                    format!("ERR {}", line(error.to_string().as_bytes())).into(),
+                )),
+            };
         self.until.set(Duration::MAX);
         self.stopped.set(false);
         let _ = self.lua.set_memory_limit(0);

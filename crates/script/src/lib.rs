@@ -8,7 +8,7 @@
 //! `string.find` search for very long is not stopped.
 //!
 //! **Sandbox.** Globals and libraries cannot be changed, and a name that nobody has defined is an error. An empty table stands before
-//! each of them. There is no `os`, `io`, `debug`, `require` or `string.dump`, and no compiled chunk is loaded.
+//! each of them. There is no `os`, `io`, `debug` or `require`, and no compiled chunk is loaded.
 
 mod convert;
 mod interpreter;

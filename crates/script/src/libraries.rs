@@ -87,7 +87,10 @@ impl Raised {
 }
 
 /// A function for scripts.
-pub(crate) fn native(lua: &Lua, run: impl Fn(&Lua, Vec<Value>) -> Values + 'static) -> mlua::Result<Function> {
+pub(crate) fn native(
+    lua: &Lua,
+    run: impl Fn(&Lua, Vec<Value>) -> Values + 'static,
+) -> mlua::Result<Function> {
     lua.create_function(move |lua, args: MultiValue| match run(lua, args.into_vec()) {
         Ok(values) => Ok(MultiValue::from_iter(values)),
         Err(fault) => Err(Raised::error(lua, fault)),

@@ -30,7 +30,14 @@ mod tests {
 
     #[test]
     fn numbers_are_shown_as_printf_does() {
-        let cases = [(3.1, "3.1"), (1e100, "1e+100"), (0.1, "0.1"), (-0.0, "-0"), (1e14, "1e+14"), (1e13, "10000000000000")];
+        let cases = [
+            (3.1, "3.1"),
+            (1e100, "1e+100"),
+            (0.1, "0.1"),
+            (-0.0, "-0"),
+            (1e14, "1e+14"),
+            (1e13, "10000000000000"),
+        ];
         for (value, text) in cases {
             assert_eq!(shown(value, 14), text);
         }

@@ -100,13 +100,12 @@ function real.collectgarbage(what)
   return 0
 end
 
-local function copy(from, ...)
+local function copy(from)
   local to = {}
   for key, value in next, from do to[key] = value end
-  for _, name in next, { ... } do to[name] = nil end
   return to
 end
-real.string = protect(copy(string, "dump"))
+real.string = protect(copy(string))
 real.table = protect(copy(table))
 local math = copy(math)
 math.random, math.randomseed = native.random, native.randomseed

@@ -51,8 +51,11 @@ pub(crate) fn install(lua: &Lua, table: &Table, random: &Random) -> mlua::Result
     })?;
     table.set("random", draw)?;
     let own = random.clone();
-    table.set("randomseed", lua.create_function(move |_, seed: f64| {
-        own.seed(seed as i64 as i32);
-        Ok(())
-    })?)
+    table.set(
+        "randomseed",
+        lua.create_function(move |_, seed: f64| {
+            own.seed(seed as i64 as i32);
+            Ok(())
+        })?,
+    )
 }

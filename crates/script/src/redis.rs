@@ -11,19 +11,27 @@ use std::rc::Rc;
 /// The version whose scripts are understood.
 const VERSION: (&str, u32) = ("7.0.15", 0x0007_000f);
 
-const LEVELS: [(&str, u8); 4] =
-    [("LOG_DEBUG", 0), ("LOG_VERBOSE", 1), ("LOG_NOTICE", 2), ("LOG_WARNING", 3)];
+const LEVELS: [(&str, u8); 4] = [("LOG_DEBUG", 0), ("LOG_VERBOSE", 1), ("LOG_NOTICE", 2), ("LOG_WARNING", 3)];
 const REPLICATION: [(&str, u8); 5] =
     [("REPL_NONE", 0), ("REPL_AOF", 1), ("REPL_SLAVE", 2), ("REPL_REPLICA", 2), ("REPL_ALL", 3)];
 
-/// The table. `resp3` is set by `redis.setresp`.
-pub(crate) fn table<H: Host + 'static>(lua: &Lua, host: &Rc<H>, resp3: &Rc<Cell<bool>>) -> mlua::Result<Table> {
+fn constants(lua: &Lua) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     for (name, value) in LEVELS.iter().chain(&REPLICATION) {
         table.set(*name, *value)?;
     }
     table.set("REDIS_VERSION", VERSION.0)?;
     table.set("REDIS_VERSION_NUM", VERSION.1)?;
+    Ok(table)
+}
+
+/// The table. `resp3` is set by `redis.setresp`.
+pub(crate) fn table<H: Host + 'static>(
+    lua: &Lua,
+    host: &Rc<H>,
+    resp3: &Rc<Cell<bool>>,
+) -> mlua::Result<Table> {
+    let table = constants(lua)?;
     let fault = |text: &str| Fault::Reply(format!("ERR {text}"));
     let digest = native(lua, move |lua, args| match args.len() {
         1 => Ok(vec![Value::String(lua.create_string(sha1_hex(&text(&args, 0, "sha1hex")?))?)]),
@@ -60,7 +68,9 @@ pub(crate) fn table<H: Host + 'static>(lua: &Lua, host: &Rc<H>, resp3: &Rc<Cell<
     table.set("log", log)?;
     let set_repl = native(lua, move |_, args| match &args[..] {
         [which] if real(which).is_some_and(|which| (0.0..=3.0).contains(&which)) => Ok(Vec::new()),
-        [_] => Err(fault("Invalid replication flags. Please use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")),
+        [_] => {
+            Err(fault("Invalid replication flags. Please use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE."))
+        }
         _ => Err(fault("redis.set_repl() requires two arguments.")),
     })?;
     table.set("set_repl", set_repl)?;
@@ -89,7 +99,10 @@ fn reply_of(lua: &Lua, field: &str, args: &[Value]) -> Values {
     match args {
         [Value::String(text)] if field == "err" => {
             let text = text.as_bytes();
-            table.raw_set(field, lua.create_string(text.strip_prefix(b"-").unwrap_or(&text))?)?;
+            let text = text.strip_prefix(b"-").unwrap_or(&text);
+            // Without a space it has no code.
+            let code: &[u8] = if text.contains(&b' ') { b"" } else { b"ERR " };
+            table.raw_set(field, lua.create_string([code, text].concat())?)?;
         }
         [Value::String(text)] => table.raw_set(field, text)?,
         _ => table.raw_set("err", "ERR wrong number or type of arguments")?,

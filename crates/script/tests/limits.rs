@@ -46,14 +46,19 @@ fn a_script_that_holds_too_much_is_stopped_and_the_next_one_runs() {
     ];
     for source in greedy {
         assert_eq!(fixture.end(source), Ended::Stopped("memory"), "{source}");
-        assert_eq!(fixture.run("return string.rep('a', 1000000):len()"), Reply::Int(1_000_000), "after {source}");
+        assert_eq!(
+            fixture.run("return string.rep('a', 1000000):len()"),
+            Reply::Int(1_000_000),
+            "after {source}"
+        );
     }
 }
 
 #[test]
 fn a_script_leaves_nothing_to_the_next_one() {
     let mut fixture = Fixture::new();
-    fixture.run("local t = KEYS t[1] = 'a' redis.setresp(3) math.random() cjson.encode_max_depth(1) return 1");
+    fixture
+        .run("local t = KEYS t[1] = 'a' redis.setresp(3) math.random() cjson.encode_max_depth(1) return 1");
     assert_eq!(fixture.run("return #KEYS"), Reply::Int(0));
     assert_eq!(fixture.run("return true"), Reply::Int(1));
     assert_eq!(fixture.run("return cjson.encode({{1}})"), Reply::bulk(b"[[1]]"));

@@ -6,15 +6,15 @@ use crate::Protocol;
 use crate::cx::Before;
 use crate::programs::{self, Interpreted, Program};
 use bytes::Bytes;
-use std::borrow::Cow;
 use tidemark_core::{Command, Condition, Failure, Found, Key, Op, Outcome, Reply, Stamp, Update};
+use tidemark_crdt::series::Finished;
 use tidemark_crdt::{Moment, Series, State};
 use tidemark_store::Version;
 
 const UNDECLARED: &str = "Script attempted to access a key that it does not declare";
 
 /// Carries out an operation of a series. The version has no stamp yet: [`Stamp::default`] stands for it.
-fn carry_out(series: &mut Series<'_>, op: Op) -> Outcome {
+fn carry_out(series: &mut Series, op: Op) -> Outcome {
     let undeclared = || Outcome::Failed(Failure::Refused(UNDECLARED.into()));
     let wrote = |wrote: bool| wrote.then(Stamp::default);
     match op {
@@ -43,7 +43,7 @@ fn carry_out(series: &mut Series<'_>, op: Op) -> Outcome {
 }
 
 /// What GET finds; none if the series has no such key.
-fn get(series: &mut Series<'_>, key: &Key) -> Option<Found> {
+fn get(series: &mut Series, key: &Key) -> Option<Found> {
     Some(match series.get(key)? {
         Ok(value) => Found::new(None, value),
         Err(reply) => Found { reply: Some(Box::new(reply)), ..Found::default() },
@@ -76,12 +76,42 @@ impl<P: Protocol> Cx<'_, P> {
             return answered(Reply::NullArray);
         }
         let writes = command.verb.writes();
-        let state = |key: &&Key| (Key::clone(key), self.state(key, view, writes, saw));
-        let states: Vec<(Key, Cow<'_, State>)> = distinct.iter().map(state).collect();
+        let mut states: Vec<(Key, State)> = Vec::with_capacity(distinct.len());
+        for key in &distinct {
+            states.push((Key::clone(key), self.lend(key, view, writes, saw)));
+        }
         let mut series = Series::new(states, moment);
         let program = Program { command, keys: &keys, now: moment.time.micros() };
         let Interpreted { reply, void } = programs::interpret(program, &mut |op| carry_out(&mut series, op));
-        let write = if void { None } else { written_together(key, series.finish(), moment) };
+        let Finished { changes, states } = series.finish();
+        if self.is_fresh(view) {
+            for (key, state) in states {
+                if let Some(head) = self.store.head_mut(&key) {
+                    *head = state;
+                }
+            }
+        }
+        let write = if void { None } else { written_together(key, changes, moment) };
         Before { write, ..answered(reply) }
+    }
+
+    fn is_fresh(&self, view: &P::View) -> bool {
+        P::EXTENSIONS.types.is_some_and(|types| (types.fresh)(view).is_some())
+    }
+
+    /// As [`Self::state`], without a copy: if the view is fresh, the store lacks the head of a key of a data type until it is given
+    /// back.
+    fn lend(
+        &mut self,
+        key: &Key,
+        view: &P::View,
+        writes: bool,
+        saw: &mut dyn FnMut(&Version<P::Meta>),
+    ) -> State {
+        if let Some(object) = self.store.object(key).filter(|_| self.is_fresh(view)) {
+            object.seen().iter().for_each(saw);
+            return self.store.head_mut(key).map(std::mem::take).unwrap_or_default();
+        }
+        self.state(key, view, writes, saw).into_owned()
     }
 }

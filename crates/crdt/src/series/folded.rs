@@ -1,10 +1,10 @@
 //! What the changes of several commands to one key come to, in one version.
 //!
 //! Of each element the last word counts, and what the first one overwrote is named by what the key itself holds: dots of the key
-//! that the copy has lost were killed by the series. A sum goes on from the key's own segment, or begins one with the version.
+//! that are gone after the trial were killed by the series. A sum goes on from the key's own segment, or begins one with the version.
 //!
 //! **Names.** A position of a list, or the base of a consumer group, that the series has made bears a trial stamp. It is named anew:
-//! positions by their neighbours in the copy that are not new, groups by the stamp of the version.
+//! positions by their neighbours that are not new, groups by the stamp of the version.
 //!
 //! **Deviations.** Where counting, overwriting and modifying one element meet in an order that a single version cannot tell, it
 //! assigns what the element comes to: an increment of another region at once then gets lost, as it does with any SET.
@@ -14,6 +14,7 @@ use crate::draft::Moment;
 use crate::effect::{Bound, Change, Datum, Kill, Kind, Name, Start, stamp_bytes};
 use crate::modifier::Modifier;
 use crate::number::Number;
+use crate::plain::Sequence;
 use crate::position::Run;
 use crate::rule;
 use crate::shape::Plain;
@@ -22,7 +23,7 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_core::Stamp;
 
-/// An element by its type and its name in the copy.
+/// An element by its type and its name in the trial.
 type Named = (Kind, Vec<u8>);
 
 /// What the series does to one element.
@@ -35,7 +36,7 @@ struct Fate {
     assigned: Option<(Datum, Bound)>,
     counted: Option<(Start, Number)>,
     modified: Vec<Modifier>,
-    /// It becomes what it is in the copy.
+    /// It becomes what it is after the trial.
     whole: bool,
 }
 
@@ -61,6 +62,8 @@ pub(super) struct Folded {
     /// Positions that the series has made.
     positions: BTreeSet<Vec<u8>>,
     deadline: Option<Option<u64>>,
+    /// What stands at new positions.
+    placed: Vec<Change>,
 }
 
 impl Folded {
@@ -123,8 +126,20 @@ impl Folded {
         }
     }
 
-    /// The changes of the version: `base` is the key as the session sees it, `copy` the same with what the series has done.
-    pub(super) fn finish(self, base: &State, copy: &State, moment: Moment) -> Vec<Change> {
+    /// Looks at the key after the trial: at elements that become what they are there, and at new positions.
+    pub(super) fn look(mut self, tried: &State, moment: Moment) -> Self {
+        for ((kind, known), fate) in self.fates.iter_mut().filter(|(_, fate)| fate.whole) {
+            let shown = tried.cell(*kind, known).show(*kind);
+            fate.restart(shown.map(|datum| (datum, Bound::None)));
+        }
+        if let Some(Plain::List(values)) = tried.plain(Kind::List) {
+            self.placed = self.place(values, moment);
+        }
+        self
+    }
+
+    /// The changes of the version, `base` being the key as the session sees it. REQUIRES: [`Self::look`].
+    pub(super) fn finish(self, base: &State, moment: Moment) -> Vec<Change> {
         let floor = moment.floor;
         let mut changes = Vec::new();
         if self.all_cleared {
@@ -132,47 +147,32 @@ impl Folded {
         } else {
             changes.extend(self.cleared.iter().map(|kind| base.observed(Some(*kind), floor)));
         }
-        let mut fates: Vec<_> = self.fates.iter().collect();
+        let mut fates: Vec<(Named, Fate)> = self.fates.into_iter().collect();
+        fates.retain(|((kind, known), _)| *kind != Kind::List || !self.positions.contains(known));
         fates.sort_unstable_by_key(|(_, fate)| fate.order);
         for ((kind, known), fate) in fates {
-            if *kind == Kind::List && self.positions.contains(known) {
-                continue;
-            }
-            let gone = self.all_cleared || self.cleared.contains(kind);
-            let observed = || match base.hot(*kind, known) {
-                Some(cell) if !gone && rule::SERIES_KILLS.kept() => cell.observed(floor),
-                _ => Kill::default(),
-            };
-            let there = !gone
-                && (base.hot(*kind, known).is_some()
-                    || base.plain(*kind).is_some_and(|plain| plain.get(known).is_some()));
-            let name = named(*kind, known, moment);
-            let assigned = match fate.whole {
-                true => copy.cell(*kind, known).show(*kind).map(|datum| (datum, Bound::None)),
-                false => fate.assigned.clone(),
-            };
-            let kills = fate.kills || fate.whole;
-            match assigned {
+            let gone = self.all_cleared || self.cleared.contains(&kind);
+            let hot = base.hot(kind, &known).filter(|_| !gone);
+            let kill = hot.filter(|_| rule::SERIES_KILLS.kept()).map(|cell| cell.observed(floor));
+            let kill = kill.unwrap_or_default();
+            let shown = || base.plain(kind).is_some_and(|plain| plain.get(&known).is_some());
+            let there = hot.is_some() || !gone && shown();
+            let name = named(kind, &known, moment);
+            match fate.assigned {
                 Some((datum, bound)) => {
-                    let (name, kill) = (name.clone(), observed());
-                    changes.push(Change::Assign { kind: *kind, name, datum, bound, kill });
+                    changes.push(Change::Assign { kind, name: name.clone(), datum, bound, kill });
                 }
-                None if kills && there => {
-                    changes.push(Change::Kill { kind: *kind, name: name.clone(), kill: observed() });
-                }
+                None if fate.kills && there => changes.push(Change::Kill { kind, name: name.clone(), kill }),
                 None => {}
             }
-            if fate.whole {
-                continue;
-            }
             if let Some((start, sum)) = fate.counted {
-                changes.push(Change::Count { kind: *kind, name: name.clone(), start, sum });
+                changes.push(Change::Count { kind, name: name.clone(), start, sum });
             }
             if !fate.modified.is_empty() {
-                changes.push(Change::Modify { kind: *kind, name, modifiers: fate.modified.clone() });
+                changes.push(Change::Modify { kind, name, modifiers: fate.modified });
             }
         }
-        self.place(copy, moment, &mut changes);
+        changes.extend(self.placed);
         if let Some(deadline) = self.deadline {
             let kill = base.deadlines.observed(floor).dots;
             changes.push(Change::Expire { deadline, kill });
@@ -180,33 +180,26 @@ impl Folded {
         changes
     }
 
-    /// Puts the values of new positions where they stand in the copy.
-    fn place(&self, copy: &State, moment: Moment, changes: &mut Vec<Change>) {
-        let Some(Plain::List(values)) = copy.plain(Kind::List).filter(|_| !self.positions.is_empty()) else {
-            return;
-        };
-        let mut left: Option<Vec<u8>> = None;
-        let mut new: Vec<&[u8]> = Vec::new();
-        let mut put = |left: Option<&[u8]>, new: &mut Vec<&[u8]>, right: Option<&[u8]>| {
-            if new.is_empty() {
-                return;
+    /// The values of new positions where they stand: those beside each other form a run between two that are not new.
+    fn place(&self, values: &Sequence, moment: Moment) -> Vec<Change> {
+        let mut changes = Vec::new();
+        // In the order of the list.
+        let live = self.positions.iter().filter(|position| values.get(position).is_some());
+        let mut indices = live.map(|position| values.index_of(position)).peekable();
+        while let Some(first) = indices.next() {
+            let mut behind = first + 1;
+            while indices.next_if_eq(&behind).is_some() {
+                behind += 1;
             }
-            let run = Run::between(left, right, moment.origin);
-            changes.extend(run.names(new.len()).zip(new.drain(..)).map(|(name, value)| {
-                let datum = Datum::bytes(value);
-                Change::Assign { kind: Kind::List, name, datum, bound: Bound::None, kill: Kill::default() }
-            }));
-        };
-        for (position, value) in values.iter() {
-            let position = position.to_vec();
-            if self.positions.contains(&position) {
-                new.push(value);
-            } else {
-                put(left.as_deref(), &mut new, Some(&position));
-                left = Some(position);
+            let beside = |index: usize| values.at(index).map(|(position, _)| position.to_vec());
+            let (left, right) = (first.checked_sub(1).and_then(beside), beside(behind));
+            let run = Run::between(left.as_deref(), right.as_deref(), moment.origin);
+            for (name, (_, value)) in run.names(behind - first).zip(values.range(first..behind)) {
+                let (datum, bound, kill) = (Datum::bytes(value), Bound::None, Kill::default());
+                changes.push(Change::Assign { kind: Kind::List, name, datum, bound, kill });
             }
         }
-        put(left.as_deref(), &mut new, None);
+        changes
     }
 }
 

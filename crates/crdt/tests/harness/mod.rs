@@ -138,6 +138,7 @@ pub(crate) fn show(reply: &Reply, protocol: u8) -> String {
         Reply::Pairs(all) | Reply::Map(all) => {
             format!("[{}]", all.iter().map(pair).collect::<Vec<_>>().join(" "))
         }
+        Reply::Bool(_) | Reply::BigNumber(_) | Reply::Verbatim(..) => panic!("only scripts answer {reply:?}"),
     }
 }
 

@@ -1,7 +1,6 @@
 //! A few keys, on which commands are carried out one by one or as a series.
 
 use crate::commands::Line;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use tidemark_core::{Hlc, Key, Reply, Stamp};
 use tidemark_crdt::state::Element;
@@ -38,7 +37,7 @@ impl Keys {
 
     /// What a series answers and changes.
     pub(crate) fn series(&self, lines: &[Line], moment: Moment) -> (Vec<Reply>, Vec<(Key, Effect)>) {
-        let keys = self.0.iter().map(|(key, state)| (key.clone(), Cow::Borrowed(state))).collect();
+        let keys = self.0.iter().map(|(key, state)| (key.clone(), state.clone())).collect();
         let mut series = Series::new(keys, moment);
         let run = |line: &Line| {
             let (key, command) = line.command();
@@ -46,7 +45,19 @@ impl Keys {
         };
         let replies = lines.iter().map(run).collect();
         let effect = |(key, changes)| (key, Effect { floor: moment.floor, changes });
-        (replies, series.finish().into_iter().map(effect).collect())
+        let finished = series.finish();
+        for (key, state) in finished.states {
+            let was = &self.0[&key];
+            assert_eq!(state.elements(), was.elements(), "{lines:?} is not taken back");
+            assert_eq!((state.kind(), &state.deadlines), (was.kind(), &was.deadlines), "{lines:?}");
+            // What settles later is the same, too.
+            let (mut state, mut was) = (state, was.clone());
+            state.settle(Hlc(u64::MAX), usize::MAX);
+            was.settle(Hlc(u64::MAX), usize::MAX);
+            assert_eq!(state.elements(), was.elements(), "{lines:?} leaves something in the queue");
+            assert_eq!(state.is_settled(), was.is_settled(), "{lines:?}");
+        }
+        (replies, finished.changes.into_iter().map(effect).collect())
     }
 
     pub(crate) fn apply(&mut self, stamp: Stamp, effects: &[(Key, Effect)]) {

@@ -43,7 +43,8 @@ pub(super) fn table(lua: &Lua) -> mlua::Result<Table> {
         table.set(name, native(lua, move |_, args| signed(map(bits(&args, 0, name)?)))?)?;
     }
     for (name, shift) in SHIFTS {
-        let run = move |_: &Lua, args: Vec<Value>| signed(shift(bits(&args, 0, name)?, bits(&args, 1, name)?));
+        let run =
+            move |_: &Lua, args: Vec<Value>| signed(shift(bits(&args, 0, name)?, bits(&args, 1, name)?));
         table.set(name, native(lua, run)?)?;
     }
     table.set("tohex", native(lua, to_hex)?)?;

@@ -109,7 +109,11 @@ fn settings(lua: &Lua, table: &Table, config: &Shared) -> mlua::Result<()> {
         }
         own.set(config);
         let shown = |number: u32| Value::Number(f64::from(number));
-        Ok(vec![Value::Boolean(config.sparse_as_object), shown(config.sparse_ratio), shown(config.sparse_safe)])
+        Ok(vec![
+            Value::Boolean(config.sparse_as_object),
+            shown(config.sparse_ratio),
+            shown(config.sparse_safe),
+        ])
     })?;
     table.set("encode_sparse_array", sparse)?;
     // Buffers are never kept.

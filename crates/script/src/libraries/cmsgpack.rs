@@ -91,14 +91,14 @@ fn write_number(number: f64, out: &mut Vec<u8>) {
     }
     let (form, size) = match int {
         -32..=127 => return out.push(int as u8),
-        0..=0xff => (0xcc, 1),
-        0..=0xffff => (0xcd, 2),
-        0..=0xffff_ffff => (0xce, 4),
-        0.. => (0xcf, 8),
-        -0x80.. => (0xd0, 1),
-        -0x8000.. => (0xd1, 2),
-        -0x8000_0000.. => (0xd2, 4),
-        _ => (0xd3, 8),
+        0x80..=0xff => (0xcc, 1),
+        0x100..=0xffff => (0xcd, 2),
+        0x1_0000..=0xffff_ffff => (0xce, 4),
+        0x1_0000_0000.. => (0xcf, 8),
+        -0x80..=-33 => (0xd0, 1),
+        -0x8000..=-0x81 => (0xd1, 2),
+        -0x8000_0000..=-0x8001 => (0xd2, 4),
+        ..=-0x8000_0001 => (0xd3, 8),
     };
     out.push(form);
     out.extend_from_slice(&int.to_be_bytes()[8 - size..]);
@@ -107,7 +107,8 @@ fn write_number(number: f64, out: &mut Vec<u8>) {
 fn write_table(table: &Table, depth: usize, out: &mut Vec<u8>) -> Result<(), Fault> {
     let pairs = table.pairs::<Value, Value>().collect::<mlua::Result<Vec<_>>>()?;
     let index = |key: &Value| real(key).filter(|key| *key > 0.0 && key.fract() == 0.0);
-    let highest = pairs.iter().map(|(key, _)| index(key)).try_fold(0.0, |high, key| Some(f64::max(high, key?)));
+    let highest =
+        pairs.iter().map(|(key, _)| index(key)).try_fold(0.0, |high, key| Some(f64::max(high, key?)));
     if highest == Some(pairs.len() as f64) {
         head(out, pairs.len(), (0x90, 15), [0, 0xdc, 0xdd]);
         for at in 1..=pairs.len() {
@@ -213,7 +214,9 @@ impl Reader<'_> {
 fn unpack_from(lua: &Lua, args: &[Value], limit: f64, offset: f64) -> Values {
     let len = text(args, 0, "unpack")?.len();
     if limit < 0.0 || offset < 0.0 {
-        return Err(Fault::text(format!("Invalid request to unpack with offset of {offset} and limit of {len}.")));
+        return Err(Fault::text(format!(
+            "Invalid request to unpack with offset of {offset} and limit of {len}."
+        )));
     }
     if offset > len as f64 {
         return Err(Fault::text(format!("Start offset {offset} greater than input length {len}.")));

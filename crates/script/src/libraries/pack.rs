@@ -20,7 +20,9 @@ pub(super) fn table(lua: &Lua) -> mlua::Result<Table> {
 /// What stands at one place of a format.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Item {
-    Integer { signed: bool },
+    Integer {
+        signed: bool,
+    },
     Float,
     Double,
     Padding,
@@ -100,7 +102,9 @@ impl Format {
                 other => {
                     let other = char::from(other);
                     let name = self.name;
-                    return Err(Fault::text(format!("bad argument #1 to '{name}' (invalid format option '{other}')")));
+                    return Err(Fault::text(format!(
+                        "bad argument #1 to '{name}' (invalid format option '{other}')"
+                    )));
                 }
             };
             let align = if item == Item::Fixed || size == 0 { 1 } else { size.min(self.align) };
@@ -147,7 +151,10 @@ fn pack(lua: &Lua, mut args: Vec<Value>) -> Values {
                 let taken = if size == 0 { value.len() } else { size };
                 if value.len() < taken {
                     // One more than it is, as in Redis.
-                    return Err(Fault::text(format!("bad argument #{} to 'pack' (string too short)", arg + 2)));
+                    return Err(Fault::text(format!(
+                        "bad argument #{} to 'pack' (string too short)",
+                        arg + 2
+                    )));
                 }
                 out.extend_from_slice(&value[..taken]);
             }
@@ -199,7 +206,9 @@ fn unpack(lua: &Lua, args: Vec<Value>) -> Values {
                 at += 1;
                 continue;
             }
-            Item::Integer { signed } => (Value::Number(integer(take(size)?, signed, format.big_endian)), size),
+            Item::Integer { signed } => {
+                (Value::Number(integer(take(size)?, signed, format.big_endian)), size)
+            }
             Item::Float => {
                 let bytes = ordered(take(4)?).try_into().expect("four bytes");
                 (Value::Number(f64::from(f32::from_le_bytes(bytes))), 4)
@@ -238,8 +247,12 @@ fn size(_: &Lua, args: Vec<Value>) -> Values {
     let mut len = 0;
     while let Some((item, size, skipped)) = format.next(len)? {
         match (item, size) {
-            (Item::Terminated, _) => return Err(Fault::text("bad argument #1 to 'size' (option 's' has no fixed size)")),
-            (Item::Fixed, 0) => return Err(Fault::text("bad argument #1 to 'size' (option 'c0' has no fixed size)")),
+            (Item::Terminated, _) => {
+                return Err(Fault::text("bad argument #1 to 'size' (option 's' has no fixed size)"));
+            }
+            (Item::Fixed, 0) => {
+                return Err(Fault::text("bad argument #1 to 'size' (option 'c0' has no fixed size)"));
+            }
             _ => len += skipped + size,
         }
     }

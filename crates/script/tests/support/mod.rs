@@ -87,7 +87,9 @@ pub(crate) fn render(reply: &Reply) -> String {
             let pairs = pairs.iter().flat_map(|(name, value)| [render(name), render(value)]);
             format!("[{}]", pairs.collect::<Vec<_>>().join(" "))
         }
-        Reply::Array(all) | Reply::Set(all) => format!("[{}]", all.iter().map(render).collect::<Vec<_>>().join(" ")),
+        Reply::Array(all) | Reply::Set(all) => {
+            format!("[{}]", all.iter().map(render).collect::<Vec<_>>().join(" "))
+        }
         other => panic!("RESP2 has no {other:?}"),
     }
 }

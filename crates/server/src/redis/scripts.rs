@@ -98,6 +98,11 @@ impl Scripts {
         inner.told.push(vec![FLUSHED]);
     }
 
+    /// How many scripts are known.
+    pub(super) fn len(&self) -> usize {
+        self.inner.borrow().known.len()
+    }
+
     /// What the other nodes have to hear.
     pub fn take_told(&self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.inner.borrow_mut().told)

@@ -16,6 +16,7 @@ mod placement;
 mod publications;
 mod pubsub;
 mod scopes;
+mod scripts;
 mod spread;
 mod streams;
 mod strings;

@@ -166,6 +166,11 @@ impl<M: Clone> Object<M> {
         self.last
     }
 
+    /// The same, for trials that are taken back.
+    pub(super) fn head_mut(&mut self) -> &mut State {
+        &mut self.head
+    }
+
     /// What a session depends on that saw the head.
     pub fn seen(&self) -> &[Version<M>] {
         &self.seen

@@ -232,6 +232,13 @@ impl<M: Clone> Store<M> {
         entry.typed.then(|| self.objects.get(entry.older))
     }
 
+    /// The head of a key of a data type, for trials. REQUIRES: before anybody else looks, it is as it was.
+    pub fn head_mut(&mut self, key: &[u8]) -> Option<&mut State> {
+        let entry = self.tables.entry(self.tables.find(key)?);
+        let at = entry.typed.then_some(entry.older)?;
+        Some(self.objects.get_mut(at).head_mut())
+    }
+
     /// As [`Self::object`], with everything applied that is `visible`: see [`Object::refresh`].
     pub fn refreshed(
         &mut self,

@@ -138,7 +138,10 @@ impl Parser<'_> {
                 let first = self.unit(self.at).ok_or(WRONG)?;
                 let (code, len) = match first {
                     0xd800..0xdc00 => {
-                        let low = self.unit(self.at + 6).filter(|low| (0xdc00..0xe000).contains(low)).ok_or(WRONG)?;
+                        let low = self
+                            .unit(self.at + 6)
+                            .filter(|low| (0xdc00..0xe000).contains(low))
+                            .ok_or(WRONG)?;
                         (0x10000 + ((first & 0x3ff) << 10) + (low & 0x3ff), 12)
                     }
                     other => (other, 6),
@@ -155,7 +158,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The number that `\uXXXX` at this place means.
+    /// The number that `\u` and four digits at this place mean.
     fn unit(&self, at: usize) -> Option<u32> {
         let digits = self.text.get(at..at + 6)?.strip_prefix(b"\\u")?;
         digits.iter().try_fold(0, |unit, digit| Some(unit << 4 | char::from(*digit).to_digit(16)?))
@@ -231,17 +234,17 @@ fn number(text: &[u8]) -> Option<(f64, usize, bool)> {
     let signed = usize::from(matches!(text.first(), Some(b'-' | b'+')));
     let factor = if text.first() == Some(&b'-') { -1.0 } else { 1.0 };
     let rest = &text[signed..];
-    let starts = |word: &str| rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes()));
+    let starts =
+        |word: &str| rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes()));
     let words = [("infinity", f64::INFINITY), ("inf", f64::INFINITY), ("nan", f64::NAN)];
     if let Some((word, value)) = words.into_iter().find(|(word, _)| starts(word)) {
         return Some((factor * value, signed + word.len(), true));
     }
     if starts("0x") {
         let digits = rest[2..].iter().take_while(|byte| byte.is_ascii_hexdigit());
-        let (value, len) =
-            digits.fold((0.0, 0), |(value, len), digit| {
-                (value * 16.0 + f64::from(char::from(*digit).to_digit(16).unwrap_or(0)), len + 1)
-            });
+        let (value, len) = digits.fold((0.0, 0), |(value, len), digit| {
+            (value * 16.0 + f64::from(char::from(*digit).to_digit(16).unwrap_or(0)), len + 1)
+        });
         return (len > 0).then_some((factor * value, signed + 2 + len, true));
     }
     let digits = |from: usize| rest[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -94,7 +94,8 @@ pub(crate) fn run_without_keys(verb: Verb, args: Vec<Bytes>, now: Micros) -> Rep
 
 /// The interpreter of programs: see [`tidemark_contract::programs`].
 pub(crate) fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
-    let error = |reply| Interpreted { reply: Reply::Array(vec![reply, Reply::Array(Vec::new())]), void: true };
+    let error =
+        |reply| Interpreted { reply: Reply::Array(vec![reply, Reply::Array(Vec::new())]), void: true };
     let [sha, source, arguments @ ..] = &program.command.args[..] else {
         return error(Reply::error("ERR a script without a text"));
     };
@@ -112,16 +113,21 @@ pub(crate) fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
     let limits = Limits { run: limit, memory: MEMORY };
     let call = &mut |words: &[Bytes], resp3: bool| calls.call(words, resp3);
     let ended = with(|interpreter| interpreter.run(script, limits, call));
-    let stopped = |why: String| Reply::Error(format!("ERR Error running script: {why}; it has done nothing").into());
+    let stopped =
+        |why: String| Reply::Error(format!("ERR Error running script: {why}; it has done nothing").into());
     match ended {
         None => error(NO_INTERPRETER),
         Some(Ended::Answered(reply)) => {
             Interpreted { reply: wrap(reply, calls.published), void: false }
         }
-        Some(Ended::Stopped("memory")) => error(stopped("it was stopped after it had used 64 MiB of memory".into())),
+        Some(Ended::Stopped("memory")) => {
+            error(stopped("it was stopped after it had used 64 MiB of memory".into()))
+        }
         Some(Ended::Stopped(_)) => {
             let limit = limit.as_millis();
-            error(stopped(format!("it was stopped after it had computed for {limit} ms (busy-reply-threshold)")))
+            error(stopped(format!(
+                "it was stopped after it had computed for {limit} ms (busy-reply-threshold)"
+            )))
         }
     }
 }

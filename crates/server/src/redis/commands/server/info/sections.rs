@@ -89,6 +89,7 @@ fn memory(line: &mut Line<'_>, cx: &Context<'_>, facts: &Facts) {
     line("used_memory_dataset_perc", &format_args!("{:.2}%", percent(facts.dataset_bytes, used)));
     line("total_system_memory", &facts.system_memory_bytes);
     line("total_system_memory_human", &human(facts.system_memory_bytes));
+    line("number_of_cached_scripts", &cx.shared.scripts.len());
     line("maxmemory", &limit);
     line("maxmemory_human", &human(limit));
     line("maxmemory_policy", &cx.config.get("maxmemory-policy").unwrap_or_default());
