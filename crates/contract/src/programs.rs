@@ -6,8 +6,9 @@
 //! A program may be interpreted twice, if a deadline lies between the time at which it was evaluated first and the stamp of its
 //! version. Only the last time counts. So an interpreter changes nothing but through its operations.
 
+use bytes::Bytes;
 use std::sync::OnceLock;
-use tidemark_core::{Command, Key, Micros, Op, Outcome, Reply};
+use tidemark_core::{Command, Key, Micros, Op, Outcome, Reply, Verb};
 
 /// A program that is to be interpreted.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,16 @@ pub struct Interpreted {
     pub reply: Reply,
     /// Nothing of what it has written happens.
     pub void: bool,
+}
+
+/// What the first keys of a transaction have to be like, for it to happen: what [`Verb::Watch`] has answered of each. An EXEC begins
+/// with how many there are.
+pub(crate) fn watched(command: &Command) -> &[Bytes] {
+    let count = || std::str::from_utf8(command.args.first()?).ok()?.parse().ok();
+    match command.verb {
+        Verb::Exec => count().and_then(|count: usize| command.args.get(1..=count)).unwrap_or_default(),
+        _ => &[],
+    }
 }
 
 static INTERPRETER: OnceLock<Interpreter> = OnceLock::new();

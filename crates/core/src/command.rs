@@ -128,12 +128,14 @@ verbs! {
     BCounterGive "tide.bcounter|give" w,
     // programs
     Eval "eval" gw, EvalRo "eval_ro" gr,
+    // transactions
+    Watch "watch" r, Exec "exec" gw,
 }
 
 impl Verb {
     /// Whether it is a program, whose commands are computed.
     pub const fn is_program(self) -> bool {
-        matches!(self, Self::Eval | Self::EvalRo)
+        matches!(self, Self::Eval | Self::EvalRo | Self::Exec)
     }
 
     /// Whether its errors name the key: then the key is its first argument, too.

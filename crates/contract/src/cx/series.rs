@@ -5,7 +5,8 @@ use super::typed::{answered, written_together};
 use crate::Protocol;
 use crate::cx::Before;
 use crate::programs::{self, Interpreted, Program};
-use tidemark_core::{Command, Condition, Failure, Found, Key, Op, Outcome, Stamp, Update};
+use bytes::Bytes;
+use tidemark_core::{Command, Condition, Failure, Found, Key, Op, Outcome, Reply, Stamp, Update};
 use tidemark_crdt::series::Finished;
 use tidemark_crdt::{Moment, Series, State};
 use tidemark_store::Version;
@@ -69,6 +70,10 @@ impl<P: Protocol> Cx<'_, P> {
                 distinct.push(key);
                 self.refresh(key, view);
             }
+        }
+        let changed = |(key, mark): (&&Key, &Bytes)| self.mark(key, view, moment.time, saw) != *mark;
+        if keys.iter().zip(programs::watched(command)).any(changed) {
+            return answered(Reply::NullArray);
         }
         let writes = command.verb.writes();
         let mut states: Vec<(Key, State)> = Vec::with_capacity(distinct.len());

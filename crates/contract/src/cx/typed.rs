@@ -2,9 +2,10 @@
 
 use super::{Before, Cx, found_of};
 use crate::Protocol;
+use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
-use tidemark_core::{Command, Found, Hlc, Key, Reply, Update, Write};
+use tidemark_core::{Command, Found, Hlc, Key, Reply, Stamp, Update, Verb, Write};
 use tidemark_crdt::effect::Change;
 use tidemark_crdt::{
     Effect, Moment, Prepared, State, deadline_time, evaluate, evaluate_many, overwrite, string_of,
@@ -56,6 +57,9 @@ impl<P: Protocol> Cx<'_, P> {
         self.refresh(key, view);
         let moment = self.moment(time);
         let looked = match &update.command {
+            Some(command) if command.verb == Verb::Watch => {
+                answered(Reply::Bulk(self.mark(key, view, time, saw)))
+            }
             Some(command) if command.verb.is_program() => self.interpret(key, command, view, moment, saw),
             Some(command) if command.verb.takes_keys() => {
                 self.evaluate_group(key, command, view, moment, saw)
@@ -97,6 +101,32 @@ impl<P: Protocol> Cx<'_, P> {
         let (reply, changes) = evaluate_many(command, &keys, &states, moment);
         let changes = keys.into_iter().cloned().zip(changes);
         Before { write: written_together(key, changes, moment), ..answered(reply) }
+    }
+
+    /// What tells whether a key has changed, for who watches it: another one after each change, and the same as long as there is
+    /// none. Empty if there is nothing. REQUIRES: [`Self::refresh`].
+    pub(super) fn mark(
+        &self,
+        key: &Key,
+        view: &P::View,
+        time: Hlc,
+        saw: &mut dyn FnMut(&Version<P::Meta>),
+    ) -> Bytes {
+        let mut seen: Vec<Stamp> = Vec::new();
+        let state = self.state(key, view, false, &mut |version| {
+            seen.push(version.stamp);
+            saw(version);
+        });
+        if state.kind_at(time).is_none() {
+            return Bytes::new();
+        }
+        if let Some(object) = self.store.object(key)
+            && P::EXTENSIONS.types.is_some_and(|types| (types.fresh)(view).is_some())
+        {
+            seen = vec![object.last()];
+        }
+        let words = seen.iter().flat_map(|Stamp { ts, origin, seq }| [ts.0, origin.0.into(), (*seq).into()]);
+        words.flat_map(u64::to_le_bytes).collect()
     }
 
     /// Why these keys cannot be changed at once, if they cannot.

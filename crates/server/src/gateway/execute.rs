@@ -6,9 +6,9 @@ use super::bus;
 use super::changes::Change;
 use super::client::{Adoption, Client, Held, Resumption, Running};
 use super::deliver::{MAIL_MAX, deliver_own};
-use super::local::local;
+use super::local::{answer_inside, local};
 use super::notes::{broken, ended, refused, show};
-use crate::redis::{Command, ErrorReply, Keyspace, Pending, Spec, Step, Work};
+use crate::redis::{Command, ErrorReply, Keyspace, Pending, Spec, Step, Task, Work};
 use crate::run::shard::{Core, Engine};
 use crate::stats::{outcome, outcome_of};
 use bytes::BytesMut;
@@ -240,14 +240,17 @@ pub(super) fn start(engine: &mut Engine, client: &mut Client, command: Command) 
         engine.node.configure(client.session, options);
     }
     match command.work {
-        Work::Operations(task) => {
-            let mut out = Encoder::new(&mut client.out.bytes, client.redis.version());
-            match task.begin(&keyspace(engine), &mut out) {
-                Ok((step, pending)) => perform(engine, client, command.spec, pending, step),
-                Err(error) => fail(engine, client, command.spec, &error),
-            }
-        }
+        Work::Operations(task) => begin(engine, client, command.spec, task),
         Work::Local(call) => local(engine, client, command.spec, call),
+    }
+}
+
+#[inline]
+pub(super) fn begin(engine: &mut Engine, client: &mut Client, spec: &'static Spec, task: Task) -> Progress {
+    let mut out = Encoder::new(&mut client.out.bytes, client.redis.version());
+    match task.begin(&keyspace(engine), &mut out) {
+        Ok((step, pending)) => perform(engine, client, spec, pending, step),
+        Err(error) => fail(engine, client, spec, &error),
     }
 }
 
@@ -291,6 +294,15 @@ pub(super) fn perform(
                     return fail(engine, client, spec, &error);
                 }
             },
+            Step::Local(command) => {
+                let reply = answer_inside(engine, client, *command);
+                let mut out = Encoder::new(&mut client.out.bytes, client.redis.version());
+                match pending.answered(&reply, &keyspace(engine), &mut out) {
+                    Ok(next) => step = next,
+                    Err(error) => return fail(engine, client, spec, &error),
+                }
+                continue;
+            }
             Step::Block => return blocked::wait(engine, client, spec, pending),
             Step::Done => return finish(engine, client, spec),
         };

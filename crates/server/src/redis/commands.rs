@@ -88,6 +88,7 @@ mod stream;
 mod stream_read;
 pub(super) mod string;
 mod tidemark;
+mod transactions;
 mod wait;
 
 /// Every row, by group.
@@ -123,5 +124,6 @@ pub(super) static GROUPS: &[&[&Spec]] = &[
     server::refused::COMMANDS,
     scripting::COMMANDS,
     scripting::ROWS,
+    transactions::COMMANDS,
     tidemark::COMMANDS,
 ];

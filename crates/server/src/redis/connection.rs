@@ -8,6 +8,8 @@ use super::server_info::ServerInfo;
 use super::shared::Shared;
 use super::subscriptions::Counts;
 use super::table::{Spec, Table};
+use super::task::Task;
+use super::transaction::Transaction;
 use tidemark_core::Micros;
 use tidemark_node::Options;
 use tidemark_wire::resp::{Encoder, Request, Version};
@@ -31,11 +33,12 @@ pub struct Context<'a> {
 }
 
 /// What becomes of the connection after an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Next {
     /// It goes on.
     Continue,
+    /// It carries out operations first: they write the reply.
+    Begin(Task),
     /// It is closed once what was written has been sent.
     Close,
 }
@@ -92,6 +95,8 @@ pub struct Connection {
     refused: Option<(&'static Spec, Refusal)>,
     /// Whether either has changed since [`Self::changed_options`] was called.
     changed: bool,
+    /// What MULTI and WATCH have begun.
+    pub(super) transaction: Transaction,
 }
 
 impl Connection {
@@ -111,6 +116,7 @@ impl Connection {
             once: None,
             refused: None,
             changed: false,
+            transaction: Transaction::default(),
         }
     }
 
@@ -222,7 +228,7 @@ impl Connection {
 
     #[inline]
     fn understand(
-        &self,
+        &mut self,
         request: &mut Request<'_>,
         row: &mut Option<&'static Spec>,
     ) -> Result<Command, ErrorReply> {
@@ -231,6 +237,11 @@ impl Connection {
         }
         if self.mode != Mode::Normal {
             self.check_mode(Table::get().resolve(request)?)?;
+        }
+        if self.transaction.is_open()
+            && let Some(command) = self.transaction.queue(request)?
+        {
+            return Ok(command);
         }
         parse_and_note(request, row)
     }

@@ -7,12 +7,16 @@
 mod calls;
 mod runner;
 
+use super::error::ErrorReply;
 use bytes::Bytes;
-pub use runner::interpret;
-pub(super) use runner::{compile, limit_runs, program, run_without_keys, unwrap};
+pub(super) use runner::interpret;
+pub(super) use runner::{compile, limit_runs, program, run_without_keys, unwrap, wrap};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use tidemark_script::sha1_hex;
+
+/// A digest is not known.
+pub(super) const NO_SCRIPT: ErrorReply = ErrorReply::fixed("NOSCRIPT No matching script. Please use EVAL.");
 
 /// How many scripts of EVAL are kept.
 const EVALUATED_MAX: usize = 500;

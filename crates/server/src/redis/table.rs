@@ -61,6 +61,7 @@ pub enum Group {
     Server,
     Cluster,
     Scripting,
+    Transactions,
     Tidemark,
 }
 
@@ -83,6 +84,7 @@ impl Group {
             Self::Server => "server",
             Self::Cluster => "cluster",
             Self::Scripting => "scripting",
+            Self::Transactions => "transactions",
             Self::Tidemark => "tidemark",
         }
     }
@@ -103,6 +105,7 @@ impl Group {
             Self::Pubsub => Some("@pubsub"),
             Self::Connection => Some("@connection"),
             Self::Scripting => Some("@scripting"),
+            Self::Transactions => Some("@transaction"),
             Self::Server | Self::Cluster | Self::Tidemark => None,
         }
     }

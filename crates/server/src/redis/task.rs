@@ -32,7 +32,6 @@ use tidemark_core::{Failure, Op, Outcome};
 use tidemark_wire::resp::Encoder;
 
 /// What a command does next.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The session carries out an operation.
     Op(Op),
@@ -41,6 +40,8 @@ pub enum Step {
     /// The command waits until it may find something ([`Pending::wanted`]); then [`Pending::again`], or else
     /// [`Pending::give_up`].
     Block,
+    /// The connection answers a command by itself: [`Pending::answered`] takes the reply.
+    Local(Box<super::command::Command>),
     /// Nothing: its reply is written.
     Done,
 }
@@ -62,6 +63,16 @@ pub trait Steps {
     /// For what it waits, if it is a command that waits.
     fn wanted(&self) -> Option<&Wanted> {
         None
+    }
+
+    /// The step that follows the reply of the connection to a command of it.
+    fn answered(
+        &mut self,
+        _reply: &[u8],
+        _: &Keyspace<'_>,
+        _: &mut Encoder<'_>,
+    ) -> Result<Step, ErrorReply> {
+        Err(ErrorReply::UNEXPECTED)
     }
 
     /// Writes the reply of a command that has waited too long.
@@ -166,6 +177,19 @@ impl Pending {
             }
         }
         Ok(Step::Done)
+    }
+
+    /// Takes the reply of the connection to a command of it.
+    pub fn answered(
+        &mut self,
+        reply: &[u8],
+        keyspace: &Keyspace<'_>,
+        out: &mut Encoder<'_>,
+    ) -> Result<Step, ErrorReply> {
+        match &mut self.then {
+            Then::Steps(steps) => steps.answered(reply, keyspace, out),
+            _ => Err(ErrorReply::UNEXPECTED),
+        }
     }
 
     /// For what the command waits. REQUIRES: it has asked for that.
@@ -293,12 +317,8 @@ mod tests {
             let (_, mut pending) = task(&words).begin(&keyspace, &mut out).unwrap();
             // No operation of a command ends so.
             let outcome = Outcome::Failed(Failure::Unavailable(String::new()));
-            assert_eq!(
-                pending.step(outcome, &keyspace, &mut out),
-                Err(ErrorReply::UNEXPECTED),
-                "{}",
-                spec.name
-            );
+            let error = pending.step(outcome, &keyspace, &mut out).err();
+            assert_eq!(error, Some(ErrorReply::UNEXPECTED), "{}", spec.name);
         }
     }
 }

@@ -80,7 +80,7 @@ pub fn run_node_with(config: NodeConfig, mut hooks: Hooks) -> Result<(), ServeEr
         let known = tidemark_registry::NAMES.join(", ");
         return Err(ServeError::Config(format!("there is no protocol {name:?}; choose one of {known}")));
     };
-    tidemark_contract::programs::install(crate::redis::interpret);
+    tidemark_contract::programs::install(redis::interpret);
     let sockets = Sockets::bind(&config, &mut hooks)?;
     let ready = sockets.ready(&config, factory.name()).map_err(failed("cannot use a listener"))?;
     let clock = Clock::new();

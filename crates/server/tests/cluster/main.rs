@@ -24,6 +24,7 @@ mod streams;
 mod strings;
 mod support;
 mod tokens;
+mod transactions;
 mod types;
 mod waits;
 mod watching;

@@ -112,7 +112,7 @@ impl Server {
         let done =
             client.connection.parse(&mut request).and_then(|command| self.run(client, command, &mut out));
         match done {
-            Ok(next) => client.closed = next == Next::Close,
+            Ok(next) => client.closed = matches!(next, Next::Close),
             Err(error) => error.write(&mut Encoder::new(&mut out, client.connection.version())),
         }
         if client.connection.is_muted() {
@@ -142,9 +142,13 @@ impl Server {
         for publication in std::mem::take(&mut self.shared.published) {
             self.shared.hand_out(&publication, 0);
         }
-        match call.command {
-            Some(command) => self.run(client, *command, out),
-            None => Ok(next),
+        match (next, call.command) {
+            (Next::Begin(task), _) => {
+                let mut encoder = Encoder::new(out, client.connection.version());
+                self.carry_out(task, &mut encoder).map(|()| Next::Continue)
+            }
+            (_, Some(command)) => self.run(client, *command, out),
+            (next, None) => Ok(next),
         }
     }
 
@@ -156,6 +160,7 @@ impl Server {
         let (mut step, mut pending) = task.begin(&keyspace, out)?;
         loop {
             let outcome = match &step {
+                Step::Local(command) => panic!("{} inside a transaction", command.spec.name),
                 Step::Done => return Ok(()),
                 Step::Block => {
                     pending.give_up(out);

@@ -53,6 +53,8 @@ pub struct Object<M> {
     bytes: u64,
     /// The newest version that was ever here.
     newest: Hlc,
+    /// The version that was applied to the head last.
+    last: Stamp,
     /// After a restart: what a snapshot's part of the base contains.
     mark: Option<Box<Mark>>,
 }
@@ -113,6 +115,7 @@ impl<M> Default for Object<M> {
             hidden: VecDeque::new(),
             bytes: 0,
             newest: Hlc::ZERO,
+            last: Stamp::default(),
             mark: None,
         }
     }
@@ -139,7 +142,7 @@ impl<M: Clone> Object<M> {
             return;
         }
         self.epoch = epoch;
-        let Self { head, pending, undo, seen, hidden, .. } = self;
+        let Self { head, pending, undo, seen, hidden, last, .. } = self;
         hidden.retain(|stamp| {
             let at = place(pending, *stamp).expect("what is hidden is pending");
             let one = &mut pending[at];
@@ -147,6 +150,7 @@ impl<M: Clone> Object<M> {
             if one.applied {
                 apply(head, undo.get_or_insert_default(), *stamp, &one.effect);
                 witness(seen, &one.version, absorb);
+                *last = *stamp;
             }
             !one.applied
         });
@@ -155,6 +159,11 @@ impl<M: Clone> Object<M> {
     /// What fresh readers see. REQUIRES: [`Self::refresh`].
     pub fn head(&self) -> &State {
         &self.head
+    }
+
+    /// The version that was applied to the head last: as long as it is the same, the head is.
+    pub fn last(&self) -> Stamp {
+        self.last
     }
 
     /// The same, for trials that are taken back.
@@ -232,6 +241,7 @@ impl<M: Clone> Object<M> {
             }
             apply(&mut self.head, undo, stamp, &effect);
             witness(&mut self.seen, &version, absorb);
+            self.last = stamp;
         }
         fold(undo, stamp, &effect);
         if undo.is_over() {

@@ -50,6 +50,11 @@ impl<'a> Encoder<'a> {
         self.version = version;
     }
 
+    /// Replies that are encoded already, in this version.
+    pub fn encoded(&mut self, replies: &[u8]) {
+        self.out.extend_from_slice(replies);
+    }
+
     /// `OK`.
     #[inline]
     pub fn ok(&mut self) {

@@ -148,6 +148,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     ("enable-module-command", "no", Fixed),
     ("enable-protected-configs", "no", Fixed),
     ("tidemark-session-scope", "connection", Fixed),
+    ("tidemark-multi", "atomic", Choice(&["atomic", "loose"])),
 ];
 
 /// Old names that clients still use.

@@ -2,20 +2,14 @@
 
 use super::News;
 use crate::redis::error::ErrorReply;
-use crate::redis::events::{Happened, events, happened};
-use crate::redis::keyspace::Keyspace;
+use crate::redis::programs::{carry_out, carry_out_and_tell};
 use crate::redis::table::{Handler, Spec, Table};
-use crate::redis::task::{Step, Task};
+use crate::redis::task::Task;
 use crate::redis::{Command, Scripts, Work, parse};
 use bytes::{Bytes, BytesMut};
-use std::sync::LazyLock;
-use tidemark_contract::Topology;
 use tidemark_contract::programs::Carry;
-use tidemark_core::{Micros, Op, Outcome, Reply};
+use tidemark_core::{Micros, Reply};
 use tidemark_wire::resp::{self, Decoder, Encoder, Request, RequestParser, Version, encode_request};
-
-/// Commands that go through all keys need more partitions than a script has; the others ask for none.
-static ONE: LazyLock<Topology> = LazyLock::new(|| Topology::new(1, 1));
 
 const UNKNOWN: Reply = Reply::error("ERR Unknown Redis command called from script");
 const ARITY: Reply = Reply::error("ERR Wrong number of args calling Redis command from script");
@@ -95,41 +89,9 @@ impl Calls<'_> {
 
     fn operations(&mut self, task: Task, out: &mut Encoder<'_>) -> Result<(), ErrorReply> {
         // A program tells of scripts and messages in its answer.
-        let scripts = Scripts::default();
-        let keyspace =
-            Keyspace { topology: &ONE, write_transactions: false, now: self.now, scripts: &scripts };
-        let (mut step, mut pending) = task.begin(&keyspace, out)?;
-        loop {
-            step = match step {
-                Step::Op(op) => {
-                    let outcome = self.carry_out(op);
-                    if let Outcome::Failed(failure) = outcome {
-                        return Err(pending.failed(&failure));
-                    }
-                    pending.step(outcome, &keyspace, out)?
-                }
-                // What would wait finds nothing.
-                Step::Block => {
-                    pending.give_up(out);
-                    Step::Done
-                }
-                Step::Import(_) => return Err(ErrorReply::UNEXPECTED),
-                Step::Done => return Ok(()),
-            }
-        }
-    }
-
-    fn carry_out(&mut self, op: Op) -> Outcome {
-        let expected = if self.tells { events(&op) } else { Vec::new() };
-        let outcome = (self.carry)(op);
-        if matches!(outcome, Outcome::Written { stamp: Some(_), .. }) {
-            self.news.extend(happened(expected, &outcome).map(|Happened { class, name, key }| News::Event {
-                class,
-                name: Bytes::from_static(name.as_bytes()),
-                key: key.0,
-            }));
-        }
-        outcome
+        let Self { tells, carry, news, .. } = self;
+        let carry = &mut |op| carry_out_and_tell(op, *tells, carry, news);
+        carry_out(task, self.now, &Scripts::default(), carry, out)
     }
 
     /// A command that a connection answers itself.

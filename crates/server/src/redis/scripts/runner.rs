@@ -94,7 +94,7 @@ pub(crate) fn run_without_keys(verb: Verb, args: Vec<Bytes>, now: Micros) -> Rep
 }
 
 /// The interpreter of programs: see [`tidemark_contract::programs`].
-pub fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
+pub(crate) fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
     let error =
         |reply| Interpreted { reply: Reply::Array(vec![reply, Reply::Array(Vec::new())]), void: true };
     let [sha, source, tells, arguments @ ..] = &program.command.args[..] else {
@@ -120,8 +120,7 @@ pub fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
     match ended {
         None => error(NO_INTERPRETER),
         Some(Ended::Answered(reply)) => {
-            let news = calls.news.into_iter().map(News::into_reply).collect();
-            Interpreted { reply: Reply::Array(vec![reply, Reply::Array(news)]), void: false }
+            Interpreted { reply: wrap(reply, calls.news), void: false }
         }
         Some(Ended::Stopped("memory")) => {
             error(stopped("it was stopped after it had used 64 MiB of memory".into()))
@@ -135,7 +134,12 @@ pub fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
     }
 }
 
-/// Parts a program's answer: what its script answers, and what it tells.
+/// A program's answer: what its client is answered, and what it tells.
+pub(crate) fn wrap(reply: Reply, news: Vec<News>) -> Reply {
+    Reply::Array(vec![reply, Reply::Array(news.into_iter().map(News::into_reply).collect())])
+}
+
+/// Parts it again.
 pub(crate) fn unwrap(reply: Reply) -> (Reply, Vec<News>) {
     let Reply::Array(mut pair) = reply else { return (reply, Vec::new()) };
     let (Some(Reply::Array(news)), Some(answer)) = (pair.pop(), pair.pop()) else {
@@ -178,8 +182,7 @@ mod tests {
             News::Message { shard: true, channel: word.clone(), payload: Bytes::new() },
             News::Event { class: '$', name: word.clone(), key: word },
         ];
-        let told = news.iter().cloned().map(News::into_reply).collect();
-        let (answer, back) = unwrap(Reply::Array(vec![Reply::Int(7), Reply::Array(told)]));
+        let (answer, back) = unwrap(wrap(Reply::Int(7), news.to_vec()));
         assert_eq!((answer, &back[..]), (Reply::Int(7), &news[..]));
         let (error, none) = unwrap(Reply::error("CROSSSLOT x"));
         assert_eq!((error, none.len()), (Reply::error("CROSSSLOT x"), 0));

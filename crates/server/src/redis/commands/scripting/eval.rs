@@ -2,7 +2,7 @@
 
 use super::SCRIPTING;
 use crate::redis::prelude::*;
-use crate::redis::scripts::{compile, program, run_without_keys, unwrap};
+use crate::redis::scripts::{NO_SCRIPT, compile, program, run_without_keys, unwrap};
 use tidemark_script::sha1_hex;
 
 const FLAGS: &[&str] = &["noscript", "stale", "skip_monitor", "no_mandatory_keys", "movablekeys"];
@@ -77,8 +77,6 @@ struct Evaluation {
     keys: Vec<Key>,
     arguments: Vec<Bytes>,
 }
-
-const NO_SCRIPT: ErrorReply = ErrorReply::fixed("NOSCRIPT No matching script. Please use EVAL.");
 
 impl Evaluation {
     /// The digest and the text.

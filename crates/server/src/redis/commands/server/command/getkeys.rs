@@ -1,8 +1,13 @@
 //! COMMAND GETKEYS.
 
 use super::COMMAND;
+use crate::redis::key_places::key_places;
 use crate::redis::prelude::*;
 use crate::redis::table::Table;
+use bytes::BytesMut;
+use tidemark_wire::resp::{RequestParser, encode_request};
+
+const INVALID: ErrorReply = ErrorReply::fixed("ERR Invalid arguments specified for command");
 
 pub(super) static SPEC: Spec = Spec {
     name: "command|getkeys",
@@ -21,35 +26,19 @@ fn answer(_: &mut Connection, call: &Call, cx: &mut Context<'_>) -> Answer {
 }
 
 /// The row of a command, and its keys.
-pub(super) fn keys(arguments: &[Bytes]) -> Result<(&'static Spec, Vec<&Bytes>), ErrorReply> {
-    let mut spec = Table::get().command(&arguments[0]);
-    if let Some(container) = spec.filter(|spec| !spec.subcommands.is_empty()) {
-        spec = container.subcommand(&arguments[1]);
-    }
-    let spec = spec.ok_or(ErrorReply::fixed("ERR Invalid command specified"))?;
-    if spec.name.starts_with("eval") {
-        return keys_of_script(spec, arguments);
-    }
-    if spec.keys == Keys::NONE {
+pub(super) fn keys(arguments: &[Bytes]) -> Result<(&'static Spec, Vec<Bytes>), ErrorReply> {
+    let (mut wire, mut parser) = (Vec::new(), RequestParser::default());
+    encode_request(&mut wire, arguments);
+    let mut buffer = BytesMut::from(&wire[..]);
+    parser.set_authenticated(true);
+    let Ok(Some(request)) = parser.parse(&mut buffer) else { return Err(INVALID) };
+    let spec = Table::get().meant(&request).ok_or(ErrorReply::fixed("ERR Invalid command specified"))?;
+    if spec.keys == Keys::NONE && !spec.has("movablekeys") && !matches!(spec.handler, Handler::Group(..)) {
         return Err(ErrorReply::fixed("ERR The command has no key arguments"));
     }
-    if !spec.takes(arguments.len()) {
+    if !spec.takes(request.len()) {
         return Err(ErrorReply::fixed("ERR Invalid number of arguments specified for command"));
     }
-    let last = if spec.keys.last < 0 { arguments.len() as i32 + spec.keys.last } else { spec.keys.last };
-    let keys =
-        arguments[..=last as usize].iter().skip(spec.keys.first as usize).step_by(spec.keys.step as usize);
-    Ok((spec, keys.collect()))
-}
-
-/// The keys behind the count of keys.
-fn keys_of_script<'a>(
-    spec: &'static Spec,
-    arguments: &'a [Bytes],
-) -> Result<(&'static Spec, Vec<&'a Bytes>), ErrorReply> {
-    const INVALID: ErrorReply = ErrorReply::fixed("ERR Invalid arguments specified for command");
-    let behind = arguments.get(3..).ok_or(INVALID)?;
-    let count = integer(&arguments[2]).ok().and_then(|count| usize::try_from(count).ok()).ok_or(INVALID)?;
-    let keys = behind.get(..count).ok_or(INVALID)?;
-    Ok((spec, keys.iter().collect()))
+    let places = key_places(spec, &request).map_err(|_| INVALID)?;
+    Ok((spec, places.into_iter().map(|at| arguments[at].clone()).collect()))
 }
