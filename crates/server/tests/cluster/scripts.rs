@@ -186,7 +186,10 @@ fn keys_have_to_be_declared_in_one_partition_and_readers_write_nothing() {
         "{told}"
     );
     let told = client.text(&["EVAL_RO", "return redis.call('publish', 'c', 'm')", "0"]);
-    assert!(told.starts_with("!ERR Write commands are not allowed from read-only scripts. script: "), "{told}");
+    assert!(
+        told.starts_with("!ERR Write commands are not allowed from read-only scripts. script: "),
+        "{told}"
+    );
     let told = client.text(&["EVAL", &format!("#!lua flags=no-writes\n{write}"), "1", "k"]);
     assert!(
         told.starts_with("!ERR Write commands are not allowed from read-only scripts. script: "),
