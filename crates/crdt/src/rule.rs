@@ -29,7 +29,5 @@ tidemark_core::rules! {
     EXPIRED_AT_SETTLED, // R19: what has expired is dropped when no update can come that was before the deadline
     NEWER_OUTLIVES, // R19: what is not settled stays when a key has expired
     DEADLINE_STAYS, // R19: so does the deadline
-    TAKEN_SUMS_END, // a series that counts, takes it back and counts again assigns what comes out
-    SERIES_KILLS, // what a series overwrites or removes names what the key held before it
     EMPTY_WAITS, // R20: an emptied key stays until everybody has seen its newest version
 }

@@ -8,6 +8,7 @@
 //! **Costs.** What was changed is remembered until the end; what a series leaves alone costs nothing, however large the key is.
 
 mod folded;
+pub mod rule;
 
 use crate::draft::Moment;
 use crate::effect::Change;
