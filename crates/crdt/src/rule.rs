@@ -29,8 +29,6 @@ tidemark_core::rules! {
     EXPIRED_AT_SETTLED, // R19: what has expired is dropped when no update can come that was before the deadline
     NEWER_OUTLIVES, // R19: what is not settled stays when a key has expired
     DEADLINE_STAYS, // R19: so does the deadline
-    TAKEN_SUMS_END, // a series that counts, takes it back and counts again assigns what comes out
-    SERIES_KILLS, // what a series overwrites or removes names what the key held before it
     EMPTY_WAITS, // R20: an emptied key stays until everybody has seen its newest version
     COMPACTION_IS_COVERED, // R23: COMPACT takes the updates that its token covers, and no others
     TOKENS_END_AT_FLOORS, // R24: a token covers what is at or below the floor, and what it names

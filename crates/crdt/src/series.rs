@@ -8,12 +8,15 @@
 //! **Costs.** What was changed is remembered until the end; what a series leaves alone costs nothing, however large the key is.
 
 mod folded;
+pub mod rule;
 
 use crate::draft::Moment;
 use crate::effect::Change;
 use crate::evaluate::{Prepared, evaluate, evaluate_many, overwrite, string_of};
 use crate::state::{State, Trial};
+use foldhash::fast::FixedState;
 use folded::Folded;
+use hashbrown::HashMap;
 use tidemark_core::{Command, Found, Hlc, Key, Reply, Stamp, Update, Value};
 
 /// When the changes of a series are tried: behind everything that has a stamp. The commands are told apart by their numbers.
@@ -22,6 +25,7 @@ pub(crate) const TRIAL: Hlc = Hlc(!((1 << Hlc::COUNTER_BITS) - 1));
 /// Commands in a row on keys of one partition.
 pub struct Series {
     keys: Vec<Tried>,
+    places: HashMap<Key, usize, FixedState>,
     moment: Moment,
     /// How many commands have written.
     written: u32,
@@ -83,7 +87,8 @@ impl Series {
             let (trial, changes) = (Trial::default(), Vec::new());
             Tried { key, state, trial, changes, applied: 0 }
         };
-        Self { keys: keys.into_iter().map(tried).collect(), moment, written: 0 }
+        let places = keys.iter().enumerate().map(|(place, (key, _))| (key.clone(), place)).collect();
+        Self { keys: keys.into_iter().map(tried).collect(), places, moment, written: 0 }
     }
 
     /// Where and when.
@@ -93,7 +98,7 @@ impl Series {
 
     /// The place of a key, which then has what was written to it; none if it is not of the series.
     fn place(&mut self, key: &Key) -> Option<usize> {
-        let place = self.keys.iter().position(|tried| tried.key == *key)?;
+        let place = *self.places.get(key)?;
         self.keys[place].catch_up(self.moment.floor);
         Some(place)
     }

@@ -6,6 +6,7 @@ use crate::Protocol;
 use crate::cx::Before;
 use crate::programs::{self, Interpreted, Program};
 use bytes::Bytes;
+use std::collections::HashSet;
 use tidemark_core::{Command, Condition, Failure, Found, Key, Op, Outcome, Reply, Stamp, Update};
 use tidemark_crdt::series::Finished;
 use tidemark_crdt::{Moment, Series, State};
@@ -64,10 +65,10 @@ impl<P: Protocol> Cx<'_, P> {
         if let Some(why) = self.apart(&keys) {
             return answered(why);
         }
-        let mut distinct: Vec<&Key> = Vec::with_capacity(keys.len());
+        let (mut distinct, mut known) = (Vec::with_capacity(keys.len()), HashSet::new());
         for key in &keys {
-            if !distinct.contains(key) {
-                distinct.push(key);
+            if known.insert(*key) {
+                distinct.push(*key);
                 self.refresh(key, view);
             }
         }

@@ -9,7 +9,7 @@
 //! **Deviations.** Where counting, overwriting and modifying one element meet in an order that a single version cannot tell, it
 //! assigns what the element comes to: an increment of another region at once then gets lost, as it does with any SET.
 
-use super::TRIAL;
+use super::{TRIAL, rule};
 use crate::account::Entry;
 use crate::draft::Moment;
 use crate::effect::{Bound, Change, Datum, Kill, Kind, Name, Start, stamp_bytes};
@@ -17,7 +17,6 @@ use crate::modifier::Modifier;
 use crate::number::Number;
 use crate::plain::Sequence;
 use crate::position::Run;
-use crate::rule;
 use crate::shape::Plain;
 use crate::state::State;
 use bytes::Bytes;

@@ -6,7 +6,8 @@ mod keys;
 use commands::{Line, draw};
 use keys::{Keys, shown};
 use tidemark_core::{DcId, Hlc, Reply, Stamp, without};
-use tidemark_crdt::{Effect, Moment, State, rule};
+use tidemark_crdt::series::rule;
+use tidemark_crdt::{Effect, Moment, State};
 
 /// How many series are tried.
 const SEEDS: u64 = 20_000;
@@ -105,8 +106,8 @@ fn a_series_comes_to_what_its_commands_come_to_one_by_one() {
 
 #[test]
 fn a_series_that_forgets_a_rule_is_found_out() {
-    for rule in [rule::TAKEN_SUMS_END, rule::SERIES_KILLS] {
-        let found = without(&[rule], || (0..SEEDS).find(|seed| compare(*seed).is_err()));
+    for rule in rule::RULES {
+        let found = without(&[*rule], || (0..SEEDS).find(|seed| compare(*seed).is_err()));
         assert!(found.is_some(), "nothing notices that {rule} is not kept");
     }
 }

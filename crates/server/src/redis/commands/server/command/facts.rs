@@ -228,6 +228,14 @@ pub(super) fn uses_of_key(spec: &Spec, arguments: &[Bytes], place: usize) -> Nam
     }
 }
 
+/// The flags of a command as clients are told: those of its row, and whether its keys move with its other arguments.
+pub(super) fn flags(spec: &Spec) -> Vec<&'static str> {
+    let by_arguments = matches!(spec.handler, Handler::Group(..)) && spec.keys == Keys::NONE;
+    let stores = ["georadius", "georadiusbymember", "migrate", "sort", "sort_ro"].contains(&spec.name);
+    let moves = (by_arguments || stores) && !spec.has("movablekeys");
+    spec.flags.iter().copied().chain(moves.then_some("movablekeys")).collect()
+}
+
 /// The tips that a command has.
 pub(super) fn tips(spec: &Spec) -> Vec<&'static str> {
     TIPS.iter().filter(|(_, names)| names.contains(&spec.name)).map(|(tip, _)| *tip).collect()

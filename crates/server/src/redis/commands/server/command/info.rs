@@ -1,6 +1,6 @@
 //! COMMAND INFO.
 
-use super::facts::{tips, uses};
+use super::facts::{flags, tips, uses};
 use super::{COMMAND, categories, words};
 use crate::redis::prelude::*;
 use crate::redis::table::Table;
@@ -33,7 +33,7 @@ pub(super) fn describe(spec: &Spec, out: &mut Encoder<'_>) {
     out.array(10);
     out.bulk(spec.name);
     out.integer(i64::from(spec.arity));
-    words(out, spec.flags);
+    words(out, &flags(spec));
     for position in [spec.keys.first, spec.keys.last, spec.keys.step] {
         out.integer(i64::from(position));
     }
