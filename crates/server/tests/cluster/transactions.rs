@@ -295,3 +295,23 @@ fn scripts_run_inside_transactions() {
     assert_eq!(client.text(&["EVALSHA", &"0".repeat(40), "1", "k"]), "QUEUED");
     assert_eq!(ask(&mut client, "EXEC"), "[!NOSCRIPT No matching script. Please use EVAL.]");
 }
+
+#[test]
+fn transactions_cause_keyspace_notifications_when_they_have_happened() {
+    let cluster = one();
+    let (mut client, mut listener) = (cluster.client(0), cluster.client(0));
+    client.ok(&["CONFIG", "SET", "notify-keyspace-events", "EA"]);
+    listener.call(&["PSUBSCRIBE", "__keyevent@0__:*"]);
+    client.ok(&["WATCH", "k"]);
+    cluster.client(0).ok(&["SET", "k", "1"]);
+    assert_eq!(exec(&mut client, &["SET lost 1"]), "-");
+    let script = "EVAL return{redis.call('incr',KEYS[1])} 1 k";
+    assert_eq!(exec(&mut client, &["INCR k", "SADD s m", "SADD s m", script, "DEL k none"]), "[2 1 0 [3] 1]");
+    let events: Vec<String> = (0..5).map(|_| shown(&listener.reply().unwrap())).collect();
+    let expected = ["set k", "incrby k", "sadd s", "incrby k", "del k"];
+    for (event, expected) in events.iter().zip(expected) {
+        let expected = expected.replace(' ', " ");
+        assert!(event.ends_with(&format!("__keyevent@0__:{expected}]")), "{event}, not {expected}");
+    }
+    assert_eq!(ask(&mut client, "EXISTS lost"), "0");
+}
