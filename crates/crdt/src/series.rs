@@ -14,8 +14,8 @@ use crate::draft::Moment;
 use crate::effect::Change;
 use crate::evaluate::{Prepared, evaluate, evaluate_many, overwrite, string_of};
 use crate::state::{State, Trial};
-use foldhash::fast::FixedState;
 use folded::Folded;
+use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use tidemark_core::{Command, Found, Hlc, Key, Reply, Stamp, Update, Value};
 
@@ -122,13 +122,13 @@ impl Series {
             let Prepared { reply, changes } = evaluate(command, &self.keys[place].state, self.moment);
             return Some((reply, self.note([(place, changes)])));
         }
-        let places: Option<Vec<usize>> =
+        let stand: Option<Vec<usize>> =
             std::iter::once(key).chain(&command.keys).map(|key| self.place(key)).collect();
-        let places = places?;
-        let names: Vec<&Key> = places.iter().map(|place| &self.keys[*place].key).collect();
-        let states: Vec<&State> = places.iter().map(|place| &self.keys[*place].state).collect();
+        let stand = stand?;
+        let names: Vec<&Key> = stand.iter().map(|place| &self.keys[*place].key).collect();
+        let states: Vec<&State> = stand.iter().map(|place| &self.keys[*place].state).collect();
         let (reply, changes) = evaluate_many(command, &names, &states, self.moment);
-        Some((reply, self.note(places.into_iter().zip(changes))))
+        Some((reply, self.note(stand.into_iter().zip(changes))))
     }
 
     /// Carries out an update of a register: what it finds, and whether it has written. None if its key is not of the series.

@@ -4,15 +4,16 @@
 use super::blocked::{self, settle};
 use super::bus;
 use super::changes::Change;
-use super::client::{Adoption, Client, Held, Resumption, Running};
+use super::client::{Adoption, Client, Resumption, Running};
 use super::deliver::{MAIL_MAX, deliver_own};
+use super::held::{block, hold, stale};
 use super::local::{answer_inside, local};
 use super::notes::{broken, ended, refused, show};
 use crate::redis::{Command, ErrorReply, Keyspace, Pending, Spec, Step, Task, Work};
 use crate::run::shard::{Core, Engine};
 use crate::stats::{outcome, outcome_of};
 use bytes::BytesMut;
-use tidemark_core::{Failure, Outcome};
+use tidemark_core::Outcome;
 use tidemark_node::{SessionId, TokenError};
 use tidemark_wire::resp::{Encoder, RequestParser};
 
@@ -183,28 +184,6 @@ fn carry_out(
         }
     }
     if status.is_none() && blocked::has_work(engine) { Some(Status::Serve) } else { status }
-}
-
-/// The session could not take over what publishers knew: the command is not begun.
-#[cold]
-fn stale(engine: &mut Engine, client: &mut Client, spec: &'static Spec, failure: &Failure) -> Progress {
-    fail_as(engine, client, spec, outcome_of(failure), &ErrorReply::of(failure))
-}
-
-/// A pause holds the command back.
-#[cold]
-fn hold(engine: &mut Engine, client: &mut Client, command: Command) -> Progress {
-    let noted = engine.shared.watch.put_aside();
-    client.held = Some(Box::new(Held { command, noted }));
-    block(engine, client, true);
-    Progress::Waits
-}
-
-/// Notes whether a command of the client waits.
-fn block(engine: &mut Engine, client: &Client, blocked: bool) {
-    if let Some(known) = engine.registry.get_mut(client.redis.id()) {
-        known.blocked = blocked;
-    }
 }
 
 /// Goes on with a command, and drops its reply if the client asked for none; what to do next unless it has ended.
@@ -395,7 +374,7 @@ pub(super) fn fail(
 }
 
 #[cold]
-fn fail_as(
+pub(super) fn fail_as(
     engine: &mut Engine,
     client: &mut Client,
     spec: &'static Spec,

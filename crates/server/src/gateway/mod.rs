@@ -7,6 +7,7 @@ pub(crate) mod client;
 pub(crate) mod confirming;
 pub(crate) mod deliver;
 pub(crate) mod execute;
+mod held;
 pub(crate) mod info;
 mod local;
 mod machine;

@@ -66,12 +66,7 @@ pub trait Steps {
     }
 
     /// The step that follows the reply of the connection to a command of it.
-    fn answered(
-        &mut self,
-        _reply: &[u8],
-        _: &Keyspace<'_>,
-        _: &mut Encoder<'_>,
-    ) -> Result<Step, ErrorReply> {
+    fn answered(&mut self, _reply: &[u8], _: &Keyspace<'_>, _: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
         Err(ErrorReply::UNEXPECTED)
     }
 

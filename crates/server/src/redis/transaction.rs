@@ -35,6 +35,12 @@ pub(super) struct Transaction {
     watched: Watched,
 }
 
+/// A transaction that EXEC carries out.
+pub(super) struct Closed {
+    requests: Vec<Bytes>,
+    watched: Vec<(Key, Bytes)>,
+}
+
 /// Requests, each as it came.
 #[derive(Debug, Default)]
 pub(super) struct Queued {
@@ -94,13 +100,13 @@ impl Transaction {
     }
 
     /// EXEC: what was queued, and what is watched. Both are forgotten.
-    pub(super) fn close(&mut self) -> Result<(Vec<Bytes>, Vec<(Key, Bytes)>), ErrorReply> {
+    pub(super) fn close(&mut self) -> Result<Closed, ErrorReply> {
         let queue = self.queue.take().ok_or(ErrorReply::fixed("ERR EXEC without MULTI"))?;
         let watched = std::mem::take(&mut self.watched).take();
         if queue.failed {
             return Err(ErrorReply::fixed("EXECABORT Transaction discarded because of previous errors."));
         }
-        Ok((queue.requests, watched))
+        Ok(Closed { requests: queue.requests, watched })
     }
 
     /// A request that could not be parsed came while commands are queued.

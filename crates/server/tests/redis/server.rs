@@ -41,6 +41,12 @@ fn one_request_one_answer() {
             "-ERR unknown subcommand or wrong number of arguments for 'get'. Try SLOWLOG HELP.\r\n",
         ),
         ("latency graph x", "-ERR No samples available for event 'x'\r\n"),
+        ("command getkeys eval a 2 b c d", "*2\r\n$1\r\nb\r\n$1\r\nc\r\n"),
+        ("command getkeys eval a 0", "*0\r\n"),
+        ("command getkeys eval a 3 b", "-ERR Invalid arguments specified for command\r\n"),
+        ("command getkeys lmpop 1 a left", "*1\r\n$1\r\na\r\n"),
+        ("command getkeys xread count 1 streams a b 1 2", "*2\r\n$1\r\na\r\n$1\r\nb\r\n"),
+        ("command getkeys sort a by x store d", "*2\r\n$1\r\na\r\n$1\r\nd\r\n"),
         ("command getkeysandflags get a", "*1\r\n*2\r\n$1\r\na\r\n*2\r\n+RO\r\n+access\r\n"),
         ("command getkeysandflags set a b", "*1\r\n*2\r\n$1\r\na\r\n*2\r\n+OW\r\n+update\r\n"),
         (

@@ -119,9 +119,7 @@ pub(crate) fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
         |why: String| Reply::Error(format!("ERR Error running script: {why}; it has done nothing").into());
     match ended {
         None => error(NO_INTERPRETER),
-        Some(Ended::Answered(reply)) => {
-            Interpreted { reply: wrap(reply, calls.news), void: false }
-        }
+        Some(Ended::Answered(reply)) => Interpreted { reply: wrap(reply, calls.news), void: false },
         Some(Ended::Stopped("memory")) => {
             error(stopped("it was stopped after it had used 64 MiB of memory".into()))
         }

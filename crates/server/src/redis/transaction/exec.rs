@@ -1,7 +1,7 @@
 //! EXEC: the program of the commands that name keys, and the other commands around it.
 
-use super::mark_of;
 use super::program::compose;
+use super::{Closed, mark_of};
 use crate::redis::command::{Command, Work, parse};
 use crate::redis::key_places::key_places;
 use crate::redis::prelude::*;
@@ -84,7 +84,7 @@ pub(in crate::redis) struct Exec {
 }
 
 impl Exec {
-    pub(in crate::redis) fn new((requests, watched): (Vec<Bytes>, Vec<(Key, Bytes)>), loose: bool) -> Self {
+    pub(in crate::redis) fn new(Closed { requests, watched }: Closed, loose: bool) -> Self {
         Self {
             requests,
             watched,

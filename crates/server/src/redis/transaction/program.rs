@@ -31,8 +31,14 @@ pub(in crate::redis) fn interpret(program: Program<'_>, carry: Carry<'_>) -> Int
     };
     let version = if &version[..] == b"3" { Version::Resp3 } else { Version::Resp2 };
     let now = program.now;
-    let mut transaction =
-        Running { version, tells: &tells[..] == b"1", now, scripts: Scripts::default(), news: Vec::new(), carry };
+    let mut transaction = Running {
+        version,
+        tells: &tells[..] == b"1",
+        now,
+        scripts: Scripts::default(),
+        news: Vec::new(),
+        carry,
+    };
     let mut replies = Vec::new();
     for request in args {
         match transaction.replied(request) {
