@@ -20,7 +20,8 @@
 //! **Deviations**, or rather decisions
 //! - D1 A server acknowledges by sending its `vv` to its peers every θ; the tree takes the minimum over partitions of
 //!   the minimum over data centres. Messages may be lost and overtaken: both only rise.
-//! - D2 (E-12) The persisted ceiling covers what slices promise too. `usv` is persisted because collection has used it.
+//! - D2 (E-12) The persisted ceiling covers what slices promise too. `usv` is persisted because collection has used it. What was
+//!   written here depends on is readable again after a restart: a removal must not be applied before what it removes.
 //! - D3 (E-13) What a session read from afar is everywhere and needs no wait when it moves; what it wrote or read of
 //!   its home's own has to become universally stable first. The token holds nothing that only its home understands.
 //! - D4 Collection: below the least of all snapshots in use and of all persisted `usv` of the data centre.
@@ -95,7 +96,10 @@ impl Protocol for Okapi {
 
     fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let peers = vec![Vector::zero(cx.topology.dcs); cx.topology.dcs];
-        Self { st: Stabilised::start(&was, *cx.params, cx), peers }
+        let (m, mut st) = (cx.me.dc, Stabilised::start(&was, *cx.params, cx));
+        let written_here = cx.store().versions().filter(|d| d.stamp.origin == m && STABLE_SURVIVES.kept());
+        written_here.for_each(|d| st.stable.merge(&d.meta.without(m))); // D2
+        Self { st, peers }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Self::Request, cx: &mut Cx<'_, Self>) {

@@ -35,3 +35,10 @@ fn a_region_that_takes_what_it_has_no_right_to_is_noticed() {
         assert_eq!(found.verdict, "types");
     }
 }
+
+/// A node of C had deleted what a session from B could read there. After a restart the deletion was readable and its cause
+/// was not, so it was applied to nothing, and what it had deleted came back.
+#[test]
+fn what_was_deleted_before_a_restart_does_not_come_back_under_okapi() {
+    cleared("okapi", typed(few()), 7_822..7_823);
+}
