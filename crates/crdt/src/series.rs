@@ -44,7 +44,7 @@ struct Tried {
 
 /// What a series comes to.
 pub struct Finished {
-    /// What each key has to change, in the order in which they were given; nothing for those that were only read.
+    /// What each key has to change, in the order in which they were added; nothing for those that were only read.
     pub changes: Vec<(Key, Vec<Change>)>,
     /// Every key as it was given.
     pub states: Vec<(Key, State)>,
@@ -81,14 +81,21 @@ impl Tried {
 }
 
 impl Series {
-    /// On these keys as their session sees them; each comes once.
-    pub fn new(keys: Vec<(Key, State)>, moment: Moment) -> Self {
-        let tried = |(key, state)| {
-            let (trial, changes) = (Trial::default(), Vec::new());
-            Tried { key, state, trial, changes, applied: 0 }
-        };
-        let places = keys.iter().enumerate().map(|(place, (key, _))| (key.clone(), place)).collect();
-        Self { keys: keys.into_iter().map(tried).collect(), places, moment, written: 0 }
+    /// On no key yet.
+    pub fn new(moment: Moment) -> Self {
+        Self { keys: Vec::new(), places: HashMap::default(), moment, written: 0 }
+    }
+
+    /// One more key, as its session sees it. REQUIRES: it is not of the series yet.
+    pub fn add(&mut self, key: Key, state: State) {
+        self.places.insert(key.clone(), self.keys.len());
+        let (trial, changes) = (Trial::default(), Vec::new());
+        self.keys.push(Tried { key, state, trial, changes, applied: 0 });
+    }
+
+    /// Whether it has the key.
+    pub fn has(&self, key: &Key) -> bool {
+        self.places.contains_key(key)
     }
 
     /// Where and when.

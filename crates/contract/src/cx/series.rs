@@ -6,17 +6,16 @@ use crate::Protocol;
 use crate::cx::Before;
 use crate::programs::{self, Interpreted, Program};
 use bytes::Bytes;
-use std::collections::HashSet;
 use tidemark_core::{Command, Condition, Failure, Found, Key, Op, Outcome, Reply, Stamp, Update};
 use tidemark_crdt::series::Finished;
 use tidemark_crdt::{Moment, Series, State};
 use tidemark_store::Version;
 
-const UNDECLARED: &str = "Script attempted to access a key that it does not declare";
+const ELSEWHERE: &str = "Script attempted to access a key of another partition";
 
 /// Carries out an operation of a series. The version has no stamp yet: [`Stamp::default`] stands for it.
 fn carry_out(series: &mut Series, op: Op) -> Outcome {
-    let undeclared = || Outcome::Failed(Failure::Refused(UNDECLARED.into()));
+    let elsewhere = || Outcome::Failed(Failure::Refused(ELSEWHERE.into()));
     let wrote = |wrote: bool| wrote.then(Stamp::default);
     match op {
         Op::Put { key, update: Update { command: Some(command), .. } } => match series.run(&key, &command) {
@@ -24,7 +23,7 @@ fn carry_out(series: &mut Series, op: Op) -> Outcome {
                 let previous = Some(Found { reply: Some(Box::new(reply)), ..Found::default() });
                 Outcome::Written { stamp: wrote(changed), previous }
             }
-            None => undeclared(),
+            None => elsewhere(),
         },
         Op::Put { key, update } => match series.overwrite(&key, &update) {
             Some((found, changed)) => {
@@ -32,14 +31,27 @@ fn carry_out(series: &mut Series, op: Op) -> Outcome {
                 let previous = (told || found.reply.is_some()).then_some(found);
                 Outcome::Written { stamp: wrote(changed), previous }
             }
-            None => undeclared(),
+            None => elsewhere(),
         },
-        Op::Get { key } => get(series, &key).map_or_else(undeclared, Outcome::Found),
+        Op::Get { key } => get(series, &key).map_or_else(elsewhere, Outcome::Found),
         Op::Rotx { keys } | Op::Snapshot { keys } => {
             let found: Option<Vec<Found>> = keys.iter().map(|key| get(series, key)).collect();
-            found.map_or_else(undeclared, Outcome::FoundAll)
+            found.map_or_else(elsewhere, Outcome::FoundAll)
         }
-        _ => Outcome::Failed(Failure::Refused("it concerns keys that a script cannot declare".into())),
+        _ => Outcome::Failed(Failure::Refused("it concerns keys of all partitions".into())),
+    }
+}
+
+/// The keys of an operation.
+fn named(op: &Op) -> Vec<&Key> {
+    match op {
+        Op::Put { key, update } => {
+            let more = update.command.iter().flat_map(|command| &command.keys);
+            std::iter::once(key).chain(more).collect()
+        }
+        Op::Get { key } => vec![key],
+        Op::Rotx { keys } | Op::Snapshot { keys } => keys.iter().collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -52,7 +64,7 @@ fn get(series: &mut Series, key: &Key) -> Option<Found> {
 }
 
 impl<P: Protocol> Cx<'_, P> {
-    /// Interprets a program on the keys that it names: one version changes them all.
+    /// Interprets a program on keys of this partition: one version changes them all.
     pub(super) fn interpret(
         &mut self,
         key: &Key,
@@ -65,25 +77,25 @@ impl<P: Protocol> Cx<'_, P> {
         if let Some(why) = self.apart(&keys) {
             return answered(why);
         }
-        let (mut distinct, mut known) = (Vec::with_capacity(keys.len()), HashSet::new());
         for key in &keys {
-            if known.insert(*key) {
-                distinct.push(*key);
-                self.refresh(key, view);
-            }
+            self.refresh(key, view);
         }
         let changed = |(key, mark): (&&Key, &Bytes)| self.mark(key, view, moment.time, saw) != *mark;
         if keys.iter().zip(programs::watched(command)).any(changed) {
             return answered(Reply::NullArray);
         }
-        let writes = command.verb.writes();
-        let mut states: Vec<(Key, State)> = Vec::with_capacity(distinct.len());
-        for key in &distinct {
-            states.push((Key::clone(key), self.lend(key, view, writes, saw)));
-        }
-        let mut series = Series::new(states, moment);
+        let (writes, mut series) = (command.verb.writes(), Series::new(moment));
         let program = Program { command, keys: &keys, now: moment.time.micros() };
-        let Interpreted { reply, void } = programs::interpret(program, &mut |op| carry_out(&mut series, op));
+        let Interpreted { reply, void } = programs::interpret(program, &mut |op| {
+            // Keys that a program does not declare are known when it comes to them.
+            for named in named(&op) {
+                if !series.has(named) && self.apart(&[key, named]).is_none() {
+                    self.refresh(named, view);
+                    series.add(named.clone(), self.lend(named, view, writes, saw));
+                }
+            }
+            carry_out(&mut series, op)
+        });
         let Finished { changes, states } = series.finish();
         if self.is_fresh(view) {
             for (key, state) in states {

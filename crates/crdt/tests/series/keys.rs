@@ -37,8 +37,8 @@ impl Keys {
 
     /// What a series answers and changes.
     pub(crate) fn series(&self, lines: &[Line], moment: Moment) -> (Vec<Reply>, Vec<(Key, Effect)>) {
-        let keys = self.0.iter().map(|(key, state)| (key.clone(), state.clone())).collect();
-        let mut series = Series::new(keys, moment);
+        let mut series = Series::new(moment);
+        self.0.iter().for_each(|(key, state)| series.add(key.clone(), state.clone()));
         let run = |line: &Line| {
             let (key, command) = line.command();
             series.run(&key, &command).expect("its keys are there").0

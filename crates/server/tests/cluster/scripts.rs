@@ -165,19 +165,25 @@ fn scripts_are_known_at_other_nodes_and_run_where_their_keys_live() {
 }
 
 #[test]
-fn keys_have_to_be_declared_in_one_partition_and_readers_write_nothing() {
+fn keys_have_to_be_in_one_partition_and_readers_write_nothing() {
     let cluster = Cluster::regions("tidemark", 1, 2);
     let mut client = cluster.client(0);
     let write = "return redis.call('set', KEYS[1], 'x')";
     let apart: Vec<String> = (0..16).map(|n| format!("k{n}")).collect();
     let apart: Vec<&str> = apart.iter().map(String::as_str).collect();
     assert!(shown(&mut client, write, &apart, &[]).starts_with("!CROSSSLOT "));
-    let undeclared = "ERR Script attempted to access a key that it does not declare";
+    let elsewhere = "!ERR Script attempted to access a key of another partition";
+    let all: Vec<String> = apart.iter().map(|key| format!("redis.call('set', '{key}', 'x')")).collect();
     for keys in [&["k"][..], &[]] {
-        let told = shown(&mut client, "return redis.call('set', ARGV[1], 'x')", keys, &["other"]);
-        assert!(told.starts_with(&format!("!{undeclared}")), "{told}");
+        let told = shown(&mut client, &all.join(";"), keys, &[]);
+        assert!(told.starts_with(elsewhere), "{told}");
+        client.call(&[&["DEL"][..], &apart].concat());
     }
-    assert_eq!(client.text(&["EXISTS", "other", "k0"]), "0");
+    // Keys that are not declared, in the partition of the first.
+    let two = "redis.call('set', ARGV[1], 'x'); return redis.call('incrby', ARGV[2], #KEYS)";
+    assert_eq!(shown(&mut client, two, &["{k}"], &["{k}other", "{k}more"]), "1");
+    assert_eq!(shown(&mut client, two, &[], &["{k}other", "{k}more"]), "1");
+    assert_eq!(client.text(&["EXISTS", "{k}other", "{k}more", "k0"]), "2");
     assert_eq!(shown(&mut client, write, &["k", "k"], &[]), "OK", "a key may come twice");
     assert_eq!(client.text(&["EVAL_RO", "return redis.call('get', KEYS[1])", "1", "k"]), "x");
     let told = client.text(&["EVAL_RO", write, "1", "k"]);

@@ -84,20 +84,37 @@ pub(crate) fn program(verb: Verb, keys: Vec<Key>, args: Vec<Bytes>) -> Op {
     Op::Put { key, update: Update::call(command) }
 }
 
-/// Runs a script that has no keys.
-pub(crate) fn run_without_keys(verb: Verb, args: Vec<Bytes>, now: Micros) -> Reply {
+/// Runs a script that declares no keys.
+///
+/// # Errors
+/// It touches a key all the same, with its arguments: it has to be run where that key lives.
+pub(crate) fn run_without_keys(
+    verb: Verb,
+    args: Vec<Bytes>,
+    now: Micros,
+) -> Result<Reply, (Key, Vec<Bytes>)> {
     let command = Command { verb, keys: Vec::new(), args, seed: fastrand::u64(..) };
-    let undeclared = |_| {
-        Outcome::Failed(Failure::Refused("Script attempted to access a key that it does not declare".into()))
+    let mut touched = None;
+    let mut carry = |op: Op| {
+        touched = touched.take().or(match op {
+            Op::Put { key, .. } | Op::Get { key } => Some(key),
+            Op::Rotx { keys } | Op::Snapshot { keys } => keys.into_iter().next(),
+            _ => None,
+        });
+        Outcome::Failed(Failure::Refused("it concerns keys of all partitions".into()))
     };
-    interpret(Program { command: &command, keys: &[], now }, &mut { undeclared }).reply
+    let ended = interpret(Program { command: &command, keys: &[], now }, &mut carry);
+    match touched {
+        Some(key) => Err((key, command.args)),
+        None => Ok(ended.reply),
+    }
 }
 
 /// The interpreter of programs: see [`tidemark_contract::programs`].
 pub(crate) fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
     let error =
         |reply| Interpreted { reply: Reply::Array(vec![reply, Reply::Array(Vec::new())]), void: true };
-    let [sha, source, tells, arguments @ ..] = &program.command.args[..] else {
+    let [sha, source, tells, declared, arguments @ ..] = &program.command.args[..] else {
         return error(Reply::error("ERR a script without a text"));
     };
     let sha = String::from_utf8_lossy(sha);
@@ -105,7 +122,8 @@ pub(crate) fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
         Ok(parts) => parts,
         Err(why) => return error(why),
     };
-    let keys: Vec<Bytes> = program.keys.iter().map(|key| key.0.clone()).collect();
+    let declared = std::str::from_utf8(declared).ok().and_then(|count| count.parse().ok()).unwrap_or(0);
+    let keys: Vec<Bytes> = program.keys.iter().take(declared).map(|key| key.0.clone()).collect();
     let seed = program.command.seed;
     let script = Script { source: body, sha: &sha, keys: &keys, arguments, seed };
     let limit = LIMIT.get();

@@ -12,7 +12,7 @@ const EVAL: Spec = Spec {
     arity: -3,
     flags: FLAGS,
     summary: "Runs a script in Lua.",
-    remark: "All keys have to be declared, and in one partition. What the script writes happens at once. A script that runs for \
+    remark: "All keys have to be in one partition. What the script writes happens at once. A script that runs for \
              longer than `busy-reply-threshold` (50 ms of processor time) is stopped, and has done nothing.",
     ..SCRIPTING
 };
@@ -117,10 +117,13 @@ impl Steps for Evaluation {
         let (sha, source) = self.find(keyspace)?;
         let keys = std::mem::take(&mut self.keys);
         let tells = Bytes::from_static(if keyspace.scripts.wants_events() { b"1" } else { b"0" });
-        let head = [Bytes::from(sha), source, tells];
+        let head = [Bytes::from(sha), source, tells, Bytes::from(keys.len().to_string())];
         let args = head.into_iter().chain(std::mem::take(&mut self.arguments)).collect();
         if keys.is_empty() {
-            return answer(run_without_keys(self.verb, args, keyspace.now), keyspace, out);
+            return match run_without_keys(self.verb, args, keyspace.now) {
+                Ok(reply) => answer(reply, keyspace, out),
+                Err((key, args)) => Ok(Step::Op(program(self.verb, vec![key], args))),
+            };
         }
         Ok(Step::Op(program(self.verb, keys, args)))
     }
