@@ -102,7 +102,11 @@ pub(super) fn error(reply: Reply) -> ErrorReply {
 }
 
 /// Writes what a program has answered, and leaves what it tells for the gateway.
-fn answer(reply: Reply, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
+pub(super) fn answer(
+    reply: Reply,
+    keyspace: &Keyspace<'_>,
+    out: &mut Encoder<'_>,
+) -> Result<Step, ErrorReply> {
     let (reply, news) = unwrap(reply);
     keyspace.scripts.tell(news);
     if let Reply::Error(_) = reply {

@@ -2,7 +2,7 @@
 
 use crate::redis::prelude::*;
 
-subcommands! { "function|help", flush }
+subcommands! { "function|help", load, delete, list, dump, restore, flush, stats, kill }
 
 const FUNCTION: Spec = Spec { group: Group::Scripting, since: "7.0.0", ..Spec::DEFAULT };
 
