@@ -222,7 +222,6 @@ impl Exec {
             }
         }
     }
-}
 
     /// Composes the program, and carries out what comes first.
     fn go(
