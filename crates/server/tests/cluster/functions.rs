@@ -218,7 +218,7 @@ fn a_function_that_is_stopped_has_done_nothing_and_refusals_are_those_of_redis()
     client.text(&["FUNCTION", "LOAD", LIBRARY]);
     for (request, error) in [
         (&["FCALL", "nothing", "x"][..], "ERR Function not found"),
-        (&["FCALL", "bump", "x"], "ERR Bad number of keys provided"),
+        (&["FCALL_RO", "bump", "x"], "ERR Bad number of keys provided"),
         (&["FCALL", "bump", "-1"], "ERR Number of keys can't be negative"),
         (&["FCALL", "bump", "2", "k"], "ERR Number of keys can't be greater than number of args"),
         (&["FUNCTION", "KILL"], "NOTBUSY No scripts in execution right now."),

@@ -58,7 +58,7 @@ fn parse(request: &mut Request<'_>, only_reads: bool) -> Parsed {
 struct Call {
     only_reads: bool,
     function: Bytes,
-    /// Its keys and its arguments. That they are wrong is told after everything else.
+    /// Its keys and its arguments. That there is no such function is told before that they are wrong.
     named: Result<(Vec<Key>, Vec<Bytes>), ErrorReply>,
     /// None if it was called.
     reading: Option<Reading>,
@@ -94,9 +94,10 @@ impl Steps for Call {
             Read::Libraries(_, libraries) => libraries,
         };
         self.reading = None;
+        libraries.find(&self.function)?;
+        let named = std::mem::replace(&mut self.named, Err(ErrorReply::UNEXPECTED))?;
         let (verb, head) = found(&libraries, &self.function, self.only_reads)?;
-        let (keys, arguments) = std::mem::replace(&mut self.named, Err(ErrorReply::UNEXPECTED))?;
-        run(verb, head, (keys, arguments), keyspace, out)
+        run(verb, head, named, keyspace, out)
     }
 }
 
