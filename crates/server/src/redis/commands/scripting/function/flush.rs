@@ -1,6 +1,6 @@
 //! FUNCTION FLUSH.
 
-use super::FUNCTION;
+use super::{FUNCTION, too_many};
 use crate::redis::commands::server::is_flush_mode;
 use crate::redis::functions::{Libraries, manage};
 use crate::redis::prelude::*;
@@ -21,11 +21,7 @@ fn parse(request: &mut Request<'_>) -> Parsed {
         2 => {}
         3 if is_flush_mode(&request[2]) => {}
         3 => return Err(ErrorReply::fixed("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")),
-        _ => {
-            return Err(ErrorReply::fixed(
-                "ERR unknown subcommand or wrong number of arguments for 'FLUSH'. Try FUNCTION HELP.",
-            ));
-        }
+        _ => return Err(too_many(request)),
     }
     Ok(manage(|_, _| Ok((vec![Libraries::flush()], Reply::Ok))))
 }

@@ -1,6 +1,6 @@
 //! FUNCTION RESTORE.
 
-use super::FUNCTION;
+use super::{FUNCTION, too_many};
 use crate::redis::functions::{Libraries, Library, Policy, load_payload, manage};
 use crate::redis::prelude::*;
 
@@ -16,9 +16,7 @@ pub(super) static SPEC: Spec = Spec {
 
 fn parse(request: &mut Request<'_>) -> Parsed {
     if request.len() > 4 {
-        return Err(ErrorReply::fixed(
-            "ERR unknown subcommand or wrong number of arguments for 'RESTORE'. Try FUNCTION HELP.",
-        ));
+        return Err(too_many(request));
     }
     let policy = request.get(3).map_or(Ok(Policy::default()), Policy::of)?;
     let payload = request.take(2);
