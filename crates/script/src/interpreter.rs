@@ -1,6 +1,7 @@
 //! Runs scripts.
 
 use crate::convert::{error_of, line, to_lua, to_reply};
+use crate::functions::{self, Registered, Registry};
 use crate::libraries::{Fault, Raised};
 use crate::number::shown;
 use crate::random::Random;
@@ -13,8 +14,9 @@ use std::rc::Rc;
 use std::time::Duration;
 use tidemark_core::Reply;
 
-/// How the interpreter calls a script in errors, as Redis does.
+/// How the interpreter calls a script in errors, and a library, as Redis does.
 const NAME: &str = "@user_script";
+const LIBRARY_NAME: &str = "@user_function";
 const PRELUDE: &str = include_str!("prelude.lua");
 /// After how many instructions the time is looked at.
 const CHECKED_EVERY: u32 = 2_000;
@@ -50,6 +52,8 @@ pub struct Script<'a> {
     pub source: &'a [u8],
     /// Its name: the digest of what the client sent.
     pub sha: &'a str,
+    /// The function that is called, of the library that `source` is; none if it is a script.
+    pub function: Option<&'a str>,
     /// `KEYS`.
     pub keys: &'a [Bytes],
     /// `ARGV`.
@@ -71,6 +75,12 @@ pub enum Ended {
 pub struct Interpreter<H> {
     lua: Lua,
     run: Function,
+    /// Loads a library, and calls a function of one.
+    load: Function,
+    call: Function,
+    registry: Registry,
+    /// Libraries that are loaded, by digest.
+    libraries: HashMap<String, Vec<Registered>>,
     /// The function table `redis`: its calls are those of the script that runs.
     functions: Table,
     compiled: HashMap<String, Function>,
@@ -107,7 +117,9 @@ impl<H: Host + 'static> Interpreter<H> {
         })?;
         native.set("fault", fault)?;
         native.set("position", lua.create_function(|lua, ()| Ok(position(lua)))?)?;
-        let run = lua.load(PRELUDE).set_name("=[redis]").call(native)?;
+        let registry = Registry::default();
+        native.set("registering", functions::table(&lua, &host, &registry)?)?;
+        let (run, load, call) = lua.load(PRELUDE).set_name("=[redis]").call(native)?;
         let (own, limit, told) = (host.clone(), until.clone(), stopped.clone());
         let triggers = HookTriggers::new().every_nth_instruction(CHECKED_EVERY);
         lua.set_global_hook(triggers, move |_, _| {
@@ -117,7 +129,23 @@ impl<H: Host + 'static> Interpreter<H> {
             }
             Ok(VmState::Continue)
         })?;
-        Ok(Self { lua, run, functions, compiled: HashMap::new(), host, random, resp3, json, until, stopped })
+        let (compiled, libraries) = (HashMap::new(), HashMap::new());
+        Ok(Self {
+            lua,
+            run,
+            load,
+            call,
+            registry,
+            libraries,
+            functions,
+            compiled,
+            host,
+            random,
+            resp3,
+            json,
+            until,
+            stopped,
+        })
     }
 
     /// Compiles a script, so that it is known to be one.
@@ -132,13 +160,7 @@ impl<H: Host + 'static> Interpreter<H> {
         if let Some(function) = self.compiled.get(sha) {
             return Ok(function.clone());
         }
-        let chunk = self.lua.load(source).set_name(NAME).set_mode(mlua::ChunkMode::Text);
-        let function = chunk.into_function().map_err(|error| {
-            let text = match error {
-                mlua::Error::SyntaxError { message, .. } => message,
-                other => other.to_string(),
-            };
-            let text = line(text.as_bytes());
+        let function = self.chunk(source, NAME).map_err(|text| {
             Reply::Error(format!("ERR Error compiling script (new function): {text}").into())
         })?;
         if self.compiled.len() >= KEPT {
@@ -148,38 +170,98 @@ impl<H: Host + 'static> Interpreter<H> {
         Ok(function)
     }
 
-    /// Runs a script. `call` carries out its commands, and answers in RESP3's types if told so.
+    fn chunk(&self, source: &[u8], name: &str) -> Result<Function, String> {
+        let chunk = self.lua.load(source).set_name(name).set_mode(mlua::ChunkMode::Text);
+        chunk.into_function().map_err(|error| {
+            let text = match error {
+                mlua::Error::SyntaxError { message, .. } => message,
+                other => other.to_string(),
+            };
+            line(text.as_bytes())
+        })
+    }
+
+    /// Loads a library, unless it is loaded: the functions that it registers, at least one.
+    ///
+    /// # Errors
+    /// It is none: the error as Redis answers it.
+    pub fn library(&mut self, source: &[u8], sha: &str, limits: Limits) -> Result<&[Registered], Reply> {
+        if !self.libraries.contains_key(sha) {
+            let registered = self.register(source, limits)?;
+            if self.libraries.len() >= KEPT {
+                self.libraries.clear();
+            }
+            self.libraries.insert(sha.to_string(), registered);
+        }
+        Ok(&self.libraries[sha])
+    }
+
+    fn register(&mut self, source: &[u8], limits: Limits) -> Result<Vec<Registered>, Reply> {
+        let error = |text: String| Reply::Error(format!("ERR {text}").into());
+        let chunk = self
+            .chunk(source, LIBRARY_NAME)
+            .map_err(|text| error(format!("Error compiling function: {text}")))?;
+        self.registry.open();
+        let ended = self.limited(limits, |this| {
+            let (done, value): (bool, Value) = this.load.call(chunk)?;
+            if done { Ok(Reply::Ok) } else { raised(&value, None) }
+        });
+        let registered = self.registry.close();
+        let failed = |why: &str| Err(error(format!("Error registering functions: {why}")));
+        match ended {
+            Ended::Answered(Reply::Error(why)) => failed(&why),
+            Ended::Answered(_) if registered.is_empty() => Err(error("No functions registered".into())),
+            Ended::Answered(_) => Ok(registered),
+            Ended::Stopped("time") => failed("ERR FUNCTION LOAD timeout"),
+            Ended::Stopped(limit) => failed(&format!("ERR it has used too much {limit}")),
+        }
+    }
+
+    /// Runs a script, or calls a function. `call` carries out its commands, and answers in RESP3's types if told so.
     pub fn run(
         &mut self,
         script: Script<'_>,
         limits: Limits,
         call: &mut dyn FnMut(&[Bytes], bool) -> Reply,
     ) -> Ended {
-        let chunk = match self.function(script.source, script.sha) {
+        let chunk = match script.function {
+            None => self.function(script.source, script.sha),
+            Some(name) => self.library(script.source, script.sha, limits).and_then(|all| {
+                let found = all.iter().find(|function| function.name == name);
+                found.map(|function| function.callback.clone()).ok_or(Reply::error("ERR Function not found"))
+            }),
+        };
+        let chunk = match chunk {
             Ok(chunk) => chunk,
             Err(error) => return Ended::Answered(error),
         };
         self.random.seed(script.seed as i32);
+        let ended = self.limited(limits, |this| this.enter(chunk, script, call));
+        if self.lua.used_memory() > limits.memory / 4 {
+            self.compiled.clear();
+            self.libraries.clear();
+            let _ = self.lua.gc_collect();
+        }
+        ended
+    }
+
+    /// Calls `run` within limits.
+    fn limited(&self, limits: Limits, run: impl FnOnce(&Self) -> mlua::Result<Reply>) -> Ended {
         self.resp3.set(false);
         self.json.set(Default::default());
         self.stopped.set(false);
         self.until.set(self.host.computed() + limits.run);
-        let ended =
-            match self.lua.set_memory_limit(limits.memory).and_then(|_| self.enter(chunk, script, call)) {
-                _ if self.stopped.get() => Ended::Stopped("time"),
-                Ok(reply) => Ended::Answered(reply),
-                Err(mlua::Error::MemoryError(_)) => Ended::Stopped("memory"),
-                Err(error) => Ended::Answered(Reply::Error(
-                    format!("ERR {}", line(error.to_string().as_bytes())).into(),
-                )),
-            };
+        let ended = match self.lua.set_memory_limit(limits.memory).and_then(|_| run(self)) {
+            _ if self.stopped.get() => Ended::Stopped("time"),
+            Ok(reply) => Ended::Answered(reply),
+            Err(mlua::Error::MemoryError(_)) => Ended::Stopped("memory"),
+            Err(error) => {
+                Ended::Answered(Reply::Error(format!("ERR {}", line(error.to_string().as_bytes())).into()))
+            }
+        };
         self.until.set(Duration::MAX);
         self.stopped.set(false);
         let _ = self.lua.set_memory_limit(0);
-        if self.lua.used_memory() > limits.memory / 4 {
-            self.compiled.clear();
-            let _ = self.lua.gc_collect();
-        }
         ended
     }
 
@@ -210,12 +292,13 @@ impl<H: Host + 'static> Interpreter<H> {
             self.functions.raw_set("call", call)?;
             let protected = scope.create_function(|lua, args: MultiValue| to_lua(lua, carry_out(args)))?;
             self.functions.raw_set("pcall", protected)?;
-            self.run.call((chunk, keys, arguments))
+            let run = if script.function.is_some() { &self.call } else { &self.run };
+            run.call((chunk, keys, arguments))
         })?;
         if done {
             return to_reply(&value, self.resp3.get());
         }
-        raised(&value, script.sha)
+        raised(&value, Some(script.function.unwrap_or(script.sha)))
     }
 }
 
@@ -233,16 +316,17 @@ fn words(args: MultiValue) -> Result<Vec<Bytes>, &'static str> {
     args.into_iter().map(word).collect()
 }
 
-/// The reply to an error that nobody has caught.
-fn raised(value: &Value, sha: &str) -> mlua::Result<Reply> {
+/// The reply to an error that nobody has caught, in the script or function of this name.
+fn raised(value: &Value, name: Option<&str>) -> mlua::Result<Reply> {
     let Value::Table(table) = value else { return Err(memory(value)) };
     let text = error_of(table)?.unwrap_or_else(|| "ERR unknown error".into());
+    let Some(name) = name else { return Ok(Reply::Error(text.into())) };
     let (source, line): (Option<String>, Option<i64>) = (table.raw_get("source")?, table.raw_get("line")?);
     let place = match (source, line) {
         (Some(source), Some(line)) => format!(", on {source}:{line}"),
         _ => String::new(),
     };
-    Ok(Reply::Error(format!("{text} script: {sha}{place}.").into()))
+    Ok(Reply::Error(format!("{text} script: {name}{place}.").into()))
 }
 
 /// Lua calls no handler if there is no memory left.

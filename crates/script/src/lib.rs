@@ -11,6 +11,7 @@
 //! each of them. There is no `os`, `io`, `debug` or `require`, and no compiled chunk is loaded.
 
 mod convert;
+mod functions;
 mod interpreter;
 mod libraries;
 mod number;
@@ -19,6 +20,7 @@ mod redis;
 mod sha1;
 mod shebang;
 
+pub use functions::{Header, Registered, is_name};
 pub use interpreter::{Ended, Host, Interpreter, Limits, Script};
 pub use sha1::sha1_hex;
 pub use shebang::Shebang;

@@ -116,6 +116,21 @@ real.coroutine = protect(coroutine)
 for name, library in next, native.libraries do real[name] = protect(library) end
 real.redis = protect(native.redis)
 
+-- A library of functions finds little while it is loaded, and what scripts find while one of its functions is called.
+local registering = setmetatable({}, getmetatable(real))
+registering.redis = protect(setmetatable(native.registering, getmetatable(real)))
+local loading = false
+local inside = setmetatable({}, {
+  __index = function(_, name)
+    local value = rawget(loading and registering or real, name)
+    if value == nil then error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2) end
+    return value
+  end,
+  __newindex = refuse,
+  __metatable = sealed,
+})
+behind[inside] = real
+
 local function handle(fault)
   local source, line = native.position()
   fault = native.fault(fault)
@@ -127,7 +142,7 @@ local function handle(fault)
   return fault
 end
 
-return function(chunk, keys, arguments)
+local function run(chunk, keys, arguments)
   rawset(real, "KEYS", keys)
   rawset(real, "ARGV", arguments)
   setfenv(chunk, globals)
@@ -136,3 +151,17 @@ return function(chunk, keys, arguments)
   rawset(real, "ARGV", nil)
   return done, value
 end
+
+local function load(chunk)
+  setfenv(chunk, inside)
+  loading = true
+  local done, value = xpcall(chunk, handle)
+  loading = false
+  return done, value
+end
+
+local function call(callback, keys, arguments)
+  return xpcall(function() return callback(keys, arguments) end, handle)
+end
+
+return run, load, call

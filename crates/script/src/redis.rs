@@ -15,39 +15,14 @@ const LEVELS: [(&str, u8); 4] = [("LOG_DEBUG", 0), ("LOG_VERBOSE", 1), ("LOG_NOT
 const REPLICATION: [(&str, u8); 5] =
     [("REPL_NONE", 0), ("REPL_AOF", 1), ("REPL_SLAVE", 2), ("REPL_REPLICA", 2), ("REPL_ALL", 3)];
 
-fn constants(lua: &Lua) -> mlua::Result<Table> {
+/// What scripts and libraries find alike: levels of the log, versions, and `log`.
+pub(crate) fn common<H: Host + 'static>(lua: &Lua, host: &Rc<H>) -> mlua::Result<Table> {
     let table = lua.create_table()?;
-    for (name, value) in LEVELS.iter().chain(&REPLICATION) {
+    for (name, value) in &LEVELS {
         table.set(*name, *value)?;
     }
     table.set("REDIS_VERSION", VERSION.0)?;
     table.set("REDIS_VERSION_NUM", VERSION.1)?;
-    Ok(table)
-}
-
-/// The table. `resp3` is set by `redis.setresp`.
-pub(crate) fn table<H: Host + 'static>(
-    lua: &Lua,
-    host: &Rc<H>,
-    resp3: &Rc<Cell<bool>>,
-) -> mlua::Result<Table> {
-    let table = constants(lua)?;
-    let fault = |text: &str| Fault::Reply(format!("ERR {text}"));
-    let digest = native(lua, move |lua, args| match args.len() {
-        1 => Ok(vec![Value::String(lua.create_string(sha1_hex(&text(&args, 0, "sha1hex")?))?)]),
-        _ => Err(fault("wrong number of arguments")),
-    })?;
-    table.set("sha1hex", digest)?;
-    let resp3 = resp3.clone();
-    let setresp = native(lua, move |_, args| {
-        let [version] = &args[..] else { return Err(fault("redis.setresp() requires one argument.")) };
-        match real(version) {
-            Some(version @ (2.0 | 3.0)) => resp3.set(version == 3.0),
-            _ => return Err(fault("RESP version must be 2 or 3.")),
-        }
-        Ok(Vec::new())
-    })?;
-    table.set("setresp", setresp)?;
     let own = host.clone();
     let log = native(lua, move |_, args| {
         let [level, words @ ..] = &args[..] else {
@@ -66,6 +41,38 @@ pub(crate) fn table<H: Host + 'static>(
         Ok(Vec::new())
     })?;
     table.set("log", log)?;
+    Ok(table)
+}
+
+fn fault(text: &str) -> Fault {
+    Fault::Reply(format!("ERR {text}"))
+}
+
+/// The table. `resp3` is set by `redis.setresp`.
+pub(crate) fn table<H: Host + 'static>(
+    lua: &Lua,
+    host: &Rc<H>,
+    resp3: &Rc<Cell<bool>>,
+) -> mlua::Result<Table> {
+    let table = common(lua, host)?;
+    for (name, value) in &REPLICATION {
+        table.set(*name, *value)?;
+    }
+    let digest = native(lua, move |lua, args| match args.len() {
+        1 => Ok(vec![Value::String(lua.create_string(sha1_hex(&text(&args, 0, "sha1hex")?))?)]),
+        _ => Err(fault("wrong number of arguments")),
+    })?;
+    table.set("sha1hex", digest)?;
+    let resp3 = resp3.clone();
+    let setresp = native(lua, move |_, args| {
+        let [version] = &args[..] else { return Err(fault("redis.setresp() requires one argument.")) };
+        match real(version) {
+            Some(version @ (2.0 | 3.0)) => resp3.set(version == 3.0),
+            _ => return Err(fault("RESP version must be 2 or 3.")),
+        }
+        Ok(Vec::new())
+    })?;
+    table.set("setresp", setresp)?;
     let set_repl = native(lua, move |_, args| match &args[..] {
         [which] if real(which).is_some_and(|which| (0.0..=3.0).contains(&which)) => Ok(Vec::new()),
         [_] => {

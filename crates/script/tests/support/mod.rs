@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tidemark_core::Reply;
-use tidemark_script::{Ended, Host, Interpreter, Limits, Script, sha1_hex};
+use tidemark_script::{Ended, Header, Host, Interpreter, Limits, Script, sha1_hex};
 
 pub(crate) struct Fixed {
     begin: Instant,
@@ -46,8 +46,26 @@ impl Fixture {
 
     /// How a script ends: PING answers, any other command is an error.
     pub(crate) fn end(&mut self, source: &str) -> Ended {
+        self.end_function(source, None)
+    }
+
+    /// Loads a library: its name.
+    pub(crate) fn load(&mut self, source: &str) -> Reply {
+        let header = match Header::of(source.as_bytes()) {
+            Ok(header) => header,
+            Err(why) => return Reply::Error(format!("ERR {why}").into()),
+        };
+        match self.interpreter.library(header.body, &sha1_hex(source.as_bytes()), self.limits) {
+            Ok(_) => Reply::Bulk(header.name.into()),
+            Err(error) => error,
+        }
+    }
+
+    /// How a function of a library ends, which may begin with its first line.
+    pub(crate) fn end_function(&mut self, source: &str, function: Option<&str>) -> Ended {
         let sha = sha1_hex(source.as_bytes());
-        let script = Script { source: source.as_bytes(), sha: &sha, keys: &[], arguments: &[], seed: 0 };
+        let source = Header::of(source.as_bytes()).map_or(source.as_bytes(), |header| header.body);
+        let script = Script { source, sha: &sha, function, keys: &[], arguments: &[], seed: 0 };
         let calls = &mut self.calls;
         let mut call = |words: &[Bytes], _: bool| {
             *calls += 1;

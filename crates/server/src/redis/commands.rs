@@ -80,7 +80,7 @@ mod help;
 mod hyperloglog;
 mod list;
 mod pubsub;
-mod scripting;
+pub(super) mod scripting;
 mod server;
 mod set;
 mod sorted_set;
@@ -124,6 +124,7 @@ pub(super) static GROUPS: &[&[&Spec]] = &[
     server::refused::COMMANDS,
     scripting::COMMANDS,
     scripting::ROWS,
+    scripting::FUNCTION_ROWS,
     transactions::COMMANDS,
     tidemark::COMMANDS,
 ];

@@ -4,6 +4,7 @@ use super::command::{Call, Command, parse_and_note};
 use super::config::Config;
 use super::error::ErrorReply;
 use super::registry::ClientRegistry;
+use super::reserved;
 use super::server_info::ServerInfo;
 use super::shared::Shared;
 use super::subscriptions::Counts;
@@ -238,6 +239,7 @@ impl Connection {
         if self.mode != Mode::Normal {
             self.check_mode(Table::get().resolve(request)?)?;
         }
+        reserved::check(request)?;
         if self.transaction.is_open()
             && let Some(command) = self.transaction.queue(request)?
         {

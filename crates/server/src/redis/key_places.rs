@@ -10,7 +10,9 @@ pub(super) fn key_places(spec: &Spec, request: &Request<'_>) -> Result<Vec<usize
     match (spec.handler, spec.name) {
         (Handler::Group(_, places), _) => Ok(places(request, spec)?.0),
         (_, "xread" | "xreadgroup") => streams(request),
-        (_, "blmpop" | "bzmpop" | "eval" | "evalsha" | "eval_ro" | "evalsha_ro") => counted(request),
+        (_, "blmpop" | "bzmpop" | "eval" | "evalsha" | "eval_ro" | "evalsha_ro" | "fcall" | "fcall_ro") => {
+            counted(request)
+        }
         (_, "sort") => {
             let word = |at: &usize| request.is(*at, "store");
             let stored = (2..request.len().saturating_sub(1)).rfind(word).map(|at| at + 1);

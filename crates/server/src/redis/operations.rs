@@ -2,6 +2,7 @@
 //! was asked for is an error.
 
 use super::error::ErrorReply;
+use super::reserved::is_reserved;
 use super::typed;
 use tidemark_core::{Condition, Found, Key, Op, Outcome, Update, Value, Write};
 use tidemark_wire::resp::Encoder;
@@ -44,10 +45,13 @@ pub(super) fn written(outcome: Outcome) -> Result<(bool, Option<Found>), ErrorRe
     }
 }
 
-/// Of a scan: keys, and where it goes on.
+/// Of a scan: keys, without those that are reserved, and where it goes on.
 pub(super) fn scanned(outcome: Outcome) -> Result<(Vec<Key>, u64), ErrorReply> {
     match outcome {
-        Outcome::Keys { keys, cursor } => Ok((keys, cursor)),
+        Outcome::Keys { mut keys, cursor } => {
+            keys.retain(|key| !is_reserved(key));
+            Ok((keys, cursor))
+        }
         _ => Err(ErrorReply::UNEXPECTED),
     }
 }

@@ -8,11 +8,13 @@ mod calls;
 mod runner;
 
 use super::error::ErrorReply;
+use super::functions::Libraries;
 use bytes::Bytes;
 pub(super) use runner::interpret;
-pub(super) use runner::{compile, limit_runs, program, run_without_keys, unwrap, wrap};
+pub(super) use runner::{compile, function_word, limit_runs, load_library, program, run_without_keys, unwrap, wrap};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use tidemark_script::sha1_hex;
 
 /// A digest is not known.
@@ -42,6 +44,8 @@ struct Inner {
     news: Vec<News>,
     /// Whether somebody wants to know of events.
     wants_events: bool,
+    /// The libraries of functions that were read last, and the mark of their hash.
+    libraries: Option<(Bytes, Rc<Libraries>)>,
 }
 
 /// Something that a script tells beside its answer.
@@ -143,6 +147,20 @@ impl Scripts {
     /// What scripts have told.
     pub(super) fn take_news(&self) -> Vec<News> {
         std::mem::take(&mut self.inner.borrow_mut().news)
+    }
+
+    /// The libraries of functions at this mark, if they are known.
+    pub(super) fn libraries(&self, mark: &Bytes) -> Option<Rc<Libraries>> {
+        if mark.is_empty() {
+            return Some(Rc::default());
+        }
+        let inner = self.inner.borrow();
+        inner.libraries.as_ref().filter(|(known, _)| known == mark).map(|(_, libraries)| libraries.clone())
+    }
+
+    /// These are the libraries at this mark.
+    pub(super) fn keep_libraries(&self, mark: Bytes, libraries: Rc<Libraries>) {
+        self.inner.borrow_mut().libraries = Some((mark, libraries));
     }
 
     /// Whether scripts have to tell of events.

@@ -11,7 +11,7 @@ mod exec;
 mod program;
 
 pub(super) use exec::Exec;
-pub(super) use program::interpret;
+pub(super) use program::{compose, interpret};
 
 use super::command::{Command, Work};
 use super::error::ErrorReply;
@@ -152,7 +152,7 @@ fn is_wait(spec: &Spec) -> bool {
 }
 
 /// The operation that asks for the mark of a key.
-fn mark_of(key: Key) -> Op {
+pub(super) fn mark_of(key: Key) -> Op {
     typed::call(key, tidemark_core::Command::new(Verb::Watch, Vec::new()))
 }
 

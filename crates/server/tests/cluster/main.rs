@@ -7,6 +7,7 @@ mod checking;
 mod conflicts;
 mod dates;
 mod doc;
+mod functions;
 mod groups;
 mod guarantees;
 mod keys;

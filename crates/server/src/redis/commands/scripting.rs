@@ -1,9 +1,11 @@
 //! Scripts and functions.
 
 mod eval;
+pub(in crate::redis) mod fcall;
 
 use crate::redis::prelude::*;
 pub(in crate::redis::commands) use eval::ROWS;
+pub(in crate::redis::commands) use fcall::ROWS as FUNCTION_ROWS;
 
 commands! { function, script }
 

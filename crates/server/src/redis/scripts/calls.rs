@@ -3,6 +3,7 @@
 use super::News;
 use crate::redis::error::ErrorReply;
 use crate::redis::programs::{carry_out, carry_out_and_tell};
+use crate::redis::reserved;
 use crate::redis::table::{Handler, Spec, Table};
 use crate::redis::task::Task;
 use crate::redis::{Command, Scripts, Work, parse};
@@ -65,6 +66,9 @@ impl Calls<'_> {
     /// The row of a command that a script may call.
     fn allowed(&self, request: &Request<'_>) -> Result<&'static Spec, Reply> {
         let spec = Table::get().meant(request).ok_or(UNKNOWN)?;
+        if reserved::check(request).is_err() {
+            return Err(NOT_ALLOWED);
+        }
         if !spec.takes(request.len()) || matches!(spec.handler, Handler::Subcommands) {
             return Err(ARITY);
         }

@@ -1,17 +1,19 @@
 //! How scripts are run: as programs where their keys live, or at once if they have none.
 //!
-//! A program's arguments are the digest, the text, whether it is to tell of events, and `ARGV`. Its answer is a pair: what the
+//! A program's arguments are the digest, or for a function [`function_word`], the text, whether it is to tell of events, and `ARGV`. Its answer is a pair: what the
 //! script answers, and what it has to tell, which the node of the client passes on.
 
 use super::News;
 use super::calls::Calls;
+use crate::redis::error::ErrorReply;
+use crate::redis::functions::Function;
 use crate::redis::table::Table;
 use bytes::Bytes;
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 use tidemark_contract::programs::{Carry, Interpreted, Program};
 use tidemark_core::{Command, Failure, Key, Micros, Op, Outcome, Reply, Update, Verb};
-use tidemark_script::{Ended, Host, Interpreter, Limits, Script, Shebang};
+use tidemark_script::{Ended, Header, Host, Interpreter, Limits, Script, Shebang};
 
 /// How much an interpreter may hold.
 const MEMORY: usize = 64 << 20;
@@ -72,6 +74,33 @@ pub(crate) fn compile(source: &[u8], sha: &str) -> Result<(), Reply> {
     with(|interpreter| interpreter.compile(body, sha)).unwrap_or(Err(NO_INTERPRETER))
 }
 
+/// The functions of a library, which is run once for it, within the limits of scripts.
+///
+/// # Errors
+/// It is no library: the error as Redis answers it.
+pub(crate) fn load_library(body: &[u8], sha: &str) -> Result<Vec<Function>, ErrorReply> {
+    let limits = Limits { run: LIMIT.get(), memory: MEMORY };
+    let load = |interpreter: &mut Interpreter<Node>| {
+        let registered = interpreter.library(body, sha, limits)?.iter();
+        Ok(registered
+            .map(|function| Function {
+                name: function.name.clone(),
+                description: function.description.clone(),
+                flags: function.flags.iter().map(ToString::to_string).collect(),
+            })
+            .collect())
+    };
+    with(load).unwrap_or(Err(NO_INTERPRETER)).map_err(|reply| match reply {
+        Reply::Error(text) => ErrorReply::new(text.as_bytes()),
+        _ => ErrorReply::UNEXPECTED,
+    })
+}
+
+/// The first argument of a program that is a function: the digest of its library, and its name.
+pub(crate) fn function_word(sha: &str, name: &str) -> Bytes {
+    format!("@{sha}:{name}").into()
+}
+
 fn shebang(source: &[u8]) -> Result<(Shebang, &[u8]), Reply> {
     Shebang::of(source).map_err(|why| Reply::Error(format!("ERR {why}").into()))
 }
@@ -118,16 +147,23 @@ pub(crate) fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
         return error(Reply::error("ERR a script without a text"));
     };
     let sha = String::from_utf8_lossy(sha);
-    let (shebang, body) = match shebang(source) {
-        Ok(parts) => parts,
-        Err(why) => return error(why),
+    let (sha, function) = match sha.strip_prefix('@').and_then(|word| word.split_once(':')) {
+        Some((sha, name)) => (sha, Some(name)),
+        None => (&*sha, None),
+    };
+    let (only_reads, body) = match function {
+        Some(_) => (false, Header::of(source).map_or(&source[..], |header| header.body)),
+        None => match shebang(source) {
+            Ok((shebang, body)) => (shebang.no_writes, body),
+            Err(why) => return error(why),
+        },
     };
     let declared = std::str::from_utf8(declared).ok().and_then(|count| count.parse().ok()).unwrap_or(0);
     let keys: Vec<Bytes> = program.keys.iter().take(declared).map(|key| key.0.clone()).collect();
     let seed = program.command.seed;
-    let script = Script { source: body, sha: &sha, keys: &keys, arguments, seed };
+    let script = Script { source: body, sha, function, keys: &keys, arguments, seed };
     let limit = LIMIT.get();
-    let reads_only = shebang.no_writes || !program.command.verb.writes();
+    let reads_only = only_reads || !program.command.verb.writes();
     let tells = &tells[..] == b"1";
     let mut calls = Calls { now: program.now, reads_only, carry, tells, news: Vec::new() };
     let limits = Limits { run: limit, memory: MEMORY };

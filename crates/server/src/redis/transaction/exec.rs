@@ -3,6 +3,8 @@
 use super::program::compose;
 use super::{Closed, mark_of};
 use crate::redis::command::{Command, Work, parse};
+use crate::redis::commands::scripting::fcall::{calls_functions, in_full as function_in_full};
+use crate::redis::functions::{Libraries, Read, Reading};
 use crate::redis::key_places::key_places;
 use crate::redis::prelude::*;
 use crate::redis::scripts::{NO_SCRIPT, Scripts, unwrap};
@@ -35,6 +37,8 @@ enum Item {
 
 /// Where it stands.
 enum Stage {
+    /// The libraries of functions are read, which it calls.
+    Functions(Reading),
     /// The program is carried out.
     Program,
     /// There can be no program: the mark of a watched key is compared with this one.
@@ -45,14 +49,15 @@ enum Stage {
     Local,
 }
 
-/// A request as it can be carried out elsewhere: a script that is named by its digest comes with its text.
-fn in_full(bytes: Bytes, scripts: &Scripts) -> Result<Bytes, ErrorReply> {
+/// A request as it can be carried out elsewhere: a script that is named by its digest comes with its text, and so does a function.
+fn in_full(bytes: Bytes, scripts: &Scripts, libraries: &Libraries) -> Result<Bytes, ErrorReply> {
     let (mut parser, mut buffer) = (RequestParser::default(), BytesMut::from(&bytes[..]));
     parser.set_authenticated(true);
     let Ok(Some(request)) = parser.parse(&mut buffer) else { return Err(ErrorReply::UNEXPECTED) };
     let name = match Table::get().resolve(&request)?.name {
         "evalsha" => "eval",
         "evalsha_ro" => "eval_ro",
+        "fcall" | "fcall_ro" => return function_in_full(&request, libraries),
         "eval" | "eval_ro" => {
             scripts.keep(&sha1_hex(&request[1]), &Bytes::copy_from_slice(&request[1]));
             return Ok(bytes);
@@ -99,11 +104,11 @@ impl Exec {
     }
 
     /// Understands what was queued. Returns the requests that are part of the program, and their keys.
-    fn understand(&mut self, scripts: &Scripts) -> (Vec<Bytes>, Vec<Key>) {
+    fn understand(&mut self, scripts: &Scripts, libraries: &Libraries) -> (Vec<Bytes>, Vec<Key>) {
         let (mut program, mut keys) = (Vec::new(), Vec::new());
         for bytes in std::mem::take(&mut self.requests) {
-            let bytes = match in_full(bytes, scripts) {
-                Ok(bytes) => bytes,
+            let full = match in_full(bytes.clone(), scripts, libraries) {
+                Ok(full) => full,
                 Err(error) => {
                     self.items.push_back(Item::Wrong(error));
                     continue;
@@ -124,7 +129,7 @@ impl Exec {
                 }
                 (Ok(named), Ok(Command { work: Work::Operations(task), .. })) => {
                     keys.extend(named);
-                    program.push(bytes);
+                    program.push(full);
                     Item::Keyed(task)
                 }
             });
@@ -217,11 +222,15 @@ impl Exec {
             }
         }
     }
-}
 
-impl Steps for Exec {
-    fn begin(&mut self, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
-        let (requests, keys) = self.understand(keyspace.scripts);
+    /// Composes the program, and carries out what comes first.
+    fn go(
+        &mut self,
+        libraries: &Libraries,
+        keyspace: &Keyspace<'_>,
+        out: &mut Encoder<'_>,
+    ) -> Result<Step, ErrorReply> {
+        let (requests, keys) = self.understand(keyspace.scripts, libraries);
         let all: Vec<Key> = self.watched.iter().map(|(key, _)| key.clone()).chain(keys).collect();
         let Some(first) = all.first() else { return self.proceed(keyspace, out) };
         let home = keyspace.topology.partition_of(first);
@@ -238,6 +247,18 @@ impl Steps for Exec {
         self.program = Some(typed::call(all[0].clone(), command));
         if self.watched.is_empty() { self.proceed(keyspace, out) } else { Ok(self.run_program()) }
     }
+}
+
+impl Steps for Exec {
+    fn begin(&mut self, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
+        if !self.requests.iter().any(calls_functions) {
+            return self.go(&Libraries::default(), keyspace, out);
+        }
+        let mut reading = Reading::default();
+        let op = reading.begin();
+        self.stage = Stage::Functions(reading);
+        Ok(Step::Op(op))
+    }
 
     fn step(
         &mut self,
@@ -246,6 +267,13 @@ impl Steps for Exec {
         out: &mut Encoder<'_>,
     ) -> Result<Step, ErrorReply> {
         match std::mem::replace(&mut self.stage, Stage::Local) {
+            Stage::Functions(mut reading) => match reading.step(outcome, keyspace.scripts)? {
+                Read::Op(op) => {
+                    self.stage = Stage::Functions(reading);
+                    return Ok(Step::Op(op));
+                }
+                Read::Libraries(_, libraries) => return self.go(&libraries, keyspace, out),
+            },
             Stage::Program => {
                 let (answer, news) = unwrap(typed::answer(outcome)?);
                 keyspace.scripts.tell(news);

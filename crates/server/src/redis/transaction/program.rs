@@ -1,6 +1,7 @@
 //! A transaction where its keys live: its commands, one after the other, on what the partition carries out for them.
 
 use crate::redis::command::{Work, parse};
+use crate::redis::commands::scripting::fcall::called;
 use crate::redis::prelude::*;
 use crate::redis::programs::{self, carry_out, carry_out_and_tell};
 use crate::redis::scripts::{News, Scripts, unwrap, wrap};
@@ -11,7 +12,7 @@ use tidemark_wire::resp::{RequestParser, Version};
 
 /// The program that carries out `requests` if the marks of `watched` are the same. Its replies are of this version of RESP; it tells
 /// of events if somebody wants to know.
-pub(super) fn compose(
+pub(in crate::redis) fn compose(
     (version, tells): (Version, bool),
     watched: &[(Key, Bytes)],
     requests: Vec<Bytes>,
@@ -100,6 +101,9 @@ fn run(
     let (mut parser, mut buffer) = (RequestParser::default(), BytesMut::from(&request[..]));
     parser.set_authenticated(true);
     let Ok(Some(mut request)) = parser.parse(&mut buffer) else { return Err(ErrorReply::UNEXPECTED) };
+    if let Some(call) = called(&mut request) {
+        return carry_out(call, now, scripts, carry, out);
+    }
     match parse(&mut request)?.work {
         Work::Operations(task) => carry_out(task, now, scripts, carry, out),
         Work::Local(_) => Err(ErrorReply::UNEXPECTED),

@@ -102,7 +102,11 @@ pub(super) fn error(reply: Reply) -> ErrorReply {
 }
 
 /// Writes what a program has answered, and leaves what it tells for the gateway.
-fn answer(reply: Reply, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
+pub(super) fn answer(
+    reply: Reply,
+    keyspace: &Keyspace<'_>,
+    out: &mut Encoder<'_>,
+) -> Result<Step, ErrorReply> {
     let (reply, news) = unwrap(reply);
     keyspace.scripts.tell(news);
     if let Reply::Error(_) = reply {
@@ -112,20 +116,31 @@ fn answer(reply: Reply, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Resul
     Ok(Step::Done)
 }
 
+/// Runs a script, or a function, where its first key lives; at once if it has none. The `head` is its word and its text.
+pub(super) fn run(
+    verb: Verb,
+    head: [Bytes; 2],
+    (keys, arguments): (Vec<Key>, Vec<Bytes>),
+    keyspace: &Keyspace<'_>,
+    out: &mut Encoder<'_>,
+) -> Result<Step, ErrorReply> {
+    let tells = Bytes::from_static(if keyspace.scripts.wants_events() { b"1" } else { b"0" });
+    let declared = Bytes::from(keys.len().to_string());
+    let args = head.into_iter().chain([tells, declared]).chain(arguments).collect();
+    if !keys.is_empty() {
+        return Ok(Step::Op(program(verb, keys, args)));
+    }
+    match run_without_keys(verb, args, keyspace.now) {
+        Ok(reply) => answer(reply, keyspace, out),
+        Err((key, args)) => Ok(Step::Op(program(verb, vec![key], args))),
+    }
+}
+
 impl Steps for Evaluation {
     fn begin(&mut self, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
         let (sha, source) = self.find(keyspace)?;
-        let keys = std::mem::take(&mut self.keys);
-        let tells = Bytes::from_static(if keyspace.scripts.wants_events() { b"1" } else { b"0" });
-        let head = [Bytes::from(sha), source, tells, Bytes::from(keys.len().to_string())];
-        let args = head.into_iter().chain(std::mem::take(&mut self.arguments)).collect();
-        if keys.is_empty() {
-            return match run_without_keys(self.verb, args, keyspace.now) {
-                Ok(reply) => answer(reply, keyspace, out),
-                Err((key, args)) => Ok(Step::Op(program(self.verb, vec![key], args))),
-            };
-        }
-        Ok(Step::Op(program(self.verb, keys, args)))
+        let named = (std::mem::take(&mut self.keys), std::mem::take(&mut self.arguments));
+        run(self.verb, [sha.into(), source], named, keyspace, out)
     }
 
     fn step(

@@ -1,5 +1,6 @@
 //! DBSIZE.
 
+use crate::redis::functions;
 use crate::redis::prelude::*;
 use tidemark_core::PartitionId;
 
@@ -9,25 +10,21 @@ pub(super) static SPEC: Spec = Spec {
     family: Family::Scan,
     summary: "Returns the number of keys.",
     remark: "Counts what this region sees, one partition after the other.",
-    handler: Handler::Operations(|_| Ok(Task::several(DbSize { next: PartitionId(0), count: 0 }))),
+    handler: Handler::Operations(|_| Ok(Task::several(DbSize { next: Some(PartitionId(0)), count: 0 }))),
     ..Spec::DEFAULT
 };
 
 struct DbSize {
-    /// The partition to be counted next.
-    next: PartitionId,
+    /// The partition to be counted next; none if the reserved key is looked for, which was counted too.
+    next: Option<PartitionId>,
     count: u64,
 }
 
 impl Steps for DbSize {
-    fn begin(&mut self, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
-        let partition = self.next;
-        if partition.index() == keyspace.topology.partitions {
-            out.integer(self.count as i64);
-            return Ok(Step::Done);
-        }
-        self.next = PartitionId(partition.0 + 1);
-        Ok(Step::Op(Op::Count { partition }))
+    fn begin(&mut self, keyspace: &Keyspace<'_>, _: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
+        let next = self.next.filter(|next| next.index() < keyspace.topology.partitions);
+        self.next = next.map(|partition| PartitionId(partition.0 + 1));
+        Ok(Step::Op(next.map_or_else(functions::exist, |partition| Op::Count { partition })))
     }
 
     fn step(
@@ -36,7 +33,12 @@ impl Steps for DbSize {
         keyspace: &Keyspace<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<Step, ErrorReply> {
-        self.count += counted(outcome)?;
-        self.begin(keyspace, out)
+        if self.next.is_some() {
+            self.count += counted(outcome)?;
+            return self.begin(keyspace, out);
+        }
+        let Reply::Int(reserved) = typed::answer(outcome)? else { return Err(ErrorReply::UNEXPECTED) };
+        out.integer(self.count as i64 - reserved);
+        Ok(Step::Done)
     }
 }

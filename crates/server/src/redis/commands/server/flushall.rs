@@ -50,11 +50,12 @@ impl Steps for Flush {
         keyspace: &Keyspace<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<Step, ErrorReply> {
-        match (outcome, self.cursor) {
-            (Outcome::Keys { keys, cursor }, Some(before)) => {
+        match (matches!(outcome, Outcome::Keys { .. }), self.cursor) {
+            (true, Some(before)) => {
+                let (keys, cursor) = scanned(outcome)?;
                 (self.cursor, self.doomed) = (before.after(keyspace, cursor), keys.into_iter());
             }
-            (outcome, _) => drop(written(outcome)?),
+            _ => drop(written(outcome)?),
         }
         self.begin(keyspace, out)
     }
