@@ -173,7 +173,7 @@ fn transactions_call_functions() {
     let mut client = cluster.client(0);
     cluster.meet(&["a", "b", "c"]);
     client.text(&["FUNCTION", "LOAD", LIBRARY]);
-    for key in ["a", "b", "c", "d"] {
+    for key in ["t:a", "t:b", "t:c", "t:d"] {
         client.ok(&["MULTI"]);
         for request in [
             &["FCALL", "bump", "1", key, "2"][..],
@@ -189,15 +189,15 @@ fn transactions_call_functions() {
         let refused = "!ERR Can not execute a script with write flag using *_ro command.";
         assert_eq!(replies, ["2", "3", refused, "!ERR Function not found", "3"]);
     }
-    client.ok(&["WATCH", "a"]);
+    client.ok(&["WATCH", "t:a"]);
     client.ok(&["MULTI"]);
-    client.text(&["FCALL", "bump", "1", "a", "2"]);
-    cluster.client(1).ok(&["SET", "a", "9"]);
+    client.text(&["FCALL", "bump", "1", "t:a", "2"]);
+    cluster.client(1).ok(&["SET", "t:a", "9"]);
     assert_eq!(client.call(&["EXEC"]), Reply::Null);
-    assert_eq!(client.text(&["GET", "a"]), "9");
+    assert_eq!(client.text(&["GET", "t:a"]), "9");
     client.ok(&["MULTI"]);
     assert_eq!(client.text(&["FUNCTION", "LOAD", &returning("lib", "f", "x")]), "QUEUED");
-    assert_eq!(client.text(&["FCALL", "bump", "1", "a", "1"]), "QUEUED");
+    assert_eq!(client.text(&["FCALL", "bump", "1", "t:a", "1"]), "QUEUED");
     let replies = client.list(&["EXEC"]);
     assert_eq!(replies, ["lib", "10"]);
     assert_eq!(client.text(&["FCALL", "f", "0"]), "x");
