@@ -78,8 +78,6 @@ fn one_request_one_answer() {
         ("latency reset x y", ":0\r\n"),
         ("latency histogram", "*0\r\n"),
         ("module list", "*0\r\n"),
-        ("function flush", "+OK\r\n"),
-        ("function flush async", "+OK\r\n"),
         ("function flush foo", "-ERR FUNCTION FLUSH only supports SYNC|ASYNC option\r\n"),
         ("cluster info", "-ERR This instance has cluster support disabled\r\n"),
         ("cluster slots", "-ERR This instance has cluster support disabled\r\n"),
