@@ -26,7 +26,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-workload", &["core", "contract"]),
     ("tidemark-registry", &["node", "protocols"]),
     ("tidemark-script", &["core"]),
-    ("tidemark-server", &["core", "store", "contract", "replica", "node", "registry", "wire", "adapt", "script"]),
+    (
+        "tidemark-server",
+        &["core", "store", "contract", "replica", "node", "registry", "wire", "adapt", "script"],
+    ),
     ("tidemark-experiments", &[]),
     ("tidemark-bench", &["core", "wire", "workload"]),
     ("tidemark-differential", &["wire"]),
