@@ -11,9 +11,10 @@ const options = { connection: { host, port: Number(port), maxRetriesPerRequest: 
 const PATIENCE = 60_000;
 const open = [];
 
-function queue(name) {
+async function queue(name) {
   const made = [new Queue(name, options), new QueueEvents(name, options)];
   open.push(...made);
+  await made[0].obliterate({ force: true }); // what an earlier run has left
   return made;
 }
 
@@ -33,7 +34,7 @@ async function until(what, look) {
 }
 
 async function jobs() {
-  const [mails, events] = queue('mails');
+  const [mails, events] = await queue('mails');
   worker('mails', async (job) => {
     await job.updateProgress(50);
     return `sent to ${job.data.to}`;
@@ -46,7 +47,7 @@ async function jobs() {
 }
 
 async function retries() {
-  const [calls, events] = queue('calls');
+  const [calls, events] = await queue('calls');
   worker('calls', async (job) => {
     if (job.attemptsMade < job.data.fails) throw new Error('busy');
     return job.attemptsMade + 1;
@@ -62,7 +63,7 @@ async function retries() {
 }
 
 async function order() {
-  const [prints] = queue('prints');
+  const [prints] = await queue('prints');
   for (const [page, priority] of [['late', 9], ['soon', 2], ['first', 1]]) await prints.add(page, {}, { priority });
   await prints.add('twice', {}, { jobId: 'only-one', priority: 10 });
   await prints.add('twice', {}, { jobId: 'only-one', priority: 10 });
@@ -73,7 +74,7 @@ async function order() {
 }
 
 async function later() {
-  const [timers, events] = queue('timers');
+  const [timers, events] = await queue('timers');
   worker('timers', async (job) => Date.now() - job.timestamp);
   const job = await timers.add('wait', {}, { delay: 800 });
   assert.equal(await job.getState(), 'delayed');
@@ -81,7 +82,7 @@ async function later() {
 }
 
 async function repeated() {
-  const [ticks] = queue('ticks');
+  const [ticks] = await queue('ticks');
   let count = 0;
   worker('ticks', async () => { count += 1; });
   await ticks.upsertJobScheduler('tick', { every: 200, limit: 4 }, { name: 'tick' });
@@ -90,13 +91,13 @@ async function repeated() {
   assert.equal(count, 4, 'the limit holds');
   await ticks.upsertJobScheduler('more', { every: 100 }, { name: 'tick' });
   await until('more ticks', () => count >= 7);
-  assert.ok(await ticks.removeJobScheduler('more'));
+  for (const scheduler of await ticks.getJobSchedulers()) assert.ok(await ticks.removeJobScheduler(scheduler.key));
   assert.equal((await ticks.getJobSchedulers()).length, 0);
 }
 
 async function flows() {
-  const [rooms, events] = queue('rooms');
-  const [doors] = queue('doors');
+  const [rooms, events] = await queue('rooms');
+  const [doors] = await queue('doors');
   worker('doors', async (job) => job.data.price);
   worker('rooms', async (job) => {
     const prices = Object.values(await job.getChildrenValues());
@@ -112,7 +113,7 @@ async function flows() {
 }
 
 async function pauses() {
-  const [belt, events] = queue('belt');
+  const [belt, events] = await queue('belt');
   worker('belt', async () => 'moved');
   await belt.pause();
   const job = await belt.add('box', {});

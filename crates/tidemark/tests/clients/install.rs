@@ -72,17 +72,39 @@ pub(crate) fn python() -> PathBuf {
     python
 }
 
+/// A Python with the newest Celery and Django.
+pub(crate) fn python_of_applications() -> PathBuf {
+    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
+    let python = shelf("applications").join("bin/python3");
+    let imports = Command::new(&python).args(["-c", "import celery, django, redis, packaging"]).output();
+    if !imports.is_ok_and(|output| output.status.success()) {
+        eprintln!("installing Celery and Django with pip");
+        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(shelf("applications")));
+        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "celery[redis]", "django"]));
+    }
+    python
+}
+
 /// A folder whose scripts can import the newest ioredis and node-redis.
 pub(crate) fn node_modules() -> PathBuf {
+    packages("node", &["ioredis", "redis"])
+}
+
+/// A folder whose scripts can import the newest BullMQ, with the ioredis that it wants.
+pub(crate) fn bullmq() -> PathBuf {
+    packages("bullmq", &["bullmq", "ioredis"])
+}
+
+fn packages(name: &str, packages: &[&str]) -> PathBuf {
     let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = shelf("node");
-    let has = |package: &str| folder.join("node_modules").join(package).join("package.json").exists();
-    if !(has("ioredis") && has("redis")) {
-        eprintln!("installing ioredis and node-redis with npm");
+    let folder = shelf(name);
+    let has = |package: &&str| folder.join("node_modules").join(package).join("package.json").exists();
+    if !packages.iter().all(has) {
+        eprintln!("installing {} with npm", packages.join(" and "));
         std::fs::write(folder.join("package.json"), "{\"private\": true, \"type\": \"module\"}\n")
             .expect("a file");
         let mut npm = Command::new("npm");
-        npm.args(["install", "--no-audit", "--no-fund", "ioredis", "redis"]).current_dir(&folder);
+        npm.args(["install", "--no-audit", "--no-fund"]).args(packages).current_dir(&folder);
         run(&mut npm);
     }
     folder

@@ -5,6 +5,7 @@
 //! install that fails fails the test; the tests of the session helpers are left out then, unless all tests have to run. Only Go, and Java with Maven, have to be there for the tests with YCSB, which are
 //! left out otherwise; where all tests have to run, they fail.
 
+mod applications;
 mod differential;
 #[path = "../torture/harness/mod.rs"]
 mod harness;
