@@ -2,6 +2,8 @@
 
 mod bench;
 mod check;
+mod client_tests;
+mod foreign;
 mod lanes;
 mod redis_tests;
 mod run;
@@ -16,6 +18,7 @@ const HELP: &str = "\
 ./x test           everything that CI runs: check, and all tests, end-to-end tests too
 ./x tidy           only the tidy test: which crate may use what, lengths, headers, links, words
 ./x redis-tests    the tests of Redis itself, against one node; see ./x redis-tests --help
+./x client-tests   the tests of client libraries, against one node; see ./x client-tests --help
 ./x differential   random commands to redis-server and to one node, and their replies compared; see --help
 ./x bench          Tidemark beside redis-server; see ./x bench --help
 ";
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
         ("test", []) => test::test(),
         ("tidy", []) => tidy::run(),
         ("redis-tests", rest) => redis_tests::run(rest),
+        ("client-tests", rest) => client_tests::run(rest),
         ("differential", rest) => differential(rest),
         ("bench", rest) => bench::run(rest),
         ("help" | "--help" | "-h", _) => {

@@ -4,6 +4,7 @@
 //! the end-to-end tests run. It is optimised a little, and looks after itself: an overflow or a broken assumption ends it.
 
 use crate::check::steps_of_check;
+use crate::client_tests;
 use crate::lanes;
 use crate::redis_tests;
 use crate::run::{Steps, command, output, run};
@@ -32,6 +33,7 @@ pub(crate) fn test() -> Result<()> {
     if ready {
         steps.step("tests", tests);
         steps.step("redis-tests", || redis_tests::run(&[]));
+        steps.step("client-tests", client_tests::run_with_python);
     }
     steps.finish()
 }

@@ -1,6 +1,7 @@
 //! One unit, run by the client of Redis's own test runner. We are that runner's server: we tell the client first to load
 //! `keep_going.tcl`, then to run the unit, and it tells us how each test ended.
 
+use crate::foreign::{Ended, Outcome, Played, numbered};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -24,31 +25,6 @@ pub(super) const LIMITS: Limits =
 
 /// What is left out: what looks into the server by other means than the protocol, and other servers' premises.
 const TAGS: &str = "-needs:debug -needs:repl -needs:save -needs:config-maxmemory -cluster:skip";
-
-/// How a test ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
-    Passed,
-    Failed,
-    Skipped,
-}
-
-/// A test, how it ended, and what the runner said if it failed.
-#[derive(Clone, Debug)]
-pub(super) struct Outcome {
-    /// Its name; of those that occur again, the second is `name #2`.
-    pub(super) name: String,
-    pub(super) ended: Ended,
-    pub(super) details: String,
-}
-
-/// A unit that was run.
-pub(super) struct Played {
-    pub(super) outcomes: Vec<Outcome>,
-    /// Errors between tests, and why the unit did not come to its end if it did not.
-    pub(super) notes: Vec<String>,
-    pub(super) seconds: f64,
-}
 
 /// The client and all processes that it has started; dropping it ends them.
 struct Client(Child);
@@ -216,10 +192,6 @@ impl Tally {
     fn finish(self, seconds: f64) -> Played {
         Played { outcomes: self.outcomes, notes: self.notes, seconds }
     }
-}
-
-fn numbered(name: &str, occurrence: usize) -> String {
-    if occurrence == 1 { name.to_string() } else { format!("{name} #{occurrence}") }
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Before Redis's units one of our own is run, whose results are known: a harness that loses tests, or that calls them
 //! passed, is found before its results are believed.
 
-use super::client::{self, Ended, Limits, Played};
-use super::servers::Kind;
+use super::client::{self, Limits};
+use crate::foreign::servers::Kind;
+use crate::foreign::{Ended, Played};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::time::Duration;
@@ -61,7 +62,7 @@ fn judge(played: &Played) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redis_tests::client::Outcome;
+    use crate::foreign::Outcome;
 
     #[test]
     fn a_harness_that_loses_or_passes_a_test_is_found() {

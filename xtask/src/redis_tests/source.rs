@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The version whose tests are run.
-pub(super) const VERSION: &str = "7.0.15";
+const VERSION: &str = "7.0.15";
 
 const ARCHIVE: &str = "redis_7.0.15.orig.tar.gz";
 const SHA256: &str = "4b1dc4ee6d622a09fff9c6777191209750fb5e5a725ef78ea012d6eef4c22982";

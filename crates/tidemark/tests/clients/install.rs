@@ -72,6 +72,19 @@ pub(crate) fn python() -> PathBuf {
     python
 }
 
+/// A Python with the newest Celery and Django.
+pub(crate) fn python_of_applications() -> PathBuf {
+    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
+    let python = shelf("applications").join("bin/python3");
+    let imports = Command::new(&python).args(["-c", "import celery, django, redis, packaging"]).output();
+    if !imports.is_ok_and(|output| output.status.success()) {
+        eprintln!("installing Celery and Django with pip");
+        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(shelf("applications")));
+        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "celery[redis]", "django"]));
+    }
+    python
+}
+
 /// A folder whose scripts can import the newest ioredis and node-redis.
 pub(crate) fn node_modules() -> PathBuf {
     node_modules_of("node", &["ioredis", "redis"])
@@ -80,6 +93,11 @@ pub(crate) fn node_modules() -> PathBuf {
 /// A folder whose scripts can import the newest Yjs and node-redis.
 pub(crate) fn yjs() -> PathBuf {
     node_modules_of("yjs", &["redis", "yjs"])
+}
+
+/// A folder whose scripts can import the newest BullMQ, with the ioredis that it wants.
+pub(crate) fn bullmq() -> PathBuf {
+    node_modules_of("bullmq", &["bullmq", "ioredis"])
 }
 
 fn node_modules_of(name: &str, packages: &[&str]) -> PathBuf {

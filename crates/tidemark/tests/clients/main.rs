@@ -1,10 +1,12 @@
 //! Unmodified clients against a running node, and its replies beside those of redis-server.
 //!
 //! The tests install what they need themselves: `redis-server` and `redis-tools` with apt-get (through sudo unless
-//! root), redis-py into a virtual environment and the two JavaScript clients into a folder, both under `target/`. An
-//! install that fails fails the test; the tests of the session helpers are left out then, unless all tests have to run. Only Go, and Java with Maven, have to be there for the tests with YCSB, which are
-//! left out otherwise; where all tests have to run, they fail.
+//! root), redis-py into a virtual environment and the two JavaScript clients into a folder, both under `target/`, and so
+//! the applications. An install that fails fails the test; the tests of the session helpers and of applications are left
+//! out then, unless all tests have to run. Only Go, and Java with Maven, have to be there for the tests with YCSB, which
+//! are left out otherwise; where all tests have to run, they fail.
 
+mod applications;
 mod differential;
 mod documents;
 #[path = "../torture/harness/mod.rs"]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Which server the tests run against.
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// One node of one region with one partition, of this binary.
     Tidemark(PathBuf),
     /// The reference.
@@ -21,25 +21,25 @@ pub(super) enum Kind {
 }
 
 /// A running server.
-pub(super) struct Server {
-    pub(super) port: u16,
+pub(crate) struct Server {
+    pub(crate) port: u16,
     child: Child,
     folder: PathBuf,
 }
 
 impl Kind {
-    pub(super) fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Tidemark(_) => "tidemark",
             Self::Redis => "redis-server",
         }
     }
 
-    pub(super) fn start(&self) -> Result<Server> {
+    pub(crate) fn start(&self) -> Result<Server> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let folder =
-            std::env::temp_dir().join(format!("tidemark-redis-tests-{}-{number}", std::process::id()));
+            std::env::temp_dir().join(format!("tidemark-foreign-tests-{}-{number}", std::process::id()));
         fs::create_dir_all(&folder)?;
         match self {
             Self::Tidemark(binary) => tidemark(binary, folder),
@@ -94,7 +94,7 @@ fn redis(folder: PathBuf) -> Result<Server> {
 
 impl Server {
     /// What it wrote to standard error.
-    pub(super) fn errors(&self) -> String {
+    pub(crate) fn errors(&self) -> String {
         fs::read_to_string(self.folder.join("stderr")).unwrap_or_default()
     }
 }

@@ -1,13 +1,11 @@
-//! The lists in `xtask/redis-tests`, a file for each unit: every test that redis-server passes, and what is expected of
-//! Tidemark. They are the ratchet: a test that passed must go on passing.
+//! The lists, a file for each unit: every test that redis-server passes, and what is expected of Tidemark. They are the
+//! ratchet: a test that passed must go on passing.
 
-use super::client::{Ended, Outcome};
+use super::{Ended, Family, Outcome};
 use crate::run::root;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-
-const FOLDER: &str = "xtask/redis-tests";
 
 /// What is expected of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,15 +57,10 @@ impl Finding {
     }
 }
 
-/// The file of a unit, from the root of the repository.
-pub(super) fn path(unit: &str) -> String {
-    format!("{FOLDER}/{}.txt", unit.replace('/', "-"))
-}
-
 impl List {
     /// The list of a unit; empty if there is none yet.
-    pub(super) fn read(unit: &str) -> Result<Self> {
-        let path = path(unit);
+    pub(super) fn read(family: &Family, unit: &str) -> Result<Self> {
+        let path = family.path(unit);
         match std::fs::read_to_string(root().join(&path)) {
             Ok(text) => Self::parse(&text).with_context(|| path),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
@@ -75,10 +68,10 @@ impl List {
         }
     }
 
-    pub(super) fn write(&self, unit: &str) -> Result<()> {
-        let file: PathBuf = root().join(path(unit));
+    pub(super) fn write(&self, family: &Family, unit: &str) -> Result<()> {
+        let file: PathBuf = root().join(family.path(unit));
         std::fs::create_dir_all(file.parent().expect("it lies in a folder"))?;
-        Ok(std::fs::write(file, self.text(unit))?)
+        Ok(std::fs::write(file, self.text(family, unit))?)
     }
 
     fn parse(text: &str) -> Result<Self> {
@@ -107,10 +100,11 @@ impl List {
         Ok(Self(entries))
     }
 
-    fn text(&self, unit: &str) -> String {
+    fn text(&self, family: &Family, unit: &str) -> String {
+        let Family { command, owner, .. } = family;
         let mut text = format!(
-            "# The tests of Redis's unit {unit} that redis-server passes, and whether Tidemark does. A line is `pass`, `todo`,\n\
-             # or, with the reason on the next line, `never` or `either`. `./x redis-tests {unit} --update` keeps it.\n"
+            "# The tests of {owner} {unit} that redis-server passes, and whether Tidemark does. A line is `pass`, `todo`,\n\
+             # or, with the reason on the next line, `never` or `either`. `./x {command} {unit} --update` keeps it.\n"
         );
         for entry in &self.0 {
             let (word, _) = WORDS.iter().find(|(_, expected)| *expected == entry.expected).expect("all are");
@@ -184,6 +178,8 @@ fn passed(outcomes: &[Outcome]) -> BTreeMap<&str, ()> {
 mod tests {
     use super::*;
 
+    const FAMILY: Family =
+        Family { command: "some-tests", owner: "the unit", title: "", units: &["x"], lanes: 1, help: "" };
     const TEXT: &str = "# a header\npass one\ntodo two - of them\nnever three\n     There is one database.\neither four\n     Time.\n";
 
     fn ran(results: &[(&str, Ended)]) -> Vec<Outcome> {
@@ -200,7 +196,7 @@ mod tests {
         let list = List::parse(TEXT).unwrap();
         assert_eq!(list.0[1].name, "two - of them");
         assert_eq!(list.0[2].reason, "There is one database.");
-        assert_eq!(List::parse(&list.text("x")).unwrap(), list);
+        assert_eq!(List::parse(&list.text(&FAMILY, "x")).unwrap(), list);
         for wrong in ["perhaps one", "never one", "pass one\n  because", "pass"] {
             assert!(List::parse(wrong).is_err(), "{wrong}");
         }

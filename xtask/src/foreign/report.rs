@@ -1,8 +1,7 @@
 //! Results for people, and for programs.
 
-use super::Unit;
-use super::client::Ended;
-use super::list::{self, Expected, Finding};
+use super::list::{Expected, Finding};
+use super::{Ended, Family, Outcome, Unit};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -12,7 +11,7 @@ const LINES_MAX: usize = 6;
 /// How many tests of the list of a unit have passed.
 fn passed(unit: &Unit) -> usize {
     let passed = |name: &str| {
-        let same = |outcome: &&super::client::Outcome| outcome.name == name;
+        let same = |outcome: &&Outcome| outcome.name == name;
         unit.played.outcomes.iter().find(same).is_some_and(|outcome| outcome.ended == Ended::Passed)
     };
     unit.list.0.iter().filter(|entry| passed(&entry.name)).count()
@@ -33,9 +32,8 @@ pub(super) fn line(unit: &Unit) -> String {
 }
 
 /// All units, and what is not as expected.
-pub(super) fn text(server: &str, units: &[Unit], details: bool) -> String {
-    let mut text =
-        format!("\n{server}, tests of Redis {} that redis-server passes:\n", super::source::VERSION);
+pub(super) fn text(family: &Family, server: &str, units: &[Unit], details: bool) -> String {
+    let mut text = format!("\n{server}, {} that redis-server passes:\n", family.title);
     for unit in units {
         let _ = writeln!(text, "{}", line(unit));
         if details {
@@ -52,14 +50,14 @@ pub(super) fn text(server: &str, units: &[Unit], details: bool) -> String {
     let _ = writeln!(text, "{:20} {:4} of {of:4} pass", "all", all.sum::<usize>());
     for unit in units {
         for finding in &unit.findings {
-            let _ = writeln!(text, "{}", explained(unit, finding));
+            let _ = writeln!(text, "{}", explained(family, unit, finding));
         }
     }
     text
 }
 
-fn explained(unit: &Unit, finding: &Finding) -> String {
-    let path = list::path(&unit.name);
+fn explained(family: &Family, unit: &Unit, finding: &Finding) -> String {
+    let path = family.path(&unit.name);
     match finding {
         Finding::Mended(name) => format!("{path}: passes now, and the list says that it fails: {name}"),
         Finding::Broken(name) => {

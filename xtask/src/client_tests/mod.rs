@@ -1,0 +1,150 @@
+//! `./x client-tests`: the test suites of client libraries, run against Tidemark by their own runners, with a ratchet.
+//!
+//! - `redis_py`: the tests in the source distribution of redis-py, run by pytest.
+//! - `go_redis`: the tests in the module go-redis, run by Ginkgo.
+
+mod go_redis;
+mod redis_py;
+
+use crate::foreign::servers::Server;
+use crate::foreign::{Family, Outcome, Played, Runner, target};
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+const HELP: &str = "\
+./x client-tests [SUITE…] [--reference] [--update] [--json] [--details]
+
+Runs the test suites of client libraries against one node of Tidemark, and compares with the lists in xtask/client-tests:
+a test that passed must pass. One that passes and is listed as failing is named; `--update` makes it have to pass.
+
+  SUITE        redis-py, redis-py-asyncio (need python3 with venv) or go-redis (needs go); without any, all
+  --reference  against redis-server: are the lists what it passes?
+  --update     rewrites the lists: with what Tidemark passes, or, with --reference, with the tests that redis-server passes
+  --details    says why each test failed
+  --json       writes results as JSON to standard output
+
+TIDEMARK_BIN names a binary to test; otherwise one is built. Libraries and tests are downloaded into the target directory.
+";
+
+const GO_REDIS: &str = "go-redis";
+
+const FAMILY: Family = Family {
+    command: "client-tests",
+    owner: "the suite",
+    title: "tests of client libraries",
+    units: &[redis_py::SYNC, redis_py::ASYNCIO, GO_REDIS],
+    lanes: 2,
+    help: HELP,
+};
+
+/// Longer than any suite takes on a machine with other work.
+const LIMIT: Duration = Duration::from_secs(540);
+
+/// How much of what a runner printed is shown if it did not come to its end.
+const LINES_SHOWN: usize = 6;
+
+/// What is installed.
+struct Suites {
+    redis_py: Option<redis_py::Installed>,
+    go_redis: Option<go_redis::Installed>,
+    /// Results of runs.
+    folder: PathBuf,
+}
+
+/// A suite to be run.
+struct Run {
+    command: Command,
+    /// Exit codes of runners that came to their end.
+    complete: &'static [i32],
+    /// Reads the file of results.
+    read: fn(&str) -> Result<Vec<Outcome>>,
+}
+
+/// Runs suites as `args` say.
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    FAMILY.run(args, |_, units| {
+        let folder = target()?.join("client-tests");
+        std::fs::create_dir_all(&folder)?;
+        let needs = |suites: &[&str]| units.iter().any(|unit| suites.contains(&&unit[..]));
+        let python = needs(&[redis_py::SYNC, redis_py::ASYNCIO]);
+        Ok(Suites {
+            redis_py: python.then(|| redis_py::installed(&folder)).transpose()?,
+            go_redis: needs(&[GO_REDIS]).then(|| go_redis::installed(&folder)).transpose()?,
+            folder,
+        })
+    })
+}
+
+/// Runs what `./x test` runs: the suites that need Python only. Without it, they are left out.
+pub(crate) fn run_with_python() -> Result<()> {
+    if redis_py::has_python() {
+        return run(&[redis_py::SYNC, redis_py::ASYNCIO].map(String::from));
+    }
+    println!("python3 with venv is missing: the tests of redis-py are left out");
+    Ok(())
+}
+
+impl Runner for Suites {
+    fn play(&self, unit: &str, server: &Server) -> Result<Played> {
+        let began = Instant::now();
+        let results = self.folder.join(format!("{unit}-{}.json", server.port));
+        let printed = results.with_extension("txt");
+        let _ = std::fs::remove_file(&results);
+        let mut run = if unit == GO_REDIS {
+            self.go_redis.as_ref().context("go-redis is installed")?.run(server.port, &results)?
+        } else {
+            self.redis_py.as_ref().context("redis-py is installed")?.run(unit, server.port, &results)?
+        };
+        let status = finish(&mut run.command, &printed)?;
+        let mut notes = Vec::new();
+        let complete =
+            status.and_then(|status| status.code()).is_some_and(|code| run.complete.contains(&code));
+        if !complete {
+            let how = status.map_or(format!("stopped after {} s", LIMIT.as_secs()), |it| it.to_string());
+            notes.push(format!("the suite did not come to its end ({how})\n{}", last_lines(&printed)));
+        }
+        // A runner that did not come to its end may have written nothing: then nothing has passed.
+        let text = std::fs::read_to_string(&results).unwrap_or_default();
+        let outcomes = if text.is_empty() { Vec::new() } else { (run.read)(&text)? };
+        for extension in ["json", "txt", "endpoints"] {
+            let _ = std::fs::remove_file(results.with_extension(extension));
+        }
+        Ok(Played { outcomes, notes, seconds: began.elapsed().as_secs_f64() })
+    }
+}
+
+/// Runs a command to its end; none if it had to be stopped. All processes that it has started end with it.
+fn finish(command: &mut Command, printed: &Path) -> Result<Option<ExitStatus>> {
+    let file = File::create(printed)?;
+    command.process_group(0).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+    let mut child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
+    let group = child.id();
+    let kill = move || {
+        Command::new("kill").args(["-KILL", "--", &format!("-{group}")]).stderr(Stdio::null()).status()
+    };
+    let (done, ended) = channel::<()>();
+    let watch = std::thread::spawn(move || {
+        let late = ended.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout);
+        if late {
+            let _ = kill();
+        }
+        late
+    });
+    let status = child.wait()?;
+    drop(done);
+    let late = watch.join().expect("the watch does not panic");
+    let _ = kill();
+    Ok((!late).then_some(status))
+}
+
+fn last_lines(file: &Path) -> String {
+    let bytes = std::fs::read(file).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LINES_SHOWN)..].join("\n")
+}
