@@ -11,7 +11,9 @@ use super::error::ErrorReply;
 use super::functions::Libraries;
 use bytes::Bytes;
 pub(super) use runner::interpret;
-pub(super) use runner::{compile, function_word, limit_runs, load_library, program, run_without_keys, unwrap, wrap};
+pub(super) use runner::{
+    compile, function_word, limit_runs, load_library, program, run_without_keys, unwrap, wrap,
+};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -79,6 +79,7 @@ fn one_request_one_answer() {
         ("latency histogram", "*0\r\n"),
         ("module list", "*0\r\n"),
         ("function flush foo", "-ERR FUNCTION FLUSH only supports SYNC|ASYNC option\r\n"),
+        ("function kill", "-NOTBUSY No scripts in execution right now.\r\n"),
         ("cluster info", "-ERR This instance has cluster support disabled\r\n"),
         ("cluster slots", "-ERR This instance has cluster support disabled\r\n"),
         ("debug sleep 0", "-ERR DEBUG command not allowed.\r\n"),

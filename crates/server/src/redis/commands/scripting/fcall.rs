@@ -54,12 +54,15 @@ fn parse(request: &mut Request<'_>, only_reads: bool) -> Parsed {
     Ok(Task::several(Call { only_reads, function, named, reading: Some(Reading::default()) }))
 }
 
+/// Keys and arguments of a call.
+type Named = (Vec<Key>, Vec<Bytes>);
+
 /// A function that is to be called.
 struct Call {
     only_reads: bool,
     function: Bytes,
     /// Its keys and its arguments. That there is no such function is told before that they are wrong.
-    named: Result<(Vec<Key>, Vec<Bytes>), ErrorReply>,
+    named: Result<Named, ErrorReply>,
     /// None if it was called.
     reading: Option<Reading>,
 }
@@ -131,16 +134,21 @@ pub(in crate::redis) fn called(request: &mut Request<'_>) -> Option<Task> {
     let head = [request.take(2), request.take(3)];
     let keys = (5..5 + count).map(|at| request.key(at)).collect();
     let arguments = (5 + count..request.len()).map(|at| request.take(at)).collect();
-    Some(Task::several(Full(Some((verb, head, (keys, arguments))))))
+    Some(Task::several(Full { verb, head, named: Some((keys, arguments)) }))
 }
 
 /// A call whose library is known.
-struct Full(Option<(Verb, [Bytes; 2], (Vec<Key>, Vec<Bytes>))>);
+struct Full {
+    verb: Verb,
+    head: [Bytes; 2],
+    /// Its keys and its arguments, until it is called.
+    named: Option<Named>,
+}
 
 impl Steps for Full {
     fn begin(&mut self, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
-        let (verb, head, named) = self.0.take().ok_or(ErrorReply::UNEXPECTED)?;
-        run(verb, head, named, keyspace, out)
+        let named = self.named.take().ok_or(ErrorReply::UNEXPECTED)?;
+        run(self.verb, self.head.clone(), named, keyspace, out)
     }
 
     fn step(
