@@ -77,11 +77,12 @@ pub(super) fn installed(folder: &Path) -> Result<Installed> {
     eprintln!("installing redis-py {VERSION} and its tests with pip");
     // A folder under its name is whole: a run that is interrupted leaves nothing there.
     let fresh = folder.join(format!("installing-{}", std::process::id()));
-    install(&fresh).context("redis-py and its tests cannot be installed with pip (is there a network?)")?;
-    match fs::rename(&fresh, &home) {
-        Err(error) if !home.exists() => Err(error).context("redis-py cannot be moved to its place"),
-        _ => Ok(installed),
-    }
+    let moved = install(&fresh)
+        .context("redis-py and its tests cannot be installed with pip (is there a network?)")
+        .and_then(|()| fs::rename(&fresh, &home).context("redis-py cannot be moved to its place"));
+    let _ = fs::remove_dir_all(&fresh);
+    // Another run may have been faster.
+    if home.exists() { Ok(installed) } else { moved.map(|()| installed) }
 }
 
 fn install(fresh: &Path) -> Result<()> {
