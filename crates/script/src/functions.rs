@@ -72,6 +72,9 @@ pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
+/// How many functions a library may have, and how many an interpreter keeps of all libraries.
+pub(crate) const FUNCTIONS_MAX: usize = 400;
+
 /// Where functions are registered, as long as a library is loaded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Registry(Rc<RefCell<Option<Vec<Registered>>>>);
@@ -95,6 +98,9 @@ impl Registry {
         let function = read(args)?;
         if all.iter().any(|other| other.name == function.name) {
             return Err(fault("Function already exists in the library"));
+        }
+        if all.len() == FUNCTIONS_MAX {
+            return Err(Fault::Reply(format!("ERR a library has at most {FUNCTIONS_MAX} functions")));
         }
         all.push(function);
         Ok(())

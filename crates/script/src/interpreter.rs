@@ -20,8 +20,8 @@ const LIBRARY_NAME: &str = "@user_function";
 const PRELUDE: &str = include_str!("prelude.lua");
 /// After how many instructions the time is looked at.
 const CHECKED_EVERY: u32 = 2_000;
-/// How many compiled scripts are kept.
-const KEPT: usize = 500;
+/// How many compiled scripts are kept. Each takes one of the places that values need, too.
+const KEPT: usize = 100;
 const ARGUMENTS: &str = "ERR Lua redis lib command arguments must be strings or integers";
 
 /// What a script does not have of itself.
@@ -188,7 +188,8 @@ impl<H: Host + 'static> Interpreter<H> {
     pub fn library(&mut self, source: &[u8], sha: &str, limits: Limits) -> Result<&[Registered], Reply> {
         if !self.libraries.contains_key(sha) {
             let registered = self.register(source, limits)?;
-            if self.libraries.len() >= KEPT {
+            let kept: usize = self.libraries.values().map(Vec::len).sum();
+            if kept + registered.len() > functions::FUNCTIONS_MAX {
                 self.libraries.clear();
             }
             self.libraries.insert(sha.to_string(), registered);

@@ -97,6 +97,15 @@ pub(crate) fn native(
     })
 }
 
+/// So many values may pass between Lua and Rust at once; `unpack` has the same limit. Each that is no number takes a place of a
+/// stack that holds 8,000, and must never be full.
+const VALUES_MAX: usize = 7_000;
+
+/// Whether so many values may be returned.
+pub(crate) fn few(count: usize) -> Result<(), Fault> {
+    if count > VALUES_MAX { Err(Fault::text("too many results to unpack")) } else { Ok(()) }
+}
+
 /// A value that is a number.
 pub(crate) fn real(value: &Value) -> Option<f64> {
     match value {

@@ -32,11 +32,25 @@ setmetatable(real, {
 })
 local globals = protect(real)
 
-for _, name in next, { "assert", "error", "gcinfo", "ipairs", "next", "rawequal", "select", "tonumber", "tostring", "type", "unpack",
+for _, name in next, { "assert", "error", "gcinfo", "ipairs", "next", "rawequal", "select", "tonumber", "tostring", "type",
     "_VERSION" } do
   real[name] = _G[name]
 end
 real._G = globals
+
+-- No more values than these can be given to a function that is not Lua's, unless they are numbers.
+local unpack, many = unpack, 7000
+function real.unpack(t, from, to)
+  local first, last = from or 1, to or #t
+  if last - first >= many then
+    local others = 0
+    for at = first, last do
+      if type(t[at]) ~= "number" then others = others + 1 end
+      if others > many then error("too many results to unpack", 2) end
+    end
+  end
+  return unpack(t, from, to)
+end
 
 -- Whoever catches an error is stopped all the same. Errors of functions that are not Lua's become what scripts know.
 local function caught(done, ...)

@@ -72,3 +72,46 @@ fn commands_are_carried_out_once_for_each_call_and_lines_are_logged() {
     fixture.run("for i = 1, 5 do redis.call('ping') end redis.log(redis.LOG_WARNING, 'a', 'b')");
     assert_eq!((fixture.calls, fixture.logged.get()), (5, 1));
 }
+
+/// Values that Rust code holds take places of which there are 8,000: a script that needed more ended the process.
+#[test]
+fn many_values_are_no_danger() {
+    let mut fixture = Fixture::new();
+    let strings = "local t = {} for i = 1, 20000 do t['k' .. i] = 'v' .. i end ";
+    let list = "local t = {} for i = 1, 20000 do t[i] = 'v' .. i end ";
+    for (source, expected) in [
+        (format!("{strings} local u = cmsgpack.unpack(cmsgpack.pack(t)) return u.k20000"), Ok("v20000")),
+        (format!("{list} local u = cmsgpack.unpack(cmsgpack.pack(t)) return u[20000]"), Ok("v20000")),
+        (format!("{strings} return cjson.decode(cjson.encode(t)).k20000"), Ok("v20000")),
+        (format!("{list} return cjson.decode(cjson.encode(t))[20000]"), Ok("v20000")),
+        (format!("{list} return select('#', unpack(t, 1, 7000)) .. ''"), Ok("7000")),
+        ("local t = {} for i = 1, 7900 do t[i] = i end return redis.call('echo', unpack(t))".into(), Ok("1")),
+        (
+            "local t = {} for i = 1, 9000 do t[i] = i end return unpack(t)".into(),
+            Err("too many results to unpack"),
+        ),
+        (format!("{list} return redis.call('echo', unpack(t, 1, 7000))"), Ok("v1")),
+        (format!("{list} return redis.call('echo', unpack(t, 1, 7001))"), Err("too many results to unpack")),
+        (format!("{list} return redis.call('echo', unpack(t))"), Err("too many results to unpack")),
+        (format!("{list} return cmsgpack.unpack(cmsgpack.pack(unpack(t, 1, 7000)))"), Ok("v1")),
+        ("return cmsgpack.unpack(string.rep('\\161x', 20000))".into(), Err("too many results to unpack")),
+        (
+            "return struct.unpack(string.rep('s', 20000), string.rep('x\\0', 20000))".into(),
+            Err("too many results to unpack"),
+        ),
+    ] {
+        let reply = fixture.run(&source);
+        match (&reply, expected) {
+            (Reply::Bulk(bytes), Ok(text)) => assert_eq!(bytes, text.as_bytes(), "{source}"),
+            (Reply::Error(text), Err(why)) => assert!(text.contains(why), "{source}: {text}"),
+            _ => panic!("{source}: {reply:?}, not {expected:?}"),
+        }
+    }
+    for number in 0..2_000 {
+        assert_eq!(fixture.run(&format!("return {number}")), Reply::Int(number));
+    }
+    let many: String =
+        (0..401).map(|n| format!("redis.register_function('f{n}', function() end)\n")).collect();
+    let reply = fixture.load(&format!("#!lua name=l\n{many}"));
+    assert!(format!("{reply:?}").contains("at most 400 functions"), "{reply:?}");
+}

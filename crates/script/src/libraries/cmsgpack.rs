@@ -1,6 +1,6 @@
 //! `cmsgpack`: values as MessagePack writes them.
 
-use super::{Fault, Values, native, number, real, text};
+use super::{Fault, Values, few, native, number, real, text};
 use bytes::Bytes;
 use mlua::{Lua, Table, Value};
 
@@ -104,22 +104,27 @@ fn write_number(number: f64, out: &mut Vec<u8>) {
     out.extend_from_slice(&int.to_be_bytes()[8 - size..]);
 }
 
+/// Walks the pairs more than once: a Rust value that holds a Lua value takes one of few places.
 fn write_table(table: &Table, depth: usize, out: &mut Vec<u8>) -> Result<(), Fault> {
-    let pairs = table.pairs::<Value, Value>().collect::<mlua::Result<Vec<_>>>()?;
     let index = |key: &Value| real(key).filter(|key| *key > 0.0 && key.fract() == 0.0);
-    let highest =
-        pairs.iter().map(|(key, _)| index(key)).try_fold(0.0, |high, key| Some(f64::max(high, key?)));
-    if highest == Some(pairs.len() as f64) {
-        head(out, pairs.len(), (0x90, 15), [0, 0xdc, 0xdd]);
-        for at in 1..=pairs.len() {
+    let (mut count, mut highest) = (0, Some(0.0));
+    for pair in table.pairs::<Value, Value>() {
+        let at = index(&pair?.0);
+        highest = highest.and_then(|highest| Some(f64::max(highest, at?)));
+        count += 1;
+    }
+    if highest == Some(count as f64) {
+        head(out, count, (0x90, 15), [0, 0xdc, 0xdd]);
+        for at in 1..=count {
             write(&table.raw_get(at)?, depth + 1, out)?;
         }
         return Ok(());
     }
-    head(out, pairs.len(), (0x80, 15), [0, 0xde, 0xdf]);
-    for (key, value) in &pairs {
-        write(key, depth + 1, out)?;
-        write(value, depth + 1, out)?;
+    head(out, count, (0x80, 15), [0, 0xde, 0xdf]);
+    for pair in table.pairs::<Value, Value>() {
+        let (key, value) = pair?;
+        write(&key, depth + 1, out)?;
+        write(&value, depth + 1, out)?;
     }
     Ok(())
 }
@@ -231,6 +236,7 @@ fn unpack(lua: &Lua, args: &[Value], most: usize, offset: usize, tells: bool) ->
     let mut values = Vec::new();
     while reader.at < reader.data.len() && values.len() < most {
         values.push(reader.value(0)?);
+        few(values.len())?;
     }
     if tells {
         let next = if reader.at == reader.data.len() { -1.0 } else { reader.at as f64 };

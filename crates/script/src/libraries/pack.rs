@@ -1,6 +1,6 @@
 //! `struct`: values as bytes, laid out as a format says.
 
-use super::{Fault, Values, native, number, real, text};
+use super::{Fault, Values, few, native, number, real, text};
 use bytes::Bytes;
 use mlua::{Lua, Table, Value};
 
@@ -189,6 +189,7 @@ fn unpack(lua: &Lua, args: Vec<Value>) -> Values {
     let mut at = from as usize - 1;
     let mut values: Vec<Value> = Vec::new();
     while let Some((item, size, skipped)) = format.next(at)? {
+        few(values.len())?;
         at = at.checked_add(skipped).ok_or_else(short)?;
         let take = |size: usize| -> Result<Vec<u8>, Fault> {
             let end = at.checked_add(size).ok_or_else(short)?;
