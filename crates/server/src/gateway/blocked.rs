@@ -180,7 +180,7 @@ pub(super) fn serve(core: &mut Core) {
             engine.waiters.remove(session);
             continue;
         };
-        if engine.shared.pause.holds(spec, engine.now.wall) {
+        if engine.shared.pause.holds(spec, || false, engine.now.wall) {
             break; // They keep their turns.
         }
         engine.waiters.begin(session);

@@ -154,7 +154,9 @@ fn carry_out(
 ) -> Option<Status> {
     let mail = engine.shared.mail.len();
     let status = status_after(client, |client| match command {
-        Ok(command) if engine.shared.pause.holds(command.spec, engine.now.wall) => {
+        Ok(command)
+            if engine.shared.pause.holds(command.spec, || client.redis.queues_writes(), engine.now.wall) =>
+        {
             hold(engine, client, command)
         }
         Ok(command) if client.heard.is_empty() => {

@@ -288,6 +288,11 @@ impl Connection {
         self.mode != Mode::Normal
     }
 
+    /// Whether EXEC would change something.
+    pub fn queues_writes(&self) -> bool {
+        self.transaction.writes()
+    }
+
     /// Answers a command that needs no operation. The command behind it, if there is one, comes next.
     pub fn handle(&mut self, call: &Call, cx: &mut Context<'_>) -> Result<Next, ErrorReply> {
         cx.registry.touch(self.id, cx.spec.name, cx.now);

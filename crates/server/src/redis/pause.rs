@@ -34,17 +34,11 @@ impl Pause {
         self.changed = true;
     }
 
-    /// Whether a command has to wait.
+    /// Whether a command has to wait. EXEC changes something if its `transaction` does.
     #[inline]
-    pub fn holds(&self, spec: &Spec, now: Micros) -> bool {
-        self.current.is_some() && self.holds_now(spec, now)
-    }
-
-    #[cold]
-    fn holds_now(&self, spec: &Spec, now: Micros) -> bool {
-        // A script may write; one that is known to read is sent with EVAL_RO.
-        let writes = || spec.has("write") || ["publish", "spublish", "eval", "evalsha"].contains(&spec.name);
-        self.current.is_some_and(|(until, extent)| now < until && (extent == Extent::All || writes()))
+    pub fn holds(&self, spec: &Spec, transaction: impl FnOnce() -> bool, now: Micros) -> bool {
+        let Some((until, extent)) = self.current else { return false };
+        now < until && (extent == Extent::All || may_write(spec) || spec.name == "exec" && transaction())
     }
 
     /// How long it lasts; it is forgotten when it is over.
@@ -58,4 +52,10 @@ impl Pause {
     pub fn take_change(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
+}
+
+/// Whether a command may change something. A script may; one that is known to read is sent with EVAL_RO.
+#[cold]
+pub(super) fn may_write(spec: &Spec) -> bool {
+    spec.has("write") || ["publish", "spublish", "eval", "evalsha", "fcall"].contains(&spec.name)
 }

@@ -15,6 +15,7 @@ pub(super) use program::{compose, interpret};
 
 use super::command::{Command, Work};
 use super::error::ErrorReply;
+use super::pause::may_write;
 use super::prelude::*;
 use super::table::Table;
 use std::cell::RefCell;
@@ -46,6 +47,8 @@ pub(super) struct Closed {
 pub(super) struct Queued {
     requests: Vec<Bytes>,
     bytes: usize,
+    /// One may change something.
+    writes: bool,
     /// One could not be queued: EXEC will fail.
     failed: bool,
 }
@@ -64,6 +67,11 @@ impl Transaction {
     #[inline]
     pub(super) fn is_open(&self) -> bool {
         self.queue.is_some()
+    }
+
+    /// Whether a command that may change something is queued.
+    pub(super) fn writes(&self) -> bool {
+        self.queue.as_ref().is_some_and(|queue| queue.writes)
     }
 
     /// MULTI.
@@ -137,6 +145,7 @@ impl Transaction {
         encode_request(&mut bytes, &request.iter().collect::<Vec<_>>());
         let queue = self.queue.get_or_insert_default();
         queue.bytes += bytes.len();
+        queue.writes |= may_write(spec);
         if queue.bytes > BYTES_MAX {
             return Err(ErrorReply::new(format!("ERR a transaction is limited to {BYTES_MAX} bytes")));
         }

@@ -25,6 +25,25 @@ fn a_pause_of_writes_lets_reads_pass_and_ends_by_order() {
     assert_eq!(shown.iter().filter(|line| line.ends_with(r#""SET" "k" "v""#)).count(), 1, "{shown:?}");
 }
 
+/// Found by hand: EXEC wrote during a pause of writes.
+#[test]
+fn a_pause_of_writes_holds_transactions_that_write() {
+    let cluster = Cluster::start("causal", &[(0, &[0])], |_| ());
+    let (mut admin, mut other) = (cluster.client(0), cluster.client(0));
+    admin.ok(&["CLIENT", "PAUSE", "100000", "WRITE"]);
+    other.send(b"MULTI\r\nGET k\r\nPING\r\nEXEC\r\n");
+    let replies: Vec<String> = (0..3).map(|_| text(&other.reply().unwrap())).collect();
+    assert_eq!(replies, ["OK", "QUEUED", "QUEUED"]);
+    assert_eq!(other.reply().unwrap().items().map(<[_]>::len), Some(2), "one that only reads passes");
+    other.send(b"MULTI\r\nGET k\r\nSET k v\r\nEXEC\r\n");
+    (0..3).for_each(|_| drop(other.reply().unwrap()));
+    eventually("the transaction waits", || admin.text(&["INFO", "clients"]).contains("blocked_clients:1"));
+    assert_eq!(admin.text(&["GET", "k"]), "-");
+    admin.ok(&["CLIENT", "UNPAUSE"]);
+    assert_eq!(other.reply().unwrap().items().map(<[_]>::len), Some(2));
+    assert_eq!(admin.text(&["GET", "k"]), "v");
+}
+
 #[test]
 fn a_pause_of_everything_ends_by_itself() {
     let cluster = Cluster::start("causal", &[(0, &[0])], |_| ());

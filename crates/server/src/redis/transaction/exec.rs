@@ -122,7 +122,7 @@ impl Exec {
                 places.iter().map(|at| Key(Bytes::copy_from_slice(&request[*at]))).collect::<Vec<_>>()
             });
             self.items.push_back(match (named, parse(&mut request)) {
-                (Err(error), _) | (_, Err(error)) => Item::Wrong(error),
+                (_, Err(error)) | (Err(error), _) => Item::Wrong(error),
                 (Ok(_), Ok(command @ Command { work: Work::Local(_), .. })) => Item::Local(Box::new(command)),
                 (Ok(named), Ok(Command { work: Work::Operations(task), .. })) if named.is_empty() => {
                     Item::Alone(task)
