@@ -60,7 +60,7 @@ pub use error::ErrorReply;
 pub use events::Event;
 pub use keyspace::Keyspace;
 pub use mail::{Mail, Message, Publication};
-pub use pause::{Extent, Pause};
+pub use pause::{Extent, Pause, may_write};
 pub use programs::interpret;
 pub use registry::{Client, ClientRegistry};
 pub use scripts::Scripts;

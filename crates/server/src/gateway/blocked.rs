@@ -11,7 +11,7 @@ use super::confirming::{self, Found};
 use super::deliver::deliver;
 use super::execute::{Progress, fail, finish, keyspace, perform, status_after};
 use super::waiting::Ending;
-use crate::redis::{ErrorReply, Pending, Spec};
+use crate::redis::{ErrorReply, Pending, Spec, may_write};
 use crate::run::shard::{Core, Engine, Shard};
 use std::rc::Rc;
 use std::time::Duration;
@@ -180,7 +180,7 @@ pub(super) fn serve(core: &mut Core) {
             engine.waiters.remove(session);
             continue;
         };
-        if engine.shared.pause.holds(spec, || false, engine.now.wall) {
+        if engine.shared.pause.holds(engine.now.wall, || may_write(spec)) {
             break; // They keep their turns.
         }
         engine.waiters.begin(session);

@@ -6,7 +6,7 @@ use super::bus;
 use super::changes::Change;
 use super::client::{Adoption, Client, Resumption, Running};
 use super::deliver::{MAIL_MAX, deliver_own};
-use super::held::{block, hold, stale};
+use super::held::{block, hold, is_held, stale};
 use super::local::{answer_inside, local};
 use super::notes::{broken, ended, refused, show};
 use crate::redis::{Command, ErrorReply, Keyspace, Pending, Spec, Step, Task, Work};
@@ -154,11 +154,7 @@ fn carry_out(
 ) -> Option<Status> {
     let mail = engine.shared.mail.len();
     let status = status_after(client, |client| match command {
-        Ok(command)
-            if engine.shared.pause.holds(command.spec, || client.redis.queues_writes(), engine.now.wall) =>
-        {
-            hold(engine, client, command)
-        }
+        Ok(command) if is_held(engine, client, &command) => hold(engine, client, command),
         Ok(command) if client.heard.is_empty() => {
             show(engine, client, command.spec);
             start(engine, client, command)

@@ -2,7 +2,7 @@
 
 use super::client::{Client, Held};
 use super::execute::{Progress, fail_as};
-use crate::redis::{Command, ErrorReply, Spec};
+use crate::redis::{Command, ErrorReply, Spec, Work, may_write};
 use crate::run::shard::Engine;
 use crate::stats::outcome_of;
 use tidemark_core::Failure;
@@ -16,6 +16,17 @@ pub(super) fn stale(
     failure: &Failure,
 ) -> Progress {
     fail_as(engine, client, spec, outcome_of(failure), &ErrorReply::of(failure))
+}
+
+/// Whether a pause holds the command back.
+#[inline]
+pub(super) fn is_held(engine: &Engine, client: &Client, command: &Command) -> bool {
+    let writes = || match &command.work {
+        Work::Operations(task) if task.only_reads(&engine.shared.scripts) => false,
+        _ if command.spec.name == "exec" => client.redis.queues_writes(),
+        _ => may_write(command.spec),
+    };
+    engine.shared.pause.holds(engine.now.wall, writes)
 }
 
 /// A pause holds the command back.

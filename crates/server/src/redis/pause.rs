@@ -34,11 +34,11 @@ impl Pause {
         self.changed = true;
     }
 
-    /// Whether a command has to wait. EXEC changes something if its `transaction` does.
+    /// Whether a command has to wait, which perhaps `writes`.
     #[inline]
-    pub fn holds(&self, spec: &Spec, transaction: impl FnOnce() -> bool, now: Micros) -> bool {
+    pub fn holds(&self, now: Micros, writes: impl FnOnce() -> bool) -> bool {
         let Some((until, extent)) = self.current else { return false };
-        now < until && (extent == Extent::All || may_write(spec) || spec.name == "exec" && transaction())
+        now < until && (extent == Extent::All || writes())
     }
 
     /// How long it lasts; it is forgotten when it is over.
@@ -54,8 +54,9 @@ impl Pause {
     }
 }
 
-/// Whether a command may change something. A script may; one that is known to read is sent with EVAL_RO.
+/// Whether a command may change something, by its name. A script may, and PFCOUNT writes in Redis.
 #[cold]
-pub(super) fn may_write(spec: &Spec) -> bool {
-    spec.has("write") || ["publish", "spublish", "eval", "evalsha", "fcall"].contains(&spec.name)
+pub fn may_write(spec: &Spec) -> bool {
+    const OTHERS: &[&str] = &["eval", "evalsha", "fcall", "pfcount", "publish", "spublish"];
+    spec.has("write") || OTHERS.contains(&spec.name)
 }

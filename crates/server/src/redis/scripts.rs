@@ -12,7 +12,7 @@ use super::functions::Libraries;
 use bytes::Bytes;
 pub(super) use runner::interpret;
 pub(super) use runner::{
-    compile, function_word, limit_runs, load_library, program, run_without_keys, unwrap, wrap,
+    compile, function_word, limit_runs, load_library, program, run_without_keys, says_no_writes, unwrap, wrap,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -158,6 +158,11 @@ impl Scripts {
         }
         let inner = self.inner.borrow();
         inner.libraries.as_ref().filter(|(known, _)| known == mark).map(|(_, libraries)| libraries.clone())
+    }
+
+    /// The libraries of functions that were read last.
+    pub(super) fn known_libraries(&self) -> Option<Rc<Libraries>> {
+        self.inner.borrow().libraries.as_ref().map(|(_, libraries)| libraries.clone())
     }
 
     /// These are the libraries at this mark.

@@ -26,6 +26,7 @@ use super::commands::string::{get, set};
 use super::error::ErrorReply;
 use super::failure::in_words;
 use super::keyspace::Keyspace;
+use super::scripts::Scripts;
 use super::typed;
 use bytes::Bytes;
 use tidemark_core::{Failure, Op, Outcome};
@@ -63,6 +64,11 @@ pub trait Steps {
     /// For what it waits, if it is a command that waits.
     fn wanted(&self) -> Option<&Wanted> {
         None
+    }
+
+    /// Whether it is known to change nothing, though commands of its name may.
+    fn only_reads(&self, _: &Scripts) -> bool {
+        false
     }
 
     /// The step that follows the reply of the connection to a command of it.
@@ -110,6 +116,12 @@ impl Task {
     /// A command of several operations.
     pub fn several(steps: impl Steps + 'static) -> Self {
         Self(Start::Several(Box::new(steps)))
+    }
+
+    /// Whether it is known to change nothing, though commands of its name may.
+    #[cold]
+    pub fn only_reads(&self, scripts: &Scripts) -> bool {
+        matches!(&self.0, Start::Several(steps) if steps.only_reads(scripts))
     }
 
     /// GET.

@@ -17,6 +17,7 @@ use super::command::{Command, Work};
 use super::error::ErrorReply;
 use super::pause::may_write;
 use super::prelude::*;
+use super::scripts::says_no_writes;
 use super::table::Table;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -145,7 +146,8 @@ impl Transaction {
         encode_request(&mut bytes, &request.iter().collect::<Vec<_>>());
         let queue = self.queue.get_or_insert_default();
         queue.bytes += bytes.len();
-        queue.writes |= may_write(spec);
+        let only_reads = spec.name == "eval" && says_no_writes(&request[1]);
+        queue.writes |= may_write(spec) && !only_reads;
         if queue.bytes > BYTES_MAX {
             return Err(ErrorReply::new(format!("ERR a transaction is limited to {BYTES_MAX} bytes")));
         }

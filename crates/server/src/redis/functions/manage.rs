@@ -13,7 +13,12 @@ type Decide = dyn Fn(&Libraries, Micros) -> Result<(Vec<Vec<Bytes>>, Reply), Err
 pub(in crate::redis) fn manage(
     decide: impl Fn(&Libraries, Micros) -> Result<(Vec<Vec<Bytes>>, Reply), ErrorReply> + 'static,
 ) -> Task {
-    Task::several(Manage { decide: Box::new(decide), reading: Reading::default(), writing: None })
+    Task::several(Manage {
+        decide: Box::new(decide),
+        reading: Reading::default(),
+        writing: None,
+        written: None,
+    })
 }
 
 struct Manage {
@@ -21,6 +26,8 @@ struct Manage {
     reading: Reading,
     /// The reply, while it writes.
     writing: Option<Reply>,
+    /// The reply, while it reads what it has written: then this node knows what the functions do.
+    written: Option<Reply>,
 }
 
 impl Steps for Manage {
@@ -38,13 +45,17 @@ impl Steps for Manage {
             if replies(outcome)?.is_none() {
                 return self.begin(keyspace, out);
             }
-            typed::write(&reply, out);
-            return Ok(Step::Done);
+            self.written = Some(reply);
+            return self.begin(keyspace, out);
         }
         let (mark, libraries) = match self.reading.step(outcome, keyspace.scripts)? {
             Read::Op(op) => return Ok(Step::Op(op)),
             Read::Libraries(mark, libraries) => (mark, libraries),
         };
+        if let Some(reply) = self.written.take() {
+            typed::write(&reply, out);
+            return Ok(Step::Done);
+        }
         let (writes, reply) = (self.decide)(&libraries, keyspace.now)?;
         if writes.is_empty() {
             typed::write(&reply, out);

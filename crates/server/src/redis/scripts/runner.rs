@@ -101,6 +101,11 @@ pub(crate) fn function_word(sha: &str, name: &str) -> Bytes {
     format!("@{sha}:{name}").into()
 }
 
+/// Whether a script says in its first line that it writes nothing.
+pub(crate) fn says_no_writes(source: &[u8]) -> bool {
+    shebang(source).is_ok_and(|(shebang, _)| shebang.no_writes)
+}
+
 fn shebang(source: &[u8]) -> Result<(Shebang, &[u8]), Reply> {
     Shebang::of(source).map_err(|why| Reply::Error(format!("ERR {why}").into()))
 }

@@ -2,7 +2,7 @@
 
 use super::SCRIPTING;
 use crate::redis::prelude::*;
-use crate::redis::scripts::{NO_SCRIPT, compile, program, run_without_keys, unwrap};
+use crate::redis::scripts::{NO_SCRIPT, Scripts, compile, program, run_without_keys, says_no_writes, unwrap};
 use tidemark_script::sha1_hex;
 
 const FLAGS: &[&str] = &["noscript", "stale", "skip_monitor", "no_mandatory_keys", "movablekeys"];
@@ -137,6 +137,11 @@ pub(super) fn run(
 }
 
 impl Steps for Evaluation {
+    fn only_reads(&self, scripts: &Scripts) -> bool {
+        let source = if self.by_digest { scripts.find(&self.script) } else { Some(self.script.clone()) };
+        source.is_some_and(|source| says_no_writes(&source))
+    }
+
     fn begin(&mut self, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
         let (sha, source) = self.find(keyspace)?;
         let named = (std::mem::take(&mut self.keys), std::mem::take(&mut self.arguments));

@@ -4,7 +4,7 @@ use super::SCRIPTING;
 use super::eval::{answer, count_keys, run};
 use crate::redis::functions::{Libraries, Read, Reading};
 use crate::redis::prelude::*;
-use crate::redis::scripts::function_word;
+use crate::redis::scripts::{Scripts, function_word};
 use bytes::BytesMut;
 use tidemark_wire::resp::{RequestParser, encode_request};
 
@@ -78,6 +78,11 @@ fn found(libraries: &Libraries, function: &[u8], only_reads: bool) -> Result<(Ve
 }
 
 impl Steps for Call {
+    fn only_reads(&self, scripts: &Scripts) -> bool {
+        let known = scripts.known_libraries();
+        known.is_some_and(|all| all.find(&self.function).is_ok_and(|(_, function)| function.only_reads()))
+    }
+
     fn begin(&mut self, _: &Keyspace<'_>, _: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
         let reading = self.reading.get_or_insert_default();
         Ok(Step::Op(reading.begin()))
