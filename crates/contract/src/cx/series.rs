@@ -73,13 +73,10 @@ impl<P: Protocol> Cx<'_, P> {
         moment: Moment,
         saw: &mut dyn FnMut(&Version<P::Meta>),
     ) -> Before {
-        let keys: Vec<&Key> = std::iter::once(key).chain(&command.keys).collect();
-        if let Some(why) = self.apart(&keys) {
-            return answered(why);
-        }
-        for key in &keys {
-            self.refresh(key, view);
-        }
+        let keys = match self.together(key, command, view) {
+            Ok(keys) => keys,
+            Err(why) => return answered(why),
+        };
         let changed = |(key, mark): (&&Key, &Bytes)| self.mark(key, view, moment.time, saw) != *mark;
         if keys.iter().zip(programs::watched(command)).any(changed) {
             return answered(Reply::NullArray);

@@ -88,19 +88,36 @@ impl<P: Protocol> Cx<'_, P> {
         moment: Moment,
         saw: &mut dyn FnMut(&Version<P::Meta>),
     ) -> Before {
-        let keys: Vec<&Key> = std::iter::once(key).chain(&command.keys).collect();
-        if let Some(why) = self.apart(&keys) {
-            return answered(why);
-        }
-        for key in &keys {
-            self.refresh(key, view);
-        }
+        let keys = match self.together(key, command, view) {
+            Ok(keys) => keys,
+            Err(why) => return answered(why),
+        };
         let writes = command.verb.writes();
         let states: Vec<Cow<'_, State>> = keys.iter().map(|key| self.state(key, view, writes, saw)).collect();
         let states: Vec<&State> = states.iter().map(|state| &**state).collect();
         let (reply, changes) = evaluate_many(command, &keys, &states, moment);
         let changes = keys.into_iter().cloned().zip(changes);
         Before { write: written_together(key, changes, moment), ..answered(reply) }
+    }
+
+    /// The keys of a command, with what has become visible of them.
+    ///
+    /// # Errors
+    /// They cannot be changed at once: the answer.
+    pub(super) fn together<'k>(
+        &mut self,
+        key: &'k Key,
+        command: &'k Command,
+        view: &P::View,
+    ) -> Result<Vec<&'k Key>, Reply> {
+        let keys: Vec<&Key> = std::iter::once(key).chain(&command.keys).collect();
+        if let Some(why) = self.apart(&keys) {
+            return Err(why);
+        }
+        for key in &keys {
+            self.refresh(key, view);
+        }
+        Ok(keys)
     }
 
     /// What tells whether a key has changed, for who watches it: another one after each change, and the same as long as there is

@@ -39,14 +39,14 @@ pub(super) struct Transaction {
 
 /// A transaction that EXEC carries out.
 pub(super) struct Closed {
-    requests: Vec<Bytes>,
+    requests: Vec<(&'static Spec, Bytes)>,
     watched: Vec<(Key, Bytes)>,
 }
 
-/// Requests, each as it came.
+/// Requests, each as it came, with its row.
 #[derive(Debug, Default)]
-pub(super) struct Queued {
-    requests: Vec<Bytes>,
+struct Queued {
+    requests: Vec<(&'static Spec, Bytes)>,
     bytes: usize,
     /// One may change something.
     writes: bool,
@@ -118,18 +118,11 @@ impl Transaction {
         Ok(Closed { requests: queue.requests, watched })
     }
 
-    /// A request that could not be parsed came while commands are queued.
-    pub(super) fn fail(&mut self) {
-        if let Some(queue) = &mut self.queue {
-            queue.failed = true;
-        }
-    }
-
     /// Queues a request; none if it is one that is carried out at once. REQUIRES: [`Self::is_open`].
     pub(super) fn queue(&mut self, request: &Request<'_>) -> Result<Option<Command>, ErrorReply> {
         let result = self.try_queue(request);
-        if result.is_err() {
-            self.fail();
+        if let (Err(_), Some(queue)) = (&result, &mut self.queue) {
+            queue.failed = true;
         }
         result
     }
@@ -139,7 +132,9 @@ impl Transaction {
         if ["multi", "exec", "discard", "watch", "quit", "reset"].contains(&spec.name) {
             return Ok(None);
         }
-        if spec.has("no_multi") || matches!(spec.handler, Handler::Prefix { .. }) || is_wait(spec) {
+        // WAIT counts what earlier commands have written, and nothing has been written yet.
+        let waits = ["wait", "waitaof"].contains(&spec.name);
+        if spec.has("no_multi") || matches!(spec.handler, Handler::Prefix { .. }) || waits {
             return Err(ErrorReply::fixed("ERR Command not allowed inside a transaction"));
         }
         let mut bytes = Vec::new();
@@ -151,15 +146,10 @@ impl Transaction {
         if queue.bytes > BYTES_MAX {
             return Err(ErrorReply::new(format!("ERR a transaction is limited to {BYTES_MAX} bytes")));
         }
-        queue.requests.push(bytes.into());
+        queue.requests.push((spec, bytes.into()));
         let call = Call { answer: queued, arguments: Vec::new(), command: None };
         Ok(Some(Command { spec: &QUEUED, work: Work::Local(call) }))
     }
-}
-
-/// WAIT and WAITAOF count what an earlier command has written, and nothing has been written yet.
-fn is_wait(spec: &Spec) -> bool {
-    spec.name.starts_with("wait") && spec.keys == Keys::NONE
 }
 
 /// The operation that asks for the mark of a key.

@@ -3,12 +3,11 @@
 use super::program::compose;
 use super::{Closed, mark_of};
 use crate::redis::command::{Command, Work, parse};
-use crate::redis::commands::scripting::fcall::{calls_functions, in_full as function_in_full};
+use crate::redis::commands::scripting::fcall::in_full as function_in_full;
 use crate::redis::functions::{Libraries, Read, Reading};
 use crate::redis::key_places::key_places;
 use crate::redis::prelude::*;
-use crate::redis::scripts::{NO_SCRIPT, Scripts, unwrap};
-use crate::redis::table::Table;
+use crate::redis::scripts::{NO_SCRIPT, Scripts, compile, unwrap};
 use crate::redis::task::Pending;
 use bytes::BytesMut;
 use std::collections::VecDeque;
@@ -49,31 +48,37 @@ enum Stage {
     Local,
 }
 
-/// A request as it can be carried out elsewhere: a script that is named by its digest comes with its text, and so does a function.
-fn in_full(bytes: Bytes, scripts: &Scripts, libraries: &Libraries) -> Result<Bytes, ErrorReply> {
-    let (mut parser, mut buffer) = (RequestParser::default(), BytesMut::from(&bytes[..]));
-    parser.set_authenticated(true);
-    let Ok(Some(request)) = parser.parse(&mut buffer) else { return Err(ErrorReply::UNEXPECTED) };
-    let name = match Table::get().resolve(&request)?.name {
+/// A request as it can be carried out elsewhere, if that is another one: a script that is named by its digest comes with its text, and
+/// so does a function.
+fn in_full(
+    spec: &Spec,
+    request: &Request<'_>,
+    scripts: &Scripts,
+    libraries: &Libraries,
+) -> Result<Option<Bytes>, ErrorReply> {
+    let name = match spec.name {
         "evalsha" => "eval",
         "evalsha_ro" => "eval_ro",
-        "fcall" | "fcall_ro" => return function_in_full(&request, libraries),
+        "fcall" | "fcall_ro" => return function_in_full(request, libraries).map(Some),
         "eval" | "eval_ro" => {
-            scripts.keep(&sha1_hex(&request[1]), &Bytes::copy_from_slice(&request[1]));
-            return Ok(bytes);
+            let sha = sha1_hex(&request[1]);
+            if compile(&request[1], &sha).is_ok() {
+                scripts.keep(&sha, &Bytes::copy_from_slice(&request[1]));
+            }
+            return Ok(None);
         }
-        _ => return Ok(bytes),
+        _ => return Ok(None),
     };
     let source = scripts.find(&request[1]).ok_or(NO_SCRIPT)?;
     let head = [name.as_bytes(), &source[..]];
     let (words, mut full) = (head.into_iter().chain(request.iter().skip(2)).collect::<Vec<_>>(), Vec::new());
     encode_request(&mut full, &words);
-    Ok(full.into())
+    Ok(Some(full.into()))
 }
 
 /// EXEC, between two of its steps.
 pub(in crate::redis) struct Exec {
-    requests: Vec<Bytes>,
+    requests: Vec<(&'static Spec, Bytes)>,
     watched: Vec<(Key, Bytes)>,
     /// Transactions over several partitions are carried out command by command.
     loose: bool,
@@ -106,18 +111,21 @@ impl Exec {
     /// Understands what was queued. Returns the requests that are part of the program, and their keys.
     fn understand(&mut self, scripts: &Scripts, libraries: &Libraries) -> (Vec<Bytes>, Vec<Key>) {
         let (mut program, mut keys) = (Vec::new(), Vec::new());
-        for bytes in std::mem::take(&mut self.requests) {
-            let full = match in_full(bytes.clone(), scripts, libraries) {
-                Ok(full) => full,
+        for (spec, bytes) in std::mem::take(&mut self.requests) {
+            let (mut parser, mut buffer) = (RequestParser::default(), BytesMut::from(&bytes[..]));
+            parser.set_authenticated(true);
+            let Ok(Some(mut request)) = parser.parse(&mut buffer) else {
+                self.items.push_back(Item::Wrong(ErrorReply::UNEXPECTED));
+                continue;
+            };
+            let full = match in_full(spec, &request, scripts, libraries) {
+                Ok(full) => full.unwrap_or(bytes),
                 Err(error) => {
                     self.items.push_back(Item::Wrong(error));
                     continue;
                 }
             };
-            let (mut parser, mut buffer) = (RequestParser::default(), BytesMut::from(&bytes[..]));
-            parser.set_authenticated(true);
-            let Ok(Some(mut request)) = parser.parse(&mut buffer) else { continue };
-            let named = Table::get().resolve(&request).and_then(|spec| key_places(spec, &request));
+            let named = key_places(spec, &request);
             let named = named.map(|places| {
                 places.iter().map(|at| Key(Bytes::copy_from_slice(&request[*at]))).collect::<Vec<_>>()
             });
@@ -251,7 +259,7 @@ impl Exec {
 
 impl Steps for Exec {
     fn begin(&mut self, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
-        if !self.requests.iter().any(calls_functions) {
+        if !self.requests.iter().any(|(spec, _)| ["fcall", "fcall_ro"].contains(&spec.name)) {
             return self.go(&Libraries::default(), keyspace, out);
         }
         let mut reading = Reading::default();

@@ -5,8 +5,7 @@ use super::eval::{answer, count_keys, run};
 use crate::redis::functions::{Libraries, Read, Reading};
 use crate::redis::prelude::*;
 use crate::redis::scripts::{Scripts, function_word};
-use bytes::BytesMut;
-use tidemark_wire::resp::{RequestParser, encode_request};
+use tidemark_wire::resp::encode_request;
 
 const FLAGS: &[&str] = &["noscript", "stale", "skip_monitor", "no_mandatory_keys", "movablekeys"];
 const READS: &[&str] = &["readonly", "noscript", "stale", "skip_monitor", "no_mandatory_keys", "movablekeys"];
@@ -107,14 +106,6 @@ impl Steps for Call {
         let (verb, head) = found(&libraries, &self.function, self.only_reads)?;
         run(verb, head, named, keyspace, out)
     }
-}
-
-/// Whether a request that was queued is FCALL or FCALL_RO.
-pub(in crate::redis) fn calls_functions(bytes: &Bytes) -> bool {
-    let (mut parser, mut buffer) = (RequestParser::default(), BytesMut::from(&bytes[..]));
-    parser.set_authenticated(true);
-    let Ok(Some(request)) = parser.parse(&mut buffer) else { return false };
-    request.is(0, "fcall") || request.is(0, "fcall_ro")
 }
 
 /// A call as it is carried out where its keys live.
