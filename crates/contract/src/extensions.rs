@@ -5,7 +5,7 @@ use crate::order::Order;
 use crate::removal::Standing;
 use crate::{Cx, Protocol, Store, Version};
 use derive_where::derive_where;
-use tidemark_core::Key;
+use tidemark_core::{DcId, Key};
 
 /// Optional features of a protocol, as a table of functions. A driver asks `P::EXTENSIONS.follower_read.is_some()`, which the
 /// compiler knows. A feature that is added here changes no protocol that does without it.
@@ -40,6 +40,8 @@ pub struct Types<P: Protocol> {
     /// The name of a view under which everything is visible that was visible under views named before, at one server; views
     /// that see the same may share a name. None of a snapshot.
     pub fresh: fn(&<P as Protocol>::View) -> Option<u64>,
+    /// The view, a [fresh](Self::fresh) one, of a session that comes now to this server of a region and brings nothing.
+    pub now: fn(&P, DcId) -> <P as Protocol>::View,
 }
 
 /// See [`Extensions::order`].

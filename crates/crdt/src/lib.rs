@@ -15,6 +15,7 @@ pub mod draft;
 pub mod effect;
 mod encoding;
 pub mod evaluate;
+mod events;
 mod generic;
 pub mod geo;
 mod hash;
@@ -39,6 +40,7 @@ pub mod zset;
 
 pub use draft::Moment;
 pub use effect::{Effect, Kind};
+pub use events::{Event, events};
 pub use evaluate::{Prepared, evaluate, evaluate_many, overwrite, string_of};
 pub use series::Series;
 pub use state::{State, deadline_time};

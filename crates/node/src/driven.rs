@@ -5,7 +5,8 @@ use crate::job::{Done, Result as JobResult};
 use crate::link::frame::HEADER;
 use crate::link::table::{Role, Stage};
 use crate::node::{
-    About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderId, Output, SessionId,
+    About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderId, Output, Reach,
+    SessionId,
 };
 use crate::observe::{Way, What};
 use crate::of::{self, NodeOf, SYNC_US};
@@ -19,7 +20,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use tidemark_contract::{Info, Params as _, Protocol, Session, Topology};
 use tidemark_core::{Micros, Op, Outcome};
-use tidemark_replica::Now;
+use tidemark_replica::{Change, Now};
 use tidemark_store::disk::Disk;
 use tidemark_store::log::Fsync;
 
@@ -138,9 +139,9 @@ impl<P: Protocol> Node for NodeOf<P> {
         }
     }
 
-    fn broadcast(&mut self, now: Now, content: &[u8]) {
+    fn broadcast(&mut self, now: Now, reach: Reach, content: &[u8]) {
         self.core.now = now;
-        self.say_to_all(content);
+        self.say_to_all(reach, content);
     }
 
     fn share(&mut self, session: SessionId, past: Option<PastName>) {
@@ -272,8 +273,8 @@ impl<P: Protocol> Node for NodeOf<P> {
         }
     }
 
-    fn is_taking_snapshot(&mut self) -> bool {
-        self.hold.host_mut().is_some_and(|host| host.is_taking_snapshot())
+    fn changes(&mut self, now: Now, listens: bool, told: &mut Vec<Change>) -> bool {
+        self.hold.host_mut().is_some_and(|host| host.changes(now, listens, told))
     }
 
     fn hand_over(&mut self, now: Now) -> bool {

@@ -40,7 +40,7 @@ pub use job::{Done, Job, Lane};
 pub use layout::{ClusterLayout, GroupId, Groups, NodeId, NodeLayout, WanLink};
 pub use link::hello::LinkKind;
 pub use node::{
-    About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderAnswer, OrderId, Output,
+    About, Batch, Fatal, Flow, LinkError, LinkId, Node, Options, Order, OrderAnswer, OrderId, Output, Reach,
     SessionId,
 };
 pub use notice::{Level, Notice};

@@ -49,7 +49,7 @@ use tidemark_contract::Ticket;
 use tidemark_contract::order::Order as ProtocolOrder;
 use tidemark_contract::removal::Standing;
 use tidemark_core::{Guarantees, Micros, Op, Outcome, PartitionId};
-use tidemark_replica::Now;
+use tidemark_replica::{Change, Now};
 
 /// Names a session of this node. Never used again, not by the next epoch of the node either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -102,6 +102,15 @@ pub enum Flow {
     Go,
     /// Keep what is left of the bytes and read no more until [`Output::Resume`].
     Pause,
+}
+
+/// To whom something is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The other nodes of this region.
+    Region,
+    /// All other nodes.
+    Cluster,
 }
 
 /// An operator's order.
@@ -215,6 +224,8 @@ pub struct About {
     pub atomic_writes: bool,
     /// Whether its sessions heed which guarantees an operation asks for.
     pub guarantees: bool,
+    /// Whether it carries data types.
+    pub types: bool,
 }
 
 /// A node. See the [module](self) for the order of calls. Calls name sessions and links that are open, unless said otherwise.
@@ -253,9 +264,9 @@ pub trait Node: Inspect + NodeGroups {
     /// Closes a session, at any point of an operation. Closing one that is not open does nothing.
     fn close(&mut self, session: SessionId);
 
-    /// Sends `content` to the drivers of all other nodes, once this batch may leave: at most once, and in the order of the
+    /// Sends `content` to the drivers of other nodes, once this batch may leave: at most once, and in the order of the
     /// calls as long as a link stands. It is dropped where a link is down, or has too much waiting.
-    fn broadcast(&mut self, now: Now, content: &[u8]);
+    fn broadcast(&mut self, now: Now, reach: Reach, content: &[u8]);
 
     /// Another node has connected to this one.
     fn accepted(&mut self, now: Now) -> LinkId;
@@ -294,8 +305,10 @@ pub trait Node: Inspect + NodeGroups {
     /// Why none is taken now.
     fn want_snapshot(&mut self) -> Result<(), &'static str>;
 
-    /// Whether a snapshot is being taken, or will be soon.
-    fn is_taking_snapshot(&mut self) -> bool;
+    /// Appends what has changed at the partitions of this node since the last call, as a reader sees it who comes now and brings
+    /// nothing. Somebody listens from this call on, or nobody does. True if there is more: call again soon. REQUIRES: the
+    /// protocol carries data types.
+    fn changes(&mut self, now: Now, listens: bool, told: &mut Vec<Change>) -> bool;
 
     /// The node is to end: if it leads its Raft group, another member takes over. Called again and again; true once there is
     /// nothing left to wait for.

@@ -70,6 +70,7 @@ impl<P: Protocol> NodeOf<P> {
             promise: P::INFO.promise.to_string(),
             atomic_writes: P::INFO.atomic_writes,
             guarantees: P::INFO.guarantees,
+            types: P::EXTENSIONS.types.is_some(),
         };
         let host = HostConfig {
             dc: config.dc(),

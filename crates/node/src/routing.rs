@@ -6,7 +6,7 @@ use crate::layout::{GroupId, NodeId};
 use crate::link::hello::Epoch;
 use crate::link::message::Message;
 use crate::link::table::Role;
-use crate::node::{Batch, Output, SessionId};
+use crate::node::{Batch, Output, Reach, SessionId};
 use crate::observe::{TokenOf, Way, What};
 use crate::of::NodeOf;
 use crate::requests::Unrouted;
@@ -178,11 +178,14 @@ impl<P: Protocol> NodeOf<P> {
         }
     }
 
-    /// Says something to the drivers of all other nodes that can be reached.
-    pub(crate) fn say_to_all(&mut self, content: &[u8]) {
+    /// Says something to the drivers of other nodes that can be reached.
+    pub(crate) fn say_to_all(&mut self, reach: Reach, content: &[u8]) {
         let message = Message::<P>::Broadcast { content: content.to_vec() };
         for at in 0..self.core.outgoing.len() {
             let outgoing = &self.core.outgoing[at];
+            if reach == Reach::Region && self.core.config.cluster.nodes[at].dc != self.core.dc {
+                continue;
+            }
             let waits = outgoing.free.len() + outgoing.held.len();
             if outgoing.link.is_none() || (waits > 0 && waits + content.len() > BROADCAST_BYTES_MAX) {
                 self.core.counters.broadcasts_dropped += u64::from(at != self.core.me.index());

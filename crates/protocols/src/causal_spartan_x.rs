@@ -75,6 +75,7 @@ impl Protocol for CausalSpartanX {
         types: Some(Types {
             absorb: |ds, d| ds.merge(&d.meta),
             fresh: |view| if let View::Fresh(_, dsv, _) = view { Some(dsv.digest()) } else { None },
+            now: |server, m| server.fresh(m),
         }),
         ..Extensions::NONE
     };
@@ -151,7 +152,7 @@ impl CausalSpartanX {
     fn read(&mut self, ticket: Ticket, read: &Read, dsv: &Vector, cx: &mut Cx<'_, Self>) {
         self.st.stable.merge(dsv); // 2
         let mut ds = Vector::default();
-        let outcome = cx.find(read, &self.fresh(cx), |d| ds.depend_on(d.stamp, &d.meta)); // 3, 4
+        let outcome = cx.find(read, &self.fresh(cx.me.dc), |d| ds.depend_on(d.stamp, &d.meta)); // 3, 4
         cx.answer(ticket, outcome, Past { ds, dsv: self.st.stable.clone() }); // 5
     }
 
@@ -162,7 +163,7 @@ impl CausalSpartanX {
         }
         let (m, dsv) = (cx.me.dc, self.st.stable.clone());
         let see = |past: &mut Past, d: &Version<Vector>| past.saw(d.stamp, &d.meta, &dsv); // D5
-        let (outcome, past) = cx.update(&key, update, &self.fresh(cx), Past::default(), see, |past, cx| {
+        let (outcome, past) = cx.update(&key, update, &self.fresh(cx.me.dc), Past::default(), see, |past, cx| {
             ds.merge(&past.ds);
             let dt = if PUT_ABOVE_DSV.kept() { ds.max().max(self.st.stable[m]) } else { ds.max() }; // 8
             let new = cx.stamp_above(self.st.vv[m], dt)?; // 9, 13, 14
@@ -195,8 +196,8 @@ impl CausalSpartanX {
         cx.answer(ticket, Outcome::FoundAll(found), Past { ds, dsv: self.st.stable.clone() });
     }
 
-    fn fresh(&self, cx: &Cx<'_, Self>) -> View {
-        View::Fresh(cx.me.dc, self.st.stable.clone(), UT_MUST_BE_STABLE.kept())
+    fn fresh(&self, m: DcId) -> View {
+        View::Fresh(m, self.st.stable.clone(), UT_MUST_BE_STABLE.kept())
     }
 }
 

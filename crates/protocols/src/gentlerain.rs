@@ -95,6 +95,7 @@ impl Protocol for GentleRain {
         types: Some(Types {
             absorb: |gst, d| *gst = d.meta.max(*gst),
             fresh: |view| (view.fresh && view.hidden.is_nothing()).then(|| view.at.gst.0.max(1)),
+            now: |server, m| server.fresh(m),
         }),
         ..Extensions::NONE
     };
@@ -138,7 +139,7 @@ impl Protocol for GentleRain {
             Request::Walk(walk, gst) => {
                 self.raise(gst, cx);
                 let mut past = Past { dt: Hlc::ZERO, gst: self.gst() };
-                let outcome = cx.walk(&walk, &self.fresh(cx), |d| past.dt = past.dt.max(d.stamp.ts));
+                let outcome = cx.walk(&walk, &self.fresh(cx.me.dc), |d| past.dt = past.dt.max(d.stamp.ts));
                 cx.answer(ticket, outcome, past);
             }
             Request::Conflicts(limit, gst) => self.list_conflicts(ticket, limit, gst, cx), // D9
@@ -237,7 +238,7 @@ impl GentleRain {
     fn get(&mut self, ticket: Ticket, key: &Key, gst: Hlc, cx: &mut Cx<'_, Self>) {
         self.raise(gst, cx); // 2
         let mut past = Past { dt: Hlc::ZERO, gst: self.gst() };
-        let found = cx.get(key, &self.fresh(cx), |d| past.dt = past.dt.max(d.stamp.ts)); // 3
+        let found = cx.get(key, &self.fresh(cx.me.dc), |d| past.dt = past.dt.max(d.stamp.ts)); // 3
         cx.answer(ticket, Outcome::Found(found), past); // 4
     }
 
@@ -259,7 +260,7 @@ impl GentleRain {
         }
         let gst = self.gst();
         let see = |seen: &mut Past, d: &Version<_>| *seen = Past { dt: seen.dt.max(d.stamp.ts), gst }; // D6; at or below vv[m] (I1), so below ut
-        let (outcome, seen) = cx.update(&key, update, &self.fresh(cx), Past::default(), see, |seen, cx| {
+        let (outcome, seen) = cx.update(&key, update, &self.fresh(cx.me.dc), Past::default(), see, |seen, cx| {
             self.seq = if ut == last { self.seq + 1 } else { 0 };
             self.st.advance(ut, cx); // 7
             let new = Stamp { ts: ut, origin: m, seq: self.seq }; // 11, 12
@@ -287,8 +288,8 @@ impl GentleRain {
         self.st.stable.min()
     }
 
-    fn fresh(&self, cx: &Cx<'_, Self>) -> View {
-        self.view(Past { dt: Hlc::ZERO, gst: self.gst() }, true, cx.me.dc)
+    fn fresh(&self, m: DcId) -> View {
+        self.view(Past { dt: Hlc::ZERO, gst: self.gst() }, true, m)
     }
 
     fn view(&self, at: Past, fresh: bool, m: DcId) -> View {

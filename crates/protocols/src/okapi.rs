@@ -79,6 +79,7 @@ impl Protocol for Okapi {
         types: Some(Types {
             absorb: |ds, d| ds.merge(&d.meta),
             fresh: |view| if let View::Fresh(_, usv) = view { Some(usv.digest()) } else { None },
+            now: |server, m| View::Fresh(m, server.st.stable.clone()),
         }),
         ..Extensions::NONE
     };

@@ -85,6 +85,7 @@ impl Protocol for Tidemark {
                 View::Fresh(_, dsv) => Some(if VIEWS_HAVE_NAMES.kept() { dsv.digest() } else { 1 }),
                 _ => None,
             },
+            now: |server, m| View::Fresh(m, server.st.stable.clone()),
         }),
         ..Extensions::NONE
     };

@@ -16,6 +16,7 @@
 //! agrees on, and durable means agreed on; one of the group leads, which is a host as any other, and the others apply
 //! its entries. Who leads is not decided here.
 
+mod changes;
 mod config;
 mod copy;
 mod entry;
@@ -35,6 +36,7 @@ mod stream;
 mod tell;
 mod timers;
 
+pub use changes::Change;
 pub use config::{HostConfig, Now};
 pub use copy::{CopyReader, CopySource};
 pub use entry::{Entries, Entry, EntryKind};

@@ -1,5 +1,6 @@
 //! One partition of a host: its protocol, its chains, its timers, and where its streams stand.
 
+use crate::changes::Hidden;
 use crate::stream::OutgoingStream;
 use crate::timers::Timers;
 use std::collections::{BTreeMap, VecDeque};
@@ -73,6 +74,8 @@ pub(crate) struct Place<P: Protocol> {
     pub(crate) heartbeats: VecDeque<(Position, Heartbeat)>,
     /// Reached; each may leave once the log is durable up to its position: who starts again there is above it.
     pub(crate) floors: VecDeque<(Position, Floor)>,
+    /// What is kept for who listens.
+    pub(crate) hidden: Hidden,
 }
 
 /// How far apart the records of the index are.
@@ -104,6 +107,7 @@ impl<P: Protocol> Place<P> {
             announced: None,
             heartbeats: VecDeque::new(),
             floors: VecDeque::new(),
+            hidden: Hidden::default(),
         }
     }
 

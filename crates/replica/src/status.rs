@@ -21,6 +21,8 @@ pub struct HostStatus {
     pub log_synced: u64,
     /// Where a restart would replay from.
     pub replay_from: u64,
+    /// Whether a snapshot is being taken, or will be soon.
+    pub taking_snapshot: bool,
     /// Why the last snapshot failed, if it did.
     pub snapshot_failure: Option<String>,
     /// Why no peer would take what is written here: see [`Host::disowned`].
@@ -80,6 +82,7 @@ impl<P: Protocol> Host<P> {
             log_written: self.log.flushed().0,
             log_synced: self.log.durable().0,
             replay_from: self.upkeep.replay_from.0,
+            taking_snapshot: self.is_taking_snapshot(),
             snapshot_failure: self.upkeep.failure.clone(),
             disowned: self.disowned.clone(),
             partitions: (0..self.places.len()).map(|at| self.partition_status(at)).collect(),

@@ -18,7 +18,9 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use tidemark_core::{Hlc, Key, Stamp, Write};
 
+mod deadlines;
 mod journal;
+mod listened;
 pub mod object;
 mod older;
 mod table;
@@ -107,6 +109,8 @@ pub struct Store<M> {
     journal: Option<journal::Journal>,
     /// The tombstones that went with their keys, if they are kept for somebody.
     gone: Option<Vec<(Key, Version<M>)>>,
+    /// What was added, if somebody listens.
+    listened: Option<Vec<(Key, Stamp)>>,
     totals: Totals,
 }
 
@@ -120,7 +124,7 @@ impl<M: Clone> Store<M> {
     pub fn new(seed: u64) -> Self {
         let (tables, older) = (Tables::new(seed), Older::new());
         let (queue, objects, totals) = Default::default();
-        Self { tables, older, queue, objects, journal: None, gone: None, totals }
+        Self { tables, older, queue, objects, journal: None, gone: None, listened: None, totals }
     }
 
     /// All versions of an entry that are not folded.
@@ -137,6 +141,7 @@ impl<M: Clone> Store<M> {
         if let Write::Group(writes) = &version.write {
             return self.insert_group(writes, &version);
         }
+        self.note_added(key, version.stamp);
         let added = bytes(&version);
         if self.objects.any() || matches!(version.write, Write::Apply(_)) {
             return self.insert_typed(key, version);

@@ -4,6 +4,8 @@ pub mod chains;
 pub mod disk;
 pub mod log;
 
+pub use tidemark_crdt::{Event, events};
+
 pub use chains::{
     Absorb, Collected, Dropped, Dump, Folded, Mark, Misunderstood, Object, Part, Store, Totals, Version,
     Versions,

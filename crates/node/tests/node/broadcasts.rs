@@ -1,7 +1,7 @@
 //! What the drivers of nodes say to each other.
 
 use crate::harness::{Cluster, layout, set};
-use tidemark_node::{NodeId, Output, factory_of};
+use tidemark_node::{NodeId, Output, Reach, factory_of};
 use tidemark_protocols::Eventual;
 use tidemark_replica::Now;
 use tidemark_store::log::Fsync;
@@ -12,7 +12,7 @@ fn now(cluster: &Cluster) -> Now {
 
 fn say(cluster: &mut Cluster, at: usize, content: &[u8]) {
     let now = now(cluster);
-    cluster.node(at).broadcast(now, content);
+    cluster.node(at).broadcast(now, Reach::Cluster, content);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn it_leaves_when_its_batch_is_durable() {
     let session = cluster.node(0).open();
     let time = now(&cluster);
     assert!(cluster.node(0).begin(time, session, set("k", "v")).is_some());
-    cluster.node(0).broadcast(time, b"k is v");
+    cluster.node(0).broadcast(time, Reach::Cluster, b"k is v");
     cluster.node(0).commit(time).unwrap();
     let (mut jobs, mut ready) = (Vec::new(), 0);
     while let Some(output) = cluster.node(0).poll() {

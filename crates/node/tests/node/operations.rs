@@ -214,7 +214,9 @@ fn a_snapshot_is_taken_though_no_policy_syncs_the_log() {
     let session = cluster.open(0);
     cluster.set(0, session, "k", "v");
     cluster.node(0).want_snapshot().unwrap();
-    assert!(cluster.node(0).is_taking_snapshot());
+    let now = cluster.now(0);
+    assert!(cluster.node(0).status(now).host.taking_snapshot);
     cluster.run_for(2_000_000);
-    assert!(!cluster.node(0).is_taking_snapshot());
+    let now = cluster.now(0);
+    assert!(!cluster.node(0).status(now).host.taking_snapshot);
 }

@@ -61,7 +61,7 @@ impl GentleRain {
             let why = "the last writer wins, and conflicts are not kept: set resolver in [protocol]";
             return cx.fail(ticket, Failure::Refused(why.to_string()));
         }
-        let (view, mut seen) = (self.fresh(cx), Past { dt: Hlc::ZERO, gst: self.gst() });
+        let (view, mut seen) = (self.fresh(cx.me.dc), Past { dt: Hlc::ZERO, gst: self.gst() });
         let visible = |d: &Version<Hlc>| Self::visible(&view, d.stamp, &d.meta);
         let all = self.conflicts.list(limit as usize, cx.store(), visible);
         let told = all.into_iter().map(|(key, rivals)| {

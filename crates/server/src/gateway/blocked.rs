@@ -10,6 +10,7 @@ use super::client::{Client, Resumption, Running};
 use super::confirming::{self, Found};
 use super::deliver::deliver;
 use super::execute::{Progress, fail, finish, keyspace, perform, status_after};
+use super::tracked::end_reads;
 use super::waiting::Ending;
 use crate::redis::{ErrorReply, Pending, Spec, may_write};
 use crate::run::shard::{Core, Engine, Shard};
@@ -217,6 +218,7 @@ fn take_up(
     if !engine.shared.published.is_empty() {
         bus::publish(engine, client.session);
     }
+    end_reads(engine, client);
     if client.out.holds() {
         engine.touch(client);
     }

@@ -15,13 +15,14 @@
 use super::client::{Adoption, Client, Held};
 use super::confirming;
 use super::deliver::deliver;
+use super::listening;
 use super::rights;
 use crate::redis::{Command, Group, Publication};
 use crate::run::shard::{Core, Engine};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use tidemark_core::{Failure, Outcome};
-use tidemark_node::{NodeId, SessionId};
+use tidemark_node::{NodeId, Reach, SessionId};
 
 /// How much may wait for one source.
 const QUEUE_BYTES_MAX: usize = 1 << 20;
@@ -122,7 +123,7 @@ impl Bus {
 pub(super) fn publish(engine: &mut Engine, session: SessionId) {
     let others = engine.config.cluster.nodes.len() > 1;
     for told in engine.shared.scripts.take_told() {
-        engine.node.broadcast(engine.now, &[&[SCRIPT], &told[..]].concat());
+        engine.node.broadcast(engine.now, Reach::Cluster, &[&[SCRIPT], &told[..]].concat());
     }
     for publication in engine.shared.take_published() {
         if !others && !publication.has_receivers {
@@ -132,7 +133,7 @@ pub(super) fn publish(engine: &mut Engine, session: SessionId) {
         if others && !publication.local {
             engine.bus.number += 1;
             let content = encode(engine.bus.start, engine.bus.number, &publication, &token);
-            engine.node.broadcast(engine.now, &content);
+            engine.node.broadcast(engine.now, Reach::Cluster, &content);
         }
         if publication.has_receivers {
             let me = engine.config.me;
@@ -163,9 +164,16 @@ pub(crate) fn work(core: &mut Core) {
             confirming::hear(engine, node, &content);
             continue;
         }
-        if content.first() == Some(&rights::REQUEST) {
-            rights::hear(engine, &content);
-            continue;
+        match content.first() {
+            Some(&rights::REQUEST) => {
+                rights::hear(engine, &content);
+                continue;
+            }
+            Some(&listening::MESSAGE) => {
+                listening::hear(engine, node, &content[1..]);
+                continue;
+            }
+            _ => {}
         }
         if let [SCRIPT, told @ ..] = &content[..] {
             engine.shared.scripts.hear(told);

@@ -27,6 +27,8 @@ pub(crate) struct Client {
     pub(crate) adoption: Adoption,
     /// Replies.
     pub(crate) out: Outbound,
+    /// Keys that the command that runs reads and caches.
+    pub(crate) reads: redis::KeysRead,
     /// Woken when the command that waits can go on, or when replies were written.
     pub(crate) wake: Rc<Notify>,
     pub(crate) write: Rc<OwnedWriteHalf>,
@@ -152,6 +154,7 @@ impl Client {
             heard: Vec::new(),
             adoption: Adoption::None,
             out: Outbound::default(),
+            reads: redis::KeysRead::default(),
             wake: Rc::new(Notify::new()),
             write,
             wants_room: false,

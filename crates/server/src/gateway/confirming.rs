@@ -7,7 +7,7 @@
 use crate::run::shard::Engine;
 use std::collections::BTreeMap;
 use tidemark_core::{DcId, PartitionId};
-use tidemark_node::NodeId;
+use tidemark_node::{NodeId, Reach};
 
 /// The first byte of a broadcast that asks, and of one that answers.
 pub(super) const QUESTION: u8 = 2;
@@ -134,7 +134,7 @@ pub(super) fn ask(engine: &mut Engine) {
     }
     engine.standings.asked += 1;
     let number = engine.standings.asked;
-    engine.node.broadcast(engine.now, &encode(QUESTION, &[number]));
+    engine.node.broadcast(engine.now, Reach::Region, &encode(QUESTION, &[number]));
 }
 
 /// Another node has asked, or answered.
@@ -150,7 +150,7 @@ pub(super) fn hear(engine: &mut Engine, node: NodeId, content: &[u8]) {
         (QUESTION, [number]) => {
             if let Some(own) = own(engine) {
                 let answer = [&[u64::from(node.0), *number], &own.numbers()[..]].concat();
-                engine.node.broadcast(engine.now, &encode(ANSWER, &answer));
+                engine.node.broadcast(engine.now, Reach::Region, &encode(ANSWER, &answer));
             }
         }
         (ANSWER, [to, number, rest @ ..]) if *to == u64::from(engine.config.me.0) => {

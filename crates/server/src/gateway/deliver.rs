@@ -14,6 +14,7 @@ pub(super) const MAIL_MAX: usize = 1_000;
 
 /// Delivers what waits.
 pub(crate) fn deliver(core: &mut Core) {
+    core.engine.shared.tracking.broadcast(&core.engine.registry, &mut core.engine.shared.mail);
     if core.engine.shared.mail.is_empty() {
         return;
     }
@@ -30,7 +31,7 @@ pub(crate) fn deliver(core: &mut Core) {
 /// Delivers to the client whose command has just ended what that command has left for it: behind its reply.
 pub(super) fn deliver_own(engine: &mut Engine, client: &mut Client, from: usize) {
     let id = client.redis.id();
-    if !client.redis.receives() || !engine.shared.mail[from..].iter().any(|mail| mail.to == id) {
+    if !engine.shared.mail[from..].iter().any(|mail| mail.to == id) {
         return;
     }
     let limit = engine.redis.output_limit(true);

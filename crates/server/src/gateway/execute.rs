@@ -9,6 +9,8 @@ use super::deliver::{MAIL_MAX, deliver_own};
 use super::held::{block, hold, is_held, stale};
 use super::local::{answer_inside, local};
 use super::notes::{broken, ended, refused, show};
+use super::tracked::{begin_reads, end_reads};
+use super::visible::look_at_outcome;
 use crate::redis::{Command, ErrorReply, Keyspace, Pending, Spec, Step, Task, Work};
 use crate::run::shard::{Core, Engine};
 use crate::stats::{outcome, outcome_of};
@@ -85,7 +87,9 @@ fn run(
         settle(engine, client);
     }
     if client.running.is_some() {
-        if let Some(status) = status_after(client, |client| resume(engine, client)) {
+        let status = status_after(client, |client| resume(engine, client));
+        end_reads(engine, client);
+        if let Some(status) = status {
             return status;
         }
         if blocked::has_work(engine) {
@@ -153,6 +157,7 @@ fn carry_out(
     command: Result<Command, ErrorReply>,
 ) -> Option<Status> {
     let mail = engine.shared.mail.len();
+    begin_reads(engine, client, command.as_ref().ok());
     let status = status_after(client, |client| match command {
         Ok(command) if is_held(engine, client, &command) => hold(engine, client, command),
         Ok(command) if client.heard.is_empty() => {
@@ -175,6 +180,7 @@ fn carry_out(
     if engine.shared.has_news() {
         bus::publish(engine, client.session);
     }
+    end_reads(engine, client);
     if engine.shared.mail.len() > mail {
         deliver_own(engine, client, mail);
         if engine.shared.mail.len() > MAIL_MAX && status.is_none() {
@@ -307,6 +313,7 @@ fn take(
     pending: &mut Pending,
     outcome: Outcome,
 ) -> Option<Step> {
+    look_at_outcome(engine, client, &outcome);
     if let Outcome::Failed(failure) = outcome {
         fail_as(engine, client, spec, outcome_of(&failure), &pending.failed(&failure));
         return None;

@@ -91,7 +91,6 @@ pub(crate) fn with_context<R>(
 
 impl ServerInfo for Info<'_> {
     fn facts(&mut self) -> Facts {
-        let snapshot_is_running = self.node.is_taking_snapshot();
         let status = self.node.status(self.now).host;
         let commands_per_second = self.stats.rate(self.now.mono);
         let (stats, about, identity) = (&*self.stats, self.about, self.identity);
@@ -129,7 +128,7 @@ impl ServerInfo for Info<'_> {
             system_memory_bytes: machine::system_memory(),
             log_is_good: true,
             log_bytes: status.log_bytes,
-            snapshot_is_running,
+            snapshot_is_running: status.taking_snapshot,
             snapshot_failed: status.snapshot_failure.is_some(),
             last_snapshot_s: machine::last_snapshot(self.data_dir).unwrap_or(started_s).max(started_s),
             cpu_seconds: machine::processor_time(),
@@ -157,6 +156,10 @@ impl ServerInfo for Info<'_> {
 
     fn protocol(&self) -> &'static str {
         self.about.protocol
+    }
+
+    fn has_types(&self) -> bool {
+        self.about.types
     }
 
     fn has_guarantees(&self) -> bool {

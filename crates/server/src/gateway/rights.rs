@@ -14,7 +14,7 @@ use crate::run::shard::Engine;
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use tidemark_core::{Command, DcId, Found, Key, Micros, Op, Outcome, Reply, Update, Verb};
-use tidemark_node::SessionId;
+use tidemark_node::{Reach, SessionId};
 
 /// The first byte of a broadcast that asks for rights.
 pub(super) const REQUEST: u8 = 5;
@@ -186,7 +186,7 @@ fn finish(engine: &mut Engine, job: &Job, outcome: &Outcome) {
         && let (Ok(region), Ok(to)) = (u8::try_from(*region), u8::try_from(*to))
     {
         tracing::debug!("region {} is asked for rights to a counter", DcId(region));
-        engine.node.broadcast(engine.now, &encode(region, key, to, request));
+        engine.node.broadcast(engine.now, Reach::Cluster, &encode(region, key, to, request));
     }
 }
 

@@ -7,6 +7,7 @@ use super::blocked;
 use super::client::Client;
 use super::deliver::deliver;
 use super::execute::{Status, execute};
+use super::visible::look_around;
 use crate::config::SessionScope;
 use crate::redis;
 use crate::run::shard::Shard;
@@ -165,6 +166,7 @@ async fn serve(shard: &Rc<Shard>, session: SessionId, mut reader: Reader, wake: 
 fn step(shard: &Rc<Shard>, session: SessionId, reader: &mut Reader) -> Status {
     let mut core = shard.core.borrow_mut();
     core.engine.stats.input_bytes += std::mem::take(&mut reader.received);
+    look_around(&mut core);
     let status = execute(&mut core, session, &mut reader.parser, &mut reader.buffer);
     deliver(&mut core);
     if std::mem::take(&mut core.engine.shared.shutdown) {

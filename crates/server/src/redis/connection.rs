@@ -10,6 +10,7 @@ use super::shared::Shared;
 use super::subscriptions::Counts;
 use super::table::{Spec, Table};
 use super::task::Task;
+use super::tracking::{KeysRead, Reads};
 use super::transaction::Transaction;
 use tidemark_core::Micros;
 use tidemark_node::Options;
@@ -98,6 +99,8 @@ pub struct Connection {
     changed: bool,
     /// What MULTI and WATCH have begun.
     pub(super) transaction: Transaction,
+    /// What it caches.
+    pub(super) reads: Reads,
 }
 
 impl Connection {
@@ -118,6 +121,7 @@ impl Connection {
             refused: None,
             changed: false,
             transaction: Transaction::default(),
+            reads: Reads::default(),
         }
     }
 
@@ -240,12 +244,30 @@ impl Connection {
             self.check_mode(Table::get().resolve(request)?)?;
         }
         reserved::check(request)?;
+        if self.reads.mode.is_some() {
+            self.note_reads(request);
+        }
         if self.transaction.is_open()
             && let Some(command) = self.transaction.queue(request)?
         {
             return Ok(command);
         }
         parse_and_note(request, row)
+    }
+
+    /// Notes what a connection that caches is about to read.
+    #[cold]
+    fn note_reads(&mut self, request: &Request<'_>) {
+        if let Ok(spec) = Table::get().resolve(request) {
+            let queued = self.transaction.is_open() && !["exec", "discard"].contains(&spec.name);
+            self.reads.note(spec, request, queued);
+        }
+    }
+
+    /// The keys that the command reads which was parsed last, if the connection caches them.
+    #[inline]
+    pub fn take_reads(&mut self) -> KeysRead {
+        if self.reads.mode.is_none() { KeysRead::default() } else { self.reads.take() }
     }
 
     /// Whether its mode allows the command.
@@ -282,15 +304,14 @@ impl Connection {
         }
     }
 
-    /// Whether messages may come for it.
-    #[inline]
-    pub fn receives(&self) -> bool {
-        self.mode != Mode::Normal
-    }
-
     /// Whether EXEC would change something.
     pub fn queues_writes(&self) -> bool {
         self.transaction.writes()
+    }
+
+    /// Whether a command, just parsed, flushes the database.
+    pub fn flushes(&self, spec: &Spec) -> bool {
+        flushes(spec) || spec.name == "exec" && self.transaction.flushes()
     }
 
     /// Answers a command that needs no operation. The command behind it, if there is one, comes next.
@@ -298,6 +319,11 @@ impl Connection {
         cx.registry.touch(self.id, cx.spec.name, cx.now);
         (call.answer)(self, call, cx)
     }
+}
+
+/// Whether a command flushes the database.
+pub(super) fn flushes(spec: &Spec) -> bool {
+    ["flushall", "flushdb"].contains(&spec.name)
 }
 
 /// Whether they are equal, in a time that tells nothing about where they differ.

@@ -54,20 +54,38 @@ impl Shared {
 
     /// Leaves the messages of one event.
     pub(super) fn announce(&mut self, class: char, name: &str, key: &[u8]) {
+        let messages = self.messages(class, name, key);
+        self.published.extend(messages);
+    }
+
+    /// Another region has changed a key, or time has: whoever reads it sees that already, so subscribers need not take over what
+    /// anybody knew.
+    pub fn tell_elsewhere(&mut self, key: &[u8], class: char, name: &str) {
+        let first = self.mail.len();
+        for message in self.messages(class, name, key) {
+            self.subscriptions.hand_out(&message, 0, &mut self.mail);
+        }
+        self.mail[first..].iter_mut().for_each(|mail| mail.source = None);
+    }
+
+    /// The messages of one event that somebody here has subscribed to.
+    fn messages(&self, class: char, name: &str, key: &[u8]) -> Vec<Publication> {
         if !self.events.classes.contains(class) {
-            return;
+            return Vec::new();
         }
         let messages = [
             (self.events.by_key, [b"__keyspace@0__:", key].concat(), name.as_bytes()),
             (self.events.by_event, [b"__keyevent@0__:", name.as_bytes()].concat(), key),
         ];
-        for (_, channel, payload) in messages.into_iter().filter(|(wanted, ..)| *wanted) {
-            let (channel, payload) = (Bytes::from(channel), Bytes::copy_from_slice(payload));
-            if self.subscriptions.receivers(false, &channel) > 0 {
-                let (shard, has_receivers, local) = (false, true, true);
-                self.published.push(Publication { shard, channel, payload, has_receivers, local });
-            }
-        }
+        let wanted = messages.into_iter().filter(|(wanted, ..)| *wanted);
+        let publications = wanted.map(|(_, channel, payload)| Publication {
+            shard: false,
+            channel: Bytes::from(channel),
+            payload: Bytes::copy_from_slice(payload),
+            has_receivers: true,
+            local: true,
+        });
+        publications.filter(|one| self.subscriptions.receivers(false, &one.channel) > 0).collect()
     }
 }
 

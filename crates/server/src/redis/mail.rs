@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use std::rc::Rc;
-use tidemark_wire::resp::Encoder;
+use tidemark_wire::resp::{Encoder, Version};
 
 /// A message for one connection. The gateway delivers it once the command that caused it has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,10 @@ pub enum Message {
     },
     /// A line of MONITOR.
     Line(Rc<str>),
+    /// Keys that a client caches have changed; any may have, if none are given.
+    Invalidate(Option<Vec<Bytes>>),
+    /// The connection with this number, which was to be told of changed keys, is gone.
+    RedirectionBroken(u64),
 }
 
 impl Message {
@@ -68,8 +72,33 @@ impl Message {
             Self::Pattern { pattern, channel, payload } => &[b"pmessage", pattern, channel, payload],
             Self::Shard { channel, payload } => &[b"smessage", channel, payload],
             Self::Line(line) => return out.simple(line),
+            Self::Invalidate(keys) => return invalidate(keys.as_deref(), out),
+            Self::RedirectionBroken(id) => {
+                out.push(2);
+                out.bulk("tracking-redir-broken");
+                return out.integer(*id as i64);
+            }
         };
         out.push(words.len());
         words.iter().for_each(|word| out.bulk(word));
+    }
+}
+
+/// A push in RESP3; in RESP2 a message of the channel that clients subscribe to for that.
+fn invalidate(keys: Option<&[Bytes]>, out: &mut Encoder<'_>) {
+    if out.version() == Version::Resp3 {
+        out.push(2);
+        out.bulk("invalidate");
+    } else {
+        out.array(3);
+        out.bulk("message");
+        out.bulk("__redis__:invalidate");
+    }
+    match keys {
+        None => out.null(),
+        Some(keys) => {
+            out.array(keys.len());
+            keys.iter().for_each(|key| out.bulk(key));
+        }
     }
 }

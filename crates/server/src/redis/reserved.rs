@@ -12,7 +12,7 @@ const RESERVED: ErrorReply = ErrorReply::fixed("ERR keys that begin with '\\x00t
 
 /// Whether a key is reserved.
 #[inline]
-pub(super) fn is_reserved(key: &[u8]) -> bool {
+pub(crate) fn is_reserved(key: &[u8]) -> bool {
     key.starts_with(PREFIX)
 }
 

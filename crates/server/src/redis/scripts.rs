@@ -53,6 +53,8 @@ struct Inner {
 /// Something that a script tells beside its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum News {
+    /// It has read a key.
+    Read,
     /// It has published a message.
     Message {
         /// To a shard channel.

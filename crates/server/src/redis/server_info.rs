@@ -22,6 +22,9 @@ pub trait ServerInfo {
     /// The name of its consistency protocol.
     fn protocol(&self) -> &'static str;
 
+    /// Whether the protocol carries data types.
+    fn has_types(&self) -> bool;
+
     /// Whether operations may ask the protocol for weaker guarantees.
     fn has_guarantees(&self) -> bool;
 

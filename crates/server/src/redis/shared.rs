@@ -12,6 +12,7 @@ use super::scripts::{News, Scripts, limit_runs};
 use super::slow_log::{SlowCommand, SlowLog};
 use super::subscriptions::Subscriptions;
 use super::table::Spec;
+use super::tracking::{Tracker, Tracking};
 use super::watch::Watch;
 use bytes::Bytes;
 use std::collections::BTreeSet;
@@ -37,6 +38,12 @@ pub struct Shared {
     pub scripts: Scripts,
     /// Commands that have to wait.
     pub pause: Pause,
+    /// Connections that cache, and what.
+    pub tracking: Tracking,
+    /// A script has read keys since this was unset.
+    pub script_has_read: bool,
+    /// So many keys are remembered for them at most; 0 for any number.
+    pub tracked_max: u64,
     pub(super) commands: CommandStats,
     pub(super) slow_log: SlowLog,
     pub(super) latency: LatencyEvents,
@@ -64,8 +71,9 @@ impl Shared {
     pub fn configure(&mut self, config: &Config) {
         self.watch.configure(config);
         self.events = Chosen::parse(config.get("notify-keyspace-events").unwrap_or_default());
-        self.scripts.want_events(self.events.is_any());
+        self.scripts.want_events(self.listens());
         limit_runs(config.number("busy-reply-threshold"));
+        self.tracked_max = config.number("tracking-table-max-keys") as u64;
         self.slow_log_length = config.number("slowlog-max-len") as usize;
     }
 
@@ -83,6 +91,21 @@ impl Shared {
         receivers
     }
 
+    /// Connection `id` caches so from now on, or not any more.
+    pub(super) fn track(&mut self, id: u64, tracker: Option<Tracker>) {
+        match tracker {
+            Some(tracker) => self.tracking.set(id, tracker),
+            None => self.tracking.end(id),
+        }
+        self.scripts.want_events(self.listens());
+    }
+
+    /// Whether anybody here wants to know what changes.
+    #[inline]
+    pub fn listens(&self) -> bool {
+        self.tracking.is_any() || self.events.is_any()
+    }
+
     /// Whether there is something for the other nodes, or for subscribers.
     #[inline]
     pub fn has_news(&self) -> bool {
@@ -91,17 +114,23 @@ impl Shared {
 
     /// Publications that the gateway has to send; those of scripts, too.
     pub fn take_published(&mut self) -> Vec<Publication> {
+        self.hear_scripts();
+        std::mem::take(&mut self.published)
+    }
+
+    /// Takes what scripts tell.
+    pub fn hear_scripts(&mut self) {
         for news in self.scripts.take_news() {
             match news {
                 News::Message { shard, channel, payload } => {
                     self.publish(shard, &channel, &payload);
                 }
+                News::Read => self.script_has_read = true,
                 News::Event { class, name, key } => {
                     self.announce(class, &String::from_utf8_lossy(&name), &key);
                 }
             }
         }
-        std::mem::take(&mut self.published)
     }
 
     /// The subscribers of this node get a message that was published at node `source`.
@@ -112,6 +141,7 @@ impl Shared {
     /// Connection `id` has ended, or was reset: nothing is sent to it any more.
     pub fn forget(&mut self, id: u64) {
         self.subscriptions.forget(id);
+        self.track(id, None);
         self.monitors.remove(&id);
         self.mail.retain(|mail| mail.to != id);
         self.watch.monitored = !self.monitors.is_empty();

@@ -14,6 +14,7 @@ pub(super) use exec::Exec;
 pub(super) use program::{compose, interpret};
 
 use super::command::{Command, Work};
+use super::connection::flushes;
 use super::error::ErrorReply;
 use super::pause::may_write;
 use super::prelude::*;
@@ -50,6 +51,8 @@ struct Queued {
     bytes: usize,
     /// One may change something.
     writes: bool,
+    /// One flushes the database.
+    flushes: bool,
     /// One could not be queued: EXEC will fail.
     failed: bool,
 }
@@ -73,6 +76,11 @@ impl Transaction {
     /// Whether a command that may change something is queued.
     pub(super) fn writes(&self) -> bool {
         self.queue.as_ref().is_some_and(|queue| queue.writes)
+    }
+
+    /// Whether a command that flushes the database is queued.
+    pub(super) fn flushes(&self) -> bool {
+        self.queue.as_ref().is_some_and(|queue| queue.flushes)
     }
 
     /// MULTI.
@@ -142,6 +150,7 @@ impl Transaction {
         let queue = self.queue.get_or_insert_default();
         queue.bytes += bytes.len();
         let only_reads = spec.name == "eval" && says_no_writes(&request[1]);
+        queue.flushes |= flushes(spec);
         queue.writes |= may_write(spec) && !only_reads;
         if queue.bytes > BYTES_MAX {
             return Err(ErrorReply::new(format!("ERR a transaction is limited to {BYTES_MAX} bytes")));

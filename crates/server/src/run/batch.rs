@@ -2,7 +2,7 @@
 
 use super::shard::{Core, Shard};
 use crate::gateway::client::{Adoption, Resumption};
-use crate::gateway::{bus, rights};
+use crate::gateway::{bus, rights, visible};
 use std::rc::Rc;
 use std::time::Duration;
 use tidemark_core::Outcome;
@@ -55,6 +55,7 @@ impl Shard {
         if core.engine.node.next_timeout() <= now.mono {
             core.engine.node.tick(now);
         }
+        visible::look_around(core);
         let batch = core.engine.node.commit(now)?;
         while let Some(output) = core.engine.node.poll() {
             self.carry_out(core, output);

@@ -16,7 +16,9 @@ use crate::gateway::bus::Bus;
 use crate::gateway::client::{Client, Clients};
 use crate::gateway::confirming::Standings;
 use crate::gateway::info::Identity;
+use crate::gateway::listening::Listening;
 use crate::gateway::rights::Rights;
+use crate::gateway::visible::Ears;
 use crate::gateway::waiting::Waiters;
 use crate::net::Links;
 use crate::stats::Stats;
@@ -50,6 +52,10 @@ pub(crate) struct Engine {
     pub(crate) standings: Standings,
     /// Clients whose commands wait for a key, or for confirmations.
     pub(crate) waiters: Waiters,
+    /// What the partitions of this node say of changes.
+    pub(crate) ears: Ears,
+    /// Other nodes of the region that listen, or are listened to.
+    pub(crate) listening: Listening,
     /// Clients with replies in the batch that is being gathered.
     pub(crate) dirty: Vec<SessionId>,
 }
@@ -80,6 +86,8 @@ impl Engine {
             rights: Rights::default(),
             standings: Standings::default(),
             waiters: Waiters::default(),
+            ears: Ears::default(),
+            listening: Listening::default(),
             dirty: Vec::new(),
         }
     }
@@ -92,7 +100,7 @@ impl Engine {
 
     /// Whether the gateway has something for the next batch that no client waits for.
     pub(crate) fn has_work(&self) -> bool {
-        self.bus.has_work() || self.rights.has_work()
+        self.bus.has_work() || self.rights.has_work() || self.ears.has_more()
     }
 
     /// Notes that `client` has replies in this batch.

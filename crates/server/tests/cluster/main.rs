@@ -25,6 +25,7 @@ mod streams;
 mod strings;
 mod support;
 mod tokens;
+mod tracking;
 mod transactions;
 mod types;
 mod waits;

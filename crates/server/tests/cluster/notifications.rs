@@ -99,3 +99,47 @@ fn classes_and_kinds_of_channels_are_chosen() {
     client.call(&["PUBLISH", "__keyend", "end"]);
     assert_eq!(messages(&mut subscriber, 1), ["__keyend end"]);
 }
+
+
+#[test]
+fn changes_of_another_region_cause_events_when_they_become_visible() {
+    let cluster = Cluster::regions("causal", 2, 2);
+    cluster.meet(&["{foo}met", "{bar}met"]);
+    let (mut a, mut b) = (cluster.client(0), cluster.client(1));
+    b.ok(&["CONFIG", "SET", "notify-keyspace-events", "EA"]);
+    let mut subscriber = subscriber(&cluster, 1, "__keyevent@0__:*");
+    for (command, expected) in [
+        ("SET foo 1", "set foo"),
+        ("SET foo 2 EX 100", "set foo, expire foo"),
+        ("INCRBY foo 5", "incrby foo"),
+        ("PERSIST foo", "persist foo"),
+        ("DEL foo", "del foo"),
+        ("HSET h f 1 g 2", "hset h"),
+        ("HINCRBY h f 1", "hincrby h"),
+        ("HDEL h f", "hdel h"),
+        ("SADD s a b", "sadd s"),
+        ("SREM s a", "srem s"),
+        ("ZADD z 1 m", "zadd z"),
+        ("ZREM z m", "zrem z"),
+        ("LPUSH l a", "lpush l"),
+        ("RPUSH l b", "rpush l"),
+        ("LPOP l", "lrem l"),
+        ("XADD x 1-1 f v", "xadd x"),
+        ("APPEND t abc", "setrange t"),
+        ("TIDE.DOC PUT doc a", "tide.doc.put doc"),
+    ] {
+        a.call(&command.split(' ').collect::<Vec<_>>());
+        let expected: Vec<&str> = expected.split(", ").collect();
+        assert_eq!(messages(&mut subscriber, expected.len()), expected, "{command}");
+    }
+    // A deadline passes in each region by itself.
+    a.call(&["SET", "short", "v", "PX", "50"]);
+    assert_eq!(messages(&mut subscriber, 3), ["set short", "expire short", "expired short"]);
+    // A reader finds what an event tells of.
+    for round in 0..100 {
+        let value = round.to_string();
+        a.ok(&["SET", "bar", &value]);
+        assert_eq!(messages(&mut subscriber, 1), ["set bar"]);
+        assert_eq!(b.text(&["GET", "bar"]), value);
+    }
+}

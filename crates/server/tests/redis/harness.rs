@@ -50,6 +50,10 @@ impl ServerInfo for Info {
         "accf"
     }
 
+    fn has_types(&self) -> bool {
+        true
+    }
+
     fn has_guarantees(&self) -> bool {
         false
     }

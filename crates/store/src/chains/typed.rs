@@ -3,7 +3,7 @@
 use super::object::{Absorb, Object};
 use super::older::NONE;
 use super::told::Folded;
-use super::{Entry, Store, Version};
+use super::{Entry, Store, Version, deadlines};
 use serde::{Deserialize, Serialize};
 use tidemark_core::{DcId, Hlc, Key, Regions, Stamp, Write};
 use tidemark_crdt::cell::Cell;
@@ -89,6 +89,7 @@ pub(super) struct Objects<M> {
     /// Up to where anything here may be settled, whoever settled it: here, before a restart, or where the leader is.
     pub(super) reached: Hlc,
     pub(super) expiring: bool,
+    pub(super) index: deadlines::Index,
     pub(super) journal: Option<Vec<Folded>>,
 }
 
@@ -102,6 +103,7 @@ impl<M> Default for Objects<M> {
             heard: Vec::new(),
             reached: Hlc::ZERO,
             expiring: false,
+            index: deadlines::Index::default(),
             journal: None,
         }
     }
@@ -249,15 +251,14 @@ impl<M: Clone> Store<M> {
         if !self.objects.any() {
             return None;
         }
-        let entry = self.tables.entry(self.tables.find(key)?);
+        let handle = self.tables.find(key)?;
+        let entry = self.tables.entry(handle);
         if !entry.typed {
             return None;
         }
         let (at, absorb) = (entry.older, self.objects.absorb());
-        let object = self.objects.get_mut(at);
-        object.refresh(epoch, absorb, visible);
-        let expires = object.head().deadlines.effective().is_some();
-        self.objects.expiring |= expires;
+        self.objects.get_mut(at).refresh(epoch, absorb, visible);
+        self.objects.note_deadline(handle, at);
         Some(self.objects.get(at))
     }
 
@@ -331,6 +332,7 @@ impl<M: Clone> Store<M> {
         let (gone, rests) = (object.is_gone(settled), object.is_at_rest());
         let settles = object.unsettled() != unsettled;
         self.objects.expiring |= expires;
+        self.objects.note_deadline(handle, at);
         self.objects.reached = self.objects.reached.max(settled);
         self.forget(dropped);
         if let Some(journal) = &mut self.objects.journal
@@ -355,7 +357,7 @@ impl<M: Clone> Store<M> {
         self.objects.reached = self.objects.reached.max(part.settled);
         let object = self.objects.get_mut(at);
         object.restore(part, mark);
-        self.objects.expiring |= object.head().deadlines.effective().is_some();
+        self.objects.note_deadline(handle, at);
         self.queue(handle);
     }
 
@@ -376,6 +378,7 @@ impl<M: Clone> Store<M> {
 
     pub(super) fn remove_typed(&mut self, handle: u32) {
         let entry = self.tables.remove(handle);
+        self.objects.forget_deadline(handle, entry.older);
         self.objects.remove(entry.older);
         self.totals.keys -= 1;
         self.totals.bytes -= entry.key.len() as u64;

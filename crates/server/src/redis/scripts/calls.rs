@@ -64,7 +64,7 @@ impl Calls<'_> {
     }
 
     /// The row of a command that a script may call.
-    fn allowed(&self, request: &Request<'_>) -> Result<&'static Spec, Reply> {
+    fn allowed(&mut self, request: &Request<'_>) -> Result<&'static Spec, Reply> {
         let spec = Table::get().meant(request).ok_or(UNKNOWN)?;
         if reserved::check(request).is_err() {
             return Err(NOT_ALLOWED);
@@ -87,6 +87,9 @@ impl Calls<'_> {
             return Err(Reply::Error(
                 format!("ERR {name} command is not allowed with BLOCK option from scripts").into(),
             ));
+        }
+        if self.tells && spec.has("readonly") && !self.news.contains(&News::Read) {
+            self.news.push(News::Read);
         }
         Ok(spec)
     }

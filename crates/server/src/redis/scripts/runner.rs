@@ -1,6 +1,6 @@
 //! How scripts are run: as programs where their keys live, or at once if they have none.
 //!
-//! A program's arguments are the digest, or for a function [`function_word`], the text, whether it is to tell of events, and `ARGV`. Its answer is a pair: what the
+//! A program's arguments are the digest, or for a function [`function_word`], the text, whether it is to tell of reads and events, and `ARGV`. Its answer is a pair: what the
 //! script answers, and what it has to tell, which the node of the client passes on.
 
 use super::News;
@@ -208,6 +208,7 @@ pub(crate) fn unwrap(reply: Reply) -> (Reply, Vec<News>) {
 impl News {
     fn into_reply(self) -> Reply {
         let (tag, parts) = match self {
+            Self::Read => (2, [Bytes::new(), Bytes::new()]),
             Self::Message { shard, channel, payload } => (i64::from(shard), [channel, payload]),
             Self::Event { class, name, key } => (i64::from(u32::from(class)), [name, key]),
         };
@@ -223,6 +224,7 @@ impl News {
         };
         Some(match tag {
             0 | 1 => Self::Message { shard: tag == 1, channel: one, payload: other },
+            2 => Self::Read,
             class => Self::Event { class: char::from(u8::try_from(class).ok()?), name: one, key: other },
         })
     }
@@ -236,6 +238,7 @@ mod tests {
     fn what_a_script_tells_comes_back_beside_its_answer() {
         let word = Bytes::from_static(b"x");
         let news = [
+            News::Read,
             News::Message { shard: true, channel: word.clone(), payload: Bytes::new() },
             News::Event { class: '$', name: word.clone(), key: word },
         ];

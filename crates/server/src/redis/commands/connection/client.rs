@@ -6,8 +6,8 @@ use crate::redis::registry::Client;
 use tidemark_wire::resp::parse_i64;
 
 subcommands! {
-    "client|help", id, getname, getredir, setname, setinfo, info, list, kill, pause, reply, no_evict, no_touch,
-    trackinginfo, unblock, unpause,
+    "client|help", caching, id, getname, getredir, setname, setinfo, info, list, kill, pause, reply, no_evict, no_touch,
+    tracking, trackinginfo, unblock, unpause,
 }
 
 const FLAGS: &[&str] = &["noscript", "loading", "stale"];

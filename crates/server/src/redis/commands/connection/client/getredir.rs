@@ -9,12 +9,12 @@ pub(super) static SPEC: Spec = Spec {
     flags: FLAGS,
     since: "6.0.0",
     summary: "Returns the connection that gets the messages of client-side caching.",
-    remark: "Always -1: CLIENT TRACKING is not supported.",
     handler: Handler::Local(answer),
     ..CLIENT
 };
 
-fn answer(_: &mut Connection, _: &Call, cx: &mut Context<'_>) -> Answer {
-    cx.out.integer(-1);
+fn answer(connection: &mut Connection, _: &Call, cx: &mut Context<'_>) -> Answer {
+    let tracker = cx.shared.tracking.tracker(connection.id);
+    cx.out.integer(tracker.map_or(-1, |tracker| tracker.redirect as i64));
     Ok(Next::Continue)
 }

@@ -10,8 +10,8 @@ pub(super) static SPEC: Spec = Spec {
     syntax: "parameter value [parameter value ...]",
     summary: "Changes settings until the server stops.",
     remark: "Settings that Tidemark does not use are checked and stored without effect. The events of notify-keyspace-events are \
-             those of commands of this node's clients. None tells of writes of other nodes and regions, of expiry, eviction, \
-             misses, new keys, or of a key that is gone with its last element.",
+             those of commands of this node's clients, and of writes of other regions when they become visible, and of expiry. None \
+             tells of commands of other nodes' clients, of eviction, misses, new keys, or of a key that is gone with its last element.",
     handler: Handler::Local(answer),
     ..CONFIG
 };

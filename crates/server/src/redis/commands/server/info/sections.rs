@@ -71,7 +71,7 @@ fn clients(line: &mut Line<'_>, cx: &Context<'_>) {
     line("cluster_connections", &0);
     line("maxclients", &cx.config.get("maxclients").unwrap_or_default());
     line("blocked_clients", &cx.registry.iter().filter(|client| client.blocked).count());
-    line("tracking_clients", &0);
+    line("tracking_clients", &cx.shared.tracking.counts()[0]);
     line("pubsub_clients", &cx.registry.iter().filter(|client| client.is_subscriber()).count());
 }
 
@@ -123,6 +123,10 @@ fn stats(line: &mut Line<'_>, cx: &Context<'_>, facts: &Facts) {
     line("pubsub_channels", &names(Space::Channels));
     line("pubsub_patterns", &names(Space::Patterns));
     line("pubsubshard_channels", &names(Space::Shards));
+    let [_, keys, items, prefixes] = cx.shared.tracking.counts();
+    line("tracking_total_keys", &keys);
+    line("tracking_total_items", &items);
+    line("tracking_total_prefixes", &prefixes);
     line("total_error_replies", &cx.shared.commands.error_replies);
 }
 
