@@ -17,7 +17,8 @@ pub fn events(write: &Write) -> Vec<Event> {
     };
     let changes = Effect::decode(bytes).unwrap_or_default().changes;
     // Who creates a key clears what may be left of it, and lifts its deadline: that is no event beside others.
-    let creates = changes.iter().any(|change| !matches!(change, Change::Clear { .. } | Change::Expire { .. }));
+    let creates =
+        changes.iter().any(|change| !matches!(change, Change::Clear { .. } | Change::Expire { .. }));
     let mut events: Vec<Event> = Vec::new();
     for change in &changes {
         let event = match change {

@@ -40,7 +40,7 @@ pub mod zset;
 
 pub use draft::Moment;
 pub use effect::{Effect, Kind};
-pub use events::{Event, events};
 pub use evaluate::{Prepared, evaluate, evaluate_many, overwrite, string_of};
+pub use events::{Event, events};
 pub use series::Series;
 pub use state::{State, deadline_time};

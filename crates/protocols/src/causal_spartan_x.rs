@@ -163,14 +163,15 @@ impl CausalSpartanX {
         }
         let (m, dsv) = (cx.me.dc, self.st.stable.clone());
         let see = |past: &mut Past, d: &Version<Vector>| past.saw(d.stamp, &d.meta, &dsv); // D5
-        let (outcome, past) = cx.update(&key, update, &self.fresh(cx.me.dc), Past::default(), see, |past, cx| {
-            ds.merge(&past.ds);
-            let dt = if PUT_ABOVE_DSV.kept() { ds.max().max(self.st.stable[m]) } else { ds.max() }; // 8
-            let new = cx.stamp_above(self.st.vv[m], dt)?; // 9, 13, 14
-            self.st.written(new.ts, cx);
-            past.ds.include(new);
-            Ok(Draft::new(new, ds)) // 10 to 12, 15, 16, 18, 19
-        });
+        let (outcome, past) =
+            cx.update(&key, update, &self.fresh(cx.me.dc), Past::default(), see, |past, cx| {
+                ds.merge(&past.ds);
+                let dt = if PUT_ABOVE_DSV.kept() { ds.max().max(self.st.stable[m]) } else { ds.max() }; // 8
+                let new = cx.stamp_above(self.st.vv[m], dt)?; // 9, 13, 14
+                self.st.written(new.ts, cx);
+                past.ds.include(new);
+                Ok(Draft::new(new, ds)) // 10 to 12, 15, 16, 18, 19
+            });
         cx.answer(ticket, outcome, past); // 17
     }
 

@@ -260,16 +260,17 @@ impl GentleRain {
         }
         let gst = self.gst();
         let see = |seen: &mut Past, d: &Version<_>| *seen = Past { dt: seen.dt.max(d.stamp.ts), gst }; // D6; at or below vv[m] (I1), so below ut
-        let (outcome, seen) = cx.update(&key, update, &self.fresh(cx.me.dc), Past::default(), see, |seen, cx| {
-            self.seq = if ut == last { self.seq + 1 } else { 0 };
-            self.st.advance(ut, cx); // 7
-            let new = Stamp { ts: ut, origin: m, seq: self.seq }; // 11, 12
-            seen.dt = ut;
-            if PUT_TELLS_GST.kept() {
-                seen.gst = gst; // D7
-            }
-            Ok(Draft::new(new, gst)) // 8 to 10, D4; 13, 15 to 17
-        });
+        let (outcome, seen) =
+            cx.update(&key, update, &self.fresh(cx.me.dc), Past::default(), see, |seen, cx| {
+                self.seq = if ut == last { self.seq + 1 } else { 0 };
+                self.st.advance(ut, cx); // 7
+                let new = Stamp { ts: ut, origin: m, seq: self.seq }; // 11, 12
+                seen.dt = ut;
+                if PUT_TELLS_GST.kept() {
+                    seen.gst = gst; // D7
+                }
+                Ok(Draft::new(new, gst)) // 8 to 10, D4; 13, 15 to 17
+            });
         self.conflicts.written(&key, &outcome, cx.store()); // D9
         cx.answer(ticket, outcome, seen); // 14
     }

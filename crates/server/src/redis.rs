@@ -63,16 +63,16 @@ pub use keyspace::Keyspace;
 pub use mail::{Mail, Message, Publication};
 pub use pause::{Extent, Pause, may_write};
 pub use programs::interpret;
-pub(crate) use reserved::is_reserved;
 pub use registry::{Client, ClientRegistry};
+pub(crate) use reserved::is_reserved;
 pub use scripts::Scripts;
 pub use server_info::{Facts, ServerInfo};
 pub use shared::{Ended, Shared};
 pub use subscriptions::{Counts, Space, Subscriptions};
 pub use table::{Family, Group, Handler, Keys, LocalFn, ParseFn, Spec, Table};
 pub use task::{Pending, Step, Steps, Task};
-pub use tracking::{By, KeysRead, Tracking};
 pub use tidemark_core::glob::glob_matches;
+pub use tracking::{By, KeysRead, Tracking};
 pub use watch::{Noted, Watch};
 
 /// The version of Redis whose behaviour clients may expect.

@@ -100,7 +100,6 @@ fn classes_and_kinds_of_channels_are_chosen() {
     assert_eq!(messages(&mut subscriber, 1), ["__keyend end"]);
 }
 
-
 #[test]
 fn changes_of_another_region_cause_events_when_they_become_visible() {
     let cluster = Cluster::regions("causal", 2, 2);

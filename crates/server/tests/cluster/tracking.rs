@@ -97,13 +97,17 @@ fn changes_at_another_node_of_the_region_are_told_and_so_is_its_restart() {
     let mut cluster = Cluster::start("causal", &[(0, &[0]), (0, &[1])], |_| ());
     cluster.meet(&["{foo}met", "{bar}met"]);
     let mut writer = cluster.client(1);
-    let (mut one, mut broadcast) = (caching(&cluster, 0, &[]), caching(&cluster, 0, &["BCAST", "PREFIX", "fo"]));
+    let (mut one, mut broadcast) =
+        (caching(&cluster, 0, &[]), caching(&cluster, 0, &["BCAST", "PREFIX", "fo"]));
     // It hears from that node for the first time.
     assert_eq!((told(&mut one), told(&mut broadcast)), (vec!["all".to_string()], vec!["all".to_string()]));
     for _ in 0..50 {
         reply_behind(&mut one, &["GET", "foo"], &[]);
         writer.ok(&["SET", "foo", "1"]);
-        assert_eq!((told(&mut one), told(&mut broadcast)), (vec!["foo".to_string()], vec!["foo".to_string()]));
+        assert_eq!(
+            (told(&mut one), told(&mut broadcast)),
+            (vec!["foo".to_string()], vec!["foo".to_string()])
+        );
     }
     cluster.stop(1);
     // It is silent: nobody knows what happens there.

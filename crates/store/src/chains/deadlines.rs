@@ -41,7 +41,8 @@ impl<M: Clone> Store<M> {
     /// said once. At most so many.
     pub fn passed(&mut self, now: u64, limit: usize) -> Vec<Key> {
         let mut keys = Vec::new();
-        while let Some((_, handle)) = self.objects.index.0.first().filter(|(deadline, _)| *deadline <= now).copied()
+        while let Some((_, handle)) =
+            self.objects.index.0.first().filter(|(deadline, _)| *deadline <= now).copied()
             && keys.len() < limit
         {
             self.objects.index.0.pop_first();
@@ -87,7 +88,11 @@ mod tests {
         write(&mut store, "b", 9, vec![expire(Some(40), &[1])]);
         write(&mut store, "d", 10, vec![expire(None, &[4])]);
         let passed = |store: &mut Store<()>, now| {
-            store.passed(now, 10).iter().map(|key| String::from_utf8_lossy(&key.0).into_owned()).collect::<Vec<_>>()
+            store
+                .passed(now, 10)
+                .iter()
+                .map(|key| String::from_utf8_lossy(&key.0).into_owned())
+                .collect::<Vec<_>>()
         };
         assert_eq!(passed(&mut store, 9), [""; 0]);
         assert_eq!(passed(&mut store, 30), ["a", "c"]);

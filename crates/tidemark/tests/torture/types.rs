@@ -188,10 +188,19 @@ fn check_elements(ledgers: &[Ledger], there: &[Vec<String>]) {
         assert_eq!(found.len(), listed.len(), "{}: something is there twice", COLLECTIONS[at][2]);
         let mut allowed: BTreeSet<String> = (0..KNOWN).map(|number| format!("known:{number}")).collect();
         let mut expected = allowed.clone();
-        for ((_, element), fate) in ledgers.iter().flat_map(|l| &l.elements).filter(|((of, _), _)| *of == at) {
+        for ((_, element), fate) in ledgers.iter().flat_map(|l| &l.elements).filter(|((of, _), _)| *of == at)
+        {
             *counts.entry(format!("{fate:?}")).or_default() += 1;
-            if *fate == Fate::There { expected.insert(element.clone()) } else { expected.remove(element) };
-            if *fate == Fate::Gone { allowed.remove(element) } else { allowed.insert(element.clone()) };
+            if *fate == Fate::There {
+                expected.insert(element.clone())
+            } else {
+                expected.remove(element)
+            };
+            if *fate == Fate::Gone {
+                allowed.remove(element)
+            } else {
+                allowed.insert(element.clone())
+            };
         }
         let lost = expected.iter().find(|element| !found.contains(element.as_str()));
         assert_eq!(lost, None, "{}: an acknowledged element is lost", COLLECTIONS[at][2]);
@@ -217,7 +226,10 @@ fn check_numbers(ledgers: &[Ledger], clients: &mut [Client]) {
         let value = if read.contains("stock") { STOCK - 1 - values[0] } else { values[0] };
         println!("{rise}: {risen} and perhaps {unknown} more, {value}");
         assert!(values.iter().all(|one| *one == values[0]), "{read}: {values:?}");
-        assert!(risen > 100 && (risen..=risen + unknown).contains(&value), "{read}: {value}, not {risen} to {unknown} more");
+        assert!(
+            risen > 100 && (risen..=risen + unknown).contains(&value),
+            "{read}: {value}, not {risen} to {unknown} more"
+        );
     }
 }
 
@@ -247,7 +259,12 @@ fn all_types_survive_a_cut_with_kills_and_merge() {
         ledger: Ledger::default(),
     };
     let ledgers: Vec<Ledger> = std::thread::scope(|scope| {
-        let run = |number| scope.spawn({ let (stop, worker) = (&stop, worker(number)); move || worker.run(stop) });
+        let run = |number| {
+            scope.spawn({
+                let (stop, worker) = (&stop, worker(number));
+                move || worker.run(stop)
+            })
+        };
         let workers: Vec<_> = (0..2 * CLIENTS_A_REGION).map(run).collect();
         harm(&cluster, number("TORTURE_CUT_SECONDS").unwrap_or(SECONDS));
         stop.store(true, Ordering::Relaxed);
@@ -255,7 +272,8 @@ fn all_types_survive_a_cut_with_kills_and_merge() {
     });
     settled(&cluster, Duration::from_secs(120), true);
     judge::assert_logs_are_calm(&cluster);
-    let mut clients: Vec<Client> = addresses.iter().map(|at| Client::connect(*at).expect("it serves")).collect();
+    let mut clients: Vec<Client> =
+        addresses.iter().map(|at| Client::connect(*at).expect("it serves")).collect();
     let [here, there] = [0, 1].map(|at| COLLECTIONS.map(|[.., list]| listed(&mut clients[at], list)));
     assert_eq!(here, there, "the regions differ");
     check_elements(&ledgers, &here);

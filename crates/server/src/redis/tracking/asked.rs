@@ -84,7 +84,9 @@ impl Asked {
         let mut prefixes = BTreeSet::new();
         if let Some(before) = before {
             match (before.mode, mode) {
-                (old, new) if (old == Mode::Broadcast) != (new == Mode::Broadcast) => return Err(SWITCH_BCAST),
+                (old, new) if (old == Mode::Broadcast) != (new == Mode::Broadcast) => {
+                    return Err(SWITCH_BCAST);
+                }
                 (Mode::OptIn, Mode::OptOut) | (Mode::OptOut, Mode::OptIn) => return Err(SWITCH_OPT),
                 _ => {}
             }

@@ -74,7 +74,8 @@ fn prefixes_are_told_together_and_without_own_changes_if_so_chosen() {
         let mode = Mode::Broadcast;
         tracking.set(id, Tracker { mode, no_loop, prefixes: prefixes.clone(), ..Tracker::default() });
     }
-    for (name, by) in [("a:1", Some(1)), ("b:1", Some(2)), ("a:2", Some(2)), ("a:3", Some(1)), ("a:3", None)] {
+    for (name, by) in [("a:1", Some(1)), ("b:1", Some(2)), ("a:2", Some(2)), ("a:3", Some(1)), ("a:3", None)]
+    {
         tracking.changed(&key(name), By(by), &registry, &mut mail);
     }
     assert!(mail.is_empty());
