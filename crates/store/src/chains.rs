@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use tidemark_core::{Hlc, Key, Stamp, Write};
 
-mod deadlines;
+
 mod journal;
 mod listened;
 pub mod object;

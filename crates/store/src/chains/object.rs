@@ -55,8 +55,6 @@ pub struct Object<M> {
     newest: Hlc,
     /// The version that was applied to the head last.
     last: Stamp,
-    /// The deadline with which it stands in the index.
-    noted: Option<u64>,
     /// After a restart: what a snapshot's part of the base contains.
     mark: Option<Box<Mark>>,
 }
@@ -118,7 +116,6 @@ impl<M> Default for Object<M> {
             bytes: 0,
             newest: Hlc::ZERO,
             last: Stamp::default(),
-            noted: None,
             mark: None,
         }
     }
@@ -344,11 +341,6 @@ impl<M: Clone> Object<M> {
     /// Whether what a snapshot said of it contains a record of a log.
     pub fn contains(&self, of: Option<DcId>, seq: u64) -> bool {
         self.mark.as_ref().is_some_and(|mark| mark.contains(of, seq))
-    }
-
-    /// It stands in the index of deadlines with this one from now on; returns the one before.
-    pub(super) fn noted_deadline(&mut self, deadline: Option<u64>) -> Option<u64> {
-        std::mem::replace(&mut self.noted, deadline)
     }
 
     /// Bytes of what the pending versions do.

@@ -46,10 +46,10 @@ impl<M: Clone> Store<M> {
             if let Some(newest) = registers {
                 self.fold_registers(handle, |stamp| stamp < newest);
             }
-            let at = self.tables.entry(handle).older;
-            self.objects.note_deadline(handle, at);
-            self.objects.get_mut(at).settle(*settled, 2 * ELEMENTS_A_PASS);
-            self.objects.note_deadline(handle, at);
+            let object = self.objects.get_mut(self.tables.entry(handle).older);
+            let expires = object.head().deadlines.effective().is_some();
+            object.settle(*settled, 2 * ELEMENTS_A_PASS);
+            self.objects.expiring |= expires;
             if *gone {
                 self.begin_anew(handle, key);
             }

@@ -3,7 +3,7 @@
 use super::object::{Absorb, Object};
 use super::older::NONE;
 use super::told::Folded;
-use super::{Entry, Store, Version, deadlines};
+use super::{Entry, Store, Version};
 use serde::{Deserialize, Serialize};
 use tidemark_core::{DcId, Hlc, Key, Regions, Stamp, Write};
 use tidemark_crdt::cell::Cell;
@@ -89,7 +89,6 @@ pub(super) struct Objects<M> {
     /// Up to where anything here may be settled, whoever settled it: here, before a restart, or where the leader is.
     pub(super) reached: Hlc,
     pub(super) expiring: bool,
-    pub(super) index: deadlines::Index,
     pub(super) journal: Option<Vec<Folded>>,
 }
 
@@ -103,7 +102,6 @@ impl<M> Default for Objects<M> {
             heard: Vec::new(),
             reached: Hlc::ZERO,
             expiring: false,
-            index: deadlines::Index::default(),
             journal: None,
         }
     }
@@ -251,14 +249,15 @@ impl<M: Clone> Store<M> {
         if !self.objects.any() {
             return None;
         }
-        let handle = self.tables.find(key)?;
-        let entry = self.tables.entry(handle);
+        let entry = self.tables.entry(self.tables.find(key)?);
         if !entry.typed {
             return None;
         }
         let (at, absorb) = (entry.older, self.objects.absorb());
-        self.objects.get_mut(at).refresh(epoch, absorb, visible);
-        self.objects.note_deadline(handle, at);
+        let object = self.objects.get_mut(at);
+        object.refresh(epoch, absorb, visible);
+        let expires = object.head().deadlines.effective().is_some();
+        self.objects.expiring |= expires;
         Some(self.objects.get(at))
     }
 
@@ -332,7 +331,6 @@ impl<M: Clone> Store<M> {
         let (gone, rests) = (object.is_gone(settled), object.is_at_rest());
         let settles = object.unsettled() != unsettled;
         self.objects.expiring |= expires;
-        self.objects.note_deadline(handle, at);
         self.objects.reached = self.objects.reached.max(settled);
         self.forget(dropped);
         if let Some(journal) = &mut self.objects.journal
@@ -357,7 +355,7 @@ impl<M: Clone> Store<M> {
         self.objects.reached = self.objects.reached.max(part.settled);
         let object = self.objects.get_mut(at);
         object.restore(part, mark);
-        self.objects.note_deadline(handle, at);
+        self.objects.expiring |= object.head().deadlines.effective().is_some();
         self.queue(handle);
     }
 
@@ -378,7 +376,6 @@ impl<M: Clone> Store<M> {
 
     pub(super) fn remove_typed(&mut self, handle: u32) {
         let entry = self.tables.remove(handle);
-        self.objects.forget_deadline(handle, entry.older);
         self.objects.remove(entry.older);
         self.totals.keys -= 1;
         self.totals.bytes -= entry.key.len() as u64;
