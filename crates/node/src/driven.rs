@@ -272,8 +272,8 @@ impl<P: Protocol> Node for NodeOf<P> {
         }
     }
 
-    fn changes(&mut self, now: Now, listens: bool, told: &mut Vec<Change>) -> bool {
-        self.hold.host_mut().is_some_and(|host| host.changes(now, listens, told))
+    fn changes(&mut self, listens: bool, told: &mut Vec<Change>) -> bool {
+        self.hold.host_mut().is_some_and(|host| host.changes(listens, told))
     }
 
     fn hand_over(&mut self, now: Now) -> bool {

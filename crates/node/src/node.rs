@@ -308,7 +308,7 @@ pub trait Node: Inspect + NodeGroups {
     /// Appends what has changed at the partitions of this node since the last call, as a reader sees it who comes now and brings
     /// nothing. Somebody listens from this call on, or nobody does. True if there is more: call again soon. REQUIRES: the
     /// protocol carries data types.
-    fn changes(&mut self, now: Now, listens: bool, told: &mut Vec<Change>) -> bool;
+    fn changes(&mut self, listens: bool, told: &mut Vec<Change>) -> bool;
 
     /// The node is to end: if it leads its Raft group, another member takes over. Called again and again; true once there is
     /// nothing left to wait for.

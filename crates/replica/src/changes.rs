@@ -8,7 +8,6 @@
 //! - I1 A version that was hidden when listening began, or was added since, is told once it shows; or [`Change::Unknown`] is.
 //! - I2 Nothing is kept while nobody listens.
 
-use crate::config::Now;
 use crate::host::Host;
 use crate::place::Place;
 use tidemark_contract::{Protocol, Store};
@@ -50,19 +49,16 @@ pub(crate) struct Hidden {
 impl<P: Protocol> Host<P> {
     /// Appends what has changed since the last call. From this call on somebody listens, or nobody does. True if there is more: call
     /// again soon. Nothing is known of protocols without data types.
-    pub fn changes(&mut self, now: Now, listens: bool, told: &mut Vec<Change>) -> bool {
+    pub fn changes(&mut self, listens: bool, told: &mut Vec<Change>) -> bool {
         let (dc, alone) = (self.config.dc, self.config.topology.dcs == 1 && self.group.is_none());
         let mut more = false;
         for place in &mut self.places {
             if listens != place.store.is_listened_to() {
                 place.store.listen(listens);
-                if listens {
-                    // What has expired before was nobody's business.
-                    place.store.passed(now.wall / 1_000, usize::MAX);
-                }
+                place.store.tell_expired(listens);
                 place.hidden = Hidden { walk: (listens && !alone).then_some(0), ..Hidden::default() };
             }
-            more |= listens && place.look((dc, now), told);
+            more |= listens && place.look(dc, told);
         }
         more
     }
@@ -70,17 +66,15 @@ impl<P: Protocol> Host<P> {
 
 impl<P: Protocol> Place<P> {
     /// Tells what shows now. True if there is more to look at.
-    fn look(&mut self, (dc, now): (DcId, Now), told: &mut Vec<Change>) -> bool {
+    fn look(&mut self, dc: DcId, told: &mut Vec<Change>) -> bool {
         let (Some(types), Some(protocol)) = (P::EXTENSIONS.types, &self.protocol) else { return false };
         let Self { store, hidden, .. } = self;
-        let passed = store.passed(now.wall / 1_000, PIECE);
-        let more = passed.len() == PIECE;
-        told.extend(passed.into_iter().map(Change::Expired));
+        told.extend(store.take_expired().into_iter().map(|expired| Change::Expired(expired.key)));
         let added = store.take_added();
         let view = (types.now)(protocol, dc);
         let name = (types.fresh)(&view);
         if added.is_empty() && hidden.walk.is_none() && name.is_some() && name == hidden.view {
-            return more;
+            return false;
         }
         if name.is_none() || name != hidden.view {
             (hidden.view, hidden.looked) = (name, 0);
@@ -115,7 +109,7 @@ impl<P: Protocol> Place<P> {
                 told.push(Change::Unknown);
             }
         }
-        more || hidden.walk.is_some() || hidden.looked < hidden.versions.len()
+        hidden.walk.is_some() || hidden.looked < hidden.versions.len()
     }
 }
 

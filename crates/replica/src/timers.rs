@@ -3,7 +3,10 @@
 use crate::config::Now;
 use crate::host::Host;
 use tidemark_contract::Protocol;
-use tidemark_core::Micros;
+use tidemark_core::{Hlc, Micros};
+
+/// How many keys of a partition are noticed to have expired at once.
+const DEADLINES_A_TURN: usize = 200;
 
 /// What one partition has armed, and when it is due. A protocol has few timers, so they stand in a vector, in their order.
 pub(crate) struct Timers<T> {
@@ -39,8 +42,11 @@ impl<T: Copy + Ord> Timers<T> {
 }
 
 impl<P: Protocol> Host<P> {
-    /// Fires the timers that are due.
+    /// Notices keys whose deadlines have passed, then fires the timers that are due.
     pub fn fire_timers(&mut self, now: Now) {
+        for place in self.places.iter_mut().filter(|place| place.protocol.is_some()) {
+            place.store.pass_deadlines(Hlc::at(now.wall), DEADLINES_A_TURN);
+        }
         for at in 0..self.places.len() {
             let partition = self.places[at].id;
             while let Some(timer) = self.places[at].timers.take_due(now.mono) {

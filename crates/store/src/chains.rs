@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use tidemark_core::{Hlc, Key, Stamp, Write};
 
-
+mod deadlines;
 mod journal;
 mod listened;
 pub mod object;
@@ -31,6 +31,7 @@ mod understood;
 mod undo;
 mod versions;
 
+pub use deadlines::Expired;
 pub use journal::Dropped;
 pub use object::{Absorb, Object};
 pub use told::Folded;
@@ -105,6 +106,7 @@ pub struct Store<M> {
     /// Handles of entries that collection has to look at (I2).
     queue: VecDeque<u32>,
     objects: typed::Objects<M>,
+    deadlines: deadlines::DeadlineIndex,
     /// What was dropped, if others are to be told.
     journal: Option<journal::Journal>,
     /// The tombstones that went with their keys, if they are kept for somebody.
@@ -123,8 +125,8 @@ impl<M: Clone> Store<M> {
     /// keys, and the same for one data directory, so that a cursor survives a restart.
     pub fn new(seed: u64) -> Self {
         let (tables, older) = (Tables::new(seed), Older::new());
-        let (queue, objects, totals) = Default::default();
-        Self { tables, older, queue, objects, journal: None, gone: None, listened: None, totals }
+        let (queue, objects, deadlines, totals) = Default::default();
+        Self { tables, older, queue, objects, deadlines, journal: None, gone: None, listened: None, totals }
     }
 
     /// All versions of an entry that are not folded.
@@ -242,6 +244,7 @@ impl<M: Clone> Store<M> {
     ) -> Collected {
         let mut collected = Collected::default();
         let seen = self.seen_by_all();
+        self.collect_expired();
         for _ in 0..budget.min(self.queue.len()) {
             let Some(handle) = self.queue.pop_front() else { break };
             let Some(entry) = self.tables.get_mut(handle).filter(|entry| entry.queued) else { continue };

@@ -79,7 +79,7 @@ fn look(engine: &mut Engine, by: Option<(u64, Stamp)>) {
     let wanted = engine.shared.listens() || engine.listening.is_listened_to();
     engine.ears.open = wanted && engine.about.types;
     let mut changes = Vec::new();
-    engine.ears.more = engine.node.changes(engine.now, engine.ears.open, &mut changes);
+    engine.ears.more = engine.node.changes(engine.ears.open, &mut changes);
     let mut heard = Heard::default();
     changes.into_iter().for_each(|change| heard.add(change));
     if let Some((id, stamp)) = by {

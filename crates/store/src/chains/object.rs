@@ -55,6 +55,8 @@ pub struct Object<M> {
     newest: Hlc,
     /// The version that was applied to the head last.
     last: Stamp,
+    /// The deadline under which the key is indexed: see [`super::deadlines`].
+    due: Option<u64>,
     /// After a restart: what a snapshot's part of the base contains.
     mark: Option<Box<Mark>>,
 }
@@ -116,6 +118,7 @@ impl<M> Default for Object<M> {
             bytes: 0,
             newest: Hlc::ZERO,
             last: Stamp::default(),
+            due: None,
             mark: None,
         }
     }
@@ -136,10 +139,15 @@ impl<M: Clone> Object<M> {
     }
 
     /// Applies what is visible to the head. `epoch` names the view, of which `visible` is the rule: REQUIRES that it sees all that
-    /// the views before it saw.
-    pub fn refresh(&mut self, epoch: u64, absorb: Absorb<M>, visible: impl Fn(&Version<M>) -> bool) {
+    /// the views before it saw. Whether it has looked at all: if not, the head is as it was.
+    pub fn refresh(
+        &mut self,
+        epoch: u64,
+        absorb: Absorb<M>,
+        visible: impl Fn(&Version<M>) -> bool,
+    ) -> bool {
         if self.hidden.is_empty() || self.epoch == epoch {
-            return;
+            return false;
         }
         self.epoch = epoch;
         let Self { head, pending, undo, seen, hidden, last, .. } = self;
@@ -154,6 +162,7 @@ impl<M: Clone> Object<M> {
             }
             !one.applied
         });
+        true
     }
 
     /// What fresh readers see. REQUIRES: [`Self::refresh`].
@@ -166,7 +175,12 @@ impl<M: Clone> Object<M> {
         self.last
     }
 
-    /// The same, for trials that are taken back.
+    /// The deadline under which the key is indexed.
+    pub(super) fn due(&mut self) -> &mut Option<u64> {
+        &mut self.due
+    }
+
+    /// What fresh readers see, for trials that are taken back.
     pub(super) fn head_mut(&mut self) -> &mut State {
         &mut self.head
     }
@@ -285,13 +299,9 @@ impl<M: Clone> Object<M> {
         (self.head.hot_elements().len(), !deadlines.is_settled(), self.seen.len())
     }
 
-    /// Whether collection has nothing to do here.
+    /// Whether collection has nothing to do here. A deadline is looked after by the index.
     pub fn is_at_rest(&self) -> bool {
-        self.pending.is_empty()
-            && self.seen.is_empty()
-            && self.head.is_settled()
-            && !self.is_empty()
-            && self.head.deadlines.effective().is_none()
+        self.pending.is_empty() && self.seen.is_empty() && self.head.is_settled() && !self.is_empty()
     }
 
     /// Whether nothing is here.

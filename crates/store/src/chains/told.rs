@@ -46,10 +46,10 @@ impl<M: Clone> Store<M> {
             if let Some(newest) = registers {
                 self.fold_registers(handle, |stamp| stamp < newest);
             }
+            self.index_deadline(handle);
             let object = self.objects.get_mut(self.tables.entry(handle).older);
-            let expires = object.head().deadlines.effective().is_some();
             object.settle(*settled, 2 * ELEMENTS_A_PASS);
-            self.objects.expiring |= expires;
+            self.index_deadline(handle);
             if *gone {
                 self.begin_anew(handle, key);
             }

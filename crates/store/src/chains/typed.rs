@@ -88,7 +88,6 @@ pub(super) struct Objects<M> {
     heard: Vec<Hlc>,
     /// Up to where anything here may be settled, whoever settled it: here, before a restart, or where the leader is.
     pub(super) reached: Hlc,
-    pub(super) expiring: bool,
     pub(super) journal: Option<Vec<Folded>>,
 }
 
@@ -101,7 +100,6 @@ impl<M> Default for Objects<M> {
             floor: Hlc::ZERO,
             heard: Vec::new(),
             reached: Hlc::ZERO,
-            expiring: false,
             journal: None,
         }
     }
@@ -135,9 +133,9 @@ impl<M> Objects<M> {
         self.slab.len() as u32 - 1
     }
 
-    fn remove(&mut self, at: u32) {
-        self.slab[at as usize] = None;
+    fn remove(&mut self, at: u32) -> Option<Box<Object<M>>> {
         self.free.push(at);
+        self.slab[at as usize].take()
     }
 
     pub(super) fn absorb(&self) -> Absorb<M> {
@@ -199,17 +197,6 @@ impl<M: Clone> Store<M> {
         if self.objects.any() { self.settled() } else { Hlc(u64::MAX) }
     }
 
-    /// Whether a key of this partition has had a deadline: then a key that is gone here may have expired, and be there still
-    /// elsewhere (R18).
-    pub fn is_expiring(&self) -> bool {
-        self.objects.expiring
-    }
-
-    /// This store goes on from a snapshot of one that was, or was not, [expiring](Self::is_expiring).
-    pub fn goes_on(&mut self, expiring: bool) {
-        self.objects.expiring |= expiring && rule::EXPIRY_SURVIVES.kept();
-    }
-
     /// Whether `key` is of a data type, or was written with a command of one.
     #[inline]
     pub fn is_typed(&self, key: &[u8]) -> bool {
@@ -219,10 +206,10 @@ impl<M: Clone> Store<M> {
     /// Whether updates of `key` have to be evaluated: it is of a data type, or is gone and may have expired (R18).
     #[inline]
     pub fn needs_evaluation(&self, key: &[u8]) -> bool {
-        (self.objects.any() || self.objects.expiring)
+        (self.objects.any() || self.is_expiring())
             && match self.tables.find(key) {
                 Some(handle) => self.tables.entry(handle).typed,
-                None => self.objects.expiring,
+                None => self.is_expiring(),
             }
     }
 
@@ -249,15 +236,15 @@ impl<M: Clone> Store<M> {
         if !self.objects.any() {
             return None;
         }
-        let entry = self.tables.entry(self.tables.find(key)?);
+        let handle = self.tables.find(key)?;
+        let entry = self.tables.entry(handle);
         if !entry.typed {
             return None;
         }
         let (at, absorb) = (entry.older, self.objects.absorb());
-        let object = self.objects.get_mut(at);
-        object.refresh(epoch, absorb, visible);
-        let expires = object.head().deadlines.effective().is_some();
-        self.objects.expiring |= expires;
+        if self.objects.get_mut(at).refresh(epoch, absorb, visible) {
+            self.index_deadline(handle);
+        }
         Some(self.objects.get(at))
     }
 
@@ -325,12 +312,13 @@ impl<M: Clone> Store<M> {
         let before = object.bytes();
         let stamps = object.fold(absorb, safe);
         let dropped = (stamps.len() as u64, before.saturating_sub(object.bytes()));
-        let expires = object.head().deadlines.effective().is_some();
+        self.index_deadline(handle);
+        let object = self.objects.get_mut(at);
         let unsettled = object.unsettled();
         object.settle(settled, ELEMENTS_A_PASS);
         let (gone, rests) = (object.is_gone(settled), object.is_at_rest());
         let settles = object.unsettled() != unsettled;
-        self.objects.expiring |= expires;
+        self.index_deadline(handle);
         self.objects.reached = self.objects.reached.max(settled);
         self.forget(dropped);
         if let Some(journal) = &mut self.objects.journal
@@ -355,7 +343,7 @@ impl<M: Clone> Store<M> {
         self.objects.reached = self.objects.reached.max(part.settled);
         let object = self.objects.get_mut(at);
         object.restore(part, mark);
-        self.objects.expiring |= object.head().deadlines.effective().is_some();
+        self.index_deadline(handle);
         self.queue(handle);
     }
 
@@ -376,7 +364,9 @@ impl<M: Clone> Store<M> {
 
     pub(super) fn remove_typed(&mut self, handle: u32) {
         let entry = self.tables.remove(handle);
-        self.objects.remove(entry.older);
+        if let Some(mut object) = self.objects.remove(entry.older) {
+            self.forget_deadline(handle, &mut object);
+        }
         self.totals.keys -= 1;
         self.totals.bytes -= entry.key.len() as u64;
     }
