@@ -140,12 +140,7 @@ impl<M: Clone> Object<M> {
 
     /// Applies what is visible to the head. `epoch` names the view, of which `visible` is the rule: REQUIRES that it sees all that
     /// the views before it saw. Whether it has looked at all: if not, the head is as it was.
-    pub fn refresh(
-        &mut self,
-        epoch: u64,
-        absorb: Absorb<M>,
-        visible: impl Fn(&Version<M>) -> bool,
-    ) -> bool {
+    pub fn refresh(&mut self, epoch: u64, absorb: Absorb<M>, visible: impl Fn(&Version<M>) -> bool) -> bool {
         if self.hidden.is_empty() || self.epoch == epoch {
             return false;
         }
