@@ -168,8 +168,45 @@ fn ycsb_of_java() {
     let newest = run("-t", "d", &regions[1..2]);
     newest.holds(&["[READ] OK", "[INSERT] OK", "[VERIFY] OK"], 2, OPERATIONS);
     wait_for_keys(&regions, RECORDS + newest.count("[INSERT] OK"));
-    // There are no ranges.
-    let ranges = run("-t", "e", &regions[..1]);
+}
+
+/// Workload E: names of records are in a sorted set, from which every region scans.
+#[test]
+fn ycsb_of_java_scans() {
+    if install::ycsb_java().is_none() {
+        return;
+    }
+    let scratch = Scratch::new("clients-ycsb-java-scans");
+    let up = Up::start(&scratch, &[]);
+    let regions = addresses(&up);
+    let run = |phase: &str| {
+        let mut command = java(phase, "e", &regions, &[]).expect("it was there");
+        Report::of_java(install::run(&mut command))
+    };
+    run("-load").holds(&["[INSERT] OK"], 1, RECORDS);
+    wait_for_keys(&regions, RECORDS + 1);
+    let ranges = run("-t");
+    ranges.holds(&["[INSERT] OK", "[SCAN] OK"], 2, OPERATIONS);
+    let records = RECORDS + ranges.count("[INSERT] OK");
+    wait_for_keys(&regions, records + 1);
+    for region in &regions {
+        let mut client = Client::connect(*region).expect("a node serves");
+        let names = client.ask(&["ZCARD", "usertable"]).integer();
+        assert_eq!(names, i64::try_from(records).ok(), "every record has its name in {region}");
+    }
+}
+
+/// Without names in order there are no scans.
+#[test]
+fn ycsb_of_java_says_that_it_cannot_scan() {
+    if install::ycsb_java().is_none() {
+        return;
+    }
+    let scratch = Scratch::new("clients-ycsb-java-no-scans");
+    let up = Up::start(&scratch, &[]);
+    let mut command =
+        java("-t", "e", &addresses(&up)[..1], &[("tidemark.scans", "false")]).expect("it was there");
+    let ranges = Report::of_java(install::run(&mut command));
     ranges.holds(&["[INSERT] OK", "[SCAN] NOT_IMPLEMENTED"], 2, OPERATIONS);
 }
 

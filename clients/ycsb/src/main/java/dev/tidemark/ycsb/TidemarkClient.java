@@ -26,7 +26,10 @@ import site.ycsb.Status;
  *
  * <p>A record is one string value, {@link Record}, under the key {@code TABLE:KEY}. An update reads the record, puts the
  * new fields in and writes it back, so of two concurrent updates of a record one is lost; with {@code writeallfields=true}
- * it writes without reading. Keys have no order, so that there is no scan.
+ * it writes without reading.
+ *
+ * <p>Keys have no order. With {@code tidemark.scans=true} the sorted set {@code TABLE} has the names of the records, and
+ * {@link #scan} reads them from it. A record is written before its name, so that whoever sees the name sees the record.
  */
 public class TidemarkClient extends DB {
   /** The cluster's password, if it has one. */
@@ -38,12 +41,19 @@ public class TidemarkClient extends DB {
   /** A file that carries sessions from one run to the next; see {@link Sessions}. */
   static final String SESSIONS = "tidemark.sessions";
 
+  /** Whether the names of records are kept in order. */
+  static final String SCANS = "tidemark.scans";
+
+  /** The end of every range of names. */
+  private static final byte[] LAST = {'+'};
+
   private static final AtomicInteger THREADS = new AtomicInteger();
 
   private HostAndPort node;
   private DefaultJedisClientConfig config;
   private Sessions sessions;
   private boolean writesAllFields;
+  private boolean scans;
   /** None after an error that left it unusable. */
   private Jedis connection;
 
@@ -59,6 +69,7 @@ public class TidemarkClient extends DB {
             .clientName("ycsb")
             .build();
     writesAllFields = Boolean.parseBoolean(getProperties().getProperty("writeallfields"));
+    scans = Boolean.parseBoolean(getProperties().getProperty(SCANS));
     String file = getProperties().getProperty(SESSIONS);
     try {
       sessions = file == null ? null : Sessions.of(Path.of(file).toAbsolutePath());
@@ -99,23 +110,38 @@ public class TidemarkClient extends DB {
           if (value == null) {
             return Status.NOT_FOUND;
           }
-          Record.decode(value)
-              .forEach(
-                  (field, bytes) -> {
-                    if (fields == null || fields.contains(field)) {
-                      result.put(field, new ByteArrayByteIterator(bytes));
-                    }
-                  });
+          choose(value, fields, result);
           return Status.OK;
         });
   }
 
-  /** Not there: keys have no order that a range could be of. */
+  /** The records that follow {@code start}, of one snapshot. Those that were deleted since their names were read are left out. */
   @Override
   public Status scan(
       String table, String start, int count, Set<String> fields, Vector<HashMap<String, ByteIterator>> result) {
-    Failures.say("SCAN: Tidemark's keys have no order, so that there are no ranges to scan");
-    return Status.NOT_IMPLEMENTED;
+    if (!scans) {
+      Failures.say("SCAN: keys have no order; with " + SCANS + "=true at load and at run their names are kept in order");
+      return Status.NOT_IMPLEMENTED;
+    }
+    return attempt(
+        "SCAN",
+        false,
+        () -> {
+          byte[] from = ("[" + start).getBytes(StandardCharsets.UTF_8);
+          List<byte[]> names = connection.zrangeByLex(index(table), from, LAST, 0, count);
+          if (names.isEmpty()) {
+            return Status.OK;
+          }
+          byte[][] keys = names.stream().map(name -> name(table, text(name))).toArray(byte[][]::new);
+          for (byte[] value : connection.mget(keys)) {
+            if (value != null) {
+              HashMap<String, ByteIterator> record = new HashMap<>();
+              choose(value, fields, record);
+              result.add(record);
+            }
+          }
+          return Status.OK;
+        });
   }
 
   @Override
@@ -142,13 +168,30 @@ public class TidemarkClient extends DB {
 
   @Override
   public Status insert(String table, String key, Map<String, ByteIterator> values) {
-    return set("INSERT", table, key, bytes(values));
+    Status written = set("INSERT", table, key, bytes(values));
+    if (!scans || !written.isOk()) {
+      return written;
+    }
+    return attempt(
+        "INSERT",
+        true,
+        () -> {
+          connection.zadd(index(table), 0, key.getBytes(StandardCharsets.UTF_8));
+          return Status.OK;
+        });
   }
 
   @Override
   public Status delete(String table, String key) {
     return attempt(
-        "DELETE", true, () -> connection.del(name(table, key)) == 1 ? Status.OK : Status.NOT_FOUND);
+        "DELETE",
+        true,
+        () -> {
+          if (scans) {
+            connection.zrem(index(table), key.getBytes(StandardCharsets.UTF_8));
+          }
+          return connection.del(name(table, key)) == 1 ? Status.OK : Status.NOT_FOUND;
+        });
   }
 
   private Status set(String operation, String table, String key, Map<String, byte[]> record) {
@@ -226,6 +269,27 @@ public class TidemarkClient extends DB {
     }
     return "cannot connect to " + node + ": " + why + "; does a node listen there (" + Regions.REGIONS + ", "
         + Regions.HOST + ", " + Regions.PORT + ")?";
+  }
+
+  /** Puts the fields of a record that are wanted into {@code result}. */
+  private static void choose(byte[] value, Set<String> fields, Map<String, ByteIterator> result)
+      throws Record.Malformed {
+    Record.decode(value)
+        .forEach(
+            (field, bytes) -> {
+              if (fields == null || fields.contains(field)) {
+                result.put(field, new ByteArrayByteIterator(bytes));
+              }
+            });
+  }
+
+  /** The sorted set of the names of a table's records. */
+  private static byte[] index(String table) {
+    return table.getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static String text(byte[] bytes) {
+    return new String(bytes, StandardCharsets.UTF_8);
   }
 
   private static byte[] name(String table, String key) {

@@ -164,8 +164,23 @@ class TidemarkClientTest {
   }
 
   @Test
-  void thereIsNoScan() throws DBException {
+  void withoutNamesInOrderThereIsNoScan() throws DBException {
     assertEquals(Status.NOT_IMPLEMENTED, connected().scan("t", "k", 3, null, new Vector<>()));
+  }
+
+  @Test
+  void aScanReadsTheRecordsOfTheNamesThatFollow() throws DBException {
+    TidemarkClient client = connected(TidemarkClient.SCANS, "true");
+    server.answers.put("ZADD", ":1\r\n");
+    assertEquals(Status.OK, insert(client));
+    server.answers.put("ZRANGEBYLEX", "*2\r\n$1\r\nk\r\n$1\r\nl\r\n");
+    server.answers.put("MGET", "*2\r\n$9\r\n\1\1a\1x\1b\1y\r\n_\r\n");
+    Vector<HashMap<String, ByteIterator>> result = new Vector<>();
+    assertEquals(Status.OK, client.scan("t", "k", 3, Set.of("b"), result));
+    assertEquals(1, result.size(), "a record that is gone is left out");
+    assertEquals("y", result.get(0).get("b").toString());
+    server.answers.put("ZADD", "-UNAVAILABLE not now\r\n");
+    assertEquals(Status.SERVICE_UNAVAILABLE, insert(client), "it would be missing in scans");
   }
 
   @Test
