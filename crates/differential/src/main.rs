@@ -35,6 +35,9 @@ struct Options {
     /// After how many commands all that the servers hold is compared.
     #[arg(long, default_value_t = 50)]
     state_every: usize,
+    /// How many partitions Tidemark has. With several, commands that write several keys are refused: leave them out.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    partitions: u16,
     /// The binary of Tidemark.
     #[arg(long, env = "TIDEMARK_BIN", value_name = "FILE")]
     tidemark: PathBuf,
@@ -63,7 +66,7 @@ fn run(options: &Options) -> Result<bool> {
         bail!("{wrong}: no such command in these groups");
     }
     shapes.retain(|shape| !options.without.contains(&shape.name));
-    let (redis, tidemark) = (servers::redis()?, servers::tidemark(&options.tidemark)?);
+    let (redis, tidemark) = (servers::redis()?, servers::tidemark(&options.tidemark, options.partitions)?);
     let mut same = true;
     for protocol in &options.protocol {
         let mut pair = Pair {

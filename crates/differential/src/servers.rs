@@ -37,11 +37,12 @@ pub fn redis() -> Result<Server> {
     Ok(server)
 }
 
-/// One node of Tidemark: one region, with one partition.
-pub fn tidemark(binary: &Path) -> Result<Server> {
+/// One node of Tidemark: one region, with so many partitions.
+pub fn tidemark(binary: &Path, partitions: u16) -> Result<Server> {
     let folder = TempDir::new()?;
     let mut command = Command::new(binary);
-    command.args(["up", "--regions", "1", "--nodes", "1", "--partitions", "1", "--fsync", "no"]);
+    command.args(["up", "--regions", "1", "--nodes", "1", "--fsync", "no"]);
+    command.args(["--partitions", &partitions.to_string()]);
     command.args(["--base-port", "0", "--dir"]).arg(folder.path().join("cluster"));
     command.env("XDG_RUNTIME_DIR", folder.path());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn();
