@@ -130,6 +130,10 @@ verbs! {
     Eval "eval" gw, EvalRo "eval_ro" gr,
     // transactions
     Watch "watch" r, Exec "exec" gw,
+    // the gateways' own: what a key holds, for commands on keys of several partitions
+    Content "dump|content" r,
+    // more of strings
+    PfDebug "pfdebug" w,
 }
 
 impl Verb {

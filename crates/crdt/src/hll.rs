@@ -2,6 +2,7 @@
 //!
 //! **Source.** Flajolet, Fusy, Gandouet and Meunier, "HyperLogLog", AofA 2007; the estimator is Ertl's (arXiv:1702.01284).
 
+mod debug;
 mod estimate;
 mod hash;
 mod sketch;
@@ -23,6 +24,7 @@ pub(crate) fn run(verb: Verb, draft: &mut Draft<'_>, args: &[Bytes]) -> Option<A
     Some(match verb {
         Verb::PfAdd => add(draft, args),
         Verb::PfCount => count_one(draft, args),
+        Verb::PfDebug => debug::run(draft, args),
         _ => return None,
     })
 }

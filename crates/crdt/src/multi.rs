@@ -180,12 +180,16 @@ fn combine(verb: Verb, keys: &mut Keys<'_>, first: usize) -> Result<BTreeSet<Vec
     })
 }
 
+/// The number behind LIMIT.
+fn limit_of(argument: &[u8]) -> Result<usize, Reply> {
+    let limit = int(argument).ok().and_then(|limit| usize::try_from(limit).ok());
+    limit.ok_or(Reply::error("ERR LIMIT can't be negative"))
+}
+
 fn intersection_size(keys: &mut Keys<'_>, args: &[Bytes]) -> Answer {
     let limit = match args {
         [] => 0,
-        [word, limit] if is(word, "limit") => {
-            usize::try_from(int(limit)?).map_err(|_| Reply::error("ERR LIMIT can't be negative"))?
-        }
+        [word, limit] if is(word, "limit") => limit_of(limit)?,
         _ => return Err(SYNTAX),
     };
     let size = combine(Verb::SInter, keys, 0)?.len();

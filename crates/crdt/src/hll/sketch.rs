@@ -1,7 +1,7 @@
 //! The string of a HyperLogLog: a header of 16 bytes, and 16,384 registers of 6 bits, or a run-length code of them while that is
 //! short.
 
-use super::sparse::{Runs, raise};
+use super::sparse::{Runs, raise, spell};
 
 /// Registers of a sketch.
 pub(super) const REGISTERS: usize = 16384;
@@ -44,6 +44,11 @@ impl Sketch {
 
     pub(super) fn is_dense(&self) -> bool {
         self.0[4] == 0
+    }
+
+    /// Its run-length code in words; none if it has none.
+    pub(super) fn spelled(&self) -> Option<String> {
+        (!self.is_dense()).then(|| spell(&self.0[HEADER..]))
     }
 
     /// The estimate that is written in it, if it is up to date.

@@ -30,6 +30,20 @@ fn decode(code: &[u8]) -> Option<(u8, usize, usize)> {
     })
 }
 
+/// The code in words: `z:` and the length of a run of zeros, `Z:` if it takes two bytes, `v:` a number and how often it comes.
+pub(super) fn spell(code: &[u8]) -> String {
+    let (mut words, mut rest) = (Vec::new(), code);
+    while let Some((value, len, used)) = decode(rest) {
+        words.push(match (value, used) {
+            (0, 1) => format!("z:{len}"),
+            (0, _) => format!("Z:{len}"),
+            _ => format!("v:{value},{len}"),
+        });
+        rest = &rest[used.min(rest.len())..];
+    }
+    words.join(" ")
+}
+
 fn encode(code: &mut Vec<u8>, value: u8, len: usize) {
     match (value, len) {
         (_, 0) => {}

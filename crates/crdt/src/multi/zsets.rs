@@ -1,7 +1,7 @@
 //! Commands on several sorted sets, or sets, whose members then have the score 1.
 
-use super::{Keys, count_option};
-use crate::args::{SYNTAX, float, int, is};
+use super::{Keys, count_option, limit_of};
+use crate::args::{SYNTAX, float, is};
 use crate::draft::{Answer, Draft};
 use crate::effect::{Datum, Kind};
 use crate::geo::{self, Form, Search, Target};
@@ -64,8 +64,7 @@ fn options(verb: Verb, keys: usize, args: &[Bytes]) -> Result<Options, Reply> {
         } else if !stores && verb != Verb::ZInterCard && is(option, "withscores") {
             all.scores = true;
         } else if verb == Verb::ZInterCard && is(option, "limit") && args.len() >= 1 {
-            let limit = int(args.next().ok_or(SYNTAX)?)?;
-            all.limit = usize::try_from(limit).map_err(|_| Reply::error("ERR LIMIT can't be negative"))?;
+            all.limit = limit_of(args.next().ok_or(SYNTAX)?)?;
         } else {
             return Err(SYNTAX);
         }

@@ -29,6 +29,7 @@ mod flags {
     pub(in crate::redis) const WRITE: &[&str] = &["write", "denyoom"];
     pub(in crate::redis) const FAST_WRITE: &[&str] = &["write", "denyoom", "fast"];
     pub(in crate::redis) const REMOVE: &[&str] = &["write"];
+    pub(in crate::redis) const DEBUG: &[&str] = &["write", "denyoom", "admin"];
     pub(in crate::redis) const FAST_REMOVE: &[&str] = &["write", "fast"];
 }
 
