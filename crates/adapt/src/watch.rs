@@ -72,7 +72,10 @@ impl Footprint {
     /// The session begins `op` in `home`. Several keys at once are read at all of their servers, whoever is asked for them.
     pub fn begins(&mut self, op: &Op, (home, topology): (DcId, &Topology), now: Micros, watch: &mut Watch) {
         (self.several, self.leaves) = (false, false);
-        let (Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. }) = op else { return };
+        let (Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } | Op::Query { keys, .. }) = op
+        else {
+            return;
+        };
         self.several = true;
         // Another region may read them, where regions hold some keys only: then nothing is counted, and nothing chosen.
         self.leaves = !topology.placement.rules.is_empty();

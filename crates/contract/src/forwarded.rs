@@ -240,12 +240,16 @@ pub struct Part {
 /// The parts of a read of several keys, in the order in which a session reads them, if `divide` divides its keys; none of other
 /// operations.
 pub(crate) fn parts(op: &Op, divide: impl Fn(&[Key]) -> Vec<(Regions, Vec<usize>)>) -> Vec<Part> {
-    let (Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. }) = op else { return Vec::new() };
+    let (Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } | Op::Query { keys, .. }) = op
+    else {
+        return Vec::new();
+    };
     let part = |(regions, places): (Regions, Vec<usize>)| {
         let keys = places.iter().map(|at| keys[*at].clone()).collect();
         let op = match op {
             Op::Snapshot { .. } => Op::Snapshot { keys },
             Op::At { time, .. } => Op::At { keys, time: *time },
+            Op::Query { command, .. } => Op::Query { keys, command: command.clone() },
             _ => Op::Rotx { keys },
         };
         Part { regions, places, op }
@@ -258,7 +262,9 @@ pub(crate) fn keys_of(op: &Op) -> Box<dyn Iterator<Item = &Key> + '_> {
     match op {
         Op::Get { key } | Op::Put { key, .. } => Box::new(std::iter::once(key)),
         Op::PutAll { writes } => Box::new(writes.iter().map(|(key, _)| key)),
-        Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } => Box::new(keys.iter()),
+        Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } | Op::Query { keys, .. } => {
+            Box::new(keys.iter())
+        }
         Op::Scan { .. } | Op::Count { .. } | Op::Conflicts { .. } => Box::new(std::iter::empty()),
     }
 }

@@ -57,6 +57,7 @@ pub mod reads;
 pub mod removal;
 pub mod request;
 pub mod session;
+pub mod several;
 pub mod slices;
 pub mod stabilisation;
 pub mod stabilised;

@@ -26,7 +26,9 @@ impl OwnWrites {
             Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } => (keys.clone(), Vec::new()),
             Op::Put { key, update } => (Vec::new(), vec![(key.clone(), update.write.clone())]),
             Op::PutAll { writes } => (Vec::new(), writes.clone()),
-            Op::Scan { .. } | Op::Count { .. } | Op::Conflicts { .. } => Default::default(),
+            Op::Scan { .. } | Op::Count { .. } | Op::Conflicts { .. } | Op::Query { .. } => {
+                Default::default()
+            }
         };
     }
 

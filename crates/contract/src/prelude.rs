@@ -5,6 +5,7 @@ pub use crate::extensions::Types;
 pub use crate::protocol::Received;
 pub use crate::request::{Brings, Request};
 pub use crate::session::not_covered;
+pub use crate::several::Several;
 pub use crate::slices::{SnapshotRead, unanswered};
 pub use crate::{
     Answer, AskId, Cx, Draft, Extensions, Hard, Info, OneRound, OneRoundSession, Protocol, Reach, Recovered,

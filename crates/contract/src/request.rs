@@ -2,6 +2,7 @@
 //! for it.
 
 use crate::Walk;
+use crate::several::Several;
 use crate::stabilised::Never;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{Key, Micros, Op, Update};
@@ -14,7 +15,7 @@ use tidemark_core::{Key, Micros, Op, Update};
 pub enum Request<R, W = R, S = R, C = R, T = Never> {
     Get(Key, R),
     Put(Key, Update, W),
-    Rotx(Vec<Key>, S),
+    Rotx(Several, S),
     Walk(Walk, R),
     /// Wait until this region covers that.
     Cover(C),
@@ -66,7 +67,10 @@ impl<R, W, S, C> Brings<R, W, S, C> {
         match op {
             Some(Op::Get { key }) => Request::Get(key, (self.read)()),
             Some(Op::Put { key, update }) => Request::Put(key, update, (self.put)()),
-            Some(Op::Rotx { keys } | Op::Snapshot { keys }) => Request::Rotx(keys, (self.rotx)()),
+            Some(Op::Rotx { keys } | Op::Snapshot { keys }) => Request::Rotx(keys.into(), (self.rotx)()),
+            Some(Op::Query { keys, command }) => {
+                Request::Rotx(Several { keys, command: Some(command) }, (self.rotx)())
+            }
             Some(Op::At { keys, time }) => Request::At(keys, T::of(time)),
             Some(walk) => Request::Walk(Walk::of(&walk), (self.read)()),
             None => Request::Cover((self.cover)()),
@@ -100,8 +104,8 @@ mod tests {
         assert_eq!(ask(Some(Op::Get { key: key.clone() })), Request::Get(key.clone(), 'r'));
         let put = Op::Put { key: key.clone(), update: update.clone() };
         assert_eq!(ask(Some(put)), Request::Put(key, update, 'p'));
-        assert_eq!(ask(Some(Op::Rotx { keys: keys.clone() })), Request::Rotx(keys.clone(), 's'));
-        assert_eq!(ask(Some(Op::Snapshot { keys: keys.clone() })), Request::Rotx(keys, 's'));
+        assert_eq!(ask(Some(Op::Rotx { keys: keys.clone() })), Request::Rotx(keys.clone().into(), 's'));
+        assert_eq!(ask(Some(Op::Snapshot { keys: keys.clone() })), Request::Rotx(keys.into(), 's'));
         let scan = Op::Scan { partition, cursor, limit };
         assert_eq!(ask(Some(scan)), Request::Walk(Walk::Scan { cursor, limit }, 'r'));
         assert_eq!(ask(Some(Op::Count { partition })), Request::Walk(Walk::Count, 'r'));

@@ -205,7 +205,7 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
 
     /// An operation begins. Returns the server of this data centre that it goes to: the one that holds its key
     /// or the first of its keys, or the partition that it names. An operation without a key ends here, and so does a
-    /// write transaction, or a read at a time, where the protocol has none.
+    /// write transaction, a read at a time or a query, where the protocol has none.
     #[inline]
     pub fn begin(&mut self, op: &Op) -> Option<ServerId> {
         self.may_write(matches!(op, Op::Put { .. } | Op::PutAll { .. }));
@@ -226,13 +226,19 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
                 self.fail(Failure::Refused(format!("{} cannot read at a time", P::INFO.name)));
                 return None;
             }
-            Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } => match keys.first() {
-                Some(key) => self.topology.partition_of(key),
-                None => {
-                    self.done(Outcome::FoundAll(Vec::new()));
-                    return None;
+            Op::Query { .. } if P::EXTENSIONS.types.is_none() => {
+                self.fail(Failure::Refused(format!("{} has no data types", P::INFO.name)));
+                return None;
+            }
+            Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } | Op::Query { keys, .. } => {
+                match keys.first() {
+                    Some(key) => self.topology.partition_of(key),
+                    None => {
+                        self.done(Outcome::FoundAll(Vec::new()));
+                        return None;
+                    }
                 }
-            },
+            }
             Op::Conflicts { .. } if P::EXTENSIONS.resolve.is_none() => {
                 let why = format!("under {} the last writer wins, and conflicts are not kept", P::INFO.name);
                 self.fail(Failure::Refused(why));

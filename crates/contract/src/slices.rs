@@ -4,6 +4,7 @@
 //! `S` is what names a snapshot (a time, a vector), `D` what the reader comes to depend on.
 
 use crate::gather::{Gather, GatherId};
+use crate::several::Several;
 use crate::{Cx, Protocol, Ticket, Topology};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ pub struct SliceReq<S> {
     /// Comes back with the slice.
     pub id: GatherId,
     /// What to read.
-    pub keys: Vec<(u32, Key)>,
+    pub keys: Several<(u32, Key)>,
     /// In which snapshot.
     pub at: S,
 }
@@ -58,14 +59,14 @@ impl<S: Clone, D> Slices<S, D> {
     /// message of the protocol.
     pub fn scatter<P: Protocol>(
         &mut self,
-        (ticket, keys): (Ticket, Vec<Key>),
+        (ticket, keys): (Ticket, Several),
         at: S,
         seen: D,
         deadline: Micros,
         wrap: fn(SliceReq<S>) -> P::Peer,
         cx: &mut Cx<'_, P>,
     ) {
-        let read = SnapshotRead { ticket, at, found: vec![Found::default(); keys.len()], seen };
+        let read = SnapshotRead { ticket, at, found: vec![Found::default(); keys.keys.len()], seen };
         for (server, request) in self.open(read, keys, deadline, cx.me.dc, cx.topology) {
             cx.send(server, wrap(request));
         }
@@ -74,7 +75,7 @@ impl<S: Clone, D> Slices<S, D> {
     fn open(
         &mut self,
         read: SnapshotRead<S, D>,
-        keys: Vec<Key>,
+        Several { keys, command }: Several,
         deadline: Micros,
         dc: DcId,
         topology: &Topology,
@@ -84,7 +85,10 @@ impl<S: Clone, D> Slices<S, D> {
         let at = read.at.clone();
         let id = self.0.open(slices.keys().copied().map(server).collect(), deadline, read);
         let asks = slices.into_iter();
-        asks.map(move |(of, keys)| (server(of), SliceReq { id, keys, at: at.clone() }))
+        asks.map(move |(of, keys)| {
+            let keys = Several { keys, command: command.clone() };
+            (server(of), SliceReq { id, keys, at: at.clone() })
+        })
     }
 
     /// Takes a slice; returns the whole read if it was the last one missing.
@@ -160,12 +164,12 @@ mod tests {
         let (x, y) = (key(PartitionId(0)).unwrap(), key(PartitionId(1)).unwrap());
         let ticket = Ticket { node: 0, session: deadline, ask: Default::default() };
         let read = SnapshotRead { ticket, at: 7, found: vec![Found::default(); 3], seen: 0 };
-        slices.open(read, vec![x.clone(), y, x], deadline, DcId(0), &topology).collect()
+        slices.open(read, vec![x.clone(), y, x].into(), deadline, DcId(0), &topology).collect()
     }
 
     fn reply(SliceReq { id, keys, .. }: &SliceReq<u64>, seen: u64) -> SliceReply<u64> {
         let value = |key: &Key| Some(Value::from(&key[..]));
-        let found = keys.iter().map(|(place, key)| (*place, Found::new(None, value(key))));
+        let found = keys.keys.iter().map(|(place, key)| (*place, Found::new(None, value(key))));
         SliceReply { id: *id, found: found.collect(), seen }
     }
 
@@ -178,7 +182,7 @@ mod tests {
         let mut slices = Slices::new(1);
         let asked = open(&mut slices, 100);
         assert_eq!(
-            asked.iter().map(|(server, req)| (server.partition.0, req.keys.len())).collect::<Vec<_>>(),
+            asked.iter().map(|(server, req)| (server.partition.0, req.keys.keys.len())).collect::<Vec<_>>(),
             [(0, 2), (1, 1)]
         );
         assert_eq!(slices.snapshots().collect::<Vec<_>>(), [&7]);
@@ -186,7 +190,8 @@ mod tests {
         assert_eq!(slices.gather(*b, reply(second, 9), keep_larger), None);
         assert_eq!(slices.gather(*b, reply(second, 99), keep_larger), None, "a repeat changes nothing");
         let whole = slices.gather(*a, reply(first, 3), keep_larger).expect("all have answered");
-        let expected = [&first.keys[0].1, &second.keys[0].1, &first.keys[1].1].map(|key| key.to_vec());
+        let expected =
+            [&first.keys.keys[0].1, &second.keys.keys[0].1, &first.keys.keys[1].1].map(|key| key.to_vec());
         assert_eq!(
             whole.found.iter().map(|f| f.value.as_deref().unwrap().to_vec()).collect::<Vec<_>>(),
             expected

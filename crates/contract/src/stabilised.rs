@@ -18,6 +18,7 @@ use crate::early::SHORTEST_WAIT_US;
 use crate::horizon::Horizon;
 use crate::protocol::Received;
 use crate::session::not_covered;
+use crate::several::Several;
 use crate::slices::{SnapshotRead, unanswered};
 use crate::{
     Answer, Ceiling, Cx, Hard, Params as _, Past as _, Protocol, Recovered, Report, SliceReply, SliceReq,
@@ -88,7 +89,7 @@ pub trait StableTime:
     fn stabilised(&mut self) -> &mut Stabilised<Self>;
 
     /// Reads keys of this partition in the snapshot `at`.
-    fn slice(&mut self, at: At<Self>, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self>;
+    fn slice(&mut self, at: At<Self>, keys: &Several<(u32, Key)>, cx: &mut Cx<'_, Self>) -> FoundSlice<Self>;
 
     /// Whether a version is in every snapshot from `safe` on, so that older versions of its key can go. This server is in data
     /// centre `here`.
@@ -177,8 +178,13 @@ impl<P: StableTime> Stabilised<P> {
     }
 
     /// Reads keys in a snapshot, through this server. The reader is told `seen`, and what slices tell.
-    pub fn scatter(&mut self, asked: (Ticket, Vec<Key>), at: At<P>, seen: Slice<P>, cx: &mut Cx<'_, P>)
-    where
+    pub fn scatter(
+        &mut self,
+        asked: (Ticket, impl Into<Several>),
+        at: At<P>,
+        seen: Slice<P>,
+        cx: &mut Cx<'_, P>,
+    ) where
         P::Reply: From<Answer<Slice<P>>>,
     {
         let found: WhenFound<P> = |_, read| Answer(Outcome::FoundAll(read.found), read.seen).into();
@@ -188,14 +194,14 @@ impl<P: StableTime> Stabilised<P> {
     /// As [`Self::scatter`]; the reader is told what `found` makes of it.
     pub fn scatter_then(
         &mut self,
-        asked: (Ticket, Vec<Key>),
+        (ticket, keys): (Ticket, impl Into<Several>),
         (at, seen): (At<P>, Slice<P>),
         found: WhenFound<P>,
         cx: &mut Cx<'_, P>,
     ) {
         let deadline = cx.mono + self.params.wait_limit_us;
         let wrap = |request| P::Peer::of(Peer::SliceReq(request));
-        self.reads.scatter(asked, at, (seen, found), deadline, wrap, cx);
+        self.reads.scatter((ticket, keys.into()), at, (seen, found), deadline, wrap, cx);
     }
 
     /// Blocks a request until `stable` covers what it `needs`: then it is asked once more. If it waits too long, it has `failed`.

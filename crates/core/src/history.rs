@@ -240,7 +240,7 @@ impl Event {
     }
 
     /// The event of an operation that a session was asked and what it answered; none for operations that a
-    /// history does not record (SCAN, COUNT), and for write transactions, which are [`Self::transaction`]. An operation that never got an answer is
+    /// history does not record (SCAN, COUNT, queries), and for write transactions, which are [`Self::transaction`]. An operation that never got an answer is
     /// `Outcome::Failed(Failure::Indefinite(…))`; its end time is left out.
     pub fn of(
         session: SessionId,
@@ -274,7 +274,14 @@ impl Event {
                 let value = update.write.value().cloned();
                 Action::Write { key: key.clone(), value, version, observed }
             }
-            (Op::Scan { .. } | Op::Count { .. } | Op::Conflicts { .. } | Op::PutAll { .. }, _) => {
+            (
+                Op::Scan { .. }
+                | Op::Count { .. }
+                | Op::Conflicts { .. }
+                | Op::PutAll { .. }
+                | Op::Query { .. },
+                _,
+            ) => {
                 return None;
             }
         };

@@ -190,6 +190,14 @@ pub enum Op {
         /// The time.
         time: Micros,
     },
+    /// What a command that only reads answers of each of several keys, from one snapshot as that of `Rotx`. Only for protocols
+    /// that keep data types.
+    Query {
+        /// The keys, in the order of the answer.
+        keys: Vec<Key>,
+        /// The command, the same for all of them.
+        command: Box<Command>,
+    },
     /// Keys of one partition that GET would find, from `cursor` on.
     Scan {
         /// The partition to walk.
@@ -228,6 +236,7 @@ pub enum OpKind {
     Count,
     At,
     Conflicts,
+    Query,
 }
 
 impl Op {
@@ -243,6 +252,7 @@ impl Op {
             Self::Scan { .. } => OpKind::Scan,
             Self::Count { .. } => OpKind::Count,
             Self::Conflicts { .. } => OpKind::Conflicts,
+            Self::Query { .. } => OpKind::Query,
         }
     }
 
@@ -303,7 +313,7 @@ pub enum Outcome {
         /// What was visible before, if the update observed it.
         previous: Option<Found>,
     },
-    /// Of a ROTX, a snapshot, or a read at a time: one answer a key, in the order asked.
+    /// Of a ROTX, a snapshot, a read at a time, or a query: one answer a key, in the order asked.
     FoundAll(Vec<Found>),
     /// Of a SCAN.
     Keys {

@@ -3,7 +3,9 @@
 use crate::draft::{Answer, Draft, Moment};
 use crate::effect::Change;
 use crate::state::State;
-use crate::{bcounter, bitmap, doc, generic, geo, hash, hll, list, multi, rdb, set, stream, string, zset};
+use crate::{
+    bcounter, bitmap, content, doc, generic, geo, hash, hll, list, multi, rdb, set, stream, string, zset,
+};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use tidemark_core::{Command, Condition, Found, Hlc, Key, Reply, Update, Value, Verb, Write};
@@ -126,6 +128,7 @@ fn run(verb: Verb, draft: &mut Draft<'_>, args: &[bytes::Bytes]) -> Answer {
         hll::run,
         geo::run,
         rdb::run,
+        content::run,
         doc::run,
         bcounter::run,
     ];

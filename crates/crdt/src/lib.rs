@@ -9,6 +9,7 @@ pub mod args;
 mod bcounter;
 pub mod bitmap;
 pub mod cell;
+mod content;
 pub mod deadline;
 mod doc;
 pub mod draft;
@@ -38,6 +39,7 @@ mod stream;
 mod string;
 pub mod zset;
 
+pub use content::evaluate_contents;
 pub use draft::Moment;
 pub use effect::{Effect, Kind};
 pub use evaluate::{Prepared, evaluate, evaluate_many, overwrite, string_of};

@@ -76,7 +76,12 @@ impl std::fmt::Debug for State {
 impl State {
     /// A string that has been what it is for long.
     pub fn string(value: Value) -> Self {
-        Self { plains: SmallVec::from_iter([Plain::String(value)]), ..Self::default() }
+        Self::settled(Plain::String(value))
+    }
+
+    /// A key that has been what it is for long.
+    pub fn settled(plain: Plain) -> Self {
+        Self { plains: SmallVec::from_iter([plain]), ..Self::default() }
     }
 
     /// Whether the key has expired at `time`, by what is left of its deadlines.

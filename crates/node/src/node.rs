@@ -222,6 +222,8 @@ pub struct About {
     pub promise: String,
     /// Whether its sessions take write transactions.
     pub atomic_writes: bool,
+    /// Whether it keeps data types.
+    pub types: bool,
     /// Whether its sessions heed which guarantees an operation asks for.
     pub guarantees: bool,
     /// Whether it carries data types.

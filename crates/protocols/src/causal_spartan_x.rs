@@ -131,13 +131,13 @@ impl StableTime for CausalSpartanX {
     }
 
     /// Algorithm 5.4 lines 20 to 24.
-    fn slice(&mut self, sv: Vector, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+    fn slice(&mut self, sv: Vector, keys: &Several<(u32, Key)>, cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
         if SLICE_LIFTS.kept() {
             self.st.stable.raise(cx.me.dc, sv[cx.me.dc]); // 21
             self.st.promise(sv[cx.me.dc], cx); // D2
         }
         let mut seen = Vector::default();
-        let found = cx.read(keys, &View::At(sv), |d| seen.depend_on(d.stamp, &d.meta)); // 22, 23
+        let found = cx.read_slice(keys, &View::At(sv), |d| seen.depend_on(d.stamp, &d.meta)); // 22, 23
         (found, seen)
     }
 
@@ -176,7 +176,7 @@ impl CausalSpartanX {
     }
 
     /// Algorithm 5.4 lines 9 to 14.
-    fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, Past { ds, dsv }: Past, cx: &mut Cx<'_, Self>) {
+    fn rotx(&mut self, ticket: Ticket, keys: Several, Past { ds, dsv }: Past, cx: &mut Cx<'_, Self>) {
         self.st.stable.merge(&dsv); // 10
         self.st.stable.merge(&ds);
         let sv = self.st.stable.clone();

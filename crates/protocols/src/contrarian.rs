@@ -200,7 +200,7 @@ impl StableTime for Contrarian {
         &mut self.st
     }
 
-    fn slice(&mut self, at: Never, _: &[(u32, Key)], _: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+    fn slice(&mut self, at: Never, _: &Several<(u32, Key)>, _: &mut Cx<'_, Self>) -> FoundSlice<Self> {
         match at {}
     }
 

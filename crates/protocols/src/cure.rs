@@ -176,9 +176,9 @@ impl StableTime for Cure {
     }
 
     /// Once it need not wait any more.
-    fn slice(&mut self, snap: Vector, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+    fn slice(&mut self, snap: Vector, keys: &Several<(u32, Key)>, cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
         let mut seen = Vector::default();
-        let found = cx.read(keys, &View(snap), |d| seen.merge(&d.meta));
+        let found = cx.read_slice(keys, &View(snap), |d| seen.merge(&d.meta));
         (found, seen)
     }
 

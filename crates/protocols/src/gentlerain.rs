@@ -133,7 +133,9 @@ impl Protocol for GentleRain {
         match request {
             Request::Get(key, gst) => self.get(ticket, &key, gst, cx),
             Request::Put(key, update, past) => self.put(ticket, key, update, past, cx),
-            Request::Snapshot(keys, gst) => self.snapshot(ticket, keys, Past { dt: Hlc::ZERO, gst }, cx),
+            Request::Snapshot(keys, gst) => {
+                self.snapshot(ticket, keys.into(), Past { dt: Hlc::ZERO, gst }, cx)
+            }
             Request::Rotx(keys, past) => self.rotx(ticket, keys, past, cx),
             Request::At(keys, time) => self.at(ticket, keys, time, cx),
             Request::Walk(walk, gst) => {
@@ -197,7 +199,7 @@ impl StableTime for GentleRain {
     }
 
     /// Algorithm 3 lines 20 to 24.
-    fn slice(&mut self, st: Past, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+    fn slice(&mut self, st: Past, keys: &Several<(u32, Key)>, cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
         self.read_slice(st, keys, cx)
     }
 

@@ -249,11 +249,11 @@ impl StableTime for Hybrid {
         &mut self.st
     }
 
-    fn slice(&mut self, st: Hlc, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+    fn slice(&mut self, st: Hlc, keys: &Several<(u32, Key)>, cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
         self.raise(st, cx);
         let mut seen = self.known();
         let partition = cx.me.partition;
-        let found = cx.read(keys, &View::At(st), |d| seen.see(partition, d.stamp));
+        let found = cx.read_slice(keys, &View::At(st), |d| seen.see(partition, d.stamp));
         (found, seen)
     }
 

@@ -145,12 +145,12 @@ impl StableTime for Okapi {
     }
 
     /// The keys of one partition in a snapshot: no later write here lies in it (I2).
-    fn slice(&mut self, sv: Vector, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+    fn slice(&mut self, sv: Vector, keys: &Several<(u32, Key)>, cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
         if SLICE_LIFTS_CLOCK.kept() {
             self.st.advance(sv[cx.me.dc], cx);
         }
         let mut seen = Vector::default();
-        let found = cx.read(keys, &View::At(sv), |d| seen.depend_on(d.stamp, &d.meta));
+        let found = cx.read_slice(keys, &View::At(sv), |d| seen.depend_on(d.stamp, &d.meta));
         (found, seen)
     }
 

@@ -222,9 +222,9 @@ impl StableTime for Orbe {
     }
 
     /// Once it need not wait any more.
-    fn slice(&mut self, st: Hlc, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+    fn slice(&mut self, st: Hlc, keys: &Several<(u32, Key)>, cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
         let (view, mut seen) = (View { st, ..self.installed(cx) }, Vector::default());
-        let found = cx.read(keys, &view, |d| seen.include(d.stamp));
+        let found = cx.read_slice(keys, &view, |d| seen.include(d.stamp));
         (found, read(cx.me, &seen))
     }
 

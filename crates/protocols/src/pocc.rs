@@ -158,12 +158,12 @@ impl StableTime for Pocc {
         &mut self.st
     }
 
-    fn slice(&mut self, sv: Vector, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+    fn slice(&mut self, sv: Vector, keys: &Several<(u32, Key)>, cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
         if SLICE_LIFTS_CLOCK.kept() {
             self.st.advance(sv[cx.me.dc], cx);
         }
         let mut seen = Past::default();
-        let found = cx.read(keys, &View(Some(sv)), |d| seen.depend(d));
+        let found = cx.read_slice(keys, &View(Some(sv)), |d| seen.depend(d));
         (found, seen)
     }
 

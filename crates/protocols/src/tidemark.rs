@@ -142,13 +142,13 @@ impl StableTime for Tidemark {
     }
 
     /// A slice of ROTX.
-    fn slice(&mut self, sv: Vector, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+    fn slice(&mut self, sv: Vector, keys: &Several<(u32, Key)>, cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
         let (m, mut seen) = (cx.me.dc, Past::default());
         if SLICE_LIFTS.kept() {
             self.st.stable.raise(m, sv[m]); // 9
             self.st.promise(sv[m], cx); // D1
         }
-        let found = cx.read(keys, &View::Snapshot(m, sv), |d| seen.ds.depend_on(d.stamp, &d.meta.ds));
+        let found = cx.read_slice(keys, &View::Snapshot(m, sv), |d| seen.ds.depend_on(d.stamp, &d.meta.ds));
         seen.dsv[m] = if SLICE_FENCES.kept() { self.st.stable[m] } else { Hlc::ZERO }; // 10
         (found, seen)
     }
@@ -210,7 +210,7 @@ impl Tidemark {
     }
 
     /// ROTX.
-    fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, dsv: &Vector, cx: &mut Cx<'_, Self>) {
+    fn rotx(&mut self, ticket: Ticket, keys: Several, dsv: &Vector, cx: &mut Cx<'_, Self>) {
         self.st.stable.merge(dsv); // 8
         self.st.stable.raise(cx.me.dc, self.st.vv[cx.me.dc].max(Hlc::at(cx.now)));
         let sv = self.st.stable.clone();

@@ -193,9 +193,9 @@ impl StableTime for Wren {
         &mut self.st
     }
 
-    fn slice(&mut self, at: Times, keys: &[(u32, Key)], cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
+    fn slice(&mut self, at: Times, keys: &Several<(u32, Key)>, cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
         self.st.stable.merge(&at);
-        (cx.read(keys, &View(cx.me.dc, at), |_| ()), ())
+        (cx.read_slice(keys, &View(cx.me.dc, at), |_| ()), ())
     }
 
     fn settled(&mut self, safe: &Times, m: DcId, d: &Version<Hlc>) -> bool {

@@ -60,7 +60,7 @@ fn measure(name: &str, arguments: &[&str]) {
 
 fn reply(task: Task, topology: &Topology, out: &mut Vec<u8>) -> Result<(), ErrorReply> {
     let scripts = Scripts::default();
-    let keyspace = Keyspace { topology, write_transactions: false, now: 0, scripts: &scripts };
+    let keyspace = Keyspace { topology, write_transactions: false, types: true, now: 0, scripts: &scripts };
     let mut out = Encoder::new(out, Version::Resp2);
     let (mut step, mut pending) = task.begin(&keyspace, &mut out)?;
     while let Step::Op(op) = step {

@@ -44,6 +44,7 @@ mod scripts;
 mod server_info;
 mod shared;
 mod slow_log;
+mod spread;
 mod subscriptions;
 mod table;
 mod task;

@@ -63,7 +63,9 @@ impl Trace {
             Happening::Done { act: Act::Op(op), .. } => match op {
                 Op::Get { key } | Op::Put { key, .. } => vec![key.clone()],
                 Op::PutAll { writes } => writes.iter().map(|(key, _)| key.clone()).collect(),
-                Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } => keys.clone(),
+                Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } | Op::Query { keys, .. } => {
+                    keys.clone()
+                }
                 Op::Scan { .. } | Op::Count { .. } | Op::Conflicts { .. } => Vec::new(),
             },
             _ => Vec::new(),
@@ -130,6 +132,9 @@ impl fmt::Display for Shown<'_> {
             Act::Op(Op::Rotx { keys }) => write!(f, "ROTX {}", names(keys)),
             Act::Op(Op::Snapshot { keys }) => write!(f, "SNAPSHOT {}", names(keys)),
             Act::Op(Op::At { keys, time }) => write!(f, "READ {} as of {time}", names(keys)),
+            Act::Op(Op::Query { keys, command }) => {
+                write!(f, "{} of each of {}", command.verb.name().to_uppercase(), names(keys))
+            }
             Act::Op(Op::Scan { partition, .. }) => write!(f, "SCAN partition {partition}"),
             Act::Op(Op::Conflicts { partition, .. }) => write!(f, "CONFLICTS partition {partition}"),
             Act::Op(Op::Count { partition }) => write!(f, "COUNT partition {partition}"),

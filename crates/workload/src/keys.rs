@@ -123,7 +123,9 @@ impl KeySpace {
         let there = |key: &Key| self.partition_of(key).index() == partition;
         match op {
             Op::Get { key } | Op::Put { key, .. } => there(key),
-            Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } => keys.iter().any(there),
+            Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } | Op::Query { keys, .. } => {
+                keys.iter().any(there)
+            }
             Op::PutAll { writes } => writes.iter().any(|(key, _)| there(key)),
             Op::Scan { partition: of, .. }
             | Op::Count { partition: of }

@@ -38,6 +38,14 @@ fn carry_out(series: &mut Series, op: Op) -> Outcome {
             let found: Option<Vec<Found>> = keys.iter().map(|key| get(series, key)).collect();
             found.map_or_else(elsewhere, Outcome::FoundAll)
         }
+        Op::Query { keys, command } => {
+            let answer = |key| {
+                let (reply, _) = series.run(key, &command)?;
+                Some(Found { reply: Some(Box::new(reply)), ..Found::default() })
+            };
+            let found: Option<Vec<Found>> = keys.iter().map(answer).collect();
+            found.map_or_else(elsewhere, Outcome::FoundAll)
+        }
         _ => Outcome::Failed(Failure::Refused("it concerns keys of all partitions".into())),
     }
 }
@@ -50,7 +58,7 @@ fn named(op: &Op) -> Vec<&Key> {
             std::iter::once(key).chain(more).collect()
         }
         Op::Get { key } => vec![key],
-        Op::Rotx { keys } | Op::Snapshot { keys } => keys.iter().collect(),
+        Op::Rotx { keys } | Op::Snapshot { keys } | Op::Query { keys, .. } => keys.iter().collect(),
         _ => Vec::new(),
     }
 }

@@ -150,7 +150,9 @@ impl<P: Protocol> Cx<'_, P> {
     pub(super) fn apart(&self, keys: &[&Key]) -> Option<Reply> {
         let here = |key: &&&Key| self.topology.partition_of(key) == self.me.partition;
         if !keys.iter().all(|key| here(&key)) {
-            return Some(Reply::error("CROSSSLOT Keys in request don't hash to the same partition"));
+            return Some(Reply::error(
+                "CROSSSLOT Keys in request don't hash to the same partition: give them the same {tag}",
+            ));
         }
         let held = |key: &Key| self.topology.holders(key);
         let together = keys.iter().all(|key| held(key) == held(keys[0]));
@@ -196,6 +198,20 @@ impl<P: Protocol> Cx<'_, P> {
             object.insert(version.clone());
         });
         Cow::Owned(object.view(visible, |_| ()).into_owned())
+    }
+
+    /// What a command that only reads answers of a key. What it would change is left out.
+    pub(super) fn query(
+        &mut self,
+        key: &Key,
+        command: &Command,
+        view: &P::View,
+        saw: &mut dyn FnMut(&Version<P::Meta>),
+    ) -> Found {
+        self.refresh(key, view);
+        let moment = self.moment(Hlc::at(self.now));
+        let Prepared { reply, .. } = evaluate(command, &self.state(key, view, false, saw), moment);
+        Found { reply: Some(Box::new(reply)), ..Found::default() }
     }
 
     /// What GET tells of a key of a data type.

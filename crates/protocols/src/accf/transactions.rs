@@ -66,7 +66,7 @@ impl Transactions {
             sv.raise(&reading.ds);
         }
         let (ticket, keys, deadline) = (reading.ticket, reading.keys.clone(), reading.deadline);
-        self.slices.scatter((ticket, keys), sv, reading, deadline, Peer::SliceReq, cx);
+        self.slices.scatter((ticket, keys.into()), sv, reading, deadline, Peer::SliceReq, cx);
     }
 
     /// A slice comes.
@@ -156,6 +156,6 @@ pub(super) fn slice(
         return cx.send(from, Peer::TooLate(id, kept.clone()));
     }
     let (view, mut seen) = (View(SLICE_LEAVES_OUT.kept().then_some(sv)), Tracked::by(kept.by));
-    let found = cx.read(&keys, &view, |d| seen.merge(&d.meta));
+    let found = cx.read_slice(&keys, &view, |d| seen.merge(&d.meta));
     cx.send(from, Peer::SliceReply(SliceReply { id, found, seen }));
 }

@@ -44,7 +44,7 @@ pub enum Request {
     Get(Key, Hlc),           // GETREQ k, gst
     Put(Key, Update, Past),  // PUTREQ k, v, dt; D1: and gst
     Snapshot(Vec<Key>, Hlc), // GETSNAPSHOT kset, gst
-    Rotx(Vec<Key>, Past),    // GETROTX kset, gst, dt
+    Rotx(Several, Past),     // GETROTX kset, gst, dt
     Walk(Walk, Hlc),         // SCAN and COUNT, gst
     At(Vec<Key>, Micros),    // D11
     Conflicts(u32, Hlc),     // D9: gst
@@ -59,7 +59,10 @@ impl OneRound for GentleRain {
             Some(Op::Get { key }) => Request::Get(key, past.gst), // Algorithm 1 line 2
             Some(Op::Put { key, update }) => Request::Put(key, update, *past), // Algorithm 1 line 8
             Some(Op::Snapshot { keys }) => Request::Snapshot(keys, past.gst), // Algorithm 3 line 3
-            Some(Op::Rotx { keys }) => Request::Rotx(keys, *past), // Algorithm 4 line 3
+            Some(Op::Rotx { keys }) => Request::Rotx(keys.into(), *past), // Algorithm 4 line 3
+            Some(Op::Query { keys, command }) => {
+                Request::Rotx(Several { keys, command: Some(command) }, *past)
+            }
             Some(Op::Conflicts { limit, .. }) => Request::Conflicts(limit, past.gst),
             Some(Op::At { keys, time }) => Request::At(keys, time), // D11
             Some(walk) => Request::Walk(Walk::of(&walk), past.gst),

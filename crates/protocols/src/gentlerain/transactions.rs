@@ -10,19 +10,19 @@
 //! - D8 The coordinator of a snapshot is the owner of its first key.
 
 use super::{FENCE_SURVIVES, GentleRain, ONE_GST, Past, ROTX_COVERS_DT, ROTX_WAITS, Request, SLICE_FENCES};
-use tidemark_contract::prelude::{Cx, Failure, Hlc, Key, Micros, Outcome, Ticket};
+use tidemark_contract::prelude::{Cx, Failure, Hlc, Key, Micros, Outcome, Several, Ticket};
 use tidemark_contract::stabilised::{self, FoundSlice};
 
 impl GentleRain {
     /// Algorithm 3 lines 9 to 15, with the `gst` of the session.
-    pub(super) fn snapshot(&mut self, ticket: Ticket, keys: Vec<Key>, session: Past, cx: &mut Cx<'_, Self>) {
+    pub(super) fn snapshot(&mut self, ticket: Ticket, keys: Several, session: Past, cx: &mut Cx<'_, Self>) {
         self.raise(session.gst, cx); // 10
         let st = Past { gst: self.gst(), ..session }; // 12
         self.st.scatter((ticket, keys), st, Past::default(), cx); // 11, 13, 14
     }
 
     /// Algorithm 4 lines 9 to 14.
-    pub(super) fn rotx(&mut self, ticket: Ticket, keys: Vec<Key>, past: Past, cx: &mut Cx<'_, Self>) {
+    pub(super) fn rotx(&mut self, ticket: Ticket, keys: Several, past: Past, cx: &mut Cx<'_, Self>) {
         self.raise(past.gst, cx);
         let waits = |alpha| alpha > 0 && past.dt.0 - self.gst().0 <= Hlc::at(alpha).0; // 10; 0: never
         if past.dt < self.gst() || !ROTX_WAITS.kept() {
@@ -53,7 +53,7 @@ impl GentleRain {
     pub(super) fn read_slice(
         &mut self,
         mut st: Past,
-        keys: &[(u32, Key)],
+        keys: &Several<(u32, Key)>,
         cx: &mut Cx<'_, Self>,
     ) -> FoundSlice<Self> {
         self.raise(st.gst, cx); // 22
@@ -68,7 +68,7 @@ impl GentleRain {
         }
         let mut seen = Past { dt: Hlc::ZERO, gst: self.gst() };
         let view = self.view(st, false, cx.me.dc);
-        let found = cx.read(keys, &view, |d| seen.dt = seen.dt.max(d.stamp.ts)); // 23
+        let found = cx.read_slice(keys, &view, |d| seen.dt = seen.dt.max(d.stamp.ts)); // 23
         (found, seen)
     }
 }

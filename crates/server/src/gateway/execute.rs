@@ -242,6 +242,7 @@ pub(super) fn keyspace(engine: &Engine) -> Keyspace<'_> {
     Keyspace {
         topology: engine.topology(),
         write_transactions: engine.about.atomic_writes,
+        types: engine.about.types,
         now: engine.now.wall,
         scripts: &engine.shared.scripts,
     }

@@ -2,7 +2,7 @@
 
 use super::scripts::Scripts;
 use tidemark_contract::Topology;
-use tidemark_core::{Micros, Op, PartitionId, SLOTS};
+use tidemark_core::{Key, Micros, Op, PartitionId, SLOTS};
 
 /// The region's keys, as commands see them.
 #[derive(Clone, Copy, Debug)]
@@ -11,10 +11,21 @@ pub struct Keyspace<'a> {
     pub topology: &'a Topology,
     /// Whether several keys can be written in one transaction.
     pub write_transactions: bool,
+    /// Whether keys can be of data types.
+    pub types: bool,
     /// Physical time.
     pub now: Micros,
     /// The scripts that the node knows.
     pub scripts: &'a Scripts,
+}
+
+impl Keyspace<'_> {
+    /// Whether a command can be carried out on both keys where they live.
+    pub(super) fn together(&self, one: &Key, other: &Key) -> bool {
+        let Self { topology, .. } = self;
+        topology.partition_of(one) == topology.partition_of(other)
+            && topology.holders(one) == topology.holders(other)
+    }
 }
 
 /// Where a scan over all partitions goes on. Cursors number slots over all partitions, so that one partition's scan

@@ -46,7 +46,7 @@ pub(super) fn carry_out(
     carry: Carry<'_>,
     out: &mut Encoder<'_>,
 ) -> Result<(), ErrorReply> {
-    let keyspace = Keyspace { topology: &ONE, write_transactions: false, now, scripts };
+    let keyspace = Keyspace { topology: &ONE, write_transactions: false, types: true, now, scripts };
     let (mut step, mut pending) = task.begin(&keyspace, out)?;
     loop {
         step = match step {

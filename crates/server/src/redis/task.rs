@@ -266,7 +266,13 @@ mod tests {
     fn reply(words: &[&str], outcomes: Vec<Outcome>) -> String {
         let topology = Topology::new(1, 2);
         let scripts = Scripts::default();
-        let keyspace = Keyspace { topology: &topology, write_transactions: false, now: 0, scripts: &scripts };
+        let keyspace = Keyspace {
+            topology: &topology,
+            write_transactions: false,
+            types: true,
+            now: 0,
+            scripts: &scripts,
+        };
         let mut written = Vec::new();
         let mut out = Encoder::new(&mut written, Version::Resp2);
         let (_, mut pending) = task(words).begin(&keyspace, &mut out).unwrap();
@@ -308,7 +314,13 @@ mod tests {
         let topology = Topology::new(1, 2);
         let scripts = Scripts::default();
         let sha = scripts.load(b"return 1");
-        let keyspace = Keyspace { topology: &topology, write_transactions: false, now: 0, scripts: &scripts };
+        let keyspace = Keyspace {
+            topology: &topology,
+            write_transactions: false,
+            types: true,
+            now: 0,
+            scripts: &scripts,
+        };
         for spec in
             Table::get().iter().flat_map(|spec| std::iter::once(spec).chain(spec.subcommands.iter().copied()))
         {

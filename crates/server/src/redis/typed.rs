@@ -3,6 +3,7 @@
 
 use super::arguments::{integer, is};
 use super::error::ErrorReply;
+use super::spread::Spread;
 use super::table::Spec;
 use super::task::Task;
 use bytes::Bytes;
@@ -31,7 +32,7 @@ pub(super) fn group(verb: Verb, (keys, args): (&[usize], &[usize]), request: &mu
     let mut keys = keys.iter().map(|place| Key(find(place)));
     let first = keys.next().expect("a command on several keys names one");
     let command = Command { verb, keys: keys.collect(), args: args.iter().map(find).collect(), seed: 0 };
-    Task::typed(call(first, command))
+    if verb.writes() { Task::typed(call(first, command)) } else { Task::several(Spread::new(first, command)) }
 }
 
 /// Every key as the row says; the rest are arguments.
@@ -87,7 +88,7 @@ pub(super) fn counted(
 
 /// Whether a command is one of ZUNION and its kin, which have errors of their own.
 fn unites(spec: &Spec) -> bool {
-    spec.name.starts_with('z') && !matches!(spec.name, "zmpop" | "zintercard")
+    spec.name.starts_with('z') && spec.name != "zmpop"
 }
 
 /// The keys behind a count that comes first.

@@ -20,6 +20,7 @@ mod publications;
 mod pubsub;
 mod scopes;
 mod scripts;
+mod several;
 mod spread;
 mod streams;
 mod strings;

@@ -160,7 +160,8 @@ impl Server {
         let topology = Topology::new(1, 2);
         let (write_transactions, now) = (self.write_transactions, self.now);
         let scripts = std::mem::take(&mut self.shared.scripts);
-        let keyspace = Keyspace { topology: &topology, write_transactions, now, scripts: &scripts };
+        let keyspace =
+            Keyspace { topology: &topology, write_transactions, types: true, now, scripts: &scripts };
         let (mut step, mut pending) = task.begin(&keyspace, out)?;
         loop {
             let outcome = match &step {
@@ -198,6 +199,13 @@ impl Server {
             Op::Get { .. } => Outcome::Found(found()),
             Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } => {
                 Outcome::FoundAll(vec![found(); keys.len()])
+            }
+            Op::Query { keys, .. } => {
+                let reply = self
+                    .value
+                    .map_or(tidemark_core::Reply::Null, |value| tidemark_core::Reply::bulk(value.as_bytes()));
+                let found = Found { reply: Some(Box::new(reply)), ..Found::default() };
+                Outcome::FoundAll(vec![found; keys.len()])
             }
             Op::Scan { .. } => Outcome::Keys { keys: Vec::new(), cursor: 0 },
             Op::Count { .. } => Outcome::Count(3),

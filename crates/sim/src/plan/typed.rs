@@ -5,7 +5,7 @@ use super::{Act, Plan};
 use crate::rng::{Draw, Rng, Stream, stream};
 use crate::typed::{BOUND, Family, STOCK, call, call_with};
 use std::collections::BTreeSet;
-use tidemark_core::{Key, Op, Update, Value, Verb, Write};
+use tidemark_core::{Command, Key, Op, Update, Value, Verb, Write};
 
 /// How long keys live that are given little time, in milliseconds.
 pub(crate) const SHORT_MS: u64 = 100;
@@ -15,9 +15,9 @@ pub(super) fn draw(plan: &mut Plan, percent: u32) {
     let mut rng = stream(plan.seed, Stream::Typed);
     let elements = rng.u32(1..=3);
     let strict = rng.one(&[30, 60, 90]);
-    // A quarter of the schedules: the others stay as they were, with what is known of them by their seeds.
-    let owns = plan.seed % 4 == 1;
-    let mut drawer = Drawer { rng, elements, strict, values: 0, owns, created: BTreeSet::new() };
+    // A quarter of the schedules each: the others stay as they were, with what is known of them by their seeds.
+    let (owns, queries) = (plan.seed % 4 == 1, plan.seed % 4 == 2);
+    let mut drawer = Drawer { rng, elements, strict, values: 0, owns, queries, created: BTreeSet::new() };
     for step in plan.scripts.iter_mut().flatten() {
         if let Act::Op(op) = &step.act
             && drawer.rng.chance(percent)
@@ -37,6 +37,8 @@ struct Drawer {
     values: u32,
     /// Whether there are documents and bounded counters.
     owns: bool,
+    /// Whether fields of several hashes are read at once.
+    queries: bool,
     /// The bounded counters that somebody creates.
     created: BTreeSet<Key>,
 }
@@ -46,6 +48,7 @@ impl Drawer {
         match op {
             Op::Get { key } => Some(self.read(key)),
             Op::Put { key, update } => Some(self.write(key, update)),
+            Op::Rotx { keys } if self.queries && self.rng.chance(self.strict) => Some(self.query(keys)),
             Op::Rotx { keys } => Some(self.several(keys, |keys| Op::Rotx { keys })),
             Op::Snapshot { keys } => Some(self.several(keys, |keys| Op::Snapshot { keys })),
             _ => None,
@@ -104,6 +107,12 @@ impl Drawer {
             _ => key.clone(),
         };
         op(keys.iter().map(one).collect())
+    }
+
+    /// The same field of several hashes, in one snapshot.
+    fn query(&mut self, keys: &[Key]) -> Op {
+        let command = Command::new(Verb::HGet, vec![self.element().into()]);
+        Op::Query { keys: keys.iter().map(|key| Family::Hash.of(key)).collect(), command: Box::new(command) }
     }
 
     fn write(&mut self, key: &Key, update: &Update) -> Op {

@@ -163,8 +163,19 @@ pub(crate) fn event(
     outcome: &Outcome,
 ) -> Option<Event> {
     let of = |op: &Op, outcome: &Outcome| Event::of(session, dc, times, op, outcome);
-    let Op::Put { key, update: Update { command: Some(command), .. } } = op else {
-        return of(op, outcome).and_then(as_registers);
+    let (key, command) = match op {
+        Op::Put { key, update: Update { command: Some(command), .. } } => (key, command),
+        Op::Query { keys, command } => {
+            let name = command.args.first()?;
+            let told = match outcome {
+                Outcome::FoundAll(all) => {
+                    Outcome::FoundAll(all.iter().filter_map(|found| value(found.reply.as_deref()?)).collect())
+                }
+                _ => outcome.clone(),
+            };
+            return of(&Op::Rotx { keys: keys.iter().map(|key| field(key, name)).collect() }, &told);
+        }
+        _ => return of(op, outcome).and_then(as_registers),
     };
     let assigns = |register: Key, value: &Bytes| {
         let write = Write::Assign(Value::from(&value[..]));

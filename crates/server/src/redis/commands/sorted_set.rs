@@ -43,13 +43,13 @@ rows! { BASE;
 
 group_rows! { BASE;
     "zunion" ZUnion -3 READ NONE counted_first "6.2.0" "numkeys key [key ...] [WEIGHTS weight [weight ...]] \
-        [AGGREGATE SUM | MIN | MAX] [WITHSCORES]", "Returns the members that any sorted set has.", "All keys have to be in one partition.";
+        [AGGREGATE SUM | MIN | MAX] [WITHSCORES]", "Returns the members that any sorted set has.", "Keys in several partitions are read in one causally consistent snapshot.";
     "zinter" ZInter -3 READ NONE counted_first "6.2.0" "numkeys key [key ...] [WEIGHTS weight [weight ...]] \
-        [AGGREGATE SUM | MIN | MAX] [WITHSCORES]", "Returns the members that all sorted sets have.", "All keys have to be in one partition.";
+        [AGGREGATE SUM | MIN | MAX] [WITHSCORES]", "Returns the members that all sorted sets have.", "Keys in several partitions are read in one causally consistent snapshot.";
     "zdiff" ZDiff -3 READ NONE counted_first "6.2.0" "numkeys key [key ...] [WITHSCORES]",
-        "Returns the members that only the first sorted set has.", "All keys have to be in one partition.";
+        "Returns the members that only the first sorted set has.", "Keys in several partitions are read in one causally consistent snapshot.";
     "zintercard" ZInterCard -3 READ NONE counted_first "7.0.0" "numkeys key [key ...] [LIMIT limit]",
-        "Counts the members that all sorted sets have.", "All keys have to be in one partition.";
+        "Counts the members that all sorted sets have.", "Keys in several partitions are read in one causally consistent snapshot.";
     "zunionstore" ZUnionStore -4 WRITE NONE counted_second "2.0.0" "destination numkeys key [key ...] \
         [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX]", "Stores the members that any sorted set has.", "All keys have to be in one partition.";
     "zinterstore" ZInterStore -4 WRITE NONE counted_second "2.0.0" "destination numkeys key [key ...] \

@@ -132,7 +132,7 @@ pub(crate) fn run_without_keys(
     let mut carry = |op: Op| {
         touched = touched.take().or(match op {
             Op::Put { key, .. } | Op::Get { key } => Some(key),
-            Op::Rotx { keys } | Op::Snapshot { keys } => keys.into_iter().next(),
+            Op::Rotx { keys } | Op::Snapshot { keys } | Op::Query { keys, .. } => keys.into_iter().next(),
             _ => None,
         });
         Outcome::Failed(Failure::Refused("it concerns keys of all partitions".into()))

@@ -3,7 +3,8 @@
 use super::GENERIC;
 use crate::redis::commands::flags::WRITE;
 use crate::redis::prelude::*;
-use std::collections::HashMap;
+use crate::redis::spread;
+use std::collections::{BTreeMap, BTreeSet};
 use tidemark_core::sort::{Pattern, Sort};
 
 pub(super) static SPEC: Spec = Spec {
@@ -14,7 +15,8 @@ pub(super) static SPEC: Spec = Spec {
     categories: &["@dangerous"],
     syntax: "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA] [STORE destination]",
     summary: "Sorts a list, a set or a sorted set.",
-    remark: "With patterns, or a destination in another partition, it reads and stores one after the other.",
+    remark: "Elements and what patterns name are read in one causally consistent snapshot, over partitions. A destination \
+             is stored after that, if there are patterns or if it is in another partition.",
     handler: Handler::Operations(|request| parse(request, Verb::Sort)),
     ..GENERIC
 };
@@ -27,7 +29,8 @@ pub(super) fn parse(request: &mut Request<'_>, verb: Verb) -> Parsed {
     if !sort.reads_others() && sort.store.is_none() {
         return Ok(Task::typed(typed::call(key, Command::new(Verb::SortRo, args))));
     }
-    Ok(Task::several(Sorting { key, args, sort, stage: Stage::Whole, read: Lookup::default() }))
+    let others = BTreeSet::new();
+    Ok(Task::several(Sorting { key, args, sort, stage: Stage::Whole, others, rounds: 0 }))
 }
 
 fn error(reply: Reply) -> ErrorReply {
@@ -43,41 +46,40 @@ struct Sorting {
     args: Vec<Bytes>,
     sort: Sort,
     stage: Stage,
-    read: Lookup,
+    /// The keys that are read beside that of the elements.
+    others: BTreeSet<Key>,
+    /// How often they were read.
+    rounds: u32,
 }
 
 /// Which outcome is waited for.
 enum Stage {
     /// The reply.
     Whole,
-    /// All elements, in the order of their key.
-    Elements,
-    /// Elements that are in order.
-    Ordered,
-    /// Weights of these elements.
-    Weights(Vec<Bytes>),
-    /// Values that patterns name, of these elements.
-    Values(Vec<Bytes>),
+    /// The values that STORE stores.
+    Values,
+    /// What keys hold.
+    Contents,
 }
+
+/// What keys hold that were read in one snapshot.
+type Contents = BTreeMap<Key, Reply>;
+
+/// As often the keys are read until they are all that SORT needs. Three times are enough if the elements stay the same meanwhile: they
+/// say which weights are needed, and their order says which values.
+const ROUNDS_MAX: u32 = 16;
+
+const CHANGES_TOO_FAST: ErrorReply = ErrorReply::fixed("TRYAGAIN The elements change faster than SORT can read");
 
 impl Steps for Sorting {
     fn begin(&mut self, keyspace: &Keyspace<'_>, _: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
-        let together = |store: &Bytes| {
-            let partition = |key: &Key| keyspace.topology.partition_of(key);
-            partition(&Key(store.clone())) == partition(&self.key)
-        };
+        if self.sort.reads_others() {
+            return Ok(self.read(keyspace));
+        }
         let mut command = Command::new(Verb::Sort, self.args.clone());
-        if !self.sort.reads_others() && self.sort.store.as_ref().is_some_and(together) {
-            command.keys.extend(self.sort.store.clone().map(Key));
-        } else if self.sort.weights().is_some() {
-            command =
-                Command::new(Verb::SortRo, vec![Bytes::from_static(b"by"), Bytes::from_static(b"nosort")]);
-            self.stage = Stage::Elements;
-        } else {
-            // With STORE, the order is that in which the elements would be stored.
-            let verb = if self.sort.store.is_some() { Verb::Sort } else { Verb::SortRo };
-            command = Command::new(verb, without_gets(&self.args));
-            self.stage = Stage::Ordered;
+        match self.sort.store.clone().map(Key) {
+            Some(store) if keyspace.together(&self.key, &store) => command.keys.push(store),
+            _ => self.stage = Stage::Values,
         }
         Ok(Step::Op(typed::call(self.key.clone(), command)))
     }
@@ -85,7 +87,7 @@ impl Steps for Sorting {
     fn step(
         &mut self,
         outcome: Outcome,
-        _: &Keyspace<'_>,
+        keyspace: &Keyspace<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<Step, ErrorReply> {
         match std::mem::replace(&mut self.stage, Stage::Whole) {
@@ -93,69 +95,77 @@ impl Steps for Sorting {
                 typed::reply(outcome, out)?;
                 Ok(Step::Done)
             }
-            Stage::Elements => {
-                let elements = elements(outcome)?;
-                let weights = self.sort.weights();
-                self.read = Lookup::of(weights.as_slice(), &elements);
-                self.weigh(elements, out)
+            Stage::Values => {
+                let Reply::Array(values) = typed::answer(outcome)? else { return Err(ErrorReply::UNEXPECTED) };
+                Ok(self.answer(values.into_iter().map(bulk).collect(), out))
             }
-            Stage::Ordered => {
-                let elements = elements(outcome)?;
-                self.look_up(elements, out)
-            }
-            Stage::Weights(elements) => {
-                self.read.take(outcome)?;
-                self.weigh(elements, out)
-            }
-            Stage::Values(elements) => {
-                self.read.take(outcome)?;
-                self.answer(elements, out)
+            Stage::Contents => {
+                let keys = std::iter::once(&self.key).chain(&self.others).cloned();
+                let contents = keys.zip(spread::contents(outcome)?).collect();
+                match self.evaluate(&contents)? {
+                    Some(values) => Ok(self.answer(values, out)),
+                    None if self.rounds < ROUNDS_MAX => Ok(self.read(keyspace)),
+                    None => Err(CHANGES_TOO_FAST),
+                }
             }
         }
     }
 }
 
 impl Sorting {
-    /// Reads the next weights, or goes on when there are all.
-    fn weigh(&mut self, elements: Vec<Bytes>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
-        if let Some(op) = self.read.next() {
-            self.stage = Stage::Weights(elements);
-            return Ok(Step::Op(op));
+    /// Reads the elements and the other keys, all in one snapshot.
+    fn read(&mut self, keyspace: &Keyspace<'_>) -> Step {
+        self.stage = Stage::Contents;
+        self.rounds += 1;
+        // Of a key that is its own weight or value both are read.
+        let keys = std::iter::once(&self.key).chain(&self.others).cloned().collect();
+        let patterns = self.sort.weights().into_iter().chain(self.values());
+        let fields: BTreeSet<&[u8]> = patterns.filter_map(|pattern| pattern.field).collect();
+        let fields = fields.into_iter().map(Bytes::copy_from_slice).collect();
+        Step::Op(spread::read_contents(keys, fields, keyspace))
+    }
+
+    /// The patterns of keys whose values are answered.
+    fn values(&self) -> impl Iterator<Item = Pattern<'_>> {
+        self.sort.gets.iter().filter_map(|get| Pattern::of(get))
+    }
+
+    /// What is answered, by what was read. None if that is not all that is needed: then it is known what else.
+    fn evaluate(&mut self, contents: &Contents) -> Result<Option<Vec<Option<Bytes>>>, ErrorReply> {
+        let (elements, set) = elements(contents.get(&self.key))?;
+        let mut needed = BTreeSet::new();
+        let weights = self.sort.weights().map(|by| {
+            needed.extend(elements.iter().map(|element| by.key(element)));
+            elements.iter().map(|element| named(&by, element, contents)).collect()
+        });
+        let lacks = |needed: &BTreeSet<Key>| needed.iter().any(|key| !contents.contains_key(key));
+        if lacks(&needed) {
+            self.others = needed;
+            return Ok(None);
         }
-        let pattern = self.sort.weights().ok_or(ErrorReply::UNEXPECTED)?;
-        let weights = elements.iter().map(|element| self.read.found(&pattern, element)).collect();
-        // Whether it is a set makes no difference when there are weights.
-        let ordered = self.sort.order(elements, false, Some(weights)).map_err(error)?;
-        self.look_up(ordered, out)
-    }
-
-    /// Begins to read what the patterns say of these elements.
-    fn look_up(&mut self, elements: Vec<Bytes>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
-        let patterns: Vec<Pattern<'_>> = self.sort.gets.iter().filter_map(|get| Pattern::of(get)).collect();
-        self.read = Lookup::of(&patterns, &elements);
-        self.answer(elements, out)
-    }
-
-    /// Reads the next values, or answers or stores when there are all.
-    fn answer(&mut self, elements: Vec<Bytes>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
-        if let Some(op) = self.read.next() {
-            self.stage = Stage::Values(elements);
-            return Ok(Step::Op(op));
+        let ordered = self.sort.order(elements, set, weights).map_err(error)?;
+        for pattern in self.values() {
+            needed.extend(ordered.iter().map(|element| pattern.key(element)));
+        }
+        if lacks(&needed) {
+            self.others = needed;
+            return Ok(None);
         }
         let value = |get: &Bytes, element: &Bytes| match Pattern::of(get) {
-            Some(pattern) => self.read.found(&pattern, element),
+            Some(pattern) => named(&pattern, element, contents),
             None => Sort::constant(get, element),
         };
-        let mut values: Vec<Option<Bytes>> = Vec::new();
-        for element in elements {
-            values.extend(self.sort.gets.iter().map(|get| value(get, &element)));
-            if self.sort.gets.is_empty() {
-                values.push(Some(element));
-            }
-        }
+        Ok(Some(match &self.sort.gets[..] {
+            [] => ordered.into_iter().map(Some).collect(),
+            gets => ordered.iter().flat_map(|element| gets.iter().map(|get| value(get, element))).collect(),
+        }))
+    }
+
+    /// Answers these values, or stores them.
+    fn answer(&self, values: Vec<Option<Bytes>>, out: &mut Encoder<'_>) -> Step {
         if let Some(store) = self.sort.store.clone() {
             let values = values.into_iter().map(Option::unwrap_or_default).collect();
-            return Ok(Step::Op(typed::call(Key(store), Command::new(Verb::ReplaceList, values))));
+            return Step::Op(typed::call(Key(store), Command::new(Verb::ReplaceList, values)));
         }
         out.array(values.len());
         for value in values {
@@ -164,110 +174,36 @@ impl Sorting {
                 None => out.null(),
             }
         }
-        Ok(Step::Done)
+        Step::Done
     }
 }
 
-/// The arguments of SORT without the patterns of GET.
-fn without_gets(args: &[Bytes]) -> Vec<Bytes> {
-    let (mut kept, mut rest) = (Vec::new(), args.iter());
-    while let Some(word) = rest.next() {
-        let behind = match () {
-            () if is(word, "get") => {
-                rest.next();
-                continue;
-            }
-            () if is(word, "limit") => 2,
-            () if is(word, "by") || is(word, "store") => 1,
-            () => 0,
-        };
-        kept.push(word.clone());
-        kept.extend(rest.by_ref().take(behind).cloned());
-    }
-    kept
+fn bulk(reply: Reply) -> Option<Bytes> {
+    if let Reply::Bulk(bytes) = reply { Some(bytes) } else { None }
 }
 
-fn elements(outcome: Outcome) -> Result<Vec<Bytes>, ErrorReply> {
-    let Reply::Array(elements) = typed::answer(outcome)? else { return Err(ErrorReply::UNEXPECTED) };
-    let bulk = |reply| match reply {
-        Reply::Bulk(element) => Ok(element),
-        _ => Err(ErrorReply::UNEXPECTED),
-    };
-    elements.into_iter().map(bulk).collect()
-}
-
-/// Reads of keys that patterns name: those of strings at once, from one snapshot, then one field of a hash after the other.
-#[derive(Default)]
-struct Lookup {
-    /// Strings that are still to be read.
-    strings: Vec<Key>,
-    /// Fields that are still to be read.
-    fields: Vec<(Key, Bytes)>,
-    /// Which are being read.
-    asked: Asked,
-    found: HashMap<(Key, Option<Bytes>), Bytes>,
-}
-
-#[derive(Default)]
-enum Asked {
-    #[default]
-    Nothing,
-    Strings(Vec<Key>),
-    Field(Key, Bytes),
-}
-
-impl Lookup {
-    /// Of what these patterns say of these elements.
-    fn of(patterns: &[Pattern<'_>], elements: &[Bytes]) -> Self {
-        let mut lookup = Self::default();
-        for pattern in patterns {
-            let keys = elements.iter().map(|element| pattern.key(element));
-            match pattern.field {
-                None => lookup.strings.extend(keys),
-                Some(field) => lookup.fields.extend(keys.map(|key| (key, Bytes::copy_from_slice(field)))),
-            }
+/// The elements of a list, a set or a sorted set, and whether they have no order.
+fn elements(content: Option<&Reply>) -> Result<(Vec<Bytes>, bool), ErrorReply> {
+    let all = |replies: &[Reply]| replies.iter().cloned().filter_map(bulk).collect();
+    match content {
+        None | Some(Reply::Null) => Ok((Vec::new(), false)),
+        Some(Reply::Array(values)) => Ok((all(values), false)),
+        Some(Reply::Set(members)) => Ok((all(members), true)),
+        Some(Reply::Pairs(pairs)) => {
+            Ok((pairs.iter().filter_map(|(member, _)| bulk(member.clone())).collect(), false))
         }
-        lookup.strings.sort_unstable();
-        lookup.strings.dedup();
-        lookup.fields.sort_unstable();
-        lookup.fields.dedup();
-        lookup
+        Some(_) => Err(ErrorReply::WRONG_TYPE),
     }
+}
 
-    /// The next read; none if there is none left.
-    fn next(&mut self) -> Option<Op> {
-        if !self.strings.is_empty() {
-            let keys = std::mem::take(&mut self.strings);
-            self.asked = Asked::Strings(keys.clone());
-            return Some(Op::Rotx { keys });
+/// The value that a pattern names, of an element. A key of another type holds nothing.
+fn named(pattern: &Pattern<'_>, element: &[u8], contents: &Contents) -> Option<Bytes> {
+    match (pattern.field, contents.get(&pattern.key(element))?) {
+        (None, Reply::Bulk(value)) => Some(value.clone()),
+        (Some(field), Reply::Map(pairs)) => {
+            let of = |(name, _): &&(Reply, Reply)| matches!(name, Reply::Bulk(name) if name == field);
+            pairs.iter().find(of).and_then(|(_, value)| bulk(value.clone()))
         }
-        let (key, field) = self.fields.pop()?;
-        self.asked = Asked::Field(key.clone(), field.clone());
-        Some(typed::call(key, Command::new(Verb::HGet, vec![field])))
-    }
-
-    /// Takes the outcome of that read. A key of another type holds nothing.
-    fn take(&mut self, outcome: Outcome) -> Result<(), ErrorReply> {
-        match (std::mem::take(&mut self.asked), outcome) {
-            (Asked::Strings(keys), Outcome::FoundAll(all)) => {
-                for (key, found) in keys.into_iter().zip(all) {
-                    let value = found.value.map(|value| Bytes::copy_from_slice(&value));
-                    self.found.extend(value.map(|value| ((key, None), value)));
-                }
-            }
-            (Asked::Field(key, field), Outcome::Written { previous: Some(found), .. }) => {
-                if let Some(Reply::Bulk(value)) = found.reply.map(|reply| *reply) {
-                    self.found.insert((key, Some(field)), value);
-                }
-            }
-            _ => return Err(ErrorReply::UNEXPECTED),
-        }
-        Ok(())
-    }
-
-    /// The value that a pattern names, of an element.
-    fn found(&self, pattern: &Pattern<'_>, element: &[u8]) -> Option<Bytes> {
-        let field = pattern.field.map(Bytes::copy_from_slice);
-        self.found.get(&(pattern.key(element), field)).cloned()
+        _ => None,
     }
 }

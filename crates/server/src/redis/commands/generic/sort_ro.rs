@@ -13,7 +13,7 @@ pub(super) static SPEC: Spec = Spec {
     since: "7.0.0",
     syntax: "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA]",
     summary: "Sorts a list, a set or a sorted set, and stores nothing.",
-    remark: "With patterns it reads one after the other.",
+    remark: "Elements and what patterns name are read in one causally consistent snapshot, over partitions.",
     handler: Handler::Operations(|request| sort::parse(request, Verb::SortRo)),
     ..GENERIC
 };
