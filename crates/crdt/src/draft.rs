@@ -3,7 +3,7 @@
 mod written;
 
 use crate::account::Entry;
-use crate::effect::{Bound, Change, Datum, Kind, Name, Start};
+use crate::effect::{Bound, Change, Datum, Kill, Kind, Name, Start};
 use crate::modifier::Modifier;
 use crate::number::{Dd, Number};
 use crate::rule;
@@ -149,7 +149,7 @@ impl<'a> Draft<'a> {
     }
 
     /// What of an element the session sees that this command overwrites or removes.
-    fn observed(&self, kind: Kind, name: &[u8]) -> crate::effect::Kill {
+    fn observed(&self, kind: Kind, name: &[u8]) -> Kill {
         match self.state.hot(kind, name) {
             Some(cell) if !self.expired && !self.cleared => cell.observed(self.moment.floor),
             _ => Default::default(),
@@ -239,13 +239,19 @@ impl<'a> Draft<'a> {
         self.count(Kind::Zset, name, Number::float(by), Datum::Score(sum));
     }
 
-    /// Removes everything that the session sees, the deadline included.
+    /// Removes everything that the session sees, the deadline included. A string is one value: nothing takes its place, so that of SET
+    /// and DEL the later one counts (R28).
     pub fn clear(&mut self) {
+        let string = self.kind() == Some(Kind::String) && rule::DELETIONS_COUNT.kept();
         self.began = true;
         self.cleared = true;
         self.growth = 0;
         self.written = Written::default();
         self.changes.push(self.state.observed(None, self.moment.floor));
+        if string {
+            let (name, bound, kill) = (Name::Is(Bytes::new()), Bound::None, Kill::default());
+            self.changes.push(Change::Assign { kind: Kind::String, name, datum: Datum::Gone, bound, kill });
+        }
     }
 
     /// Removes all elements that the session sees; the deadline stays. REQUIRES: the key is of `kind`, and this command has not

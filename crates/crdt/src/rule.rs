@@ -35,4 +35,5 @@ tidemark_core::rules! {
     TOTALS_NAME_COUNTERS, // R25: a total counts for the counter that it was written on, not for one created since
     OWN_RIGHTS_LIMIT, // R26: a region takes no more from a bounded counter than its own rights
     GIVEN_RIGHTS_GO, // R27: what a region has given to another it has no more
+    DELETIONS_COUNT, // R28: of a SET and a DEL of a string that have not seen each other the later one counts
 }

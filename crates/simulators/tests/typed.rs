@@ -42,3 +42,17 @@ fn a_region_that_takes_what_it_has_no_right_to_is_noticed() {
 fn what_was_deleted_before_a_restart_does_not_come_back_under_okapi() {
     cleared("okapi", typed(few()), 7_822..7_823);
 }
+
+/// What a search of a million schedules was played with.
+fn searched() -> Options {
+    typed(Options { ops: 60, ..few() })
+}
+
+/// One session had set a string and another, which had not seen that, deleted it later. The string was there in the end if some key of the
+/// partition had had a deadline, and gone otherwise.
+#[test]
+fn of_a_set_and_a_later_deletion_at_once_the_deletion_counts() {
+    for seed in [119_923, 229_605, 245_716, 345_646, 480_807, 482_879] {
+        cleared("tidemark", searched(), seed..seed + 1);
+    }
+}

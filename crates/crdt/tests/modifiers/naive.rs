@@ -11,7 +11,8 @@ use tidemark_crdt::number::{Dd, Number, parse_int};
 pub(crate) struct Operation {
     pub(crate) stamp: Stamp,
     pub(crate) observed: BTreeSet<Stamp>,
-    pub(crate) assigns: Option<Vec<u8>>,
+    /// A deletion assigns nothing.
+    pub(crate) assigns: Option<Option<Vec<u8>>>,
     pub(crate) clears: bool,
     pub(crate) adds: Option<(Stamp, i64)>,
     pub(crate) modifies: Vec<Modifier>,
@@ -24,7 +25,10 @@ impl Operation {
             Self { stamp, observed, assigns: None, clears: false, adds: None, modifies: Vec::new() };
         for change in changes {
             match change {
-                Change::Assign { datum: Datum::Bytes(value), .. } => this.assigns = Some(value.to_vec()),
+                Change::Assign { datum: Datum::Bytes(value), .. } => {
+                    this.assigns = Some(Some(value.to_vec()))
+                }
+                Change::Assign { datum: Datum::Gone, .. } => this.assigns = Some(None),
                 Change::Clear { .. } => this.clears = true,
                 Change::Count { start, .. } => this.adds = Some((start.resolve(stamp), by)),
                 Change::Modify { modifiers, .. } => this.modifies = modifiers.clone(),
@@ -55,7 +59,7 @@ pub(crate) fn value(operations: &[Operation]) -> Option<Vec<u8>> {
     let modify = |one: &&Operation| !one.modifies.is_empty();
     let modified = live.iter().copied().filter(modify).map(|one| (one.stamp, Step::Modify(&one.modifies)));
     steps.extend(modified);
-    let mut value = winner.and_then(|one| one.assigns.clone());
+    let mut value = winner.and_then(|one| one.assigns.clone()).flatten();
     let mut sum = None;
     for step in steps.into_values() {
         match step {

@@ -193,8 +193,11 @@ impl Cmd {
         if self.kind().is_some() && shown.kind.is_some() && self.kind() != shown.kind {
             return (Reply::WRONG_TYPE, Vec::new());
         }
-        let (reply, own) = self.effects(&shown, stamp, answered);
+        let (reply, mut own) = self.effects(&shown, stamp, answered);
         let mut acts = Vec::new();
+        if shown.kind == Some(Kind::String) && matches!(own.first(), Some(Act::Clear(None))) {
+            own.push(Act::Assign(Kind::String, Box::default(), Datum::Gone, Bound::None));
+        }
         if !own.is_empty() && !matches!(own[0], Act::Clear(None)) {
             if shown.kind.is_none() {
                 acts.push(Act::Create);

@@ -37,6 +37,7 @@ const OF_TYPES: &[(Rule, u64)] = &[
     (TOTALS_NAME_COUNTERS, 2_000),
     (OWN_RIGHTS_LIMIT, 500),
     (GIVEN_RIGHTS_GO, 500),
+    (DELETIONS_COUNT, 500),
 ];
 
 /// The same of rules that the protocol keeps.
