@@ -370,7 +370,7 @@ impl<P: Protocol> Cx<'_, P> {
     /// Walks this partition under `view`. `saw` is called with each version that decided about a key of a
     /// scan; a count is a number that nothing comes to depend on.
     pub fn walk(&self, walk: &Walk, view: &P::View, saw: impl FnMut(&Version<P::Meta>)) -> Outcome {
-        let visible = |version: &Version<P::Meta>| P::visible(view, version.stamp, &version.meta);
+        let visible = |version: &Version<P::Meta>| typed::seen_together::<P>(view, version);
         let time = Hlc::at(self.now);
         match walk {
             Walk::Scan { cursor, limit } => {

@@ -5,7 +5,7 @@ use crate::order::Order;
 use crate::removal::Standing;
 use crate::{Cx, Protocol, Store, Version};
 use derive_where::derive_where;
-use tidemark_core::{DcId, Key};
+use tidemark_core::{DcId, Key, Regions, Stamp};
 
 /// Optional features of a protocol, as a table of functions. A driver asks `P::EXTENSIONS.follower_read.is_some()`, which the
 /// compiler knows. A feature that is added here changes no protocol that does without it.
@@ -42,7 +42,13 @@ pub struct Types<P: Protocol> {
     pub fresh: fn(&<P as Protocol>::View) -> Option<u64>,
     /// The view, a [fresh](Self::fresh) one, of a session that comes now to this server of a region and brings nothing.
     pub now: fn(&P, DcId) -> <P as Protocol>::View,
+    /// Which versions are seen by who sees several at once, as commands do, if they are fewer than those that are
+    /// [visible](Protocol::visible): none without all of the same partition that it depends on. None if those that are visible are such.
+    pub together: Option<Together<P>>,
 }
+
+/// See [`Types::together`].
+pub type Together<P> = fn(&<P as Protocol>::View, Stamp, &<P as Protocol>::Meta) -> bool;
 
 /// See [`Extensions::order`].
 pub type Obey<P> = fn(&mut P, &Order, &mut Cx<'_, P>) -> Result<Standing, String>;
@@ -64,4 +70,13 @@ impl<P: Protocol> Extensions<P> {
     /// No optional feature.
     pub const NONE: Self =
         Self { order: None, resolve: None, accepts: None, follower_read: None, checking: None, types: None };
+
+    /// An empty store of a server in region `here` of `dcs`, whose keys can be of the types that the protocol carries.
+    pub fn store(&self, seed: u64, (here, dcs): (DcId, usize)) -> Store<P::Meta> {
+        let store = Store::new(seed);
+        match self.types {
+            Some(types) => store.with_types(types.absorb, dcs, Regions::all_but(here, dcs)),
+            None => store,
+        }
+    }
 }

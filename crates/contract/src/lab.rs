@@ -91,7 +91,7 @@ impl<P: Protocol> Lab<P> {
         for (dc, partition) in (0..dcs as u8).flat_map(|dc| (0..partitions as u16).map(move |p| (dc, p))) {
             let fresh = Server {
                 protocol: None,
-                store: Store::new(0),
+                store: P::EXTENSIONS.store(0, (DcId(dc), dcs)),
                 logged: BTreeMap::new(),
                 hard: P::Hard::default(),
                 now: 1_000,

@@ -76,6 +76,7 @@ impl Protocol for CausalSpartanX {
             absorb: |ds, d| ds.merge(&d.meta),
             fresh: |view| if let View::Fresh(_, dsv, _) = view { Some(dsv.digest()) } else { None },
             now: |server, m| server.fresh(m),
+            together: None,
         }),
         ..Extensions::NONE
     };

@@ -27,6 +27,10 @@
 //! - D4 Collection: below the least of all snapshots in use and of all persisted `usv` of the data centre.
 //! - D5 A conditional update depends on the version that decided it, and so does its session.
 //! - D6 The owner of its first key coordinates a read-only transaction. `sv[m]` is its clock, as in Contrarian.
+//! - D7 Who sees several versions at once, as commands do, sees one from elsewhere once `usv` covers its dependencies, too. They are
+//!   everywhere; but `usv` is told late, and sessions raise one entry of it before another. A GET tells its session what it depends
+//!   on, and the session the next server. A command would see a version without its cause, and kill it without its cause; and what
+//!   the version itself has killed would come back when it is seen.
 //!
 //! **Invariants**
 //! - I1 For i ≠ m, `usv[i]` and the `ds[i]` of every session of m and of every version written in m never exceed
@@ -41,6 +45,7 @@ pub use tidemark_contract::stabilised::{Params, Timer};
 tidemark_contract::rules! {
     EVERY_DC_HAS_IT, // D1
     UT_IS_STABLE, // GET
+    DS_IS_STABLE, // D7
     USV_COVERS_DS, // I1
     SNAPSHOT_HOLDS_DS,
     SLICE_LIFTS_CLOCK, // D6
@@ -80,6 +85,7 @@ impl Protocol for Okapi {
             absorb: |ds, d| ds.merge(&d.meta),
             fresh: |view| if let View::Fresh(_, usv) = view { Some(usv.digest()) } else { None },
             now: |server, m| View::Fresh(m, server.st.stable.clone()),
+            together: Some(|view, stamp, ds| Self::visible(view, stamp, ds) && has_causes(view, stamp, ds)),
         }),
         ..Extensions::NONE
     };
@@ -173,6 +179,14 @@ impl StableTime for Okapi {
         let (me, topology) = (cx.me, cx.topology);
         topology.peers(me).for_each(|peer| cx.send(peer, Peer::Own(Received(self.st.vv.clone()))));
         stabilised::theta(self, cx);
+    }
+}
+
+/// D7.
+fn has_causes(view: &View, stamp: Stamp, ds: &Vector) -> bool {
+    match view {
+        View::Fresh(m, usv) => stamp.origin == *m || ds.le_elsewhere(usv, *m) || !DS_IS_STABLE.kept(),
+        View::At(_) => true,
     }
 }
 

@@ -86,6 +86,7 @@ impl Protocol for Tidemark {
                 _ => None,
             },
             now: |server, m| View::Fresh(m, server.st.stable.clone()),
+            together: None,
         }),
         ..Extensions::NONE
     };

@@ -6,7 +6,7 @@ use crate::timers::Timers;
 use std::collections::{BTreeMap, VecDeque};
 use tidemark_contract::protocol::newest_only;
 use tidemark_contract::{Protocol, Recovered, Store, Version};
-use tidemark_core::{DcId, Hlc, Key, PartitionId, Regions, Vector};
+use tidemark_core::{DcId, Hlc, Key, PartitionId, Vector};
 use tidemark_store::Mark;
 use tidemark_store::log::Position;
 
@@ -84,15 +84,11 @@ pub(crate) const INDEX_EVERY: u64 = 256;
 impl<P: Protocol> Place<P> {
     /// One of `dcs` in region `here`.
     pub(crate) fn new(id: PartitionId, (here, dcs): (DcId, usize), seed: u64, params: &P::Params) -> Self {
-        let store = match P::EXTENSIONS.types {
-            Some(types) => Store::new(seed).with_types(types.absorb, dcs, Regions::all_but(here, dcs)),
-            _ => Store::new(seed),
-        };
         Self {
             id,
             newest_only: newest_only::<P>(params),
             protocol: None,
-            store,
+            store: P::EXTENSIONS.store(seed, (here, dcs)),
             timers: Timers::default(),
             hard: None,
             written: 0,

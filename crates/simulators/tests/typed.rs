@@ -56,3 +56,9 @@ fn of_a_set_and_a_later_deletion_at_once_the_deletion_counts() {
         cleared("tidemark", searched(), seed..seed + 1);
     }
 }
+
+/// A session came from B with a token, and so saw a field that was written there, but not the one of C that its writer had read before.
+#[test]
+fn a_command_sees_no_field_without_its_cause_under_okapi() {
+    cleared("okapi", searched(), 62_830..62_831);
+}

@@ -162,9 +162,7 @@ impl<P: Protocol> Cx<'_, P> {
     /// The key's object, if it is of a data type. If `view` is fresh, what has become visible is applied first.
     pub(super) fn refresh(&mut self, key: &Key, view: &P::View) -> Option<&Object<P::Meta>> {
         match (P::EXTENSIONS.types?.fresh)(view) {
-            Some(epoch) => {
-                self.store.refreshed(key, epoch, |version| P::visible(view, version.stamp, &version.meta))
-            }
+            Some(epoch) => self.store.refreshed(key, epoch, |version| seen_together::<P>(view, version)),
             None => self.store.object(key),
         }
     }
@@ -178,7 +176,7 @@ impl<P: Protocol> Cx<'_, P> {
         writes: bool,
         saw: &mut dyn FnMut(&Version<P::Meta>),
     ) -> Cow<'_, State> {
-        let visible = |version: &Version<P::Meta>| P::visible(view, version.stamp, &version.meta);
+        let visible = |version: &Version<P::Meta>| seen_together::<P>(view, version);
         if let Some(object) = self.store.object(key) {
             if P::EXTENSIONS.types.is_some_and(|types| (types.fresh)(view).is_some()) {
                 object.seen().iter().for_each(saw);
@@ -186,7 +184,12 @@ impl<P: Protocol> Cx<'_, P> {
             }
             return object.view(visible, saw);
         }
-        let Some(latest) = self.latest(key, view) else { return Cow::Owned(State::default()) };
+        let mut chain = self.store.chain(key).filter(|version| visible(version));
+        let latest = match P::EXTENSIONS.resolve {
+            Some(resolve) => resolve(self.params, &mut chain),
+            None => chain.next(),
+        };
+        let Some(latest) = latest else { return Cow::Owned(State::default()) };
         saw(latest);
         if !writes {
             let value = latest.write.value().cloned();
@@ -233,6 +236,12 @@ impl<P: Protocol> Cx<'_, P> {
             Err(reply) => Found { reply: Some(Box::new(reply)), ..Found::new(newest, None) },
         }
     }
+}
+
+/// Whether a reader with `view` who sees several versions at once sees this one.
+pub(super) fn seen_together<P: Protocol>(view: &P::View, version: &Version<P::Meta>) -> bool {
+    let sees = P::EXTENSIONS.types.and_then(|types| types.together).unwrap_or(P::visible);
+    sees(view, version.stamp, &version.meta)
 }
 
 /// The answer to a command that would need a data type.

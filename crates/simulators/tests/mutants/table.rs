@@ -40,6 +40,11 @@ fn farther() -> Options {
     Options { dcs: 3, ..few() }
 }
 
+/// Commands of data types among the operations, and all faults.
+fn typed() -> Options {
+    Options { partitions: 2, sessions: 6, ops: 60, typed: 80, ..Options::default() }
+}
+
 /// Where an operator excludes a data centre that is cut off, and readmits it.
 pub(crate) fn away(dcs: usize) -> Options {
     Options { dcs, sessions: 2 * dcs, exclusions: true, ..few() }
@@ -266,6 +271,7 @@ pub(crate) fn okapi() -> (&'static str, Mutants) {
         // That a version's own time says all takes that its causes are everywhere: in a third data centre too.
         each(farther(), &[EVERY_DC_HAS_IT]),
         each(wider(), &[SLICE_LIFTS_CLOCK]),
+        at(typed(), [(DS_IS_STABLE, 62_830)]),
     ];
     (Okapi::INFO.name, mutants.concat())
 }

@@ -1,7 +1,8 @@
-//! Okapi: what its file decided, D1 to D6.
+//! Okapi: what its file decided, D1 to D7.
 
 use super::*;
-use tidemark_protocols::okapi::{HOME_MUST_BE_STABLE, STABLE_SURVIVES};
+use tidemark_contract::core::{Command, Reply, Update, Verb};
+use tidemark_protocols::okapi::{DS_IS_STABLE, HOME_MUST_BE_STABLE, STABLE_SURVIVES};
 
 /// D1, and erratum E-2.
 #[test]
@@ -198,4 +199,37 @@ fn d5_a_conditional_update_depends_on_and_wins_over_what_it_saw() {
     assert!(ut > at(8_000).next() && meta[B] == at(8_000).next());
     assert_eq!(lab.put_new(other, &x, "3"), None);
     assert_eq!((lab.token(other).past[A], lab.token(other).past[B]), (ut, at(8_000).next()));
+}
+
+/// D7.
+#[test]
+fn d7_a_command_sees_no_element_without_what_it_depends_on() {
+    fn call(lab: &mut Lab<Okapi>, client: usize, verb: Verb, args: &[&'static str]) -> Reply {
+        let key = lab.key("h", 0);
+        let args = args.iter().map(|word| (*word).into()).collect();
+        let outcome = lab.run(client, Op::Put { key, update: Update::call(Command::new(verb, args)) });
+        let Outcome::Written { previous: Some(found), .. } = outcome else { panic!("{outcome:?}") };
+        *found.reply.expect("commands are answered")
+    }
+    fn seen() -> [Reply; 2] {
+        let mut lab = lab(3, 1);
+        let (a, b, c) = (lab.client(0), lab.client(1), lab.client(2));
+        call(&mut lab, c, Verb::HSet, &["cause", "1"]);
+        remember(&mut lab, b, &[0, 0, 1_000]); // it has read the cause
+        lab.set_clocks(2_000);
+        call(&mut lab, b, Verb::HSet, &["effect", "2"]);
+        lab.deliver_all();
+        // A session comes that has seen something of B which is later than the effect, and then one that has seen the effect.
+        [&[0, 2_000, 0], &[0, 2_000, 1_000]].map(|ds| {
+            remember(&mut lab, a, ds);
+            call(&mut lab, a, Verb::HMGet, &["cause", "effect"])
+        })
+    }
+    let reply = |cause, effect| {
+        let bulk = |word: Option<&'static str>| word.map_or(Reply::Null, |word| Reply::bulk(word.as_bytes()));
+        Reply::Array(vec![bulk(cause), bulk(effect)])
+    };
+    let both = reply(Some("1"), Some("2"));
+    assert_eq!(seen(), [reply(None, None), both.clone()]);
+    assert_eq!(without(&[DS_IS_STABLE], seen), [reply(None, Some("2")), both]);
 }
