@@ -5,6 +5,7 @@ use crate::hold::Hold;
 use crate::of::NodeOf;
 use tidemark_contract::{Protocol, Store};
 use tidemark_core::{DcId, Key, PartitionId, ServerId, Stamp, Vector, Write};
+use tidemark_store::Dump;
 
 /// What can be seen of a node from inside.
 pub trait Inspect {
@@ -19,6 +20,10 @@ pub trait Inspect {
 
     /// Every version of a partition that it holds, those of a key oldest first.
     fn versions(&self, partition: PartitionId, each: &mut dyn FnMut(&Key, Stamp, &Write));
+
+    /// The newest version of each region in each key of a data type of a partition, also if it is folded and no version any more; as
+    /// long as a region may be left that does not show it.
+    fn folded(&self, partition: PartitionId, each: &mut dyn FnMut(Stamp));
 
     /// How it stands in its Raft group; none if it is in none, or does not know its name yet.
     fn member(&self) -> Option<MemberView>;
@@ -93,6 +98,15 @@ impl<P: Protocol> Inspect for NodeOf<P> {
         let Some(store) = self.store(partition) else { return };
         store.dump(0, usize::MAX, |key, version| {
             each(&Key(bytes::Bytes::copy_from_slice(key)), version.stamp, &version.write);
+        });
+    }
+
+    fn folded(&self, partition: PartitionId, each: &mut dyn FnMut(Stamp)) {
+        let Some(store) = self.store(partition) else { return };
+        store.dump_all(0, usize::MAX, |_, dump| {
+            if let Dump::Object(object, _) = dump {
+                object.folded().iter().for_each(|version| each(version.stamp));
+            }
         });
     }
 

@@ -57,6 +57,15 @@ fn of_a_set_and_a_later_deletion_at_once_the_deletion_counts() {
     }
 }
 
+/// An increment that was never answered had been folded, so that nobody found it when it was asked what has to be stable before last
+/// words are read. What depended on it was not shown everywhere yet.
+#[test]
+fn last_words_wait_for_what_was_folded_and_never_answered() {
+    for seed in [20_293, 340_562] {
+        cleared("tidemark", searched(), seed..seed + 1);
+    }
+}
+
 /// A session came from B with a token, and so saw a field that was written there, but not the one of C that its writer had read before.
 #[test]
 fn a_command_sees_no_field_without_its_cause_under_okapi() {

@@ -104,6 +104,7 @@ impl Cluster<'_> {
             let Some(node) = self.serving(server) else { continue };
             if self.untold {
                 node.versions(server.partition, &mut |_, stamp, _| written.include(stamp));
+                node.folded(server.partition, &mut |stamp| written.include(stamp));
             }
             let view = node.partition(server.partition).filter(|_| self.layout.transactions);
             view.into_iter().for_each(|view| written.merge(&view.stable));
