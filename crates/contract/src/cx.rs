@@ -122,12 +122,14 @@ impl Read {
 }
 
 /// What an update saw where it is about to be inserted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Before {
     /// The visible version before the update, if the update asked for it; or what a command of a data type answers.
     pub previous: Option<Found>,
     /// What the new version does; none if the condition does not hold, or the command changes nothing.
     pub write: Option<Write>,
+    /// What [`Write::Apply`] says, of a command on one key.
+    pub effect: Option<tidemark_crdt::Effect>,
 }
 
 /// The version that an update asks for.
@@ -260,7 +262,7 @@ impl<P: Protocol> Cx<'_, P> {
                 {
                     looked = self.evaluate(key, update, view, stamp.ts, &mut |_| ()); // R17
                 }
-                let Before { previous, write: Some(write) } = looked else {
+                let Before { previous, write: Some(write), effect } = looked else {
                     return (Outcome::Written { stamp: None, previous: looked.previous }, seen);
                 };
                 let version = Version { stamp, meta, write };
@@ -268,7 +270,7 @@ impl<P: Protocol> Cx<'_, P> {
                     Some(meta) => Version { stamp, meta, write: version.write.clone() },
                     None => version.clone(),
                 };
-                self.insert(key, stored);
+                self.insert_evaluated(key, stored, effect.as_ref());
                 let (key, regions) = (key.clone(), self.topology.holders(key).without(self.me.dc));
                 self.effects.push(Effect::Write { key, version, regions });
                 (Outcome::Written { stamp: Some(stamp), previous }, seen)
@@ -297,7 +299,7 @@ impl<P: Protocol> Cx<'_, P> {
             return self.evaluate(key, update, view, Hlc::at(self.now), &mut saw);
         }
         if !update.observes() {
-            return Before { previous: None, write: Some(update.write) };
+            return Before { write: Some(update.write), ..Before::default() };
         }
         let found = self.latest(key, view);
         if let Some(version) = found {
@@ -309,7 +311,7 @@ impl<P: Protocol> Cx<'_, P> {
             Condition::IfAbsent => found.value.is_none(),
             Condition::IfPresent => found.value.is_some(),
         };
-        Before { previous: Some(found), write: proceeds.then_some(update.write) }
+        Before { previous: Some(found), write: proceeds.then_some(update.write), effect: None }
     }
 
     /// Carries out a read under `view`. `saw` is called with each version that the reader comes to depend on: see

@@ -377,7 +377,7 @@ fn real(sum: Dd) -> f64 {
 }
 
 /// A value that was incremented; as it is, if it is no number.
-fn counted(base: Option<&Datum>, increments: Number) -> Datum {
+pub(crate) fn counted(base: Option<&Datum>, increments: Number) -> Datum {
     let text = match base {
         None => &b"0"[..],
         Some(Datum::Bytes(text)) => text,

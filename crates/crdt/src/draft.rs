@@ -110,6 +110,15 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Whether there is an element, with the changes of this command.
+    pub fn contains(&self, name: &[u8]) -> bool {
+        match self.written.get(name, &self.changes) {
+            Some(datum) => datum.is_some(),
+            None if self.cleared => false,
+            None => self.plain().is_some_and(|plain| plain.contains(name)),
+        }
+    }
+
     /// Whether this command has changed an element.
     pub fn has_written(&self, name: &[u8]) -> bool {
         self.written.get(name, &self.changes).is_some()
@@ -158,15 +167,16 @@ impl<'a> Draft<'a> {
 
     /// Gives an element a value.
     pub fn assign(&mut self, kind: Kind, name: &[u8], datum: Datum) {
-        self.assign_bounded(kind, name, datum, Bound::None);
+        self.assign_shared(kind, Bytes::copy_from_slice(name), datum, Bound::None);
     }
 
-    /// Gives an element a value that merges with concurrent ones as `bound` says.
-    pub fn assign_bounded(&mut self, kind: Kind, name: &[u8], datum: Datum, bound: Bound) {
+    /// Gives an element a value that merges with concurrent ones as `bound` says, without a copy of the name. True if it is new.
+    pub fn assign_shared(&mut self, kind: Kind, name: Bytes, datum: Datum, bound: Bound) -> bool {
         self.begin();
-        let kill = self.observed(kind, name);
-        self.note(name, Some(datum.clone()));
-        self.changes.push(Change::Assign { kind, name: Name::of(name), datum, bound, kill });
+        let kill = self.observed(kind, &name);
+        let new = !self.note(&name, Some(datum.clone()));
+        self.changes.push(Change::Assign { kind, name: Name::Is(name), datum, bound, kill });
+        new
     }
 
     /// Gives a value to an element whose name the version's stamp completes. This command does not see it.
@@ -178,12 +188,13 @@ impl<'a> Draft<'a> {
 
     /// Removes an element. True if it was there.
     pub fn remove(&mut self, kind: Kind, name: &[u8]) -> bool {
-        if self.get(name).is_none() {
+        if !self.contains(name) {
             return false;
         }
         self.begin();
         let kill = self.observed(kind, name);
-        self.note(name, None);
+        self.growth -= 1;
+        self.written.insert(name, None, &self.changes);
         self.changes.push(Change::Kill { kind, name: Name::of(name), kill });
         true
     }
@@ -196,11 +207,12 @@ impl<'a> Draft<'a> {
         self.changes.push(Change::Kill { kind, name: Name::Is(name), kill });
     }
 
-    /// Notes what an element comes to. REQUIRES: the next change is of this element.
-    fn note(&mut self, name: &[u8], datum: Option<Datum>) {
-        let (was, is) = (self.get(name).is_some(), datum.is_some());
+    /// Notes what an element comes to, and says whether it was there. REQUIRES: the next change is of this element.
+    fn note(&mut self, name: &[u8], datum: Option<Datum>) -> bool {
+        let (was, is) = (self.contains(name), datum.is_some());
         self.growth += isize::from(is) - isize::from(was);
         self.written.insert(name, datum, &self.changes);
+        was
     }
 
     /// Adds to an element. `shown` is what it comes to. REQUIRES: once for each element in a command.

@@ -247,9 +247,17 @@ pub struct Effect {
     pub changes: Vec<Change>,
 }
 
+/// Bytes of a short effect.
+const SHORT_EFFECT: usize = 256;
+
 impl Effect {
     /// As it is stored and sent.
     pub fn encode(&self) -> Value {
+        // As a rule it is short: it is copied once, to where it stays.
+        let mut short = [0; SHORT_EFFECT];
+        if let Ok(bytes) = postcard::to_slice(self, &mut short) {
+            return Value::from(&*bytes);
+        }
         postcard::to_allocvec(self).expect("an effect has no parts that cannot be written").into()
     }
 

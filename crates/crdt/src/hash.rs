@@ -3,7 +3,7 @@
 
 use crate::args::{NOT_A_FLOAT, SYNTAX, arity, exactly, int, is};
 use crate::draft::{Answer, Draft};
-use crate::effect::{Datum, Kind};
+use crate::effect::{Bound, Datum, Kind};
 use crate::number::{Dd, Number, parse_int};
 use crate::plain::{ShortBytes, Table};
 use crate::scan::{Draw, Scan};
@@ -50,8 +50,8 @@ fn set(draft: &mut Draft<'_>, args: &[Bytes], name: &str) -> Result<i64, Reply> 
     draft.of(Kind::Hash)?;
     let mut new = 0;
     for pair in args.chunks_exact(2) {
-        new += i64::from(draft.get(&pair[0]).is_none());
-        draft.assign(Kind::Hash, &pair[0], Datum::bytes(&pair[1]));
+        let (field, value) = (pair[0].clone(), Datum::bytes(&pair[1]));
+        new += i64::from(draft.assign_shared(Kind::Hash, field, value, Bound::None));
     }
     Ok(new)
 }
@@ -59,7 +59,7 @@ fn set(draft: &mut Draft<'_>, args: &[Bytes], name: &str) -> Result<i64, Reply> 
 fn set_new(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
     let [field, value] = exactly(args, "hsetnx")?;
     draft.of(Kind::Hash)?;
-    let new = draft.get(field).is_none();
+    let new = !draft.contains(field);
     if new {
         draft.assign(Kind::Hash, field, Datum::bytes(value));
     }

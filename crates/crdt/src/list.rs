@@ -55,6 +55,9 @@ fn put(
 ) {
     let (left, right) = (left.map(|left| left.to_vec()), right.map(|right| right.to_vec()));
     let run = Run::between(left.as_deref(), right.as_deref(), draft.moment.origin);
+    if let [value] = values {
+        return draft.assign_new(Kind::List, run.into_name(backward), Datum::bytes(value));
+    }
     for (nth, value) in values.iter().enumerate() {
         draft.assign_new(Kind::List, run.name(nth, backward), Datum::bytes(value));
     }

@@ -97,6 +97,15 @@ impl Run {
         }
     }
 
+    /// The name of the only element of a command.
+    pub(crate) fn into_name(self, backward: bool) -> Name {
+        match self.way {
+            Way::Behind => Name::Next(self.path, 0),
+            Way::Before => Name::Next(self.path, -1),
+            Way::Fresh => self.name(0, backward),
+        }
+    }
+
     /// The names of `count` elements, in the order of the list, wherever they go.
     pub(crate) fn names(&self, count: usize) -> impl Iterator<Item = Name> {
         let before = self.way == Way::Before;

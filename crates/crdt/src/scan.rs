@@ -112,6 +112,7 @@ impl Draw {
                 let mut left = all();
                 (0..count).map(|_| left.swap_remove(random.below(left.len()))).collect()
             }
+            Self::Distinct(1) => sample(random.next()).into_iter().collect(),
             Self::Distinct(count) => {
                 let mut drawn: HashSet<&[u8], FixedState> = HashSet::default();
                 let mut picked = Vec::with_capacity(count);

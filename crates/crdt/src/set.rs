@@ -3,7 +3,7 @@
 
 use crate::args::{NEGATIVE, SYNTAX, arity, exactly, int};
 use crate::draft::{Answer, Draft};
-use crate::effect::{Datum, Kind};
+use crate::effect::{Bound, Datum, Kind};
 use crate::plain::Table;
 use crate::scan::{Draw, Scan};
 use crate::shape::Plain;
@@ -40,9 +40,8 @@ fn add(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
     draft.of(Kind::Set)?;
     let mut new = 0;
     for member in args {
-        new += usize::from(draft.get(member).is_none());
         // Adding what is there is a write, too: it survives a removal elsewhere (H6).
-        draft.assign(Kind::Set, member, Datum::Unit);
+        new += usize::from(draft.assign_shared(Kind::Set, member.clone(), Datum::Unit, Bound::None));
     }
     Ok(Reply::count(new))
 }
@@ -94,7 +93,7 @@ fn pop(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
     };
     let popped = draw(members, Draw::Distinct(count.unwrap_or(1).min(members.len())), draft.seed);
     for member in &popped {
-        draft.remove(Kind::Set, member);
+        draft.take(Kind::Set, Bytes::copy_from_slice(member));
     }
     Ok(match count {
         Some(_) => Reply::Set(popped.into_iter().map(Reply::bulk).collect()),

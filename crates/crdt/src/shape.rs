@@ -85,6 +85,19 @@ impl Plain {
         }
     }
 
+    /// Whether there is an element.
+    pub fn contains(&self, name: &[u8]) -> bool {
+        match self {
+            Self::String(_) | Self::BCounter(_) => true,
+            Self::Hash(table) => table.contains(name),
+            Self::Set(table) => table.contains(name),
+            Self::Zset(ranked) => ranked.score(name).is_some(),
+            Self::List(sequence) | Self::Stream(sequence) | Self::Doc(sequence) => {
+                sequence.get(name).is_some()
+            }
+        }
+    }
+
     /// Sets an element. REQUIRES: of this type; a datum of another is left out, for nobody writes one.
     pub fn set(&mut self, name: &[u8], datum: &Datum) {
         match (self, datum) {

@@ -9,6 +9,7 @@
 //! - I2 A plain form is never empty.
 //! - I3 Each cell that is not settled is queued; one that is kept only for what it rounds is not.
 
+mod folding;
 mod settling;
 mod trial;
 
@@ -161,7 +162,7 @@ impl State {
 
     /// Replaces an element.
     pub fn put(&mut self, element: Element, cell: Cell) {
-        self.show(&element, cell.show(element.kind));
+        self.show(element.kind, &element.name, cell.show(element.kind).as_ref());
         self.keep(element, cell);
     }
 
@@ -192,18 +193,18 @@ impl State {
     }
 
     /// Makes the plain form show this.
-    fn show(&mut self, element: &Element, datum: Option<Datum>) {
-        let at = self.plains.iter().position(|plain| plain.kind() == element.kind);
+    fn show(&mut self, kind: Kind, name: &[u8], datum: Option<&Datum>) {
+        let at = self.plains.iter().position(|plain| plain.kind() == kind);
         match (datum, at) {
-            (Some(datum), Some(at)) => self.plains[at].set(&element.name, &datum),
+            (Some(datum), Some(at)) => self.plains[at].set(name, datum),
             (Some(datum), None) => {
-                let mut plain = Plain::new(element.kind);
-                plain.set(&element.name, &datum);
+                let mut plain = Plain::new(kind);
+                plain.set(name, datum);
                 self.plains.push(plain);
             }
             (None, Some(at)) => {
-                self.plains[at].remove(&element.name);
-                if matches!(element.kind, Kind::String | Kind::BCounter) || self.plains[at].is_empty() {
+                self.plains[at].remove(name);
+                if matches!(kind, Kind::String | Kind::BCounter) || self.plains[at].is_empty() {
                     self.plains.remove(at);
                 }
             }
@@ -245,7 +246,7 @@ impl State {
                         let shown = if last { changed(plain, modifiers) } else { cell.show(*kind) };
                         let element = Element { kind: *kind, name: name.into() };
                         if shown.is_some() {
-                            self.show(&element, shown);
+                            self.show(*kind, &element.name, shown.as_ref());
                         }
                         return self.keep(element, cell);
                     }

@@ -124,7 +124,7 @@ fn pop(draft: &mut Draft<'_>, args: &[Bytes], upper: bool) -> Answer {
         Some(members) => members.range(0..first(members)).collect(),
     };
     for (member, _) in &popped {
-        draft.remove(Kind::Zset, member);
+        draft.take(Kind::Zset, Bytes::copy_from_slice(member));
     }
     Ok(match (count, &popped[..]) {
         (None, [(member, score)]) => Reply::Array(vec![Reply::bulk(member), Reply::Double(*score)]),

@@ -77,6 +77,7 @@ impl Protocol for CausalSpartanX {
             fresh: |view| if let View::Fresh(_, dsv, _) = view { Some(dsv.digest()) } else { None },
             now: |server, m| server.fresh(m),
             together: None,
+            whole: |_| false,
         }),
         ..Extensions::NONE
     };

@@ -97,6 +97,7 @@ impl Protocol for GentleRain {
             fresh: |view| (view.fresh && view.hidden.is_nothing()).then(|| view.at.gst.0.max(1)),
             now: |server, m| server.fresh(m),
             together: None,
+            whole: |_| false,
         }),
         ..Extensions::NONE
     };

@@ -86,6 +86,7 @@ impl Protocol for Okapi {
             fresh: |view| if let View::Fresh(_, usv) = view { Some(usv.digest()) } else { None },
             now: |server, m| View::Fresh(m, server.st.stable.clone()),
             together: Some(|view, stamp, ds| Self::visible(view, stamp, ds) && has_causes(view, stamp, ds)),
+            whole: |_| false,
         }),
         ..Extensions::NONE
     };

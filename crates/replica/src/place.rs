@@ -107,6 +107,14 @@ impl<P: Protocol> Place<P> {
         }
     }
 
+    /// It is all that there is: no other server, of a region, a partition or a Raft group, holds any key.
+    pub(crate) fn alone(mut self, params: &P::Params) -> Self {
+        if P::EXTENSIONS.types.is_some_and(|types| (types.whole)(params)) {
+            self.store = self.store.folding_at_once();
+        }
+        self
+    }
+
     /// What its chains contain.
     pub(crate) fn mark(&self) -> Mark {
         Mark { written: self.written, received: self.received.iter().map(|received| received.seq).collect() }

@@ -190,11 +190,12 @@ impl<P: Protocol> Recovery<P> {
         let incarnation = directory.manifest().incarnation;
         let seed = incarnation.rotate_left(17) ^ 0x5DEE_CE66;
         let dcs = config.topology.dcs;
-        let mut places: Vec<Place<P>> = config
-            .partitions
-            .iter()
-            .map(|id| Place::new(*id, (config.dc, dcs), seed, &config.params))
-            .collect();
+        let alone = dcs == 1 && config.topology.partitions == 1 && group.is_none();
+        let place = |id: &PartitionId| {
+            let place = Place::new(*id, (config.dc, dcs), seed, &config.params);
+            if alone { place.alone(&config.params) } else { place }
+        };
+        let mut places: Vec<Place<P>> = config.partitions.iter().map(place).collect();
         let mut known = Known::default();
 
         let mut snapshot = LatestSnapshot::find(&**disk, incarnation)?;

@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use tidemark_core::{Hlc, Key, Stamp, Write};
 
+mod at_once;
 mod deadlines;
 mod journal;
 mod listened;
@@ -140,15 +141,7 @@ impl<M: Clone> Store<M> {
 
     /// Adds a version to its key's chain. Returns false if it was there already.
     pub fn insert(&mut self, key: &[u8], version: Version<M>) -> bool {
-        if let Write::Group(writes) = &version.write {
-            return self.insert_group(writes, &version);
-        }
-        self.note_added(key, version.stamp);
-        let added = bytes(&version);
-        if self.objects.any() || matches!(version.write, Write::Apply(_)) {
-            return self.insert_typed(key, version);
-        }
-        self.insert_register(key, version, added)
+        self.insert_evaluated(key, version, None)
     }
 
     fn insert_register(&mut self, key: &[u8], version: Version<M>, added: u64) -> bool {

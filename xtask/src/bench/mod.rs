@@ -5,7 +5,9 @@
 
 mod groups;
 mod load;
+mod memory;
 mod servers;
+mod talk;
 
 use anyhow::{Result, bail};
 use load::{Load, Run};
@@ -21,7 +23,8 @@ Runs Tidemark and redis-server interleaved and prints ratios (Tidemark / Redis),
 WHAT (default: throughput):
   throughput  one region, one partition, everysec: GET and SET at -P 1 and -P 16, and eventual beside
   regions     three regions against Redis with two replicas: SET and GET at one region
-  memory      resident memory with 1,000,000 keys of 64 bytes
+  types       one region, one partition, everysec on both sides: commands of data types at -P 1 and -P 16
+  memory      resident memory with strings, hashes, sets, sorted sets and lists
   idle        CPU of an idle cluster of three regions with two partitions each
   all         all of these
   groups      one member, and a group of three, against etcd: writes with fsync
@@ -52,7 +55,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         match what.as_str() {
             "throughput" => report.extend(throughput(&options)?),
             "regions" => report.extend(regions(&options)?),
-            "memory" => report.extend(memory(&options)?),
+            "types" => report.extend(types(&options)?),
+            "memory" => report.extend(memory::memory(&options)?),
             "idle" => report.extend(idle(&options)?),
             "groups" => report.extend(groups::groups(&options)?),
             other => bail!("there is no benchmark '{other}'\n\n{HELP}"),
@@ -82,7 +86,7 @@ fn parse(args: &[String]) -> Result<Option<Options>> {
                 let Some(name) = args.next() else { bail!("{arg} takes a name") };
                 options.protocol = name.clone();
             }
-            "all" => options.what.extend(["throughput", "regions", "memory", "idle"].map(String::from)),
+            "all" => options.what.extend(["throughput", "types", "regions", "memory", "idle"].map(String::from)),
             flag if flag.starts_with('-') => bail!("unknown option {flag}\n\n{HELP}"),
             what => options.what.push(what.into()),
         }
@@ -190,28 +194,16 @@ fn regions(options: &Options) -> Result<Vec<Figure>> {
     Ok(report)
 }
 
-fn memory(options: &Options) -> Result<Vec<Figure>> {
-    let keys = 1_000_000;
+fn types(options: &Options) -> Result<Vec<Figure>> {
     let redis = Server::redis("redis", 17_000, None)?;
-    let tidemark = Server::tidemark("tidemark", &Setup::new(&options.protocol, 1, 1, 17_101))?;
-    println!("\nmemory: {keys} keys of 64 bytes");
-    let mut resident = Vec::new();
-    for server in [&redis, &tidemark] {
-        let empty = server.resident_mib()?;
-        load::fill(server, keys)?;
-        // What a load leaves behind (old versions, buffers) is given back within a second or two.
-        std::thread::sleep(Duration::from_secs(3));
-        let full = server.resident_mib()?;
-        println!("{:<12} {full:>8.1} MiB resident ({empty:.1} MiB empty)", server.name);
-        resident.push(full);
-    }
-    let ratio = resident[1] / resident[0];
-    println!("{:<12} {ratio:>8.2} of Redis", "ratio");
-    Ok(vec![
-        figure("memory redis", resident[0], "MiB"),
-        figure("memory tidemark", resident[1], "MiB"),
-        figure("memory ratio", ratio, "x"),
-    ])
+    let setup = Setup::new(&options.protocol, 1, 1, 17_101);
+    let tidemark = Server::tidemark(&format!("tidemark {}", options.protocol), &setup)?;
+    let servers = [&redis, &tidemark];
+    let loads = Load::types(options.requests);
+    let runs = interleave(&servers, &loads, options.rounds)?;
+    let report = compare("types", &servers, &loads, &runs);
+    println!("(Both log every write before they answer, and sync the log once a second: appendfsync everysec)");
+    Ok(report)
 }
 
 fn idle(options: &Options) -> Result<Vec<Figure>> {

@@ -5,6 +5,7 @@ use super::{Cx, Effect};
 use crate::Protocol;
 use crate::protocol::newest_only;
 use tidemark_core::{Key, Stamp};
+use tidemark_crdt::Effect as TypeEffect;
 use tidemark_store::{Collected, Store, Version, Versions};
 
 impl<P: Protocol> Cx<'_, P> {
@@ -23,7 +24,18 @@ impl<P: Protocol> Cx<'_, P> {
     /// Stores a version, and drops what nobody asks for any more if the protocol says what that is.
     #[inline]
     pub(crate) fn insert(&mut self, key: &Key, version: Version<P::Meta>) {
-        self.store.insert(key, version);
+        self.insert_evaluated(key, version, None);
+    }
+
+    /// The same, of a version whose effect is known.
+    #[inline]
+    pub(super) fn insert_evaluated(
+        &mut self,
+        key: &Key,
+        version: Version<P::Meta>,
+        effect: Option<&TypeEffect>,
+    ) {
+        self.store.insert_evaluated(key, version, effect);
         if newest_only::<P>(self.params) {
             self.store.keep_newest(key);
         }

@@ -67,12 +67,12 @@ impl<P: Protocol> Cx<'_, P> {
             Some(command) => {
                 let state = self.state(key, view, command.verb.writes(), saw);
                 let Prepared { reply, changes } = evaluate(command, &state, moment);
-                Before { write: written(changes, moment), ..answered(reply) }
+                written_alone(answered(reply), changes, moment)
             }
             None => {
                 let (found, changes) = overwrite(&update, &self.state(key, view, true, saw), moment);
                 let previous = (update.observes() || found.reply.is_some()).then_some(found);
-                Before { previous, write: written(changes, moment) }
+                written_alone(Before { previous, ..Before::default() }, changes, moment)
             }
         };
         // Commands that only read know registers, too.
@@ -251,7 +251,15 @@ fn unsupported<P: Protocol>() -> Reply {
 
 /// Before an update that writes nothing.
 pub(super) fn answered(reply: Reply) -> Before {
-    Before { previous: Some(Found { reply: Some(Box::new(reply)), ..found_of::<()>(None) }), write: None }
+    let found = Found { reply: Some(Box::new(reply)), ..found_of::<()>(None) };
+    Before { previous: Some(found), ..Before::default() }
+}
+
+/// The same, where a command on one key makes these changes.
+fn written_alone(before: Before, changes: Vec<Change>, moment: Moment) -> Before {
+    let effect = (!changes.is_empty()).then_some(Effect { floor: moment.floor, changes });
+    let write = effect.as_ref().map(|effect| Write::Apply(effect.encode()));
+    Before { write, effect, ..before }
 }
 
 /// What keys have to change, in the version of `key`.

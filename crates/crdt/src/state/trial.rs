@@ -66,7 +66,7 @@ impl State {
             match step {
                 Step::Deadlines(deadlines) => self.deadlines = deadlines,
                 Step::Element { element, cell, shown } => {
-                    self.show(&element, shown);
+                    self.show(element.kind, &element.name, shown.as_ref());
                     restore(&mut self.cells, element, cell);
                 }
                 Step::Cleared { kind, plains, cells, deadlines } => {

@@ -81,6 +81,9 @@ pub(crate) enum Resumption {
     Step(redis::Step),
 }
 
+/// The least and the most room for replies that a client keeps who is sent as much as that.
+const OUT_BYTES_KEPT: (usize, usize) = (64 << 10, 256 << 10);
+
 /// Replies on their way to the socket. Positions count bytes since the connection began.
 #[derive(Default)]
 pub(crate) struct Outbound {
@@ -136,8 +139,8 @@ impl Outbound {
         self.start += count as u64;
         if count == self.bytes.len() {
             self.bytes.clear();
-            // What one large reply took is not kept for ever.
-            self.bytes.shrink_to(64 << 10);
+            // What one large reply took is not kept for ever; what every batch takes is.
+            self.bytes.shrink_to(count.clamp(OUT_BYTES_KEPT.0, OUT_BYTES_KEPT.1));
         } else {
             self.bytes.drain(..count);
         }

@@ -138,6 +138,17 @@ impl<M: Clone> Object<M> {
         true
     }
 
+    /// Folds a version that is newer than all that was ever here, without keeping anything of it. False if something here is pending:
+    /// then it has to be inserted. REQUIRES: as [`State::fold`]; every view sees it.
+    pub(super) fn fold_new(&mut self, stamp: Stamp, effect: &Effect) -> bool {
+        let is_new = self.pending.is_empty() && self.undo.is_none() && stamp.ts > self.newest;
+        if is_new {
+            self.head.fold(stamp, effect);
+            (self.newest, self.last) = (stamp.ts, stamp);
+        }
+        is_new
+    }
+
     /// Applies what is visible to the head. `epoch` names the view, of which `visible` is the rule: REQUIRES that it sees all that
     /// the views before it saw. Whether it has looked at all: if not, the head is as it was.
     pub fn refresh(&mut self, epoch: u64, absorb: Absorb<M>, visible: impl Fn(&Version<M>) -> bool) -> bool {

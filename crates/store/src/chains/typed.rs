@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tidemark_core::{DcId, Hlc, Key, Regions, Stamp, Write};
 use tidemark_crdt::cell::Cell;
 use tidemark_crdt::deadline::Deadlines;
-use tidemark_crdt::{Kind, State, rule};
+use tidemark_crdt::{Effect, Kind, State, rule};
 
 /// How many elements of one key a pass of collection looks at, about.
 pub(super) const ELEMENTS_A_PASS: usize = 10_000;
@@ -88,6 +88,8 @@ pub(super) struct Objects<M> {
     heard: Vec<Hlc>,
     /// Up to where anything here may be settled, whoever settled it: here, before a restart, or where the leader is.
     pub(super) reached: Hlc,
+    /// See [`Store::folding_at_once`].
+    pub(super) at_once: bool,
     pub(super) journal: Option<Vec<Folded>>,
 }
 
@@ -100,6 +102,7 @@ impl<M> Default for Objects<M> {
             floor: Hlc::ZERO,
             heard: Vec::new(),
             reached: Hlc::ZERO,
+            at_once: false,
             journal: None,
         }
     }
@@ -279,13 +282,17 @@ impl<M: Clone> Store<M> {
         }
     }
 
-    /// Adds a version to a key that is, or becomes, one of a data type; or a register's to a register.
-    pub(super) fn insert_typed(&mut self, key: &[u8], version: Version<M>) -> bool {
+    /// Adds a version to a key that is, or becomes, one of a data type; or a register's to a register. `effect` is what it does, if
+    /// somebody knows.
+    pub(super) fn insert_typed(&mut self, key: &[u8], version: Version<M>, effect: Option<&Effect>) -> bool {
         if !matches!(version.write, Write::Apply(_)) && !self.is_typed(key) {
             let added = version.write.len() as u64;
             return self.insert_register(key, version, added);
         }
         let handle = self.typed_entry(key, &version);
+        if self.objects.at_once && self.fold_new(handle, &version, effect) {
+            return true;
+        }
         let at = self.tables.entry(handle).older;
         let added = version.write.len() as u64;
         if !self.objects.get_mut(at).insert(version) {

@@ -1,0 +1,37 @@
+//! Versions that are folded as they come.
+//!
+//! **Idea.** Where one server holds all keys there is, and every view sees all that was written, nothing older than the newest is ever
+//! read, and every operation has observed everything before it. So a version of a data type is applied to the base at once. It
+//! costs no pending version, no undo, no cell and no visit of the collection. It raises the floor, so that what is
+//! logged later says that it was observed: replaying the log somewhere else comes to the same.
+
+use super::object::effect_of;
+use super::{Store, Version};
+use std::borrow::Cow;
+use tidemark_crdt::Effect;
+
+impl<M: Clone> Store<M> {
+    /// Versions of data types are folded as they are written, from now on. REQUIRES: no other store holds its keys, and every view
+    /// sees every version.
+    #[must_use]
+    pub fn folding_at_once(mut self) -> Self {
+        self.objects.at_once = true;
+        self
+    }
+
+    /// Folds a version of a key of a data type; false if it has to be inserted.
+    pub(super) fn fold_new(&mut self, handle: u32, version: &Version<M>, effect: Option<&Effect>) -> bool {
+        let object = self.objects.get_mut(self.tables.entry(handle).older);
+        let effect = effect.map_or_else(|| Cow::Owned(effect_of(&version.write)), Cow::Borrowed);
+        if !object.fold_new(version.stamp, &effect) {
+            return false;
+        }
+        let (rests, expires) = (object.is_at_rest(), object.head().deadlines.effective().is_some());
+        self.objects.expiring |= expires;
+        self.raise_floor(version.stamp.ts);
+        if !rests {
+            self.queue(handle);
+        }
+        true
+    }
+}
