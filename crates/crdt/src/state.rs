@@ -10,6 +10,7 @@
 //! - I3 Each cell that is not settled is queued; one that is kept only for what it rounds is not.
 
 mod folding;
+mod parts;
 mod settling;
 mod trial;
 
@@ -54,9 +55,16 @@ type Cells = HashMap<Element, Cell, FixedState>;
 #[derive(Clone, Default)]
 pub struct State {
     plains: SmallVec<[Plain; 1]>,
-    cells: Cells,
     /// The deadline's parts.
     pub deadlines: Deadlines,
+    /// What a key that has come to rest does not have.
+    lately: Option<Box<Lately>>,
+}
+
+/// What is known beside the plain forms.
+#[derive(Clone, Default)]
+struct Lately {
+    cells: Cells,
     /// Elements that are not settled, about in the order of their stamps.
     queue: VecDeque<(Hlc, Element)>,
     /// Versions that a clearing change killed before they arrived (R14).
@@ -96,7 +104,8 @@ impl State {
             [] => None,
             [one] => Some(one.kind()),
             several => {
-                let order = |kind: &Kind| (self.newest(*kind), self.settled_kind == Some(*kind), *kind);
+                let settled = self.lately.as_ref().and_then(|lately| lately.settled_kind);
+                let order = |kind: &Kind| (self.newest(*kind), settled == Some(*kind), *kind);
                 several.iter().map(Plain::kind).max_by_key(order)
             }
         }
@@ -109,7 +118,7 @@ impl State {
 
     /// The newest stamp of what lives in a type; none if all of it is settled.
     fn newest(&self, kind: Kind) -> Option<Stamp> {
-        let cells = self.cells.iter().filter(|(element, _)| element.kind == kind);
+        let cells = self.hot_elements().filter(|(element, _)| element.kind == kind);
         cells.filter(|(_, cell)| cell.show(kind).is_some()).filter_map(|(_, cell)| cell.newest()).max()
     }
 
@@ -139,7 +148,7 @@ impl State {
 
     /// What merging knows of an element.
     pub fn cell(&self, kind: Kind, name: &[u8]) -> Cell {
-        match self.cells.get(&ElementRef { kind, name }) {
+        match self.hot(kind, name) {
             Some(cell) => cell.clone(),
             None => self.plain(kind).and_then(|plain| plain.get(name)).map(Cell::settled).unwrap_or_default(),
         }
@@ -147,17 +156,27 @@ impl State {
 
     /// The cell of an element, if it is not settled.
     pub fn hot(&self, kind: Kind, name: &[u8]) -> Option<&Cell> {
-        self.cells.get(&ElementRef { kind, name })
+        self.lately.as_ref()?.cells.get(&ElementRef { kind, name })
     }
 
     /// Every element that is not settled. REQUIRES: nothing depends on the order.
-    pub fn hot_elements(&self) -> impl ExactSizeIterator<Item = (&Element, &Cell)> {
-        self.cells.iter()
+    pub fn hot_elements(&self) -> impl Iterator<Item = (&Element, &Cell)> {
+        self.lately.iter().flat_map(|lately| &lately.cells)
+    }
+
+    /// How many elements are not settled.
+    pub fn hot_len(&self) -> usize {
+        self.lately.as_ref().map_or(0, |lately| lately.cells.len())
+    }
+
+    /// Takes the cell of an element out, if it is not settled; the element keeps its place.
+    fn take_cell(&mut self, kind: Kind, name: &[u8]) -> Option<Cell> {
+        self.lately.as_mut()?.cells.get_mut(&ElementRef { kind, name }).map(std::mem::take)
     }
 
     /// Whether an assignment lives that is not settled, shown or not: below a deletion of a plain string older ones may live on.
     pub fn has_assignments(&self) -> bool {
-        self.cells.values().any(Cell::is_assigned)
+        self.hot_elements().any(|(_, cell)| cell.is_assigned())
     }
 
     /// Replaces an element.
@@ -169,27 +188,23 @@ impl State {
     /// Replaces what merging knows of an element. REQUIRES: the plain form shows it.
     fn keep(&mut self, element: Element, mut cell: Cell) {
         if cell.is_settled() && !cell.rounds(element.kind) {
-            self.cells.remove(&element);
+            if let Some(lately) = &mut self.lately {
+                lately.cells.remove(&element);
+            }
             return;
         }
+        let Lately { cells, queue, .. } = &mut **self.lately.get_or_insert_default();
         if !cell.queued.0 && !cell.is_settled() {
             cell.queued.0 = true;
             let oldest = cell.oldest().map_or(Hlc::ZERO, |stamp| stamp.ts);
-            self.queue.push_back((oldest, element.clone()));
+            queue.push_back((oldest, element.clone()));
         }
-        match self.cells.get_mut(&element) {
+        match cells.get_mut(&element) {
             Some(there) => *there = cell,
             None => {
-                self.cells.insert(element, cell);
+                cells.insert(element, cell);
             }
         }
-    }
-
-    /// Adds an element, as [`Self::elements`] says it.
-    pub fn restore(&mut self, element: Element, mut cell: Cell) {
-        cell.queued = Default::default();
-        self.settled_kind = Some(element.kind);
-        self.put(element, cell);
     }
 
     /// Makes the plain form show this.
@@ -231,15 +246,11 @@ impl State {
             | Change::Raise { kind, name, .. }
             | Change::Modify { kind, name, .. } => {
                 let name = name.resolve(stamp);
-                let mut cell = match self.cells.get_mut(&ElementRef { kind: *kind, name: &name }) {
-                    Some(cell) => std::mem::take(cell),
-                    None => self.cell(*kind, &name),
-                };
+                let mut cell = self.take_cell(*kind, &name).unwrap_or_else(|| self.cell(*kind, &name));
+                let early = self.lately.as_ref().is_some_and(|lately| lately.early.contains(&stamp));
                 match change {
-                    Change::Assign { kill, .. } if self.early.contains(&stamp) => {
-                        cell.kill(floor, kill, received)
-                    }
-                    Change::Modify { .. } if self.early.contains(&stamp) => {}
+                    Change::Assign { kill, .. } if early => cell.kill(floor, kill, received),
+                    Change::Modify { .. } if early => {}
                     Change::Modify { modifiers, .. } => {
                         let last = cell.modify(stamp, modifiers);
                         let plain = self.plains.iter_mut().find(|plain| plain.kind() == *kind);
@@ -268,11 +279,13 @@ impl State {
             self.deadlines.kill(floor, dots, received);
         }
         if let Some(received) = received {
-            self.early.extend(dots.iter().filter(|dot| !received.covers(**dot)).copied());
+            let early = dots.iter().filter(|dot| !received.covers(**dot)).copied();
+            self.lately.get_or_insert_default().early.extend(early);
         }
         let concerned = |of: Kind| kind.is_none_or(|kind| kind == of);
         self.plains.retain(|plain| !concerned(plain.kind()));
-        let mut hot: Vec<Element> = self.cells.keys().filter(|one| concerned(one.kind)).cloned().collect();
+        let hot = self.hot_elements().map(|(element, _)| element);
+        let mut hot: Vec<Element> = hot.filter(|one| concerned(one.kind)).cloned().collect();
         if received.is_some() {
             // Counters that are not here yet, too: what is cut of them is dead when it comes (R14).
             hot.extend(cuts.iter().map(|(kind, name, _)| Element { kind: *kind, name: name[..].into() }));
@@ -280,7 +293,7 @@ impl State {
         hot.sort_unstable();
         hot.dedup();
         for element in hot {
-            let mut cell = self.cells.get_mut(&element).map(std::mem::take).unwrap_or_default();
+            let mut cell = self.take_cell(element.kind, &element.name).unwrap_or_default();
             take(&mut cell, &element, floor, (dots, cuts), received);
             self.put(element, cell);
         }
@@ -303,12 +316,12 @@ impl State {
 
     /// Whether nothing is left but what readers see.
     pub fn is_settled(&self) -> bool {
-        self.cells.is_empty() && self.deadlines.is_settled()
+        self.hot_len() == 0 && self.deadlines.is_settled()
     }
 
     /// Whether there is nothing at all.
     pub fn is_empty(&self) -> bool {
-        self.plains.is_empty() && self.cells.is_empty() && self.deadlines.is_empty()
+        self.plains.is_empty() && self.hot_len() == 0 && self.deadlines.is_empty()
     }
 
     /// The dots of everything that lives, and the cuts of its counters: what a change that clears all of `kind` has observed above
@@ -317,7 +330,7 @@ impl State {
         let mut dots: Vec<Stamp> = Vec::new();
         let mut cuts = Vec::new();
         let mut hot: Vec<_> =
-            self.cells.iter().filter(|(element, _)| kind.is_none_or(|kind| kind == element.kind)).collect();
+            self.hot_elements().filter(|(element, _)| kind.is_none_or(|kind| kind == element.kind)).collect();
         hot.sort_unstable_by_key(|(element, _)| *element);
         for (element, cell) in hot {
             let kill = cell.observed(floor);
@@ -331,32 +344,6 @@ impl State {
         dots.sort_unstable();
         dots.dedup();
         Change::Clear { kind, dots, cuts }
-    }
-
-    /// Bytes allocated.
-    pub fn memory(&self) -> usize {
-        let cells = self.cells.capacity() * (size_of::<(Element, Cell)>() + 1);
-        let names: usize = self.cells.keys().map(|element| 2 * element.name.len()).sum();
-        let queue = self.queue.capacity() * size_of::<(Hlc, Element)>();
-        self.plains.iter().map(Plain::memory).sum::<usize>() + cells + names + queue
-    }
-
-    /// Every element, with what merging knows of it, in the order of names, those of the type that is shown last: equal states say
-    /// the same.
-    pub fn elements(&self) -> Vec<(Element, Cell)> {
-        let mut all: Vec<(Element, Cell)> =
-            self.cells.iter().map(|(e, cell)| (e.clone(), cell.clone())).collect();
-        for plain in &self.plains {
-            let kind = plain.kind();
-            plain.each(|name, datum| {
-                if self.hot(kind, name).is_none() {
-                    all.push((Element { kind, name: name.into() }, Cell::settled(datum)));
-                }
-            });
-        }
-        let shown = self.kind();
-        all.sort_unstable_by(|(a, _), (b, _)| (Some(a.kind) == shown, a).cmp(&(Some(b.kind) == shown, b)));
-        all
     }
 }
 

@@ -1,7 +1,8 @@
 //! Versions of which nothing is kept but what readers see, because every operation that can still come has observed them.
 
-use super::{ElementRef, State};
+use super::State;
 use crate::cell::counted;
+use crate::deadline::Deadlines;
 use crate::effect::{Bound, Change, Datum, Effect, Kind, Start};
 use tidemark_core::Stamp;
 
@@ -24,6 +25,10 @@ impl State {
     /// Carries a change out on the plain form alone, if nothing else knows of its element; false if it has to be done otherwise.
     fn fold_plain(&mut self, stamp: Stamp, change: &Change) -> bool {
         let (kind, name) = match change {
+            Change::Expire { deadline, .. } => {
+                self.deadlines = Deadlines::settled(*deadline);
+                return true;
+            }
             Change::Assign { datum: Datum::Gone | Datum::Account(_), .. } => return false,
             Change::Assign { bound: Bound::Least | Bound::Most, .. } => return false,
             // What sums of fractions come to depends on how they are added up.
@@ -33,8 +38,7 @@ impl State {
             | Change::Count { kind, name, .. } => (*kind, name.resolve(stamp)),
             _ => return false,
         };
-        let known = !self.cells.is_empty() && self.cells.contains_key(&ElementRef { kind, name: &name });
-        if known || self.plains.iter().any(|plain| plain.kind() != kind) {
+        if self.hot(kind, &name).is_some() || self.plains.iter().any(|plain| plain.kind() != kind) {
             return false;
         }
         match change {

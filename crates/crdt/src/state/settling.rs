@@ -1,6 +1,6 @@
 //! How a key comes to rest: dots, segments and deadlines go when every operation that can still arrive has observed them.
 
-use super::{Element, State, deadline_time};
+use super::{Element, Lately, State, deadline_time};
 use crate::cell::Cell;
 use crate::deadline::Deadlines;
 use crate::rule;
@@ -11,32 +11,49 @@ impl State {
     /// `budget` elements.
     pub fn settle(&mut self, upto: Hlc, budget: usize) {
         self.deadlines.settle(upto);
+        if self.lately.is_none() {
+            return;
+        }
         if self.plains.len() > 1 && rule::TYPES_WAIT.kept() {
             self.agree(upto);
             return;
         }
         for _ in 0..budget {
-            if self.queue.front().is_none_or(|(oldest, _)| *oldest > upto) {
+            let Some(Lately { queue, cells, .. }) = self.lately.as_deref_mut() else { break };
+            if queue.front().is_none_or(|(oldest, _)| *oldest > upto) {
                 break;
             }
-            let Some((_, element)) = self.queue.pop_front() else { break };
-            let Some(mut cell) = self.cells.get_mut(&element).map(std::mem::take) else { continue };
+            let Some((_, element)) = queue.pop_front() else { break };
+            let Some(mut cell) = cells.get_mut(&element).map(std::mem::take) else { continue };
             cell.queued.0 = false;
             let counts = cell.increments().is_some();
             cell.settle(upto);
             if cell.is_settled() && !counts {
                 // It shows what it showed; sums of fractions alone depend on how they are added up.
-                self.cells.remove(&element);
+                cells.remove(&element);
             } else if cell.is_settled() {
                 self.put(element, cell);
             } else {
                 let oldest = cell.oldest().map_or(Hlc::ZERO, |stamp| stamp.ts);
                 // Its oldest part may stand at or below: a segment that goes on. It is looked at again next time.
-                self.queue.push_back((oldest.max(upto.next()), element.clone()));
+                queue.push_back((oldest.max(upto.next()), element.clone()));
                 cell.queued.0 = true;
-                self.cells.insert(element, cell);
+                cells.insert(element, cell);
             }
         }
+        let rests = |lately: &mut Box<Lately>| {
+            lately.cells.is_empty() && lately.queue.is_empty() && lately.early.is_empty()
+        };
+        if self.plains.len() < 2 {
+            self.lately.take_if(rests);
+        }
+    }
+
+    /// Every element that is not settled, in the order of names.
+    fn hot_names(&self) -> Vec<Element> {
+        let mut hot: Vec<Element> = self.hot_elements().map(|(element, _)| element.clone()).collect();
+        hot.sort_unstable();
+        hot
     }
 
     /// Drops what had expired before every operation that can still arrive (R19): not what is newer, and not the deadline while
@@ -47,10 +64,8 @@ impl State {
             return;
         }
         self.plains.clear();
-        let mut hot: Vec<Element> = self.cells.keys().cloned().collect();
-        hot.sort_unstable();
-        for element in hot {
-            let mut cell = self.cells.get_mut(&element).map(std::mem::take).expect("it was just there");
+        for element in self.hot_names() {
+            let mut cell = self.take_cell(element.kind, &element.name).expect("it was just there");
             cell.take(Hlc::ZERO, &[], &[], None);
             self.put(element, if rule::NEWER_OUTLIVES.kept() { cell } else { Cell::default() });
         }
@@ -66,11 +81,9 @@ impl State {
         if !self.kinds().all(old) {
             return;
         }
-        self.settled_kind = self.kind();
-        let mut hot: Vec<Element> = self.cells.keys().cloned().collect();
-        hot.sort_unstable();
-        for element in hot {
-            let mut cell = self.cells.get_mut(&element).map(std::mem::take).expect("it was just there");
+        self.lately.get_or_insert_default().settled_kind = self.kind();
+        for element in self.hot_names() {
+            let mut cell = self.take_cell(element.kind, &element.name).expect("it was just there");
             cell.settle(upto);
             self.put(element, cell);
         }

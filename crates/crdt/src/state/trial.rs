@@ -1,6 +1,6 @@
 //! Changes that are tried on a key, and taken back: what comes next is evaluated on them, but they are no version.
 
-use super::{Cells, Element, ElementRef, State};
+use super::{Cells, Element, State};
 use crate::cell::Cell;
 use crate::deadline::Deadlines;
 use crate::effect::{Change, Datum, Kind};
@@ -35,13 +35,13 @@ enum Step {
 impl State {
     /// As [`Self::change`], until [`Self::take_back`]. Meanwhile nothing settles.
     pub(crate) fn try_change(&mut self, trial: &mut Trial, stamp: Stamp, floor: Hlc, change: &Change) {
-        trial.queued.get_or_insert(self.queue.len());
+        trial.queued.get_or_insert(self.lately.as_ref().map_or(0, |lately| lately.queue.len()));
         trial.steps.push(match change {
             Change::Expire { .. } => Step::Deadlines(self.deadlines.clone()),
             Change::Clear { kind, .. } => {
                 let concerned =
                     |(element, _): &(&Element, &Cell)| kind.is_none_or(|kind| kind == element.kind);
-                let cells = self.cells.iter().filter(concerned);
+                let cells = self.hot_elements().filter(concerned);
                 let cells = cells.map(|(element, cell)| (element.clone(), cell.clone())).collect();
                 let deadlines = self.deadlines.clone();
                 Step::Cleared { kind: *kind, plains: self.detach(*kind), cells, deadlines }
@@ -52,7 +52,7 @@ impl State {
             | Change::Raise { kind, name, .. }
             | Change::Modify { kind, name, .. } => {
                 let name = name.resolve(stamp);
-                let cell = self.cells.get(&ElementRef { kind: *kind, name: &name }).cloned();
+                let cell = self.hot(*kind, &name).cloned();
                 let shown = self.plain(*kind).and_then(|plain| plain.get(&name));
                 Step::Element { element: Element { kind: *kind, name: (*name).into() }, cell, shown }
             }
@@ -67,20 +67,23 @@ impl State {
                 Step::Deadlines(deadlines) => self.deadlines = deadlines,
                 Step::Element { element, cell, shown } => {
                     self.show(element.kind, &element.name, shown.as_ref());
-                    restore(&mut self.cells, element, cell);
+                    if self.lately.is_some() || cell.is_some() {
+                        restore(&mut self.lately.get_or_insert_default().cells, element, cell);
+                    }
                 }
                 Step::Cleared { kind, plains, cells, deadlines } => {
                     let concerned = |of: Kind| kind.is_none_or(|kind| kind == of);
                     self.plains.retain(|plain| !concerned(plain.kind()));
                     self.plains.extend(plains);
-                    self.cells.retain(|element, _| !concerned(element.kind));
-                    self.cells.extend(cells);
+                    let lately = self.lately.get_or_insert_default();
+                    lately.cells.retain(|element, _| !concerned(element.kind));
+                    lately.cells.extend(cells);
                     self.deadlines = deadlines;
                 }
             }
         }
-        if let Some(queued) = trial.queued {
-            self.queue.truncate(queued);
+        if let (Some(queued), Some(lately)) = (trial.queued, &mut self.lately) {
+            lately.queue.truncate(queued);
         }
     }
 }

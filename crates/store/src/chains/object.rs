@@ -39,6 +39,20 @@ struct Pending<M> {
 /// See above.
 pub struct Object<M> {
     head: State,
+    /// What a key does not have that was not written lately.
+    lately: Option<Box<Lately<M>>>,
+    /// The newest version that was ever here.
+    newest: Hlc,
+    /// The version that was applied to the head last.
+    last: Stamp,
+    /// The deadline under which the key is indexed: see [`super::deadlines`].
+    due: Option<u64>,
+    /// After a restart: what a snapshot's part of the base contains.
+    mark: Option<Box<Mark>>,
+}
+
+/// What is between the head and the base, and what readers of both depend on.
+struct Lately<M> {
     /// In the order of stamps.
     pending: VecDeque<Pending<M>>,
     undo: Option<Box<Undo>>,
@@ -51,14 +65,6 @@ pub struct Object<M> {
     hidden: VecDeque<Stamp>,
     /// Bytes of what the pending versions do.
     bytes: u64,
-    /// The newest version that was ever here.
-    newest: Hlc,
-    /// The version that was applied to the head last.
-    last: Stamp,
-    /// The deadline under which the key is indexed: see [`super::deadlines`].
-    due: Option<u64>,
-    /// After a restart: what a snapshot's part of the base contains.
-    mark: Option<Box<Mark>>,
 }
 
 /// What a write does, also one of a register.
@@ -107,41 +113,45 @@ fn witness<M: Clone>(witnesses: &mut Witnesses<M>, version: &Version<M>, absorb:
 
 impl<M> Default for Object<M> {
     fn default() -> Self {
-        Self {
-            head: State::default(),
-            pending: VecDeque::new(),
-            undo: None,
-            seen: SmallVec::new(),
-            folded: SmallVec::new(),
-            epoch: 0,
-            hidden: VecDeque::new(),
-            bytes: 0,
-            newest: Hlc::ZERO,
-            last: Stamp::default(),
-            due: None,
-            mark: None,
-        }
+        let (head, newest, last) = Default::default();
+        Self { head, lately: None, newest, last, due: None, mark: None }
+    }
+}
+
+impl<M> Default for Lately<M> {
+    fn default() -> Self {
+        let (pending, undo, epoch, hidden, bytes) = Default::default();
+        Self { pending, undo, seen: SmallVec::new(), folded: SmallVec::new(), epoch, hidden, bytes }
+    }
+}
+
+impl<M> Lately<M> {
+    fn is_over(&self) -> bool {
+        self.pending.is_empty() && self.undo.is_none() && self.seen.is_empty() && self.folded.is_empty()
     }
 }
 
 impl<M: Clone> Object<M> {
     /// Adds a version, hidden until [`Self::refresh`] finds it visible. False if it is there already.
     pub fn insert(&mut self, version: Version<M>) -> bool {
-        let Err(place) = place(&self.pending, version.stamp) else { return false };
+        let lately = self.lately.get_or_insert_default();
+        let Err(place) = place(&lately.pending, version.stamp) else { return false };
         self.newest = self.newest.max(version.stamp.ts);
-        self.bytes += version.write.len() as u64;
-        self.epoch = 0;
-        let at = self.hidden.partition_point(|hidden| *hidden < version.stamp);
-        self.hidden.insert(at, version.stamp);
+        lately.bytes += version.write.len() as u64;
+        lately.epoch = 0;
+        let at = lately.hidden.partition_point(|hidden| *hidden < version.stamp);
+        lately.hidden.insert(at, version.stamp);
         let effect = effect_of(&version.write);
-        self.pending.insert(place, Pending { version, effect, applied: false });
+        lately.pending.insert(place, Pending { version, effect, applied: false });
         true
     }
 
     /// Folds a version that is newer than all that was ever here, without keeping anything of it. False if something here is pending:
     /// then it has to be inserted. REQUIRES: as [`State::fold`]; every view sees it.
     pub(super) fn fold_new(&mut self, stamp: Stamp, effect: &Effect) -> bool {
-        let is_new = self.pending.is_empty() && self.undo.is_none() && stamp.ts > self.newest;
+        let lately = self.lately.as_ref();
+        let is_new = lately.is_none_or(|lately| lately.pending.is_empty() && lately.undo.is_none())
+            && stamp.ts > self.newest;
         if is_new {
             self.head.fold(stamp, effect);
             (self.newest, self.last) = (stamp.ts, stamp);
@@ -152,11 +162,12 @@ impl<M: Clone> Object<M> {
     /// Applies what is visible to the head. `epoch` names the view, of which `visible` is the rule: REQUIRES that it sees all that
     /// the views before it saw. Whether it has looked at all: if not, the head is as it was.
     pub fn refresh(&mut self, epoch: u64, absorb: Absorb<M>, visible: impl Fn(&Version<M>) -> bool) -> bool {
-        if self.hidden.is_empty() || self.epoch == epoch {
+        let Self { head, lately: Some(lately), last, .. } = self else { return false };
+        if lately.hidden.is_empty() || lately.epoch == epoch {
             return false;
         }
-        self.epoch = epoch;
-        let Self { head, pending, undo, seen, hidden, last, .. } = self;
+        lately.epoch = epoch;
+        let Lately { pending, undo, seen, hidden, .. } = &mut **lately;
         hidden.retain(|stamp| {
             let at = place(pending, *stamp).expect("what is hidden is pending");
             let one = &mut pending[at];
@@ -193,7 +204,11 @@ impl<M: Clone> Object<M> {
 
     /// What a session depends on that saw the head.
     pub fn seen(&self) -> &[Version<M>] {
-        &self.seen
+        self.lately.as_ref().map_or(&[], |lately| &lately.seen)
+    }
+
+    fn all_pending(&self) -> impl DoubleEndedIterator<Item = &Pending<M>> {
+        self.lately.iter().flat_map(|lately| &lately.pending)
     }
 
     /// The key as a reader sees it to whom exactly the versions are visible that satisfy `visible`, and all of the base. `saw` is
@@ -203,13 +218,13 @@ impl<M: Clone> Object<M> {
         visible: impl Fn(&Version<M>) -> bool,
         mut saw: impl FnMut(&Version<M>),
     ) -> Cow<'_, State> {
-        if self.pending.iter().all(|one| visible(&one.version) == one.applied) {
-            self.seen.iter().for_each(saw);
+        if self.all_pending().all(|one| visible(&one.version) == one.applied) {
+            self.seen().iter().for_each(saw);
             return Cow::Borrowed(&self.head);
         }
-        self.folded.iter().for_each(&mut saw);
+        self.folded().iter().for_each(&mut saw);
         let mut state = self.base();
-        for Pending { version, effect, .. } in self.pending.iter().filter(|one| visible(&one.version)) {
+        for Pending { version, effect, .. } in self.all_pending().filter(|one| visible(&one.version)) {
             state.apply(version.stamp, effect, None);
             saw(version);
         }
@@ -219,7 +234,7 @@ impl<M: Clone> Object<M> {
     /// What every snapshot contains.
     pub fn base(&self) -> State {
         let mut state = self.head.clone();
-        let Some(undo) = &self.undo else { return state };
+        let Some(undo) = self.lately.as_ref().and_then(|lately| lately.undo.as_ref()) else { return state };
         for (kind, plain) in &undo.plains {
             state.detach(Some(*kind));
             let gone: Vec<Element> = state
@@ -243,7 +258,7 @@ impl<M: Clone> Object<M> {
 
     /// Folds the pending versions that are `safe`: every snapshot that will ever be read contains them. Returns their stamps.
     pub fn fold(&mut self, absorb: Absorb<M>, mut safe: impl FnMut(&Version<M>) -> bool) -> Vec<Stamp> {
-        let all = self.pending.iter().filter(|one| safe(&one.version));
+        let all = self.all_pending().filter(|one| safe(&one.version));
         let stamps: Vec<Stamp> = all.map(|one| one.version.stamp).collect();
         stamps.iter().for_each(|stamp| self.fold_one(*stamp, absorb));
         stamps
@@ -251,29 +266,31 @@ impl<M: Clone> Object<M> {
 
     /// Folds one pending version; nothing if it is not pending.
     pub fn fold_one(&mut self, stamp: Stamp, absorb: Absorb<M>) {
-        let found = place(&self.pending, stamp).ok().and_then(|at| self.pending.remove(at));
+        let Self { head, lately: Some(lately), last, .. } = self else { return };
+        let Lately { pending, undo, seen, folded, hidden, bytes, .. } = &mut **lately;
+        let found = place(pending, stamp).ok().and_then(|at| pending.remove(at));
         let Some(Pending { version, effect, applied }) = found else { return };
-        self.bytes -= version.write.len() as u64;
-        let undo = self.undo.get_or_insert_default();
+        *bytes -= version.write.len() as u64;
+        let undone = undo.get_or_insert_default();
         if !applied {
-            if let Ok(at) = self.hidden.binary_search(&stamp) {
-                self.hidden.remove(at);
+            if let Ok(at) = hidden.binary_search(&stamp) {
+                hidden.remove(at);
             }
-            apply(&mut self.head, undo, stamp, &effect);
-            witness(&mut self.seen, &version, absorb);
-            self.last = stamp;
+            apply(head, undone, stamp, &effect);
+            witness(seen, &version, absorb);
+            *last = stamp;
         }
-        fold(undo, stamp, &effect);
-        if undo.is_over() {
-            self.undo = None;
+        fold(undone, stamp, &effect);
+        if undone.is_over() {
+            *undo = None;
         }
-        witness(&mut self.folded, &version, absorb);
+        witness(folded, &version, absorb);
     }
 
     /// Up to where everything is settled, if every later operation of this key's partition has observed what is at or below
     /// `upto` (R8).
     fn settled(&self, upto: Hlc) -> Hlc {
-        let floors = self.pending.iter().map(|one| one.effect.floor);
+        let floors = self.all_pending().map(|one| one.effect.floor);
         if rule::PENDING_HOLD_SETTLING.kept() { floors.fold(upto, Hlc::min) } else { upto }
     }
 
@@ -281,38 +298,47 @@ impl<M: Clone> Object<M> {
     /// before all of them.
     pub fn settle(&mut self, upto: Hlc, budget: usize) {
         let upto = self.settled(upto);
-        if self.undo.as_ref().is_some_and(|undo| undo.is_contested(&self.head)) {
+        let Self { head, lately, newest, .. } = self;
+        let mut undo = lately.as_mut().and_then(|lately| lately.undo.as_mut());
+        if undo.as_ref().is_some_and(|undo| undo.is_contested(head)) {
             return;
         }
-        self.head.settle(upto, budget);
-        if let Some(undo) = &mut self.undo {
+        head.settle(upto, budget);
+        if let Some(undo) = &mut undo {
             undo.cells.values_mut().for_each(|undone| undone.cell.settle(upto));
             undo.deadlines.settle(upto);
         } else {
-            let early = if rule::EXPIRED_AT_SETTLED.kept() { Hlc::ZERO } else { self.newest };
-            self.head.expire(upto.max(early));
+            let early = if rule::EXPIRED_AT_SETTLED.kept() { Hlc::ZERO } else { *newest };
+            head.expire(upto.max(early));
         }
-        if self.pending.is_empty() {
-            self.seen.retain(|one| one.stamp.ts > upto);
-            self.folded.clone_from(&self.seen);
+        if let Some(lately) = lately
+            && lately.pending.is_empty()
+        {
+            lately.seen.retain(|one| one.stamp.ts > upto);
+            lately.folded.clone_from(&lately.seen);
         }
+        self.lately.take_if(|lately| lately.is_over());
     }
 
     /// How many elements of the head are not settled, whether there is a deadline that is not, and how many witnesses there are: settling
     /// changes no more.
     pub fn unsettled(&self) -> (usize, bool, usize) {
         let State { deadlines, .. } = &self.head;
-        (self.head.hot_elements().len(), !deadlines.is_settled(), self.seen.len())
+        (self.head.hot_len(), !deadlines.is_settled(), self.seen().len())
     }
 
     /// Whether collection has nothing to do here. A deadline is looked after by the index.
     pub fn is_at_rest(&self) -> bool {
-        self.pending.is_empty() && self.seen.is_empty() && self.head.is_settled() && !self.is_empty()
+        !self.is_pending() && self.seen().is_empty() && self.head.is_settled() && !self.is_empty()
     }
 
     /// Whether nothing is here.
     pub fn is_empty(&self) -> bool {
-        self.pending.is_empty() && self.head.kind().is_none() && self.head.hot_elements().next().is_none()
+        !self.is_pending() && self.head.kind().is_none() && self.head.hot_elements().next().is_none()
+    }
+
+    fn is_pending(&self) -> bool {
+        self.lately.as_ref().is_some_and(|lately| !lately.pending.is_empty())
     }
 
     /// Whether nothing is here, and everybody who will ever write has seen that (R20).
@@ -322,23 +348,25 @@ impl<M: Clone> Object<M> {
 
     /// Versions that are not in the base, newest first.
     pub fn pending(&self) -> impl Iterator<Item = &Version<M>> {
-        self.pending.iter().rev().map(|one| &one.version)
+        self.all_pending().rev().map(|one| &one.version)
     }
 
     /// The pending version with this stamp.
     pub fn pending_at(&self, stamp: Stamp) -> Option<&Version<M>> {
-        place(&self.pending, stamp).ok().map(|at| &self.pending[at].version)
+        let pending = &self.lately.as_ref()?.pending;
+        place(pending, stamp).ok().map(|at| &pending[at].version)
     }
 
     /// What the protocol stores beside a pending version.
     pub fn meta_mut(&mut self, stamp: Stamp) -> Option<&mut M> {
-        self.epoch = 0;
-        place(&self.pending, stamp).ok().map(|at| &mut self.pending[at].version.meta)
+        let Lately { pending, epoch, .. } = &mut **self.lately.as_mut()?;
+        *epoch = 0;
+        place(pending, stamp).ok().map(|at| &mut pending[at].version.meta)
     }
 
     /// What a session depends on that saw the base.
     pub fn folded(&self) -> &[Version<M>] {
-        &self.folded
+        self.lately.as_ref().map_or(&[], |lately| &lately.folded)
     }
 
     /// Adds a part of the base, as a snapshot holds it.
@@ -348,8 +376,11 @@ impl<M: Clone> Object<M> {
         }
         self.head.deadlines = part.deadlines;
         let witness = |(stamp, meta)| Version { stamp, meta, write: Write::Remove };
-        self.folded = part.seen.into_iter().skip(1).map(witness).collect();
-        self.seen = self.folded.clone();
+        let seen: Witnesses<M> = part.seen.into_iter().skip(1).map(witness).collect();
+        if !seen.is_empty() {
+            let lately = self.lately.get_or_insert_default();
+            (lately.folded, lately.seen) = (seen.clone(), seen);
+        }
         self.newest = self.newest.max(part.newest);
         self.mark.get_or_insert_with(|| Box::new(mark.clone()));
     }
@@ -361,7 +392,7 @@ impl<M: Clone> Object<M> {
 
     /// Bytes of what the pending versions do.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.lately.as_ref().map_or(0, |lately| lately.bytes)
     }
 
     /// The newest version that was ever here.

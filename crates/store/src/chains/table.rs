@@ -8,6 +8,7 @@
 
 use super::Entry;
 use foldhash::fast::FixedState;
+use std::cell::Cell;
 use std::hash::BuildHasher;
 use tidemark_core::{SLOTS, slot::slot_of};
 
@@ -132,11 +133,14 @@ pub(super) struct Tables<M> {
     chunks: Vec<Vec<Option<Entry<M>>>>,
     free: Vec<u32>,
     hasher: FixedState,
+    /// Which entry was found last: an operation looks for its key several times.
+    last: Cell<u32>,
 }
 
 impl<M> Tables<M> {
     pub(super) fn new(seed: u64) -> Self {
-        Self { groups: Vec::new(), chunks: Vec::new(), free: Vec::new(), hasher: FixedState::with_seed(seed) }
+        let (groups, chunks, free, last) = Default::default();
+        Self { groups, chunks, free, hasher: FixedState::with_seed(seed), last }
     }
 
     #[inline]
@@ -144,10 +148,22 @@ impl<M> Tables<M> {
         if self.groups.is_empty() {
             return None;
         }
+        let last = self.last.get();
+        if self.get(last).is_some_and(|entry| entry.key.as_slice() == key) {
+            return Some(last);
+        }
         let Place { group, tag } = Place::of(key, &self.hasher);
         let group = &self.groups[group];
         let at = group.find(tag, |handle| self.entry(handle).key.as_slice() == key)?;
+        self.last.set(group.items[at].handle);
         Some(group.items[at].handle)
+    }
+
+    /// The entry, if the handle points at one.
+    #[inline]
+    fn get(&self, handle: u32) -> Option<&Entry<M>> {
+        let at = handle as usize;
+        self.chunks.get(at / ENTRIES_A_CHUNK)?.get(at % ENTRIES_A_CHUNK)?.as_ref()
     }
 
     #[inline]

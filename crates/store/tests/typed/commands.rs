@@ -149,7 +149,7 @@ impl Cmd {
         };
         let reply = match *self {
             Self::ZAdd(e, score, bound) => {
-                draft.assign_bounded(Kind::Zset, &[b'a' + e], Datum::Score(score as f64), bound);
+                draft.assign_shared(Kind::Zset, vec![b'a' + e].into(), Datum::Score(score as f64), bound);
                 Reply::Ok
             }
             Self::ZIncrBy(e, by) => {
