@@ -86,7 +86,9 @@ fn parse(args: &[String]) -> Result<Option<Options>> {
                 let Some(name) = args.next() else { bail!("{arg} takes a name") };
                 options.protocol = name.clone();
             }
-            "all" => options.what.extend(["throughput", "types", "regions", "memory", "idle"].map(String::from)),
+            "all" => {
+                options.what.extend(["throughput", "types", "regions", "memory", "idle"].map(String::from))
+            }
             flag if flag.starts_with('-') => bail!("unknown option {flag}\n\n{HELP}"),
             what => options.what.push(what.into()),
         }
@@ -202,7 +204,9 @@ fn types(options: &Options) -> Result<Vec<Figure>> {
     let loads = Load::types(options.requests);
     let runs = interleave(&servers, &loads, options.rounds)?;
     let report = compare("types", &servers, &loads, &runs);
-    println!("(Both log every write before they answer, and sync the log once a second: appendfsync everysec)");
+    println!(
+        "(Both log every write before they answer, and sync the log once a second: appendfsync everysec)"
+    );
     Ok(report)
 }
 

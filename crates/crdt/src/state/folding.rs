@@ -32,7 +32,9 @@ impl State {
             Change::Assign { datum: Datum::Gone | Datum::Account(_), .. } => return false,
             Change::Assign { bound: Bound::Least | Bound::Most, .. } => return false,
             // What sums of fractions come to depends on how they are added up.
-            Change::Count { kind: Kind::Zset, .. } | Change::Count { start: Start::At(_), .. } => return false,
+            Change::Count { kind: Kind::Zset, .. } | Change::Count { start: Start::At(_), .. } => {
+                return false;
+            }
             Change::Assign { kind, name, .. }
             | Change::Kill { kind, name, .. }
             | Change::Count { kind, name, .. } => (*kind, name.resolve(stamp)),

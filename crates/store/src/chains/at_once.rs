@@ -6,8 +6,9 @@
 //! logged later says that it was observed: replaying the log somewhere else comes to the same.
 
 use super::object::effect_of;
-use super::{Store, Version};
+use super::{Store, Version, bytes};
 use std::borrow::Cow;
+use tidemark_core::Write;
 use tidemark_crdt::Effect;
 
 impl<M: Clone> Store<M> {
@@ -17,6 +18,18 @@ impl<M: Clone> Store<M> {
     pub fn folding_at_once(mut self) -> Self {
         self.objects.at_once = true;
         self
+    }
+
+    /// As [`Self::insert`]; `effect` is what [`Write::Apply`] says, if somebody knows.
+    pub fn insert_evaluated(&mut self, key: &[u8], version: Version<M>, effect: Option<&Effect>) -> bool {
+        if let Write::Group(writes) = &version.write {
+            return self.insert_group(writes, &version);
+        }
+        let added = bytes(&version);
+        if self.objects.any() || matches!(version.write, Write::Apply(_)) {
+            return self.insert_typed(key, version, effect);
+        }
+        self.insert_register(key, version, added)
     }
 
     /// Folds a version of a key of a data type; false if it has to be inserted.
