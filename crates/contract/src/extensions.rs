@@ -42,11 +42,11 @@ pub struct Types<P: Protocol> {
     pub fresh: fn(&<P as Protocol>::View) -> Option<u64>,
     /// The view, a [fresh](Self::fresh) one, of a session that comes now to this server of a region and brings nothing.
     pub now: fn(&P, DcId) -> <P as Protocol>::View,
+    /// Whether every view sees every version that was written before, if one server holds all keys.
+    pub whole: fn(&<P as Protocol>::Params) -> bool,
     /// Which versions are seen by who sees several at once, as commands do, if they are fewer than those that are
     /// [visible](Protocol::visible): none without all of the same partition that it depends on. None if those that are visible are such.
     pub together: Option<Together<P>>,
-    /// Whether every view sees every version that was written before, if one server holds all keys.
-    pub whole: fn(&<P as Protocol>::Params) -> bool,
 }
 
 /// See [`Types::together`].

@@ -226,8 +226,6 @@ pub struct About {
     pub types: bool,
     /// Whether its sessions heed which guarantees an operation asks for.
     pub guarantees: bool,
-    /// Whether it carries data types.
-    pub types: bool,
 }
 
 /// A node. See the [module](self) for the order of calls. Calls name sessions and links that are open, unless said otherwise.

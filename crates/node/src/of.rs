@@ -69,7 +69,6 @@ impl<P: Protocol> NodeOf<P> {
             protocol: P::INFO.name,
             promise: P::INFO.promise.to_string(),
             atomic_writes: P::INFO.atomic_writes,
-            types: P::EXTENSIONS.types.is_some(),
             guarantees: P::INFO.guarantees,
             types: P::EXTENSIONS.types.is_some(),
         };

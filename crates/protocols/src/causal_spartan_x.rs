@@ -76,8 +76,8 @@ impl Protocol for CausalSpartanX {
             absorb: |ds, d| ds.merge(&d.meta),
             fresh: |view| if let View::Fresh(_, dsv, _) = view { Some(dsv.digest()) } else { None },
             now: |server, m| server.fresh(m),
-            together: None,
             whole: |_| false,
+            together: None,
         }),
         ..Extensions::NONE
     };

@@ -96,8 +96,8 @@ impl Protocol for GentleRain {
             absorb: |gst, d| *gst = d.meta.max(*gst),
             fresh: |view| (view.fresh && view.hidden.is_nothing()).then(|| view.at.gst.0.max(1)),
             now: |server, m| server.fresh(m),
-            together: None,
             whole: |_| false,
+            together: None,
         }),
         ..Extensions::NONE
     };

@@ -85,8 +85,8 @@ impl Protocol for Okapi {
             absorb: |ds, d| ds.merge(&d.meta),
             fresh: |view| if let View::Fresh(_, usv) = view { Some(usv.digest()) } else { None },
             now: |server, m| View::Fresh(m, server.st.stable.clone()),
-            together: Some(|view, stamp, ds| Self::visible(view, stamp, ds) && has_causes(view, stamp, ds)),
             whole: |_| false,
+            together: Some(|view, stamp, ds| Self::visible(view, stamp, ds) && has_causes(view, stamp, ds)),
         }),
         ..Extensions::NONE
     };

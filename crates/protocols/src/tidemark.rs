@@ -86,8 +86,8 @@ impl Protocol for Tidemark {
                 _ => None,
             },
             now: |server, m| View::Fresh(m, server.st.stable.clone()),
-            together: None,
             whole: |params| params.keep_us == 0, // 2, 8: the fence of every ROTX is above all that was written
+            together: None,
         }),
         ..Extensions::NONE
     };

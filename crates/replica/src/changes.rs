@@ -80,15 +80,21 @@ impl<P: Protocol> Place<P> {
             (hidden.view, hidden.looked) = (name, 0);
         }
         let shows = |stamp: Stamp, meta: &P::Meta| P::visible(&view, stamp, meta);
+        let together = |stamp: Stamp, meta: &P::Meta| match types.together {
+            Some(together) => together(&view, stamp, meta),
+            None => shows(stamp, meta),
+        };
         let end = hidden.versions.len().min(hidden.looked + PIECE);
         let piece: Vec<(Key, Stamp)> = hidden.versions.drain(hidden.looked..end).collect();
         let mut left = Vec::new();
         for (key, stamp) in piece.into_iter().chain(added) {
-            match look_at(store, &key, (stamp, dc), shows) {
+            let typed = store.is_typed(&key);
+            let seen = |stamp: Stamp, meta: &P::Meta| if typed { together(stamp, meta) } else { shows(stamp, meta) };
+            match look_at(store, &key, (stamp, dc), seen) {
                 Look::Shows(events) => {
                     // Nobody may have looked at it since, and it may have a deadline.
                     let name = name.unwrap_or_default();
-                    store.refreshed(&key, name, |version| shows(version.stamp, &version.meta));
+                    store.refreshed(&key, name, |version| together(version.stamp, &version.meta));
                     told.push(Change::Version { key, stamp, events });
                 }
                 Look::Hidden => left.push((key, stamp)),
@@ -98,7 +104,7 @@ impl<P: Protocol> Place<P> {
         hidden.looked += left.len();
         hidden.versions.splice(at..at, left);
         if let Some(cursor) = hidden.walk {
-            let wanted = |version: &tidemark_contract::Version<P::Meta>| !shows(version.stamp, &version.meta);
+            let wanted = |version: &tidemark_contract::Version<P::Meta>| !together(version.stamp, &version.meta);
             let (found, next) = store.walk_versions((cursor, PIECE), wanted);
             let at = hidden.looked;
             hidden.looked += found.len();

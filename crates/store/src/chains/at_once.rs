@@ -25,6 +25,7 @@ impl<M: Clone> Store<M> {
         if let Write::Group(writes) = &version.write {
             return self.insert_group(writes, &version);
         }
+        self.note_added(key, version.stamp);
         let added = bytes(&version);
         if self.objects.any() || matches!(version.write, Write::Apply(_)) {
             return self.insert_typed(key, version, effect);
@@ -39,8 +40,8 @@ impl<M: Clone> Store<M> {
         if !object.fold_new(version.stamp, &effect) {
             return false;
         }
-        let (rests, expires) = (object.is_at_rest(), object.head().deadlines.effective().is_some());
-        self.objects.expiring |= expires;
+        let rests = object.is_at_rest();
+        self.index_deadline(handle);
         self.raise_floor(version.stamp.ts);
         if !rests {
             self.queue(handle);
