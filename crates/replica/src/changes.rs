@@ -89,7 +89,8 @@ impl<P: Protocol> Place<P> {
         let mut left = Vec::new();
         for (key, stamp) in piece.into_iter().chain(added) {
             let typed = store.is_typed(&key);
-            let seen = |stamp: Stamp, meta: &P::Meta| if typed { together(stamp, meta) } else { shows(stamp, meta) };
+            let seen =
+                |stamp: Stamp, meta: &P::Meta| if typed { together(stamp, meta) } else { shows(stamp, meta) };
             match look_at(store, &key, (stamp, dc), seen) {
                 Look::Shows(events) => {
                     // Nobody may have looked at it since, and it may have a deadline.
@@ -104,7 +105,8 @@ impl<P: Protocol> Place<P> {
         hidden.looked += left.len();
         hidden.versions.splice(at..at, left);
         if let Some(cursor) = hidden.walk {
-            let wanted = |version: &tidemark_contract::Version<P::Meta>| !together(version.stamp, &version.meta);
+            let wanted =
+                |version: &tidemark_contract::Version<P::Meta>| !together(version.stamp, &version.meta);
             let (found, next) = store.walk_versions((cursor, PIECE), wanted);
             let at = hidden.looked;
             hidden.looked += found.len();

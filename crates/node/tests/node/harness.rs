@@ -100,7 +100,7 @@ impl Cluster {
         }
     }
 
-    fn now(&self, at: usize) -> Now {
+    pub(crate) fn now(&self, at: usize) -> Now {
         let wall = (START_US + self.now_us).saturating_add_signed(self.processes[at].ahead_us);
         Now { wall, mono: self.now_us }
     }

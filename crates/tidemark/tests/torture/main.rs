@@ -15,6 +15,5 @@ mod regrouping;
 mod removed;
 mod shared;
 mod spread;
-mod types;
 mod whole;
 mod workload;
