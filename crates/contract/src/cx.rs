@@ -1,6 +1,5 @@
 //! What a protocol sees and does while it handles an event: [`Cx`], and the [`Effect`]s it leaves behind.
 
-use crate::several::Several;
 use crate::{Protocol, Ticket, Topology};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
@@ -341,22 +340,6 @@ impl<P: Protocol> Cx<'_, P> {
         mut saw: impl FnMut(&Version<P::Meta>),
     ) -> Vec<(u32, Found)> {
         keys.iter().map(|(place, key)| (*place, self.get(key, view, &mut saw))).collect()
-    }
-
-    /// As [`Self::read`], of what is asked of each key.
-    pub fn read_slice(
-        &mut self,
-        slice: &Several<(u32, Key)>,
-        view: &P::View,
-        mut saw: impl FnMut(&Version<P::Meta>),
-    ) -> Vec<(u32, Found)> {
-        match &slice.command {
-            None => self.read(&slice.keys, view, saw),
-            Some(command) => {
-                let query = |(place, key): &(u32, Key)| (*place, self.query(key, command, view, &mut saw));
-                slice.keys.iter().map(query).collect()
-            }
-        }
     }
 
     /// The newest version of each key under `view`. `saw` is called with each version found.

@@ -91,8 +91,7 @@ pub trait StableTime:
     /// Reads keys of this partition in the snapshot `at`.
     fn slice(&mut self, at: At<Self>, keys: &Several<(u32, Key)>, cx: &mut Cx<'_, Self>) -> FoundSlice<Self>;
 
-    /// Whether a version is in every snapshot from `safe` on, so that older versions of its key can go. This server is in data
-    /// centre `here`.
+    /// Whether a version is in every snapshot from `safe` on, in data centre `here`: then older ones of its key can go.
     fn settled(&mut self, safe: &Vector, here: DcId, version: &Version<Self::Meta>) -> bool;
 
     /// Snapshots that sessions may still ask for, beside those that this server reads: collection stays below them.
@@ -334,8 +333,7 @@ pub fn delta<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
     }
 }
 
-/// Δ, where a heartbeat follows the `last` announcement after that time, by a clock that is physical: whether one is due. If
-/// not, the timer is armed for when it is.
+/// Δ by a physical clock: whether a heartbeat is due, so long after the `last` announcement. If not, the timer is armed for it.
 pub fn is_due<P: StableTime>(server: &mut P, last: Hlc, cx: &mut Cx<'_, P>) -> bool {
     let delta_us = server.stabilised().params.delta_us;
     let left = (last.micros() + delta_us).saturating_sub(cx.now);

@@ -2,6 +2,7 @@
 
 use super::{Before, Cx, found_of};
 use crate::Protocol;
+use crate::several::Several;
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -201,6 +202,22 @@ impl<P: Protocol> Cx<'_, P> {
             object.insert(version.clone());
         });
         Cow::Owned(object.view(visible, |_| ()).into_owned())
+    }
+
+    /// As [`Self::read`], of what is asked of each key.
+    pub fn read_slice(
+        &mut self,
+        slice: &Several<(u32, Key)>,
+        view: &P::View,
+        mut saw: impl FnMut(&Version<P::Meta>),
+    ) -> Vec<(u32, Found)> {
+        match &slice.command {
+            None => self.read(&slice.keys, view, saw),
+            Some(command) => {
+                let query = |(place, key): &(u32, Key)| (*place, self.query(key, command, view, &mut saw));
+                slice.keys.iter().map(query).collect()
+            }
+        }
     }
 
     /// What a command that only reads answers of a key. What it would change is left out.

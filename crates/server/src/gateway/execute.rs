@@ -87,9 +87,7 @@ fn run(
         settle(engine, client);
     }
     if client.running.is_some() {
-        let status = status_after(client, |client| resume(engine, client));
-        end_reads(engine, client);
-        if let Some(status) = status {
+        if let Some(status) = resumed(engine, client) {
             return status;
         }
         if blocked::has_work(engine) {
@@ -331,7 +329,13 @@ fn take(
     None
 }
 
-/// Goes on with the command that waited.
+/// Goes on with the command that waited; what to do next unless it has ended.
+fn resumed(engine: &mut Engine, client: &mut Client) -> Option<Status> {
+    let status = status_after(client, |client| resume(engine, client));
+    end_reads(engine, client);
+    status
+}
+
 fn resume(engine: &mut Engine, client: &mut Client) -> Progress {
     let Some(Running { spec, mut pending, next, change, noted }) = client.running.take() else {
         return Progress::Done;

@@ -192,7 +192,6 @@ impl<M: Clone> Object<M> {
         self.last
     }
 
-    /// The deadline under which the key is indexed.
     pub(super) fn due(&mut self) -> &mut Option<u64> {
         &mut self.due
     }
@@ -320,8 +319,7 @@ impl<M: Clone> Object<M> {
         self.lately.take_if(|lately| lately.is_over());
     }
 
-    /// How many elements of the head are not settled, whether there is a deadline that is not, and how many witnesses there are: settling
-    /// changes no more.
+    /// How many elements of the head are not settled, whether its deadline is not, and how many witnesses there are.
     pub fn unsettled(&self) -> (usize, bool, usize) {
         let State { deadlines, .. } = &self.head;
         (self.head.hot_len(), !deadlines.is_settled(), self.seen().len())
