@@ -130,8 +130,9 @@ verbs! {
     Eval "eval" gw, EvalRo "eval_ro" gr,
     // transactions
     Watch "watch" r, Exec "exec" gw,
-    // the gateways' own: what a key holds, for commands on keys of several partitions
+    // the gateways' own: what a key holds, for commands on keys of several partitions; and what has expired, which is purged
     Content "dump|content" r,
+    Purge "tidemark|purge" w,
     // more of strings
     PfDebug "pfdebug" w,
 }

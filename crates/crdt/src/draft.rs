@@ -252,7 +252,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Removes everything that the session sees, the deadline included. A string is one value: nothing takes its place, so that of SET
-    /// and DEL the later one counts (R28).
+    /// and DEL the later one counts (R29).
     pub fn clear(&mut self) {
         let string = self.kind() == Some(Kind::String) && rule::DELETIONS_COUNT.kept();
         self.began = true;
@@ -264,6 +264,24 @@ impl<'a> Draft<'a> {
             let (name, bound, kill) = (Name::Is(Bytes::new()), Bound::None, Kill::default());
             self.changes.push(Change::Assign { kind: Kind::String, name, datum: Datum::Gone, bound, kill });
         }
+    }
+
+    /// Removes all elements that the session sees, of all types, if the key has expired; with `early` also if it only has a deadline.
+    /// The deadline stays, so that what another region adds meanwhile expires with the key (R28). Returns how many bytes went.
+    pub fn purge(&mut self, early: bool) -> usize {
+        if self.state.deadlines.effective().is_none() || !(self.expired || early) {
+            return 0;
+        }
+        self.began = true;
+        self.cleared = true;
+        let kinds: Vec<Kind> = self.state.kinds().collect();
+        for kind in &kinds {
+            self.changes.push(self.state.observed(Some(*kind), self.moment.floor));
+        }
+        if !rule::PURGE_LEAVES_DEADLINE.kept() {
+            self.changes = vec![self.state.observed(None, self.moment.floor)];
+        }
+        kinds.into_iter().filter_map(|kind| self.state.plain(kind)).map(Plain::memory).sum()
     }
 
     /// Removes all elements that the session sees; the deadline stays. REQUIRES: the key is of `kind`, and this command has not

@@ -15,7 +15,7 @@ pub(crate) fn run(verb: Verb, draft: &mut Draft<'_>, args: &[Bytes]) -> Option<A
         Verb::Del => Ok(delete(draft)),
         Verb::Encoding => Ok(crate::encoding::of(draft.plain())),
         Verb::References => Ok(references(draft)),
-        // Nothing is evicted, and so nobody counts.
+        // Nothing is evicted by its use, and so nobody counts.
         Verb::Idle => Ok(draft.kind().map_or(Reply::Null, |_| Reply::Int(0))),
         Verb::Frequency => draft.kind().map_or(Ok(Reply::Null), |_| Err(NOT_COUNTED)),
         Verb::Usage => Ok(draft.plain().map_or(Reply::Null, |plain| Reply::count(plain.memory()))),
@@ -24,6 +24,7 @@ pub(crate) fn run(verb: Verb, draft: &mut Draft<'_>, args: &[Bytes]) -> Option<A
         Verb::ExpireAt => expire(draft, args, "expireat", Unit::Seconds, false),
         Verb::PExpireAt => expire(draft, args, "pexpireat", Unit::Millis, false),
         Verb::Persist => Ok(persist(draft)),
+        Verb::Purge => Ok(Reply::count(draft.purge(!args.is_empty()))),
         Verb::Ttl => Ok(left(draft, |deadline, now| (deadline.saturating_sub(now) + 500) / 1000)),
         Verb::PTtl => Ok(left(draft, u64::saturating_sub)),
         Verb::ExpireTime => Ok(left(draft, |deadline, _| (deadline + 500) / 1000)),

@@ -36,4 +36,5 @@ tidemark_core::rules! {
     OWN_RIGHTS_LIMIT, // R26: a region takes no more from a bounded counter than its own rights
     GIVEN_RIGHTS_GO, // R27: what a region has given to another it has no more
     DELETIONS_COUNT, // R28: of a SET and a DEL of a string that have not seen each other the later one counts
+    PURGE_LEAVES_DEADLINE, // R29: a purge takes what had expired, and not the deadline
 }

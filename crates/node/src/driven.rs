@@ -20,6 +20,7 @@ use std::sync::Arc;
 use tidemark_contract::{Info, Params as _, Protocol, Session, Topology};
 use tidemark_core::{Micros, Op, Outcome};
 use tidemark_replica::{Change, Now};
+use tidemark_store::Expired;
 use tidemark_store::disk::Disk;
 use tidemark_store::log::Fsync;
 
@@ -298,6 +299,10 @@ impl<P: Protocol> Node for NodeOf<P> {
     fn status(&mut self, now: Now) -> Status {
         self.core.now = now;
         self.report()
+    }
+
+    fn nearest_deadlines(&self, limit: usize) -> Vec<Expired> {
+        self.hold.host().map_or_else(Vec::new, |host| host.nearest_deadlines(limit).collect())
     }
 
     fn counters(&self) -> &Counters {

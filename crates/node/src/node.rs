@@ -50,6 +50,7 @@ use tidemark_contract::order::Order as ProtocolOrder;
 use tidemark_contract::removal::Standing;
 use tidemark_core::{Guarantees, Micros, Op, Outcome, PartitionId};
 use tidemark_replica::{Change, Now};
+use tidemark_store::Expired;
 
 /// Names a session of this node. Never used again, not by the next epoch of the node either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -329,6 +330,9 @@ pub trait Node: Inspect + NodeGroups {
 
     /// How the node stands.
     fn status(&mut self, now: Now) -> Status;
+
+    /// Of each partition that it serves up to `limit` keys whose deadlines are the nearest, expired ones first.
+    fn nearest_deadlines(&self, limit: usize) -> Vec<Expired>;
 
     /// What it has counted since it started.
     fn counters(&self) -> &Counters;

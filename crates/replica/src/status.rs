@@ -5,6 +5,7 @@ use serde::Serialize;
 use tidemark_contract::grouping::{Groupings, NamedGroup};
 use tidemark_contract::{Protocol, Status};
 use tidemark_core::{DcId, PartitionId};
+use tidemark_store::Expired;
 
 /// A host's state.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -44,6 +45,10 @@ pub struct PartitionStatus {
     pub bytes: u64,
     /// Keys that collection has to look at.
     pub garbage: u64,
+    /// Keys with deadlines, expired ones whose content is still there included.
+    pub with_deadlines: u64,
+    /// Keys that have expired since this node serves the partition.
+    pub expired: u64,
     /// The number of the last record written here.
     pub written: u64,
     /// What the protocol says, where it runs.
@@ -97,6 +102,11 @@ impl<P: Protocol> Host<P> {
         P::EXTENSIONS.checking_groups(&self.config.params, &self.config.topology, hard)
     }
 
+    /// Of each partition up to `limit` keys whose deadlines are the nearest: see [`tidemark_store::Store::nearest_deadlines`].
+    pub fn nearest_deadlines(&self, limit: usize) -> impl Iterator<Item = Expired> {
+        self.places.iter().flat_map(move |place| place.store.nearest_deadlines(limit))
+    }
+
     fn partition_status(&self, at: usize) -> PartitionStatus {
         let place = &self.places[at];
         // Of a group, only the leader has one.
@@ -117,6 +127,8 @@ impl<P: Protocol> Host<P> {
             versions: totals.versions,
             bytes: totals.bytes,
             garbage: place.store.garbage() as u64,
+            with_deadlines: place.store.with_deadlines(),
+            expired: place.store.expired(),
             written: place.written,
             protocol: protocol.map(P::status).unwrap_or_default(),
             groupings: protocol.zip(P::EXTENSIONS.checking).map(|(protocol, checking)| {

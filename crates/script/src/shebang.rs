@@ -5,6 +5,8 @@
 pub struct Shebang {
     /// The script must not write.
     pub no_writes: bool,
+    /// It may be run while memory is at its limit.
+    pub allow_oom: bool,
 }
 
 impl Shebang {
@@ -31,7 +33,8 @@ impl Shebang {
             for flag in flags.split(',').filter(|flag| !flag.is_empty()) {
                 match flag {
                     "no-writes" => this.no_writes = true,
-                    "allow-oom" | "allow-stale" | "no-cluster" | "allow-cross-slot-keys" => {}
+                    "allow-oom" => this.allow_oom = true,
+                    "allow-stale" | "no-cluster" | "allow-cross-slot-keys" => {}
                     other => return Err(format!("Unexpected flag in script shebang: {other}")),
                 }
             }
@@ -47,7 +50,7 @@ mod tests {
     #[test]
     fn a_shebang_is_understood_or_refused_in_the_words_of_redis() {
         let (shebang, rest) = Shebang::of(b"#!lua flags=no-writes,allow-oom\nreturn 1").expect("it is fine");
-        assert_eq!((shebang.no_writes, rest), (true, &b"\nreturn 1"[..]));
+        assert_eq!((shebang.no_writes, shebang.allow_oom, rest), (true, true, &b"\nreturn 1"[..]));
         let (shebang, rest) = Shebang::of(b"return 1").expect("there is none");
         assert_eq!((shebang.no_writes, rest), (false, &b"return 1"[..]));
         let refused = [

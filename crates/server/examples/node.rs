@@ -5,7 +5,8 @@ use std::sync::Arc;
 use tidemark_server::{ClusterLayout, NodeConfig, NodeId, run_node};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tidemark_server::Counting<mimalloc::MiMalloc> =
+    tidemark_server::Counting(mimalloc::MiMalloc);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);

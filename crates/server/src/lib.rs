@@ -1,6 +1,7 @@
 //! Sockets: runtime, links between regions, Redis gateway, admin HTTP.
 
 mod admin;
+mod allocated;
 mod clock;
 pub mod config;
 mod gateway;
@@ -10,6 +11,7 @@ pub mod redis;
 mod run;
 mod stats;
 
+pub use allocated::Counting;
 pub use node::{ClusterLayout, NodeConfig, NodeId, NodeLayout, WanLink};
 pub use run::{Hooks, Ready, run_node, run_node_with};
 

@@ -3,7 +3,7 @@
 //! These are plain values. They come from `cluster.toml`, from the environment and from flags; nothing here reads any
 //! of them.
 
-use crate::config::SessionScope;
+use crate::config::{MemoryPolicy, SessionScope};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,6 +43,12 @@ pub struct NodeConfig {
     pub log_retain_bytes: u64,
     /// How much log is written between two snapshots.
     pub snapshot_every_bytes: u64,
+    /// How much memory may be used before commands that may add data are refused; 0 for no limit.
+    pub max_memory_bytes: u64,
+    /// Whether keys with deadlines are evicted before that.
+    pub max_memory_policy: MemoryPolicy,
+    /// So long after their deadlines keys are purged that a cut keeps from being dropped. A region waits 1/60 of it longer than the one before it.
+    pub expire_grace_us: Micros,
     /// At most so many clients at once.
     pub max_clients: usize,
     /// How long an operation may wait for answers.
@@ -74,6 +80,9 @@ impl NodeConfig {
             log_segment_bytes: 64 << 20,
             log_retain_bytes: 8 << 30,
             snapshot_every_bytes: 256 << 20,
+            max_memory_bytes: 0,
+            max_memory_policy: MemoryPolicy::default(),
+            expire_grace_us: 600_000_000,
             max_clients: 10_000,
             op_deadline_us: 5_000_000,
             election_timeout_us: 1_000_000,

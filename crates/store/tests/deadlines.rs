@@ -15,6 +15,12 @@ fn at(ms: u64) -> Hlc {
 
 /// Carries out a command at a time in milliseconds, and lets a reader see it.
 fn call(store: &mut Store<()>, key: &str, ms: u64, verb: Verb, args: &[&str]) {
+    write(store, key, ms, verb, args);
+    store.refreshed(key.as_bytes(), ms, |_| true);
+}
+
+/// The same, and nobody looks.
+fn write(store: &mut Store<()>, key: &str, ms: u64, verb: Verb, args: &[&str]) {
     let args = args.iter().map(|arg| Bytes::copy_from_slice(arg.as_bytes())).collect();
     let moment = Moment {
         time: at(ms),
@@ -29,7 +35,6 @@ fn call(store: &mut Store<()>, key: &str, ms: u64, verb: Verb, args: &[&str]) {
     let effect = Effect { floor: moment.floor, changes };
     let (stamp, write) = (Stamp::new(at(ms), DcId(0)), Write::Apply(effect.encode()));
     store.insert(key.as_bytes(), Version { stamp, meta: (), write });
-    store.refreshed(key.as_bytes(), ms, |_| true);
 }
 
 fn collect(store: &mut Store<()>, ms: u64) {
@@ -97,4 +102,16 @@ fn what_has_expired_goes_and_what_has_not_is_not_looked_at() {
     assert_eq!((store.expired(), store.with_deadlines()), (1, 1), "noticed, although nobody asked");
     collect(&mut store, 1000);
     assert_eq!((store.totals().keys, store.with_deadlines(), store.next_deadline()), (0, 0, None));
+}
+
+#[test]
+fn a_key_that_nobody_saw_before_it_expired_is_noticed_too() {
+    let mut store = store();
+    store.tell_expired(true);
+    call(&mut store, "k", 1, Verb::HSet, &["f", "v"]);
+    write(&mut store, "k", 2, Verb::PExpireAt, &["10"]);
+    assert_eq!(store.with_deadlines(), 0, "nobody has looked");
+    collect(&mut store, 20);
+    assert_eq!((store.totals().keys, store.expired()), (0, 1));
+    assert_eq!(store.take_expired(), [expired("k", 10)]);
 }

@@ -15,7 +15,8 @@ use clap::Parser;
 use std::process::ExitCode;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tidemark_server::Counting<mimalloc::MiMalloc> =
+    tidemark_server::Counting(mimalloc::MiMalloc);
 
 /// The command was wrong, or what it was given cannot be read: exit code 2 instead of 1.
 #[derive(Debug, thiserror::Error)]

@@ -19,6 +19,7 @@ use tidemark_registry::{NAMES, variant};
 pub(super) const MAX_REGIONS: usize = 64;
 const MAX_NODES: usize = 4096;
 const MAX_REPLICAS: u8 = 9;
+const LEAST_GRACE: Duration = Duration::from_secs(1);
 const LEAST_ELECTION: Duration = Duration::from_millis(50);
 const MOST_ELECTION: Duration = Duration::from_secs(60);
 
@@ -149,6 +150,11 @@ fn limits(file: &ClusterFile, problems: &mut Vec<Problem>) {
         let what = format!("{} is no time to wait for a leader", limits.election_timeout);
         let remedy = "choose 50ms to 60s: some times what a message between two nodes of a region takes";
         problems.push(Problem::new("limits.election_timeout", what, remedy));
+    }
+    if limits.expire_grace.0 < LEAST_GRACE {
+        let what = format!("{} is too short", limits.expire_grace);
+        let remedy = "choose at least 1s: what another region does to a key meanwhile may be lost";
+        problems.push(Problem::new("limits.expire_grace", what, remedy));
     }
     if limits.max_clients == 0 || limits.request_timeout.0.is_zero() {
         let key = if limits.max_clients == 0 { "max_clients" } else { "request_timeout" };

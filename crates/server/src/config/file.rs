@@ -3,6 +3,7 @@
 //! These types say only what may stand where; what it means together is checked in `check`.
 
 use super::adapt::AdaptTable;
+use super::memory::MemoryPolicy;
 use super::scope::SessionScope;
 use super::units::{Address, PartitionSet, Size, Span};
 use schemars::JsonSchema;
@@ -104,6 +105,12 @@ pub struct Limits {
     pub snapshot_every: Size,
     /// How many Redis clients a node serves at once.
     pub max_clients: u32,
+    /// How much memory a node may use before it refuses commands that may add data; 0 for no limit.
+    pub max_memory: Size,
+    /// Whether keys with deadlines are evicted before that.
+    pub max_memory_policy: MemoryPolicy,
+    /// So long after their deadlines keys are purged that a cut keeps from being dropped.
+    pub expire_grace: Span,
     /// How long an operation waits for a partition of its region before it answers `UNAVAILABLE`.
     pub request_timeout: Span,
     /// How long the members of a group wait for their leader before they elect another: what a leader's failure costs,
@@ -118,6 +125,9 @@ impl Default for Limits {
             log_segment: Size(64 << 20),
             snapshot_every: Size(256 << 20),
             max_clients: 10_000,
+            max_memory: Size(0),
+            max_memory_policy: MemoryPolicy::default(),
+            expire_grace: Span(Duration::from_secs(600)),
             request_timeout: Span(Duration::from_secs(5)),
             election_timeout: Span(Duration::from_secs(1)),
         }

@@ -63,6 +63,9 @@ impl Cluster {
         config.log_segment_bytes = self.limits.log_segment.0;
         config.log_retain_bytes = self.limits.log_retain.0;
         config.snapshot_every_bytes = self.limits.snapshot_every.0;
+        config.max_memory_bytes = self.limits.max_memory.0;
+        config.max_memory_policy = self.limits.max_memory_policy;
+        config.expire_grace_us = micros(self.limits.expire_grace.0);
         config.max_clients = self.limits.max_clients as usize;
         config.op_deadline_us = micros(self.limits.request_timeout.0);
         config.election_timeout_us = micros(self.limits.election_timeout.0);

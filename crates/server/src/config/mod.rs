@@ -10,6 +10,7 @@ mod check;
 pub mod cluster;
 pub mod file;
 mod launch;
+mod memory;
 mod params;
 mod placement;
 pub mod problem;
@@ -24,6 +25,7 @@ mod tests;
 pub use adapt::{Adapt, AdaptTable};
 pub use cluster::{Cluster, Node};
 pub use file::{ClusterFile, Elsewhere, Fsync, Limits, PlacementTable, Secret};
+pub use memory::MemoryPolicy;
 pub use problem::{ConfigError, Problem};
 pub use scope::SessionScope;
 pub use units::{Address, PartitionSet, Size, Span};
@@ -49,6 +51,10 @@ pub struct Overrides {
     pub log_retain: Option<Size>,
     /// `[limits] max_clients`
     pub max_clients: Option<u32>,
+    /// `[limits] max_memory`
+    pub max_memory: Option<Size>,
+    /// `[limits] max_memory_policy`
+    pub max_memory_policy: Option<MemoryPolicy>,
     /// `[[node]] listen`
     pub listen: Option<Address>,
     /// `[[node]] peer_listen`
@@ -129,6 +135,8 @@ impl Overrides {
         set(&mut file.cluster.session_scope, &self.session_scope);
         set(&mut file.limits.log_retain, &self.log_retain);
         set(&mut file.limits.max_clients, &self.max_clients);
+        set(&mut file.limits.max_memory, &self.max_memory);
+        set(&mut file.limits.max_memory_policy, &self.max_memory_policy);
         if self.peer_secret.is_some() {
             file.cluster.peer_secret = self.peer_secret.clone();
         }

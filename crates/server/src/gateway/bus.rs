@@ -16,7 +16,7 @@ use super::client::{Adoption, Client, Held};
 use super::confirming;
 use super::deliver::deliver;
 use super::listening;
-use super::rights;
+use super::{memory, rights};
 use crate::redis::{Command, Group, Publication};
 use crate::run::shard::{Core, Engine};
 use bytes::Bytes;
@@ -171,6 +171,10 @@ pub(crate) fn work(core: &mut Core) {
             }
             Some(&listening::MESSAGE) => {
                 listening::hear(engine, node, &content[1..]);
+                continue;
+            }
+            Some(&memory::FULL) => {
+                memory::hear(engine, node, &content);
                 continue;
             }
             _ => {}

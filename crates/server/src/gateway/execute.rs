@@ -8,6 +8,7 @@ use super::client::{Adoption, Client, Resumption, Running};
 use super::deliver::{MAIL_MAX, deliver_own};
 use super::held::{block, hold, is_held, stale};
 use super::local::{answer_inside, local};
+use super::memory;
 use super::notes::{broken, ended, refused, show};
 use super::tracked::{begin_reads, end_reads};
 use super::visible::look_at_outcome;
@@ -129,6 +130,9 @@ fn run(
             return Status::Wait;
         }
         parser.set_authenticated(client.redis.is_authenticated());
+        let full = memory::is_full(engine);
+        client.redis.set_full(full);
+        engine.shared.scripts.set_full(full);
         let command = match parser.parse(buffer) {
             Ok(None) => return Status::Read,
             Ok(Some(mut request)) => {

@@ -1,6 +1,7 @@
 //! What INFO says of this node, and the context in which a connection answers by itself.
 
 use super::machine;
+use super::memory::Memory;
 use crate::Ready;
 use crate::redis::{Context, Facts, ServerInfo, Spec};
 use crate::run::shard::Engine;
@@ -9,7 +10,7 @@ use std::path::Path;
 use tidemark_contract::grouping::NamedGroup;
 use tidemark_core::Micros;
 use tidemark_node::{About, Node, SessionId};
-use tidemark_replica::Now;
+use tidemark_replica::{Now, PartitionStatus};
 use tidemark_wire::resp::Encoder;
 
 /// What does not change while the node runs.
@@ -48,6 +49,7 @@ struct Info<'a> {
     stats: &'a mut Stats,
     identity: &'a Identity,
     data_dir: &'a Path,
+    memory: &'a mut Memory,
 }
 
 /// Runs `answer` with what a connection needs to answer `spec` by itself, if its session is `session`. The reply goes
@@ -68,6 +70,7 @@ pub(crate) fn with_context<R>(
         stats: &mut engine.stats,
         identity: &engine.identity,
         data_dir: &engine.config.data_dir,
+        memory: &mut engine.memory,
     };
     let mut cx = Context {
         spec,
@@ -115,16 +118,18 @@ impl ServerInfo for Info<'_> {
                 tidemark.push((key, format!("state={state},behind={}", peer.behind)));
             }
         }
-        let (used, peak) = machine::memory();
+        let (resident, _) = machine::memory();
+        let sum = |of: fn(&PartitionStatus) -> u64| status.partitions.iter().map(of).sum::<u64>();
         let started_s = identity.started_at / 1_000_000;
         Facts {
             run_id: identity.run_id.clone(),
             process_id: std::process::id(),
             tcp_port: identity.port,
             started_at: identity.started_at,
-            used_memory_bytes: used,
-            used_memory_peak_bytes: peak,
-            dataset_bytes: status.partitions.iter().map(|partition| partition.bytes).sum(),
+            used_memory_bytes: self.memory.used(),
+            used_memory_peak_bytes: self.memory.peak.max(self.memory.used()),
+            resident_memory_bytes: resident,
+            dataset_bytes: sum(|partition| partition.bytes),
             system_memory_bytes: machine::system_memory(),
             log_is_good: true,
             log_bytes: status.log_bytes,
@@ -140,7 +145,10 @@ impl ServerInfo for Info<'_> {
             output_bytes: stats.output_bytes,
             keyspace_hits: stats.hits,
             keyspace_misses: stats.misses,
-            keys: status.partitions.iter().map(|partition| partition.keys).sum(),
+            keys: sum(|partition| partition.keys),
+            keys_with_deadlines: sum(|partition| partition.with_deadlines),
+            expired_keys: sum(|partition| partition.expired),
+            evicted_keys: self.memory.evicted,
             tidemark,
             ..Facts::default()
         }

@@ -12,6 +12,7 @@ pub(crate) mod info;
 pub(crate) mod listening;
 mod local;
 mod machine;
+pub(crate) mod memory;
 mod notes;
 pub(crate) mod rights;
 pub(crate) mod serve;

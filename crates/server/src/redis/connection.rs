@@ -8,7 +8,7 @@ use super::reserved;
 use super::server_info::ServerInfo;
 use super::shared::Shared;
 use super::subscriptions::Counts;
-use super::table::{Spec, Table};
+use super::table::{Handler, Spec, Table};
 use super::task::Task;
 use super::tracking::{KeysRead, Reads};
 use super::transaction::Transaction;
@@ -101,6 +101,8 @@ pub struct Connection {
     pub(super) transaction: Transaction,
     /// What it caches.
     pub(super) reads: Reads,
+    /// Memory is at its limit: what may add data is refused.
+    full: bool,
 }
 
 impl Connection {
@@ -122,6 +124,7 @@ impl Connection {
             changed: false,
             transaction: Transaction::default(),
             reads: Reads::default(),
+            full: false,
         }
     }
 
@@ -140,6 +143,12 @@ impl Connection {
     #[inline]
     pub fn is_authenticated(&self) -> bool {
         self.authenticated
+    }
+
+    /// Whether memory is at its limit. To be said before each request is parsed.
+    #[inline]
+    pub fn set_full(&mut self, full: bool) {
+        self.full = full;
     }
 
     /// What the operations of the command that was parsed last ask for.
@@ -247,6 +256,9 @@ impl Connection {
         if self.reads.mode.is_some() {
             self.note_reads(request);
         }
+        if self.full {
+            self.check_memory(request)?;
+        }
         if self.transaction.is_open()
             && let Some(command) = self.transaction.queue(request)?
         {
@@ -293,6 +305,29 @@ impl Connection {
         }
     }
 
+    /// Whether a command may be carried out, or queued, while memory is at its limit. What is no command is refused elsewhere.
+    #[cold]
+    fn check_memory(&mut self, request: &Request<'_>) -> Result<(), ErrorReply> {
+        let Ok(spec) = Table::get().resolve(request) else { return Ok(()) };
+        let refused = match spec.name {
+            "exec" => self.transaction.may_add_data(),
+            "discard" | "quit" | "reset" => false,
+            // What is queued takes memory itself.
+            _ => self.transaction.is_open() || may_add_data(spec, request),
+        };
+        match refused {
+            false => Ok(()),
+            true if spec.name == "exec" => {
+                self.transaction.discard()?;
+                Err(ErrorReply::OUT_OF_MEMORY_AT_EXEC)
+            }
+            true => {
+                self.transaction.fail();
+                Err(ErrorReply::OUT_OF_MEMORY)
+            }
+        }
+    }
+
     /// Its subscriptions have changed: the reply that says so is a push.
     pub(super) fn has_subscribed(&mut self, counts: Counts, registry: &mut ClientRegistry) {
         self.pushes = true;
@@ -324,6 +359,15 @@ impl Connection {
 /// Whether a command flushes the database.
 pub(super) fn flushes(spec: &Spec) -> bool {
     ["flushall", "flushdb"].contains(&spec.name)
+}
+
+/// Whether a command may add data, or the one behind it if it is a prefix.
+fn may_add_data(spec: &Spec, request: &Request<'_>) -> bool {
+    let behind = match spec.handler {
+        Handler::Prefix { own, .. } => own(request).ok().and_then(|own| request.get(own)),
+        _ => return spec.has("denyoom"),
+    };
+    behind.and_then(|name| Table::get().command(name)).is_some_and(|spec| spec.has("denyoom"))
 }
 
 /// Whether they are equal, in a time that tells nothing about where they differ.

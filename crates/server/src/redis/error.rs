@@ -34,6 +34,17 @@ impl ErrorReply {
     /// The name or the password is wrong.
     pub const WRONGPASS: Self = Self::fixed("WRONGPASS invalid username-password pair or user is disabled.");
 
+    /// Memory is at its limit, and the command may add data.
+    pub const OUT_OF_MEMORY: Self = Self::fixed("OOM command not allowed when used memory > 'maxmemory'.");
+    /// The same of EXEC, where such a command is queued.
+    pub const OUT_OF_MEMORY_AT_EXEC: Self = Self::fixed(
+        "EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'.",
+    );
+    /// The same of a script that says what it does, and not that it may be run then.
+    pub const OUT_OF_MEMORY_FOR_SCRIPT: Self = Self::fixed(
+        "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'",
+    );
+
     /// An error that is always the same.
     pub const fn fixed(text: &'static str) -> Self {
         Self(Cow::Borrowed(text.as_bytes()))

@@ -52,6 +52,11 @@ impl Shared {
         }
     }
 
+    /// A key was evicted.
+    pub fn evicted(&mut self, key: &Key) {
+        self.announce('e', "evicted", key);
+    }
+
     /// Leaves the messages of one event.
     pub(super) fn announce(&mut self, class: char, name: &str, key: &[u8]) {
         let messages = self.messages(class, name, key);

@@ -43,6 +43,11 @@ impl Function {
     pub(super) fn only_reads(&self) -> bool {
         self.flags.iter().any(|flag| flag == "no-writes")
     }
+
+    /// It may be called while memory is at its limit.
+    pub(super) fn runs_when_full(&self) -> bool {
+        self.only_reads() || self.flags.iter().any(|flag| flag == "allow-oom")
+    }
 }
 
 /// A library.

@@ -12,9 +12,10 @@ use super::functions::Libraries;
 use bytes::Bytes;
 pub(super) use runner::interpret;
 pub(super) use runner::{
-    compile, function_word, limit_runs, load_library, program, run_without_keys, says_no_writes, unwrap, wrap,
+    compile, function_word, limit_runs, load_library, program, run_without_keys, runs_when_full,
+    says_no_writes, unwrap, wrap,
 };
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tidemark_script::sha1_hex;
@@ -33,6 +34,27 @@ const FLUSHED: u8 = 2;
 #[derive(Debug, Default)]
 pub struct Scripts {
     inner: RefCell<Inner>,
+    mode: Cell<Mode>,
+}
+
+/// What the node says to a program that it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Mode {
+    /// It has to tell of events.
+    pub(super) tells: bool,
+    /// Memory is at its limit.
+    pub(super) full: bool,
+}
+
+impl Mode {
+    /// As the arguments of a program say it: a digit.
+    pub(super) fn to_word(self) -> Bytes {
+        Bytes::from_static([b"0", b"1", b"2", b"3"][usize::from(self.tells) + 2 * usize::from(self.full)])
+    }
+
+    pub(super) fn of_word(word: &[u8]) -> Self {
+        Self { tells: matches!(word, b"1" | b"3"), full: matches!(word, b"2" | b"3") }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -44,8 +66,6 @@ struct Inner {
     told: Vec<Vec<u8>>,
     /// What scripts that have ended tell.
     news: Vec<News>,
-    /// Whether somebody wants to know of events.
-    wants_events: bool,
     /// The libraries of functions that were read last, and the mark of their hash.
     libraries: Option<(Bytes, Rc<Libraries>)>,
 }
@@ -172,14 +192,20 @@ impl Scripts {
         self.inner.borrow_mut().libraries = Some((mark, libraries));
     }
 
-    /// Whether scripts have to tell of events.
-    pub(super) fn wants_events(&self) -> bool {
-        self.inner.borrow().wants_events
+    /// What is said to programs.
+    pub(super) fn mode(&self) -> Mode {
+        self.mode.get()
     }
 
-    /// Whether they have to from now on.
-    pub(super) fn want_events(&self, wants: bool) {
-        self.inner.borrow_mut().wants_events = wants;
+    /// What is said to programs from now on.
+    pub(super) fn set_mode(&self, mode: Mode) {
+        self.mode.set(mode);
+    }
+
+    /// Whether memory is at its limit, from now on.
+    #[inline]
+    pub fn set_full(&self, full: bool) {
+        self.mode.set(Mode { full, ..self.mode.get() });
     }
 
     /// Whether the gateway has to take something.

@@ -48,10 +48,12 @@ pub struct Facts {
     pub started_at: Micros,
     /// Whether recovery is still under way.
     pub loading: bool,
-    /// Bytes of memory that the server uses.
+    /// Bytes that the server has allocated.
     pub used_memory_bytes: u64,
-    /// The most that it ever used.
+    /// The most that it ever had.
     pub used_memory_peak_bytes: u64,
+    /// Bytes of memory that the system has given to the process.
+    pub resident_memory_bytes: u64,
     /// Bytes of the keys and values that this node's partitions hold, all versions included.
     pub dataset_bytes: u64,
     /// Bytes of memory that the machine has.
@@ -86,6 +88,12 @@ pub struct Facts {
     pub keyspace_misses: u64,
     /// Keys that this node's partitions hold.
     pub keys: u64,
+    /// Those of them that have deadlines.
+    pub keys_with_deadlines: u64,
+    /// Keys that have expired since the start.
+    pub expired_keys: u64,
+    /// Keys that were evicted since the start.
+    pub evicted_keys: u64,
     /// Lines of the section that only Tidemark has: region, protocol, lags.
     pub tidemark: Vec<(String, String)>,
 }

@@ -8,7 +8,7 @@ use super::latency::{LatencyEvents, Spike};
 use super::mail::{Mail, Message, Publication};
 use super::pause::Pause;
 use super::registry::Client;
-use super::scripts::{News, Scripts, limit_runs};
+use super::scripts::{Mode, News, Scripts, limit_runs};
 use super::slow_log::{SlowCommand, SlowLog};
 use super::subscriptions::Subscriptions;
 use super::table::Spec;
@@ -44,6 +44,8 @@ pub struct Shared {
     pub script_has_read: bool,
     /// So many keys are remembered for them at most; 0 for any number.
     pub tracked_max: u64,
+    /// How much memory may be used.
+    pub memory: MemoryLimits,
     pub(super) commands: CommandStats,
     pub(super) slow_log: SlowLog,
     pub(super) latency: LatencyEvents,
@@ -51,6 +53,15 @@ pub struct Shared {
     pub(super) events: Chosen,
     monitors: BTreeSet<u64>,
     slow_log_length: usize,
+}
+
+/// How much memory the node may use, and what it does at the limit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemoryLimits {
+    /// `maxmemory`; 0 for no limit.
+    pub bytes: u64,
+    /// `maxmemory-policy` is `volatile-ttl`: keys with deadlines are evicted first.
+    pub evicts: bool,
 }
 
 /// A command that has ended.
@@ -71,7 +82,11 @@ impl Shared {
     pub fn configure(&mut self, config: &Config) {
         self.watch.configure(config);
         self.events = Chosen::parse(config.get("notify-keyspace-events").unwrap_or_default());
-        self.scripts.want_events(self.listens());
+        self.scripts.set_mode(Mode { tells: self.listens(), ..self.scripts.mode() });
+        self.memory = MemoryLimits {
+            bytes: config.number("maxmemory").unsigned_abs(),
+            evicts: config.get("maxmemory-policy") == Some("volatile-ttl"),
+        };
         limit_runs(config.number("busy-reply-threshold"));
         self.tracked_max = config.number("tracking-table-max-keys") as u64;
         self.slow_log_length = config.number("slowlog-max-len") as usize;
@@ -97,7 +112,7 @@ impl Shared {
             Some(tracker) => self.tracking.set(id, tracker),
             None => self.tracking.end(id),
         }
-        self.scripts.want_events(self.listens());
+        self.scripts.set_mode(Mode { tells: self.listens(), ..self.scripts.mode() });
     }
 
     /// Whether anybody here wants to know what changes.

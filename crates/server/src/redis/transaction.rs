@@ -53,6 +53,8 @@ struct Queued {
     writes: bool,
     /// One flushes the database.
     flushes: bool,
+    /// One may add data.
+    adds: bool,
     /// One could not be queued: EXEC will fail.
     failed: bool,
 }
@@ -81,6 +83,16 @@ impl Transaction {
     /// Whether a command that flushes the database is queued.
     pub(super) fn flushes(&self) -> bool {
         self.queue.as_ref().is_some_and(|queue| queue.flushes)
+    }
+
+    /// Whether a command that may add data is queued.
+    pub(super) fn may_add_data(&self) -> bool {
+        self.queue.as_ref().is_some_and(|queue| queue.adds)
+    }
+
+    /// A command was refused before it was queued: EXEC will fail. Nothing if there is no MULTI.
+    pub(super) fn fail(&mut self) {
+        self.queue.iter_mut().for_each(|queue| queue.failed = true);
     }
 
     /// MULTI.
@@ -129,8 +141,8 @@ impl Transaction {
     /// Queues a request; none if it is one that is carried out at once. REQUIRES: [`Self::is_open`].
     pub(super) fn queue(&mut self, request: &Request<'_>) -> Result<Option<Command>, ErrorReply> {
         let result = self.try_queue(request);
-        if let (Err(_), Some(queue)) = (&result, &mut self.queue) {
-            queue.failed = true;
+        if result.is_err() {
+            self.fail();
         }
         result
     }
@@ -151,6 +163,7 @@ impl Transaction {
         queue.bytes += bytes.len();
         let only_reads = spec.name == "eval" && says_no_writes(&request[1]);
         queue.flushes |= flushes(spec);
+        queue.adds |= spec.has("denyoom");
         queue.writes |= may_write(spec) && !only_reads;
         if queue.bytes > BYTES_MAX {
             return Err(ErrorReply::new(format!("ERR a transaction is limited to {BYTES_MAX} bytes")));

@@ -2,7 +2,7 @@
 
 use super::shard::{Core, Shard};
 use crate::gateway::client::{Adoption, Resumption};
-use crate::gateway::{bus, rights, visible};
+use crate::gateway::{bus, memory, rights, visible};
 use std::rc::Rc;
 use std::time::Duration;
 use tidemark_core::Outcome;
@@ -50,6 +50,7 @@ impl Shard {
             core.engine.now = core.engine.clock.now();
             rights::work(&mut core.engine);
         }
+        memory::work(&mut core.engine);
         let now = core.engine.clock.now();
         // The runtime's timers come up to a millisecond late. Under load somebody is awake before.
         if core.engine.node.next_timeout() <= now.mono {
@@ -78,9 +79,10 @@ impl Shard {
         match output {
             Output::Done { session, outcome } => {
                 let Some(client) = core.clients.get(session) else {
-                    if let Err(outcome) = core.engine.rights.done(session, outcome) {
-                        core.engine.bus.done(session, outcome);
-                    }
+                    let engine = &mut core.engine;
+                    let left = engine.rights.done(session, outcome).err();
+                    let left = left.and_then(|outcome| engine.memory.done(session, outcome).err());
+                    left.into_iter().for_each(|outcome| engine.bus.done(session, outcome));
                     return;
                 };
                 if let Some(running) = &mut client.running {
@@ -96,8 +98,11 @@ impl Shard {
             Output::Ended { session } => {
                 if let Some(client) = core.clients.get(session) {
                     client.break_off();
-                } else if core.engine.rights.close(session) || core.engine.bus.ended(session) {
-                    core.engine.node.close(session);
+                    return;
+                }
+                let engine = &mut core.engine;
+                if engine.rights.close(session) || engine.memory.close(session) || engine.bus.ended(session) {
+                    engine.node.close(session);
                 }
             }
             Output::Dial { link, to, .. } => self.dial(core, link, to),

@@ -126,6 +126,8 @@ fn redis_config(config: &NodeConfig, port: u16) -> redis::Config {
     redis.preset("bind", config.redis_listen.ip().to_string());
     redis.preset("dir", config.data_dir.display().to_string());
     redis.preset("maxclients", config.max_clients.to_string());
+    redis.preset("maxmemory", config.max_memory_bytes.to_string());
+    redis.preset("maxmemory-policy", config.max_memory_policy.to_string());
     redis.preset("appendfsync", config.fsync.to_string());
     redis.preset("tidemark-session-scope", config.session_scope.to_string());
     if let Some(password) = &config.requirepass {

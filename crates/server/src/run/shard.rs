@@ -17,6 +17,7 @@ use crate::gateway::client::{Client, Clients};
 use crate::gateway::confirming::Standings;
 use crate::gateway::info::Identity;
 use crate::gateway::listening::Listening;
+use crate::gateway::memory::Memory;
 use crate::gateway::rights::Rights;
 use crate::gateway::visible::Ears;
 use crate::gateway::waiting::Waiters;
@@ -48,6 +49,8 @@ pub(crate) struct Engine {
     pub(crate) bus: Bus,
     /// Rights of bounded counters that other regions are asked for, or ask for.
     pub(crate) rights: Rights,
+    /// The limit of memory, and keys that are purged.
+    pub(crate) memory: Memory,
     /// How the other nodes of the region stand.
     pub(crate) standings: Standings,
     /// Clients whose commands wait for a key, or for confirmations.
@@ -84,6 +87,7 @@ impl Engine {
             shared,
             bus: Bus::new(),
             rights: Rights::default(),
+            memory: Memory::default(),
             standings: Standings::default(),
             waiters: Waiters::default(),
             ears: Ears::default(),
@@ -100,7 +104,7 @@ impl Engine {
 
     /// Whether the gateway has something for the next batch that no client waits for.
     pub(crate) fn has_work(&self) -> bool {
-        self.bus.has_work() || self.rights.has_work() || self.ears.has_more()
+        self.bus.has_work() || self.rights.has_work() || self.memory.has_work() || self.ears.has_more()
     }
 
     /// Notes that `client` has replies in this batch.

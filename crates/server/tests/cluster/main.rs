@@ -7,6 +7,7 @@ mod checking;
 mod conflicts;
 mod dates;
 mod doc;
+mod expiry;
 mod functions;
 mod groups;
 mod guarantees;

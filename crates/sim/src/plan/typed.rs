@@ -193,6 +193,9 @@ impl Drawer {
             23 => call(Verb::PExpire, at, &[&short]),
             24 => call(Verb::Expire, at, &["1000000"]),
             25 => call(Verb::Persist, at, &[]),
+            26 if self.owns => {
+                call(Verb::Purge, at, if self.values.is_multiple_of(2) { &["early"] } else { &[] })
+            }
             26 => call(Verb::Del, at, &[]),
             27..=28 => call_with(Verb::SMove, at, other, &[&e]),
             29 => call_with(Verb::Rename, at, other, &[]),

@@ -63,22 +63,38 @@ impl<M: Clone> Store<M> {
     /// Notices keys whose deadlines are at or below `time`, up to `budget` of them, nearest first. Returns how many.
     pub fn pass_deadlines(&mut self, time: Hlc, budget: usize) -> usize {
         let upto = time.micros() / 1000;
-        let index = &mut self.deadlines;
         let mut noticed = 0;
         while noticed < budget
-            && let Some(place) = index.ahead.first().copied().filter(|(deadline, _)| *deadline <= upto)
+            && let Some(place) =
+                self.deadlines.ahead.first().copied().filter(|(deadline, _)| *deadline <= upto)
         {
-            index.ahead.remove(&place);
-            index.passed.insert(place);
+            self.pass(place);
             noticed += 1;
-            if let Some(told) = &mut index.told {
-                let (deadline_ms, handle) = place;
-                let key = Key(bytes::Bytes::copy_from_slice(&self.tables.entry(handle).key));
-                told.push(Expired { key, deadline_ms });
-            }
         }
-        index.count += noticed as u64;
         noticed
+    }
+
+    /// Notices that a deadline has passed.
+    fn pass(&mut self, place: (u64, u32)) {
+        let index = &mut self.deadlines;
+        if !index.ahead.remove(&place) {
+            return;
+        }
+        index.passed.insert(place);
+        index.count += 1;
+        if let Some(told) = &mut index.told {
+            let (deadline_ms, handle) = place;
+            let key = Key(bytes::Bytes::copy_from_slice(&self.tables.entry(handle).key));
+            told.push(Expired { key, deadline_ms });
+        }
+    }
+
+    /// An entry is about to lose what had expired at or below `settled`: that is noticed first.
+    pub(super) fn pass_before(&mut self, handle: u32, settled: Hlc) {
+        let due = *self.objects.get_mut(self.tables.entry(handle).older).due();
+        if let Some(deadline) = due.filter(|deadline| *deadline <= settled.micros() / 1000) {
+            self.pass((deadline, handle));
+        }
     }
 
     /// Whether keys that pass are remembered until [`Self::take_expired`]. REQUIRES: who turns it on takes them regularly.

@@ -320,6 +320,7 @@ impl<M: Clone> Store<M> {
         let stamps = object.fold(absorb, safe);
         let dropped = (stamps.len() as u64, before.saturating_sub(object.bytes()));
         self.index_deadline(handle);
+        self.pass_before(handle, settled);
         let object = self.objects.get_mut(at);
         let unsettled = object.unsettled();
         object.settle(settled, ELEMENTS_A_PASS);

@@ -44,6 +44,8 @@ pub(crate) enum Cmd {
     Del,
     ExpireAt(u64),
     Persist,
+    /// What expired keys hold goes; with a deadline that lies ahead, too, if so.
+    Purge(bool),
     Own(Own),
 }
 
@@ -59,7 +61,8 @@ impl Cmd {
     /// Draws one; `stamp` is that of its version, in milliseconds.
     pub(crate) fn draw(family: Family, random: &mut fastrand::Rng, stamp: u64) -> Self {
         match random.u32(0..100) {
-            0..6 => return Self::Del,
+            0..4 => return Self::Del,
+            4..6 => return Self::Purge(stamp.is_multiple_of(3)),
             6..16 => return Self::ExpireAt(deadline(random, stamp)),
             16..20 => return Self::Persist,
             _ => {}
@@ -134,6 +137,7 @@ impl Cmd {
             Self::Del => (Verb::Del, vec![]),
             Self::ExpireAt(at) => (Verb::PExpireAt, vec![time(at)]),
             Self::Persist => (Verb::Persist, vec![]),
+            Self::Purge(early) => (Verb::Purge, early.then(|| word(b"early")).into_iter().collect()),
             Self::ZAdd(..) | Self::ZIncrBy(..) | Self::ZRem(_) => return self.run_zset(state, moment),
             Self::Own(ref own) => return own.run(state, moment),
         };
@@ -180,7 +184,8 @@ impl Cmd {
             | Self::SetAt(..)
             | Self::Del
             | Self::ExpireAt(_)
-            | Self::Persist => {
+            | Self::Persist
+            | Self::Purge(_) => {
                 return None;
             }
         })
@@ -190,6 +195,13 @@ impl Cmd {
     /// answer, for commands that draw.
     pub(crate) fn refer(&self, raw: &Shown, stamp: u64, answered: &Reply) -> (Reply, Vec<Act>) {
         let shown = raw.at(stamp);
+        if let Self::Purge(early) = *self {
+            let expired = raw.deadline.is_some_and(|deadline| deadline <= stamp);
+            // What had expired may be gone by itself (R19).
+            let due = if expired { *answered != Reply::Int(0) } else { early && raw.deadline.is_some() };
+            let kinds = raw.kind.iter().chain(&raw.shadowed).filter(|_| due);
+            return (answered.clone(), kinds.map(|kind| Act::Clear(Some(*kind))).collect());
+        }
         if self.kind().is_some() && shown.kind.is_some() && self.kind() != shown.kind {
             return (Reply::WRONG_TYPE, Vec::new());
         }

@@ -38,6 +38,7 @@ const OF_TYPES: &[(Rule, u64)] = &[
     (OWN_RIGHTS_LIMIT, 500),
     (GIVEN_RIGHTS_GO, 500),
     (DELETIONS_COUNT, 500),
+    (PURGE_LEAVES_DEADLINE, 1_000),
 ];
 
 /// The same of rules that the protocol keeps.

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use tidemark_server::config::{self, Address, Fsync, Overrides, Secret, SessionScope, Size};
+use tidemark_server::config::{self, Address, Fsync, MemoryPolicy, Overrides, Secret, SessionScope, Size};
 use tidemark_server::{ServeError, run_node};
 use tracing_subscriber::EnvFilter;
 
@@ -76,6 +76,12 @@ struct Set {
     /// How many Redis clients are served at once.
     #[arg(long, value_name = "COUNT", env = "TIDEMARK_MAX_CLIENTS")]
     max_clients: Option<u32>,
+    /// How much memory may be used before commands that may add data are refused, such as 4GiB.
+    #[arg(long, value_name = "SIZE", env = "TIDEMARK_MAX_MEMORY")]
+    max_memory: Option<Size>,
+    /// Whether keys with deadlines are evicted before that: noeviction or volatile-ttl.
+    #[arg(long, value_name = "POLICY", env = "TIDEMARK_MAX_MEMORY_POLICY")]
+    max_memory_policy: Option<MemoryPolicy>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -107,6 +113,8 @@ impl Set {
             dir: self.dir,
             log_retain: self.log_retain,
             max_clients: self.max_clients,
+            max_memory: self.max_memory,
+            max_memory_policy: self.max_memory_policy,
             ..secrets()
         }
     }

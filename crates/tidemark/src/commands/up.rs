@@ -14,7 +14,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tidemark_protocols::{Protocol, with_protocol};
-use tidemark_server::config::{AdaptTable, Cluster, Elsewhere, Fsync, PlacementTable, SessionScope};
+use tidemark_server::config::{
+    AdaptTable, Cluster, Elsewhere, Fsync, MemoryPolicy, PlacementTable, SessionScope, Size,
+};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -86,6 +88,12 @@ pub(crate) struct Up {
     /// Which connections to a node share one causal past: connection, client-name or gateway [default: connection].
     #[arg(long, value_name = "SCOPE")]
     session_scope: Option<SessionScope>,
+    /// How much memory each node may use before it refuses commands that may add data, such as 1GiB [default: no limit].
+    #[arg(long, value_name = "SIZE")]
+    max_memory: Option<Size>,
+    /// Whether nodes evict keys with deadlines before that: noeviction or volatile-ttl [default: noeviction].
+    #[arg(long, value_name = "POLICY")]
+    max_memory_policy: Option<MemoryPolicy>,
     /// Latencies between regions: none, gentlerain, spartan, nukv, swiftcloud, or a file [default: none].
     #[arg(long, value_name = "PRESET|FILE")]
     latency: Option<String>,
@@ -114,6 +122,8 @@ impl Up {
             adapt: self.adapt.then(|| adapt_table(self.adapt_set)).transpose()?,
             fsync: self.fsync,
             session_scope: self.session_scope,
+            max_memory: self.max_memory,
+            max_memory_policy: self.max_memory_policy,
             latency: self.latency,
             base_port: self.base_port,
             http_port: self.http_port,

@@ -7,8 +7,8 @@ use tidemark_core::DcId;
 use tidemark_server::config::file::{ClusterTable, NodeTable, RegionTable, WanTable};
 use tidemark_server::config::wan::{PRESETS, Preset};
 use tidemark_server::config::{
-    AdaptTable, Address, ClusterFile, Elsewhere, Fsync, Limits, PartitionSet, PlacementTable, SessionScope,
-    Span,
+    AdaptTable, Address, ClusterFile, Elsewhere, Fsync, Limits, MemoryPolicy, PartitionSet, PlacementTable,
+    SessionScope, Size, Span,
 };
 
 /// How far a node's port for peers lies above its port for Redis clients.
@@ -29,6 +29,8 @@ pub(crate) struct Wish {
     pub(crate) adapt: Option<AdaptTable>,
     pub(crate) fsync: Option<Fsync>,
     pub(crate) session_scope: Option<SessionScope>,
+    pub(crate) max_memory: Option<Size>,
+    pub(crate) max_memory_policy: Option<MemoryPolicy>,
     pub(crate) latency: Option<String>,
     pub(crate) base_port: Option<u16>,
     pub(crate) http_port: Option<u16>,
@@ -87,7 +89,11 @@ pub(crate) fn cluster_file(wish: &Wish) -> anyhow::Result<ClusterFile> {
         protocol: wish.params.clone(),
         placement: wish.placement.clone(),
         adapt: wish.adapt.clone(),
-        limits: Limits::default(),
+        limits: Limits {
+            max_memory: wish.max_memory.unwrap_or_default(),
+            max_memory_policy: wish.max_memory_policy.unwrap_or_default(),
+            ..Limits::default()
+        },
         wan,
         nodes: (0..names.len() * a_region).map(node).collect(),
         regions: names.into_iter().map(|name| RegionTable { name }).collect(),

@@ -12,6 +12,7 @@ mod harness;
 mod lists;
 mod map;
 mod membership;
+mod memory;
 mod nodes;
 mod table;
 mod up;

@@ -15,6 +15,8 @@ pub(super) enum Kind {
     Memory,
     /// Bytes, or a percentage.
     MemoryOrPercent,
+    /// What is done where memory is at its limit.
+    Policy,
     /// One of some words.
     Choice(&'static [&'static str]),
     /// Anything.
@@ -39,17 +41,6 @@ const CLIENTS_MAX: i64 = 1_000_000;
 
 const COUNT: Kind = Number(0, i64::MAX);
 const SMALL: Kind = Number(0, i32::MAX as i64);
-const POLICIES: Kind = Choice(&[
-    "volatile-lru",
-    "volatile-lfu",
-    "volatile-random",
-    "volatile-ttl",
-    "allkeys-lru",
-    "allkeys-lfu",
-    "allkeys-random",
-    "noeviction",
-]);
-
 pub(super) const PARAMETERS: &[Parameter] = &[
     ("requirepass", "", Text),
     ("masteruser", "", Text),
@@ -77,7 +68,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     ("sanitize-dump-payload", "no", Choice(&["no", "yes", "clients"])),
     ("maxmemory", "0", Memory),
     ("maxmemory-clients", "0", Kind::MemoryOrPercent),
-    ("maxmemory-policy", "noeviction", POLICIES),
+    ("maxmemory-policy", "noeviction", Kind::Policy),
     ("maxmemory-samples", "5", Number(1, i32::MAX as i64)),
     ("maxmemory-eviction-tenacity", "10", Number(0, 100)),
     ("lfu-log-factor", "10", SMALL),

@@ -17,6 +17,7 @@ pub(super) fn check(kind: Kind, value: &[u8], before: &str) -> Result<String, St
             Some(word) => Ok(word.to_string()),
             None => Err(format!("argument(s) must be one of the following: {}", words.join(", "))),
         },
+        Kind::Policy => policy(&text.to_ascii_lowercase()).map(str::to_string),
         Kind::Number(low, high) => {
             let number = parse_i64(value).ok_or("argument couldn't be parsed into an integer")?;
             if !(low..=high).contains(&number) {
@@ -37,6 +38,20 @@ pub(super) fn check(kind: Kind, value: &[u8], before: &str) -> Result<String, St
         Kind::OutputLimits => output_limits(text, before),
         Kind::Percentiles => percentiles(text),
         Kind::Events => events(text),
+    }
+}
+
+/// Policies of Redis that choose among keys by their use, or by chance.
+const OTHER_POLICIES: [&str; 6] =
+    ["volatile-lru", "volatile-lfu", "volatile-random", "allkeys-lru", "allkeys-lfu", "allkeys-random"];
+
+fn policy(word: &str) -> Result<&str, String> {
+    match word {
+        "noeviction" | "volatile-ttl" => Ok(word),
+        other if OTHER_POLICIES.contains(&other) => Err(format!(
+            "'{other}' is not supported: use 'volatile-ttl', which evicts the keys that expire first, or 'noeviction'"
+        )),
+        _ => Err("argument(s) must be one of the following: volatile-ttl, noeviction".into()),
     }
 }
 

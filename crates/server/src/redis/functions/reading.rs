@@ -3,7 +3,7 @@
 use super::{KEY, Libraries, Library};
 use crate::redis::error::ErrorReply;
 use crate::redis::prelude::*;
-use crate::redis::scripts::{Scripts, unwrap};
+use crate::redis::scripts::{Mode, Scripts, unwrap};
 use crate::redis::transaction::{compose, mark_of};
 use bytes::BytesMut;
 use std::rc::Rc;
@@ -40,7 +40,7 @@ pub(super) fn at_mark(mark: Bytes, requests: &[Vec<Bytes>]) -> Op {
         encode_request(&mut bytes, request);
         Bytes::from(bytes)
     });
-    let args = compose((Version::Resp2, false), &[(key(), mark)], encoded.collect());
+    let args = compose((Version::Resp2, Mode::default()), &[(key(), mark)], encoded.collect());
     typed::call(key(), Command { verb: Verb::Exec, keys: Vec::new(), args, seed: 0 })
 }
 

@@ -9,12 +9,13 @@ use crate::redis::task::Task;
 use crate::redis::{Command, Scripts, Work, parse};
 use bytes::{Bytes, BytesMut};
 use tidemark_contract::programs::Carry;
-use tidemark_core::{Micros, Reply};
+use tidemark_core::{Micros, Outcome, Reply};
 use tidemark_wire::resp::{self, Decoder, Encoder, Request, RequestParser, Version, encode_request};
 
 const UNKNOWN: Reply = Reply::error("ERR Unknown Redis command called from script");
 const ARITY: Reply = Reply::error("ERR Wrong number of args calling Redis command from script");
 const NOT_ALLOWED: Reply = Reply::error("ERR This Redis command is not allowed from script");
+const OUT_OF_MEMORY: Reply = Reply::error("OOM command not allowed when used memory > 'maxmemory'.");
 /// Of commands that write, and of those that Redis takes for such: they may be replicated there.
 const READS_ONLY: Reply = Reply::error("ERR Write commands are not allowed from read-only scripts.");
 
@@ -24,6 +25,8 @@ pub(super) struct Calls<'a> {
     pub(super) now: Micros,
     /// It must not write.
     pub(super) reads_only: bool,
+    /// Memory is at its limit, and it has written nothing so far.
+    pub(super) adds_nothing: bool,
     /// Carries out operations on the script's keys.
     pub(super) carry: Carry<'a>,
     /// It has to tell of events.
@@ -80,6 +83,9 @@ impl Calls<'_> {
         if self.reads_only && (spec.has("write") || tells()) {
             return Err(READS_ONLY);
         }
+        if self.adds_nothing && spec.has("denyoom") {
+            return Err(OUT_OF_MEMORY);
+        }
         let blocks = |word: &[u8]| word.eq_ignore_ascii_case(b"block");
         let options = request.iter().take_while(|word| !word.eq_ignore_ascii_case(b"streams"));
         if matches!(spec.name, "xread" | "xreadgroup") && options.into_iter().any(blocks) {
@@ -96,8 +102,12 @@ impl Calls<'_> {
 
     fn operations(&mut self, task: Task, out: &mut Encoder<'_>) -> Result<(), ErrorReply> {
         // A program tells of scripts and messages in its answer.
-        let Self { tells, carry, news, .. } = self;
-        let carry = &mut |op| carry_out_and_tell(op, *tells, carry, news);
+        let Self { tells, carry, news, adds_nothing, .. } = self;
+        let carry = &mut |op| {
+            let outcome = carry_out_and_tell(op, *tells, carry, news);
+            *adds_nothing &= !matches!(outcome, Outcome::Written { stamp: Some(_), .. });
+            outcome
+        };
         carry_out(task, self.now, &Scripts::default(), carry, out)
     }
 

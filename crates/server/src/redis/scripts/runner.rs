@@ -1,10 +1,10 @@
 //! How scripts are run: as programs where their keys live, or at once if they have none.
 //!
-//! A program's arguments are the digest, or for a function [`function_word`], the text, whether it is to tell of reads and events, and `ARGV`. Its answer is a pair: what the
+//! A program's arguments are the digest, or for a function [`function_word`], the text, its [`Mode`], how many keys are declared, and `ARGV`. Its answer is a pair: what the
 //! script answers, and what it has to tell, which the node of the client passes on.
 
-use super::News;
 use super::calls::Calls;
+use super::{Mode, News};
 use crate::redis::error::ErrorReply;
 use crate::redis::functions::Function;
 use crate::redis::table::Table;
@@ -106,6 +106,13 @@ pub(crate) fn says_no_writes(source: &[u8]) -> bool {
     shebang(source).is_ok_and(|(shebang, _)| shebang.no_writes)
 }
 
+/// Whether a script may be run while memory is at its limit. One without a first line that says what it does may, and is refused
+/// commands that may add data as long as it has written nothing.
+pub(crate) fn runs_when_full(source: &[u8]) -> bool {
+    !source.starts_with(b"#!")
+        || shebang(source).is_ok_and(|(shebang, _)| shebang.no_writes || shebang.allow_oom)
+}
+
 fn shebang(source: &[u8]) -> Result<(Shebang, &[u8]), Reply> {
     Shebang::of(source).map_err(|why| Reply::Error(format!("ERR {why}").into()))
 }
@@ -148,7 +155,7 @@ pub(crate) fn run_without_keys(
 pub(crate) fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
     let error =
         |reply| Interpreted { reply: Reply::Array(vec![reply, Reply::Array(Vec::new())]), void: true };
-    let [sha, source, tells, declared, arguments @ ..] = &program.command.args[..] else {
+    let [sha, source, mode, declared, arguments @ ..] = &program.command.args[..] else {
         return error(Reply::error("ERR a script without a text"));
     };
     let sha = String::from_utf8_lossy(sha);
@@ -169,8 +176,9 @@ pub(crate) fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
     let script = Script { source: body, sha, function, keys: &keys, arguments, seed };
     let limit = LIMIT.get();
     let reads_only = only_reads || !program.command.verb.writes();
-    let tells = &tells[..] == b"1";
-    let mut calls = Calls { now: program.now, reads_only, carry, tells, news: Vec::new() };
+    let Mode { tells, full } = Mode::of_word(mode);
+    let adds_nothing = full && function.is_none() && !source.starts_with(b"#!");
+    let mut calls = Calls { now: program.now, reads_only, adds_nothing, carry, tells, news: Vec::new() };
     let limits = Limits { run: limit, memory: MEMORY };
     let call = &mut |words: &[Bytes], resp3: bool| calls.call(words, resp3);
     let ended = with(|interpreter| interpreter.run(script, limits, call));

@@ -59,7 +59,7 @@ fn in_full(
     let name = match spec.name {
         "evalsha" => "eval",
         "evalsha_ro" => "eval_ro",
-        "fcall" | "fcall_ro" => return function_in_full(request, libraries).map(Some),
+        "fcall" | "fcall_ro" => return function_in_full(request, scripts, libraries).map(Some),
         "eval" | "eval_ro" => {
             let sha = sha1_hex(&request[1]);
             if compile(&request[1], &sha).is_ok() {
@@ -250,7 +250,7 @@ impl Exec {
             return self.compare(keyspace, out);
         }
         self.check_order();
-        let args = compose((out.version(), keyspace.scripts.wants_events()), &self.watched, requests);
+        let args = compose((out.version(), keyspace.scripts.mode()), &self.watched, requests);
         let command = tidemark_core::Command { verb: Verb::Exec, keys: all[1..].to_vec(), args, seed: 0 };
         self.program = Some(typed::call(all[0].clone(), command));
         if self.watched.is_empty() { self.proceed(keyspace, out) } else { Ok(self.run_program()) }

@@ -4,22 +4,21 @@ use crate::redis::command::{Work, parse};
 use crate::redis::commands::scripting::fcall::called;
 use crate::redis::prelude::*;
 use crate::redis::programs::{self, carry_out, carry_out_and_tell};
-use crate::redis::scripts::{News, Scripts, unwrap, wrap};
+use crate::redis::scripts::{Mode, News, Scripts, unwrap, wrap};
 use bytes::BytesMut;
 use tidemark_contract::programs::{Carry, Interpreted, Program};
 use tidemark_core::Micros;
 use tidemark_wire::resp::{RequestParser, Version};
 
-/// The program that carries out `requests` if the marks of `watched` are the same. Its replies are of this version of RESP; it tells
-/// of events if somebody wants to know.
+/// The program that carries out `requests` if the marks of `watched` are the same. Its replies are of this version of RESP.
 pub(in crate::redis) fn compose(
-    (version, tells): (Version, bool),
+    (version, mode): (Version, Mode),
     watched: &[(Key, Bytes)],
     requests: Vec<Bytes>,
 ) -> Vec<Bytes> {
     let number = |number: usize| Bytes::from(number.to_string());
     let marks = watched.iter().map(|(_, mark)| mark.clone());
-    let how = [number(version.number() as usize), number(usize::from(tells))];
+    let how = [number(version.number() as usize), mode.to_word()];
     std::iter::once(number(watched.len())).chain(marks).chain(how).chain(requests).collect()
 }
 
@@ -27,14 +26,14 @@ pub(in crate::redis) fn compose(
 pub(in crate::redis) fn interpret(program: Program<'_>, carry: Carry<'_>) -> Interpreted {
     let mut args = program.command.args.iter();
     let count = args.next().and_then(|count| std::str::from_utf8(count).ok()?.parse::<usize>().ok());
-    let (Some(version), Some(tells)) = (count.and_then(|count| args.nth(count)), args.next()) else {
+    let (Some(version), Some(mode)) = (count.and_then(|count| args.nth(count)), args.next()) else {
         return Interpreted { reply: Reply::error("ERR this is no transaction"), void: true };
     };
     let version = if &version[..] == b"3" { Version::Resp3 } else { Version::Resp2 };
     let now = program.now;
     let mut transaction = Running {
         version,
-        tells: &tells[..] == b"1",
+        mode: Mode::of_word(mode),
         now,
         scripts: Scripts::default(),
         news: Vec::new(),
@@ -53,7 +52,7 @@ pub(in crate::redis) fn interpret(program: Program<'_>, carry: Carry<'_>) -> Int
 /// A transaction that is carried out.
 struct Running<'a> {
     version: Version,
-    tells: bool,
+    mode: Mode,
     now: Micros,
     scripts: Scripts,
     news: Vec<News>,
@@ -67,7 +66,7 @@ impl Running<'_> {
     /// It is a script that was stopped, with what it has answered: nothing of the transaction happens.
     fn replied(&mut self, request: &Bytes) -> Result<Bytes, Reply> {
         let (mut bytes, mut stopped) = (Vec::new(), None);
-        let Self { version, tells, now, scripts, news, carry } = self;
+        let Self { version, mode, now, scripts, news, carry } = self;
         let mut out = Encoder::new(&mut bytes, *version);
         let carry = &mut |op| match op {
             Op::Put { key, update: Update { command: Some(command), .. } } if command.verb.is_program() => {
@@ -80,9 +79,9 @@ impl Running<'_> {
                 let previous = Some(Found { reply: Some(Box::new(reply)), ..Found::default() });
                 Outcome::Written { stamp: None, previous }
             }
-            op => carry_out_and_tell(op, *tells, carry, news),
+            op => carry_out_and_tell(op, mode.tells, carry, news),
         };
-        scripts.want_events(*tells);
+        scripts.set_mode(*mode);
         if let Err(error) = run(request, *now, scripts, carry, &mut out) {
             error.write(&mut out);
         }

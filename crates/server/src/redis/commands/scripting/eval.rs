@@ -2,7 +2,9 @@
 
 use super::SCRIPTING;
 use crate::redis::prelude::*;
-use crate::redis::scripts::{NO_SCRIPT, Scripts, compile, program, run_without_keys, says_no_writes, unwrap};
+use crate::redis::scripts::{
+    NO_SCRIPT, Scripts, compile, program, run_without_keys, runs_when_full, says_no_writes, unwrap,
+};
 use tidemark_script::sha1_hex;
 
 const FLAGS: &[&str] = &["noscript", "stale", "skip_monitor", "no_mandatory_keys", "movablekeys"];
@@ -124,9 +126,9 @@ pub(super) fn run(
     keyspace: &Keyspace<'_>,
     out: &mut Encoder<'_>,
 ) -> Result<Step, ErrorReply> {
-    let tells = Bytes::from_static(if keyspace.scripts.wants_events() { b"1" } else { b"0" });
+    let mode = keyspace.scripts.mode().to_word();
     let declared = Bytes::from(keys.len().to_string());
-    let args = head.into_iter().chain([tells, declared]).chain(arguments).collect();
+    let args = head.into_iter().chain([mode, declared]).chain(arguments).collect();
     if !keys.is_empty() {
         return Ok(Step::Op(program(verb, keys, args)));
     }
@@ -144,6 +146,9 @@ impl Steps for Evaluation {
 
     fn begin(&mut self, keyspace: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
         let (sha, source) = self.find(keyspace)?;
+        if keyspace.scripts.mode().full && !runs_when_full(&source) {
+            return Err(ErrorReply::OUT_OF_MEMORY_FOR_SCRIPT);
+        }
         let named = (std::mem::take(&mut self.keys), std::mem::take(&mut self.arguments));
         run(self.verb, [sha.into(), source], named, keyspace, out)
     }

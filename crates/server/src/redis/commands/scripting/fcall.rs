@@ -67,10 +67,18 @@ struct Call {
 }
 
 /// The verb and the first arguments of the program that calls a function: its word, and the text of its library.
-fn found(libraries: &Libraries, function: &[u8], only_reads: bool) -> Result<(Verb, [Bytes; 2]), ErrorReply> {
+fn found(
+    libraries: &Libraries,
+    function: &[u8],
+    only_reads: bool,
+    scripts: &Scripts,
+) -> Result<(Verb, [Bytes; 2]), ErrorReply> {
     let (library, function) = libraries.find(function)?;
     if only_reads && !function.only_reads() {
         return Err(WRITES);
+    }
+    if scripts.mode().full && !function.runs_when_full() {
+        return Err(ErrorReply::OUT_OF_MEMORY_FOR_SCRIPT);
     }
     let verb = if function.only_reads() { Verb::EvalRo } else { Verb::Eval };
     Ok((verb, [function_word(&library.sha, &function.name), library.code.clone()]))
@@ -103,7 +111,7 @@ impl Steps for Call {
         self.reading = None;
         libraries.find(&self.function)?;
         let named = std::mem::replace(&mut self.named, Err(ErrorReply::UNEXPECTED))?;
-        let (verb, head) = found(&libraries, &self.function, self.only_reads)?;
+        let (verb, head) = found(&libraries, &self.function, self.only_reads, keyspace.scripts)?;
         run(verb, head, named, keyspace, out)
     }
 }
@@ -111,9 +119,13 @@ impl Steps for Call {
 /// A call as it is carried out where its keys live.
 ///
 /// # Errors
-/// There is no such function, or it may write and must not.
-pub(in crate::redis) fn in_full(request: &Request<'_>, libraries: &Libraries) -> Result<Bytes, ErrorReply> {
-    let (verb, [word, code]) = found(libraries, &request[1], request.is(0, "fcall_ro"))?;
+/// There is no such function, or it may not be called now.
+pub(in crate::redis) fn in_full(
+    request: &Request<'_>,
+    scripts: &Scripts,
+    libraries: &Libraries,
+) -> Result<Bytes, ErrorReply> {
+    let (verb, [word, code]) = found(libraries, &request[1], request.is(0, "fcall_ro"), scripts)?;
     let head = [IN_FULL, verb.name().as_bytes(), &word, &code];
     let mut full = Vec::new();
     encode_request(&mut full, &head.into_iter().chain(request.iter().skip(2)).collect::<Vec<_>>());

@@ -11,7 +11,7 @@ pub(super) static SPEC: Spec = Spec {
     categories: &["@dangerous"],
     syntax: "[section [section ...]]",
     summary: "Returns figures about the server.",
-    remark: "Figures of this node; memory is that of the process. Figures that a node does not have are left out.",
+    remark: "Figures of this node; used_memory is what the process has allocated. Figures that a node does not have are left out.",
     handler: Handler::Local(answer),
     ..Spec::DEFAULT
 };

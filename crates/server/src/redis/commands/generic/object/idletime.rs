@@ -11,7 +11,7 @@ pub(super) static SPEC: Spec = Spec {
     family: Family::Get,
     syntax: "key",
     summary: "Returns how long a value has not been used.",
-    remark: "0: nothing is evicted, so nobody counts.",
+    remark: "0: nothing is evicted by its use, so nobody counts.",
     handler: Handler::Typed(Verb::Idle),
     ..OBJECT
 };

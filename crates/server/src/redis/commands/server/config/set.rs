@@ -9,9 +9,9 @@ pub(super) static SPEC: Spec = Spec {
     flags: FLAGS,
     syntax: "parameter value [parameter value ...]",
     summary: "Changes settings until the server stops.",
-    remark: "Settings that Tidemark does not use are checked and stored without effect. The events of notify-keyspace-events are \
+    remark: "maxmemory-policy is noeviction or volatile-ttl. Settings that Tidemark does not use are checked and stored without effect. The events of notify-keyspace-events are \
              those of commands of this node's clients, and of writes of other regions when they become visible, and of expiry. None \
-             tells of commands of other nodes' clients, of eviction, misses, new keys, or of a key that is gone with its last element.",
+             tells of commands of other nodes' clients, of misses, new keys, or of a key that is gone with its last element.",
     handler: Handler::Local(answer),
     ..CONFIG
 };

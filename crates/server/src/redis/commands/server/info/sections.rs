@@ -40,7 +40,10 @@ pub(super) fn write(text: &mut String, name: &str, cx: &Context<'_>, facts: &Fac
         }
         "latencystats" => latency_stats(&mut line, cx),
         "cluster" => line("cluster_enabled", &0),
-        "keyspace" if facts.keys > 0 => line("db0", &format_args!("keys={},expires=0,avg_ttl=0", facts.keys)),
+        "keyspace" if facts.keys > 0 => {
+            let (keys, expires) = (facts.keys, facts.keys_with_deadlines);
+            line("db0", &format_args!("keys={keys},expires={expires},avg_ttl=0"));
+        }
         "tidemark" => facts.tidemark.iter().for_each(|(key, value)| line(key, value)),
         _ => {}
     }
@@ -80,8 +83,8 @@ fn memory(line: &mut Line<'_>, cx: &Context<'_>, facts: &Facts) {
     let limit = cx.config.number("maxmemory") as u64;
     line("used_memory", &used);
     line("used_memory_human", &human(used));
-    line("used_memory_rss", &used);
-    line("used_memory_rss_human", &human(used));
+    line("used_memory_rss", &facts.resident_memory_bytes);
+    line("used_memory_rss_human", &human(facts.resident_memory_bytes));
     line("used_memory_peak", &peak);
     line("used_memory_peak_human", &human(peak));
     line("used_memory_peak_perc", &format_args!("{:.2}%", percent(used, peak)));
@@ -115,8 +118,8 @@ fn stats(line: &mut Line<'_>, cx: &Context<'_>, facts: &Facts) {
     line("total_net_input_bytes", &facts.input_bytes);
     line("total_net_output_bytes", &facts.output_bytes);
     line("rejected_connections", &facts.connections_rejected);
-    line("expired_keys", &0);
-    line("evicted_keys", &0);
+    line("expired_keys", &facts.expired_keys);
+    line("evicted_keys", &facts.evicted_keys);
     line("evicted_clients", &0);
     line("keyspace_hits", &facts.keyspace_hits);
     line("keyspace_misses", &facts.keyspace_misses);

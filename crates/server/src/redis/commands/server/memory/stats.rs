@@ -7,7 +7,7 @@ pub(super) static SPEC: Spec = Spec {
     name: "memory|stats",
     arity: 2,
     summary: "Returns figures about memory.",
-    remark: "Only figures that a node has. `total.allocated` is the resident memory of the process.",
+    remark: "Only figures that a node has. `total.allocated` is what the process has allocated.",
     handler: Handler::Local(answer),
     ..MEMORY
 };
