@@ -38,6 +38,8 @@ pub fn events(write: &Write) -> Vec<Event> {
             events.push(event);
         }
     }
+    // As commands tell it.
+    events.sort_by_key(|(_, name)| *name == "expire");
     events
 }
 

@@ -112,7 +112,10 @@ fn rest(store: &mut Store<()>, step: u64) {
     }
 }
 
-fn contents(store: &Store<()>) -> Vec<(Vec<u8>, Vec<(Element, Cell)>)> {
+/// A key with what it holds.
+type Held = (Vec<u8>, Vec<(Element, Cell)>);
+
+fn contents(store: &Store<()>) -> Vec<Held> {
     let mut all: Vec<_> = store.states().map(|(key, state)| (key.to_vec(), state.elements())).collect();
     all.sort_by(|(a, _), (b, _)| a.cmp(b));
     all

@@ -19,13 +19,15 @@ use tidemark_replica::Change;
 /// Of so many writes of this node's commands it is known whose they were, when their changes are told.
 const WRITTEN: usize = 1_000;
 
+/// A key, the stamp of its new version, and which events to tell of it.
+type ChangedKey = (Bytes, Stamp, Vec<(char, String)>);
+
 /// Changes, as nodes tell them each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Heard {
     /// Any key may have changed.
     pub(super) unknown: bool,
-    /// Keys, the stamps of their new versions, and which events to tell of them.
-    keys: Vec<(Bytes, Stamp, Vec<(char, String)>)>,
+    keys: Vec<ChangedKey>,
 }
 
 impl Heard {

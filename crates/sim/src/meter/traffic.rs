@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn a_question_and_its_answer_have_one_id() {
         let id = Gather::new(3).open(Vec::new(), 0, ());
-        let message = Some(SliceReq { id, keys: vec![(0, "x".into()); 99], at: 7 });
+        let message = Some(SliceReq { id, keys: vec![(0, "x".into()); 99].into(), at: 7 });
         assert_eq!(heading(&message), ("Some".into(), Some(format!("{id:?}"))));
     }
 }
