@@ -8,7 +8,9 @@ use std::time::Instant;
 
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the root").to_path_buf()
+    // Of the run, not of the build: several checkouts may share a directory of built files.
+    let xtask = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&xtask).parent().expect("xtask lies in the root").to_path_buf()
 }
 
 /// `program` with `args`, to be run in the root.

@@ -2,6 +2,7 @@
 //! `keep_going.tcl`, then to run the unit, and it tells us how each test ended.
 
 use crate::foreign::{Ended, Outcome, Played, numbered};
+use crate::run::root;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -72,7 +73,7 @@ fn start(source: &Path, port: u16, runner: u16, limits: &Limits) -> Result<Clien
     command.args(["tests/test_helper.tcl", "--client", &runner.to_string()]);
     command.args(["--host", "127.0.0.1", "--port", &port.to_string()]);
     command.args(["--singledb", "--ignore-encoding", "--ignore-digest", "--tags", TAGS]);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/redis_tests/keep_going.tcl");
+    let script = root().join("xtask/src/redis_tests/keep_going.tcl");
     command.env("REDIS_TESTS_KEEP_GOING", script);
     command.env("REDIS_TESTS_LIMIT_MS", limits.test.as_millis().to_string());
     command.env("REDIS_TESTS_REPLY_LIMIT_MS", limits.reply.as_millis().to_string());

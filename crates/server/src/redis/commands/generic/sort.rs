@@ -69,7 +69,8 @@ type Contents = BTreeMap<Key, Reply>;
 /// say which weights are needed, and their order says which values.
 const ROUNDS_MAX: u32 = 16;
 
-const CHANGES_TOO_FAST: ErrorReply = ErrorReply::fixed("TRYAGAIN The elements change faster than SORT can read");
+const CHANGES_TOO_FAST: ErrorReply =
+    ErrorReply::fixed("TRYAGAIN The elements change faster than SORT can read");
 
 impl Steps for Sorting {
     fn begin(&mut self, keyspace: &Keyspace<'_>, _: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
@@ -96,7 +97,9 @@ impl Steps for Sorting {
                 Ok(Step::Done)
             }
             Stage::Values => {
-                let Reply::Array(values) = typed::answer(outcome)? else { return Err(ErrorReply::UNEXPECTED) };
+                let Reply::Array(values) = typed::answer(outcome)? else {
+                    return Err(ErrorReply::UNEXPECTED);
+                };
                 Ok(self.answer(values.into_iter().map(bulk).collect(), out))
             }
             Stage::Contents => {
