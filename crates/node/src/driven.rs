@@ -302,7 +302,7 @@ impl<P: Protocol> Node for NodeOf<P> {
     }
 
     fn nearest_deadlines(&self, limit: usize) -> Vec<Expired> {
-        self.hold.host().map_or_else(Vec::new, |host| host.nearest_deadlines(limit).collect())
+        self.hold.host().map_or_else(Vec::new, |host| host.nearest_deadlines(limit))
     }
 
     fn counters(&self) -> &Counters {

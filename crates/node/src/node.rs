@@ -331,7 +331,7 @@ pub trait Node: Inspect + NodeGroups {
     /// How the node stands.
     fn status(&mut self, now: Now) -> Status;
 
-    /// Of each partition that it serves up to `limit` keys whose deadlines are the nearest, expired ones first.
+    /// Up to `limit` keys that it serves whose deadlines are the nearest, expired ones first.
     fn nearest_deadlines(&self, limit: usize) -> Vec<Expired>;
 
     /// What it has counted since it started.

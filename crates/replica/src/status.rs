@@ -102,9 +102,13 @@ impl<P: Protocol> Host<P> {
         P::EXTENSIONS.checking_groups(&self.config.params, &self.config.topology, hard)
     }
 
-    /// Of each partition up to `limit` keys whose deadlines are the nearest: see [`tidemark_store::Store::nearest_deadlines`].
-    pub fn nearest_deadlines(&self, limit: usize) -> impl Iterator<Item = Expired> {
-        self.places.iter().flat_map(move |place| place.store.nearest_deadlines(limit))
+    /// Up to `limit` keys whose deadlines are the nearest: see [`tidemark_store::Store::nearest_deadlines`].
+    pub fn nearest_deadlines(&self, limit: usize) -> Vec<Expired> {
+        let mut keys: Vec<Expired> =
+            self.places.iter().flat_map(|place| place.store.nearest_deadlines(limit)).collect();
+        keys.sort_by_key(|key| key.deadline_ms);
+        keys.truncate(limit);
+        keys
     }
 
     fn partition_status(&self, at: usize) -> PartitionStatus {

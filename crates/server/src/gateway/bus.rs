@@ -231,13 +231,14 @@ fn hand_out(engine: &mut Engine, node: NodeId, publication: &Publication) {
 
 /// Before a command of a client that has heard something: its session takes over what the publishers knew. Returns the command
 /// unless it has to wait for that, or failed.
+#[inline]
 pub(super) fn catch_up(
     engine: &mut Engine,
     client: &mut Client,
     command: Command,
 ) -> Result<Command, Option<(&'static crate::redis::Spec, Failure)>> {
     let spec = command.spec;
-    if spec.group == Group::Connection || spec.name.ends_with("subscribe") {
+    if client.heard.is_empty() || spec.group == Group::Connection || spec.name.ends_with("subscribe") {
         return Ok(command);
     }
     while let Some(node) = client.heard.pop() {

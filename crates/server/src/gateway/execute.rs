@@ -98,18 +98,14 @@ fn run(
     if client.closing {
         return Status::Close;
     }
-    match std::mem::replace(&mut client.adoption, Adoption::None) {
-        Adoption::None => {}
-        waits @ Adoption::Waits(_) => {
-            client.adoption = waits;
-            return Status::Wait;
-        }
-        Adoption::Failed(node, failure) => {
-            client.heard.push(node);
-            if let Some(held) = client.held.take() {
-                engine.shared.watch.take_up(held.noted);
-                status_after(client, |client| stale(engine, client, held.command.spec, &failure));
-            }
+    if matches!(client.adoption, Adoption::Waits(_)) {
+        return Status::Wait;
+    }
+    if let Adoption::Failed(node, failure) = std::mem::replace(&mut client.adoption, Adoption::None) {
+        client.heard.push(node);
+        if let Some(held) = client.held.take() {
+            engine.shared.watch.take_up(held.noted);
+            status_after(client, |client| stale(engine, client, held.command.spec, &failure));
         }
     }
     if let Some(held) = client.held.take() {
@@ -130,9 +126,7 @@ fn run(
             return Status::Wait;
         }
         parser.set_authenticated(client.redis.is_authenticated());
-        let full = memory::is_full(engine);
-        client.redis.set_full(full);
-        engine.shared.scripts.set_full(full);
+        memory::judge(engine, client);
         let command = match parser.parse(buffer) {
             Ok(None) => return Status::Read,
             Ok(Some(mut request)) => {
@@ -162,10 +156,6 @@ fn carry_out(
     begin_reads(engine, client, command.as_ref().ok());
     let status = status_after(client, |client| match command {
         Ok(command) if is_held(engine, client, &command) => hold(engine, client, command),
-        Ok(command) if client.heard.is_empty() => {
-            show(engine, client, command.spec);
-            start(engine, client, command)
-        }
         Ok(command) => match bus::catch_up(engine, client, command) {
             Ok(command) => {
                 show(engine, client, command.spec);

@@ -11,6 +11,7 @@
 //! - I2 A step looks at a bounded number of keys.
 
 use super::bus;
+use super::client::Client;
 use super::machine;
 use crate::allocated::allocated;
 use crate::run::shard::Engine;
@@ -109,10 +110,12 @@ impl Memory {
     }
 }
 
-/// Whether commands that may add data are refused.
+/// Before a request is parsed: whether it may add data, it or its script.
 #[inline]
-pub(super) fn is_full(engine: &Engine) -> bool {
-    is_full_itself(engine) || !engine.memory.full.is_empty()
+pub(super) fn judge(engine: &mut Engine, client: &mut Client) {
+    let full = is_full_itself(engine) || !engine.memory.full.is_empty();
+    client.redis.set_full(full);
+    engine.shared.scripts.set_full(full);
 }
 
 #[inline]

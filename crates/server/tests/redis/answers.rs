@@ -50,7 +50,7 @@ fn one_request_one_answer() {
         ),
         (
             "config set maxmemory-policy foo",
-            "-ERR CONFIG SET failed (possibly related to argument 'maxmemory-policy') - argument(s) must be one of the following: volatile-lru, volatile-lfu, volatile-random, volatile-ttl, allkeys-lru, allkeys-lfu, allkeys-random, noeviction\r\n",
+            "-ERR CONFIG SET failed (possibly related to argument 'maxmemory-policy') - argument(s) must be one of the following: volatile-ttl, noeviction\r\n",
         ),
         (
             "config set hash-max-listpack-entries x",

@@ -15,5 +15,6 @@ mod regrouping;
 mod removed;
 mod shared;
 mod spread;
+mod types;
 mod whole;
 mod workload;

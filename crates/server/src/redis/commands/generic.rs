@@ -57,12 +57,12 @@ impl Steps for ForEach {
 const BASE: Spec = Spec { keys: Keys::FIRST, ..GENERIC };
 
 rows! { BASE;
-    "expire" Expire -3 FAST_WRITE "1.0.0" "key seconds [NX | XX | GT | LT]", "Sets when a key expires.",
+    "expire" Expire -3 FAST_REMOVE "1.0.0" "key seconds [NX | XX | GT | LT]", "Sets when a key expires.",
         "Of deadlines that regions set at once the longest counts.";
-    "pexpire" PExpire -3 FAST_WRITE "2.6.0" "key milliseconds [NX | XX | GT | LT]", "Sets when a key expires.";
-    "expireat" ExpireAt -3 FAST_WRITE "1.2.0" "key unix-time-seconds [NX | XX | GT | LT]", "Sets when a key expires.";
-    "pexpireat" PExpireAt -3 FAST_WRITE "2.6.0" "key unix-time-milliseconds [NX | XX | GT | LT]", "Sets when a key expires.";
-    "persist" Persist 2 FAST_WRITE "2.2.0" "key", "Removes the deadline of a key.",
+    "pexpire" PExpire -3 FAST_REMOVE "2.6.0" "key milliseconds [NX | XX | GT | LT]", "Sets when a key expires.";
+    "expireat" ExpireAt -3 FAST_REMOVE "1.2.0" "key unix-time-seconds [NX | XX | GT | LT]", "Sets when a key expires.";
+    "pexpireat" PExpireAt -3 FAST_REMOVE "2.6.0" "key unix-time-milliseconds [NX | XX | GT | LT]", "Sets when a key expires.";
+    "persist" Persist 2 FAST_REMOVE "2.2.0" "key", "Removes the deadline of a key.",
         "It wins against an EXPIRE in another region at once.";
     "ttl" Ttl 2 FAST_READ "1.0.0" "key", "Returns how many seconds a key has left.";
     "pttl" PTtl 2 FAST_READ "2.6.0" "key", "Returns how many milliseconds a key has left.";

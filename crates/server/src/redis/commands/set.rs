@@ -20,7 +20,7 @@ rows! { BASE;
 }
 
 group_rows! { BASE;
-    "smove" SMove 4 FAST_WRITE TWO by_row "1.0.0" "source destination member", "Moves a member from one set to another.",
+    "smove" SMove 4 FAST_REMOVE TWO by_row "1.0.0" "source destination member", "Moves a member from one set to another.",
         "All keys have to be in one partition.";
     "sinter" SInter -2 READ ALL by_row "1.0.0" "key [key ...]", "Returns the members that all sets have.", "Keys in several partitions are read in one causally consistent snapshot.";
     "sunion" SUnion -2 READ ALL by_row "1.0.0" "key [key ...]", "Returns the members that any set has.", "Keys in several partitions are read in one causally consistent snapshot.";

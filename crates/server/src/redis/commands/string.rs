@@ -11,8 +11,8 @@ const BASE: Spec = STRING;
 rows! { BASE;
     "setex" SetEx 4 WRITE "2.0.0" "key seconds value", "Sets a value that expires.";
     "psetex" PSetEx 4 WRITE "2.6.0" "key milliseconds value", "Sets a value that expires.";
-    "getdel" GetDel 2 FAST_WRITE "6.2.0" "key", "Returns the value of a key and deletes it.";
-    "getex" GetEx -2 FAST_WRITE "6.2.0" "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | \
+    "getdel" GetDel 2 FAST_REMOVE "6.2.0" "key", "Returns the value of a key and deletes it.";
+    "getex" GetEx -2 FAST_REMOVE "6.2.0" "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | \
         PXAT unix-time-milliseconds | PERSIST]", "Returns the value of a key and sets when it expires.";
     "getrange" GetRange 4 READ "2.4.0" "key start end", "Returns a part of a value.";
     "substr" SubStr 4 READ "1.0.0" "key start end", "Returns a part of a value.";
