@@ -119,6 +119,12 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Whether it would change nothing to give an element the value that the session sees: no other region can remove it, and
+    /// nothing is known of it but that value.
+    pub fn is_certain(&self, kind: Kind, name: &[u8]) -> bool {
+        self.moment.alone && !self.cleared && self.state.hot(kind, name).is_none()
+    }
+
     /// Whether this command has changed an element.
     pub fn has_written(&self, name: &[u8]) -> bool {
         self.written.get(name, &self.changes).is_some()

@@ -40,7 +40,10 @@ fn add(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
     draft.of(Kind::Set)?;
     let mut new = 0;
     for member in args {
-        // Adding what is there is a write, too: it survives a removal elsewhere (H6).
+        // Adding what is there is a write, too, if there is another region: it survives a removal there (H6).
+        if draft.is_certain(Kind::Set, member) && draft.contains(member) {
+            continue;
+        }
         new += usize::from(draft.assign_shared(Kind::Set, member.clone(), Datum::Unit, Bound::None));
     }
     Ok(Reply::count(new))

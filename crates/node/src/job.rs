@@ -46,7 +46,8 @@ pub(crate) enum Result {
 impl Job {
     /// Where it runs.
     pub fn lane(&self) -> Lane {
-        match self.0 {
+        match &self.0 {
+            Work::Upkeep(_, job) if !job.ends() => Lane::Any,
             Work::Sync(_) | Work::MemberSync(_) | Work::Upkeep(..) => Lane::Log,
             Work::Recall(_) | Work::Piece(..) | Work::Seal(..) => Lane::Any,
         }

@@ -10,15 +10,18 @@ use crate::host::Host;
 use crate::place::Place;
 use crate::record::{self, CONFIRMED, GROUP, NAME, OBJECT, PLACE, PlaceState, VERSION};
 use std::sync::Arc;
-use tidemark_contract::Protocol;
+use tidemark_contract::{Protocol, Wire};
 use tidemark_core::{DcId, Key};
-use tidemark_store::Dump;
-use tidemark_store::chains::parts;
+use tidemark_store::{Dump, Mark};
+use tidemark_store::chains::Frozen;
 use tidemark_store::log::Position;
-use tidemark_store::log::snapshot::{LatestSnapshot, SnapshotInfo, SnapshotResult, SnapshotWriter};
+use tidemark_store::log::snapshot::{LatestSnapshot, SnapshotResult, SnapshotWriter};
 
 /// Keys in one piece.
 const PIECE: usize = 2_000;
+
+/// A key with more elements is written by a job: it takes too long for who serves clients.
+const MANY_ELEMENTS: usize = 1_000;
 
 /// Where upkeep stands.
 pub(crate) struct Upkeep {
@@ -44,6 +47,12 @@ enum Stage {
         place: usize,
         cursor: u64,
     },
+    /// A job is out, which writes keys of a piece. Dumping goes on from there.
+    Writing {
+        replay_from: Position,
+        place: usize,
+        cursor: u64,
+    },
     /// Everything is dumped; the log has to be durable up to here.
     Waiting {
         writer: SnapshotWriter,
@@ -56,25 +65,63 @@ enum Stage {
     },
 }
 
-/// The end of a snapshot, to be run on any thread: it syncs, renames, and removes what is older.
+/// Writes records of a snapshot.
+type Write = Box<dyn FnOnce(&mut SnapshotWriter) -> SnapshotResult<()> + Send>;
+
+/// A part of the work on a snapshot that blocks, to be run on any thread.
 #[must_use = "the snapshot does not count before the job has run"]
 pub struct UpkeepJob {
     writer: SnapshotWriter,
     replay_from: Position,
-    durable: Position,
+    work: Work,
 }
 
-/// What an [`UpkeepJob`] did.
+enum Work {
+    /// Keys with many elements.
+    Write(Vec<Write>),
+    /// The end: it syncs, renames, and removes what is older. The log is durable up to there.
+    Finish(Position),
+}
+
+/// What an [`UpkeepJob`] did: the writer comes back if there is more to write.
 #[must_use = "hand it to Host::upkept"]
 pub struct UpkeepDone {
     replay_from: Position,
-    result: SnapshotResult<SnapshotInfo>,
+    result: SnapshotResult<Option<SnapshotWriter>>,
 }
 
 impl UpkeepJob {
+    /// Whether it has to run in order with the syncs of the log.
+    pub fn ends(&self) -> bool {
+        matches!(self.work, Work::Finish(_))
+    }
+
     /// Does it; blocks for as long as the disk takes.
     pub fn run(self) -> UpkeepDone {
-        UpkeepDone { replay_from: self.replay_from, result: self.writer.finish(self.durable) }
+        let Self { mut writer, replay_from, work } = self;
+        let result = match work {
+            Work::Write(all) => all.into_iter().try_for_each(|write| write(&mut writer)).map(|()| Some(writer)),
+            Work::Finish(durable) => writer.finish(durable).map(|_| None),
+        };
+        UpkeepDone { replay_from, result }
+    }
+}
+
+/// Writes a key of a data type as it was when it was frozen.
+fn write_object<M: Wire>(
+    key: Key,
+    mark: Mark,
+    frozen: Frozen<M>,
+    place: u16,
+) -> impl FnOnce(&mut SnapshotWriter) -> SnapshotResult<()> + Send {
+    move |writer| {
+        let mut result = Ok(());
+        frozen.parts(|part| {
+            if result.is_ok() {
+                result = writer.append(OBJECT, place, 0, |to| record::encode(&(&key, &mark, part), to));
+            }
+        });
+        result
     }
 }
 
@@ -118,17 +165,19 @@ impl<P: Protocol> Host<P> {
             }
             Stage::Dumping { writer, replay_from, place, cursor } => {
                 match self.dump(writer, replay_from, place, cursor) {
-                    Ok(stage) => self.upkeep.stage = stage,
+                    Ok((stage, job)) => {
+                        self.upkeep.stage = stage;
+                        job
+                    }
                     Err(error) => {
-                        self.upkeep.failed(error, self.log.end(), every);
-                        self.places.iter_mut().for_each(|place| drop(place.store.take_gone()));
+                        self.dump_failed(error);
+                        None
                     }
                 }
-                None
             }
             Stage::Waiting { writer, replay_from, end } if self.is_settled(end) => {
                 self.upkeep.stage = Stage::Finishing { replay_from };
-                Some(UpkeepJob { writer, replay_from, durable: self.log.durable() })
+                Some(UpkeepJob { writer, replay_from, work: Work::Finish(self.log.durable()) })
             }
             stage => {
                 self.upkeep.stage = stage;
@@ -138,20 +187,31 @@ impl<P: Protocol> Host<P> {
     }
 
     /// An upkeep job has ended. A snapshot that failed is tried again later: the log is kept meanwhile.
-    pub fn upkept(&mut self, done: UpkeepDone) {
-        let Stage::Finishing { replay_from } = self.upkeep.stage else { return };
-        // One of a group may have begun anew since, and be taking another.
-        if done.replay_from != replay_from {
-            return;
-        }
-        self.upkeep.stage = Stage::Idle;
-        match done.result {
-            Ok(_) => {
-                self.upkeep.replay_from = replay_from;
-                self.upkeep.failure = None;
+    pub fn upkept(&mut self, UpkeepDone { replay_from: of, result }: UpkeepDone) {
+        match (&self.upkeep.stage, result) {
+            (Stage::Writing { replay_from, place, cursor }, Ok(Some(writer))) if *replay_from == of => {
+                let (place, cursor) = (*place, *cursor);
+                self.upkeep.stage = Stage::Dumping { writer, replay_from: of, place, cursor };
             }
-            Err(error) => self.upkeep.failed(error, self.log.end(), self.config.snapshot_every_bytes),
+            (Stage::Writing { replay_from, .. }, Err(error)) if *replay_from == of => self.dump_failed(error),
+            (Stage::Finishing { replay_from }, result) if *replay_from == of => {
+                self.upkeep.stage = Stage::Idle;
+                match result {
+                    Ok(_) => {
+                        self.upkeep.replay_from = of;
+                        self.upkeep.failure = None;
+                    }
+                    Err(error) => self.upkeep.failed(error, self.log.end(), self.config.snapshot_every_bytes),
+                }
+            }
+            // One of a group may have begun anew since, and be taking another.
+            _ => {}
         }
+    }
+
+    fn dump_failed(&mut self, error: impl ToString) {
+        self.upkeep.failed(error, self.log.end(), self.config.snapshot_every_bytes);
+        self.places.iter_mut().for_each(|place| drop(place.store.take_gone()));
     }
 
     /// Sees to it that a snapshot is taken soon, however little was written since the last.
@@ -220,13 +280,13 @@ impl<P: Protocol> Host<P> {
         replay_from: Position,
         at: usize,
         cursor: u64,
-    ) -> SnapshotResult<Stage> {
+    ) -> SnapshotResult<(Stage, Option<UpkeepJob>)> {
         let Some(place) = self.places.get(at) else {
             self.dump_gone(&mut writer)?;
             self.dump_states(&mut writer)?;
-            return Ok(Stage::Waiting { writer, replay_from, end: self.log.end() });
+            return Ok((Stage::Waiting { writer, replay_from, end: self.log.end() }, None));
         };
-        let (mut result, mark) = (Ok(()), place.mark());
+        let (mut result, mut large) = (Ok(()), Vec::new());
         let next = place.store.dump_all(cursor, PIECE, |key, item| {
             let key = Key(bytes::Bytes::copy_from_slice(key));
             match item {
@@ -234,20 +294,26 @@ impl<P: Protocol> Host<P> {
                     let payload = record::parts(&key, version);
                     result = writer.append(VERSION, place.id.0, 0, |buffer| record::encode(&payload, buffer));
                 }
-                Dump::Object(object, stub) => {
-                    for part in parts(object, stub, place.store.reached()) {
-                        let payload = (&key, &mark, part);
-                        let append =
-                            |_| writer.append(OBJECT, place.id.0, 0, |to| record::encode(&payload, to));
-                        result = std::mem::replace(&mut result, Ok(())).and_then(append);
+                Dump::Object(object, stub) if result.is_ok() => {
+                    let frozen = Frozen::new(object, stub, place.store.reached());
+                    let is_large = frozen.elements() > MANY_ELEMENTS;
+                    let write = write_object(key, place.mark(), frozen, place.id.0);
+                    if is_large {
+                        large.push(Box::new(write) as Write);
+                    } else {
+                        result = write(&mut writer);
                     }
                 }
-                Dump::Version(_) => {}
+                _ => {}
             }
         });
         result?;
         let place = if next == 0 { at + 1 } else { at };
-        Ok(Stage::Dumping { writer, replay_from, place, cursor: next })
+        if large.is_empty() {
+            return Ok((Stage::Dumping { writer, replay_from, place, cursor: next }, None));
+        }
+        let job = UpkeepJob { writer, replay_from, work: Work::Write(large) };
+        Ok((Stage::Writing { replay_from, place, cursor: next }, Some(job)))
     }
 
     fn dump_gone(&mut self, writer: &mut SnapshotWriter) -> SnapshotResult<()> {

@@ -37,7 +37,7 @@ pub use journal::Dropped;
 pub use object::{Absorb, Object};
 pub use told::Folded;
 pub use totals::{Collected, Totals};
-pub use typed::{Dump, Mark, Part, parts};
+pub use typed::{Dump, Frozen, Mark, Part};
 pub use understood::Misunderstood;
 pub use versions::Versions;
 

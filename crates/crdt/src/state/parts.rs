@@ -2,7 +2,9 @@
 
 use super::{Element, Lately, State};
 use crate::cell::Cell;
+use crate::effect::Kind;
 use crate::shape::Plain;
+use std::borrow::Cow;
 use tidemark_core::Hlc;
 
 impl State {
@@ -26,21 +28,39 @@ impl State {
         self.plains.iter().map(Plain::memory).sum::<usize>() + lately + names
     }
 
-    /// Every element, with what merging knows of it, in the order of names, those of the type that is shown last: equal states say
-    /// the same.
-    pub fn elements(&self) -> Vec<(Element, Cell)> {
-        let mut all: Vec<(Element, Cell)> =
-            self.hot_elements().map(|(e, cell)| (e.clone(), cell.clone())).collect();
-        for plain in &self.plains {
-            let kind = plain.kind();
-            plain.each(|name, datum| {
-                if self.hot(kind, name).is_none() {
-                    all.push((Element { kind, name: name.into() }, Cell::settled(datum)));
-                }
-            });
+    /// Calls `each` with every element and what merging knows of it, in an order that its history decides, those of the type that is
+    /// shown last.
+    pub fn each_element(&self, mut each: impl FnMut(Kind, &[u8], Cow<'_, Cell>)) {
+        let shown = self.kind();
+        for last in [false, true] {
+            let now = |kind: Kind| (Some(kind) == shown) == last;
+            self.hot_elements()
+                .filter(|(element, _)| now(element.kind))
+                .for_each(|(element, cell)| each(element.kind, &element.name, Cow::Borrowed(cell)));
+            for plain in self.plains.iter().filter(|plain| now(plain.kind())) {
+                let kind = plain.kind();
+                plain.each(|name, datum| {
+                    if self.hot(kind, name).is_none() {
+                        each(kind, name, Cow::Owned(Cell::settled(datum)));
+                    }
+                });
+            }
         }
+    }
+
+    /// The same in the order of names: equal states say the same.
+    pub fn elements(&self) -> Vec<(Element, Cell)> {
+        let mut all = Vec::new();
+        self.each_element(|kind, name, cell| {
+            all.push((Element { kind, name: name.into() }, cell.into_owned()));
+        });
         let shown = self.kind();
         all.sort_unstable_by(|(a, _), (b, _)| (Some(a.kind) == shown, a).cmp(&(Some(b.kind) == shown, b)));
         all
+    }
+
+    /// About how many elements there are.
+    pub fn elements_there(&self) -> usize {
+        self.plains.iter().map(Plain::len).sum::<usize>() + self.hot_elements().count()
     }
 }

@@ -112,7 +112,10 @@ pub(crate) fn put_all(draft: &mut Draft<'_>, options: Options, pairs: &[(f64, By
         if options.allow(there, *score) {
             added += usize::from(there.is_none());
             changed += usize::from(there.is_some_and(|there| there != *score));
-            // Setting the score that is there is a write, too: it survives a removal elsewhere.
+            // Setting the score that is there is a write, too, if there is another region: it survives a removal there.
+            if there == Some(*score) && draft.is_certain(Kind::Zset, member) {
+                continue;
+            }
             draft.assign_shared(Kind::Zset, member.clone(), Datum::Score(*score), options.bound());
         }
     }

@@ -57,6 +57,40 @@ fn a_big_key_is_whole_after_a_restart() {
     assert_eq!(world.read(0, &["h".into()]), seen);
 }
 
+/// Who serves clients does not write a key of many elements; the job that does writes it as it was.
+#[test]
+fn a_key_of_many_elements_is_written_by_a_job_while_it_changes() {
+    let mut world = world();
+    let members: Vec<String> = (0..3_000).map(|number| format!("m{number}")).collect();
+    let add = |members: &[String]| call(Verb::SAdd, &members.iter().map(String::as_str).collect::<Vec<_>>());
+    world.ask(0, "s", add(&members[..2_900]));
+    world.ask(0, "n", call(Verb::IncrBy, &["5"]));
+    world.settle();
+    world.regions[0].host.want_snapshot();
+    let job = loop {
+        if let Some(job) = world.regions[0].host.upkeep() {
+            break job;
+        }
+        world.sync(0);
+    };
+    assert!(!job.ends(), "it writes the set");
+    assert!(world.regions[0].host.upkeep().is_none(), "nothing else is done meanwhile");
+    world.ask(0, "s", add(&members[2_900..]));
+    world.ask(0, "s", call(Verb::SRem, &["m0"]));
+    world.ask(0, "n", call(Verb::IncrBy, &["7"]));
+    world.sync(0);
+    let before = world.regions[0].host.status().replay_from;
+    world.regions[0].host.upkept(job.run());
+    for _ in 0..10 {
+        world.upkeep(0);
+        world.sync(0);
+    }
+    assert!(world.regions[0].host.status().replay_from > before, "a snapshot was taken");
+    world.crash(0);
+    let seen = world.read(0, &["s".into(), "n".into()]);
+    assert_eq!((seen["s"].len(), &seen["n"][..]), (2_999, &["\"\" \"12\"".to_string()][..]));
+}
+
 /// A key with a deadline may have come and gone: elsewhere it may be there yet, so keys that are created say that they are new. The
 /// log says so as long as it holds the key, afterwards the snapshot does.
 #[test]

@@ -55,26 +55,50 @@ pub struct Part<M> {
 /// About how many bytes of elements one part has.
 const PART_BYTES: usize = 128 * 1024;
 
-/// The base of an object in parts, at least one.
-pub fn parts<M: Clone>(object: &Object<M>, stub: &Version<M>, settled: Hlc) -> Vec<Part<M>> {
-    let (base, newest) = (object.base(), object.newest());
-    let witnesses = object.folded().iter().map(|one| (one.stamp, one.meta.clone()));
-    let seen: Vec<(Stamp, M)> = std::iter::once((stub.stamp, stub.meta.clone())).chain(witnesses).collect();
-    let part =
-        |elements| Part { elements, deadlines: base.deadlines.clone(), seen: seen.clone(), newest, settled };
-    let (mut all, mut elements, mut bytes) = (Vec::new(), Vec::new(), 0);
-    for (element, cell) in base.elements() {
-        bytes += element.name.len() + cell.bytes() + 32;
-        elements.push((element.kind, element.name.into_vec(), cell));
-        if bytes > PART_BYTES {
-            all.push(part(std::mem::take(&mut elements)));
-            bytes = 0;
+/// The base of an object as it was at a moment, to be written in parts.
+pub struct Frozen<M> {
+    base: State,
+    seen: Vec<(Stamp, M)>,
+    newest: Hlc,
+    settled: Hlc,
+}
+
+impl<M: Clone> Frozen<M> {
+    /// Of an object now; `stub` is a stamp of its key, and its elements are settled up to `settled`.
+    pub fn new(object: &Object<M>, stub: &Version<M>, settled: Hlc) -> Self {
+        let witnesses = object.folded().iter().map(|one| (one.stamp, one.meta.clone()));
+        let seen = std::iter::once((stub.stamp, stub.meta.clone())).chain(witnesses).collect();
+        Self { base: object.base(), seen, newest: object.newest(), settled }
+    }
+
+    /// About how many elements it has.
+    pub fn elements(&self) -> usize {
+        self.base.elements_there()
+    }
+
+    /// Calls `each` with its parts, at least one.
+    pub fn parts(&self, mut each: impl FnMut(Part<M>)) {
+        let Self { base, seen, newest, settled } = self;
+        let part = |elements| Part {
+            elements,
+            deadlines: base.deadlines.clone(),
+            seen: seen.clone(),
+            newest: *newest,
+            settled: *settled,
+        };
+        let (mut elements, mut bytes, mut none) = (Vec::new(), 0, true);
+        base.each_element(|kind, name, cell| {
+            bytes += name.len() + cell.bytes() + 32;
+            elements.push((kind, name.to_vec(), cell.into_owned()));
+            if bytes > PART_BYTES {
+                each(part(std::mem::take(&mut elements)));
+                (bytes, none) = (0, false);
+            }
+        });
+        if none || !elements.is_empty() {
+            each(part(elements));
         }
     }
-    if all.is_empty() || !elements.is_empty() {
-        all.push(part(elements));
-    }
-    all
 }
 
 /// The objects of a store.

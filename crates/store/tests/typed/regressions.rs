@@ -6,7 +6,7 @@ use tidemark_crdt::effect::{Bound, Change, Cut, Datum, Kill, Name, Start};
 use tidemark_crdt::number::Number;
 use tidemark_crdt::{Effect, Kind, Moment, State, evaluate, string_of};
 use tidemark_store::chains::object::effect_of;
-use tidemark_store::chains::parts;
+use tidemark_store::chains::Frozen;
 use tidemark_store::{Mark, Object, Store, Version};
 
 fn assign(kind: Kind, name: &[u8], datum: Datum) -> Change {
@@ -67,7 +67,7 @@ fn a_snapshot_file_says_which_of_several_types_is_shown() {
     assert!(object.head().is_settled());
     let stub = Version { stamp: Stamp::new(Hlc(20), DcId(1)), meta: (), write: Write::Remove };
     let mut restored = Object::default();
-    parts(&object, &stub, Hlc(25)).into_iter().for_each(|part| restored.restore(part, &Mark::default()));
+    Frozen::new(&object, &stub, Hlc(25)).parts(|part| restored.restore(part, &Mark::default()));
     assert_eq!((object.head().kind(), restored.head().kind()), (Some(Kind::Hash), Some(Kind::Hash)));
     assert_eq!(restored.head().shadowed().collect::<Vec<_>>(), [Kind::Set]);
 }

@@ -3,7 +3,7 @@
 use crate::REGIONS;
 use std::collections::VecDeque;
 use tidemark_core::{DcId, Hlc, Regions, Stamp};
-use tidemark_store::chains::parts;
+use tidemark_store::chains::Frozen;
 use tidemark_store::{Dump, Mark, Part, Store, Version};
 
 /// A reading for each region, in milliseconds.
@@ -158,7 +158,7 @@ impl Server {
         let (mut all, mut versions) = (Vec::new(), Vec::new());
         let settled = self.store.settled();
         self.store.dump_all(0, 1, |_, item| match item {
-            Dump::Object(object, stub) => all.extend(parts(object, stub, settled)),
+            Dump::Object(object, stub) => Frozen::new(object, stub, settled).parts(|part| all.push(part)),
             Dump::Version(version) => versions.push(version.clone()),
         });
         let mark = Mark {
