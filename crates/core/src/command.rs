@@ -1,7 +1,7 @@
 //! Commands of data types, and what they answer. They are evaluated where the key lives (`tidemark-crdt`), under the view of the
 //! session that asks; here they are only words.
 
-use crate::Key;
+use crate::{Key, Strings};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -182,6 +182,8 @@ pub enum Reply {
     Error(Cow<'static, str>),
     /// A list.
     Array(Vec<Reply>),
+    /// A list of byte strings.
+    Strings(Strings),
     /// Pairs: a map in RESP3, a flat list in RESP2.
     Map(Vec<(Reply, Reply)>),
     /// Pairs: a list of lists in RESP3, a flat list in RESP2 (`ZRANGE ... WITHSCORES`).

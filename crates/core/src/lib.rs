@@ -14,6 +14,7 @@ pub mod promise;
 pub mod rule;
 pub mod slot;
 pub mod sort;
+mod strings;
 pub mod vector;
 
 pub use clock::{Hlc, Micros, Stamp};
@@ -24,4 +25,5 @@ pub use op::{Condition, Failure, Found, Key, Op, OpKind, Outcome, Update, Value,
 pub use promise::Promise;
 pub use rule::{Rule, Variant, without};
 pub use slot::{SLOTS, Slot};
+pub use strings::Strings;
 pub use vector::Vector;

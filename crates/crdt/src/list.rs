@@ -189,23 +189,12 @@ fn indices(start: i64, end: i64, len: usize) -> Range<usize> {
     clamped(start)..clamped(end.saturating_add(1))
 }
 
-/// Values as an answer holds them, with one allocation for all.
-fn bulks<'a>(values: impl ExactSizeIterator<Item = (Position<'a>, &'a [u8])>) -> Vec<Reply> {
-    let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(values.len()));
-    for (_, value) in values {
-        bytes.extend_from_slice(value);
-        ends.push(bytes.len());
-    }
-    let (bytes, mut start) = (Bytes::from(bytes), 0);
-    let value = |end| Reply::Bulk(bytes.slice(std::mem::replace(&mut start, end)..end));
-    ends.into_iter().map(value).collect()
-}
-
 fn range(draft: &Draft<'_>, args: &[Bytes]) -> Answer {
     let [start, end] = exactly(args, "lrange")?;
     let (start, end) = (int(start)?, int(end)?);
-    let found = values(draft)?.map(|values| bulks(values.range(indices(start, end, values.len()))));
-    Ok(Reply::Array(found.unwrap_or_default()))
+    let found = values(draft)?
+        .map(|values| values.range(indices(start, end, values.len())).map(|(_, value)| value).collect());
+    Ok(Reply::Strings(found.unwrap_or_default()))
 }
 
 fn set(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {

@@ -39,6 +39,13 @@ pub(crate) fn to_lua(lua: &Lua, reply: Reply) -> Result<Value> {
             }
             Ok(Value::Table(table))
         }
+        Reply::Strings(strings) => {
+            let table = lua.create_table_with_capacity(strings.len(), 0)?;
+            for (at, one) in strings.iter().enumerate() {
+                table.raw_set(at + 1, string(one)?)?;
+            }
+            Ok(Value::Table(table))
+        }
         Reply::Map(pairs) | Reply::Pairs(pairs) => {
             let table = lua.create_table_with_capacity(0, pairs.len())?;
             for (name, value) in pairs {

@@ -139,7 +139,7 @@ pub(super) fn list(draft: &Draft<'_>, verb: Verb, args: &[Bytes]) -> Answer {
     let found = members(draft)?.map_or_else(Vec::new, |members| select.find(members));
     Ok(match select.scores {
         true => pairs(&found),
-        false => Reply::Array(found.into_iter().map(|(member, _)| Reply::bulk(member)).collect()),
+        false => Reply::Strings(found.into_iter().map(|(member, _)| member).collect()),
     })
 }
 

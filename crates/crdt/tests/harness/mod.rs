@@ -132,6 +132,7 @@ pub(crate) fn show(reply: &Reply, protocol: u8) -> String {
         Reply::Error(text) => format!("-{text}"),
         Reply::Set(all) if protocol == 3 => format!("~[{}]", list(all)),
         Reply::Array(all) | Reply::Set(all) => format!("[{}]", list(all)),
+        Reply::Strings(all) => format!("[{}]", list(&all.iter().map(Reply::bulk).collect::<Vec<_>>())),
         Reply::Pairs(all) if protocol == 3 => {
             let pairs: Vec<String> = all.iter().map(|both| format!("[{}]", pair(both))).collect();
             format!("[{}]", pairs.join(" "))

@@ -59,6 +59,9 @@ pub(crate) fn text(reply: &Reply) -> String {
         Reply::Int(int) => int.to_string(),
         Reply::Bulk(bytes) => format!("'{}'", String::from_utf8_lossy(bytes)),
         Reply::Array(all) => format!("[{}]", all.iter().map(text).collect::<Vec<_>>().join(" ")),
+        Reply::Strings(all) => {
+            format!("[{}]", all.iter().map(|one| text(&Reply::bulk(one))).collect::<Vec<_>>().join(" "))
+        }
         other => panic!("no command of lists answers {other:?}"),
     }
 }

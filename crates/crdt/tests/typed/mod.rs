@@ -115,6 +115,7 @@ pub(crate) fn render(reply: &Reply) -> String {
         Reply::Bulk(bytes) => quote(bytes),
         Reply::Error(text) => format!("!{text}"),
         Reply::Array(all) | Reply::Set(all) => list(all),
+        Reply::Strings(all) => list(&all.iter().map(Reply::bulk).collect::<Vec<_>>()),
         Reply::Bool(_) | Reply::BigNumber(_) | Reply::Verbatim(..) => panic!("only scripts answer {reply:?}"),
         Reply::Map(pairs) | Reply::Pairs(pairs) => {
             list(&pairs.iter().flat_map(|(name, value)| [name.clone(), value.clone()]).collect::<Vec<_>>())

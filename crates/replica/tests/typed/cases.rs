@@ -2,9 +2,14 @@
 
 use crate::world::{P0, REGIONS, World, call, config, server};
 use std::sync::Arc;
-use tidemark_contract::core::{DcId, Update, Verb, Write};
-use tidemark_replica::{Host, OpenError, Resume, StreamError};
+use tidemark_contract::core::{DcId, Key, Update, Verb, Write};
+use tidemark_contract::request::Request;
+use tidemark_contract::stabilised::Past;
+use tidemark_contract::{AskId, Ticket, Topology};
+use tidemark_replica::{Host, HostConfig, Now, OpenError, Resume, StreamError};
 use tidemark_store::Misunderstood;
+use tidemark_store::disk::SimDisk;
+use tidemark_store::log::Fsync;
 
 fn world() -> World {
     World::new(1)
@@ -89,6 +94,35 @@ fn a_key_of_many_elements_is_written_by_a_job_while_it_changes() {
     world.crash(0);
     let seen = world.read(0, &["s".into(), "n".into()]);
     assert_eq!((seen["s"].len(), &seen["n"][..]), (2_999, &["\"\" \"12\"".to_string()][..]));
+}
+
+/// Adding what is there survives a removal elsewhere, so it is written; where there is no elsewhere, it is not.
+#[test]
+fn the_only_region_does_not_write_what_is_there() {
+    let one = HostConfig { topology: Topology::new(1, 1), ..config(0, Fsync::EverySec, 1 << 20) };
+    let now = Now { wall: 1_000_000, mono: 1_000_000 };
+    let mut host = Host::open(one, Arc::new(SimDisk::new().process()), now).unwrap();
+    let mut written = |key: &str, verb: Verb, args: &[&str]| {
+        let before = host.written(P0);
+        let ticket = Ticket { node: 0, session: 0, ask: AskId(before) };
+        let request = Request::Put(Key::from(key), call(verb, args), Past::default());
+        host.request(now, P0, ticket, request, Some(100));
+        host.written(P0) - before
+    };
+    assert_eq!(written("s", Verb::SAdd, &["a"]), 1);
+    assert_eq!(written("s", Verb::SAdd, &["a"]), 0);
+    assert_eq!(written("s", Verb::SAdd, &["a", "b"]), 1);
+    assert_eq!(written("s", Verb::SRem, &["a"]), 1);
+    assert_eq!(written("s", Verb::SAdd, &["a"]), 1);
+    assert_eq!(written("z", Verb::ZAdd, &["1", "a"]), 1);
+    assert_eq!(written("z", Verb::ZAdd, &["1", "a"]), 0);
+    assert_eq!(written("z", Verb::ZAdd, &["2", "a"]), 1);
+    assert_eq!(written("s", Verb::Expire, &["100"]), 1);
+    assert_eq!(written("s", Verb::SAdd, &["a"]), 0);
+    let mut world = world();
+    assert!(world.ask(0, "s", call(Verb::SAdd, &["a"])).is_some());
+    world.settle();
+    assert!(world.ask(0, "s", call(Verb::SAdd, &["a"])).is_some(), "another region may have removed it");
 }
 
 /// A key with a deadline may have come and gone: elsewhere it may be there yet, so keys that are created say that they are new. The

@@ -173,6 +173,10 @@ pub(super) fn write(reply: &Reply, out: &mut Encoder<'_>) {
             out.array(items.len());
             items.iter().for_each(|item| write(item, out));
         }
+        Reply::Strings(strings) => {
+            out.array(strings.len());
+            strings.iter().for_each(|string| out.bulk(string));
+        }
         Reply::Bool(yes) => out.boolean(*yes),
         Reply::BigNumber(digits) => out.reply(&resp::Reply::BigNumber(digits.clone())),
         Reply::Verbatim(format, text) => out.verbatim(*format, text),

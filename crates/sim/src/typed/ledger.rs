@@ -200,6 +200,10 @@ fn counts(reply: &Reply) -> BTreeMap<String, i64> {
         Reply::Set(all) | Reply::Array(all) => {
             all.iter().for_each(|one| *counts.entry(text(one)).or_insert(0) += 1);
         }
+        Reply::Strings(all) => {
+            let text = |one| String::from_utf8_lossy(one).into_owned();
+            all.iter().for_each(|one| *counts.entry(text(one)).or_insert(0) += 1);
+        }
         _ => {}
     }
     counts
