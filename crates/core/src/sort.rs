@@ -163,8 +163,9 @@ fn integer(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// A weight as C's `strtod` reads it; nothing is 0.
+/// A weight as C's `strtod` reads it: up to a byte 0, and nothing is 0.
 fn score(text: &[u8]) -> Option<f64> {
+    let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
     if text.is_empty() {
         return Some(0.0);
     }

@@ -187,13 +187,21 @@ fn limit_of(argument: &[u8]) -> Result<usize, Reply> {
 }
 
 fn intersection_size(keys: &mut Keys<'_>, args: &[Bytes]) -> Answer {
-    let limit = match args {
-        [] => 0,
-        [word, limit] if is(word, "limit") => limit_of(limit)?,
-        _ => return Err(SYNTAX),
-    };
+    let mut limit = 0;
+    for option in args.chunks(2) {
+        match option {
+            [word, number] if is(word, "limit") => limit = limit_option(number)?,
+            _ => return Err(SYNTAX),
+        }
+    }
     let size = combine(Verb::SInter, keys, 0)?.len();
     Ok(Reply::count(if limit == 0 { size } else { size.min(limit) }))
+}
+
+/// The number behind LIMIT.
+fn limit_option(number: &[u8]) -> Result<usize, Reply> {
+    let limit = int(number).ok().and_then(|limit| usize::try_from(limit).ok());
+    limit.ok_or(Reply::error("ERR LIMIT can't be negative"))
 }
 
 fn store(verb: Verb, keys: &mut Keys<'_>) -> Answer {
@@ -239,8 +247,9 @@ fn move_between(keys: &mut Keys<'_>, from: End, to: End) -> Answer {
 fn count_option(options: &[Bytes]) -> Result<usize, Reply> {
     match options {
         [] => Ok(1),
-        [word, count] if is(word, "count") => match int(count).map(usize::try_from) {
-            Ok(Ok(count @ 1..)) => Ok(count),
+        [word, count, rest @ ..] if is(word, "count") => match int(count).map(usize::try_from) {
+            Ok(Ok(count @ 1..)) if rest.is_empty() => Ok(count),
+            Ok(Ok(1..)) => Err(SYNTAX),
             _ => Err(Reply::error("ERR count should be greater than 0")),
         },
         _ => Err(SYNTAX),

@@ -1,6 +1,6 @@
 //! Commands on several sorted sets, or sets, whose members then have the score 1.
 
-use super::{Keys, count_option, limit_of};
+use super::{Keys, count_option, limit_option};
 use crate::args::{SYNTAX, float, is};
 use crate::draft::{Answer, Draft};
 use crate::effect::{Datum, Kind};
@@ -64,7 +64,7 @@ fn options(verb: Verb, keys: usize, args: &[Bytes]) -> Result<Options, Reply> {
         } else if !stores && verb != Verb::ZInterCard && is(option, "withscores") {
             all.scores = true;
         } else if verb == Verb::ZInterCard && is(option, "limit") && args.len() >= 1 {
-            all.limit = limit_of(args.next().ok_or(SYNTAX)?)?;
+            all.limit = limit_option(args.next().ok_or(SYNTAX)?)?;
         } else {
             return Err(SYNTAX);
         }
@@ -90,13 +90,20 @@ fn members(draft: &Draft<'_>, weight: f64) -> Result<Vec<(Vec<u8>, f64)>, Reply>
     }
 }
 
-/// The members that the keys from `first` on have together, in the order of a sorted set.
+/// The options, and the members that the keys from `first` on have together, in the order of a sorted set. Redis looks at the types
+/// of the keys first.
 fn result(
     verb: Verb,
     keys: &mut Keys<'_>,
     first: usize,
-    options: &Options,
-) -> Result<Vec<(Vec<u8>, f64)>, Reply> {
+    args: &[Bytes],
+) -> Result<(Options, Vec<(Vec<u8>, f64)>), Reply> {
+    for key in first..keys.len() {
+        if !matches!(keys.at(key).plain(), None | Some(Plain::Zset(_) | Plain::Set(_))) {
+            return Err(Reply::WRONG_TYPE);
+        }
+    }
+    let options = options(verb, keys.len() - first, args)?;
     let mut sets = Vec::new();
     for (key, weight) in (first..keys.len()).zip(&options.weights) {
         sets.push(members(keys.at(key), *weight)?);
@@ -130,13 +137,12 @@ fn result(
     sorted.sort_by(|(a, one), (b, other)| {
         one.partial_cmp(other).expect("no score is NaN").then_with(|| a.cmp(b))
     });
-    Ok(sorted)
+    Ok((options, sorted))
 }
 
 /// ZUNION, ZINTER, ZDIFF and ZINTERCARD.
 pub(super) fn combine(verb: Verb, keys: &mut Keys<'_>, args: &[Bytes]) -> Answer {
-    let options = options(verb, keys.len(), args)?;
-    let found = result(verb, keys, 0, &options)?;
+    let (options, found) = result(verb, keys, 0, args)?;
     if verb == Verb::ZInterCard {
         let limit = if options.limit == 0 { found.len() } else { options.limit };
         return Ok(Reply::count(found.len().min(limit)));
@@ -156,7 +162,7 @@ fn overwrite<'a>(to: &mut Draft<'_>, members: impl ExactSizeIterator<Item = (&'a
     if to.kind().is_some() {
         to.clear();
     }
-    members.for_each(|(member, score)| to.assign(Kind::Zset, member, Datum::Score(score)));
+    members.for_each(|(member, score)| to.assign(Kind::Zset, member, Datum::score(score)));
     if count > 0 {
         to.expire(None);
     }
@@ -165,8 +171,7 @@ fn overwrite<'a>(to: &mut Draft<'_>, members: impl ExactSizeIterator<Item = (&'a
 
 /// ZUNIONSTORE, ZINTERSTORE and ZDIFFSTORE.
 pub(super) fn store(verb: Verb, keys: &mut Keys<'_>, args: &[Bytes]) -> Answer {
-    let options = options(verb, keys.len() - 1, args)?;
-    let found = result(verb, keys, 1, &options)?;
+    let (_, found) = result(verb, keys, 1, args)?;
     Ok(overwrite(keys.at(0), found.iter().map(|(member, score)| (&member[..], *score))))
 }
 

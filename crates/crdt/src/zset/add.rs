@@ -113,7 +113,7 @@ pub(crate) fn put_all(draft: &mut Draft<'_>, options: Options, pairs: &[(f64, By
             added += usize::from(there.is_none());
             changed += usize::from(there.is_some_and(|there| there != *score));
             // Setting the score that is there is a write, too: it survives a removal elsewhere.
-            draft.assign_shared(Kind::Zset, member.clone(), Datum::Score(*score), options.bound());
+            draft.assign_shared(Kind::Zset, member.clone(), Datum::score(*score), options.bound());
         }
     }
     Ok(Reply::count(if options.ch { added + changed } else { added }))
