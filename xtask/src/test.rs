@@ -34,6 +34,7 @@ pub(crate) fn test() -> Result<()> {
         steps.step("tests", tests);
         steps.step("redis-tests", || redis_tests::run(&[]));
         steps.step("client-tests", client_tests::run_with_python);
+        steps.step("differential", || crate::differential(&[]));
     }
     steps.finish()
 }

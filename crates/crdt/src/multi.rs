@@ -180,12 +180,6 @@ fn combine(verb: Verb, keys: &mut Keys<'_>, first: usize) -> Result<BTreeSet<Vec
     })
 }
 
-/// The number behind LIMIT.
-fn limit_of(argument: &[u8]) -> Result<usize, Reply> {
-    let limit = int(argument).ok().and_then(|limit| usize::try_from(limit).ok());
-    limit.ok_or(Reply::error("ERR LIMIT can't be negative"))
-}
-
 fn intersection_size(keys: &mut Keys<'_>, args: &[Bytes]) -> Answer {
     let mut limit = 0;
     for option in args.chunks(2) {
@@ -272,10 +266,16 @@ fn strings(keys: &mut Keys<'_>, first: usize) -> Result<Vec<Option<tidemark_core
     (first..keys.len()).map(|key| string::value(keys.at(key))).collect()
 }
 
+/// PFCOUNT and PFMERGE. The first key of the wrong kind decides the error.
 fn sketches(verb: Verb, keys: &mut Keys<'_>) -> Answer {
-    let values = strings(keys, usize::from(verb == Verb::PfMerge))?;
-    let values: Vec<&[u8]> = values.iter().flatten().map(|value| &value[..]).collect();
-    if verb == Verb::PfMerge { crate::hll::merge(keys.at(0), &values) } else { crate::hll::count(&values) }
+    let mut values = Vec::new();
+    for key in 0..keys.len() {
+        let value = string::value(keys.at(key))?;
+        value.as_deref().map_or(Ok(()), crate::hll::check)?;
+        values.push(value);
+    }
+    let sources: Vec<&[u8]> = values.iter().flatten().map(|value| &value[..]).collect();
+    if verb == Verb::PfMerge { crate::hll::merge(keys.at(0), &sources) } else { crate::hll::count(&sources) }
 }
 
 fn combine_bits(keys: &mut Keys<'_>, args: &[Bytes]) -> Answer {

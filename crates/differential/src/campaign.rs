@@ -37,6 +37,8 @@ impl Difference {
     /// A difference between replies to `words`.
     fn of_reply(words: &Words, theirs: &str, ours: &str) -> Self {
         let name = String::from_utf8_lossy(&words[0]).to_ascii_uppercase();
+        let encoding = words.get(1).is_some_and(|word| word.eq_ignore_ascii_case(b"ENCODING"));
+        let class = if encoding { String::from } else { class };
         let kind = format!("{name}: {} / {}", class(theirs), class(ours));
         Self { what: "reply".into(), theirs: theirs.into(), ours: ours.into(), kind }
     }
@@ -169,7 +171,10 @@ impl Pair {
                     if let Some(report) = &mut report {
                         *report.intended.entry(reason).or_default() += 1;
                     }
-                    return Ok(None);
+                    // The sequence goes on if it was only the reply.
+                    if state::difference(&mut self.theirs, &mut self.ours)?.is_some() {
+                        return Ok(None);
+                    }
                 }
                 Step::Differ(difference) => return Ok(Some((at, difference))),
             }
@@ -189,20 +194,28 @@ impl Pair {
     }
 
     fn step(&mut self, command: &Command) -> Result<Step> {
+        let mut wrong = None;
+        for words in &command.before {
+            let (ours, theirs) = (self.ours.ask(words)?, self.theirs.ask(words)?);
+            if ours.raw != theirs.raw {
+                wrong.get_or_insert((words, theirs, ours));
+            }
+        }
         let ours = self.ours.ask(&command.words)?;
         // Nothing has happened on this side, and nothing may happen on the other.
-        if let Some(error) = ours.error()
-            && error.contains("not supported")
-        {
+        if let Some(error) = ours.error().filter(|error| is_refusal(error)) {
             return Ok(Step::Refused(error));
         }
         let theirs = self.theirs.ask(&command.words)?;
-        if compare::same(command, &mut self.theirs, &mut self.ours, &theirs, &ours)? {
-            return Ok(Step::Same);
-        }
-        Ok(match intended::reason(&command.words, &theirs.raw, &ours.raw) {
+        let same = compare::same(command, &mut self.theirs, &mut self.ours, &theirs, &ours)?;
+        let (words, theirs, ours) = match wrong {
+            Some(wrong) => wrong,
+            None if same => return Ok(Step::Same),
+            None => (&command.words, theirs, ours),
+        };
+        Ok(match intended::reason(words, &theirs.raw, &ours.raw) {
             Some(reason) => Step::Meant(reason),
-            None => Step::Differ(Difference::of_reply(&command.words, &theirs.shown(), &ours.shown())),
+            None => Step::Differ(Difference::of_reply(words, &theirs.shown(), &ours.shown())),
         })
     }
 
@@ -215,8 +228,17 @@ impl Pair {
             Ok(found.map(|(_, found)| last = found).is_some())
         };
         let mut sequence = shrink::shrink(commands, &mut shows)?;
-        // Then the commands, word by word.
+        // Then what is sent before a command, and the commands, word by word.
         for at in 0..sequence.len() {
+            let queued = sequence[at].before.get(1..).unwrap_or_default().to_vec();
+            if !queued.is_empty() {
+                let queued = shrink::shrink(&queued, |some| {
+                    let mut shorter = sequence.clone();
+                    shorter[at].before.splice(1.., some.iter().cloned());
+                    shows(&shorter)
+                })?;
+                sequence[at].before.splice(1.., queued);
+            }
             let words = shrink::shrink(&sequence[at].words.clone(), |some| {
                 let mut shorter = sequence.clone();
                 shorter[at].words = some.to_vec();
@@ -226,7 +248,10 @@ impl Pair {
         }
         Ok(Finding {
             count: 1,
-            sequence: sequence.into_iter().map(|command| command.words).collect(),
+            sequence: sequence
+                .into_iter()
+                .flat_map(|command| command.before.into_iter().chain([command.words]))
+                .collect(),
             difference: last,
         })
     }
@@ -287,6 +312,12 @@ impl Report {
         ));
         text
     }
+}
+
+/// Whether Tidemark refuses a command altogether. Some errors of Redis hold the same words.
+fn is_refusal(error: &str) -> bool {
+    const ENDS: [&str; 2] = ["not supported yet", "not supported here"];
+    ENDS.iter().any(|end| error.ends_with(end)) || error.contains(" is not supported: ")
 }
 
 /// What kind of reply it is: its type, or the beginning of an error without its numbers.

@@ -29,7 +29,8 @@ impl Dd {
             return format!("{sign}inf");
         }
         // From 2^63 on there are no fractions in 80 bits.
-        if number.high >= scaled(1.0, 63) {
+        let limit = scaled(1.0, 63);
+        if number.high > limit || number.high == limit && number.low >= 0.0 {
             return format!("{sign}{}", integer(number));
         }
         const UNIT: u128 = 100_000_000_000_000_000;
@@ -53,7 +54,7 @@ impl Dd {
 fn integer(number: Dd) -> String {
     const LIMB: u64 = 1_000_000_000;
     let mut power = 0;
-    while scaled(number.high, -power) >= scaled(1.0, 64) {
+    while scaled(number.high, -power) > scaled(1.0, 64) {
         power += 1;
     }
     let mut rest = scaled(number.high, -power) as u128;

@@ -129,8 +129,11 @@ impl Transaction {
     /// Queues a request; none if it is one that is carried out at once. REQUIRES: [`Self::is_open`].
     pub(super) fn queue(&mut self, request: &Request<'_>) -> Result<Option<Command>, ErrorReply> {
         let result = self.try_queue(request);
-        if let (Err(_), Some(queue)) = (&result, &mut self.queue) {
-            queue.failed = true;
+        match (&result, &mut self.queue) {
+            // An EXEC that fails ends the transaction, too.
+            (Err(error), _) if *error == ErrorReply::ABORTED_BY_ARITY => self.discard()?,
+            (Err(_), Some(queue)) => queue.failed = true,
+            _ => {}
         }
         result
     }

@@ -83,7 +83,7 @@ impl Calls<'_> {
         let blocks = |word: &[u8]| word.eq_ignore_ascii_case(b"block");
         let options = request.iter().take_while(|word| !word.eq_ignore_ascii_case(b"streams"));
         if matches!(spec.name, "xread" | "xreadgroup") && options.into_iter().any(blocks) {
-            let name = spec.name;
+            let name = String::from_utf8_lossy(&request[0]);
             return Err(Reply::Error(
                 format!("ERR {name} command is not allowed with BLOCK option from scripts").into(),
             ));
