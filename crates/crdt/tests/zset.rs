@@ -40,7 +40,7 @@ fn rank_with_score() {
     assert_eq!(shown("zrank k b withscore x"), both(arity, arity));
 }
 
-/// Negative zero and scores that no short text tells exactly keep their value.
+/// Scores that no short text tells exactly keep their value; a zero loses its sign.
 #[test]
 fn scores_are_exact() {
     let mut desk = Desk::new(1, true);

@@ -2,8 +2,8 @@
 //! now and then a command that is malformed.
 
 use crate::Words;
-use crate::words::{BY, CHANNELS, DIGESTS, FAR, FLOATS, GARBAGE, GET, INTS, PAYLOADS, SCRIPTS, VALUES};
 use crate::shapes::{Compare, Part, Shape};
+use crate::words::{BY, CHANNELS, DIGESTS, FAR, FLOATS, GARBAGE, GET, INTS, PAYLOADS, SCRIPTS, VALUES};
 use fastrand::Rng;
 
 /// A command, and how its replies are compared.

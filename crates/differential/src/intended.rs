@@ -19,7 +19,8 @@ pub struct Intended {
 const ENCODING: &str = "the encoding of a value in Redis depends on how it came about, and never goes back; Tidemark says what \
     Redis 7.2 would choose for what the value is now";
 const RANK: &str = "WITHSCORE is of Redis 7.2, which Tidemark follows";
-const RANGE: &str = "the numbers of Tidemark are sums of two doubles, and end at 1.8e308; those of 80 bits end at 1.1e4932";
+const RANGE: &str =
+    "the numbers of Tidemark are sums of two doubles, and end at 1.8e308; those of 80 bits end at 1.1e4932";
 
 const fn encoding(theirs: &'static str, ours: &'static str) -> Intended {
     Intended { command: "OBJECT", argument: "ENCODING", theirs, ours, reason: ENCODING }
@@ -30,7 +31,8 @@ const fn rank(command: &'static str, ours: &'static str) -> Intended {
 }
 
 const WATCHED: &str = "WATCH compares what is there: a key that was made and deleted since has not changed";
-const PLACE: &str = "scripts call commands on data; what describes the node, or its subscribers, is not among them";
+const PLACE: &str =
+    "scripts call commands on data; what describes the node, or its subscribers, is not among them";
 
 const fn watched(theirs: &'static str) -> Intended {
     Intended { command: "EXEC", argument: "", theirs, ours: "*", reason: WATCHED }

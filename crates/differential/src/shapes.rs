@@ -90,7 +90,8 @@ const TABLE: [(&str, &str); 14] = [
 ];
 
 /// Commands whose second word is a subcommand.
-const CONTAINERS: [&str; 8] = ["OBJECT", "XGROUP", "XINFO", "SCRIPT", "CLIENT", "PUBSUB", "COMMAND", "FUNCTION"];
+const CONTAINERS: [&str; 8] =
+    ["OBJECT", "XGROUP", "XINFO", "SCRIPT", "CLIENT", "PUBSUB", "COMMAND", "FUNCTION"];
 
 /// The groups of the table.
 pub fn groups() -> impl Iterator<Item = &'static str> {

@@ -1,8 +1,8 @@
 //! Whether two servers hold the same: their keys, and of each key its type, its contents and whether it has a deadline.
 
 use crate::campaign::Difference;
-use crate::{Words, compare};
 use crate::side::{Answer, Side, is_unknown};
+use crate::{Words, compare};
 use anyhow::Result;
 
 /// How the contents of a type are read.
@@ -33,7 +33,8 @@ pub fn difference(theirs: &mut Side, ours: &mut Side) -> Result<Option<Differenc
         let shown = |keys: &[Vec<u8>]| crate::line(keys);
         return Ok(Some(Difference::of_state("keys", &shown(&expected), &shown(&found))));
     }
-    let types = both(theirs, ours, &expected.iter().map(|key| of(&["TYPE", "KEY"], key)).collect::<Vec<_>>())?;
+    let types =
+        both(theirs, ours, &expected.iter().map(|key| of(&["TYPE", "KEY"], key)).collect::<Vec<_>>())?;
     let asked: Vec<Vec<Words>> =
         expected.iter().zip(&types).map(|(key, (kind, _))| questions(key, &name(kind))).collect();
     let mut answers = both(theirs, ours, &asked.concat())?.into_iter();
@@ -83,7 +84,9 @@ fn of_key(key: &[u8], kind: &Two, asked: &[Words], answers: &[Two]) -> Option<Di
         let (expected, found) = two;
         let unknown = found.error().is_some_and(|error| is_unknown(&error));
         let (what, same) = match &words[0][..] {
-            b"PTTL" => ("deadline".to_string(), unknown || compare::near(&expected.reply, &found.reply, NEAR_MS)),
+            b"PTTL" => {
+                ("deadline".to_string(), unknown || compare::near(&expected.reply, &found.reply, NEAR_MS))
+            }
             b"DUMP" => ("dump".to_string(), unknown || compare::same_dump(&expected.reply, &found.reply)),
             b"XINFO" => ("groups".to_string(), compare::described(&expected.reply, &found.reply)),
             b"HGETALL" | b"SMEMBERS" => {
