@@ -280,6 +280,7 @@ fn sketches(verb: Verb, keys: &mut Keys<'_>) -> Answer {
 
 fn combine_bits(keys: &mut Keys<'_>, args: &[Bytes]) -> Answer {
     let [operation] = exactly(args, "bitop")?;
+    crate::bitmap::check(operation, keys.len() - 1)?;
     let values = strings(keys, 1)?;
     let values: Vec<&[u8]> = values.iter().map(|value| value.as_deref().unwrap_or_default()).collect();
     let result = crate::bitmap::combine(operation, &values)?;
