@@ -127,9 +127,10 @@ fn increment(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
 }
 
 fn increment_float(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
-    let [field, by] = exactly(args, "hincrbyfloat")?;
-    let by = Dd::parse(by).ok_or(NOT_A_FLOAT)?;
-    if !by.is_finite() {
+    let [field, by_text] = exactly(args, "hincrbyfloat")?;
+    let by = Dd::parse(by_text).ok_or(NOT_A_FLOAT)?;
+    // A number that is only too large is told of behind what is wrong with the key.
+    if !by.is_finite() && !by_text.iter().any(u8::is_ascii_digit) {
         return Err(Reply::error("ERR value is NaN or Infinity"));
     }
     draft.of(Kind::Hash)?;
