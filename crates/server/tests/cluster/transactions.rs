@@ -87,6 +87,24 @@ fn queued_commands_see_what_those_before_them_have_written() {
     assert_eq!(client.text(&["GET", "d"]), "5!");
 }
 
+/// A command that finds nothing to move answers another null than one that finds nothing to pop.
+#[test]
+fn what_would_wait_finds_nothing_in_a_transaction() {
+    let cluster = one();
+    let mut client = cluster.client(0);
+    client.call(&["HELLO", "2"]);
+    client.ok(&["MULTI"]);
+    for line in
+        ["BLMOVE none {none} LEFT LEFT 0", "BRPOPLPUSH none {none} 0", "BLPOP none 0", "BLMPOP 0 1 none LEFT"]
+    {
+        assert_eq!(ask(&mut client, line), "QUEUED", "{line}");
+    }
+    client.send(b"EXEC\r\n");
+    let mut raw = [0; 24];
+    std::io::Read::read_exact(&mut client.stream, &mut raw).unwrap();
+    assert_eq!(&raw, b"*4\r\n$-1\r\n$-1\r\n*-1\r\n*-1\r\n");
+}
+
 #[test]
 fn a_transaction_that_cannot_be_queued_is_discarded() {
     let cluster = one();

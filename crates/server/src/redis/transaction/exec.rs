@@ -221,7 +221,7 @@ impl Exec {
             Step::Done => None,
             // Inside a transaction nothing waits.
             Step::Block => {
-                pending.give_up(&mut Encoder::new(&mut self.replies, version));
+                pending.find_nothing(&mut Encoder::new(&mut self.replies, version));
                 None
             }
             step => {
