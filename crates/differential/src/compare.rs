@@ -1,5 +1,6 @@
 //! When two replies are the same.
 
+use crate::Words;
 use crate::generate::Command;
 use crate::shapes::{Compare, Source};
 use crate::side::{Answer, Side};
@@ -26,7 +27,12 @@ pub fn same(
         return Ok(String::from_utf8_lossy(&expected.raw) == String::from_utf8_lossy(&found.raw));
     }
     Ok(match command.compare {
-        Compare::Exact => is_dump(command) && same_dump(&expected.reply, &found.reply),
+        Compare::Exact | Compare::Sorted | Compare::Lex => false,
+        Compare::Dump => same_dump(&expected.reply, &found.reply),
+        Compare::Count => {
+            theirs.text(&["KEYS", "*"])?;
+            theirs.ask(&command.words)?.raw == found.raw
+        }
         Compare::Unordered => {
             let pairs = command.words[0].eq_ignore_ascii_case(b"HGETALL");
             same_unordered(expected, found, pairs)
@@ -174,6 +180,48 @@ fn held(source: Source, command: &Command, theirs: &mut Side) -> Result<Vec<Vec<
     Ok(elements(&theirs.ask(&words)?.reply))
 }
 
+/// Whether redis-server draws lots for the reply to a command: then nothing is compared.
+pub fn is_random(command: &Command, theirs: &mut Side) -> Result<bool> {
+    match command.compare {
+        Compare::Sorted => is_unordered(&command.words, theirs),
+        Compare::Lex => is_uneven(&command.words, theirs),
+        _ => Ok(false),
+    }
+}
+
+/// SORT of a set or a sorted set: as text, elements of the same weight come in the order in which redis-server walks it, and
+/// so do all of a set if there are no weights. Without weights it compares text only up to the first zero byte.
+fn is_unordered(words: &Words, theirs: &mut Side) -> Result<bool> {
+    let [_, key, options @ ..] = &words[..] else { return Ok(false) };
+    let alpha = options.iter().any(|option| option.eq_ignore_ascii_case(b"ALPHA"));
+    let by = options.windows(2).filter(|two| two[0].eq_ignore_ascii_case(b"BY"));
+    let weighed = by.map(|two| two[1].contains(&b'*')).next_back();
+    let kind = theirs.ask(&[b"TYPE".to_vec(), key.clone()])?;
+    let all: [&[u8]; 4] = match kind.reply.bytes().map(|kind| &kind[..]) {
+        Some(b"set") if weighed.is_some_and(|weighed| !weighed || alpha) => return Ok(true),
+        Some(b"zset") if weighed == Some(true) && alpha => return Ok(true),
+        Some(b"set") if alpha => [b"SUNION", key, key, key],
+        Some(b"zset") if alpha => [b"ZRANGE", key, b"0", b"-1"],
+        _ => return Ok(false),
+    };
+    let held = theirs.ask(&all.map(<[u8]>::to_vec))?;
+    Ok(elements(&held.reply).iter().any(|element| element.contains(&0)))
+}
+
+/// A command that looks at text in a sorted set, the first or the second argument, that has several scores.
+fn is_uneven(words: &Words, theirs: &mut Side) -> Result<bool> {
+    for key in words.iter().skip(1).take(2) {
+        let mut end = |name: &[u8]| -> Result<_> {
+            let asked: [&[u8]; 5] = [name, key, b"0", b"0", b"WITHSCORES"];
+            Ok(elements(&theirs.ask(&asked.map(<[u8]>::to_vec))?.reply).pop())
+        };
+        if end(b"ZRANGE")? != end(b"ZREVRANGE")? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// After SPOP: both have taken as many; each server loses what the other has taken, and must have had it.
 fn popped(
     command: &Command,
@@ -212,10 +260,6 @@ fn forget_estimate(command: &Command, theirs: &mut Side, ours: &mut Side) -> Res
     Ok(())
 }
 
-fn is_dump(command: &Command) -> bool {
-    command.words[0].eq_ignore_ascii_case(b"DUMP")
-}
-
 /// Strings are dumped alike but for the version and the checksum; other types may be encoded and ordered otherwise.
 pub fn same_dump(expected: &Reply, found: &Reply) -> bool {
     let (Some(expected), Some(found)) = (expected.bytes(), found.bytes()) else { return expected == found };
@@ -225,9 +269,43 @@ pub fn same_dump(expected: &Reply, found: &Reply) -> bool {
     if string(&expected) { expected == found } else { !string(&found) }
 }
 
+/// Whether two replies are the same but for the digits of scores: redis-server 7.0 shows seventeen, and Tidemark as few as
+/// tell the number, as 7.2 does. A score of -0 is 0 in Tidemark, and in a listpack of redis-server.
+pub fn same_scores(expected: &[u8], found: &[u8]) -> bool {
+    let lines = |raw: &[u8]| raw.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let (expected, found) = (lines(expected), lines(found));
+    let length = |line: &[u8]| line.first() == Some(&b'$') && line.ends_with(b"\r");
+    let same = |at: usize| {
+        let (expected, found) = (&expected[at], &found[at]);
+        expected == found || length(expected) && length(found) || same_score(expected, found)
+    };
+    expected.len() == found.len() && (0..expected.len()).all(same)
+}
+
+fn same_score(expected: &[u8], found: &[u8]) -> bool {
+    let text = |line: &[u8]| String::from_utf8_lossy(line).trim_start_matches(',').trim_end().to_string();
+    let (expected, found) = (text(expected), text(found));
+    let (Ok(a), Ok(b)) = (expected.parse::<f64>(), found.parse::<f64>()) else { return false };
+    let digits = expected.split('e').next().unwrap_or_default().trim_start_matches(['-', '0', '.']);
+    let digits = digits.bytes().filter(u8::is_ascii_digit).count();
+    a == b && (expected == "-0" || digits == 17 && found.len() < expected.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_digits_of_scores_may_differ() {
+        let same = |a: &str, b: &str| same_scores(a.as_bytes(), b.as_bytes());
+        assert!(same("$19\r\n0.10000000000000001\r\n", "$3\r\n0.1\r\n"));
+        assert!(same(",9.9999999999999995e+33\r\n", ",1e+34\r\n"));
+        assert!(same("$2\r\n-0\r\n", "$1\r\n0\r\n"));
+        assert!(!same("$19\r\n0.10000000000000001\r\n", "$3\r\n0.2\r\n"));
+        assert!(!same("$3\r\n0.1\r\n", "$4\r\n0.10\r\n"));
+        assert!(!same("$1\r\n0\r\n", "$2\r\n-0\r\n"));
+        assert!(!same("$2\r\nm1\r\n", "$2\r\nm2\r\n"));
+    }
 
     fn array(items: &[&'static str]) -> Reply {
         Reply::Array(items.iter().map(|item| Reply::from(*item)).collect())

@@ -13,6 +13,8 @@ pub struct Command {
     pub before: Vec<Words>,
     /// What is sent.
     pub words: Words,
+    /// The command that a script calls, if it does nothing else.
+    pub called: Option<Words>,
     /// How the replies are compared.
     pub compare: Compare,
 }
@@ -61,19 +63,21 @@ impl<'a> Generator<'a> {
             before.push(self.exact());
         }
         let last: &[u8] = if self.rng.u8(..10) == 0 { b"DISCARD" } else { b"EXEC" };
-        Command { before, words: vec![last.to_vec()], compare: Compare::Exact }
+        Command { before, words: vec![last.to_vec()], called: None, compare: Compare::Exact }
     }
 
     /// A script that calls a command.
     fn call(&mut self) -> Command {
-        let command = self.exact();
+        let mut command = self.exact();
+        if command.len() == 1 {
+            command.push(Vec::new());
+        }
         let script = if self.rng.bool() { "call" } else { "pcall" };
         let script = format!("return redis.{script}(ARGV[1], KEYS[1], unpack(ARGV, 2))");
         let mut words = vec![b"EVAL".to_vec(), script.into_bytes(), b"1".to_vec()];
-        words.push(command.get(1).cloned().unwrap_or_default());
-        words.push(command[0].clone());
-        words.extend(command.into_iter().skip(2));
-        Command { before: Vec::new(), words, compare: Compare::Exact }
+        words.extend([command[1].clone(), command[0].clone()]);
+        words.extend(command[2..].iter().cloned());
+        Command { before: Vec::new(), words, called: Some(command), compare: Compare::Exact }
     }
 
     fn single(&mut self, shape: &Shape) -> Command {
@@ -87,7 +91,7 @@ impl<'a> Generator<'a> {
         if self.rng.u8(..20) == 0 {
             words[0].make_ascii_lowercase();
         }
-        Command { before: Vec::new(), words, compare: shape.compare }
+        Command { before: Vec::new(), words, called: None, compare: shape.compare }
     }
 
     fn expand(&mut self, parts: &[Part], words: &mut Words) {
@@ -141,6 +145,7 @@ impl<'a> Generator<'a> {
         }
         let word = match kind {
             "key" => self.key(),
+            "even" => self.text(&["y1", "y2"]),
             "value" | "text" => self.value(),
             "garbage" => self.of(&GARBAGE),
             "field" | "member" => self.member(),

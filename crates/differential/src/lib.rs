@@ -4,13 +4,14 @@
 //! - [`shapes`]: which commands there are, as a table; [`generate`]: random commands of these shapes, from [`words`].
 //! - [`side`]: a connection to one of the two servers; [`servers`]: the servers.
 //! - [`compare`]: when two replies are the same; [`state`]: when two servers hold the same.
-//! - [`shrink`]: the shortest sequence that still shows a difference; [`campaign`]: all of it.
+//! - [`shrink`]: the shortest sequence that still shows a difference; [`campaign`]: all of it, and what it has found.
 //! - [`intended`]: differences that are meant.
 
 pub mod campaign;
 pub mod compare;
 pub mod generate;
 pub mod intended;
+mod report;
 pub mod servers;
 pub mod shapes;
 pub mod shrink;

@@ -25,6 +25,14 @@ pub enum Compare {
     Estimate,
     /// The walk to its end gives the same elements.
     Scan,
+    /// The same once redis-server has deleted what has expired: until then it counts that too.
+    Count,
+    /// Strings are dumped alike; other types may be encoded and ordered otherwise.
+    Dump,
+    /// Byte for byte, but left out if the reply depends on the order in which redis-server walks a set: it is random.
+    Sorted,
+    /// Byte for byte, but left out for a sorted set with several scores: what redis-server finds there by text is random.
+    Lex,
     /// Integers may differ by this much: a clock goes on between the two servers.
     Near(i64),
     /// But for times, and for what only one of them has: a description.
@@ -124,6 +132,10 @@ fn shape(group: &'static str, line: &str) -> Result<Shape> {
         "pop" => Compare::Pop,
         "estimate" => Compare::Estimate,
         "scan" => Compare::Scan,
+        "count" => Compare::Count,
+        "dump" => Compare::Dump,
+        "sorted" => Compare::Sorted,
+        "lex" => Compare::Lex,
         "near seconds" => Compare::Near(1),
         "near milliseconds" => Compare::Near(1000),
         "described" => Compare::Described,

@@ -26,6 +26,23 @@ impl Answer {
         self.reply.error().map(|text| String::from_utf8_lossy(text).into_owned())
     }
 
+    /// The elements of an array; none if it is something else.
+    pub fn items(&self) -> Result<Option<Vec<Answer>>> {
+        let (Reply::Array(items), Some(head)) =
+            (&self.reply, self.raw.iter().position(|byte| *byte == b'\n'))
+        else {
+            return Ok(None);
+        };
+        let (mut decoder, mut buffer) = (Decoder::default(), BytesMut::from(&self.raw[head + 1..]));
+        let mut answers = Vec::with_capacity(items.len());
+        for _ in items {
+            let all = buffer.clone();
+            let reply = decoder.decode(&mut buffer)?.context("a whole reply")?;
+            answers.push(Answer { raw: all[..all.len() - buffer.len()].to_vec(), reply });
+        }
+        Ok(Some(answers))
+    }
+
     /// The bytes as text, cut if there are many.
     pub fn shown(&self) -> String {
         const MAX: usize = 600;
@@ -146,6 +163,7 @@ impl Side {
     pub fn reset(&mut self) -> Result<()> {
         self.text(&["DISCARD"])?;
         self.text(&["UNWATCH"])?;
+        self.text(&["CLIENT", "SETNAME", ""])?;
         if self.flushes {
             self.text(&["FLUSHALL"])?;
             return Ok(());

@@ -92,6 +92,7 @@ fn of_key(key: &[u8], kind: &Two, asked: &[Words], answers: &[Two]) -> Option<Di
             b"HGETALL" | b"SMEMBERS" => {
                 (format!("contents ({kind})"), compare::same_unordered(expected, found, kind == "hash"))
             }
+            b"ZRANGE" => (format!("contents ({kind})"), compare::same_scores(&expected.raw, &found.raw)),
             _ => (format!("contents ({kind})"), expected.raw == found.raw),
         };
         if !same {

@@ -1,8 +1,9 @@
 //! What random commands are made of.
 
 /// What can be drawn.
-pub const KINDS: [&str; 39] = [
+pub const KINDS: [&str; 40] = [
     "key",
+    "even",
     "value",
     "int",
     "float",
@@ -63,7 +64,7 @@ pub const INTS: [&str; 12] = [
 ];
 /// Numbers to add.
 pub const FLOATS: [&str; 14] =
-    ["0", "1", "-1", "0.1", "1.5", "-2.25", "3.0e3", "1e-7", "1e17", "inf", "-inf", "nan", "1e400", "0x10"];
+    ["0", "1", "-1", "0.1", "1.5", "-2.25", "3.0e3", "1e-7", "1e17", "inf", "-inf", "nan", "1e300", "0x10"];
 /// Values.
 pub const VALUES: [&[u8]; 16] = [
     b"",
