@@ -24,11 +24,9 @@ enum Aggregate {
 impl Aggregate {
     fn of(self, one: f64, other: f64) -> f64 {
         match self {
-            // Opposite infinities make 0, as in Redis.
-            Self::Sum => {
-                let sum = one + other;
-                if sum.is_nan() { 0.0 } else { sum }
-            }
+            // Opposite infinities make 0, as in Redis, and so does what is no number in an intersection.
+            Self::Sum => number(one + other),
+            // The one that is a number.
             Self::Min => one.min(other),
             Self::Max => one.max(other),
         }
@@ -72,12 +70,14 @@ fn options(verb: Verb, keys: usize, args: &[Bytes]) -> Result<Options, Reply> {
     Ok(all)
 }
 
-/// The members of a key, which is a set or a sorted set, with their scores times `weight`.
+/// An infinity times 0, as Redis takes it.
+fn number(product: f64) -> f64 {
+    if product.is_nan() { 0.0 } else { product }
+}
+
+/// The members of a key, which is a set or a sorted set, with their scores times `weight`, which may be no number.
 fn members(draft: &Draft<'_>, weight: f64) -> Result<Vec<(Vec<u8>, f64)>, Reply> {
-    let weighed = |score: f64| {
-        let product = score * weight;
-        if product.is_nan() { 0.0 } else { product }
-    };
+    let weighed = |score: f64| score * weight;
     match draft.plain() {
         None => Ok(Vec::new()),
         Some(Plain::Zset(ranked)) => {
@@ -108,12 +108,19 @@ fn result(
     for (key, weight) in (first..keys.len()).zip(&options.weights) {
         sets.push(members(keys.at(key), *weight)?);
     }
+    if !matches!(verb, Verb::ZDiff | Verb::ZDiffStore) {
+        // As Redis does, which matters to sums of infinities.
+        sets.sort_by_key(Vec::len);
+    }
     let mut sets = sets.into_iter();
-    let mut all: BTreeMap<Vec<u8>, f64> = sets.next().unwrap_or_default().into_iter().collect();
+    let smallest = sets.next().unwrap_or_default();
+    let mut all: BTreeMap<Vec<u8>, f64> =
+        smallest.into_iter().map(|(member, score)| (member, number(score))).collect();
     for set in sets {
         match verb {
             Verb::ZUnion | Verb::ZUnionStore => {
                 for (member, score) in set {
+                    let score = number(score);
                     let sum = |there: &mut f64| *there = options.aggregate.of(*there, score);
                     all.entry(member).and_modify(sum).or_insert(score);
                 }
