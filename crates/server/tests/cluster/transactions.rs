@@ -87,6 +87,31 @@ fn queued_commands_see_what_those_before_them_have_written() {
     assert_eq!(client.text(&["GET", "d"]), "5!");
 }
 
+/// The words of redis-server 7.0.15.
+#[test]
+fn wrong_requests_end_a_watch_or_fail_alone() {
+    let cluster = one();
+    let mut client = cluster.client(0);
+    // An EXEC with arguments is none, but forgets what is watched.
+    client.ok(&["WATCH", "k"]);
+    client.ok(&["SET", "k", "v"]);
+    let refused = "!EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command";
+    assert_eq!(ask(&mut client, "EXEC extra"), refused);
+    assert_eq!(exec(&mut client, &["GET k"]), "[v]");
+    // Of a script that is not there, the number of keys is looked at first, if its digest is as long as one.
+    let digest = "0".repeat(40);
+    let unknown = "!NOSCRIPT No matching script. Please use EVAL.";
+    for (line, error) in [
+        (format!("EVALSHA {digest} x k"), "!ERR value is not an integer or out of range"),
+        (format!("EVALSHA {digest} -1 k"), "!ERR Number of keys can't be negative"),
+        (format!("EVALSHA {digest} 1 k"), unknown),
+        ("EVALSHA 00 x k".to_string(), unknown),
+    ] {
+        assert_eq!(ask(&mut client, &line), error, "{line}");
+        assert_eq!(exec(&mut client, &[&line]), format!("[{error}]"), "{line}");
+    }
+}
+
 /// A command that finds nothing to move answers another null than one that finds nothing to pop.
 #[test]
 fn what_would_wait_finds_nothing_in_a_transaction() {
