@@ -187,6 +187,8 @@ fn wrong_calls_are_refused_in_the_words_of_redis() {
             "'XREADGROUP', 'GROUP', 'block', 'c', 'COUNT', 'x', 'BLOCK', '0', 'STREAMS', 's', '0'",
             "ERR value is not an integer or out of range",
         ),
+        ("'SELECT', 'x'", "ERR value is not an integer or out of range"),
+        ("'SELECT', '99'", "ERR DB index is out of range"),
         ("'PING', 'x', 'y'", "ERR wrong number of arguments for 'ping' command"),
     ] {
         let script = format!("return redis.pcall({call})");

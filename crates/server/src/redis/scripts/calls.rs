@@ -109,6 +109,9 @@ impl Calls<'_> {
             ("ping", [_, _, _, ..]) => Reply::error("ERR wrong number of arguments for 'ping' command"),
             ("ping" | "echo", [_, message]) => Reply::Bulk(message.clone()),
             ("select", [_, number]) if &number[..] == b"0" => Reply::Ok,
+            ("select", [_, number]) if parse_i64(number).is_none() => {
+                Reply::error("ERR value is not an integer or out of range")
+            }
             ("select", _) => Reply::error("ERR DB index is out of range"),
             ("time", _) => {
                 let part = |number: u64| Reply::Bulk(number.to_string().into());
