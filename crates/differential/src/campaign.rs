@@ -187,14 +187,14 @@ impl Pair {
                 }
             }
         }
-        Ok(Step::Meant(meant.expect("something differs")))
+        Ok(meant.map_or(Step::Same, Step::Meant))
     }
 
     /// Notes what tells later whether a watched key has changed.
     fn note(&mut self, command: &Command) -> Result<()> {
-        // A transaction that was carried out, or not, has ended the watch.
-        if self.watch.commands.last().is_some_and(|words| words[0] == b"EXEC") {
-            self.watch = Watch::default();
+        // The transaction before has ended the watch.
+        if std::mem::replace(&mut self.watch.ended, !command.before.is_empty()) {
+            self.watch = Watch { ended: self.watch.ended, ..Watch::default() };
         }
         match &command.words[0].to_ascii_uppercase()[..] {
             b"WATCH" => {
@@ -257,10 +257,8 @@ fn parts(command: &Command, theirs: Answer, ours: Answer) -> Result<Vec<(&Words,
         && found.len() == queued.len()
     {
         let all = queued.iter().zip(expected).zip(found).map(|((words, theirs), ours)| (words, theirs, ours));
-        let parts: Vec<_> = all.filter(|(_, theirs, ours)| theirs.raw != ours.raw).collect();
-        if !parts.is_empty() {
-            return Ok(parts);
-        }
+        let parts: Vec<_> = all.filter(|(_, theirs, ours)| !compare::same_bytes(theirs, ours)).collect();
+        return Ok(parts);
     }
     Ok(vec![(command.called.as_ref().unwrap_or(&command.words), theirs, ours)])
 }

@@ -66,6 +66,7 @@ pub const INTENDED: &[Intended] = &[
     of("ZREVRANK", "", "Wrong number of args", "ERR syntax error", RANK),
     of("COMMAND", "GETKEYS", "", "This Redis command is not allowed from script", PLACE),
     of("PUBSUB", "", "", "This Redis command is not allowed from script", PLACE),
+    of("EVAL_RO", "", "", "a command that names no key cannot stand between commands that do", ORDER),
     of("EVALSHA", "", "", "a command that names no key cannot stand between commands that do", ORDER),
     of("WAIT", "", "QUEUED", "Command not allowed inside a transaction", WAITS),
     of("PUBSUB", "", "unknown subcommand or wrong number", "unknown subcommand or wrong number", LETTERS),
@@ -79,6 +80,8 @@ pub struct Watch {
     pub absent: Words,
     /// Commands since the last transaction.
     pub commands: Vec<Words>,
+    /// The last command was a transaction.
+    pub ended: bool,
 }
 
 impl Watch {
@@ -135,8 +138,11 @@ mod tests {
         let words = |line: &str| line.split(' ').map(|word| word.as_bytes().to_vec()).collect::<Words>();
         let null = Answer { raw: b"_\r\n".to_vec(), reply: Reply::Null };
         let done = Answer { raw: b"*0\r\n".to_vec(), reply: Reply::Array(Vec::new()) };
-        let watch =
-            |absent: &str, command: &str| Watch { absent: words(absent), commands: vec![words(command)] };
+        let watch = |absent: &str, command: &str| Watch {
+            absent: words(absent),
+            commands: vec![words(command)],
+            ended: false,
+        };
         assert_eq!(watch("k", "SET k v").reason(&null, &done), Some(WATCHED));
         assert_eq!(watch("k", "SET l v").reason(&null, &done), None);
         assert_eq!(watch("k", "SET k v").reason(&done, &null), None);

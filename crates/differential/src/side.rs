@@ -3,7 +3,7 @@
 use crate::Words;
 use anyhow::{Context, Result, bail};
 use bytes::BytesMut;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 use tidemark_wire::resp::{Decoder, Reply, encode_request};
@@ -142,7 +142,11 @@ impl Side {
         let (mut decoder, mut buffer) = (Decoder::default(), BytesMut::new());
         let (mut answers, mut raw, mut chunk) = (Vec::new(), Vec::new(), vec![0; 64 << 10]);
         while answers.len() < count {
-            let length = self.stream.read(&mut chunk).context("no reply")?;
+            let length = match self.stream.read(&mut chunk) {
+                // The program was stopped, and goes on.
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                length => length.context("no reply")?,
+            };
             if length == 0 {
                 bail!("the server closes the connection instead of replying");
             }
