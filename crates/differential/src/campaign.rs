@@ -130,8 +130,10 @@ impl Pair {
                     if let Some(report) = &mut report {
                         *report.intended.entry(reason).or_default() += 1;
                     }
-                    // The sequence goes on if it was only the reply.
-                    if state::difference(&mut self.theirs, &mut self.ours)?.is_some() {
+                    // The sequence goes on if it was only the reply: of a transaction more may differ than what is held.
+                    if command.words[0] == b"EXEC"
+                        || state::difference(&mut self.theirs, &mut self.ours)?.is_some()
+                    {
                         return Ok(None);
                     }
                 }
@@ -205,7 +207,7 @@ impl Pair {
                     }
                 }
             }
-            b"UNWATCH" | b"DISCARD" => self.watch = Watch::default(),
+            b"UNWATCH" => self.watch = Watch::default(),
             _ => self.watch.commands.push(command.called.as_ref().unwrap_or(&command.words).clone()),
         }
         Ok(())

@@ -180,10 +180,12 @@ fn walked(command: &Command, side: &mut Side, first: &Answer) -> Result<Vec<Vec<
 }
 
 /// A score of ZSCAN without an exponent: whole scores have none in a listpack, and whether redis-server has the set in one
-/// depends on how it came about. Of seventeen digits as few are left as tell the number.
+/// depends on how it came about. Of seventeen digits as few are left as tell the number, and
+/// of -0 the 0.
 fn plain_score(score: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(score);
     match text.parse::<f64>() {
+        Ok(number) if number == 0.0 => b"0".to_vec(),
         Ok(number) if text.contains('e') || text.len() > 17 => format!("{number}").into_bytes(),
         _ => score.to_vec(),
     }
@@ -219,15 +221,18 @@ fn is_unordered(words: &Words, theirs: &mut Side) -> Result<bool> {
     let by = options.windows(2).filter(|two| two[0].eq_ignore_ascii_case(b"BY"));
     let weighed = by.map(|two| two[1].contains(&b'*')).next_back();
     let kind = theirs.ask(&[b"TYPE".to_vec(), key.clone()])?;
-    let all: [&[u8]; 4] = match kind.reply.bytes().map(|kind| &kind[..]) {
+    let (all, most): ([&[u8]; 4], usize) = match kind.reply.bytes().map(|kind| &kind[..]) {
         Some(b"set") if weighed.is_some_and(|weighed| !weighed || alpha) => return Ok(true),
         Some(b"zset") if weighed == Some(true) && alpha => return Ok(true),
-        Some(b"set") if alpha => [b"SUNION", key, key, key],
-        Some(b"zset") if alpha => [b"ZRANGE", key, b"0", b"-1"],
+        Some(b"set") if alpha => ([b"SUNION", key, key, key], 0),
+        Some(b"zset") if alpha => ([b"ZRANGE", key, b"0", b"-1"], 0),
+        // Of more than six its algorithm changes the order of those that are the same.
+        Some(b"list") if alpha => ([b"LRANGE", key, b"0", b"-1"], 6),
         _ => return Ok(false),
     };
-    let held = theirs.ask(&all.map(<[u8]>::to_vec))?;
-    Ok(elements(&held.reply).iter().any(|element| element.contains(&0)))
+    let held = elements(&theirs.ask(&all.map(<[u8]>::to_vec))?.reply);
+    let same = weighed == Some(true) || held.iter().any(|element| element.contains(&0));
+    Ok(same && held.len() > most)
 }
 
 /// A command that looks at text in a sorted set, the first or the second argument, that has several scores.
