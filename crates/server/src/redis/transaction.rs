@@ -94,8 +94,9 @@ impl Transaction {
 
     /// DISCARD.
     pub(super) fn discard(&mut self) -> Result<(), ErrorReply> {
+        self.queue.take().ok_or(ErrorReply::fixed("ERR DISCARD without MULTI"))?;
         self.unwatch();
-        self.queue.take().map(|_| ()).ok_or(ErrorReply::fixed("ERR DISCARD without MULTI"))
+        Ok(())
     }
 
     /// UNWATCH. A WATCH that is under way watches nothing.

@@ -98,6 +98,11 @@ fn wrong_requests_end_a_watch_or_fail_alone() {
     let refused = "!EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command";
     assert_eq!(ask(&mut client, "EXEC extra"), refused);
     assert_eq!(exec(&mut client, &["GET k"]), "[v]");
+    // A DISCARD that has nothing to discard does not.
+    client.ok(&["WATCH", "k"]);
+    client.ok(&["SET", "k", "w"]);
+    assert_eq!(ask(&mut client, "DISCARD"), "!ERR DISCARD without MULTI");
+    assert_eq!(exec(&mut client, &["GET k"]), "-");
     // Of a script that is not there, the number of keys is looked at first, if its digest is as long as one.
     let digest = "0".repeat(40);
     let unknown = "!NOSCRIPT No matching script. Please use EVAL.";
