@@ -70,13 +70,16 @@ fn options(verb: Verb, keys: usize, args: &[Bytes]) -> Result<Options, Reply> {
     Ok(all)
 }
 
+/// Members with their scores.
+type Scored = Vec<(Vec<u8>, f64)>;
+
 /// An infinity times 0, as Redis takes it.
 fn number(product: f64) -> f64 {
     if product.is_nan() { 0.0 } else { product }
 }
 
 /// The members of a key, which is a set or a sorted set, with their scores times `weight`, which may be no number.
-fn members(draft: &Draft<'_>, weight: f64) -> Result<Vec<(Vec<u8>, f64)>, Reply> {
+fn members(draft: &Draft<'_>, weight: f64) -> Result<Scored, Reply> {
     let weighed = |score: f64| score * weight;
     match draft.plain() {
         None => Ok(Vec::new()),
@@ -92,12 +95,7 @@ fn members(draft: &Draft<'_>, weight: f64) -> Result<Vec<(Vec<u8>, f64)>, Reply>
 
 /// The options, and the members that the keys from `first` on have together, in the order of a sorted set. Redis looks at the types
 /// of the keys first.
-fn result(
-    verb: Verb,
-    keys: &mut Keys<'_>,
-    first: usize,
-    args: &[Bytes],
-) -> Result<(Options, Vec<(Vec<u8>, f64)>), Reply> {
+fn result(verb: Verb, keys: &mut Keys<'_>, first: usize, args: &[Bytes]) -> Result<(Options, Scored), Reply> {
     for key in first..keys.len() {
         if !matches!(keys.at(key).plain(), None | Some(Plain::Zset(_) | Plain::Set(_))) {
             return Err(Reply::WRONG_TYPE);
@@ -140,7 +138,7 @@ fn result(
             }
         }
     }
-    let mut sorted: Vec<(Vec<u8>, f64)> = all.into_iter().collect();
+    let mut sorted: Scored = all.into_iter().collect();
     sorted.sort_by(|(a, one), (b, other)| {
         one.partial_cmp(other).expect("no score is NaN").then_with(|| a.cmp(b))
     });
