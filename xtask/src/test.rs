@@ -34,8 +34,14 @@ pub(crate) fn test() -> Result<()> {
         steps.step("tests", tests);
         steps.step("redis-tests", || redis_tests::run(&[]));
         steps.step("client-tests", client_tests::run_with_python);
+        steps.step("differential", differential);
     }
     steps.finish()
+}
+
+/// As many commands as take one or two minutes, the same each time.
+fn differential() -> Result<()> {
+    crate::differential(&["--seed", "1", "--commands", "150000"].map(String::from))
 }
 
 fn tests() -> Result<()> {

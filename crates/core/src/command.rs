@@ -196,6 +196,8 @@ pub enum Reply {
     BigNumber(Bytes),
     /// Text with its three-letter format: a bulk string in RESP2.
     Verbatim([u8; 3], Bytes),
+    /// A number as its digits: a double in RESP3, a bulk string in RESP2.
+    Decimal(Bytes),
 }
 
 // A score is never NaN.

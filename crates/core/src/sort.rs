@@ -5,6 +5,11 @@ use bytes::Bytes;
 use std::cmp::Ordering;
 use std::ops::Range;
 
+/// A text of C ends at its first zero byte.
+fn text(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
 const SYNTAX: Reply = Reply::error("ERR syntax error");
 const NOT_AN_INTEGER: Reply = Reply::error("ERR value is not an integer or out of range");
 const NOT_A_NUMBER: Reply = Reply::error("ERR One or more scores can't be converted into double");
@@ -87,7 +92,9 @@ impl Sort {
             }
         } else if self.alpha || forced {
             match weights {
-                None => sorted.sort_by(|a, b| self.directed(a.cmp(b))),
+                None if self.store.is_some() => sorted.sort_by(|a, b| self.directed(a.cmp(b))),
+                // Redis compares as C does, and leaves what is the same in its order.
+                None => sorted.sort_by(|a, b| self.directed(text(a).cmp(text(b)))),
                 Some(weights) => {
                     let mut both: Vec<_> = weights.into_iter().zip(sorted).collect();
                     both.sort_by(|(a, _), (b, _)| self.directed(a.cmp(b)));
@@ -163,12 +170,30 @@ fn integer(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// A weight as C's `strtod` reads it; nothing is 0.
+/// A weight as C's `strtod` reads it: up to a byte 0, and nothing is 0.
 fn score(text: &[u8]) -> Option<f64> {
+    let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
     if text.is_empty() {
         return Some(0.0);
     }
     let number: f64 = std::str::from_utf8(text).ok()?.trim_ascii_start().parse().ok()?;
     let lost = number.is_infinite() && text.iter().any(u8::is_ascii_digit);
     (!number.is_nan() && !lost).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As in redis-server 7.0.15: to a destination it compares all bytes.
+    #[test]
+    fn text_ends_at_its_first_zero_byte() {
+        let sorted = |options: &[&'static str]| {
+            let args: Vec<Bytes> = options.iter().map(|word| Bytes::from(*word)).collect();
+            let elements = ["\0x", "", "b\0", "a", "b"].map(Bytes::from).to_vec();
+            Sort::parse(&args, true).unwrap().order(elements, false, None).unwrap()
+        };
+        assert_eq!(sorted(&["ALPHA"]), ["\0x", "", "a", "b\0", "b"]);
+        assert_eq!(sorted(&["ALPHA", "STORE", "k"]), ["", "\0x", "a", "b", "b\0"]);
+    }
 }

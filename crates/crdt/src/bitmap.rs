@@ -185,6 +185,20 @@ fn first(value: &[u8], Range { start, end }: Range<u64>, wanted: bool) -> Option
     None
 }
 
+/// Whether BITOP can make something of so many strings.
+///
+/// # Errors
+/// It is no operation, or NOT of several.
+pub(crate) fn check(operation: &[u8], sources: usize) -> Result<(), Reply> {
+    match () {
+        () if is(operation, "not") && sources != 1 => Err(ONE_SOURCE),
+        () if ["and", "or", "xor", "not"].iter().any(|name| is(operation, name)) => Ok(()),
+        () => Err(SYNTAX),
+    }
+}
+
+const ONE_SOURCE: Reply = Reply::error("ERR BITOP NOT must be called with a single source key.");
+
 /// BITOP: what an operation makes of several strings, of which shorter ones end in zeros.
 ///
 /// # Errors
@@ -195,9 +209,7 @@ pub fn combine(operation: &[u8], sources: &[&[u8]]) -> Result<Vec<u8>, Reply> {
         () if is(operation, "or") => |a, b| a | b,
         () if is(operation, "xor") => |a, b| a ^ b,
         () if is(operation, "not") => {
-            let [source] = sources else {
-                return Err(Reply::error("ERR BITOP NOT must be called with a single source key."));
-            };
+            let [source] = sources else { return Err(ONE_SOURCE) };
             return Ok(source.iter().map(|byte| !byte).collect());
         }
         () => return Err(SYNTAX),

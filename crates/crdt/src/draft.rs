@@ -247,6 +247,22 @@ impl<'a> Draft<'a> {
         self.changes.push(Change::Raise { kind: Kind::BCounter, name: Name::of(b""), created, entry });
     }
 
+    /// Adds to a number in a string or a field so that it comes to what Redis shows: the increment is what lies between.
+    ///
+    /// # Errors
+    /// The sum is too large.
+    pub fn count_float(&mut self, kind: Kind, name: &[u8], from: Dd, by: Dd) -> Answer {
+        let sum = from.plus_extended(by);
+        if !sum.is_finite() {
+            return Err(Reply::error("ERR increment would produce NaN or Infinity"));
+        }
+        let shown = sum.show();
+        let exact = Dd::parse(shown.as_bytes()).unwrap_or(sum);
+        let by = Number::float(exact.plus(from.negated()));
+        self.count(kind, name, by, Datum::bytes(shown.as_bytes()));
+        Ok(Reply::bulk(shown.as_bytes()))
+    }
+
     /// Adds to a score so that it comes to `from + by`, rounded as the sum of two doubles is.
     pub fn count_score(&mut self, name: &[u8], from: f64, by: f64) {
         let double = |high| Dd { high, low: 0.0 };
@@ -254,7 +270,7 @@ impl<'a> Draft<'a> {
         let rounded = double(sum).plus(double(from).negated());
         // An increment of an infinite score does not show there, but it counts in a region that has another score.
         let by = if sum.is_finite() { rounded } else { double(by) };
-        self.count(Kind::Zset, name, Number::float(by), Datum::Score(sum));
+        self.count(Kind::Zset, name, Number::float(by), Datum::score(sum));
     }
 
     /// Removes everything that the session sees, the deadline included. A string is one value: nothing takes its place, so that of SET

@@ -65,6 +65,11 @@ impl Datum {
     pub fn bytes(bytes: &[u8]) -> Self {
         Self::Bytes(Value::from(bytes))
     }
+
+    /// A score. A zero has no sign: Redis does not keep it either.
+    pub fn score(score: f64) -> Self {
+        Self::Score(score + 0.0)
+    }
 }
 
 /// How an assignment merges with concurrent ones.

@@ -60,7 +60,7 @@ fn show_distance(distance: f64) -> Reply {
 fn show_coordinate(coordinate: f64) -> Reply {
     let text = format!("{coordinate:.17}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
-    Reply::bulk(if text == "-0" { b"0" } else { text.as_bytes() })
+    Reply::Decimal(Bytes::copy_from_slice(if text == "-0" { b"0" } else { text.as_bytes() }))
 }
 
 fn show_point(point: Point) -> Reply {

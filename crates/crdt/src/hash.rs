@@ -6,7 +6,7 @@ use crate::draft::{Answer, Draft};
 use crate::effect::{Bound, Datum, Kind};
 use crate::number::{Dd, Number, parse_int};
 use crate::plain::{ShortBytes, Table};
-use crate::scan::{Draw, Scan};
+use crate::scan::{Draw, Scan, draw_count};
 use crate::shape::Plain;
 use bytes::Bytes;
 use tidemark_core::{Reply, Verb};
@@ -127,25 +127,20 @@ fn increment(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
 }
 
 fn increment_float(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
-    let [field, by] = exactly(args, "hincrbyfloat")?;
-    let by = Dd::parse(by).ok_or(NOT_A_FLOAT)?;
+    let [field, by_text] = exactly(args, "hincrbyfloat")?;
+    let by = Dd::parse(by_text).ok_or(NOT_A_FLOAT)?;
+    // A number that is only too large is told of behind what is wrong with the key.
+    if !by.is_finite() && !by_text.iter().any(u8::is_ascii_digit) {
+        return Err(Reply::error("ERR value is NaN or Infinity"));
+    }
     draft.of(Kind::Hash)?;
-    let value = match draft.get(field) {
+    let before = match draft.get(field) {
         Some(Datum::Bytes(value)) => {
             Dd::parse(&value).ok_or(Reply::error("ERR hash value is not a float"))?
         }
         _ => Dd::default(),
     };
-    let sum = value.plus(by);
-    if !by.is_finite() {
-        return Err(Reply::error("ERR value is NaN or Infinity"));
-    }
-    if !sum.is_finite() {
-        return Err(Reply::error("ERR increment would produce NaN or Infinity"));
-    }
-    let shown = sum.show();
-    draft.count(Kind::Hash, field, Number::float(by), Datum::bytes(shown.as_bytes()));
-    Ok(Reply::bulk(shown.as_bytes()))
+    draft.count_float(Kind::Hash, field, before, by)
 }
 
 fn random(draft: &Draft<'_>, args: &[Bytes]) -> Answer {
@@ -154,12 +149,16 @@ fn random(draft: &Draft<'_>, args: &[Bytes]) -> Answer {
             let field = fields(draft)?.and_then(|fields| fields.sample(draft.seed));
             return Ok(field.map_or(Reply::Null, |(name, _)| Reply::bulk(name)));
         }
-        [count] => (int(count)?, false),
-        [count, with] if is(with, "withvalues") => (int(count)?, true),
-        _ => return Err(SYNTAX),
+        [count, options @ ..] => {
+            let count = draw_count(count)?;
+            match options {
+                [] => (count, false),
+                [with] if is(with, "withvalues") => (count, true),
+                _ => return Err(SYNTAX),
+            }
+        }
     };
-    let limit = i64::MAX / if values { 2 } else { 1 };
-    if !(-limit..=limit).contains(&count) {
+    if values && count.unsigned_abs() > i64::MAX.unsigned_abs() / 2 {
         return Err(Reply::error("ERR value is out of range"));
     }
     let Some(fields) = fields(draft)? else { return Ok(Reply::Array(Vec::new())) };
@@ -178,14 +177,13 @@ fn random(draft: &Draft<'_>, args: &[Bytes]) -> Answer {
 }
 
 fn scan(draft: &Draft<'_>, args: &[Bytes]) -> Answer {
-    let scan = Scan::parse(args, "hscan")?;
-    let (mut found, mut next) = (Vec::new(), 0);
-    if let Some(fields) = fields(draft)? {
-        next = fields.scan(scan.cursor, scan.count, |name, value| {
-            if scan.matches(name) {
-                found.extend([Reply::bulk(name), Reply::bulk(value)]);
-            }
-        });
-    }
+    let (cursor, options) = Scan::cursor(args, "hscan")?;
+    let Some(fields) = fields(draft)? else { return Ok(Scan::reply(0, Vec::new())) };
+    let (scan, mut found) = (Scan::parse(cursor, options)?, Vec::new());
+    let next = fields.scan(scan.cursor, scan.count, |name, value| {
+        if scan.matches(name) {
+            found.extend([Reply::bulk(name), Reply::bulk(value)]);
+        }
+    });
     Ok(Scan::reply(next, found))
 }

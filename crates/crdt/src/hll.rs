@@ -29,6 +29,14 @@ pub(crate) fn run(verb: Verb, draft: &mut Draft<'_>, args: &[Bytes]) -> Option<A
     })
 }
 
+/// Whether a string is a HyperLogLog.
+///
+/// # Errors
+/// It is another one.
+pub(crate) fn check(value: &[u8]) -> Result<(), Reply> {
+    Sketch::parse(value).map(|_| ()).ok_or(NOT_A_SKETCH)
+}
+
 /// The sketch that the key holds, and whether it is new.
 fn current(draft: &Draft<'_>) -> Result<(Sketch, bool), Reply> {
     match string::value(draft)? {
@@ -98,13 +106,12 @@ pub fn count(values: &[&[u8]]) -> Answer {
     Ok(Reply::Int(estimate(&histogram) as i64))
 }
 
-/// PFMERGE: adds what was added to `sources` to the key. Keys that are not there are left out.
+/// PFMERGE: adds what was added to `sources`, of which the key may be one, to the key.
 ///
 /// # Errors
 /// One of them is not a HyperLogLog.
 pub fn merge(draft: &mut Draft<'_>, sources: &[&[u8]]) -> Answer {
-    let own = string::value(draft)?;
-    let union = Union::of(own.iter().map(|value| &value[..]).chain(sources.iter().copied()))?;
+    let union = Union::of(sources.iter().copied())?;
     let (mut sketch, _) = current(draft)?;
     if union.dense {
         sketch.make_dense().ok_or(CORRUPT)?;

@@ -180,20 +180,22 @@ fn combine(verb: Verb, keys: &mut Keys<'_>, first: usize) -> Result<BTreeSet<Vec
     })
 }
 
-/// The number behind LIMIT.
-fn limit_of(argument: &[u8]) -> Result<usize, Reply> {
-    let limit = int(argument).ok().and_then(|limit| usize::try_from(limit).ok());
-    limit.ok_or(Reply::error("ERR LIMIT can't be negative"))
-}
-
 fn intersection_size(keys: &mut Keys<'_>, args: &[Bytes]) -> Answer {
-    let limit = match args {
-        [] => 0,
-        [word, limit] if is(word, "limit") => limit_of(limit)?,
-        _ => return Err(SYNTAX),
-    };
+    let mut limit = 0;
+    for option in args.chunks(2) {
+        match option {
+            [word, number] if is(word, "limit") => limit = limit_option(number)?,
+            _ => return Err(SYNTAX),
+        }
+    }
     let size = combine(Verb::SInter, keys, 0)?.len();
     Ok(Reply::count(if limit == 0 { size } else { size.min(limit) }))
+}
+
+/// The number behind LIMIT.
+fn limit_option(number: &[u8]) -> Result<usize, Reply> {
+    let limit = int(number).ok().and_then(|limit| usize::try_from(limit).ok());
+    limit.ok_or(Reply::error("ERR LIMIT can't be negative"))
 }
 
 fn store(verb: Verb, keys: &mut Keys<'_>) -> Answer {
@@ -239,8 +241,9 @@ fn move_between(keys: &mut Keys<'_>, from: End, to: End) -> Answer {
 fn count_option(options: &[Bytes]) -> Result<usize, Reply> {
     match options {
         [] => Ok(1),
-        [word, count] if is(word, "count") => match int(count).map(usize::try_from) {
-            Ok(Ok(count @ 1..)) => Ok(count),
+        [word, count, rest @ ..] if is(word, "count") => match int(count).map(usize::try_from) {
+            Ok(Ok(count @ 1..)) if rest.is_empty() => Ok(count),
+            Ok(Ok(1..)) => Err(SYNTAX),
             _ => Err(Reply::error("ERR count should be greater than 0")),
         },
         _ => Err(SYNTAX),
@@ -263,14 +266,21 @@ fn strings(keys: &mut Keys<'_>, first: usize) -> Result<Vec<Option<tidemark_core
     (first..keys.len()).map(|key| string::value(keys.at(key))).collect()
 }
 
+/// PFCOUNT and PFMERGE. The first key of the wrong kind decides the error.
 fn sketches(verb: Verb, keys: &mut Keys<'_>) -> Answer {
-    let values = strings(keys, usize::from(verb == Verb::PfMerge))?;
-    let values: Vec<&[u8]> = values.iter().flatten().map(|value| &value[..]).collect();
-    if verb == Verb::PfMerge { crate::hll::merge(keys.at(0), &values) } else { crate::hll::count(&values) }
+    let mut values = Vec::new();
+    for key in 0..keys.len() {
+        let value = string::value(keys.at(key))?;
+        value.as_deref().map_or(Ok(()), crate::hll::check)?;
+        values.push(value);
+    }
+    let sources: Vec<&[u8]> = values.iter().flatten().map(|value| &value[..]).collect();
+    if verb == Verb::PfMerge { crate::hll::merge(keys.at(0), &sources) } else { crate::hll::count(&sources) }
 }
 
 fn combine_bits(keys: &mut Keys<'_>, args: &[Bytes]) -> Answer {
     let [operation] = exactly(args, "bitop")?;
+    crate::bitmap::check(operation, keys.len() - 1)?;
     let values = strings(keys, 1)?;
     let values: Vec<&[u8]> = values.iter().map(|value| value.as_deref().unwrap_or_default()).collect();
     let result = crate::bitmap::combine(operation, &values)?;

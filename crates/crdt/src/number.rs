@@ -1,9 +1,12 @@
 //! Numbers that add up the same everywhere: integers in 128 bits, and fractions as a sum of two doubles.
 //!
 //! Redis computes `INCRBYFLOAT` in the processor's 80-bit format. Two doubles carry more digits and are the same on every
-//! machine.
+//! machine; [`Dd::extended`] rounds them as that format does.
+
+mod text;
 
 use serde::{Deserialize, Serialize};
+pub use text::parse_double;
 
 /// What increments have added up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -102,12 +105,28 @@ impl Dd {
         Self::of(first, (rest.high + rest.low) / divisor)
     }
 
-    /// Reads a decimal number as Redis does; none if it is not one. Infinities are numbers, NaN is not.
-    pub fn parse(text: &[u8]) -> Option<Self> {
-        let text = std::str::from_utf8(text).ok()?;
-        let high = parse_double(text)?;
-        let exact = decimal(text).filter(|_| high.is_finite());
-        Some(exact.unwrap_or(Self { high, low: 0.0 }))
+    /// Rounded to the 64 bits that a number of 80 bits has for its digits, half to even.
+    #[must_use]
+    pub fn extended(self) -> Self {
+        let biased = (self.high.to_bits() >> 52) & 0x7FF;
+        if biased == 0 || biased == 0x7FF {
+            return Self { high: self.high, low: 0.0 };
+        }
+        let mut exponent = biased as i32 - 1023;
+        // Below a power of two the numbers are half as far apart.
+        if self.high == scaled(self.high.signum(), exponent) && self.high * self.low < 0.0 {
+            exponent -= 1;
+        }
+        let shift = 63 - exponent;
+        // The first double is a multiple of 2^11 now, so the second one decides what is even.
+        let (high, low) = (scaled(self.high, shift), scaled(self.low, shift).round_ties_even());
+        Self::of(scaled(high, -shift), scaled(low, -shift))
+    }
+
+    /// What Redis makes of `self + by`.
+    #[must_use]
+    pub fn plus_extended(self, by: Self) -> Self {
+        self.extended().plus(by.extended()).extended()
     }
 
     /// Whether it is a number that can be shown.
@@ -119,60 +138,12 @@ impl Dd {
     pub fn to_double(self) -> f64 {
         self.high + self.low
     }
-
-    /// As Redis shows what INCRBYFLOAT makes: at most 17 digits behind the point, without trailing zeros, and never with an exponent.
-    pub fn show(self) -> String {
-        let scaled = self.times(1e17);
-        let text = if scaled.high.abs() < 1e37 {
-            let whole = scaled.high as i128;
-            let rest = (scaled.high - whole as f64) + scaled.low;
-            let all = whole + rest.round() as i128;
-            let (sign, all) = (if all < 0 { "-" } else { "" }, all.unsigned_abs());
-            const UNIT: u128 = 100_000_000_000_000_000;
-            format!("{sign}{}.{:017}", all / UNIT, all % UNIT)
-        } else {
-            format!("{:.17}", self.high)
-        };
-        let text = text.trim_end_matches('0').trim_end_matches('.');
-        if text == "-0" { "0".to_string() } else { text.to_string() }
-    }
 }
 
-/// Up to 36 digits with a decimal exponent, exact to about 106 bits.
-fn decimal(text: &str) -> Option<Dd> {
-    let (mantissa, exponent) = match text.find(['e', 'E']) {
-        Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
-        None => (text, 0),
-    };
-    let (sign, digits) = match mantissa.as_bytes().first()? {
-        b'-' => (-1, &mantissa[1..]),
-        b'+' => (1, &mantissa[1..]),
-        _ => (1, mantissa),
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let fraction = fraction.trim_end_matches('0');
-    if whole.len() + fraction.len() > 36 {
-        return None;
-    }
-    let int: i128 = format!("0{whole}{fraction}").parse().ok()?;
-    let mut places = exponent - i32::try_from(fraction.len()).ok()?;
-    let mut value = Dd::from_int(sign * int);
-    while places != 0 {
-        let step = places.clamp(-22, 22);
-        let power = 10f64.powi(step.abs());
-        value = if step > 0 { value.times(power) } else { value.over(power) };
-        places -= step;
-    }
-    value.is_finite().then_some(value)
-}
-
-/// A double as C's `strtod` reads it, with nothing around it: decimal, hexadecimal is not supported; `inf` and `infinity` in any
-/// case. None for NaN.
-pub fn parse_double(text: &str) -> Option<f64> {
-    if text.is_empty() || text.bytes().any(|byte| byte.is_ascii_whitespace() || byte == b'_') {
-        return None;
-    }
-    text.parse::<f64>().ok().filter(|number| !number.is_nan())
+/// `number` times 2^`power`, in two steps: 2^`power` may be too large, or too small, for a double.
+fn scaled(number: f64, power: i32) -> f64 {
+    let half = power / 2;
+    number * 2f64.powi(half) * 2f64.powi(power - half)
 }
 
 /// An integer as Redis's `string2ll` reads it: no plus, no leading zeros, nothing around it.
@@ -219,9 +190,46 @@ mod tests {
         assert_eq!(dd("17179869184").plus(dd("1.5")).show(), "17179869185.5");
         assert_eq!(dd("-0.0").show(), "0");
         assert_eq!(dd("1e300").plus(dd("1")).show().len(), 301);
+        assert_eq!(dd("0x10").plus(dd("-0X.8p+1")).show(), "15");
         assert_eq!(Dd::parse(b"1.5x"), None);
         assert_eq!(Dd::parse(b" 1"), None);
         assert_eq!(Dd::parse(b"nan"), None);
+    }
+
+    /// Each sum is what redis-server 7.0.15 answers on x86.
+    #[test]
+    fn sums_are_rounded_as_redis_rounds_them() {
+        let sums = [
+            ("0.1", "0.2", "0.3"),
+            ("3.0e3", "200", "3200"),
+            ("10.5", "0.1", "10.6"),
+            ("100.1", "0.2", "100.3"),
+            ("-9223372036854775808", "1e-7", "-9223372036854775808"),
+            ("9223372036854775807", "0.5", "9223372036854775807.5"),
+            ("9223372036854775807", "1.5", "9223372036854775808"),
+            ("18446744073709551615", "2", "18446744073709551616"),
+            ("18446744073709551615", "0", "18446744073709551615"),
+            ("36893488147419103230", "0", "36893488147419103230"),
+            ("0.1", "1e17", "100000000000000000.1015625"),
+            ("100000000000000000.1015625", "-1e17", "0.1015625"),
+            (
+                "1e300",
+                "1",
+                "1000000000000000000008997324079559193870523944273290747938260082321265646596180935755849152083750497190350372508614274835903592556184672983913096260520748646287327135641843653294084255107606016789726652932370030551382947620994540294772781889620606179267611627097410650567187386105690089424915104006144",
+            ),
+            ("123456789012345678901234567890", "1", "123456789012345678899921813504"),
+            ("1e22", "0.5", "10000000000000000000000"),
+            ("0.000003814697265625", "0", "0.00000381469726562"),
+            ("0x1.8p1", "1", "4"),
+            ("65536.1", "0.2", "65536.30000000000000426"),
+            ("4503599627370497.5", "0.1", "4503599627370497.60009765625"),
+            ("-0.3", "0.1", "-0.2"),
+            ("1e-17", "4e-18", "0.00000000000000001"),
+            ("9007199254740993", "-0.25", "9007199254740992.75"),
+        ];
+        for (one, other, sum) in sums {
+            assert_eq!(dd(one).plus_extended(dd(other)).show(), sum, "{one} + {other}");
+        }
     }
 
     #[test]

@@ -143,7 +143,7 @@ fn put(draft: &mut Draft<'_>, content: &Content, deadline: Option<u64>) {
             fields.iter().for_each(|(field, value)| draft.assign(Kind::Hash, field, Datum::bytes(value)));
         }
         Content::Zset(members) => {
-            members.iter().for_each(|(member, score)| draft.assign(Kind::Zset, member, Datum::Score(*score)));
+            members.iter().for_each(|(member, score)| draft.assign(Kind::Zset, member, Datum::score(*score)));
         }
         Content::Doc(updates) => {
             for (nth, update) in (0..).zip(updates) {

@@ -18,16 +18,20 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// Reads `cursor [MATCH pattern] [COUNT count]`.
+    /// Takes the cursor off the beginning of `args`. Redis looks at the options behind it only if the key is there.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn cursor<'a>(args: &'a [Bytes], name: &str) -> Result<(u64, &'a [Bytes]), Reply> {
+        let [cursor, options @ ..] = args else { return Err(crate::args::arity(name)) };
+        Ok((parse_cursor(cursor).ok_or(Reply::error("ERR invalid cursor"))?, options))
+    }
+
+    /// Reads `[MATCH pattern] [COUNT count]`.
     ///
     /// # Errors
     /// It is something else.
-    pub(crate) fn parse(args: &[Bytes], name: &str) -> Result<Self, Reply> {
-        let [cursor, options @ ..] = args else { return Err(crate::args::arity(name)) };
-        let number = || std::str::from_utf8(cursor).ok().and_then(|text| text.parse().ok());
-        // Redis takes nothing for 0.
-        let cursor = if cursor.is_empty() { Some(0) } else { number() };
-        let cursor = cursor.ok_or(Reply::error("ERR invalid cursor"))?;
+    pub(crate) fn parse(cursor: u64, options: &[Bytes]) -> Result<Self, Reply> {
         let mut scan = Self { cursor, count: 10, pattern: None };
         let mut options = options.iter();
         while let Some(option) = options.next() {
@@ -57,6 +61,12 @@ impl Scan {
     }
 }
 
+/// A cursor, which Redis reads up to the first zero byte, and of which it takes nothing for 0.
+fn parse_cursor(text: &[u8]) -> Option<u64> {
+    let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
+    if text.is_empty() { Some(0) } else { std::str::from_utf8(text).ok()?.parse().ok() }
+}
+
 /// Random numbers, the same for the same seed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Random(pub(crate) u64);
@@ -73,6 +83,20 @@ impl Random {
     /// One below `bound`, which is not 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+}
+
+/// How many elements a client wants at random.
+///
+/// # Errors
+/// It is no such number.
+pub(crate) fn draw_count(count: &[u8]) -> Result<i64, Reply> {
+    match int(count)? {
+        // The only one whose opposite is none.
+        i64::MIN => Err(Reply::error(
+            "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
+        )),
+        count => Ok(count),
     }
 }
 
@@ -125,5 +149,17 @@ impl Draw {
                 picked
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cursors_are_read_as_redis_reads_them() {
+        let read = [&b""[..], b"0", b"17", b"\0x", b"5\0x", b"18446744073709551615"].map(parse_cursor);
+        assert_eq!(read, [Some(0), Some(0), Some(17), Some(0), Some(5), Some(u64::MAX)]);
+        assert_eq!([&b" 1"[..], b"x", b"1x", b"18446744073709551616"].map(parse_cursor), [None; 4]);
     }
 }

@@ -5,7 +5,7 @@ use crate::args::{NEGATIVE, SYNTAX, arity, exactly, int};
 use crate::draft::{Answer, Draft};
 use crate::effect::{Bound, Datum, Kind};
 use crate::plain::Table;
-use crate::scan::{Draw, Scan};
+use crate::scan::{Draw, Scan, draw_count};
 use crate::shape::Plain;
 use bytes::Bytes;
 use tidemark_core::{Reply, Verb};
@@ -110,26 +110,22 @@ fn random(draft: &Draft<'_>, args: &[Bytes]) -> Answer {
             let member = members(draft)?.and_then(|members| members.sample(draft.seed));
             return Ok(member.map_or(Reply::Null, |(name, ())| Reply::bulk(name)));
         }
-        [count] => int(count)?,
+        [count] => draw_count(count)?,
         _ => return Err(SYNTAX),
     };
-    if count == i64::MIN || count < -(i64::MAX / 2) {
-        return Err(Reply::error("ERR value is out of range"));
-    }
     let Some(members) = members(draft)? else { return Ok(Reply::Array(Vec::new())) };
     let drawn = draw(members, Draw::of(count, members.len()), draft.seed);
     Ok(Reply::Array(drawn.into_iter().map(Reply::bulk).collect()))
 }
 
 fn scan(draft: &Draft<'_>, args: &[Bytes]) -> Answer {
-    let scan = Scan::parse(args, "sscan")?;
-    let (mut found, mut next) = (Vec::new(), 0);
-    if let Some(members) = members(draft)? {
-        next = members.scan(scan.cursor, scan.count, |name, ()| {
-            if scan.matches(name) {
-                found.push(Reply::bulk(name));
-            }
-        });
-    }
+    let (cursor, options) = Scan::cursor(args, "sscan")?;
+    let Some(members) = members(draft)? else { return Ok(Scan::reply(0, Vec::new())) };
+    let (scan, mut found) = (Scan::parse(cursor, options)?, Vec::new());
+    let next = members.scan(scan.cursor, scan.count, |name, ()| {
+        if scan.matches(name) {
+            found.push(Reply::bulk(name));
+        }
+    });
     Ok(Scan::reply(next, found))
 }

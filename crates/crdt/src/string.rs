@@ -242,11 +242,5 @@ fn increment_float(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
         None => Dd::default(),
     };
     let by = Dd::parse(by).ok_or(crate::args::NOT_A_FLOAT)?;
-    let sum = before.plus(by);
-    if !sum.is_finite() {
-        return Err(Reply::error("ERR increment would produce NaN or Infinity"));
-    }
-    let shown = sum.show();
-    draft.count(Kind::String, ONLY, Number::float(by), Datum::bytes(shown.as_bytes()));
-    Ok(Reply::bulk(shown.as_bytes()))
+    draft.count_float(Kind::String, ONLY, before, by)
 }

@@ -8,14 +8,18 @@ mod span;
 use crate::args::{NEGATIVE, SYNTAX, arity, exactly, int, is};
 use crate::draft::{Answer, Draft};
 use crate::effect::Kind;
+use crate::encoding;
 use crate::number::show_double;
 use crate::plain::Ranked;
-use crate::scan::{Draw, Scan};
+use crate::scan::{Draw, Scan, draw_count};
 use crate::shape::Plain;
 pub(crate) use add::{Options, put_all};
 use bytes::Bytes;
 pub use select::Select;
 use tidemark_core::{Reply, Verb};
+
+/// Scores beyond it, on either side, Redis keeps as text: half of the largest integer of 64 bits.
+const WHOLE_MAX: f64 = (1u64 << 62) as f64;
 
 /// Evaluates a command of sorted sets; none if it is another's.
 pub(crate) fn run(verb: Verb, draft: &mut Draft<'_>, args: &[Bytes]) -> Option<Answer> {
@@ -135,12 +139,7 @@ fn pop(draft: &mut Draft<'_>, args: &[Bytes], upper: bool) -> Answer {
 /// The arguments of ZRANDMEMBER: how many, and whether with scores.
 fn random_options(args: &[Bytes]) -> Result<Option<(i64, bool)>, Reply> {
     let [count, options @ ..] = args else { return Ok(None) };
-    let count = int(count)?;
-    if count == i64::MIN {
-        let text =
-            "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807";
-        return Err(Reply::error(text));
-    }
+    let count = draw_count(count)?;
     let scores = match options {
         [] => false,
         [with] if is(with, "withscores") => true,
@@ -174,14 +173,17 @@ fn random(draft: &Draft<'_>, args: &[Bytes]) -> Answer {
 }
 
 fn scan(draft: &Draft<'_>, args: &[Bytes]) -> Answer {
-    let scan = Scan::parse(args, "zscan")?;
-    let (mut found, mut next) = (Vec::new(), 0);
-    if let Some(members) = members(draft)? {
-        next = members.scan(scan.cursor, scan.count, |member, score| {
-            if scan.matches(member) {
-                found.extend([Reply::bulk(member), Reply::bulk(show_double(score).as_bytes())]);
-            }
-        });
-    }
+    let (cursor, options) = Scan::cursor(args, "zscan")?;
+    let Some(members) = members(draft)? else { return Ok(Scan::reply(0, Vec::new())) };
+    let (scan, mut found) = (Scan::parse(cursor, options)?, Vec::new());
+    // In a listpack Redis keeps whole scores as integers, and ZSCAN tells what it finds there.
+    let packed = encoding::is_small(members.len(), members.longest());
+    let whole = |score: f64| score.fract() == 0.0 && score.abs() <= WHOLE_MAX;
+    let shown = |score| if packed && whole(score) { format!("{score}") } else { show_double(score) };
+    let next = members.scan(scan.cursor, scan.count, |member, score| {
+        if scan.matches(member) {
+            found.extend([Reply::bulk(member), Reply::bulk(shown(score).as_bytes())]);
+        }
+    });
     Ok(Scan::reply(next, found))
 }

@@ -2,8 +2,10 @@
 
 mod typed;
 
-use tidemark_core::Reply;
+use bytes::Bytes;
+use tidemark_core::{Command, DcId, Hlc, Key, Reply, Stamp, Verb};
 use tidemark_crdt::bitmap::combine;
+use tidemark_crdt::{Effect, Moment, State, evaluate, evaluate_many};
 use typed::Region;
 
 #[test]
@@ -33,4 +35,23 @@ fn bitop_pads_shorter_strings_with_zeros() {
     let single = Reply::error("ERR BITOP NOT must be called with a single source key.");
     assert_eq!(combine(b"not", &[a, b]), Err(single));
     assert_eq!(combine(b"nand", &[a, b]), Err(Reply::error("ERR syntax error")));
+}
+
+#[test]
+fn bitop_looks_at_its_operation_before_its_keys() {
+    let moment = Moment { time: Hlc(1000), origin: DcId(0), floor: Hlc::ZERO, expiring: false, alone: false };
+    let (none, mut set) = (State::default(), State::default());
+    let add = Command::new(Verb::SAdd, vec![Bytes::from("m")]);
+    let effect = Effect { floor: Hlc::ZERO, changes: evaluate(&add, &set, moment).changes };
+    set.apply(Stamp::new(Hlc(999), DcId(0)), &effect, None);
+    let keys = ["to", "none", "set"].map(|key| Key(Bytes::from(key)));
+    for (operation, error) in [
+        ("not", "ERR BITOP NOT must be called with a single source key."),
+        ("nand", "ERR syntax error"),
+        ("and", "WRONGTYPE Operation against a key holding the wrong kind of value"),
+    ] {
+        let command = Command::new(Verb::BitOp, vec![Bytes::from(operation)]);
+        let (reply, _) = evaluate_many(&command, &keys.each_ref(), &[&none, &none, &set], moment);
+        assert_eq!(reply, Reply::error(error), "{operation}");
+    }
 }

@@ -2,8 +2,11 @@
 
 mod harness;
 
+use bytes::Bytes;
 use harness::{Desk, compare, show, transcript};
 use std::collections::BTreeSet;
+use tidemark_core::{Command, DcId, Hlc, Key, Stamp, Verb};
+use tidemark_crdt::{Effect, Moment, State, evaluate, evaluate_many};
 
 #[test]
 fn adding_replies_as_redis() {
@@ -40,13 +43,13 @@ fn rank_with_score() {
     assert_eq!(shown("zrank k b withscore x"), both(arity, arity));
 }
 
-/// Negative zero and scores that no short text tells exactly keep their value.
+/// Scores that no short text tells exactly keep their value; a zero loses its sign.
 #[test]
 fn scores_are_exact() {
     let mut desk = Desk::new(1, true);
     desk.run("zadd k 0.1 a -0.0 b 1.7976931348623157e308 c 5e-324 d");
     let shown = show(&desk.run("zmscore k a b c d"), 3);
-    assert_eq!(shown, "[,0.1 ,-0 ,1.7976931348623157e+308 ,5e-324]");
+    assert_eq!(shown, "[,0.1 ,0 ,1.7976931348623157e+308 ,5e-324]");
     desk.run("zincrby k 0.2 a");
     assert_eq!(show(&desk.run("zscore k a"), 3), ",0.30000000000000004");
 }
@@ -179,4 +182,31 @@ fn random_ranges_of_names_reply_alike_with_dots_and_without() {
             _ => format!("zadd {key} 0 m{}", r.u32(0..names)),
         }
     }));
+}
+
+/// What redis-server 7.0.15 answers. An infinity times 0 is 0 in a union, and in the smallest set of an intersection; in another set it
+/// makes the sum 0.
+#[test]
+fn infinities_are_weighed_as_in_redis() {
+    let moment = Moment { time: Hlc(1000), origin: DcId(0), floor: Hlc::ZERO, expiring: false, alone: false };
+    let held = |members: &str| {
+        let mut state = State::default();
+        let add = Command::new(Verb::ZAdd, harness::words(members));
+        let effect = Effect { floor: Hlc::ZERO, changes: evaluate(&add, &state, moment).changes };
+        state.apply(Stamp::new(Hlc(999), DcId(0)), &effect, None);
+        state
+    };
+    let (small, large) = (held("-inf m"), held("-inf m 1 n"));
+    let keys = ["a", "b"].map(|key| Key(Bytes::from(key)));
+    for (verb, states, weights, scores) in [
+        (Verb::ZInter, [&small, &large], "1.5 0", "[[\"m\" ,0]]"),
+        (Verb::ZInter, [&small, &large], "0 1", "[[\"m\" ,-inf]]"),
+        (Verb::ZInter, [&large, &small], "0 1", "[[\"m\" ,0]]"),
+        (Verb::ZInter, [&small, &large], "1.5 0 AGGREGATE MAX", "[[\"m\" ,-inf]]"),
+        (Verb::ZUnion, [&small, &large], "1.5 0", "[[\"m\" ,-inf] [\"n\" ,0]]"),
+    ] {
+        let args = harness::words(&format!("WEIGHTS {weights} WITHSCORES"));
+        let (reply, _) = evaluate_many(&Command::new(verb, args), &keys.each_ref(), &states, moment);
+        assert_eq!(show(&reply, 3), scores, "{verb:?} {weights}");
+    }
 }

@@ -1,11 +1,13 @@
 //! A campaign: sequences of random commands on both servers, and each kind of difference with its shortest sequence.
 
 use crate::generate::{Command, Generator};
+use crate::intended::Watch;
+pub use crate::report::{Difference, Finding, Report};
 use crate::shapes::Shape;
-use crate::side::Side;
+use crate::side::{Answer, Side};
 use crate::{Words, compare, intended, shrink, state};
 use anyhow::{Result, bail};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What a campaign is to do.
 #[derive(Clone, Debug)]
@@ -20,67 +22,13 @@ pub struct Plan {
     pub state_every: usize,
 }
 
-/// How two servers differ.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
-    /// What was compared.
-    pub what: String,
-    /// Of redis-server.
-    pub theirs: String,
-    /// Of Tidemark.
-    pub ours: String,
-    /// What is the same for differences of one kind.
-    pub kind: String,
-}
-
-impl Difference {
-    /// A difference between replies to `words`.
-    fn of_reply(words: &Words, theirs: &str, ours: &str) -> Self {
-        let name = String::from_utf8_lossy(&words[0]).to_ascii_uppercase();
-        let kind = format!("{name}: {} / {}", class(theirs), class(ours));
-        Self { what: "reply".into(), theirs: theirs.into(), ours: ours.into(), kind }
-    }
-
-    /// A difference between what the servers hold.
-    pub fn of_state(what: &str, theirs: &str, ours: &str) -> Self {
-        let kind = what.split(" of ").next().unwrap_or_default();
-        Self { what: what.into(), theirs: theirs.into(), ours: ours.into(), kind: format!("state: {kind}") }
-    }
-}
-
-/// A kind of difference, and the shortest sequence that shows it.
-#[derive(Clone, Debug)]
-pub struct Finding {
-    /// How often it was found.
-    pub count: usize,
-    /// The sequence, from empty servers on.
-    pub sequence: Vec<Words>,
-    /// What differs after the sequence.
-    pub difference: Difference,
-}
-
-/// What a campaign has found.
-#[derive(Clone, Debug, Default)]
-pub struct Report {
-    /// How many commands both servers have executed.
-    pub commands: usize,
-    /// How often all that the servers hold was compared.
-    pub states: usize,
-    /// Commands of the table that Tidemark does not know: they were left out.
-    pub unknown: BTreeSet<String>,
-    /// Replies with which Tidemark refuses what it does not support, each with a command.
-    pub refused: BTreeMap<String, String>,
-    /// Differences that are meant, by their reason.
-    pub intended: BTreeMap<&'static str, usize>,
-    /// All others, the shortest first.
-    pub findings: Vec<Finding>,
-}
-
 /// What a command showed.
 enum Step {
     Same,
     /// Tidemark refuses it, and the other server has not seen it.
     Refused(String),
+    /// redis-server draws lots for the reply: no server has seen it.
+    Random,
     /// It is meant.
     Meant(&'static str),
     Differ(Difference),
@@ -95,9 +43,15 @@ pub struct Pair {
     pub theirs: Side,
     /// Tidemark.
     pub ours: Side,
+    watch: Watch,
 }
 
 impl Pair {
+    /// Two servers.
+    pub fn new(theirs: Side, ours: Side) -> Self {
+        Self { theirs, ours, watch: Watch::default() }
+    }
+
     /// Sends commands of `shapes` as `plan` says.
     pub fn run(&mut self, shapes: &[Shape], plan: &Plan) -> Result<Report> {
         let mut report = Report::default();
@@ -156,6 +110,7 @@ impl Pair {
     ) -> Result<Option<(usize, Difference)>> {
         self.theirs.reset()?;
         self.ours.reset()?;
+        self.watch = Watch::default();
         for (at, command) in commands.iter().enumerate() {
             match self.step(command)? {
                 Step::Same => {}
@@ -165,11 +120,22 @@ impl Pair {
                     }
                     continue;
                 }
+                Step::Random => {
+                    if let Some(report) = &mut report {
+                        report.random += 1;
+                    }
+                    continue;
+                }
                 Step::Meant(reason) => {
                     if let Some(report) = &mut report {
                         *report.intended.entry(reason).or_default() += 1;
                     }
-                    return Ok(None);
+                    // The sequence goes on if it was only the reply: of a transaction more may differ than what is held.
+                    if command.words[0] == b"EXEC"
+                        || state::difference(&mut self.theirs, &mut self.ours)?.is_some()
+                    {
+                        return Ok(None);
+                    }
                 }
                 Step::Differ(difference) => return Ok(Some((at, difference))),
             }
@@ -189,21 +155,62 @@ impl Pair {
     }
 
     fn step(&mut self, command: &Command) -> Result<Step> {
+        if compare::is_random(command, &mut self.theirs)? {
+            return Ok(Step::Random);
+        }
+        self.note(command)?;
+        let mut wrong = None;
+        for words in &command.before {
+            let (ours, theirs) = (self.ours.ask(words)?, self.theirs.ask(words)?);
+            if ours.raw != theirs.raw {
+                wrong.get_or_insert((words, theirs, ours));
+            }
+        }
         let ours = self.ours.ask(&command.words)?;
         // Nothing has happened on this side, and nothing may happen on the other.
-        if let Some(error) = ours.error()
-            && error.contains("not supported")
-        {
+        if let Some(error) = ours.error().filter(|error| is_refusal(error)) {
             return Ok(Step::Refused(error));
         }
         let theirs = self.theirs.ask(&command.words)?;
-        if compare::same(command, &mut self.theirs, &mut self.ours, &theirs, &ours)? {
-            return Ok(Step::Same);
+        let same = compare::same(command, &mut self.theirs, &mut self.ours, &theirs, &ours)?;
+        let wrong = match wrong {
+            Some((words, theirs, ours)) => vec![(words, theirs, ours)],
+            None if same => return Ok(Step::Same),
+            None => parts(command, theirs, ours)?,
+        };
+        let mut meant = None;
+        for (words, theirs, ours) in wrong {
+            let of_exec = || self.watch.reason(&theirs, &ours).filter(|_| words[0] == b"EXEC");
+            match intended::reason(words, &theirs.raw, &ours.raw).or_else(of_exec) {
+                Some(reason) => meant = Some(reason),
+                None => {
+                    let difference = Difference::of_reply(words, &theirs.shown(), &ours.shown());
+                    return Ok(Step::Differ(difference));
+                }
+            }
         }
-        Ok(match intended::reason(&command.words, &theirs.raw, &ours.raw) {
-            Some(reason) => Step::Meant(reason),
-            None => Step::Differ(Difference::of_reply(&command.words, &theirs.shown(), &ours.shown())),
-        })
+        Ok(meant.map_or(Step::Same, Step::Meant))
+    }
+
+    /// Notes what tells later whether a watched key has changed.
+    fn note(&mut self, command: &Command) -> Result<()> {
+        // The transaction before has ended the watch.
+        if std::mem::replace(&mut self.watch.ended, !command.before.is_empty()) {
+            self.watch = Watch { ended: self.watch.ended, ..Watch::default() };
+        }
+        match &command.words[0].to_ascii_uppercase()[..] {
+            b"WATCH" => {
+                for key in &command.words[1..] {
+                    let found = self.ours.ask(&[b"EXISTS".to_vec(), key.clone()])?;
+                    if found.reply.integer() == Some(0) {
+                        self.watch.absent.push(key.clone());
+                    }
+                }
+            }
+            b"UNWATCH" => self.watch = Watch::default(),
+            _ => self.watch.commands.push(command.called.as_ref().unwrap_or(&command.words).clone()),
+        }
+        Ok(())
     }
 
     /// The shortest sequence that shows a difference of the same kind.
@@ -215,8 +222,17 @@ impl Pair {
             Ok(found.map(|(_, found)| last = found).is_some())
         };
         let mut sequence = shrink::shrink(commands, &mut shows)?;
-        // Then the commands, word by word.
+        // Then what is sent before a command, and the commands, word by word.
         for at in 0..sequence.len() {
+            let queued = sequence[at].before.get(1..).unwrap_or_default().to_vec();
+            if !queued.is_empty() {
+                let queued = shrink::shrink(&queued, |some| {
+                    let mut shorter = sequence.clone();
+                    shorter[at].before.splice(1.., some.iter().cloned());
+                    shows(&shorter)
+                })?;
+                sequence[at].before.splice(1.., queued);
+            }
             let words = shrink::shrink(&sequence[at].words.clone(), |some| {
                 let mut shorter = sequence.clone();
                 shorter[at].words = some.to_vec();
@@ -226,75 +242,31 @@ impl Pair {
         }
         Ok(Finding {
             count: 1,
-            sequence: sequence.into_iter().map(|command| command.words).collect(),
+            sequence: sequence
+                .into_iter()
+                .flat_map(|command| command.before.into_iter().chain([command.words]))
+                .collect(),
             difference: last,
         })
     }
 }
 
-impl Report {
-    fn count(&mut self, kind: &str) {
-        if let Some(finding) = self.findings.iter_mut().find(|finding| finding.difference.kind == kind) {
-            finding.count += 1;
-        }
+/// What differs between two replies that differ: of a transaction each command, and of a script the command that it calls.
+fn parts(command: &Command, theirs: Answer, ours: Answer) -> Result<Vec<(&Words, Answer, Answer)>> {
+    let queued = command.before.get(1..).unwrap_or_default();
+    if let (Some(expected), Some(found)) = (theirs.items()?, ours.items()?)
+        && expected.len() == queued.len()
+        && found.len() == queued.len()
+    {
+        let all = queued.iter().zip(expected).zip(found).map(|((words, theirs), ours)| (words, theirs, ours));
+        let parts: Vec<_> = all.filter(|(_, theirs, ours)| !compare::same_bytes(theirs, ours)).collect();
+        return Ok(parts);
     }
-
-    /// Of one kind and one last command the shortest sequence is kept.
-    fn add(&mut self, finding: Finding) {
-        let name = |finding: &Finding| finding.sequence.last().map(|words| words[0].to_ascii_uppercase());
-        let same = |other: &&mut Finding| {
-            other.difference.kind == finding.difference.kind && name(other) == name(&finding)
-        };
-        match self.findings.iter_mut().find(same) {
-            None => self.findings.push(finding),
-            Some(other) => {
-                let count = other.count + 1;
-                if finding.sequence.len() < other.sequence.len() {
-                    *other = finding;
-                }
-                other.count = count;
-            }
-        }
-    }
-
-    /// The findings with their sequences, as redis-cli can read them, and all that was left out.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        for finding in &self.findings {
-            let difference = &finding.difference;
-            text.push_str(&format!("--- {} ({} times)\n", difference.kind, finding.count));
-            for words in &finding.sequence {
-                text.push_str(&format!("{}\n", crate::line(words)));
-            }
-            let (what, theirs, ours) = (&difference.what, &difference.theirs, &difference.ours);
-            text.push_str(&format!("    {what}\n    redis-server {theirs}\n    tidemark     {ours}\n"));
-        }
-        for (reason, count) in &self.intended {
-            text.push_str(&format!("meant, {count} times: {reason}\n"));
-        }
-        for (error, command) in &self.refused {
-            text.push_str(&format!("refused: {command}: {error}\n"));
-        }
-        if !self.unknown.is_empty() {
-            let unknown: Vec<&str> = self.unknown.iter().map(String::as_str).collect();
-            text.push_str(&format!("left out, because Tidemark does not know them: {}\n", unknown.join(" ")));
-        }
-        text.push_str(&format!(
-            "{} commands, all that is held compared {} times, {} kinds of differences\n",
-            self.commands,
-            self.states,
-            self.findings.len()
-        ));
-        text
-    }
+    Ok(vec![(command.called.as_ref().unwrap_or(&command.words), theirs, ours)])
 }
 
-/// What kind of reply it is: its type, or the beginning of an error without its numbers.
-fn class(reply: &str) -> String {
-    if let Some(error) = reply.strip_prefix('-') {
-        let words = error.trim_end_matches("\\r\\n").split_whitespace().take(5);
-        return words.collect::<Vec<_>>().join(" ").replace(|letter: char| letter.is_ascii_digit(), "#");
-    }
-    let null = ["$-1", "*-1", "_"].iter().any(|null| reply.starts_with(null));
-    if null { "null".into() } else { reply.chars().take(1).collect() }
+/// Whether Tidemark refuses a command altogether. Some errors of Redis hold the same words.
+fn is_refusal(error: &str) -> bool {
+    const ENDS: [&str; 2] = ["not supported yet", "not supported here"];
+    ENDS.iter().any(|end| error.ends_with(end)) || error.contains(" is not supported: ")
 }

@@ -1,5 +1,6 @@
 //! When two replies are the same.
 
+use crate::Words;
 use crate::generate::Command;
 use crate::shapes::{Compare, Source};
 use crate::side::{Answer, Side};
@@ -18,15 +19,19 @@ pub fn same(
     expected: &Answer,
     found: &Answer,
 ) -> Result<bool> {
-    if expected.raw == found.raw && command.compare != Compare::Pop {
+    if expected.raw == found.raw && !matches!(command.compare, Compare::Pop | Compare::Estimate) {
         return Ok(true);
     }
     if expected.error().is_some() || found.error().is_some() {
-        // Tidemark's errors are text: of what a client has sent they show what is UTF-8.
-        return Ok(String::from_utf8_lossy(&expected.raw) == String::from_utf8_lossy(&found.raw));
+        return Ok(same_bytes(expected, found));
     }
     Ok(match command.compare {
-        Compare::Exact => is_dump(command) && same_dump(&expected.reply, &found.reply),
+        Compare::Exact | Compare::Sorted | Compare::Lex => false,
+        Compare::Dump => same_dump(&expected.reply, &found.reply),
+        Compare::Count => {
+            theirs.text(&["SCAN", "0", "COUNT", "100000"])?;
+            theirs.ask(&command.words)?.raw == found.raw
+        }
         Compare::Unordered => {
             let pairs = command.words[0].eq_ignore_ascii_case(b"HGETALL");
             same_unordered(expected, found, pairs)
@@ -40,7 +45,18 @@ pub fn same(
             header(expected) == header(found) && elements.iter().all(|element| held.contains(element))
         }
         Compare::Pop => popped(command, theirs, ours, expected, found)?,
+        Compare::Estimate => {
+            forget_estimate(command, theirs, ours)?;
+            expected.raw == found.raw
+        }
     })
+}
+
+/// Whether two replies are the same byte for byte. Tidemark's errors are text: of what a client has sent they show what is UTF-8.
+pub fn same_bytes(expected: &Answer, found: &Answer) -> bool {
+    let text = |answer: &Answer| String::from_utf8_lossy(&answer.raw).into_owned();
+    let errors = expected.error().is_some() && found.error().is_some();
+    expected.raw == found.raw || errors && text(expected) == text(found)
 }
 
 /// The type and the length of a reply; of a single element only its type.
@@ -138,13 +154,19 @@ fn walked(command: &Command, side: &mut Side, first: &Answer) -> Result<Vec<Vec<
     // The cursor comes behind the key, if there is one.
     let at = if command.words[0].eq_ignore_ascii_case(b"SCAN") { 1 } else { 2 };
     let pairs = [&b"HSCAN"[..], b"ZSCAN"].iter().any(|name| command.words[0].eq_ignore_ascii_case(name));
+    let scored = command.words[0].eq_ignore_ascii_case(b"ZSCAN");
     let (mut all, mut answer, mut words) = (Vec::new(), first.clone(), command.words.clone());
     for _ in 0..10_000 {
         let Some([cursor, Reply::Array(items)]) = answer.reply.items() else { break };
         let step = if pairs { 2 } else { 1 };
-        all.extend(
-            items.chunks(step).map(|chunk| chunk.iter().flat_map(elements).collect::<Vec<_>>().join(&b'\0')),
-        );
+        let joined = |chunk: &[Reply]| {
+            let mut words = chunk.iter().flat_map(elements).collect::<Vec<_>>();
+            if scored {
+                words[1] = plain_score(&words[1]);
+            }
+            words.join(&b'\0')
+        };
+        all.extend(items.chunks(step).map(joined));
         let cursor = cursor.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default();
         if cursor == b"0" {
             all.sort();
@@ -155,6 +177,18 @@ fn walked(command: &Command, side: &mut Side, first: &Answer) -> Result<Vec<Vec<
         answer = side.ask(&words)?;
     }
     Ok(vec![format!("a walk without end, or no walk: {}", answer.shown()).into_bytes()])
+}
+
+/// A score of ZSCAN without an exponent: whole scores have none in a listpack, and whether redis-server has the set in one
+/// depends on how it came about. Of seventeen digits as few are left as tell the number, and
+/// of -0 the 0.
+fn plain_score(score: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(score);
+    match text.parse::<f64>() {
+        Ok(0.0) => b"0".to_vec(),
+        Ok(number) if text.contains('e') || text.len() > 17 => format!("{number}").into_bytes(),
+        _ => score.to_vec(),
+    }
 }
 
 /// What random replies may hold.
@@ -168,6 +202,51 @@ fn held(source: Source, command: &Command, theirs: &mut Side) -> Result<Vec<Vec<
     };
     let words: Vec<Vec<u8>> = words.into_iter().map(<[u8]>::to_vec).collect();
     Ok(elements(&theirs.ask(&words)?.reply))
+}
+
+/// Whether redis-server draws lots for the reply to a command: then nothing is compared.
+pub fn is_random(command: &Command, theirs: &mut Side) -> Result<bool> {
+    match command.compare {
+        Compare::Sorted => is_unordered(&command.words, theirs),
+        Compare::Lex => is_uneven(&command.words, theirs),
+        _ => Ok(false),
+    }
+}
+
+/// SORT of a set or a sorted set: as text, elements of the same weight come in the order in which redis-server walks it, and
+/// so do all of a set if there are no weights. Without weights it compares text only up to the first zero byte.
+fn is_unordered(words: &Words, theirs: &mut Side) -> Result<bool> {
+    let [_, key, options @ ..] = &words[..] else { return Ok(false) };
+    let alpha = options.iter().any(|option| option.eq_ignore_ascii_case(b"ALPHA"));
+    let by = options.windows(2).filter(|two| two[0].eq_ignore_ascii_case(b"BY"));
+    let weighed = by.map(|two| two[1].contains(&b'*')).next_back();
+    let kind = theirs.ask(&[b"TYPE".to_vec(), key.clone()])?;
+    let (all, most): ([&[u8]; 4], usize) = match kind.reply.bytes().map(|kind| &kind[..]) {
+        Some(b"set") if weighed.is_some_and(|weighed| !weighed || alpha) => return Ok(true),
+        Some(b"zset") if weighed == Some(true) && alpha => return Ok(true),
+        Some(b"set") if alpha => ([b"SUNION", key, key, key], 0),
+        Some(b"zset") if alpha => ([b"ZRANGE", key, b"0", b"-1"], 0),
+        // Of more than six its algorithm changes the order of those that are the same.
+        Some(b"list") if alpha => ([b"LRANGE", key, b"0", b"-1"], 6),
+        _ => return Ok(false),
+    };
+    let held = elements(&theirs.ask(&all.map(<[u8]>::to_vec))?.reply);
+    let same = weighed == Some(true) || held.iter().any(|element| element.contains(&0));
+    Ok(same && held.len() > most)
+}
+
+/// A command that looks at text in a sorted set, the first or the second argument, that has several scores.
+fn is_uneven(words: &Words, theirs: &mut Side) -> Result<bool> {
+    for key in words.iter().skip(1).take(2) {
+        let mut end = |name: &[u8]| -> Result<_> {
+            let asked: [&[u8]; 5] = [name, key, b"0", b"0", b"WITHSCORES"];
+            Ok(elements(&theirs.ask(&asked.map(<[u8]>::to_vec))?.reply).pop())
+        };
+        if end(b"ZRANGE")? != end(b"ZREVRANGE")? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// After SPOP: both have taken as many; each server loses what the other has taken, and must have had it.
@@ -194,8 +273,18 @@ fn popped(
     Ok(same)
 }
 
-fn is_dump(command: &Command) -> bool {
-    command.words[0].eq_ignore_ascii_case(b"DUMP")
+/// After PFCOUNT of one key: redis-server keeps the estimate in the value, at these bytes, and Tidemark does not.
+fn forget_estimate(command: &Command, theirs: &mut Side, ours: &mut Side) -> Result<()> {
+    const ESTIMATE: std::ops::Range<usize> = 8..16;
+    let [_, key] = &command.words[..] else { return Ok(()) };
+    let get = [b"GET".to_vec(), key.clone()];
+    let (expected, found) = (theirs.ask(&get)?, ours.ask(&get)?);
+    if expected.raw != found.raw
+        && let Some(own) = found.reply.bytes().and_then(|value| value.get(ESTIMATE))
+    {
+        theirs.ask(&[b"SETRANGE".to_vec(), key.clone(), b"8".to_vec(), own.to_vec()])?;
+    }
+    Ok(())
 }
 
 /// Strings are dumped alike but for the version and the checksum; other types may be encoded and ordered otherwise.
@@ -207,9 +296,44 @@ pub fn same_dump(expected: &Reply, found: &Reply) -> bool {
     if string(&expected) { expected == found } else { !string(&found) }
 }
 
+/// Whether two replies are the same but for the form of scores with seventeen digits, as redis-server 7.0 shows them:
+/// Tidemark shows as few as tell the number, as 7.2 does. A score of -0 is 0 in Tidemark, and in a listpack of redis-server.
+pub fn same_scores(expected: &[u8], found: &[u8]) -> bool {
+    let lines = |raw: &[u8]| raw.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let (expected, found) = (lines(expected), lines(found));
+    let length = |line: &[u8]| line.first() == Some(&b'$') && line.ends_with(b"\r");
+    let same = |at: usize| {
+        let (expected, found) = (&expected[at], &found[at]);
+        expected == found || length(expected) && length(found) || same_score(expected, found)
+    };
+    expected.len() == found.len() && (0..expected.len()).all(same)
+}
+
+fn same_score(expected: &[u8], found: &[u8]) -> bool {
+    let text = |line: &[u8]| String::from_utf8_lossy(line).trim_start_matches(',').trim_end().to_string();
+    let (expected, found) = (text(expected), text(found));
+    let (Ok(a), Ok(b)) = (expected.parse::<f64>(), found.parse::<f64>()) else { return false };
+    let digits = expected.split('e').next().unwrap_or_default().trim_start_matches(['-', '0', '.']);
+    let digits = digits.bytes().filter(u8::is_ascii_digit).count();
+    a == b && (expected == "-0" || digits == 17)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_digits_of_scores_may_differ() {
+        let same = |a: &str, b: &str| same_scores(a.as_bytes(), b.as_bytes());
+        assert!(same("$19\r\n0.10000000000000001\r\n", "$3\r\n0.1\r\n"));
+        assert!(same(",9.9999999999999995e+33\r\n", ",1e+34\r\n"));
+        assert!(same("$2\r\n-0\r\n", "$1\r\n0\r\n"));
+        assert!(!same("$19\r\n0.10000000000000001\r\n", "$3\r\n0.2\r\n"));
+        assert!(same("$22\r\n4.6616806983962844e-05\r\n", "$23\r\n0.000046616806983962844\r\n"));
+        assert!(!same("$3\r\n0.1\r\n", "$4\r\n0.10\r\n"));
+        assert!(!same("$1\r\n0\r\n", "$2\r\n-0\r\n"));
+        assert!(!same("$2\r\nm1\r\n", "$2\r\nm2\r\n"));
+    }
 
     fn array(items: &[&'static str]) -> Reply {
         Reply::Array(items.iter().map(|item| Reply::from(*item)).collect())

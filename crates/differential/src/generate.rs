@@ -3,102 +3,18 @@
 
 use crate::Words;
 use crate::shapes::{Compare, Part, Shape};
+use crate::words::{BY, CHANNELS, DIGESTS, FAR, FLOATS, GARBAGE, GET, INTS, PAYLOADS, SCRIPTS, VALUES};
 use fastrand::Rng;
-
-/// What can be drawn.
-pub const KINDS: [&str; 33] = [
-    "key",
-    "value",
-    "int",
-    "float",
-    "index",
-    "offset",
-    "small",
-    "many",
-    "bit",
-    "bits",
-    "field",
-    "member",
-    "score",
-    "bound",
-    "lex",
-    "count",
-    "seconds",
-    "ms",
-    "at",
-    "atms",
-    "pattern",
-    "numkeys",
-    "longitude",
-    "latitude",
-    "distance",
-    "id",
-    "idbound",
-    "newid",
-    "group",
-    "consumer",
-    "typename",
-    "text",
-    "garbage",
-];
-
-/// Far in the future, in seconds since 1970: the year 2100.
-const FAR: &str = "4102444800";
-
-const INTS: [&str; 12] = [
-    "0",
-    "1",
-    "-1",
-    "2",
-    "10",
-    "-7",
-    "100",
-    "9223372036854775807",
-    "-9223372036854775808",
-    "9223372036854775808",
-    "1.5",
-    "01",
-];
-const FLOATS: [&str; 14] =
-    ["0", "1", "-1", "0.1", "1.5", "-2.25", "3.0e3", "1e-7", "1e17", "inf", "-inf", "nan", "1e400", "0x10"];
-const VALUES: [&[u8]; 16] = [
-    b"",
-    b"a",
-    b"abc",
-    b"hello world",
-    b"10",
-    b"-3",
-    b"0",
-    b"9223372036854775807",
-    b"-9223372036854775808",
-    b"9223372036854775808",
-    b"3.5",
-    b" 5",
-    b"\x00\x01\xff\xfe",
-    b"line\r\nend",
-    b"+7",
-    b"1e2",
-];
-const GARBAGE: [&[u8]; 12] = [
-    b"",
-    b"x",
-    b"-",
-    b"NX",
-    b"XX",
-    b"GET",
-    b"COUNT",
-    b"LIMIT",
-    b"notanumber",
-    b"99999999999999999999",
-    b"-1",
-    b"\xff",
-];
 
 /// A command, and how its replies are compared.
 #[derive(Clone, Debug)]
 pub struct Command {
+    /// What is sent before, such as MULTI and what is queued; all replies are compared.
+    pub before: Vec<Words>,
     /// What is sent.
     pub words: Words,
+    /// The command that a script calls, if it does nothing else.
+    pub called: Option<Words>,
     /// How the replies are compared.
     pub compare: Compare,
 }
@@ -121,6 +37,50 @@ impl<'a> Generator<'a> {
     /// REQUIRES: there are shapes.
     pub fn command(&mut self) -> Command {
         let shape = &self.shapes[self.rng.usize(..self.shapes.len())];
+        match &shape.name[..] {
+            "MULTI" => self.transaction(),
+            "EVAL" if shape.parts.len() == 1 => self.call(),
+            _ => self.single(shape),
+        }
+    }
+
+    /// A command whose reply is compared byte for byte, wherever it stands.
+    fn exact(&mut self) -> Words {
+        const NOT_QUEUED: [&str; 7] = ["MULTI", "EXEC", "DISCARD", "WATCH", "EVAL", "FLUSHALL", "FLUSHDB"];
+        for _ in 0..1000 {
+            let shape = &self.shapes[self.rng.usize(..self.shapes.len())];
+            if shape.compare == Compare::Exact && !NOT_QUEUED.contains(&&shape.name[..]) {
+                return self.single(shape).words;
+            }
+        }
+        vec![b"PING".to_vec()]
+    }
+
+    /// MULTI, some commands, and EXEC, or rarely DISCARD.
+    fn transaction(&mut self) -> Command {
+        let mut before = vec![vec![b"MULTI".to_vec()]];
+        for _ in 0..self.rng.usize(0..=5) {
+            before.push(self.exact());
+        }
+        let last: &[u8] = if self.rng.u8(..10) == 0 { b"DISCARD" } else { b"EXEC" };
+        Command { before, words: vec![last.to_vec()], called: None, compare: Compare::Exact }
+    }
+
+    /// A script that calls a command.
+    fn call(&mut self) -> Command {
+        let mut command = self.exact();
+        if command.len() == 1 {
+            command.push(Vec::new());
+        }
+        let script = if self.rng.bool() { "call" } else { "pcall" };
+        let script = format!("return redis.{script}(ARGV[1], KEYS[1], unpack(ARGV, 2))");
+        let mut words = vec![b"EVAL".to_vec(), script.into_bytes(), b"1".to_vec()];
+        words.extend([command[1].clone(), command[0].clone()]);
+        words.extend(command[2..].iter().cloned());
+        Command { before: Vec::new(), words, called: Some(command), compare: Compare::Exact }
+    }
+
+    fn single(&mut self, shape: &Shape) -> Command {
         self.group = shape.group;
         let mut words = Words::new();
         self.expand(&shape.parts, &mut words);
@@ -131,7 +91,7 @@ impl<'a> Generator<'a> {
         if self.rng.u8(..20) == 0 {
             words[0].make_ascii_lowercase();
         }
-        Command { words, compare: shape.compare }
+        Command { before: Vec::new(), words, called: None, compare: shape.compare }
     }
 
     fn expand(&mut self, parts: &[Part], words: &mut Words) {
@@ -185,11 +145,18 @@ impl<'a> Generator<'a> {
         }
         let word = match kind {
             "key" => self.key(),
+            "even" => self.text(&["y1", "y2"]),
             "value" | "text" => self.value(),
             "garbage" => self.of(&GARBAGE),
             "field" | "member" => self.member(),
             "pattern" => self.text(&["*", "*1", "s*", "[hl]?", "nothing*", "m*", "\\*", "", "?", "[^s]*"]),
             "typename" => self.text(&["string", "hash", "set", "zset", "list", "stream", "STRING", "x"]),
+            "by" => self.text(&BY),
+            "get" => self.text(&GET),
+            "script" => self.text(&SCRIPTS),
+            "hex" => self.text(&DIGESTS),
+            "payload" => self.of(&PAYLOADS),
+            "channel" => self.text(&CHANNELS),
             "group" => self.text(&["g1", "g2"]),
             "consumer" => self.text(&["c1", "c2"]),
             "id" => self.id(),
@@ -308,7 +275,7 @@ impl<'a> Generator<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shapes;
+    use crate::{shapes, words::KINDS};
 
     #[test]
     fn a_seed_gives_the_same_commands() {

@@ -1,21 +1,23 @@
 //! Differential tests: the same random commands to redis-server and to Tidemark. Replies are compared byte for byte, and
 //! so is, now and then, all that the servers hold.
 //!
-//! - [`shapes`]: which commands there are, as a table; [`generate`]: random commands of these shapes.
+//! - [`shapes`]: which commands there are, as a table; [`generate`]: random commands of these shapes, from [`words`].
 //! - [`side`]: a connection to one of the two servers; [`servers`]: the servers.
 //! - [`compare`]: when two replies are the same; [`state`]: when two servers hold the same.
-//! - [`shrink`]: the shortest sequence that still shows a difference; [`campaign`]: all of it.
+//! - [`shrink`]: the shortest sequence that still shows a difference; [`campaign`]: all of it, and what it has found.
 //! - [`intended`]: differences that are meant.
 
 pub mod campaign;
 pub mod compare;
 pub mod generate;
 pub mod intended;
+mod report;
 pub mod servers;
 pub mod shapes;
 pub mod shrink;
 pub mod side;
 pub mod state;
+pub mod words;
 
 /// A command with its arguments.
 pub type Words = Vec<Vec<u8>>;

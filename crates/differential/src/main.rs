@@ -69,10 +69,8 @@ fn run(options: &Options) -> Result<bool> {
     let (redis, tidemark) = (servers::redis()?, servers::tidemark(&options.tidemark, options.partitions)?);
     let mut same = true;
     for protocol in &options.protocol {
-        let mut pair = Pair {
-            theirs: Side::connect(redis.address, *protocol)?,
-            ours: Side::connect(tidemark.address, *protocol)?,
-        };
+        let theirs = Side::connect(redis.address, *protocol)?;
+        let mut pair = Pair::new(theirs, Side::connect(tidemark.address, *protocol)?);
         let plan = Plan {
             seed: options.seed,
             commands: options.commands,

@@ -3,7 +3,7 @@
 use crate::Words;
 use anyhow::{Context, Result, bail};
 use bytes::BytesMut;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 use tidemark_wire::resp::{Decoder, Reply, encode_request};
@@ -24,6 +24,23 @@ impl Answer {
     /// The text of an error reply.
     pub fn error(&self) -> Option<String> {
         self.reply.error().map(|text| String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// The elements of an array; none if it is something else.
+    pub fn items(&self) -> Result<Option<Vec<Answer>>> {
+        let (Reply::Array(items), Some(head)) =
+            (&self.reply, self.raw.iter().position(|byte| *byte == b'\n'))
+        else {
+            return Ok(None);
+        };
+        let (mut decoder, mut buffer) = (Decoder::default(), BytesMut::from(&self.raw[head + 1..]));
+        let mut answers = Vec::with_capacity(items.len());
+        for _ in items {
+            let all = buffer.clone();
+            let reply = decoder.decode(&mut buffer)?.context("a whole reply")?;
+            answers.push(Answer { raw: all[..all.len() - buffer.len()].to_vec(), reply });
+        }
+        Ok(Some(answers))
     }
 
     /// The bytes as text, cut if there are many.
@@ -76,13 +93,13 @@ impl Side {
     pub fn ask(&mut self, words: &[Vec<u8>]) -> Result<Answer> {
         let mut request = Vec::new();
         encode_request(&mut request, words);
-        let mut answer = match self.exchange(&request) {
-            Ok(answer) => answer,
+        let mut answer = match self.exchange(&request, 1) {
+            Ok(mut answers) => answers.remove(0),
             Err(error) => {
                 let text = format!("NOREPLY {error:#}");
                 self.stream = connected(self.address)?;
                 let hello = format!("*2\r\n$5\r\nHELLO\r\n$1\r\n{}\r\n", self.protocol);
-                self.exchange(hello.as_bytes())?;
+                self.exchange(hello.as_bytes(), 1)?;
                 return Ok(Answer {
                     raw: format!("-{text}\r\n").into_bytes(),
                     reply: Reply::Error(text.into()),
@@ -96,34 +113,61 @@ impl Side {
         Ok(answer)
     }
 
+    /// Sends commands at once, and waits for all replies.
+    pub fn ask_all(&mut self, commands: &[Words]) -> Result<Vec<Answer>> {
+        let mut answers = Vec::new();
+        // So few that neither side waits for the other to read.
+        for some in commands.chunks(50) {
+            let mut request = Vec::new();
+            some.iter().for_each(|words| encode_request(&mut request, words));
+            answers.extend(self.exchange(&request, some.len())?);
+        }
+        if let Some(alter) = &mut self.alter {
+            for (words, answer) in commands.iter().zip(&mut answers) {
+                alter(words, &mut answer.raw);
+                *answer = decoded(std::mem::take(&mut answer.raw))?;
+            }
+        }
+        Ok(answers)
+    }
+
     /// The same for words of text.
     pub fn text(&mut self, words: &[&str]) -> Result<Answer> {
         let words: Words = words.iter().map(|word| word.as_bytes().to_vec()).collect();
         self.ask(&words)
     }
 
-    fn exchange(&mut self, request: &[u8]) -> Result<Answer> {
+    fn exchange(&mut self, request: &[u8], count: usize) -> Result<Vec<Answer>> {
         self.stream.write_all(request).context("the server has closed the connection")?;
         let (mut decoder, mut buffer) = (Decoder::default(), BytesMut::new());
-        let (mut raw, mut chunk) = (Vec::new(), vec![0; 64 << 10]);
-        loop {
-            let count = self.stream.read(&mut chunk).context("no reply")?;
-            if count == 0 {
+        let (mut answers, mut raw, mut chunk) = (Vec::new(), Vec::new(), vec![0; 64 << 10]);
+        while answers.len() < count {
+            let length = match self.stream.read(&mut chunk) {
+                // The program was stopped, and goes on.
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                length => length.context("no reply")?,
+            };
+            if length == 0 {
                 bail!("the server closes the connection instead of replying");
             }
-            raw.extend_from_slice(&chunk[..count]);
-            buffer.extend_from_slice(&chunk[..count]);
-            if let Some(reply) = decoder.decode(&mut buffer)? {
-                if !buffer.is_empty() {
-                    bail!("more than one reply: {}", raw.escape_ascii());
-                }
-                return Ok(Answer { raw, reply });
+            raw.extend_from_slice(&chunk[..length]);
+            buffer.extend_from_slice(&chunk[..length]);
+            while let Some(reply) = decoder.decode(&mut buffer)? {
+                let rest = raw.split_off(raw.len() - buffer.len());
+                answers.push(Answer { raw: std::mem::replace(&mut raw, rest), reply });
             }
         }
+        if answers.len() > count || !raw.is_empty() {
+            bail!("more replies than requests: {}", raw.escape_ascii());
+        }
+        Ok(answers)
     }
 
-    /// Empties the server.
+    /// Empties the server; the connection is in no transaction afterwards.
     pub fn reset(&mut self) -> Result<()> {
+        self.text(&["DISCARD"])?;
+        self.text(&["UNWATCH"])?;
+        self.text(&["CLIENT", "SETNAME", ""])?;
         if self.flushes {
             self.text(&["FLUSHALL"])?;
             return Ok(());
@@ -139,7 +183,11 @@ impl Side {
     /// Whether the server knows a command, or a subcommand: without arguments it answers at most that some are missing.
     pub fn knows(&mut self, name: &str) -> Result<bool> {
         let words: Vec<&str> = name.split(' ').collect();
-        Ok(self.text(&words)?.error().is_none_or(|error| !is_unknown(&error)))
+        let known = self.text(&words)?.error().is_none_or(|error| !is_unknown(&error));
+        if name == "MULTI" {
+            self.text(&["DISCARD"])?;
+        }
+        Ok(known)
     }
 }
 

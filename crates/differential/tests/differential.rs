@@ -31,7 +31,7 @@ fn campaign(protocol: u8, groups: &[&str], commands: usize, alter: Option<Alter>
     if let Some(alter) = alter {
         ours = ours.altered(alter);
     }
-    let mut pair = Pair { theirs: Side::connect(one.address, protocol).unwrap(), ours };
+    let mut pair = Pair::new(Side::connect(one.address, protocol).unwrap(), ours);
     Some(pair.run(&of(groups), &plan(commands)).unwrap())
 }
 
@@ -103,7 +103,7 @@ fn what_only_the_state_shows_is_found() {
     shapes.retain(|shape| ["HSET", "HDEL", "HLEN"].contains(&&shape.name[..]));
     let (Some(one), Some(other)) = (redis(), redis()) else { return };
     let ours = Side::connect(other.address, 2).unwrap().altered(alter);
-    let mut pair = Pair { theirs: Side::connect(one.address, 2).unwrap(), ours };
+    let mut pair = Pair::new(Side::connect(one.address, 2).unwrap(), ours);
     let report = pair.run(&shapes, &plan(2_000)).unwrap();
     let kinds: Vec<&str> = report.findings.iter().map(|finding| &finding.difference.kind[..]).collect();
     assert_eq!(kinds, ["state: contents (hash)"], "{}", report.text());

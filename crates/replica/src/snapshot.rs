@@ -12,10 +12,10 @@ use crate::record::{self, CONFIRMED, GROUP, NAME, OBJECT, PLACE, PlaceState, VER
 use std::sync::Arc;
 use tidemark_contract::{Protocol, Wire};
 use tidemark_core::{DcId, Key};
-use tidemark_store::{Dump, Mark};
 use tidemark_store::chains::Frozen;
 use tidemark_store::log::Position;
 use tidemark_store::log::snapshot::{LatestSnapshot, SnapshotResult, SnapshotWriter};
+use tidemark_store::{Dump, Mark};
 
 /// Keys in one piece.
 const PIECE: usize = 2_000;
@@ -100,7 +100,9 @@ impl UpkeepJob {
     pub fn run(self) -> UpkeepDone {
         let Self { mut writer, replay_from, work } = self;
         let result = match work {
-            Work::Write(all) => all.into_iter().try_for_each(|write| write(&mut writer)).map(|()| Some(writer)),
+            Work::Write(all) => {
+                all.into_iter().try_for_each(|write| write(&mut writer)).map(|()| Some(writer))
+            }
             Work::Finish(durable) => writer.finish(durable).map(|_| None),
         };
         UpkeepDone { replay_from, result }

@@ -24,6 +24,7 @@ pub(crate) fn to_lua(lua: &Lua, reply: Reply) -> Result<Value> {
         Reply::Int(int) => Ok(Value::Number(int as f64)),
         Reply::Double(double) => field("double", Value::Number(double)),
         Reply::Bulk(bytes) => string(&bytes),
+        Reply::Decimal(digits) => string(&digits),
         Reply::BigNumber(digits) => field("big_number", string(&digits)?),
         Reply::Bool(yes) => Ok(Value::Boolean(yes)),
         Reply::Verbatim(format, text) => {

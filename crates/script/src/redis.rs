@@ -59,7 +59,11 @@ pub(crate) fn table<H: Host + 'static>(
         table.set(*name, *value)?;
     }
     let digest = native(lua, move |lua, args| match args.len() {
-        1 => Ok(vec![Value::String(lua.create_string(sha1_hex(&text(&args, 0, "sha1hex")?))?)]),
+        // What is no text has the digest of nothing.
+        1 => {
+            let text = text(&args, 0, "sha1hex").unwrap_or_default();
+            Ok(vec![Value::String(lua.create_string(sha1_hex(&text))?)])
+        }
         _ => Err(fault("wrong number of arguments")),
     })?;
     table.set("sha1hex", digest)?;

@@ -20,6 +20,7 @@ use tidemark_core::{Hlc, Key, Stamp, Write};
 
 mod at_once;
 mod deadlines;
+mod frozen;
 mod journal;
 mod listened;
 pub mod object;
@@ -33,11 +34,11 @@ mod undo;
 mod versions;
 
 pub use deadlines::Expired;
+pub use frozen::{Dump, Frozen, Mark, Part};
 pub use journal::Dropped;
 pub use object::{Absorb, Object};
 pub use told::Folded;
 pub use totals::{Collected, Totals};
-pub use typed::{Dump, Frozen, Mark, Part};
 pub use understood::Misunderstood;
 pub use versions::Versions;
 

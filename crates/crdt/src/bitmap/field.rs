@@ -141,6 +141,13 @@ fn apply(step: &Step, bytes: &mut Vec<u8>, modifiers: &mut Vec<Modifier>) -> Rep
         Action::Set(value) => i128::from(*value),
         Action::Add(by) => i128::from(before) + i128::from(*by),
     };
+    let (_, high) = width.range();
+    // Redis computes in 64 bits how far a number is below the highest one. It takes one that is too far for one above.
+    let far = width.signed && width.bits < 64 && high - wanted > i128::from(i64::MAX);
+    let wanted = match (action, overflow) {
+        (Action::Set(_), Overflow::Saturate) if far => high,
+        _ => wanted,
+    };
     let Some(after) = width.fit(wanted, *overflow) else { return Reply::Null };
     write(bytes, *offset, width.bits, after as u64);
     let value = after as u64 & (u64::MAX >> (64 - width.bits));

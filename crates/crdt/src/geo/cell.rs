@@ -133,8 +133,12 @@ pub(super) fn score_of(point: Point) -> f64 {
 
 /// The place in the middle of the cell that a score stands for.
 pub fn point_of(score: f64) -> Point {
-    // A score that no place has is read as C reads it: a negative one wraps.
-    let bits = if score < 0.0 { (score as i64) as u64 } else { score as u64 };
+    // A score that no place has is read as C reads it on x86: a negative one wraps, and one that is too large is 0.
+    let bits = match score {
+        ..0.0 => (score as i64) as u64,
+        _ if score < 2f64.powi(64) => score as u64,
+        _ => 0,
+    };
     let cell = Cell { longitude: gather(bits >> 1), latitude: gather(bits), step: FINEST };
     let (longitudes, latitudes) = cell.area();
     Point { longitude: LONGITUDES.clamp(longitudes.middle()), latitude: LATITUDES.clamp(latitudes.middle()) }

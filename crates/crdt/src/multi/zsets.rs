@@ -1,6 +1,6 @@
 //! Commands on several sorted sets, or sets, whose members then have the score 1.
 
-use super::{Keys, count_option, limit_of};
+use super::{Keys, count_option, limit_option};
 use crate::args::{SYNTAX, float, is};
 use crate::draft::{Answer, Draft};
 use crate::effect::{Datum, Kind};
@@ -24,11 +24,9 @@ enum Aggregate {
 impl Aggregate {
     fn of(self, one: f64, other: f64) -> f64 {
         match self {
-            // Opposite infinities make 0, as in Redis.
-            Self::Sum => {
-                let sum = one + other;
-                if sum.is_nan() { 0.0 } else { sum }
-            }
+            // Opposite infinities make 0, as in Redis, and so does what is no number in an intersection.
+            Self::Sum => number(one + other),
+            // The one that is a number.
             Self::Min => one.min(other),
             Self::Max => one.max(other),
         }
@@ -64,7 +62,7 @@ fn options(verb: Verb, keys: usize, args: &[Bytes]) -> Result<Options, Reply> {
         } else if !stores && verb != Verb::ZInterCard && is(option, "withscores") {
             all.scores = true;
         } else if verb == Verb::ZInterCard && is(option, "limit") && args.len() >= 1 {
-            all.limit = limit_of(args.next().ok_or(SYNTAX)?)?;
+            all.limit = limit_option(args.next().ok_or(SYNTAX)?)?;
         } else {
             return Err(SYNTAX);
         }
@@ -72,12 +70,17 @@ fn options(verb: Verb, keys: usize, args: &[Bytes]) -> Result<Options, Reply> {
     Ok(all)
 }
 
-/// The members of a key, which is a set or a sorted set, with their scores times `weight`.
-fn members(draft: &Draft<'_>, weight: f64) -> Result<Vec<(Vec<u8>, f64)>, Reply> {
-    let weighed = |score: f64| {
-        let product = score * weight;
-        if product.is_nan() { 0.0 } else { product }
-    };
+/// Members with their scores.
+type Scored = Vec<(Vec<u8>, f64)>;
+
+/// An infinity times 0, as Redis takes it.
+fn number(product: f64) -> f64 {
+    if product.is_nan() { 0.0 } else { product }
+}
+
+/// The members of a key, which is a set or a sorted set, with their scores times `weight`, which may be no number.
+fn members(draft: &Draft<'_>, weight: f64) -> Result<Scored, Reply> {
+    let weighed = |score: f64| score * weight;
     match draft.plain() {
         None => Ok(Vec::new()),
         Some(Plain::Zset(ranked)) => {
@@ -90,23 +93,32 @@ fn members(draft: &Draft<'_>, weight: f64) -> Result<Vec<(Vec<u8>, f64)>, Reply>
     }
 }
 
-/// The members that the keys from `first` on have together, in the order of a sorted set.
-fn result(
-    verb: Verb,
-    keys: &mut Keys<'_>,
-    first: usize,
-    options: &Options,
-) -> Result<Vec<(Vec<u8>, f64)>, Reply> {
+/// The options, and the members that the keys from `first` on have together, in the order of a sorted set. Redis looks at the types
+/// of the keys first.
+fn result(verb: Verb, keys: &mut Keys<'_>, first: usize, args: &[Bytes]) -> Result<(Options, Scored), Reply> {
+    for key in first..keys.len() {
+        if !matches!(keys.at(key).plain(), None | Some(Plain::Zset(_) | Plain::Set(_))) {
+            return Err(Reply::WRONG_TYPE);
+        }
+    }
+    let options = options(verb, keys.len() - first, args)?;
     let mut sets = Vec::new();
     for (key, weight) in (first..keys.len()).zip(&options.weights) {
         sets.push(members(keys.at(key), *weight)?);
     }
+    if !matches!(verb, Verb::ZDiff | Verb::ZDiffStore) {
+        // As Redis does, which matters to sums of infinities.
+        sets.sort_by_key(Vec::len);
+    }
     let mut sets = sets.into_iter();
-    let mut all: BTreeMap<Vec<u8>, f64> = sets.next().unwrap_or_default().into_iter().collect();
+    let smallest = sets.next().unwrap_or_default();
+    let mut all: BTreeMap<Vec<u8>, f64> =
+        smallest.into_iter().map(|(member, score)| (member, number(score))).collect();
     for set in sets {
         match verb {
             Verb::ZUnion | Verb::ZUnionStore => {
                 for (member, score) in set {
+                    let score = number(score);
                     let sum = |there: &mut f64| *there = options.aggregate.of(*there, score);
                     all.entry(member).and_modify(sum).or_insert(score);
                 }
@@ -126,17 +138,16 @@ fn result(
             }
         }
     }
-    let mut sorted: Vec<(Vec<u8>, f64)> = all.into_iter().collect();
+    let mut sorted: Scored = all.into_iter().collect();
     sorted.sort_by(|(a, one), (b, other)| {
         one.partial_cmp(other).expect("no score is NaN").then_with(|| a.cmp(b))
     });
-    Ok(sorted)
+    Ok((options, sorted))
 }
 
 /// ZUNION, ZINTER, ZDIFF and ZINTERCARD.
 pub(super) fn combine(verb: Verb, keys: &mut Keys<'_>, args: &[Bytes]) -> Answer {
-    let options = options(verb, keys.len(), args)?;
-    let found = result(verb, keys, 0, &options)?;
+    let (options, found) = result(verb, keys, 0, args)?;
     if verb == Verb::ZInterCard {
         let limit = if options.limit == 0 { found.len() } else { options.limit };
         return Ok(Reply::count(found.len().min(limit)));
@@ -156,7 +167,7 @@ fn overwrite<'a>(to: &mut Draft<'_>, members: impl ExactSizeIterator<Item = (&'a
     if to.kind().is_some() {
         to.clear();
     }
-    members.for_each(|(member, score)| to.assign(Kind::Zset, member, Datum::Score(score)));
+    members.for_each(|(member, score)| to.assign(Kind::Zset, member, Datum::score(score)));
     if count > 0 {
         to.expire(None);
     }
@@ -165,8 +176,7 @@ fn overwrite<'a>(to: &mut Draft<'_>, members: impl ExactSizeIterator<Item = (&'a
 
 /// ZUNIONSTORE, ZINTERSTORE and ZDIFFSTORE.
 pub(super) fn store(verb: Verb, keys: &mut Keys<'_>, args: &[Bytes]) -> Answer {
-    let options = options(verb, keys.len() - 1, args)?;
-    let found = result(verb, keys, 1, &options)?;
+    let (_, found) = result(verb, keys, 1, args)?;
     Ok(overwrite(keys.at(0), found.iter().map(|(member, score)| (&member[..], *score))))
 }
 

@@ -116,7 +116,7 @@ pub(crate) fn put_all(draft: &mut Draft<'_>, options: Options, pairs: &[(f64, By
             if there == Some(*score) && draft.is_certain(Kind::Zset, member) {
                 continue;
             }
-            draft.assign_shared(Kind::Zset, member.clone(), Datum::Score(*score), options.bound());
+            draft.assign_shared(Kind::Zset, member.clone(), Datum::score(*score), options.bound());
         }
     }
     Ok(Reply::count(if options.ch { added + changed } else { added }))

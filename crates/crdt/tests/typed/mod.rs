@@ -112,7 +112,7 @@ pub(crate) fn render(reply: &Reply) -> String {
         Reply::Simple(text) => text.to_string(),
         Reply::Int(int) => int.to_string(),
         Reply::Double(number) => quote(tidemark_crdt::number::show_double(*number).as_bytes()),
-        Reply::Bulk(bytes) => quote(bytes),
+        Reply::Bulk(bytes) | Reply::Decimal(bytes) => quote(bytes),
         Reply::Error(text) => format!("!{text}"),
         Reply::Array(all) | Reply::Set(all) => list(all),
         Reply::Strings(all) => list(&all.iter().map(Reply::bulk).collect::<Vec<_>>()),

@@ -99,7 +99,7 @@ pub(crate) fn render(reply: &Reply) -> String {
         Reply::Int(int) => format!(":{int}"),
         Reply::Bulk(bytes) => quote(bytes),
         Reply::Double(double) => quote(double.to_string().as_bytes()),
-        Reply::BigNumber(text) | Reply::Verbatim(_, text) => quote(text),
+        Reply::Decimal(text) | Reply::BigNumber(text) | Reply::Verbatim(_, text) => quote(text),
         Reply::Bool(yes) => format!(":{}", u8::from(*yes)),
         Reply::Map(pairs) => {
             let pairs = pairs.iter().flat_map(|(name, value)| [render(name), render(value)]);

@@ -193,6 +193,10 @@ impl Steps for Blocking {
     fn give_up(&self, out: &mut Encoder<'_>) {
         out.null_array();
     }
+
+    fn find_nothing(&self, out: &mut Encoder<'_>) {
+        if matches!(self.form, Form::Move(..)) { out.null() } else { out.null_array() }
+    }
 }
 
 #[cfg(test)]

@@ -264,7 +264,11 @@ impl Connection {
         {
             return Ok(command);
         }
-        parse_and_note(request, row)
+        let understood = parse_and_note(request, row);
+        if understood.as_ref().is_err_and(|error| *error == ErrorReply::ABORTED_BY_ARITY) {
+            self.transaction.unwatch();
+        }
+        understood
     }
 
     /// Notes what a connection that caches is about to read.

@@ -19,6 +19,10 @@ impl ErrorReply {
     pub const SYNTAX: Self = Self::fixed("ERR syntax error");
     /// An argument that should be an integer is none, or too large.
     pub const NOT_AN_INTEGER: Self = Self::fixed("ERR value is not an integer or out of range");
+    /// EXEC with arguments.
+    pub const ABORTED_BY_ARITY: Self = Self::fixed(
+        "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command",
+    );
     /// A key holds something of another type.
     pub const WRONG_TYPE: Self =
         Self::fixed("WRONGTYPE Operation against a key holding the wrong kind of value");

@@ -56,7 +56,7 @@ pub(super) fn carry_out(
             },
             // What would wait finds nothing.
             Step::Block => {
-                pending.give_up(out);
+                pending.find_nothing(out);
                 Step::Done
             }
             Step::Import(_) | Step::Local(_) => return Err(ErrorReply::UNEXPECTED),

@@ -334,7 +334,10 @@ impl Table {
             spec = spec.subcommand(name).ok_or_else(|| ErrorReply::unknown_subcommand(spec, name))?;
         }
         if !spec.takes(request.len()) || matches!(spec.handler, Handler::Subcommands) {
-            return Err(ErrorReply::arity(spec.name));
+            return Err(match spec.name {
+                "exec" => ErrorReply::ABORTED_BY_ARITY,
+                name => ErrorReply::arity(name),
+            });
         }
         Ok(spec)
     }

@@ -79,6 +79,11 @@ pub trait Steps {
     /// Writes the reply of a command that has waited too long.
     fn give_up(&self, _: &mut Encoder<'_>) {}
 
+    /// Writes the reply of a command that would wait where nothing waits.
+    fn find_nothing(&self, out: &mut Encoder<'_>) {
+        self.give_up(out);
+    }
+
     /// Writes the reply of a command that has waited for confirmations: whether what was written is synced here, and how
     /// many other regions have it.
     fn confirmed(&self, _synced: bool, _regions: usize, _: &mut Encoder<'_>) {}
@@ -219,6 +224,13 @@ impl Pending {
     pub fn give_up(&self, out: &mut Encoder<'_>) {
         if let Then::Steps(steps) = &self.then {
             steps.give_up(out);
+        }
+    }
+
+    /// The command would wait, and stands where nothing waits: writes its reply.
+    pub fn find_nothing(&self, out: &mut Encoder<'_>) {
+        if let Then::Steps(steps) = &self.then {
+            steps.find_nothing(out);
         }
     }
 

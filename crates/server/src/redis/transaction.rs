@@ -106,8 +106,9 @@ impl Transaction {
 
     /// DISCARD.
     pub(super) fn discard(&mut self) -> Result<(), ErrorReply> {
+        self.queue.take().ok_or(ErrorReply::fixed("ERR DISCARD without MULTI"))?;
         self.unwatch();
-        self.queue.take().map(|_| ()).ok_or(ErrorReply::fixed("ERR DISCARD without MULTI"))
+        Ok(())
     }
 
     /// UNWATCH. A WATCH that is under way watches nothing.
@@ -141,8 +142,11 @@ impl Transaction {
     /// Queues a request; none if it is one that is carried out at once. REQUIRES: [`Self::is_open`].
     pub(super) fn queue(&mut self, request: &Request<'_>) -> Result<Option<Command>, ErrorReply> {
         let result = self.try_queue(request);
-        if result.is_err() {
-            self.fail();
+        match &result {
+            // An EXEC that fails ends the transaction, too.
+            Err(error) if *error == ErrorReply::ABORTED_BY_ARITY => self.discard()?,
+            Err(_) => self.fail(),
+            Ok(_) => {}
         }
         result
     }

@@ -167,6 +167,7 @@ pub(super) fn write(reply: &Reply, out: &mut Encoder<'_>) {
         Reply::Simple(text) => out.simple(text),
         Reply::Int(int) => out.integer(*int),
         Reply::Double(double) => out.double(*double),
+        Reply::Decimal(digits) => out.decimal(digits),
         Reply::Bulk(bytes) => out.bulk(bytes),
         Reply::Error(text) => out.error(text.as_bytes()),
         Reply::Array(items) => {

@@ -164,6 +164,57 @@ fn scripts_are_known_at_other_nodes_and_run_where_their_keys_live() {
     }
 }
 
+/// The words of redis-server 7.0.15. What is wrong before BLOCK is told of instead of it.
+#[test]
+fn wrong_calls_are_refused_in_the_words_of_redis() {
+    let cluster = Cluster::regions("tidemark", 1, 1);
+    let mut client = cluster.client(0);
+    for (call, error) in [
+        (
+            "'XREAD', 'COUNT', '1', 'BLOCK', '0', 'STREAMS', 's', '0'",
+            "ERR XREAD command is not allowed with BLOCK option from scripts",
+        ),
+        (
+            "'XREAD', 'COUNT', 'x', 'BLOCK', '0', 'STREAMS', 's', '0'",
+            "ERR value is not an integer or out of range",
+        ),
+        ("'XREAD', 'STREAMS', 'block', '0'", "-"),
+        (
+            "'xreadgroup', 'GROUP', 'block', 'c', 'NOACK', 'BLOCK', '0', 'STREAMS', 's', '0'",
+            "ERR xreadgroup command is not allowed with BLOCK option from scripts",
+        ),
+        (
+            "'XREADGROUP', 'GROUP', 'block', 'c', 'COUNT', 'x', 'BLOCK', '0', 'STREAMS', 's', '0'",
+            "ERR value is not an integer or out of range",
+        ),
+        ("'SELECT', 'x'", "ERR value is not an integer or out of range"),
+        ("'SELECT', '99'", "ERR DB index is out of range"),
+        ("'PING', 'x', 'y'", "ERR wrong number of arguments for 'ping' command"),
+    ] {
+        let script = format!("return redis.pcall({call})");
+        let expected = if error == "-" { error.to_string() } else { format!("!{error}") };
+        assert_eq!(shown(&mut client, &script, &[], &[]), expected, "{call}");
+    }
+}
+
+/// The place of a member is told in doubles in RESP3, digit for digit as redis-server 7.0.15 does.
+#[test]
+fn places_are_doubles() {
+    let cluster = Cluster::regions("tidemark", 1, 1);
+    let mut client = cluster.client(0);
+    client.call(&["GEOADD", "g", "13.361389", "38.115556", "m"]);
+    for (version, told) in [
+        ("2", "*1\r\n*2\r\n$20\r\n13.36138933897018433\r\n$20\r\n38.11555639549629859\r\n"),
+        ("3", "*1\r\n*2\r\n,13.36138933897018433\r\n,38.11555639549629859\r\n"),
+    ] {
+        client.call(&["HELLO", version]);
+        client.send(b"GEOPOS g m\r\n");
+        let mut raw = vec![0; told.len()];
+        std::io::Read::read_exact(&mut client.stream, &mut raw).unwrap();
+        assert_eq!(String::from_utf8_lossy(&raw), told);
+    }
+}
+
 #[test]
 fn keys_have_to_be_in_one_partition_and_readers_write_nothing() {
     let cluster = Cluster::regions("tidemark", 1, 2);

@@ -87,6 +87,54 @@ fn queued_commands_see_what_those_before_them_have_written() {
     assert_eq!(client.text(&["GET", "d"]), "5!");
 }
 
+/// The words of redis-server 7.0.15.
+#[test]
+fn wrong_requests_end_a_watch_or_fail_alone() {
+    let cluster = one();
+    let mut client = cluster.client(0);
+    // An EXEC with arguments is none, but forgets what is watched.
+    client.ok(&["WATCH", "k"]);
+    client.ok(&["SET", "k", "v"]);
+    let refused = "!EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command";
+    assert_eq!(ask(&mut client, "EXEC extra"), refused);
+    assert_eq!(exec(&mut client, &["GET k"]), "[v]");
+    // A DISCARD that has nothing to discard does not.
+    client.ok(&["WATCH", "k"]);
+    client.ok(&["SET", "k", "w"]);
+    assert_eq!(ask(&mut client, "DISCARD"), "!ERR DISCARD without MULTI");
+    assert_eq!(exec(&mut client, &["GET k"]), "-");
+    // Of a script that is not there, the number of keys is looked at first, if its digest is as long as one.
+    let digest = "0".repeat(40);
+    let unknown = "!NOSCRIPT No matching script. Please use EVAL.";
+    for (line, error) in [
+        (format!("EVALSHA {digest} x k"), "!ERR value is not an integer or out of range"),
+        (format!("EVALSHA {digest} -1 k"), "!ERR Number of keys can't be negative"),
+        (format!("EVALSHA {digest} 1 k"), unknown),
+        ("EVALSHA 00 x k".to_string(), unknown),
+    ] {
+        assert_eq!(ask(&mut client, &line), error, "{line}");
+        assert_eq!(exec(&mut client, &[&line]), format!("[{error}]"), "{line}");
+    }
+}
+
+/// A command that finds nothing to move answers another null than one that finds nothing to pop.
+#[test]
+fn what_would_wait_finds_nothing_in_a_transaction() {
+    let cluster = one();
+    let mut client = cluster.client(0);
+    client.call(&["HELLO", "2"]);
+    client.ok(&["MULTI"]);
+    for line in
+        ["BLMOVE none {none} LEFT LEFT 0", "BRPOPLPUSH none {none} 0", "BLPOP none 0", "BLMPOP 0 1 none LEFT"]
+    {
+        assert_eq!(ask(&mut client, line), "QUEUED", "{line}");
+    }
+    client.send(b"EXEC\r\n");
+    let mut raw = [0; 24];
+    std::io::Read::read_exact(&mut client.stream, &mut raw).unwrap();
+    assert_eq!(&raw, b"*4\r\n$-1\r\n$-1\r\n*-1\r\n*-1\r\n");
+}
+
 #[test]
 fn a_transaction_that_cannot_be_queued_is_discarded() {
     let cluster = one();

@@ -13,7 +13,7 @@
 //! **Source.** Rules are numbered as in docs/types.md.
 
 use super::Version;
-use super::typed::{Mark, Part};
+use super::frozen::{Mark, Part};
 use super::undo::{Undo, apply, fold};
 use smallvec::SmallVec;
 use std::borrow::Cow;

@@ -5,8 +5,8 @@ use tidemark_core::{Command, DcId, Hlc, Regions, Reply, Stamp, Vector, Verb, Wri
 use tidemark_crdt::effect::{Bound, Change, Cut, Datum, Kill, Name, Start};
 use tidemark_crdt::number::Number;
 use tidemark_crdt::{Effect, Kind, Moment, State, evaluate, string_of};
-use tidemark_store::chains::object::effect_of;
 use tidemark_store::chains::Frozen;
+use tidemark_store::chains::object::effect_of;
 use tidemark_store::{Mark, Object, Store, Version};
 
 fn assign(kind: Kind, name: &[u8], datum: Datum) -> Change {

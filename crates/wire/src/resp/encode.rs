@@ -132,9 +132,14 @@ impl<'a> Encoder<'a> {
     pub fn double(&mut self, value: f64) {
         let mut text = String::with_capacity(24);
         format_f64(value, &mut text);
+        self.decimal(text.as_bytes());
+    }
+
+    /// A double, as its digits: a bulk string in RESP2.
+    pub fn decimal(&mut self, digits: &[u8]) {
         match self.version {
-            Version::Resp2 => self.bulk(text),
-            Version::Resp3 => self.line(b',', text.as_bytes()),
+            Version::Resp2 => self.bulk(digits),
+            Version::Resp3 => self.line(b',', digits),
         }
     }
 

@@ -90,13 +90,29 @@ fn move_one(request: &mut Request<'_>, verb: Verb) -> Parsed {
     ))
 }
 
-/// A timeout, a count of keys, as many keys, then arguments, which the first try checks.
+/// A timeout, a count of keys, as many keys, an end, and perhaps a count of elements.
 fn pop_several(request: &mut Request<'_>, queue: Queue, verb: Verb) -> Parsed {
-    let timeout_us = timeout(&request[1])?;
     let count = integer(&request[2]).ok().and_then(|count| usize::try_from(count).ok());
     let count =
         count.filter(|count| *count > 0).ok_or(ErrorReply::fixed("ERR numkeys should be greater than 0"))?;
     let behind = count.checked_add(3).filter(|behind| *behind < request.len()).ok_or(ErrorReply::SYNTAX)?;
+    let ends = if verb == Verb::LMPop { ["left", "right"] } else { ["min", "max"] };
+    if !ends.iter().any(|end| request.is(behind, end)) {
+        return Err(ErrorReply::SYNTAX);
+    }
+    match request.len() - behind {
+        1 => {}
+        3.. if request.is(behind + 1, "count") => {
+            let count = integer(&request[behind + 2]).ok().filter(|count| *count > 0);
+            count.ok_or(ErrorReply::fixed("ERR count should be greater than 0"))?;
+        }
+        _ => return Err(ErrorReply::SYNTAX),
+    }
+    if request.len() - behind > 3 {
+        return Err(ErrorReply::SYNTAX);
+    }
+    // Redis looks at the timeout last.
+    let timeout_us = timeout(&request[1])?;
     let keys = (3..behind).map(|at| request.key(at)).collect();
     let args = (behind..request.len()).map(|at| request.take(at)).collect();
     Ok(task(Wanted { keys, queue, timeout_us, confirmed: None }, Form::Several(verb, args)))

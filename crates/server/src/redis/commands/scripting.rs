@@ -1,6 +1,6 @@
 //! Scripts and functions.
 
-mod eval;
+pub(in crate::redis) mod eval;
 pub(in crate::redis) mod fcall;
 
 use crate::redis::prelude::*;

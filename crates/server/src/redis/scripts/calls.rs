@@ -1,6 +1,7 @@
 //! The commands that a script calls. They are those of the table, and their operations are carried out within the script's own.
 
 use super::News;
+use crate::redis::arguments::Arguments as _;
 use crate::redis::error::ErrorReply;
 use crate::redis::programs::{carry_out, carry_out_and_tell};
 use crate::redis::reserved;
@@ -10,7 +11,9 @@ use crate::redis::{Command, Scripts, Work, parse};
 use bytes::{Bytes, BytesMut};
 use tidemark_contract::programs::Carry;
 use tidemark_core::{Micros, Outcome, Reply};
-use tidemark_wire::resp::{self, Decoder, Encoder, Request, RequestParser, Version, encode_request};
+use tidemark_wire::resp::{
+    self, Decoder, Encoder, Request, RequestParser, Version, encode_request, parse_i64,
+};
 
 const UNKNOWN: Reply = Reply::error("ERR Unknown Redis command called from script");
 const ARITY: Reply = Reply::error("ERR Wrong number of args calling Redis command from script");
@@ -86,10 +89,8 @@ impl Calls<'_> {
         if self.adds_nothing && spec.has("denyoom") {
             return Err(OUT_OF_MEMORY);
         }
-        let blocks = |word: &[u8]| word.eq_ignore_ascii_case(b"block");
-        let options = request.iter().take_while(|word| !word.eq_ignore_ascii_case(b"streams"));
-        if matches!(spec.name, "xread" | "xreadgroup") && options.into_iter().any(blocks) {
-            let name = spec.name;
+        if matches!(spec.name, "xread" | "xreadgroup") && blocks(request, spec.name == "xreadgroup") {
+            let name = String::from_utf8_lossy(&request[0]);
             return Err(Reply::Error(
                 format!("ERR {name} command is not allowed with BLOCK option from scripts").into(),
             ));
@@ -115,8 +116,12 @@ impl Calls<'_> {
     fn local(&mut self, spec: &Spec, words: &[Bytes]) -> Reply {
         match (spec.name, words) {
             ("ping", [_]) => Reply::Simple("PONG".into()),
+            ("ping", [_, _, _, ..]) => Reply::error("ERR wrong number of arguments for 'ping' command"),
             ("ping" | "echo", [_, message]) => Reply::Bulk(message.clone()),
             ("select", [_, number]) if &number[..] == b"0" => Reply::Ok,
+            ("select", [_, number]) if parse_i64(number).is_none() => {
+                Reply::error("ERR value is not an integer or out of range")
+            }
             ("select", _) => Reply::error("ERR DB index is out of range"),
             ("time", _) => {
                 let part = |number: u64| Reply::Bulk(number.to_string().into());
@@ -131,6 +136,21 @@ impl Calls<'_> {
             _ => NOT_ALLOWED,
         }
     }
+}
+
+/// Whether XREAD or XREADGROUP comes to a BLOCK before something that is wrong.
+fn blocks(request: &Request<'_>, in_group: bool) -> bool {
+    let mut at = 1;
+    while at + 1 < request.len() {
+        at += match () {
+            () if request.is(at, "block") => return true,
+            () if request.is(at, "noack") && in_group => 1,
+            () if request.is(at, "count") && parse_i64(&request[at + 1]).is_some() => 2,
+            () if request.is(at, "group") && in_group => 3,
+            () => return false,
+        };
+    }
+    false
 }
 
 /// What was written for a client, as a value.

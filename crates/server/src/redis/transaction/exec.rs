@@ -3,6 +3,7 @@
 use super::program::compose;
 use super::{Closed, mark_of};
 use crate::redis::command::{Command, Work, parse};
+use crate::redis::commands::scripting::eval::{DIGEST, count_keys};
 use crate::redis::commands::scripting::fcall::in_full as function_in_full;
 use crate::redis::functions::{Libraries, Read, Reading};
 use crate::redis::key_places::key_places;
@@ -69,6 +70,9 @@ fn in_full(
         }
         _ => return Ok(None),
     };
+    if request[1].len() == DIGEST {
+        count_keys(&request[2], request.len() - 3)?;
+    }
     let source = scripts.find(&request[1]).ok_or(NO_SCRIPT)?;
     let head = [name.as_bytes(), &source[..]];
     let (words, mut full) = (head.into_iter().chain(request.iter().skip(2)).collect::<Vec<_>>(), Vec::new());
@@ -221,7 +225,7 @@ impl Exec {
             Step::Done => None,
             // Inside a transaction nothing waits.
             Step::Block => {
-                pending.give_up(&mut Encoder::new(&mut self.replies, version));
+                pending.find_nothing(&mut Encoder::new(&mut self.replies, version));
                 None
             }
             step => {

@@ -25,9 +25,10 @@ pub(super) static SPEC: Spec = Spec {
 };
 
 fn parse(request: &mut Request<'_>) -> Parsed {
-    // Redis takes nothing for 0.
+    // Redis reads up to the first zero byte, and takes nothing for 0.
+    let text = request[1].split(|byte| *byte == 0).next().unwrap_or_default();
     let number = |text: &[u8]| if text.is_empty() { Some(0) } else { from_utf8(text).ok()?.parse().ok() };
-    let cursor = number(&request[1]).and_then(Cursor::from_client).ok_or(ErrorReply::INVALID_CURSOR)?;
+    let cursor = number(text).and_then(Cursor::from_client).ok_or(ErrorReply::INVALID_CURSOR)?;
     let mut scan = Scan {
         cursor,
         pattern: None,

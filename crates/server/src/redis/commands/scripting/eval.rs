@@ -53,6 +53,9 @@ pub(in crate::redis::commands) static ROWS: &[&Spec] = &[
     },
 ];
 
+/// The letters of a digest. Redis knows no script for another word, whatever follows it.
+pub(in crate::redis) const DIGEST: usize = 40;
+
 /// How many keys a request says that it has.
 pub(in crate::redis) fn count_keys(count: &[u8], arguments: usize) -> Result<usize, ErrorReply> {
     let count = integer(count)?;
@@ -63,6 +66,9 @@ pub(in crate::redis) fn count_keys(count: &[u8], arguments: usize) -> Result<usi
 }
 
 fn parse(request: &mut Request<'_>, verb: Verb, by_digest: bool) -> Parsed {
+    if by_digest && request[1].len() != DIGEST {
+        return Err(NO_SCRIPT);
+    }
     let count = count_keys(&request[2], request.len() - 3)?;
     let script = request.take(1);
     let keys = (3..3 + count).map(|at| request.key(at)).collect();
