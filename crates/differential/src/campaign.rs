@@ -207,7 +207,7 @@ impl Pair {
                     }
                 }
             }
-            b"UNWATCH" => self.watch = Watch::default(),
+            b"UNWATCH" if command.words.len() == 1 => self.watch = Watch::default(),
             _ => self.watch.commands.push(command.called.as_ref().unwrap_or(&command.words).clone()),
         }
         Ok(())

@@ -45,10 +45,10 @@ const fn of(
 
 /// All of them.
 pub const INTENDED: &[Intended] = &[
-    of("SCAN", "-1", "*", "ERR invalid cursor", CURSOR),
-    of("HSCAN", "-1", "*", "ERR invalid cursor", CURSOR),
-    of("SSCAN", "-1", "*", "ERR invalid cursor", CURSOR),
-    of("ZSCAN", "-1", "*", "ERR invalid cursor", CURSOR),
+    of("SCAN", "-1", "", "ERR invalid cursor", CURSOR),
+    of("HSCAN", "-1", "", "ERR invalid cursor", CURSOR),
+    of("SSCAN", "-1", "", "ERR invalid cursor", CURSOR),
+    of("ZSCAN", "-1", "", "ERR invalid cursor", CURSOR),
     of("OBJECT", "ENCODING", "raw", "int", ENCODING),
     of("OBJECT", "ENCODING", "raw", "embstr", ENCODING),
     of("OBJECT", "ENCODING", "embstr", "int", ENCODING),

@@ -108,8 +108,11 @@ fn of_table(table: &Table, resp3: bool, depth: usize) -> Result<Reply> {
     if let Some(status) = field(table, "ok")? {
         return Ok(Reply::Simple(line(&status).into()));
     }
-    if let Value::Number(double) = table.raw_get("double")? {
-        return Ok(Reply::Double(double));
+    match table.raw_get("double")? {
+        Value::Number(double) => return Ok(Reply::Double(double)),
+        // A number without a fraction comes as an integer.
+        Value::Integer(int) => return Ok(Reply::Double(int as f64)),
+        _ => {}
     }
     if let Value::Table(map) = table.raw_get("map")? {
         let pairs = map.pairs::<Value, Value>().map(|pair| {
