@@ -15,6 +15,7 @@ pub mod rule;
 pub mod slot;
 pub mod sort;
 mod strings;
+pub mod text;
 pub mod vector;
 
 pub use clock::{Hlc, Micros, Stamp};

@@ -1,14 +1,10 @@
 //! SORT: its options, and the order that they ask for. Where elements and weights come from is the caller's business.
 
+use crate::text::c_text;
 use crate::{Key, Reply};
 use bytes::Bytes;
 use std::cmp::Ordering;
 use std::ops::Range;
-
-/// A text of C ends at its first zero byte.
-fn text(bytes: &[u8]) -> &[u8] {
-    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
-}
 
 const SYNTAX: Reply = Reply::error("ERR syntax error");
 const NOT_AN_INTEGER: Reply = Reply::error("ERR value is not an integer or out of range");
@@ -94,7 +90,7 @@ impl Sort {
             match weights {
                 None if self.store.is_some() => sorted.sort_by(|a, b| self.directed(a.cmp(b))),
                 // Redis compares as C does, and leaves what is the same in its order.
-                None => sorted.sort_by(|a, b| self.directed(text(a).cmp(text(b)))),
+                None => sorted.sort_by(|a, b| self.directed(c_text(a).cmp(c_text(b)))),
                 Some(weights) => {
                     let mut both: Vec<_> = weights.into_iter().zip(sorted).collect();
                     both.sort_by(|(a, _), (b, _)| self.directed(a.cmp(b)));
@@ -172,7 +168,7 @@ fn integer(text: &[u8]) -> Option<i64> {
 
 /// A weight as C's `strtod` reads it: up to a byte 0, and nothing is 0.
 fn score(text: &[u8]) -> Option<f64> {
-    let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
+    let text = c_text(text);
     if text.is_empty() {
         return Some(0.0);
     }

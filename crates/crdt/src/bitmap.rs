@@ -191,28 +191,25 @@ fn first(value: &[u8], Range { start, end }: Range<u64>, wanted: bool) -> Option
 /// It is no operation, or NOT of several.
 pub(crate) fn check(operation: &[u8], sources: usize) -> Result<(), Reply> {
     match () {
-        () if is(operation, "not") && sources != 1 => Err(ONE_SOURCE),
+        () if is(operation, "not") && sources != 1 => {
+            Err(Reply::error("ERR BITOP NOT must be called with a single source key."))
+        }
         () if ["and", "or", "xor", "not"].iter().any(|name| is(operation, name)) => Ok(()),
         () => Err(SYNTAX),
     }
 }
-
-const ONE_SOURCE: Reply = Reply::error("ERR BITOP NOT must be called with a single source key.");
 
 /// BITOP: what an operation makes of several strings, of which shorter ones end in zeros.
 ///
 /// # Errors
 /// It is no operation, or NOT of several.
 pub fn combine(operation: &[u8], sources: &[&[u8]]) -> Result<Vec<u8>, Reply> {
+    check(operation, sources.len())?;
     let fold: fn(u8, u8) -> u8 = match () {
         () if is(operation, "and") => |a, b| a & b,
         () if is(operation, "or") => |a, b| a | b,
         () if is(operation, "xor") => |a, b| a ^ b,
-        () if is(operation, "not") => {
-            let [source] = sources else { return Err(ONE_SOURCE) };
-            return Ok(source.iter().map(|byte| !byte).collect());
-        }
-        () => return Err(SYNTAX),
+        () => return Ok(sources[0].iter().map(|byte| !byte).collect()),
     };
     let len = sources.iter().map(|source| source.len()).max().unwrap_or(0);
     let byte = |source: &&[u8], at: usize| source.get(at).copied().unwrap_or(0);

@@ -34,7 +34,7 @@ pub(crate) fn run(verb: Verb, draft: &mut Draft<'_>, args: &[Bytes]) -> Option<A
 /// # Errors
 /// It is another one.
 pub(crate) fn check(value: &[u8]) -> Result<(), Reply> {
-    Sketch::parse(value).map(|_| ()).ok_or(NOT_A_SKETCH)
+    if Sketch::is(value) { Ok(()) } else { Err(NOT_A_SKETCH) }
 }
 
 /// The sketch that the key holds, and whether it is new.

@@ -24,7 +24,7 @@ impl Scan {
     /// There is none.
     pub(crate) fn cursor<'a>(args: &'a [Bytes], name: &str) -> Result<(u64, &'a [Bytes]), Reply> {
         let [cursor, options @ ..] = args else { return Err(crate::args::arity(name)) };
-        Ok((parse_cursor(cursor).ok_or(Reply::error("ERR invalid cursor"))?, options))
+        Ok((tidemark_core::text::cursor(cursor).ok_or(Reply::error("ERR invalid cursor"))?, options))
     }
 
     /// Reads `[MATCH pattern] [COUNT count]`.
@@ -59,12 +59,6 @@ impl Scan {
     pub(crate) fn reply(next: u64, found: Vec<Reply>) -> Reply {
         Reply::Array(vec![Reply::bulk(next.to_string().as_bytes()), Reply::Array(found)])
     }
-}
-
-/// A cursor, which Redis reads up to the first zero byte, and of which it takes nothing for 0.
-fn parse_cursor(text: &[u8]) -> Option<u64> {
-    let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
-    if text.is_empty() { Some(0) } else { std::str::from_utf8(text).ok()?.parse().ok() }
 }
 
 /// Random numbers, the same for the same seed.
@@ -149,17 +143,5 @@ impl Draw {
                 picked
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cursors_are_read_as_redis_reads_them() {
-        let read = [&b""[..], b"0", b"17", b"\0x", b"5\0x", b"18446744073709551615"].map(parse_cursor);
-        assert_eq!(read, [Some(0), Some(0), Some(17), Some(0), Some(5), Some(u64::MAX)]);
-        assert_eq!([&b" 1"[..], b"x", b"1x", b"18446744073709551616"].map(parse_cursor), [None; 4]);
     }
 }

@@ -6,19 +6,26 @@
 //! went.) It counts only once the log is durable up to where it was ended: otherwise a power failure could leave a version
 //! in the snapshot that the log, and so every peer, has never heard of.
 
+mod job;
+
 use crate::host::Host;
 use crate::place::Place;
-use crate::record::{self, CONFIRMED, GROUP, NAME, OBJECT, PLACE, PlaceState, VERSION};
+use crate::record::{self, CONFIRMED, GROUP, NAME, PLACE, PlaceState, VERSION};
+pub use job::{UpkeepDone, UpkeepJob};
+use job::{Work, Write, write_object};
 use std::sync::Arc;
-use tidemark_contract::{Protocol, Wire};
+use tidemark_contract::Protocol;
 use tidemark_core::{DcId, Key};
+use tidemark_store::Dump;
 use tidemark_store::chains::Frozen;
 use tidemark_store::log::Position;
 use tidemark_store::log::snapshot::{LatestSnapshot, SnapshotResult, SnapshotWriter};
-use tidemark_store::{Dump, Mark};
 
 /// Keys in one piece.
 const PIECE: usize = 2_000;
+
+/// Keys that are looked at together. No more of them are copied at a time.
+const STEP: usize = 16;
 
 /// A key with more elements is written by a job: it takes too long for who serves clients.
 const MANY_ELEMENTS: usize = 1_000;
@@ -63,68 +70,6 @@ enum Stage {
     Finishing {
         replay_from: Position,
     },
-}
-
-/// Writes records of a snapshot.
-type Write = Box<dyn FnOnce(&mut SnapshotWriter) -> SnapshotResult<()> + Send>;
-
-/// A part of the work on a snapshot that blocks, to be run on any thread.
-#[must_use = "the snapshot does not count before the job has run"]
-pub struct UpkeepJob {
-    writer: SnapshotWriter,
-    replay_from: Position,
-    work: Work,
-}
-
-enum Work {
-    /// Keys with many elements.
-    Write(Vec<Write>),
-    /// The end: it syncs, renames, and removes what is older. The log is durable up to there.
-    Finish(Position),
-}
-
-/// What an [`UpkeepJob`] did: the writer comes back if there is more to write.
-#[must_use = "hand it to Host::upkept"]
-pub struct UpkeepDone {
-    replay_from: Position,
-    result: SnapshotResult<Option<SnapshotWriter>>,
-}
-
-impl UpkeepJob {
-    /// Whether it has to run in order with the syncs of the log.
-    pub fn ends(&self) -> bool {
-        matches!(self.work, Work::Finish(_))
-    }
-
-    /// Does it; blocks for as long as the disk takes.
-    pub fn run(self) -> UpkeepDone {
-        let Self { mut writer, replay_from, work } = self;
-        let result = match work {
-            Work::Write(all) => {
-                all.into_iter().try_for_each(|write| write(&mut writer)).map(|()| Some(writer))
-            }
-            Work::Finish(durable) => writer.finish(durable).map(|_| None),
-        };
-        UpkeepDone { replay_from, result }
-    }
-}
-
-/// Writes a key of a data type as it was when it was frozen.
-fn write_object<M: Wire>(
-    key: Key,
-    mark: Mark,
-    frozen: Frozen<M>,
-    place: u16,
-) -> impl FnOnce(&mut SnapshotWriter) -> SnapshotResult<()> + Send {
-    move |writer| {
-        let mut result = Ok(());
-        frozen.parts(|part| {
-            if result.is_ok() {
-                result = writer.append(OBJECT, place, 0, |to| record::encode(&(&key, &mark, part), to));
-            }
-        });
-        result
-    }
 }
 
 impl Upkeep {
@@ -288,27 +233,32 @@ impl<P: Protocol> Host<P> {
             self.dump_states(&mut writer)?;
             return Ok((Stage::Waiting { writer, replay_from, end: self.log.end() }, None));
         };
-        let (mut result, mut large) = (Ok(()), Vec::new());
-        let next = place.store.dump_all(cursor, PIECE, |key, item| {
-            let key = Key(bytes::Bytes::copy_from_slice(key));
-            match item {
-                Dump::Version(version) if result.is_ok() => {
-                    let payload = record::parts(&key, version);
-                    result = writer.append(VERSION, place.id.0, 0, |buffer| record::encode(&payload, buffer));
-                }
-                Dump::Object(object, stub) if result.is_ok() => {
-                    let frozen = Frozen::new(object, stub, place.store.reached());
-                    let is_large = frozen.elements() > MANY_ELEMENTS;
-                    let write = write_object(key, place.mark(), frozen, place.id.0);
-                    if is_large {
-                        large.push(Box::new(write) as Write);
-                    } else {
-                        result = write(&mut writer);
+        let (mut result, mut large, mark) = (Ok(()), Vec::new(), Arc::new(place.mark()));
+        let (mut next, mut steps) = (cursor, 0);
+        // Copies of large keys wait for the job: not many are made.
+        while steps == 0 || next != 0 && large.is_empty() && steps * STEP < PIECE {
+            steps += 1;
+            next = place.store.dump_all(next, STEP, |key, item| {
+                let key = Key(bytes::Bytes::copy_from_slice(key));
+                match item {
+                    Dump::Version(version) if result.is_ok() => {
+                        let payload = record::parts(&key, version);
+                        result = writer.append(VERSION, place.id.0, 0, |to| record::encode(&payload, to));
                     }
+                    Dump::Object(object, stub) if result.is_ok() => {
+                        let frozen = Frozen::new(object, stub, place.store.reached());
+                        let is_large = frozen.count_elements() > MANY_ELEMENTS;
+                        let write = write_object(key, Arc::clone(&mark), frozen, place.id.0);
+                        if is_large {
+                            large.push(Box::new(write) as Write);
+                        } else {
+                            result = write(&mut writer);
+                        }
+                    }
+                    _ => {}
                 }
-                _ => {}
-            }
-        });
+            });
+        }
         result?;
         let place = if next == 0 { at + 1 } else { at };
         if large.is_empty() {

@@ -32,9 +32,7 @@ impl<P: Protocol> Cx<'_, P> {
         update: &Update,
         view: &P::View,
     ) -> Option<(Hlc, Update)> {
-        // In the only region a deadline is known as soon as there is one.
-        let none = self.topology.dcs == 1 && !self.store.is_expiring();
-        if none || update.command.is_none() && !self.store.needs_evaluation(key) {
+        if update.command.is_none() && !self.store.needs_evaluation(key) {
             return None;
         }
         let more = update.command.iter().flat_map(|command| &command.keys);

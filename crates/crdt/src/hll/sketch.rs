@@ -28,14 +28,19 @@ impl Sketch {
         Self(bytes)
     }
 
-    /// A string as a sketch; none if it is not one.
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
-        let valid = match bytes.get(4)? {
-            0 => bytes.len() == DENSE,
-            1 => bytes.len() >= HEADER,
+    /// Whether a string is a sketch.
+    pub(super) fn is(bytes: &[u8]) -> bool {
+        let fits = match bytes.get(4) {
+            Some(0) => bytes.len() == DENSE,
+            Some(1) => bytes.len() >= HEADER,
             _ => false,
         };
-        (valid && bytes.starts_with(b"HYLL")).then(|| Self(bytes.to_vec()))
+        fits && bytes.starts_with(b"HYLL")
+    }
+
+    /// A string as a sketch; none if it is not one.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        Self::is(bytes).then(|| Self(bytes.to_vec()))
     }
 
     pub(super) fn as_bytes(&self) -> &[u8] {

@@ -60,7 +60,7 @@ impl State {
     }
 
     /// About how many elements there are.
-    pub fn elements_there(&self) -> usize {
+    pub fn count_elements(&self) -> usize {
         self.plains.iter().map(Plain::len).sum::<usize>() + self.hot_elements().count()
     }
 }

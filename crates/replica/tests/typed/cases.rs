@@ -96,6 +96,32 @@ fn a_key_of_many_elements_is_written_by_a_job_while_it_changes() {
     assert_eq!((seen["s"].len(), &seen["n"][..]), (2_999, &["\"\" \"12\"".to_string()][..]));
 }
 
+/// The copies that a job writes are few at a time: all large keys at once could take as much memory again as there is in use.
+#[test]
+fn many_large_keys_are_written_by_several_jobs() {
+    let mut world = world();
+    let members: Vec<String> = (0..1_100).map(|number| format!("m{number}")).collect();
+    let members: Vec<&str> = members.iter().map(String::as_str).collect();
+    let keys: Vec<String> = (0..60).map(|number| format!("s{number}")).collect();
+    for key in &keys {
+        world.ask(0, key, call(Verb::SAdd, &members));
+    }
+    world.settle();
+    let before = world.regions[0].host.status().replay_from;
+    world.regions[0].host.want_snapshot();
+    let mut jobs = 0;
+    while world.regions[0].host.status().replay_from == before {
+        if let Some(job) = world.regions[0].host.upkeep() {
+            jobs += usize::from(!job.ends());
+            world.regions[0].host.upkept(job.run());
+        }
+        world.sync(0);
+    }
+    assert!((2..=keys.len()).contains(&jobs), "{jobs} jobs");
+    world.crash(0);
+    assert!(world.read(0, &keys).values().all(|seen| seen.len() == 1_100));
+}
+
 /// Adding what is there survives a removal elsewhere, so it is written; where there is no elsewhere, it is not.
 #[test]
 fn the_only_region_does_not_write_what_is_there() {

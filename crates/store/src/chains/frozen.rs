@@ -24,7 +24,7 @@ impl Mark {
     }
 }
 
-/// One thing of a store: see [`Store::dump_all`].
+/// One thing of a store: see [`super::Store::dump_all`].
 pub enum Dump<'a, M> {
     /// A version of a register, or one of a data type that is not folded.
     Version(&'a Version<M>),
@@ -67,8 +67,8 @@ impl<M: Clone> Frozen<M> {
     }
 
     /// About how many elements it has.
-    pub fn elements(&self) -> usize {
-        self.base.elements_there()
+    pub fn count_elements(&self) -> usize {
+        self.base.count_elements()
     }
 
     /// Calls `each` with its parts, at least one.

@@ -2,8 +2,8 @@
 
 use super::GENERIC;
 use crate::redis::prelude::*;
-use std::str::from_utf8;
 use tidemark_core::glob::glob_matches;
+use tidemark_core::text::cursor;
 
 /// About how many keys SCAN looks at by default.
 const COUNT: u64 = 10;
@@ -25,10 +25,7 @@ pub(super) static SPEC: Spec = Spec {
 };
 
 fn parse(request: &mut Request<'_>) -> Parsed {
-    // Redis reads up to the first zero byte, and takes nothing for 0.
-    let text = request[1].split(|byte| *byte == 0).next().unwrap_or_default();
-    let number = |text: &[u8]| if text.is_empty() { Some(0) } else { from_utf8(text).ok()?.parse().ok() };
-    let cursor = number(text).and_then(Cursor::from_client).ok_or(ErrorReply::INVALID_CURSOR)?;
+    let cursor = cursor(&request[1]).and_then(Cursor::from_client).ok_or(ErrorReply::INVALID_CURSOR)?;
     let mut scan = Scan {
         cursor,
         pattern: None,
