@@ -12,7 +12,7 @@ pub(super) static SPEC: Spec = Spec {
     since: "3.0.0",
     syntax: "timeout [WRITE | ALL]",
     summary: "Lets commands wait for so many milliseconds.",
-    remark: "Commands of this node. Writes that arrive from other nodes and regions do not wait.",
+    remark: "Commands of this node. Writes that arrive from other nodes and regions do not wait, and keys expire.",
     handler: Handler::Local(answer),
     ..CLIENT
 };
