@@ -9,6 +9,7 @@
 //! Tables grow and shrink in one step. Growing copies the index alone, in the order of hashes: 10 to 20 ms for a million
 //! entries. Shrinking moves the entries that are left, at most a quarter of those that there were.
 
+mod block;
 mod index;
 mod ranked;
 mod sequence;
@@ -29,7 +30,7 @@ pub const PACKED_ENTRIES: usize = 128;
 /// The longest key or value in bytes that a packed structure holds, as in Redis's default configuration.
 pub const PACKED_BYTES: usize = 64;
 
-/// The hasher's seed of structures that were given none.
+/// What hashers start from.
 const SEED: u64 = 0x7469_6465_6d61_726b;
 
 /// The next of a series of well mixed numbers; the series follows from where `state` stood at first.

@@ -11,6 +11,7 @@
 
 mod folding;
 mod parts;
+mod plains;
 mod settling;
 mod trial;
 
@@ -21,6 +22,7 @@ use crate::modifier::changed;
 use crate::shape::Plain;
 use foldhash::fast::FixedState;
 use hashbrown::{Equivalent, HashMap};
+use plains::Plains;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use tidemark_core::{Hlc, Stamp, Value, Vector};
@@ -54,7 +56,7 @@ type Cells = HashMap<Element, Cell, FixedState>;
 /// A key of a data type.
 #[derive(Clone, Default)]
 pub struct State {
-    plains: SmallVec<[Plain; 1]>,
+    plains: Plains,
     /// The deadline's parts.
     pub deadlines: Deadlines,
     /// What a key that has come to rest does not have.
@@ -90,7 +92,7 @@ impl State {
 
     /// A key that has been what it is for long.
     pub fn settled(plain: Plain) -> Self {
-        Self { plains: SmallVec::from_iter([plain]), ..Self::default() }
+        Self { plains: Plains::One(plain), ..Self::default() }
     }
 
     /// Whether the key has expired at `time`, by what is left of its deadlines.
@@ -301,9 +303,9 @@ impl State {
 
     /// Takes the plain forms that a clearing change of `kind` will empty: the state without it needs them.
     pub fn detach(&mut self, kind: Option<Kind>) -> SmallVec<[Plain; 1]> {
-        let (taken, left) =
-            self.plains.drain(..).partition(|plain| kind.is_none_or(|kind| kind == plain.kind()));
-        self.plains = left;
+        let (taken, left): (SmallVec<[Plain; 1]>, SmallVec<[Plain; 1]>) =
+            self.plains.take().into_iter().partition(|plain| kind.is_none_or(|kind| kind == plain.kind()));
+        self.plains = left.into_iter().collect();
         taken
     }
 

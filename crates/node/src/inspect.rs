@@ -104,7 +104,7 @@ impl<P: Protocol> Inspect for NodeOf<P> {
     fn folded(&self, partition: PartitionId, each: &mut dyn FnMut(Stamp)) {
         let Some(store) = self.store(partition) else { return };
         store.dump_all(0, usize::MAX, |_, dump| {
-            if let Dump::Object(object, _) = dump {
+            if let Dump::Object(object) = dump {
                 object.folded().iter().for_each(|version| each(version.stamp));
             }
         });

@@ -245,8 +245,8 @@ impl<P: Protocol> Host<P> {
                         let payload = record::parts(&key, version);
                         result = writer.append(VERSION, place.id.0, 0, |to| record::encode(&payload, to));
                     }
-                    Dump::Object(object, stub) if result.is_ok() => {
-                        let frozen = Frozen::new(object, stub, place.store.reached());
+                    Dump::Object(object) if result.is_ok() => {
+                        let frozen = Frozen::new(object, place.store.reached());
                         let is_large = frozen.count_elements() > MANY_ELEMENTS;
                         let write = write_object(key, Arc::clone(&mark), frozen, place.id.0);
                         if is_large {

@@ -2,8 +2,8 @@
 //!
 //! **Idea.** One thread owns a store, so nothing here locks. Keys are grouped by slot ([`SLOTS`] hash tables,
 //! made when first used), because a walk in slot order survives growth (`SCAN`), and a slot is what will move
-//! between partitions. An entry holds its newest version in place; the older ones, which exist only until the
-//! protocol's safe point passes them, stand in a list beside it.
+//! between partitions. An entry holds its newest version in place, or the object of a key of a data type; older
+//! versions, which exist only until the protocol's safe point passes them, stand in a list beside it.
 //!
 //! **Invariants**
 //! - I1 A chain never holds two versions with the same stamp: inserting one again changes nothing, so that a
@@ -12,14 +12,16 @@
 //!   handle may outlive its entry where a store follows another.
 //! - I3 Nothing depends on the order of a hash table: walks sort.
 
-use crate::chains::older::{NONE, Older};
-use crate::chains::table::Tables;
+use entry::{Body, Entry};
+use older::{NONE, Older};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
+use table::Tables;
 use tidemark_core::{Hlc, Key, Stamp, Write};
 
 mod at_once;
 mod deadlines;
+mod entry;
 mod frozen;
 mod journal;
 mod listened;
@@ -56,51 +58,6 @@ pub struct Version<M> {
     pub write: Write,
 }
 
-pub(crate) struct Entry<M> {
-    /// Up to sixteen bytes stand in the entry itself: no other line of memory is touched to compare them.
-    pub(crate) key: SmallVec<[u8; 16]>,
-    /// Of a data type: no more than a stamp.
-    newest: Version<M>,
-    /// The list of older versions, if there are any. Of a data type: where its object stands.
-    older: u32,
-    queued: bool,
-    typed: bool,
-}
-
-impl<M: Clone> Entry<M> {
-    fn needs_collection(&self) -> bool {
-        self.typed || self.older != NONE || self.newest.write == Write::Remove
-    }
-
-    /// Inserts by stamp; false if the stamp is there already (I1).
-    #[inline]
-    fn insert(&mut self, older: &mut Older<M>, version: Version<M>) -> bool {
-        if version.stamp > self.newest.stamp {
-            self.older = older.push(std::mem::replace(&mut self.newest, version), self.older);
-            return true;
-        }
-        if version.stamp == self.newest.stamp {
-            return false;
-        }
-        let (list, inserted) = older.insert(self.older, version);
-        self.older = list;
-        inserted
-    }
-
-    /// Drops what is older than the newest version that satisfies `safe`; returns how many versions that were and how
-    /// many bytes of values.
-    #[inline]
-    fn cut(&mut self, older: &mut Older<M>, mut safe: impl FnMut(&Version<M>) -> bool) -> (u64, u64) {
-        if self.older == NONE {
-            (0, 0)
-        } else if safe(&self.newest) {
-            older.drop_list(std::mem::replace(&mut self.older, NONE))
-        } else {
-            older.cut(self.older, safe)
-        }
-    }
-}
-
 /// The version chains of one partition.
 pub struct Store<M> {
     tables: Tables<M>,
@@ -134,10 +91,10 @@ impl<M: Clone> Store<M> {
     /// All versions of an entry that are not folded.
     #[inline]
     fn versions_of<'a>(&'a self, entry: &'a Entry<M>) -> Versions<'a, M> {
-        if entry.typed {
-            return Versions::pending(self.objects.get(entry.older));
+        match &entry.body {
+            Body::Register { newest, older, .. } => Versions::new(Some(newest), &self.older, *older),
+            Body::Object { object, .. } => Versions::pending(object),
         }
-        Versions::new(Some(&entry.newest), &self.older, entry.older)
     }
 
     /// Adds a version to its key's chain. Returns false if it was there already.
@@ -146,26 +103,22 @@ impl<M: Clone> Store<M> {
     }
 
     fn insert_register(&mut self, key: &[u8], version: Version<M>, added: u64) -> bool {
-        let (handle, entry) = match self.tables.find(key) {
+        let handle = match self.tables.find(key) {
             Some(handle) => {
-                let entry = self.tables.entry_mut(handle);
-                if !entry.insert(&mut self.older, version) {
+                let chain = self.tables.entry_mut(handle).chain();
+                if !chain.is_some_and(|chain| chain.insert(&mut self.older, version)) {
                     return false;
                 }
-                (handle, entry)
+                handle
             }
             None => {
                 self.totals.keys += 1;
                 self.totals.bytes += key.len() as u64;
-                let entry =
-                    Entry { key: key.into(), newest: version, older: NONE, queued: false, typed: false };
-                let handle = self.tables.insert(entry);
-                (handle, self.tables.entry_mut(handle))
+                self.tables.insert(Entry::register(key, version))
             }
         };
-        if entry.needs_collection() && !entry.queued {
-            entry.queued = true;
-            self.queue.push_back(handle);
+        if self.tables.entry(handle).needs_collection() {
+            self.queue(handle);
         }
         self.totals.versions += 1;
         self.totals.bytes += added;
@@ -185,25 +138,20 @@ impl<M: Clone> Store<M> {
     /// log keeps what was written.
     pub fn newest_meta(&mut self, key: &[u8], stamp: Stamp) -> Option<&mut M> {
         let handle = self.tables.find(key)?;
-        let entry = self.tables.entry_mut(handle);
-        if entry.typed {
-            return None;
-        }
-        let newest = &mut entry.newest;
+        let newest = self.tables.entry_mut(handle).chain()?.newest;
         (newest.stamp == stamp).then_some(&mut newest.meta)
     }
 
     /// What the protocol stores beside the version `stamp` of `key`, if the version is there.
     pub fn meta_mut(&mut self, key: &[u8], stamp: Stamp) -> Option<&mut M> {
         let handle = self.tables.find(key)?;
-        let entry = self.tables.entry_mut(handle);
-        if entry.typed {
-            return self.objects.get_mut(entry.older).meta_mut(stamp);
+        match &mut self.tables.entry_mut(handle).body {
+            Body::Register { newest, .. } if newest.stamp == stamp => Some(&mut newest.meta),
+            Body::Register { older, .. } => {
+                self.older.find_mut(*older, stamp).map(|version| &mut version.meta)
+            }
+            Body::Object { object, .. } => object.meta_mut(stamp),
         }
-        if entry.newest.stamp == stamp {
-            return Some(&mut entry.newest.meta);
-        }
-        self.older.find_mut(entry.older, stamp).map(|version| &mut version.meta)
     }
 
     /// Drops every version of `key` but the newest: the whole collection of a protocol that keeps one.
@@ -215,12 +163,10 @@ impl<M: Clone> Store<M> {
     pub fn cut(&mut self, key: &[u8], safe: impl FnMut(&Version<M>) -> bool) {
         let Some(handle) = self.tables.find(key) else { return };
         let entry = self.tables.entry_mut(handle);
-        if entry.typed {
-            return;
-        }
-        let dropped = entry.cut(&mut self.older, safe);
+        let Some(mut chain) = entry.chain() else { return };
+        let dropped = chain.cut(&mut self.older, safe);
         if dropped.0 > 0 {
-            journal::note(&mut self.journal, entry, false);
+            journal::note(&mut self.journal, &entry.key, None);
         }
         self.forget(dropped);
     }
@@ -241,28 +187,30 @@ impl<M: Clone> Store<M> {
         self.collect_expired();
         for _ in 0..budget.min(self.queue.len()) {
             let Some(handle) = self.queue.pop_front() else { break };
-            let Some(entry) = self.tables.get_mut(handle).filter(|entry| entry.queued) else { continue };
-            entry.queued = false;
-            if entry.typed {
-                collected.keys += u64::from(self.collect_typed(handle, &mut safe));
+            let Some(entry) = self.tables.get_mut(handle) else { continue };
+            if !std::mem::take(entry.queued()) {
                 continue;
             }
-            let dropped = entry.cut(&mut self.older, &mut safe);
-            let base = &entry.newest;
-            let goes = entry.older == NONE
+            let Some(mut chain) = entry.chain() else {
+                collected.keys += u64::from(self.collect_typed(handle, &mut safe));
+                continue;
+            };
+            let dropped = chain.cut(&mut self.older, &mut safe);
+            let base = &*chain.newest;
+            let goes = *chain.older == NONE
                 && base.write == Write::Remove
                 && safe(base)
                 && gone(base.stamp)
                 && base.stamp.ts <= seen;
             if goes || dropped.0 > 0 {
-                journal::note(&mut self.journal, entry, goes);
+                let tombstone = goes.then_some(base.stamp);
+                journal::note(&mut self.journal, &entry.key, tombstone);
             }
             if goes {
                 self.remove(handle);
                 collected.keys += 1;
             } else if entry.needs_collection() {
-                entry.queued = true;
-                self.queue.push_back(handle);
+                self.queue(handle);
             }
             collected.versions += dropped.0;
             self.forget(dropped);
@@ -270,14 +218,15 @@ impl<M: Clone> Store<M> {
         collected
     }
 
-    /// Removes an entry with its only version.
+    /// Removes a register's entry with its only version.
     fn remove(&mut self, handle: u32) {
-        let entry = self.tables.remove(handle);
+        let Entry { key, body } = self.tables.remove(handle);
+        let Body::Register { newest, .. } = body else { return };
         self.totals.keys -= 1;
         self.totals.versions -= 1;
-        self.totals.bytes -= entry.key.len() as u64 + bytes(&entry.newest);
+        self.totals.bytes -= key.len() as u64 + bytes(&newest);
         if let Some(gone) = &mut self.gone {
-            gone.push((Key(bytes::Bytes::copy_from_slice(&entry.key)), entry.newest));
+            gone.push((Key(bytes::Bytes::copy_from_slice(&key)), newest));
         }
     }
 
@@ -303,7 +252,7 @@ impl<M: Clone> Store<M> {
 
     /// How much waits for collection: keys, or versions, of which one key can have many.
     pub fn waiting(&self) -> usize {
-        let registers = self.totals.keys - self.objects.count();
+        let registers = self.totals.keys - self.objects.count;
         self.queue.len().max(self.totals.versions.saturating_sub(registers) as usize)
     }
 
@@ -320,8 +269,8 @@ impl<M: Clone> Store<M> {
         mut saw: impl FnMut(&Version<M>),
     ) -> (Vec<Key>, u64) {
         let mut holds = |entry: &Entry<M>| {
-            if entry.typed {
-                return self.objects.get(entry.older).view(&visible, &mut saw).kind_at(time).is_some();
+            if let Some(object) = entry.object() {
+                return object.view(&visible, &mut saw).kind_at(time).is_some();
             }
             let found = pick(self.versions_of(entry));
             found.is_some_and(|found| {
@@ -351,8 +300,8 @@ impl<M: Clone> Store<M> {
         visible: impl Fn(&Version<M>) -> bool,
     ) -> u64 {
         let found = self.tables.entries().filter(|entry| {
-            if entry.typed {
-                return self.objects.get(entry.older).view(&visible, |_| ()).kind_at(time).is_some();
+            if let Some(object) = entry.object() {
+                return object.view(&visible, |_| ()).kind_at(time).is_some();
             }
             pick(self.versions_of(entry)).is_some_and(|version| version.write.value().is_some())
         });
@@ -374,8 +323,8 @@ impl<M: Clone> Store<M> {
         let (handles, next) = self.tables.walk(cursor, limit);
         for handle in handles {
             let entry = self.tables.entry(handle);
-            if entry.typed {
-                each(&entry.key, Dump::Object(self.objects.get(entry.older), &entry.newest));
+            if let Some(object) = entry.object() {
+                each(&entry.key, Dump::Object(object));
             }
             let newest_first: SmallVec<[&Version<M>; 4]> = self.versions_of(entry).collect();
             newest_first.into_iter().rev().for_each(|version| each(&entry.key, Dump::Version(version)));

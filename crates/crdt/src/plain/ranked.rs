@@ -20,7 +20,6 @@ use std::ops::Range;
 #[derive(Clone)]
 pub struct Ranked {
     form: Form,
-    seed: u64,
 }
 
 #[derive(Clone)]
@@ -48,12 +47,7 @@ macro_rules! either {
 impl Ranked {
     /// An empty sorted set; it allocates nothing.
     pub fn new() -> Self {
-        Self::with_seed(SEED)
-    }
-
-    /// An empty sorted set whose hasher, once there is one, starts from `seed`. It allocates nothing.
-    pub fn with_seed(seed: u64) -> Self {
-        Self { form: Form::Packed(Packed::default()), seed }
+        Self { form: Form::Packed(Packed::default()) }
     }
 
     /// The number of members. O(1).
@@ -98,8 +92,7 @@ impl Ranked {
 
     fn convert(&mut self) {
         if let Form::Packed(packed) = &self.form {
-            let large =
-                Large::collect(self.seed, packed.longest(), packed.len(), packed.range(0..packed.len()));
+            let large = Large::collect(SEED, packed.longest(), packed.len(), packed.range(0..packed.len()));
             self.form = Form::Large(Box::new(large));
         }
     }
@@ -179,7 +172,7 @@ impl Ranked {
         either!(self, form => form.longest())
     }
 
-    /// Bytes allocated, without the set's own 32. O(1).
+    /// Bytes allocated, without the set's own 16. O(1).
     pub fn memory(&self) -> usize {
         match &self.form {
             Form::Packed(packed) => packed.memory(),

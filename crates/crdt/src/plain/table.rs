@@ -17,11 +17,10 @@ use super::{PACKED_BYTES, PACKED_ENTRIES, SEED, Text};
 /// A table from byte strings to values of one kind.
 ///
 /// `V` is `()` for the members of a set, [`ShortBytes`](super::ShortBytes) for the fields of a hash, `f64` for scores.
-/// Iterators and scans follow from the calls that were made and from the seed.
+/// Iterators and scans follow from the calls that were made.
 #[derive(Clone)]
 pub struct Table<V: Slot> {
     form: Form<V>,
-    seed: u64,
 }
 
 #[derive(Clone)]
@@ -39,12 +38,7 @@ impl<V: Slot> Default for Table<V> {
 impl<V: Slot> Table<V> {
     /// An empty table; it allocates nothing.
     pub fn new() -> Self {
-        Self::with_seed(SEED)
-    }
-
-    /// An empty table whose hasher, once there is one, starts from `seed`. It allocates nothing.
-    pub fn with_seed(seed: u64) -> Self {
-        Self { form: Form::Packed(Packed::new()), seed }
+        Self { form: Form::Packed(Packed::new()) }
     }
 
     /// The number of entries. O(1).
@@ -101,7 +95,7 @@ impl<V: Slot> Table<V> {
 
     fn convert(&mut self) {
         if let Form::Packed(packed) = &self.form {
-            let large = Large::collect(self.seed, packed.longest(), packed.len(), packed.iter());
+            let large = Large::collect(SEED, packed.longest(), packed.len(), packed.iter());
             self.form = Form::Large(Box::new(large));
         }
     }
@@ -153,7 +147,7 @@ impl<V: Slot> Table<V> {
         }
     }
 
-    /// Bytes allocated, without the table's own 32. O(1).
+    /// Bytes allocated, without the table's own 16. O(1).
     pub fn memory(&self) -> usize {
         match &self.form {
             Form::Packed(packed) => packed.memory(),

@@ -1,5 +1,6 @@
 //! How a key comes to rest: dots, segments and deadlines go when every operation that can still arrive has observed them.
 
+use super::plains::Plains;
 use super::{Element, Lately, State, deadline_time};
 use crate::cell::Cell;
 use crate::deadline::Deadlines;
@@ -63,7 +64,7 @@ impl State {
         if !expired || self.plains.is_empty() {
             return;
         }
-        self.plains.clear();
+        self.plains = Plains::None;
         for element in self.hot_names() {
             let mut cell = self.take_cell(element.kind, &element.name).expect("it was just there");
             cell.take(Hlc::ZERO, &[], &[], None);

@@ -74,7 +74,7 @@ impl State {
                 Step::Cleared { kind, plains, cells, deadlines } => {
                     let concerned = |of: Kind| kind.is_none_or(|kind| kind == of);
                     self.plains.retain(|plain| !concerned(plain.kind()));
-                    self.plains.extend(plains);
+                    plains.into_iter().for_each(|plain| self.plains.push(plain));
                     let lately = self.lately.get_or_insert_default();
                     lately.cells.retain(|element, _| !concerned(element.kind));
                     lately.cells.extend(cells);

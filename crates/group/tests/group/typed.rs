@@ -152,7 +152,7 @@ fn state(store: &Store<Meta>) -> State {
     store.dump_all(0, usize::MAX, |key, item| {
         let key = String::from_utf8_lossy(key).into_owned();
         let seen: Vec<String> = match item {
-            Dump::Object(object, _) => {
+            Dump::Object(object) => {
                 let elements = object.head().elements().into_iter();
                 let shown = elements
                     .filter_map(|(element, cell)| Some((element.name.into_vec(), cell.show(element.kind)?)));
@@ -174,7 +174,7 @@ fn state(store: &Store<Meta>) -> State {
 fn left(store: &Store<Meta>) -> (usize, usize) {
     let mut left = (0, 0);
     store.dump_all(0, usize::MAX, |_, item| {
-        if let Dump::Object(object, _) = item {
+        if let Dump::Object(object) = item {
             left = (left.0 + object.pending().count(), left.1 + object.unsettled().0);
         }
     });

@@ -35,7 +35,7 @@ impl<M: Clone> Store<M> {
 
     /// Folds a version of a key of a data type; false if it has to be inserted.
     pub(super) fn fold_new(&mut self, handle: u32, version: &Version<M>, effect: Option<&Effect>) -> bool {
-        let object = self.objects.get_mut(self.tables.entry(handle).older);
+        let object = self.tables.object_mut(handle);
         let effect = effect.map_or_else(|| Cow::Owned(effect_of(&version.write)), Cow::Borrowed);
         if !object.fold_new(version.stamp, &effect) {
             return false;

@@ -91,7 +91,7 @@ impl<M: Clone> Store<M> {
 
     /// An entry is about to lose what had expired at or below `settled`: that is noticed first.
     pub(super) fn pass_before(&mut self, handle: u32, settled: Hlc) {
-        let due = *self.objects.get_mut(self.tables.entry(handle).older).due();
+        let due = self.tables.object(handle).due();
         if let Some(deadline) = due.filter(|deadline| *deadline <= settled.micros() / 1000) {
             self.pass((deadline, handle));
         }
@@ -132,14 +132,15 @@ impl<M: Clone> Store<M> {
 
     /// The head of an entry's object has changed (I1).
     pub(super) fn index_deadline(&mut self, handle: u32) {
-        let object = self.objects.get_mut(self.tables.entry(handle).older);
+        let object = self.tables.object_mut(handle);
         let deadline = object.head().deadlines.effective();
         self.deadlines.ever |= deadline.is_some();
         let due = deadline.filter(|_| object.head().kind().is_some());
-        let before = std::mem::replace(object.due(), due);
+        let before = object.due();
         if before == due {
             return;
         }
+        object.set_due(due);
         if let Some(before) = before {
             self.deadlines.remove(before, handle);
         }
@@ -149,8 +150,8 @@ impl<M: Clone> Store<M> {
     }
 
     /// An entry's object goes.
-    pub(super) fn forget_deadline(&mut self, handle: u32, object: &mut Object<M>) {
-        if let Some(due) = object.due().take() {
+    pub(super) fn forget_deadline(&mut self, handle: u32, object: &Object<M>) {
+        if let Some(due) = object.due() {
             self.deadlines.remove(due, handle);
         }
     }

@@ -28,8 +28,8 @@ impl Mark {
 pub enum Dump<'a, M> {
     /// A version of a register, or one of a data type that is not folded.
     Version(&'a Version<M>),
-    /// A key of a data type, and a stamp of it.
-    Object(&'a Object<M>, &'a Version<M>),
+    /// A key of a data type.
+    Object(&'a Object<M>),
 }
 
 /// A part of a key of a data type, in a snapshot: all parts together are its base.
@@ -39,7 +39,7 @@ pub struct Part<M> {
     pub elements: Vec<(Kind, Vec<u8>, Cell)>,
     /// What the deadline is made of.
     pub deadlines: Deadlines,
-    /// What a session depends on that saw the base; the first is a stamp of the key.
+    /// What a session depends on that saw the base.
     pub seen: Vec<(Stamp, M)>,
     /// The newest version that was ever there.
     pub newest: Hlc,
@@ -59,10 +59,9 @@ pub struct Frozen<M> {
 }
 
 impl<M: Clone> Frozen<M> {
-    /// Of an object now; `stub` is a stamp of its key, and its elements are settled up to `settled`.
-    pub fn new(object: &Object<M>, stub: &Version<M>, settled: Hlc) -> Self {
-        let witnesses = object.folded().iter().map(|one| (one.stamp, one.meta.clone()));
-        let seen = std::iter::once((stub.stamp, stub.meta.clone())).chain(witnesses).collect();
+    /// Of an object now, whose elements are settled up to `settled`.
+    pub fn new(object: &Object<M>, settled: Hlc) -> Self {
+        let seen = object.folded().iter().map(|one| (one.stamp, one.meta.clone())).collect();
         Self { base: object.base(), seen, newest: object.newest(), settled }
     }
 

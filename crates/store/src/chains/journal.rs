@@ -3,7 +3,7 @@
 //! Who collects knows why a version may go; the others need only know that it went. They are told by keys, with what is left
 //! when it is told: however often a key was cut since, one statement replaces all.
 
-use super::{Entry, Store};
+use super::Store;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{Key, Stamp};
 
@@ -21,10 +21,10 @@ pub struct Dropped {
 /// Keys of which something was dropped; with the stamp of the tombstone, if that went too.
 pub(super) type Journal = Vec<(Key, Option<Stamp>)>;
 
-/// Notes that something was dropped of an entry, if a journal is kept.
-pub(super) fn note<M>(journal: &mut Option<Journal>, entry: &Entry<M>, gone: bool) {
+/// Notes that something was dropped of a key, if a journal is kept.
+pub(super) fn note(journal: &mut Option<Journal>, key: &[u8], tombstone: Option<Stamp>) {
     if let Some(journal) = journal {
-        journal.push((Key(bytes::Bytes::copy_from_slice(&entry.key)), gone.then_some(entry.newest.stamp)));
+        journal.push((Key(bytes::Bytes::copy_from_slice(key)), tombstone));
     }
 }
 
@@ -64,15 +64,14 @@ impl<M: Clone> Store<M> {
     pub fn follow(&mut self, dropped: &[Dropped]) {
         for Dropped { key, oldest, gone } in dropped {
             let Some(handle) = self.tables.find(key) else { continue };
-            let entry = self.tables.entry_mut(handle);
             let stays = |stamp: Stamp| stamp > *oldest || stamp == *oldest && !gone;
-            if entry.typed {
+            let Some(chain) = self.tables.entry_mut(handle).chain() else {
                 self.fold_registers(handle, |stamp| !stays(stamp));
                 continue;
-            }
-            let (left, cut) = self.older.keep(entry.older, stays);
-            entry.older = left;
-            let goes = !stays(entry.newest.stamp);
+            };
+            let (left, cut) = self.older.keep(*chain.older, stays);
+            *chain.older = left;
+            let goes = !stays(chain.newest.stamp);
             self.forget(cut);
             if goes {
                 self.remove(handle);

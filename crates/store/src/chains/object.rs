@@ -45,10 +45,16 @@ pub struct Object<M> {
     newest: Hlc,
     /// The version that was applied to the head last.
     last: Stamp,
+    /// What most keys do not have.
+    rare: Option<Box<Rare>>,
+}
+
+#[derive(Default)]
+struct Rare {
     /// The deadline under which the key is indexed: see [`super::deadlines`].
     due: Option<u64>,
     /// After a restart: what a snapshot's part of the base contains.
-    mark: Option<Box<Mark>>,
+    mark: Option<Mark>,
 }
 
 /// What is between the head and the base, and what readers of both depend on.
@@ -114,7 +120,7 @@ fn witness<M: Clone>(witnesses: &mut Witnesses<M>, version: &Version<M>, absorb:
 impl<M> Default for Object<M> {
     fn default() -> Self {
         let (head, newest, last) = Default::default();
-        Self { head, lately: None, newest, last, due: None, mark: None }
+        Self { head, lately: None, newest, last, rare: None }
     }
 }
 
@@ -192,8 +198,14 @@ impl<M: Clone> Object<M> {
         self.last
     }
 
-    pub(super) fn due(&mut self) -> &mut Option<u64> {
-        &mut self.due
+    /// The deadline under which the key is indexed.
+    pub(super) fn due(&self) -> Option<u64> {
+        self.rare.as_ref()?.due
+    }
+
+    pub(super) fn set_due(&mut self, due: Option<u64>) {
+        self.rare.get_or_insert_default().due = due;
+        self.rare.take_if(|rare| rare.due.is_none() && rare.mark.is_none());
     }
 
     /// What fresh readers see, for trials that are taken back.
@@ -374,18 +386,18 @@ impl<M: Clone> Object<M> {
         }
         self.head.deadlines = part.deadlines;
         let witness = |(stamp, meta)| Version { stamp, meta, write: Write::Remove };
-        let seen: Witnesses<M> = part.seen.into_iter().skip(1).map(witness).collect();
+        let seen: Witnesses<M> = part.seen.into_iter().map(witness).collect();
         if !seen.is_empty() {
             let lately = self.lately.get_or_insert_default();
             (lately.folded, lately.seen) = (seen.clone(), seen);
         }
         self.newest = self.newest.max(part.newest);
-        self.mark.get_or_insert_with(|| Box::new(mark.clone()));
+        self.rare.get_or_insert_default().mark.get_or_insert_with(|| mark.clone());
     }
 
     /// Whether what a snapshot said of it contains a record of a log.
     pub fn contains(&self, of: Option<DcId>, seq: u64) -> bool {
-        self.mark.as_ref().is_some_and(|mark| mark.contains(of, seq))
+        self.rare.as_ref().and_then(|rare| rare.mark.as_ref()).is_some_and(|mark| mark.contains(of, seq))
     }
 
     /// Bytes of what the pending versions do.

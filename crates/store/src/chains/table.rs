@@ -6,7 +6,8 @@
 //! growth touches no entry at all. At large sizes memory is what a look-up waits for, and this is why hash tables
 //! from the shelf, which keep control bytes and places apart, were replaced.
 
-use super::Entry;
+use super::entry::Entry;
+use super::object::Object;
 use foldhash::fast::FixedState;
 use std::cell::Cell;
 use std::hash::BuildHasher;
@@ -18,6 +19,8 @@ const ENTRIES_A_CHUNK: usize = 1024;
 
 /// Bits of a tag that come from the key's hash; above them stands its slot's number within the group.
 const HASH_BITS: u32 = 28;
+
+const TYPED: &str = "the entry is of a data type";
 
 /// Where a key stands, without its entry.
 #[derive(Clone, Copy)]
@@ -183,6 +186,16 @@ impl<M> Tables<M> {
     pub(super) fn get_mut(&mut self, handle: u32) -> Option<&mut Entry<M>> {
         let at = handle as usize;
         self.chunks[at / ENTRIES_A_CHUNK][at % ENTRIES_A_CHUNK].as_mut()
+    }
+
+    /// The object of an entry. REQUIRES: it is of a data type.
+    pub(super) fn object(&self, handle: u32) -> &Object<M> {
+        self.entry(handle).object().expect(TYPED)
+    }
+
+    /// As [`Self::object`].
+    pub(super) fn object_mut(&mut self, handle: u32) -> &mut Object<M> {
+        self.entry_mut(handle).object_mut().expect(TYPED)
     }
 
     /// REQUIRES: the key is not there.

@@ -39,7 +39,8 @@ impl<M: Clone> Store<M> {
     pub fn follow_folded(&mut self, folded: &[Folded]) {
         for Folded { key, stamps, settled, gone } in folded {
             self.objects.reached = self.objects.reached.max(*settled);
-            let Some(handle) = self.tables.find(key).filter(|handle| self.tables.entry(*handle).typed) else {
+            let Some(handle) = self.tables.find(key).filter(|handle| self.tables.entry(*handle).is_typed())
+            else {
                 continue;
             };
             let registers = self.fold_all(handle, stamps);
@@ -47,7 +48,7 @@ impl<M: Clone> Store<M> {
                 self.fold_registers(handle, |stamp| stamp < newest);
             }
             self.index_deadline(handle);
-            let object = self.objects.get_mut(self.tables.entry(handle).older);
+            let object = self.tables.object_mut(handle);
             object.settle(*settled, 2 * ELEMENTS_A_PASS);
             self.index_deadline(handle);
             if *gone {
@@ -60,8 +61,8 @@ impl<M: Clone> Store<M> {
 
     /// Folds these of a key's versions, and returns the newest of a register among them.
     fn fold_all(&mut self, handle: u32, stamps: &[Stamp]) -> Option<Stamp> {
-        let (at, absorb) = (self.tables.entry(handle).older, self.objects.absorb());
-        let object = self.objects.get_mut(at);
+        let absorb = self.objects.absorb();
+        let object = self.tables.object_mut(handle);
         let (bytes, pending) = (object.bytes(), object.pending().count());
         let mut newest = None;
         for stamp in stamps {
@@ -76,7 +77,7 @@ impl<M: Clone> Store<M> {
 
     /// Folds a register's versions that were dropped elsewhere, because a newer one counts: here the key is of a data type by now.
     pub(super) fn fold_registers(&mut self, handle: u32, dropped: impl Fn(Stamp) -> bool) {
-        let object = self.objects.get(self.tables.entry(handle).older);
+        let object = self.tables.object(handle);
         let all = object.pending().filter(|one| is_of_register(one) && dropped(one.stamp));
         let stamps: Vec<Stamp> = all.map(|one| one.stamp).collect();
         self.fold_all(handle, &stamps);
@@ -84,7 +85,7 @@ impl<M: Clone> Store<M> {
 
     /// The key went, and what is pending came after that.
     fn begin_anew(&mut self, handle: u32, key: &Key) {
-        let object = self.objects.get(self.tables.entry(handle).older);
+        let object = self.tables.object(handle);
         let mut later: Vec<Version<M>> = object.pending().cloned().collect();
         let bytes = object.bytes();
         self.forget((later.len() as u64, bytes));

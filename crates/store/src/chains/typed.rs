@@ -1,20 +1,22 @@
-//! Keys of data types among the others: where their objects stand, how one comes and goes.
+//! Keys of data types among the others: how one comes and goes.
 
+use super::entry::{Body, Entry};
 use super::frozen::{Mark, Part};
 use super::object::{Absorb, Object};
-use super::older::NONE;
 use super::told::Folded;
-use super::{Entry, Store, Version};
+use super::{Store, Version};
 use tidemark_core::{DcId, Hlc, Key, Regions, Write};
 use tidemark_crdt::{Effect, State, rule};
 
 /// How many elements of one key a pass of collection looks at, about.
 pub(super) const ELEMENTS_A_PASS: usize = 10_000;
 
-/// The objects of a store.
+/// What a store knows of all its keys of data types together.
 pub(super) struct Objects<M> {
-    slab: Vec<Option<Box<Object<M>>>>,
-    free: Vec<u32>,
+    /// How many there are.
+    pub(super) count: u64,
+    /// Whether there ever was one.
+    any: bool,
     absorb: Option<Absorb<M>>,
     /// See [`Store::raise_floor`].
     floor: Hlc,
@@ -30,8 +32,8 @@ pub(super) struct Objects<M> {
 impl<M> Default for Objects<M> {
     fn default() -> Self {
         Self {
-            slab: Vec::new(),
-            free: Vec::new(),
+            count: 0,
+            any: false,
             absorb: None,
             floor: Hlc::ZERO,
             heard: Vec::new(),
@@ -46,33 +48,13 @@ impl<M> Objects<M> {
     /// Whether there ever was one.
     #[inline]
     pub(super) fn any(&self) -> bool {
-        !self.slab.is_empty()
+        self.any
     }
 
-    pub(super) fn count(&self) -> u64 {
-        (self.slab.len() - self.free.len()) as u64
-    }
-
-    pub(super) fn get(&self, at: u32) -> &Object<M> {
-        self.slab[at as usize].as_ref().expect("entries of data types have objects")
-    }
-
-    pub(super) fn get_mut(&mut self, at: u32) -> &mut Object<M> {
-        self.slab[at as usize].as_mut().expect("entries of data types have objects")
-    }
-
-    fn add(&mut self) -> u32 {
-        if let Some(at) = self.free.pop() {
-            self.slab[at as usize] = Some(Box::default());
-            return at;
-        }
-        self.slab.push(Some(Box::default()));
-        self.slab.len() as u32 - 1
-    }
-
-    fn remove(&mut self, at: u32) -> Option<Box<Object<M>>> {
-        self.free.push(at);
-        self.slab[at as usize].take()
+    /// There is one more.
+    fn add(&mut self) {
+        self.count += 1;
+        self.any = true;
     }
 
     pub(super) fn absorb(&self) -> Absorb<M> {
@@ -137,7 +119,7 @@ impl<M: Clone> Store<M> {
     /// Whether `key` is of a data type, or was written with a command of one.
     #[inline]
     pub fn is_typed(&self, key: &[u8]) -> bool {
-        self.objects.any() && self.tables.find(key).is_some_and(|handle| self.tables.entry(handle).typed)
+        self.objects.any() && self.tables.find(key).is_some_and(|handle| self.tables.entry(handle).is_typed())
     }
 
     /// Whether updates of `key` have to be evaluated: it is of a data type, or is gone and may have expired (R18).
@@ -145,22 +127,20 @@ impl<M: Clone> Store<M> {
     pub fn needs_evaluation(&self, key: &[u8]) -> bool {
         (self.objects.any() || self.is_expiring())
             && match self.tables.find(key) {
-                Some(handle) => self.tables.entry(handle).typed,
+                Some(handle) => self.tables.entry(handle).is_typed(),
                 None => self.is_expiring(),
             }
     }
 
     /// The key's object, if it is of a data type.
     pub fn object(&self, key: &[u8]) -> Option<&Object<M>> {
-        let entry = self.tables.entry(self.tables.find(key)?);
-        entry.typed.then(|| self.objects.get(entry.older))
+        self.tables.entry(self.tables.find(key)?).object()
     }
 
     /// The head of a key of a data type, for trials. REQUIRES: before anybody else looks, it is as it was.
     pub fn head_mut(&mut self, key: &[u8]) -> Option<&mut State> {
-        let entry = self.tables.entry(self.tables.find(key)?);
-        let at = entry.typed.then_some(entry.older)?;
-        Some(self.objects.get_mut(at).head_mut())
+        let handle = self.tables.find(key)?;
+        Some(self.tables.entry_mut(handle).object_mut()?.head_mut())
     }
 
     /// As [`Self::object`], with everything applied that is `visible`: see [`Object::refresh`].
@@ -174,44 +154,35 @@ impl<M: Clone> Store<M> {
             return None;
         }
         let handle = self.tables.find(key)?;
-        let entry = self.tables.entry(handle);
-        if !entry.typed {
-            return None;
-        }
-        let (at, absorb) = (entry.older, self.objects.absorb());
-        if self.objects.get_mut(at).refresh(epoch, absorb, visible) {
+        let absorb = self.objects.absorb();
+        if self.tables.entry_mut(handle).object_mut()?.refresh(epoch, absorb, visible) {
             self.index_deadline(handle);
         }
-        Some(self.objects.get(at))
+        self.tables.entry(handle).object()
     }
 
     /// The handle of the key's entry, which becomes one of a data type.
-    fn typed_entry(&mut self, key: &[u8], stamp: &Version<M>) -> u32 {
+    fn typed_entry(&mut self, key: &[u8]) -> u32 {
         let Some(handle) = self.tables.find(key) else {
-            let newest = Version { stamp: stamp.stamp, meta: stamp.meta.clone(), write: Write::Remove };
-            let older = self.objects.add();
+            self.objects.add();
             self.totals.keys += 1;
             self.totals.bytes += key.len() as u64;
-            return self.tables.insert(Entry { key: key.into(), newest, older, queued: false, typed: true });
+            return self.tables.insert(Entry::typed(key));
         };
-        if !self.tables.entry(handle).typed {
-            let versions: Vec<Version<M>> = self.versions_of(self.tables.entry(handle)).cloned().collect();
-            let at = self.objects.add();
-            let entry = self.tables.entry_mut(handle);
-            self.older.drop_list(std::mem::replace(&mut entry.older, NONE));
-            (entry.older, entry.typed, entry.newest.write) = (at, true, Write::Remove);
-            let object = self.objects.get_mut(at);
-            versions.into_iter().rev().for_each(|version| {
-                object.insert(version);
-            });
-        }
+        let Body::Register { older, queued, .. } = &self.tables.entry(handle).body else { return handle };
+        let (older, queued, mut object) = (*older, *queued, Object::default());
+        let versions: Vec<Version<M>> = self.versions_of(self.tables.entry(handle)).cloned().collect();
+        versions.into_iter().rev().for_each(|version| {
+            object.insert(version);
+        });
+        self.objects.add();
+        self.older.drop_list(older);
+        self.tables.entry_mut(handle).body = Body::Object { object, queued };
         handle
     }
 
     pub(super) fn queue(&mut self, handle: u32) {
-        let entry = self.tables.entry_mut(handle);
-        if !entry.queued {
-            entry.queued = true;
+        if !std::mem::replace(self.tables.entry_mut(handle).queued(), true) {
             self.queue.push_back(handle);
         }
     }
@@ -223,13 +194,12 @@ impl<M: Clone> Store<M> {
             let added = version.write.len() as u64;
             return self.insert_register(key, version, added);
         }
-        let handle = self.typed_entry(key, &version);
+        let handle = self.typed_entry(key);
         if self.objects.at_once && self.fold_new(handle, &version, effect) {
             return true;
         }
-        let at = self.tables.entry(handle).older;
         let added = version.write.len() as u64;
-        if !self.objects.get_mut(at).insert(version) {
+        if !self.tables.object_mut(handle).insert(version) {
             return false;
         }
         self.totals.versions += 1;
@@ -248,14 +218,14 @@ impl<M: Clone> Store<M> {
 
     /// Folds and settles what can be of a key of a data type. True if the key went.
     pub(super) fn collect_typed(&mut self, handle: u32, safe: impl FnMut(&Version<M>) -> bool) -> bool {
-        let (at, absorb, settled) = (self.tables.entry(handle).older, self.objects.absorb(), self.settled());
-        let object = self.objects.get_mut(at);
+        let (absorb, settled) = (self.objects.absorb(), self.settled());
+        let object = self.tables.object_mut(handle);
         let before = object.bytes();
         let stamps = object.fold(absorb, safe);
         let dropped = (stamps.len() as u64, before.saturating_sub(object.bytes()));
         self.index_deadline(handle);
         self.pass_before(handle, settled);
-        let object = self.objects.get_mut(at);
+        let object = self.tables.object_mut(handle);
         let unsettled = object.unsettled();
         object.settle(settled, ELEMENTS_A_PASS);
         let (gone, rests) = (object.is_gone(settled), object.is_at_rest());
@@ -279,12 +249,9 @@ impl<M: Clone> Store<M> {
 
     /// Adds a part of a key of a data type, of which [`Mark`] says what it contains.
     pub fn restore(&mut self, key: &[u8], part: Part<M>, mark: &Mark) {
-        let Some((stamp, meta)) = part.seen.first().cloned() else { return };
-        let handle = self.typed_entry(key, &Version { stamp, meta, write: Write::Remove });
-        let at = self.tables.entry(handle).older;
+        let handle = self.typed_entry(key);
         self.objects.reached = self.objects.reached.max(part.settled);
-        let object = self.objects.get_mut(at);
-        object.restore(part, mark);
+        self.tables.object_mut(handle).restore(part, mark);
         self.index_deadline(handle);
         self.queue(handle);
     }
@@ -306,16 +273,16 @@ impl<M: Clone> Store<M> {
 
     pub(super) fn remove_typed(&mut self, handle: u32) {
         let entry = self.tables.remove(handle);
-        if let Some(mut object) = self.objects.remove(entry.older) {
-            self.forget_deadline(handle, &mut object);
+        if let Some(object) = entry.object() {
+            self.forget_deadline(handle, object);
         }
+        self.objects.count -= 1;
         self.totals.keys -= 1;
         self.totals.bytes -= entry.key.len() as u64;
     }
 
     /// What a fresh reader sees of every key of a data type, for tests and digests. In no particular order.
     pub fn states(&self) -> impl Iterator<Item = (&[u8], &State)> {
-        let typed = self.tables.entries().filter(|entry| entry.typed);
-        typed.map(|entry| (&entry.key[..], self.objects.get(entry.older).head()))
+        self.tables.entries().filter_map(|entry| Some((&entry.key[..], entry.object()?.head())))
     }
 }

@@ -65,9 +65,8 @@ fn a_snapshot_file_says_which_of_several_types_is_shown() {
     let mut object = contested();
     fold_and_settle(&mut object, 25);
     assert!(object.head().is_settled());
-    let stub = Version { stamp: Stamp::new(Hlc(20), DcId(1)), meta: (), write: Write::Remove };
     let mut restored = Object::default();
-    Frozen::new(&object, &stub, Hlc(25)).parts(|part| restored.restore(part, &Mark::default()));
+    Frozen::new(&object, Hlc(25)).parts(|part| restored.restore(part, &Mark::default()));
     assert_eq!((object.head().kind(), restored.head().kind()), (Some(Kind::Hash), Some(Kind::Hash)));
     assert_eq!(restored.head().shadowed().collect::<Vec<_>>(), [Kind::Set]);
 }

@@ -158,7 +158,7 @@ impl Server {
         let (mut all, mut versions) = (Vec::new(), Vec::new());
         let settled = self.store.settled();
         self.store.dump_all(0, 1, |_, item| match item {
-            Dump::Object(object, stub) => Frozen::new(object, stub, settled).parts(|part| all.push(part)),
+            Dump::Object(object) => Frozen::new(object, settled).parts(|part| all.push(part)),
             Dump::Version(version) => versions.push(version.clone()),
         });
         let mark = Mark {

@@ -3,6 +3,7 @@
 //! The first byte is the number of members, the second the longest length that was ever put in. Then comes, for each
 //! member, its length in a byte, the score in eight, the member, and its length again: walks go both ways.
 
+use crate::plain::block::Block;
 use crate::plain::pick;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -14,7 +15,7 @@ const AROUND: usize = 10;
 
 #[derive(Clone, Default)]
 pub(super) struct Packed {
-    bytes: Vec<u8>,
+    bytes: Block,
 }
 
 /// Whole entries and their number.
@@ -69,7 +70,7 @@ impl Packed {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.bytes.capacity()
+        self.bytes.memory()
     }
 
     #[inline]
@@ -116,23 +117,11 @@ impl Packed {
         }
         if old.is_some() {
             self.cut(member);
-        } else {
-            self.reserve(AROUND + member.len());
-        }
-        if self.bytes.is_empty() {
-            self.bytes.extend_from_slice(&[0; HEADER]);
+        } else if self.bytes.is_empty() {
+            self.bytes.append(HEADER).fill(0);
         }
         self.put(member, score);
         Ok(old)
-    }
-
-    /// Makes room for `more` bytes and little else: these arrays are many and seldom grow.
-    fn reserve(&mut self, more: usize) {
-        let needed = self.bytes.len().max(HEADER) + more;
-        if needed > self.bytes.capacity() {
-            let room = needed.max(self.bytes.capacity() + self.bytes.capacity() / 8).next_multiple_of(8);
-            self.bytes.reserve_exact(room - self.bytes.len());
-        }
     }
 
     /// REQUIRES: the member is not there, and the header is.
@@ -146,22 +135,18 @@ impl Packed {
             rest.next();
         }
         let (at, length) = (self.bytes.len() - rest.bytes.len(), member.len() as u8);
-        let (end, new) = (self.bytes.len(), at + AROUND + member.len());
-        self.bytes.resize(end + AROUND + member.len(), 0);
-        self.bytes.copy_within(at..end, new);
-        self.bytes[at] = length;
-        self.bytes[at + 1..at + 9].copy_from_slice(&score.to_le_bytes());
-        self.bytes[at + 9..new - 1].copy_from_slice(member);
-        self.bytes[new - 1] = length;
+        let entry = self.bytes.splice(at..at, AROUND + member.len());
+        entry[0] = length;
+        entry[1..9].copy_from_slice(&score.to_le_bytes());
+        entry[9..9 + member.len()].copy_from_slice(member);
+        entry[9 + member.len()] = length;
         self.bytes[0] += 1;
         self.bytes[1] = self.bytes[1].max(length);
     }
 
     pub(super) fn remove(&mut self, member: &[u8]) -> Option<f64> {
         let old = self.cut(member);
-        if self.bytes.len() < self.bytes.capacity() / 2 {
-            self.bytes.shrink_to_fit();
-        }
+        self.bytes.shrink();
         old
     }
 
@@ -169,7 +154,7 @@ impl Packed {
         let mut rest = self.iter();
         let (_, score) = rest.find(|(there, _)| *there == member)?;
         let end = self.bytes.len() - rest.bytes.len();
-        self.bytes.drain(end - AROUND - member.len()..end);
+        self.bytes.splice(end - AROUND - member.len()..end, 0);
         self.bytes[0] -= 1;
         Some(score)
     }

@@ -4,6 +4,7 @@
 //! entry, the length of its key in a byte, the key, and the packed value. An empty table has no array at all.
 
 use super::Slot;
+use crate::plain::block::Block;
 use crate::plain::pick;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -12,7 +13,7 @@ const HEADER: usize = 2;
 
 #[derive(Clone)]
 pub(super) struct Packed<V> {
-    bytes: Vec<u8>,
+    bytes: Block,
     values: PhantomData<V>,
 }
 
@@ -37,7 +38,7 @@ impl<'a, V: Slot> Iterator for Entries<'a, V> {
 
 impl<V: Slot> Packed<V> {
     pub(super) fn new() -> Self {
-        Self { bytes: Vec::new(), values: PhantomData }
+        Self { bytes: Block::default(), values: PhantomData }
     }
 
     #[inline]
@@ -50,7 +51,7 @@ impl<V: Slot> Packed<V> {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.bytes.capacity()
+        self.bytes.memory()
     }
 
     #[inline]
@@ -87,12 +88,12 @@ impl<V: Slot> Packed<V> {
         }
         self.prepare(key.len().max(V::size(value)), new);
         match found {
-            Some((entry, at)) => self.write(at..entry.end, value),
+            Some((entry, at)) => V::pack(value, self.bytes.splice(at..entry.end, V::packed_len(value))),
             None => {
-                self.reserve(1 + key.len() + V::packed_len(value));
-                self.bytes.push(key.len() as u8);
-                self.bytes.extend_from_slice(key);
-                self.write(self.bytes.len()..self.bytes.len(), value);
+                let entry = self.bytes.append(1 + key.len() + V::packed_len(value));
+                entry[0] = key.len() as u8;
+                entry[1..=key.len()].copy_from_slice(key);
+                V::pack(value, &mut entry[1 + key.len()..]);
             }
         }
         Some(new)
@@ -101,43 +102,17 @@ impl<V: Slot> Packed<V> {
     /// Counts an entry in the header.
     fn prepare(&mut self, longest: usize, new: bool) {
         if self.bytes.is_empty() {
-            self.reserve(HEADER);
-            self.bytes.extend_from_slice(&[0; HEADER]);
+            self.bytes.append(HEADER).fill(0);
         }
         self.bytes[0] += u8::from(new);
         self.bytes[1] = self.bytes[1].max(longest as u8);
     }
 
-    /// Makes room for `more` bytes and little else: these arrays are many and seldom grow.
-    fn reserve(&mut self, more: usize) {
-        let needed = self.bytes.len() + more;
-        if needed > self.bytes.capacity() {
-            let room = needed.max(self.bytes.capacity() + self.bytes.capacity() / 8).next_multiple_of(8);
-            self.bytes.reserve_exact(room - self.bytes.len());
-        }
-    }
-
-    /// Writes a value in place of the bytes at `old`.
-    fn write(&mut self, old: Range<usize>, value: V::Ref<'_>) {
-        let end = old.start + V::packed_len(value);
-        if end > old.end {
-            let (more, len) = (end - old.end, self.bytes.len());
-            self.reserve(more);
-            self.bytes.resize(len + more, 0);
-            self.bytes.copy_within(old.end..len, end);
-        } else {
-            self.bytes.drain(end..old.end);
-        }
-        V::pack(value, &mut self.bytes[old.start..end]);
-    }
-
     pub(super) fn remove(&mut self, key: &[u8]) -> bool {
         let Some((entry, _)) = self.find(key) else { return false };
-        self.bytes.drain(entry);
+        self.bytes.splice(entry, 0);
         self.bytes[0] -= 1;
-        if self.bytes.len() < self.bytes.capacity() / 2 {
-            self.bytes.shrink_to_fit();
-        }
+        self.bytes.shrink();
         true
     }
 

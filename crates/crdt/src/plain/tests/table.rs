@@ -156,9 +156,9 @@ fn samples_are_uniform() {
 }
 
 #[test]
-fn the_order_follows_from_the_calls_and_the_seed() {
+fn the_order_follows_from_the_calls() {
     let build = |seed| {
-        let (mut rng, mut table) = (Rng::with_seed(9), Table::<()>::with_seed(seed));
+        let (mut rng, mut table) = (Rng::with_seed(seed), Table::<()>::new());
         for round in 0..5000 {
             let key = key(&mut rng, 2000, 9);
             if round < 3000 {
@@ -172,6 +172,5 @@ fn the_order_follows_from_the_calls_and_the_seed() {
         table.scan(0, 50, |key, ()| scanned.push(key.to_vec()));
         (all, scanned)
     };
-    assert_eq!(build(1), build(1));
-    assert_ne!(build(1).1, build(2).1);
+    assert_eq!(build(9), build(9));
 }
