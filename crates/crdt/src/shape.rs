@@ -17,11 +17,11 @@ pub enum Plain {
     /// Members by score.
     Zset(Ranked),
     /// Values by position.
-    List(Box<Sequence>),
+    List(Sequence),
     /// Entries by id.
-    Stream(Box<Sequence>),
+    Stream(Sequence),
     /// Updates by name.
-    Doc(Box<Sequence>),
+    Doc(Sequence),
     /// A bounded counter.
     BCounter(Box<Account>),
 }
@@ -34,9 +34,9 @@ impl Plain {
             Kind::Hash => Self::Hash(Table::new()),
             Kind::Set => Self::Set(Table::new()),
             Kind::Zset => Self::Zset(Ranked::new()),
-            Kind::List => Self::List(Box::default()),
-            Kind::Stream => Self::Stream(Box::default()),
-            Kind::Doc => Self::Doc(Box::default()),
+            Kind::List => Self::List(Sequence::new()),
+            Kind::Stream => Self::Stream(Sequence::new()),
+            Kind::Doc => Self::Doc(Sequence::new()),
             Kind::BCounter => Self::BCounter(Box::default()),
         }
     }

@@ -1,15 +1,18 @@
 //! A list: values in the order of positions, found by position and by index.
 //!
 //! Positions are byte strings; those of neighbours begin alike. Values stand in chunks of up to 128, each with what
-//! its positions have in common, under a tree that counts. A short list is one chunk.
+//! its positions have in common, under a tree that counts. A short list of short values is one array of bytes; then it
+//! is converted, and stays so until it is empty.
 
 mod chunk;
+mod large;
+mod packed;
 mod position;
 mod range;
 
 use super::Text;
-use super::tree::Tree;
-use chunk::{Chunk, Place};
+use large::Large;
+use packed::Packed;
 pub use position::Position;
 pub use range::SequenceRange;
 use std::fmt;
@@ -18,28 +21,43 @@ use std::ops::Range;
 /// Values in the order of their positions.
 ///
 /// Positions are distinct and compare as byte strings. They cost least if neighbours share long prefixes.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Sequence {
-    tree: Tree<Chunk>,
-    longest: usize,
+    form: Form,
 }
 
-impl Default for Sequence {
+#[derive(Clone)]
+enum Form {
+    Packed(Packed),
+    Large(Box<Large>),
+}
+
+impl Default for Form {
     fn default() -> Self {
-        Self::new()
+        Self::Packed(Packed::default())
     }
+}
+
+/// Calls a method of the form at hand.
+macro_rules! either {
+    ($self:ident, $form:ident => $call:expr) => {
+        match &$self.form {
+            Form::Packed($form) => $call,
+            Form::Large($form) => $call,
+        }
+    };
 }
 
 impl Sequence {
     /// An empty list; it allocates nothing.
     pub fn new() -> Self {
-        Self { tree: Tree::new(), longest: 0 }
+        Self::default()
     }
 
     /// The number of values. O(1).
     #[inline]
     pub fn len(&self) -> usize {
-        self.tree.len()
+        either!(self, form => form.len())
     }
 
     /// Whether there are no values. O(1).
@@ -50,62 +68,68 @@ impl Sequence {
 
     /// Puts a value at a position, in place of an older one; true if there was none. O(log n), least at the ends.
     pub fn insert(&mut self, position: &[u8], value: &[u8]) -> bool {
-        self.longest = self.longest.max(value.len());
-        self.tree.insert(&Place { position, inclusive: true }, |chunk, at| {
-            let new = at == 0 || chunk.position(at - 1) != *position;
-            if new {
-                chunk.insert(at, position, value);
-            } else {
-                chunk.replace(at - 1, position, value);
+        if let Form::Packed(packed) = &mut self.form {
+            if let Some(new) = packed.insert(position, value) {
+                return new;
             }
-            new
-        })
+            let large = Large::collect(packed.longest(), packed.range(0..packed.len()));
+            self.form = Form::Large(Box::new(large));
+        }
+        match &mut self.form {
+            Form::Large(large) => large.insert(position, value),
+            Form::Packed(_) => unreachable!("it was converted"),
+        }
     }
 
     /// Takes the value at a position out; true if there was one. O(log n), least at the ends.
     pub fn remove(&mut self, position: &[u8]) -> bool {
-        let place = Place { position, inclusive: true };
-        let taken = self.tree.remove(&place, |chunk, at| {
-            let found = at > 0 && chunk.position(at - 1) == *position;
-            found.then(|| chunk.remove(at - 1))
-        });
-        taken.is_some()
+        let found = match &mut self.form {
+            Form::Packed(packed) => packed.remove(position),
+            Form::Large(large) => large.remove(position),
+        };
+        if self.is_empty() {
+            self.form = Form::default();
+        }
+        found
     }
 
-    /// The value at a position. O(log n).
+    /// The value at a position. O(log n), a walk over the values if there are few.
     pub fn get(&self, position: &[u8]) -> Option<&[u8]> {
-        let (chunk, at, _) = self.tree.seek(&Place { position, inclusive: true });
-        let found = at > 0 && chunk.position(at - 1) == *position;
-        found.then(|| chunk.get(at - 1).1)
+        either!(self, form => form.get(position))
     }
 
-    /// The position and the value with that index. O(log n).
+    /// The position and the value with that index. O(log n), a walk over the values if there are few.
     pub fn at(&self, index: usize) -> Option<(Position<'_>, &[u8])> {
         if index >= self.len() {
             return None;
         }
-        let (chunk, at) = self.tree.locate(index);
-        Some(chunk.get(at))
+        match &self.form {
+            Form::Packed(packed) => packed.range(index..index + 1).next(),
+            Form::Large(large) => Some(large.at(index)),
+        }
     }
 
     /// The number of values before a position, whether there is one at it or not. O(log n).
     pub fn index_of(&self, position: &[u8]) -> usize {
-        self.tree.rank(&Place { position, inclusive: false })
+        either!(self, form => form.index_of(position))
     }
 
     /// The first position and its value. O(log n).
     pub fn first(&self) -> Option<(Position<'_>, &[u8])> {
-        self.at(0)
+        self.range(0..1).next()
     }
 
     /// The last position and its value. O(log n).
     pub fn last(&self) -> Option<(Position<'_>, &[u8])> {
-        self.at(self.len().checked_sub(1)?)
+        self.range(0..self.len()).next_back()
     }
 
     /// Positions and values with these indices, as far as there are any, from either end. O(log n), and O(1) for each.
     pub fn range(&self, indices: Range<usize>) -> SequenceRange<'_> {
-        SequenceRange::new(self.tree.range(indices))
+        match &self.form {
+            Form::Packed(packed) => SequenceRange::packed(packed.range(indices)),
+            Form::Large(large) => SequenceRange::large(large.range(indices)),
+        }
     }
 
     /// All positions and values in their order.
@@ -113,14 +137,17 @@ impl Sequence {
         self.range(0..self.len())
     }
 
-    /// The length in bytes of the longest value that was ever inserted. O(1).
+    /// The length in bytes of the longest value that was inserted since the list was empty. O(1).
     pub fn longest(&self) -> usize {
-        self.longest
+        either!(self, form => form.longest())
     }
 
-    /// Bytes allocated, without those of the list itself. O(1).
+    /// Bytes allocated, without the list's own 16. O(1).
     pub fn memory(&self) -> usize {
-        self.tree.memory()
+        match &self.form {
+            Form::Packed(packed) => packed.memory(),
+            Form::Large(large) => size_of::<Large>() + large.memory(),
+        }
     }
 }
 

@@ -33,6 +33,12 @@ impl<'a> Position<'a> {
         to.extend_from_slice(self.rest);
     }
 
+    /// What its chunk's positions do not have in common.
+    #[inline]
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// The two parts without their first `count` bytes.
     pub(super) fn skip(&self, count: usize) -> (&'a [u8], &'a [u8]) {
         let in_rest = count.saturating_sub(self.prefix.len());

@@ -2,15 +2,26 @@
 
 use super::Position;
 use super::chunk::Chunk;
+use super::packed::Entries;
 use crate::plain::tree;
 
 /// Positions and values in order, from either end.
 #[derive(Clone)]
-pub struct SequenceRange<'a>(tree::Range<'a, Chunk>);
+pub struct SequenceRange<'a>(Form<'a>);
+
+#[derive(Clone)]
+enum Form<'a> {
+    Packed(Entries<'a>),
+    Large(tree::Range<'a, Chunk>),
+}
 
 impl<'a> SequenceRange<'a> {
-    pub(super) fn new(range: tree::Range<'a, Chunk>) -> Self {
-        Self(range)
+    pub(super) fn packed(entries: Entries<'a>) -> Self {
+        Self(Form::Packed(entries))
+    }
+
+    pub(super) fn large(range: tree::Range<'a, Chunk>) -> Self {
+        Self(Form::Large(range))
     }
 }
 
@@ -19,22 +30,34 @@ impl<'a> Iterator for SequenceRange<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next().map(|(chunk, at)| chunk.get(at))
+        match &mut self.0 {
+            Form::Packed(entries) => entries.next(),
+            Form::Large(range) => range.next().map(|(chunk, at)| chunk.get(at)),
+        }
     }
 
     fn nth(&mut self, skipped: usize) -> Option<Self::Item> {
-        self.0.nth(skipped).map(|(chunk, at)| chunk.get(at))
+        match &mut self.0 {
+            Form::Packed(entries) => entries.nth(skipped),
+            Form::Large(range) => range.nth(skipped).map(|(chunk, at)| chunk.get(at)),
+        }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
+        match &self.0 {
+            Form::Packed(entries) => entries.size_hint(),
+            Form::Large(range) => range.size_hint(),
+        }
     }
 }
 
 impl DoubleEndedIterator for SequenceRange<'_> {
     #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.0.next_back().map(|(chunk, at)| chunk.get(at))
+        match &mut self.0 {
+            Form::Packed(entries) => entries.next_back(),
+            Form::Large(range) => range.next_back().map(|(chunk, at)| chunk.get(at)),
+        }
     }
 }
 

@@ -30,6 +30,17 @@ fn small_sorted_sets_take_about_as_much_as_a_listpack() {
 }
 
 #[test]
+fn small_lists_take_about_as_much_as_a_listpack() {
+    let (mut list, mut length) = (Sequence::new(), 0);
+    for number in 0..10u8 {
+        let position = [b"0123456789".as_slice(), &[number, 2]].concat();
+        list.insert(&position, &[number; 8]);
+        length = position.len();
+    }
+    assert!(list.memory() <= (listpack(10, 8 + 3) + length) * 11 / 10, "{}", list.memory());
+}
+
+#[test]
 fn large_structures_take_less_than_those_of_redis() {
     for len in [1000u64, 13_000, 100_000] {
         let (mut set, mut hash) = (Table::<()>::new(), Table::<ShortBytes>::new());
