@@ -41,7 +41,7 @@ pub use journal::Dropped;
 pub use object::{Absorb, Object};
 pub use told::Folded;
 pub use totals::{Collected, Totals};
-pub use understood::Misunderstood;
+pub use understood::{Misunderstood, effect_of};
 pub use versions::Versions;
 
 /// A scan looks at so many times as many keys as are wanted, where most of them hold nothing.

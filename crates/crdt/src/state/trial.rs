@@ -17,6 +17,7 @@ pub(crate) struct Trial {
     queued: Option<usize>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "nearly all steps are of elements")]
 enum Step {
     Element {
         element: Element,

@@ -5,7 +5,7 @@
 //! costs no pending version, no undo, no cell and no visit of the collection. It raises the floor, so that what is
 //! logged later says that it was observed: replaying the log somewhere else comes to the same.
 
-use super::object::effect_of;
+use super::understood::effect_of;
 use super::{Store, Version, bytes};
 use std::borrow::Cow;
 use tidemark_core::Write;

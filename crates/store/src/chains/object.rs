@@ -14,13 +14,14 @@
 
 use super::Version;
 use super::frozen::{Mark, Part};
+use super::understood::effect_of;
 use super::undo::{Undo, apply, fold};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use tidemark_core::{DcId, Hlc, Stamp, Write};
 use tidemark_crdt::cell::Cell;
-use tidemark_crdt::effect::{Bound, Change, Datum, Effect, Kill, Kind, Name};
+use tidemark_crdt::effect::Effect;
 use tidemark_crdt::rule;
 use tidemark_crdt::state::{Element, State};
 
@@ -71,27 +72,6 @@ struct Lately<M> {
     hidden: VecDeque<Stamp>,
     /// Bytes of what the pending versions do.
     bytes: u64,
-}
-
-/// What a write does, also one of a register.
-pub fn effect_of(write: &Write) -> Effect {
-    let register = |datum| Change::Assign {
-        kind: Kind::String,
-        name: Name::Is(bytes::Bytes::new()),
-        datum,
-        bound: Bound::Plain,
-        kill: Kill::default(),
-    };
-    match write {
-        Write::Assign(value) => {
-            Effect { floor: Hlc::ZERO, changes: vec![register(Datum::Bytes(value.clone()))] }
-        }
-        Write::Remove => Effect { floor: Hlc::ZERO, changes: vec![register(Datum::Gone)] },
-        // What cannot be read was refused when it came, in the log or from a peer.
-        Write::Apply(bytes) => Effect::decode(bytes).unwrap_or_default(),
-        // Stores take groups apart.
-        Write::Group(_) => Effect::default(),
-    }
 }
 
 /// Where a pending version stands, or would: behind all others, as a rule, and the next to be folded is the first.

@@ -1,9 +1,9 @@
-//! Whether a write can be applied, asked before it is stored: what arrives or is read may have been written by another version of
+//! What a write does, and whether it can be applied. That is asked before it is stored: what arrives or is read may have been written by another version of
 //! Tidemark.
 
 use super::Store;
-use tidemark_core::Write;
-use tidemark_crdt::Effect;
+use tidemark_core::{Hlc, Write};
+use tidemark_crdt::effect::{Bound, Change, Datum, Effect, Kill, Kind, Name};
 
 /// Why a write cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,5 +42,26 @@ impl<M: Clone> Store<M> {
                 write => self.understands(write),
             }),
         }
+    }
+}
+
+/// What a write does, also one of a register.
+pub fn effect_of(write: &Write) -> Effect {
+    let register = |datum| Change::Assign {
+        kind: Kind::String,
+        name: Name::Is(bytes::Bytes::new()),
+        datum,
+        bound: Bound::Plain,
+        kill: Kill::default(),
+    };
+    match write {
+        Write::Assign(value) => {
+            Effect { floor: Hlc::ZERO, changes: vec![register(Datum::Bytes(value.clone()))] }
+        }
+        Write::Remove => Effect { floor: Hlc::ZERO, changes: vec![register(Datum::Gone)] },
+        // What cannot be read was refused when it came, in the log or from a peer.
+        Write::Apply(bytes) => Effect::decode(bytes).unwrap_or_default(),
+        // Stores take groups apart.
+        Write::Group(_) => Effect::default(),
     }
 }

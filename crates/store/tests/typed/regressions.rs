@@ -6,7 +6,7 @@ use tidemark_crdt::effect::{Bound, Change, Cut, Datum, Kill, Name, Start};
 use tidemark_crdt::number::Number;
 use tidemark_crdt::{Effect, Kind, Moment, State, evaluate, string_of};
 use tidemark_store::chains::Frozen;
-use tidemark_store::chains::object::effect_of;
+use tidemark_store::chains::effect_of;
 use tidemark_store::{Mark, Object, Store, Version};
 
 fn assign(kind: Kind, name: &[u8], datum: Datum) -> Change {
