@@ -3,6 +3,7 @@
 use crate::forwarded::{self, Part};
 use crate::placement::Placement;
 use serde::{Deserialize, Serialize};
+use tidemark_core::slot::slot_of;
 use tidemark_core::{DcId, Key, Op, PartitionId, Regions, SLOTS, ServerId, Slot};
 
 /// `M` data centres with `N` partitions each; slots are spread over partitions in equal, contiguous ranges.
@@ -37,8 +38,8 @@ impl Topology {
 
     /// The partition that holds `key`.
     #[inline]
-    pub fn partition_of(&self, key: &Key) -> PartitionId {
-        if self.partitions == 1 { PartitionId(0) } else { self.partition_of_slot(key.slot()) }
+    pub fn partition_of(&self, key: &[u8]) -> PartitionId {
+        if self.partitions == 1 { PartitionId(0) } else { self.partition_of_slot(slot_of(key)) }
     }
 
     /// The data centres that hold `key`.

@@ -66,6 +66,16 @@ impl Plain {
         }
     }
 
+    /// See [`crate::State::touch`].
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        match self {
+            Self::String(value) => value.first().copied().map_or(0, u64::from),
+            // A short one has its length where it begins.
+            other => other.len() as u64,
+        }
+    }
+
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -23,6 +23,8 @@ const ENCODING: &str = "the encoding of a value in Redis depends on how it came 
 const RANK: &str = "WITHSCORE is of Redis 7.2, which Tidemark follows";
 const WATCHED: &str = "WATCH compares what is there: a key that was made and deleted since has not changed";
 const GROUPS: &str = "what XREADGROUP and its kin note in a group is a change of the key that WATCH sees, and no change in Redis";
+const ESTIMATED: &str =
+    "redis-server stores the estimate of PFCOUNT in the key, and takes that for a change of a watched key";
 const PLACE: &str =
     "scripts call commands on data; what describes the node, or its subscribers, is not among them";
 const ORDER: &str = "a command without keys stands first or last in a transaction";
@@ -94,6 +96,7 @@ impl Watch {
             (Reply::Null, _) if carried_out(ours) && self.absent.iter().any(|key| named(key)) => {
                 Some(WATCHED)
             }
+            (Reply::Null, _) if carried_out(ours) && named(b"PFCOUNT") => Some(ESTIMATED),
             (_, Reply::Null) if carried_out(theirs) && NAMES.iter().any(|name| named(name)) => Some(GROUPS),
             _ => None,
         }
@@ -148,6 +151,8 @@ mod tests {
         assert_eq!(watch("k", "SET k v").reason(&done, &null), None);
         assert_eq!(watch("l", "XACK k g 1-1").reason(&done, &null), Some(GROUPS));
         assert_eq!(watch("l", "XADD k 1-1 f v").reason(&done, &null), None);
+        assert_eq!(watch("l", "PFCOUNT k").reason(&null, &done), Some(ESTIMATED));
+        assert_eq!(watch("l", "PFCOUNT k").reason(&done, &null), None);
         assert_eq!(watch("k", "SET k v").reason(&done, &done), None);
     }
 }

@@ -305,6 +305,12 @@ impl<P: Protocol> Node for NodeOf<P> {
         self.hold.host().map_or_else(Vec::new, |host| host.nearest_deadlines(limit))
     }
 
+    fn fetch(&self, keys: &[&[u8]]) {
+        if let Some(host) = self.hold.host() {
+            host.fetch(keys);
+        }
+    }
+
     fn counters(&self) -> &Counters {
         &self.core.counters
     }

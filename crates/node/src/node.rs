@@ -334,6 +334,9 @@ pub trait Node: Inspect + NodeGroups {
     /// Up to `limit` keys that it serves whose deadlines are the nearest, expired ones first.
     fn nearest_deadlines(&self, limit: usize) -> Vec<Expired>;
 
+    /// Operations on these keys will begin soon: what they read is fetched for all of them at once.
+    fn fetch(&self, keys: &[&[u8]]);
+
     /// What it has counted since it started.
     fn counters(&self) -> &Counters;
 

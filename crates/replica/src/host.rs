@@ -8,6 +8,7 @@ use crate::record::{self, HARD, REVISED, WRITTEN};
 use crate::recover::{Known, Recovery};
 use crate::snapshot::Upkeep;
 use crate::staged::Staged;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_contract::cx::{Effect, Moment};
@@ -123,6 +124,22 @@ impl<P: Protocol> Host<P> {
 
     pub(crate) fn place(&self, partition: PartitionId) -> &Place<P> {
         &self.places[self.place_of[partition.index()]]
+    }
+
+    /// These keys will be asked for soon: what their look-ups read is fetched for all of them at once.
+    pub fn fetch(&self, keys: &[&[u8]]) {
+        let topology = &self.config.topology;
+        let start = |key: &&[u8]| {
+            let at = self.place_of[topology.partition_of(key).index()];
+            let store = &self.places.get(at)?.store;
+            Some((store, store.start(key)))
+        };
+        let starts: SmallVec<[_; 16]> = keys.iter().filter_map(start).collect();
+        let ends = starts.iter().filter_map(|(store, start)| Some((store, store.probable(*start)?)));
+        let ends: SmallVec<[_; 16]> = ends.collect();
+        let entries = ends.iter().fold(0, |sum, (store, end)| sum ^ store.touch(*end));
+        let values = ends.iter().fold(0, |sum, (store, end)| sum ^ store.touch_value(*end));
+        std::hint::black_box(entries ^ values);
     }
 
     pub(crate) fn place_mut(&mut self, partition: PartitionId) -> &mut Place<P> {

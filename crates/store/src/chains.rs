@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use table::Tables;
 use tidemark_core::{Hlc, Key, Stamp, Write};
 
+mod ahead;
 mod at_once;
 mod deadlines;
 mod entry;

@@ -7,6 +7,7 @@
 //! Source: the RESP2 and RESP3 specifications; limits, quoting rules and the wording of protocol errors were
 //! compared with redis-server 7.0 through raw sockets.
 
+mod ahead;
 mod decode;
 mod encode;
 mod inline;
@@ -15,6 +16,7 @@ mod protocol_error;
 mod reply;
 mod request;
 
+pub use ahead::first_arguments;
 pub use decode::{DecodeError, Decoder, DecoderLimits};
 pub use encode::{Encoder, Version, encode_request};
 pub use number::{format_f64, parse_i64};

@@ -1,6 +1,7 @@
 //! Commands of one connection, one after the other: parsed out of its read buffer, run against the node within the
 //! call where that is possible, their replies appended to its outbound bytes.
 
+use super::ahead;
 use super::blocked::{self, settle};
 use super::bus;
 use super::changes::Change;
@@ -117,6 +118,7 @@ fn run(
             return status;
         }
     }
+    let mut ahead = 0;
     loop {
         if client.closing {
             return Status::Close;
@@ -125,6 +127,7 @@ fn run(
             client.wants_room = true;
             return Status::Wait;
         }
+        ahead = if ahead == 0 { ahead::look(engine, buffer) } else { ahead }.saturating_sub(1);
         parser.set_authenticated(client.redis.is_authenticated());
         memory::judge(engine, client);
         let command = match parser.parse(buffer) {

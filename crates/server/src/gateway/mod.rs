@@ -1,5 +1,6 @@
 //! The Redis gateway: a connection is a session, and its commands run in order.
 
+mod ahead;
 mod blocked;
 pub(crate) mod bus;
 pub(crate) mod changes;

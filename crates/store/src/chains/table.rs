@@ -24,7 +24,7 @@ const TYPED: &str = "the entry is of a data type";
 
 /// Where a key stands, without its entry.
 #[derive(Clone, Copy)]
-struct Place {
+pub(super) struct Place {
     group: usize,
     tag: u32,
 }
@@ -162,9 +162,21 @@ impl<M> Tables<M> {
         Some(group.items[at].handle)
     }
 
+    #[inline]
+    pub(super) fn place_of(&self, key: &[u8]) -> Place {
+        Place::of(key, &self.hasher)
+    }
+
+    /// The item that a look-up sees first: as a rule it is the key's.
+    #[inline]
+    pub(super) fn home(&self, Place { group, tag }: Place) -> Option<u32> {
+        let group = self.groups.get(group)?;
+        if group.len == 0 { None } else { Some(group.items[group.home(tag)].handle) }
+    }
+
     /// The entry, if the handle points at one.
     #[inline]
-    fn get(&self, handle: u32) -> Option<&Entry<M>> {
+    pub(super) fn get(&self, handle: u32) -> Option<&Entry<M>> {
         let at = handle as usize;
         self.chunks.get(at / ENTRIES_A_CHUNK)?.get(at % ENTRIES_A_CHUNK)?.as_ref()
     }

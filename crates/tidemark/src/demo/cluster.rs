@@ -37,7 +37,7 @@ impl Cluster {
     pub(crate) fn key(&self, name: &str, partition: u16) -> String {
         let topology = tidemark_contract::Topology::new(3, PARTITIONS as usize);
         let names = (0..).map(|n| if n == 0 { name.to_string() } else { format!("{name}:{n}") });
-        let mut held = names.filter(|name| topology.partition_of(&name.as_str().into()).0 == partition);
+        let mut held = names.filter(|name| topology.partition_of(name.as_bytes()).0 == partition);
         held.next().expect("some name hashes to the partition")
     }
 
