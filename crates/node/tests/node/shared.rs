@@ -145,7 +145,7 @@ fn an_operation_whose_past_cannot_be_taken_over_fails_and_the_next_tries_again()
     layout.nodes[0].partitions.truncate(1);
     second.partitions.remove(0);
     layout.nodes.push(second);
-    let here = |key: &String| layout.topology.partition_of(&key.as_str().into()).0 == 0;
+    let here = |key: &String| layout.topology.partition_of(key.as_bytes()).0 == 0;
     let key = (0..).map(|n| format!("key-{n}")).find(here).expect("one of them");
     let mut cluster = Cluster::start(factory_of::<Wren>(), layout);
     let (one, other) = (share(&mut cluster, 0, "ann"), share(&mut cluster, 0, "ann"));

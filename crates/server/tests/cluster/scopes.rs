@@ -27,7 +27,7 @@ fn with_early_sibling(scope: SessionScope) -> Cluster {
 /// A key of that partition.
 fn key_of(partition: u16) -> String {
     let topology = tidemark_contract::Topology::new(1, 2);
-    let is_there = |key: &String| topology.partition_of(&key.as_str().into()).0 == partition;
+    let is_there = |key: &String| topology.partition_of(key.as_bytes()).0 == partition;
     (0..).map(|n| format!("key-{n}")).find(is_there).expect("one of them")
 }
 
