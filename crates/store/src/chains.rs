@@ -104,10 +104,17 @@ impl<M: Clone> Store<M> {
     }
 
     fn insert_register(&mut self, key: &[u8], version: Version<M>, added: u64) -> bool {
+        let mut gone = None;
         let handle = match self.tables.find(key) {
             Some(handle) => {
-                let chain = self.tables.entry_mut(handle).chain();
-                if !chain.is_some_and(|chain| chain.insert(&mut self.older, version)) {
+                let Some(chain) = self.tables.entry_mut(handle).chain() else { return false };
+                let inserted = if self.objects.at_once {
+                    gone = chain.replace(version);
+                    gone.is_some()
+                } else {
+                    chain.insert(&mut self.older, version)
+                };
+                if !inserted {
                     return false;
                 }
                 handle
@@ -123,6 +130,9 @@ impl<M: Clone> Store<M> {
         }
         self.totals.versions += 1;
         self.totals.bytes += added;
+        if let Some(gone) = gone {
+            self.forget((1, bytes(&gone)));
+        }
         true
     }
 

@@ -168,3 +168,20 @@ fn what_is_folded_at_once_leaves_nothing_to_collect() {
     assert_eq!((pending(b"h"), pending(b"n")), (0, 0));
     assert_eq!((store.garbage(), store.totals().versions), (0, 0));
 }
+
+#[test]
+fn a_string_takes_the_place_of_the_one_before_it() {
+    let mut store = store().folding_at_once();
+    let value = |text: &str| Write::Assign(text.as_bytes().into());
+    let mut newest = 0;
+    for step in [3, 1, 5, 5, 2, 4] {
+        newest = step.max(newest);
+        let is_new = store.insert(b"k", version(step, value(&"v".repeat(step as usize))));
+        let expected = Stamp::new(hlc(newest), HOME);
+        let stamps: Vec<Stamp> = store.chain(b"k").map(|version| version.stamp).collect();
+        assert!(is_new || step == 5);
+        assert_eq!((stamps, store.garbage()), (vec![expected], 0), "step {step}");
+    }
+    let totals = store.totals();
+    assert_eq!((totals.keys, totals.versions, totals.bytes), (1, 1, 6));
+}

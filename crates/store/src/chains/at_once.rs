@@ -1,9 +1,10 @@
-//! Versions that are folded as they come.
+//! Versions that take their place as they come.
 //!
 //! **Idea.** Where one server holds all keys there is, and every view sees all that was written, nothing older than the newest is ever
-//! read, and every operation has observed everything before it. So a version of a data type is applied to the base at once. It
-//! costs no pending version, no undo, no cell and no visit of the collection. It raises the floor, so that what is
-//! logged later says that it was observed: replaying the log somewhere else comes to the same.
+//! read, and every operation has observed everything before it. So a register's version takes the place of the one before it, and one
+//! of a data type is applied to the base at once. It costs no older or pending version, no undo, no cell and no visit of the
+//! collection. It raises the floor, so that what is logged later says that it was observed: replaying the log somewhere
+//! else comes to the same.
 
 use super::understood::effect_of;
 use super::{Store, Version, bytes};
@@ -12,7 +13,7 @@ use tidemark_core::Write;
 use tidemark_crdt::Effect;
 
 impl<M: Clone> Store<M> {
-    /// Versions of data types are folded as they are written, from now on. REQUIRES: no other store holds its keys, and every view
+    /// Versions are folded as they are written, or take the place of others, from now on. REQUIRES: no other store holds its keys, and every view
     /// sees every version.
     #[must_use]
     pub fn folding_at_once(mut self) -> Self {

@@ -4,6 +4,7 @@ use super::Version;
 use super::object::Object;
 use super::older::{NONE, Older};
 use smallvec::SmallVec;
+use std::cmp::Ordering;
 use tidemark_core::Write;
 
 pub(crate) struct Entry<M> {
@@ -99,6 +100,17 @@ impl<M> Chain<'_, M> {
         let (list, inserted) = older.insert(*self.older, version);
         *self.older = list;
         inserted
+    }
+
+    /// Keeps the newer one of this version and the newest, and returns the other; none if their stamps are the same (I1).
+    /// REQUIRES: nothing older is ever read, nor is there anything.
+    #[inline]
+    pub(super) fn replace(self, version: Version<M>) -> Option<Version<M>> {
+        match version.stamp.cmp(&self.newest.stamp) {
+            Ordering::Greater => Some(std::mem::replace(self.newest, version)),
+            Ordering::Equal => None,
+            Ordering::Less => Some(version),
+        }
     }
 
     /// Drops what is older than the newest version that satisfies `safe`; returns how many versions that were and how
