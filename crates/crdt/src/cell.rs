@@ -376,6 +376,12 @@ fn real(sum: Dd) -> f64 {
     if sum.is_nan() { 0.0 } else { sum }
 }
 
+/// An integer that was incremented by integers.
+pub(crate) fn counted_whole(text: &[u8], increments: Number) -> Option<i64> {
+    let sum = i128::from(parse_int(text).filter(|_| increments.is_whole())?) + increments.int;
+    Some(sum.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
+}
+
 /// A value that was incremented; as it is, if it is no number.
 pub(crate) fn counted(base: Option<&Datum>, increments: Number) -> Datum {
     let text = match base {
@@ -383,11 +389,8 @@ pub(crate) fn counted(base: Option<&Datum>, increments: Number) -> Datum {
         Some(Datum::Bytes(text)) => text,
         Some(other) => return other.clone(),
     };
-    if increments.is_whole()
-        && let Some(int) = parse_int(text)
-    {
-        let sum = (i128::from(int) + increments.int).clamp(i128::from(i64::MIN), i128::from(i64::MAX));
-        return Datum::Bytes(Value::from(itoa::Buffer::new().format(sum as i64).as_bytes()));
+    if let Some(sum) = counted_whole(text, increments) {
+        return Datum::Bytes(Value::from(itoa::Buffer::new().format(sum).as_bytes()));
     }
     match Dd::parse(text) {
         Some(number) => Datum::Bytes(Value::from(number.plus(increments.as_float()).show().as_bytes())),

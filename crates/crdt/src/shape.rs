@@ -1,8 +1,11 @@
 //! The plain form of a key, by type.
 
 use crate::account::Account;
+use crate::cell::counted_whole;
 use crate::effect::{Datum, Kind};
+use crate::number::Number;
 use crate::plain::{Ranked, Sequence, ShortBytes, Table};
+use std::sync::Arc;
 use tidemark_core::Value;
 
 /// What a reader sees of the elements of one type.
@@ -64,6 +67,16 @@ impl Plain {
             Self::Zset(ranked) => ranked.len(),
             Self::List(sequence) | Self::Stream(sequence) | Self::Doc(sequence) => sequence.len(),
         }
+    }
+
+    /// Adds to a string that is an integer, in its own memory; false if that cannot be done. As [`crate::cell::counted`] otherwise.
+    pub(crate) fn count_in_place(&mut self, increments: Number) -> bool {
+        let Self::String(value) = self else { return false };
+        let Some(sum) = counted_whole(value, increments) else { return false };
+        let (mut digits, bytes) = (itoa::Buffer::new(), Arc::get_mut(value));
+        let digits = digits.format(sum).as_bytes();
+        let same_length = bytes.filter(|bytes| bytes.len() == digits.len());
+        same_length.map(|bytes| bytes.copy_from_slice(digits)).is_some()
     }
 
     /// See [`crate::State::touch`].

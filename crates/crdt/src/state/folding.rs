@@ -45,6 +45,7 @@ impl State {
         }
         match change {
             Change::Assign { datum, .. } => self.show(kind, &name, Some(datum)),
+            Change::Count { sum, .. } if self.plains.iter_mut().any(|plain| plain.count_in_place(*sum)) => {}
             Change::Count { sum, .. } => {
                 let base = self.plain(kind).and_then(|plain| plain.get(&name));
                 self.show(kind, &name, Some(&counted(base.as_ref(), *sum)));
