@@ -147,6 +147,7 @@ fn scaled(number: f64, power: i32) -> f64 {
 }
 
 /// An integer as Redis's `string2ll` reads it: no plus, no leading zeros, nothing around it.
+#[inline]
 pub fn parse_int(text: &[u8]) -> Option<i64> {
     match text {
         [] | [b'+', ..] | [b'-', b'0', ..] => None,
@@ -194,6 +195,9 @@ mod tests {
         assert_eq!(Dd::parse(b"1.5x"), None);
         assert_eq!(Dd::parse(b" 1"), None);
         assert_eq!(Dd::parse(b"nan"), None);
+        assert_eq!(Dd::parse(b"1e29223372036854775807"), None);
+        assert_eq!(Dd::parse(b"-0x1p20000"), None);
+        assert_eq!(Dd::parse(b"-inf").map(Dd::to_double), Some(f64::NEG_INFINITY));
     }
 
     /// Each sum is what redis-server 7.0.15 answers on x86.

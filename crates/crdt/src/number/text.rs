@@ -8,15 +8,20 @@ const DIGITS_MAX: usize = 36;
 const HEX_DIGITS_MAX: usize = 26;
 
 impl Dd {
-    /// Reads a number as Redis does; none if it is not one. Infinities are numbers, NaN is not.
+    /// Reads a number as Redis does; none if it is not one. The word `inf` is a number, NaN and digits beyond the range of a
+    /// double are not.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
-        if let Some(number) = hexadecimal(text) {
-            return Some(number);
-        }
-        let high = parse_double(text)?;
-        let exact = decimal(text).filter(|_| high.is_finite());
-        Some(exact.unwrap_or(Self { high, low: 0.0 }))
+        let number = match hexadecimal(text) {
+            Some(number) => number,
+            None => {
+                let high = parse_double(text)?;
+                let exact = decimal(text).filter(|_| high.is_finite());
+                exact.unwrap_or(Self { high, low: 0.0 })
+            }
+        };
+        let is_beyond = !number.is_finite() && text.bytes().any(|byte| byte.is_ascii_digit());
+        (!is_beyond).then_some(number)
     }
 
     /// As Redis shows what INCRBYFLOAT makes: in 80 bits, with at most 17 digits behind the point, without trailing zeros, and
