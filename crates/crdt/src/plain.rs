@@ -22,6 +22,7 @@ pub use ranked::{Ranked, RankedRange};
 pub use sequence::{Position, Sequence, SequenceRange};
 pub use short::ShortBytes;
 use std::fmt;
+pub(crate) use table::Near;
 pub use table::{Slot, Table};
 
 /// The most entries that a packed structure holds, as in Redis's default configuration.

@@ -96,6 +96,7 @@ impl State {
     }
 
     /// Whether the key has expired at `time`, by what is left of its deadlines.
+    #[inline]
     pub fn is_expired(&self, time: Hlc) -> bool {
         self.deadlines.effective().is_some_and(|deadline| deadline_time(deadline) <= time)
     }
@@ -107,6 +108,7 @@ impl State {
     }
 
     /// The type that the key shows: of several that were written at once, the newest (R16).
+    #[inline]
     pub fn kind(&self) -> Option<Kind> {
         match &self.plains[..] {
             [] => None,
@@ -130,7 +132,14 @@ impl State {
         cells.filter(|(_, cell)| cell.show(kind).is_some()).filter_map(|(_, cell)| cell.newest()).max()
     }
 
+    /// The plain form, if there is one and no other.
+    #[inline]
+    pub(crate) fn only(&self) -> Option<&Plain> {
+        if let [one] = &self.plains[..] { Some(one) } else { None }
+    }
+
     /// The plain form that the key shows.
+    #[inline]
     pub fn shown(&self) -> Option<&Plain> {
         match &self.plains[..] {
             [one] => Some(one),
@@ -163,6 +172,7 @@ impl State {
     }
 
     /// The cell of an element, if it is not settled.
+    #[inline]
     pub fn hot(&self, kind: Kind, name: &[u8]) -> Option<&Cell> {
         self.lately.as_ref()?.cells.get(&ElementRef { kind, name })
     }
@@ -173,6 +183,7 @@ impl State {
     }
 
     /// How many elements are not settled.
+    #[inline]
     pub fn hot_len(&self) -> usize {
         self.lately.as_ref().map_or(0, |lately| lately.cells.len())
     }
@@ -323,6 +334,7 @@ impl State {
     }
 
     /// Whether nothing is left but what readers see.
+    #[inline]
     pub fn is_settled(&self) -> bool {
         self.hot_len() == 0 && self.deadlines.is_settled()
     }

@@ -20,9 +20,9 @@ use std::sync::Arc;
 use tidemark_contract::{Info, Params as _, Protocol, Session, Topology};
 use tidemark_core::{Micros, Op, Outcome};
 use tidemark_replica::{Change, Now};
-use tidemark_store::Expired;
 use tidemark_store::disk::Disk;
 use tidemark_store::log::Fsync;
+use tidemark_store::{Expired, Sought};
 
 impl<P: Protocol> NodeOf<P> {
     /// The next frame of a link.
@@ -305,9 +305,9 @@ impl<P: Protocol> Node for NodeOf<P> {
         self.hold.host().map_or_else(Vec::new, |host| host.nearest_deadlines(limit))
     }
 
-    fn fetch(&self, keys: &[&[u8]]) {
+    fn fetch(&self, all: &[Sought<'_>]) {
         if let Some(host) = self.hold.host() {
-            host.fetch(keys);
+            host.fetch(all);
         }
     }
 

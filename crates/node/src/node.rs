@@ -50,7 +50,7 @@ use tidemark_contract::order::Order as ProtocolOrder;
 use tidemark_contract::removal::Standing;
 use tidemark_core::{Guarantees, Micros, Op, Outcome, PartitionId};
 use tidemark_replica::{Change, Now};
-use tidemark_store::Expired;
+use tidemark_store::{Expired, Sought};
 
 /// Names a session of this node. Never used again, not by the next epoch of the node either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -335,7 +335,7 @@ pub trait Node: Inspect + NodeGroups {
     fn nearest_deadlines(&self, limit: usize) -> Vec<Expired>;
 
     /// Operations on these keys will begin soon: what they read is fetched for all of them at once.
-    fn fetch(&self, keys: &[&[u8]]);
+    fn fetch(&self, all: &[Sought<'_>]);
 
     /// What it has counted since it started.
     fn counters(&self) -> &Counters;

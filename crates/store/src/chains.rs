@@ -36,6 +36,7 @@ mod understood;
 mod undo;
 mod versions;
 
+pub use ahead::Sought;
 pub use deadlines::Expired;
 pub use frozen::{Dump, Frozen, Mark, Part};
 pub use journal::Dropped;

@@ -64,6 +64,12 @@ impl Index {
         }
     }
 
+    /// The number that a look-up sees first: as a rule it is the one that is meant.
+    #[inline]
+    pub(super) fn first(&self, tag: u32) -> Option<u32> {
+        if self.len == 0 { None } else { Some(self.items[self.home(tag)].number) }
+    }
+
     pub(super) fn insert(&mut self, tag: u32, number: u32) {
         if self.len >= self.items.len() / 4 * 3 {
             self.resize((self.items.len() * 2).max(FEWEST));

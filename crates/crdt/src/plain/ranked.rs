@@ -7,7 +7,7 @@ mod large;
 mod packed;
 mod range;
 
-use super::{PACKED_BYTES, PACKED_ENTRIES, SEED, Text};
+use super::{Near, PACKED_BYTES, PACKED_ENTRIES, SEED, Text};
 use large::Large;
 use packed::Packed;
 pub use range::RankedRange;
@@ -72,6 +72,15 @@ impl Ranked {
     #[inline]
     pub fn score(&self, member: &[u8]) -> Option<f64> {
         either!(self, form => form.score(member))
+    }
+
+    /// Where a look-up of `member` probably ends, unless the set is packed. Reads the index.
+    #[inline]
+    pub(crate) fn near(&self, member: &[u8]) -> Option<Near<'_, f64>> {
+        match &self.form {
+            Form::Packed(_) => None,
+            Form::Large(large) => large.near(member),
+        }
     }
 
     /// Gives a member a score and returns the one it had before. O(log n). REQUIRES: the score is not NaN.

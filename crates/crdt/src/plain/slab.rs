@@ -35,6 +35,12 @@ impl<T> Slab<T> {
         self.blocks[number as usize / BLOCK][number as usize % BLOCK].as_ref()
     }
 
+    /// The entry with that number, if there is one.
+    #[inline]
+    pub(super) fn get_if(&self, number: u32) -> Option<&T> {
+        self.blocks.get(number as usize / BLOCK)?.get(number as usize % BLOCK)?.as_ref()
+    }
+
     #[inline]
     fn place(&mut self, number: u32) -> &mut Option<T> {
         &mut self.blocks[number as usize / BLOCK][number as usize % BLOCK]

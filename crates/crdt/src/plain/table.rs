@@ -8,6 +8,7 @@ mod packed;
 mod slot;
 
 pub(super) use large::Large;
+pub(crate) use large::Near;
 use packed::Packed;
 pub use slot::Slot;
 use std::fmt;
@@ -68,6 +69,15 @@ impl<V: Slot> Table<V> {
         match &self.form {
             Form::Packed(packed) => packed.get(key),
             Form::Large(large) => large.get(key),
+        }
+    }
+
+    /// Where a look-up of `key` probably ends, unless the table is packed. Reads the index.
+    #[inline]
+    pub(crate) fn near(&self, key: &[u8]) -> Option<Near<'_, V>> {
+        match &self.form {
+            Form::Packed(_) => None,
+            Form::Large(large) => large.near(key),
         }
     }
 

@@ -2,7 +2,8 @@
 
 use crate::run::shard::Engine;
 use smallvec::SmallVec;
-use tidemark_wire::resp::first_arguments;
+use tidemark_store::Sought;
+use tidemark_wire::resp::arguments_ahead;
 
 /// How many commands are looked at together: as many reads as a processor can have under way.
 const COMMANDS: usize = 16;
@@ -10,9 +11,10 @@ const COMMANDS: usize = 16;
 /// Looks at the next commands in `buffer`; how many they are. A single one is not worth it.
 #[inline]
 pub(super) fn look(engine: &Engine, buffer: &[u8]) -> usize {
-    let keys: SmallVec<[&[u8]; COMMANDS]> = first_arguments(buffer).take(COMMANDS).collect();
-    if keys.len() > 1 {
-        engine.node.fetch(&keys);
+    let all = arguments_ahead(buffer).map(|[key, second, last]| Sought { key, elements: [second, last] });
+    let all: SmallVec<[Sought<'_>; COMMANDS]> = all.take(COMMANDS).collect();
+    if all.len() > 1 {
+        engine.node.fetch(&all);
     }
-    keys.len()
+    all.len()
 }

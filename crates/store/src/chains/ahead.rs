@@ -1,12 +1,23 @@
 //! Looking ahead: what look-ups of several keys will read is fetched from memory beside each other.
 //!
 //! In a large store a look-up waits for three lines of memory, one after the other: the index's, the entry's and the
-//! value's. Each of these steps is taken for all keys before the next one begins, so that the waits overlap.
+//! value's; one of an element of a large collection for as many more. Each of these steps is taken for all keys before the next
+//! one begins, so that the waits overlap.
 
 use super::Store;
 use super::entry::{Body, Entry};
 use super::table::Place;
 use tidemark_core::Write;
+use tidemark_crdt::Near;
+
+/// A key that a command names.
+#[derive(Clone, Copy, Debug)]
+pub struct Sought<'a> {
+    /// The key.
+    pub key: &'a [u8],
+    /// What may be an element of it: the second argument of the command, and the last.
+    pub elements: [&'a [u8]; 2],
+}
 
 /// Where a look-up of a key begins.
 #[derive(Clone, Copy)]
@@ -39,6 +50,12 @@ impl<M: Clone> Store<M> {
     #[inline]
     pub fn touch_value(&self, Probable(handle): Probable) -> u64 {
         self.tables.get(handle).map_or(0, Entry::touch_value)
+    }
+
+    /// Reads the index of a large collection, which comes after the entry: where the look-up of an element probably ends.
+    #[inline]
+    pub fn near(&self, Probable(handle): Probable, elements: [&[u8]; 2]) -> Option<Near<'_>> {
+        self.tables.get(handle)?.object()?.head().near(elements)
     }
 }
 

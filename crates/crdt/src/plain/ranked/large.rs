@@ -181,6 +181,12 @@ impl Large {
         self.table.memory() + self.tree.memory()
     }
 
+    /// See [`super::Ranked::near`].
+    #[inline]
+    pub(super) fn near(&self, member: &[u8]) -> Option<table::Near<'_, f64>> {
+        self.table.near(member)
+    }
+
     #[inline]
     pub(super) fn score(&self, member: &[u8]) -> Option<f64> {
         self.table.find(member).map(|number| self.table.value(number))

@@ -20,6 +20,27 @@ struct Entry<V> {
     value: V,
 }
 
+/// Where a look-up probably ends.
+pub(crate) struct Near<'a, V> {
+    large: &'a Large<V>,
+    number: u32,
+}
+
+impl<V: Slot> Near<'_, V> {
+    /// Reads the entry, if there is one. The result says nothing.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let entry = self.large.entries.get_if(self.number);
+        entry.map_or(0, |entry| entry.key.as_slice().first().copied().map_or(0, u64::from))
+    }
+
+    /// Reads the value, as [`Self::touch`] the entry, which comes before it.
+    #[inline]
+    pub(crate) fn touch_value(&self) -> u64 {
+        self.large.entries.get_if(self.number).map_or(0, |entry| entry.value.touch())
+    }
+}
+
 #[derive(Clone)]
 pub(in crate::plain) struct Large<V> {
     index: Index,
@@ -86,6 +107,12 @@ impl<V: Slot> Large<V> {
     #[inline]
     pub(in crate::plain) fn find(&self, key: &[u8]) -> Option<u32> {
         self.index.find(self.tag(key), |number| self.entry(number).key.as_slice() == key).map(|found| found.1)
+    }
+
+    /// Where a look-up of `key` probably ends. Reads the index.
+    #[inline]
+    pub(in crate::plain) fn near(&self, key: &[u8]) -> Option<Near<'_, V>> {
+        self.index.first(self.tag(key)).map(|number| Near { large: self, number })
     }
 
     /// The key with that number. REQUIRES: there is one.

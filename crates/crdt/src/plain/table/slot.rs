@@ -19,6 +19,12 @@ pub trait Slot: Clone + 'static {
     /// Bytes that the value to keep allocates.
     fn heap(&self) -> usize;
 
+    /// Reads where such bytes begin. The result says nothing.
+    #[inline]
+    fn touch(&self) -> u64 {
+        0
+    }
+
     /// The length in bytes of the packed value.
     fn packed_len(value: Self::Ref<'_>) -> usize;
 
@@ -115,6 +121,11 @@ impl Slot for ShortBytes {
     #[inline]
     fn size(value: &[u8]) -> usize {
         value.len()
+    }
+
+    #[inline]
+    fn touch(&self) -> u64 {
+        self.as_slice().first().copied().map_or(0, u64::from)
     }
 
     #[inline]
