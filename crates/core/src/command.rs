@@ -21,11 +21,13 @@ pub struct Command {
 
 impl Command {
     /// A command on one key that draws nothing.
+    #[inline]
     pub fn new(verb: Verb, args: Vec<Bytes>) -> Self {
         Self { verb, keys: Vec::new(), args, seed: 0 }
     }
 
     /// About how many bytes it can write.
+    #[inline]
     pub fn len(&self) -> usize {
         self.args.iter().map(|argument| argument.len() + 2).sum()
     }
@@ -53,11 +55,13 @@ macro_rules! verbs {
             }
 
             /// Whether it can change its key.
+            #[inline]
             pub const fn writes(self) -> bool {
                 match self { $(Self::$name => verbs!(@ $kind)),* }
             }
 
             /// Whether it may name several keys.
+            #[inline]
             pub const fn takes_keys(self) -> bool {
                 match self { $(Self::$name => verbs!(# $kind)),* }
             }

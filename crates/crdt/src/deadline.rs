@@ -85,6 +85,7 @@ impl Deadlines {
     }
 
     /// The one that counts; none if the key does not expire.
+    #[inline]
     pub fn effective(&self) -> Option<u64> {
         let parts = self.0.as_ref()?;
         let all = parts.set.iter().map(|(_, deadline)| *deadline).chain(parts.settled);
@@ -108,6 +109,7 @@ impl Deadlines {
     }
 
     /// Whether it has no dots.
+    #[inline]
     pub fn is_settled(&self) -> bool {
         self.0.as_ref().is_none_or(|parts| parts.set.is_empty() && parts.early.is_empty())
     }

@@ -50,6 +50,7 @@ pub struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     /// Of a command on `state`.
+    #[inline]
     pub fn new(state: &'a State, command: &Command, moment: Moment) -> Self {
         let expired = state.is_expired(moment.time);
         Self {
@@ -76,11 +77,13 @@ impl<'a> Draft<'a> {
     }
 
     /// What the session sees, if the key is there. Changes of this command are not in it.
+    #[inline]
     pub fn plain(&self) -> Option<&'a Plain> {
         if self.expired { None } else { self.state.shown() }
     }
 
     /// The type that the session sees.
+    #[inline]
     pub fn kind(&self) -> Option<Kind> {
         self.plain().map(Plain::kind)
     }
@@ -94,6 +97,7 @@ impl<'a> Draft<'a> {
     ///
     /// # Errors
     /// It is of another type.
+    #[inline]
     pub fn of(&self, kind: Kind) -> Result<Option<&'a Plain>, Reply> {
         match self.plain() {
             Some(plain) if plain.kind() != kind => Err(Reply::WRONG_TYPE),
@@ -111,6 +115,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Whether there is an element, with the changes of this command.
+    #[inline]
     pub fn contains(&self, name: &[u8]) -> bool {
         match self.written.get(name, &self.changes) {
             Some(datum) => datum.is_some(),
@@ -142,6 +147,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Before the first change: what had expired goes, a key that is created starts anew, and so do types that are not shown.
+    #[inline]
     fn begin(&mut self) {
         if std::mem::replace(&mut self.began, true) {
             return;
@@ -164,6 +170,7 @@ impl<'a> Draft<'a> {
     }
 
     /// What of an element the session sees that this command overwrites or removes.
+    #[inline]
     fn observed(&self, kind: Kind, name: &[u8]) -> Kill {
         match self.state.hot(kind, name) {
             Some(cell) if !self.expired && !self.cleared => cell.observed(self.moment.floor),
@@ -214,6 +221,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Notes what an element comes to, and says whether it was there. REQUIRES: the next change is of this element.
+    #[inline]
     fn note(&mut self, name: &[u8], datum: Option<Datum>) -> bool {
         let (was, is) = (self.contains(name), datum.is_some());
         self.growth += isize::from(is) - isize::from(was);
@@ -221,8 +229,10 @@ impl<'a> Draft<'a> {
         was
     }
 
-    /// Adds to an element. `shown` is what it comes to. REQUIRES: once for each element in a command.
-    pub fn count(&mut self, kind: Kind, name: &[u8], by: Number, shown: Datum) {
+    /// Adds to an element. REQUIRES: this command neither has changed it nor asks for it again.
+    #[inline]
+    pub fn count(&mut self, kind: Kind, name: &[u8], by: Number) {
+        self.growth += isize::from(!self.contains(name));
         self.begin();
         let own = match self.state.hot(kind, name) {
             Some(cell) if !self.expired => cell.segment(self.moment.origin, self.moment.floor),
@@ -231,7 +241,6 @@ impl<'a> Draft<'a> {
         // Nothing can be told from the sum of a segment that has become infinite: another one begins.
         let own = own.filter(|(_, sum)| sum.as_float().is_finite());
         let (start, sum) = own.map_or((Start::Own, by), |(start, sum)| (Start::At(start), sum.plus(by)));
-        self.note(name, Some(shown));
         self.changes.push(Change::Count { kind, name: Name::of(name), start, sum });
     }
 
@@ -259,7 +268,7 @@ impl<'a> Draft<'a> {
         let shown = sum.show();
         let exact = Dd::parse(shown.as_bytes()).unwrap_or(sum);
         let by = Number::float(exact.plus(from.negated()));
-        self.count(kind, name, by, Datum::bytes(shown.as_bytes()));
+        self.count(kind, name, by);
         Ok(Reply::bulk(shown.as_bytes()))
     }
 
@@ -270,7 +279,7 @@ impl<'a> Draft<'a> {
         let rounded = double(sum).plus(double(from).negated());
         // An increment of an infinite score does not show there, but it counts in a region that has another score.
         let by = if sum.is_finite() { rounded } else { double(by) };
-        self.count(Kind::Zset, name, Number::float(by), Datum::score(sum));
+        self.count(Kind::Zset, name, Number::float(by));
     }
 
     /// Removes everything that the session sees, the deadline included. A string is one value: nothing takes its place, so that of SET

@@ -122,7 +122,7 @@ fn increment(draft: &mut Draft<'_>, args: &[Bytes]) -> Answer {
     };
     let overflow = Reply::error("ERR increment or decrement would overflow");
     let sum = sum.checked_add(by).ok_or(overflow)?;
-    draft.count(Kind::Hash, field, Number::int(by), Datum::bytes(itoa::Buffer::new().format(sum).as_bytes()));
+    draft.count(Kind::Hash, field, Number::int(by));
     Ok(Reply::Int(sum))
 }
 

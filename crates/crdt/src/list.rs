@@ -53,7 +53,7 @@ fn put(
     values: &[Bytes],
     backward: bool,
 ) {
-    let (left, right) = (left.map(|left| left.to_vec()), right.map(|right| right.to_vec()));
+    let (left, right) = (left.map(|left| left.to_bytes()), right.map(|right| right.to_bytes()));
     let run = Run::between(left.as_deref(), right.as_deref(), draft.moment.origin);
     if let [value] = values {
         return draft.assign_new(Kind::List, run.into_name(backward), Datum::bytes(value));

@@ -31,6 +31,7 @@ pub enum Plain {
 
 impl Plain {
     /// Nothing of that type yet; a string that is empty, a bounded counter of nobody.
+    #[inline]
     pub fn new(kind: Kind) -> Self {
         match kind {
             Kind::String => Self::String(Value::from(&b""[..])),
@@ -45,6 +46,7 @@ impl Plain {
     }
 
     /// Its type.
+    #[inline]
     pub fn kind(&self) -> Kind {
         match self {
             Self::String(_) => Kind::String,
@@ -59,6 +61,7 @@ impl Plain {
     }
 
     /// How many elements it has.
+    #[inline]
     pub fn len(&self) -> usize {
         match self {
             Self::String(_) | Self::BCounter(_) => 1,
@@ -70,6 +73,7 @@ impl Plain {
     }
 
     /// Adds to a string that is an integer, in its own memory; false if that cannot be done. As [`crate::cell::counted`] otherwise.
+    #[inline]
     pub(crate) fn count_in_place(&mut self, increments: Number) -> bool {
         let Self::String(value) = self else { return false };
         let Some(sum) = counted_whole(value, increments) else { return false };
@@ -109,6 +113,7 @@ impl Plain {
     }
 
     /// Whether there is an element.
+    #[inline]
     pub fn contains(&self, name: &[u8]) -> bool {
         match self {
             Self::String(_) | Self::BCounter(_) => true,
@@ -122,6 +127,7 @@ impl Plain {
     }
 
     /// Sets an element. REQUIRES: of this type; a datum of another is left out, for nobody writes one.
+    #[inline]
     pub fn set(&mut self, name: &[u8], datum: &Datum) {
         match (self, datum) {
             (Self::String(value), Datum::Bytes(bytes)) => *value = bytes.clone(),

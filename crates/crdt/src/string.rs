@@ -220,12 +220,7 @@ fn increment(draft: &mut Draft<'_>, by: i64) -> Answer {
         None => 0,
     };
     let sum = before.checked_add(by).ok_or(OVERFLOW)?;
-    draft.count(
-        Kind::String,
-        ONLY,
-        Number::int(by),
-        Datum::bytes(itoa::Buffer::new().format(sum).as_bytes()),
-    );
+    draft.count(Kind::String, ONLY, Number::int(by));
     Ok(Reply::Int(sum))
 }
 

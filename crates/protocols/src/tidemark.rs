@@ -183,6 +183,7 @@ impl Tidemark {
     }
 
     /// PUT.
+    #[inline]
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, past: Past, cx: &mut Cx<'_, Self>) {
         let (m, Past { mut ds, mut dsv }) = (cx.me.dc, past);
         dsv[m] = if PUT_TAKES_FENCE.kept() { dsv[m] } else { Hlc::ZERO };
@@ -229,6 +230,7 @@ impl Tidemark {
     }
 
     /// What a reader takes along: the stable vector and the fence.
+    #[inline]
     fn known(&self, cx: &Cx<'_, Self>) -> Vector {
         let (m, mut dsv) = (cx.me.dc, self.st.stable.clone());
         dsv[m] = if GET_FENCES.kept() { dsv[m] } else { Hlc::ZERO };
@@ -249,6 +251,7 @@ fn in_snapshot(m: DcId, sv: &Vector, stamp: Stamp, meta: &Meta) -> bool {
 impl OneRound for Tidemark {
     type Past = Past;
 
+    #[inline]
     fn question(op: Option<Op>, m: DcId, past: &Past) -> Self::Request {
         let (ds, dsv) = (|| past.ds.clone(), || past.dsv.clone());
         let fenced = || past.dsv.raised(m, past.ds[m]); // 8

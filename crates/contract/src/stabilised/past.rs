@@ -26,6 +26,7 @@ impl Past {
 impl crate::Past for Past {
     type Said = Self;
 
+    #[inline]
     fn merge(&mut self, other: &Self) {
         self.ds.merge(&other.ds);
         self.dsv.merge(&other.dsv);

@@ -18,6 +18,7 @@ pub(super) struct Written {
 }
 
 /// The element of a change of one.
+#[inline]
 fn name_of(change: &Change) -> Option<&[u8]> {
     match change {
         Change::Assign { name: Name::Is(name), .. }
@@ -29,6 +30,7 @@ fn name_of(change: &Change) -> Option<&[u8]> {
 
 impl Written {
     /// What the command has made of an element; none if it has not changed it.
+    #[inline]
     pub(super) fn get(&self, name: &[u8], changes: &[Change]) -> Option<&Option<Datum>> {
         let named = |change: usize| changes.get(change).and_then(name_of) == Some(name);
         match self.few.iter().find(|(change, _)| named(*change)) {
@@ -39,6 +41,7 @@ impl Written {
     }
 
     /// The next change makes this of an element.
+    #[inline]
     pub(super) fn insert(&mut self, name: &[u8], datum: Option<Datum>, changes: &[Change]) {
         if self.many.is_empty() && self.few.len() < FEW {
             self.few.retain(|(change, _)| changes.get(*change).and_then(name_of) != Some(name));

@@ -114,14 +114,14 @@ impl Sequence {
         either!(self, form => form.index_of(position))
     }
 
-    /// The first position and its value. O(log n).
+    /// The first position and its value. As [`Self::at`].
     pub fn first(&self) -> Option<(Position<'_>, &[u8])> {
-        self.range(0..1).next()
+        self.at(0)
     }
 
-    /// The last position and its value. O(log n).
+    /// The last position and its value. As [`Self::at`].
     pub fn last(&self) -> Option<(Position<'_>, &[u8])> {
-        self.range(0..self.len()).next_back()
+        self.at(self.len().checked_sub(1)?)
     }
 
     /// Positions and values with these indices, as far as there are any, from either end. O(log n), and O(1) for each.

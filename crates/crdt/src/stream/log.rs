@@ -198,12 +198,7 @@ pub(crate) fn remember(draft: &mut Draft<'_>, mark: Mark, id: Id) {
 
 /// Counts an entry that is added.
 pub(crate) fn count_added(draft: &mut Draft<'_>) {
-    let before = match draft.get(ADDED) {
-        Some(Datum::Bytes(text)) => parse_int(&text).unwrap_or(0),
-        _ => 0,
-    };
-    let shown = Datum::bytes(before.saturating_add(1).to_string().as_bytes());
-    draft.count(Kind::Stream, ADDED, Number::int(1), shown);
+    draft.count(Kind::Stream, ADDED, Number::int(1));
 }
 
 /// Fields and values in turn, each behind its length.

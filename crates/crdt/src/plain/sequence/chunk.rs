@@ -12,8 +12,11 @@ use std::ops::Range;
 /// The most values of a chunk.
 const VALUES: usize = 128;
 
-/// Bytes at which a chunk with more than one value is split, as in Redis.
+/// The most bytes of a chunk with more than one value, as in Redis.
 const BYTES: usize = 8192;
+
+/// Bytes at which it is full: one more short value would still have had room.
+const FULL: usize = BYTES - 128;
 
 /// Bytes of removed values that are not worth a copy of the others.
 const WASTE: usize = 64;
@@ -218,13 +221,18 @@ impl Chunk {
     /// Gives back what a chunk does not need that others were just split off.
     fn settle(&mut self) {
         self.tidy(self.live / 16);
-        self.bytes.shrink_to_fit();
+        // What little is spare is not worth a copy of the rest.
+        if self.bytes.capacity() - self.bytes.len() > self.live / 16 {
+            self.bytes.shrink_to_fit();
+        }
     }
 
     /// Makes room for as much as `neighbour` has if this is the one value that came to a full chunk's end: more come.
     fn expect_more(&mut self, neighbour: &Self) {
         if self.order.len() == 1 {
-            self.bytes.reserve(neighbour.live.min(BYTES / 2));
+            // A little more: positions are not all equally long.
+            let room = (neighbour.live + neighbour.live / 32).min(BYTES);
+            self.bytes.reserve_exact(room.saturating_sub(self.bytes.len()));
             self.order.reserve_exact(neighbour.order.len());
         }
     }
@@ -244,7 +252,7 @@ impl Leaf for Chunk {
 
     #[inline]
     fn is_full(&self) -> bool {
-        self.order.len() >= VALUES || self.live >= BYTES
+        self.order.len() >= VALUES || self.live >= FULL
     }
 
     #[inline]

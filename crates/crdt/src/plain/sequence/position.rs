@@ -1,6 +1,10 @@
 //! A position as a chunk keeps it.
 
+use smallvec::SmallVec;
 use std::fmt;
+
+/// Bytes of positions that are few steps deep.
+const SHORT: usize = 64;
 
 /// A position in two parts: what its chunk's positions have in common, and the rest.
 #[derive(Clone, Copy)]
@@ -25,6 +29,14 @@ impl<'a> Position<'a> {
     /// The position as one string: an allocation.
     pub fn to_vec(&self) -> Vec<u8> {
         [self.prefix, self.rest].concat()
+    }
+
+    /// The same, without an allocation as long as it is short.
+    #[inline]
+    pub fn to_bytes(&self) -> SmallVec<[u8; SHORT]> {
+        let mut bytes = SmallVec::from_slice(self.prefix);
+        bytes.extend_from_slice(self.rest);
+        bytes
     }
 
     /// Appends the position to `to`.
