@@ -197,7 +197,11 @@ mod tests {
         assert_eq!(Dd::parse(b"nan"), None);
         assert_eq!(Dd::parse(b"1e29223372036854775807"), None);
         assert_eq!(Dd::parse(b"-0x1p20000"), None);
+        for infinite in ["inf", "Infinity", "1e400", "1e4932", "0x1p16000"] {
+            assert_eq!(Dd::parse(infinite.as_bytes()).map(Dd::to_double), Some(f64::INFINITY), "{infinite}");
+        }
         assert_eq!(Dd::parse(b"-inf").map(Dd::to_double), Some(f64::NEG_INFINITY));
+        assert_eq!(Dd::parse(b"100e4932"), None);
     }
 
     /// Each sum is what redis-server 7.0.15 answers on x86.

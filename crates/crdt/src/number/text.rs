@@ -8,8 +8,8 @@ const DIGITS_MAX: usize = 36;
 const HEX_DIGITS_MAX: usize = 26;
 
 impl Dd {
-    /// Reads a number as Redis does; none if it is not one. The word `inf` is a number, NaN and digits beyond the range of a
-    /// double are not.
+    /// Reads a number as Redis does; none if it is not one. The word `inf` is a number, NaN is not, nor are digits beyond the range of
+    /// 80 bits; what a double cannot hold of those within is infinite.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
         let number = match hexadecimal(text) {
@@ -20,8 +20,7 @@ impl Dd {
                 exact.unwrap_or(Self { high, low: 0.0 })
             }
         };
-        let is_beyond = !number.is_finite() && text.bytes().any(|byte| byte.is_ascii_digit());
-        (!is_beyond).then_some(number)
+        (number.is_finite() || !is_beyond(text)).then_some(number)
     }
 
     /// As Redis shows what INCRBYFLOAT makes: in 80 bits, with at most 17 digits behind the point, without trailing zeros, and
@@ -53,6 +52,24 @@ impl Dd {
         let text = text.trim_end_matches('0').trim_end_matches('.');
         if text == "-0" { "0".to_string() } else { text.to_string() }
     }
+}
+
+/// Whether a number that is infinite as a double is so in 80 bits, too: about.
+fn is_beyond(text: &str) -> bool {
+    let (_, digits) = signed(text);
+    let hexadecimal = digits.starts_with("0x") || digits.starts_with("0X");
+    let (mark, limit) = if hexadecimal { (['p', 'P'], 16_384) } else { (['e', 'E'], 4_932) };
+    let (mantissa, exponent) = digits.split_once(mark).unwrap_or((digits, "0"));
+    let whole = mantissa.trim_start_matches('0').split('.').next().unwrap_or_default();
+    if hexadecimal {
+        return exponent.parse().is_ok_and(|exponent: i32| exponent >= limit);
+    }
+    let is_number = mantissa.starts_with(|first: char| first.is_ascii_digit() || first == '.');
+    // An exponent that is no 32-bit number is a large one.
+    is_number
+        && exponent
+            .parse()
+            .map_or(true, |exponent: i32| whole.len() as i32 - 1 > limit.saturating_sub(exponent))
 }
 
 /// An integer of 64 bits times a power of two, in decimal digits.
@@ -140,7 +157,8 @@ fn hexadecimal(text: &str) -> Option<Dd> {
     let places = i32::try_from(whole.len()).ok()? - i32::try_from(read.len()).ok()?;
     let power = places.checked_mul(4)?.checked_add(exponent)?.clamp(-4096, 4096);
     let value = Dd::from_int(sign * int);
-    Some(Dd { high: scaled(value.high, power), low: scaled(value.low, power) })
+    let high = scaled(value.high, power);
+    Some(Dd { high, low: if high.is_finite() { scaled(value.low, power) } else { 0.0 } })
 }
 
 /// A double as C's `strtod` reads it, with nothing around it: decimal or hexadecimal; `inf` and `infinity` in any case. None for
