@@ -22,7 +22,7 @@ const ENCODING: &str = "the encoding of a value in Redis depends on how it came 
     Redis 7.2 would choose for what the value is now";
 const RANK: &str = "WITHSCORE is of Redis 7.2, which Tidemark follows";
 const WATCHED: &str = "WATCH compares what is there: a key that was made and deleted since has not changed";
-const GROUPS: &str = "what XREADGROUP and its kin note in a group is a change of the key that WATCH sees, and no change in Redis";
+const GROUPS: &str = "what XREADGROUP, XSETID and their kin note of a stream is a change of the key that WATCH sees, and no change in Redis";
 const ESTIMATED: &str =
     "redis-server stores the estimate of PFCOUNT in the key, and takes that for a change of a watched key";
 const PLACE: &str =
@@ -89,7 +89,7 @@ pub struct Watch {
 impl Watch {
     /// The reason for which one server has carried out an EXEC and the other has not, if it is meant.
     pub fn reason(&self, theirs: &Answer, ours: &Answer) -> Option<&'static str> {
-        const NAMES: [&[u8]; 5] = [b"XREADGROUP", b"XACK", b"XCLAIM", b"XAUTOCLAIM", b"XGROUP"];
+        const NAMES: [&[u8]; 6] = [b"XREADGROUP", b"XACK", b"XCLAIM", b"XAUTOCLAIM", b"XGROUP", b"XSETID"];
         let named = |name: &[u8]| self.commands.iter().any(|words| words.iter().any(|word| word == name));
         let carried_out = |answer: &Answer| answer.reply.items().is_some();
         match (&theirs.reply, &ours.reply) {
@@ -150,6 +150,7 @@ mod tests {
         assert_eq!(watch("k", "SET l v").reason(&null, &done), None);
         assert_eq!(watch("k", "SET k v").reason(&done, &null), None);
         assert_eq!(watch("l", "XACK k g 1-1").reason(&done, &null), Some(GROUPS));
+        assert_eq!(watch("l", "XSETID k 1-1").reason(&done, &null), Some(GROUPS));
         assert_eq!(watch("l", "XADD k 1-1 f v").reason(&done, &null), None);
         assert_eq!(watch("l", "PFCOUNT k").reason(&null, &done), Some(ESTIMATED));
         assert_eq!(watch("l", "PFCOUNT k").reason(&done, &null), None);
