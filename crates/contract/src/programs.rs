@@ -8,7 +8,18 @@
 
 use bytes::Bytes;
 use std::sync::OnceLock;
-use tidemark_core::{Command, Key, Micros, Op, Outcome, Reply, Verb};
+use tidemark_core::{Command, Key, Micros, Op, Outcome, Reply, Rule, Verb};
+
+/// So that tests can switch them off, and see that the simulator notices.
+pub mod rule {
+    use super::Rule;
+
+    tidemark_core::rules! {
+        from Rule::TYPES + 56;
+        PROGRAMS_ARE_WHOLE, // what a program has written happens to all of its keys
+        VOID_WRITES_NOTHING, // nothing happens of a program that is void
+    }
+}
 
 /// A program that is to be interpreted.
 #[derive(Clone, Copy, Debug)]

@@ -283,7 +283,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Removes everything that the session sees, the deadline included. A string is one value: nothing takes its place, so that of SET
-    /// and DEL the later one counts (R29).
+    /// and DEL the later one counts (R28).
     pub fn clear(&mut self) {
         let string = self.kind() == Some(Kind::String) && rule::DELETIONS_COUNT.kept();
         self.began = true;
@@ -298,7 +298,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Removes all elements that the session sees, of all types, if the key has expired; with `early` also if it only has a deadline.
-    /// The deadline stays, so that what another region adds meanwhile expires with the key (R28). Returns how many bytes went.
+    /// The deadline stays, so that what another region adds meanwhile expires with the key (R29). Returns how many bytes went.
     pub fn purge(&mut self, early: bool) -> usize {
         if self.state.deadlines.effective().is_none() || !(self.expired || early) {
             return 0;

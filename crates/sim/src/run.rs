@@ -7,11 +7,12 @@ use crate::outcome::RunOutcome;
 use crate::plan::{Layout, Plan, dated};
 use crate::rng::{Stream, stream};
 use crate::trace::Trace;
+use crate::typed::program;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use tidemark_contract::Topology;
 use tidemark_contract::rule::Without;
+use tidemark_contract::{Topology, programs};
 use tidemark_core::Promise;
 use tidemark_node::Factory;
 
@@ -73,6 +74,7 @@ impl Simulation {
 
     fn play_with(&self, plan: &Plan, trace: Option<Trace>) -> (RunOutcome, Option<Trace>) {
         let _without = Without::new(&self.options.without);
+        programs::install(program::interpret);
         let layout = match self.options.placement {
             Placed::Random => Cow::Owned(self.layout.drawn(plan.seed)),
             _ => Cow::Borrowed(&self.layout),

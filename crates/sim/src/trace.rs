@@ -1,6 +1,7 @@
 //! A run as a timeline that people read.
 
 use crate::plan::{Act, Plan, Trouble};
+use crate::typed::program;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use tidemark_core::history::SessionId;
@@ -145,6 +146,11 @@ impl fmt::Display for Shown<'_> {
 fn put(f: &mut fmt::Formatter<'_>, key: &Key, update: &Update) -> fmt::Result {
     if let Some(command) = &update.command {
         write!(f, "{} {key}", command.verb.name().to_uppercase())?;
+        if command.verb.is_program() {
+            let (ops, void) = program::of(command);
+            ops.into_iter().try_for_each(|op| write!(f, "; {}", Shown(&Act::Op(op))))?;
+            return f.write_str(if void { "; and nothing of it happens" } else { "" });
+        }
         return command.args.iter().try_for_each(|word| write!(f, " {}", String::from_utf8_lossy(word)));
     }
     match &update.write {

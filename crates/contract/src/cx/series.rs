@@ -4,6 +4,7 @@ use super::Cx;
 use super::typed::{answered, written_together};
 use crate::Protocol;
 use crate::cx::Before;
+use crate::programs::rule::{PROGRAMS_ARE_WHOLE, VOID_WRITES_NOTHING};
 use crate::programs::{self, Interpreted, Program};
 use bytes::Bytes;
 use tidemark_core::{Command, Condition, Failure, Found, Key, Op, Outcome, Reply, Stamp, Update};
@@ -109,7 +110,9 @@ impl<P: Protocol> Cx<'_, P> {
                 }
             }
         }
-        let write = if void { None } else { written_together(key, changes, moment) };
+        let keys = if PROGRAMS_ARE_WHOLE.kept() { usize::MAX } else { 1 };
+        let write = written_together(key, changes.into_iter().take(keys), moment);
+        let write = write.filter(|_| !void || !VOID_WRITES_NOTHING.kept());
         Before { write, ..answered(reply) }
     }
 

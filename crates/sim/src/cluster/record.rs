@@ -7,7 +7,7 @@ use crate::outcome::ProblemKind;
 use crate::plan::{Act, Step};
 use crate::rng::mix;
 use crate::trace::Happening;
-use crate::typed;
+use crate::typed::{self, program};
 use tidemark_core::history;
 use tidemark_core::{Failure, Found, Op, Outcome};
 
@@ -67,9 +67,11 @@ impl Cluster<'_> {
                     |op: &Op, outcome: &Outcome| typed::event(client.id, client.dc, times, op, outcome);
                 self.ledger.note(op, outcome);
                 let parts = parts(&self.layout.topology, op, outcome);
-                match parts.len() {
-                    0 => event(op, outcome).into_iter().collect(),
-                    _ => parts.iter().filter_map(|(op, outcome)| event(op, outcome)).collect(),
+                let who = (client.id, client.dc);
+                match program::events(who, times, client.recorded, op, outcome) {
+                    Some(events) => events,
+                    None if parts.is_empty() => event(op, outcome).into_iter().collect(),
+                    None => parts.iter().filter_map(|(op, outcome)| event(op, outcome)).collect(),
                 }
             }
             (Act::Adopt(_) | Act::Move(_), Some((from, events))) if *outcome == Outcome::Adopted => {

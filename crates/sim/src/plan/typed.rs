@@ -1,6 +1,8 @@
 //! Which operations are commands of data types. They take the place of others, once everything else is drawn: so the schedule of a
 //! seed is otherwise the same, and what adversarial sequences do to registers they do to elements, too.
 
+mod together;
+
 use super::{Act, Plan};
 use crate::rng::{Draw, Rng, Stream, stream};
 use crate::typed::{BOUND, Family, STOCK, call, call_with};
@@ -16,8 +18,9 @@ pub(super) fn draw(plan: &mut Plan, percent: u32) {
     let elements = rng.u32(1..=3);
     let strict = rng.one(&[30, 60, 90]);
     // A quarter of the schedules each: the others stay as they were, with what is known of them by their seeds.
-    let (owns, queries) = (plan.seed % 4 == 1, plan.seed % 4 == 2);
-    let mut drawer = Drawer { rng, elements, strict, values: 0, owns, queries, created: BTreeSet::new() };
+    let [owns, queries, programs] = [1, 2, 3].map(|quarter| plan.seed % 4 == quarter);
+    let created = BTreeSet::new();
+    let mut drawer = Drawer { rng, elements, strict, values: 0, owns, queries, programs, created };
     for step in plan.scripts.iter_mut().flatten() {
         if let Act::Op(op) = &step.act
             && drawer.rng.chance(percent)
@@ -39,6 +42,8 @@ struct Drawer {
     owns: bool,
     /// Whether fields of several hashes are read at once.
     queries: bool,
+    /// Whether there are programs, streams and consumer groups.
+    programs: bool,
     /// The bounded counters that somebody creates.
     created: BTreeSet<Key>,
 }
@@ -69,6 +74,9 @@ impl Drawer {
 
     fn read(&mut self, key: &Key) -> Op {
         let (hash, register) = (Family::Hash.of(key), Family::Register.of(key));
+        if self.programs && self.rng.chance(40) {
+            return self.read_together(key);
+        }
         if self.rng.chance(self.strict) {
             let element = self.element();
             return match self.rng.u32(0..10) {
@@ -116,6 +124,9 @@ impl Drawer {
     }
 
     fn write(&mut self, key: &Key, update: &Update) -> Op {
+        if self.programs && self.rng.chance(40) {
+            return self.write_together(key);
+        }
         if self.rng.chance(self.strict) {
             let (element, value) = (self.element(), self.unique());
             return match self.rng.u32(0..10) {

@@ -1,6 +1,6 @@
 //! What becomes of keys of data types in the end: every region says the same of each, and what was acknowledged is there, once.
 
-use super::{BOUND, Family, call, reply};
+use super::{BOUND, Family, call, program, reply};
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_core::{DcId, Failure, Key, Op, Outcome, Reply, Update, Verb};
 
@@ -29,6 +29,11 @@ impl Ledger {
 
     /// An operation has ended.
     pub(crate) fn note(&mut self, op: &Op, outcome: &Outcome) {
+        if let Some((ops, void)) = program::read(op) {
+            let all = program::outcomes(ops.len(), outcome);
+            let happened = ops.iter().zip(&all).filter(|_| !void);
+            return happened.for_each(|(op, outcome)| self.note(op, outcome));
+        }
         let Op::Put { key, update } = op else { return };
         let Some(family) = Family::find(key) else { return };
         self.touched.insert(key.clone());
@@ -42,6 +47,7 @@ impl Ledger {
             (Family::Scores, Verb::ZIncrBy) => (word(1).into(), by(0)),
             (Family::Set, Verb::SAdd) | (Family::List, Verb::LPush | Verb::RPush) => (word(0).into(), 1),
             (Family::Doc, Verb::DocPut) => (word(0).into(), 1),
+            (Family::Stream, Verb::XAdd) => (word(2).into(), 1),
             (Family::Stock, Verb::BCounterCreate) => (String::new(), by(1)),
             (Family::Stock, Verb::BCounterIncrBy) => (String::new(), by(0)),
             (Family::Stock, Verb::BCounterDecrBy) => (String::new(), -by(0)),
@@ -71,7 +77,21 @@ impl Ledger {
                 call(Verb::BCounterRights, key.clone(), &[]),
             ]
         };
-        self.touched.iter().flat_map(ask).collect()
+        let streams = |key: &Key| {
+            let group = |verb: Verb| call(verb, key.clone(), &[&key.to_string(), "g"]);
+            let all = call(Verb::XRange, key.clone(), &["-", "+"]);
+            match Family::find(key) {
+                Some(Family::Stream) => vec![all, call(Verb::XInfoStream, key.clone(), &[])],
+                Some(Family::Log) => vec![
+                    all,
+                    call(Verb::XInfoStream, key.clone(), &[]),
+                    call(Verb::XInfoGroups, key.clone(), &[]),
+                    group(Verb::XPending),
+                ],
+                _ => Vec::new(),
+            }
+        };
+        self.touched.iter().flat_map(|key| ask(key).into_iter().chain(streams(key))).collect()
     }
 
     /// A question was answered; false if it was not.
@@ -126,10 +146,11 @@ impl Ledger {
             Some(Family::List) => Verb::LRange,
             Some(Family::Doc) => Verb::DocRead,
             Some(Family::Stock) => Verb::BCounterGet,
+            Some(Family::Stream) => Verb::XRange,
             _ => return Vec::new(),
         };
         let Some(answers) = self.answers.get(&(key.clone(), question.name())) else { return Vec::new() };
-        let mut there = counts(&answers[0].1);
+        let mut there = counts(&values(&answers[0].1));
         let mut wrong = Vec::new();
         let of_key = self.done.range((key.clone(), String::new())..).take_while(|((of, _), _)| of == key);
         for ((_, element), done) in of_key {
@@ -164,6 +185,23 @@ impl Done {
 fn without_token(reply: &Reply) -> Reply {
     match reply {
         Reply::Array(parts) if parts.len() == 2 => parts[1].clone(),
+        other => other.clone(),
+    }
+}
+
+/// The last value of each entry of a stream; of what else is answered, all.
+fn values(reply: &Reply) -> Reply {
+    let last = |entry: &Reply| match entry {
+        Reply::Array(parts) => match parts.last()? {
+            Reply::Array(fields) => fields.last().cloned(),
+            _ => None,
+        },
+        _ => None,
+    };
+    match reply {
+        Reply::Array(entries) if entries.iter().all(|entry| last(entry).is_some()) => {
+            Reply::Array(entries.iter().filter_map(last).collect())
+        }
         other => other.clone(),
     }
 }

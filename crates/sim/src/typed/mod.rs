@@ -5,6 +5,7 @@
 //! judged in the end (`ledger`).
 
 pub(crate) mod ledger;
+pub(crate) mod program;
 
 use bytes::Bytes;
 use tidemark_core::history::{Action, Event, SessionId};
@@ -31,6 +32,10 @@ pub(crate) enum Family {
     Stock,
     /// Updates are put into a document that nobody else puts.
     Doc,
+    /// Entries are added to a stream that nobody else adds.
+    Stream,
+    /// Anything that is done to a stream and its consumer groups. Ids are explicit, so that commands can name them.
+    Log,
     /// Anything.
     Wild,
     /// The same, and there are commands on both.
@@ -38,7 +43,7 @@ pub(crate) enum Family {
 }
 
 impl Family {
-    const ALL: [(Self, &str); 11] = [
+    const ALL: [(Self, &str); 13] = [
         (Self::Hash, "h"),
         (Self::Register, "r"),
         (Self::Counter, "n"),
@@ -48,6 +53,8 @@ impl Family {
         (Self::List, "l"),
         (Self::Stock, "b"),
         (Self::Doc, "d"),
+        (Self::Stream, "t"),
+        (Self::Log, "g"),
         (Self::Wild, "w"),
         (Self::Wilder, "x"),
     ];
@@ -68,7 +75,7 @@ impl Family {
     /// Whether no command on a key of this family can be answered with such an error.
     fn excludes(self, error: &str) -> bool {
         match self {
-            Self::Wild | Self::Wilder => false,
+            Self::Log | Self::Wild | Self::Wilder => false,
             Self::Stock => {
                 !error.starts_with("NORIGHTS") && !error.starts_with("ERR no such bounded counter")
             }
@@ -142,6 +149,14 @@ fn value(reply: &Reply) -> Option<Found> {
 /// An answer that no command can be given, on a key to which nothing else happens than what its family says: an error, or a
 /// bounded counter below its bound.
 pub(crate) fn disorder(op: &Op, outcome: &Outcome) -> Option<String> {
+    if let Some((ops, void)) = program::read(op) {
+        let wrote = matches!(outcome, Outcome::Written { stamp: Some(_), .. });
+        let all = program::outcomes(ops.len(), outcome);
+        return match void && wrote {
+            true => Some("a program was void, and wrote".to_string()),
+            false => ops.iter().zip(&all).find_map(|(op, outcome)| disorder(op, outcome)),
+        };
+    }
     let (Op::Put { key, .. } | Op::Get { key }) = op else { return None };
     let family = Family::find(key)?;
     let gives = matches!(op, Op::Put { update: Update { command: Some(command), .. }, .. } if command.verb == Verb::BCounterGive);
