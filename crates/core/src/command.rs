@@ -202,6 +202,9 @@ pub enum Reply {
     Verbatim([u8; 3], Bytes),
     /// A number as its digits: a double in RESP3, a bulk string in RESP2.
     Decimal(Bytes),
+    /// A reply, and that the command has done what it does not do each time: what that is, its verb says. Only the node that began the
+    /// command looks; its client gets the reply.
+    Noted(Box<Reply>),
 }
 
 // A score is never NaN.
@@ -220,6 +223,14 @@ impl Reply {
     /// An error that is always the same.
     pub const fn error(text: &'static str) -> Self {
         Self::Error(Cow::Borrowed(text))
+    }
+
+    /// The reply for the client.
+    pub fn plain(self) -> Self {
+        match self {
+            Self::Noted(reply) => *reply,
+            reply => reply,
+        }
     }
 
     /// 1 or 0.

@@ -46,6 +46,8 @@ pub struct Draft<'a> {
     growth: isize,
     began: bool,
     cleared: bool,
+    /// The command has done what its reply does not say: see [`tidemark_core::Reply::Noted`].
+    pub noted: bool,
 }
 
 impl<'a> Draft<'a> {
@@ -63,6 +65,7 @@ impl<'a> Draft<'a> {
             growth: 0,
             began: false,
             cleared: false,
+            noted: false,
         }
     }
 

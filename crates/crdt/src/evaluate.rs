@@ -23,6 +23,9 @@ pub struct Prepared {
 pub fn evaluate(command: &Command, state: &State, moment: Moment) -> Prepared {
     let mut draft = Draft::new(state, command, moment);
     match run(command.verb, &mut draft, &command.args) {
+        Ok(reply) if draft.noted => {
+            Prepared { reply: Reply::Noted(Box::new(reply)), changes: draft.finish() }
+        }
         Ok(reply) => Prepared { reply, changes: draft.finish() },
         Err(reply) => Prepared { reply, changes: Vec::new() },
     }

@@ -43,6 +43,21 @@ pub fn events(write: &Write) -> Vec<Event> {
     events
 }
 
+/// Whether a key that was not there is there once this was written to it.
+pub fn creates(write: &Write) -> bool {
+    match write {
+        Write::Assign(_) => true,
+        Write::Remove | Write::Group(_) => false,
+        Write::Apply(bytes) => Effect::decode(bytes).is_ok_and(|effect| {
+            effect.changes.iter().any(|change| match change {
+                Change::Assign { datum, .. } => *datum != Datum::Gone,
+                Change::Count { .. } | Change::Modify { .. } | Change::Raise { .. } => true,
+                Change::Clear { .. } | Change::Expire { .. } | Change::Kill { .. } => false,
+            })
+        }),
+    }
+}
+
 fn assigned(kind: Kind, name: &Name, datum: &Datum) -> Event {
     match (kind, name) {
         (Kind::String, _) if *datum == Datum::Gone => ('g', "del"),
@@ -106,6 +121,25 @@ mod tests {
         assert_eq!(of(vec![clear()]), ["del"]);
         assert_eq!(of(vec![expire(None)]), ["persist"]);
         assert_eq!(of(vec![field("f"), expire(Some(7))]), ["hset", "expire"]);
+    }
+
+    #[test]
+    fn a_key_is_created_by_what_puts_something_there() {
+        let apply = |changes| Write::Apply(Effect { floor: Hlc::ZERO, changes }.encode());
+        let field = |datum| Change::Assign {
+            kind: Kind::Hash,
+            name: Name::Is(Bytes::from_static(b"f")),
+            datum,
+            bound: Bound::None,
+            kill: Kill::default(),
+        };
+        let clear = || Change::Clear { kind: None, dots: Vec::new(), cuts: Vec::new() };
+        assert!(creates(&Write::Assign(b"v"[..].into())));
+        assert!(creates(&apply(vec![clear(), field(Datum::bytes(b"v"))])));
+        assert!(!creates(&Write::Remove));
+        assert!(!creates(&apply(vec![clear()])));
+        assert!(!creates(&apply(vec![field(Datum::Gone)])));
+        assert!(!creates(&apply(vec![Change::Expire { deadline: Some(7), kill: Vec::new() }])));
     }
 
     #[test]

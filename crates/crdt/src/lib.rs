@@ -44,7 +44,7 @@ pub use content::evaluate_contents;
 pub use draft::Moment;
 pub use effect::{Effect, Kind};
 pub use evaluate::{Prepared, evaluate, evaluate_many, overwrite, string_of};
-pub use events::{Event, events};
+pub use events::{Event, creates, events};
 pub use near::Near;
 pub use series::Series;
 pub use state::{State, deadline_time};

@@ -12,10 +12,13 @@ use crate::host::Host;
 use crate::place::Place;
 use tidemark_contract::{Protocol, Store};
 use tidemark_core::{DcId, Key, Stamp};
-use tidemark_store::{Event, events};
+use tidemark_store::{Added, Event, events};
 
 /// How many hidden versions, and how many keys of a walk, one look takes.
 const PIECE: usize = 4_096;
+
+/// A key has come into being.
+const NEW: Event = ('n', "new");
 
 /// Something has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +29,7 @@ pub enum Change {
         key: Key,
         /// Its stamp.
         stamp: Stamp,
-        /// What it has done, for keyspace notifications, if another region has written it.
+        /// What it has done, for keyspace notifications: that it has created its key, and the rest if another region has written it.
         events: Vec<Event>,
     },
     /// The deadline of a key has passed.
@@ -38,7 +41,7 @@ pub enum Change {
 /// What a partition keeps for who listens.
 #[derive(Default)]
 pub(crate) struct Hidden {
-    versions: Vec<(Key, Stamp)>,
+    versions: Vec<Added>,
     /// How many of them were looked at under this view.
     looked: usize,
     view: Option<u64>,
@@ -85,20 +88,24 @@ impl<P: Protocol> Place<P> {
             None => shows(stamp, meta),
         };
         let end = hidden.versions.len().min(hidden.looked + PIECE);
-        let piece: Vec<(Key, Stamp)> = hidden.versions.drain(hidden.looked..end).collect();
+        let piece: Vec<Added> = hidden.versions.drain(hidden.looked..end).collect();
         let mut left = Vec::new();
-        for (key, stamp) in piece.into_iter().chain(added) {
+        for added in piece.into_iter().chain(added) {
+            let Added { key, stamp, creates } = added;
             let typed = store.is_typed(&key);
             let seen =
                 |stamp: Stamp, meta: &P::Meta| if typed { together(stamp, meta) } else { shows(stamp, meta) };
             match look_at(store, &key, (stamp, dc), seen) {
-                Look::Shows(events) => {
+                Look::Shows(mut events) => {
+                    if creates {
+                        events.insert(0, NEW);
+                    }
                     // Nobody may have looked at it since, and it may have a deadline.
                     let name = name.unwrap_or_default();
                     store.refreshed(&key, name, |version| together(version.stamp, &version.meta));
                     told.push(Change::Version { key, stamp, events });
                 }
-                Look::Hidden => left.push((key, stamp)),
+                Look::Hidden => left.push(Added { key, stamp, creates }),
             }
         }
         let at = hidden.looked;
@@ -108,7 +115,8 @@ impl<P: Protocol> Place<P> {
             let wanted =
                 |version: &tidemark_contract::Version<P::Meta>| !together(version.stamp, &version.meta);
             let (found, next) = store.walk_versions((cursor, PIECE), wanted);
-            let at = hidden.looked;
+            let found = found.into_iter().map(|(key, stamp)| Added { key, stamp, creates: false });
+            let (at, found) = (hidden.looked, Vec::from_iter(found));
             hidden.looked += found.len();
             hidden.versions.splice(at..at, found);
             hidden.walk = (next != 0).then_some(next);

@@ -16,6 +16,7 @@ pub(crate) fn to_lua(lua: &Lua, reply: Reply) -> Result<Value> {
     };
     let string = |bytes: &[u8]| lua.create_string(bytes).map(Value::String);
     match reply {
+        Reply::Noted(reply) => to_lua(lua, *reply),
         Reply::Null => Ok(Value::Nil),
         Reply::NullArray => Ok(Value::Boolean(false)),
         Reply::Ok => field("ok", string(b"OK")?),

@@ -40,6 +40,7 @@ pub use ahead::Sought;
 pub use deadlines::Expired;
 pub use frozen::{Dump, Frozen, Mark, Part};
 pub use journal::Dropped;
+pub use listened::Added;
 pub use object::{Absorb, Object};
 pub use told::Folded;
 pub use totals::{Collected, Totals};
@@ -73,7 +74,7 @@ pub struct Store<M> {
     /// The tombstones that went with their keys, if they are kept for somebody.
     gone: Option<Vec<(Key, Version<M>)>>,
     /// What was added, if somebody listens.
-    listened: Option<Vec<(Key, Stamp)>>,
+    listened: Option<Vec<listened::Added>>,
     totals: Totals,
 }
 

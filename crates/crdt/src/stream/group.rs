@@ -220,20 +220,21 @@ impl<'a> Group<'a> {
         draft.get(&self.name(CONSUMER, consumer)).is_some()
     }
 
-    /// A consumer is heard of.
+    /// A consumer is heard of. It is noted if that creates it.
     pub(crate) fn hear(&self, draft: &mut Draft<'_>, consumer: &[u8]) {
+        draft.noted |= !self.has_consumer(draft, consumer);
         let now = draft.now_ms().to_be_bytes();
         draft.assign(Kind::Stream, &self.name(CONSUMER, consumer), Datum::bytes(&now));
     }
 
-    /// Removes a consumer, and what is pending for it: how much that was.
+    /// Removes a consumer, and what is pending for it: how much that was. It is noted if the consumer was there.
     pub(crate) fn remove_consumer(&self, draft: &mut Draft<'_>, consumer: &[u8]) -> usize {
         let own = |(id, pending): (Id, Pending)| (pending.consumer == consumer).then_some(id);
         let own: Vec<Id> = self.pending(Id(0), Id::LAST).filter_map(own).collect();
         own.iter().for_each(|id| {
             self.acknowledge(draft, *id);
         });
-        draft.remove(Kind::Stream, &self.name(CONSUMER, consumer));
+        draft.noted |= draft.remove(Kind::Stream, &self.name(CONSUMER, consumer));
         own.len()
     }
 

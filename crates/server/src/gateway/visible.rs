@@ -118,8 +118,11 @@ pub(super) fn hear_changes(engine: &mut Engine, heard: &Heard, by: Option<(u64, 
         }
         shared.tracking.broadcast(registry, &mut shared.mail);
     }
-    for (key, ..) in heard.keys.iter().filter(|(_, stamp, _)| own(stamp)) {
+    for (key, _, events) in heard.keys.iter().filter(|(_, stamp, _)| own(stamp)) {
         shared.tracking.changed(key, By(by.map(|(id, _)| id)), registry, &mut shared.mail);
+        for (class, name) in events {
+            shared.tell_elsewhere(key, *class, name);
+        }
     }
 }
 

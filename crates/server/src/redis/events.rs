@@ -103,9 +103,14 @@ pub(super) struct Happened {
 
 /// Which events of an operation have happened, after it has written.
 pub(super) fn happened(events: Vec<Event>, outcome: &Outcome) -> impl Iterator<Item = Happened> {
-    let nothing = matches!(replied(outcome), Some(Reply::Int(0)));
+    let (reply, noted) = match replied(outcome) {
+        Some(Reply::Noted(reply)) => (Some(&**reply), true),
+        reply => (reply, false),
+    };
+    let nothing = matches!(reply, Some(Reply::Int(0)));
     events.into_iter().filter_map(move |event| {
         let Event { class, name, key } = match event.name {
+            name if !noted && IF_NOTED.contains(&name) => return None,
             name if nothing && NONE_FOR_ZERO.contains(&name) => return None,
             // Nothing was stored: the destination is gone.
             name if nothing && name.ends_with("store") => Event { class: 'g', name: "del", ..event },
@@ -114,6 +119,11 @@ pub(super) fn happened(events: Vec<Event>, outcome: &Outcome) -> impl Iterator<I
         Some(Happened { class, name, key: key.or_else(|| named(outcome))? })
     })
 }
+
+/// Events that a command causes only if its reply is [noted](Reply::Noted): it has created a consumer, or deleted one.
+const IF_NOTED: &[&str] = &[CREATE_CONSUMER, "xgroup-delconsumer"];
+
+const CREATE_CONSUMER: &str = "xgroup-createconsumer";
 
 /// Events that a command does not cause if it answers 0. Where regions have to agree it may have written all the same.
 const NONE_FOR_ZERO: &[&str] = &[
@@ -260,7 +270,9 @@ fn usual(verb: Verb) -> Option<(char, &'static str)> {
         Verb::XGroupCreate => ('t', "xgroup-create"),
         Verb::XGroupSetId => ('t', "xgroup-setid"),
         Verb::XGroupDestroy => ('t', "xgroup-destroy"),
-        Verb::XGroupCreateConsumer => ('t', "xgroup-createconsumer"),
+        Verb::XGroupCreateConsumer | Verb::XReadGroup | Verb::XClaim | Verb::XAutoClaim => {
+            ('t', CREATE_CONSUMER)
+        }
         Verb::XGroupDelConsumer => ('t', "xgroup-delconsumer"),
         _ => return None,
     })

@@ -125,7 +125,7 @@ fn seed(verb: Verb) -> u64 {
 /// Of a command of a data type: what it answers.
 pub(super) fn answer(outcome: Outcome) -> Result<Reply, ErrorReply> {
     match outcome {
-        Outcome::Written { previous: Some(Found { reply: Some(reply), .. }), .. } => match *reply {
+        Outcome::Written { previous: Some(Found { reply: Some(reply), .. }), .. } => match reply.plain() {
             Reply::Error(text) => Err(ErrorReply::new(text.as_bytes())),
             reply => Ok(reply),
         },
@@ -161,6 +161,7 @@ pub(super) fn reply(outcome: Outcome, out: &mut Encoder<'_>) -> Result<(), Error
 /// Writes an answer.
 pub(super) fn write(reply: &Reply, out: &mut Encoder<'_>) {
     match reply {
+        Reply::Noted(reply) => write(reply, out),
         Reply::Null => out.null(),
         Reply::NullArray => out.null_array(),
         Reply::Ok => out.ok(),

@@ -145,3 +145,182 @@ fn changes_of_another_region_cause_events_when_they_become_visible() {
         assert_eq!(b.text(&["GET", "bar"]), value);
     }
 }
+
+/// The messages that have come by now.
+fn heard(subscriber: &mut Client) -> Vec<String> {
+    subscriber.send(b"PING behind\r\n");
+    let mut all = Vec::new();
+    loop {
+        let reply = subscriber.reply().expect("the connection stands");
+        let words: Vec<String> = reply.items().expect("a message").iter().map(text).collect();
+        match &words[..] {
+            [pong, _] if pong == "pong" => return all,
+            words => all.push(words[words.len() - 1].clone()),
+        }
+    }
+}
+
+#[test]
+fn new_keys_are_told_before_the_event_of_their_command() {
+    let cluster = Cluster::start("causal", &[(0, &[0])], |_| ());
+    let mut client = cluster.client(0);
+    let mut subscriber = subscriber(&cluster, 0, "__key*");
+    client.ok(&["CONFIG", "SET", "notify-keyspace-events", "KEAn"]);
+    client.ok(&["SET", "foo", "1"]);
+    assert_eq!(messages(&mut subscriber, 4), ["foo new", "new foo", "foo set", "set foo"]);
+    client.ok(&["CONFIG", "SET", "notify-keyspace-events", "EAn"]);
+    for (command, expected) in [
+        ("SET foo 2", "set foo"),
+        ("DEL foo", "del foo"),
+        ("SET foo 3", "new foo, set foo"),
+        ("APPEND foo 3", "append foo"),
+        ("MSET foo 1 bar 2", "new bar, set foo, set bar"),
+        ("HSET h f 1", "new h, hset h"),
+        ("HSET h g 1", "hset h"),
+        ("HDEL h f g", "hdel h"),
+        ("HSET h f 1", "new h, hset h"),
+        ("SADD s a", "new s, sadd s"),
+        ("SMOVE s d a", "new d, srem s, sadd d"),
+        ("XGROUP CREATE x g $ MKSTREAM", "new x, xgroup-create x"),
+        ("COPY d e", "new e, copy_to e"),
+        (
+            "EVAL return{redis.call('set',KEYS[1],'1'),redis.call('set',KEYS[1],'2')} 1 p",
+            "new p, set p, set p",
+        ),
+    ] {
+        client.call(&command.split(' ').collect::<Vec<_>>());
+        let expected: Vec<&str> = expected.split(", ").collect();
+        assert_eq!(messages(&mut subscriber, expected.len()), expected, "{command}");
+    }
+    // The deadline of a key has passed, and it comes again.
+    client.ok(&["SET", "short", "v", "PX", "1"]);
+    assert_eq!(messages(&mut subscriber, 4), ["new short", "set short", "expire short", "expired short"]);
+    client.ok(&["SET", "short", "v"]);
+    assert_eq!(messages(&mut subscriber, 2), ["new short", "set short"]);
+    // They are not among all events.
+    client.ok(&["CONFIG", "SET", "notify-keyspace-events", "EA"]);
+    client.ok(&["SET", "other", "v"]);
+    assert_eq!(messages(&mut subscriber, 1), ["set other"]);
+    assert_eq!(heard(&mut subscriber), [""; 0]);
+}
+
+#[test]
+fn each_node_of_a_region_tells_once_of_a_new_key() {
+    let cluster = Cluster::start("causal", &[(0, &[0]), (0, &[1])], |_| ());
+    cluster.meet(&["{foo}met", "{bar}met"]);
+    let mut clients = [cluster.client(0), cluster.client(1)];
+    for client in &mut clients {
+        client.ok(&["CONFIG", "SET", "notify-keyspace-events", "En"]);
+    }
+    let mut subscribers = [0, 1].map(|node| subscriber(&cluster, node, "__keyevent@0__:*"));
+    let mut tried = 0;
+    for subscriber in &mut subscribers {
+        for tag in ["{foo}", "{bar}"] {
+            eventually("nodes listen to each other", || {
+                tried += 1;
+                clients[0].ok(&["SET", &format!("{tag}try{tried}"), "1"]);
+                heard(subscriber).iter().any(|key| key.starts_with(tag))
+            });
+        }
+    }
+    // Nodes tell each other of changes in their order: behind the last key nothing comes twice.
+    for (at, client) in clients.iter_mut().enumerate() {
+        let named = |tag: &str| (0..20).map(|key| format!("{tag}{at}-{key}")).collect::<Vec<_>>();
+        let all = [named("{foo}"), named("{bar}")];
+        for key in all.iter().flatten() {
+            client.ok(&["SET", key, "1"]);
+            client.ok(&["SET", key, "2"]);
+        }
+        for tag in ["{foo}", "{bar}"] {
+            client.ok(&["SET", &format!("{tag}{at}-end"), "1"]);
+        }
+        for subscriber in &mut subscribers {
+            let mut told = Vec::new();
+            eventually("the last keys are told", || {
+                told.extend(heard(subscriber));
+                told.iter().filter(|key| key.ends_with(&format!("{at}-end"))).count() == 2
+            });
+            for keys in &all {
+                let tag = &keys[0][..5];
+                let of: Vec<&String> = told
+                    .iter()
+                    .filter(|key| key.starts_with(&format!("{tag}{at}-")) && !key.ends_with("end"))
+                    .collect();
+                assert_eq!(of, keys.iter().collect::<Vec<_>>());
+            }
+        }
+    }
+}
+
+#[test]
+fn new_keys_of_another_region_are_told_when_they_become_visible() {
+    let cluster = Cluster::regions("causal", 2, 2);
+    cluster.meet(&["{foo}met", "{bar}met"]);
+    let (mut a, mut b) = (cluster.client(0), cluster.client(1));
+    for key in ["{foo}last", "{bar}last"] {
+        a.ok(&["SET", key, "1"]);
+        eventually("what was written before is there", || b.text(&["GET", key]) == "1");
+    }
+    for client in [&mut a, &mut b] {
+        client.ok(&["CONFIG", "SET", "notify-keyspace-events", "EAn"]);
+    }
+    let mut there = subscriber(&cluster, 0, "__keyevent@0__:*");
+    let mut here = subscriber(&cluster, 1, "__keyevent@0__:*");
+    for (command, expected) in [
+        ("SET foo 1", "new foo, set foo"),
+        ("SET foo 2", "set foo"),
+        ("DEL foo", "del foo"),
+        ("SET foo 3", "new foo, set foo"),
+        ("HSET h f 1", "new h, hset h"),
+        ("HSET h g 1", "hset h"),
+        ("HDEL h f g", "hdel h"),
+        ("HSET h g 1", "new h, hset h"),
+    ] {
+        a.call(&command.split(' ').collect::<Vec<_>>());
+        let expected: Vec<&str> = expected.split(", ").collect();
+        assert_eq!(messages(&mut there, expected.len()), expected, "{command}");
+        assert_eq!(messages(&mut here, expected.len()), expected, "{command}");
+    }
+    // Of several versions that come to show at once the first creates the key.
+    a.send(b"SADD s a\r\nSADD s b\r\nSADD s c\r\nSET end 1\r\n");
+    for subscriber in [&mut there, &mut here] {
+        let mut told = Vec::new();
+        eventually("all is told", || {
+            told.extend(heard(subscriber));
+            told.contains(&"end".to_string())
+        });
+        assert_eq!(told, ["s", "s", "s", "s", "end", "end"]);
+    }
+}
+
+#[test]
+fn consumers_that_commands_create_are_told() {
+    // Of two nodes: the stream lies at the other one.
+    let cluster = Cluster::start("causal", &[(0, &[0]), (0, &[1])], |_| ());
+    cluster.meet(&["{foo}met", "{bar}met"]);
+    let mut client = cluster.client(0);
+    let mut subscriber = subscriber(&cluster, 0, "__keyevent@0__:*");
+    client.ok(&["CONFIG", "SET", "notify-keyspace-events", "Et"]);
+    for (command, expected) in [
+        ("XGROUP CREATE foo g $ MKSTREAM", "xgroup-create foo"),
+        ("XGROUP CREATECONSUMER foo g bob", "xgroup-createconsumer foo"),
+        ("XGROUP CREATECONSUMER foo g bob", ""),
+        ("XADD foo 1-1 f v", "xadd foo"),
+        ("XREADGROUP GROUP g alice STREAMS foo >", "xgroup-createconsumer foo"),
+        ("XREADGROUP GROUP g alice STREAMS foo 0", ""),
+        ("XCLAIM foo g mike 0 1-1 FORCE", "xgroup-createconsumer foo"),
+        ("XGROUP DELCONSUMER foo g lee", ""),
+        ("XAUTOCLAIM foo g bob 0 0", ""),
+        ("XAUTOCLAIM foo g eve 0 0", "xgroup-createconsumer foo"),
+        ("XGROUP DELCONSUMER foo g bob", "xgroup-delconsumer foo"),
+        ("EVAL return(redis.call('xclaim',KEYS[1],'g','kim',0,'1-1')) 1 foo", "xgroup-createconsumer foo"),
+        ("XGROUP DELCONSUMER foo g kim", "xgroup-delconsumer foo"),
+        ("XGROUP DELCONSUMER foo g kim", ""),
+        ("XDEL foo 1-1", "xdel foo"),
+    ] {
+        client.call(&command.split(' ').collect::<Vec<_>>());
+        let expected: Vec<&str> = expected.split(", ").filter(|event| !event.is_empty()).collect();
+        assert_eq!(messages(&mut subscriber, expected.len()), expected, "{command}");
+    }
+    assert_eq!(heard(&mut subscriber), [""; 0]);
+}

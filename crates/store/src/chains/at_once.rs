@@ -26,7 +26,7 @@ impl<M: Clone> Store<M> {
         if let Write::Group(writes) = &version.write {
             return self.insert_group(writes, &version);
         }
-        self.note_added(key, version.stamp);
+        self.note_added(key, &version);
         let added = bytes(&version);
         if self.objects.any() || matches!(version.write, Write::Apply(_)) {
             return self.insert_typed(key, version, effect);

@@ -168,6 +168,12 @@ impl<M: Clone> Object<M> {
         true
     }
 
+    /// Versions that are not in the head, oldest first.
+    pub(super) fn hidden(&self) -> impl Iterator<Item = &Version<M>> {
+        let pending = self.lately.iter().flat_map(|lately| &lately.pending);
+        pending.filter(|one| !one.applied).map(|one| &one.version)
+    }
+
     /// What fresh readers see. REQUIRES: [`Self::refresh`].
     pub fn head(&self) -> &State {
         &self.head
