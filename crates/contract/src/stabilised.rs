@@ -160,21 +160,18 @@ impl<P: StableTime> Stabilised<P> {
     }
 
     /// Moves the clock up to `to`, if it is behind, and keeps the durable ceiling above it (S2).
-    #[inline]
     pub fn advance(&mut self, to: Hlc, cx: &mut Cx<'_, P>) {
         self.vv.raise(cx.me.dc, to);
         self.promise(self.vv[cx.me.dc], cx);
     }
 
     /// As [`Self::advance`], for a write: no heartbeat is due.
-    #[inline]
     pub fn written(&mut self, ut: Hlc, cx: &mut Cx<'_, P>) {
         self.advance(ut, cx);
         self.written_since_delta = true;
     }
 
     /// No later life stamps at or below `time` (S2).
-    #[inline]
     pub fn promise(&mut self, time: Hlc, cx: &mut Cx<'_, P>) {
         self.ceiling.renew(time, || self.stable.clone(), cx);
     }

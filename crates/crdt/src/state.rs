@@ -96,7 +96,6 @@ impl State {
     }
 
     /// Whether the key has expired at `time`, by what is left of its deadlines.
-    #[inline]
     pub fn is_expired(&self, time: Hlc) -> bool {
         self.deadlines.effective().is_some_and(|deadline| deadline_time(deadline) <= time)
     }
@@ -183,7 +182,6 @@ impl State {
     }
 
     /// How many elements are not settled.
-    #[inline]
     pub fn hot_len(&self) -> usize {
         self.lately.as_ref().map_or(0, |lately| lately.cells.len())
     }
@@ -334,7 +332,6 @@ impl State {
     }
 
     /// Whether nothing is left but what readers see.
-    #[inline]
     pub fn is_settled(&self) -> bool {
         self.hot_len() == 0 && self.deadlines.is_settled()
     }

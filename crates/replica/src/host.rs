@@ -8,13 +8,11 @@ use crate::record::{self, HARD, REVISED, WRITTEN};
 use crate::recover::{Known, Recovery};
 use crate::snapshot::Upkeep;
 use crate::staged::Staged;
-use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_contract::cx::{Effect, Moment};
 use tidemark_contract::{Clock, Cx, Protocol, Store, Ticket};
 use tidemark_core::{Micros, PartitionId, ServerId};
-use tidemark_store::Sought;
 use tidemark_store::disk::Disk;
 use tidemark_store::log::manifest::DataDir;
 use tidemark_store::log::{Cut, Fsync, Log, LogError, Position, SyncDone, SyncJob};
@@ -125,29 +123,6 @@ impl<P: Protocol> Host<P> {
 
     pub(crate) fn place(&self, partition: PartitionId) -> &Place<P> {
         &self.places[self.place_of[partition.index()]]
-    }
-
-    /// These keys and elements will be asked for soon: what their look-ups read is fetched for all of them at once.
-    pub fn fetch<'a>(&'a self, all: &[Sought<'a>]) {
-        let topology = &self.config.topology;
-        let starts = all.iter().filter_map(|sought| {
-            let at = self.place_of[topology.partition_of(sought.key).index()];
-            let store = &self.places.get(at)?.store;
-            Some((store, store.start(sought.key), sought))
-        });
-        let starts: SmallVec<[_; 16]> = starts.collect();
-        let ends = starts.into_iter().filter_map(|(store, start, sought)| {
-            let end = store.probable(start)?;
-            Some((store, end, sought))
-        });
-        let ends: SmallVec<[_; 16]> = ends.collect();
-        let entries = ends.iter().fold(0, |sum, (store, end, _)| sum ^ store.touch(*end));
-        let values = ends.iter().fold(0, |sum, (store, end, _)| sum ^ store.touch_value(*end));
-        let nears = ends.into_iter().filter_map(|(store, end, sought)| store.near(end, sought.elements));
-        let nears: SmallVec<[_; 16]> = nears.collect();
-        let elements = nears.iter().fold(0, |sum, near| sum ^ near.touch());
-        let their_values = nears.iter().fold(0, |sum, near| sum ^ near.touch_value());
-        std::hint::black_box(entries ^ values ^ elements ^ their_values);
     }
 
     pub(crate) fn place_mut(&mut self, partition: PartitionId) -> &mut Place<P> {

@@ -16,6 +16,7 @@
 //! agrees on, and durable means agreed on; one of the group leads, which is a host as any other, and the others apply
 //! its entries. Who leads is not decided here.
 
+mod ahead;
 mod changes;
 mod config;
 mod copy;

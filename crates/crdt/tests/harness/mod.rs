@@ -121,6 +121,7 @@ pub(crate) fn show(reply: &Reply, protocol: u8) -> String {
         |replies: &[Reply]| replies.iter().map(|reply| show(reply, protocol)).collect::<Vec<_>>().join(" ");
     let pair = |(a, b): &(Reply, Reply)| format!("{} {}", show(a, protocol), show(b, protocol));
     match reply {
+        Reply::Noted(reply) => show(reply, protocol),
         Reply::Null => "_".to_string(),
         Reply::NullArray => if protocol == 3 { "_" } else { "*_" }.to_string(),
         Reply::Ok => "+OK".to_string(),

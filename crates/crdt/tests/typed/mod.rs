@@ -107,6 +107,7 @@ fn unquote(text: &str) -> (Vec<u8>, &str) {
 pub(crate) fn render(reply: &Reply) -> String {
     let list = |all: &[Reply]| format!("[{}]", all.iter().map(render).collect::<Vec<_>>().join(" "));
     match reply {
+        Reply::Noted(reply) => render(reply),
         Reply::Null | Reply::NullArray => "nil".into(),
         Reply::Ok => "OK".into(),
         Reply::Simple(text) => text.to_string(),
