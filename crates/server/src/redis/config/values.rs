@@ -158,8 +158,8 @@ fn events(text: &str) -> Result<String, String> {
     }
     let has = |letter: &char| text.contains(*letter);
     let all = has(&'A') || ALL_EVENTS.chars().all(|letter| has(&letter));
-    let mut shown: String =
-        if all { "A".into() } else { ALL_EVENTS.chars().chain(['n']).filter(has).collect() };
-    shown.extend(['K', 'E', 'm'].iter().filter(|letter| has(letter)));
+    let mut shown: String = if all { "A".into() } else { ALL_EVENTS.chars().filter(has).collect() };
+    // Redis does not show the n behind an A, but tells of new keys.
+    shown.extend(['n', 'K', 'E', 'm'].iter().filter(|letter| has(letter)));
     Ok(shown)
 }
