@@ -332,7 +332,7 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
         // Between two regions a later stamp says it all, and a third one must lack what it does not say.
         at(
             Options { partitions: 2, sessions: 6, ops: 80, typed: 85, ..Options::default() },
-            [(ABSORBS, 34_319)],
+            [(ABSORBS, 2_637)],
         ),
     ];
     (Tidemark::INFO.name, mutants.concat())
