@@ -52,7 +52,6 @@ impl Near<'_> {
 mod tests {
     use super::*;
     use crate::effect::{Datum, Kind};
-    use tidemark_core::Hlc;
 
     #[test]
     fn only_elements_of_large_collections_have_a_place() {
@@ -78,6 +77,5 @@ mod tests {
             }
         }
         assert!(State::default().near([b"a", b"b"]).is_none());
-        assert!(!State::default().is_expired(Hlc::ZERO));
     }
 }
