@@ -32,6 +32,8 @@ var (
 	ErrStale = errors.New("the region has not caught up with the session")
 	// ErrLost says that the connection broke within the session, and its successor does not know what the session has seen.
 	ErrLost = errors.New("the connection broke within the session")
+	// ErrContended says that what a transaction reads was changed again and again; nothing was written.
+	ErrContended = errors.New("what the transaction reads was changed again and again")
 	// ErrTooLong says that the token is too long for a header.
 	ErrTooLong = errors.New("the session token is too long")
 )
@@ -83,6 +85,33 @@ func (s *Session) resume(ctx context.Context, from string, wait time.Duration) e
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+// Transact runs work as one transaction: all that it reads on Conn is one snapshot, and its writes are seen at once. If it returns an
+// error, nothing is written. With check it is run again, up to 100 times, if something that it has read was changed in this region
+// meanwhile.
+func (s *Session) Transact(ctx context.Context, check bool, work func(conn *redis.Conn) error) error {
+	commit := []any{"TIDE.COMMIT"}
+	if check {
+		commit = append(commit, "CHECK")
+	}
+	for n := 0; n < 100; n++ {
+		if err := s.do(ctx, "TIDE.BEGIN"); err != nil {
+			return err
+		}
+		if err := work(s.Conn); err != nil {
+			_ = s.do(context.WithoutCancel(ctx), "TIDE.ROLLBACK")
+			return err
+		}
+		if err := s.do(ctx, commit...); err != redis.Nil {
+			return err
+		}
+	}
+	return ErrContended
+}
+
+func (s *Session) do(ctx context.Context, arguments ...any) error {
+	return s.Conn.Process(ctx, redis.NewCmd(ctx, arguments...))
 }
 
 // Token returns the token of everything that the session has read and written.

@@ -1,4 +1,5 @@
 // A shop whose users have a cart: `POST /cart` replaces it, `GET /cart` shows it. `POST /lost` loses the connection on the way.
+// `POST /order` takes one from the stock, if there is one.
 //
 // node shop.mjs HOST PORT session|plain ioredis|node-redis
 
@@ -20,8 +21,17 @@ const client = await connect();
 const get = (request) => (request.tide ? request.tide.run("GET", "cart") : client.get("cart"));
 const set = (request, cart) => (request.tide ? request.tide.run("SET", "cart", cart) : client.set("cart", cart));
 
+async function order(session) {
+  const [stock, sold] = (await session.run("MGET", "stock", "sold")).map(Number);
+  if (stock === 0) return "sold out";
+  await session.run("MSET", "stock", stock - 1, "sold", sold + 1);
+  return "ok";
+}
+
 async function shop(request, response) {
-  if (request.method === "POST") {
+  if (request.url === "/order") {
+    response.end(await request.tide.transact(order, { check: true }));
+  } else if (request.method === "POST") {
     let cart = "";
     for await (const chunk of request) cart += chunk;
     if (request.url === "/lost") await new Sessions(client).open().then(async (other) => {

@@ -22,6 +22,8 @@ export class BadToken extends SessionError {
 export class StaleSession extends SessionError {}
 /** The connection broke within the session, and its successor does not know what the session has seen. */
 export class SessionLost extends SessionError {}
+/** What the transaction reads was changed again and again; nothing was written. */
+export class Contended extends SessionError {}
 
 /** One user's session on one connection. */
 class Session {
@@ -33,6 +35,24 @@ class Session {
   /** Runs a command on the connection of the session. */
   run(...command) {
     return send(this.client, command);
+  }
+
+  /** Runs `work` as one transaction, and returns what it returns: all that it reads is one snapshot, and its writes are seen at once.
+   * If it throws, nothing is written. With `check` it is run again, up to so many times, if something that it has read was changed
+   * in this region meanwhile. */
+  async transact(work, { check = false, tries = 100 } = {}) {
+    for (let n = 0; n < tries; n++) {
+      await this.run("TIDE.BEGIN");
+      let result;
+      try {
+        result = await work(this);
+      } catch (error) {
+        await this.run("TIDE.ROLLBACK");
+        throw error;
+      }
+      if ((await this.run("TIDE.COMMIT", ...(check ? ["CHECK"] : []))) !== null) return result;
+    }
+    throw new Contended("what the transaction reads was changed again and again");
   }
 
   /** The token of everything that this session has read and written. */

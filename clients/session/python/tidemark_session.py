@@ -38,6 +38,10 @@ class SessionLost(SessionError):
     """The connection broke within the session, and its successor does not know what the session has seen."""
 
 
+class Contended(SessionError):
+    """What the transaction reads was changed again and again; nothing was written."""
+
+
 class _OneConnection:
     """Looks like a pool to a client, and holds one connection of `pool`: pipelines use it too."""
 
@@ -101,6 +105,23 @@ class Session:
                     raise BadToken(text) from error
                 else:
                     raise
+
+    def transact(self, work, check=False, tries=100):
+        """Runs `work(redis)` as one transaction, and returns what it returns: all that it reads is one snapshot, and its writes are seen at
+        once. If it raises, nothing is written.
+
+        With `check` it is run again, up to so many times, if something that it has read was changed in this region meanwhile.
+        """
+        for _ in range(tries):
+            self.redis.execute_command("TIDE.BEGIN")
+            try:
+                result = work(self.redis)
+            except BaseException:
+                self.redis.execute_command("TIDE.ROLLBACK")
+                raise
+            if self.redis.execute_command("TIDE.COMMIT", *(["CHECK"] if check else [])) is not None:
+                return result
+        raise Contended("what the transaction reads was changed again and again")
 
     def token(self):
         """The token of everything that this session has read and written."""

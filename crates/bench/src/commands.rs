@@ -43,7 +43,7 @@ pub(crate) fn encode(op: &Op, out: &mut Vec<u8>) {
             encode_request(out, &[&b"TIDE.CONFLICTS"[..], b"COUNT", limit.to_string().as_bytes()]);
         }
         Op::Count { .. } => encode_request(out, &[b"DBSIZE"]),
-        Op::Query { .. } => unreachable!("no workload draws queries: servers ask them"),
+        Op::Query { .. } | Op::Transact(_) => unreachable!("no workload draws what clients put together"),
     }
 }
 

@@ -37,7 +37,7 @@ fn cases() -> Vec<Case> {
         }
         case("session", &session);
         case("causal", &[Causal, OverwriteOrder]);
-        case("causal-snapshot", &[Causal, OverwriteOrder, Snapshot]);
+        case("causal-snapshot", &[Causal, OverwriteOrder, Snapshot, AtomicWrites]);
     }
     cases
 }

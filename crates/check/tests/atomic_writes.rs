@@ -97,8 +97,14 @@ fn a_transaction_without_an_answer_happened_whole_if_any_of_it_did() {
     whole(vec![begin(), get(1, "y", 0), later(5), get(2, "x", 5), get(2, "y", 5)]);
     torn(vec![begin(), get(2, "x", 5), get(2, "y", 0), later(5)]);
     torn(vec![begin(), rotx(2, ReadKind::Rotx, &[("x", 5), ("y", 0)]), later(5)]);
-    // Nobody ever read the other write: it has no place among the versions of its key.
-    whole(vec![begin(), get(2, "x", 5), get(2, "y", 0)]);
+    // Nobody ever read the other write, and its version is known all the same: both have one.
+    torn(vec![begin(), get(2, "x", 5), get(2, "y", 0)]);
+    whole(vec![begin(), get(2, "x", 5), transaction(3, 7, &["y"], true), get(2, "y", 7)]);
+    // Where writes of a transaction have versions of their own, nothing is known of it.
+    let mut apart = transaction(4, 9, &["x", "y"], true);
+    let Action::Write { version, .. } = &mut apart[1].action else { panic!("it is a write") };
+    *version = Some(stamp(10));
+    whole(vec![apart, transaction(1, 11, &["x", "y"], false), get(2, "x", 11), get(2, "y", 0)]);
 }
 
 #[test]
@@ -213,9 +219,10 @@ fn seen(history: &History, e: usize, through: bool, snapshot: bool) -> BTreeSet<
 
 /// Literally: some read returns less than a write of its key that a transaction made which was seen.
 fn is_torn(history: &History) -> bool {
-    let has_version = |write: &Event, key: &Key| {
+    // Who has read one write of a transaction knows the version of the others.
+    let has_version = |write: &Event| {
         let ts = write.txn.expect("of a transaction");
-        write.fate == Fate::Ok || history.events.iter().any(|r| reads(r).contains(&(key, ts)))
+        write.fate == Fate::Ok || history.events.iter().any(|r| reads(r).iter().any(|(_, time)| *time == ts))
     };
     (0..history.events.len()).any(|e| {
         let (get, snapshot) = match &history.events[e].action {
@@ -228,7 +235,7 @@ fn is_torn(history: &History) -> bool {
                 Action::Write { key: written, .. } => {
                     let time = w.txn.expect("of a transaction");
                     let several = history.events.iter().filter(|other| other.txn == w.txn).count() > 1;
-                    several && written == key && time > ts && seen.contains(&time) && has_version(w, key)
+                    several && written == key && time > ts && seen.contains(&time) && has_version(w)
                 }
                 _ => false,
             })

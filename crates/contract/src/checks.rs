@@ -9,6 +9,8 @@
 //! [`crate::Cx::revise`]): then an answer that was given stays true, and what was not answered is asked again. Answers
 //! to an earlier life find nothing. Messages arrive at most once, so open questions are asked again now and then.
 //!
+//! A dependency on a *part* of a transaction is met once that part is here, applied or not: parts come to show together.
+//!
 //! What has to be said and done comes out of [`Checks::send`] and [`Checks::ready`], to be emptied after each event.
 
 use crate::deps::{Dep, Deps, Scope};
@@ -32,8 +34,12 @@ pub enum Check {
     Met(GatherId),
 }
 
-/// An update of this partition, in the order in which its origin wrote them.
-type Place = (DcId, Hlc);
+/// An update of this partition: its origin, its time, and what tells it from others of that time.
+type Place = (DcId, Hlc, u32);
+
+fn place(stamp: Stamp) -> Place {
+    (stamp.origin, stamp.ts, stamp.seq)
+}
 
 /// Somebody who waits for an update of this partition.
 #[derive(Clone, Copy)]
@@ -56,6 +62,8 @@ pub struct Checks<W> {
     opened: u64,
     /// For each data centre up to where its updates were received.
     received: Vector,
+    /// Received before some of lower times.
+    ahead: BTreeSet<Place>,
     /// Received, and not applied.
     waiting: BTreeSet<Place>,
     open: BTreeMap<GatherId, Open<W>>,
@@ -80,6 +88,7 @@ impl<W> Checks<W> {
             life,
             opened: 0,
             received,
+            ahead: BTreeSet::new(),
             waiting: BTreeSet::new(),
             open: BTreeMap::new(),
             awaited: BTreeMap::new(),
@@ -94,10 +103,16 @@ impl<W> Checks<W> {
     /// An update from another data centre is here, and is not applied until [`Self::apply`] is called. At a start: it
     /// was here before, and had not been applied.
     pub fn arrived(&mut self, stamp: Stamp) {
-        let place = (stamp.origin, stamp.ts);
-        self.waiting.insert(place);
-        self.wanted.extend(self.blocked.contains_key(&place).then_some(place));
-        self.heard(stamp.origin, stamp.ts);
+        self.waiting.insert(place(stamp));
+        self.is_here(stamp);
+    }
+
+    /// An update from another data centre is here, waiting or applied, and others that its server wrote before may not be.
+    pub fn is_here(&mut self, stamp: Stamp) {
+        if stamp.ts > self.received[stamp.origin] {
+            self.ahead.insert(place(stamp));
+        }
+        self.wake(place(stamp));
     }
 
     /// Whatever `dc` writes on this partition from now on has a time above `ts`.
@@ -107,15 +122,16 @@ impl<W> Checks<W> {
             return;
         }
         self.received[dc] = ts;
+        self.ahead.retain(|place| place.0 != dc || place.1 > ts);
         // Who waits for an update that was never written waits for nothing.
-        let passed = self.blocked.range((Excluded((dc, before)), Included((dc, ts))));
+        let passed = self.blocked.range((Excluded((dc, before, u32::MAX)), Included((dc, ts, u32::MAX))));
         let passed = passed.map(|(place, _)| *place).filter(|place| !self.waiting.contains(place));
         passed.collect::<Vec<Place>>().into_iter().for_each(|place| self.wake(place));
     }
 
     /// The update `stamp`, which waited, is applied.
     pub fn apply(&mut self, stamp: Stamp) {
-        let place = (stamp.origin, stamp.ts);
+        let place = place(stamp);
         self.waiting.remove(&place);
         self.wanted.remove(&place);
         self.wake(place);
@@ -201,7 +217,7 @@ impl<W> Checks<W> {
     /// An update that is here, is not applied, and that somebody has begun to wait for: for who applies only then. The
     /// same one may come again.
     pub fn wanted(&mut self) -> Option<Stamp> {
-        self.wanted.pop_first().map(|(dc, ts)| Stamp::new(ts, dc))
+        self.wanted.pop_first().map(|(origin, ts, seq)| Stamp { ts, origin, seq })
     }
 
     /// Says what has to be said; `wrap` makes a message of the protocol.
@@ -215,8 +231,8 @@ impl<W> Checks<W> {
         let mut applied = self.received.clone();
         applied[self.me.dc] = clock;
         for (dc, received) in self.received.iter().filter(|(dc, _)| *dc != self.me.dc) {
-            let first = self.waiting.range((dc, Hlc::ZERO)..=(dc, received)).next();
-            first.into_iter().for_each(|(_, ts)| applied[dc] = Hlc(ts.0.saturating_sub(1)));
+            let first = self.waiting.range((dc, Hlc::ZERO, 0)..=(dc, received, u32::MAX)).next();
+            first.into_iter().for_each(|(_, ts, _)| applied[dc] = Hlc(ts.0.saturating_sub(1)));
         }
         applied
     }
@@ -243,15 +259,17 @@ impl<W> Checks<W> {
 
     /// The update of this partition that keeps `dep` from being met, if one does.
     fn obstacle(&self, dep: &Dep) -> Option<Place> {
-        let place = (dep.stamp.origin, dep.stamp.ts);
+        let place = place(dep.stamp);
         if dep.stamp.origin == self.me.dc {
             return None; // what was written here is here
         }
-        if dep.stamp.ts > self.received[dep.stamp.origin] {
+        let received = dep.stamp.ts <= self.received[dep.stamp.origin];
+        if !received && (dep.scope == Scope::UpTo || !self.ahead.contains(&place)) {
             return Some(place);
         }
         match dep.scope {
-            Scope::UpTo => self.waiting.range((place.0, Hlc::ZERO)..=place).next().copied(),
+            Scope::Part => None,
+            Scope::UpTo => self.waiting.range((place.0, Hlc::ZERO, 0)..=place).next().copied(),
             Scope::One | Scope::Newer(_) => self.waiting.contains(&place).then_some(place),
         }
     }

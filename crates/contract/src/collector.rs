@@ -5,7 +5,7 @@
 //! siblings have dropped the versions (erratum E-12).
 
 use crate::{Cx, Protocol, Store};
-use tidemark_core::{Stamp, Vector};
+use tidemark_core::{Hlc, Stamp, Vector};
 use tidemark_store::{Collected, Version};
 
 /// The smallest and the largest piece, in keys: a pass through what is left takes about two pieces, but never holds up
@@ -42,26 +42,28 @@ impl Collector {
         cx: &mut Cx<'_, P>,
         safe: impl FnMut(&Vector, &Version<P::Meta>) -> bool,
     ) -> Collected {
-        self.work_on(cx.store, safe)
+        self.work_on(cx.store, self.safe.min(), safe)
     }
 
+    /// As [`Self::work`]; it is tombstones up to `gone` that go.
     pub(crate) fn work_on<M: Clone>(
         &mut self,
         store: &mut Store<M>,
+        gone: Hlc,
         mut safe: impl FnMut(&Vector, &Version<M>) -> bool,
     ) -> Collected {
         let piece = self.piece.min(self.left);
         self.left -= piece;
         let point = &self.safe;
         store.raise_floor(point.min());
-        store.collect(piece, |version| safe(point, version), |stamp: Stamp| stamp.ts <= point.min())
+        store.collect(piece, |version| safe(point, version), |stamp: Stamp| stamp.ts <= gone)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_core::{DcId, Hlc, Write};
+    use tidemark_core::{DcId, Write};
 
     #[test]
     fn a_pass_is_made_for_each_rise_of_the_safe_point_and_no_other() {
@@ -74,7 +76,7 @@ mod tests {
         let mut collector = Collector::default();
         let mut visits = 0;
         let mut pass = |collector: &mut Collector, store: &mut Store<()>| {
-            collector.work_on(store, |point, version| {
+            collector.work_on(store, Hlc::ZERO, |point, version| {
                 visits += 1;
                 point.covers(version.stamp)
             })

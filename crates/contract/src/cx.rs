@@ -8,9 +8,10 @@ use tidemark_core::{
 };
 use tidemark_store::{Store, Version, Versions};
 
-mod series;
+pub mod apart;
+pub(crate) mod series;
 mod stored;
-mod typed;
+pub(crate) mod typed;
 
 /// Something that a protocol wants done. Effects are values, so that they can be traced, tested, and held
 /// back until what they depend on is durable.
@@ -393,8 +394,5 @@ fn pick<'v, P: Protocol>(
 /// What a reader is told of a version, or of none.
 #[inline]
 pub fn found_of<M>(version: Option<&Version<M>>) -> Found {
-    match version {
-        Some(version) => Found::new(Some(version.stamp), version.write.value().cloned()),
-        None => Found::default(),
-    }
+    version.map_or_else(Found::default, |one| Found::new(Some(one.stamp), one.write.value().cloned()))
 }

@@ -16,8 +16,10 @@ pub enum Dependant<C> {
 
 /// A version that shows once this is ready.
 pub struct Applied {
-    /// Its key.
+    /// Its key, or the first of its keys.
     pub key: Key,
+    /// Its other keys.
+    pub others: Vec<Key>,
     /// Which it is.
     pub stamp: Stamp,
     /// No sibling is asked: a restart finds out at once whether it was applied.
@@ -25,36 +27,34 @@ pub struct Applied {
 }
 
 impl Applied {
+    /// All of its keys.
+    pub fn keys(&self) -> impl Iterator<Item = &Key> {
+        std::iter::once(&self.key).chain(&self.others)
+    }
+
     /// Changes what is stored beside the version, so that it shows. Whoever learns of it may come back after a crash, so
     /// the change is logged ([`Cx::revise`]) unless a restart would make it at once.
-    pub fn show<P: Protocol>(&self, change: impl FnOnce(&mut P::Meta), cx: &mut Cx<'_, P>) {
-        if APPLIED_SURVIVES.kept() && !self.alone {
-            cx.revise(&self.key, self.stamp, change);
-        } else {
-            cx.change_in_memory(&self.key, self.stamp, change);
+    pub fn show<P: Protocol>(&self, change: impl Fn(&mut P::Meta), cx: &mut Cx<'_, P>) {
+        for key in self.keys() {
+            if APPLIED_SURVIVES.kept() && !self.alone {
+                cx.revise(key, self.stamp, &change);
+            } else {
+                cx.change_in_memory(key, self.stamp, &change);
+            }
         }
     }
 }
 
 impl<C> Checks<Dependant<C>> {
-    /// A version that has [`arrived`](Checks::arrived) waits for `near`, what it depends on.
-    pub fn version(&mut self, key: Key, stamp: Stamp, near: &Deps) {
+    /// A version of these keys that has [`arrived`](Checks::arrived) waits for `near`, what it depends on.
+    pub fn version(&mut self, (key, others): (Key, Vec<Key>), stamp: Stamp, near: &Deps) {
         let alone = near.iter().all(|dep| self.knows(dep));
-        self.open(near, Dependant::Version(Applied { key, stamp, alone }));
+        self.open(near, Dependant::Version(Applied { key, others, stamp, alone }));
     }
 
     /// A session that comes with `past` waits for `near`.
     pub fn session(&mut self, ticket: Ticket, past: C, near: &Deps, until: Micros) {
         self.open(near, Dependant::Session(ticket, past, until));
-    }
-
-    /// What waits for nothing any more. A version counts as applied from now on: it is to be [`shown`](Applied::show).
-    pub fn met(&mut self) -> Option<Dependant<C>> {
-        let dependant = self.ready()?;
-        if let Dependant::Version(version) = &dependant {
-            self.apply(version.stamp);
-        }
-        Some(dependant)
     }
 
     /// The sessions that have waited too long.
@@ -82,8 +82,9 @@ mod tests {
     }
 
     fn next(checks: &mut Checks<Dependant<char>>) -> String {
-        match checks.met() {
-            Some(Dependant::Version(Applied { key, alone, .. })) => {
+        match checks.ready() {
+            Some(Dependant::Version(Applied { key, stamp, alone, .. })) => {
+                checks.apply(stamp);
                 format!("{key}{}", if alone { " alone" } else { "" })
             }
             Some(Dependant::Session(_, past, _)) => past.to_string(),
@@ -96,9 +97,9 @@ mod tests {
         let mut checks = checks();
         checks.arrived(stamp(5, 0));
         checks.arrived(stamp(7, 0));
-        checks.version("y".into(), stamp(7, 0), &Deps::one(PartitionId(0), stamp(5, 0)));
+        checks.version(("y".into(), Vec::new()), stamp(7, 0), &Deps::one(PartitionId(0), stamp(5, 0)));
         assert_eq!(next(&mut checks), "-");
-        checks.version("x".into(), stamp(5, 0), &Deps::default());
+        checks.version(("x".into(), Vec::new()), stamp(5, 0), &Deps::default());
         assert_eq!([next(&mut checks), next(&mut checks), next(&mut checks)], ["x alone", "y alone", "-"]);
         assert!(checks.is_applied(stamp(5, 0)) && checks.is_applied(stamp(7, 0)));
     }
@@ -108,7 +109,7 @@ mod tests {
         let mut checks = checks();
         let mut near = Deps::one(PartitionId(1), stamp(9, 1));
         checks.arrived(stamp(5, 0));
-        checks.version("x".into(), stamp(5, 0), &near);
+        checks.version(("x".into(), Vec::new()), stamp(5, 0), &near);
         assert_eq!(next(&mut checks), "x alone");
         near.include(PartitionId(1), stamp(2, 0));
         assert!(!near.iter().all(|dep| checks.knows(dep)));

@@ -89,35 +89,46 @@ impl Messages for Peer {
     }
 }
 
-/// One server's share of the checks. `C` is what a session that migrates brings.
-pub struct DependencyChecked<C> {
+/// One server's share of the checks. `C` is what a session that migrates brings, `H` what survives a crash.
+pub struct DependencyChecked<C, H = Hard> {
     /// The clock: at or above all that was stamped or announced here, or applied.
     pub clock: Hlc,
     /// What waits.
     pub checks: Checks<Dependant<C>>,
     /// What is applied in every data centre.
     pub everywhere: Everywhere,
-    ceiling: Ceiling,
+    ceiling: Ceiling<H>,
     collector: Collector,
     params: Params,
 }
 
 /// A protocol that checks the dependencies of each version.
-pub trait Checked: Protocol<Peer: Messages, Hard = Hard, Timer = Timer> {
+pub trait Checked: Protocol<Peer: Messages, Hard: AsRef<Hard> + AsMut<Hard>, Timer = Timer> {
     /// What a session depends on.
     type Context: Default + 'static;
 
     /// The component's state.
-    fn dependency_checked(&mut self) -> &mut DependencyChecked<Self::Context>;
+    fn dependency_checked(&mut self) -> &mut DependencyChecked<Self::Context, Self::Hard>;
 
     /// What a version depends on, if it is not applied.
     fn waits(meta: &Self::Meta) -> Option<&Deps>;
 
-    /// A version waits for nothing any more: [shows](DependencyChecked::show) it.
+    /// A version waits for nothing any more: it counts as applied, and shows.
+    fn met(&mut self, version: Applied, cx: &mut Cx<'_, Self>) {
+        self.dependency_checked().checks.apply(version.stamp);
+        self.apply(&version, cx);
+    }
+
+    /// [Shows](DependencyChecked::show) a version.
     fn apply(&mut self, version: &Applied, cx: &mut Cx<'_, Self>);
 
     /// Tells a session how its operation ended, and what it comes to depend on.
     fn answer(&mut self, ticket: Ticket, outcome: Outcome, seen: Self::Context, cx: &mut Cx<'_, Self>);
+
+    /// Whatever is written here from now on has a time above this: the clock, unless something is pending below.
+    fn announced(&mut self) -> Hlc {
+        self.dependency_checked().clock
+    }
 
     /// What a version that was received has to wait for: all that it depends on.
     fn awaited(&self, _key: &Key, version: &Version<Self::Meta>, _cx: &Cx<'_, Self>) -> Deps {
@@ -136,9 +147,9 @@ pub trait Checked: Protocol<Peer: Messages, Hard = Hard, Timer = Timer> {
     }
 }
 
-impl<C> DependencyChecked<C> {
+impl<C, H: AsRef<Hard> + AsMut<Hard> + Clone> DependencyChecked<C, H> {
     /// Moves the clock up to `to`, if it is behind, and keeps the durable ceiling above it (C2).
-    pub fn advance<P: Protocol<Hard = Hard>>(&mut self, to: Hlc, cx: &mut Cx<'_, P>) {
+    pub fn advance<P: Protocol<Hard = H>>(&mut self, to: Hlc, cx: &mut Cx<'_, P>) {
         if to > self.clock {
             self.clock = to;
             self.ceiling.renew(to, Vector::default, cx);
@@ -150,11 +161,7 @@ impl<C> DependencyChecked<C> {
     /// # Errors
     /// `ClockSkew` if it is too far ahead of physical time.
     #[inline]
-    pub fn stamp<P: Protocol<Hard = Hard>>(
-        &mut self,
-        above: Hlc,
-        cx: &mut Cx<'_, P>,
-    ) -> Result<Stamp, Failure> {
+    pub fn stamp<P: Protocol<Hard = H>>(&mut self, above: Hlc, cx: &mut Cx<'_, P>) -> Result<Stamp, Failure> {
         let stamp = cx.stamp_above(self.clock, above)?;
         self.advance(stamp.ts, cx);
         Ok(stamp)
@@ -164,7 +171,7 @@ impl<C> DependencyChecked<C> {
     pub fn show<P: Protocol>(
         &mut self,
         version: &Applied,
-        change: impl FnOnce(&mut P::Meta),
+        change: impl Fn(&mut P::Meta),
         cx: &mut Cx<'_, P>,
     ) {
         self.clock = self.clock.max(version.stamp.ts);
@@ -176,6 +183,11 @@ impl<C> DependencyChecked<C> {
         self.checks.applied(self.clock)
     }
 
+    /// Changes what survives a crash.
+    pub fn persist<P: Protocol<Hard = H>>(&mut self, change: impl FnOnce(&mut H), cx: &mut Cx<'_, P>) {
+        self.ceiling.persist(change, cx);
+    }
+
     /// What is applied everywhere, and how much waits.
     pub fn status(&self) -> Status {
         Status::new(self.everywhere.get().clone(), self.checks.len())
@@ -185,13 +197,13 @@ impl<C> DependencyChecked<C> {
 /// A server starts, which `server` makes of the component's state: the clock starts above the ceiling (C2), what waited waits
 /// again (C1), and the timers are armed.
 pub fn start<P: Checked>(
-    was: &Recovered<Hard>,
+    was: &Recovered<P::Hard>,
     params: Params,
     cx: &mut Cx<'_, P>,
-    server: impl FnOnce(DependencyChecked<P::Context>, &mut Cx<'_, P>) -> P,
+    server: impl FnOnce(DependencyChecked<P::Context, P::Hard>, &mut Cx<'_, P>) -> P,
 ) -> P {
     let state = DependencyChecked {
-        clock: was.received.max().max(was.hard.ceiling),
+        clock: was.received.max().max(was.hard.as_ref().ceiling),
         checks: Checks::new(cx.me, was.life, was.received.clone()),
         everywhere: Everywhere::new(cx.topology.dcs),
         ceiling: Ceiling::new(was.hard.clone()),
@@ -199,15 +211,21 @@ pub fn start<P: Checked>(
         params,
     };
     let mut server = server(state, cx);
-    recover(&mut server, cx);
+    recover(&mut server, &was.received, cx);
     server
 }
 
-fn recover<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
+fn recover<P: Checked>(server: &mut P, received: &Vector, cx: &mut Cx<'_, P>) {
+    let ahead = |stamp: &Stamp| stamp.origin != cx.me.dc && stamp.ts > received[stamp.origin];
+    let ahead: Vec<Stamp> = cx.store.versions().map(|version| version.stamp).filter(ahead).collect();
+    ahead.into_iter().for_each(|stamp| server.dependency_checked().checks.is_here(stamp));
     let waiting = cx.store.pick(|version| P::waits(&version.meta).cloned());
     waiting.iter().for_each(|(stamp, ..)| server.dependency_checked().checks.arrived(*stamp));
-    for (stamp, key, near) in waiting {
-        check(server, key, stamp, if WAITING_SURVIVES.kept() { near } else { Deps::default() }, cx);
+    for version in waiting.chunk_by(|(a, ..), (b, ..)| a == b) {
+        let (stamp, key, near) = version[0].clone();
+        let others = version[1..].iter().map(|(_, key, _)| key.clone()).collect();
+        let near = if WAITING_SURVIVES.kept() { near } else { Deps::default() };
+        check(server, (key, others), stamp, near, cx);
     }
     go_on(server, cx);
     let Params { theta_us, retry_us, .. } = server.dependency_checked().params;
@@ -230,10 +248,16 @@ pub fn arrive<P: Checked>(
 }
 
 /// A version waits for `near`.
-fn check<P: Checked>(server: &mut P, key: Key, stamp: Stamp, mut near: Deps, cx: &mut Cx<'_, P>) {
+fn check<P: Checked>(
+    server: &mut P,
+    keys: (Key, Vec<Key>),
+    stamp: Stamp,
+    mut near: Deps,
+    cx: &mut Cx<'_, P>,
+) {
     let own = |dep: &Dep| dep.partition == cx.me.partition;
     near.retain(|dep| if own(dep) { !is_met(dep, cx) } else { ASKS_SIBLINGS.kept() });
-    server.dependency_checked().checks.version(key, stamp, &near);
+    server.dependency_checked().checks.version(keys, stamp, &near);
 }
 
 /// Whether a dependency on this partition counts as met though that very update may not be applied here: see [`Scope::Newer`].
@@ -244,10 +268,10 @@ fn is_met<P: Checked>(dep: &Dep, cx: &Cx<'_, P>) -> bool {
 }
 
 /// Applies what waits for nothing any more, lets in the sessions that are covered, and sends what there is to send.
-fn go_on<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
-    while let Some(dependant) = server.dependency_checked().checks.met() {
+pub fn go_on<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
+    while let Some(dependant) = server.dependency_checked().checks.ready() {
         match dependant {
-            Dependant::Version(version) => server.apply(&version, cx),
+            Dependant::Version(version) => server.met(version, cx),
             Dependant::Session(ticket, context, _) => server.answer(ticket, Outcome::Adopted, context, cx),
         }
     }
@@ -255,7 +279,7 @@ fn go_on<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
     checks.send(|check| P::Peer::of(Peer::Check(check), *clock), cx);
 }
 
-impl<P: Checked> Component<P> for DependencyChecked<P::Context> {
+impl<P: Checked> Component<P> for DependencyChecked<P::Context, P::Hard> {
     fn on_peer(server: &mut P, from: ServerId, message: P::Peer, cx: &mut Cx<'_, P>) {
         message.shared().into_iter().for_each(|message| on_peer(server, from, message, cx));
     }
@@ -264,7 +288,9 @@ impl<P: Checked> Component<P> for DependencyChecked<P::Context> {
         for (key, version) in item.versions {
             let near = server.awaited(key, version, cx);
             server.dependency_checked().checks.arrived(version.stamp);
-            check(server, key.clone(), version.stamp, near, cx);
+            let mut keys = version.write.keys(key).cloned();
+            let keys = (keys.next().unwrap_or_else(|| key.clone()), keys.collect());
+            check(server, keys, version.stamp, near, cx);
         }
         server.dependency_checked().checks.heard(from.dc, item.upto);
         go_on(server, cx);
@@ -311,8 +337,10 @@ pub fn on_peer<P: Checked>(server: &mut P, from: ServerId, message: Peer, cx: &m
 pub fn announce<P: Checked>(server: &mut P, cx: &mut Cx<'_, P>) {
     let dc = server.dependency_checked();
     dc.advance(dc.clock.tick(cx.now), cx);
-    cx.heartbeat(dc.clock);
-    let applied = dc.applied();
+    let announced = server.announced();
+    cx.heartbeat(announced);
+    let dc = server.dependency_checked();
+    let applied = dc.checks.applied(announced);
     dc.everywhere.tell(cx.me.dc, &applied);
     let message = P::Peer::of(Peer::Applied(applied), dc.clock);
     cx.topology.peers(cx.me).for_each(|peer| cx.send(peer, message.clone()));

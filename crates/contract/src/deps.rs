@@ -19,6 +19,8 @@ pub enum Scope {
     One,
     /// It, and every update of that partition that its data centre wrote before it.
     UpTo,
+    /// That update is here, if only to wait: it is part of the transaction that lists it.
+    Part,
     /// Some version of this key that is at least as new: what erratum E-4 convicts.
     Newer(Key),
 }
@@ -39,6 +41,7 @@ impl fmt::Debug for Dep {
         match &self.scope {
             Scope::One => write!(f, "{}/{}", self.partition, self.stamp),
             Scope::UpTo => write!(f, "{}/..{}", self.partition, self.stamp),
+            Scope::Part => write!(f, "{}/{} here", self.partition, self.stamp),
             Scope::Newer(key) => write!(f, "{}/{key} from {}", self.partition, self.stamp),
         }
     }

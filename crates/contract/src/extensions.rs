@@ -5,7 +5,7 @@ use crate::order::Order;
 use crate::removal::Standing;
 use crate::{Cx, Protocol, Store, Version};
 use derive_where::derive_where;
-use tidemark_core::{DcId, Key, Regions, Stamp};
+use tidemark_core::{DcId, Hlc, Key, Regions, Stamp};
 
 /// Optional features of a protocol, as a table of functions. A driver asks `P::EXTENSIONS.follower_read.is_some()`, which the
 /// compiler knows. A feature that is added here changes no protocol that does without it.
@@ -29,6 +29,9 @@ pub struct Extensions<P: Protocol> {
     pub checking: Option<CheckingGroups<P>>,
     /// Keys of data types. Without it there are registers only.
     pub types: Option<Types<P>>,
+    /// Up to where a server has nothing left to write that has written a version, if that is less than the version's time: other
+    /// versions of lower times may follow. Without it, none do.
+    pub announces: Option<Announces<P>>,
 }
 
 /// What a protocol says of its versions, so that keys can be of data types. It knows none of these types.
@@ -64,14 +67,29 @@ pub type Resolve<P> = for<'v> fn(
 /// See [`Extensions::accepts`].
 pub type Accepts<P> = fn(&Store<<P as Protocol>::Meta>, &Key, &Version<<P as Protocol>::Meta>) -> bool;
 
+/// See [`Extensions::announces`].
+pub type Announces<P> = fn(Stamp, &<P as Protocol>::Meta) -> Hlc;
+
 /// See [`Extensions::follower_read`].
 pub type FollowerRead<P> =
     fn(&<P as Protocol>::Request, &[u64], &Store<<P as Protocol>::Meta>) -> Option<<P as Protocol>::Reply>;
 
 impl<P: Protocol> Extensions<P> {
     /// No optional feature.
-    pub const NONE: Self =
-        Self { order: None, resolve: None, accepts: None, follower_read: None, checking: None, types: None };
+    pub const NONE: Self = Self {
+        order: None,
+        resolve: None,
+        accepts: None,
+        follower_read: None,
+        checking: None,
+        types: None,
+        announces: None,
+    };
+
+    /// Up to where everything is here that a server has written, once it has come to this version: see [`Self::announces`].
+    pub fn announced(&self, stamp: Stamp, meta: &P::Meta) -> Hlc {
+        self.announces.map_or(stamp.ts, |announces| announces(stamp, meta).min(stamp.ts))
+    }
 
     /// An empty store of a server in region `here` of `dcs`, whose keys can be of the types that the protocol carries.
     pub fn store(&self, seed: u64, (here, dcs): (DcId, usize)) -> Store<P::Meta> {

@@ -73,12 +73,14 @@ impl<P: Protocol> ForwardedSession<P> {
             return self.session.begin(op, cx);
         }
         let (holders, placement) = (cx.topology.holders_of(&op), &cx.topology.placement);
+        // Snapshots of interactive transactions are of one region.
+        let stays = placement.refuses || matches!(op, Op::Transact(_));
         match placement.nearest(self.home, holders, cx.topology.dcs) {
-            Some(dc) if dc == self.home || !placement.refuses => {
+            Some(dc) if dc == self.home || !stays => {
                 let next = Next::Operation(op, cx.asks_for());
                 self.go(dc, next, cx);
             }
-            None if !placement.refuses => self.divide(&op, cx),
+            None if !stays => self.divide(&op, cx),
             _ => cx.fail(Failure::Elsewhere(holders.iter().collect())),
         }
     }
@@ -266,6 +268,7 @@ pub(crate) fn keys_of(op: &Op) -> Box<dyn Iterator<Item = &Key> + '_> {
             Box::new(keys.iter())
         }
         Op::Scan { .. } | Op::Count { .. } | Op::Conflicts { .. } => Box::new(std::iter::empty()),
+        Op::Transact(step) => step.keys(),
     }
 }
 

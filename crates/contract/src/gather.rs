@@ -54,6 +54,11 @@ impl<A> Gather<A> {
         id
     }
 
+    /// Asks once more under the name of a question that was answered.
+    pub fn reopen(&mut self, id: GatherId, waiting_for: Vec<ServerId>, deadline: Micros, answer: A) {
+        self.open.insert(id, Open { waiting_for, deadline, answer });
+    }
+
     /// Merges what `from` answered; returns the whole answer if it was the last. An answer that nobody waits
     /// for is dropped.
     pub fn answer(&mut self, id: GatherId, from: ServerId, merge: impl FnOnce(&mut A)) -> Option<A> {

@@ -12,6 +12,17 @@ pub enum Clock {
     Monotone,
 }
 
+/// Which transactions that write a protocol has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Transactions {
+    /// None: writes of several keys are done one after the other.
+    None,
+    /// Its sessions take [`tidemark_core::Op::PutAll`].
+    Writes,
+    /// And [`tidemark_core::Op::Transact`].
+    Interactive,
+}
+
 /// What the rest of the system must know of a protocol without running it. [`Info::new`] sets what every protocol says; what
 /// few can do is added by the methods.
 #[derive(Clone, Copy, Debug)]
@@ -24,9 +35,8 @@ pub struct Info {
     pub promise: Promise,
     /// What it needs of its physical clock.
     pub clock: Clock,
-    /// Whether its sessions take [`tidemark_core::Op::PutAll`]. Where they do not, writes of several keys are done one
-    /// after the other.
-    pub atomic_writes: bool,
+    /// Which transactions its sessions take.
+    pub transactions: Transactions,
     /// Whether its sessions take [`tidemark_core::Op::At`].
     pub reads_at_a_time: bool,
     /// Whether its sessions heed which guarantees an operation asks for ([`crate::SessionCx::guarantees`]). Where they do not,
@@ -55,7 +65,7 @@ impl Info {
             about,
             promise,
             clock: Clock::Any,
-            atomic_writes: false,
+            transactions: Transactions::None,
             reads_at_a_time: false,
             guarantees: false,
             newest_only: false,
@@ -72,10 +82,16 @@ impl Info {
         Self { clock, ..self }
     }
 
-    /// See [`Self::atomic_writes`].
+    /// It has [`Transactions::Writes`].
     #[must_use]
     pub const fn atomic_writes(self) -> Self {
-        Self { atomic_writes: true, ..self }
+        Self { transactions: Transactions::Writes, ..self }
+    }
+
+    /// It has [`Transactions::Interactive`].
+    #[must_use]
+    pub const fn interactive(self) -> Self {
+        Self { transactions: Transactions::Interactive, ..self }
     }
 
     /// See [`Self::reads_at_a_time`].

@@ -16,7 +16,7 @@ use std::fmt::{Display, Write as _};
 use tidemark_core::{DcId, Guarantees, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Vector};
 
 mod words;
-use words::shown;
+use words::{logged, shown};
 pub use words::{put, rotx, server, text};
 
 /// Something on its way from one server to its peer, in order.
@@ -354,16 +354,16 @@ impl<P: Protocol> Lab<P> {
             Feed::Version(key, version) => {
                 self.note(format_args!("{to} <- {from} replicate {}", shown(&key, &version)));
                 let server = self.server(to);
-                server.received.include(version.stamp);
+                let upto = P::EXTENSIONS.announced(version.stamp, &version.meta);
+                server.received.raise(from.dc, upto);
                 server.records[from.dc.index()] += 1;
-                server.logged.insert((key.clone(), version.stamp), version.meta.clone());
-                let item = Received { upto: version.stamp.ts, versions: &[(key, version)] };
+                server.logged.extend(logged(&key, &version));
+                let item = Received { upto, versions: &[(key, version)] };
                 self.at(to, |protocol, cx| replicate(protocol, from, item, cx));
             }
             Feed::Heartbeat(ts) => {
                 self.note(format_args!("{to} <- {from} heartbeat {ts}"));
-                let item = Received { upto: ts, versions: &[] };
-                self.at(to, |protocol, cx| replicate(protocol, from, item, cx));
+                self.at(to, |p, cx| replicate(p, from, Received { upto: ts, versions: &[] }, cx));
             }
         }
         true
@@ -443,7 +443,7 @@ impl<P: Protocol> Lab<P> {
                     let server = self.server(at);
                     server.received.include(version.stamp);
                     server.records[at.dc.index()] += 1;
-                    server.logged.insert((key.clone(), version.stamp), version.meta.clone());
+                    server.logged.extend(logged(&key, &version));
                     for to in self.topology.peers(at).filter(|to| regions.contains(to.dc)) {
                         let shipped = Version { meta: P::shipped(&version.meta), ..version.clone() };
                         let feed = self.feeds.entry((at, to)).or_default();

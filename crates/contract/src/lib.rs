@@ -20,6 +20,7 @@
 //! - [`Ceiling`]: stamps and stable values that survive a restart
 //! - [`Collector`]: when to drop old versions; [`Horizon`](horizon::Horizon): which of them are kept for reads at a time; [`Aging`](aging::Aging): what is kept for a while; [`Watched`](watched::Watched): versions that will be lighter then
 //! - [`Conflicts`](conflicts::Conflicts): concurrent versions of a key
+//! - [`Transaction`](transaction::Transaction): an interactive transaction, at its client's side; [`stabilised::leases`]: the snapshots that servers hold for them
 //! - [`programs`]: updates whose commands are computed where their keys live
 //! - [`Rule`]: what its safety rests on, for tests to break; [`Variant`]: a protocol without some of its rules, by name
 //! - [`Removal`](removal::Removal): a data centre that the others do without
@@ -63,6 +64,7 @@ pub mod stabilisation;
 pub mod stabilised;
 pub mod timeline;
 pub mod topology;
+pub mod transaction;
 pub mod two_phase;
 pub mod two_rounds;
 pub mod waiters;

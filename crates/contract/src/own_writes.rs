@@ -2,12 +2,17 @@
 //! such as Wren.
 //!
 //! It is right if whatever it holds is newer than all that snapshots have of the key, and if the session never reads but
-//! through it.
+//! through it. *The time of a snapshot overrules it, and not the version that was found*: a key may have been deleted later, and
+//! its tombstone may have gone. Then nothing is found, which has no stamp.
 
 use crate::one_round::Own;
 use crate::{OneRound, Past as _};
 use std::collections::BTreeMap;
-use tidemark_core::{Found, Hlc, Key, Op, Outcome, Write};
+use tidemark_core::{Found, Hlc, Key, Op, Outcome, Transact, Write};
+
+crate::rules! { from crate::Rule::COMPONENTS + 12;
+    SNAPSHOTS_OVERRULE_OWN,
+}
 
 /// The cache of one session.
 #[derive(Debug, Default)]
@@ -24,6 +29,11 @@ impl OwnWrites {
         (self.keys, self.writes) = match op {
             Op::Get { key } => (vec![key.clone()], Vec::new()),
             Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } => (keys.clone(), Vec::new()),
+            Op::Transact(step) => match &**step {
+                Transact::Read { keys, .. } => (keys.clone(), Vec::new()),
+                Transact::Commit { writes, .. } => (Vec::new(), writes.clone()),
+                Transact::Begin { .. } | Transact::End { .. } => Default::default(),
+            },
             Op::Put { key, update } => (Vec::new(), vec![(key.clone(), update.write.clone())]),
             Op::PutAll { writes } => (Vec::new(), writes.clone()),
             Op::Scan { .. } | Op::Count { .. } | Op::Conflicts { .. } | Op::Query { .. } => {
@@ -34,7 +44,9 @@ impl OwnWrites {
 
     /// Drops what snapshots have, up to `covered`, and puts the rest where it was read.
     fn ends(&mut self, outcome: &mut Outcome, covered: Hlc) {
-        self.written.retain(|_, own| own.stamp.is_some_and(|stamp| stamp.ts > covered));
+        if SNAPSHOTS_OVERRULE_OWN.kept() {
+            self.written.retain(|_, own| own.stamp.is_some_and(|stamp| stamp.ts > covered));
+        }
         let found = match outcome {
             Outcome::Found(found) => std::slice::from_mut(found),
             Outcome::FoundAll(all) => all,
@@ -46,7 +58,8 @@ impl OwnWrites {
             _ => return,
         };
         for (key, found) in self.keys.iter().zip(found) {
-            if let Some(own) = self.written.get(key) {
+            let newer = |own: &&Found| SNAPSHOTS_OVERRULE_OWN.kept() || own.stamp > found.stamp;
+            if let Some(own) = self.written.get(key).filter(newer) {
                 *found = own.clone();
             }
         }
@@ -66,6 +79,7 @@ impl<P: OneRound> Own<P> for OwnWrites {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::without;
     use tidemark_core::{DcId, Stamp, Update, Value};
 
     fn found(ts: u64, value: &str) -> Found {
@@ -96,6 +110,21 @@ mod tests {
         assert_eq!(reads(&mut own, 4), [found(5, "5"), found(7, ""), found(5, "5")]);
         assert_eq!(reads(&mut own, 5), [found(1, "x"), found(7, ""), found(1, "x")]);
         assert_eq!(reads(&mut own, 9), [found(1, "x"), found(1, "y"), found(1, "x")]);
+    }
+
+    /// The key was deleted later, and its tombstone has gone: what is found has no stamp.
+    #[test]
+    fn a_snapshot_in_which_nothing_is_found_overrules_it() {
+        let read = || {
+            let mut own = OwnWrites::default();
+            wrote(&mut own, 5, &[("x", Some("5"))]);
+            own.begins(&Op::Get { key: "x".into() });
+            let mut outcome = Outcome::Found(Found::default());
+            own.ends(&mut outcome, Hlc(9));
+            outcome
+        };
+        assert_eq!(read(), Outcome::Found(Found::default()));
+        assert_eq!(without(&[SNAPSHOTS_OVERRULE_OWN], read), Outcome::Found(found(5, "5")));
     }
 
     #[test]

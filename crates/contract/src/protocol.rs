@@ -89,8 +89,9 @@ impl Status {
 /// What comes in order from the same partition of another data centre.
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a, M> {
-    /// The time of the last version, or that of a heartbeat. All that its server has written below is here. What comes later
-    /// lies above, or was written at the same time by the transaction that wrote the version.
+    /// The time of the last version, or less if its server [announces](Extensions::announces) less; or that of a heartbeat. All that
+    /// its server has written below is here. What comes later lies above, or was written at the same time by the transaction that
+    /// wrote the version.
     pub upto: Hlc,
     /// What it wrote; nothing in a heartbeat. The versions are in the log and, unless the protocol does not
     /// [accept](Extensions::accepts) one, in the store: readers that are woken find them.

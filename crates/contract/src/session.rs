@@ -1,11 +1,12 @@
 //! The client's half of a protocol: what a session remembers, and how it turns operations into questions.
 
 use crate::grouping::Checking;
+use crate::info::Transactions;
 use crate::{Past, Protocol, Topology, Wire};
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_core::{
-    DcId, Failure, Guarantees, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Vector,
+    DcId, Failure, Guarantees, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Transact, Vector,
 };
 
 /// Where an answer goes. A ticket is a value that can travel: any server may answer it, and several may if the session
@@ -208,11 +209,17 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
     /// write transaction, a read at a time or a query, where the protocol has none.
     #[inline]
     pub fn begin(&mut self, op: &Op) -> Option<ServerId> {
-        self.may_write(matches!(op, Op::Put { .. } | Op::PutAll { .. }));
+        self.may_write(match op {
+            Op::Put { .. } | Op::PutAll { .. } => true,
+            Op::Transact(step) => matches!(**step, Transact::Commit { .. }),
+            _ => false,
+        });
         let partition = match op {
             Op::Get { key } | Op::Put { key, .. } => self.topology.partition_of(key),
             Op::PutAll { writes } => match writes.first() {
-                Some((key, _)) if P::INFO.atomic_writes => self.topology.partition_of(key),
+                Some((key, _)) if P::INFO.transactions >= Transactions::Writes => {
+                    self.topology.partition_of(key)
+                }
                 Some(_) => {
                     self.fail(Failure::Unavailable("the protocol has no write transactions".to_string()));
                     return None;
@@ -247,6 +254,19 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
             Op::Scan { partition, .. } | Op::Count { partition } | Op::Conflicts { partition, .. } => {
                 *partition
             }
+            Op::Transact(_) if P::INFO.transactions < Transactions::Interactive => {
+                self.fail(Failure::Refused(format!("{} has no interactive transactions", P::INFO.name)));
+                return None;
+            }
+            Op::Transact(step) => match (&**step, step.keys().next()) {
+                (Transact::Begin { partition }, _) => *partition,
+                (Transact::Read { snapshot, .. } | Transact::End { snapshot }, _) => snapshot.holder,
+                (Transact::Commit { .. }, Some(key)) => self.topology.partition_of(key),
+                (Transact::Commit { .. }, None) => {
+                    self.done(Outcome::Written { stamp: None, previous: None });
+                    return None;
+                }
+            },
         };
         Some(ServerId::new(self.dc, partition))
     }

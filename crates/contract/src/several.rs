@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use tidemark_core::{Command, Key};
+use tidemark_core::{Command, Key, Verb};
 
 pub use tidemark_crdt::evaluate_contents;
 
@@ -13,6 +13,13 @@ pub struct Several<K = Key> {
     pub keys: Vec<K>,
     /// The command that each of them answers ([`tidemark_core::Op::Query`]); without one, the string that each holds.
     pub command: Option<Box<Command>>,
+}
+
+impl<K> Several<K> {
+    /// Whether an interactive transaction asks what is known of them ([`crate::Cx::look_in`]).
+    pub fn looks(&self) -> bool {
+        self.command.as_ref().is_some_and(|command| command.verb == Verb::Look)
+    }
 }
 
 impl<K> From<Vec<K>> for Several<K> {

@@ -14,7 +14,6 @@
 //! - S6 (E-13) What is stable in one region means nothing in another: a [`Past`] that migrates leaves it behind.
 
 use crate::component::Component;
-use crate::early::SHORTEST_WAIT_US;
 use crate::horizon::Horizon;
 use crate::protocol::Received;
 use crate::session::not_covered;
@@ -28,13 +27,17 @@ use tidemark_core::{DcId, Failure, Found, Hlc, Key, Outcome, ServerId, Vector};
 use tidemark_store::Version;
 
 mod at_a_time;
+mod heartbeats;
+pub mod leases;
 mod messages;
 mod params;
 mod past;
 
 pub use at_a_time::{at_a_time, not_stable};
+pub use heartbeats::{delta, is_due};
+use leases::Leases;
 pub use messages::{Messages, Never, Peer, Timer, Timers};
-pub use params::{KeepParams, Params};
+pub use params::{KeepParams, Params, TRANSACTION_LIMIT_US, TransactionParams};
 pub use past::{Past, cover};
 
 crate::rules! { from crate::Rule::COMPONENTS;
@@ -44,6 +47,8 @@ crate::rules! { from crate::Rule::COMPONENTS;
     STABLE_STAYS_HOME, // S6
     READS_AT_STABLE, // T1
     READS_ABOVE_HORIZON, // T2
+    HOLDS_SNAPSHOTS, // leases
+    TRANSACTIONS_STAND_APART, // interactive ones: others of the region have gone on from what the snapshot shows
 }
 
 /// Names a snapshot of `P`.
@@ -63,6 +68,7 @@ pub struct Stabilised<P: StableTime> {
     pub ceiling: Ceiling<P::Hard>,
     written_since_delta: bool,
     reads: Slices<At<P>, (Slice<P>, WhenFound<P>)>,
+    leases: Leases<At<P>>,
     arrivals: Waiters<Vector, Arrival<P>>,
     /// Requests that wait for `stable`, and are taken up again from their beginning.
     blocked: Waiters<Vector, Blocked<P>>,
@@ -152,6 +158,7 @@ impl<P: StableTime> Stabilised<P> {
             ceiling: Ceiling::new(was.hard.clone()),
             written_since_delta: false,
             reads: Slices::new(was.life),
+            leases: Leases::new(was.life),
             arrivals: Waiters::default(),
             blocked: Waiters::default(),
             tree: Stabilisation::new(cx.me, cx.topology, params.fan_out),
@@ -307,38 +314,29 @@ pub fn aggregate<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
 
 /// θ: drops a piece of what nobody reads any more.
 pub fn collect<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
+    let passed = server.stabilised().safe().min();
+    collect_passed(server, passed, cx);
+}
+
+/// As [`collect`], where nobody will write anything up to `passed`, or send it: up to there tombstones go.
+pub fn collect_passed<P: StableTime>(server: &mut P, passed: Hlc, cx: &mut Cx<'_, P>) {
     let mut collector = std::mem::take(&mut server.stabilised().tree.collector);
     let (here, upto) = (cx.me.dc, server.stabilised().collects_up_to(cx));
-    collector.work(cx, |safe, version| version.stamp.ts <= upto && server.settled(safe, here, version));
+    collector.work_on(cx.store, passed, |safe, version| {
+        version.stamp.ts <= upto && server.settled(safe, here, version)
+    });
     server.stabilised().tree.collector = collector;
 }
 
 /// θ: ends what has waited too long.
 pub fn expire<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
+    leases::expire(server, cx);
     cx.fail_all(server.stabilised().reads.expire(cx.mono), unanswered);
     let late = server.stabilised().arrivals.expire(cx.mono);
     cx.fail_all(late.into_iter().map(|(ticket, ..)| ticket), not_covered);
     for (ticket, _, failed) in server.stabilised().blocked.expire(cx.mono) {
         cx.fail(ticket, failed());
     }
-}
-
-/// Δ: what [`StableTime::delta`] does by default. A heartbeat, unless something was written.
-pub fn delta<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
-    let st = server.stabilised();
-    if !std::mem::take(&mut st.written_since_delta) {
-        let hlc = st.vv[cx.me.dc].tick(cx.now);
-        st.advance(hlc, cx);
-        cx.heartbeat(hlc);
-    }
-}
-
-/// Δ by a physical clock: whether a heartbeat is due, so long after the `last` announcement. If not, the timer is armed for it.
-pub fn is_due<P: StableTime>(server: &mut P, last: Hlc, cx: &mut Cx<'_, P>) -> bool {
-    let delta_us = server.stabilised().params.delta_us;
-    let left = (last.micros() + delta_us).saturating_sub(cx.now);
-    cx.arm(P::Timer::DELTA, if left > 0 { left.max(SHORTEST_WAIT_US) } else { delta_us });
-    left == 0
 }
 
 /// Replies to a coordinator. A protocol whose slices may be blocked takes their requests itself, and calls this later.
@@ -391,7 +389,9 @@ fn heard<P: StableTime>(server: &mut P, stable: Option<Vector>, cx: &mut Cx<'_, 
 /// What stabilisation and collection take from this server (S3).
 fn report<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) -> Report {
     let (share, durable, leased) = (server.share(cx), server.durable(), server.leased().collect::<Vec<_>>());
-    let reads = server.stabilised().reads.snapshots().cloned().map(Into::into);
+    let Stabilised { reads, leases, .. } = server.stabilised();
+    let held = leases.snapshots().filter(|_| HOLDS_SNAPSHOTS.kept());
+    let reads = reads.snapshots().chain(held).cloned().map(Into::into);
     Report::new(share, &durable, reads.chain(leased))
 }
 

@@ -16,23 +16,23 @@ use serde::{Deserialize, Serialize};
 use tidemark_core::{Hlc, Micros, ServerId, Vector};
 
 /// What of it outlives a crash.
-#[derive_where(Clone, Debug, Default; S: Clone + std::fmt::Debug)]
+#[derive_where(Clone, Debug, Default; S: Clone + std::fmt::Debug, D: Clone + std::fmt::Debug)]
 #[derive(Serialize, Deserialize)]
-#[serde(bound = "S: Wire")]
-pub struct Lasting<S> {
+#[serde(bound = "S: Wire, D: Wire")]
+pub struct Lasting<S, D = ()> {
     /// The ceiling, with the stable value.
     pub times: ceiling::Hard,
     /// Transactions that are not done with.
-    pub undone: Undone<S>,
+    pub undone: Undone<S, D>,
 }
 
-impl<S> AsRef<ceiling::Hard> for Lasting<S> {
+impl<S, D> AsRef<ceiling::Hard> for Lasting<S, D> {
     fn as_ref(&self) -> &ceiling::Hard {
         &self.times
     }
 }
 
-impl<S> AsMut<ceiling::Hard> for Lasting<S> {
+impl<S, D> AsMut<ceiling::Hard> for Lasting<S, D> {
     fn as_mut(&mut self) -> &mut ceiling::Hard {
         &mut self.times
     }

@@ -1,4 +1,5 @@
-//! Two-phase commit among the servers of a data centre: transactions that write keys of several partitions.
+//! Two-phase commit among the servers of a data centre, or among the masters of partitions: transactions that write keys of
+//! several partitions.
 //!
 //! The coordinator asks each partition that holds some of the keys to prepare. Each proposes a time; the latest is the
 //! commit's. From its proposal until it is applied a transaction is *pending* at a partition. It is applied in the order
@@ -10,8 +11,9 @@
 //! doubt asks, and is told *aborted* if the coordinator neither decided nor still gathers. So a message may be lost or
 //! late, and either side crash: what one partition applies, all do.
 //!
-//! `S` is what names a snapshot, as in [`crate::Slices`]; `L` is what a protocol keeps of a transaction that needs no
-//! agreement, because one partition holds all of its keys.
+//! `S` is what names a snapshot, as in [`crate::Slices`]. `D` is what participants add to it with their proposals, because they
+//! looked; all of it is part of the decision. `L` is what a protocol keeps of a transaction that needs no agreement, because one
+//! partition holds all of its keys. `W` is who is told how a transaction ends: a session, as a rule.
 //!
 //! **Invariants**
 //! - I1 The time of what is pending only rises: a transaction commits at what it proposed here, or later.
@@ -20,144 +22,64 @@
 
 use crate::gather::{Gather, GatherId};
 use crate::{Cx, Protocol, Ticket, Topology, Wire};
-use serde::{Deserialize, Serialize};
+use parts::{by_partition, seq};
 use std::collections::BTreeMap;
-use tidemark_core::{DcId, Failure, Hlc, Key, Micros, PartitionId, ServerId, Stamp, Write};
+use tidemark_core::{DcId, Failure, Hlc, Micros, PartitionId, ServerId, Stamp};
 
 /// How long a server is in doubt about a transaction before it asks, or tells a decision again.
 const DOUBT_US: Micros = 50_000;
 
-/// The writes of a transaction.
-pub type Writes = Vec<(Key, Write)>;
-
-/// Names a transaction in its data centre: who decides, and its number there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Tx(pub PartitionId, pub GatherId);
-
-/// What coordinators and participants say to each other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Commit<S> {
-    /// To a participant: the snapshot, and the writes there.
-    Prepare(GatherId, S, Writes),
-    /// To the coordinator: the proposed time, or why there is none.
-    Prepared(GatherId, Result<Hlc, Failure>),
-    /// To a participant: the commit time, or that it was aborted.
-    Decision(GatherId, Option<Hlc>),
-    /// To the coordinator: it may forget its decision, as far as this participant is concerned.
-    Applied(GatherId),
-    /// To the coordinator: what became of it?
-    Doubt(GatherId),
-}
-
-/// What a message asks of the protocol.
-#[derive(Debug)]
-pub enum Turn<S> {
-    /// To call [`TwoPhase::propose`] or [`TwoPhase::refuse`], now or later.
-    Prepare(Tx, S, Writes),
-    /// To answer a session whose transaction commits with this stamp, or does not.
-    Decided(Ticket, S, Result<Stamp, Failure>),
-    /// To apply what can be applied now: something is not in doubt any more.
-    Learnt,
-}
-
-/// What of the transactions of a server has to outlive a crash.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Undone<S> {
-    /// What is prepared here and not applied: its time, the snapshot, the writes.
-    pub prepared: Vec<(Tx, Hlc, S, Writes)>,
-    /// What was decided here and not applied by all: the commit time, and who is missing.
-    pub decided: Vec<(GatherId, Hlc, Vec<PartitionId>)>,
-    /// The latest commit time that was decided here.
-    pub latest: Hlc,
-}
-
-impl<S> Default for Undone<S> {
-    fn default() -> Self {
-        Self { prepared: Vec::new(), decided: Vec::new(), latest: Hlc::ZERO }
-    }
-}
+mod masters;
+mod parts;
+pub use masters::{COMMIT_TIMES_DIFFER, MASTERS_MAX, before_plain};
+pub use parts::*;
 
 /// A transaction for which proposals are gathered: the latest, or why one was refused.
-struct Gathered<S> {
-    ticket: Ticket,
+struct Gathered<S, D, W> {
+    asker: W,
     snap: S,
     participants: Vec<PartitionId>,
-    at: Result<Hlc, Failure>,
+    at: Result<Agreed<D>, Failure>,
+    /// What is watched has to be looked at again.
+    looks: bool,
+    writes: bool,
+    deadline: Micros,
 }
 
-struct Decided {
-    at: Hlc,
+struct Telling<D> {
+    at: Agreed<D>,
     missing: Vec<PartitionId>,
     tell_again: Micros,
 }
 
-/// A transaction that is to be applied here.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Transaction<S, L> {
-    /// Its time: proposed, or of the commit.
-    pub time: Hlc,
-    /// The snapshot.
-    pub snap: S,
-    /// Its writes here.
-    pub writes: Writes,
-    /// Where it stands.
-    pub state: State<L>,
-}
-
-/// Where a transaction stands.
-#[derive(Debug, PartialEq, Eq)]
-pub enum State<L> {
-    /// It commits at its time or later, or never; its coordinator is asked at the moment given.
-    InDoubt(Tx, Micros),
-    /// It commits at its time.
-    Commits(Tx),
-    /// It commits at its time, and concerns no other partition.
-    Here(L),
-}
-
-impl<L> State<L> {
-    fn tx(&self) -> Option<Tx> {
-        match self {
-            Self::InDoubt(tx, _) | Self::Commits(tx) => Some(*tx),
-            Self::Here(_) => None,
-        }
-    }
-}
-
-impl<S, L> Transaction<S, L> {
-    /// The stamp of its versions, in their data centre (I2).
-    pub fn stamp(&self, origin: DcId) -> Stamp {
-        Stamp { ts: self.time, origin, seq: self.state.tx().map_or(0, |tx| seq(tx.0)) }
-    }
-
-    fn in_doubt(&self) -> bool {
-        matches!(self.state, State::InDoubt(..))
-    }
-}
-
-fn seq(coordinator: PartitionId) -> u32 {
-    u32::from(coordinator.0) + 1
-}
-
 /// The transactions that one server coordinates, and those that are pending there.
-pub struct TwoPhase<S, L> {
+pub struct TwoPhase<S, L, D = (), W = Ticket> {
     me: ServerId,
-    gathering: Gather<Gathered<S>>,
-    decided: BTreeMap<GatherId, Decided>,
+    /// Where the master of each partition is, if it is masters that take part.
+    masters: Vec<DcId>,
+    gathering: Gather<Gathered<S, D, W>>,
+    decided: BTreeMap<GatherId, Telling<D>>,
     latest: Hlc,
-    pending: Vec<Transaction<S, L>>,
-    said: Vec<(PartitionId, Commit<S>)>,
+    pending: Vec<Transaction<S, L, D>>,
+    said: Vec<(PartitionId, Commit<S, D>)>,
     unsaved: bool,
 }
 
-impl<S: Wire, L> TwoPhase<S, L> {
+impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
     /// With what an earlier life left undone. `life` differs for every start of this server.
-    pub fn new(me: ServerId, life: u64, Undone { prepared, decided, latest }: Undone<S>) -> Self {
-        let in_doubt =
-            |(tx, time, snap, writes)| Transaction { time, snap, writes, state: State::InDoubt(tx, 0) };
-        let kept = |(id, at, missing)| (id, Decided { at, missing, tell_again: 0 });
+    pub fn new(me: ServerId, life: u64, Undone { prepared, decided, latest }: Undone<S, D>) -> Self {
+        let in_doubt = |(tx, time, snap, Part { writes, watched })| Transaction {
+            time,
+            snap,
+            writes,
+            watched,
+            looked: true,
+            state: State::InDoubt(tx, 0),
+        };
+        let kept = |(id, at, missing)| (id, Telling { at, missing, tell_again: 0 });
         Self {
             me,
+            masters: Vec::new(),
             gathering: Gather::new(life),
             decided: decided.into_iter().map(kept).collect(),
             latest,
@@ -169,89 +91,177 @@ impl<S: Wire, L> TwoPhase<S, L> {
 
     /// Begins a transaction: each partition that holds some of its keys, this one perhaps among them, is asked to
     /// prepare. It is given up at `deadline`.
-    pub fn begin(&mut self, ticket: Ticket, writes: Writes, snap: S, deadline: Micros, topology: &Topology) {
-        let parts = by_partition(writes, topology);
+    pub fn begin(&mut self, asker: W, writes: Writes, snap: S, deadline: Micros, topology: &Topology) {
+        self.begin_watching(asker, Part { writes, watched: Vec::new() }, snap, deadline, topology);
+    }
+
+    /// The same, if what is watched does not change until it commits: that is looked at once all have proposed.
+    pub fn begin_watching(&mut self, asker: W, all: Part, snap: S, deadline: Micros, topology: &Topology) {
+        let does = (!all.watched.is_empty(), !all.writes.is_empty());
+        self.gather(asker, by_partition(all, topology), does, snap, deadline);
+    }
+
+    /// The same, of what these participants know already that they are to do: `snap` names it.
+    pub fn agree(
+        &mut self,
+        asker: W,
+        participants: impl IntoIterator<Item = PartitionId>,
+        snap: S,
+        deadline: Micros,
+    ) {
+        let parts = participants.into_iter().map(|partition| (partition, Part::default())).collect();
+        self.gather(asker, parts, (false, true), snap, deadline);
+    }
+
+    fn gather(
+        &mut self,
+        asker: W,
+        parts: BTreeMap<PartitionId, Part>,
+        (looks, writes): (bool, bool),
+        snap: S,
+        deadline: Micros,
+    ) {
         let participants: Vec<PartitionId> = parts.keys().copied().collect();
-        let asked = participants.iter().map(|p| ServerId::new(self.me.dc, *p)).collect();
-        let gathered = Gathered { ticket, snap: snap.clone(), participants, at: Ok(Hlc::ZERO) };
+        let asked = participants.iter().map(|p| self.server(*p)).collect();
+        let at = Ok(Default::default());
+        let gathered = Gathered { asker, snap: snap.clone(), participants, at, looks, writes, deadline };
         let id = self.gathering.open(asked, deadline, gathered);
-        let prepare = |(p, writes)| (p, Commit::Prepare(id, snap.clone(), writes));
+        let prepare = |(p, part)| (p, Commit::Prepare(id, snap.clone(), part));
         self.said.extend(parts.into_iter().map(prepare));
     }
 
+    /// What is decided from now on commits above `time`.
+    pub fn decide_above(&mut self, time: Hlc) {
+        self.latest = self.latest.max(time);
+    }
+
+    /// Whether proposals for this transaction are gathered here.
+    pub fn gathers(&self, id: GatherId) -> bool {
+        self.gathering.is_open(id)
+    }
+
+    /// Whom transactions are gathered for.
+    pub fn askers(&self) -> impl Iterator<Item = &W> {
+        self.gathering.pending().map(|gathered| &gathered.asker)
+    }
+
     /// Takes a message.
-    pub fn on_message(&mut self, from: ServerId, message: Commit<S>, now: Micros) -> Option<Turn<S>> {
+    pub fn on_message(
+        &mut self,
+        from: ServerId,
+        message: Commit<S, D>,
+        now: Micros,
+    ) -> Option<Turn<S, D, W>> {
         match message {
-            Commit::Prepare(id, snap, writes) => Some(Turn::Prepare(Tx(from.partition, id), snap, writes)),
-            Commit::Prepared(id, proposal) => self.proposed(from, id, proposal, now),
+            Commit::Prepare(id, snap, part) => Some(Turn::Prepare(Tx(from.partition, id), snap, part)),
+            Commit::Prepared(id, proposal) => {
+                let merge = |gathered: &mut Gathered<S, D, W>| match (&mut gathered.at, proposal) {
+                    (Ok((at, all)), Ok((proposed, added))) => {
+                        *at = proposed.max(*at);
+                        all.add(added);
+                    }
+                    (at, Err(why)) => *at = Err(why),
+                    (Err(_), Ok(_)) => {}
+                };
+                let gathered = self.gathering.answer(id, from, merge)?;
+                self.proposed(id, gathered, now)
+            }
+            Commit::Look(id, at) => Some(Turn::Look(Tx(from.partition, id), at)),
+            Commit::Looked(id, looked) => {
+                let refuse = |gathered: &mut Gathered<S, D, W>| {
+                    if let Err(why) = looked {
+                        gathered.at = Err(why);
+                    }
+                };
+                let gathered = self.gathering.answer(id, from, refuse)?;
+                Some(self.decide(id, gathered, now))
+            }
             Commit::Decision(id, at) => self.learn(Tx(from.partition, id), at),
             Commit::Applied(id) => {
-                if let Some(decided) = self.decided.get_mut(&id) {
-                    decided.missing.retain(|partition| *partition != from.partition);
+                let decided = self.decided.get_mut(&id)?;
+                decided.missing.retain(|partition| *partition != from.partition);
+                if !decided.missing.is_empty() {
+                    return None;
                 }
-                self.decided.retain(|_, decided| !decided.missing.is_empty()); // what is durable of it does no harm
-                None
+                self.decided.remove(&id); // what is durable of it does no harm
+                Some(Turn::Applied(id))
             }
             Commit::Doubt(id) if self.gathering.is_open(id) => None, // nobody knows yet
             Commit::Doubt(id) => {
-                let at = self.decided.get(&id).map(|decided| decided.at);
+                let at = self.decided.get(&id).map(|decided| decided.at.clone());
                 self.said.push((from.partition, Commit::Decision(id, at)));
                 None
             }
         }
     }
 
+    /// All participants have proposed, or one has refused.
     fn proposed(
         &mut self,
-        from: ServerId,
         id: GatherId,
-        proposal: Result<Hlc, Failure>,
+        mut gathered: Gathered<S, D, W>,
         now: Micros,
-    ) -> Option<Turn<S>> {
-        let merge = |gathered: &mut Gathered<S>| match (&mut gathered.at, proposal) {
-            (Ok(at), Ok(proposed)) => *at = proposed.max(*at),
-            (at, Err(why)) => *at = Err(why),
-            (Err(_), Ok(_)) => {}
-        };
-        let Gathered { ticket, snap, participants, at } = self.gathering.answer(id, from, merge)?;
-        let at = at.map(|at| at.max(self.latest.next())); // I2
-        let decision = Commit::Decision(id, at.as_ref().ok().copied());
-        self.said.extend(participants.iter().map(|partition| (*partition, decision.clone())));
-        let stamp = at.map(|at| {
-            self.latest = at;
-            self.decided.insert(id, Decided { at, missing: participants, tell_again: now + DOUBT_US });
-            self.unsaved = true;
-            Stamp { ts: at, origin: self.me.dc, seq: seq(self.me.partition) }
-        });
-        Some(Turn::Decided(ticket, snap, stamp))
+    ) -> Option<Turn<S, D, W>> {
+        if let Ok((at, _)) = &mut gathered.at {
+            *at = (*at).max(self.latest.next()); // I2
+            if !self.masters.is_empty() {
+                *at = masters::commit_time(*at, self.me.partition);
+            }
+            if gathered.looks {
+                self.latest = *at;
+                let look = |partition: &PartitionId| (*partition, Commit::Look(id, *at));
+                self.said.extend(gathered.participants.iter().map(look));
+                let asked = gathered.participants.iter().map(|p| self.server(*p)).collect();
+                self.gathering.reopen(id, asked, gathered.deadline, gathered);
+                return None;
+            }
+        }
+        Some(self.decide(id, gathered, now))
     }
 
-    fn learn(&mut self, tx: Tx, at: Option<Hlc>) -> Option<Turn<S>> {
+    fn decide(&mut self, id: GatherId, gathered: Gathered<S, D, W>, now: Micros) -> Turn<S, D, W> {
+        let Gathered { asker, snap, participants, at, writes, .. } = gathered;
+        let decision = Commit::Decision(id, at.as_ref().ok().filter(|_| writes).cloned());
+        self.said.extend(participants.iter().map(|partition| (*partition, decision.clone())));
+        if at.is_ok() && !writes {
+            return Turn::Seen(asker, snap);
+        }
+        let decided = at.map(|(at, added)| {
+            let (missing, tell_again) = (participants.clone(), now + DOUBT_US);
+            self.latest = at;
+            self.decided.insert(id, Telling { at: (at, added.clone()), missing, tell_again });
+            self.unsaved = true;
+            let stamp = Stamp { ts: at, origin: self.me.dc, seq: seq(self.me.partition) };
+            Decided { id, stamp, added, participants }
+        });
+        Turn::Decided(asker, snap, decided)
+    }
+
+    fn learn(&mut self, tx: Tx, at: Option<Agreed<D>>) -> Option<Turn<S, D, W>> {
         match (self.pending.iter().position(|t| t.state.tx() == Some(tx)), at) {
-            (Some(place), Some(at)) => {
+            (Some(place), Some((at, added))) => {
                 let transaction = &mut self.pending[place];
                 debug_assert!(transaction.time <= at, "I1");
-                (transaction.time, transaction.state) = (at, State::Commits(tx));
+                (transaction.time, transaction.state) = (at, State::Commits(tx, added));
             }
             (Some(place), None) => {
                 debug_assert!(self.pending[place].in_doubt(), "what was decided is not aborted");
                 self.pending.remove(place);
                 self.unsaved = true;
             }
-            (None, Some(_)) => {
-                self.said.push((tx.0, Commit::Applied(tx.1))); // it was, and the coordinator has not heard
-                return None;
-            }
+            (None, Some((at, _))) => return Some(Turn::Again(tx, at)),
             (None, None) => return None,
         }
         Some(Turn::Learnt)
     }
 
-    /// Proposes `time` for a transaction, which is pending from `now` on.
-    pub fn propose(&mut self, tx: Tx, time: Hlc, snap: S, writes: Writes, now: Micros) {
-        self.pending.push(Transaction { time, snap, writes, state: State::InDoubt(tx, now + DOUBT_US) });
+    /// Proposes a time for a transaction, which is pending from `now` on, and adds to it.
+    pub fn propose(&mut self, tx: Tx, (time, added): Agreed<D>, snap: S, part: Part, now: Micros) {
+        let Part { writes, watched } = part;
+        let state = State::InDoubt(tx, now + DOUBT_US);
+        self.pending.push(Transaction { time, snap, writes, watched, looked: false, state });
         self.unsaved = true;
-        self.said.push((tx.0, Commit::Prepared(tx.1, Ok(time))));
+        self.said.push((tx.0, Commit::Prepared(tx.1, Ok((time, added)))));
     }
 
     /// Proposes no time: the transaction will not commit.
@@ -259,30 +269,66 @@ impl<S: Wire, L> TwoPhase<S, L> {
         self.said.push((tx.0, Commit::Prepared(tx.1, Err(why))));
     }
 
+    /// What is watched here is as it was, and nothing will be written here below the commit time; or why not.
+    pub fn looked(&mut self, Tx(coordinator, id): Tx, looked: Result<(), Failure>) {
+        self.said.push((coordinator, Commit::Looked(id, looked)));
+    }
+
     /// A transaction that concerns no other partition commits at `time`. It is not durable before it is applied.
     pub fn here(&mut self, time: Hlc, snap: S, writes: Writes, local: L) {
-        self.pending.push(Transaction { time, snap, writes, state: State::Here(local) });
+        let watched = Vec::new();
+        self.pending.push(Transaction {
+            time,
+            snap,
+            writes,
+            watched,
+            looked: true,
+            state: State::Here(local),
+        });
     }
 
     /// Takes out the earliest transaction, if it commits and `clock` has reached its time. REQUIRES: it is applied within
     /// the same event.
-    pub fn next(&mut self, clock: Hlc) -> Option<Transaction<S, L>> {
+    pub fn next(&mut self, clock: Hlc) -> Option<Transaction<S, L, D>> {
         let order = |place: &usize| (self.pending[*place].time, !self.pending[*place].in_doubt());
         let place = (0..self.pending.len()).min_by_key(order)?;
         if self.pending[place].in_doubt() || self.pending[place].time > clock {
             return None;
         }
         let transaction = self.pending.remove(place);
-        if let Some(Tx(coordinator, id)) = transaction.state.tx() {
+        if let Some(tx) = transaction.state.tx() {
             self.unsaved = true;
-            self.said.push((coordinator, Commit::Applied(id)));
+            self.applied(tx);
         }
         Some(transaction)
+    }
+
+    /// Takes out a transaction that commits, in whatever order. REQUIRES: it is applied within the same event, and
+    /// [`Self::applied`] is called then or later.
+    pub fn take(&mut self) -> Option<Transaction<S, L, D>> {
+        let place = self.pending.iter().position(|transaction| !transaction.in_doubt())?;
+        self.unsaved = true;
+        Some(self.pending.remove(place))
+    }
+
+    /// This participant has applied a transaction: the coordinator need not remember it for its sake.
+    pub fn applied(&mut self, Tx(coordinator, id): Tx) {
+        self.said.push((coordinator, Commit::Applied(id)));
     }
 
     /// The times of what is decided and not applied.
     pub fn decided(&self) -> impl Iterator<Item = Hlc> {
         self.pending.iter().filter(|transaction| !transaction.in_doubt()).map(|transaction| transaction.time)
+    }
+
+    /// What is prepared under this name.
+    pub fn prepared(&mut self, tx: Tx) -> Option<&mut Transaction<S, L, D>> {
+        self.pending.iter_mut().find(|transaction| transaction.state.tx() == Some(tx))
+    }
+
+    /// All that is pending.
+    pub fn pending(&self) -> impl Iterator<Item = &Transaction<S, L, D>> {
+        self.pending.iter()
     }
 
     /// The time of the earliest that is pending.
@@ -292,23 +338,23 @@ impl<S: Wire, L> TwoPhase<S, L> {
 
     /// Now and then: asks about what is in doubt, and tells decisions again; and gives up what has passed its deadline:
     /// whom to tell. None of that happened.
-    pub fn tend(&mut self, now: Micros) -> Vec<Ticket> {
+    pub fn tend(&mut self, now: Micros) -> Vec<W> {
         self.ask(|_, ask_at| ask_at <= now, now);
         for (id, decided) in self.decided.iter_mut().filter(|(_, decided)| decided.tell_again <= now) {
             decided.tell_again = now + DOUBT_US;
-            let decision = Commit::Decision(*id, Some(decided.at));
+            let decision = Commit::Decision(*id, Some(decided.at.clone()));
             self.said.extend(decided.missing.iter().map(|partition| (*partition, decision.clone())));
         }
-        self.gathering.expire(now).into_iter().map(|gathered| gathered.ticket).collect()
+        self.gathering.expire(now).into_iter().map(|gathered| gathered.asker).collect()
     }
 
     /// `peer` restarted: asks it about what is in doubt, and gives up what waits for it: whom to tell. None of that
     /// happened.
-    pub fn reset(&mut self, peer: ServerId, now: Micros) -> Vec<Ticket> {
-        if peer.dc == self.me.dc {
+    pub fn reset(&mut self, peer: ServerId, now: Micros) -> Vec<W> {
+        if peer == self.server(peer.partition) {
             self.ask(|coordinator, _| coordinator == peer.partition, now);
         }
-        self.gathering.reset(peer).into_iter().map(|gathered| gathered.ticket).collect()
+        self.gathering.reset(peer).into_iter().map(|gathered| gathered.asker).collect()
     }
 
     fn ask(&mut self, due: impl Fn(PartitionId, Micros) -> bool, now: Micros) {
@@ -324,42 +370,29 @@ impl<S: Wire, L> TwoPhase<S, L> {
 
     /// Sends what is to be said, with `wrap` as messages of the protocol. Returns whether what is undone has changed:
     /// then the protocol persists it, within the same event.
-    pub fn flush<P: Protocol>(&mut self, wrap: fn(Commit<S>) -> P::Peer, cx: &mut Cx<'_, P>) -> bool {
-        for (partition, message) in self.said.drain(..) {
-            cx.send(ServerId::new(self.me.dc, partition), wrap(message));
-        }
+    pub fn flush<P: Protocol>(&mut self, wrap: fn(Commit<S, D>) -> P::Peer, cx: &mut Cx<'_, P>) -> bool {
+        let mut said = std::mem::take(&mut self.said);
+        said.drain(..).for_each(|(partition, message)| cx.send(self.server(partition), wrap(message)));
+        self.said = said;
         std::mem::take(&mut self.unsaved)
     }
 
     /// What has to outlive a crash.
-    pub fn undone(&self) -> Undone<S> {
-        let kept = |t: &Transaction<S, L>| Some((t.state.tx()?, t.time, t.snap.clone(), t.writes.clone()));
-        let decided = self.decided.iter().map(|(id, d)| (*id, d.at, d.missing.clone()));
+    pub fn undone(&self) -> Undone<S, D> {
+        let part = |t: &Transaction<S, L, D>| Part { writes: t.writes.clone(), watched: t.watched.clone() };
+        let kept = |t: &Transaction<S, L, D>| Some((t.state.tx()?, t.time, t.snap.clone(), part(t)));
+        let decided = self.decided.iter().map(|(id, d)| (*id, d.at.clone(), d.missing.clone()));
         Undone {
             prepared: self.pending.iter().filter_map(kept).collect(),
             decided: decided.collect(),
             latest: self.latest,
         }
     }
-
-    /// How many transactions are pending here, or decided here and not applied by all.
-    pub fn unfinished(&self) -> usize {
-        self.pending.len() + self.decided.len()
-    }
 }
 
 /// What a client is told whose transaction was given up.
 pub fn given_up() -> Failure {
     Failure::Unavailable("a partition that the transaction writes did not answer".to_string())
-}
-
-/// The writes of each partition, one a key: the last one.
-fn by_partition(writes: Writes, topology: &Topology) -> BTreeMap<PartitionId, Writes> {
-    let mut parts = BTreeMap::<PartitionId, BTreeMap<Key, Write>>::new();
-    for (key, write) in writes {
-        parts.entry(topology.partition_of(&key)).or_default().insert(key, write);
-    }
-    parts.into_iter().map(|(partition, writes)| (partition, writes.into_iter().collect())).collect()
 }
 
 #[cfg(test)]

@@ -139,12 +139,20 @@ verbs! {
     Purge "tidemark|purge" w,
     // more of strings
     PfDebug "pfdebug" w,
+    // the gateways' own: all that is known of a key in the snapshot of an interactive transaction
+    Look "tidemark|look" r,
 }
 
 impl Verb {
     /// Whether it is a program, whose commands are computed.
     pub const fn is_program(self) -> bool {
         matches!(self, Self::Eval | Self::EvalRo | Self::Exec)
+    }
+
+    /// Whether it spends rights of a bounded counter, or gives them away.
+    pub const fn changes_rights(self) -> bool {
+        use Verb::*;
+        matches!(self, BCounterCreate | BCounterIncrBy | BCounterDecrBy | BCounterGive)
     }
 
     /// Whether its errors name the key: then the key is its first argument, too.

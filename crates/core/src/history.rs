@@ -240,7 +240,7 @@ impl Event {
     }
 
     /// The event of an operation that a session was asked and what it answered; none for operations that a
-    /// history does not record (SCAN, COUNT, queries), and for write transactions, which are [`Self::transaction`]. An operation that never got an answer is
+    /// history does not record (SCAN, COUNT, queries), and for transactions: see [`Self::transaction`] and [`Self::read`]. An operation that never got an answer is
     /// `Outcome::Failed(Failure::Indefinite(…))`; its end time is left out.
     pub fn of(
         session: SessionId,
@@ -279,7 +279,8 @@ impl Event {
                 | Op::Count { .. }
                 | Op::Conflicts { .. }
                 | Op::PutAll { .. }
-                | Op::Query { .. },
+                | Op::Query { .. }
+                | Op::Transact(_),
                 _,
             ) => {
                 return None;

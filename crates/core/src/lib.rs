@@ -22,7 +22,7 @@ pub use clock::{Hlc, Micros, Stamp};
 pub use command::{Command, Reply, Verb};
 pub use guarantee::Guarantees;
 pub use ids::{DcId, PartitionId, Regions, ServerId};
-pub use op::{Condition, Failure, Found, Key, Op, OpKind, Outcome, Update, Value, Write};
+pub use op::{Condition, Failure, Found, Key, Op, OpKind, Outcome, Snapshot, Transact, Update, Value, Write};
 pub use promise::Promise;
 pub use rule::{Rule, Variant, without};
 pub use slot::{SLOTS, Slot};

@@ -79,6 +79,15 @@ impl Write {
         }
     }
 
+    /// The keys that a version of `key` with this write is of.
+    pub fn keys<'k>(&'k self, key: &'k Key) -> impl Iterator<Item = &'k Key> {
+        let (alone, group) = match self {
+            Self::Group(writes) => (None, &writes[..]),
+            _ => (Some(key), &[][..]),
+        };
+        alone.into_iter().chain(group.iter().map(|(key, _)| key))
+    }
+
     /// How many bytes it brings.
     pub fn len(&self) -> usize {
         match self {
@@ -165,7 +174,7 @@ pub enum Op {
         update: Update,
     },
     /// One write transaction: all of these writes are one commit, and whoever sees one of them sees them all. Only for
-    /// protocols that declare that they can (`Protocol::INFO.atomic_writes`).
+    /// protocols that declare that they can (`Protocol::INFO.transactions`).
     PutAll {
         /// The writes. Of several writes of one key the last one counts.
         writes: Vec<(Key, Write)>,
@@ -220,6 +229,9 @@ pub enum Op {
         /// The partition to count.
         partition: PartitionId,
     },
+    /// A step of an interactive transaction. Only for protocols that declare that they have them
+    /// (`Protocol::INFO.transactions`).
+    Transact(Box<Transact>),
 }
 
 /// The names of the operations, for statistics, timelines and error messages.
@@ -237,6 +249,7 @@ pub enum OpKind {
     At,
     Conflicts,
     Query,
+    Transact,
 }
 
 impl Op {
@@ -253,6 +266,7 @@ impl Op {
             Self::Count { .. } => OpKind::Count,
             Self::Conflicts { .. } => OpKind::Conflicts,
             Self::Query { .. } => OpKind::Query,
+            Self::Transact(_) => OpKind::Transact,
         }
     }
 
@@ -266,6 +280,12 @@ impl Op {
             }
             Self::Put { key, update } => Some(bytes(key, &update.write)),
             Self::PutAll { writes } => Some(writes.iter().map(|(key, write)| bytes(key, write)).sum()),
+            Self::Transact(step) => match &**step {
+                Transact::Commit { writes, .. } => {
+                    Some(writes.iter().map(|(key, write)| bytes(key, write)).sum())
+                }
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -328,6 +348,8 @@ pub enum Outcome {
     Adopted,
     /// The operation did not complete.
     Failed(Failure),
+    /// An interactive transaction has begun, and reads in this snapshot.
+    Begun(Snapshot),
     /// Of a CONFLICTS: keys, each with its versions that did not see each other, newest first.
     Conflicts(Vec<(Key, Vec<Found>)>),
 }
@@ -362,19 +384,8 @@ impl Failure {
 }
 
 pub mod shared_bytes;
+mod transact;
 
-mod optional_bytes {
-    use super::Value;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+pub use transact::{Snapshot, Transact};
 
-    #[derive(Serialize, Deserialize)]
-    struct Shared(#[serde(with = "super::shared_bytes")] Value);
-
-    pub(super) fn serialize<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
-        value.clone().map(Shared).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-        Ok(Option::<Shared>::deserialize(deserializer)?.map(|shared| shared.0))
-    }
-}
+mod optional_bytes;

@@ -35,25 +35,28 @@ pub struct Variant {
 
 thread_local! {
     /// A bit for each rule that this thread does not keep.
-    static WITHOUT: Cell<u128> = const { Cell::new(0) };
+    static WITHOUT: Cell<Bits> = const { Cell::new([0; WORDS]) };
 }
+
+const WORDS: usize = 3;
+type Bits = [u64; WORDS];
 
 impl Rule {
     /// The number of the first rule of what carries protocols.
-    pub const CARRIERS: u8 = 48;
+    pub const CARRIERS: u8 = 80;
 
     /// The number of the first rule of a component: several protocols keep it, each for itself.
-    pub const COMPONENTS: u8 = 32;
+    pub const COMPONENTS: u8 = 64;
 
     /// The number of the first rule of data types.
-    pub const TYPES: u8 = 64;
+    pub const TYPES: u8 = 96;
 
     /// For [`rules!`](crate::rules!).
     #[doc(hidden)]
     pub const fn new(name: &'static str, bit: u8) -> Self {
         assert!(
-            bit < 128,
-            "there are at most 32 rules of a protocol, 16 of components, 16 of what carries it, and 64 of types"
+            (bit as usize) < 64 * WORDS,
+            "there are at most 64 rules of a protocol, 16 of components, 16 of what carries it, and 96 of types"
         );
         Self { name, bit }
     }
@@ -61,7 +64,7 @@ impl Rule {
     /// Whether it is kept: always, unless this thread plays [`without`] it.
     #[inline(always)]
     pub fn kept(self) -> bool {
-        !SWITCHABLE || WITHOUT.get() >> self.bit & 1 == 0
+        !SWITCHABLE || WITHOUT.get()[usize::from(self.bit / 64)] >> (self.bit % 64) & 1 == 0
     }
 }
 
@@ -83,14 +86,16 @@ impl Variant {
     }
 }
 
-fn bits(rules: &[Rule]) -> u128 {
-    rules.iter().fold(0, |bits, rule| bits | 1u128 << rule.bit)
+fn bits(rules: &[Rule]) -> Bits {
+    let mut bits = [0; WORDS];
+    rules.iter().for_each(|rule| bits[usize::from(rule.bit / 64)] |= 1 << (rule.bit % 64));
+    bits
 }
 
 /// Rules that this thread does not keep as long as this lives; then it goes on as before.
 #[derive(Debug)]
 pub struct Without {
-    before: u128,
+    before: Bits,
     here: PhantomData<*const ()>, // not Send: it is this thread that goes on as before
 }
 
@@ -130,15 +135,15 @@ pub fn without<T>(rules: &[Rule], play: impl FnOnce() -> T) -> T {
 /// assert_eq!(RULES.iter().map(|rule| rule.name).collect::<Vec<_>>(), ["GETS_WAIT", "PUTS_WAIT"]);
 /// ```
 ///
-/// A protocol with a component lists those of its rules that it rests on: `rules! { GETS_WAIT; of stabilised: STABLE_SURVIVES }`.
+/// A protocol with components lists those of their rules that it rests on: `rules! { GETS_WAIT; of stabilised: STABLE_SURVIVES }`.
 #[macro_export]
 macro_rules! rules {
-    ($($rule:ident),+; of $component:ident: $($shared:ident),+ $(,)?) => {
-        #[allow(unreachable_pub)]
-        pub use $component::{$($shared),+};
+    ($($rule:ident),+ $(; of $component:ident: $($shared:ident),+)+ $(,)?) => {
+        $(#[allow(unreachable_pub)]
+        pub use $component::{$($shared),+};)+
         /// What safety rests on, for tests to break one at a time.
         #[allow(unreachable_pub)]
-        pub const RULES: &[$crate::Rule] = &[$($rule,)+ $($shared),+];
+        pub const RULES: &[$crate::Rule] = &[$($rule,)+ $($($shared),+),+];
         $crate::rules!(number 0, $($rule)+);
     };
     ($($rule:ident),+ $(,)?) => {

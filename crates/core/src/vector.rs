@@ -142,6 +142,19 @@ impl Vector {
         }
     }
 
+    /// The first `m` entries.
+    #[inline]
+    pub fn first(&self, m: usize) -> Self {
+        match &self.0 {
+            Entries::Few { len, entries } if m <= INLINE => {
+                let mut first = *entries;
+                first[m..].fill(Hlc::ZERO);
+                Self(Entries::Few { len: LENS[m].min(*len), entries: first })
+            }
+            _ => Self::from_entries(self.entries().iter().take(m).copied()),
+        }
+    }
+
     /// The same without the entry of `dc`: what is owed by the other data centres.
     #[must_use]
     #[inline]

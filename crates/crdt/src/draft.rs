@@ -7,6 +7,7 @@ use crate::effect::{Bound, Change, Datum, Kill, Kind, Name, Start};
 use crate::modifier::Modifier;
 use crate::number::{Dd, Number};
 use crate::rule;
+use crate::series::TRIAL;
 use crate::shape::Plain;
 use crate::state::State;
 use bytes::Bytes;
@@ -26,6 +27,9 @@ pub struct Moment {
     pub expiring: bool,
     /// Whether this is the only region: then ids of streams are given as Redis gives them.
     pub alone: bool,
+    /// Whether the key is seen in a snapshot, from which others of the region may have gone on. Then no segment of a counter does, and ids
+    /// that are given depend on this number, which nobody else has.
+    pub past: Option<u64>,
 }
 
 /// What a command answers, or the error that it answers.
@@ -237,8 +241,10 @@ impl<'a> Draft<'a> {
     pub fn count(&mut self, kind: Kind, name: &[u8], by: Number) {
         self.growth += isize::from(!self.contains(name));
         self.begin();
+        // What the series itself has counted goes on.
+        let upto = if self.moment.past.is_some() { TRIAL.prev() } else { self.moment.floor };
         let own = match self.state.hot(kind, name) {
-            Some(cell) if !self.expired => cell.segment(self.moment.origin, self.moment.floor),
+            Some(cell) if !self.expired => cell.segment(self.moment.origin, upto),
             _ => None,
         };
         // Nothing can be told from the sum of a segment that has become infinite: another one begins.

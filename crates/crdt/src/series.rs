@@ -98,6 +98,12 @@ impl Series {
         self.places.contains_key(key)
     }
 
+    /// The keys that something has written to.
+    pub fn written(&self) -> Vec<Key> {
+        let written = self.keys.iter().filter(|tried| !tried.changes.is_empty());
+        written.map(|tried| tried.key.clone()).collect()
+    }
+
     /// Where and when.
     pub fn moment(&self) -> Moment {
         self.moment

@@ -39,7 +39,14 @@ fn bitop_pads_shorter_strings_with_zeros() {
 
 #[test]
 fn bitop_looks_at_its_operation_before_its_keys() {
-    let moment = Moment { time: Hlc(1000), origin: DcId(0), floor: Hlc::ZERO, expiring: false, alone: false };
+    let moment = Moment {
+        time: Hlc(1000),
+        origin: DcId(0),
+        floor: Hlc::ZERO,
+        expiring: false,
+        alone: false,
+        past: None,
+    };
     let (none, mut set) = (State::default(), State::default());
     let add = Command::new(Verb::SAdd, vec![Bytes::from("m")]);
     let effect = Effect { floor: Hlc::ZERO, changes: evaluate(&add, &set, moment).changes };

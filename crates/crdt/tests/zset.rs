@@ -188,7 +188,14 @@ fn random_ranges_of_names_reply_alike_with_dots_and_without() {
 /// makes the sum 0.
 #[test]
 fn infinities_are_weighed_as_in_redis() {
-    let moment = Moment { time: Hlc(1000), origin: DcId(0), floor: Hlc::ZERO, expiring: false, alone: false };
+    let moment = Moment {
+        time: Hlc(1000),
+        origin: DcId(0),
+        floor: Hlc::ZERO,
+        expiring: false,
+        alone: false,
+        past: None,
+    };
     let held = |members: &str| {
         let mut state = State::default();
         let add = Command::new(Verb::ZAdd, harness::words(members));

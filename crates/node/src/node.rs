@@ -46,6 +46,7 @@ use crate::status::{Counters, Status};
 use crate::token::TokenError;
 use bytes::BytesMut;
 use tidemark_contract::Ticket;
+use tidemark_contract::info::Transactions;
 use tidemark_contract::order::Order as ProtocolOrder;
 use tidemark_contract::removal::Standing;
 use tidemark_core::{Guarantees, Micros, Op, Outcome, PartitionId};
@@ -221,8 +222,8 @@ pub struct About {
     pub protocol: &'static str,
     /// What it promises, in a word.
     pub promise: String,
-    /// Whether its sessions take write transactions.
-    pub atomic_writes: bool,
+    /// Which transactions its sessions take.
+    pub transactions: Transactions,
     /// Whether it keeps data types.
     pub types: bool,
     /// Whether its sessions heed which guarantees an operation asks for.

@@ -68,7 +68,7 @@ impl<P: Protocol> NodeOf<P> {
         let about = About {
             protocol: P::INFO.name,
             promise: P::INFO.promise.to_string(),
-            atomic_writes: P::INFO.atomic_writes,
+            transactions: P::INFO.transactions,
             guarantees: P::INFO.guarantees,
             types: P::EXTENSIONS.types.is_some(),
         };

@@ -343,7 +343,7 @@ mod tests {
 
     fn token(times: &[u64]) -> Token<Past> {
         let ds = Vector::from_entries(times.iter().map(|time| Hlc(*time)));
-        Token { home: DcId(0), past: Past { ds, dsv: Vector::default() } }
+        Token { home: DcId(0), past: Past { ds, ..Past::default() } }
     }
 
     fn times(part: &Part<Tidemark>, seen: u64) -> Vec<u64> {

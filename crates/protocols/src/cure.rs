@@ -30,13 +30,15 @@
 //! - I2 Nothing is prepared at or below `vv[m]`, or `snap[m]` of a snapshot that was read here.
 //! - I3 For i ≠ m, `gss[i]` covers the CV of what was written here, after a restart too (E-12): new sessions see it.
 
+use tidemark_contract::core::Transact;
 pub use tidemark_contract::early::{Clock, Timer};
 use tidemark_contract::info;
 use tidemark_contract::prelude::*;
-pub use tidemark_contract::stabilised::Params;
+pub use tidemark_contract::stabilised::TransactionParams as Params;
+use tidemark_contract::stabilised::leases::{self, checks_nothing};
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
 use tidemark_contract::timeline::{Lasting, Timeline};
-use tidemark_contract::two_phase::{Commit, State, Turn, Tx, Writes, given_up};
+use tidemark_contract::two_phase::{Commit, Decided, Part, State, Turn, Tx, given_up};
 
 tidemark_contract::rules! {
     SNAP_COVERS_SC,
@@ -50,7 +52,8 @@ tidemark_contract::rules! {
     DECIDED_SURVIVES, // D4
     GSS_SURVIVES, // I3
     STABLE_STAYS_HOME; // D6
-    of stabilised: STABLE_SURVIVES, OFFERS_WHAT_IS_DURABLE // D5
+    of stabilised: STABLE_SURVIVES, OFFERS_WHAT_IS_DURABLE, // D5
+    HOLDS_SNAPSHOTS
 }
 
 /// What a session asks, with its SC_c; nothing: to cover that (D6).
@@ -67,7 +70,7 @@ pub struct View(Vector);
 enum Task {
     Ask(Ticket, Op),
     Slice(ServerId, SliceReq<Vector>),
-    Prepare(Tx, Writes),
+    Prepare(Tx, Part),
 }
 
 /// A server, `p_n^m`.
@@ -86,7 +89,7 @@ impl Protocol for Cure {
     const INFO: Info = Info::new("cure", ABOUT, Promise::CausalSnapshot)
         .clock(info::Clock::Monotone)
         .partial()
-        .atomic_writes()
+        .interactive()
         .rules(RULES);
     type Meta = Vector; // CV
     type Request = Request;
@@ -102,7 +105,7 @@ impl Protocol for Cure {
     fn start(mut was: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
         was.hard.undone.prepared.retain(|_| PREPARED_SURVIVES.kept());
         was.hard.undone.decided.retain(|_| DECIDED_SURVIVES.kept());
-        let (m, mut st) = (cx.me.dc, Stabilised::start(&was, *cx.params, cx));
+        let (m, mut st) = (cx.me.dc, Stabilised::start(&was, (*cx.params).into(), cx));
         st.vv = was.received; // what is pending lies below the ceiling
         let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && TIMES_ARRIVE_WHOLE.kept());
         elsewhere.for_each(|i| st.vv[i] = st.vv[i].prev()); // D3
@@ -119,6 +122,7 @@ impl Protocol for Cure {
                 self.st.scatter((ticket, keys), snap, Vector::default(), cx);
             }
             Some(Op::PutAll { writes }) => self.time.commits.begin(ticket, writes, snap, until, cx.topology),
+            Some(Op::Transact(step)) => self.step(ticket, *step, snap, until, cx),
             Some(op) => self.submit(Task::Ask(ticket, op), snap, cx),
             None if !STABLE_STAYS_HOME.kept() => cx.answer(ticket, Outcome::Adopted, sc),
             None => {
@@ -218,6 +222,36 @@ impl Cure {
         snap
     }
 
+    /// A step of an interactive transaction.
+    fn step(&mut self, ticket: Ticket, step: Transact, snap: Vector, until: Micros, cx: &mut Cx<'_, Self>) {
+        let nothing = Outcome::Written { stamp: None, previous: None };
+        match step {
+            Transact::Begin { .. } => {
+                let floor = snap.min();
+                leases::begin(
+                    self,
+                    ticket,
+                    (snap, floor),
+                    cx.params.transaction_limit_us,
+                    Vector::default(),
+                    cx,
+                );
+            }
+            Transact::Read { snapshot, keys, .. } => match leases::snapshot(self, snapshot) {
+                Ok(snap) => self.st.scatter((ticket, keys), snap, Vector::default(), cx),
+                Err(why) => cx.fail(ticket, why),
+            },
+            Transact::Commit { watched, .. } if !watched.is_empty() => cx.fail(ticket, checks_nothing()),
+            Transact::Commit { writes, .. } => {
+                self.time.commits.begin(ticket, writes, snap, until, cx.topology)
+            }
+            Transact::End { snapshot } => {
+                leases::end(self, snapshot, cx);
+                cx.answer(ticket, nothing, Vector::default());
+            }
+        }
+    }
+
     /// Read: once all up to `snap[m]` is applied. Write: once `Clock` is above `snap` (D1).
     fn submit(&mut self, task: Task, snap: Vector, cx: &mut Cx<'_, Self>) {
         let (until, clock) = (cx.mono + cx.params.wait_limit_us, self.time.clock(cx.now));
@@ -260,7 +294,7 @@ impl Cure {
             }
             Task::Prepare(tx, writes) => {
                 let pt = self.time.tick_above(above(&view.0), cx.now);
-                self.time.commits.propose(tx, pt, view.0, writes, cx.mono);
+                self.time.commits.propose(tx, (pt, ()), view.0, writes, cx.mono);
             }
             Task::Ask(ticket, Op::Put { key, update }) => {
                 let looked = cx.look(&key, update, &view, |d| seen.merge(&d.meta)); // D7
@@ -284,13 +318,15 @@ impl Cure {
     fn commit(&mut self, from: ServerId, message: Commit<Vector>, cx: &mut Cx<'_, Self>) {
         match self.time.commits.on_message(from, message, cx.mono) {
             Some(Turn::Prepare(tx, snap, writes)) => self.submit(Task::Prepare(tx, writes), snap, cx),
-            Some(Turn::Decided(ticket, mut cv, Ok(stamp))) => {
+            Some(Turn::Decided(ticket, mut cv, Ok(Decided { stamp, .. }))) => {
                 cv.include(stamp);
                 cx.answer(ticket, Outcome::Written { stamp: Some(stamp), previous: None }, cv);
             }
             Some(Turn::Decided(ticket, _, Err(why))) => cx.fail(ticket, why),
             Some(Turn::Learnt) => self.settle(cx),
-            None => {}
+            Some(Turn::Again(tx, _)) => self.time.commits.applied(tx),
+            // What is watched, and what writes nothing, no session of this protocol asks for.
+            Some(Turn::Applied(_) | Turn::Look(..) | Turn::Seen(..)) | None => {}
         }
     }
 

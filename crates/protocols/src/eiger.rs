@@ -3,7 +3,8 @@
 //! **Idea.** A logical clock rides on every message of a data centre, so what depends on a version comes to show at a
 //! later time than the version. A server tells of each version that it returns since when it shows (EVT), and until when
 //! that was so for certain (LVT: now). A transaction asks for all its keys at once, and takes the latest EVT for its time:
-//! what was found and shows at that time as well is its answer, the rest it asks for once more, as of that time.
+//! what was found and shows at that time as well is its answer, the rest it asks for once more, as of that time. Writes of
+//! several keys commit in two phases, once in each data centre, and show there at one time: `transactions.rs`.
 //!
 //! **Source.** W. Lloyd et al., *Stronger Semantics for Low-Latency Geo-Replicated Storage*, NSDI 2013; steps as in
 //! PROTOCOLS §3, for reads and writes as in §2. The paper itself could not be read: that old versions are kept for five
@@ -16,7 +17,9 @@
 //! - D1 to D6 are those of COPS; D1 is the paper's own rule. Logical clocks are hybrid ones, merged with *every* message.
 //!   That is more than versions: who is told that something is applied everywhere, and forgets it, must write later than
 //!   it came to show anywhere.
-//! - D2 Only reads are transactions: there are no writes of several keys, so no third round for those that are pending.
+//! - D2 The time of a transaction is never before the clock of its session, and a GET is a transaction of one key. So a session
+//!   that has seen one write of a transaction finds the others, also where they are still pending.
+//! - D7 to D11 are those of write transactions: `transactions.rs`.
 //! - D3 Old versions are kept for [`Params::trans_time_us`], and a transaction that comes later begins again: below its
 //!   `floor` a server answers nothing. After a restart all EVT may be younger than they were, and the floor is above.
 //!
@@ -27,14 +30,21 @@
 //! - I4 Of each key a server has, for every time from its floor on, the version that showed then.
 
 mod session;
+mod transactions;
 
 pub use session::Client;
+pub use transactions::Plan;
 
-use tidemark_contract::Deps;
 use tidemark_contract::aging::Aging;
+use tidemark_contract::component::Component as _;
 use tidemark_contract::dependants::Applied;
 use tidemark_contract::dependency_checked::{self, Checked, DependencyChecked, Messages, Peer};
+use tidemark_contract::gather::GatherId;
 use tidemark_contract::prelude::*;
+use tidemark_contract::timeline::Lasting;
+use tidemark_contract::two_phase::{Commit, Writes};
+use tidemark_contract::{Deps, Scope};
+use transactions::{Transactions, Work};
 
 pub use crate::cops::{Context, Timer};
 
@@ -45,7 +55,19 @@ tidemark_contract::rules! {
     PEERS_LIFT, // D1
     EVT_IS_LOCAL, // I1, I2
     REFUSES_DROPPED, // D3
-    FLOOR_SURVIVES; // D3
+    FLOOR_SURVIVES, // D3
+    TIME_COVERS_SESSION, // D2
+    COMMITS_ABOVE_CLOCK, // W3
+    ONE_EVT, // W4
+    ANSWERS_WHEN_SHOWN, // D7
+    DEPS_TRAVEL, // W5
+    WAITS_FOR_PARTS, // W6
+    PENDING_LIMITS_LVT, // W7
+    ASKS_COORDINATORS, // W8
+    UPDATES_ASK_TOO, // W8
+    PREPARED_SURVIVES, // D8
+    DECIDED_SURVIVES, // D8
+    ANNOUNCES_BELOW_PENDING; // D9
     of dependency_checked: ASKS_SIBLINGS, WAITING_SURVIVES, APPLIED_SURVIVES, MOVERS_WAIT
 }
 
@@ -82,8 +104,10 @@ const NOW: Hlc = Hlc(u64::MAX);
 pub struct Meta {
     /// Since when it shows in this data centre; zero while what it depends on is checked.
     pub evt: Hlc,
-    /// Its nearest dependencies; none once it shows.
+    /// Its nearest dependencies, and other parts of its transaction (W5); none once it shows.
     pub near: Deps,
+    /// Where it was written, its partition may still write what lies above this and below it (D9); zero if not.
+    pub upto: Hlc,
 }
 
 /// What a session asks: reads with its clock or a transaction's time, the others with its context.
@@ -93,6 +117,7 @@ pub enum Request {
     Read(Hlc, Vec<Key>),   // get, and T1
     ReadAt(Hlc, Vec<Key>), // T3
     Put(Key, Update, Context),
+    PutAll(Writes, Context), // W1
     Walk(Walk),
     Cover(Context),
 }
@@ -115,55 +140,74 @@ pub enum Reply {
     Done(Outcome, Context, Vector),
     /// What was found, and the server's clock, which is the LVT of all.
     Slice(Vec<Got>, Hlc, Vector),
+    /// The same, where something pending limits LVT to the time that comes first (W7).
+    Limited(Hlc, Vec<Got>, Hlc, Vector),
     /// D3, and the server's clock.
     TooOld(Hlc),
 }
 
-/// What servers say to each other, under the clock of the one that says it.
+/// What servers say to each other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Timed(pub Hlc, pub Peer);
+pub enum Message {
+    /// Of dependency checks, under the clock of the one that says it.
+    Timed(Hlc, Peer),
+    /// Of the two phases.
+    Commit(Commit<Plan>),
+    /// To a coordinator: does this commit up to that time (W8)?
+    Status(GatherId, Hlc),
+    /// It does not.
+    NotBefore(GatherId, Hlc),
+}
 
-impl Messages for Timed {
+impl Messages for Message {
     fn of(message: Peer, clock: Hlc) -> Self {
-        Self(clock, message)
+        Self::Timed(clock, message)
     }
 
     fn shared(self) -> Option<Peer> {
-        Some(self.1)
+        if let Self::Timed(_, message) = self { Some(message) } else { None }
     }
 }
 
 /// A server.
 pub struct Eiger {
-    dc: DependencyChecked<Deps>,
+    dc: DependencyChecked<Deps, Lasting<Plan>>,
+    transactions: Transactions,
     /// D3: for earlier times nothing is answered.
     floor: Hlc,
     /// What the clock was, until no transaction is that old any more.
     aged: Aging<Hlc>,
 }
 
-const ABOUT: &str = "dependency checks; snapshots of two rounds by when versions came to show";
+const ABOUT: &str = "dependency checks; snapshots by when versions came to show; atomic MSET";
 
 impl Protocol for Eiger {
-    const INFO: Info = Info::new("eiger", ABOUT, Promise::CausalImmediate).rules(RULES);
+    const INFO: Info = Info::new("eiger", ABOUT, Promise::CausalImmediate).atomic_writes().rules(RULES);
+    const EXTENSIONS: Extensions<Self> = Extensions {
+        announces: Some(|stamp, meta| if meta.upto > Hlc::ZERO { meta.upto } else { stamp.ts }), // D9
+        ..Extensions::NONE
+    };
 
     type Meta = Meta;
     type Request = Request;
     type Reply = Reply;
-    type Peer = Timed;
-    type Hard = Hard;
+    type Peer = Message;
+    type Hard = Lasting<Plan>;
     type Timer = Timer;
     /// The time as of which it is read.
     type View = Hlc;
     type Session = Client;
     type Params = Params;
-    type Component = DependencyChecked<Deps>;
+    type Component = DependencyChecked<Deps, Lasting<Plan>>;
 
-    fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
+    fn start(mut was: Recovered<Lasting<Plan>>, cx: &mut Cx<'_, Self>) -> Self {
         let Params { theta_us, retry_us, wait_limit_us, .. } = *cx.params;
         let params = dependency_checked::Params { theta_us, retry_us, wait_limit_us };
-        let new = |dc, _: &mut Cx<'_, Self>| Self { dc, floor: Hlc::ZERO, aged: Aging::default() };
+        let transactions = Transactions::start(&mut was, cx.me);
+        let new =
+            |dc, _: &mut Cx<'_, Self>| Self { dc, transactions, floor: Hlc::ZERO, aged: Aging::default() };
         let mut server = dependency_checked::start(&was, params, cx, new);
+        server.save(cx);
         if FLOOR_SURVIVES.kept() {
             server.floor = server.dc.clock; // D3
         }
@@ -176,16 +220,18 @@ impl Protocol for Eiger {
                 self.dc.advance(clock.max(Hlc::at(cx.now)), cx); // the later LVT is, the fewer are asked for twice
                 self.slice(ticket, &keys, NOW, cx); // T1
             }
-            Request::ReadAt(time, _) if time < self.floor && REFUSES_DROPPED.kept() => {
-                cx.reply(ticket, Reply::TooOld(self.dc.clock)); // D3
-            }
             Request::ReadAt(time, keys) => {
                 if LATE_ASKS_LIFT.kept() {
                     self.dc.advance(time, cx); // I2
                 }
-                self.slice(ticket, &keys, time, cx); // T3
+                self.find_out(time, ticket, Work::Slice(keys), cx); // T3
+            }
+            Request::Put(key, update, context) if update.observes() && UPDATES_ASK_TOO.kept() => {
+                self.dc.advance(context.clock, cx);
+                self.find_out(context.clock, ticket, Work::Put(key, update, context), cx);
             }
             Request::Put(key, update, context) => self.put(ticket, key, update, context, cx),
+            Request::PutAll(writes, context) => self.put_all(ticket, writes, context, cx),
             Request::Walk(walk) => {
                 let mut near = Deps::default();
                 let outcome = cx.walk(&walk, &NOW, |d| near.include(cx.me.partition, d.stamp));
@@ -199,15 +245,40 @@ impl Protocol for Eiger {
         }
     }
 
-    fn on_peer(&mut self, from: ServerId, Timed(clock, message): Timed, cx: &mut Cx<'_, Self>) {
-        let lifts = match message {
-            Peer::Check(_) => SIBLINGS_LIFT.kept(), // I1
-            Peer::Applied(_) => PEERS_LIFT.kept(),  // D1
-        };
-        if lifts {
-            self.dc.advance(clock, cx);
+    fn on_peer(&mut self, from: ServerId, message: Message, cx: &mut Cx<'_, Self>) {
+        match message {
+            Message::Timed(clock, message) => {
+                let lifts = match message {
+                    Peer::Check(_) => SIBLINGS_LIFT.kept(), // I1
+                    Peer::Applied(_) => PEERS_LIFT.kept(),  // D1
+                };
+                if lifts {
+                    self.dc.advance(clock, cx);
+                }
+                dependency_checked::on_peer(self, from, message, cx);
+            }
+            Message::Commit(message) => self.commit(from, message, cx),
+            Message::Status(id, time) => self.tell_status(from, id, time, cx),
+            Message::NotBefore(id, time) => self.not_before(from, id, time),
         }
-        dependency_checked::on_peer(self, from, message, cx);
+        self.go_on(cx);
+    }
+
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Meta>, cx: &mut Cx<'_, Self>) {
+        Self::Component::on_replicate(self, from, item, cx);
+        self.save(cx);
+    }
+
+    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
+        Self::Component::on_peer_reset(self, peer, cx);
+        let given_up = self.transactions.commits.reset(peer, cx.mono);
+        self.give_up(given_up, cx);
+        self.save(cx);
+    }
+
+    fn on_timer(&mut self, timer: Timer, cx: &mut Cx<'_, Self>) {
+        Self::Component::on_timer(self, timer, cx);
+        self.save(cx);
     }
 
     fn visible(time: &Hlc, _: Stamp, meta: &Meta) -> bool {
@@ -215,18 +286,19 @@ impl Protocol for Eiger {
     }
 
     fn shipped(meta: &Meta) -> Meta {
-        Meta { evt: Hlc::ZERO, near: meta.near.clone() }
+        Meta { evt: Hlc::ZERO, ..meta.clone() }
     }
 
     fn status(&self) -> Status {
-        self.dc.status()
+        let status = self.dc.status();
+        Status { blocked: status.blocked + self.transactions.unfinished(), ..status }
     }
 }
 
 impl Checked for Eiger {
     type Context = Deps;
 
-    fn dependency_checked(&mut self) -> &mut DependencyChecked<Deps> {
+    fn dependency_checked(&mut self) -> &mut DependencyChecked<Deps, Lasting<Plan>> {
         &mut self.dc
     }
 
@@ -234,11 +306,31 @@ impl Checked for Eiger {
         (meta.evt == Hlc::ZERO).then_some(&meta.near)
     }
 
+    /// A part of a transaction shows when the coordinator says so (W6).
+    fn met(&mut self, d: Applied, cx: &mut Cx<'_, Self>) {
+        if d.stamp.seq > 0 {
+            return self.arrived(&d, cx);
+        }
+        self.dc.checks.apply(d.stamp);
+        self.apply(&d, cx);
+    }
+
+    fn awaited(&self, _: &Key, d: &Version<Meta>, _: &Cx<'_, Self>) -> Deps {
+        let mut near = d.meta.near.clone();
+        near.retain(|dep| dep.scope != Scope::Part || WAITS_FOR_PARTS.kept());
+        near
+    }
+
+    /// D9.
+    fn announced(&mut self) -> Hlc {
+        self.transactions.announced(self.dc.clock)
+    }
+
     fn apply(&mut self, d: &Applied, cx: &mut Cx<'_, Self>) {
         let ts = d.stamp.ts;
         let evt = if EVT_IS_LOCAL.kept() { self.dc.clock.observe(cx.now, ts) } else { ts };
         self.dc.advance(evt, cx);
-        d.show(|meta: &mut Meta| *meta = Meta { evt, near: Deps::default() }, cx); // D3 of COPS
+        d.show(|meta: &mut Meta| *meta = Meta { evt, ..Meta::default() }, cx); // D3 of COPS
     }
 
     fn answer(&mut self, ticket: Ticket, outcome: Outcome, near: Deps, cx: &mut Cx<'_, Self>) {
@@ -258,6 +350,7 @@ impl Checked for Eiger {
             self.floor = self.floor.max(clock); // D3
         }
         dependency_checked::collect(self, cx);
+        self.tend(cx);
     }
 }
 
@@ -269,7 +362,19 @@ impl Eiger {
             Got { found: found_of(Some(d)), evt: d.meta.evt, matters }
         };
         let found = keys.iter().map(|key| cx.latest(key, &time).map(found).unwrap_or_default()).collect();
-        cx.reply(ticket, Reply::Slice(found, self.dc.clock, self.dc.everywhere.get().clone()));
+        let (clock, everywhere) = (self.dc.clock, self.dc.everywhere.get().clone());
+        let reply =
+            match self.transactions.earliest(keys).filter(|_| time == NOW && PENDING_LIMITS_LVT.kept()) {
+                Some(pending) => Reply::Limited(clock.min(pending.prev()), found, clock, everywhere),
+                None => Reply::Slice(found, clock, everywhere),
+            };
+        cx.reply(ticket, reply);
+    }
+
+    /// Below what it is above, everything is written that will be (D9).
+    fn upto(&self, ts: Hlc) -> Hlc {
+        let announced = self.transactions.announced(self.dc.clock);
+        if announced < ts { announced } else { Hlc::ZERO }
     }
 
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, context: Context, cx: &mut Cx<'_, Self>) {
@@ -280,7 +385,8 @@ impl Eiger {
             near.merge(seen);
             let new = self.dc.stamp(context.clock, cx)?;
             *seen = Deps::one(n, new);
-            let meta = |near| Meta { evt: new.ts, near };
+            let upto = self.upto(new.ts);
+            let meta = |near| Meta { evt: new.ts, near, upto };
             Ok(Draft::new(new, meta(near)).in_memory(meta(Deps::default())))
         });
         self.answer(ticket, outcome, seen, cx);

@@ -5,14 +5,18 @@
 //! stable: its *need*. A snapshot that covers the need can contain the version if everything fresh had arrived when
 //! the snapshot was read; and a *fence* under later local stamps, which readers carry along, tells whether it had.
 //!
-//! **Source.** PROTOCOLS §19; `docs/tidemark-protocol.md` explains it and argues that it is right. Steps are
+//! Write transactions ([`transactions`]): *the versions of a transaction are each other's causes*. Each depends on their common
+//! time, so that who sees one in another data centre sees all. In their own, `L` tells up to where everything that was prepared is
+//! applied at all partitions, and a version needs that L which covers the transactions in its past.
+//!
+//! **Source.** PROTOCOLS §19 and §19.1; `docs/tidemark-protocol.md` explains it and argues that it is right. Steps are
 //! numbered as there, and step 8 is taken with its option. Clocks, heartbeats, stabilisation, what sessions remember
 //! and the numbers are CausalSpartanX's.
 //!
-//! **Names.** `st.vv` VV, the version vector (`vv[m]` is the server's HLC) · `st.stable` or `dsv` DSV: entries i ≠ m are the
-//! data centre's stable vector, entry m is the fence · `ds` DS, dependencies · `need` the stable part of `ds`, where it
-//! is less · `ut` update time · `sr` source replica (`stamp.origin`) · `sv` snapshot vector · S(sv) the versions
-//! in that snapshot · θ, Δ in [`Params`].
+//! **Names.** `st.vv` VV, the version vector, but `vv[m]` is the server's HLC: what it announces is below what is prepared ·
+//! `st.stable` or `dsv` DSV: entries i ≠ m are the data centre's stable vector, entry m is the fence, and one more is L ·
+//! `ds` DS, dependencies · `need` the stable part of `ds`, where it is less; `need.local` is `need[m]` · `ut` update time · `sr`
+//! source replica (`stamp.origin`) · `sv` snapshot vector · S(sv) the versions in that snapshot · θ, Δ in [`Params`].
 //!
 //! **Where §19 is silent**
 //! - D1 (E-12) After a crash `dsv` is at least the persisted one and the `need` of every version written here, and
@@ -27,114 +31,164 @@
 //!
 //! **Invariants**
 //! - I1 `dsv` never falls. For i ≠ m, no `dsv[i]` here, of servers or sessions, exceeds any server's `vv[i]`.
-//! - I2 A version's `ut` is above its `ds`, and above the fence where it was written.
+//! - I2 A version's `ut` is above its `ds`, except that of a transaction has its own time there; and if it is of no transaction, above
+//!   the fence where it was written.
 //! - I3 For i ≠ m, a session's `dsv` covers the `need` of each local version in its past, and `ds` of each remote.
+//! - I4 No `L` here, of servers or sessions, exceeds what any server has announced. A session's covers what of this data centre's
+//!   transactions is in its past.
 
+pub mod commands;
+mod failures;
+pub mod interactive;
+mod params;
+mod past;
+mod rounds;
 mod rules;
+mod snapshots;
+pub mod transactions;
+mod view;
+use commands::Commands;
+use interactive::Interactive;
+pub use params::Params;
+pub use past::{Meta, Need, Past};
 pub use rules::*;
+use tidemark_contract::core::Transact;
 use tidemark_contract::prelude::*;
+use tidemark_contract::request;
+pub use tidemark_contract::stabilised::Timer;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
-pub use tidemark_contract::stabilised::{KeepParams as Params, Past, Timer};
+use tidemark_contract::timeline::Lasting;
+use tidemark_contract::two_phase::{Part, Writes};
 use tidemark_contract::watched::Watched;
+use transactions::Transactions;
+pub use view::{At, View};
 
-/// What is stored beside a version.
+/// What a session asks. Who reads brings DSV_c and L_c; who writes DS_c, too; of a session that moved DS_c alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Meta {
-    /// DS.
-    pub ds: Vector,
-    /// Exceptions: what of `ds` was stable when it was written here, if not all; entry m is zero. Not shipped.
-    pub need: Option<Box<Vector>>,
+#[allow(missing_docs)]
+pub enum Request {
+    Of(request::Request<Known, Past, Known, Vector, Micros>),
+    PutAll(Writes, Past),
+    Transact(Transact, Past),
 }
 
-impl Meta {
-    fn need(&self) -> &Vector {
-        self.need.as_deref().unwrap_or(&self.ds)
-    }
-}
+/// DSV_c and L_c.
+pub type Known = (Vector, Hlc);
 
-/// What a reader in data centre m can see.
-pub enum View {
-    /// GET at DSV (2).
-    Fresh(DcId, Vector),
-    /// S(sv) (9).
-    Snapshot(DcId, Vector),
-    /// At a time (D6).
-    At(Hlc),
-}
+/// What servers say to each other: slices at sv; ds of what is found, the fence and L_c.
+pub type Peer = stabilised::Peer<Vector, Past, transactions::Message>;
 
 /// A server, `p_n^m`.
 pub struct Tidemark {
     st: Stabilised<Self>,
+    m: DcId,
+    /// The entry of L in `st.stable` and in snapshots.
+    l: DcId,
+    transactions: Transactions,
+    commands: Commands,
+    interactive: Interactive,
     /// Versions with exceptions.
     exceptional: Watched,
 }
 
-const ABOUT: &str = "causal+, fresh reads: writes never wait, snapshots take one round";
+const ABOUT: &str =
+    "causal+, fresh reads, atomic MSET and EXEC over partitions; reads and plain writes never wait";
 
 impl Protocol for Tidemark {
-    const INFO: Info =
-        Info::new("tidemark", ABOUT, Promise::CausalImmediate).partial().reads_at_a_time(true).rules(RULES);
+    const INFO: Info = Info::new("tidemark", ABOUT, Promise::CausalImmediate)
+        .interactive()
+        .partial()
+        .reads_at_a_time(true)
+        .rules(RULES);
     const EXTENSIONS: Extensions<Self> = Extensions {
         types: Some(Types {
             absorb: |meta, d| {
                 if ABSORBS.kept() {
-                    meta.ds.merge(&d.meta.ds);
+                    meta.absorb(&d.meta);
                 }
             },
             fresh: |view| match view {
-                View::Fresh(_, dsv) => Some(if VIEWS_HAVE_NAMES.kept() { dsv.digest() } else { 1 }),
+                View::Fresh(at) => Some(if VIEWS_HAVE_NAMES.kept() { at.dsv.digest() } else { 1 }),
                 _ => None,
             },
-            now: |server, m| View::Fresh(m, server.st.stable.clone()),
+            now: |server, m| View::Fresh(At { m, l: server.l, dsv: server.st.stable.clone() }),
             whole: |params| params.keep_us == 0, // 2, 8: the fence of every ROTX is above all that was written
             together: None,
         }),
+        announces: Some(Meta::announced), // 7
         ..Extensions::NONE
     };
     type Meta = Meta;
-    type Request = Request<Vector, Past, Vector, Vector, Micros>; // DSV_c; with a PUT DS_c too; of a session that moved DS_c alone
+    type Request = Request;
     type Reply = Answer<Past>;
-    type Peer = stabilised::Peer<Vector, Past>; // slices: at sv; ds of what is found, and the fence
-    type Hard = Hard;
+    type Peer = Peer;
+    type Hard = Lasting<Past, Past>;
     type Timer = Timer;
     type View = View;
     type Session = OneRoundSession<Self>;
     type Params = Params;
     type Component = Stabilised<Self>;
 
-    fn start(was: Recovered<Hard>, cx: &mut Cx<'_, Self>) -> Self {
-        let (m, mut st) = (cx.me.dc, Stabilised::start(&was, (*cx.params).into(), cx));
+    fn start(mut was: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
+        let (m, l) = (cx.me.dc, DcId(cx.topology.dcs as u8));
+        let transactions = Transactions::start(&mut was, cx);
+        let mut st = Stabilised::start(&was, (*cx.params).into(), cx);
         let written_here = cx.store().versions().filter(|d| d.stamp.origin == m && STABLE_SURVIVES.kept());
         written_here.for_each(|d| st.stable.merge(d.meta.need())); // D1
-        st.stable[m] = if FENCE_SURVIVES.kept() { st.stable[m].max(was.hard.ceiling) } else { Hlc::ZERO };
-        Self { st, exceptional: Watched::default() }
+        let needed = cx.store().versions().filter(|d| d.stamp.origin == m && d.stamp.seq == 0);
+        let needed = needed.map(|d| d.meta.local()).fold(Hlc::ZERO, Hlc::max);
+        st.stable.raise(l, needed); // D1
+        st.stable[m] =
+            if FENCE_SURVIVES.kept() { st.stable[m].max(was.hard.times.ceiling) } else { Hlc::ZERO };
+        st.stable[l] = st.stable[l].max(Hlc::ZERO); // from now on the least of all entries counts it (D6)
+        let (commands, interactive) = (Commands::start(was.life), Interactive::start(&was, cx));
+        Self { st, m, l, transactions, commands, interactive, exceptional: Watched::default() }
     }
 
-    fn on_request(&mut self, ticket: Ticket, request: Self::Request, cx: &mut Cx<'_, Self>) {
+    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
+        use request::Request as Of;
         match request {
-            Request::Get(key, dsv) => self.read(ticket, &Read::Get(key), &dsv, cx),
-            Request::Walk(walk, dsv) => self.read(ticket, &Read::Walk(walk), &dsv, cx), // D4
-            Request::Put(key, update, past) => self.put(ticket, key, update, past, cx),
-            Request::Rotx(keys, dsv) => self.rotx(ticket, keys, &dsv, cx),
-            Request::Cover(ds) => stabilised::cover(self, ticket, ds, cx), // D2
-            Request::At(keys, time) => self.at(ticket, keys, time, cx),
+            Request::Of(Of::Get(key, known)) => self.read(ticket, &Read::Get(key), &known, cx),
+            Request::Of(Of::Walk(walk, known)) => self.read(ticket, &Read::Walk(walk), &known, cx), // D4
+            Request::Of(Of::Put(key, update, past)) => self.put(ticket, key, update, past, cx),
+            Request::Of(Of::Rotx(keys, known)) => self.rotx(ticket, keys, &known, cx),
+            Request::Of(Of::Cover(ds)) => self.cover(ticket, ds, cx), // D2
+            Request::Of(Of::At(keys, time)) => self.at(ticket, keys, time, cx),
+            Request::PutAll(writes, past) => {
+                self.put_all(ticket, Part { writes, ..Part::default() }, past, cx)
+            }
+            Request::Transact(step, past) => self.step(ticket, step, past, cx), // T13
         }
+    }
+
+    fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
+        match message {
+            Peer::Own(message) => self.on_transaction(from, message, cx),
+            message => stabilised::on_peer(self, from, message, cx),
+        }
+    }
+
+    fn on_replicate(&mut self, from: ServerId, item: Received<'_, Meta>, _: &mut Cx<'_, Self>) {
+        self.st.vv.raise(from.dc, item.upto);
+        item.versions.iter().for_each(|(_, d)| self.interactive.received(d.stamp));
+    }
+
+    fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
+        stabilised::on_peer_reset(self, peer, cx);
+        self.reset(peer, cx);
     }
 
     fn visible(view: &View, stamp: Stamp, meta: &Meta) -> bool {
-        match view {
-            View::Fresh(m, dsv) => stamp.origin == *m || meta.ds.le_elsewhere(dsv, *m), // 2
-            View::Snapshot(m, sv) => in_snapshot(*m, sv, stamp, meta),
-            View::At(time) => stamp.ts <= *time,
-        }
+        view.shows(stamp, meta)
     }
 
     fn shipped(meta: &Meta) -> Meta {
-        Meta { ds: meta.ds.clone(), need: None } // 7
+        meta.shipped() // 7
     }
 
     fn status(&self) -> Status {
-        Status::new(self.st.stable.clone(), self.st.waiting())
+        let dsv = self.without_l(&self.st.stable);
+        Status::new(dsv, self.st.waiting() + self.transactions.unfinished() + self.commands.waiting())
     }
 }
 
@@ -145,106 +199,187 @@ impl StableTime for Tidemark {
 
     /// A slice of ROTX.
     fn slice(&mut self, sv: Vector, keys: &Several<(u32, Key)>, cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
-        let (m, mut seen) = (cx.me.dc, Past::default());
-        if SLICE_LIFTS.kept() {
-            self.st.stable.raise(m, sv[m]); // 9
-            self.st.promise(sv[m], cx); // D1
-        }
-        let found = cx.read_slice(keys, &View::Snapshot(m, sv), |d| seen.ds.depend_on(d.stamp, &d.meta.ds));
-        seen.dsv[m] = if SLICE_FENCES.kept() { self.st.stable[m] } else { Hlc::ZERO }; // 10
-        (found, seen)
+        let view = View::Snapshot(At { m: cx.me.dc, l: self.l, dsv: sv.clone() });
+        self.slice_as(&view, &sv, keys, cx)
     }
 
     fn settled(&mut self, safe: &Vector, m: DcId, d: &Version<Meta>) -> bool {
         let safe = if COLLECTS_AT_SAFE.kept() { safe } else { &self.st.stable };
-        in_snapshot(m, safe, d.stamp, &d.meta)
+        let at = At::safe(m, self.l, safe);
+        let pinned = self.interactive.is_pinned(); // D13
+        if pinned { at.is_below(d.stamp, &d.meta) } else { at.has_in_snapshot(d.stamp, &d.meta) }
     }
 
-    /// Drops exceptions, too, that no snapshot is below any more.
+    /// What is received, and what is announced here: L is the least that is (T8).
+    fn share(&mut self, cx: &mut Cx<'_, Self>) -> Vector {
+        let (announced, mut vv) = (self.announced(cx), self.st.vv.clone());
+        vv[cx.me.dc] = announced;
+        vv.raised(self.l, announced)
+    }
+
+    fn wake(&mut self, cx: &mut Cx<'_, Self>) {
+        stabilised::wake(self, cx);
+        self.show(cx);
+        self.stir(cx);
+    }
+
+    /// Drops exceptions, too, that no snapshot is below any more. Tombstones go at or below L: a transaction that is prepared may
+    /// commit below the clock and the fence.
     fn theta(&mut self, cx: &mut Cx<'_, Self>) {
-        stabilised::theta(self, cx);
+        self.interactive.unpin(cx.mono);
+        stabilised::hurry(self, cx);
+        stabilised::aggregate(self, cx);
+        let safe = self.st.safe();
+        let passed = if TOMBSTONES_UNTIL_L.kept() { safe.min() } else { self.without_l(safe).min() };
+        stabilised::collect_passed(self, passed, cx);
+        stabilised::expire(self, cx);
+        self.tend(cx);
         let safe = if EXCEPTIONS_UNTIL_SAFE.kept() { self.st.safe() } else { &self.st.stable };
-        let m = cx.me.dc;
+        let (m, l) = (cx.me.dc, safe[self.l]);
         self.exceptional.settle_in_memory(cx, |meta| {
-            let settled = meta.ds.le_elsewhere(safe, m);
+            let settled = meta.ds.le_elsewhere(safe, m) && (meta.local() <= l || !NEED_L_UNTIL_SAFE.kept());
             meta.need.take_if(|_| settled);
             settled
         });
+    }
+
+    /// A heartbeat, unless something was written: of what is announced.
+    fn delta(&mut self, cx: &mut Cx<'_, Self>) {
+        if !self.st.takes_written() {
+            let hlc = self.st.vv[cx.me.dc].tick(cx.now);
+            self.st.advance(hlc, cx);
+            cx.heartbeat(self.announced(cx));
+        }
     }
 }
 
 impl Tidemark {
     /// GET.
-    fn read(&mut self, ticket: Ticket, read: &Read, dsv: &Vector, cx: &mut Cx<'_, Self>) {
-        self.st.stable.merge(dsv); // 1
-        let (view, mut ds) = (View::Fresh(cx.me.dc, self.st.stable.clone()), Vector::default());
-        let outcome = cx.find(read, &view, |d| ds.depend_on(d.stamp, &d.meta.ds)); // 2
-        cx.answer(ticket, outcome, Past { ds, dsv: self.known(cx) }); // 3
+    fn read(&mut self, ticket: Ticket, read: &Read, known: &Known, cx: &mut Cx<'_, Self>) {
+        self.learn_from(known); // 1
+        let (m, view) = (cx.me.dc, self.fresh(cx));
+        let mut past = Past { dsv: self.known(cx), ..Past::default() };
+        let outcome = cx.find(read, &view, |d| past.saw(d, m)); // 2
+        cx.answer(ticket, outcome, past); // 3
     }
 
     /// PUT.
     #[inline]
-    fn put(&mut self, ticket: Ticket, key: Key, update: Update, past: Past, cx: &mut Cx<'_, Self>) {
-        let (m, Past { mut ds, mut dsv }) = (cx.me.dc, past);
-        dsv[m] = if PUT_TAKES_FENCE.kept() { dsv[m] } else { Hlc::ZERO };
-        if PUT_TAKES_DSV.kept() {
-            self.st.stable.merge(&dsv); // 4
+    fn put(&mut self, ticket: Ticket, key: Key, update: Update, brought: Past, cx: &mut Cx<'_, Self>) {
+        self.bring(&brought, cx.me.dc); // 4
+        if Self::is_apart(&update, cx) {
+            return self.transact(ticket, key, update, brought, cx);
         }
-        if !DS_IS_NOT_STABLE.kept() {
-            self.st.stable.merge(&ds);
+        if self.has_to_wait(&key, &update, cx) {
+            return self.hold(ticket, key, update, brought, cx); // T11
         }
-        let (view, known) = (View::Fresh(m, self.st.stable.clone()), self.known(cx));
-        let see = |past: &mut Past, d: &Version<Meta>| past.saw(d.stamp, &d.meta.ds, &known); // D3
+        let (m, view, known) = (cx.me.dc, self.fresh(cx), self.known(cx));
+        let see = |past: &mut Past, d: &Version<Meta>| {
+            past.saw(d, m);
+            past.dsv.merge(&known);
+        };
         let (outcome, past) = cx.update(&key, update, &view, Past::default(), see, |past, cx| {
-            ds.merge(&past.ds);
-            let fence = if PUT_ABOVE_FENCE.kept() { self.st.stable[m] } else { dsv[m] };
-            let new = cx.stamp_above(self.st.vv[m], ds.max().max(fence))?; // 5
-            self.st.written(new.ts, cx);
-            let mut need = ds.clone(); // 6
-            need.meet(&self.st.stable);
-            need[m] = Hlc::ZERO;
-            past.ds.include(new);
-            past.dsv.merge(&need);
-            let need = (!ds.le_elsewhere(&need, m)).then(|| Box::new(need));
-            need.iter().for_each(|_| self.exceptional.watch(&key, new)); // D5
-            Ok(Draft::new(new, Meta { ds, need }))
+            let (new, meta) = self.version(brought, past, cx)?;
+            meta.need.iter().for_each(|_| self.exceptional.watch(&key, new)); // D5
+            Ok(Draft::new(new, meta))
         });
         cx.answer(ticket, outcome, past); // 7
     }
 
-    /// ROTX.
-    fn rotx(&mut self, ticket: Ticket, keys: Several, dsv: &Vector, cx: &mut Cx<'_, Self>) {
-        self.st.stable.merge(dsv); // 8
-        self.st.stable.raise(cx.me.dc, self.st.vv[cx.me.dc].max(Hlc::at(cx.now)));
-        let sv = self.st.stable.clone();
-        self.st.scatter((ticket, keys), sv.clone(), Past { dsv: sv, ..Past::default() }, cx); // 10
+    /// Takes over what a session brings that writes.
+    #[inline]
+    fn bring(&mut self, Past { ds, dsv, l }: &Past, m: DcId) {
+        if PUT_TAKES_DSV.kept() {
+            let fence = self.st.stable[m];
+            self.st.stable.merge(dsv);
+            self.st.stable[m] = if PUT_TAKES_FENCE.kept() { self.st.stable[m] } else { fence };
+            self.st.stable.raise(self.l, if SERVERS_TAKE_L.kept() { *l } else { Hlc::ZERO });
+        }
+        if !DS_IS_NOT_STABLE.kept() {
+            self.st.stable.merge(ds);
+        }
+    }
+
+    /// A version of a session that brings this and has `seen` that (D3), to which is added what it learns.
+    #[inline]
+    fn version(
+        &mut self,
+        Past { mut ds, l, .. }: Past,
+        seen: &mut Past,
+        cx: &mut Cx<'_, Self>,
+    ) -> Result<(Stamp, Meta), Failure> {
+        let m = cx.me.dc;
+        ds.merge(&seen.ds);
+        let fence = if PUT_ABOVE_FENCE.kept() { self.st.stable[m] } else { Hlc::ZERO };
+        let new = cx.stamp_above(self.st.vv[m], ds.max().max(fence))?; // 5
+        self.st.written(new.ts, cx);
+        let stable = self.need(&ds, m); // 6
+        let local = if VERSIONS_NEED_L.kept() { seen.l.max(l) } else { Hlc::ZERO };
+        seen.ds.include(new);
+        seen.dsv.merge(&stable);
+        let announced = if UPTO_IS_ANNOUNCED.kept() { self.announced(cx) } else { new.ts }; // 7
+        let upto = if announced < new.ts { announced } else { Hlc::ZERO };
+        let plain = ds.le_elsewhere(&stable, m) && local <= self.st.safe()[self.l] && upto == Hlc::ZERO;
+        let need = (!plain).then(|| Box::new(Need { stable, local, upto }));
+        Ok((new, Meta { ds, need }))
+    }
+
+    /// What of these dependencies is stable; entry m is zero.
+    fn need(&self, ds: &Vector, m: DcId) -> Vector {
+        let mut need = ds.clone();
+        need.meet(&self.st.stable);
+        need[m] = Hlc::ZERO;
+        need
+    }
+
+    /// A session that moved waits until this data centre covers what it depends on; what of it was written here, by L (T14).
+    fn cover(&mut self, ticket: Ticket, ds: Vector, cx: &mut Cx<'_, Self>) {
+        let (m, l) = (cx.me.dc, self.l);
+        let mut needs = ds.without(m);
+        needs[l] = if MOVERS_WAIT_FOR_L.kept() { ds[m] } else { Hlc::ZERO };
+        let told = |server: &mut Self, ds: Vector| {
+            let dsv = server.without_l(&server.st.stable);
+            let l = ds[server.m];
+            Answer(Outcome::Adopted, Past { ds, dsv, l })
+        };
+        stabilised::arrive(self, ticket, (needs, ds), told, cx);
     }
 
     /// D6.
     fn at(&mut self, ticket: Ticket, keys: Vec<Key>, time: Micros, cx: &mut Cx<'_, Self>) {
-        let request = Request::At(keys.clone(), time);
+        let request = Request::Of(request::Request::At(keys.clone(), time));
         let Some(time) = stabilised::at_a_time(self, time, (ticket, request), cx) else { return };
-        let (view, mut ds) = (View::At(time), Vector::default());
-        let found = cx.read_all(&keys, &view, |d| ds.depend_on(d.stamp, &d.meta.ds));
-        cx.answer(ticket, Outcome::FoundAll(found), Past { ds, dsv: self.known(cx) });
+        let (m, view) = (cx.me.dc, View::At(time));
+        let mut past = Past { dsv: self.known(cx), ..Past::default() };
+        let found = cx.read_all(&keys, &view, |d| past.saw(d, m));
+        cx.answer(ticket, Outcome::FoundAll(found), past);
     }
 
-    /// What a reader takes along: the stable vector and the fence.
+    /// Merges DSV_c and L_c (1, 4, 8).
+    #[inline]
+    fn learn_from(&mut self, (dsv, l): &Known) {
+        self.st.stable.merge(dsv);
+        self.st.stable.raise(self.l, if SERVERS_TAKE_L.kept() { *l } else { Hlc::ZERO });
+    }
+
+    /// What a reader here sees now.
+    #[inline]
+    fn fresh(&self, cx: &Cx<'_, Self>) -> View {
+        View::Fresh(At { m: cx.me.dc, l: self.l, dsv: self.st.stable.clone() })
+    }
+
+    /// What a reader takes along: the stable vector and the fence. Of L it takes what it needs.
     #[inline]
     fn known(&self, cx: &Cx<'_, Self>) -> Vector {
-        let (m, mut dsv) = (cx.me.dc, self.st.stable.clone());
+        let (m, mut dsv) = (cx.me.dc, self.without_l(&self.st.stable));
         dsv[m] = if GET_FENCES.kept() { dsv[m] } else { Hlc::ZERO };
         dsv
     }
-}
 
-/// S(sv): (a) what it depends on is covered; or (b) it was written here, under the fence, and what it needs is.
-fn in_snapshot(m: DcId, sv: &Vector, stamp: Stamp, meta: &Meta) -> bool {
-    meta.ds.le(sv)
-        || FRESH_CAUSES_MAY_LACK.kept()
-            && stamp.origin == m
-            && (stamp.ts <= sv[m] || !NEED_UNDER_FENCE.kept())
-            && meta.need().le_elsewhere(sv, m)
+    #[inline]
+    fn without_l(&self, dsv: &Vector) -> Vector {
+        dsv.first(self.l.index())
+    }
 }
 
 /// A session; what it remembers is merged with every answer (3, 7, 10).
@@ -252,9 +387,14 @@ impl OneRound for Tidemark {
     type Past = Past;
 
     #[inline]
-    fn question(op: Option<Op>, m: DcId, past: &Past) -> Self::Request {
-        let (ds, dsv) = (|| past.ds.clone(), || past.dsv.clone());
-        let fenced = || past.dsv.raised(m, past.ds[m]); // 8
-        Brings { read: dsv, put: || past.clone(), rotx: fenced, cover: ds }.ask(op) // D2: DS_c alone
+    fn question(op: Option<Op>, m: DcId, past: &Past) -> Request {
+        let op = match op {
+            Some(Op::PutAll { writes }) => return Request::PutAll(writes, past.clone()),
+            Some(Op::Transact(step)) => return Request::Transact(*step, past.clone()),
+            op => op,
+        };
+        let (ds, known) = (|| past.ds.clone(), || (past.dsv.clone(), past.l));
+        let fenced = || past.fenced(m); // 8
+        Request::Of(Brings { read: known, put: || past.clone(), rotx: fenced, cover: ds }.ask(op)) // D2: DS_c alone
     }
 }

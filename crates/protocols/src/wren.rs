@@ -26,15 +26,18 @@
 //!
 //! **Invariants**
 //! - I1 All servers of the data centre have what was written here up to any `lst` here, and elsewhere up to any `rst`.
-//! - I2 The `rst` of a snapshot is below its `lst`: what is in WC is newer than all of it.
+//! - I2 The `rst` of a snapshot is below its `lst`. So all of it is at or below `lst`, and what is in WC is above: newer than
+//!   a deletion, too, of which nothing is left. A tombstone goes only once it is at or below all `lst` and `rst`, hence announced.
 //! - I3 A version's `ut` is above the snapshot of its transaction, and above what its session had written.
 
-use tidemark_contract::own_writes::OwnWrites;
+use tidemark_contract::core::Transact;
+use tidemark_contract::own_writes::{self, OwnWrites};
 use tidemark_contract::prelude::*;
+use tidemark_contract::stabilised::leases::{self, checks_nothing};
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
-pub use tidemark_contract::stabilised::{Params, Timer};
+pub use tidemark_contract::stabilised::{Timer, TransactionParams as Params};
 use tidemark_contract::timeline::{Lasting, Timeline};
-use tidemark_contract::two_phase::{Commit, State, Turn, given_up};
+use tidemark_contract::two_phase::{Commit, Decided, State, Turn, given_up};
 
 tidemark_contract::rules! {
     START_COVERS_SESSION,
@@ -49,7 +52,9 @@ tidemark_contract::rules! {
     DECIDED_SURVIVES, // D4
     RDT_IS_COVERED, // D5
     STABLE_STAYS_HOME; // D6
-    of stabilised: OFFERS_WHAT_IS_DURABLE // D5
+    of stabilised: OFFERS_WHAT_IS_DURABLE, // D5
+    HOLDS_SNAPSHOTS;
+    of own_writes: SNAPSHOTS_OVERRULE_OWN // I2
 }
 
 /// Two times, as the aggregation tree takes them: a snapshot, or what is stable.
@@ -106,8 +111,7 @@ pub struct Wren {
 const ABOUT: &str = "causal+ with write transactions (MSET is atomic); reads never wait";
 
 impl Protocol for Wren {
-    const INFO: Info =
-        Info::new("wren", ABOUT, Promise::CausalSnapshot).partial().atomic_writes().rules(RULES);
+    const INFO: Info = Info::new("wren", ABOUT, Promise::CausalSnapshot).partial().interactive().rules(RULES);
     type Meta = Hlc; // rdt
     type Request = Request;
     type Reply = Answer<Past>;
@@ -122,7 +126,7 @@ impl Protocol for Wren {
     fn start(mut was: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
         was.hard.undone.prepared.retain(|_| PREPARED_SURVIVES.kept());
         was.hard.undone.decided.retain(|_| DECIDED_SURVIVES.kept());
-        let (m, mut st) = (cx.me.dc, Stabilised::start(&was, *cx.params, cx));
+        let (m, mut st) = (cx.me.dc, Stabilised::start(&was, (*cx.params).into(), cx));
         st.vv = was.received; // what is pending lies below the ceiling
         st.stable = was.hard.times.stable.clone();
         let elsewhere = cx.topology.all_dcs().filter(|i| *i != m && TIMES_ARRIVE_WHOLE.kept());
@@ -251,6 +255,7 @@ impl Wren {
                 self.st.scatter_then((ticket, keys), (past.seen, ()), Self::found, cx);
             }
             Op::PutAll { writes } => self.time.commits.begin(ticket, writes, past, until, cx.topology),
+            Op::Transact(step) => self.step(ticket, *step, past, cx),
             Op::Put { key, update } => {
                 let looked = cx.look(&key, update, &view, |_| ());
                 let Some(write) = looked.write else {
@@ -267,6 +272,29 @@ impl Wren {
             read => {
                 let outcome = cx.find(&Read::of(read), &view, |_| ());
                 cx.answer(ticket, outcome, past);
+            }
+        }
+    }
+
+    /// A step of an interactive transaction.
+    fn step(&mut self, ticket: Ticket, step: Transact, past: Past, cx: &mut Cx<'_, Self>) {
+        match step {
+            Transact::Begin { .. } => {
+                let (at, floor) = (past.seen.clone(), past.seen.min());
+                leases::begin(self, ticket, (at, floor), cx.params.transaction_limit_us, past, cx);
+            }
+            Transact::Read { snapshot, keys, .. } => match leases::snapshot(self, snapshot) {
+                Ok(at) => self.st.scatter_then((ticket, keys), (at, ()), Self::found, cx),
+                Err(why) => cx.fail(ticket, why),
+            },
+            Transact::Commit { watched, .. } if !watched.is_empty() => cx.fail(ticket, checks_nothing()),
+            Transact::Commit { writes, .. } => {
+                let until = cx.mono + cx.params.wait_limit_us;
+                self.time.commits.begin(ticket, writes, past, until, cx.topology);
+            }
+            Transact::End { snapshot } => {
+                leases::end(self, snapshot, cx);
+                cx.answer(ticket, Outcome::Written { stamp: None, previous: None }, past);
             }
         }
     }
@@ -289,16 +317,18 @@ impl Wren {
     fn commit(&mut self, from: ServerId, message: Commit<Past>, cx: &mut Cx<'_, Self>) {
         match self.time.commits.on_message(from, message, cx.mono) {
             Some(Turn::Prepare(tx, past, writes)) => match self.prepare(&past, cx) {
-                Ok(pt) => self.time.commits.propose(tx, pt, past, writes, cx.mono),
+                Ok(pt) => self.time.commits.propose(tx, (pt, ()), past, writes, cx.mono),
                 Err(why) => self.time.commits.refuse(tx, why),
             },
-            Some(Turn::Decided(ticket, past, Ok(stamp))) => {
+            Some(Turn::Decided(ticket, past, Ok(Decided { stamp, .. }))) => {
                 let outcome = Outcome::Written { stamp: Some(stamp), previous: None };
                 cx.answer(ticket, outcome, Past { hwt: stamp.ts, ..past });
             }
             Some(Turn::Decided(ticket, _, Err(why))) => cx.fail(ticket, why),
             Some(Turn::Learnt) => self.apply(cx),
-            None => {}
+            Some(Turn::Again(tx, _)) => self.time.commits.applied(tx),
+            // What is watched, and what writes nothing, no session of this protocol asks for.
+            Some(Turn::Applied(_) | Turn::Look(..) | Turn::Seen(..)) | None => {}
         }
     }
 

@@ -122,10 +122,9 @@ impl<P: Protocol> Place<P> {
 
     /// As [`Self::insert`], of a record of the log: of a region, or written here.
     pub(crate) fn replay(&mut self, key: &Key, version: Version<P::Meta>, of: Option<DcId>, seq: u64) {
+        let write = self.newest_only.then(|| version.write.clone());
         self.store.replay(key, version, of, seq);
-        if self.newest_only {
-            self.store.keep_newest(key);
-        }
+        write.into_iter().for_each(|write| self.store.keep_newest_of(key, &write));
     }
 
     /// Adds a version to its chain, and drops what nobody asks for any more if the protocol says what that is.

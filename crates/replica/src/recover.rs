@@ -372,7 +372,7 @@ fn received<P: Protocol>(place: &mut Place<P>, frame: &Item<'_>) -> Result<(), O
         understood(place, frame, |(_, (_, _, _, write)): &(DcId, VersionParts<P::Meta>)| write)?;
     let (key, version) = record::whole(parts);
     raise(&mut place.received[dc.index()].seq, frame.seq);
-    place.last.include(version.stamp);
+    place.last.raise(dc, P::EXTENSIONS.announced(version.stamp, &version.meta));
     place.replay(&key, version, Some(dc), frame.seq);
     Ok(())
 }

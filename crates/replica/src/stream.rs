@@ -311,8 +311,9 @@ impl<P: Protocol> Host<P> {
         self.append(RECEIVED, at, seq, |buffer| record::encode(&payload, buffer));
         let place = self.place_mut(at);
         place.received[from.dc.index()].seq = seq;
-        place.last.include(version.stamp);
-        self.replicate(now, from, at, Received { upto: version.stamp.ts, versions: &[(key, version)] });
+        let upto = P::EXTENSIONS.announced(version.stamp, &version.meta);
+        place.last.raise(from.dc, upto);
+        self.replicate(now, from, at, Received { upto, versions: &[(key, version)] });
         Ok(())
     }
 
@@ -375,6 +376,6 @@ fn item<P: Protocol>(
         let version = Version { meta: P::shipped(&version.meta), ..version };
         StreamItem::Record { seq, key, version }
     } else {
-        StreamItem::Skipped { seq, ts: version.stamp.ts }
+        StreamItem::Skipped { seq, ts: P::EXTENSIONS.announced(version.stamp, &version.meta) }
     }
 }

@@ -29,6 +29,7 @@ mod error;
 mod events;
 mod failure;
 mod functions;
+mod interactive;
 mod key_places;
 mod keyspace;
 mod latency;

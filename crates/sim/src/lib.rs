@@ -28,6 +28,7 @@ mod run;
 mod shrink;
 mod trace;
 mod typed;
+mod updates;
 
 pub use bound::{Bound, Bounded, GivesUp, MOST_READERS, Side, bound};
 pub use campaign::{Campaign, Progress, Summary, campaign};

@@ -2,7 +2,7 @@
 //!
 //! It is made to be compared, not to find mistakes: data centres as far from each other as three regions of a cloud,
 //! clocks that NTP keeps within a millisecond, the intervals of the papers' evaluations, a process for each server, no
-//! wait for disks; sessions that read, write and run read-only transactions, with a taste for some keys.
+//! wait for disks; sessions that read, write and run transactions, with a taste for some keys.
 
 use crate::cluster::{Cluster, Subject};
 use crate::meter::{self, Measured, Meter, Times};
@@ -13,6 +13,7 @@ use crate::run::params_of;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use tidemark_contract::info::Transactions;
 use tidemark_contract::rule::Without;
 use tidemark_contract::{Rule, Topology};
 use tidemark_core::{Key, Micros, Op, Update, Write};
@@ -30,6 +31,9 @@ pub struct Measurement {
     pub sessions: usize,
     /// Operations in all.
     pub ops: usize,
+    /// How many of a hundred operations are write transactions, of two to four keys.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub write_transactions: u32,
     /// What chance is drawn from.
     pub seed: u64,
     /// Numbers of the protocol that are not to be its defaults.
@@ -47,6 +51,7 @@ impl Default for Measurement {
             partitions: 4,
             sessions: 24,
             ops: 20_000,
+            write_transactions: 0,
             seed: 1,
             params: BTreeMap::new(),
             without: Vec::new(),
@@ -76,23 +81,40 @@ const THREE_US: [[Micros; 3]; 3] = [[0, 40_500, 44_000], [40_500, 0, 83_000], [4
 const SIX_US: [Micros; 6] = [0, 11_000, 33_500, 69_000, 79_500, 88_000];
 
 impl Measurement {
-    /// Says what is wrong with the numbers, if something is.
+    /// Says what is wrong with the numbers for this protocol, if something is.
     ///
     /// # Errors
     /// A sentence for the user.
-    pub fn validate(&self) -> Result<(), String> {
+    pub fn validate(&self, factory: &dyn Factory) -> Result<(), String> {
+        self.validate_shape()?;
+        let info = factory.info();
+        if self.write_transactions > 0 && info.transactions < Transactions::Writes {
+            return Err(format!("{} has no write transactions", info.name));
+        }
+        self.options().validate(factory)
+    }
+
+    /// As [`Self::validate`], for any protocol.
+    ///
+    /// # Errors
+    /// A sentence for the user.
+    pub fn validate_shape(&self) -> Result<(), String> {
         if !(2..=SIX_US.len()).contains(&self.dcs) {
             return Err(format!("--dcs is 2 to {}, not {}", SIX_US.len(), self.dcs));
         }
         if self.sessions < self.dcs {
             return Err(format!("--sessions is {} at least: one for each data centre", self.dcs));
         }
+        if self.write_transactions > 100 {
+            let percent = self.write_transactions;
+            return Err(format!("--write-transactions is a percentage, not {percent}"));
+        }
         // Any: which numbers and rules a protocol has it says itself.
         Options { params: BTreeMap::new(), without: Vec::new(), ..self.options() }.validate_shape()
     }
 
     /// What a protocol has to fit, and its parameters with it.
-    pub fn options(&self) -> Options {
+    fn options(&self) -> Options {
         Options {
             dcs: self.dcs,
             partitions: self.partitions,
@@ -118,7 +140,10 @@ impl Measurement {
             }
             numbers += 1;
         }
-        (Layout { topology, keys, transactions: false, guarantees: false, checking: false }, numbers)
+        (
+            Layout { topology, keys, transactions: Transactions::None, guarantees: false, checking: false },
+            numbers,
+        )
     }
 }
 
@@ -140,16 +165,26 @@ pub fn measure(factory: &'static dyn Factory, what: &Measurement) -> Measured {
     meter.results(name_of(factory.info(), &what.without), promise, outcome.ok())
 }
 
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 /// Lays out the schedule.
 struct Composer<'a> {
     rng: Rng,
     layout: &'a Layout,
+    write_transactions: u32,
     values: usize,
 }
 
 impl Composer<'_> {
     fn compose(what: &Measurement, layout: &Layout) -> (Plan, Times) {
-        let mut composer = Composer { rng: stream(what.seed, Stream::Workload), layout, values: 0 };
+        let mut composer = Composer {
+            rng: stream(what.seed, Stream::Workload),
+            layout,
+            write_transactions: what.write_transactions,
+            values: 0,
+        };
         let mut scripts = vec![Vec::new(); what.sessions];
         let begin = 500_000;
         let filled = composer.fill(&mut scripts, begin);
@@ -162,7 +197,8 @@ impl Composer<'_> {
             scripts[session].push(Step::new(at, Act::Op(op)));
         }
         let until = from + (what.ops.div_ceil(what.sessions) as u64) * PAUSE_US;
-        let copies = (what.ops * (what.dcs - 1) / 4) as u64;
+        let keys = 25 * (100 - what.write_transactions) + 100 * 3 * what.write_transactions;
+        let copies = (what.ops * (what.dcs - 1)) as u64 * u64::from(keys) / 10_000;
         let watch_one_of = (copies / WATCHED).max(1);
         let times = Times { quiet: from - QUIET_US, from, until, watch_one_of };
         let config = config(what);
@@ -171,6 +207,7 @@ impl Composer<'_> {
             replicas: 1,
             tick_us: None,
             pools: false,
+            typed: false,
             config,
             scripts,
             faults: Vec::new(),
@@ -192,28 +229,36 @@ impl Composer<'_> {
         begin + a_session * PAUSE_US
     }
 
-    /// Half of the operations read, a quarter write, a quarter are transactions.
+    /// Of what are no write transactions, half read, a quarter write, a quarter are read-only transactions.
     fn op(&mut self) -> Op {
-        let partitions = self.layout.keys.len();
-        let first = self.rng.usize(0..partitions);
+        let first = self.rng.usize(0..self.layout.keys.len());
+        if self.write_transactions > 0 && self.rng.u32(0..100) < self.write_transactions {
+            let count = self.rng.usize(2..=TRANSACTION_KEYS);
+            let keys = self.keys(first, count);
+            return Op::PutAll { writes: keys.into_iter().map(|key| (key, self.write())).collect() };
+        }
         match self.rng.u32(0..4) {
             0 => {
                 let key = self.key(first);
                 self.put(key)
             }
-            1 => {
-                let step = self.rng.one(&[1, partitions.max(2) - 1]);
-                let mut keys: Vec<Key> = Vec::with_capacity(TRANSACTION_KEYS);
-                while keys.len() < TRANSACTION_KEYS {
-                    let key = self.key((first + keys.len() * step) % partitions);
-                    if !keys.contains(&key) {
-                        keys.push(key);
-                    }
-                }
-                Op::Rotx { keys }
-            }
+            1 => Op::Rotx { keys: self.keys(first, TRANSACTION_KEYS) },
             _ => Op::Get { key: self.key(first) },
         }
+    }
+
+    /// So many keys, each of another partition as far as there are partitions.
+    fn keys(&mut self, first: usize, count: usize) -> Vec<Key> {
+        let partitions = self.layout.keys.len();
+        let step = self.rng.one(&[1, partitions.max(2) - 1]);
+        let mut keys: Vec<Key> = Vec::with_capacity(count);
+        while keys.len() < count {
+            let key = self.key((first + keys.len() * step) % partitions);
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        keys
     }
 
     /// Keys with small numbers are liked best.
@@ -223,8 +268,12 @@ impl Composer<'_> {
     }
 
     fn put(&mut self, key: Key) -> Op {
+        Op::Put { key, update: Update::put(self.write()) }
+    }
+
+    fn write(&mut self) -> Write {
         self.values += 1;
-        Op::Put { key, update: Update::put(Write::Assign(meter::value(self.values))) }
+        Write::Assign(meter::value(self.values))
     }
 }
 
@@ -270,7 +319,7 @@ pub(crate) fn config(what: &Measurement) -> Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_protocols::Eventual;
+    use tidemark_protocols::{Eventual, Tidemark};
     use tidemark_registry::factory_of;
 
     fn small() -> Measurement {
@@ -304,11 +353,34 @@ mod tests {
         assert!((40_000..45_000).contains(&measured.updates.visible_us_p50), "{:?}", measured.updates);
     }
 
+    /// Write transactions are counted apart, and staleness by who wrote last.
+    #[test]
+    fn write_transactions_are_counted_apart() {
+        let what = Measurement { write_transactions: 40, ..small() };
+        let measured = measure(factory_of::<Tidemark>(), &what);
+        assert!(measured.kept && measured.failed == 0);
+        let together = measured.write_transaction.as_ref().expect("there are some");
+        assert!((120..200).contains(&together.count), "{}", together.count);
+        assert!(together.near_messages > 2.0 && (2.0..4.0).contains(&together.far_messages), "{together:?}");
+        let [get, all] = [&measured.get, &measured.transaction];
+        for op in [get, all] {
+            let (alone, all) =
+                (op.stale_alone_share.expect("known"), op.stale_together_share.expect("known"));
+            assert!((alone.min(all)..=alone.max(all)).contains(&op.stale_share), "{op:?}");
+        }
+        let plain = measure(factory_of::<Tidemark>(), &small());
+        assert_eq!((plain.write_transaction, plain.get.stale_alone_share), (None, None));
+    }
+
     #[test]
     fn numbers_that_cannot_be_are_explained() {
-        assert_eq!(Measurement::default().validate(), Ok(()));
-        assert!(Measurement { dcs: 1, ..small() }.validate().unwrap_err().contains("--dcs is 2 to 6"));
-        assert!(Measurement { sessions: 1, ..small() }.validate().unwrap_err().contains("--sessions"));
-        assert!(Measurement { ops: 0, ..small() }.validate().unwrap_err().contains("--ops"));
+        assert_eq!(Measurement::default().validate_shape(), Ok(()));
+        assert!(Measurement { dcs: 1, ..small() }.validate_shape().unwrap_err().contains("--dcs is 2 to 6"));
+        assert!(Measurement { sessions: 1, ..small() }.validate_shape().unwrap_err().contains("--sessions"));
+        assert!(Measurement { ops: 0, ..small() }.validate_shape().unwrap_err().contains("--ops"));
+        let without = Measurement { write_transactions: 15, ..small() };
+        assert!(without.validate(factory_of::<Eventual>()).unwrap_err().contains("no write transactions"));
+        let wrong = Measurement { write_transactions: 101, ..small() };
+        assert!(wrong.validate_shape().unwrap_err().contains("--write-transactions"));
     }
 }

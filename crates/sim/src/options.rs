@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use tidemark_contract::info::Transactions;
 use tidemark_contract::{Info, Rule, Topology, rule};
 use tidemark_core::Promise;
 use tidemark_node::Factory;
@@ -41,6 +42,8 @@ pub struct Options {
     pub pools: bool,
     /// How many of a hundred reads and writes are commands of data types, in protocols that have them.
     pub typed: u32,
+    /// Before how many of a hundred operations an interactive transaction begins, in protocols that have them.
+    pub interactive: u32,
     /// What histories are held to; the protocol's own promise if none.
     pub promise: Option<Promise>,
     /// When logs are synced; drawn for each schedule if none, and `always` wherever power can fail.
@@ -64,6 +67,7 @@ impl Default for Options {
             reads_at_a_time: false,
             pools: false,
             typed: 0,
+            interactive: 0,
             promise: None,
             fsync: None,
             params: BTreeMap::new(),
@@ -97,8 +101,11 @@ impl Options {
         if self.typed > 0 && !factory.has_types() {
             return Err(format!("{} has no data types", info.name));
         }
-        if self.typed > 0 && self.replicas > 1 {
-            return Err("nodes with replicas have no data types yet".into());
+        if self.interactive > 0 && info.transactions < Transactions::Interactive {
+            return Err(format!("{} has no interactive transactions", info.name));
+        }
+        if self.interactive > 0 && self.pools {
+            return Err("what the others of a pool learn while a transaction is open is not in its snapshot: leave out --pools".into());
         }
         rules(info, &self.without)?;
         let params = changed(info.name, factory.default_params().into(), &self.params)?;
@@ -197,6 +204,9 @@ impl fmt::Display for Options {
         if self.typed > 0 {
             write!(f, " --typed {}", self.typed)?;
         }
+        if self.interactive > 0 {
+            write!(f, " --interactive {}", self.interactive)?;
+        }
         for rule in &self.without {
             write!(f, " --without {rule}")?;
         }
@@ -277,13 +287,14 @@ mod tests {
             reads_at_a_time: true,
             pools: true,
             typed: 40,
+            interactive: 5,
             without: vec![tidemark_group::rule::VOTES],
             promise: Some(Promise::Causal),
             fsync: Some(Fsync::Always),
             params: BTreeMap::from([("fan_out".into(), 3.into()), ("rounds".into(), "two".into())]),
             ..Options::default()
         };
-        let typed = " --dcs 2 --faults none --exclusions --reads-at-a-time --pools --typed 40 --without VOTES --promise causal --fsync always --param fan_out=3 --param rounds=two";
+        let typed = " --dcs 2 --faults none --exclusions --reads-at-a-time --pools --typed 40 --interactive 5 --without VOTES --promise causal --fsync always --param fan_out=3 --param rounds=two";
         assert_eq!(options.to_string(), typed);
     }
 

@@ -85,6 +85,8 @@ pub enum ProblemKind {
     Stream,
     /// A node took a damaged frame.
     Link,
+    /// An update that looks before it writes has overlooked a write of its own region.
+    Updates,
     /// Keys of data types are not what was done to them, or not the same everywhere.
     Types,
 }
@@ -96,6 +98,7 @@ impl fmt::Display for ProblemKind {
             Self::Recovery => "recovery",
             Self::Stream => "stream",
             Self::Link => "link",
+            Self::Updates => "updates",
             Self::Types => "types",
         })
     }

@@ -38,6 +38,8 @@ pub(crate) enum Stream {
     Dated = 15,
     /// Which operations are commands of data types.
     Typed = 16,
+    /// Which operations are done in interactive transactions.
+    Interactive = 17,
 }
 
 /// The generator of one stream of a schedule.

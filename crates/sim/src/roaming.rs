@@ -164,6 +164,7 @@ fn plan(seed: u64, remedy: Remedy, layout: &Layout) -> Plan {
         replicas: 1,
         tick_us: None,
         pools: false,
+        typed: false,
         seed,
         config: config(&mut rng),
         scripts,

@@ -3,11 +3,12 @@
 use crate::cluster::{Cluster, Subject};
 use crate::grouping;
 use crate::options::{Options, Placed, changed, name_of};
-use crate::outcome::RunOutcome;
-use crate::plan::{Layout, Plan, dated};
+use crate::outcome::{Problem, ProblemKind, RunOutcome};
+use crate::plan::{Layout, Plan, dated, interactive};
 use crate::rng::{Stream, stream};
 use crate::trace::Trace;
 use crate::typed::program;
+use crate::updates::lost_update;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ impl Simulation {
         let info = factory.info();
         let topology = Topology::new(options.dcs, options.partitions);
         let checking = !grouping::at_first(factory, &Value::Null, &topology).is_empty();
-        let layout = Layout::new(&options, info.atomic_writes, info.guarantees, checking);
+        let layout = Layout::new(&options, info.transactions, info.guarantees, checking);
         Self { factory, options, layout }
     }
 
@@ -88,6 +89,15 @@ impl Simulation {
         outcome.history.header.protocol = Some(self.name().into());
         outcome.history.header.promise = Some(promise);
         outcome.report = Some(tidemark_check::check(&outcome.history, promise));
+        // Only where commands of data types rely on it; of their keys the history has values, and no versions.
+        if promise.is_immediate()
+            && self.factory.has_types()
+            && self.options.typed == 0
+            && let Some(text) = lost_update(&outcome.history)
+        {
+            let (kind, at_us) = (ProblemKind::Updates, outcome.stats.virtual_us);
+            outcome.problems.push(Problem { kind, at_us, text });
+        }
         (outcome, trace)
     }
 
@@ -99,6 +109,11 @@ impl Simulation {
         let mut chosen = self.options.params.clone();
         if self.options.reads_at_a_time {
             chosen.entry("keep_us".to_string()).or_insert_with(|| dated::keep_us(plan.seed).into());
+        }
+        if self.options.interactive > 0 {
+            chosen
+                .entry("transaction_limit_us".to_string())
+                .or_insert_with(|| interactive::limit_us(plan.seed).into());
         }
         params_of(self.factory, plan, varied, &chosen)
     }

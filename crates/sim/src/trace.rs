@@ -67,6 +67,7 @@ impl Trace {
                 Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } | Op::Query { keys, .. } => {
                     keys.clone()
                 }
+                Op::Transact(step) => step.keys().cloned().collect(),
                 Op::Scan { .. } | Op::Count { .. } | Op::Conflicts { .. } => Vec::new(),
             },
             _ => Vec::new(),
@@ -111,6 +112,7 @@ fn result(outcome: &Outcome) -> String {
         Outcome::Keys { keys, cursor } => format!("{} keys, cursor {cursor}", keys.len()),
         Outcome::Count(count) => count.to_string(),
         Outcome::Conflicts(keys) => format!("{} keys in conflict", keys.len()),
+        Outcome::Begun(snapshot) => format!("in {snapshot}"),
         Outcome::Adopted => "adopted".into(),
         Outcome::Failed(failure) => format!("failed: {failure:?}"),
     }
@@ -122,6 +124,10 @@ impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |keys: &[Key]| keys.iter().map(Key::to_string).collect::<Vec<_>>().join(" ");
         match self.0 {
+            Act::Begin => write!(f, "BEGIN"),
+            Act::Commit { check: false } => write!(f, "COMMIT"),
+            Act::Commit { check: true } => write!(f, "COMMIT, if nothing has changed that was read"),
+            Act::Op(Op::Transact(step)) => write!(f, "{step:?}"),
             Act::Adopt(from) => write!(f, "ADOPT the past of s{from}"),
             Act::Move(from) => write!(f, "MOVE here from s{from}, untold"),
             Act::Op(Op::Get { key }) => write!(f, "GET {key}"),

@@ -75,6 +75,14 @@ impl Simulator {
         tidemark_sim::campaign(self.factory, &what, progress)
     }
 
+    /// Whether a run of the protocol can be measured so.
+    ///
+    /// # Errors
+    /// A sentence for the user.
+    pub fn validate_measurement(self, what: &Measurement) -> Result<(), String> {
+        what.validate(self.factory)
+    }
+
     /// Plays one schedule without faults, and measures what operations cost in messages, bytes and waiting.
     pub fn measure(self, what: &Measurement) -> Measured {
         let mut what = what.clone();

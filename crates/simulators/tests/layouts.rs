@@ -1,4 +1,4 @@
-//! Campaigns over how servers are grouped, over which data centres hold which keys, and over clocks.
+//! Campaigns over how servers are grouped, over which data centres hold which keys, over clocks, and over interactive transactions.
 
 mod playing;
 
@@ -96,4 +96,17 @@ fn gentlerain_on_lamport_clocks_is_causal_and_shows_late() {
     let verdicts = search(GentleRain::INFO.name, &campaign).by_verdict;
     assert!(verdicts.contains_key("convergence"), "{verdicts:?}");
     assert!(verdicts.keys().all(|verdict| ["convergence", "liveness"].contains(&&**verdict)), "{verdicts:?}");
+}
+
+/// All that one reads is one snapshot, whenever it reads it, and all that it writes is seen at once. None is checked in vain.
+#[test]
+fn interactive_transactions_read_one_snapshot_and_write_at_once() {
+    for name in [Tidemark::INFO.name, Cure::INFO.name, Wren::INFO.name] {
+        let interactive = |options: Options| Options { interactive: 30, ..options };
+        cleared(name, interactive(small(2, 2)), 0..1_000);
+        cleared(name, interactive(Options { partitions: 3, ..small(2, 2) }), 0..300);
+        cleared(name, interactive(Options::default()), 0..60);
+        cleared(name, interactive(Options { replicas: 3, ..small(2, 2) }), 0..100);
+        cleared(name, interactive(Options { placement: Placed::Random, dcs: 3, ..small(2, 2) }), 0..300);
+    }
 }

@@ -30,7 +30,7 @@ fn no_protocol_with_data_types_breaks_a_bound_or_loses_an_update() {
 #[test]
 fn a_region_that_takes_what_it_has_no_right_to_is_noticed() {
     for rule in [OWN_RIGHTS_LIMIT, GIVEN_RIGHTS_GO] {
-        let summary = play("tidemark", Options { without: vec![rule], ..typed(few()) }, 0..200);
+        let summary = play("tidemark", Options { without: vec![rule], ..typed(few()) }, 0..1_000);
         let found = summary.counterexamples.first().unwrap_or_else(|| panic!("nobody misses {rule}"));
         println!("without {rule}, seed {}: {}", found.seed, found.verdict);
         assert_eq!(found.verdict, "types");
@@ -45,6 +45,34 @@ fn a_program_that_writes_a_part_or_although_it_is_void_is_noticed() {
         let found = summary.counterexamples.first().unwrap_or_else(|| panic!("nobody misses {rule}"));
         println!("without {rule}, seed {}: {}", found.seed, found.verdict);
     }
+}
+
+/// A transaction had counted on from its snapshot, and added an entry behind the last one that it showed: what others of the region had
+/// counted and added since was lost.
+#[test]
+fn what_transactions_count_and_add_merges_with_what_others_of_the_region_do() {
+    for seed in [4_847, 13_323] {
+        cleared("tidemark", transacting(), seed..seed + 1);
+    }
+}
+
+/// A deletion was folded before the transaction that it had seen.
+#[test]
+fn what_a_transaction_wrote_and_somebody_deleted_does_not_come_back() {
+    cleared("tidemark", transacting(), 17_603..17_604);
+    cleared("tidemark", transacting(), 0..500);
+}
+
+/// A transaction was open for longer than a server was pinned for it: nobody had looked at the limit for a while, and what its pin showed
+/// was collected.
+#[test]
+fn a_pin_that_has_ended_shows_nothing() {
+    cleared("tidemark", transacting(), 100_643..100_644);
+}
+
+/// Sessions transact interactively, with commands of data types.
+fn transacting() -> Options {
+    Options { partitions: 2, dcs: 2, sessions: 4, ops: 40, typed: 60, interactive: 30, ..Options::default() }
 }
 
 /// A node of C had deleted what a session from B could read there. After a restart the deletion was readable and its cause

@@ -110,7 +110,7 @@ impl<M: Clone> Store<M> {
         let handle = match self.tables.find(key) {
             Some(handle) => {
                 let Some(chain) = self.tables.entry_mut(handle).chain() else { return false };
-                let inserted = if self.objects.at_once {
+                let inserted = if self.objects.folds() {
                     gone = chain.replace(version);
                     gone.is_some()
                 } else {
@@ -170,6 +170,14 @@ impl<M: Clone> Store<M> {
     /// Drops every version of `key` but the newest: the whole collection of a protocol that keeps one.
     pub fn keep_newest(&mut self, key: &[u8]) {
         self.cut(key, |_| true);
+    }
+
+    /// As [`Self::keep_newest`], of each key that a version of `key` with this `write` is of.
+    pub fn keep_newest_of(&mut self, key: &[u8], write: &Write) {
+        match write {
+            Write::Group(writes) => writes.iter().for_each(|(key, _)| self.keep_newest(key)),
+            _ => self.keep_newest(key),
+        }
     }
 
     /// Drops every version of `key` that is older than the newest that is `safe`.

@@ -28,6 +28,7 @@ fn write(store: &mut Store<()>, key: &str, ms: u64, verb: Verb, args: &[&str]) {
         floor: store.floor(),
         expiring: store.is_expiring(),
         alone: true,
+        past: None,
     };
     let empty = State::default();
     let state = store.object(key.as_bytes()).map_or(&empty, |object| object.head());

@@ -127,6 +127,7 @@ impl KeySpace {
                 keys.iter().any(there)
             }
             Op::PutAll { writes } => writes.iter().any(|(key, _)| there(key)),
+            Op::Transact(step) => step.keys().any(there),
             Op::Scan { partition: of, .. }
             | Op::Count { partition: of }
             | Op::Conflicts { partition: of, .. } => of.index() == partition,

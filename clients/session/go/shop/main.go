@@ -1,5 +1,5 @@
 // A shop whose users have a cart: `POST /cart` replaces it, `GET /cart` shows it. `POST /lost` loses the
-// connection on the way.
+// connection on the way. `POST /order` takes one from the stock, if there is one.
 //
 //	shop HOST PORT session|plain
 package main
@@ -24,6 +24,27 @@ func main() {
 		var cart redis.Cmdable = client
 		if session := session.Of(r.Context()); session != nil {
 			cart = session.Conn
+		}
+		if r.URL.Path == "/order" {
+			answer := "ok"
+			err := session.Of(r.Context()).Transact(r.Context(), true, func(conn *redis.Conn) error {
+				stock, err := conn.Get(r.Context(), "stock").Int()
+				if err != nil || stock == 0 {
+					answer = "sold out"
+					return err
+				}
+				sold, err := conn.Get(r.Context(), "sold").Int()
+				if err != nil {
+					return err
+				}
+				return conn.MSet(r.Context(), "stock", stock-1, "sold", sold+1).Err()
+			})
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+			fmt.Fprint(w, answer)
+			return
 		}
 		if r.Method == http.MethodPost {
 			body, _ := io.ReadAll(r.Body)

@@ -18,17 +18,29 @@ pub(crate) struct Shape {
     pub(crate) unknown_permille: u32,
     /// Of a thousand operations, how many move a session's past to another session of its data centre.
     pub(crate) moved_permille: u32,
+    /// Of a thousand operations, how many are write transactions of two to four keys. Every other one has read two keys before.
+    pub(crate) together_permille: u32,
     /// One data centre is cut off from the others for the middle third.
     pub(crate) cut: bool,
 }
 
 impl Shape {
     /// What the benchmark measures.
-    pub(crate) const ALL: [(&'static str, Self); 2] = [
+    pub(crate) const ALL: [(&'static str, Self); 3] = [
         ("60 sessions, 1,000 keys, 20 % of the work on ten of them", Self::PLAIN),
         (
             "the same; 1 % of writes without an answer, sessions that move, one region cut off for a third of the time",
             Self { unknown_permille: 10, moved_permille: 1, cut: true, ..Self::PLAIN },
+        ),
+        (
+            "the same again; 15 % of the operations write two to four keys in a transaction, and half of these have read two",
+            Self {
+                unknown_permille: 10,
+                moved_permille: 1,
+                together_permille: 150,
+                cut: true,
+                ..Self::PLAIN
+            },
         ),
     ];
 
@@ -38,14 +50,15 @@ impl Shape {
         hot_percent: 20,
         unknown_permille: 0,
         moved_permille: 0,
+        together_permille: 0,
         cut: false,
     };
 }
 
+/// What one write, or one transaction, has written.
 #[derive(Clone)]
 struct Update {
-    key: usize,
-    found: Found,
+    writes: Vec<(usize, Found)>,
     deps: [usize; DCS],
 }
 
@@ -101,6 +114,9 @@ impl Store {
         if self.rng.u32(..1000) < self.shape.moved_permille {
             return self.adopt(session, home);
         }
+        if self.rng.u32(..1000) < self.shape.together_permille {
+            return self.put_together(session, home);
+        }
         match self.rng.u32(..100) {
             0..50 => self.get(session, home),
             50..60 => self.get_two(session, home),
@@ -126,10 +142,12 @@ impl Store {
                 return;
             }
             dc.applied[from] += 1;
-            dc.clock = dc.clock.max(update.found.stamp.map_or(0, |stamp| stamp.ts.0));
-            let newest = &mut dc.newest[update.key];
-            if update.found.stamp > newest.stamp {
-                *newest = update.found.clone();
+            for (key, found) in &update.writes {
+                dc.clock = dc.clock.max(found.stamp.map_or(0, |stamp| stamp.ts.0));
+                let newest = &mut dc.newest[*key];
+                if found.stamp > newest.stamp {
+                    *newest = found.clone();
+                }
             }
         }
     }
@@ -155,26 +173,54 @@ impl Store {
     }
 
     fn get_two(&mut self, session: usize, home: usize) {
-        let keys = [self.key(), self.key()];
-        let read = |key: usize| Read::new(self.keys[key].clone(), self.dcs[home].newest[key].clone());
-        let event = Event::read(id(session), DcId(home as u8), ReadKind::Rotx, keys.map(read));
+        let event = self.reads_two(session, home);
         self.push(session, event);
     }
 
+    fn reads_two(&mut self, session: usize, home: usize) -> Event {
+        let keys = [self.key(), self.key()];
+        let read = |key: usize| Read::new(self.keys[key].clone(), self.dcs[home].newest[key].clone());
+        Event::read(id(session), DcId(home as u8), ReadKind::Rotx, keys.map(read))
+    }
+
     fn put(&mut self, session: usize, home: usize) {
-        let (key, deps) = (self.key(), self.dcs[home].applied);
+        let keys = [self.key()];
+        self.write(session, home, &keys, None);
+    }
+
+    /// A transaction. What it has read is of the moment at which it writes.
+    fn put_together(&mut self, session: usize, home: usize) {
+        let number = Some(self.history.events.len() as u64);
+        if self.rng.bool() {
+            let event = self.reads_two(session, home);
+            self.push(session, Event { txn: number, ..event });
+        }
+        let mut keys: Vec<usize> = (0..self.rng.usize(2..=4)).map(|_| self.key()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        self.write(session, home, &keys, number);
+    }
+
+    /// Writes different keys, as one update.
+    fn write(&mut self, session: usize, home: usize, keys: &[usize], txn: Option<u64>) {
         let dc = &mut self.dcs[home];
+        let deps = dc.applied;
         dc.clock += 1;
-        let stamp = Stamp::new(Hlc(dc.clock), DcId(home as u8));
-        let value = Value::from(format!("{}", self.history.events.len()).as_bytes());
-        let found = Found::new(Some(stamp), Some(value.clone()));
-        dc.newest[key] = found.clone();
         dc.applied[home] += 1;
-        self.logs[home].push(Update { key, found, deps });
+        let stamp = Stamp::new(Hlc(dc.clock), DcId(home as u8));
         let unknown = self.rng.u32(..1000) < self.shape.unknown_permille;
         let (fate, version) = if unknown { (Fate::Unknown, None) } else { (Fate::Ok, Some(stamp)) };
-        let event = Event::put(id(session), DcId(home as u8), self.keys[key].clone(), Some(value), version);
-        self.push(session, event.with_fate(fate));
+        let mut writes = Vec::with_capacity(keys.len());
+        for key in keys {
+            let value = Value::from(format!("{}", self.history.events.len()).as_bytes());
+            let found = Found::new(Some(stamp), Some(value.clone()));
+            self.dcs[home].newest[*key] = found.clone();
+            writes.push((*key, found));
+            let event =
+                Event::put(id(session), DcId(home as u8), self.keys[*key].clone(), Some(value), version);
+            self.push(session, Event { txn, ..event.with_fate(fate) });
+        }
+        self.logs[home].push(Update { writes, deps });
     }
 
     /// The session takes over another one's past, which its data centre covers by then.

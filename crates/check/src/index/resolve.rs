@@ -58,6 +58,7 @@ pub(super) fn resolve(index: &mut Index<'_>) {
     resolver.register();
     resolver.resolve_reads();
     resolver.resolve_finals();
+    resolver.complete_transactions();
     resolver.excuse_unknown_deletes();
 }
 
@@ -297,6 +298,43 @@ impl<'h> Resolver<'_, 'h> {
                 }
             }
             map
+        })
+    }
+
+    /// Where the writes of a transaction have one stamp, who has read one of them knows those of the others: also of a transaction
+    /// of which nobody was told what became of it, and also if nobody ever finds its other writes.
+    fn complete_transactions(&mut self) {
+        if !self.index.white_box || !self.index.has_txns || !self.transactions_have_one_stamp() {
+            return;
+        }
+        let history: &'h History = self.index.history;
+        for (e, event) in history.events.iter().enumerate() {
+            let Action::Write { key, value, .. } = &event.action else { continue };
+            if event.fate != Fate::Unknown || self.index.wrote[e] != ABSENT {
+                continue;
+            }
+            let known = self.index.transaction(e as u32).iter().find_map(|other| self.stamp_of(*other));
+            let key = self.key_numbers[&key[..]];
+            if let Some(stamp) = known.filter(|stamp| !self.by_stamp.contains_key(&(key, *stamp))) {
+                self.index.wrote[e] = self.new_version(key, Some(stamp), value.is_none(), e as u32);
+            }
+        }
+    }
+
+    fn stamp_of(&self, e: u32) -> Option<Stamp> {
+        let version = self.index.wrote[e as usize];
+        if version == ABSENT { None } else { self.index.version(version).stamp }
+    }
+
+    /// Whether those do that were acknowledged.
+    fn transactions_have_one_stamp(&self) -> bool {
+        (0..self.index.history.events.len() as u32).all(|e| {
+            let own = self.stamp_of(e);
+            own.is_none()
+                || self.index.transaction(e).iter().all(|other| {
+                    let stamp = self.stamp_of(*other);
+                    stamp.is_none() || stamp == own
+                })
         })
     }
 

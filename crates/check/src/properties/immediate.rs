@@ -12,6 +12,7 @@ use crate::index::{ABSENT, Index, Ref, UNCHECKED};
 use crate::property::Property;
 use crate::report::{Link, Violation};
 use crate::story::read_words;
+use tidemark_core::DcId;
 use tidemark_core::history::{Action, Fate, ReadKind};
 
 /// Per data centre and key: what was acknowledged there, in the order of its end times.
@@ -23,12 +24,20 @@ pub(super) fn acknowledged(index: &Index<'_>) -> Acknowledged {
     for (e, event) in index.history.events.iter().enumerate() {
         let version = index.wrote[e];
         if let (true, Fate::Ok, Some(end_us)) = (version != ABSENT, event.fate, event.end_us) {
-            writes.entry((event.dc.0, index.version(version).key)).or_default().push((end_us, version));
+            let dc = carried_out_in(index, e as u32, version).unwrap_or(event.dc);
+            writes.entry((dc.0, index.version(version).key)).or_default().push((end_us, version));
         }
     }
     // tidy: allowed, because each list is put in order on its own.
     writes.values_mut().for_each(|list| list.sort_unstable());
     writes
+}
+
+/// Where a transaction was carried out: elsewhere, if its session's data centre does not hold all of its keys. There it is not
+/// immediate. (What a session writes of one key that its data centre does not hold is read elsewhere, too.)
+fn carried_out_in(index: &Index<'_>, e: u32, version: u32) -> Option<DcId> {
+    let stamp = index.version(version).stamp.filter(|_| index.transaction(e).len() > 1);
+    stamp.map(|stamp| stamp.origin)
 }
 
 /// Tells `owed`, of what every GET with a start time returned, the last entry before it. Returns how many GETs have

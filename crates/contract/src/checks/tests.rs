@@ -148,11 +148,49 @@ fn a_dependency_on_all_up_to_an_update_waits_for_each() {
     let mut all = deps(&[(0, 2), (0, 6)]);
     all.bound(1);
     (2..=8).step_by(2).for_each(|ts| checks.arrived(stamp(ts, A)));
+    checks.heard(DcId(A), Hlc(8));
     checks.open(&all, 'a');
     for (applied, then) in [(6, ""), (2, ""), (8, ""), (4, "a")] {
         checks.apply(stamp(applied, A));
         assert_eq!(ready(&mut checks), then, "after {applied}");
     }
+}
+
+#[test]
+fn what_comes_before_updates_of_lower_times_is_there_and_says_nothing_of_them() {
+    let mut checks = checks(0, 1, 0);
+    checks.arrived(stamp(8, A));
+    checks.apply(stamp(8, A));
+    assert!(checks.is_applied(stamp(8, A)) && !checks.is_applied(stamp(6, A)));
+    let mut all = deps(&[(0, 2), (0, 8)]);
+    all.bound(1);
+    checks.open(&all, 'a');
+    checks.heard(DcId(A), Hlc(7));
+    assert_eq!((ready(&mut checks), checks.applied(Hlc(9))[DcId(A)]), ("".into(), Hlc(7)));
+    checks.heard(DcId(A), Hlc(8));
+    assert_eq!((ready(&mut checks), checks.ahead.len()), ("a".into(), 0));
+}
+
+/// Two servers may coordinate transactions of one time.
+#[test]
+fn updates_of_one_time_are_told_apart() {
+    let mut checks = checks(0, 1, 0);
+    let [one, other] = [1, 2].map(|seq| Stamp { seq, ..stamp(5, A) });
+    [one, other].into_iter().for_each(|stamp| checks.arrived(stamp));
+    checks.heard(DcId(A), Hlc(5));
+    checks.apply(one);
+    assert!(checks.is_applied(one) && !checks.is_applied(other));
+    assert_eq!(checks.applied(Hlc(9))[DcId(A)], Hlc(4));
+}
+
+#[test]
+fn a_part_of_a_transaction_is_met_once_it_is_here() {
+    let (mut asks, mut holds) = (checks(0, 1, 0), checks(1, 1, 0));
+    asks.open(&Dep { partition: PartitionId(1), stamp: stamp(4, A), scope: Scope::Part }.into(), 'a');
+    assert_eq!((deliver(&mut asks, &mut holds), deliver(&mut holds, &mut asks)), (1, 0));
+    holds.arrived(stamp(4, A));
+    assert_eq!((deliver(&mut holds, &mut asks), ready(&mut asks)), (1, "a".into()));
+    assert!(!holds.is_applied(stamp(4, A)));
 }
 
 #[test]
@@ -171,6 +209,7 @@ fn applied_is_what_lies_below_the_first_that_waits() {
     assert_eq!(checks.applied(Hlc(9)), Vector::from_entries([Hlc(3), Hlc(9)]));
     checks.arrived(stamp(5, A));
     checks.arrived(stamp(8, A));
+    checks.heard(DcId(A), Hlc(8));
     checks.apply(stamp(8, A));
     assert_eq!(checks.applied(Hlc(9))[DcId(A)], Hlc(4));
     assert!(checks.is_applied(stamp(8, A)) && !checks.is_applied(stamp(5, A)));

@@ -15,7 +15,7 @@ use tidemark_store::Version;
 const ELSEWHERE: &str = "Script attempted to access a key of another partition";
 
 /// Carries out an operation of a series. The version has no stamp yet: [`Stamp::default`] stands for it.
-fn carry_out(series: &mut Series, op: Op) -> Outcome {
+pub(crate) fn carry_out(series: &mut Series, op: Op) -> Outcome {
     let elsewhere = || Outcome::Failed(Failure::Refused(ELSEWHERE.into()));
     let wrote = |wrote: bool| wrote.then(Stamp::default);
     match op {
@@ -52,7 +52,7 @@ fn carry_out(series: &mut Series, op: Op) -> Outcome {
 }
 
 /// The keys of an operation.
-fn named(op: &Op) -> Vec<&Key> {
+pub(crate) fn named(op: &Op) -> Vec<&Key> {
     match op {
         Op::Put { key, update } => {
             let more = update.command.iter().flat_map(|command| &command.keys);

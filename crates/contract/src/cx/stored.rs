@@ -35,10 +35,9 @@ impl<P: Protocol> Cx<'_, P> {
         version: Version<P::Meta>,
         effect: Option<&TypeEffect>,
     ) {
+        let write = newest_only::<P>(self.params).then(|| version.write.clone());
         self.store.insert_evaluated(key, version, effect);
-        if newest_only::<P>(self.params) {
-            self.store.keep_newest(key);
-        }
+        write.into_iter().for_each(|write| self.store.keep_newest_of(key, &write));
     }
 
     /// Changes what is stored beside a version here, and logs it: the change is there after a restart, and what leaves

@@ -21,6 +21,7 @@ impl<P: Protocol> Cx<'_, P> {
             floor: self.store.floor(),
             expiring: self.store.is_expiring(),
             alone: self.topology.dcs == 1,
+            past: None,
         }
     }
 
@@ -78,6 +79,29 @@ impl<P: Protocol> Cx<'_, P> {
         };
         // Commands that only read know registers, too.
         if looked.write.is_some() && !self.store.has_types() { answered(unsupported::<P>()) } else { looked }
+    }
+
+    /// What unconditional writes of keys of this partition come to, as a reader with `view` sees the keys: effects, if they are of
+    /// data types or may have expired. `saw` is called with each version that was looked at, which the writes depend on.
+    pub fn overwritten(
+        &mut self,
+        writes: Vec<(Key, Write)>,
+        view: &P::View,
+        mut saw: impl FnMut(&Version<P::Meta>),
+    ) -> Vec<(Key, Write)> {
+        let overwritten = |(key, write): (Key, Write)| {
+            if matches!(write, Write::Apply(_)) {
+                return (key, write); // evaluated before
+            }
+            let looked = self.look(&key, Update::put(write), view, &mut saw);
+            (key, looked.write.unwrap_or(Write::Remove))
+        };
+        writes.into_iter().map(overwritten).collect()
+    }
+
+    /// The floor does not rise as long as this holds: what was evaluated by it has not been written yet.
+    pub fn hold_floor(&mut self, holds: bool) {
+        self.store.hold_floor(holds);
     }
 
     /// Evaluates a command on several keys of this partition: one version changes them all.
@@ -143,8 +167,7 @@ impl<P: Protocol> Cx<'_, P> {
         {
             seen = vec![object.last()];
         }
-        let words = seen.iter().flat_map(|Stamp { ts, origin, seq }| [ts.0, origin.0.into(), (*seq).into()]);
-        words.flat_map(u64::to_le_bytes).collect()
+        mark_of(&seen)
     }
 
     /// Why these keys cannot be changed at once, if they cannot.
@@ -253,6 +276,12 @@ impl<P: Protocol> Cx<'_, P> {
             Err(reply) => Found { reply: Some(Box::new(reply)), ..Found::new(newest, None) },
         }
     }
+}
+
+/// The mark of a key that comes of these versions, and of one that holds something.
+pub(crate) fn mark_of(seen: &[Stamp]) -> Bytes {
+    let words = seen.iter().flat_map(|Stamp { ts, origin, seq }| [ts.0, origin.0.into(), (*seq).into()]);
+    words.flat_map(u64::to_le_bytes).collect()
 }
 
 /// Whether a reader with `view` who sees several versions at once sees this one.

@@ -3,7 +3,8 @@
 use super::Lab;
 use crate::Protocol;
 use tidemark_core::{
-    Condition, DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Update, Write,
+    Condition, DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update,
+    Write,
 };
 use tidemark_store::Version;
 
@@ -45,6 +46,7 @@ pub fn text(outcome: &Outcome) -> String {
         Outcome::Count(count) => count.to_string(),
         Outcome::Written { stamp: Some(stamp), .. } => stamp.to_string(),
         Outcome::Written { stamp: None, .. } => "not written".to_string(),
+        Outcome::Begun(snapshot) => format!("in {snapshot}"),
         Outcome::Adopted => "adopted".to_string(),
         Outcome::Failed(Failure::Unavailable(_) | Failure::Misconfigured(_)) => "unavailable".to_string(),
         Outcome::Failed(Failure::Refused(why)) => format!("refused: {why}"),
@@ -53,6 +55,12 @@ pub fn text(outcome: &Outcome) -> String {
         Outcome::Failed(Failure::Elsewhere(_)) => "elsewhere".to_string(),
         Outcome::Failed(Failure::Indefinite(_)) => "indefinite".to_string(),
     }
+}
+
+/// What a log holds of a version: what is stored beside it, for each of its keys.
+pub(super) fn logged<M: Clone>(key: &Key, version: &Version<M>) -> Vec<((Key, Stamp), M)> {
+    let (stamp, meta) = (version.stamp, &version.meta);
+    version.write.keys(key).map(|key| ((key.clone(), stamp), meta.clone())).collect()
 }
 
 /// Whole operations: [`Lab::run`], in few words.

@@ -25,6 +25,37 @@ impl Default for Params {
     }
 }
 
+/// The same, of protocols that have interactive transactions.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct TransactionParams {
+    pub theta_us: Micros,
+    pub delta_us: Micros,
+    pub fan_out: usize,
+    pub wait_limit_us: Micros,
+    /// How long an interactive transaction may be open: until then its snapshot is kept.
+    pub transaction_limit_us: Micros,
+}
+
+/// See [`TransactionParams::transaction_limit_us`].
+pub const TRANSACTION_LIMIT_US: Micros = 60_000_000;
+
+impl crate::Params for TransactionParams {}
+
+impl Default for TransactionParams {
+    fn default() -> Self {
+        let Params { theta_us, delta_us, fan_out, wait_limit_us } = Params::default();
+        Self { theta_us, delta_us, fan_out, wait_limit_us, transaction_limit_us: TRANSACTION_LIMIT_US }
+    }
+}
+
+impl From<TransactionParams> for Params {
+    fn from(TransactionParams { theta_us, delta_us, fan_out, wait_limit_us, .. }: TransactionParams) -> Self {
+        Self { theta_us, delta_us, fan_out, wait_limit_us }
+    }
+}
+
 /// The same, of protocols that can read at a time.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

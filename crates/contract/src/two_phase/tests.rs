@@ -1,5 +1,7 @@
 use super::*;
 use crate::AskId;
+use bytes::Bytes;
+use tidemark_core::{DcId, Key, Write};
 
 /// One server of the data centre: what it is in memory, and what a crash leaves of it.
 struct Server {
@@ -17,6 +19,8 @@ struct Cluster {
     decided: Vec<Result<Stamp, Failure>>,
     topology: Topology,
     now: Micros,
+    /// Transactions watch what they write.
+    watches: bool,
 }
 
 fn id(partition: u16) -> ServerId {
@@ -43,6 +47,7 @@ impl Cluster {
             decided: Vec::new(),
             topology,
             now: 0,
+            watches: false,
         }
     }
 
@@ -63,10 +68,15 @@ impl Cluster {
         match event(server) {
             Some(Turn::Prepare(tx, snap, writes)) => {
                 server.clock += 1;
-                server.now.propose(tx, Hlc(server.clock), snap, writes, now);
+                server.now.propose(tx, (Hlc(server.clock), ()), snap, writes, now);
             }
-            Some(Turn::Decided(_, _, decision)) => self.decided.push(decision),
-            Some(Turn::Learnt) | None => {}
+            Some(Turn::Decided(_, _, decision)) => self.decided.push(decision.map(|decided| decided.stamp)),
+            Some(Turn::Again(tx, _)) => server.now.applied(tx),
+            Some(Turn::Look(tx, _)) => {
+                let there = server.now.prepared(tx).map(|_| ());
+                server.now.looked(tx, there.ok_or(Failure::Refused(String::new())));
+            }
+            Some(Turn::Learnt | Turn::Applied(_) | Turn::Seen(..)) | None => {}
         }
         while let Some(transaction) = server.now.next(Hlc(u64::MAX)) {
             let at = transaction.time;
@@ -82,8 +92,10 @@ impl Cluster {
 
     fn begin(&mut self, at: u16) {
         let (writes, topology) = (self.writes(), self.topology.clone());
+        let mark = |(key, _): &(Key, Write)| (key.clone(), Bytes::new());
+        let watched = writes.iter().filter(|_| self.watches).map(mark).collect();
         self.at(at, |server| {
-            server.now.begin(ticket(0), writes, 7, u64::MAX, &topology);
+            server.now.begin_watching(ticket(0), Part { writes, watched }, 7, u64::MAX, &topology);
             None
         });
     }
@@ -173,19 +185,30 @@ fn nothing_is_applied_while_something_may_still_commit_before_it() {
     let mut server = TwoPhase::<u64, char>::new(id(0), 1, Undone::default());
     let mut other = TwoPhase::<u64, char>::new(id(1), 1, Undone::default());
     let tx = Tx(PartitionId(1), other.gathering.open(vec![id(0)], 100, gathered()));
-    server.propose(tx, Hlc(5), 0, Vec::new(), 50);
+    server.propose(tx, (Hlc(5), ()), 0, Part::default(), 50);
     server.here(Hlc(7), 0, Vec::new(), 'h');
     assert_eq!((server.next(Hlc(9)), server.earliest()), (None, Some(Hlc(5))));
-    assert!(matches!(server.on_message(id(1), Commit::Decision(tx.1, Some(Hlc(8))), 0), Some(Turn::Learnt)));
+    assert!(matches!(
+        server.on_message(id(1), Commit::Decision(tx.1, Some((Hlc(8), ()))), 0),
+        Some(Turn::Learnt)
+    ));
     assert_eq!(server.next(Hlc(6)), None, "the clock has not reached it");
     let mut next = |clock| server.next(Hlc(clock)).map(|t| (t.time.0, t.stamp(DcId(3)).seq, t.state));
     assert_eq!(next(8), Some((7, 0, State::Here('h'))));
     assert_eq!(next(7), None);
-    assert_eq!(next(8), Some((8, 2, State::Commits(tx))));
+    assert_eq!(next(8), Some((8, 2, State::Commits(tx, ()))));
 }
 
-fn gathered() -> Gathered<u64> {
-    Gathered { ticket: ticket(0), snap: 0, participants: vec![PartitionId(0)], at: Ok(Hlc::ZERO) }
+fn gathered() -> Gathered<u64, (), Ticket> {
+    Gathered {
+        asker: ticket(0),
+        snap: 0,
+        participants: vec![PartitionId(0)],
+        at: Ok(Default::default()),
+        looks: false,
+        writes: true,
+        deadline: 100,
+    }
 }
 
 #[test]
@@ -219,6 +242,7 @@ fn whatever_is_lost_and_whoever_crashes_all_apply_it_or_none() {
     };
     for _ in 0..5_000 {
         let mut cluster = Cluster::new();
+        cluster.watches = draw(2) == 0;
         cluster.begin(0);
         for _ in 0..draw(30) {
             match draw(10) {
@@ -251,6 +275,8 @@ fn whatever_is_lost_and_whoever_crashes_all_apply_it_or_none() {
 fn of_several_writes_of_one_key_the_last_one_counts() {
     let (topology, key) = (Topology::new(1, 1), Key::from("k"));
     let writes = vec![(key.clone(), Write::Assign((*b"v").into())), (key.clone(), Write::Remove)];
-    let parts = by_partition(writes, &topology);
-    assert_eq!(parts, BTreeMap::from([(PartitionId(0), vec![(key, Write::Remove)])]));
+    let watched = vec![(key.clone(), Bytes::new())];
+    let parts = by_partition(Part { writes, watched: watched.clone() }, &topology);
+    let part = Part { writes: vec![(key, Write::Remove)], watched };
+    assert_eq!(parts, BTreeMap::from([(PartitionId(0), part)]));
 }

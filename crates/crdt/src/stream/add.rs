@@ -1,7 +1,8 @@
 //! XADD, and the ids that it gives.
 //!
 //! Where there are several regions, each gives ids with sequence numbers of its own, so that entries which regions add at once
-//! never share an id: `n · 256 + region`. A region that is alone counts as Redis does.
+//! never share an id: `n · 256 + region`. A region that is alone counts as Redis does. Who adds in a snapshot skips a number of `n` that nobody
+//! else skips, since others may add behind the same entry.
 
 use super::id::Id;
 use super::log::{Log, Mark, count_added, encode, remember};
@@ -71,15 +72,22 @@ fn parse(args: &[Bytes]) -> Result<Arguments<'_>, Reply> {
 
 /// The next sequence number behind `last` that this region can give.
 fn next_seq(last: u64, moment: Moment) -> Option<u64> {
+    let skipped = skipped(moment);
     if moment.alone {
-        return last.checked_add(1);
+        return last.checked_add(1 + skipped);
     }
-    (last / REGIONS + 1).checked_mul(REGIONS)?.checked_add(u64::from(moment.origin.0))
+    (last / REGIONS + 1 + skipped).checked_mul(REGIONS)?.checked_add(u64::from(moment.origin.0))
+}
+
+/// How many sequence numbers of a region are left out.
+fn skipped(moment: Moment) -> u64 {
+    moment.past.map_or(0, |number| number >> 32)
 }
 
 /// The id of a new entry behind `last`.
 fn give(wanted: Wanted, last: Id, now_ms: u64, moment: Moment) -> Result<Id, Reply> {
-    let first_seq = if moment.alone { 0 } else { u64::from(moment.origin.0) };
+    let skipped = skipped(moment);
+    let first_seq = if moment.alone { skipped } else { skipped * REGIONS + u64::from(moment.origin.0) };
     let id = match wanted {
         Wanted::Any if now_ms > last.ms() => Id::new(now_ms, first_seq),
         Wanted::Any => match next_seq(last.seq(), moment) {

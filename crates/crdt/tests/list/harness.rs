@@ -26,7 +26,7 @@ impl Region {
         let verb = Verb::ALL.iter().find(|verb| verb.name() == name).expect("a known command");
         let args = words.skip(1).map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
         let (time, floor) = (Hlc::at(self.clock), self.floor);
-        let moment = Moment { time, origin: self.origin, floor, expiring: false, alone: false };
+        let moment = Moment { time, origin: self.origin, floor, expiring: false, alone: false, past: None };
         let prepared = evaluate(&Command::new(*verb, args), &self.state, moment);
         self.clock += 1 + self.clock % 3;
         let stamp = Stamp::new(Hlc::at(self.clock), self.origin);

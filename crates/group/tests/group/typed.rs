@@ -5,10 +5,9 @@ use fastrand::Rng;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidemark_contract::core::{Command, DcId, Key, Outcome, ServerId, Update, Verb, Write};
-use tidemark_contract::request::Request;
-use tidemark_contract::stabilised::Past;
+use tidemark_contract::request::Request as Of;
 use tidemark_contract::{Answer, AskId, Past as _, Store, Ticket, Topology};
-use tidemark_protocols::tidemark::{Meta, Tidemark};
+use tidemark_protocols::tidemark::{Meta, Past, Request, Tidemark};
 use tidemark_replica::{Host, HostConfig, Output};
 use tidemark_store::Dump;
 use tidemark_store::disk::SimDisk;
@@ -66,7 +65,7 @@ impl Pair {
     fn ask(&mut self, dc: usize, key: &str, update: Update) {
         let (now, past) = (self.group.time(), self.pasts[dc].clone());
         let ticket = Ticket { node: 0, session: 0, ask: AskId(0) };
-        let request = Request::Put(Key::from(key), update, past);
+        let request = Request::Of(Of::Put(Key::from(key), update, past));
         self.host(dc).request(now, P0, ticket, request, Some(50));
     }
 

@@ -1,6 +1,6 @@
 //! A session of Eiger: its context, and its read-only transactions (T1 to T3).
 
-use super::{Context, Eiger, Got, MOST_DEPS, Reply, Request, SECOND_ROUND};
+use super::{Context, Eiger, Got, MOST_DEPS, Reply, Request, SECOND_ROUND, TIME_COVERS_SESSION};
 use tidemark_contract::prelude::*;
 use tidemark_contract::two_rounds::{Round, TwoRounds};
 use tidemark_contract::{Deps, Past as _};
@@ -11,23 +11,44 @@ pub struct Client {
     token: Token<Context>,
     /// The get or transaction that runs; what was found comes with its LVT.
     trans: TwoRounds<Got, Hlc>,
+    /// The session's clock when it began.
+    since: Hlc,
 }
 
 impl Client {
     /// T1.
     fn begin_trans(&mut self, cx: &mut SessionCx<'_, Eiger>) {
-        let clock = self.token.past.clock;
-        self.trans.begin(|keys| Request::Read(clock, keys), cx);
+        self.since = self.token.past.clock;
+        self.trans.begin(|keys| Request::Read(self.since, keys), cx);
     }
 
     /// T2: does what was found show at one time?
     fn second_round(&mut self, first: Vec<(Got, Hlc)>, cx: &mut SessionCx<'_, Eiger>) {
-        let eff_t = first.iter().map(|(got, _)| got.evt).max().unwrap_or_default();
+        let since = if TIME_COVERS_SESSION.kept() { self.since } else { Hlc::ZERO }; // D2
+        let eff_t = first.iter().map(|(got, _)| got.evt).fold(since, Hlc::max);
         let late = |place: &usize| first[*place].1 < eff_t && SECOND_ROUND.kept();
         let late = (0..first.len()).filter(late).collect();
         if !self.trans.second(first, late, |keys| Request::ReadAt(eff_t, keys), cx) {
             self.end_trans(cx);
         } // T3
+    }
+
+    fn slice(
+        &mut self,
+        (ask, from): (AskId, ServerId),
+        got: Vec<Got>,
+        (lvt, clock): (Hlc, Hlc),
+        everywhere: &Vector,
+        cx: &mut SessionCx<'_, Eiger>,
+    ) {
+        let past = &mut self.token.past;
+        past.clock = past.clock.max(clock);
+        past.near.settle(from.partition, everywhere);
+        match self.trans.heard(ask, got, &lvt) {
+            Some(Round::First(first)) => self.second_round(first, cx),
+            Some(Round::Second) => self.end_trans(cx),
+            None => {}
+        }
     }
 
     fn end_trans(&mut self, cx: &mut SessionCx<'_, Eiger>) {
@@ -47,7 +68,7 @@ impl Session<Eiger> for Client {
 
     fn open(home: DcId) -> Self {
         let token = Token { home, past: Context::default() };
-        Self { token, trans: TwoRounds::default() }
+        Self { token, trans: TwoRounds::default(), since: Hlc::ZERO }
     }
 
     fn begin(&mut self, op: Op, cx: &mut SessionCx<'_, Eiger>) {
@@ -59,6 +80,7 @@ impl Session<Eiger> for Client {
                 return self.begin_trans(cx);
             }
             Op::Put { key, update } => Request::Put(key, update, past.clone()),
+            Op::PutAll { writes } => Request::PutAll(writes, past.clone()),
             walk => Request::Walk(Walk::of(&walk)),
         };
         cx.ask(server, request);
@@ -76,14 +98,11 @@ impl Session<Eiger> for Client {
                 past.near.bound(MOST_DEPS);
                 cx.done(outcome);
             }
-            Reply::Slice(got, lvt, everywhere) => {
-                past.clock = past.clock.max(lvt);
-                past.near.settle(from.partition, &everywhere);
-                match self.trans.heard(ask, got, &lvt) {
-                    Some(Round::First(first)) => self.second_round(first, cx),
-                    Some(Round::Second) => self.end_trans(cx),
-                    None => {}
-                }
+            Reply::Slice(got, clock, everywhere) => {
+                self.slice((ask, from), got, (clock, clock), &everywhere, cx);
+            }
+            Reply::Limited(lvt, got, clock, everywhere) => {
+                self.slice((ask, from), got, (lvt, clock), &everywhere, cx);
             }
             Reply::TooOld(clock) => {
                 past.clock = past.clock.max(clock);

@@ -44,9 +44,9 @@ macro_rules! keeping {
     )*};
 }
 
-keeping!(KeepParams, gentlerain::Params, nukv::Params);
+keeping!(KeepParams, tidemark::Params, gentlerain::Params, nukv::Params);
 dated! {
-    Tidemark: KeepParams, &[Stable::Delta, Stable::Theta, Stable::Theta, Stable::Theta];
+    Tidemark: tidemark::Params, &[Stable::Delta, Stable::Theta, Stable::Theta, Stable::Theta];
     CausalSpartanX: KeepParams, &[Stable::Delta, Stable::Theta, Stable::Theta, Stable::Theta];
     GentleRain: gentlerain::Params, &[Stable::Delta, Stable::Theta, Stable::Theta, Stable::Theta];
     NuKv: nukv::Params, &[nukv::Timer, nukv::Timer];

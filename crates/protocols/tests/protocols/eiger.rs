@@ -1,9 +1,11 @@
 //! Eiger (PROTOCOLS §3): the steps of its read-only transactions, its deviations, and what each rule is for. What it
 //! shares with COPS and COPS-GT is tested in `dependency_checked.rs`.
 
+mod transactions;
+
 use tidemark_contract::core::{Hlc, Key, Micros};
 use tidemark_contract::lab::{rotx, server, text};
-use tidemark_contract::{Lab, without};
+use tidemark_contract::{Lab, Protocol, without};
 use tidemark_protocols::Eiger;
 use tidemark_protocols::eiger::{
     EVT_IS_LOCAL, FLOOR_SURVIVES, LATE_ASKS_LIFT, PEERS_LIFT, Params, REFUSES_DROPPED, Reply, Request,

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 use tidemark_contract::Lab;
 use tidemark_contract::core::{Key, Op, Write};
+use tidemark_contract::info::Transactions;
 use tidemark_contract::lab::{rotx, server};
 use tidemark_protocols::*;
 
@@ -38,11 +39,14 @@ fn script<P: Protocol>(timers: &[P::Timer], params: P::Params) -> String {
     lab.deliver_all();
     lab.round(30_000, timers);
     lab.round(40_000, timers);
-    if P::INFO.atomic_writes {
+    if P::INFO.transactions >= Transactions::Writes {
         lab.say("Ben writes both in one transaction.");
         let write = |key: &Key| (key.clone(), Write::Assign((*b"both").into()));
-        lab.run(ben, Op::PutAll { writes: vec![write(&x), write(&y)] });
+        lab.begin(ben, Op::PutAll { writes: vec![write(&x), write(&y)] });
         lab.deliver_all();
+        while [0, 1].iter().any(|dc| lab.protocol(server(*dc, 1)).status().blocked > 0) {
+            lab.deliver_all(); // masters in both data centres have to agree
+        }
     }
     lab.say("A/1 restarts with a slow clock. Ann reads there, and writes once more.");
     lab.set_clock(server(0, 1), 1_000);

@@ -18,6 +18,7 @@ mod eventual;
 mod gentlerain;
 mod golden;
 mod hybrid;
+mod interactive;
 mod nukv;
 mod occult;
 mod okapi;

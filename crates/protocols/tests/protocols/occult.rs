@@ -1,5 +1,7 @@
 //! Occult: masters and slaves, what a session compares, the decisions of the file, and what each rule is for.
 
+mod transactions;
+
 use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Micros, Op, Outcome, PartitionId, Stamp, Update, Write};
 use tidemark_contract::lab::{put, rotx, server, text};

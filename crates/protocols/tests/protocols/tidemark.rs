@@ -1,16 +1,18 @@
 //! Tidemark (PROTOCOLS §19): its steps one by one, and what each fence is for.
 
+mod commands;
 mod lasting;
+mod transactions;
 
 use crate::at;
 use tidemark_contract::core::{DcId, Hlc, Key, Outcome, Update, Vector, Write};
 use tidemark_contract::lab::{rotx, server, text};
-use tidemark_contract::request::Request;
+use tidemark_contract::request::Request as Of;
 use tidemark_contract::{Lab, Protocol, Token, without};
 use tidemark_protocols::Tidemark;
 use tidemark_protocols::tidemark::{
-    FENCE_SURVIVES, GET_FENCES, Meta, PUT_ABOVE_FENCE, PUT_TAKES_FENCE, Params, Past, SLICE_FENCES,
-    SLICE_LIFTS, Timer,
+    FENCE_SURVIVES, GET_FENCES, Meta, Need, PUT_ABOVE_FENCE, PUT_TAKES_FENCE, Params, Past, Request,
+    SLICE_FENCES, SLICE_LIFTS, Timer,
 };
 
 fn lab(dcs: usize, partitions: usize) -> Lab<Tidemark> {
@@ -26,7 +28,17 @@ fn v(micros: &[u64]) -> Vector {
 }
 
 fn past(ds: &[u64], dsv: &[u64]) -> Past {
-    Past { ds: v(ds), dsv: v(dsv) }
+    Past { ds: v(ds), dsv: v(dsv), l: Hlc::ZERO }
+}
+
+/// What a version needs here, and nothing of transactions.
+fn needs(stable: &[u64]) -> Option<Box<Need>> {
+    Some(Box::new(Need { stable: v(stable), ..Need::default() }))
+}
+
+/// A GET of a session that brings this, and knows of no transaction.
+fn get(key: Key, dsv: Vector) -> Request {
+    Request::Of(Of::Get(key, (dsv, Hlc::ZERO)))
 }
 
 fn dsv(lab: &Lab<Tidemark>, dc: u8, partition: u16) -> Vector {
@@ -66,21 +78,25 @@ fn stabilise_root_of_a(lab: &mut Lab<Tidemark>, us: u64) {
 fn step_1_a_get_raises_dsv_fence_included_and_never_lowers_it() {
     let mut lab = sound(2, 1);
     for (carried, after) in [(v(&[0, 5]), v(&[0, 5])), (v(&[4, 3]), v(&[4, 5]))] {
-        lab.ask(server(0, 0), Request::Get(Key::from("x"), carried));
+        lab.ask(server(0, 0), get(Key::from("x"), carried));
         assert_eq!(dsv(&lab, 0, 0), after);
     }
 }
 
 #[test]
-fn step_2_a_get_tests_neither_the_time_of_a_version_nor_its_local_dependencies() {
+fn step_2_a_get_tests_no_time_and_of_dependencies_those_elsewhere_by_dsv_and_those_here_by_l() {
     let mut lab = sound(3, 1);
     let (a, b, x) = (lab.client(0), lab.client(1), lab.key("x", 0));
     remember(&mut lab, b, past(&[900, 0, 400], &[]));
     lab.put(b, &x, "1");
     lab.deliver_all();
-    for (dsv, seen) in [(v(&[0, 0, 399]), "-"), (v(&[0, 0, 400]), "1")] {
-        let reply = lab.ask(server(0, 0), Request::Get(x.clone(), dsv)).expect("a GET does not wait");
-        assert_eq!(text(&reply.0), seen);
+    for (dsv, l, seen) in
+        [(v(&[0, 0, 400]), 899, "-"), (v(&[0, 0, 399]), 900, "-"), (v(&[0, 0, 400]), 900, "1")]
+    {
+        let get = Request::Of(Of::Get(x.clone(), (dsv, at(l))));
+        let reply = lab.ask(server(0, 0), get).expect("a GET does not wait");
+        assert_eq!((text(&reply.0), reply.1.l), (seen.into(), if seen == "1" { at(900) } else { Hlc::ZERO }));
+        lab.restart(server(0, 0));
     }
     remember(&mut lab, a, past(&[0, 0, 700], &[]));
     lab.set_clocks(2_000);
@@ -118,7 +134,7 @@ fn step_5_a_writes_time_is_above_its_dependencies_and_above_the_fence() {
     assert_eq!(lab.put(s, &x, "1"), at(3_000).next(), "above every dependency, with no wait");
     remember(&mut lab, t, past(&[], &[5_000, 9_000]));
     assert_eq!(lab.put(t, &x, "2"), at(5_000).next(), "above the fence that it brings, and only that");
-    lab.ask(server(0, 0), Request::Get(x.clone(), v(&[7_000])));
+    lab.ask(server(0, 0), get(x.clone(), v(&[7_000])));
     assert_eq!(lab.put(u, &x, "3"), at(7_000).next(), "above the fence that is there");
 }
 
@@ -128,8 +144,7 @@ fn step_6_a_version_keeps_what_was_stable_of_its_dependencies_where_that_is_less
     let (s, x) = (lab.client(0), lab.key("x", 0));
     remember(&mut lab, s, past(&[0, 70, 80], &[0, 60, 90]));
     lab.put(s, &x, "1");
-    let need = Some(Box::new(v(&[0, 60, 80])));
-    assert_eq!(meta(&lab, 0, 0, &x), Meta { ds: v(&[0, 70, 80]), need });
+    assert_eq!(meta(&lab, 0, 0, &x), Meta { ds: v(&[0, 70, 80]), need: needs(&[0, 60, 80]) });
     remember(&mut lab, s, past(&[], &[0, 70]));
     lab.put(s, &x, "2");
     assert_eq!(meta(&lab, 0, 0, &x), Meta { ds: v(&[1_000, 70, 80]), need: None }, "no exceptions");
@@ -139,7 +154,7 @@ fn step_6_a_version_keeps_what_was_stable_of_its_dependencies_where_that_is_less
 fn step_7_the_session_learns_what_is_needed_and_peers_do_not() {
     let mut lab = sound(3, 1);
     let (s, x) = (lab.client(0), lab.key("x", 0));
-    lab.ask(server(0, 0), Request::Get(x.clone(), v(&[0, 65, 100])));
+    lab.ask(server(0, 0), get(x.clone(), v(&[0, 65, 100])));
     remember(&mut lab, s, past(&[0, 70, 80], &[0, 60]));
     lab.put(s, &x, "1");
     assert_eq!(lab.token(s).past, past(&[1_000, 70, 80], &[0, 65, 80]));
@@ -159,7 +174,7 @@ fn step_8_the_snapshot_is_dsv_after_merging_the_sessions_and_covers_its_own_writ
     slow_coordinator(&mut lab);
     remember(&mut lab, s, past(&[70, 90], &[50, 20]));
     lab.begin(s, rotx(&[&x, &y]));
-    assert!(lab.transcript.contains("at: [70 20]"));
+    assert!(lab.transcript.contains("at: [70 20 0]"));
     assert_eq!(dsv(&lab, 0, 0), v(&[70, 20]));
 }
 
@@ -192,7 +207,7 @@ fn step_9_a_remote_version_is_in_a_snapshot_that_covers_its_dependencies() {
         lab.put(s, &x, "1");
         lab.deliver_all();
         slow_coordinator(&mut lab);
-        remember(&mut lab, t, past(&[], sv));
+        remember(&mut lab, t, Past { l: at(sv[0]), ..past(&[], sv) });
         assert_eq!(lab.rotx(t, &[&x]), seen);
     }
 }
@@ -231,7 +246,7 @@ fn step_10_a_transaction_takes_along_dependencies_snapshot_and_the_largest_fence
     let keys = [("a", 0), ("b", 1), ("c", 2)].map(|(k, p)| lab.key(k, p));
     remember(&mut lab, s, past(&[0, 40], &[0, 40]));
     lab.put(s, &keys[1], "1");
-    lab.ask(server(0, 2), Request::Get(keys[2].clone(), v(&[900])));
+    lab.ask(server(0, 2), get(keys[2].clone(), v(&[900])));
     slow_coordinator(&mut lab);
     remember(&mut lab, t, past(&[], &[500, 50]));
     assert_eq!(lab.rotx(t, &[&keys[0], &keys[1], &keys[2]]), "- 1 -");

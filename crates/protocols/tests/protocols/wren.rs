@@ -1,6 +1,7 @@
 //! Wren: starting, reading, preparing, committing, applying and announcing step by step, the client's cache, the deviations
 //! of the file, and what each rule is for.
 
+mod cache;
 mod lasting;
 
 use crate::at;

@@ -3,9 +3,9 @@
 use crate::world::{P0, REGIONS, World, call, config, server};
 use std::sync::Arc;
 use tidemark_contract::core::{DcId, Key, Update, Verb, Write};
-use tidemark_contract::request::Request;
-use tidemark_contract::stabilised::Past;
+use tidemark_contract::request::Request as Of;
 use tidemark_contract::{AskId, Ticket, Topology};
+use tidemark_protocols::tidemark::{Past, Request};
 use tidemark_replica::{Host, HostConfig, Now, OpenError, Resume, StreamError};
 use tidemark_store::Misunderstood;
 use tidemark_store::disk::SimDisk;
@@ -131,7 +131,7 @@ fn the_only_region_does_not_write_what_is_there() {
     let mut written = |key: &str, verb: Verb, args: &[&str]| {
         let before = host.written(P0);
         let ticket = Ticket { node: 0, session: 0, ask: AskId(before) };
-        let request = Request::Put(Key::from(key), call(verb, args), Past::default());
+        let request = Request::Of(Of::Put(Key::from(key), call(verb, args), Past::default()));
         host.request(now, P0, ticket, request, Some(100));
         host.written(P0) - before
     };

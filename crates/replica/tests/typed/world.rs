@@ -6,10 +6,9 @@ use std::sync::Arc;
 use tidemark_contract::core::{
     Command, DcId, Hlc, Key, Micros, Outcome, PartitionId, ServerId, Update, Verb, Write,
 };
-use tidemark_contract::request::Request;
-use tidemark_contract::stabilised::Past;
+use tidemark_contract::request::Request as Of;
 use tidemark_contract::{Answer, AskId, Past as _, Store, Ticket, Topology};
-use tidemark_protocols::tidemark::{Meta, Tidemark};
+use tidemark_protocols::tidemark::{Meta, Past, Request, Tidemark};
 use tidemark_replica::{Host, HostConfig, Now, Output};
 use tidemark_store::disk::SimDisk;
 use tidemark_store::log::Fsync;
@@ -112,7 +111,7 @@ impl World {
         let region = &mut self.regions[dc];
         let ticket = Ticket { node: 0, session: 0, ask: AskId(number) };
         let before = region.host.written(P0);
-        let request = Request::Put(Key::from(key), update, region.past.clone());
+        let request = Request::Of(Of::Put(Key::from(key), update, region.past.clone()));
         region.host.request(now, P0, ticket, request, Some(100));
         let after = region.host.written(P0);
         (after > before).then_some(after)

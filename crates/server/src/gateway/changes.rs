@@ -1,6 +1,8 @@
 //! Keys that an operation may change, for those who want to know at once: waiters, keyspace notifications, and who sees to it
 //! that this region has rights to a bounded counter.
 
+use super::client::Client;
+use super::interactive::commits;
 use super::rights;
 use crate::redis::Event;
 use crate::run::shard::Engine;
@@ -19,8 +21,10 @@ pub(crate) struct Change {
 impl Change {
     /// Of an operation, if somebody wants to know.
     #[inline]
-    pub(super) fn of(engine: &Engine, op: &Op) -> Option<Box<Self>> {
-        let (awaited, events) = (engine.waiters.concerned(op), engine.shared.events(op));
+    pub(super) fn of(engine: &Engine, client: &mut Client, op: &Op) -> Option<Box<Self>> {
+        let awaited = engine.waiters.concerned(op);
+        let events =
+            if commits(op) { client.redis.interactive.take_events() } else { engine.shared.events(op) };
         let taken = rights::takes(op);
         let nobody = awaited.is_empty() && events.is_empty() && taken.is_none();
         if nobody { None } else { Some(Box::new(Self { awaited, events, taken })) }

@@ -4,19 +4,21 @@
 use super::ahead;
 use super::blocked::{self, settle};
 use super::bus;
-use super::changes::Change;
 use super::client::{Adoption, Client, Resumption, Running};
 use super::deliver::{MAIL_MAX, deliver_own};
+use super::ending::{fail, fail_as, finish};
 use super::held::{block, hold, is_held, stale};
+use super::interactive;
 use super::local::{answer_inside, local};
 use super::memory;
-use super::notes::{broken, ended, refused, show};
+use super::notes::{broken, refused, show};
 use super::tracked::{begin_reads, end_reads};
 use super::visible::look_at_outcome;
 use crate::redis::{Command, ErrorReply, Keyspace, Pending, Spec, Step, Task, Work};
 use crate::run::shard::{Core, Engine};
-use crate::stats::{outcome, outcome_of};
+use crate::stats::outcome_of;
 use bytes::BytesMut;
+use tidemark_contract::info::Transactions;
 use tidemark_core::Outcome;
 use tidemark_node::{SessionId, TokenError};
 use tidemark_wire::resp::{Encoder, RequestParser};
@@ -236,7 +238,7 @@ pub(super) fn begin(engine: &mut Engine, client: &mut Client, spec: &'static Spe
 pub(super) fn keyspace(engine: &Engine) -> Keyspace<'_> {
     Keyspace {
         topology: engine.topology(),
-        write_transactions: engine.about.atomic_writes,
+        write_transactions: engine.about.transactions >= Transactions::Writes,
         types: engine.about.types,
         now: engine.now.wall,
         scripts: &engine.shared.scripts,
@@ -255,15 +257,9 @@ pub(super) fn perform(
     let mut change = None;
     for _ in 0..SHARE {
         let outcome = match step {
-            Step::Op(op) => {
-                change = Change::of(engine, &op);
-                let outcome = engine.node.begin(engine.now, client.session, op);
-                if let Some(outcome) = &outcome
-                    && let Some(change) = change.take()
-                {
-                    change.ended(engine, outcome);
-                }
-                outcome
+            Step::Op(op) => interactive::begin(engine, client, op, &mut change),
+            Step::Import(_) if client.redis.interactive.is_open() => {
+                return fail(engine, client, spec, &ErrorReply::IN_TRANSACTION);
             }
             Step::Import(text) => match engine.node.import(engine.now, client.session, &text) {
                 Ok(outcome) => outcome,
@@ -281,6 +277,10 @@ pub(super) fn perform(
                     Err(error) => return fail(engine, client, spec, &error),
                 }
                 continue;
+            }
+            Step::Block if client.redis.interactive.is_open() => {
+                pending.find_nothing(&mut Encoder::new(&mut client.out.bytes, client.redis.version()));
+                return finish(engine, client, spec);
             }
             Step::Block => return blocked::wait(engine, client, spec, pending),
             Step::Done => return finish(engine, client, spec),
@@ -309,16 +309,25 @@ fn take(
     pending: &mut Pending,
     outcome: Outcome,
 ) -> Option<Step> {
-    look_at_outcome(engine, client, &outcome);
-    if let Outcome::Failed(failure) = outcome {
-        fail_as(engine, client, spec, outcome_of(&failure), &pending.failed(&failure));
-        return None;
+    let outcome = interactive::found(engine, client, outcome);
+    if !client.redis.interactive.is_open() {
+        look_at_outcome(engine, client, &outcome);
     }
     if spec.has_key_reads() {
         engine.stats.read(&outcome);
     }
     let mut out = Encoder::new(&mut client.out.bytes, client.redis.version());
-    match pending.step(outcome, &keyspace(engine), &mut out) {
+    let next = match outcome {
+        Outcome::Failed(failure) => {
+            let Some(next) = pending.after_failure(&failure, &keyspace(engine), &mut out).transpose() else {
+                fail_as(engine, client, spec, outcome_of(&failure), &pending.failed(&failure));
+                return None;
+            };
+            next
+        }
+        outcome => pending.step(outcome, &keyspace(engine), &mut out),
+    };
+    match next {
         Ok(Step::Done) => finish(engine, client, spec),
         Ok(step) => return Some(step),
         Err(error) => fail(engine, client, spec, &error),
@@ -358,40 +367,4 @@ fn resume(engine: &mut Engine, client: &mut Client) -> Progress {
         Some(step) => perform(engine, client, spec, pending, step),
         None => Progress::Done,
     }
-}
-
-/// The reply was written.
-#[inline]
-pub(super) fn finish(engine: &mut Engine, client: &Client, spec: &'static Spec) -> Progress {
-    settle(engine, client);
-    engine.stats.command(spec.family, outcome::OK);
-    ended(engine, client, spec, false);
-    Progress::Done
-}
-
-/// The reply is an error.
-#[cold]
-pub(super) fn fail(
-    engine: &mut Engine,
-    client: &mut Client,
-    spec: &'static Spec,
-    error: &ErrorReply,
-) -> Progress {
-    fail_as(engine, client, spec, outcome::ERROR, error)
-}
-
-#[cold]
-pub(super) fn fail_as(
-    engine: &mut Engine,
-    client: &mut Client,
-    spec: &'static Spec,
-    outcome: usize,
-    error: &ErrorReply,
-) -> Progress {
-    settle(engine, client);
-    error.write(&mut Encoder::new(&mut client.out.bytes, client.redis.version()));
-    engine.stats.command(spec.family, outcome);
-    engine.shared.error(error);
-    ended(engine, client, spec, true);
-    Progress::Done
 }

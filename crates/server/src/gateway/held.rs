@@ -1,7 +1,8 @@
 //! Commands that are not begun yet: a pause holds them back, or their session lacks the past of a message.
 
 use super::client::{Client, Held};
-use super::execute::{Progress, fail_as};
+use super::ending::fail_as;
+use super::execute::Progress;
 use crate::redis::{Command, ErrorReply, Spec, Work, may_write};
 use crate::run::shard::Engine;
 use crate::stats::outcome_of;

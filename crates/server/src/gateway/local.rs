@@ -1,7 +1,8 @@
 //! Commands that need no operation.
 
 use super::client::Client;
-use super::execute::{Progress, begin, fail, finish, start};
+use super::ending::{fail, finish};
+use super::execute::{Progress, begin, start};
 use super::info;
 use super::notes::ended;
 use crate::config::SessionScope;

@@ -7,6 +7,7 @@ use super::blocked;
 use super::client::Client;
 use super::deliver::deliver;
 use super::execute::{Status, execute};
+use super::interactive;
 use super::visible::look_around;
 use crate::config::SessionScope;
 use crate::redis;
@@ -79,7 +80,8 @@ fn welcome(shard: &Rc<Shard>, stream: TcpStream) {
             Reader { read, parser: RequestParser::new(limits), buffer: BytesMut::new(), received: 0 };
         serve(&shard, session, connection, &wake).await;
         let mut core = shard.core.borrow_mut();
-        if let Some(client) = core.clients.remove(session) {
+        if let Some(mut client) = core.clients.remove(session) {
+            interactive::leave(&mut core.engine, &mut client);
             core.engine.registry.remove(client.redis.id());
             core.engine.shared.forget(client.redis.id());
             core.engine.waiters.remove(session);

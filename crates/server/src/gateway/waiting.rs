@@ -129,6 +129,7 @@ impl Waiters {
                 std::iter::once(key).chain(others).filter(known).cloned().collect()
             }
             Op::PutAll { writes } => writes.iter().map(|(key, _)| key).filter(known).cloned().collect(),
+            Op::Transact(step) => step.keys().filter(known).cloned().collect(),
             _ => Vec::new(),
         }
     }

@@ -3,6 +3,7 @@
 use super::command::{Call, Command, parse_and_note};
 use super::config::Config;
 use super::error::ErrorReply;
+use super::interactive::Interactive;
 use super::registry::ClientRegistry;
 use super::reserved;
 use super::server_info::ServerInfo;
@@ -99,6 +100,8 @@ pub struct Connection {
     changed: bool,
     /// What MULTI and WATCH have begun.
     pub(super) transaction: Transaction,
+    /// What TIDE.BEGIN has begun.
+    pub interactive: Interactive,
     /// What it caches.
     pub(super) reads: Reads,
     /// Memory is at its limit: what may add data is refused.
@@ -123,6 +126,7 @@ impl Connection {
             refused: None,
             changed: false,
             transaction: Transaction::default(),
+            interactive: Interactive::default(),
             reads: Reads::default(),
             full: false,
         }

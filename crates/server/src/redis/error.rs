@@ -15,6 +15,9 @@ const ECHO_BYTES_MAX: usize = 128;
 pub struct ErrorReply(Cow<'static, [u8]>);
 
 impl ErrorReply {
+    /// The command cannot be part of an interactive transaction.
+    pub const IN_TRANSACTION: Self =
+        Self::fixed("ERR Command not allowed inside TIDE.BEGIN: end it with TIDE.COMMIT or TIDE.ROLLBACK");
     /// `ERR syntax error`.
     pub const SYNTAX: Self = Self::fixed("ERR syntax error");
     /// An argument that should be an integer is none, or too large.

@@ -45,6 +45,12 @@ impl Shared {
         if self.events.is_any() { events(op) } else { Vec::new() }
     }
 
+    /// Whether somebody may want to know of events.
+    #[inline]
+    pub fn tells_events(&self) -> bool {
+        self.events.is_any()
+    }
+
     /// These have happened: their messages are left for the gateway.
     pub fn tell(&mut self, events: Vec<Event>, outcome: &Outcome) {
         for Happened { class, name, key } in happened(events, outcome) {
@@ -99,6 +105,12 @@ pub(super) struct Happened {
     pub(super) class: char,
     pub(super) name: &'static str,
     pub(super) key: Key,
+}
+
+impl From<Happened> for Event {
+    fn from(Happened { class, name, key }: Happened) -> Self {
+        Self { class, name, key: Some(key) }
+    }
 }
 
 /// Which events of an operation have happened, after it has written.

@@ -20,6 +20,11 @@ pub struct Keyspace<'a> {
 }
 
 impl Keyspace<'_> {
+    /// Whether one command may change keys of several partitions.
+    pub(super) fn spans_partitions(&self) -> bool {
+        self.write_transactions && self.types
+    }
+
     /// Whether a command can be carried out on both keys where they live.
     pub(super) fn together(&self, one: &Key, other: &Key) -> bool {
         let Self { topology, .. } = self;

@@ -54,9 +54,10 @@ impl Pause {
     }
 }
 
-/// Whether a command may change something, by its name. A script may, and PFCOUNT writes in Redis.
+/// Whether a command may change something, by its name. A script may, PFCOUNT writes in Redis, and a commit says in its operations only
+/// whether it does.
 #[cold]
 pub fn may_write(spec: &Spec) -> bool {
-    const OTHERS: &[&str] = &["eval", "evalsha", "fcall", "pfcount", "publish", "spublish"];
+    const OTHERS: &[&str] = &["eval", "evalsha", "fcall", "pfcount", "publish", "spublish", "tide.commit"];
     spec.has("write") || OTHERS.contains(&spec.name)
 }

@@ -29,7 +29,7 @@ use super::keyspace::Keyspace;
 use super::scripts::Scripts;
 use super::typed;
 use bytes::Bytes;
-use tidemark_core::{Failure, Op, Outcome};
+use tidemark_core::{Failure, Key, Op, Outcome, Write};
 use tidemark_wire::resp::Encoder;
 
 /// What a command does next.
@@ -60,6 +60,16 @@ pub trait Steps {
         keyspace: &Keyspace<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<Step, ErrorReply>;
+
+    /// The step that follows an operation that has failed; none if the command fails with it. REQUIRES: as for [`Self::step`].
+    fn after_failure(
+        &mut self,
+        _: &Failure,
+        _keyspace: &Keyspace<'_>,
+        _out: &mut Encoder<'_>,
+    ) -> Result<Option<Step>, ErrorReply> {
+        Ok(None)
+    }
 
     /// For what it waits, if it is a command that waits.
     fn wanted(&self) -> Option<&Wanted> {
@@ -129,6 +139,16 @@ impl Task {
         matches!(&self.0, Start::Several(steps) if steps.only_reads(scripts))
     }
 
+    /// What it writes, if that is all that it does: it overwrites a key, whatever is there, and answers OK.
+    pub(super) fn overwrites(&self) -> Option<(&Key, &Write)> {
+        match &self.0 {
+            Start::Once(Op::Put { key, update }, Then::Set) if !update.observes() => {
+                Some((key, &update.write))
+            }
+            _ => None,
+        }
+    }
+
     /// GET.
     #[inline]
     pub(super) fn get(op: Op) -> Self {
@@ -189,6 +209,20 @@ impl Pending {
             }
         }
         Ok(Step::Done)
+    }
+
+    /// Takes the failure of the operation: the next step, or none if the command fails.
+    #[cold]
+    pub fn after_failure(
+        &mut self,
+        failure: &Failure,
+        keyspace: &Keyspace<'_>,
+        out: &mut Encoder<'_>,
+    ) -> Result<Option<Step>, ErrorReply> {
+        match &mut self.then {
+            Then::Steps(steps) => steps.after_failure(failure, keyspace, out),
+            _ => Ok(None),
+        }
     }
 
     /// Takes the reply of the connection to a command of it.
@@ -260,7 +294,7 @@ mod tests {
     use crate::redis::{Scripts, Table, Work, parse};
     use bytes::BytesMut;
     use tidemark_contract::Topology;
-    use tidemark_core::{DcId, Hlc, Key, Stamp};
+    use tidemark_core::{DcId, Hlc, Stamp};
     use tidemark_wire::resp::{RequestParser, Version, encode_request};
 
     fn task(words: &[&str]) -> Task {

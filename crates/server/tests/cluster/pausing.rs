@@ -79,3 +79,18 @@ fn a_client_that_waits_can_be_killed_and_can_leave() {
     eventually("both are gone", || admin.text(&["INFO", "clients"]).contains("connected_clients:1"));
     assert_eq!(admin.text(&["INFO", "clients"]).matches("blocked_clients:0").count(), 1);
 }
+
+#[test]
+fn a_pause_of_writes_holds_the_commit_of_an_interactive_transaction() {
+    let cluster = Cluster::start("tidemark", &[(0, &[0])], |_| ());
+    let (mut admin, mut other) = (cluster.client(0), cluster.client(0));
+    other.ok(&["TIDE.BEGIN"]);
+    other.ok(&["SET", "k", "v"]);
+    admin.ok(&["CLIENT", "PAUSE", "100000", "WRITE"]);
+    other.send(b"TIDE.COMMIT\r\n");
+    eventually("the commit waits", || admin.text(&["INFO", "clients"]).contains("blocked_clients:1"));
+    assert_eq!(admin.text(&["GET", "k"]), "-");
+    admin.ok(&["CLIENT", "UNPAUSE"]);
+    assert_eq!(text(&other.reply().unwrap()), "OK");
+    assert_eq!(admin.text(&["GET", "k"]), "v");
+}

@@ -217,7 +217,7 @@ fn places_are_doubles() {
 
 #[test]
 fn keys_have_to_be_in_one_partition_and_readers_write_nothing() {
-    let cluster = Cluster::regions("tidemark", 1, 2);
+    let cluster = Cluster::regions("causal-spartan-x", 1, 2);
     let mut client = cluster.client(0);
     let write = "return redis.call('set', KEYS[1], 'x')";
     let apart: Vec<String> = (0..16).map(|n| format!("k{n}")).collect();

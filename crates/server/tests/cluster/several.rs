@@ -84,7 +84,7 @@ fn call(client: &mut Client, words: &[String]) -> String {
     format!("{:?}", client.call(&words.iter().map(String::as_str).collect::<Vec<_>>()))
 }
 
-fn partitions(keys: &[&str], count: usize) -> usize {
+pub(crate) fn partitions(keys: &[&str], count: usize) -> usize {
     let topology = Topology::new(1, count);
     keys.iter().map(|key| topology.partition_of(&Key::from(*key))).collect::<BTreeSet<_>>().len()
 }
@@ -115,10 +115,10 @@ fn answers_are_those_of_keys_in_one_partition() {
     }
 }
 
-/// What writes, and what runs in a transaction or a script, needs its keys in one partition, and says what to do.
+/// Elsewhere, what writes, and what runs in a transaction or a script, needs its keys in one partition, and says what to do.
 #[test]
 fn commands_that_write_are_refused_over_partitions() {
-    let cluster = Cluster::regions("causal", 1, 4);
+    let cluster = Cluster::regions("causal-spartan-x", 1, 4);
     let mut client = cluster.client(0);
     assert!(partitions(&["a", "b"], 4) == 2);
     client.text(&["SADD", "a", "1"]);

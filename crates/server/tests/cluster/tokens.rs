@@ -85,7 +85,7 @@ fn a_token_from_the_far_future_changes_nothing() {
             vector
         };
         let causal = |home, ds: Vector, dsv: Vector| {
-            let past = tidemark::Past { ds, dsv };
+            let past = tidemark::Past { ds, dsv, l: Hlc::ZERO };
             forged(CAUSAL, Token { home: DcId(home), past })
         };
         let gentle = |home, dt, gst| {
@@ -117,6 +117,7 @@ fn a_token_that_names_a_region_too_many_is_malformed() {
     let past = |entries: usize| tidemark::Past {
         ds: Vector::from_entries((0..entries).map(|_| Hlc(1))),
         dsv: Vector::default(),
+        l: Hlc::ZERO,
     };
     let causal = |home, entries| forged(CAUSAL, Token { home: DcId(home), past: past(entries) });
     let cluster = Cluster::regions("causal", 2, 1);

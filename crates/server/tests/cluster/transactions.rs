@@ -8,7 +8,7 @@ fn one() -> Cluster {
 }
 
 /// A reply in one line.
-fn shown(reply: &Reply) -> String {
+pub(crate) fn shown(reply: &Reply) -> String {
     match (reply.items(), reply) {
         (Some(items), _) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(" ")),
         (None, Reply::Map(pairs)) => {
@@ -19,12 +19,12 @@ fn shown(reply: &Reply) -> String {
     }
 }
 
-fn ask(client: &mut Client, line: &str) -> String {
+pub(crate) fn ask(client: &mut Client, line: &str) -> String {
     shown(&client.call(&line.split(' ').collect::<Vec<_>>()))
 }
 
 /// Queues the lines, and carries them out.
-fn exec(client: &mut Client, lines: &[&str]) -> String {
+pub(crate) fn exec(client: &mut Client, lines: &[&str]) -> String {
     client.ok(&["MULTI"]);
     for line in lines {
         assert_eq!(ask(client, line), "QUEUED", "{line}");
@@ -171,7 +171,7 @@ fn a_transaction_that_cannot_be_queued_is_discarded() {
 
 #[test]
 fn a_transaction_stays_in_one_partition_unless_it_may_be_torn_apart() {
-    let cluster = Cluster::regions("causal", 1, 4);
+    let cluster = Cluster::regions("causal-spartan-x", 1, 4);
     let mut client = cluster.client(0);
     let (same, apart) =
         (["SET {a}1 x", "SET {a}2 y", "MGET {a}1 {a}2"], ["SET a x", "SET b y", "SET c z", "DBSIZE"]);

@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use std::sync::LazyLock;
 use tidemark_contract::Topology;
 use tidemark_contract::grouping::{CheckingGroup, Members, NamedGroup};
-use tidemark_core::{DcId, Found, Hlc, Op, Outcome, Stamp, Update};
+use tidemark_core::{DcId, Failure, Found, Hlc, Op, Outcome, Stamp, Update};
 use tidemark_crdt::{Moment, State};
 use tidemark_server::redis::{
     ClientRegistry, Command, Config, Connection, Context, ErrorReply, Facts, Keyspace, Next, ServerInfo,
@@ -188,7 +188,8 @@ impl Server {
     fn evaluate(&self, command: &tidemark_core::Command) -> Outcome {
         let state = self.value.map_or_else(State::default, |value| State::string(value.as_bytes().into()));
         let time = Hlc::at(self.now);
-        let moment = Moment { time, origin: DcId(0), floor: Hlc::ZERO, expiring: false, alone: true };
+        let moment =
+            Moment { time, origin: DcId(0), floor: Hlc::ZERO, expiring: false, alone: true, past: None };
         let reply = Some(Box::new(tidemark_crdt::evaluate(command, &state, moment).reply));
         Outcome::Written { stamp: None, previous: Some(Found { reply, ..Found::default() }) }
     }
@@ -209,6 +210,7 @@ impl Server {
             }
             Op::Scan { .. } => Outcome::Keys { keys: Vec::new(), cursor: 0 },
             Op::Count { .. } => Outcome::Count(3),
+            Op::Transact(_) => Outcome::Failed(Failure::Refused("it has no interactive transactions".into())),
             Op::Conflicts { partition, .. } => {
                 let version = |dc: u8| {
                     let stamp = Stamp::new(Hlc::at(1_500_000 + u64::from(dc)), DcId(dc));

@@ -8,6 +8,7 @@ use crate::options::name_of;
 use crate::plan::{Act, Config, Held, Hold, Layout, Plan, Step};
 use crate::run::params_of;
 use tidemark_contract::Topology;
+use tidemark_contract::info::Transactions;
 use tidemark_contract::rule::Without;
 use tidemark_core::history::{Action, Event, History};
 use tidemark_core::{DcId, Key, Micros, Op, PartitionId, ServerId, Update, Write};
@@ -58,7 +59,7 @@ impl<'a> Schedule<'a> {
         let layout = Layout {
             topology,
             keys: keys.iter().map(|key| vec![key.clone()]).collect(),
-            transactions: false,
+            transactions: Transactions::None,
             guarantees: false,
             checking: false,
         };
@@ -117,6 +118,7 @@ impl<'a> Schedule<'a> {
             replicas: 1,
             tick_us: None,
             pools: false,
+            typed: false,
             config: self.config.clone(),
             scripts,
             faults: Vec::new(),

@@ -1,6 +1,7 @@
 //! Users: one step at a time, each over a session of a node of its region. Connections to nodes that end are made again,
 //! elsewhere if need be, with a session that knows nothing.
 
+use super::interactive::{Interactive, Next};
 use super::returning::Returning;
 use super::{Cluster, Event};
 use crate::plan::{Act, Step};
@@ -29,6 +30,7 @@ pub(super) struct Client<'a> {
     /// The node of its region that it prefers, counted from its own.
     pub(super) first: usize,
     pub(super) returning: Returning,
+    pub(super) interactive: Option<Interactive>,
 }
 
 /// What a client is there for.
@@ -67,6 +69,8 @@ pub(super) struct Running {
     pub(super) operation: u64,
     /// It is no step: a client that has come back takes over its past.
     pub(super) returns: bool,
+    /// It is no step: the snapshot of a transaction that has ended is given back.
+    pub(super) ends: bool,
 }
 
 /// What a node says to a client, once it may leave.
@@ -113,6 +117,7 @@ impl<'a> Cluster<'a> {
             connection: None,
             first: 0,
             returning: Returning::default(),
+            interactive: None,
         };
         if let Some(step) = client.script.first() {
             self.busy += 1;
@@ -132,7 +137,7 @@ impl Cluster<'_> {
         if self.takes_over(number) {
             return;
         }
-        let running = Running { start: self.now, adopts: None, operation, returns: false };
+        let running = Running { start: self.now, adopts: None, operation, returns: false, ends: false };
         self.clients[number].running = Some(running);
         if self.load.is_none() {
             self.queue.push(self.now + self.patience_us(), Event::Impatient(number, operation));
@@ -141,7 +146,11 @@ impl Cluster<'_> {
             return self.end_step(number, &unreachable());
         };
         match act {
-            Act::Op(op) => {
+            Act::Op(_) | Act::Begin | Act::Commit { .. } => {
+                let op = match self.next_of(number, act) {
+                    Next::Ask(op) => op,
+                    Next::Ended(outcome) => return self.end_step(number, &outcome),
+                };
                 let checking = self.groups_for(number, process, at);
                 self.configure(number, Options { guarantees: asks, checking });
                 self.learns_of_pool(number);
@@ -149,8 +158,12 @@ impl Cluster<'_> {
                 let outcome = self.input(process, |node, now| node.begin(now, session, op)).flatten();
                 self.answered(number, process, session, outcome);
             }
-            Act::Adopt(from) => self.ask_for_token(from, number, operation),
+            Act::Adopt(from) => {
+                self.leave_transaction(number);
+                self.ask_for_token(from, number, operation);
+            }
             Act::Move(from) => {
+                self.leave_transaction(number);
                 let other = &self.clients[from];
                 let adopts = Some((other.id, other.recorded));
                 if let Some(running) = &mut self.clients[number].running {
@@ -205,6 +218,7 @@ impl Cluster<'_> {
         let several = |client: &Client<'_>| match client.script.get(client.step).map(|step| &step.act) {
             Some(Act::Op(Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. })) => keys.len() > 1,
             Some(Act::Op(Op::PutAll { writes })) => writes.len() > 1,
+            Some(Act::Commit { .. }) => true,
             _ => false,
         };
         self.clients.iter().filter(here).any(several)
@@ -329,6 +343,7 @@ impl Cluster<'_> {
         let client = &mut self.clients[number];
         client.id.0 += AGAIN;
         client.recorded = 0;
+        client.interactive = None;
         self.close_client(number);
     }
 

@@ -32,6 +32,7 @@ mod faults;
 mod found;
 mod generator;
 mod grouping;
+mod interactive;
 mod lanes;
 mod links;
 mod measured;

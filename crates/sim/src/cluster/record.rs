@@ -1,6 +1,7 @@
 //! What users saw: the history that the checker reads.
 
 use super::clients::{Role, Running};
+use super::interactive::Interactive;
 use super::{Cluster, Event, Stage};
 use crate::divided::parts;
 use crate::outcome::ProblemKind;
@@ -19,7 +20,14 @@ impl Cluster<'_> {
         if running.returns {
             return self.took_over(number, &running, outcome);
         }
+        if running.ends {
+            if matches!(outcome, Outcome::Failed(Failure::Indefinite(_))) {
+                self.reopen(number);
+            }
+            return self.advance(number);
+        }
         self.meter_end(number, outcome);
+        let end = self.clients[number].interactive.as_ref().map(Interactive::end);
         if self.clients[number].role == Role::Worker {
             self.record(number, &running, outcome);
         }
@@ -28,6 +36,11 @@ impl Cluster<'_> {
             self.reopen(number);
         }
         self.export_if_idle(number);
+        if let Some(end) = end
+            && self.gives_back(number, &running, end)
+        {
+            return;
+        }
         match self.clients[number].role {
             Role::Worker => self.advance(number),
             Role::LastWords => self.end_last_word(number, outcome),
@@ -54,11 +67,13 @@ impl Cluster<'_> {
     }
 
     fn record(&mut self, number: usize, running: &Running, outcome: &Outcome) {
+        let transacted = self.transacted(number, running, outcome);
         let client = &mut self.clients[number];
         let times = (running.start, self.now);
         let Step { act, asks, .. } = &client.script[client.step];
         let asks = *asks;
         let mut events = match (act, running.adopts) {
+            _ if transacted.is_some() => transacted.unwrap_or_default(),
             (Act::Op(Op::PutAll { writes }), _) => {
                 history::Event::transaction(client.id, client.dc, times, client.recorded, writes, outcome)
             }
@@ -77,14 +92,18 @@ impl Cluster<'_> {
             (Act::Adopt(_) | Act::Move(_), Some((from, events))) if *outcome == Outcome::Adopted => {
                 vec![history::Event::adopt(client.id, client.dc, from, events).at(times.0, times.1)]
             }
-            (Act::Adopt(_) | Act::Move(_), _) => Vec::new(),
+            (Act::Begin | Act::Commit { .. } | Act::Adopt(_) | Act::Move(_), _) => Vec::new(),
         };
         let disorder = if let Act::Op(op) = act { typed::disorder(op, outcome) } else { None };
         events.iter_mut().for_each(|event| event.asked = asks);
         self.stats.ops += 1;
         let failed = matches!(outcome, Outcome::Failed(_));
         self.stats.failed += u64::from(failed);
-        self.untold |= failed && matches!(act, Act::Op(op) if op.writes().is_some());
+        let may_write = match act {
+            Act::Op(op) => op.writes().is_some(),
+            act => matches!(act, Act::Commit { .. }),
+        };
+        self.untold |= failed && may_write;
         if self.trace.is_some() {
             let (session, dc) = (client.id, client.dc);
             let (act, outcome) = (act.clone(), outcome.clone());
@@ -111,6 +130,7 @@ impl Cluster<'_> {
             Outcome::Count(count) => *count,
             Outcome::Conflicts(keys) => 6 + keys.len() as u64,
             Outcome::Adopted => 4,
+            Outcome::Begun(snapshot) => snapshot.number,
             Outcome::Failed(failure) => 5 + u64::from(failure.is_definite()),
         };
         self.digest = mix(self.digest ^ self.now, mix(self.clients[number].id.0, told));

@@ -67,7 +67,7 @@ impl Cluster<'_> {
         }
         let Some((text, past)) = returning.kept.clone() else { return false };
         let operation = self.clients[number].operations;
-        let running = Running { start: self.now, adopts: Some(past), operation, returns: true };
+        let running = Running { start: self.now, adopts: Some(past), operation, returns: true, ends: false };
         self.clients[number].running = Some(running);
         self.queue.push(self.now + self.patience_us(), Event::Impatient(number, operation));
         let Some((process, session)) = self.connect(number).map(|at| (at.process, at.session)) else {

@@ -12,6 +12,7 @@ use crate::typed;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Arguments;
+use tidemark_contract::info::Transactions;
 use tidemark_core::history::{Action, Final};
 use tidemark_core::{Key, Micros, Op, Outcome, ServerId, Stamp, Write};
 use tidemark_node::{MemberView, Node};
@@ -106,7 +107,8 @@ impl Cluster<'_> {
                 node.versions(server.partition, &mut |_, stamp, _| written.include(stamp));
                 node.folded(server.partition, &mut |stamp| written.include(stamp));
             }
-            let view = node.partition(server.partition).filter(|_| self.layout.transactions);
+            let view =
+                node.partition(server.partition).filter(|_| self.layout.transactions >= Transactions::Writes);
             view.into_iter().for_each(|view| written.merge(&view.stable));
         }
         self.written = written;

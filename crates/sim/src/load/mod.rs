@@ -19,6 +19,7 @@ use crate::plan::{ClockPlan, Config, Layout, Mix, Plan};
 use crate::rng::{Rng, Stream, stream};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use tidemark_contract::info::Transactions;
 use tidemark_contract::placement::Placement;
 use tidemark_contract::rule::Without;
 use tidemark_contract::{Rule, Topology};
@@ -204,6 +205,7 @@ impl Load {
             replicas: self.replicas,
             tick_us: Some(TICK_US),
             pools: false,
+            typed: false,
             seed: self.seed,
             config: self.config(),
             scripts: Vec::new(),
@@ -263,7 +265,7 @@ pub fn load(factory: &'static dyn Factory, what: &Load) -> Result<Loaded, String
     let layout = Layout {
         topology: what.topology(),
         keys: Vec::new(),
-        transactions: false,
+        transactions: Transactions::None,
         guarantees: false,
         checking: false,
     };

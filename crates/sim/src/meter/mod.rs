@@ -14,7 +14,7 @@ pub use results::{Background, Measured, Operation, Updates};
 pub(crate) use traffic::heading;
 pub(crate) use weigh::{Size, Weight, key, key_number, size, value, weigh};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tidemark_contract::{AskId, Topology};
 use tidemark_core::{DcId, Found, Key, Micros, Op, Outcome, ServerId, Stamp};
 use tidemark_node::Content;
@@ -38,9 +38,10 @@ pub(crate) enum Kind {
     Get,
     Put,
     Transaction,
+    WriteTransaction,
 }
 
-const KINDS: [Kind; 3] = [Kind::Get, Kind::Put, Kind::Transaction];
+const KINDS: [Kind; 4] = [Kind::Get, Kind::Put, Kind::Transaction, Kind::WriteTransaction];
 
 /// One operation.
 struct Metered {
@@ -83,9 +84,8 @@ impl Metered {
 struct Ended {
     at: Micros,
     failed: bool,
-    read: u64,
-    stale: u64,
-    missed_local: u64,
+    /// The version of each key that it has read.
+    found: Vec<Stamp>,
     token_bytes: u64,
 }
 
@@ -121,6 +121,8 @@ pub(crate) struct Meter {
     running: Vec<Option<u32>>,
     /// The newest version at each server of each key, and of those the newest that was written there.
     newest: Vec<(Stamp, Stamp)>,
+    /// What write transactions have written.
+    written_together: BTreeSet<Stamp>,
     variants: BTreeMap<String, Variant>,
     /// What an answer to a question between two servers follows from: who asked whom, and the id.
     questions: BTreeMap<(ServerId, ServerId, String), (String, Cause)>,
@@ -143,6 +145,7 @@ impl Meter {
             ops: Vec::new(),
             running: Vec::new(),
             newest: vec![Default::default(); servers * keys],
+            written_together: BTreeSet::new(),
             variants: BTreeMap::new(),
             questions: BTreeMap::new(),
             heartbeats: Traffic::default(),
@@ -169,6 +172,7 @@ impl Meter {
             Op::Get { key } => (Kind::Get, vec![key]),
             Op::Put { key, .. } => (Kind::Put, vec![key]),
             Op::Rotx { keys } | Op::Snapshot { keys } => (Kind::Transaction, keys.iter().collect()),
+            Op::PutAll { writes } => (Kind::WriteTransaction, writes.iter().map(|(key, _)| key).collect()),
             _ => return,
         };
         let newest = |key: &&Key| self.place(dc, key).map(|at| self.newest[at]).unwrap_or_default();
@@ -364,26 +368,20 @@ impl Meter {
     /// An operation ends.
     pub(crate) fn end(&mut self, client: usize, outcome: &Outcome, token: Weight, now: Micros) {
         let Some(op) = self.running(client) else { return };
-        let mut ended = Ended {
-            at: now,
-            failed: matches!(outcome, Outcome::Failed(_)),
-            read: 0,
-            stale: 0,
-            missed_local: 0,
-            token_bytes: token.bytes as u64,
-        };
         let found: &[Found] = match outcome {
             Outcome::Found(found) => std::slice::from_ref(found),
             Outcome::FoundAll(all) => all,
             _ => &[],
         };
-        for (found, (newest, local)) in found.iter().zip(&op.newest) {
-            let stamp = found.stamp.unwrap_or_default();
-            ended.read += 1;
-            ended.stale += u64::from(stamp < *newest);
-            ended.missed_local += u64::from(stamp < *local);
+        op.ended = Some(Ended {
+            at: now,
+            failed: matches!(outcome, Outcome::Failed(_)),
+            found: found.iter().map(|found| found.stamp.unwrap_or_default()).collect(),
+            token_bytes: token.bytes as u64,
+        });
+        if let (Kind::WriteTransaction, Outcome::Written { stamp: Some(stamp), .. }) = (op.kind, outcome) {
+            self.written_together.insert(*stamp);
         }
-        op.ended = Some(ended);
         self.running[client] = None;
     }
 

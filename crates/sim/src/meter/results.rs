@@ -3,7 +3,7 @@
 use super::{Ended, KINDS, Kind, Meter, Metered, Traffic};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tidemark_core::{Micros, Promise};
+use tidemark_core::{Micros, Promise, Stamp};
 
 /// What a protocol costs, and how fresh it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,6 +20,9 @@ pub struct Measured {
     pub put: Operation,
     /// Read-only transactions.
     pub transaction: Operation,
+    /// Write transactions, if the schedule has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_transaction: Option<Operation>,
     /// Versions on their way to other data centres.
     pub updates: Updates,
     /// The mean size of what a session hands over when it moves, in bytes.
@@ -69,6 +72,12 @@ pub struct Operation {
     pub server_bytes: f64,
     /// The share of keys read of which the server had received a newer version before the read began.
     pub stale_share: f64,
+    /// The same of those keys read that a single write had written last, where there are write transactions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale_alone_share: Option<f64>,
+    /// And of those that a write transaction had written last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale_together_share: Option<f64>,
 }
 
 /// Versions on their way to other data centres.
@@ -100,12 +109,13 @@ impl Meter {
     pub(crate) fn results(mut self, protocol: &'static str, promise: Promise, kept: bool) -> Measured {
         let (caused, background) = self.traffic();
         let mut kinds = KINDS.map(|kind| self.operation(kind, caused[kind as usize]));
-        let [get, put, transaction] = &mut kinds;
-        put.far_messages += ratio(self.records.far, put.count);
+        let [get, put, transaction, write_transaction] = &mut kinds;
+        self.share_copies(put, write_transaction);
         let ended = || self.ops.iter().filter(|op| op.counts).filter_map(|op| op.ended.as_ref());
         let sum = |of: fn(&Ended) -> u64| ended().map(of).sum::<u64>();
-        let (failed, read, missed) = (sum(|e| e.failed.into()), sum(|e| e.read), sum(|e| e.missed_local));
-        let token_bytes = ratio(sum(|e| e.token_bytes), ended().count() as u64);
+        let (failed, token_bytes) = (sum(|e| e.failed.into()), sum(|e| e.token_bytes));
+        let token_bytes = ratio(token_bytes, ended().count() as u64);
+        let all: Vec<Read> = self.ops.iter().filter(|op| op.counts).flat_map(Metered::read).collect();
         self.visible.sort_unstable();
         Measured {
             protocol,
@@ -114,6 +124,7 @@ impl Meter {
             get: std::mem::take(get),
             put: std::mem::take(put),
             transaction: std::mem::take(transaction),
+            write_transaction: (write_transaction.count > 0).then(|| std::mem::take(write_transaction)),
             updates: Updates {
                 metadata_bytes: ratio(self.records.bytes, self.records.far),
                 visible_us_p50: percentile(&self.visible, 50),
@@ -123,15 +134,15 @@ impl Meter {
             token_bytes,
             background,
             local_at_once: promise == Promise::CausalImmediate,
-            missed_local_share: ratio(missed, read),
+            missed_local_share: share(all.iter().map(|read| read.found < read.local)),
         }
     }
 
     /// The traffic of each kind of operation, and what is background. Messages whose cause was lost, because what they
     /// belong to had been blocked, are shared out as those of the same variant are whose cause is known. Those of a
     /// variant that is also sent when nobody asks anything, or never on anybody's behalf, are background.
-    fn traffic(&self) -> ([[f64; 3]; 3], Background) {
-        let mut caused = [[0.0; 3]; 3];
+    fn traffic(&self) -> ([[f64; 3]; KINDS.len()], Background) {
+        let mut caused = [[0.0; 3]; KINDS.len()];
         let mut background = self.heartbeats;
         for variant in self.variants.values() {
             let known: u64 = variant.caused.iter().map(|traffic| traffic.near + traffic.far).sum();
@@ -167,8 +178,12 @@ impl Meter {
         let count = ops.len() as u64;
         let sum = |of: fn(&Metered) -> u64| ops.iter().map(|op| of(op)).sum::<u64>();
         let most = |of: fn(&Metered) -> u32| ops.iter().map(|op| of(op)).max().unwrap_or(0);
-        let ended = || ops.iter().filter_map(|op| op.ended.as_ref());
-        let (read, stale) = (ended().map(|e| e.read).sum(), ended().map(|e| e.stale).sum());
+        let read: Vec<Read> = ops.iter().flat_map(|op| op.read()).collect();
+        let stale_of = |together: bool| {
+            let of = |read: &&Read| self.written_together.contains(&read.newest) == together;
+            let stale = || share(read.iter().filter(of).map(Read::is_stale));
+            (!self.written_together.is_empty()).then(stale)
+        };
         let waited: Vec<Micros> = ops.iter().filter_map(|op| op.waited).collect();
         let mut latencies: Vec<Micros> =
             ops.iter().filter_map(|op| op.ended.as_ref().map(|ended| ended.at - op.began)).collect();
@@ -178,7 +193,7 @@ impl Meter {
             rounds: ratio(sum(|op| op.rounds.into()), count),
             rounds_max: most(|op| op.rounds),
             hops_max: most(|op| op.hops),
-            versions: ratio(sum(|op| op.values.iter().map(|(_, n)| *n as u64).sum()), read),
+            versions: ratio(sum(|op| op.values.iter().map(|(_, n)| *n as u64).sum()), read.len() as u64),
             versions_max: most(versions_max),
             waited_share: ratio(waited.len() as u64, count),
             waited_us: ratio(waited.iter().sum(), waited.len() as u64),
@@ -190,9 +205,59 @@ impl Meter {
             request_bytes: ratio(sum(|op| op.request_bytes), count),
             reply_bytes: ratio(sum(|op| op.reply_bytes), count),
             server_bytes: round(bytes / count.max(1) as f64),
-            stale_share: ratio(stale, read),
+            stale_share: share(read.iter().map(Read::is_stale)),
+            stale_alone_share: stale_of(false),
+            stale_together_share: stale_of(true),
         }
     }
+
+    /// Copies of versions count as messages of what has written them: each key of a write is one for each other data centre.
+    fn share_copies(&self, put: &mut Operation, write_transaction: &mut Operation) {
+        let keys = |kind| {
+            let ops = self.ops.iter().filter(|op| op.kind == kind && op.counts && op.ended.is_some());
+            ops.map(|op| op.keys.len() as u64).sum::<u64>()
+        };
+        let (alone, together) = (keys(Kind::Put), keys(Kind::WriteTransaction));
+        let a_key = self.records.far as f64 / (alone + together).max(1) as f64;
+        for (op, keys) in [(put, alone), (write_transaction, together)] {
+            op.far_messages = round(op.far_messages + a_key * keys as f64 / op.count.max(1) as f64);
+        }
+    }
+}
+
+/// A key that was read.
+struct Read {
+    /// The version that was found, the newest that the server had then, and of those the newest that was written there.
+    found: Stamp,
+    newest: Stamp,
+    local: Stamp,
+}
+
+impl Read {
+    fn is_stale(&self) -> bool {
+        self.found < self.newest
+    }
+}
+
+impl Metered {
+    fn read(&self) -> impl Iterator<Item = Read> {
+        let found = self.ended.iter().flat_map(|ended| &ended.found);
+        found.zip(&self.newest).map(|(found, (newest, local))| Read {
+            found: *found,
+            newest: *newest,
+            local: *local,
+        })
+    }
+}
+
+/// The share of those that are true.
+fn share(of: impl Iterator<Item = bool>) -> f64 {
+    let (mut yes, mut all) = (0, 0);
+    for one in of {
+        yes += u64::from(one);
+        all += 1;
+    }
+    ratio(yes, all)
 }
 
 /// The most versions of one key that answers brought: how often a key was asked for with success, or how many values an

@@ -1,5 +1,6 @@
 //! Messages between servers, counted by what they are and on whose behalf they are sent.
 
+use super::KINDS;
 use std::fmt::{self, Debug, Write};
 
 /// Messages of one kind between servers.
@@ -15,7 +16,7 @@ pub(super) struct Traffic {
 pub(super) struct Variant {
     /// It was sent while nobody asked anything.
     pub(super) idle: bool,
-    pub(super) caused: [Traffic; 3],
+    pub(super) caused: [Traffic; KINDS.len()],
     pub(super) uncaused: Traffic,
     /// After the end.
     pub(super) uncaused_late: Traffic,

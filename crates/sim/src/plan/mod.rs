@@ -5,16 +5,19 @@
 //! did before: delays depend on the channel and the time of sending, not on how often chance was asked.
 
 use crate::grouping::GroupsChange;
-use crate::options::{FaultKind, Options, Placed};
+use crate::options::{FaultKind, Options};
 use crate::rng::{Draw, Stream, mix, stream};
 use tidemark_contract::Topology;
-use tidemark_core::{DcId, Guarantees, Key, Micros, Op, PartitionId, ServerId};
+use tidemark_contract::info::Transactions;
+use tidemark_core::{DcId, Guarantees, Micros, Op, PartitionId, ServerId};
 use tidemark_node::cuts::Place;
 
 pub(crate) mod asking;
 mod config;
 pub(crate) mod dated;
 mod faults;
+pub(crate) mod interactive;
+mod layout;
 mod motifs;
 mod nodes;
 mod placing;
@@ -24,55 +27,7 @@ pub(crate) mod typed;
 mod workload;
 
 pub(crate) use config::{ClockPlan, Config, Mix};
-
-/// Who and where: the same for every schedule of a run.
-#[derive(Clone, Debug)]
-pub struct Layout {
-    /// Data centres and partitions.
-    pub topology: Topology,
-    /// Names of keys, those of one partition together.
-    pub keys: Vec<Vec<Key>>,
-    /// Whether the protocol has write transactions. Where it has none, schedules are drawn as if there were none.
-    pub transactions: bool,
-    /// Whether its operations may ask for fewer guarantees. Where they may not, schedules are drawn as if there were one
-    /// kind of operation.
-    pub guarantees: bool,
-    /// Whether it has checking groups, which operators change.
-    pub checking: bool,
-}
-
-/// How many names each partition has.
-const NAMES: usize = 6;
-
-impl Layout {
-    /// Finds names that fall to each partition.
-    pub fn new(options: &Options, transactions: bool, guarantees: bool, checking: bool) -> Self {
-        let mut topology = Topology::new(options.dcs, options.partitions);
-        let mut keys = vec![Vec::new(); options.partitions];
-        for n in 0.. {
-            let (letter, round) = ((b'a' + (n % 26) as u8) as char, n / 26);
-            let key = Key::from(if round == 0 { letter.into() } else { format!("{letter}{round}") }.as_str());
-            let held = &mut keys[topology.partition_of(&key).index()];
-            if held.len() < NAMES {
-                held.push(key);
-            }
-            if keys.iter().all(|keys| keys.len() == NAMES) {
-                break;
-            }
-        }
-        if options.placement == Placed::ByPartition {
-            topology.placement = placing::by_partition(&topology);
-        }
-        Self { topology, keys, transactions, guarantees, checking }
-    }
-
-    /// The same, where each key is held by some data centres as schedule `seed` draws it.
-    pub fn drawn(&self, seed: u64) -> Self {
-        let mut layout = self.clone();
-        layout.topology.placement = placing::random(&self.topology, seed);
-        layout
-    }
-}
+pub use layout::Layout;
 
 /// One schedule.
 #[derive(Clone, Debug)]
@@ -85,6 +40,8 @@ pub struct Plan {
     pub tick_us: Option<Micros>,
     /// The sessions at a node share one past.
     pub pools: bool,
+    /// Some operations are commands of data types.
+    pub typed: bool,
     /// The numbers.
     pub config: Config,
     /// What each session does; session `i` starts in data centre `i % dcs`.
@@ -120,6 +77,13 @@ impl Step {
 pub enum Act {
     /// An operation.
     Op(Op),
+    /// An interactive transaction begins: operations up to the commit are done in it.
+    Begin,
+    /// It commits; if so, only if nothing has changed that it has read.
+    Commit {
+        /// If so.
+        check: bool,
+    },
     /// It takes over the past of another session, by number.
     Adopt(usize),
     /// Its user goes on where another session left off, and the region is not told: nothing waits, nothing is refused.
@@ -326,6 +290,7 @@ impl Plan {
             replicas: options.replicas,
             tick_us: None,
             pools: options.pools,
+            typed: options.typed > 0,
             scripts: vec![Vec::new(); options.sessions],
             faults: Vec::new(),
             holds: Vec::new(),
@@ -333,7 +298,7 @@ impl Plan {
             config,
         };
         // Half of those with write transactions, whose versions have one time.
-        plan.config.pieces = layout.transactions && mix(seed, 23).is_multiple_of(2);
+        plan.config.pieces = layout.transactions >= Transactions::Writes && mix(seed, 23).is_multiple_of(2);
         workload::compose(&mut plan, options, layout, selected);
         if layout.guarantees {
             asking::draw(&mut plan);
@@ -351,7 +316,8 @@ impl Plan {
         if options.reads_at_a_time {
             dated::draw(&mut plan);
         }
-        typed::draw(&mut plan, options.typed);
+        typed::draw(&mut plan, options.typed, layout);
+        interactive::draw(&mut plan, options.interactive);
         plan
     }
 

@@ -6,6 +6,7 @@
 use super::workload::Composer;
 use super::{Fault, Held, Layout, Plan, Trouble, scenes, torn};
 use crate::rng::{Draw, Rng, Stream, mix, stream};
+use tidemark_contract::info::Transactions;
 use tidemark_core::{DcId, Key, Micros, Op, PartitionId, ServerId};
 
 /// Plays one motif, drawn with `chance`.
@@ -13,7 +14,7 @@ pub(super) fn play(composer: &mut Composer<'_>, chance: &mut Rng) {
     composer.omit = chance.one(&[0, 0, 10, 25]);
     let begin = composer.now;
     let mut stage = Stage::new(composer, chance);
-    let transactions = stage.c.layout.transactions && chance.chance(40);
+    let transactions = stage.c.layout.transactions >= Transactions::Writes && chance.chance(40);
     match chance.u32(0..10) {
         _ if transactions => torn::half_committed(&mut stage),
         0..=2 => scenes::held_transaction(&mut stage),

@@ -3,24 +3,32 @@
 
 mod together;
 
-use super::{Act, Plan};
+use super::{Act, Layout, Plan};
 use crate::rng::{Draw, Rng, Stream, stream};
 use crate::typed::{BOUND, Family, STOCK, call, call_with};
 use std::collections::BTreeSet;
+use tidemark_contract::info::Transactions;
 use tidemark_core::{Command, Key, Op, Update, Value, Verb, Write};
 
 /// How long keys live that are given little time, in milliseconds.
 pub(crate) const SHORT_MS: u64 = 100;
 
 /// Makes `percent` of the reads and writes of `plan` commands of data types, or operations on registers that such commands write.
-pub(super) fn draw(plan: &mut Plan, percent: u32) {
+pub(super) fn draw(plan: &mut Plan, percent: u32, layout: &Layout) {
     let mut rng = stream(plan.seed, Stream::Typed);
     let elements = rng.u32(1..=3);
     let strict = rng.one(&[30, 60, 90]);
     // A quarter of the schedules each: the others stay as they were, with what is known of them by their seeds.
     let [owns, queries, programs] = [1, 2, 3].map(|quarter| plan.seed % 4 == quarter);
     let created = BTreeSet::new();
-    let mut drawer = Drawer { rng, elements, strict, values: 0, owns, queries, programs, created };
+    let used = plan.config.keys_a_partition;
+    let others = layout
+        .keys
+        .iter()
+        .filter(|_| layout.transactions >= Transactions::Writes)
+        .flat_map(|keys| keys.iter().take(used));
+    let others = others.cloned().collect();
+    let mut drawer = Drawer { rng, elements, strict, values: 0, owns, queries, programs, created, others };
     for step in plan.scripts.iter_mut().flatten() {
         if let Act::Op(op) = &step.act
             && drawer.rng.chance(percent)
@@ -46,6 +54,8 @@ struct Drawer {
     programs: bool,
     /// The bounded counters that somebody creates.
     created: BTreeSet<Key>,
+    /// Keys of all partitions, if one command may change several.
+    others: Vec<Key>,
 }
 
 impl Drawer {
@@ -58,6 +68,15 @@ impl Drawer {
             Op::Snapshot { keys } => Some(self.several(keys, |keys| Op::Snapshot { keys })),
             _ => None,
         }
+    }
+
+    /// A key beside `key`, perhaps of another partition.
+    fn beside(&mut self, key: &Key) -> Key {
+        if self.others.is_empty() || self.rng.bool() {
+            return key.clone();
+        }
+        let other = self.rng.u32(0..self.others.len() as u32) as usize;
+        self.others[other].clone()
     }
 
     /// A name, mostly the same.
@@ -178,7 +197,8 @@ impl Drawer {
 
     /// Anything, on a key to which anything happens.
     fn wild(&mut self, key: &Key, update: &Update) -> Op {
-        let (mut at, mut other) = (Family::Wild.of(key), Family::Wilder.of(key));
+        let beside = self.beside(key);
+        let (mut at, mut other) = (Family::Wild.of(key), Family::Wilder.of(&beside));
         if self.rng.chance(20) {
             std::mem::swap(&mut at, &mut other);
         }

@@ -3,6 +3,7 @@
 use super::{Act, Held, Hold, Layout, Plan, Step, motifs};
 use crate::options::{FaultKind, Options};
 use crate::rng::{Draw, Rng, Stream, stream};
+use tidemark_contract::info::Transactions;
 use tidemark_core::{Condition, DcId, Key, Micros, Op, PartitionId, Update, Value, Write};
 
 /// Lays out a schedule piece by piece.
@@ -75,7 +76,7 @@ impl Composer<'_> {
             self.walk()
         } else if self.rng.chance(mix.writes) {
             let key = self.any_key();
-            if self.layout.transactions && self.rng.chance(30) {
+            if self.layout.transactions >= Transactions::Writes && self.rng.chance(30) {
                 let keys = (0..self.rng.usize(1..=3)).map(|_| self.any_key()).collect();
                 self.put_all(key, keys)
             } else {

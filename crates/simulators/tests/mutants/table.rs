@@ -8,6 +8,9 @@ use tidemark_contract::Rule;
 use tidemark_protocols::*;
 use tidemark_sim::{Faults, Options};
 
+mod default;
+pub(crate) use default::tidemark;
+
 /// A rule that is switched off, the options of schedules, and the seeds among which one violates something.
 pub(crate) type Mutants = Vec<(Rule, Options, Range<u64>)>;
 
@@ -43,6 +46,11 @@ fn farther() -> Options {
 /// Commands of data types among the operations, and all faults.
 fn typed() -> Options {
     Options { partitions: 2, sessions: 6, ops: 60, typed: 80, ..Options::default() }
+}
+
+/// Interactive transactions among the operations.
+fn interactive() -> Options {
+    Options { interactive: 30, ..few() }
 }
 
 /// Where an operator excludes a data centre that is cut off, and readmits it.
@@ -177,7 +185,8 @@ pub(crate) fn cure() -> (&'static str, Mutants) {
     ];
     // A stream has to stop between two versions of one commit time.
     let late = at(few(), [(TIMES_ARRIVE_WHOLE, 29_972)]);
-    let mutants = [each(few(), &rules), late, each(wider(), &[READ_IS_FENCE])];
+    let held = each(interactive(), &[HOLDS_SNAPSHOTS]);
+    let mutants = [each(few(), &rules), late, held, each(wider(), &[READ_IS_FENCE])];
     (Cure::INFO.name, mutants.concat())
 }
 
@@ -186,10 +195,17 @@ pub(crate) fn cure() -> (&'static str, Mutants) {
 /// do not, for which a slice has to be held while a version goes to another data centre and its consequence comes back.
 pub(crate) fn eiger() -> (&'static str, Mutants) {
     use tidemark_protocols::eiger::*;
-    let rules = [SECOND_ROUND, EVT_IS_LOCAL, ASKS_SIBLINGS, APPLIED_SURVIVES, MOVERS_WAIT, SIBLINGS_LIFT];
+    let rules =
+        [SECOND_ROUND, EVT_IS_LOCAL, ASKS_SIBLINGS, APPLIED_SURVIVES, MOVERS_WAIT, TIME_COVERS_SESSION];
+    let transactions = [COMMITS_ABOVE_CLOCK, ONE_EVT, ANSWERS_WHEN_SHOWN, DEPS_TRAVEL, WAITS_FOR_PARTS];
+    let pending = [PENDING_LIMITS_LVT, ASKS_COORDINATORS, PREPARED_SURVIVES, DECIDED_SURVIVES];
     let mutants = [
         each(few(), &rules),
-        at(wider(), [(FLOOR_SURVIVES, 11_800)]),
+        each(few(), &transactions),
+        each(few(), &pending),
+        at(few(), [(SIBLINGS_LIFT, 7_138), (UPDATES_ASK_TOO, 7_655)]),
+        each(wider(), &[ANNOUNCES_BELOW_PENDING]),
+        at(wider(), [(FLOOR_SURVIVES, 11_006)]),
         // What is overwritten is dropped at once, and what was dropped is answered with nothing.
         each(with([("trans_time_us", 0.into())], few()), &[REFUSES_DROPPED]),
     ];
@@ -258,8 +274,17 @@ pub(crate) fn nukv_physical() -> (&'static str, Mutants) {
 
 pub(crate) fn occult() -> (&'static str, Mutants) {
     use tidemark_protocols::occult::*;
-    let rules = [READS_ARE_VALIDATED, SETS_ARE_VALIDATED, READS_JOIN_CT, UPDATES_DEPEND_ON_CT, CT_MOVES];
-    (Occult::INFO.name, each(few(), &rules))
+    let mutants = [
+        each(
+            few(),
+            &[READS_ARE_VALIDATED, SETS_ARE_VALIDATED, READS_JOIN_CT, UPDATES_DEPEND_ON_CT, CT_MOVES],
+        ),
+        // Write transactions.
+        each(few(), &[NAMES_ALL_SHARDS, WRITES_IN_ORDER, WRITES_ABOVE_CT, SHARDS_ARRIVE_WHOLE]),
+        each(few(), &[PREPARED_SURVIVES, DECIDED_SURVIVES]),
+        at(few(), [(COMMIT_TIMES_DIFFER, 5_301)]),
+    ];
+    (Occult::INFO.name, mutants.concat())
 }
 
 pub(crate) fn okapi() -> (&'static str, Mutants) {
@@ -308,36 +333,6 @@ pub(crate) fn pocc() -> (&'static str, Mutants) {
     (Pocc::INFO.name, mutants.concat())
 }
 
-/// One rule has step tests only: a fence that a restart loses (`FENCE_SURVIVES`) is met in no schedule of 200,000.
-pub(crate) fn tidemark() -> (&'static str, Mutants) {
-    use tidemark_protocols::tidemark::*;
-    let rules = [
-        PUT_TAKES_DSV,
-        DS_IS_NOT_STABLE,
-        FRESH_CAUSES_MAY_LACK,
-        NEED_UNDER_FENCE,
-        COLLECTS_AT_SAFE,
-        EXCEPTIONS_UNTIL_SAFE,
-        STABLE_SURVIVES,
-        STABLE_STAYS_HOME,
-    ];
-    let mutants = [
-        each(few(), &rules),
-        // A fence lies above a server's clock only where another server put it, and a transaction must meet two that are
-        // behind: three.
-        each(wider(), &[PUT_ABOVE_FENCE, SLICE_LIFTS]),
-        at(wider(), [(GET_FENCES, 9_626), (PUT_TAKES_FENCE, 9_626)]),
-        at(Options { sessions: 6, ..wider() }, [(SLICE_FENCES, 157_766)]),
-        each(Options { typed: 60, ..few() }, &[VIEWS_HAVE_NAMES]),
-        // Between two regions a later stamp says it all, and a third one must lack what it does not say.
-        at(
-            Options { partitions: 2, sessions: 6, ops: 80, typed: 85, ..Options::default() },
-            [(ABSORBS, 2_637)],
-        ),
-    ];
-    (Tidemark::INFO.name, mutants.concat())
-}
-
 /// Two have step tests only: `DEPENDS_ON_RDT` matters after a restart whose region hears nothing of another one, and without
 /// `RDT_IS_COVERED` nothing is unsafe.
 pub(crate) fn wren() -> (&'static str, Mutants) {
@@ -354,7 +349,9 @@ pub(crate) fn wren() -> (&'static str, Mutants) {
         PREPARED_SURVIVES,
         DECIDED_SURVIVES,
     ];
-    let late = at(few(), [(TIMES_ARRIVE_WHOLE, 33_354)]); // as of Cure
-    let mutants = [each(few(), &rules), late, each(wider(), &[COMMIT_ABOVE_HWT])];
+    // As of Cure; and a session has to read what it wrote, another deleted later, and nobody holds any more.
+    let late = at(few(), [(TIMES_ARRIVE_WHOLE, 33_354), (SNAPSHOTS_OVERRULE_OWN, 29_550)]);
+    let held = at(interactive(), [(HOLDS_SNAPSHOTS, 5_472)]);
+    let mutants = [each(few(), &rules), late, held, each(wider(), &[COMMIT_ABOVE_HWT])];
     (Wren::INFO.name, mutants.concat())
 }

@@ -132,8 +132,7 @@ impl<M: Clone> Object<M> {
         true
     }
 
-    /// Folds a version that is newer than all that was ever here, without keeping anything of it. False if something here is pending:
-    /// then it has to be inserted. REQUIRES: as [`State::fold`]; every view sees it.
+    /// Folds a version that is newer than all that was ever here. False if something is pending. REQUIRES: as [`State::fold`]; every view sees it.
     pub(super) fn fold_new(&mut self, stamp: Stamp, effect: &Effect) -> bool {
         let lately = self.lately.as_ref();
         let is_new = lately.is_none_or(|lately| lately.pending.is_empty() && lately.undo.is_none())
@@ -168,8 +167,8 @@ impl<M: Clone> Object<M> {
         true
     }
 
-    /// Versions that are not in the head, oldest first.
-    pub(super) fn hidden(&self) -> impl Iterator<Item = &Version<M>> {
+    /// Versions that are not in the head, oldest first. REQUIRES: [`Self::refresh`].
+    pub fn hidden(&self) -> impl Iterator<Item = &Version<M>> {
         let pending = self.lately.iter().flat_map(|lately| &lately.pending);
         pending.filter(|one| !one.applied).map(|one| &one.version)
     }
@@ -208,6 +207,11 @@ impl<M: Clone> Object<M> {
         self.lately.iter().flat_map(|lately| &lately.pending)
     }
 
+    /// Whether a reader to whom these versions are visible sees what fresh readers see.
+    pub fn is_fresh_to(&self, visible: impl Fn(&Version<M>) -> bool) -> bool {
+        self.all_pending().all(|one| visible(&one.version) == one.applied)
+    }
+
     /// The key as a reader sees it to whom exactly the versions are visible that satisfy `visible`, and all of the base. `saw` is
     /// called with what the reader depends on.
     pub fn view(
@@ -215,7 +219,7 @@ impl<M: Clone> Object<M> {
         visible: impl Fn(&Version<M>) -> bool,
         mut saw: impl FnMut(&Version<M>),
     ) -> Cow<'_, State> {
-        if self.all_pending().all(|one| visible(&one.version) == one.applied) {
+        if self.is_fresh_to(&visible) {
             self.seen().iter().for_each(saw);
             return Cow::Borrowed(&self.head);
         }
@@ -284,15 +288,13 @@ impl<M: Clone> Object<M> {
         witness(folded, &version, absorb);
     }
 
-    /// Up to where everything is settled, if every later operation of this key's partition has observed what is at or below
-    /// `upto` (R8).
+    /// Up to where all is settled, if every later operation of this partition has observed what is at or below `upto` (R8).
     fn settled(&self, upto: Hlc) -> Hlc {
         let floors = self.all_pending().map(|one| one.effect.floor);
         if rule::PENDING_HOLD_SETTLING.kept() { floors.fold(upto, Hlc::min) } else { upto }
     }
 
-    /// Drops dots and segments that every later operation has observed, of about `budget` elements, and what had expired
-    /// before all of them.
+    /// Drops dots and segments that every later operation has observed, of about `budget` elements, and what had expired before.
     pub fn settle(&mut self, upto: Hlc, budget: usize) {
         let upto = self.settled(upto);
         let Self { head, lately, newest, .. } = self;

@@ -223,6 +223,28 @@ fn a_journal_says_what_is_left() {
     assert_eq!(store.take_journal(), []);
 }
 
+/// Found by the simulator: a write transaction of a protocol without data types stopped the replication stream.
+#[test]
+fn registers_are_written_together_where_there_are_no_data_types() {
+    let group = |writes: &[(&str, Write)]| {
+        Write::Group(
+            writes.iter().map(|(key, write)| ((*key).into(), write.clone())).collect::<Vec<_>>().into(),
+        )
+    };
+    let mut store = Store::new(1);
+    let assign = |value: &str| Write::Assign(value.as_bytes().into());
+    for ts in 1..=2 {
+        let write = group(&[("k", assign("v")), ("l", if ts == 1 { assign("v") } else { Write::Remove })]);
+        assert_eq!(store.understands(&write), Ok(()));
+        store.insert(b"k", Version { write: write.clone(), ..version(ts, None) });
+        store.keep_newest_of(b"k", &write);
+        assert_eq!((stamps(&store, "k"), stamps(&store, "l")), (vec![ts], vec![ts]));
+    }
+    assert_eq!(store.totals().versions, 2);
+    let typed = Write::Apply(Vec::new().into());
+    assert_eq!(store.understands(&group(&[("k", typed)])), Err(Misunderstood::Untyped));
+}
+
 /// What is said of a key twice, or late, drops nothing that came later, and all that was older even if what stayed then is
 /// gone: else what was deleted would be back.
 #[test]

@@ -20,12 +20,15 @@ pub(super) struct Objects<M> {
     absorb: Option<Absorb<M>>,
     /// See [`Store::raise_floor`].
     floor: Hlc,
+    holds_floor: bool,
     /// The floors that were heard of the other regions.
     heard: Vec<Hlc>,
     /// Up to where anything here may be settled, whoever settled it: here, before a restart, or where the leader is.
     pub(super) reached: Hlc,
     /// See [`Store::folding_at_once`].
     pub(super) at_once: bool,
+    /// See [`Store::keep_versions`].
+    pub(super) keeps: bool,
     pub(super) journal: Option<Vec<Folded>>,
 }
 
@@ -36,9 +39,11 @@ impl<M> Default for Objects<M> {
             any: false,
             absorb: None,
             floor: Hlc::ZERO,
+            holds_floor: false,
             heard: Vec::new(),
             reached: Hlc::ZERO,
             at_once: false,
+            keeps: false,
             journal: None,
         }
     }
@@ -49,6 +54,12 @@ impl<M> Objects<M> {
     #[inline]
     pub(super) fn any(&self) -> bool {
         self.any
+    }
+
+    /// Whether a version takes its place as it comes.
+    #[inline]
+    pub(super) fn folds(&self) -> bool {
+        self.at_once && !self.keeps
     }
 
     /// There is one more.
@@ -81,7 +92,19 @@ impl<M: Clone> Store<M> {
     /// Every view that is ever read or written under here contains what is at or below `floor`, and this server will say so with
     /// what it writes. It never falls.
     pub fn raise_floor(&mut self, floor: Hlc) {
-        self.objects.floor = self.objects.floor.max(floor);
+        if !self.objects.holds_floor {
+            self.objects.floor = self.objects.floor.max(floor);
+        }
+    }
+
+    /// The floor does not rise as long as this holds.
+    pub fn hold_floor(&mut self, holds: bool) {
+        self.objects.holds_floor = holds;
+    }
+
+    /// Somebody may read what was here before, as long as this holds: no version takes the place of another as it comes.
+    pub fn keep_versions(&mut self, keeps: bool) {
+        self.objects.keeps = keeps;
     }
 
     /// What every view here contains.
@@ -195,7 +218,7 @@ impl<M: Clone> Store<M> {
             return self.insert_register(key, version, added);
         }
         let handle = self.typed_entry(key);
-        if self.objects.at_once && self.fold_new(handle, &version, effect) {
+        if self.objects.folds() && self.fold_new(handle, &version, effect) {
             return true;
         }
         let added = version.write.len() as u64;

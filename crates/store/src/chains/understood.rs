@@ -32,7 +32,7 @@ impl<M: Clone> Store<M> {
     pub fn understands(&self, write: &Write) -> Result<(), Misunderstood> {
         match write {
             Write::Assign(_) | Write::Remove => Ok(()),
-            _ if !self.has_types() => Err(Misunderstood::Untyped),
+            Write::Apply(_) if !self.has_types() => Err(Misunderstood::Untyped),
             Write::Apply(effect) => match Effect::decode(effect) {
                 Ok(_) => Ok(()),
                 Err(error) => Err(Misunderstood::Effect { bytes: effect.len(), why: error.to_string() }),

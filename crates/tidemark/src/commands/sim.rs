@@ -78,6 +78,9 @@ pub(crate) struct Sim {
     /// How many of a hundred reads and writes are commands of data types, in protocols that have them.
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100))]
     typed: u32,
+    /// Before how many of a hundred operations an interactive transaction begins, in protocols that have them.
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100))]
+    interactive: u32,
     /// Play it without a rule that its correctness, or that of Raft groups or nodes, rests on, to see what the rule is for; may be
     /// repeated. An unknown name lists those that there are.
     #[arg(long, value_name = "RULE")]
@@ -137,6 +140,7 @@ impl Sim {
             reads_at_a_time: self.reads_at_a_time,
             pools: self.pools,
             typed: self.typed,
+            interactive: self.interactive,
             promise: self.promise,
             fsync: self.fsync,
             params: self.params.into_iter().collect(),

@@ -20,13 +20,14 @@ impl Runner for Costs {
             partitions: settings.whole("partitions", usual.partitions)?,
             sessions: settings.whole("sessions", usual.sessions)?,
             ops: settings.whole("ops", usual.ops)?,
+            write_transactions: settings.whole("write_transactions", 0)? as u32,
             seed: settings.whole("seed", usual.seed as usize)? as u64,
             params: settings.params()?.into_iter().collect(),
             ..usual
         };
         settings.end()?;
         let simulator = simulator(protocol).with_context(|| format!("no protocol is called {protocol}"))?;
-        what.validate().and_then(|()| simulator.validate(&what.options())).map_err(|error| anyhow!(error))?;
+        simulator.validate_measurement(&what).map_err(|error| anyhow!(error))?;
         let mut row = Row::new();
         flatten("", serde_json::to_value(simulator.measure(&what))?, &mut row);
         row.remove("protocol");

@@ -15,7 +15,9 @@ fn protocols_are_listed_with_their_promises() {
     let mget = |name: &str| json.iter().find(|protocol| protocol["name"] == name).map(|p| p["mget"].clone());
     assert_eq!(mget("eventual"), Some("several GETs".into()));
     assert_eq!(mget("tidemark"), Some("snapshot".into()));
-    let atomic = |protocol: &serde_json::Value| ["cure", "wren"].iter().any(|name| protocol["name"] == *name);
+    let atomic = |protocol: &serde_json::Value| {
+        ["tidemark", "cure", "wren", "eiger", "occult"].iter().any(|name| protocol["name"] == *name)
+    };
     assert!(json.iter().all(|protocol| (protocol["mset"] == "atomic") == atomic(protocol)));
     let immediate =
         |name: &str| json.iter().find(|protocol| protocol["name"] == name).map(|p| p["immediate"].clone());

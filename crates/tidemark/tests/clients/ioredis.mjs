@@ -37,6 +37,28 @@ const found = [];
 for await (const keys of r.scanStream({ match: 'many:*' })) found.push(...keys);
 assert.deepEqual([...new Set(found)].length, 500);
 
+// Transactions, on keys of any partitions.
+await r.del('t:a', 't:b', 't:n', 't:s');
+const done = await r.multi().set('t:a', 'x').get('t:a').incr('t:n').sadd('t:s', 'm', 'n').smembers('t:s').set('t:b', '0').exec();
+assert.deepEqual(done, [[null, 'OK'], [null, 'x'], [null, 1], [null, 2], [null, ['m', 'n']], [null, 'OK']]);
+assert.deepEqual(await r.multi([['set', 't:a', '1'], ['mget', 't:a', 't:b']]).exec(), [[null, 'OK'], [null, ['1', '0']]]);
+const other = r.duplicate();
+await r.watch('t:a', 't:b');
+await other.set('t:b', 'other');
+assert.equal(await r.multi().set('t:a', 'mine').exec(), null);
+await r.watch('t:a');
+assert.deepEqual(await r.multi().set('t:b', 'x').exec(), [[null, 'OK']]);
+const [set, incremented] = await r.multi().set('t:a', 'x').incr('t:a').exec();
+assert.equal(set[1], 'OK');
+assert.match(incremented[0].message, /not an integer/);
+await assert.rejects(r.multi().set('t:a', 'y').call('get').exec(), /EXECABORT/);
+const queued = r.multi({ pipeline: false });
+await queued;
+assert.equal(await r.set('t:a', 'z'), 'QUEUED');
+assert.equal(await r.discard(), 'OK');
+assert.equal(await r.get('t:a'), 'x');
+await other.quit();
+
 await assert.rejects(r.call('NOSUCH'), /unknown command/);
 await assert.rejects(r.call('GET'), /wrong number of arguments/);
 await assert.rejects(r.set('a', '1', 'EX', 0), /invalid expire time/);

@@ -1,4 +1,4 @@
-//! `MSET` where it is a transaction: whole for whoever looks, and for good once it was acknowledged, while processes that
+//! `MSET` where it is a transaction, and interactive transactions: whole for whoever looks, and for good once it was acknowledged, while processes that
 //! take part in it are killed and links are cut. Regions have two nodes, so that who coordinates a transaction and who
 //! takes part in it die one without the other.
 
@@ -24,24 +24,35 @@ const CLIENTS: usize = 2;
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
+fn mset_is_whole_under_tidemark() {
+    stays_whole("tidemark", 3);
+}
+
+#[test]
 fn mset_is_whole_under_cure() {
-    stays_whole("cure");
+    stays_whole("cure", 2);
 }
 
 #[test]
 fn mset_is_whole_under_wren() {
-    stays_whole("wren");
+    stays_whole("wren", 2);
+}
+
+#[test]
+fn mset_is_whole_under_eiger() {
+    stays_whole("eiger", 2);
 }
 
 /// The test can fail: where MSET is several writes the same clients see it come apart, although nothing breaks.
 #[test]
 fn the_same_clients_see_several_writes_come_apart() {
-    let play = play("causal", 0);
+    let play = play("causal-spartan-x", 2, 0);
     assert!(play.torn > 0, "{} looks", play.looked);
 }
 
-fn stays_whole(protocol: &'static str) {
-    let Play { nodes, written, looked, torn, .. } = &play(protocol, ROUNDS);
+fn stays_whole(protocol: &'static str, regions: usize) {
+    let rounds = std::env::var("ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().expect("a number"));
+    let Play { nodes, written, looked, torn, .. } = &play(protocol, regions, rounds);
     assert_eq!(*torn, 0, "transactions came apart");
     settled(nodes, LIMIT, true);
     judge::assert_logs_are_calm(nodes);
@@ -67,15 +78,19 @@ struct Play {
 }
 
 /// Clients write and look during so many rounds of faults, or for a second without any.
-fn play(protocol: &'static str, rounds: usize) -> Play {
+fn play(protocol: &'static str, regions: usize, rounds: usize) -> Play {
     let turn = alone();
     let scratch = Scratch::new(&format!("whole-{protocol}"));
-    let regions = vec![vec!["0", "1"], vec!["0", "1"]];
+    let regions = vec![vec!["0", "1"]; regions];
     let nodes = Nodes::start(&scratch, &Plan { regions, protocol, ..Plan::default() });
     let shared = &*Shared::new(addresses(&nodes), nodes.partitions(), true);
     let seed = fastrand::u64(0..1_000_000);
     println!("{protocol}, faults of seed {seed}");
-    let clients = || (0..CLIENTS * shared.addresses.len()).map(|number| Caller::new(shared, number));
+    // Half of the clients of each region, where there are interactive transactions.
+    let has_them = ["tidemark", "cure", "wren"].contains(&protocol);
+    let interactive = |number: usize| has_them && number / shared.addresses.len() % 2 == 1;
+    let caller = |number| Caller { interactive: interactive(number), ..Caller::new(shared, number) };
+    let clients = || (0..CLIENTS * shared.addresses.len()).map(caller);
     let (written, seen) = thread::scope(|scope| {
         let writers: Vec<_> = clients().map(|client| scope.spawn(|| client.write(shared))).collect();
         let readers: Vec<_> = clients().map(|client| scope.spawn(|| client.read(shared))).collect();
@@ -123,17 +138,32 @@ fn both(reply: &Reply) -> Option<[Option<String>; 2]> {
     Some([first, second].map(|reply| (*reply != Reply::Null).then(|| text(reply))))
 }
 
+/// What became of a transaction that was answered so.
+fn fate_of(reply: Option<Reply>) -> Fate {
+    match reply {
+        None => Fate::Unknown,
+        Some(Reply::Error(error)) if error.starts_with(b"INDEFINITE") => Fate::Unknown,
+        Some(Reply::Error(_)) => Fate::Failed,
+        Some(reply) => {
+            assert_eq!(text(&reply), "OK");
+            Fate::Ok
+        }
+    }
+}
+
 /// A client of one region, which goes to the next node when a connection breaks.
 struct Caller {
     number: usize,
     nodes: Vec<SocketAddr>,
     client: Option<Client>,
+    /// It writes and reads one key after the other, in one transaction.
+    interactive: bool,
 }
 
 impl Caller {
     fn new(shared: &Shared, number: usize) -> Self {
         let nodes = shared.addresses[number % shared.addresses.len()].clone();
-        Self { number, nodes, client: None }
+        Self { number, nodes, client: None, interactive: false }
     }
 
     /// The reply; none if the connection broke.
@@ -156,21 +186,51 @@ impl Caller {
             let (left, right) = shared.pair(written.len() % shared.pairs.len());
             let own = ["left", "right"].map(|side| format!("{side}:{name}"));
             let keys = [&left, &own[0], &right, &own[1]];
-            let pairs = keys.into_iter().flat_map(|key| [&**key, &*name]);
+            let pairs = keys.iter().flat_map(|key| [&**key, &*name]);
             let arguments: Vec<&str> = std::iter::once("MSET").chain(pairs).collect();
-            let fate = match self.ask(&arguments) {
-                None => Fate::Unknown,
-                Some(Reply::Error(error)) if error.starts_with(b"INDEFINITE") => Fate::Unknown,
-                Some(Reply::Error(_)) => Fate::Failed,
-                Some(reply) => {
-                    assert_eq!(text(&reply), "OK");
-                    Fate::Ok
-                }
+            let fate = match self.interactive {
+                true => self.commit(&keys, &name),
+                false => fate_of(self.ask(&arguments)),
             };
             written.push(Written { own, value: name, fate });
             thread::sleep(Duration::from_millis(2));
         }
         written
+    }
+
+    /// Writes this value to all of the keys, one after the other, in one transaction.
+    fn commit(&mut self, keys: &[&String], value: &str) -> Fate {
+        let sets = keys.iter().map(|key| vec!["SET", key, value]);
+        for command in std::iter::once(vec!["TIDE.BEGIN"]).chain(sets) {
+            if !matches!(self.ask(&command), Some(Reply::Simple(_))) {
+                self.client = None; // and with it the transaction
+                return Fate::Failed;
+            }
+        }
+        fate_of(self.ask(&["TIDE.COMMIT"]))
+    }
+
+    /// The two values, of one snapshot; none if they cannot be had.
+    fn look(&mut self, left: &str, right: &str) -> Option<[Option<String>; 2]> {
+        if !self.interactive {
+            return both(&self.ask(&["MGET", left, right])?);
+        }
+        let mut found = [const { None }; 2];
+        if !matches!(self.ask(&["TIDE.BEGIN", "SNAPSHOT"])?, Reply::Simple(_)) {
+            return None; // and what is read now would be of no snapshot
+        }
+        for (place, key) in [left, right].into_iter().enumerate() {
+            match self.ask(&["GET", key])? {
+                Reply::Error(_) => {
+                    self.client = None;
+                    return None;
+                }
+                reply => found[place] = (reply != Reply::Null).then(|| text(&reply)),
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        self.ask(&["TIDE.ROLLBACK"]);
+        Some(found)
     }
 
     /// Looks at pairs until it is told to stop: how often it found something, and how often that was not of one transaction.
@@ -181,9 +241,14 @@ impl Caller {
             if shared.stop.load(Ordering::Relaxed) {
                 break;
             }
-            if let Some([left, right]) = self.ask(&["MGET", &left, &right]).and_then(|reply| both(&reply)) {
-                looked += usize::from(left.is_some());
-                torn += usize::from(left != right);
+            let Some([first, second]) = self.look(&left, &right) else { continue };
+            looked += usize::from(first.is_some());
+            if first != second {
+                println!(
+                    "client {}, interactive {}: {left} {first:?}, {right} {second:?}",
+                    self.number, self.interactive
+                );
+                torn += 1;
             }
         }
         (looked, torn)

@@ -1,6 +1,7 @@
 //! Cure: what is half done, of what arrives and of what commits, and what a crash leaves of it.
 
 use super::*;
+use crate::stabilised::of_what_was_deleted_beside_a_prepared_transaction;
 use tidemark_contract::core::ServerId;
 use tidemark_protocols::cure::{DECIDED_SURVIVES, GSS_SURVIVES, PREPARED_SURVIVES, TIMES_ARRIVE_WHOLE};
 
@@ -175,4 +176,13 @@ fn i3_a_participant_takes_over_what_was_stable_for_the_transaction() {
     lab.deliver_within(A);
     assert_eq!(lab.get(t, &y), "both");
     assert_eq!(lab.protocol(server(0, 1)).status().stable[B], at(500));
+}
+
+/// A prepared transaction may commit below the clock. A deletion that is later than it must not be forgotten before: it would come back
+/// to life.
+#[test]
+fn what_was_deleted_later_than_a_prepared_transaction_stays_deleted() {
+    let in_the_end = || of_what_was_deleted_beside_a_prepared_transaction::<Cure>(false);
+    assert_eq!(in_the_end(), ["-", "-"]);
+    assert_eq!(without(&[ANNOUNCE_BELOW_PENDING], in_the_end), ["older", "older"]);
 }

@@ -10,9 +10,9 @@ use tidemark_protocols::tidemark::{
 #[test]
 fn d1_a_restart_recovers_a_fence_above_the_ceiling() {
     let (mut lab, p) = (sound(2, 1), server(0, 0));
-    lab.ask(p, Request::Get(Key::from("x"), v(&[900_000])));
+    lab.ask(p, get(Key::from("x"), v(&[900_000])));
     lab.fire(p, Timer::Delta);
-    assert!(lab.hard(p).ceiling < at(900_000) && lab.hard(p).stable == v(&[900_000]));
+    assert!(lab.hard(p).times.ceiling < at(900_000) && lab.hard(p).times.stable == v(&[900_000]));
     lab.restart(p);
     assert_eq!(dsv(&lab, 0, 0), v(&[900_000]));
 }
@@ -23,7 +23,7 @@ fn d1_a_restart_stamps_above_everything_announced() {
     let (mut lab, p) = (sound(2, 1), server(0, 0));
     let (s, x) = (lab.client(0), lab.key("x", 0));
     stabilise(&mut lab, 9_000);
-    let ceiling = lab.hard(p).ceiling;
+    let ceiling = lab.hard(p).times.ceiling;
     lab.set_clock(p, 1_000);
     lab.restart(p);
     assert_eq!((lab.put(s, &x, "1"), dsv(&lab, 0, 0)[DcId(0)]), (ceiling.next(), ceiling));
@@ -121,7 +121,7 @@ fn exceptions_stay_until_no_snapshot_in_the_data_centre_is_below_them() {
         let (s, x, y) = (lab.client(0), lab.key("x", 0), lab.key("y", 1));
         remember(&mut lab, s, past(&[0, 70], &[0, 60]));
         lab.put(s, &x, "1");
-        lab.ask(server(0, 0), Request::Get(x.clone(), v(&[0, 80])));
+        lab.ask(server(0, 0), get(x.clone(), v(&[0, 80])));
         lab.fire(server(0, 0), Timer::Theta);
         let seen = lab.rotx(s, &[&y, &x]);
         for us in [500_000, 1_000_000, 1_500_000, 2_000_000] {
@@ -204,10 +204,14 @@ fn d3_a_conditional_update_depends_on_and_wins_over_what_it_saw() {
     lab.put(b, &x, "1");
     lab.deliver_all();
     let update = Update { returns_previous: true, ..Update::put(Write::Remove) };
-    let reply = lab.ask(server(0, 0), Request::Put(x.clone(), update, past(&[], &[0, 7_000]))).unwrap();
+    let reply =
+        lab.ask(server(0, 0), Request::Of(Of::Put(x.clone(), update, past(&[], &[0, 7_000])))).unwrap();
     let ut = at(8_000).next();
-    assert_eq!(reply.1, Past { ds: Vector::from_entries([ut, at(8_000)]), dsv: v(&[0, 7_000]) });
-    assert_eq!(meta(&lab, 0, 0, &x), Meta { ds: v(&[0, 8_000]), need: Some(Box::new(v(&[0, 7_000]))) });
+    assert_eq!(
+        reply.1,
+        Past { ds: Vector::from_entries([ut, at(8_000)]), dsv: v(&[0, 7_000]), l: Hlc::ZERO }
+    );
+    assert_eq!(meta(&lab, 0, 0, &x), Meta { ds: v(&[0, 8_000]), need: needs(&[0, 7_000]) });
     assert!(lab.put_new(a, &x, "2").is_some(), "a tombstone is nothing");
 }
 

@@ -1,6 +1,7 @@
 //! Wren: what is half done, of what arrives and of what commits, and what a crash leaves of it.
 
 use super::*;
+use crate::stabilised::of_what_was_deleted_beside_a_prepared_transaction;
 use tidemark_protocols::wren::{DECIDED_SURVIVES, PREPARED_SURVIVES, RDT_IS_COVERED, TIMES_ARRIVE_WHOLE};
 
 /// A transaction of two keys of one partition of A, of which the first has arrived in B.
@@ -140,4 +141,13 @@ fn d5_what_was_written_before_a_restart_is_seen_while_another_data_centre_is_sil
     }
     assert_eq!(seen(), "1");
     assert_eq!(without(&[RDT_IS_COVERED], seen), "-");
+}
+
+/// A prepared transaction may commit below the clock. A deletion that is later than it must not be forgotten before: it would come back
+/// to life.
+#[test]
+fn what_was_deleted_later_than_a_prepared_transaction_stays_deleted() {
+    let in_the_end = || of_what_was_deleted_beside_a_prepared_transaction::<Wren>(false);
+    assert_eq!(in_the_end(), ["-", "-"]);
+    assert_eq!(without(&[ANNOUNCE_BELOW_PENDING], in_the_end), ["older", "older"]);
 }

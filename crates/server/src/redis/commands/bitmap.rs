@@ -17,5 +17,5 @@ rows! { BASE;
 
 group_rows! { BASE;
     "bitop" BitOp -4 WRITE FROM_SECOND by_row "2.6.0" "AND | OR | XOR | NOT destkey key [key ...]",
-        "Combines strings bit by bit.", "All keys have to be in one partition.";
+        "Combines strings bit by bit.", "Keys of several partitions: under `tidemark` alone.";
 }

@@ -41,11 +41,11 @@ blocking! {
         |request| pop(request, Queue::List, Form::Element(Verb::RPop));
     "blmove" List 6 MOVE Keys::TWO, "6.2.0" "source destination LEFT | RIGHT LEFT | RIGHT timeout"
         "Moves an element from one list to another; waits for one."
-        "Both keys have to be in one partition. Two regions may move the same element at once."
+        "Keys of several partitions: under `tidemark` alone. Two regions may move the same element at once."
         blmove;
     "brpoplpush" List 4 MOVE Keys::TWO, "2.2.0" "source destination timeout"
         "Moves the last element of a list to the front of another; waits for one."
-        "Both keys have to be in one partition. Two regions may move the same element at once."
+        "Keys of several partitions: under `tidemark` alone. Two regions may move the same element at once."
         |request| move_one(request, Verb::RPopLPush);
     "blmpop" List -5 COUNTED Keys::NONE, "7.0.0" "timeout numkeys key [key ...] LEFT | RIGHT [COUNT count]"
         "Removes and returns elements of the first list that has any; waits for some."

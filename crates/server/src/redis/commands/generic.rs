@@ -76,7 +76,7 @@ rows! { BASE;
 }
 
 group_rows! { BASE;
-    "rename" Rename 3 REMOVE TWO by_row "1.0.0" "key newkey", "Renames a key.", "All keys have to be in one partition.";
-    "renamenx" RenameNx 3 FAST_REMOVE TWO by_row "1.0.0" "key newkey", "Renames a key to one that does not exist.", "All keys have to be in one partition.";
-    "copy" Copy -3 WRITE TWO by_row "6.2.0" "source destination [DB destination-db] [REPLACE]", "Copies a key.", "All keys have to be in one partition.";
+    "rename" Rename 3 REMOVE TWO by_row "1.0.0" "key newkey", "Renames a key.", "Keys of several partitions: under `tidemark` alone.";
+    "renamenx" RenameNx 3 FAST_REMOVE TWO by_row "1.0.0" "key newkey", "Renames a key to one that does not exist.", "Keys of several partitions: under `tidemark` alone.";
+    "copy" Copy -3 WRITE TWO by_row "6.2.0" "source destination [DB destination-db] [REPLACE]", "Copies a key.", "Keys of several partitions: under `tidemark` alone.";
 }

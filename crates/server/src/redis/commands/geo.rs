@@ -22,11 +22,11 @@ rows! { BASE;
 group_rows! { BASE;
     "geosearchstore" GeoSearchStore -8 WRITE TWO by_row "6.2.0" "destination source FROMMEMBER member | \
         FROMLONLAT longitude latitude BYRADIUS radius M | KM | FT | MI | BYBOX width height M | KM | FT | MI \
-        [ASC | DESC] [COUNT count [ANY]] [STOREDIST]", "Stores members in a circle or a box.", "All keys have to be in one partition.";
+        [ASC | DESC] [COUNT count [ANY]] [STOREDIST]", "Stores members in a circle or a box.", "Keys of several partitions: under `tidemark` alone.";
     "georadius" GeoRadius -6 WRITE FIRST by_store "3.2.0" "key longitude latitude radius M | KM | FT | MI [WITHCOORD] \
         [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key | STOREDIST key]",
-        "Returns or stores members in a circle.", "All keys have to be in one partition.";
+        "Returns or stores members in a circle.", "Keys of several partitions: under `tidemark` alone.";
     "georadiusbymember" GeoRadiusByMember -5 WRITE FIRST by_store "3.2.0" "key member radius M | KM | FT | MI [WITHCOORD] \
         [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key | STOREDIST key]",
-        "Returns or stores members in a circle around a member.", "All keys have to be in one partition.";
+        "Returns or stores members in a circle around a member.", "Keys of several partitions: under `tidemark` alone.";
 }

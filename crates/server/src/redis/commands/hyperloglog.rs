@@ -12,5 +12,5 @@ group_rows! { BASE;
     "pfcount" PfCount -2 READ ALL by_row "2.8.9" "key [key ...]", "Estimates how many distinct elements were added.", "Keys in several partitions are read in one causally consistent snapshot.";
     "pfdebug" PfDebug -3 DEBUG SECOND by_row "2.8.9" "GETREG | DECODE | ENCODING | TODENSE key",
         "Tells how a HyperLogLog is kept, or keeps it dense.", "`GETREG` leaves the key as it is.";
-    "pfmerge" PfMerge -2 WRITE ALL by_row "2.8.9" "destkey [sourcekey [sourcekey ...]]", "Merges HyperLogLogs.", "All keys have to be in one partition.";
+    "pfmerge" PfMerge -2 WRITE ALL by_row "2.8.9" "destkey [sourcekey [sourcekey ...]]", "Merges HyperLogLogs.", "Keys of several partitions: under `tidemark` alone.";
 }

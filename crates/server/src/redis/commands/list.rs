@@ -29,9 +29,9 @@ rows! { BASE;
 
 group_rows! { BASE;
     "lmove" LMove 5 WRITE TWO by_row "6.2.0" "source destination LEFT | RIGHT LEFT | RIGHT",
-        "Moves an element from one list to another.", "All keys have to be in one partition.";
+        "Moves an element from one list to another.", "Keys of several partitions: under `tidemark` alone.";
     "rpoplpush" RPopLPush 3 WRITE TWO by_row "1.2.0" "source destination",
-        "Moves the last element of a list to the front of another.", "All keys have to be in one partition.";
+        "Moves the last element of a list to the front of another.", "Keys of several partitions: under `tidemark` alone.";
     "lmpop" LMPop -4 REMOVE NONE counted_first "7.0.0" "numkeys key [key ...] LEFT | RIGHT [COUNT count]",
-        "Removes and returns elements of the first list that has any.", "All keys have to be in one partition.";
+        "Removes and returns elements of the first list that has any.", "Keys of several partitions: under `tidemark` alone.";
 }

@@ -21,16 +21,16 @@ rows! { BASE;
 
 group_rows! { BASE;
     "smove" SMove 4 FAST_REMOVE TWO by_row "1.0.0" "source destination member", "Moves a member from one set to another.",
-        "All keys have to be in one partition.";
+        "Keys of several partitions: under `tidemark` alone.";
     "sinter" SInter -2 READ ALL by_row "1.0.0" "key [key ...]", "Returns the members that all sets have.", "Keys in several partitions are read in one causally consistent snapshot.";
     "sunion" SUnion -2 READ ALL by_row "1.0.0" "key [key ...]", "Returns the members that any set has.", "Keys in several partitions are read in one causally consistent snapshot.";
     "sdiff" SDiff -2 READ ALL by_row "1.0.0" "key [key ...]", "Returns the members that only the first set has.", "Keys in several partitions are read in one causally consistent snapshot.";
     "sintercard" SInterCard -3 READ NONE counted_first "7.0.0" "numkeys key [key ...] [LIMIT limit]",
         "Counts the members that all sets have.", "Keys in several partitions are read in one causally consistent snapshot.";
     "sinterstore" SInterStore -3 WRITE ALL by_row "1.0.0" "destination key [key ...]",
-        "Stores the members that all sets have.", "All keys have to be in one partition.";
+        "Stores the members that all sets have.", "Keys of several partitions: under `tidemark` alone.";
     "sunionstore" SUnionStore -3 WRITE ALL by_row "1.0.0" "destination key [key ...]",
-        "Stores the members that any set has.", "All keys have to be in one partition.";
+        "Stores the members that any set has.", "Keys of several partitions: under `tidemark` alone.";
     "sdiffstore" SDiffStore -3 WRITE ALL by_row "1.0.0" "destination key [key ...]",
-        "Stores the members that only the first set has.", "All keys have to be in one partition.";
+        "Stores the members that only the first set has.", "Keys of several partitions: under `tidemark` alone.";
 }

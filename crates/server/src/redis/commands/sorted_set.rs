@@ -51,13 +51,13 @@ group_rows! { BASE;
     "zintercard" ZInterCard -3 READ NONE counted_first "7.0.0" "numkeys key [key ...] [LIMIT limit]",
         "Counts the members that all sorted sets have.", "Keys in several partitions are read in one causally consistent snapshot.";
     "zunionstore" ZUnionStore -4 WRITE NONE counted_second "2.0.0" "destination numkeys key [key ...] \
-        [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX]", "Stores the members that any sorted set has.", "All keys have to be in one partition.";
+        [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX]", "Stores the members that any sorted set has.", "Keys of several partitions: under `tidemark` alone.";
     "zinterstore" ZInterStore -4 WRITE NONE counted_second "2.0.0" "destination numkeys key [key ...] \
-        [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX]", "Stores the members that all sorted sets have.", "All keys have to be in one partition.";
+        [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX]", "Stores the members that all sorted sets have.", "Keys of several partitions: under `tidemark` alone.";
     "zdiffstore" ZDiffStore -4 WRITE NONE counted_second "6.2.0" "destination numkeys key [key ...]",
-        "Stores the members that only the first sorted set has.", "All keys have to be in one partition.";
+        "Stores the members that only the first sorted set has.", "Keys of several partitions: under `tidemark` alone.";
     "zrangestore" ZRangeStore -5 WRITE TWO by_row "6.2.0" "dst src min max [BYSCORE | BYLEX] [REV] [LIMIT offset count]",
-        "Stores members in a range.", "All keys have to be in one partition.";
+        "Stores members in a range.", "Keys of several partitions: under `tidemark` alone.";
     "zmpop" ZMPop -4 REMOVE NONE counted_first "7.0.0" "numkeys key [key ...] MIN | MAX [COUNT count]",
-        "Removes and returns members of the first sorted set that has any.", "All keys have to be in one partition.";
+        "Removes and returns members of the first sorted set that has any.", "Keys of several partitions: under `tidemark` alone.";
 }

@@ -28,7 +28,7 @@ rows! { BASE;
 
 group_rows! { BASE;
     "msetnx" MSetNx -3 WRITE PAIRS by_pairs "1.0.1" "key value [key value ...]",
-        "Sets the values of several keys, if none of them exists.", "All keys have to be in one partition.";
+        "Sets the values of several keys, if none of them exists.", "Keys of several partitions: under `tidemark` alone.";
     "lcs" Lcs -3 READ TWO by_row "7.0.0" "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]",
         "Returns the longest common subsequence of two strings.", "Keys in several partitions are read in one causally consistent snapshot.";
 }

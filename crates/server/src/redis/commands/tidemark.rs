@@ -2,7 +2,7 @@
 
 use crate::redis::prelude::*;
 
-commands! { at, bcounter, checking, conflicts, doc, guarantee, session, snapshot }
+commands! { at, bcounter, begin, checking, commit, conflicts, doc, guarantee, rollback, session, snapshot }
 
 const TIDEMARK: Spec =
     Spec { group: Group::Tidemark, family: Family::Session, since: "0.1.0", ..Spec::DEFAULT };

@@ -12,6 +12,9 @@ pub(super) static COMMANDS: &[&Spec] = &[
         since: "1.2.0",
         summary: "Begins a transaction: commands are queued until EXEC.",
         handler: Handler::Local(|connection, _, cx| {
+            if connection.interactive.is_open() {
+                return Err(ErrorReply::IN_TRANSACTION);
+            }
             connection.transaction.open()?;
             cx.out.ok();
             Ok(Next::Continue)
@@ -23,8 +26,8 @@ pub(super) static COMMANDS: &[&Spec] = &[
         flags: &["noscript", "loading", "stale", "skip_slowlog"],
         since: "1.2.0",
         summary: "Carries out the queued commands as one.",
-        remark: "All keys have to be in one partition, unless `CONFIG SET tidemark-multi loose` lets commands on keys of several \
-                 partitions be carried out one by one. No other command of this region comes between, and no other region sees a \
+        remark: "Keys of several partitions: under `tidemark` alone. Elsewhere `CONFIG SET tidemark-multi loose` lets commands on keys of \
+                 several partitions be carried out one by one. No other command of this region comes between, and no other region sees a \
                  part of what is written.",
         handler: Handler::Local(|connection, _, cx| {
             let loose = cx.config.get("tidemark-multi") == Some("loose");
@@ -52,6 +55,9 @@ pub(super) static COMMANDS: &[&Spec] = &[
         summary: "Lets the next EXEC fail if one of the keys changes before.",
         remark: "Changes of other regions count once they are visible here. Two regions may both succeed.",
         handler: Handler::Local(|connection, call, _| {
+            if connection.interactive.is_open() {
+                return Err(ErrorReply::IN_TRANSACTION);
+            }
             connection.transaction.may_watch()?;
             let keys = call.arguments.iter().cloned().map(Key).collect();
             Ok(Next::Begin(Task::several(Watch::new(keys, connection.transaction.watched()))))

@@ -235,6 +235,18 @@ impl Exec {
         }
     }
 
+    /// What it writes, if its commands overwrite keys and do nothing else: then nobody has to look at the keys.
+    fn overwrites(&self, keyspace: &Keyspace<'_>) -> Option<Vec<(Key, Write)>> {
+        if !self.watched.is_empty() || !keyspace.write_transactions {
+            return None;
+        }
+        let keyed = self.items.iter().filter_map(|item| match item {
+            Item::Keyed(task) => Some(task.overwrites().map(|(key, write)| (key.clone(), write.clone()))),
+            _ => None,
+        });
+        keyed.collect()
+    }
+
     /// Composes the program, and carries out what comes first.
     fn go(
         &mut self,
@@ -245,13 +257,21 @@ impl Exec {
         let (requests, keys) = self.understand(keyspace.scripts, libraries);
         let all: Vec<Key> = self.watched.iter().map(|(key, _)| key.clone()).chain(keys).collect();
         let Some(first) = all.first() else { return self.proceed(keyspace, out) };
+        if let Some(writes) = self.overwrites(keyspace) {
+            self.check_order();
+            self.program = Some(Op::PutAll { writes });
+            return self.proceed(keyspace, out);
+        }
         let home = keyspace.topology.partition_of(first);
         if all.iter().any(|key| keyspace.topology.partition_of(key) != home) {
-            if !self.loose {
-                return Err(APART);
+            match (keyspace.spans_partitions(), self.loose) {
+                (true, _) => {}
+                (false, false) => return Err(APART),
+                (false, true) => {
+                    self.tear_apart();
+                    return self.compare(keyspace, out);
+                }
             }
-            self.tear_apart();
-            return self.compare(keyspace, out);
         }
         self.check_order();
         let args = compose((out.version(), keyspace.scripts.mode()), &self.watched, requests);
@@ -286,6 +306,10 @@ impl Steps for Exec {
                 }
                 Read::Libraries(_, libraries) => return self.go(&libraries, keyspace, out),
             },
+            Stage::Program if matches!(outcome, Outcome::Written { previous: None, .. }) => {
+                let keyed = self.items.iter().filter(|item| matches!(item, Item::Keyed(_)));
+                self.answers = keyed.map(|_| Reply::Bulk(Bytes::from_static(b"+OK\r\n"))).collect();
+            }
             Stage::Program => {
                 let (answer, news) = unwrap(typed::answer(outcome)?);
                 keyspace.scripts.tell(news);

@@ -12,7 +12,8 @@ const LAST: u32 = 8;
 impl Drawer {
     /// Reads of a program, or of a stream.
     pub(super) fn read_together(&mut self, key: &Key) -> Op {
-        let (hash, register) = (Family::Hash.of(key), Family::Register.of(key));
+        let beside = self.beside(key);
+        let (hash, register) = (Family::Hash.of(key), Family::Register.of(&beside));
         match self.rng.u32(0..8) {
             0..=4 => {
                 let ops = [Op::Get { key: register }, field_of(&hash, "e0"), field_of(&hash, "e1")];
@@ -44,10 +45,11 @@ impl Drawer {
         let (element, value) = (self.element(), self.unique());
         let by = self.rng.u32(1..10).to_string();
         let void = self.rng.u32(0..8) == 0;
+        let beside = self.beside(key);
         let all = [
             call(Verb::HSet, Family::Hash.of(key), &[&element, &value]),
-            call(Verb::Set, Family::Register.of(key), &[&value]),
-            call(Verb::IncrBy, Family::Counter.of(key), &[&by]),
+            call(Verb::Set, Family::Register.of(&beside), &[&value]),
+            call(Verb::IncrBy, Family::Counter.of(&beside), &[&by]),
             call(Verb::SAdd, Family::Set.of(key), &[&value]),
             call(Verb::RPush, Family::List.of(key), &[&value]),
             call(Verb::XAdd, Family::Stream.of(key), &["*", "v", &value]),
@@ -59,8 +61,8 @@ impl Drawer {
         if ops.len() < 2 {
             ops = vec![
                 call(Verb::HSet, Family::Hash.of(key), &["e0", &value]),
-                call(Verb::HSet, Family::Hash.of(key), &["e1", &value]),
-                call(Verb::Set, Family::Register.of(key), &[&value]),
+                call(Verb::HSet, Family::Hash.of(&beside), &["e1", &value]),
+                call(Verb::Set, Family::Register.of(&beside), &[&value]),
             ];
         }
         program(Verb::Exec, &ops, void)

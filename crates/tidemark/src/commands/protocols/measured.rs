@@ -4,7 +4,7 @@ use super::papers::{Says, says_of};
 use crate::output::table;
 use serde::Serialize;
 use tidemark_sim::{Measured, Measurement, Operation, TRANSACTION_KEYS};
-use tidemark_simulators::simulator;
+use tidemark_simulators::Simulator;
 
 /// What was measured of one protocol, and what is said of it.
 #[derive(Serialize)]
@@ -14,21 +14,32 @@ pub(super) struct Row {
     paper: Option<&'static Says>,
 }
 
-/// Measures the protocol called `name`.
-pub(super) fn row_of(name: &str, what: &Measurement) -> Option<Row> {
-    let measured = simulator(name)?.measure(what);
-    Some(Row { paper: says_of(measured.protocol), measured })
+/// Measures a protocol.
+///
+/// # Errors
+/// It cannot be measured so: a sentence for the user.
+pub(super) fn row_of(simulator: Simulator, what: &Measurement) -> Result<Row, String> {
+    simulator.validate_measurement(what)?;
+    let measured = simulator.measure(what);
+    Ok(Row { paper: says_of(measured.protocol), measured })
 }
 
 /// The tables, for people.
 pub(super) fn tables(rows: &[Row], what: &Measurement) -> String {
-    let Measurement { dcs, partitions, sessions, ops, seed, .. } = what;
+    let Measurement { dcs, partitions, sessions, ops, write_transactions, seed, .. } = what;
     let spread = TRANSACTION_KEYS.min(*partitions);
+    let (of_them, together) = match write_transactions {
+        0 => ("of them".to_string(), String::new()),
+        share => (
+            format!("of those that are no write transactions, {share}%,"),
+            format!("Write transactions\n{}\n", table(&body(TOGETHER, rows))),
+        ),
+    };
     format!(
         "Measured in the simulator: {dcs} data centres of {partitions} partitions, {sessions} sessions, {ops} \
-         operations, seed {seed}.\nHalf of them GET, a quarter PUT, a quarter read-only transactions of \
+         operations, seed {seed}.\nHalf {of_them} GET, a quarter PUT, a quarter read-only transactions of \
          {TRANSACTION_KEYS} keys over {spread} partitions.\n\n\
-         Read-only transactions\n{}\nReads and writes of one key\n{}\nVersions, sessions, background\n{}\n{LEGEND}",
+         Read-only transactions\n{}\n{together}Reads and writes of one key\n{}\nVersions, sessions, background\n{}\n{LEGEND}",
         table(&body(TRANSACTIONS, rows)),
         table(&body(SINGLE, rows)),
         table(&body(BESIDE, rows)),
@@ -73,6 +84,24 @@ const TRANSACTIONS: &[Column] = &[
     ("STALE", |row| share(row.measured.transaction.stale_share)),
 ];
 
+/// Of write transactions, and how stale what they have written is found.
+const TOGETHER: &[Column] = &[
+    ("PROTOCOL", |row| row.measured.protocol.into()),
+    ("ROUNDS", |row| of_writes(row, rounds)),
+    ("HOPS", |row| of_writes(row, |op| op.hops_max.to_string())),
+    ("WAITED", |row| of_writes(row, |op| share(op.waited_share))),
+    ("FOR ms", |row| of_writes(row, waited)),
+    ("p50 ms", |row| of_writes(row, |op| ms(op.latency_us_p50 as f64))),
+    ("p99 ms", |row| of_writes(row, |op| ms(op.latency_us_p99 as f64))),
+    ("C-S", |row| of_writes(row, |op| few(op.client_messages))),
+    ("S-S", |row| of_writes(row, |op| few(op.near_messages))),
+    ("DC", |row| of_writes(row, |op| few(op.far_messages))),
+    ("STALE GET", |row| known(row.measured.get.stale_together_share)),
+    ("STALE READ-ONLY", |row| known(row.measured.transaction.stale_together_share)),
+    ("PUT'S, GET", |row| known(row.measured.get.stale_alone_share)),
+    ("READ-ONLY", |row| known(row.measured.transaction.stale_alone_share)),
+];
+
 const SINGLE: &[Column] = &[
     ("PROTOCOL", |row| row.measured.protocol.into()),
     ("GET ROUNDS", |row| rounds(&row.measured.get)),
@@ -107,6 +136,14 @@ const BESIDE: &[Column] = &[
     ("TRACKS", |row| row.says(|says| says.tracks)),
     ("CHECKS", |row| row.says(|says| says.checks)),
 ];
+
+fn of_writes(row: &Row, cell: fn(&Operation) -> String) -> String {
+    row.measured.write_transaction.as_ref().map_or("-".into(), cell)
+}
+
+fn known(stale: Option<f64>) -> String {
+    stale.map_or("-".into(), share)
+}
 
 impl Row {
     fn says(&self, what: fn(&Says) -> &'static str) -> String {

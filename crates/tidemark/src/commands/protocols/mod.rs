@@ -11,14 +11,17 @@ use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tidemark_contract::info::Transactions;
 use tidemark_protocols::{CAUSAL, NAMES, Protocol, published, resolve, with_any_protocol, with_protocol};
 use tidemark_sim::{Bound, Measurement};
+use tidemark_simulators::simulator;
 
 const EXAMPLES: &str = "\
 Examples:
   tidemark protocols                                    all protocols
   tidemark protocols --table                            measured costs, beside the claims of papers
   tidemark protocols --table contrarian tidemark --json two of them, as JSON
+  tidemark protocols --table --write-transactions 15    those with write transactions, at 15% of them
   tidemark protocols --map                              which consistency model implies which, and who stands where
   tidemark protocols --map --svg map.svg                the same, drawn
   tidemark protocols --bound                            a lower bound for latency-optimal reads, run
@@ -49,6 +52,9 @@ pub(crate) struct Protocols {
     /// Operations in all.
     #[arg(long, value_name = "N", default_value_t = 20_000, requires = "table")]
     ops: usize,
+    /// How many of a hundred operations are write transactions, of two to four keys. Measures only protocols that have them.
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, requires = "table")]
+    write_transactions: u32,
     /// The seed of all random choices.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "table")]
     seed: u64,
@@ -119,10 +125,16 @@ impl Protocols {
     }
 
     fn measured(&self, names: &[&str]) -> anyhow::Result<()> {
-        let Self { dcs, partitions, sessions, ops, seed, .. } = *self;
-        let what = Measurement { dcs, partitions, sessions, ops, seed, ..Measurement::default() };
-        what.validate().map_err(crate::Usage)?;
-        let rows: Vec<_> = names.iter().filter_map(|name| measured::row_of(name, &what)).collect();
+        let Self { dcs, partitions, sessions, ops, write_transactions, seed, .. } = *self;
+        let usual = Measurement::default();
+        let what = Measurement { dcs, partitions, sessions, ops, write_transactions, seed, ..usual };
+        what.validate_shape().map_err(crate::Usage)?;
+        let mut simulators: Vec<_> = names.iter().filter_map(|name| simulator(name)).collect();
+        if self.names.is_empty() {
+            simulators.retain(|simulator| simulator.validate_measurement(&what).is_ok());
+        }
+        let row = |simulator| measured::row_of(simulator, &what).map_err(crate::Usage);
+        let rows = simulators.into_iter().map(row).collect::<Result<Vec<_>, _>>()?;
         if self.json {
             return print_json(&serde_json::json!({ "measurement": what, "protocols": rows }));
         }
@@ -189,7 +201,7 @@ fn listed(name: &str) -> Option<Listed> {
         promise: P::INFO.promise.name(),
         promise_means: P::INFO.promise.description(),
         mget: if P::INFO.promise.snapshots() { "snapshot" } else { "several GETs" },
-        mset: if P::INFO.atomic_writes { "atomic" } else { "several SETs" },
+        mset: if P::INFO.transactions >= Transactions::Writes { "atomic" } else { "several SETs" },
         immediate: P::INFO.promise.is_immediate(),
         served: variant.is_none(),
         about: variant.map_or(P::INFO.about, |variant| variant.about),

@@ -14,7 +14,7 @@ const EVAL: Spec = Spec {
     arity: -3,
     flags: FLAGS,
     summary: "Runs a script in Lua.",
-    remark: "All keys have to be in one partition. What the script writes happens at once. A script that runs for \
+    remark: "Keys of several partitions: under `tidemark` alone. What the script writes happens at once. A script that runs for \
              longer than `busy-reply-threshold` (50 ms of processor time) is stopped, and has done nothing.",
     ..SCRIPTING
 };

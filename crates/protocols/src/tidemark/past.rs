@@ -1,0 +1,126 @@
+//! What is stored beside a version, and what a session remembers.
+
+use super::{DS_HAS_TIME, Known, SESSIONS_KEEP_L, TIMES_ARRIVE_WHOLE, TRANSACTIONS_HAVE_CAUSES};
+use serde::{Deserialize, Serialize};
+use tidemark_contract::prelude::{Reach, Version};
+use tidemark_contract::stabilised::STABLE_STAYS_HOME;
+use tidemark_core::{DcId, Hlc, Stamp, Vector};
+
+/// What is stored beside a version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// DS.
+    pub ds: Vector,
+    /// Exceptions, until nobody reads below them.
+    pub need: Option<Box<Need>>,
+}
+
+/// What is said of few versions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Need {
+    /// What of `ds` was stable when it was written here; entry m is zero. Not shipped.
+    pub stable: Vector,
+    /// `need[m]`: L has to be so high here. Not shipped.
+    pub local: Hlc,
+    /// `upto`: its server had announced so much; zero if all up to its own time.
+    pub upto: Hlc,
+}
+
+impl Meta {
+    pub(super) fn need(&self) -> &Vector {
+        self.need.as_deref().map_or(&self.ds, |need| &need.stable)
+    }
+
+    /// `need[m]`.
+    #[inline]
+    pub(super) fn local(&self) -> Hlc {
+        self.need.as_deref().map_or(Hlc::ZERO, |need| need.local)
+    }
+
+    /// Other versions of a transaction's time may follow.
+    pub(super) fn announced(stamp: Stamp, meta: &Self) -> Hlc {
+        let said = meta.need.as_deref().map(|need| need.upto).filter(|upto| *upto > Hlc::ZERO);
+        let own = if stamp.seq > 0 && TIMES_ARRIVE_WHOLE.kept() { stamp.ts.prev() } else { stamp.ts };
+        said.map_or(own, |said| said.min(own))
+    }
+
+    pub(super) fn shipped(&self) -> Self {
+        let upto = self.need.as_deref().map(|need| need.upto).filter(|upto| *upto > Hlc::ZERO);
+        let need = upto.map(|upto| Box::new(Need { upto, ..Need::default() }));
+        Self { ds: self.ds.clone(), need }
+    }
+
+    /// Who depends on this depends on what is beside another version of the same data centre, too.
+    pub(super) fn absorb(&mut self, other: &Self) {
+        if other.local() > self.local() {
+            let stable = self.need().clone();
+            let need = self.need.get_or_insert_with(|| Box::new(Need { stable, ..Need::default() }));
+            need.local = other.local();
+        }
+        self.ds.merge(&other.ds);
+    }
+}
+
+/// What a session remembers, and what an answer adds to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Past {
+    /// DS_c.
+    pub ds: Vector,
+    /// DSV_c; the fence is entry m.
+    pub dsv: Vector,
+    /// L_c.
+    pub l: Hlc,
+}
+
+impl Past {
+    /// DSV_c, with a fence above all that it depends on here, and L_c.
+    #[inline]
+    pub(super) fn fenced(&self, m: DcId) -> Known {
+        (self.dsv.raised(m, self.ds[m]), self.l)
+    }
+
+    /// Its session, in data centre m, read this version.
+    #[inline]
+    pub(super) fn saw(&mut self, d: &Version<Meta>, m: DcId) {
+        self.ds.depend_on(d.stamp, &d.meta.ds);
+        let needs = if d.stamp.origin == m { d.meta.local() } else { d.meta.ds[m] };
+        self.l = if SESSIONS_KEEP_L.kept() { self.l.max(needs) } else { Hlc::ZERO };
+    }
+
+    /// The dependencies of a transaction of this time, in data centre m.
+    pub(super) fn of_transaction(&self, m: DcId, ct: Hlc) -> Vector {
+        let ds = if TRANSACTIONS_HAVE_CAUSES.kept() {
+            self.ds.clone()
+        } else {
+            Vector::zero(self.ds.entries().len())
+        };
+        if DS_HAS_TIME.kept() { ds.raised(m, ct) } else { ds }
+    }
+}
+
+impl tidemark_contract::Past for Past {
+    type Said = Self;
+
+    #[inline]
+    fn merge(&mut self, other: &Self) {
+        self.ds.merge(&other.ds);
+        self.dsv.merge(&other.dsv);
+        self.l = self.l.max(other.l);
+    }
+
+    fn reach(&self, home: DcId) -> Reach {
+        let reach = Reach::of(home, [&self.ds, &self.dsv]);
+        Reach { latest: reach.latest.max(self.l), ..reach }
+    }
+
+    fn abroad(&self) -> Self {
+        let dsv = if STABLE_STAYS_HOME.kept() { Vector::default() } else { self.dsv.clone() }; // S6
+        Self { dsv, ..Self::default() }
+    }
+}
+
+impl tidemark_contract::two_phase::Adds for Past {
+    fn add(&mut self, other: Self) {
+        tidemark_contract::Past::merge(self, &other);
+    }
+}

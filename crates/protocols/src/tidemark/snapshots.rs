@@ -1,0 +1,51 @@
+//! Snapshots of one round (8 to 10).
+
+use super::*;
+
+impl Tidemark {
+    /// What a reader at `sv`, whose view this is, finds of keys of this partition.
+    pub(super) fn slice_as(
+        &mut self,
+        view: &View,
+        sv: &Vector,
+        keys: &Several<(u32, Key)>,
+        cx: &mut Cx<'_, Self>,
+    ) -> FoundSlice<Self> {
+        let (m, mut seen) = (cx.me.dc, Past::default());
+        if SLICE_LIFTS.kept() {
+            self.st.stable.raise(m, sv[m]); // 9
+            self.st.promise(sv[m], cx); // D1
+        }
+        let mut see = |d: &Version<Meta>| seen.saw(d, m);
+        let found = if keys.looks() {
+            let now = self.fresh(cx);
+            cx.look_in(&keys.keys, view, &now, &mut see) // T13
+        } else {
+            cx.read_slice(keys, view, &mut see)
+        };
+        seen.dsv[m] = if SLICE_FENCES.kept() { self.st.stable[m] } else { Hlc::ZERO }; // 10
+        (found, seen)
+    }
+
+    /// ROTX.
+    pub(super) fn rotx(&mut self, ticket: Ticket, keys: Several, known: &Known, cx: &mut Cx<'_, Self>) {
+        let sv = self.snapshot(known, cx); // 8
+        let seen = self.read_in(&sv);
+        self.st.scatter((ticket, keys), sv, seen, cx); // 10
+    }
+
+    /// What whoever knows this reads in now.
+    pub(super) fn snapshot(&mut self, known: &Known, cx: &Cx<'_, Self>) -> Vector {
+        let (m, l) = (cx.me.dc, self.l);
+        self.learn_from(known);
+        self.st.stable.raise(m, self.st.vv[m].max(Hlc::at(cx.now)).max(self.st.stable[l]));
+        let mut sv = self.st.stable.clone();
+        sv[l] = if SNAPSHOT_HAS_L.kept() { sv[l] } else { sv[m] };
+        sv
+    }
+
+    /// What a session comes to remember that reads at `sv`.
+    pub(super) fn read_in(&self, sv: &Vector) -> Past {
+        Past { dsv: self.without_l(sv), ..Past::default() }
+    }
+}

@@ -1,0 +1,388 @@
+//! Write transactions of Tidemark: two phases among the servers of a data centre, and then L.
+//!
+//! **Idea.** A transaction commits at the latest of the times that its participants propose. A server announces nothing at or above
+//! what it has prepared, so the least that all servers of the data centre have announced, L, tells up to where transactions
+//! are applied everywhere here. Versions of a transaction show once L has come to its time, and its client is answered then. Nobody
+//! who reads waits for it, and nobody who writes one key.
+//!
+//! **Source.** PROTOCOLS §19.1; steps are numbered as there.
+//!
+//! **Names.** `pt` the time that a participant proposes · `ct` commit time · L, in `st.stable[l]`.
+//!
+//! **Where §19.1 leaves a choice**
+//! - D7 The coordinator owns the first key. Each transaction has its own round of announcements (T8), of which the coordinator is the
+//!   root: siblings tell it once they have announced `ct`, and it tells them the least.
+//! - D8 Keys of one partition that the same data centres hold are written by one version: that is no transaction.
+//! - D9 What is written to a key of a data type is evaluated when it is prepared, and the transaction depends on what was seen. Until
+//!   it is applied, this server tells no floor above that view.
+//! - D10 If L is more than a second behind, a sibling is down or slow: a new transaction is refused at once.
+
+use super::commands::Places;
+use super::failures::{changed, contested, lags, not_shown, too_late};
+use super::interactive::{Slice, Sliced};
+use super::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tidemark_contract::core::Write;
+use tidemark_contract::cx::apart::{Ground, Looked};
+use tidemark_contract::gather::GatherId;
+use tidemark_contract::two_phase::{Adds, Commit, Decided, Part, State, Turn, TwoPhase, Tx, given_up};
+
+/// What servers of a data centre say to each other about transactions.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Message {
+    /// Of the two phases, and that a transaction is shown (T9).
+    Commit(Commit<Past, Past>),
+    /// To who takes no part: a transaction has committed at this time (T8).
+    Lift(Hlc),
+    /// To the coordinator: the sender has announced so much (T8).
+    Announced(Hlc),
+    /// L (T8).
+    Stable(Hlc),
+    /// What are these keys?
+    Fetch(GatherId, Known, Places),
+    /// This.
+    Fetched(GatherId, Vec<(u32, Looked)>, Past, Ground),
+    /// Read this for an interactive transaction (T13).
+    Read(GatherId, Slice),
+    /// This is found, and limits what it finds here later.
+    Found(GatherId, Option<Sliced>),
+}
+
+/// How far L may be behind.
+const LAG_MAX_US: Micros = 1_000_000;
+
+/// A transaction whose client waits for its answer (T10).
+pub(super) struct Unanswered {
+    ticket: Ticket,
+    pub(super) stamp: Stamp,
+    past: Past,
+    deadline: Micros,
+    previous: Option<Found>,
+}
+
+/// The transactions of one server.
+pub(super) struct Transactions {
+    pub(super) commits: TwoPhase<Past, (), Past>,
+    /// Those that this server coordinates.
+    pub(super) unanswered: BTreeMap<GatherId, Unanswered>,
+    /// What is applied here and was not said to be shown (T9).
+    pub(super) unshown: Vec<(Hlc, Tx)>,
+    /// Whom to tell once so much is announced (T8).
+    pub(super) owed: Vec<(Hlc, PartitionId)>,
+    /// What each server of the data centre has announced, as far as this one was told, and the L that it has told them (T8).
+    pub(super) heard: Vec<Hlc>,
+    pub(super) told: Hlc,
+    /// When this server started.
+    began: Hlc,
+    /// Below this L, a transaction is applied here and not shown.
+    pub(super) hidden_below: Hlc,
+}
+
+impl Transactions {
+    /// With what an earlier life left.
+    pub(super) fn start(was: &mut Recovered<Lasting<Past, Past>>, cx: &mut Cx<'_, Tidemark>) -> Self {
+        was.hard.undone.prepared.retain(|_| PREPARED_SURVIVES.kept());
+        was.hard.undone.decided.retain(|_| DECIDED_SURVIVES.kept());
+        let effects = was.hard.undone.prepared.iter().any(|(.., part)| has_effects(&part.writes));
+        let of_transactions = cx.store().versions().filter(|d| d.stamp.origin == cx.me.dc && d.stamp.seq > 0);
+        let hidden_below = of_transactions.map(|d| d.meta.local()).fold(Hlc::ZERO, Hlc::max);
+        cx.hold_floor(effects); // D9
+        Self {
+            commits: TwoPhase::new(cx.me, was.life, was.hard.undone.clone()),
+            unanswered: BTreeMap::new(),
+            unshown: Vec::new(),
+            owed: Vec::new(),
+            heard: vec![Hlc::ZERO; cx.topology.partitions],
+            told: Hlc::ZERO,
+            began: Hlc::at(cx.now),
+            hidden_below,
+        }
+    }
+
+    /// How many are not done with.
+    pub(super) fn unfinished(&self) -> usize {
+        self.commits.unfinished()
+    }
+}
+
+impl Tidemark {
+    /// Everything that this server has written up to here is applied, and it will write nothing more (T2).
+    #[inline]
+    pub(super) fn announced(&self, cx: &Cx<'_, Self>) -> Hlc {
+        let hlc = self.st.vv[cx.me.dc];
+        match self.transactions.commits.earliest() {
+            Some(pt) if ANNOUNCES_BELOW_PREPARED.kept() => hlc.min(pt.prev()),
+            _ => hlc,
+        }
+    }
+
+    /// MSET, or what an interactive transaction commits, at the coordinator (T1).
+    pub(super) fn put_all(&mut self, ticket: Ticket, all: Part, past: Past, cx: &mut Cx<'_, Self>) {
+        let m = cx.me.dc;
+        self.bring(&past, m);
+        if all.watched.is_empty() && together(&all.writes, cx) {
+            return self.put_together(ticket, all.writes, past, cx);
+        }
+        if self.lags(cx) {
+            return cx.fail(ticket, lags()); // D10
+        }
+        let snap = Past { dsv: self.need(&past.ds, m), ..past };
+        let deadline = cx.mono + cx.params.wait_limit_us;
+        self.transactions.commits.begin_watching(ticket, all, snap, deadline, cx.topology);
+        self.save(cx);
+    }
+
+    /// Whether transactions would wait for long (D10).
+    pub(super) fn lags(&self, cx: &Cx<'_, Self>) -> bool {
+        let known = self.st.stable[self.l].max(self.transactions.began); // siblings start, too
+        cx.now.saturating_sub(known.micros()) > LAG_MAX_US
+    }
+
+    /// D8.
+    fn put_together(&mut self, ticket: Ticket, writes: Writes, past: Past, cx: &mut Cx<'_, Self>) {
+        if !cx.bears(&writes) {
+            return cx.fail(ticket, too_late());
+        }
+        let (m, view) = (cx.me.dc, self.fresh(cx));
+        let mut seen = Past { dsv: self.known(cx), ..Past::default() };
+        let writes = cx.overwritten(last_of_each(writes), &view, |d| seen.saw(d, m));
+        let (stamp, meta) = match self.version(past, &mut seen, cx) {
+            Ok(version) => version,
+            Err(why) => return cx.fail(ticket, why),
+        };
+        if meta.need.is_some() {
+            writes.iter().for_each(|(key, _)| self.exceptional.watch(key, stamp)); // D5
+        }
+        if WRITTEN_TOGETHER.kept() {
+            cx.write(writes[0].0.clone(), Version { stamp, meta, write: Write::Group(Arc::new(writes)) });
+        } else {
+            let version = |write| Version { stamp, meta: meta.clone(), write };
+            writes.into_iter().for_each(|(key, write)| cx.write(key, version(write)));
+        }
+        cx.answer(ticket, Outcome::Written { stamp: Some(stamp), previous: None }, seen);
+    }
+
+    /// A message about transactions.
+    pub(super) fn on_transaction(&mut self, from: ServerId, message: Message, cx: &mut Cx<'_, Self>) {
+        match message {
+            Message::Commit(message) => self.commit(from, message, cx),
+            Message::Lift(ct) => {
+                self.st.advance(ct, cx);
+                self.owe(ct, from.partition, cx);
+            }
+            Message::Announced(up_to) => {
+                let heard = &mut self.transactions.heard[from.partition.index()];
+                *heard = up_to.max(*heard);
+                self.tell(cx);
+            }
+            Message::Stable(up_to) => {
+                self.st.stable.raise(self.l, up_to);
+                self.show(cx);
+            }
+            Message::Read(id, slice) => self.read_slice_at(from, id, slice, cx),
+            Message::Found(id, slice) => self.slice_found(from, id, slice, cx),
+            message => self.on_fetch(from, message, cx),
+        }
+        self.stir(cx);
+        self.save(cx);
+    }
+
+    fn commit(&mut self, from: ServerId, message: Commit<Past, Past>, cx: &mut Cx<'_, Self>) {
+        match self.transactions.commits.on_message(from, message, cx.mono) {
+            Some(Turn::Prepare(tx, snap, part)) => self.prepare(tx, snap, part, cx),
+            Some(Turn::Look(tx, ct)) => self.look_again(tx, ct, cx),
+            Some(Turn::Seen(ticket, past)) => {
+                let previous = self.commands.finish(ticket).map(answered);
+                cx.answer(ticket, Outcome::Written { stamp: None, previous }, past);
+            }
+            Some(Turn::Decided(ticket, snap, Ok(decided))) => self.decided(ticket, snap, decided, cx),
+            Some(Turn::Decided(ticket, _, Err(why))) => self.refused(ticket, why, cx),
+            Some(Turn::Learnt) => self.apply(cx),
+            Some(Turn::Again(tx, ct)) => {
+                if self.transactions.unshown.iter().all(|(_, known)| *known != tx) {
+                    self.transactions.unshown.push((ct, tx));
+                }
+                self.show(cx);
+            }
+            Some(Turn::Applied(id)) => {
+                let Some(done) = self.transactions.unanswered.remove(&id) else { return };
+                let Unanswered { ticket, stamp, past, previous, .. } = done;
+                cx.answer(ticket, Outcome::Written { stamp: Some(stamp), previous }, past); // T10
+            }
+            None => {}
+        }
+    }
+
+    /// A participant proposes a time above everything that it has announced (T2).
+    fn prepare(&mut self, tx: Tx, snap: Past, part: Part, cx: &mut Cx<'_, Self>) {
+        self.learn_from(&(snap.dsv.clone(), snap.l)); // what the session has seen, the writes overwrite
+        let (m, view, mut seen) = (cx.me.dc, self.fresh(cx), Past::default());
+        let Part { writes, watched } = part;
+        if !cx.bears(&writes) {
+            return self.transactions.commits.refuse(tx, too_late());
+        }
+        let writes = cx.overwritten(writes, &view, |d| seen.saw(d, m)); // D9
+        let above = if PROPOSES_ABOVE_CAUSES.kept() { snap.ds.max().max(seen.ds.max()) } else { Hlc::ZERO };
+        let clock = if PROPOSES_ABOVE_CLOCK.kept() { self.st.vv[m] } else { Hlc::ZERO };
+        match cx.stamp_above(clock, above) {
+            Ok(pt) => {
+                self.st.advance(pt.ts, cx);
+                seen.dsv = self.need(&seen.ds, m);
+                let seen = if DEPENDS_ON_SEEN.kept() { seen } else { Past::default() };
+                self.transactions.commits.propose(tx, (pt.ts, seen), snap, Part { writes, watched }, cx.mono);
+                self.hold_floor(cx);
+            }
+            Err(why) => self.transactions.commits.refuse(tx, why),
+        }
+    }
+
+    /// The coordinator has decided (T6). The client waits until all participants show it (T10).
+    fn decided(&mut self, ticket: Ticket, snap: Past, decided: Decided<Past>, cx: &mut Cx<'_, Self>) {
+        let (m, Decided { id, stamp, added, participants }) = (cx.me.dc, decided);
+        let ct = stamp.ts;
+        let mut past = Past { dsv: snap.dsv, l: ct, ..Past::default() };
+        past.add(added);
+        past.ds.include(stamp);
+        let previous = self.commands.finish(ticket).map(answered);
+        if previous.is_some() {
+            past.ds.merge(&snap.ds); // what it has seen
+        }
+        if ANSWERS_WHEN_SHOWN.kept() {
+            let deadline = cx.mono + cx.params.wait_limit_us;
+            self.transactions.unanswered.insert(id, Unanswered { ticket, stamp, past, deadline, previous });
+        } else {
+            cx.answer(ticket, Outcome::Written { stamp: Some(stamp), previous }, past);
+        }
+        for partition in cx.topology.all_partitions().filter(|partition| !participants.contains(partition)) {
+            cx.send(ServerId::new(m, partition), Peer::Own(Message::Lift(ct))); // T8
+        }
+    }
+
+    /// A participant applies what has committed, in one step (T7).
+    fn apply(&mut self, cx: &mut Cx<'_, Self>) {
+        let m = cx.me.dc;
+        let mut owed = Vec::new();
+        while let Some(transaction) = self.transactions.commits.take() {
+            let stamp = transaction.stamp(m);
+            let State::Commits(tx, added) = transaction.state else { continue };
+            let (ct, mut past) = (stamp.ts, transaction.snap);
+            past.add(added);
+            let ds = past.of_transaction(m, ct);
+            if APPLYING_TAKES_NEED.kept() {
+                self.st.stable.merge(&past.dsv);
+            }
+            self.st.advance(ct, cx);
+            let announced = self.announced(cx);
+            let upto = if announced < ct.prev() { announced } else { Hlc::ZERO };
+            for (key, write) in transaction.writes {
+                let need = Need { stable: past.dsv.clone(), local: ct, upto };
+                self.exceptional.watch(&key, stamp); // D5
+                cx.write(
+                    key,
+                    Version { stamp, meta: Meta { ds: ds.clone(), need: Some(Box::new(need)) }, write },
+                );
+            }
+            self.transactions.hidden_below = self.transactions.hidden_below.max(ct);
+            self.transactions.unshown.push((ct, tx));
+            owed.push((ct, tx.0));
+        }
+        self.hold_floor(cx);
+        cx.heartbeat(self.announced(cx)); // behind all versions of a transaction
+        owed.into_iter().for_each(|(ct, coordinator)| self.owe(ct, coordinator, cx));
+        self.report(cx); // what is pending no more may have held others back
+    }
+
+    /// D9.
+    fn hold_floor(&self, cx: &mut Cx<'_, Self>) {
+        cx.hold_floor(
+            self.transactions.commits.pending().any(|transaction| has_effects(&transaction.writes)),
+        );
+    }
+
+    /// θ: what is in doubt, and what waits for too long.
+    pub(super) fn tend(&mut self, cx: &mut Cx<'_, Self>) {
+        let mut lost = self.transactions.commits.tend(cx.mono);
+        lost.extend(self.given_up(None, cx.mono));
+        lost.extend(self.unread(None, cx.mono));
+        lost.into_iter().for_each(|ticket| self.fail(ticket, given_up(), cx));
+        self.transactions.unanswered.retain(|_, waits| {
+            let late = waits.deadline <= cx.mono;
+            if late {
+                cx.fail(waits.ticket, not_shown());
+            }
+            !late
+        });
+        self.stir(cx);
+        self.save(cx);
+    }
+
+    /// A server restarted.
+    pub(super) fn reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
+        let mut lost = self.transactions.commits.reset(peer, cx.mono);
+        lost.extend(self.given_up(Some(peer), cx.mono));
+        lost.extend(self.unread(Some(peer), cx.mono));
+        lost.into_iter().for_each(|ticket| self.fail(ticket, given_up(), cx));
+        self.save(cx);
+    }
+
+    /// A participant has refused: if only because something had changed, a command is evaluated once more, and an interactive
+    /// transaction is told.
+    fn refused(&mut self, ticket: Ticket, why: Failure, cx: &mut Cx<'_, Self>) {
+        let (has_changed, command) = (why == changed(), self.commands.runs(ticket));
+        if command && (has_changed || why == too_late()) && self.again(ticket, cx) {
+            return;
+        }
+        if has_changed && !command {
+            let previous = Some(answered(Box::new(tidemark_contract::core::Reply::NullArray)));
+            return cx.answer(ticket, Outcome::Written { stamp: None, previous }, Past::default());
+        }
+        self.fail(ticket, why, cx);
+    }
+
+    /// A transaction, or the command that it is of, has failed.
+    fn fail(&mut self, ticket: Ticket, why: Failure, cx: &mut Cx<'_, Self>) {
+        let command = self.commands.runs(ticket);
+        self.commands.finish(ticket);
+        cx.fail(ticket, if command && (why == changed() || why == too_late()) { contested() } else { why });
+    }
+
+    /// Says what is to be said, and persists what has changed.
+    pub(super) fn save(&mut self, cx: &mut Cx<'_, Self>) {
+        let commits = &mut self.transactions.commits;
+        if commits.flush(|message| Peer::Own(Message::Commit(message)), cx) {
+            let undone = commits.undone();
+            self.st.ceiling.persist(|hard| hard.undone = undone, cx);
+        }
+    }
+}
+
+/// What a command answers that was carried out.
+pub(super) fn answered(reply: Box<tidemark_contract::core::Reply>) -> Found {
+    Found { reply: Some(reply), ..Found::default() }
+}
+
+pub(super) fn writes(all: &Writes, key: &Key) -> bool {
+    all.iter().any(|(written, _)| written == key)
+}
+
+/// Whether all of them are here, and go to the same data centres.
+fn together(writes: &Writes, cx: &Cx<'_, Tidemark>) -> bool {
+    let (topology, first) = (cx.topology, &writes[0].0);
+    writes.iter().all(|(key, _)| {
+        topology.partition_of(key) == cx.me.partition && topology.holders(key) == topology.holders(first)
+    })
+}
+
+/// Of several writes of one key the last one counts. They stay in the client's order, in which others are told of them.
+fn last_of_each(mut writes: Writes) -> Writes {
+    let mut known = BTreeSet::new();
+    writes.reverse();
+    writes.retain(|(key, _)| known.insert(key.clone()));
+    writes.reverse();
+    writes
+}
+
+fn has_effects(writes: &Writes) -> bool {
+    writes.iter().any(|(_, write)| matches!(write, Write::Apply(_)))
+}

@@ -1,0 +1,78 @@
+//! The default protocol.
+
+use super::*;
+
+/// Eight have step tests only. In no schedule of 60,000 or more is something met: a fence that a restart loses (`FENCE_SURVIVES`), or a
+/// slice (`SLICE_FENCES`); a transaction that stays prepared until a later deletion is forgotten (`TOMBSTONES_UNTIL_L`); a participant that
+/// commits and whose stable vector is older than what the transaction needs (`APPLYING_TAKES_NEED`); a session that comes home and has
+/// read more there than is shown here (`MOVERS_WAIT_FOR_L`); a cause of a transaction that its own region shows and another one lacks
+/// (`TRANSACTIONS_HAVE_CAUSES`, `DEPENDS_ON_SEEN`); a stream that stops between two versions of one time (`TIMES_ARRIVE_WHOLE`).
+pub(crate) fn tidemark() -> (&'static str, Mutants) {
+    use tidemark_protocols::tidemark::*;
+    let rules = [
+        PUT_TAKES_DSV,
+        DS_IS_NOT_STABLE,
+        PUT_ABOVE_FENCE,
+        FRESH_CAUSES_MAY_LACK,
+        NEED_UNDER_FENCE,
+        COLLECTS_AT_SAFE,
+        EXCEPTIONS_UNTIL_SAFE,
+        STABLE_SURVIVES,
+        STABLE_STAYS_HOME,
+        // Write transactions.
+        SERVERS_TAKE_L,
+        GET_NEEDS_L,
+        SESSIONS_KEEP_L,
+        SNAPSHOT_HAS_L,
+        SNAPSHOT_NEEDS_L,
+        NEED_L_UNTIL_SAFE,
+        DS_HAS_TIME,
+        ANNOUNCES_BELOW_PREPARED,
+        PROPOSES_ABOVE_CAUSES,
+        PREPARED_SURVIVES,
+        DECIDED_SURVIVES,
+        SHOWN_SURVIVES,
+        ANSWERS_WHEN_SHOWN,
+    ];
+    let late = [
+        (GET_FENCES, 8_995),
+        (PUT_TAKES_FENCE, 8_995),
+        (CAUSES_NEED_L, 7_637),
+        (VERSIONS_NEED_L, 4_177),
+        (UPTO_IS_ANNOUNCED, 13_225),
+        (WRITTEN_TOGETHER, 9_509),
+        (PROPOSES_ABOVE_CLOCK, 6_720),
+    ];
+    let mutants = [
+        each(few(), &rules),
+        at(few(), late),
+        // A fence lies above a server's clock only where another server put it, and a transaction must meet two that are
+        // behind: three.
+        each(wider(), &[SLICE_LIFTS]),
+        each(Options { typed: 60, ..few() }, &[VIEWS_HAVE_NAMES]),
+        // Interactive transactions, updates that look before they write, and both at once.
+        each(
+            interactive(),
+            &[
+                SNAPSHOTS_ARE_PINNED,
+                HOLDS_SNAPSHOTS,
+                INTENTIONS_CONTEND,
+                CONDITIONS_WAIT,
+                LOOKS_AGAIN,
+                HIDDEN_COUNTS,
+            ],
+        ),
+        at(interactive(), [(LOOKS_LIFT, 5_009), (WHO_YIELDS_IS_REFUSED, 895_298)]),
+        at(
+            Options { typed: 60, ..interactive() },
+            [(TRANSACTIONS_STAND_APART, 8_230), (SAFE_FENCE_COVERS_L, 17_603)],
+        ),
+        at(Options { partitions: 3, ..interactive() }, [(PINNED_STAY, 9_350)]),
+        // Between two regions a later stamp says it all, and a third one must lack what it does not say.
+        at(
+            Options { partitions: 2, sessions: 6, ops: 80, typed: 85, ..Options::default() },
+            [(ABSORBS, 15_278)],
+        ),
+    ];
+    (Tidemark::INFO.name, mutants.concat())
+}
