@@ -44,6 +44,10 @@ impl<P: Protocol> Member<P> {
             HandOver::Finishing(until) if self.released(now) >= until => HandOver::Finished,
             HandOver::Finished => {
                 let Some(next) = self.successor() else { return true };
+                // What came in since the last turn is in the log, and no entry yet: a later one would take it in.
+                if !self.propose_turn() {
+                    return false; // another leads
+                }
                 if LEASE_ENDS.kept() {
                     self.lease.end();
                 }

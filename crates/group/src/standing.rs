@@ -76,11 +76,15 @@ impl<P: Protocol> Member<P> {
         self.held().status()
     }
 
-    /// Ends well: what is written is synced.
+    /// Ends well: what is written is synced. A leader that was replaced leaves what is not written as it is: that is no entry,
+    /// and will be none.
     ///
     /// # Errors
     /// The log failed.
     pub fn close(mut self) -> Result<(), Fatal> {
+        if self.is_replaced() {
+            return Ok(());
+        }
         self.host.take().map_or(Ok(()), Host::close)
     }
 }

@@ -78,7 +78,7 @@ impl CopySource {
                 payload: frame.payload,
             })?;
         }
-        Ok(replay.finish(self.log.end()).1)
+        Ok(replay.finish(self.log.end())?.1)
     }
 
     /// A reader of the copy, up to the entries that [`Self::entries`] begins with.

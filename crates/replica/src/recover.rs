@@ -244,7 +244,7 @@ impl<P: Protocol> Recovery<P> {
                 None => apply(&mut places, &mut known, &item)?,
             }
         }
-        let (group, entries) = group.map(|group| group.finish(log.flushed())).unzip();
+        let (group, entries) = group.map(|group| group.finish(log.flushed())).transpose()?.unzip();
         let entries = entries.unwrap_or_default();
         Ok(Self { directory, log, known, places, upkeep, group, cut: report.cut, entries })
     }

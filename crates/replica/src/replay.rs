@@ -105,13 +105,17 @@ impl Replay {
     }
 
     /// All of the log was taken; it ends at `end`. Returns the entries that are there beside the snapshot.
-    pub(crate) fn finish(mut self, end: Position) -> (Membership, Entries) {
+    pub(crate) fn finish(mut self, end: Position) -> Result<(Membership, Entries), OpenError> {
+        if let Some(position) = self.group.turn_start {
+            let detail = "the records from here on are of no entry".to_string(); // group, I3
+            return Err(OpenError::Meaning { kind: ENTRY, seq: 0, position, detail });
+        }
         let open = self.entries.iter().skip(self.applied);
         self.group.open =
             open.map(|(entry, start)| Open { index: entry.index, start: *start, end: None }).collect();
         self.group.committed = self.group.open.front().map_or(end, |open| open.start);
         self.group.flushed(end);
         let list = self.entries.into_iter().map(|(entry, _)| entry).collect();
-        (self.group, Entries { after: self.contained, list })
+        Ok((self.group, Entries { after: self.contained, list }))
     }
 }

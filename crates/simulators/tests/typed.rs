@@ -70,6 +70,15 @@ fn a_pin_that_has_ended_shows_nothing() {
     cleared("tidemark", transacting(), 100_643..100_644);
 }
 
+/// A leader that handed its group over had written records that were of no entry: after its restart the next entry took them in, and only
+/// those who followed applied them.
+#[test]
+fn what_a_leader_writes_while_it_hands_over_is_of_an_entry() {
+    let groups = Options { replicas: 3, typed: 0, ..transacting() };
+    cleared("tidemark", groups.clone(), 67_221..67_222);
+    cleared("tidemark", groups, 0..200);
+}
+
 /// Sessions transact interactively, with commands of data types.
 fn transacting() -> Options {
     Options { partitions: 2, dcs: 2, sessions: 4, ops: 40, typed: 60, interactive: 30, ..Options::default() }

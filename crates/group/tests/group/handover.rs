@@ -1,6 +1,6 @@
 //! A leader whose process is to end: another leads before anybody misses it, and nothing is lost or answered twice.
 
-use crate::harness::{ELECTION, Group, TICK};
+use crate::harness::{ELECTION, Group, P0, TICK};
 use tidemark_contract::without;
 use tidemark_group::MessageType;
 use tidemark_group::rule::LEASE_ENDS;
@@ -59,6 +59,36 @@ fn a_leader_without_the_others_waits_for_nobody() {
     assert!(group.hand_over(0, 1));
     let mut group = Group::new();
     assert!(group.hand_over(1, 1), "who follows has nothing to hand over");
+}
+
+/// What a leader wrote after its last turn was in its log when it let go, and in no entry: after a restart the next entry took it in, and
+/// those who followed applied it. Found by the simulator.
+#[test]
+fn what_a_leader_writes_while_it_hands_over_is_of_an_entry() {
+    let mut group = Group::new();
+    let mut number = 0;
+    while group.member(0).host().is_some() {
+        number += 1;
+        group.put(0, number);
+        let now = group.time();
+        assert!(!group.member(0).hand_over(now));
+        group.settle();
+    }
+    let member = group.members[0].take().expect("it is up");
+    member.close().unwrap();
+    group.boot(0);
+    group.pass(4 * ELECTION);
+    let leader = group.leaders()[0];
+    group.put(leader, number + 1);
+    group.settle();
+    for key in 1..=number + 1 {
+        let holds = |member: usize| {
+            group.members[member]
+                .as_ref()
+                .map(|member| member.store(P0).chain(format!("k{key}").as_bytes()).count())
+        };
+        assert_eq!((0..3).map(holds).collect::<Vec<_>>(), [Some(1); 3], "k{key}");
+    }
 }
 
 /// A leader that hands over, and then hears nobody: what it answers once another has led.

@@ -70,6 +70,7 @@ impl Cluster<'_> {
             Trouble::DiskFull { node } => {
                 let process = &mut self.processes[*node];
                 process.full = begins;
+                process.injected |= begins; // a write that fails may be noticed when there is room again
                 process.disk.set_capacity(begins.then(|| process.disk.used()));
             }
             of_nodes => self.fault_of_nodes(number, of_nodes, begins),

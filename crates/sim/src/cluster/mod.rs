@@ -17,7 +17,7 @@ use operator::{Errand, Operator};
 pub(crate) use process::ELECTION_TICKS;
 use process::Process;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 pub(crate) use tape::{Sent, Tape};
 use tidemark_core::history::{Header, History, SessionId};
@@ -130,8 +130,8 @@ pub(crate) struct Cluster<'a> {
     busy: usize,
     active_faults: Vec<bool>,
     operator: Operator,
-    /// The last epoch of each group.
-    epochs: Vec<u64>,
+    /// The epochs in which each group was served.
+    epochs: Vec<BTreeSet<u64>>,
     /// How many entries members of each group had applied when everything healed.
     agreed: Vec<u64>,
     /// What of each process was not as at its leader when they were last compared, since then.
@@ -203,7 +203,7 @@ impl<'a> Cluster<'a> {
             busy: 0,
             active_faults: vec![false; plan.faults.len()],
             operator: Operator::default(),
-            epochs: vec![0; servers],
+            epochs: vec![BTreeSet::new(); servers],
             agreed: Vec::new(),
             differs: Vec::new(),
             asked_until: 0,

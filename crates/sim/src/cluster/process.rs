@@ -242,7 +242,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// A process that has begun to serve what its group holds does so in an epoch that is later than all before.
+    /// A process that has begun to serve what its group holds does so in an epoch in which nobody served before. A leader that was cut
+    /// off may hear that its first entry is agreed on when another leads already: that one's epoch is later, and its own lets nothing out.
     pub(super) fn see_epoch(&mut self, at: usize) {
         let process = &mut self.processes[at];
         let serves = process.node.as_ref().and_then(|node| node.serves());
@@ -251,10 +252,9 @@ impl Cluster<'_> {
         }
         let Some(epoch) = serves.filter(|_| at < self.servers) else { return };
         let group = self.group_of(at);
-        let before = std::mem::replace(&mut self.epochs[group], epoch);
         self.stats.elections += u64::from(self.plan.replicas > 1);
-        if epoch <= before {
-            let text = format!("{} serves in epoch {epoch}, after {before}", self.name_of(at));
+        if !self.epochs[group].insert(epoch) {
+            let text = format!("{} serves in epoch {epoch}, in which somebody has served", self.name_of(at));
             self.problem(ProblemKind::Recovery, text);
         }
     }
