@@ -11,6 +11,11 @@
 //! doubt asks, and is told *aborted* if the coordinator neither decided nor still gathers. So a message may be lost or
 //! late, and either side crash: what one partition applies, all do.
 //!
+//! **Sure answers.** A participant is *sure* if nothing else is pending there at or below the time that it proposes, and it adds
+//! nothing; and after a second look, if that is so at the commit time. If all are sure of one time, then the transaction may show
+//! somewhere while another participant is in doubt: who hears that something shows at its time knows how it ended
+//! ([`TwoPhase::shows`]).
+//!
 //! `S` is what names a snapshot, as in [`crate::Slices`]. `D` is what participants add to it with their proposals, because they
 //! looked; all of it is part of the decision. `L` is what a protocol keeps of a transaction that needs no agreement, because one
 //! partition holds all of its keys. `W` is who is told how a transaction ends: a session, as a rule.
@@ -30,9 +35,15 @@ use tidemark_core::{DcId, Failure, Hlc, Micros, PartitionId, ServerId, Stamp};
 const DOUBT_US: Micros = 50_000;
 
 mod masters;
+mod participants;
 mod parts;
-pub use masters::{COMMIT_TIMES_DIFFER, MASTERS_MAX, before_plain};
+pub use masters::{MASTERS_MAX, before_plain};
 pub use parts::*;
+
+crate::rules! { from crate::Rule::COMPONENTS + 13;
+    COMMIT_TIMES_DIFFER,
+    SURE_OF_ONE_TIME, // those who are sure have proposed the commit time
+}
 
 /// A transaction for which proposals are gathered: the latest, or why one was refused.
 struct Gathered<S, D, W> {
@@ -43,6 +54,11 @@ struct Gathered<S, D, W> {
     /// What is watched has to be looked at again.
     looks: bool,
     writes: bool,
+    /// All proposals so far are sure, and of one time.
+    sure: bool,
+    one_time: bool,
+    /// No proposal was to be earlier.
+    from: Hlc,
     deadline: Micros,
 }
 
@@ -92,13 +108,22 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
     /// Begins a transaction: each partition that holds some of its keys, this one perhaps among them, is asked to
     /// prepare. It is given up at `deadline`.
     pub fn begin(&mut self, asker: W, writes: Writes, snap: S, deadline: Micros, topology: &Topology) {
-        self.begin_watching(asker, Part { writes, watched: Vec::new() }, snap, deadline, topology);
+        let part = Part { writes, watched: Vec::new() };
+        self.begin_watching(asker, part, snap, (Hlc::ZERO, deadline), topology);
     }
 
-    /// The same, if what is watched does not change until it commits: that is looked at once all have proposed.
-    pub fn begin_watching(&mut self, asker: W, all: Part, snap: S, deadline: Micros, topology: &Topology) {
+    /// The same, if what is watched does not change until it commits: that is looked at once all have proposed. Proposals are asked for
+    /// that are not before `from`. Returns who takes part.
+    pub fn begin_watching(
+        &mut self,
+        asker: W,
+        all: Part,
+        snap: S,
+        (from, deadline): (Hlc, Micros),
+        topology: &Topology,
+    ) -> Vec<PartitionId> {
         let does = (!all.watched.is_empty(), !all.writes.is_empty());
-        self.gather(asker, by_partition(all, topology), does, snap, deadline);
+        self.gather(asker, by_partition(all, topology), does, snap, (from, deadline))
     }
 
     /// The same, of what these participants know already that they are to do: `snap` names it.
@@ -110,7 +135,7 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
         deadline: Micros,
     ) {
         let parts = participants.into_iter().map(|partition| (partition, Part::default())).collect();
-        self.gather(asker, parts, (false, true), snap, deadline);
+        self.gather(asker, parts, (false, true), snap, (Hlc::ZERO, deadline));
     }
 
     fn gather(
@@ -119,15 +144,27 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
         parts: BTreeMap<PartitionId, Part>,
         (looks, writes): (bool, bool),
         snap: S,
-        deadline: Micros,
-    ) {
+        (from, deadline): (Hlc, Micros),
+    ) -> Vec<PartitionId> {
         let participants: Vec<PartitionId> = parts.keys().copied().collect();
         let asked = participants.iter().map(|p| self.server(*p)).collect();
-        let at = Ok(Default::default());
-        let gathered = Gathered { asker, snap: snap.clone(), participants, at, looks, writes, deadline };
+        let from = from.max(self.latest.next()); // I2
+        let gathered = Gathered {
+            asker,
+            snap: snap.clone(),
+            participants: participants.clone(),
+            at: Ok(Default::default()),
+            looks,
+            writes,
+            sure: true,
+            one_time: true,
+            from,
+            deadline,
+        };
         let id = self.gathering.open(asked, deadline, gathered);
-        let prepare = |(p, part)| (p, Commit::Prepare(id, snap.clone(), part));
+        let prepare = |(p, part)| (p, Commit::Prepare(id, snap.clone(), part, from));
         self.said.extend(parts.into_iter().map(prepare));
+        participants
     }
 
     /// What is decided from now on commits above `time`.
@@ -153,10 +190,14 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
         now: Micros,
     ) -> Option<Turn<S, D, W>> {
         match message {
-            Commit::Prepare(id, snap, part) => Some(Turn::Prepare(Tx(from.partition, id), snap, part)),
-            Commit::Prepared(id, proposal) => {
+            Commit::Prepare(id, snap, part, time) => {
+                Some(Turn::Prepare(Tx(from.partition, id), snap, part, time))
+            }
+            Commit::Prepared(id, proposal, sure) => {
                 let merge = |gathered: &mut Gathered<S, D, W>| match (&mut gathered.at, proposal) {
                     (Ok((at, all)), Ok((proposed, added))) => {
+                        gathered.sure &= sure;
+                        gathered.one_time &= *at == Hlc::ZERO || *at == proposed || !SURE_OF_ONE_TIME.kept();
                         *at = proposed.max(*at);
                         all.add(added);
                     }
@@ -167,13 +208,14 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
                 self.proposed(id, gathered, now)
             }
             Commit::Look(id, at) => Some(Turn::Look(Tx(from.partition, id), at)),
-            Commit::Looked(id, looked) => {
-                let refuse = |gathered: &mut Gathered<S, D, W>| {
+            Commit::Looked(id, looked, sure) => {
+                let merge = |gathered: &mut Gathered<S, D, W>| {
+                    gathered.sure &= sure;
                     if let Err(why) = looked {
                         gathered.at = Err(why);
                     }
                 };
-                let gathered = self.gathering.answer(id, from, refuse)?;
+                let gathered = self.gathering.answer(id, from, merge)?;
                 Some(self.decide(id, gathered, now))
             }
             Commit::Decision(id, at) => self.learn(Tx(from.partition, id), at),
@@ -203,6 +245,7 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
         now: Micros,
     ) -> Option<Turn<S, D, W>> {
         if let Ok((at, _)) = &mut gathered.at {
+            let proposed = *at;
             *at = (*at).max(self.latest.next()); // I2
             if !self.masters.is_empty() {
                 *at = masters::commit_time(*at, self.me.partition);
@@ -215,12 +258,13 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
                 self.gathering.reopen(id, asked, gathered.deadline, gathered);
                 return None;
             }
+            gathered.sure &= gathered.one_time && *at == proposed;
         }
         Some(self.decide(id, gathered, now))
     }
 
     fn decide(&mut self, id: GatherId, gathered: Gathered<S, D, W>, now: Micros) -> Turn<S, D, W> {
-        let Gathered { asker, snap, participants, at, writes, .. } = gathered;
+        let Gathered { asker, snap, participants, at, writes, sure, from, .. } = gathered;
         let decision = Commit::Decision(id, at.as_ref().ok().filter(|_| writes).cloned());
         self.said.extend(participants.iter().map(|partition| (*partition, decision.clone())));
         if at.is_ok() && !writes {
@@ -232,7 +276,7 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
             self.decided.insert(id, Telling { at: (at, added.clone()), missing, tell_again });
             self.unsaved = true;
             let stamp = Stamp { ts: at, origin: self.me.dc, seq: seq(self.me.partition) };
-            Decided { id, stamp, added, participants }
+            Decided { id, stamp, added, participants, sure, from }
         });
         Turn::Decided(asker, snap, decided)
     }
@@ -253,67 +297,6 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
             (None, None) => return None,
         }
         Some(Turn::Learnt)
-    }
-
-    /// Proposes a time for a transaction, which is pending from `now` on, and adds to it.
-    pub fn propose(&mut self, tx: Tx, (time, added): Agreed<D>, snap: S, part: Part, now: Micros) {
-        let Part { writes, watched } = part;
-        let state = State::InDoubt(tx, now + DOUBT_US);
-        self.pending.push(Transaction { time, snap, writes, watched, looked: false, state });
-        self.unsaved = true;
-        self.said.push((tx.0, Commit::Prepared(tx.1, Ok((time, added)))));
-    }
-
-    /// Proposes no time: the transaction will not commit.
-    pub fn refuse(&mut self, tx: Tx, why: Failure) {
-        self.said.push((tx.0, Commit::Prepared(tx.1, Err(why))));
-    }
-
-    /// What is watched here is as it was, and nothing will be written here below the commit time; or why not.
-    pub fn looked(&mut self, Tx(coordinator, id): Tx, looked: Result<(), Failure>) {
-        self.said.push((coordinator, Commit::Looked(id, looked)));
-    }
-
-    /// A transaction that concerns no other partition commits at `time`. It is not durable before it is applied.
-    pub fn here(&mut self, time: Hlc, snap: S, writes: Writes, local: L) {
-        let watched = Vec::new();
-        self.pending.push(Transaction {
-            time,
-            snap,
-            writes,
-            watched,
-            looked: true,
-            state: State::Here(local),
-        });
-    }
-
-    /// Takes out the earliest transaction, if it commits and `clock` has reached its time. REQUIRES: it is applied within
-    /// the same event.
-    pub fn next(&mut self, clock: Hlc) -> Option<Transaction<S, L, D>> {
-        let order = |place: &usize| (self.pending[*place].time, !self.pending[*place].in_doubt());
-        let place = (0..self.pending.len()).min_by_key(order)?;
-        if self.pending[place].in_doubt() || self.pending[place].time > clock {
-            return None;
-        }
-        let transaction = self.pending.remove(place);
-        if let Some(tx) = transaction.state.tx() {
-            self.unsaved = true;
-            self.applied(tx);
-        }
-        Some(transaction)
-    }
-
-    /// Takes out a transaction that commits, in whatever order. REQUIRES: it is applied within the same event, and
-    /// [`Self::applied`] is called then or later.
-    pub fn take(&mut self) -> Option<Transaction<S, L, D>> {
-        let place = self.pending.iter().position(|transaction| !transaction.in_doubt())?;
-        self.unsaved = true;
-        Some(self.pending.remove(place))
-    }
-
-    /// This participant has applied a transaction: the coordinator need not remember it for its sake.
-    pub fn applied(&mut self, Tx(coordinator, id): Tx) {
-        self.said.push((coordinator, Commit::Applied(id)));
     }
 
     /// The times of what is decided and not applied.
@@ -379,8 +362,7 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
 
     /// What has to outlive a crash.
     pub fn undone(&self) -> Undone<S, D> {
-        let part = |t: &Transaction<S, L, D>| Part { writes: t.writes.clone(), watched: t.watched.clone() };
-        let kept = |t: &Transaction<S, L, D>| Some((t.state.tx()?, t.time, t.snap.clone(), part(t)));
+        let kept = |t: &Transaction<S, L, D>| Some((t.state.tx()?, t.time, t.snap.clone(), t.part()));
         let decided = self.decided.iter().map(|(id, d)| (*id, d.at.clone(), d.missing.clone()));
         Undone {
             prepared: self.pending.iter().filter_map(kept).collect(),

@@ -317,7 +317,7 @@ impl Cure {
     /// Commit: `ct = max pt`.
     fn commit(&mut self, from: ServerId, message: Commit<Vector>, cx: &mut Cx<'_, Self>) {
         match self.time.commits.on_message(from, message, cx.mono) {
-            Some(Turn::Prepare(tx, snap, writes)) => self.submit(Task::Prepare(tx, writes), snap, cx),
+            Some(Turn::Prepare(tx, snap, writes, _)) => self.submit(Task::Prepare(tx, writes), snap, cx),
             Some(Turn::Decided(ticket, mut cv, Ok(Decided { stamp, .. }))) => {
                 cv.include(stamp);
                 cx.answer(ticket, Outcome::Written { stamp: Some(stamp), previous: None }, cv);

@@ -42,6 +42,7 @@ mod failures;
 pub mod interactive;
 mod params;
 mod past;
+mod proposals;
 mod rounds;
 mod rules;
 mod snapshots;
@@ -210,6 +211,11 @@ impl StableTime for Tidemark {
         if pinned { at.is_below(d.stamp, &d.meta) } else { at.has_in_snapshot(d.stamp, &d.meta) }
     }
 
+    fn learn(&mut self, stable: &Vector, cx: &mut Cx<'_, Self>) {
+        self.st.stable.merge(stable);
+        self.end_doubts(cx);
+    }
+
     /// What is received, and what is announced here: L is the least that is (T8).
     fn share(&mut self, cx: &mut Cx<'_, Self>) -> Vector {
         let (announced, mut vv) = (self.announced(cx), self.st.vv.clone());
@@ -256,7 +262,7 @@ impl StableTime for Tidemark {
 impl Tidemark {
     /// GET.
     fn read(&mut self, ticket: Ticket, read: &Read, known: &Known, cx: &mut Cx<'_, Self>) {
-        self.learn_from(known); // 1
+        self.learn_from(known, cx); // 1
         let (m, view) = (cx.me.dc, self.fresh(cx));
         let mut past = Past { dsv: self.known(cx), ..Past::default() };
         let outcome = cx.find(read, &view, |d| past.saw(d, m)); // 2
@@ -266,7 +272,7 @@ impl Tidemark {
     /// PUT.
     #[inline]
     fn put(&mut self, ticket: Ticket, key: Key, update: Update, brought: Past, cx: &mut Cx<'_, Self>) {
-        self.bring(&brought, cx.me.dc); // 4
+        self.bring(&brought, cx); // 4
         if Self::is_apart(&update, cx) {
             return self.transact(ticket, key, update, brought, cx);
         }
@@ -288,12 +294,12 @@ impl Tidemark {
 
     /// Takes over what a session brings that writes.
     #[inline]
-    fn bring(&mut self, Past { ds, dsv, l }: &Past, m: DcId) {
+    fn bring(&mut self, Past { ds, dsv, l }: &Past, cx: &mut Cx<'_, Self>) {
         if PUT_TAKES_DSV.kept() {
-            let fence = self.st.stable[m];
+            let (m, fence) = (cx.me.dc, self.st.stable[cx.me.dc]);
             self.st.stable.merge(dsv);
             self.st.stable[m] = if PUT_TAKES_FENCE.kept() { self.st.stable[m] } else { fence };
-            self.st.stable.raise(self.l, if SERVERS_TAKE_L.kept() { *l } else { Hlc::ZERO });
+            self.take_l(*l, cx);
         }
         if !DS_IS_NOT_STABLE.kept() {
             self.st.stable.merge(ds);
@@ -345,21 +351,11 @@ impl Tidemark {
         stabilised::arrive(self, ticket, (needs, ds), told, cx);
     }
 
-    /// D6.
-    fn at(&mut self, ticket: Ticket, keys: Vec<Key>, time: Micros, cx: &mut Cx<'_, Self>) {
-        let request = Request::Of(request::Request::At(keys.clone(), time));
-        let Some(time) = stabilised::at_a_time(self, time, (ticket, request), cx) else { return };
-        let (m, view) = (cx.me.dc, View::At(time));
-        let mut past = Past { dsv: self.known(cx), ..Past::default() };
-        let found = cx.read_all(&keys, &view, |d| past.saw(d, m));
-        cx.answer(ticket, Outcome::FoundAll(found), past);
-    }
-
     /// Merges DSV_c and L_c (1, 4, 8).
     #[inline]
-    fn learn_from(&mut self, (dsv, l): &Known) {
+    fn learn_from(&mut self, (dsv, l): &Known, cx: &mut Cx<'_, Self>) {
         self.st.stable.merge(dsv);
-        self.st.stable.raise(self.l, if SERVERS_TAKE_L.kept() { *l } else { Hlc::ZERO });
+        self.take_l(*l, cx);
     }
 
     /// What a reader here sees now.

@@ -316,7 +316,7 @@ impl Wren {
     /// Commit: `ct = max pt`.
     fn commit(&mut self, from: ServerId, message: Commit<Past>, cx: &mut Cx<'_, Self>) {
         match self.time.commits.on_message(from, message, cx.mono) {
-            Some(Turn::Prepare(tx, past, writes)) => match self.prepare(&past, cx) {
+            Some(Turn::Prepare(tx, past, writes, _)) => match self.prepare(&past, cx) {
                 Ok(pt) => self.time.commits.propose(tx, (pt, ()), past, writes, cx.mono),
                 Err(why) => self.time.commits.refuse(tx, why),
             },

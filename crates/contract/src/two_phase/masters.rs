@@ -4,13 +4,9 @@
 //! agreed on with others: those have the upper half of the counter, in which coordinators differ. All other times have the
 //! lower half.
 
-use super::{Adds, TwoPhase};
+use super::{Adds, COMMIT_TIMES_DIFFER, TwoPhase};
 use crate::Wire;
 use tidemark_core::{DcId, Hlc, PartitionId, ServerId};
-
-crate::rules! { from crate::Rule::COMPONENTS + 13;
-    COMMIT_TIMES_DIFFER,
-}
 
 impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
     /// It is the masters of partitions that take part, in these data centres.

@@ -43,15 +43,15 @@ pub type Agreed<D> = (Hlc, D);
 /// What coordinators and participants say to each other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Commit<S, D = ()> {
-    /// To a participant: the snapshot, and what is asked of it.
-    Prepare(GatherId, S, Part),
-    /// To the coordinator: the proposed time, or why there is none.
-    Prepared(GatherId, Result<Agreed<D>, Failure>),
+    /// To a participant: the snapshot, what is asked of it, and a time at or above which it should propose.
+    Prepare(GatherId, S, Part, Hlc),
+    /// To the coordinator: the proposed time, or why there is none; and whether the participant is sure.
+    Prepared(GatherId, Result<Agreed<D>, Failure>, bool),
     /// To a participant: whether what is watched there is the same still, if the transaction commits at this time. From then on nothing
     /// is written there below.
     Look(GatherId, Hlc),
-    /// To the coordinator: yes, or why not.
-    Looked(GatherId, Result<(), Failure>),
+    /// To the coordinator: yes, or why not; and whether the participant is sure.
+    Looked(GatherId, Result<(), Failure>, bool),
     /// To a participant: the commit time, or that it was aborted.
     Decision(GatherId, Option<Agreed<D>>),
     /// To the coordinator: it may forget its decision, as far as this participant is concerned.
@@ -64,7 +64,7 @@ pub enum Commit<S, D = ()> {
 #[derive(Debug)]
 pub enum Turn<S, D = (), W = Ticket> {
     /// To call [`TwoPhase::propose`](super::TwoPhase::propose) or [`TwoPhase::refuse`](super::TwoPhase::refuse), now or later.
-    Prepare(Tx, S, Part),
+    Prepare(Tx, S, Part, Hlc),
     /// To call [`TwoPhase::looked`](super::TwoPhase::looked).
     Look(Tx, Hlc),
     /// To answer a session whose transaction writes nothing, and has seen what is there at one time.
@@ -90,6 +90,10 @@ pub struct Decided<D> {
     pub added: D,
     /// Who writes.
     pub participants: Vec<PartitionId>,
+    /// All were sure of this time.
+    pub sure: bool,
+    /// The time at or above which they were asked to propose.
+    pub from: Hlc,
 }
 
 /// What of the transactions of a server has to outlive a crash.
@@ -151,6 +155,11 @@ impl<S, L, D> Transaction<S, L, D> {
     /// The stamp of its versions, in their data centre (I2).
     pub fn stamp(&self, origin: DcId) -> Stamp {
         Stamp { ts: self.time, origin, seq: self.state.tx().map_or(0, |tx| seq(tx.0)) }
+    }
+
+    /// What is asked of this server.
+    pub fn part(&self) -> Part {
+        Part { writes: self.writes.clone(), watched: self.watched.clone() }
     }
 
     pub(super) fn in_doubt(&self) -> bool {

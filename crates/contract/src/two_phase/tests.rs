@@ -66,15 +66,15 @@ impl Cluster {
         let now = self.now;
         let server = &mut self.servers[n as usize];
         match event(server) {
-            Some(Turn::Prepare(tx, snap, writes)) => {
+            Some(Turn::Prepare(tx, snap, writes, _)) => {
                 server.clock += 1;
                 server.now.propose(tx, (Hlc(server.clock), ()), snap, writes, now);
             }
             Some(Turn::Decided(_, _, decision)) => self.decided.push(decision.map(|decided| decided.stamp)),
             Some(Turn::Again(tx, _)) => server.now.applied(tx),
-            Some(Turn::Look(tx, _)) => {
+            Some(Turn::Look(tx, ct)) => {
                 let there = server.now.prepared(tx).map(|_| ());
-                server.now.looked(tx, there.ok_or(Failure::Refused(String::new())));
+                server.now.looked(tx, ct, there.ok_or(Failure::Refused(String::new())));
             }
             Some(Turn::Learnt | Turn::Applied(_) | Turn::Seen(..)) | None => {}
         }
@@ -95,7 +95,8 @@ impl Cluster {
         let mark = |(key, _): &(Key, Write)| (key.clone(), Bytes::new());
         let watched = writes.iter().filter(|_| self.watches).map(mark).collect();
         self.at(at, |server| {
-            server.now.begin_watching(ticket(0), Part { writes, watched }, 7, u64::MAX, &topology);
+            let until = (Hlc::ZERO, u64::MAX);
+            server.now.begin_watching(ticket(0), Part { writes, watched }, 7, until, &topology);
             None
         });
     }
@@ -207,6 +208,9 @@ fn gathered() -> Gathered<u64, (), Ticket> {
         at: Ok(Default::default()),
         looks: false,
         writes: true,
+        sure: true,
+        one_time: true,
+        from: Hlc::ZERO,
         deadline: 100,
     }
 }

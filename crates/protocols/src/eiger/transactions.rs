@@ -178,7 +178,7 @@ impl Eiger {
             self.transactions.commits.decide_above(self.dc.clock); // W3
         }
         match self.transactions.commits.on_message(from, message, cx.mono) {
-            Some(Turn::Prepare(tx, plan, part)) => self.prepare(tx, plan, part, cx),
+            Some(Turn::Prepare(tx, plan, part, _)) => self.prepare(tx, plan, part, cx),
             Some(Turn::Decided(asker, _, decided)) => self.decided(asker, decided, cx),
             Some(Turn::Learnt) => self.apply_decided(cx),
             Some(Turn::Again(tx, _)) => self.transactions.commits.applied(tx),

@@ -98,7 +98,7 @@ impl Occult {
 
     pub(super) fn on_commit(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
         match self.transactions.commits.on_message(from, message, cx.mono) {
-            Some(Turn::Prepare(tx, ct, part)) => self.prepare(tx, ct, part, cx),
+            Some(Turn::Prepare(tx, ct, part, _)) => self.prepare(tx, ct, part, cx),
             Some(Turn::Decided(ticket, _, Ok(Decided { stamp, participants, .. }))) => {
                 let mut ct = Shardstamps::default();
                 participants.iter().for_each(|partition| ct.raise(*partition, stamp.ts));

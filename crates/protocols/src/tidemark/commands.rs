@@ -191,7 +191,7 @@ impl Tidemark {
         deadline: Micros,
         cx: &mut Cx<'_, Self>,
     ) {
-        self.learn_from(&known);
+        self.learn_from(&known, cx);
         if !self.is_quiet() && keys.iter().any(|(_, key)| self.is_disturbed(key, cx)) {
             self.commands.held.push((deadline, Held::Fetch(from, id, known, keys)));
             return;
@@ -226,23 +226,25 @@ impl Tidemark {
             snap.add(seen);
         }
         let all = Part { writes, watched };
-        self.transactions.commits.begin_watching(ticket, all, snap, deadline, cx.topology);
+        self.begin(ticket, all, snap, deadline, cx);
     }
 
     /// The second look (T4).
     pub(super) fn look_again(&mut self, tx: Tx, ct: Hlc, cx: &mut Cx<'_, Self>) {
-        let looked = self.is_unchanged(tx, cx);
-        if looked && LOOKS_LIFT.kept() {
+        let part = self.transactions.commits.prepared(tx).map(|one| one.part());
+        let unchanged = part.is_some_and(|part| self.is_unchanged(tx, &part, cx));
+        if unchanged && LOOKS_LIFT.kept() {
             self.st.advance(ct, cx); // what is written later lies above
         }
-        self.has_looked(tx, looked);
+        self.transactions.commits.looked(tx, ct, if unchanged { Ok(()) } else { Err(changed()) });
     }
 
-    fn is_unchanged(&mut self, tx: Tx, cx: &mut Cx<'_, Self>) -> bool {
-        let Some((watched, written)) = self.part_of(tx) else { return false };
+    /// Whether what a transaction watches here is as it was, and will be.
+    fn is_unchanged(&self, tx: Tx, part: &Part, cx: &mut Cx<'_, Self>) -> bool {
+        let Part { writes, watched } = part;
         let view = self.fresh(cx);
         watched.iter().all(|(key, mark)| {
-            !self.is_contested(key, tx, &written)
+            !self.is_contested(key, tx, writes)
                 && (cx.is_as_it_was(key, mark, &view) || !LOOKS_AGAIN.kept())
                 && (!cx.hides(key, &view) || !HIDDEN_COUNTS.kept())
         })
@@ -261,29 +263,14 @@ impl Tidemark {
     }
 
     /// Whether another transaction may change a key before `tx`, which writes these keys here, commits, or at that time (T4, D11).
-    fn is_contested(&self, key: &Key, tx: Tx, written: &[Key]) -> bool {
+    fn is_contested(&self, key: &Key, tx: Tx, written: &Writes) -> bool {
         let gives_way = |other: &Transaction<Past, (), Past>| {
-            let is_refused = other.watched.iter().any(|(key, _)| written.contains(key))
+            let is_refused = other.watched.iter().any(|(key, _)| writes(written, key))
                 || !WHO_YIELDS_IS_REFUSED.kept() && !other.watched.is_empty();
             is_refused && !other.looked && other.state.tx() > Some(tx)
         };
         let mut others = self.transactions.commits.pending().filter(|one| one.state.tx() != Some(tx));
         INTENTIONS_CONTEND.kept() && others.any(|one| writes(&one.writes, key) && !gives_way(one))
-    }
-
-    /// What a transaction that is prepared here watches here, and which keys it writes.
-    fn part_of(&mut self, tx: Tx) -> Option<(Seen, Vec<Key>)> {
-        let one = self.transactions.commits.prepared(tx)?;
-        Some((one.watched.clone(), one.writes.iter().map(|(key, _)| key.clone()).collect()))
-    }
-
-    /// The second look has come to this.
-    fn has_looked(&mut self, tx: Tx, unchanged: bool) {
-        let commits = &mut self.transactions.commits;
-        if let Some(one) = commits.prepared(tx) {
-            one.looked |= unchanged;
-        }
-        commits.looked(tx, if unchanged { Ok(()) } else { Err(changed()) });
     }
 
     /// A transaction was refused because something had changed: the command is evaluated again. False if it has no more time.

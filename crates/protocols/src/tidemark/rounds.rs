@@ -24,7 +24,8 @@ impl Tidemark {
     pub(super) fn tell(&mut self, cx: &mut Cx<'_, Self>) {
         let (announced, me) = (self.announced(cx), cx.me);
         let Transactions { heard, told, unanswered, .. } = &mut self.transactions;
-        heard[me.partition.index()] = announced;
+        let own = &mut heard[me.partition.index()];
+        *own = announced.max(*own);
         let least = heard.iter().copied().min().unwrap_or_default();
         if !unanswered.values().any(|waits| *told < waits.stamp.ts && waits.stamp.ts <= least) {
             return;

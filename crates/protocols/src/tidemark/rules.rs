@@ -1,6 +1,6 @@
 //! What the safety of Tidemark's default protocol rests on.
 
-use tidemark_contract::stabilised;
+use tidemark_contract::{stabilised, two_phase};
 
 tidemark_contract::rules! {
     GET_FENCES, // 3
@@ -39,6 +39,9 @@ tidemark_contract::rules! {
     PREPARED_SURVIVES, // T2
     DECIDED_SURVIVES, // T6
     APPLYING_TAKES_NEED, // T7
+    SURE_IF_FIRST, // T2: D14
+    SURE_IF_NOTHING_IS_ADDED, // T2: D14
+    DOUBT_ENDS_AT_L, // T2: D14
     SHOWN_SURVIVES, // T9
     ANSWERS_WHEN_SHOWN, // T10
     LOOKS_AGAIN, // T4
@@ -52,5 +55,6 @@ tidemark_contract::rules! {
     MOVERS_WAIT_FOR_L; // T14
     of stabilised: STABLE_SURVIVES, OFFERS_WHAT_IS_DURABLE, STABLE_STAYS_HOME, // D1, D2
     READS_AT_STABLE, READS_ABOVE_HORIZON, // D6
-    HOLDS_SNAPSHOTS, TRANSACTIONS_STAND_APART // T13
+    HOLDS_SNAPSHOTS, TRANSACTIONS_STAND_APART; // T13
+    of two_phase: SURE_OF_ONE_TIME // T3: D14
 }

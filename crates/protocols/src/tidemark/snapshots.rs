@@ -12,6 +12,7 @@ impl Tidemark {
         cx: &mut Cx<'_, Self>,
     ) -> FoundSlice<Self> {
         let (m, mut seen) = (cx.me.dc, Past::default());
+        self.take_l(sv[self.l], cx);
         if SLICE_LIFTS.kept() {
             self.st.stable.raise(m, sv[m]); // 9
             self.st.promise(sv[m], cx); // D1
@@ -35,9 +36,9 @@ impl Tidemark {
     }
 
     /// What whoever knows this reads in now.
-    pub(super) fn snapshot(&mut self, known: &Known, cx: &Cx<'_, Self>) -> Vector {
+    pub(super) fn snapshot(&mut self, known: &Known, cx: &mut Cx<'_, Self>) -> Vector {
         let (m, l) = (cx.me.dc, self.l);
-        self.learn_from(known);
+        self.learn_from(known, cx);
         self.st.stable.raise(m, self.st.vv[m].max(Hlc::at(cx.now)).max(self.st.stable[l]));
         let mut sv = self.st.stable.clone();
         sv[l] = if SNAPSHOT_HAS_L.kept() { sv[l] } else { sv[m] };
@@ -47,5 +48,15 @@ impl Tidemark {
     /// What a session comes to remember that reads at `sv`.
     pub(super) fn read_in(&self, sv: &Vector) -> Past {
         Past { dsv: self.without_l(sv), ..Past::default() }
+    }
+
+    /// D6.
+    pub(super) fn at(&mut self, ticket: Ticket, keys: Vec<Key>, time: Micros, cx: &mut Cx<'_, Self>) {
+        let request = Request::Of(request::Request::At(keys.clone(), time));
+        let Some(time) = stabilised::at_a_time(self, time, (ticket, request), cx) else { return };
+        let (m, view) = (cx.me.dc, View::At(time));
+        let mut past = Past { dsv: self.known(cx), ..Past::default() };
+        let found = cx.read_all(&keys, &view, |d| past.saw(d, m));
+        cx.answer(ticket, Outcome::FoundAll(found), past);
     }
 }

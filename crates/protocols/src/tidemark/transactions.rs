@@ -73,6 +73,8 @@ pub(super) struct Transactions {
     /// What each server of the data centre has announced, as far as this one was told, and the L that it has told them (T8).
     pub(super) heard: Vec<Hlc>,
     pub(super) told: Hlc,
+    /// How far ahead of this clock proposals are asked for: more while siblings' clocks are ahead (D14).
+    pub(super) ahead: Micros,
     /// When this server started.
     began: Hlc,
     /// Below this L, a transaction is applied here and not shown.
@@ -95,6 +97,7 @@ impl Transactions {
             owed: Vec::new(),
             heard: vec![Hlc::ZERO; cx.topology.partitions],
             told: Hlc::ZERO,
+            ahead: *proposals::AHEAD_US.start(),
             began: Hlc::at(cx.now),
             hidden_below,
         }
@@ -120,7 +123,7 @@ impl Tidemark {
     /// MSET, or what an interactive transaction commits, at the coordinator (T1).
     pub(super) fn put_all(&mut self, ticket: Ticket, all: Part, past: Past, cx: &mut Cx<'_, Self>) {
         let m = cx.me.dc;
-        self.bring(&past, m);
+        self.bring(&past, cx);
         if all.watched.is_empty() && together(&all.writes, cx) {
             return self.put_together(ticket, all.writes, past, cx);
         }
@@ -128,8 +131,7 @@ impl Tidemark {
             return cx.fail(ticket, lags()); // D10
         }
         let snap = Past { dsv: self.need(&past.ds, m), ..past };
-        let deadline = cx.mono + cx.params.wait_limit_us;
-        self.transactions.commits.begin_watching(ticket, all, snap, deadline, cx.topology);
+        self.begin(ticket, all, snap, cx.mono + cx.params.wait_limit_us, cx);
         self.save(cx);
     }
 
@@ -177,7 +179,7 @@ impl Tidemark {
                 self.tell(cx);
             }
             Message::Stable(up_to) => {
-                self.st.stable.raise(self.l, up_to);
+                self.take_l(up_to, cx);
                 self.show(cx);
             }
             Message::Read(id, slice) => self.read_slice_at(from, id, slice, cx),
@@ -190,7 +192,7 @@ impl Tidemark {
 
     fn commit(&mut self, from: ServerId, message: Commit<Past, Past>, cx: &mut Cx<'_, Self>) {
         match self.transactions.commits.on_message(from, message, cx.mono) {
-            Some(Turn::Prepare(tx, snap, part)) => self.prepare(tx, snap, part, cx),
+            Some(Turn::Prepare(tx, snap, part, from)) => self.prepare(tx, snap, part, from, cx),
             Some(Turn::Look(tx, ct)) => self.look_again(tx, ct, cx),
             Some(Turn::Seen(ticket, past)) => {
                 let previous = self.commands.finish(ticket).map(answered);
@@ -214,33 +216,11 @@ impl Tidemark {
         }
     }
 
-    /// A participant proposes a time above everything that it has announced (T2).
-    fn prepare(&mut self, tx: Tx, snap: Past, part: Part, cx: &mut Cx<'_, Self>) {
-        self.learn_from(&(snap.dsv.clone(), snap.l)); // what the session has seen, the writes overwrite
-        let (m, view, mut seen) = (cx.me.dc, self.fresh(cx), Past::default());
-        let Part { writes, watched } = part;
-        if !cx.bears(&writes) {
-            return self.transactions.commits.refuse(tx, too_late());
-        }
-        let writes = cx.overwritten(writes, &view, |d| seen.saw(d, m)); // D9
-        let above = if PROPOSES_ABOVE_CAUSES.kept() { snap.ds.max().max(seen.ds.max()) } else { Hlc::ZERO };
-        let clock = if PROPOSES_ABOVE_CLOCK.kept() { self.st.vv[m] } else { Hlc::ZERO };
-        match cx.stamp_above(clock, above) {
-            Ok(pt) => {
-                self.st.advance(pt.ts, cx);
-                seen.dsv = self.need(&seen.ds, m);
-                let seen = if DEPENDS_ON_SEEN.kept() { seen } else { Past::default() };
-                self.transactions.commits.propose(tx, (pt.ts, seen), snap, Part { writes, watched }, cx.mono);
-                self.hold_floor(cx);
-            }
-            Err(why) => self.transactions.commits.refuse(tx, why),
-        }
-    }
-
     /// The coordinator has decided (T6). The client waits until all participants show it (T10).
     fn decided(&mut self, ticket: Ticket, snap: Past, decided: Decided<Past>, cx: &mut Cx<'_, Self>) {
-        let (m, Decided { id, stamp, added, participants }) = (cx.me.dc, decided);
+        let Decided { id, stamp, added, participants, sure, from } = decided;
         let ct = stamp.ts;
+        self.look_ahead(ct > from);
         let mut past = Past { dsv: snap.dsv, l: ct, ..Past::default() };
         past.add(added);
         past.ds.include(stamp);
@@ -254,13 +234,19 @@ impl Tidemark {
         } else {
             cx.answer(ticket, Outcome::Written { stamp: Some(stamp), previous }, past);
         }
-        for partition in cx.topology.all_partitions().filter(|partition| !participants.contains(partition)) {
-            cx.send(ServerId::new(m, partition), Peer::Own(Message::Lift(ct))); // T8
+        if ct > from {
+            self.lift(ct, &participants, cx); // T8
+        }
+        if sure {
+            let heard = &mut self.transactions.heard;
+            participants.iter().for_each(|p| heard[p.index()] = heard[p.index()].max(ct)); // D14
+            self.save(cx); // the decision goes first
+            self.tell(cx);
         }
     }
 
     /// A participant applies what has committed, in one step (T7).
-    fn apply(&mut self, cx: &mut Cx<'_, Self>) {
+    pub(super) fn apply(&mut self, cx: &mut Cx<'_, Self>) {
         let m = cx.me.dc;
         let mut owed = Vec::new();
         while let Some(transaction) = self.transactions.commits.take() {
@@ -294,7 +280,7 @@ impl Tidemark {
     }
 
     /// D9.
-    fn hold_floor(&self, cx: &mut Cx<'_, Self>) {
+    pub(super) fn hold_floor(&self, cx: &mut Cx<'_, Self>) {
         cx.hold_floor(
             self.transactions.commits.pending().any(|transaction| has_effects(&transaction.writes)),
         );

@@ -2,6 +2,7 @@
 
 mod commands;
 mod lasting;
+mod proposals;
 mod transactions;
 
 use crate::at;

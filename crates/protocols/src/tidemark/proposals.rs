@@ -1,0 +1,96 @@
+//! Proposals (T1, T2), and when they are sure.
+//!
+//! - D14 The coordinator asks for proposals of one time, a little ahead of its clock, and tells all siblings of that time at once. A
+//!   participant is sure of its proposal if nothing else is prepared there below, and the transaction depends on nothing more for what it
+//!   saw there; and of the second look, if nothing else is prepared there below `ct`. If all are sure of one time, they have announced it
+//!   as soon as it is decided, for a participant that hears of an L at or above its time knows how the transaction ended. So a
+//!   transaction that meets no other one takes two round trips, and one more if it looks.
+
+use super::failures::too_late;
+use super::transactions::{Message, Transactions};
+use super::*;
+use tidemark_contract::two_phase::{Adds, Tx};
+
+/// How far ahead of its clock a coordinator asks for proposals, at least and at most (D14).
+pub(super) const AHEAD_US: std::ops::RangeInclusive<Micros> = 1_000..=8_000;
+
+impl Tidemark {
+    /// Asks for proposals (T1), and the other siblings to announce what is asked for (D14).
+    pub(super) fn begin(
+        &mut self,
+        ticket: Ticket,
+        all: Part,
+        snap: Past,
+        deadline: Micros,
+        cx: &mut Cx<'_, Self>,
+    ) {
+        let Transactions { commits, ahead, .. } = &mut self.transactions;
+        let from = self.st.vv[cx.me.dc].next().max(Hlc::at(cx.now + *ahead));
+        let participants = commits.begin_watching(ticket, all, snap, (from, deadline), cx.topology);
+        self.lift(from, &participants, cx);
+    }
+
+    /// Has all but these announce so much (T8).
+    pub(super) fn lift(&self, time: Hlc, participants: &[PartitionId], cx: &mut Cx<'_, Self>) {
+        for partition in cx.topology.all_partitions().filter(|partition| !participants.contains(partition)) {
+            cx.send(ServerId::new(cx.me.dc, partition), Peer::Own(Message::Lift(time)));
+        }
+    }
+
+    /// The next time proposals are asked for later, if siblings were ahead, or else a little sooner (D14).
+    pub(super) fn look_ahead(&mut self, late: bool) {
+        let ahead = self.transactions.ahead;
+        let next = if late { 2 * ahead } else { ahead - ahead / 16 };
+        self.transactions.ahead = next.clamp(*AHEAD_US.start(), *AHEAD_US.end());
+    }
+
+    /// A participant proposes a time above everything that it has announced (T2); `from`, if that is possible (D14).
+    pub(super) fn prepare(&mut self, tx: Tx, snap: Past, part: Part, from: Hlc, cx: &mut Cx<'_, Self>) {
+        self.learn_from(&(snap.dsv.clone(), snap.l), cx); // what the session has seen, the writes overwrite
+        let (m, view, mut seen) = (cx.me.dc, self.fresh(cx), Past::default());
+        let Part { writes, watched } = part;
+        if !cx.bears(&writes) {
+            return self.transactions.commits.refuse(tx, too_late());
+        }
+        let writes = cx.overwritten(writes, &view, |d| seen.saw(d, m)); // D9
+        let above = if PROPOSES_ABOVE_CAUSES.kept() { snap.ds.max().max(seen.ds.max()) } else { Hlc::ZERO };
+        let clock = if PROPOSES_ABOVE_CLOCK.kept() { self.st.vv[m] } else { Hlc::ZERO };
+        let proposal = cx.stamp_above(clock, above.max(from.prev()));
+        match proposal.or_else(|_| cx.stamp_above(clock, above)) {
+            Ok(pt) => {
+                self.st.advance(pt.ts, cx);
+                seen.dsv = self.need(&seen.ds, m);
+                let seen = if DEPENDS_ON_SEEN.kept() { seen } else { Past::default() };
+                let (part, sure) = (Part { writes, watched }, self.is_sure(pt.ts, &snap, &seen));
+                self.transactions.commits.propose_if_sure(tx, (pt.ts, seen), snap, part, sure, cx.mono);
+                self.hold_floor(cx);
+            }
+            Err(why) => self.transactions.commits.refuse(tx, why),
+        }
+    }
+
+    /// D14.
+    fn is_sure(&self, pt: Hlc, snap: &Past, seen: &Past) -> bool {
+        let first = self.transactions.commits.earliest().is_none_or(|other| other > pt);
+        let mut with_seen = snap.clone();
+        with_seen.add(seen.clone());
+        (first || !SURE_IF_FIRST.kept()) && (with_seen == *snap || !SURE_IF_NOTHING_IS_ADDED.kept())
+    }
+
+    /// What is in doubt here at or below L has committed as it was proposed: nothing else shows before it is applied (D14).
+    pub(super) fn end_doubts(&mut self, cx: &mut Cx<'_, Self>) {
+        let (l, commits) = (self.st.stable[self.l], &mut self.transactions.commits);
+        if commits.earliest().is_some_and(|pt| pt <= l) && DOUBT_ENDS_AT_L.kept() && commits.shows(l) {
+            self.apply(cx);
+            self.show(cx);
+            self.save(cx);
+        }
+    }
+
+    /// Merges an L (1, 4, 8, 9).
+    #[inline]
+    pub(super) fn take_l(&mut self, l: Hlc, cx: &mut Cx<'_, Self>) {
+        self.st.stable.raise(self.l, if SERVERS_TAKE_L.kept() { l } else { Hlc::ZERO });
+        self.end_doubts(cx);
+    }
+}
