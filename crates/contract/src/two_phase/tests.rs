@@ -284,3 +284,40 @@ fn of_several_writes_of_one_key_the_last_one_counts() {
     let part = Part { writes: vec![(key, Write::Remove)], watched };
     assert_eq!(parts, BTreeMap::from([(PartitionId(0), part)]));
 }
+
+#[test]
+fn who_hears_that_it_shows_commits_what_was_proposed_for_that_time_or_before() {
+    let mut server = TwoPhase::<u64, ()>::new(id(0), 1, Undone::default());
+    let mut other = TwoPhase::<u64, ()>::new(id(1), 1, Undone::default());
+    let [one, two] = [1, 2].map(|_| Tx(PartitionId(1), other.gathering.open(vec![id(0)], 100, gathered())));
+    server.propose_if_sure(one, (Hlc(5), ()), 0, Part::default(), true, 0);
+    server.propose_if_sure(two, (Hlc(7), ()), 0, Part::default(), false, 0);
+    assert!(!server.shows(Hlc(4)) && server.take().is_none());
+    assert!(server.shows(Hlc(6)) && !server.shows(Hlc(6)));
+    let applied = server.take().map(|t| (t.time, t.state));
+    assert_eq!(applied, Some((Hlc(5), State::Commits(one, ()))));
+    assert!(server.take().is_none(), "the other one is in doubt still");
+    let again = server.on_message(id(1), Commit::Decision(one.1, Some((Hlc(5), ()))), 0);
+    assert!(matches!(again, Some(Turn::Again(tx, Hlc(5))) if tx == one));
+}
+
+/// All proposals of one time, each sure: only then is the transaction decided so.
+#[test]
+fn a_transaction_is_sure_if_all_are_sure_of_one_time() {
+    let decided = |proposals: [(u64, bool); 2]| {
+        let mut server = TwoPhase::<u64, ()>::new(id(0), 1, Undone::default());
+        let number = server.gathering.open(vec![id(1), id(2)], 100, gathered());
+        let turns = [1, 2].map(|n| {
+            let (time, sure) = proposals[usize::from(n) - 1];
+            server.on_message(id(n), Commit::Prepared(number, Ok((Hlc(time), ())), sure), 0)
+        });
+        match turns {
+            [None, Some(Turn::Decided(_, _, Ok(decided)))] => (decided.stamp.ts.0, decided.sure),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(decided([(5, true), (5, true)]), (5, true));
+    assert_eq!(decided([(5, true), (5, false)]), (5, false));
+    assert_eq!(decided([(5, true), (6, true)]), (6, false));
+    assert_eq!(decided([(6, true), (5, true)]), (6, false));
+}

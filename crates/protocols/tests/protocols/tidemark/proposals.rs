@@ -2,9 +2,9 @@
 
 use super::transactions::{LEAF, ROOT, decided, put_all, stamp, two};
 use super::*;
-use tidemark_contract::core::{ServerId, Stamp};
+use tidemark_contract::core::{Command, Op, ServerId, Stamp, Verb};
 use tidemark_contract::two_phase::SURE_OF_ONE_TIME;
-use tidemark_protocols::tidemark::{DOUBT_ENDS_AT_L, SURE_IF_FIRST};
+use tidemark_protocols::tidemark::{DOUBT_ENDS_AT_L, SURE_IF_FIRST, SURE_IF_NOTHING_IS_ADDED};
 
 /// Delivers all that is in flight from one server to another.
 fn all(lab: &mut Lab<Tidemark>, from: ServerId, to: ServerId) {
@@ -58,6 +58,26 @@ fn d14_a_participant_in_doubt_learns_from_l_that_a_transaction_has_committed() {
     }
     assert_eq!(seen(), ["both", "both"]);
     assert_eq!(without(&[DOUBT_ENDS_AT_L], seen), ["both", "-"]);
+}
+
+/// A/1 has seen what another region has counted there, and learns from L that what replaces it has committed.
+#[test]
+fn d14_is_why_a_transaction_has_the_causes_of_what_it_has_seen() {
+    fn causes() -> Hlc {
+        let (mut lab, x, y) = two();
+        let (s, t, far) = (lab.client(0), lab.client(0), lab.client(1));
+        let count = Update::call(Command::new(Verb::Incr, Vec::new()));
+        stamp(&lab.run(far, Op::Put { key: y.clone(), update: count }));
+        lab.deliver_all();
+        decided(&mut lab, s, &x, &y);
+        all(&mut lab, ROOT, ROOT);
+        lab.get(t, &x);
+        lab.get(t, &y);
+        stamp(&lab.finish(s));
+        meta(&lab, 0, 1, &y).ds[DcId(1)]
+    }
+    assert!(causes() > Hlc::ZERO);
+    assert_eq!(without(&[SURE_IF_NOTHING_IS_ADDED], causes), Hlc::ZERO);
 }
 
 /// A/1 has prepared a transaction that is not decided, and then one that commits.

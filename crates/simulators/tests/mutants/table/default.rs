@@ -2,11 +2,11 @@
 
 use super::*;
 
-/// Eight have step tests only. In no schedule of 60,000 or more is something met: a fence that a restart loses (`FENCE_SURVIVES`), or a
+/// Nine have step tests only. In no schedule of 60,000 or more is something met: a fence that a restart loses (`FENCE_SURVIVES`), or a
 /// slice (`SLICE_FENCES`); a transaction that stays prepared until a later deletion is forgotten (`TOMBSTONES_UNTIL_L`); a participant that
 /// commits and whose stable vector is older than what the transaction needs (`APPLYING_TAKES_NEED`); a session that comes home and has
 /// read more there than is shown here (`MOVERS_WAIT_FOR_L`); a cause of a transaction that its own region shows and another one lacks
-/// (`TRANSACTIONS_HAVE_CAUSES`, `DEPENDS_ON_SEEN`); a stream that stops between two versions of one time (`TIMES_ARRIVE_WHOLE`).
+/// (`TRANSACTIONS_HAVE_CAUSES`, `DEPENDS_ON_SEEN`, `SURE_IF_NOTHING_IS_ADDED`); a stream that stops between two versions of one time (`TIMES_ARRIVE_WHOLE`).
 pub(crate) fn tidemark() -> (&'static str, Mutants) {
     use tidemark_protocols::tidemark::*;
     let rules = [
@@ -21,16 +21,19 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
         STABLE_STAYS_HOME,
         // Write transactions.
         SERVERS_TAKE_L,
-        GET_NEEDS_L,
         SESSIONS_KEEP_L,
         SNAPSHOT_HAS_L,
         SNAPSHOT_NEEDS_L,
         NEED_L_UNTIL_SAFE,
         DS_HAS_TIME,
         ANNOUNCES_BELOW_PREPARED,
+        PROPOSES_ABOVE_CLOCK,
         PROPOSES_ABOVE_CAUSES,
         PREPARED_SURVIVES,
         DECIDED_SURVIVES,
+        SURE_OF_ONE_TIME,
+        SURE_IF_FIRST,
+        DOUBT_ENDS_AT_L,
         SHOWN_SURVIVES,
         ANSWERS_WHEN_SHOWN,
     ];
@@ -41,7 +44,7 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
         (VERSIONS_NEED_L, 4_177),
         (UPTO_IS_ANNOUNCED, 13_225),
         (WRITTEN_TOGETHER, 9_509),
-        (PROPOSES_ABOVE_CLOCK, 6_720),
+        (GET_NEEDS_L, 4_785),
     ];
     let mutants = [
         each(few(), &rules),
