@@ -42,7 +42,7 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
         (PUT_TAKES_FENCE, 8_995),
         (CAUSES_NEED_L, 7_637),
         (VERSIONS_NEED_L, 4_177),
-        (UPTO_IS_ANNOUNCED, 13_225),
+        (UPTO_IS_ANNOUNCED, 25_494),
         (WRITTEN_TOGETHER, 9_509),
         (GET_NEEDS_L, 4_785),
     ];
