@@ -25,7 +25,8 @@ impl Tidemark {
         cx: &mut Cx<'_, Self>,
     ) {
         let Transactions { commits, ahead, .. } = &mut self.transactions;
-        let from = self.st.vv[cx.me.dc].next().max(Hlc::at(cx.now + *ahead));
+        let ahead = (*ahead).min(cx.max_skew_us / 4); // who writes at a sibling is not to be refused for it
+        let from = self.st.vv[cx.me.dc].next().max(Hlc::at(cx.now + ahead));
         let participants = commits.begin_watching(ticket, all, snap, (from, deadline), cx.topology);
         self.lift(from, &participants, cx);
     }
