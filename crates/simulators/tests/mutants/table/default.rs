@@ -46,6 +46,14 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
         (WRITTEN_TOGETHER, 9_509),
         (GET_NEEDS_L, 4_785),
     ];
+    let looking = [
+        SNAPSHOTS_ARE_PINNED,
+        HOLDS_SNAPSHOTS,
+        INTENTIONS_CONTEND,
+        CONDITIONS_WAIT,
+        LOOKS_AGAIN,
+        HIDDEN_COUNTS,
+    ];
     let mutants = [
         each(few(), &rules),
         at(few(), late),
@@ -54,17 +62,7 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
         each(wider(), &[SLICE_LIFTS]),
         each(Options { typed: 60, ..few() }, &[VIEWS_HAVE_NAMES]),
         // Interactive transactions, updates that look before they write, and both at once.
-        each(
-            interactive(),
-            &[
-                SNAPSHOTS_ARE_PINNED,
-                HOLDS_SNAPSHOTS,
-                INTENTIONS_CONTEND,
-                CONDITIONS_WAIT,
-                LOOKS_AGAIN,
-                HIDDEN_COUNTS,
-            ],
-        ),
+        each(interactive(), &looking),
         at(interactive(), [(LOOKS_LIFT, 5_009), (WHO_YIELDS_IS_REFUSED, 895_298)]),
         at(
             Options { typed: 60, ..interactive() },
