@@ -49,30 +49,30 @@ fn the_handshake() {
     let hello = |kind| hex(&frame(&Hello::new(&cluster, Some("s"), "causal", nodes, speaker(), kind)));
     assert_eq!(
         hello(LinkKind::Messages),
-        "2600000008366403432e23f47905706172697301730663617573616c010200000001c9c08fb40100014d01f4\
+        "2600000009366403439e0a944405706172697301730663617573616c010200000001c9c08fb40100014d01f4\
         03038202010000"
     );
     assert_eq!(
         hello(LinkKind::Stream),
-        "2600000008a05404349e0a944405706172697301730663617573616c010200000001c9c08fb40100014d01f4\
+        "2600000009a05404342e23f47905706172697301730663617573616c010200000001c9c08fb40100014d01f4\
         03038202010001"
     );
     assert_eq!(
         hello(LinkKind::Raft),
-        "26000000081a050dad4e70340305706172697301730663617573616c010200000001c9c08fb40100014d01f4\
+        "26000000091a050dadfe59543e05706172697301730663617573616c010200000001c9c08fb40100014d01f4\
         03038202010002"
     );
     assert_eq!(
         hello(LinkKind::Copy),
-        "26000000088c350adafe59543e05706172697301730663617573616c010200000001c9c08fb40100014d01f4\
+        "26000000098c350ada4e70340305706172697301730663617573616c010200000001c9c08fb40100014d01f4\
         03038202010003"
     );
     assert_eq!(
         hex(&frame(&Welcome::Accepted(speaker()))),
-        "0a000000089301370c931dd174004d01f4030\
+        "0a000000099301370c2334b149004d01f4030\
         382020100"
     );
-    assert_eq!(hex(&frame(&Welcome::Refused("no".into()))), "0400000008f7560fbc17915abd01026e6f");
+    assert_eq!(hex(&frame(&Welcome::Refused("no".into()))), "0400000009f7560fbca7b83a8001026e6f");
 }
 
 #[test]
@@ -81,42 +81,42 @@ fn messages() {
     let (to, from) = (PARTITION, ServerId::new(DcId(1), PARTITION));
     let put = Request::Put(key(), Update::put(Write::Assign(value())));
     let ask = Message::Ask { ticket: TICKET, to, writes: Some(6), request: put };
-    assert_eq!(say(ask), "15000000084f175f89d0df77430001ac020901010601016b000576616c7565000000");
+    assert_eq!(say(ask), "15000000094f175f8960f6177e0001ac020901010601016b000576616c7565000000");
     let got = Reply::Got(Found::new(Some(STAMP), Some(value())));
     let answer = Message::Answer { ticket: TICKET, from, reply: got };
-    assert_eq!(say(answer), "160000000836b17714826cdb620101ac020901010001c0843d0100010576616c756500");
+    assert_eq!(say(answer), "160000000936b177143245bb5f0101ac020901010001c0843d0100010576616c756500");
     let written = Reply::Put(Outcome::Written { stamp: Some(STAMP), previous: None });
     let answer = Message::Answer { ticket: TICKET, from, reply: written };
-    assert_eq!(say(answer), "1000000008db61d8677d39ce580101ac02090101010101c0843d010000");
+    assert_eq!(say(answer), "1000000009db61d867cd10ae650101ac02090101010101c0843d010000");
     let refusal = Message::Refusal { ticket: TICKET, failure: Failure::ClockSkew { ahead_us: 5 } };
-    assert_eq!(say(refusal), "0700000008af59d1b82ae1e4990201ac02090105");
+    assert_eq!(say(refusal), "0700000009af59d1b89ac884a40201ac02090105");
     let returned = Message::Returned { ticket: TICKET, to, writes: None, request: Request::Get(key()) };
-    assert_eq!(say(returned), "0a0000000835d5afac5c651ff90301ac0209010000016b");
+    assert_eq!(say(returned), "0a0000000935d5afacec4c7fc40301ac0209010000016b");
     let vector = |a, b| Vector::from_entries([Hlc(a), Hlc(b)]);
     let message = Peer::Tree(Tree::Up(Report { stable: vector(1, 2), safe: vector(0, 1) }));
     let peer = Message::<Tidemark>::Peer { from, to: PartitionId(0), message };
-    assert_eq!(hex(&frame(&peer)), "0c0000000826edbdf8b1b523f6040101000000020102020001");
+    assert_eq!(hex(&frame(&peer)), "0c0000000926edbdf8019c43cb040101000000020102020001");
     let broadcast = Message::Broadcast { content: b"hi".to_vec() };
-    assert_eq!(say(broadcast), "040000000813c3548c5089096005026869");
+    assert_eq!(say(broadcast), "040000000913c3548ce0a0695d05026869");
 }
 
 #[test]
 fn replication_streams() {
     let partition = PARTITION;
     let open = StreamRequest::Open { partition, resume: Resume { incarnation: 500, received: 7 } };
-    assert_eq!(hex(&frame(&open)), "0500000008148d1a7978618c330001f40307");
+    assert_eq!(hex(&frame(&open)), "0500000009148d1a79c848ec0e0001f40307");
     let (mut close, mut confirm) = (FrameBuffer::default(), FrameBuffer::default());
     close.push(&StreamRequest::Close { partition });
     confirm.push(&StreamRequest::Confirm { partition, seq: 8 });
     close.append(&mut confirm);
-    assert_eq!(hex(&close.take()), "0500000008d5d4ba57024cc1ec0101020108");
+    assert_eq!(hex(&close.take()), "0500000009d5d4ba57b265a1d10101020108");
     let supply = |supply: Supply<Eventual>| hex(&frame(&supply));
     let opened = Supply::Opened { partition, incarnation: 500 };
-    assert_eq!(supply(opened), "040000000828c05fc97d2427a00001f403");
+    assert_eq!(supply(opened), "040000000928c05fc9cd0d479d0001f403");
     let refusal = StreamRefusal::LostLog { theirs: 9, mine: 7 };
     assert_eq!(
         supply(Supply::Refused { partition, refusal }),
-        "05000000082297580c97485d150101000\
+        "05000000092297580c27613d280101000\
         907"
     );
     let version = Version { stamp: STAMP, meta: (), write: Write::Assign(value()) };
@@ -127,7 +127,7 @@ fn replication_streams() {
     ];
     assert_eq!(
         supply(Supply::Items { partition, items }),
-        "1d00000008e019c93e225227950201030004016bc0843d0100000576616c75650105c1843d0305c2843d"
+        "1d00000009e019c93e927b47a80201030004016bc0843d0100000576616c75650105c1843d0305c2843d"
     );
 }
 
