@@ -52,6 +52,7 @@ use commands::Commands;
 use interactive::Interactive;
 pub use params::Params;
 pub use past::{Meta, Need, Past};
+use proposals::Lead;
 pub use rules::*;
 use tidemark_contract::core::Transact;
 use tidemark_contract::prelude::*;
@@ -88,6 +89,7 @@ pub struct Tidemark {
     transactions: Transactions,
     commands: Commands,
     interactive: Interactive,
+    lead: Option<Lead>,
     /// Versions with exceptions.
     exceptional: Watched,
 }
@@ -143,7 +145,8 @@ impl Protocol for Tidemark {
             if FENCE_SURVIVES.kept() { st.stable[m].max(was.hard.times.ceiling) } else { Hlc::ZERO };
         st.stable[l] = st.stable[l].max(Hlc::ZERO); // from now on the least of all entries counts it (D6)
         let (commands, interactive) = (Commands::start(was.life), Interactive::start(&was, cx));
-        Self { st, m, l, transactions, commands, interactive, exceptional: Watched::default() }
+        let (lead, exceptional) = (None, Watched::default());
+        Self { st, m, l, transactions, commands, interactive, lead, exceptional }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
@@ -317,7 +320,7 @@ impl Tidemark {
         let m = cx.me.dc;
         ds.merge(&seen.ds);
         let fence = if PUT_ABOVE_FENCE.kept() { self.st.stable[m] } else { Hlc::ZERO };
-        let new = cx.stamp_above(self.st.vv[m], ds.max().max(fence))?; // 5
+        let new = cx.stamp_above(self.clock(cx), ds.max().max(fence))?; // 5
         self.st.written(new.ts, cx);
         let stable = self.need(&ds, m); // 6
         let local = if VERSIONS_NEED_L.kept() { seen.l.max(l) } else { Hlc::ZERO };

@@ -5,6 +5,8 @@
 //!   saw there; and of the second look, if nothing else is prepared there below `ct`. If all are sure of one time, they have announced it
 //!   as soon as it is decided, for a participant that hears of an L at or above its time knows how the transaction ended. So a
 //!   transaction that meets no other one takes two round trips, and one more if it looks.
+//! - D15 Until physical time has come to the time of a transaction, the clocks that it has moved up go on from there, half as fast. A
+//!   clock that stood still would give a PUT a time above the snapshots that are read later at other servers.
 
 use super::failures::too_late;
 use super::transactions::{Message, Transactions};
@@ -14,7 +16,35 @@ use tidemark_contract::two_phase::{Adds, Tx};
 /// How far ahead of its clock a coordinator asks for proposals, at least and at most (D14).
 pub(super) const AHEAD_US: std::ops::RangeInclusive<Micros> = 1_000..=8_000;
 
+/// To what a transaction has moved a clock up, and when (D15).
+pub(super) struct Lead {
+    to: Micros,
+    since: Micros,
+}
+
+impl Lead {
+    fn reading(&self, cx: &Cx<'_, Tidemark>) -> Option<Micros> {
+        let reading = self.to + cx.mono.saturating_sub(self.since) / 2;
+        (cx.now..=cx.now + AHEAD_US.end()).contains(&reading).then_some(reading)
+    }
+}
+
 impl Tidemark {
+    /// This server's clock, at or above what it has announced (D15).
+    #[inline]
+    pub(super) fn clock(&self, cx: &Cx<'_, Self>) -> Hlc {
+        let (clock, lead) = (self.st.vv[cx.me.dc], self.lead.as_ref());
+        lead.and_then(|lead| lead.reading(cx)).map_or(clock, |reading| clock.max(Hlc::at(reading)))
+    }
+
+    /// Moves the clock up to the time of a transaction.
+    pub(super) fn advance(&mut self, to: Hlc, cx: &mut Cx<'_, Self>) {
+        if self.clock(cx).max(Hlc::at(cx.now)) < to {
+            self.lead = Some(Lead { to: to.micros(), since: cx.mono });
+        }
+        self.st.advance(to, cx);
+    }
+
     /// Asks for proposals (T1), and the other siblings to announce what is asked for (D14).
     pub(super) fn begin(
         &mut self,
@@ -59,7 +89,7 @@ impl Tidemark {
         let proposal = cx.stamp_above(clock, above.max(from.prev()));
         match proposal.or_else(|_| cx.stamp_above(clock, above)) {
             Ok(pt) => {
-                self.st.advance(pt.ts, cx);
+                self.advance(pt.ts, cx);
                 seen.dsv = self.need(&seen.ds, m);
                 let seen = if DEPENDS_ON_SEEN.kept() { seen } else { Past::default() };
                 let (part, sure) = (Part { writes, watched }, self.is_sure(pt.ts, &snap, &seen));

@@ -39,7 +39,7 @@ impl Tidemark {
     pub(super) fn snapshot(&mut self, known: &Known, cx: &mut Cx<'_, Self>) -> Vector {
         let (m, l) = (cx.me.dc, self.l);
         self.learn_from(known, cx);
-        self.st.stable.raise(m, self.st.vv[m].max(Hlc::at(cx.now)).max(self.st.stable[l]));
+        self.st.stable.raise(m, self.clock(cx).max(Hlc::at(cx.now)).max(self.st.stable[l]));
         let mut sv = self.st.stable.clone();
         sv[l] = if SNAPSHOT_HAS_L.kept() { sv[l] } else { sv[m] };
         sv

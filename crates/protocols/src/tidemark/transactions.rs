@@ -170,7 +170,7 @@ impl Tidemark {
         match message {
             Message::Commit(message) => self.commit(from, message, cx),
             Message::Lift(ct) => {
-                self.st.advance(ct, cx);
+                self.advance(ct, cx);
                 self.owe(ct, from.partition, cx);
             }
             Message::Announced(up_to) => {
@@ -258,7 +258,7 @@ impl Tidemark {
             if APPLYING_TAKES_NEED.kept() {
                 self.st.stable.merge(&past.dsv);
             }
-            self.st.advance(ct, cx);
+            self.advance(ct, cx);
             let announced = self.announced(cx);
             let upto = if announced < ct.prev() { announced } else { Hlc::ZERO };
             for (key, write) in transaction.writes {

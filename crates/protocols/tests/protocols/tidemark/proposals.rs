@@ -46,6 +46,23 @@ fn d14_a_coordinator_whose_clock_is_behind_looks_farther_ahead() {
     assert_eq!(two_round_trips, [false, false, true]);
 }
 
+/// The transaction has moved all clocks up by a millisecond; a PUT and a snapshot follow before physical time is there.
+#[test]
+fn d15_a_snapshot_has_what_was_put_before_though_clocks_are_ahead() {
+    let (mut lab, x, y) = two();
+    let (s, t, u) = (lab.client(0), lab.client(0), lab.client(0));
+    lab.run(s, put_all(&[&x, &y], "both"));
+    for (n, now) in [1_300, 1_600, 1_900, 2_500].into_iter().enumerate() {
+        lab.set_clocks(now - 100);
+        let value = n.to_string();
+        for _ in 0..3 {
+            lab.put(t, &y, &value);
+        }
+        lab.set_clocks(now);
+        assert_eq!(lab.rotx(u, &[&x, &y]), format!("both {value}"), "{}", lab.transcript);
+    }
+}
+
 /// Whoever has seen a transaction finds it at a participant that has not heard yet how it ended.
 #[test]
 fn d14_a_participant_in_doubt_learns_from_l_that_a_transaction_has_committed() {
