@@ -244,6 +244,7 @@ impl Cluster<'_> {
 
     /// A process that has begun to serve what its group holds does so in an epoch in which nobody served before. A leader that was cut
     /// off may hear that its first entry is agreed on when another leads already: that one's epoch is later, and its own lets nothing out.
+    /// Without a group each epoch is later than the last one.
     pub(super) fn see_epoch(&mut self, at: usize) {
         let process = &mut self.processes[at];
         let serves = process.node.as_ref().and_then(|node| node.serves());
@@ -253,8 +254,9 @@ impl Cluster<'_> {
         let Some(epoch) = serves.filter(|_| at < self.servers) else { return };
         let group = self.group_of(at);
         self.stats.elections += u64::from(self.plan.replicas > 1);
-        if !self.epochs[group].insert(epoch) {
-            let text = format!("{} serves in epoch {epoch}, in which somebody has served", self.name_of(at));
+        let back = self.plan.replicas == 1 && self.epochs[group].last() > Some(&epoch);
+        if back || !self.epochs[group].insert(epoch) {
+            let text = format!("{} serves in epoch {epoch}, which has been or is past", self.name_of(at));
             self.problem(ProblemKind::Recovery, text);
         }
     }
