@@ -27,6 +27,7 @@
 //! - [`Lab`]: a hand-driven cluster for tests
 
 pub mod aging;
+pub mod bases;
 pub mod causes;
 pub mod ceiling;
 pub mod checks;

@@ -259,7 +259,7 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
                 return None;
             }
             Op::Transact(step) => match (&**step, step.keys().next()) {
-                (Transact::Begin { partition }, _) => *partition,
+                (Transact::Begin { partition, .. }, _) => *partition,
                 (Transact::Read { snapshot, .. } | Transact::End { snapshot }, _) => snapshot.holder,
                 (Transact::Commit { .. }, Some(key)) => self.topology.partition_of(key),
                 (Transact::Commit { .. }, None) => {

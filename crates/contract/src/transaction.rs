@@ -63,7 +63,12 @@ const BYTES_MAX: usize = 64 << 20;
 impl Transaction {
     /// The operation that begins one, whose snapshot the server of `partition` holds.
     pub fn begin(partition: PartitionId) -> Op {
-        Op::Transact(Box::new(Transact::Begin { partition }))
+        Op::Transact(Box::new(Transact::Begin { partition, regions: 0 }))
+    }
+
+    /// The operation that begins one in a snapshot that so many regions have whole. The root of a region's tree knows of them.
+    pub fn begin_base(regions: u8) -> Op {
+        Op::Transact(Box::new(Transact::Begin { partition: PartitionId(0), regions }))
     }
 
     /// One that has begun, at the time `now`.

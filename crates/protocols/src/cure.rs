@@ -35,7 +35,7 @@ pub use tidemark_contract::early::{Clock, Timer};
 use tidemark_contract::info;
 use tidemark_contract::prelude::*;
 pub use tidemark_contract::stabilised::TransactionParams as Params;
-use tidemark_contract::stabilised::leases::{self, checks_nothing};
+use tidemark_contract::stabilised::leases::{self, Start, checks_nothing};
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
 use tidemark_contract::timeline::{Lasting, Timeline};
 use tidemark_contract::two_phase::{Commit, Decided, Part, State, Turn, Tx, given_up};
@@ -226,12 +226,13 @@ impl Cure {
     fn step(&mut self, ticket: Ticket, step: Transact, snap: Vector, until: Micros, cx: &mut Cx<'_, Self>) {
         let nothing = Outcome::Written { stamp: None, previous: None };
         match step {
+            Transact::Begin { regions: 1.., .. } => cx.fail(ticket, leases::knows_no_bases()),
             Transact::Begin { .. } => {
                 let floor = snap.min();
                 leases::begin(
                     self,
                     ticket,
-                    (snap, floor),
+                    Start { at: snap, floor, base: false },
                     cx.params.transaction_limit_us,
                     Vector::default(),
                     cx,

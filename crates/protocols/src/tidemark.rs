@@ -37,6 +37,7 @@
 //! - I4 No `L` here, of servers or sessions, exceeds what any server has announced. A session's covers what of this data centre's
 //!   transactions is in its past.
 
+mod bases;
 pub mod commands;
 mod failures;
 pub mod interactive;
@@ -48,6 +49,7 @@ mod rules;
 mod snapshots;
 pub mod transactions;
 mod view;
+use bases::Kept;
 use commands::Commands;
 use interactive::Interactive;
 pub use params::Params;
@@ -90,6 +92,7 @@ pub struct Tidemark {
     commands: Commands,
     interactive: Interactive,
     lead: Option<Lead>,
+    kept: Kept,
     /// Versions with exceptions.
     exceptional: Watched,
 }
@@ -115,7 +118,8 @@ impl Protocol for Tidemark {
                 _ => None,
             },
             now: |server, m| View::Fresh(At { m, l: server.l, dsv: server.st.stable.clone() }),
-            whole: |params| params.keep_us == 0, // 2, 8: the fence of every ROTX is above all that was written
+            // 2, 8: the fence of every ROTX is above all that was written.
+            whole: |params| params.keep_us == 0 && params.base_regions == 0,
             together: None,
         }),
         announces: Some(Meta::announced), // 7
@@ -145,8 +149,8 @@ impl Protocol for Tidemark {
             if FENCE_SURVIVES.kept() { st.stable[m].max(was.hard.times.ceiling) } else { Hlc::ZERO };
         st.stable[l] = st.stable[l].max(Hlc::ZERO); // from now on the least of all entries counts it (D6)
         let (commands, interactive) = (Commands::start(was.life), Interactive::start(&was, cx));
-        let (lead, exceptional) = (None, Watched::default());
-        Self { st, m, l, transactions, commands, interactive, lead, exceptional }
+        let (kept, exceptional) = (Kept::start(&was.hard.times.stable, l, cx), Watched::default());
+        Self { st, m, l, transactions, commands, interactive, lead: None, kept, exceptional }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
@@ -210,8 +214,15 @@ impl StableTime for Tidemark {
     fn settled(&mut self, safe: &Vector, m: DcId, d: &Version<Meta>) -> bool {
         let safe = if COLLECTS_AT_SAFE.kept() { safe } else { &self.st.stable };
         let at = At::safe(m, self.l, safe);
-        let pinned = self.interactive.is_pinned(); // D13
-        if pinned { at.is_below(d.stamp, &d.meta) } else { at.has_in_snapshot(d.stamp, &d.meta) }
+        if self.interactive.is_pinned() || self.kept.any {
+            at.is_below(d.stamp, &d.meta)
+        } else {
+            at.has_in_snapshot(d.stamp, &d.meta)
+        }
+    }
+
+    fn leased(&self) -> impl Iterator<Item = Vector> {
+        self.kept_bases().filter(|_| BASES_ARE_KEPT.kept())
     }
 
     fn learn(&mut self, stable: &Vector, cx: &mut Cx<'_, Self>) {
@@ -237,6 +248,7 @@ impl StableTime for Tidemark {
     fn theta(&mut self, cx: &mut Cx<'_, Self>) {
         self.interactive.unpin(cx.mono);
         stabilised::hurry(self, cx);
+        self.tell_bases(cx);
         stabilised::aggregate(self, cx);
         let safe = self.st.safe();
         let passed = if TOMBSTONES_UNTIL_L.kept() { safe.min() } else { self.without_l(safe).min() };

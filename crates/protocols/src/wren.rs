@@ -33,7 +33,7 @@
 use tidemark_contract::core::Transact;
 use tidemark_contract::own_writes::{self, OwnWrites};
 use tidemark_contract::prelude::*;
-use tidemark_contract::stabilised::leases::{self, checks_nothing};
+use tidemark_contract::stabilised::leases::{self, Start, checks_nothing};
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
 pub use tidemark_contract::stabilised::{Timer, TransactionParams as Params};
 use tidemark_contract::timeline::{Lasting, Timeline};
@@ -279,9 +279,11 @@ impl Wren {
     /// A step of an interactive transaction.
     fn step(&mut self, ticket: Ticket, step: Transact, past: Past, cx: &mut Cx<'_, Self>) {
         match step {
+            Transact::Begin { regions: 1.., .. } => cx.fail(ticket, leases::knows_no_bases()),
             Transact::Begin { .. } => {
                 let (at, floor) = (past.seen.clone(), past.seen.min());
-                leases::begin(self, ticket, (at, floor), cx.params.transaction_limit_us, past, cx);
+                let start = Start { at, floor, base: false };
+                leases::begin(self, ticket, start, cx.params.transaction_limit_us, past, cx);
             }
             Transact::Read { snapshot, keys, .. } => match leases::snapshot(self, snapshot) {
                 Ok(at) => self.st.scatter_then((ticket, keys), (at, ()), Self::found, cx),

@@ -115,9 +115,15 @@ impl Simulation {
                 .entry("transaction_limit_us".to_string())
                 .or_insert_with(|| interactive::limit_us(plan.seed).into());
         }
+        if chosen.contains_key("base_regions") {
+            chosen.entry("tell_us".to_string()).or_insert(TELL_US.into());
+        }
         params_of(self.factory, plan, varied, &chosen)
     }
 }
+
+/// How often regions of schedules tell each other what they have: often, for schedules are short.
+const TELL_US: u64 = 10_000;
 
 /// A protocol's numbers for each node: over `numbers` the intervals of the plan, and over those what was `chosen`.
 pub(crate) fn params_of(

@@ -124,7 +124,8 @@ impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |keys: &[Key]| keys.iter().map(Key::to_string).collect::<Vec<_>>().join(" ");
         match self.0 {
-            Act::Begin => write!(f, "BEGIN"),
+            Act::Begin { regions: 0 } => write!(f, "BEGIN"),
+            Act::Begin { regions } => write!(f, "BEGIN in what {regions} regions have"),
             Act::Commit { check: false } => write!(f, "COMMIT"),
             Act::Commit { check: true } => write!(f, "COMMIT, if nothing has changed that was read"),
             Act::Op(Op::Transact(step)) => write!(f, "{step:?}"),

@@ -6,6 +6,16 @@ use crate::{Answer, Cx, Ticket};
 use std::collections::BTreeMap;
 use tidemark_core::{Failure, Hlc, Micros, Outcome, PartitionId, Snapshot};
 
+/// Where a transaction begins to read: everything at or below `floor` is in it.
+pub struct Start<S> {
+    /// The snapshot.
+    pub at: S,
+    /// Everything is in it that has a time at or below.
+    pub floor: Hlc,
+    /// Several data centres have it whole.
+    pub base: bool,
+}
+
 /// The snapshots that one server holds.
 pub struct Leases<S> {
     life: u64,
@@ -19,11 +29,11 @@ impl<S: Clone> Leases<S> {
         Self { life, given: 0, held: BTreeMap::new() }
     }
 
-    /// Holds a snapshot until then; everything at or below `floor` is in it.
-    fn hold(&mut self, at: S, holder: PartitionId, floor: Hlc, until: Micros) -> Snapshot {
+    /// Holds a snapshot until then.
+    fn hold(&mut self, Start { at, floor, base }: Start<S>, holder: PartitionId, until: Micros) -> Snapshot {
         self.given += 1;
         self.held.insert(self.given, (at, until));
-        Snapshot { holder, life: self.life, number: self.given, floor }
+        Snapshot { holder, life: self.life, number: self.given, floor, base }
     }
 
     /// The snapshot of this name.
@@ -38,12 +48,11 @@ impl<S: Clone> Leases<S> {
     }
 }
 
-/// An interactive transaction begins, which may be open for so long, in the snapshot `at`: everything is in that at or below `floor`.
-/// The session is told `seen`.
+/// An interactive transaction begins, which may be open for so long. The session is told `seen`.
 pub fn begin<P: StableTime, T>(
     server: &mut P,
     ticket: Ticket,
-    (at, floor): (At<P>, Hlc),
+    mut start: Start<At<P>>,
     limit_us: Micros,
     seen: T,
     cx: &mut Cx<'_, P>,
@@ -51,8 +60,8 @@ pub fn begin<P: StableTime, T>(
     P::Reply: From<Answer<T>>,
 {
     let until = cx.mono + limit_us;
-    let floor = floor.max(cx.store.floor()); // every view contains it
-    let snapshot = server.stabilised().leases.hold(at, cx.me.partition, floor, until);
+    start.floor = start.floor.max(cx.store.floor()); // every view contains it
+    let snapshot = server.stabilised().leases.hold(start, cx.me.partition, until);
     cx.store.keep_versions(true);
     cx.answer(ticket, Outcome::Begun(snapshot), seen);
 }
@@ -91,6 +100,11 @@ pub(super) fn expire<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
 /// What a protocol says to who wants to know, at the commit, whether what was read has changed, if it cannot tell.
 pub fn checks_nothing() -> Failure {
     Failure::Refused("this protocol cannot check at COMMIT whether what was read has changed".into())
+}
+
+/// What a protocol says to who wants to read what several regions have whole, if it cannot tell.
+pub fn knows_no_bases() -> Failure {
+    Failure::Refused("this protocol does not know what several regions have: begin without REGIONS".into())
 }
 
 /// What a client is told whose transaction cannot read on.

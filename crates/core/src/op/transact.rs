@@ -8,10 +8,14 @@ use std::fmt;
 /// A step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Transact {
-    /// It begins. It reads in the snapshot that [`Op::Rotx`](crate::Op::Rotx) would read in now.
+    /// It begins. It reads in the snapshot that [`Op::Rotx`](crate::Op::Rotx) would read in now, or in the newest one that so many
+    /// regions have whole.
     Begin {
         /// The partition whose server holds the snapshot.
         partition: PartitionId,
+        /// How many regions must have all of the snapshot: they may do so only a while after it was written, and the snapshot may miss
+        /// what the session itself has read or written. At 0 it misses nothing of that.
+        regions: u8,
     },
     /// What keys are in the snapshot.
     Read {
@@ -48,6 +52,8 @@ pub struct Snapshot {
     pub number: u64,
     /// Everything is in the snapshot that has a time at or below.
     pub floor: Hlc,
+    /// It is one that several regions have whole.
+    pub base: bool,
 }
 
 impl fmt::Display for Snapshot {

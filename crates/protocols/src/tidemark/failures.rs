@@ -32,3 +32,19 @@ pub(super) fn not_shown() -> Failure {
         "the transaction has committed, but a partition of this region does not answer".into(),
     )
 }
+
+/// D16.
+pub(super) fn no_bases(most: usize) -> Failure {
+    Failure::Refused(match most {
+        0 => "this cluster keeps no snapshots that several regions have: base_regions in [protocol] is 0"
+            .into(),
+        most => {
+            format!("this cluster keeps snapshots that up to {most} regions have: base_regions in [protocol]")
+        }
+    })
+}
+
+/// D16.
+pub(super) fn no_base_yet(regions: usize) -> Failure {
+    Failure::Unavailable(format!("{regions} regions have not told yet that they have the same snapshot"))
+}

@@ -14,9 +14,10 @@
 use super::transactions::Message;
 use super::*;
 use std::collections::BTreeMap;
+use tidemark_contract::core::Snapshot;
 use tidemark_contract::gather::{Gather, GatherId};
 use tidemark_contract::slices::{by_partition, put_in_place};
-use tidemark_contract::stabilised::leases;
+use tidemark_contract::stabilised::leases::{self, Start};
 use tidemark_contract::two_phase::Adds;
 
 /// What had come to a server, in one of its lives, while it was pinned.
@@ -33,12 +34,22 @@ pub struct Pin {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Slice {
     sv: Vector,
-    pin: Option<Pin>,
+    limit: Limit,
     keys: Several<(u32, Key)>,
 }
 
+/// What a slice shows of its snapshot.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Limit {
+    /// What had come by then; if it has no pin yet, by now.
+    Pinned(Option<Pin>),
+    /// It is a base (D16).
+    Base,
+}
+
 /// What is found in a slice, what its reader comes to depend on, and what limits those that follow.
-pub type Sliced = (Vec<(u32, Found)>, Past, Pin);
+pub type Sliced = (Vec<(u32, Found)>, Past, Limit);
 
 /// A read that is being put together at the holder of its snapshot.
 struct Reading {
@@ -91,13 +102,21 @@ impl Tidemark {
     /// A step of an interactive transaction, whose session remembers `past`.
     pub(super) fn step(&mut self, ticket: Ticket, step: Transact, past: Past, cx: &mut Cx<'_, Self>) {
         match step {
-            Transact::Begin { .. } => {
-                let sv = self.snapshot(&past.fenced(cx.me.dc), cx);
-                let (floor, seen) = (sv.min(), self.read_in(&sv));
-                leases::begin(self, ticket, (sv, floor), cx.params.transaction_limit_us, seen, cx);
+            Transact::Begin { regions: 0, .. } => {
+                let at = self.snapshot(&past.fenced(cx.me.dc), cx);
+                let seen = self.read_in(&at);
+                let start = Start { floor: at.min(), at, base: false };
+                leases::begin(self, ticket, start, cx.params.transaction_limit_us, seen, cx);
             }
+            Transact::Begin { regions, .. } => match self.base(regions) {
+                Ok(at) => {
+                    let start = Start { floor: at.min(), at, base: true };
+                    leases::begin(self, ticket, start, cx.params.transaction_limit_us, Past::default(), cx);
+                }
+                Err(why) => cx.fail(ticket, why),
+            },
             Transact::Read { snapshot, keys, command } => match leases::snapshot(self, snapshot) {
-                Ok(sv) => self.read_slices(ticket, snapshot.number, sv, Several { keys, command }, cx),
+                Ok(sv) => self.read_slices(ticket, snapshot, sv, Several { keys, command }, cx),
                 Err(why) => cx.fail(ticket, why),
             },
             Transact::Commit { writes, watched } => {
@@ -111,7 +130,14 @@ impl Tidemark {
     }
 
     /// Asks each partition for its keys, at the holder of the snapshot.
-    fn read_slices(&mut self, ticket: Ticket, number: u64, sv: Vector, all: Several, cx: &mut Cx<'_, Self>) {
+    fn read_slices(
+        &mut self,
+        ticket: Ticket,
+        Snapshot { number, base, .. }: Snapshot,
+        sv: Vector,
+        all: Several,
+        cx: &mut Cx<'_, Self>,
+    ) {
         let m = cx.me.dc;
         let Self { interactive: Interactive { pins, reads, .. }, st, .. } = self;
         pins.retain(|number, _| leases::holds(st, *number));
@@ -122,8 +148,9 @@ impl Tidemark {
         let nothing = Reading { ticket, snapshot: number, found, seen: Past::default(), failed: false };
         let id = reads.open(servers, cx.mono + cx.params.wait_limit_us, nothing);
         for (partition, keys) in parts {
-            let (keys, pin) = (Several { keys, command: command.clone() }, pins.get(&partition).cloned());
-            let slice = Slice { sv: sv.clone(), pin, keys };
+            let keys = Several { keys, command: command.clone() };
+            let limit = if base { Limit::Base } else { Limit::Pinned(pins.get(&partition).cloned()) };
+            let slice = Slice { sv: sv.clone(), limit, keys };
             cx.send(ServerId::new(m, partition), Peer::Own(Message::Read(id, slice)));
         }
     }
@@ -136,25 +163,36 @@ impl Tidemark {
         slice: Slice,
         cx: &mut Cx<'_, Self>,
     ) {
-        let (Slice { sv, pin, keys }, m) = (slice, cx.me.dc);
-        let Interactive { received, life, period, pinned_until, .. } = &mut self.interactive;
-        let lasts = |pin: &Pin| (pin.life, pin.period) == (*life, *period);
-        if !pin.as_ref().is_none_or(lasts) && PINNED_STAY.kept() {
-            return cx.send(from, Peer::Own(Message::Found(id, None)));
-        }
-        let pin = pin.unwrap_or_else(|| {
-            let (mut up_to, until) = (received.clone(), cx.mono + cx.params.transaction_limit_us * 9 / 8);
-            up_to[m] = self.st.vv[m];
-            *pinned_until = (*pinned_until).max(Some(until));
-            Pin { life: *life, period: *period, up_to }
-        });
-        let at = |dsv| At { m, l: self.l, dsv };
-        let view = match SNAPSHOTS_ARE_PINNED.kept() {
-            true => View::Pinned(at(sv.clone()), pin.up_to.clone()),
-            false => View::Snapshot(at(sv.clone())),
+        let Slice { sv, limit, keys } = slice;
+        let at = At { m: cx.me.dc, l: self.l, dsv: sv.clone() };
+        let (view, limit) = match limit {
+            Limit::Base if BASES_ARE_CLOSED.kept() => (View::Base(at), Limit::Base),
+            Limit::Base => (View::Snapshot(at), Limit::Base),
+            Limit::Pinned(pin) => match self.pin(pin, cx) {
+                Some(pin) if SNAPSHOTS_ARE_PINNED.kept() => {
+                    (View::Pinned(at, pin.up_to.clone()), Limit::Pinned(Some(pin)))
+                }
+                Some(pin) => (View::Snapshot(at), Limit::Pinned(Some(pin))),
+                None => return cx.send(from, Peer::Own(Message::Found(id, None))),
+            },
         };
         let (found, seen) = self.slice_as(&view, &sv, &keys, cx);
-        cx.send(from, Peer::Own(Message::Found(id, Some((found, seen, pin)))));
+        cx.send(from, Peer::Own(Message::Found(id, Some((found, seen, limit)))));
+    }
+
+    /// What limits a slice whose transaction has this pin here (D13). None if what it shows may have been collected.
+    fn pin(&mut self, pin: Option<Pin>, cx: &Cx<'_, Self>) -> Option<Pin> {
+        let (m, Interactive { received, life, period, pinned_until, .. }) = (cx.me.dc, &mut self.interactive);
+        match pin {
+            Some(pin) if (pin.life, pin.period) == (*life, *period) || !PINNED_STAY.kept() => Some(pin),
+            Some(_) => None,
+            None => {
+                let (mut up_to, until) = (received.clone(), cx.mono + cx.params.transaction_limit_us * 9 / 8);
+                up_to[m] = self.st.vv[m];
+                *pinned_until = (*pinned_until).max(Some(until));
+                Some(Pin { life: *life, period: *period, up_to })
+            }
+        }
     }
 
     /// A slice is here: if it is the last one, its reader is answered. None if it could not be read.
@@ -167,10 +205,10 @@ impl Tidemark {
     ) {
         let Interactive { pins, reads, .. } = &mut self.interactive;
         let whole = reads.answer(id, from, |reading| match slice {
-            Some((found, seen, pin)) => {
+            Some((found, seen, limit)) => {
                 put_in_place(&mut reading.found, found);
                 reading.seen.add(seen);
-                if let Some(pins) = pins.get_mut(&reading.snapshot) {
+                if let (Some(pins), Limit::Pinned(Some(pin))) = (pins.get_mut(&reading.snapshot), limit) {
                     pins.entry(from.partition).or_insert(pin);
                 }
             }

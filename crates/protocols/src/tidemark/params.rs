@@ -18,6 +18,11 @@ pub struct Params {
     pub keep_us: Micros,
     /// How long an interactive transaction may be open: until then its snapshot is kept.
     pub transaction_limit_us: Micros,
+    /// Snapshots are kept that so many regions have whole, or fewer: what is not in them is not collected. At 0, the default, none are,
+    /// and transactions that ask for one are refused.
+    pub base_regions: usize,
+    /// How often regions tell each other what they have, if such snapshots are kept.
+    pub tell_us: Micros,
 }
 
 impl tidemark_contract::Params for Params {
@@ -30,7 +35,17 @@ impl Default for Params {
     fn default() -> Self {
         let stabilised::Params { theta_us, delta_us, fan_out, wait_limit_us } = Default::default();
         let transaction_limit_us = TRANSACTION_LIMIT_US;
-        Self { theta_us, delta_us, fan_out, wait_limit_us, keep_us: 0, transaction_limit_us }
+        let (keep_us, base_regions, tell_us) = (0, 0, 100_000);
+        Self {
+            theta_us,
+            delta_us,
+            fan_out,
+            wait_limit_us,
+            keep_us,
+            transaction_limit_us,
+            base_regions,
+            tell_us,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the safety of Tidemark's default protocol rests on.
 
-use tidemark_contract::{stabilised, two_phase};
+use tidemark_contract::{bases, stabilised, two_phase};
 
 tidemark_contract::rules! {
     GET_FENCES, // 3
@@ -52,7 +52,10 @@ tidemark_contract::rules! {
     CONDITIONS_WAIT, // T11
     SNAPSHOTS_ARE_PINNED, // T13: D13
     PINNED_STAY, // T13: D13
-    MOVERS_WAIT_FOR_L; // T14
+    MOVERS_WAIT_FOR_L, // T14
+    BASES_ARE_KEPT, // D16
+    BASES_ARE_CLOSED; // D16
+    of bases: OWN_REGION_COVERS, ONE_CHOICE_FOR_ALL, BASES_NEVER_FALL; // D16
     of stabilised: STABLE_SURVIVES, OFFERS_WHAT_IS_DURABLE, STABLE_STAYS_HOME, // D1, D2
     READS_AT_STABLE, READS_ABOVE_HORIZON, // D6
     HOLDS_SNAPSHOTS, TRANSACTIONS_STAND_APART; // T13

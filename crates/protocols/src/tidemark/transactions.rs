@@ -47,6 +47,8 @@ pub enum Message {
     Read(GatherId, Slice),
     /// This is found, and limits what it finds here later.
     Found(GatherId, Option<Sliced>),
+    /// From root to root: the sender's data centre has this, and will have it after a crash (D16).
+    Told(Vector),
 }
 
 /// How far L may be behind.
@@ -182,6 +184,7 @@ impl Tidemark {
                 self.take_l(up_to, cx);
                 self.show(cx);
             }
+            Message::Told(stable) => self.kept.told(from.dc, &stable),
             Message::Read(id, slice) => self.read_slice_at(from, id, slice, cx),
             Message::Found(id, slice) => self.slice_found(from, id, slice, cx),
             message => self.on_fetch(from, message, cx),

@@ -22,6 +22,8 @@ pub enum View {
     Snapshot(At),
     /// The same, of what had come by then (D13).
     Pinned(At, Vector),
+    /// V(b): the same in every data centre (D16).
+    Base(At),
     /// At a time (D6).
     At(Hlc),
 }
@@ -36,6 +38,7 @@ impl View {
             }
             Self::Snapshot(at) => at.has_in_snapshot(stamp, meta),
             Self::Pinned(at, pin) => stamp.ts <= pin[stamp.origin] && at.has_in_snapshot(stamp, meta),
+            Self::Base(at) => at.is_below(stamp, meta),
             Self::At(time) => stamp.ts <= *time,
         }
     }
@@ -76,7 +79,8 @@ impl At {
             && self.has_l(stamp, meta, SNAPSHOT_NEEDS_L)
     }
 
-    /// Whether this version, and all that it depends on, lies below: no pin of a snapshot from here on excludes it (D13).
+    /// Whether this version, and all that it depends on, lies below: no pin of a snapshot from here on excludes it (D13), and it is in
+    /// every base from here on (D16).
     pub(super) fn is_below(&self, stamp: Stamp, meta: &Meta) -> bool {
         let Self { m, dsv: safe, .. } = self;
         stamp.ts <= safe[stamp.origin]

@@ -1,5 +1,6 @@
 //! Tidemark (PROTOCOLS §19): its steps one by one, and what each fence is for.
 
+mod bases;
 mod commands;
 mod lasting;
 mod proposals;

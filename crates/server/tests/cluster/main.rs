@@ -1,6 +1,7 @@
 //! Nodes end to end: real sockets, real disks, clients that speak RESP.
 
 mod administration;
+mod bases;
 mod bcounter;
 mod blocking;
 mod checking;

@@ -146,7 +146,7 @@ impl Cluster<'_> {
             return self.end_step(number, &unreachable());
         };
         match act {
-            Act::Op(_) | Act::Begin | Act::Commit { .. } => {
+            Act::Op(_) | Act::Begin { .. } | Act::Commit { .. } => {
                 let op = match self.next_of(number, act) {
                     Next::Ask(op) => op,
                     Next::Ended(outcome) => return self.end_step(number, &outcome),

@@ -16,6 +16,8 @@ use tidemark_core::{
 /// A transaction that a client has begun.
 pub(super) struct Interactive {
     transaction: Transaction,
+    /// It reads what several regions have whole, and only reads.
+    base: bool,
     began: Micros,
     /// What it has read, until when: for the history one read of several keys.
     reads: Vec<(Key, Found)>,
@@ -115,12 +117,15 @@ impl Cluster<'_> {
     pub(super) fn next_of(&mut self, number: usize, act: Act) -> Next {
         let partitions = self.layout.topology.partitions as u64;
         let partition = PartitionId((mix(self.plan.seed, number as u64) % partitions) as u16);
-        let refused = || Next::Ended(Outcome::Failed(Failure::Refused("there is no transaction".into())));
+        let refused =
+            || Next::Ended(Outcome::Failed(Failure::Refused("it is in no transaction that does so".into())));
         let client = &mut self.clients[number];
         let step = client.step;
         match (act, &mut client.interactive) {
-            (Act::Begin, None) => Next::Ask(Transaction::begin(partition)),
+            (Act::Begin { regions: 0 }, None) => Next::Ask(Transaction::begin(partition)),
+            (Act::Begin { regions }, None) => Next::Ask(Transaction::begin_base(regions)),
             (Act::Op(op), None) => Next::Ask(op),
+            (Act::Op(op), Some(open)) if open.base && op.writes().is_some() => refused(),
             (Act::Op(op), Some(open)) => {
                 let op = if open.did.is_some() { suited(op, number, step) } else { op };
                 match open.transaction.carry(op.clone()) {
@@ -159,10 +164,11 @@ impl Cluster<'_> {
         let place = Place { dc: client.dc, alone: topology.dcs == 1, types };
         let act = &client.script[client.step].act;
         match (act, &mut client.interactive) {
-            (Act::Begin, _) => {
+            (Act::Begin { .. }, _) => {
                 if let Outcome::Begun(snapshot) = outcome {
                     client.interactive = Some(Interactive {
                         transaction: Transaction::new(*snapshot, place, now),
+                        base: snapshot.base,
                         began: running.start,
                         reads: Vec::new(),
                         until: now,
@@ -267,7 +273,8 @@ impl Cluster<'_> {
             return Vec::new();
         }
         let reads = open.reads.into_iter().map(|(key, found)| Read::new(key, found));
-        vec![Event::read(client.id, client.dc, ReadKind::Rotx, reads).at(open.began, open.until)]
+        let kind = if open.base { ReadKind::Snapshot } else { ReadKind::Rotx };
+        vec![Event::read(client.id, client.dc, kind, reads).at(open.began, open.until)]
     }
 }
 

@@ -92,7 +92,7 @@ impl Cluster<'_> {
             (Act::Adopt(_) | Act::Move(_), Some((from, events))) if *outcome == Outcome::Adopted => {
                 vec![history::Event::adopt(client.id, client.dc, from, events).at(times.0, times.1)]
             }
-            (Act::Begin | Act::Commit { .. } | Act::Adopt(_) | Act::Move(_), _) => Vec::new(),
+            (Act::Begin { .. } | Act::Commit { .. } | Act::Adopt(_) | Act::Move(_), _) => Vec::new(),
         };
         let disorder = if let Act::Op(op) = act { typed::disorder(op, outcome) } else { None };
         events.iter_mut().for_each(|event| event.asked = asks);

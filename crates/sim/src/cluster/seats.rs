@@ -33,7 +33,7 @@ impl<'a> Client<'a> {
     pub(super) fn op(&self) -> Option<&Op> {
         match &self.script.get(self.step)?.act {
             Act::Op(op) => Some(op),
-            Act::Begin | Act::Commit { .. } | Act::Adopt(_) | Act::Move(_) => None,
+            Act::Begin { .. } | Act::Commit { .. } | Act::Adopt(_) | Act::Move(_) => None,
         }
     }
 }

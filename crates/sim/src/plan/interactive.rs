@@ -2,7 +2,9 @@
 //! otherwise the same.
 
 use super::{Act, Plan, Step};
+use crate::options::Options;
 use crate::rng::{Draw, Stream, stream};
+use serde_json::Value;
 use tidemark_core::Micros;
 
 /// How long transactions may be open in schedules: some take longer.
@@ -13,11 +15,14 @@ pub(crate) fn limit_us(seed: u64) -> Micros {
     stream(seed, Stream::Interactive).one(&LIMITS_US)
 }
 
-/// Lets sessions of `plan` begin transactions before `percent` of a hundred operations, and commit them a few operations later.
-pub(super) fn draw(plan: &mut Plan, percent: u32) {
+/// Lets sessions of `plan` begin transactions before so many of a hundred operations, and commit them a few operations later. Where
+/// snapshots are kept that several regions have whole, some begin in those.
+pub(super) fn draw(plan: &mut Plan, options: &Options) {
+    let percent = options.interactive;
     if percent == 0 {
         return;
     }
+    let bases = options.params.get("base_regions").and_then(Value::as_u64).unwrap_or_default();
     let mut rng = stream(plan.seed, Stream::Interactive);
     rng.one(&LIMITS_US);
     let far = plan.config.farthest_us();
@@ -28,7 +33,9 @@ pub(super) fn draw(plan: &mut Plan, percent: u32) {
                 script.push(first);
                 continue;
             }
-            script.push(Step::new(first.at, Act::Begin));
+            let base = bases > 0 && rng.chance(40);
+            let regions = if base { 1 + rng.u64(0..bases) as u8 } else { 0 };
+            script.push(Step::new(first.at, Act::Begin { regions }));
             let mut last = first.at;
             script.push(first);
             for _ in 0..rng.usize(0..4) {

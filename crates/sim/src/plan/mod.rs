@@ -78,7 +78,11 @@ pub enum Act {
     /// An operation.
     Op(Op),
     /// An interactive transaction begins: operations up to the commit are done in it.
-    Begin,
+    /// At 0 in the newest snapshot of all, else in the newest that so many regions have whole: then it only reads.
+    Begin {
+        /// How many.
+        regions: u8,
+    },
     /// It commits; if so, only if nothing has changed that it has read.
     Commit {
         /// If so.
@@ -317,7 +321,7 @@ impl Plan {
             dated::draw(&mut plan);
         }
         typed::draw(&mut plan, options.typed, layout);
-        interactive::draw(&mut plan, options.interactive);
+        interactive::draw(&mut plan, options);
         plan
     }
 

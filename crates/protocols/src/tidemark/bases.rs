@@ -1,0 +1,89 @@
+//! Snapshots that several data centres have whole ([`tidemark_contract::bases`], 004).
+//!
+//! **Idea.** V(b) is what was written at or below `b`, and depends on nothing above. That asks neither when a reader comes nor what had
+//! come by then. So it is the same set in all data centres whose stable vectors cover `b`, and it is closed under causes.
+//!
+//! - D16 Roots of the trees tell each other the stable vector, with L as the own entry, once it is durable (28). What is collected lies in
+//!   every base that is kept. A base is a snapshot vector whose entries m and L are both `b[m]`.
+
+use super::transactions::Message;
+use super::*;
+use tidemark_contract::bases::Bases;
+use tidemark_contract::core::PartitionId;
+
+/// Who knows the bases of a data centre.
+const ROOT: PartitionId = PartitionId(0);
+
+/// The bases, at the root.
+pub(super) struct Kept {
+    bases: Bases,
+    /// Whether there are any.
+    pub(super) any: bool,
+    tell_at: Micros,
+}
+
+impl Kept {
+    /// `stable` outlived an earlier life.
+    pub(super) fn start(stable: &Vector, l: DcId, cx: &Cx<'_, Tidemark>) -> Self {
+        let most = if cx.me.partition == ROOT { cx.params.base_regions } else { 0 };
+        let bases = Bases::new(cx.topology.dcs, most, &has(stable, cx.me.dc, l));
+        Self { bases, any: cx.params.base_regions > 0, tell_at: 0 }
+    }
+
+    /// Another data centre has told.
+    pub(super) fn told(&mut self, dc: DcId, stable: &Vector) {
+        self.bases.told(dc, stable);
+    }
+}
+
+impl Tidemark {
+    /// θ: tells the other roots what is stable here, and finds the bases of now.
+    pub(super) fn tell_bases(&mut self, cx: &mut Cx<'_, Self>) {
+        if self.kept.bases.all().is_empty() || cx.mono < self.kept.tell_at {
+            return;
+        }
+        self.kept.tell_at = cx.mono + cx.params.tell_us;
+        let (m, stable) = (cx.me.dc, self.st.stable.clone());
+        let told = has(&stable, m, self.l);
+        self.st.ceiling.keep(stable, cx); // 28
+        self.kept.bases.told(m, &told);
+        self.kept.bases.advance(m); // 29
+        for dc in cx.topology.all_dcs().filter(|dc| *dc != m) {
+            cx.send(ServerId::new(dc, ROOT), Peer::Own(Message::Told(told.clone())));
+        }
+    }
+
+    /// What one data centre has, what two have, and so on, as far as that is kept. Only the root of a data centre knows.
+    pub fn bases(&self) -> &[Vector] {
+        self.kept.bases.all()
+    }
+
+    /// The snapshot that so many data centres have whole.
+    ///
+    /// # Errors
+    /// There is none, or none yet.
+    pub(super) fn base(&self, regions: u8) -> Result<Vector, Failure> {
+        let (regions, most) = (usize::from(regions), self.kept.bases.all().len());
+        if regions > most {
+            return Err(failures::no_bases(most));
+        }
+        let base = self.kept.bases.base(regions).ok_or_else(|| failures::no_base_yet(regions))?;
+        Ok(self.snapshot_of(base))
+    }
+
+    /// The bases that are kept, as snapshots.
+    pub(super) fn kept_bases(&self) -> impl Iterator<Item = Vector> {
+        self.kept.bases.all().iter().map(|base| self.snapshot_of(base))
+    }
+
+    fn snapshot_of(&self, base: &Vector) -> Vector {
+        base.raised(self.l, base[self.m])
+    }
+}
+
+/// What a data centre has whose stable vector this is.
+fn has(stable: &Vector, m: DcId, l: DcId) -> Vector {
+    let mut has = stable.first(l.index());
+    has[m] = stable[l];
+    has
+}
