@@ -8,13 +8,16 @@ use std::sync::Arc;
 fn started() -> (Cluster, [Client; 3]) {
     let all: &[u16] = &[0, 1];
     let cluster = Cluster::start("tidemark", &[(0, all), (1, all), (2, all)], |config| {
-        Arc::make_mut(&mut config.cluster).params = serde_json::json!({ "base_regions": 2, "tell_us": 20_000 });
+        Arc::make_mut(&mut config.cluster).params =
+            serde_json::json!({ "base_regions": 2, "tell_us": 20_000 });
     });
     let mut clients = [0, 1, 2].map(|node| cluster.client(node));
     for client in &mut clients {
-        eventually("the regions have met", || base(client, "a b") == "[0 0]" || {
-            ask(client, "MSET a 0 b 0");
-            false
+        eventually("the regions have met", || {
+            base(client, "a b") == "[0 0]" || {
+                ask(client, "MSET a 0 b 0");
+                false
+            }
         });
     }
     (cluster, clients)
@@ -70,7 +73,10 @@ fn a_base_stays_what_it_is_while_it_is_read() {
     let mut other = cluster.client(0);
     eventually("and that of A", || base(&mut other, "a b") == "[1 1]");
     assert_eq!(ask(&mut a, "MGET a b"), "[0 0]", "it goes on in its snapshot");
-    assert_eq!(ask(&mut a, "SET a 2"), "!ERR the transaction only reads: it was begun with TIDE.BEGIN SNAPSHOT");
+    assert_eq!(
+        ask(&mut a, "SET a 2"),
+        "!ERR the transaction only reads: it was begun with TIDE.BEGIN SNAPSHOT"
+    );
     assert_eq!(ask(&mut a, "TIDE.COMMIT"), "OK");
 }
 
@@ -90,7 +96,10 @@ fn what_is_wrong_is_said() {
         assert_eq!(ask(&mut a, line), expected, "{line}");
     }
     for (protocol, why) in [
-        ("tidemark", "!ERR this cluster keeps no snapshots that several regions have: base_regions in [protocol] is 0"),
+        (
+            "tidemark",
+            "!ERR this cluster keeps no snapshots that several regions have: base_regions in [protocol] is 0",
+        ),
         ("cure", "!ERR this protocol does not know what several regions have: begin without REGIONS"),
     ] {
         let cluster = Cluster::regions(protocol, 1, 2);

@@ -94,6 +94,24 @@ fn a_rollback_and_the_end_of_a_connection_leave_nothing() {
     all(&mut other, &[("GET a", "0")]);
 }
 
+/// As long as a snapshot is held, nothing that is in it is collected.
+#[test]
+fn reset_gives_the_snapshot_back() {
+    let (cluster, mut client, mut other) = started("causal", 1);
+    all(&mut client, &[("TIDE.BEGIN", "OK"), ("GET a", "0")]);
+    let versions = || -> u64 {
+        let page = cluster.page(0, "/metrics");
+        let of_partitions = page.lines().filter(|line| line.starts_with("tidemark_versions{"));
+        of_partitions.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap() as u64).sum()
+    };
+    let overwrite = |other: &mut Client| (0..300).for_each(|n| drop(ask(other, &format!("SET a {n}"))));
+    overwrite(&mut other);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(versions() > 200, "what is newer than the snapshot is kept: {}", versions());
+    all(&mut client, &[("RESET", "RESET")]);
+    eventually("nothing is kept any more", || versions() < 50);
+}
+
 #[test]
 fn a_checked_commit_writes_nothing_if_what_it_has_read_was_changed() {
     let (_cluster, mut client, mut other) = started("causal", 1);

@@ -2,6 +2,7 @@
 
 use super::{BEFORE_AUTH, CONNECTION};
 use crate::redis::prelude::*;
+use tidemark_core::Failure;
 use tidemark_wire::resp::Version;
 
 pub(super) static SPEC: Spec = Spec {
@@ -15,6 +16,7 @@ pub(super) static SPEC: Spec = Spec {
 };
 
 fn answer(connection: &mut Connection, _: &Call, cx: &mut Context<'_>) -> Answer {
+    let left = connection.interactive.leave();
     connection.reset(cx.config);
     cx.shared.forget(connection.id);
     connection.speak(Version::Resp2, cx);
@@ -23,6 +25,43 @@ fn answer(connection: &mut Connection, _: &Call, cx: &mut Context<'_>) -> Answer
         (client.no_evict, client.no_touch) = (false, false);
         (client.subscriptions, client.monitor) = ([0; 3], false);
     }
+    if let Some(end) = left {
+        return Ok(Next::Begin(Task::several(GivesBack(Some(end)))));
+    }
     cx.out.simple("RESET");
     Ok(Next::Continue)
+}
+
+/// The snapshot of a transaction that the connection was in is given back first.
+struct GivesBack(Option<Op>);
+
+impl Steps for GivesBack {
+    fn begin(&mut self, _: &Keyspace<'_>, out: &mut Encoder<'_>) -> Result<Step, ErrorReply> {
+        Ok(match self.0.take() {
+            Some(end) => Step::Op(end),
+            None => {
+                out.simple("RESET");
+                Step::Done
+            }
+        })
+    }
+
+    fn step(
+        &mut self,
+        _: Outcome,
+        keyspace: &Keyspace<'_>,
+        out: &mut Encoder<'_>,
+    ) -> Result<Step, ErrorReply> {
+        self.begin(keyspace, out)
+    }
+
+    /// A snapshot is not held for ever: the connection is reset all the same.
+    fn after_failure(
+        &mut self,
+        _: &Failure,
+        keyspace: &Keyspace<'_>,
+        out: &mut Encoder<'_>,
+    ) -> Result<Option<Step>, ErrorReply> {
+        self.begin(keyspace, out).map(Some)
+    }
 }
