@@ -20,6 +20,7 @@ fn scoped(scope: SessionScope) -> impl Fn(&mut NodeConfig) {
 /// second.
 fn with_early_sibling(scope: SessionScope) -> Cluster {
     let cluster = Cluster::start("causal", TWO, scoped(scope));
+    cluster.meet(&[&key_of(0), &key_of(1)]);
     assert!(cluster.admin(1, "/admin/skew", r#"{"ms": 3000}"#).contains("200 OK"));
     cluster
 }
