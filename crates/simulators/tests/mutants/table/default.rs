@@ -1,6 +1,7 @@
 //! The default protocol.
 
 use super::*;
+use std::collections::BTreeMap;
 
 /// Nine have step tests only. In no schedule of 60,000 or more is something met: a fence that a restart loses (`FENCE_SURVIVES`), or a
 /// slice (`SLICE_FENCES`); a transaction that stays prepared until a later deletion is forgotten (`TOMBSTONES_UNTIL_L`); a participant that
@@ -8,6 +9,7 @@ use super::*;
 /// read more there than is shown here (`MOVERS_WAIT_FOR_L`); a cause of a transaction that its own region shows and another one lacks
 /// (`TRANSACTIONS_HAVE_CAUSES`, `DEPENDS_ON_SEEN`, `SURE_IF_NOTHING_IS_ADDED`); a stream that stops between two versions of one time (`TIMES_ARRIVE_WHOLE`).
 pub(crate) fn tidemark() -> (&'static str, Mutants) {
+    use tidemark_contract::bases::{BASES_NEVER_FALL, ONE_CHOICE_FOR_ALL, OWN_REGION_COVERS};
     use tidemark_protocols::tidemark::*;
     let rules = [
         PUT_TAKES_DSV,
@@ -69,6 +71,8 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
             [(TRANSACTIONS_STAND_APART, 8_230), (SAFE_FENCE_COVERS_L, 17_603)],
         ),
         at(Options { partitions: 3, ..interactive() }, [(PINNED_STAY, 9_350)]),
+        each(based(), &[BASES_ARE_KEPT, BASES_ARE_CLOSED, OWN_REGION_COVERS, ONE_CHOICE_FOR_ALL]),
+        at(based(), [(BASES_NEVER_FALL, 6_431)]),
         // Between two regions a later stamp says it all, and a third one must lack what it does not say.
         at(
             Options { partitions: 2, sessions: 6, ops: 80, typed: 85, ..Options::default() },
@@ -76,4 +80,9 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
         ),
     ];
     (Tidemark::INFO.name, mutants.concat())
+}
+
+/// Some transactions read what two regions have whole.
+fn based() -> Options {
+    Options { params: BTreeMap::from([("base_regions".to_string(), 2.into())]), ..interactive() }
 }
