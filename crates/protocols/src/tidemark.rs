@@ -372,25 +372,6 @@ impl Tidemark {
         self.st.stable.merge(dsv);
         self.take_l(*l, cx);
     }
-
-    /// What a reader here sees now.
-    #[inline]
-    fn fresh(&self, cx: &Cx<'_, Self>) -> View {
-        View::Fresh(At { m: cx.me.dc, l: self.l, dsv: self.st.stable.clone() })
-    }
-
-    /// What a reader takes along: the stable vector and the fence. Of L it takes what it needs.
-    #[inline]
-    fn known(&self, cx: &Cx<'_, Self>) -> Vector {
-        let (m, mut dsv) = (cx.me.dc, self.without_l(&self.st.stable));
-        dsv[m] = if GET_FENCES.kept() { dsv[m] } else { Hlc::ZERO };
-        dsv
-    }
-
-    #[inline]
-    fn without_l(&self, dsv: &Vector) -> Vector {
-        dsv.first(self.l.index())
-    }
 }
 
 /// A session; what it remembers is merged with every answer (3, 7, 10).

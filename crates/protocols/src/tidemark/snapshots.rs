@@ -1,4 +1,4 @@
-//! Snapshots of one round (8 to 10).
+//! What readers see: fresh views, and snapshots of one round (8 to 10).
 
 use super::*;
 
@@ -48,6 +48,25 @@ impl Tidemark {
     /// What a session comes to remember that reads at `sv`.
     pub(super) fn read_in(&self, sv: &Vector) -> Past {
         Past { dsv: self.without_l(sv), ..Past::default() }
+    }
+
+    /// What a reader here sees now.
+    #[inline]
+    pub(super) fn fresh(&self, cx: &Cx<'_, Self>) -> View {
+        View::Fresh(At { m: cx.me.dc, l: self.l, dsv: self.st.stable.clone() })
+    }
+
+    /// What a reader takes along: the stable vector and the fence. Of L it takes what it needs.
+    #[inline]
+    pub(super) fn known(&self, cx: &Cx<'_, Self>) -> Vector {
+        let (m, mut dsv) = (cx.me.dc, self.without_l(&self.st.stable));
+        dsv[m] = if GET_FENCES.kept() { dsv[m] } else { Hlc::ZERO };
+        dsv
+    }
+
+    #[inline]
+    pub(super) fn without_l(&self, dsv: &Vector) -> Vector {
+        dsv.first(self.l.index())
     }
 
     /// D6.

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 /// read more there than is shown here (`MOVERS_WAIT_FOR_L`); a cause of a transaction that its own region shows and another one lacks
 /// (`TRANSACTIONS_HAVE_CAUSES`, `DEPENDS_ON_SEEN`, `SURE_IF_NOTHING_IS_ADDED`); a stream that stops between two versions of one time (`TIMES_ARRIVE_WHOLE`).
 pub(crate) fn tidemark() -> (&'static str, Mutants) {
-    use tidemark_contract::bases::{BASES_NEVER_FALL, ONE_CHOICE_FOR_ALL, OWN_REGION_COVERS};
     use tidemark_protocols::tidemark::*;
     let rules = [
         PUT_TAKES_DSV,
@@ -71,18 +70,21 @@ pub(crate) fn tidemark() -> (&'static str, Mutants) {
             [(TRANSACTIONS_STAND_APART, 8_230), (SAFE_FENCE_COVERS_L, 17_603)],
         ),
         at(Options { partitions: 3, ..interactive() }, [(PINNED_STAY, 9_350)]),
-        each(based(), &[BASES_ARE_KEPT, BASES_ARE_CLOSED, OWN_REGION_COVERS, ONE_CHOICE_FOR_ALL]),
-        at(based(), [(BASES_NEVER_FALL, 6_431)]),
         // Between two regions a later stamp says it all, and a third one must lack what it does not say.
         at(
             Options { partitions: 2, sessions: 6, ops: 80, typed: 85, ..Options::default() },
             [(ABSORBS, 15_278)],
         ),
     ];
-    (Tidemark::INFO.name, mutants.concat())
+    (Tidemark::INFO.name, [mutants.concat(), of_bases()].concat())
 }
 
 /// Some transactions read what two regions have whole.
-fn based() -> Options {
-    Options { params: BTreeMap::from([("base_regions".to_string(), 2.into())]), ..interactive() }
+fn of_bases() -> Mutants {
+    use tidemark_contract::bases::{BASES_NEVER_FALL, ONE_CHOICE_FOR_ALL, OWN_REGION_COVERS};
+    use tidemark_protocols::tidemark::{BASES_ARE_CLOSED, BASES_ARE_KEPT};
+    let based =
+        || Options { params: BTreeMap::from([("base_regions".to_string(), 2.into())]), ..interactive() };
+    let early = [BASES_ARE_KEPT, BASES_ARE_CLOSED, OWN_REGION_COVERS, ONE_CHOICE_FOR_ALL];
+    [each(based(), &early), at(based(), [(BASES_NEVER_FALL, 6_431)])].concat()
 }
