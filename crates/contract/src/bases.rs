@@ -11,7 +11,7 @@
 //!   before, each step takes the data centre that leaves the greatest sum.
 //!
 //! **Invariants**
-//! - The base of k never falls; not by a restart either, after which it is at or above what this data centre had told last.
+//! - The base of k never falls; not by a restart either, since its owner persists it.
 //! - k data centres cover all of it.
 
 use crate::rules;
@@ -32,10 +32,9 @@ pub struct Bases {
 }
 
 impl Bases {
-    /// Of so many data centres, for up to `most` of them. This one has told `kept` in an earlier life, and may have collected what is
-    /// not read there.
-    pub fn new(dcs: usize, most: usize, kept: &Vector) -> Self {
-        Self { told: vec![Vector::zero(dcs); dcs], bases: vec![kept.clone(); most.min(dcs)] }
+    /// Of so many data centres: that of 1, of 2, and so on. Below them something may be collected.
+    pub fn new(dcs: usize, bases: Vec<Vector>) -> Self {
+        Self { told: vec![Vector::zero(dcs); dcs], bases }
     }
 
     /// A data centre has told that it has this (28).
@@ -122,7 +121,7 @@ mod tests {
     }
 
     fn bases(told: [[u64; 3]; 3]) -> Bases {
-        let mut bases = Bases::new(3, 3, &Vector::zero(3));
+        let mut bases = Bases::new(3, vec![Vector::zero(3); 3]);
         told.iter().enumerate().for_each(|(dc, told)| bases.told(DcId(dc as u8), &v(*told)));
         bases.advance(ME);
         bases
@@ -171,8 +170,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_read_below_what_an_earlier_life_has_told() {
-        let mut bases = Bases::new(3, 2, &v([5, 5, 5]));
+    fn nothing_is_read_below_the_bases_of_an_earlier_life() {
+        let mut bases = Bases::new(3, vec![v([5, 5, 5]); 2]);
         assert_eq!(bases.base(1), None, "nobody has told yet");
         bases.told(ME, &v([7, 7, 7]));
         bases.told(DcId(1), &v([9, 4, 9]));

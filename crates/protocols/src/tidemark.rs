@@ -41,6 +41,7 @@ mod bases;
 pub mod commands;
 mod failures;
 pub mod interactive;
+mod lasting;
 mod params;
 mod past;
 mod proposals;
@@ -52,6 +53,7 @@ mod view;
 use bases::Kept;
 use commands::Commands;
 use interactive::Interactive;
+pub use lasting::Lasting;
 pub use params::Params;
 pub use past::{Meta, Need, Past};
 use proposals::Lead;
@@ -61,7 +63,6 @@ use tidemark_contract::prelude::*;
 use tidemark_contract::request;
 pub use tidemark_contract::stabilised::Timer;
 use tidemark_contract::stabilised::{self, FoundSlice, Stabilised, StableTime};
-use tidemark_contract::timeline::Lasting;
 use tidemark_contract::two_phase::{Part, Writes};
 use tidemark_contract::watched::Watched;
 use transactions::Transactions;
@@ -129,7 +130,7 @@ impl Protocol for Tidemark {
     type Request = Request;
     type Reply = Answer<Past>;
     type Peer = Peer;
-    type Hard = Lasting<Past, Past>;
+    type Hard = Lasting;
     type Timer = Timer;
     type View = View;
     type Session = OneRoundSession<Self>;
@@ -139,6 +140,7 @@ impl Protocol for Tidemark {
     fn start(mut was: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (m, l) = (cx.me.dc, DcId(cx.topology.dcs as u8));
         let transactions = Transactions::start(&mut was, cx);
+        let kept = Kept::start(&mut was.hard, l, cx);
         let mut st = Stabilised::start(&was, (*cx.params).into(), cx);
         let written_here = cx.store().versions().filter(|d| d.stamp.origin == m && STABLE_SURVIVES.kept());
         written_here.for_each(|d| st.stable.merge(d.meta.need())); // D1
@@ -149,7 +151,7 @@ impl Protocol for Tidemark {
             if FENCE_SURVIVES.kept() { st.stable[m].max(was.hard.times.ceiling) } else { Hlc::ZERO };
         st.stable[l] = st.stable[l].max(Hlc::ZERO); // from now on the least of all entries counts it (D6)
         let (commands, interactive) = (Commands::start(was.life), Interactive::start(&was, cx));
-        let (kept, exceptional) = (Kept::start(&was.hard.times.stable, l, cx), Watched::default());
+        let exceptional = Watched::default();
         Self { st, m, l, transactions, commands, interactive, lead: None, kept, exceptional }
     }
 

@@ -23,10 +23,11 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// `stable` outlived an earlier life.
-    pub(super) fn start(stable: &Vector, l: DcId, cx: &Cx<'_, Tidemark>) -> Self {
-        let most = if cx.me.partition == ROOT { cx.params.base_regions } else { 0 };
-        let bases = Bases::new(cx.topology.dcs, most, &has(stable, cx.me.dc, l));
+    /// With the bases of an earlier life. One that was not kept then begins at what was stable: below, something may be collected.
+    pub(super) fn start(was: &mut Lasting, l: DcId, cx: &Cx<'_, Tidemark>) -> Self {
+        let most = if cx.me.partition == ROOT { cx.params.base_regions.min(cx.topology.dcs) } else { 0 };
+        was.bases.resize(most, has(&was.times.stable, cx.me.dc, l));
+        let bases = Bases::new(cx.topology.dcs, was.bases.clone());
         Self { bases, any: cx.params.base_regions > 0, tell_at: 0 }
     }
 
@@ -45,9 +46,11 @@ impl Tidemark {
         self.kept.tell_at = cx.mono + cx.params.tell_us;
         let (m, stable) = (cx.me.dc, self.st.stable.clone());
         let told = has(&stable, m, self.l);
-        self.st.ceiling.keep(stable, cx); // 28
         self.kept.bases.told(m, &told);
         self.kept.bases.advance(m); // 29
+        let bases = self.kept.bases.all().to_vec();
+        let lasts = |was: &mut Lasting| (was.times.stable, was.bases) = (stable, bases);
+        self.st.ceiling.persist(lasts, cx); // 28
         for dc in cx.topology.all_dcs().filter(|dc| *dc != m) {
             cx.send(ServerId::new(dc, ROOT), Peer::Own(Message::Told(told.clone())));
         }

@@ -74,7 +74,7 @@ pub(super) struct Interactive {
 }
 
 impl Interactive {
-    pub(super) fn start(was: &Recovered<Lasting<Past, Past>>, cx: &Cx<'_, Tidemark>) -> Self {
+    pub(super) fn start(was: &Recovered<Lasting>, cx: &Cx<'_, Tidemark>) -> Self {
         let mut received = was.received.clone();
         cx.store().versions().for_each(|d| received.raise(d.stamp.origin, d.stamp.ts));
         let (pins, reads) = (BTreeMap::new(), Gather::new(was.life));

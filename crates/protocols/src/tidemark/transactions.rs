@@ -85,7 +85,7 @@ pub(super) struct Transactions {
 
 impl Transactions {
     /// With what an earlier life left.
-    pub(super) fn start(was: &mut Recovered<Lasting<Past, Past>>, cx: &mut Cx<'_, Tidemark>) -> Self {
+    pub(super) fn start(was: &mut Recovered<Lasting>, cx: &mut Cx<'_, Tidemark>) -> Self {
         was.hard.undone.prepared.retain(|_| PREPARED_SURVIVES.kept());
         was.hard.undone.decided.retain(|_| DECIDED_SURVIVES.kept());
         let effects = was.hard.undone.prepared.iter().any(|(.., part)| has_effects(&part.writes));
