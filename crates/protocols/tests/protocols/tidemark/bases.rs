@@ -73,7 +73,7 @@ fn d16_what_is_not_kept_is_refused() {
     assert!(why.contains("base_regions in [protocol] is 0"), "{why}");
 }
 
-/// 28. A root that starts again, and the region that shares its base, too, read at once what they have read before, though a third one
+/// Step 28: a root that starts again, and the region that shares its base, too, read at once what they have read before, though a third one
 /// is gone: that had announced more to A alone.
 #[test]
 fn step_28_a_base_survives_restarts_while_a_region_is_away() {

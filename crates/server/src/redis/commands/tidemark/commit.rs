@@ -108,7 +108,7 @@ mod tests {
 
     /// What is asked and answered when a commit and the end that follows come to this.
     fn told(outcomes: [Outcome; 2]) -> Vec<String> {
-        let snapshot = Snapshot { holder: PartitionId(0), life: 1, number: 1, floor: Hlc::ZERO };
+        let snapshot = Snapshot { holder: PartitionId(0), life: 1, number: 1, floor: Hlc::ZERO, base: false };
         let commit = Op::Transact(Box::new(Transact::Commit { writes: Vec::new(), watched: Vec::new() }));
         let end = Op::Transact(Box::new(Transact::End { snapshot }));
         let mut steps = End::of(Ending { commit: Some(commit), end });
