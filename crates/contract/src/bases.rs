@@ -65,6 +65,11 @@ impl Bases {
         &self.bases
     }
 
+    /// What each data centre has told.
+    pub fn all_told(&self) -> &[Vector] {
+        &self.told
+    }
+
     /// The least of what `me` and k − 1 others have told, if it is at or above the last base of k.
     fn least(&self, me: DcId, k: usize) -> Option<Vector> {
         let last = &self.bases[k - 1];

@@ -9,6 +9,7 @@ use tidemark_core::{
 use tidemark_store::{Store, Version, Versions};
 
 pub mod apart;
+pub mod edge;
 pub(crate) mod series;
 mod stored;
 pub(crate) mod typed;
@@ -301,6 +302,7 @@ impl<P: Protocol> Cx<'_, P> {
         if !update.observes() {
             return Before { write: Some(update.write), ..Before::default() };
         }
+        self.choose_copies(view);
         let found = self.latest(key, view);
         if let Some(version) = found {
             saw(version);
@@ -320,13 +322,17 @@ impl<P: Protocol> Cx<'_, P> {
     pub fn find(&mut self, read: &Read, view: &P::View, saw: impl FnMut(&Version<P::Meta>)) -> Outcome {
         match read {
             Read::Get(key) => Outcome::Found(self.get(key, view, saw)),
-            Read::Walk(walk) => self.walk(walk, view, saw),
+            Read::Walk(walk) => {
+                self.choose_copies(view);
+                self.walk(walk, view, saw)
+            }
         }
     }
 
     /// What a reader with `view` is told of `key`. `saw` is called with each version that the reader comes to depend on.
     #[inline]
     pub fn get(&mut self, key: &Key, view: &P::View, mut saw: impl FnMut(&Version<P::Meta>)) -> Found {
+        self.choose_copies(view);
         if self.store.is_typed(key) {
             return self.value(key, view, &mut saw);
         }

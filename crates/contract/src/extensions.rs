@@ -6,6 +6,7 @@ use crate::removal::Standing;
 use crate::{Cx, Protocol, Store, Version};
 use derive_where::derive_where;
 use tidemark_core::{DcId, Hlc, Key, Regions, Stamp};
+pub use tidemark_store::Copies;
 
 /// Optional features of a protocol, as a table of functions. A driver asks `P::EXTENSIONS.follower_read.is_some()`, which the
 /// compiler knows. A feature that is added here changes no protocol that does without it.
@@ -32,7 +33,23 @@ pub struct Extensions<P: Protocol> {
     /// Up to where a server has nothing left to write that has written a version, if that is less than the version's time: other
     /// versions of lower times may follow. Without it, none do.
     pub announces: Option<Announces<P>>,
+    /// Versions of clients at the edge, which several data centres may accept. Without it there are none.
+    pub edge: Option<Edge<P>>,
 }
+
+/// What a protocol says of versions that have copies, one of each data centre that accepted them.
+#[derive_where(Clone, Copy)]
+pub struct Edge<P: Protocol> {
+    /// The stamp that the version would have if it had been written in the data centre that accepted it: the copy that counts here.
+    pub at: fn(Stamp, &<P as Protocol>::Meta) -> Stamp,
+    /// Has the copy count that a reader with this view sees, if there is one; whether there is.
+    pub choose: Choose<P>,
+    /// How copies are kept beside each other.
+    pub copies: Copies<<P as Protocol>::Meta>,
+}
+
+/// See [`Edge::choose`].
+pub type Choose<P> = fn(&<P as Protocol>::View, Stamp, &mut <P as Protocol>::Meta) -> bool;
 
 /// What a protocol says of its versions, so that keys can be of data types. It knows none of these types.
 #[derive_where(Clone, Copy)]
@@ -84,7 +101,13 @@ impl<P: Protocol> Extensions<P> {
         checking: None,
         types: None,
         announces: None,
+        edge: None,
     };
+
+    /// The stamp of a version in the data centre that has written it.
+    pub fn written_at(&self, version: &Version<P::Meta>) -> Stamp {
+        self.edge.map_or(version.stamp, |edge| (edge.at)(version.stamp, &version.meta))
+    }
 
     /// Up to where everything is here that a server has written, once it has come to this version: see [`Self::announces`].
     pub fn announced(&self, stamp: Stamp, meta: &P::Meta) -> Hlc {
@@ -93,7 +116,10 @@ impl<P: Protocol> Extensions<P> {
 
     /// An empty store of a server in region `here` of `dcs`, whose keys can be of the types that the protocol carries.
     pub fn store(&self, seed: u64, (here, dcs): (DcId, usize)) -> Store<P::Meta> {
-        let store = Store::new(seed);
+        let mut store = Store::new(seed);
+        if let Some(edge) = self.edge {
+            store = store.with_copies(edge.copies);
+        }
         match self.types {
             Some(types) => store.with_types(types.absorb, dcs, Regions::all_but(here, dcs)),
             None => store,

@@ -30,9 +30,11 @@ impl OwnWrites {
             Op::Get { key } => (vec![key.clone()], Vec::new()),
             Op::Rotx { keys } | Op::Snapshot { keys } | Op::At { keys, .. } => (keys.clone(), Vec::new()),
             Op::Transact(step) => match &**step {
-                Transact::Read { keys, .. } => (keys.clone(), Vec::new()),
+                Transact::Read { keys, .. } | Transact::ReadBase { keys, .. } => (keys.clone(), Vec::new()),
                 Transact::Commit { writes, .. } => (Vec::new(), writes.clone()),
-                Transact::Begin { .. } | Transact::End { .. } => Default::default(),
+                Transact::Begin { .. } | Transact::End { .. } | Transact::Bases | Transact::Accept(_) => {
+                    Default::default()
+                }
             },
             Op::Put { key, update } => (Vec::new(), vec![(key.clone(), update.write.clone())]),
             Op::PutAll { writes } => (Vec::new(), writes.clone()),

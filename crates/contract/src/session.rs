@@ -211,7 +211,7 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
     pub fn begin(&mut self, op: &Op) -> Option<ServerId> {
         self.may_write(match op {
             Op::Put { .. } | Op::PutAll { .. } => true,
-            Op::Transact(step) => matches!(**step, Transact::Commit { .. }),
+            Op::Transact(step) => matches!(**step, Transact::Commit { .. } | Transact::Accept(_)),
             _ => false,
         });
         let partition = match op {
@@ -261,7 +261,15 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
             Op::Transact(step) => match (&**step, step.keys().next()) {
                 (Transact::Begin { partition, .. }, _) => *partition,
                 (Transact::Read { snapshot, .. } | Transact::End { snapshot }, _) => snapshot.holder,
-                (Transact::Commit { .. }, Some(key)) => self.topology.partition_of(key),
+                (Transact::Bases, _) => PartitionId(0),
+                (Transact::Accept(all), _) => self.topology.partition_of(&all.guard()),
+                (Transact::Commit { .. } | Transact::ReadBase { .. }, Some(key)) => {
+                    self.topology.partition_of(key)
+                }
+                (Transact::ReadBase { .. }, None) => {
+                    self.done(Outcome::FoundAll(Vec::new()));
+                    return None;
+                }
                 (Transact::Commit { .. }, None) => {
                     self.done(Outcome::Written { stamp: None, previous: None });
                     return None;

@@ -59,6 +59,7 @@ struct Gathered<S, D, W> {
     one_time: bool,
     /// No proposal was to be earlier.
     from: Hlc,
+    until: Hlc,
     deadline: Micros,
 }
 
@@ -84,7 +85,7 @@ pub struct TwoPhase<S, L, D = (), W = Ticket> {
 impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
     /// With what an earlier life left undone. `life` differs for every start of this server.
     pub fn new(me: ServerId, life: u64, Undone { prepared, decided, latest }: Undone<S, D>) -> Self {
-        let in_doubt = |(tx, time, snap, Part { writes, watched })| Transaction {
+        let in_doubt = |(tx, time, snap, Part { writes, watched, .. })| Transaction {
             time,
             snap,
             writes,
@@ -108,22 +109,22 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
     /// Begins a transaction: each partition that holds some of its keys, this one perhaps among them, is asked to
     /// prepare. It is given up at `deadline`.
     pub fn begin(&mut self, asker: W, writes: Writes, snap: S, deadline: Micros, topology: &Topology) {
-        let part = Part { writes, watched: Vec::new() };
-        self.begin_watching(asker, part, snap, (Hlc::ZERO, deadline), topology);
+        let part = Part { writes, ..Part::default() };
+        self.begin_watching(asker, part, snap, Times { from: Hlc::ZERO, until: NEVER, deadline }, topology);
     }
 
     /// The same, if what is watched does not change until it commits: that is looked at once all have proposed. Proposals are asked for
-    /// that are not before `from`. Returns who takes part.
+    /// that are not before `from`, and it does not commit after `until`. Returns who takes part.
     pub fn begin_watching(
         &mut self,
         asker: W,
         all: Part,
         snap: S,
-        (from, deadline): (Hlc, Micros),
+        times: Times,
         topology: &Topology,
     ) -> Vec<PartitionId> {
         let does = (!all.watched.is_empty(), !all.writes.is_empty());
-        self.gather(asker, by_partition(all, topology), does, snap, (from, deadline))
+        self.gather(asker, by_partition(all, topology), does, snap, times)
     }
 
     /// The same, of what these participants know already that they are to do: `snap` names it.
@@ -135,7 +136,7 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
         deadline: Micros,
     ) {
         let parts = participants.into_iter().map(|partition| (partition, Part::default())).collect();
-        self.gather(asker, parts, (false, true), snap, (Hlc::ZERO, deadline));
+        self.gather(asker, parts, (false, true), snap, Times { from: Hlc::ZERO, until: NEVER, deadline });
     }
 
     fn gather(
@@ -144,7 +145,7 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
         parts: BTreeMap<PartitionId, Part>,
         (looks, writes): (bool, bool),
         snap: S,
-        (from, deadline): (Hlc, Micros),
+        Times { from, until, deadline }: Times,
     ) -> Vec<PartitionId> {
         let participants: Vec<PartitionId> = parts.keys().copied().collect();
         let asked = participants.iter().map(|p| self.server(*p)).collect();
@@ -159,6 +160,7 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
             sure: true,
             one_time: true,
             from,
+            until,
             deadline,
         };
         let id = self.gathering.open(asked, deadline, gathered);
@@ -259,6 +261,9 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
                 return None;
             }
             gathered.sure &= gathered.one_time && *at == proposed;
+            if *at > gathered.until {
+                gathered.at = Err(too_late());
+            }
         }
         Some(self.decide(id, gathered, now))
     }
@@ -370,6 +375,23 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
             latest: self.latest,
         }
     }
+}
+
+/// When a transaction may commit, and how long proposals are gathered.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Times {
+    pub from: Hlc,
+    pub until: Hlc,
+    pub deadline: Micros,
+}
+
+/// No limit.
+pub const NEVER: Hlc = Hlc(u64::MAX);
+
+/// What its coordinator is told of a transaction that would commit after it may.
+pub fn too_late() -> Failure {
+    Failure::Unavailable("it came too late to be written with its time".to_string())
 }
 
 /// What a client is told whose transaction was given up.

@@ -8,6 +8,9 @@ use std::fmt;
 pub struct DcId(pub u8);
 
 impl DcId {
+    /// The origin of versions that clients at the edge wrote: no data centre, but a place in the order of versions.
+    pub const EDGE: Self = Self(u8::MAX);
+
     /// Position in a [`crate::Vector`].
     #[inline]
     pub fn index(self) -> usize {
@@ -24,6 +27,7 @@ impl fmt::Debug for DcId {
 impl fmt::Display for DcId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
+            u8::MAX => f.write_str("edge"),
             n @ 0..26 => write!(f, "{}", (b'A' + n) as char),
             n => write!(f, "R{n}"),
         }

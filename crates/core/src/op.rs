@@ -1,7 +1,7 @@
 //! What: keys, values, the operations that an application asks of a session, and their outcomes.
 
 use crate::{Command, DcId, Micros, Reply};
-use crate::{PartitionId, Slot, Stamp, slot::slot_of};
+use crate::{PartitionId, Slot, Stamp, Vector, slot::slot_of};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
@@ -284,6 +284,7 @@ impl Op {
                 Transact::Commit { writes, .. } => {
                     Some(writes.iter().map(|(key, write)| bytes(key, write)).sum())
                 }
+                Transact::Accept(all) => Some(all.len()),
                 _ => None,
             },
             _ => None,
@@ -352,6 +353,10 @@ pub enum Outcome {
     Begun(Snapshot),
     /// Of a CONFLICTS: keys, each with its versions that did not see each other, newest first.
     Conflicts(Vec<(Key, Vec<Found>)>),
+    /// The snapshots that one region has whole, two have, and so on, as far as they are kept; and what each region has, as far as is known.
+    Bases(Vec<Vector>, Vec<Vector>),
+    /// What became of a transaction of an edge client.
+    Accepted(Box<Acceptance>),
 }
 
 /// Why an operation did not complete.
@@ -383,9 +388,11 @@ impl Failure {
     }
 }
 
+mod edge;
 pub mod shared_bytes;
 mod transact;
 
+pub use edge::{Acceptance, ClientId, Digest, EdgeTransaction, GUARD_PREFIX, Guard, guard_of};
 pub use transact::{Snapshot, Transact};
 
 mod optional_bytes;

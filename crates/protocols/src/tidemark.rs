@@ -39,6 +39,7 @@
 
 mod bases;
 pub mod commands;
+pub mod edge;
 mod failures;
 pub mod interactive;
 mod lasting;
@@ -55,7 +56,7 @@ use commands::Commands;
 use interactive::Interactive;
 pub use lasting::Lasting;
 pub use params::Params;
-pub use past::{Meta, Need, Past};
+pub use past::{Edge, Meta, Need, Past};
 use proposals::Lead;
 pub use rules::*;
 use tidemark_contract::core::Transact;
@@ -94,6 +95,8 @@ pub struct Tidemark {
     interactive: Interactive,
     lead: Option<Lead>,
     kept: Kept,
+    /// How long a transaction of an edge client can be accepted (D17).
+    retain: Micros,
     /// Versions with exceptions.
     exceptional: Watched,
 }
@@ -111,7 +114,7 @@ impl Protocol for Tidemark {
         types: Some(Types {
             absorb: |meta, d| {
                 if ABSORBS.kept() {
-                    meta.absorb(&d.meta);
+                    meta.absorb(d.stamp, &d.meta);
                 }
             },
             fresh: |view| match view {
@@ -124,6 +127,7 @@ impl Protocol for Tidemark {
             together: None,
         }),
         announces: Some(Meta::announced), // 7
+        edge: Some(edge::COPIES),         // D17
         ..Extensions::NONE
     };
     type Meta = Meta;
@@ -139,20 +143,24 @@ impl Protocol for Tidemark {
 
     fn start(mut was: Recovered<Self::Hard>, cx: &mut Cx<'_, Self>) -> Self {
         let (m, l) = (cx.me.dc, DcId(cx.topology.dcs as u8));
+        cx.lag_floors(if FLOORS_LAG.kept() { cx.params.edge_retain_us } else { 0 }); // D17
         let transactions = Transactions::start(&mut was, cx);
         let kept = Kept::start(&mut was.hard, l, cx);
         let mut st = Stabilised::start(&was, (*cx.params).into(), cx);
-        let written_here = cx.store().versions().filter(|d| d.stamp.origin == m && STABLE_SURVIVES.kept());
+        let written_here =
+            cx.store().versions().filter(|d| d.meta.at(d.stamp).origin == m && STABLE_SURVIVES.kept());
         written_here.for_each(|d| st.stable.merge(d.meta.need())); // D1
-        let needed = cx.store().versions().filter(|d| d.stamp.origin == m && d.stamp.seq == 0);
+        let plain = |stamp: Stamp| stamp.origin == m && stamp.seq == 0;
+        let needed = cx.store().versions().filter(|d| plain(d.meta.at(d.stamp)));
         let needed = needed.map(|d| d.meta.local()).fold(Hlc::ZERO, Hlc::max);
         st.stable.raise(l, needed); // D1
         st.stable[m] =
             if FENCE_SURVIVES.kept() { st.stable[m].max(was.hard.times.ceiling) } else { Hlc::ZERO };
         st.stable[l] = st.stable[l].max(Hlc::ZERO); // from now on the least of all entries counts it (D6)
         let (commands, interactive) = (Commands::start(was.life), Interactive::start(&was, cx));
+        let retain = cx.params.edge_retain_us;
         let exceptional = Watched::default();
-        Self { st, m, l, transactions, commands, interactive, lead: None, kept, exceptional }
+        Self { st, m, l, transactions, commands, interactive, lead: None, kept, retain, exceptional }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
@@ -180,7 +188,7 @@ impl Protocol for Tidemark {
 
     fn on_replicate(&mut self, from: ServerId, item: Received<'_, Meta>, _: &mut Cx<'_, Self>) {
         self.st.vv.raise(from.dc, item.upto);
-        item.versions.iter().for_each(|(_, d)| self.interactive.received(d.stamp));
+        item.versions.iter().for_each(|(_, d)| self.interactive.received(d.meta.at(d.stamp)));
     }
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
@@ -216,6 +224,9 @@ impl StableTime for Tidemark {
     fn settled(&mut self, safe: &Vector, m: DcId, d: &Version<Meta>) -> bool {
         let safe = if COLLECTS_AT_SAFE.kept() { safe } else { &self.st.stable };
         let at = At::safe(m, self.l, safe);
+        if let Some(edge) = &d.meta.edge {
+            return self.is_over(d.stamp, safe) && View::Base(at).shows(edge.at, &d.meta); // D17
+        }
         if self.interactive.is_pinned() || self.kept.any {
             at.is_below(d.stamp, &d.meta)
         } else {
@@ -254,7 +265,7 @@ impl StableTime for Tidemark {
         stabilised::aggregate(self, cx);
         let safe = self.st.safe();
         let passed = if TOMBSTONES_UNTIL_L.kept() { safe.min() } else { self.without_l(safe).min() };
-        stabilised::collect_passed(self, passed, cx);
+        stabilised::collect_passed(self, self.lagged(passed), cx);
         stabilised::expire(self, cx);
         self.tend(cx);
         let safe = if EXCEPTIONS_UNTIL_SAFE.kept() { self.st.safe() } else { &self.st.stable };
@@ -344,7 +355,7 @@ impl Tidemark {
         let upto = if announced < new.ts { announced } else { Hlc::ZERO };
         let plain = ds.le_elsewhere(&stable, m) && local <= self.st.safe()[self.l] && upto == Hlc::ZERO;
         let need = (!plain).then(|| Box::new(Need { stable, local, upto }));
-        Ok((new, Meta { ds, need }))
+        Ok((new, Meta { ds, need, edge: None }))
     }
 
     /// What of these dependencies is stable; entry m is zero.

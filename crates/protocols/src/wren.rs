@@ -279,7 +279,10 @@ impl Wren {
     /// A step of an interactive transaction.
     fn step(&mut self, ticket: Ticket, step: Transact, past: Past, cx: &mut Cx<'_, Self>) {
         match step {
-            Transact::Begin { regions: 1.., .. } => cx.fail(ticket, leases::knows_no_bases()),
+            Transact::Begin { regions: 1.., .. } | Transact::Bases | Transact::ReadBase { .. } => {
+                cx.fail(ticket, leases::knows_no_bases());
+            }
+            Transact::Accept(_) => cx.fail(ticket, leases::has_no_edge()),
             Transact::Begin { .. } => {
                 let (at, floor) = (past.seen.clone(), past.seen.min());
                 let start = Start { at, floor, base: false };

@@ -12,6 +12,7 @@
 //!   handle may outlive its entry where a store follows another.
 //! - I3 Nothing depends on the order of a hash table: walks sort.
 
+pub use copies::Copies;
 use entry::{Body, Entry};
 use older::{NONE, Older};
 use smallvec::SmallVec;
@@ -21,6 +22,7 @@ use tidemark_core::{Hlc, Key, Stamp, Write};
 
 mod ahead;
 mod at_once;
+mod copies;
 mod deadlines;
 mod entry;
 mod frozen;
@@ -68,6 +70,10 @@ pub struct Store<M> {
     /// Handles of entries that collection has to look at (I2).
     queue: VecDeque<u32>,
     objects: typed::Objects<M>,
+    /// See [`Store::with_copies`].
+    copies: Option<Copies<M>>,
+    /// Versions that have copies, until it is settled which of them counts.
+    copied: Vec<(Key, Stamp)>,
     deadlines: deadlines::DeadlineIndex,
     /// What was dropped, if others are to be told.
     journal: Option<journal::Journal>,
@@ -88,7 +94,8 @@ impl<M: Clone> Store<M> {
     pub fn new(seed: u64) -> Self {
         let (tables, older) = (Tables::new(seed), Older::new());
         let (queue, objects, deadlines, totals) = Default::default();
-        Self { tables, older, queue, objects, deadlines, journal: None, gone: None, listened: None, totals }
+        let (copies, copied, journal, gone, listened) = (None, Vec::new(), None, None, None);
+        Self { tables, older, queue, objects, copies, copied, deadlines, journal, gone, listened, totals }
     }
 
     /// All versions of an entry that are not folded.

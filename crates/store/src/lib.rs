@@ -7,6 +7,6 @@ pub mod log;
 pub use tidemark_crdt::{Event, events};
 
 pub use chains::{
-    Absorb, Added, Collected, Dropped, Dump, Expired, Folded, Mark, Misunderstood, Object, Part, Sought,
-    Store, Totals, Version, Versions,
+    Absorb, Added, Collected, Copies, Dropped, Dump, Expired, Folded, Mark, Misunderstood, Object, Part,
+    Sought, Store, Totals, Version, Versions,
 };

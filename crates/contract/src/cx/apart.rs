@@ -142,7 +142,7 @@ impl<P: Protocol> Cx<'_, P> {
     /// at.
     pub fn hides(&self, key: &Key, view: &P::View) -> bool {
         let hidden = |version: &Version<P::Meta>| {
-            version.stamp.origin == self.me.dc && !seen_together::<P>(view, version)
+            P::EXTENSIONS.written_at(version).origin == self.me.dc && !seen_together::<P>(view, version)
         };
         match self.store.object(key) {
             Some(object) => object.hidden().any(hidden),

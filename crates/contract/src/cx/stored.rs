@@ -4,7 +4,7 @@
 use super::{Cx, Effect};
 use crate::Protocol;
 use crate::protocol::newest_only;
-use tidemark_core::{Key, Stamp};
+use tidemark_core::{Key, Micros, Stamp};
 use tidemark_crdt::Effect as TypeEffect;
 use tidemark_store::{Collected, Store, Version, Versions};
 
@@ -56,6 +56,22 @@ impl<P: Protocol> Cx<'_, P> {
         if let Some(meta) = self.store.meta_mut(key, stamp) {
             change(meta);
         }
+    }
+
+    /// Of versions that several data centres have accepted, has those copies count that a reader with `view` sees.
+    #[inline]
+    pub(super) fn choose_copies(&mut self, view: &P::View) {
+        if let Some(edge) = P::EXTENSIONS.edge
+            && self.store.has_copies()
+        {
+            let fresh = P::EXTENSIONS.types.is_some_and(|types| (types.fresh)(view).is_some());
+            self.store.choose_copies(fresh, |stamp, meta| (edge.choose)(view, stamp, meta));
+        }
+    }
+
+    /// Versions may be written here whose times lie so far back: no floor is told above, from the start on.
+    pub fn lag_floors(&mut self, lag: Micros) {
+        self.store.lag_floors(lag);
     }
 
     /// Drops every version of `key` but the newest. Where [`crate::Info::newest_only`] says so, that is done already.

@@ -185,6 +185,7 @@ impl<P: Protocol> Cx<'_, P> {
 
     /// The key's object, if it is of a data type. If `view` is fresh, what has become visible is applied first.
     pub(super) fn refresh(&mut self, key: &Key, view: &P::View) -> Option<&Object<P::Meta>> {
+        self.choose_copies(view);
         match (P::EXTENSIONS.types?.fresh)(view) {
             Some(epoch) => self.store.refreshed(key, epoch, |version| seen_together::<P>(view, version)),
             None => self.store.object(key),

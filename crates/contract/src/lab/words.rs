@@ -47,6 +47,10 @@ pub fn text(outcome: &Outcome) -> String {
         Outcome::Written { stamp: Some(stamp), .. } => stamp.to_string(),
         Outcome::Written { stamp: None, .. } => "not written".to_string(),
         Outcome::Begun(snapshot) => format!("in {snapshot}"),
+        Outcome::Bases(bases, _) => {
+            bases.iter().map(|base| format!("{base:?}")).collect::<Vec<_>>().join(" ")
+        }
+        Outcome::Accepted(what) => format!("{what:?}"),
         Outcome::Adopted => "adopted".to_string(),
         Outcome::Failed(Failure::Unavailable(_) | Failure::Misconfigured(_)) => "unavailable".to_string(),
         Outcome::Failed(Failure::Refused(why)) => format!("refused: {why}"),

@@ -107,6 +107,11 @@ pub fn knows_no_bases() -> Failure {
     Failure::Refused("this protocol does not know what several regions have: begin without REGIONS".into())
 }
 
+/// What a protocol says to an edge client, if it takes none of its transactions.
+pub fn has_no_edge() -> Failure {
+    Failure::Refused("this protocol takes no transactions of edge clients".into())
+}
+
 /// What a client is told whose transaction cannot read on.
 pub fn ended() -> Failure {
     let why =

@@ -20,7 +20,7 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
         sure: bool,
         now: Micros,
     ) {
-        let Part { writes, watched } = part;
+        let Part { writes, watched, .. } = part;
         let state = State::InDoubt(tx, now + DOUBT_US);
         self.pending.push(Transaction { time, snap, writes, watched, looked: false, state });
         self.unsaved = true;

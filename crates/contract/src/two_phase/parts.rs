@@ -5,10 +5,13 @@ use crate::{Ticket, Topology, Wire};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tidemark_core::{DcId, Failure, Hlc, Key, Micros, PartitionId, Stamp, Write};
+use tidemark_core::{DcId, Failure, Hlc, Key, Micros, PartitionId, Stamp, Update, Write};
 
 /// The writes of a transaction.
 pub type Writes = Vec<(Key, Write)>;
+
+/// What a transaction does to keys, in order; each update with its place.
+pub type Updates = Vec<(Key, Vec<(u32, Update)>)>;
 
 /// Keys that have to be at the commit time what they were when they were looked at, each with its mark ([`Looked::mark`](crate::cx::apart::Looked::mark)).
 pub type Watched = Vec<(Key, Bytes)>;
@@ -20,6 +23,8 @@ pub struct Part {
     pub writes: Writes,
     /// What it has seen there, and depends on.
     pub watched: Watched,
+    /// What it does there that is evaluated when it is prepared, each with its place in the transaction.
+    pub updates: Updates,
 }
 
 /// Names a transaction in its data centre: who decides, and its number there.
@@ -159,7 +164,7 @@ impl<S, L, D> Transaction<S, L, D> {
 
     /// What is asked of this server.
     pub fn part(&self) -> Part {
-        Part { writes: self.writes.clone(), watched: self.watched.clone() }
+        Part { writes: self.writes.clone(), watched: self.watched.clone(), updates: Vec::new() }
     }
 
     pub(super) fn in_doubt(&self) -> bool {
@@ -174,21 +179,25 @@ pub(super) fn seq(coordinator: PartitionId) -> u32 {
 
 /// What is asked of each partition; of several writes of one key the last one.
 pub(super) fn by_partition(
-    Part { writes, watched }: Part,
+    Part { writes, watched, updates }: Part,
     topology: &Topology,
 ) -> BTreeMap<PartitionId, Part> {
-    let mut parts = BTreeMap::<PartitionId, (BTreeMap<Key, Write>, Watched)>::new();
+    let mut parts = BTreeMap::<PartitionId, (BTreeMap<Key, Write>, Watched, Updates)>::new();
     for (key, write) in writes {
         parts.entry(topology.partition_of(&key)).or_default().0.insert(key, write);
     }
     for (key, mark) in watched {
         parts.entry(topology.partition_of(&key)).or_default().1.push((key, mark));
     }
-    let part = |(writes, watched): (BTreeMap<Key, Write>, Watched)| Part {
+    for (key, updates) in updates {
+        parts.entry(topology.partition_of(&key)).or_default().2.push((key, updates));
+    }
+    let part = |(writes, watched, updates): (BTreeMap<Key, Write>, Watched, Updates)| Part {
         writes: writes.into_iter().collect(),
         watched,
+        updates,
     };
-    parts.into_iter().map(|(partition, both)| (partition, part(both))).collect()
+    parts.into_iter().map(|(partition, all)| (partition, part(all))).collect()
 }
 
 /// What is under way.

@@ -211,6 +211,7 @@ fn gathered() -> Gathered<u64, (), Ticket> {
         sure: true,
         one_time: true,
         from: Hlc::ZERO,
+        until: NEVER,
         deadline: 100,
     }
 }
@@ -280,8 +281,8 @@ fn of_several_writes_of_one_key_the_last_one_counts() {
     let (topology, key) = (Topology::new(1, 1), Key::from("k"));
     let writes = vec![(key.clone(), Write::Assign((*b"v").into())), (key.clone(), Write::Remove)];
     let watched = vec![(key.clone(), Bytes::new())];
-    let parts = by_partition(Part { writes, watched: watched.clone() }, &topology);
-    let part = Part { writes: vec![(key, Write::Remove)], watched };
+    let parts = by_partition(Part { writes, watched: watched.clone(), ..Part::default() }, &topology);
+    let part = Part { writes: vec![(key, Write::Remove)], watched, ..Part::default() };
     assert_eq!(parts, BTreeMap::from([(PartitionId(0), part)]));
 }
 

@@ -1,6 +1,7 @@
 //! The steps of an interactive transaction: it begins, reads at one snapshot whenever it likes, and writes everything at once.
 
-use crate::{Command, Hlc, Key, PartitionId, Write};
+use super::edge::EdgeTransaction;
+use crate::{Command, Hlc, Key, PartitionId, Vector, Write};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -39,6 +40,19 @@ pub enum Transact {
         /// Its snapshot.
         snapshot: Snapshot,
     },
+    /// Which snapshots have several regions whole?
+    Bases,
+    /// What keys are in such a snapshot, which is a recent one.
+    ReadBase {
+        /// The snapshot.
+        base: Vector,
+        /// The keys, in the order of the answer.
+        keys: Vec<Key>,
+        /// What is asked of each of them; their values, without.
+        command: Option<Box<Command>>,
+    },
+    /// A transaction of an edge client is accepted.
+    Accept(Box<EdgeTransaction>),
 }
 
 /// A snapshot that a server holds for an interactive transaction, for a while.
@@ -66,8 +80,9 @@ impl Transact {
     /// The keys that it reads or writes.
     pub fn keys(&self) -> Box<dyn Iterator<Item = &Key> + '_> {
         match self {
-            Self::Begin { .. } | Self::End { .. } => Box::new(std::iter::empty()),
-            Self::Read { keys, .. } => Box::new(keys.iter()),
+            Self::Begin { .. } | Self::End { .. } | Self::Bases => Box::new(std::iter::empty()),
+            Self::Read { keys, .. } | Self::ReadBase { keys, .. } => Box::new(keys.iter()),
+            Self::Accept(all) => Box::new(all.updates.iter().map(|(key, _)| key)),
             Self::Commit { writes, watched } => {
                 Box::new(writes.iter().map(|(key, _)| key).chain(watched.iter().map(|(key, _)| key)))
             }

@@ -8,6 +8,7 @@
 
 use super::transactions::Message;
 use super::*;
+use std::collections::VecDeque;
 use tidemark_contract::bases::Bases;
 use tidemark_contract::core::PartitionId;
 
@@ -20,6 +21,8 @@ pub(super) struct Kept {
     /// Whether there are any.
     pub(super) any: bool,
     tell_at: Micros,
+    /// Those of the last while, oldest first, each with when it was the newest.
+    recent: VecDeque<(Micros, Vec<Vector>)>,
 }
 
 impl Kept {
@@ -28,7 +31,7 @@ impl Kept {
         let most = if cx.me.partition == ROOT { cx.params.base_regions.min(cx.topology.dcs) } else { 0 };
         was.bases.resize(most, has(&was.times.stable, cx.me.dc, l));
         let bases = Bases::new(cx.topology.dcs, was.bases.clone());
-        Self { bases, any: cx.params.base_regions > 0, tell_at: 0 }
+        Self { bases, any: cx.params.base_regions > 0, tell_at: 0, recent: VecDeque::new() }
     }
 
     /// Another data centre has told.
@@ -49,6 +52,13 @@ impl Tidemark {
         self.kept.bases.told(m, &told);
         self.kept.bases.advance(m); // 29
         let bases = self.kept.bases.all().to_vec();
+        if cx.params.base_window_us > 0 {
+            let recent = &mut self.kept.recent;
+            recent.push_back((cx.mono, bases.clone()));
+            while recent.front().is_some_and(|(at, _)| at + cx.params.base_window_us < cx.mono) {
+                recent.pop_front();
+            }
+        }
         let lasts = |was: &mut Lasting| (was.times.stable, was.bases) = (stable, bases);
         self.st.ceiling.persist(lasts, cx); // 28
         for dc in cx.topology.all_dcs().filter(|dc| *dc != m) {
@@ -56,9 +66,18 @@ impl Tidemark {
         }
     }
 
-    /// What one data centre has, what two have, and so on, as far as that is kept. Only the root of a data centre knows.
-    pub fn bases(&self) -> &[Vector] {
-        self.kept.bases.all()
+    /// What one data centre has, what two have, and so on, as far as that is kept; and what each has told. Only the root of a data centre
+    /// knows.
+    pub fn bases(&self) -> (&[Vector], &[Vector]) {
+        (self.kept.bases.all(), self.kept.bases.all_told())
+    }
+
+    /// Whether all that is in a base is here, and nothing that is not was taken for the oldest that anybody reads.
+    pub(super) fn has_base(&self, At { m, dsv, .. }: &At, cx: &Cx<'_, Self>) -> bool {
+        let safe = At::safe(*m, self.l, self.st.safe()).dsv;
+        let received = self.st.vv.raised(self.l, self.announced(cx));
+        let is_here = dsv.le_elsewhere(&received, *m);
+        safe.le(dsv) && is_here || !BASES_ARE_HERE.kept()
     }
 
     /// The snapshot that so many data centres have whole.
@@ -74,12 +93,13 @@ impl Tidemark {
         Ok(self.snapshot_of(base))
     }
 
-    /// The bases that are kept, as snapshots.
+    /// The bases that are kept, as snapshots: those of now, and the oldest that can still be read.
     pub(super) fn kept_bases(&self) -> impl Iterator<Item = Vector> {
-        self.kept.bases.all().iter().map(|base| self.snapshot_of(base))
+        let oldest = self.kept.recent.front().into_iter().flat_map(|(_, bases)| bases);
+        self.kept.bases.all().iter().chain(oldest).map(|base| self.snapshot_of(base))
     }
 
-    fn snapshot_of(&self, base: &Vector) -> Vector {
+    pub(super) fn snapshot_of(&self, base: &Vector) -> Vector {
         base.raised(self.l, base[self.m])
     }
 }

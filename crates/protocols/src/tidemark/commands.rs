@@ -7,6 +7,7 @@
 //! - D11 Of two such transactions that meet, each of which writes what the other one looks at, the one whose name comes first goes on, if
 //!   the other one has not looked yet: it will be refused when it does.
 
+use super::edge::{Added, Snap};
 use super::failures::{changed, lags};
 use super::transactions::{Message, answered, writes};
 use super::*;
@@ -94,12 +95,16 @@ impl Tidemark {
 
     /// Holds such an update until then.
     pub(super) fn hold(&mut self, ticket: Ticket, key: Key, update: Update, past: Past, cx: &Cx<'_, Self>) {
-        let request = Request::Of(request::Request::Put(key, update, past));
+        self.hold_request(ticket, Request::Of(request::Request::Put(key, update, past)), cx);
+    }
+
+    /// The same of any request.
+    pub(super) fn hold_request(&mut self, ticket: Ticket, request: Request, cx: &Cx<'_, Self>) {
         self.commands.held.push((cx.mono + cx.params.wait_limit_us, Held::Request(ticket, request)));
     }
 
     /// Whether a transaction is about to change a key of this partition.
-    fn is_disturbed(&self, key: &Key, cx: &Cx<'_, Self>) -> bool {
+    pub(super) fn is_disturbed(&self, key: &Key, cx: &Cx<'_, Self>) -> bool {
         self.is_written(key) || cx.hides(key, &self.fresh(cx))
     }
 
@@ -225,8 +230,8 @@ impl Tidemark {
         if DEPENDS_ON_SEEN.kept() {
             snap.add(seen);
         }
-        let all = Part { writes, watched };
-        self.begin(ticket, all, snap, deadline, cx);
+        let all = Part { writes, watched, ..Part::default() };
+        self.begin(ticket, all, Snap::of(snap), deadline, cx);
     }
 
     /// The second look (T4).
@@ -241,7 +246,7 @@ impl Tidemark {
 
     /// Whether what a transaction watches here is as it was, and will be.
     fn is_unchanged(&self, tx: Tx, part: &Part, cx: &mut Cx<'_, Self>) -> bool {
-        let Part { writes, watched } = part;
+        let Part { writes, watched, .. } = part;
         let view = self.fresh(cx);
         watched.iter().all(|(key, mark)| {
             !self.is_contested(key, tx, writes)
@@ -264,7 +269,7 @@ impl Tidemark {
 
     /// Whether another transaction may change a key before `tx`, which writes these keys here, commits, or at that time (T4, D11).
     fn is_contested(&self, key: &Key, tx: Tx, written: &Writes) -> bool {
-        let gives_way = |other: &Transaction<Past, (), Past>| {
+        let gives_way = |other: &Transaction<Snap, (), Added>| {
             let is_refused = other.watched.iter().any(|(key, _)| writes(written, key))
                 || !WHO_YIELDS_IS_REFUSED.kept() && !other.watched.is_empty();
             is_refused && !other.looked && other.state.tx() > Some(tx)

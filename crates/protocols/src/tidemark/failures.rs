@@ -48,3 +48,15 @@ pub(super) fn no_bases(most: usize) -> Failure {
 pub(super) fn no_base_yet(regions: usize) -> Failure {
     Failure::Unavailable(format!("{regions} regions have not told yet that they have the same snapshot"))
 }
+
+/// D17.
+pub(super) fn no_edge() -> Failure {
+    Failure::Refused(
+        "this cluster takes no transactions of edge clients: set base_regions and edge_retain_us in [protocol]".into(),
+    )
+}
+
+/// D17.
+pub(super) fn not_after() -> Failure {
+    Failure::Refused("the time of a transaction has to be above everything that it depends on".into())
+}

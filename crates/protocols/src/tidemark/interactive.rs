@@ -14,7 +14,6 @@
 use super::transactions::Message;
 use super::*;
 use std::collections::BTreeMap;
-use tidemark_contract::core::Snapshot;
 use tidemark_contract::gather::{Gather, GatherId};
 use tidemark_contract::slices::{by_partition, put_in_place};
 use tidemark_contract::stabilised::leases::{self, Start};
@@ -51,10 +50,16 @@ pub enum Limit {
 /// What is found in a slice, what its reader comes to depend on, and what limits those that follow.
 pub type Sliced = (Vec<(u32, Found)>, Past, Limit);
 
+/// What is read in: what a holder has under this number, or a base that nobody holds.
+struct Of {
+    number: Option<u64>,
+    base: bool,
+}
+
 /// A read that is being put together at the holder of its snapshot.
 struct Reading {
     ticket: Ticket,
-    snapshot: u64,
+    snapshot: Option<u64>,
     found: Vec<Found>,
     seen: Past,
     failed: bool,
@@ -76,7 +81,7 @@ pub(super) struct Interactive {
 impl Interactive {
     pub(super) fn start(was: &Recovered<Lasting>, cx: &Cx<'_, Tidemark>) -> Self {
         let mut received = was.received.clone();
-        cx.store().versions().for_each(|d| received.raise(d.stamp.origin, d.stamp.ts));
+        cx.store().versions().for_each(|d| received.include(d.meta.at(d.stamp)));
         let (pins, reads) = (BTreeMap::new(), Gather::new(was.life));
         Self { pins, reads, received, life: was.life, period: 0, pinned_until: None }
     }
@@ -105,22 +110,34 @@ impl Tidemark {
             Transact::Begin { regions: 0, .. } => {
                 let at = self.snapshot(&past.fenced(cx.me.dc), cx);
                 let seen = self.read_in(&at);
-                let start = Start { floor: at.min(), at, base: false };
+                let start = Start { floor: self.lagged(at.min()), at, base: false };
                 leases::begin(self, ticket, start, cx.params.transaction_limit_us, seen, cx);
             }
             Transact::Begin { regions, .. } => match self.base(regions) {
                 Ok(at) => {
-                    let start = Start { floor: at.min(), at, base: true };
+                    let start = Start { floor: self.lagged(at.min()), at, base: true };
                     leases::begin(self, ticket, start, cx.params.transaction_limit_us, Past::default(), cx);
                 }
                 Err(why) => cx.fail(ticket, why),
             },
             Transact::Read { snapshot, keys, command } => match leases::snapshot(self, snapshot) {
-                Ok(sv) => self.read_slices(ticket, snapshot, sv, Several { keys, command }, cx),
+                Ok(sv) => {
+                    let of = Of { number: Some(snapshot.number), base: snapshot.base };
+                    self.read_slices(ticket, of, sv, Several { keys, command }, cx);
+                }
                 Err(why) => cx.fail(ticket, why),
             },
+            Transact::ReadBase { base, keys, command } => {
+                let sv = self.snapshot_of(&base);
+                self.read_slices(ticket, Of { number: None, base: true }, sv, Several { keys, command }, cx);
+            }
+            Transact::Bases => {
+                let (bases, told) = self.bases();
+                cx.answer(ticket, Outcome::Bases(bases.to_vec(), told.to_vec()), Past::default());
+            }
+            Transact::Accept(all) => self.accept(ticket, *all, cx), // D17
             Transact::Commit { writes, watched } => {
-                self.put_all(ticket, Part { writes, watched }, past, cx);
+                self.put_all(ticket, Part { writes, watched, ..Part::default() }, past, cx);
             }
             Transact::End { snapshot } => {
                 leases::end(self, snapshot, cx);
@@ -133,7 +150,7 @@ impl Tidemark {
     fn read_slices(
         &mut self,
         ticket: Ticket,
-        Snapshot { number, base, .. }: Snapshot,
+        Of { number, base }: Of,
         sv: Vector,
         all: Several,
         cx: &mut Cx<'_, Self>,
@@ -141,7 +158,8 @@ impl Tidemark {
         let m = cx.me.dc;
         let Self { interactive: Interactive { pins, reads, .. }, st, .. } = self;
         pins.retain(|number, _| leases::holds(st, *number));
-        let (Several { keys, command }, pins) = (all, pins.entry(number).or_default());
+        let pins = number.map(|number| &*pins.entry(number).or_default());
+        let Several { keys, command } = all;
         let found = vec![Found::default(); keys.len()];
         let parts = by_partition(keys, cx.topology);
         let servers = parts.keys().map(|partition| ServerId::new(m, *partition)).collect();
@@ -149,7 +167,11 @@ impl Tidemark {
         let id = reads.open(servers, cx.mono + cx.params.wait_limit_us, nothing);
         for (partition, keys) in parts {
             let keys = Several { keys, command: command.clone() };
-            let limit = if base { Limit::Base } else { Limit::Pinned(pins.get(&partition).cloned()) };
+            let limit = if base {
+                Limit::Base
+            } else {
+                Limit::Pinned(pins.and_then(|pins| pins.get(&partition)).cloned())
+            };
             let slice = Slice { sv: sv.clone(), limit, keys };
             cx.send(ServerId::new(m, partition), Peer::Own(Message::Read(id, slice)));
         }
@@ -165,6 +187,9 @@ impl Tidemark {
     ) {
         let Slice { sv, limit, keys } = slice;
         let at = At { m: cx.me.dc, l: self.l, dsv: sv.clone() };
+        if matches!(limit, Limit::Base) && !self.has_base(&at, cx) {
+            return cx.send(from, Peer::Own(Message::Found(id, None)));
+        }
         let (view, limit) = match limit {
             Limit::Base if BASES_ARE_CLOSED.kept() => (View::Base(at), Limit::Base),
             Limit::Base => (View::Snapshot(at), Limit::Base),
@@ -208,7 +233,8 @@ impl Tidemark {
             Some((found, seen, limit)) => {
                 put_in_place(&mut reading.found, found);
                 reading.seen.add(seen);
-                if let (Some(pins), Limit::Pinned(Some(pin))) = (pins.get_mut(&reading.snapshot), limit) {
+                let pins = reading.snapshot.and_then(|number| pins.get_mut(&number));
+                if let (Some(pins), Limit::Pinned(Some(pin))) = (pins, limit) {
                     pins.entry(from.partition).or_insert(pin);
                 }
             }
@@ -217,7 +243,7 @@ impl Tidemark {
         match whole {
             // Nothing is kept for who has been reading for too long.
             Some(Reading { ticket, snapshot, failed, .. })
-                if failed || !leases::holds(&self.st, snapshot) =>
+                if failed || snapshot.is_some_and(|number| !leases::holds(&self.st, number)) =>
             {
                 cx.fail(ticket, leases::ended());
             }

@@ -1,6 +1,6 @@
 //! What outlives a crash.
 
-use super::Past;
+use super::edge::{Added, Snap};
 use serde::{Deserialize, Serialize};
 use tidemark_contract::ceiling;
 use tidemark_contract::core::Vector;
@@ -12,7 +12,7 @@ pub struct Lasting {
     /// The ceiling, with the stable vector and L.
     pub times: ceiling::Hard,
     /// Transactions that are not done with.
-    pub undone: Undone<Past, Past>,
+    pub undone: Undone<Snap, Added>,
     /// The bases that are kept (D16), at the root.
     pub bases: Vec<Vector>,
 }

@@ -23,6 +23,11 @@ pub struct Params {
     pub base_regions: usize,
     /// How often regions tell each other what they have, if such snapshots are kept.
     pub tell_us: Micros,
+    /// A transaction of an edge client is accepted up to so long after its time. So long other regions can have accepted it, too, and
+    /// what it wrote is kept apart. At 0, the default, there are no edge clients.
+    pub edge_retain_us: Micros,
+    /// How long snapshots that several regions have whole can be read after there are newer ones.
+    pub base_window_us: Micros,
 }
 
 impl tidemark_contract::Params for Params {
@@ -35,7 +40,7 @@ impl Default for Params {
     fn default() -> Self {
         let stabilised::Params { theta_us, delta_us, fan_out, wait_limit_us } = Default::default();
         let transaction_limit_us = TRANSACTION_LIMIT_US;
-        let (keep_us, base_regions, tell_us) = (0, 0, 100_000);
+        let (keep_us, base_regions, tell_us, edge_retain_us, base_window_us) = (0, 0, 100_000, 0, 0);
         Self {
             theta_us,
             delta_us,
@@ -45,6 +50,8 @@ impl Default for Params {
             transaction_limit_us,
             base_regions,
             tell_us,
+            edge_retain_us,
+            base_window_us,
         }
     }
 }

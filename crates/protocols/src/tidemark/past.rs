@@ -1,10 +1,12 @@
 //! What is stored beside a version, and what a session remembers.
 
-use super::{DS_HAS_TIME, Known, SESSIONS_KEEP_L, TIMES_ARRIVE_WHOLE, TRANSACTIONS_HAVE_CAUSES};
+use super::{
+    COPIES_ARE_JOINED, DS_HAS_TIME, Known, SESSIONS_KEEP_L, TIMES_ARRIVE_WHOLE, TRANSACTIONS_HAVE_CAUSES,
+};
 use serde::{Deserialize, Serialize};
 use tidemark_contract::prelude::{Reach, Version};
 use tidemark_contract::stabilised::STABLE_STAYS_HOME;
-use tidemark_core::{DcId, Hlc, Stamp, Vector};
+use tidemark_core::{ClientId, DcId, Hlc, Stamp, Vector};
 
 /// What is stored beside a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +15,21 @@ pub struct Meta {
     pub ds: Vector,
     /// Exceptions, until nobody reads below them.
     pub need: Option<Box<Need>>,
+    /// Of a version of an edge client (D17). What is said above is said of the copy that counts here.
+    pub edge: Option<Box<Edge>>,
+}
+
+/// What is said of a version of an edge client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edge {
+    /// Whose it is.
+    pub client: ClientId,
+    /// The number of the transaction there.
+    pub k: u64,
+    /// The stamp of the copy that counts here.
+    pub at: Stamp,
+    /// The other copies that are here, each with its stamp.
+    pub others: Vec<(Stamp, Meta)>,
 }
 
 /// What is said of few versions.
@@ -27,6 +44,37 @@ pub struct Need {
 }
 
 impl Meta {
+    /// The stamp that a version with this beside it has in the data centre that wrote it.
+    #[inline]
+    pub fn at(&self, stamp: Stamp) -> Stamp {
+        self.edge.as_deref().map_or(stamp, |edge| edge.at)
+    }
+
+    /// Adds the copies of another data centre.
+    pub(super) fn join(&mut self, mut copy: Self) {
+        let (Some(here), Some(mut edge)) = (&mut self.edge, copy.edge.take()) else { return };
+        let others = std::mem::take(&mut edge.others);
+        for (at, copy) in std::iter::once((edge.at, copy)).chain(others) {
+            let known = here.at == at || here.others.iter().any(|(known, _)| *known == at);
+            if !known && COPIES_ARE_JOINED.kept() {
+                here.others.push((at, copy));
+            }
+        }
+    }
+
+    /// Has the copy count that satisfies `shown`, if there is one; whether there is.
+    pub(super) fn choose(&mut self, shown: impl Fn(Stamp, &Self) -> bool) -> bool {
+        let Some(mut edge) = self.edge.take() else { return true };
+        let mut counts = shown(edge.at, self);
+        if !counts && let Some(place) = edge.others.iter().position(|(at, copy)| shown(*at, copy)) {
+            let (at, copy) = edge.others.swap_remove(place);
+            edge.others.push((std::mem::replace(&mut edge.at, at), std::mem::replace(self, copy)));
+            counts = true;
+        }
+        self.edge = Some(edge);
+        counts
+    }
+
     pub(super) fn need(&self) -> &Vector {
         self.need.as_deref().map_or(&self.ds, |need| &need.stable)
     }
@@ -40,6 +88,7 @@ impl Meta {
     /// Other versions of a transaction's time may follow.
     pub(super) fn announced(stamp: Stamp, meta: &Self) -> Hlc {
         let said = meta.need.as_deref().map(|need| need.upto).filter(|upto| *upto > Hlc::ZERO);
+        let stamp = meta.at(stamp);
         let own = if stamp.seq > 0 && TIMES_ARRIVE_WHOLE.kept() { stamp.ts.prev() } else { stamp.ts };
         said.map_or(own, |said| said.min(own))
     }
@@ -47,11 +96,14 @@ impl Meta {
     pub(super) fn shipped(&self) -> Self {
         let upto = self.need.as_deref().map(|need| need.upto).filter(|upto| *upto > Hlc::ZERO);
         let need = upto.map(|upto| Box::new(Need { upto, ..Need::default() }));
-        Self { ds: self.ds.clone(), need }
+        Self { ds: self.ds.clone(), need, edge: self.edge.clone() }
     }
 
-    /// Who depends on this depends on what is beside another version of the same data centre, too.
-    pub(super) fn absorb(&mut self, other: &Self) {
+    /// Who depends on this depends on what is beside another version of the same data centre, or of the edge, too.
+    pub(super) fn absorb(&mut self, stamp: Stamp, other: &Self) {
+        if other.edge.is_some() {
+            self.ds.include(other.at(stamp));
+        }
         if other.local() > self.local() {
             let stable = self.need().clone();
             let need = self.need.get_or_insert_with(|| Box::new(Need { stable, ..Need::default() }));
@@ -82,8 +134,9 @@ impl Past {
     /// Its session, in data centre m, read this version.
     #[inline]
     pub(super) fn saw(&mut self, d: &Version<Meta>, m: DcId) {
-        self.ds.depend_on(d.stamp, &d.meta.ds);
-        let needs = if d.stamp.origin == m { d.meta.local() } else { d.meta.ds[m] };
+        let stamp = d.meta.at(d.stamp);
+        self.ds.depend_on(stamp, &d.meta.ds);
+        let needs = if stamp.origin == m { d.meta.local() } else { d.meta.ds[m] };
         self.l = if SESSIONS_KEEP_L.kept() { self.l.max(needs) } else { Hlc::ZERO };
     }
 

@@ -8,10 +8,11 @@
 //! - D15 Until physical time has come to the time of a transaction, the clocks that it has moved up go on from there, half as fast. A
 //!   clock that stood still would give a PUT a time above the snapshots that are read later at other servers.
 
+use super::edge::{Added, Snap, later};
 use super::failures::too_late;
 use super::transactions::{Message, Transactions};
 use super::*;
-use tidemark_contract::two_phase::{Adds, Tx};
+use tidemark_contract::two_phase::{Adds, NEVER, Times, Tx};
 
 /// How far ahead of its clock a coordinator asks for proposals, at least and at most (D14).
 pub(super) const AHEAD_US: std::ops::RangeInclusive<Micros> = 1_000..=8_000;
@@ -50,14 +51,16 @@ impl Tidemark {
         &mut self,
         ticket: Ticket,
         all: Part,
-        snap: Past,
+        snap: Snap,
         deadline: Micros,
         cx: &mut Cx<'_, Self>,
     ) {
         let Transactions { commits, ahead, .. } = &mut self.transactions;
         let ahead = (*ahead).min(cx.max_skew_us / 4); // who writes at a sibling is not to be refused for it
         let from = self.st.vv[cx.me.dc].next().max(Hlc::at(cx.now + ahead));
-        let participants = commits.begin_watching(ticket, all, snap, (from, deadline), cx.topology);
+        let until = snap.edge.as_ref().map_or(NEVER, |edge| later(edge.stamp.ts, cx.params.edge_retain_us)); // D17
+        let times = Times { from, until, deadline };
+        let participants = commits.begin_watching(ticket, all, snap, times, cx.topology);
         self.lift(from, &participants, cx);
     }
 
@@ -76,15 +79,21 @@ impl Tidemark {
     }
 
     /// A participant proposes a time above everything that it has announced (T2); `from`, if that is possible (D14).
-    pub(super) fn prepare(&mut self, tx: Tx, snap: Past, part: Part, from: Hlc, cx: &mut Cx<'_, Self>) {
-        self.learn_from(&(snap.dsv.clone(), snap.l), cx); // what the session has seen, the writes overwrite
+    pub(super) fn prepare(&mut self, tx: Tx, snap: Snap, part: Part, from: Hlc, cx: &mut Cx<'_, Self>) {
+        let past = &snap.past;
+        self.learn_from(&(past.dsv.clone(), past.l), cx); // what the session has seen, the writes overwrite
         let (m, view, mut seen) = (cx.me.dc, self.fresh(cx), Past::default());
-        let Part { writes, watched } = part;
-        if !cx.bears(&writes) {
+        let Part { writes, watched, updates } = part;
+        if !cx.bears(&writes) || snap.edge.as_ref().is_some_and(|edge| edge.stamp.ts <= cx.store().floor()) {
             return self.transactions.commits.refuse(tx, too_late());
         }
-        let writes = cx.overwritten(writes, &view, |d| seen.saw(d, m)); // D9
-        let above = if PROPOSES_ABOVE_CAUSES.kept() { snap.ds.max().max(seen.ds.max()) } else { Hlc::ZERO };
+        let (writes, without) = match &snap.edge {
+            Some(edge) => self.carried_out(edge, writes, updates, cx), // D17
+            None => (cx.overwritten(writes, &view, |d| seen.saw(d, m)), Vec::new()), // D9
+        };
+        let time = snap.edge.as_ref().map_or(Hlc::ZERO, |edge| edge.stamp.ts);
+        let causes = past.ds.max().max(seen.ds.max()).max(time);
+        let above = if PROPOSES_ABOVE_CAUSES.kept() { causes } else { Hlc::ZERO };
         let clock = if PROPOSES_ABOVE_CLOCK.kept() { self.st.vv[m] } else { Hlc::ZERO };
         let proposal = cx.stamp_above(clock, above.max(from.prev()));
         match proposal.or_else(|_| cx.stamp_above(clock, above)) {
@@ -92,8 +101,10 @@ impl Tidemark {
                 self.advance(pt.ts, cx);
                 seen.dsv = self.need(&seen.ds, m);
                 let seen = if DEPENDS_ON_SEEN.kept() { seen } else { Past::default() };
-                let (part, sure) = (Part { writes, watched }, self.is_sure(pt.ts, &snap, &seen));
-                self.transactions.commits.propose_if_sure(tx, (pt.ts, seen), snap, part, sure, cx.mono);
+                let sure = self.is_sure(pt.ts, &snap.past, &seen);
+                let (part, added) =
+                    (Part { writes, watched, updates: Vec::new() }, Added { past: seen, without });
+                self.transactions.commits.propose_if_sure(tx, (pt.ts, added), snap, part, sure, cx.mono);
                 self.hold_floor(cx);
             }
             Err(why) => self.transactions.commits.refuse(tx, why),

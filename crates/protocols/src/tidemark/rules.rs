@@ -54,7 +54,15 @@ tidemark_contract::rules! {
     PINNED_STAY, // T13: D13
     MOVERS_WAIT_FOR_L, // T14
     BASES_ARE_KEPT, // D16
-    BASES_ARE_CLOSED; // D16
+    BASES_ARE_CLOSED, // D16
+    BASES_ARE_HERE, // D16
+    FLOORS_LAG, // D17: what is known to have been seen by all lies behind what can still be accepted
+    EDGE_IS_KEPT_APART, // D17: a version is there for as long as another copy can come
+    COPIES_ARE_JOINED, // D17: a version shows as soon as one of its copies would
+    GUARDS_GO_FIRST, // D17: a transaction follows the one before, and depends on it
+    DEP_IS_COVERED, // D17: a region that lacks what a transaction depends on does not accept it
+    TIMES_ARE_NEW, // D17: none is accepted that others may have, so long ago that its versions are not kept apart
+    GIVEN_UP_BY_ALL; // D17: another time is asked for only when no region can have accepted it
     of bases: OWN_REGION_COVERS, ONE_CHOICE_FOR_ALL, BASES_NEVER_FALL; // D16
     of stabilised: STABLE_SURVIVES, OFFERS_WHAT_IS_DURABLE, STABLE_STAYS_HOME, // D1, D2
     READS_AT_STABLE, READS_ABOVE_HORIZON, // D6

@@ -18,13 +18,15 @@
 //! - D10 If L is more than a second behind, a sibling is down or slow: a new transaction is refused at once.
 
 use super::commands::Places;
+use super::edge::{Added, Snap};
 use super::failures::{changed, contested, lags, not_shown, too_late};
 use super::interactive::{Slice, Sliced};
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tidemark_contract::core::Write;
+use tidemark_contract::core::{Acceptance, Write};
 use tidemark_contract::cx::apart::{Ground, Looked};
+use tidemark_contract::cx::edge::WithoutEffect;
 use tidemark_contract::gather::GatherId;
 use tidemark_contract::two_phase::{Adds, Commit, Decided, Part, State, Turn, TwoPhase, Tx, given_up};
 
@@ -32,7 +34,7 @@ use tidemark_contract::two_phase::{Adds, Commit, Decided, Part, State, Turn, Two
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// Of the two phases, and that a transaction is shown (T9).
-    Commit(Commit<Past, Past>),
+    Commit(Commit<Snap, Added>),
     /// To who takes no part: a transaction has committed at this time (T8).
     Lift(Hlc),
     /// To the coordinator: the sender has announced so much (T8).
@@ -61,11 +63,13 @@ pub(super) struct Unanswered {
     past: Past,
     deadline: Micros,
     previous: Option<Found>,
+    /// Of an edge client: what of it had no effect.
+    accepted: Option<WithoutEffect>,
 }
 
 /// The transactions of one server.
 pub(super) struct Transactions {
-    pub(super) commits: TwoPhase<Past, (), Past>,
+    pub(super) commits: TwoPhase<Snap, (), Added>,
     /// Those that this server coordinates.
     pub(super) unanswered: BTreeMap<GatherId, Unanswered>,
     /// What is applied here and was not said to be shown (T9).
@@ -89,7 +93,8 @@ impl Transactions {
         was.hard.undone.prepared.retain(|_| PREPARED_SURVIVES.kept());
         was.hard.undone.decided.retain(|_| DECIDED_SURVIVES.kept());
         let effects = was.hard.undone.prepared.iter().any(|(.., part)| has_effects(&part.writes));
-        let of_transactions = cx.store().versions().filter(|d| d.stamp.origin == cx.me.dc && d.stamp.seq > 0);
+        let of_transactions =
+            cx.store().versions().filter(|d| is_of_transaction(d.meta.at(d.stamp), cx.me.dc));
         let hidden_below = of_transactions.map(|d| d.meta.local()).fold(Hlc::ZERO, Hlc::max);
         cx.hold_floor(effects); // D9
         Self {
@@ -133,7 +138,7 @@ impl Tidemark {
             return cx.fail(ticket, lags()); // D10
         }
         let snap = Past { dsv: self.need(&past.ds, m), ..past };
-        self.begin(ticket, all, snap, cx.mono + cx.params.wait_limit_us, cx);
+        self.begin(ticket, all, Snap::of(snap), cx.mono + cx.params.wait_limit_us, cx);
         self.save(cx);
     }
 
@@ -193,13 +198,13 @@ impl Tidemark {
         self.save(cx);
     }
 
-    fn commit(&mut self, from: ServerId, message: Commit<Past, Past>, cx: &mut Cx<'_, Self>) {
+    fn commit(&mut self, from: ServerId, message: Commit<Snap, Added>, cx: &mut Cx<'_, Self>) {
         match self.transactions.commits.on_message(from, message, cx.mono) {
             Some(Turn::Prepare(tx, snap, part, from)) => self.prepare(tx, snap, part, from, cx),
             Some(Turn::Look(tx, ct)) => self.look_again(tx, ct, cx),
-            Some(Turn::Seen(ticket, past)) => {
+            Some(Turn::Seen(ticket, snap)) => {
                 let previous = self.commands.finish(ticket).map(answered);
-                cx.answer(ticket, Outcome::Written { stamp: None, previous }, past);
+                cx.answer(ticket, Outcome::Written { stamp: None, previous }, snap.past);
             }
             Some(Turn::Decided(ticket, snap, Ok(decided))) => self.decided(ticket, snap, decided, cx),
             Some(Turn::Decided(ticket, _, Err(why))) => self.refused(ticket, why, cx),
@@ -212,16 +217,22 @@ impl Tidemark {
             }
             Some(Turn::Applied(id)) => {
                 let Some(done) = self.transactions.unanswered.remove(&id) else { return };
-                let Unanswered { ticket, stamp, past, previous, .. } = done;
-                cx.answer(ticket, Outcome::Written { stamp: Some(stamp), previous }, past); // T10
+                let Unanswered { ticket, stamp, past, previous, accepted, .. } = done;
+                let outcome = match accepted {
+                    Some(without) => Outcome::Accepted(Box::new(Acceptance::Taken(without))),
+                    None => Outcome::Written { stamp: Some(stamp), previous },
+                };
+                cx.answer(ticket, outcome, past); // T10
             }
             None => {}
         }
     }
 
     /// The coordinator has decided (T6). The client waits until all participants show it (T10).
-    fn decided(&mut self, ticket: Ticket, snap: Past, decided: Decided<Past>, cx: &mut Cx<'_, Self>) {
+    fn decided(&mut self, ticket: Ticket, snap: Snap, decided: Decided<Added>, cx: &mut Cx<'_, Self>) {
         let Decided { id, stamp, added, participants, sure, from } = decided;
+        let (Snap { past: snap, edge }, Added { past: added, without }) = (snap, added);
+        let accepted = edge.map(|_| without);
         let ct = stamp.ts;
         self.look_ahead(ct > from);
         let mut past = Past { dsv: snap.dsv, l: ct, ..Past::default() };
@@ -233,7 +244,9 @@ impl Tidemark {
         }
         if ANSWERS_WHEN_SHOWN.kept() {
             let deadline = cx.mono + cx.params.wait_limit_us;
-            self.transactions.unanswered.insert(id, Unanswered { ticket, stamp, past, deadline, previous });
+            self.transactions
+                .unanswered
+                .insert(id, Unanswered { ticket, stamp, past, deadline, previous, accepted });
         } else {
             cx.answer(ticket, Outcome::Written { stamp: Some(stamp), previous }, past);
         }
@@ -255,8 +268,8 @@ impl Tidemark {
         while let Some(transaction) = self.transactions.commits.take() {
             let stamp = transaction.stamp(m);
             let State::Commits(tx, added) = transaction.state else { continue };
-            let (ct, mut past) = (stamp.ts, transaction.snap);
-            past.add(added);
+            let (ct, Snap { mut past, edge }) = (stamp.ts, transaction.snap);
+            past.add(added.past);
             let ds = past.of_transaction(m, ct);
             if APPLYING_TAKES_NEED.kept() {
                 self.st.stable.merge(&past.dsv);
@@ -265,12 +278,10 @@ impl Tidemark {
             let announced = self.announced(cx);
             let upto = if announced < ct.prev() { announced } else { Hlc::ZERO };
             for (key, write) in transaction.writes {
-                let need = Need { stable: past.dsv.clone(), local: ct, upto };
+                let need = Some(Box::new(Need { stable: past.dsv.clone(), local: ct, upto }));
+                let (stamp, edge) = edge.as_ref().map_or((stamp, None), |edge| edge.copy(stamp)); // D17
                 self.exceptional.watch(&key, stamp); // D5
-                cx.write(
-                    key,
-                    Version { stamp, meta: Meta { ds: ds.clone(), need: Some(Box::new(need)) }, write },
-                );
+                cx.write(key, Version { stamp, meta: Meta { ds: ds.clone(), need, edge }, write });
             }
             self.transactions.hidden_below = self.transactions.hidden_below.max(ct);
             self.transactions.unshown.push((ct, tx));
@@ -370,6 +381,11 @@ fn last_of_each(mut writes: Writes) -> Writes {
     writes.retain(|(key, _)| known.insert(key.clone()));
     writes.reverse();
     writes
+}
+
+/// Whether a version with this stamp is one of a transaction of data centre `m`.
+fn is_of_transaction(stamp: Stamp, m: DcId) -> bool {
+    stamp.origin == m && stamp.seq > 0
 }
 
 fn has_effects(writes: &Writes) -> bool {

@@ -1,11 +1,11 @@
 //! What readers see (2, 9).
 
 use super::{
-    CAUSES_NEED_L, FRESH_CAUSES_MAY_LACK, GET_NEEDS_L, Meta, NEED_UNDER_FENCE, SAFE_FENCE_COVERS_L,
+    CAUSES_NEED_L, Edge, FRESH_CAUSES_MAY_LACK, GET_NEEDS_L, Meta, NEED_UNDER_FENCE, SAFE_FENCE_COVERS_L,
     SNAPSHOT_NEEDS_L,
 };
 use tidemark_contract::Rule;
-use tidemark_contract::core::{DcId, Hlc, Stamp, Vector};
+use tidemark_contract::core::{ClientId, DcId, Hlc, Stamp, Vector};
 
 /// In data centre m, of which the entry of vectors for L is this: DSV, or sv.
 pub struct At {
@@ -24,13 +24,31 @@ pub enum View {
     Pinned(At, Vector),
     /// V(b): the same in every data centre (D16).
     Base(At),
+    /// The same, and what an edge client has written before its transaction of this number (D17).
+    Own(At, ClientId, u64),
     /// At a time (D6).
     At(Hlc),
 }
 
 impl View {
-    /// Whether its reader sees this version.
+    /// Whether its reader sees this version: of one that has copies, one of them.
+    #[inline]
     pub(super) fn shows(&self, stamp: Stamp, meta: &Meta) -> bool {
+        match &meta.edge {
+            None => self.shows_copy(stamp, meta),
+            Some(edge) => self.shows_edge(edge, meta),
+        }
+    }
+
+    fn shows_edge(&self, edge: &Edge, meta: &Meta) -> bool {
+        matches!(self, Self::Own(_, client, k) if edge.client == *client && edge.k < *k)
+            || self.shows_copy(edge.at, meta)
+            || edge.others.iter().any(|(at, copy)| self.shows_copy(*at, copy))
+    }
+
+    /// Whether its reader sees a version that was written with this stamp.
+    #[inline]
+    pub(super) fn shows_copy(&self, stamp: Stamp, meta: &Meta) -> bool {
         match self {
             Self::Fresh(at) => {
                 (stamp.origin == at.m || meta.ds.le_elsewhere(&at.dsv, at.m)) // 2
@@ -38,7 +56,7 @@ impl View {
             }
             Self::Snapshot(at) => at.has_in_snapshot(stamp, meta),
             Self::Pinned(at, pin) => stamp.ts <= pin[stamp.origin] && at.has_in_snapshot(stamp, meta),
-            Self::Base(at) => at.is_below(stamp, meta),
+            Self::Base(at) | Self::Own(at, ..) => at.is_below(stamp, meta),
             Self::At(time) => stamp.ts <= *time,
         }
     }

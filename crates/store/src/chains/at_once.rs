@@ -26,6 +26,9 @@ impl<M: Clone> Store<M> {
         if let Write::Group(writes) = &version.write {
             return self.insert_group(writes, &version);
         }
+        if self.joins(key, &version) {
+            return false;
+        }
         self.note_added(key, &version);
         let added = bytes(&version);
         if self.objects.any() || matches!(version.write, Write::Apply(_)) {

@@ -5,7 +5,7 @@ use super::frozen::{Mark, Part};
 use super::object::{Absorb, Object};
 use super::told::Folded;
 use super::{Store, Version};
-use tidemark_core::{DcId, Hlc, Key, Regions, Write};
+use tidemark_core::{DcId, Hlc, Key, Micros, Regions, Write};
 use tidemark_crdt::{Effect, State, rule};
 
 /// How many elements of one key a pass of collection looks at, about.
@@ -21,6 +21,8 @@ pub(super) struct Objects<M> {
     /// See [`Store::raise_floor`].
     floor: Hlc,
     holds_floor: bool,
+    /// See [`Store::lag_floors`], as a difference of [`Hlc`]s.
+    lag: u64,
     /// The floors that were heard of the other regions.
     heard: Vec<Hlc>,
     /// Up to where anything here may be settled, whoever settled it: here, before a restart, or where the leader is.
@@ -40,6 +42,7 @@ impl<M> Default for Objects<M> {
             absorb: None,
             floor: Hlc::ZERO,
             holds_floor: false,
+            lag: 0,
             heard: Vec::new(),
             reached: Hlc::ZERO,
             at_once: false,
@@ -93,8 +96,14 @@ impl<M: Clone> Store<M> {
     /// what it writes. It never falls.
     pub fn raise_floor(&mut self, floor: Hlc) {
         if !self.objects.holds_floor {
+            let floor = Hlc(floor.0.saturating_sub(self.objects.lag));
             self.objects.floor = self.objects.floor.max(floor);
         }
+    }
+
+    /// Floors stay so far behind: versions may be written whose times lie that far back.
+    pub fn lag_floors(&mut self, lag: Micros) {
+        self.objects.lag = Hlc::at(lag).0;
     }
 
     /// The floor does not rise as long as this holds.

@@ -1,0 +1,76 @@
+//! What clients at the edge do to keys: it is evaluated where it is accepted, on what they had seen.
+
+use super::Cx;
+use super::series::carry_out;
+use crate::Protocol;
+use crate::two_phase::{Updates, Writes};
+use tidemark_core::{DcId, EdgeTransaction, Failure, Found, Hlc, Key, Op, Outcome, Reply, Update};
+use tidemark_crdt::{Effect, Moment, Series};
+
+/// Updates that had no effect, each by its place, with the error that a Redis client would have got.
+pub type WithoutEffect = Vec<(u32, String)>;
+
+impl<P: Protocol> Cx<'_, P> {
+    /// What updates of keys of this partition come to that were made at `time`, by a client that sees `view`, and all up to `floor`. Those
+    /// of one key are carried out one after the other.
+    pub fn carried_out(
+        &mut self,
+        updates: Updates,
+        view: &P::View,
+        (time, floor): (Hlc, Hlc),
+        number: u64,
+    ) -> (Writes, WithoutEffect) {
+        let (alone, expiring) = (false, self.store.is_expiring());
+        let moment = Moment { time, origin: DcId::EDGE, floor, expiring, alone, past: Some(number) };
+        let (mut writes, mut without) = (Writes::new(), WithoutEffect::new());
+        for (key, updates) in updates {
+            let blind = updates.iter().all(|(_, update)| update.command.is_none() && !update.observes());
+            match updates.last() {
+                Some((_, last)) if blind && !self.store.needs_evaluation(&key) => {
+                    writes.push((key, last.write.clone()));
+                }
+                _ => {
+                    let changes = self.series_of(&key, updates, view, moment, &mut without);
+                    writes.extend(changes.map(|effect| (key, tidemark_core::Write::Apply(effect.encode()))));
+                }
+            }
+        }
+        (writes, without)
+    }
+
+    fn series_of(
+        &mut self,
+        key: &Key,
+        updates: Vec<(u32, Update)>,
+        view: &P::View,
+        moment: Moment,
+        without: &mut WithoutEffect,
+    ) -> Option<Effect> {
+        self.refresh(key, view);
+        let mut series = Series::new(moment);
+        series.add(key.clone(), self.state(key, view, true, &mut |_| ()).into_owned());
+        for (place, update) in updates {
+            let outcome = carry_out(&mut series, Op::Put { key: key.clone(), update });
+            without.extend(error_of(&outcome).map(|why| (place, why)));
+        }
+        let changes = series.finish().changes.into_iter().next().map(|(_, changes)| changes)?;
+        Some(Effect { floor: moment.floor, changes })
+    }
+}
+
+/// The error that an update came to.
+fn error_of(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Written { previous: Some(Found { reply: Some(reply), .. }), .. } => match &**reply {
+            Reply::Error(why) => Some(why.to_string()),
+            _ => None,
+        },
+        Outcome::Failed(Failure::Refused(why)) => Some(why.clone()),
+        _ => None,
+    }
+}
+
+/// A number that no other transaction has, as good as certainly.
+pub fn number_of(transaction: &EdgeTransaction) -> u64 {
+    transaction.digest.iter().take(8).fold(0, |all, byte| all << 8 | u64::from(*byte))
+}

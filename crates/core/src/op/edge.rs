@@ -1,0 +1,140 @@
+//! Transactions of clients at the edge: they are committed where the client is, and accepted by a region later, once, whichever
+//! regions they are sent to.
+
+use crate::{DcId, Hlc, Key, Micros, Stamp, Update, Vector};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// Names an edge client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ClientId(pub [u8; 16]);
+
+/// Says of all transactions of a client up to one what they are.
+pub type Digest = [u8; 32];
+
+/// What the keys begin with that hold how far the transactions of a client were accepted.
+pub const GUARD_PREFIX: &[u8] = b"\0edge/";
+
+/// A transaction of an edge client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EdgeTransaction {
+    /// Whose it is.
+    pub client: ClientId,
+    /// Its number there, from 1.
+    pub k: u64,
+    /// When it was committed there, above everything that it depends on: the last writer wins by this time.
+    pub h: Hlc,
+    /// The base in which it was prepared: it depends on that, and on the client's transactions before.
+    pub dep: Vector,
+    /// The digest of the client's transactions before.
+    pub before: Digest,
+    /// The digest with this one.
+    pub digest: Digest,
+    /// What it does to each key, in order, each with its place in the transaction.
+    pub updates: Vec<(Key, Vec<(u32, Update)>)>,
+}
+
+impl EdgeTransaction {
+    /// About how many bytes of keys and values it writes.
+    pub fn len(&self) -> usize {
+        let bytes =
+            |update: &Update| update.command.as_ref().map_or(update.write.len(), |command| command.len());
+        let of_key = |(key, updates): &(Key, Vec<(u32, Update)>)| {
+            key.len() + updates.iter().map(|(_, update)| bytes(update)).sum::<usize>()
+        };
+        self.updates.iter().map(of_key).sum()
+    }
+
+    /// Whether it writes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.updates.is_empty()
+    }
+
+    /// The stamp of its versions, the same in every region that accepts it.
+    pub fn stamp(&self) -> Stamp {
+        let seq = |bytes: &[u8]| bytes.iter().take(4).fold(0, |all, byte| all << 8 | u32::from(*byte));
+        Stamp { ts: self.h, origin: DcId::EDGE, seq: seq(&self.digest) ^ seq(&self.client.0) }
+    }
+
+    /// The key that holds how far the client's transactions were accepted.
+    pub fn guard(&self) -> Key {
+        guard_of(self.client)
+    }
+}
+
+/// The key that holds how far the transactions of a client were accepted.
+pub fn guard_of(client: ClientId) -> Key {
+    Key(Bytes::from([GUARD_PREFIX, &client.0].concat()))
+}
+
+/// How far the transactions of a client were accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Guard {
+    /// The last one.
+    pub k: u64,
+    /// The digest up to it.
+    pub digest: Digest,
+}
+
+impl Guard {
+    /// As it is stored.
+    pub fn encode(&self) -> Vec<u8> {
+        [&self.k.to_be_bytes()[..], &self.digest].concat()
+    }
+
+    /// What [`Self::encode`] wrote; nothing if there is nothing, or something else.
+    pub fn decode(stored: Option<&[u8]>) -> Self {
+        let parts = stored.and_then(|stored| stored.split_first_chunk::<8>());
+        parts
+            .and_then(|(k, digest)| Some(Self { k: u64::from_be_bytes(*k), digest: digest.try_into().ok()? }))
+            .unwrap_or_default()
+    }
+}
+
+/// What becomes of a transaction of an edge client that is sent to a region.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Acceptance {
+    /// It is written here. These of its updates had no effect, each with what a Redis client would have been told.
+    Taken(Vec<(u32, String)>),
+    /// It was written before.
+    Known,
+    /// The client's transactions are here up to this one, and others come first.
+    Missing(u64),
+    /// Another transaction of the client is here that has this number: it goes on from an older copy of what it stored.
+    Forked(u64),
+    /// Its time is ahead of this region's by so much.
+    Later(Micros),
+    /// This region lacks something that it depends on, or does not know yet whether it was written elsewhere.
+    Behind,
+    /// It was not written with its time, by any region, and never will be: it needs another one.
+    Retime,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guard_is_what_was_stored_and_nothing_if_that_is_something_else() {
+        let guard = Guard { k: 7, digest: [3; 32] };
+        assert_eq!(Guard::decode(Some(&guard.encode())), guard);
+        assert_eq!([None, Some(&b"x"[..]), Some(&[0; 39])].map(Guard::decode), [Guard::default(); 3]);
+    }
+
+    #[test]
+    fn transactions_of_one_time_have_stamps_of_their_own() {
+        let of = |client, digest| EdgeTransaction {
+            client: ClientId([client; 16]),
+            k: 1,
+            h: Hlc(5),
+            dep: Vector::default(),
+            before: [0; 32],
+            digest: [digest; 32],
+            updates: Vec::new(),
+        };
+        let stamps = [of(1, 1), of(1, 2), of(2, 1)].map(|one| one.stamp());
+        assert!(stamps[0] != stamps[1] && stamps[0] != stamps[2]);
+        assert_eq!((stamps[0].ts, stamps[0].origin), (Hlc(5), DcId::EDGE));
+        assert_ne!(of(1, 1).guard(), of(2, 1).guard());
+    }
+}
