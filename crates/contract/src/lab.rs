@@ -13,10 +13,10 @@ use crate::{
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Display, Write as _};
-use tidemark_core::{DcId, Guarantees, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Vector};
+use tidemark_core::{DcId, Guarantees, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Vector};
 
 mod words;
-use words::{logged, shown};
+use words::{Logged, log, shown};
 pub use words::{put, rotx, server, text};
 
 /// Something on its way from one server to its peer, in order.
@@ -29,7 +29,7 @@ struct Server<P: Protocol> {
     protocol: Option<P>,
     store: Store<P::Meta>,
     /// What of each version's metadata would be there after a crash.
-    logged: BTreeMap<(Key, Stamp), P::Meta>,
+    logged: Logged<P>,
     hard: P::Hard,
     now: Micros,
     mono: Micros,
@@ -357,7 +357,7 @@ impl<P: Protocol> Lab<P> {
                 let upto = P::EXTENSIONS.announced(version.stamp, &version.meta);
                 server.received.raise(from.dc, upto);
                 server.records[from.dc.index()] += 1;
-                server.logged.extend(logged(&key, &version));
+                log::<P>(&mut server.logged, &key, &version);
                 let item = Received { upto, versions: &[(key, version)] };
                 self.at(to, |protocol, cx| replicate(protocol, from, item, cx));
             }
@@ -441,9 +441,9 @@ impl<P: Protocol> Lab<P> {
                 Effect::Write { key, version, regions } => {
                     self.note(format_args!("{at} writes {}", shown(&key, &version)));
                     let server = self.server(at);
-                    server.received.include(version.stamp);
+                    server.received.include(P::EXTENSIONS.written_at(&version));
                     server.records[at.dc.index()] += 1;
-                    server.logged.extend(logged(&key, &version));
+                    log::<P>(&mut server.logged, &key, &version);
                     for to in self.topology.peers(at).filter(|to| regions.contains(to.dc)) {
                         let shipped = Version { meta: P::shipped(&version.meta), ..version.clone() };
                         let feed = self.feeds.entry((at, to)).or_default();

@@ -231,7 +231,7 @@ impl<P: Protocol> Host<P> {
             Effect::Write { key, version, regions } => {
                 let place = self.place_mut(me.partition);
                 place.written += 1;
-                place.last.include(version.stamp);
+                place.last.include(P::EXTENSIONS.written_at(&version));
                 let seq = place.written;
                 let payload = (regions, record::parts(&key, &version));
                 let encode = |buffer: &mut Vec<u8>| record::encode(&payload, buffer);

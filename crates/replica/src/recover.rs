@@ -362,7 +362,7 @@ fn written<P: Protocol>(place: &mut Place<P>, frame: &Item<'_>) -> Result<(), Op
         understood(place, frame, |(_, (_, _, _, write)): &(Regions, VersionParts<P::Meta>)| write)?;
     let (key, version) = record::whole(parts);
     raise(&mut place.written, frame.seq);
-    place.last.include(version.stamp);
+    place.last.include(P::EXTENSIONS.written_at(&version));
     place.replay(&key, version, None, frame.seq);
     Ok(())
 }

@@ -113,6 +113,8 @@ fn result(outcome: &Outcome) -> String {
         Outcome::Count(count) => count.to_string(),
         Outcome::Conflicts(keys) => format!("{} keys in conflict", keys.len()),
         Outcome::Begun(snapshot) => format!("in {snapshot}"),
+        Outcome::Bases(bases, _) => format!("bases {bases:?}"),
+        Outcome::Accepted(what) => format!("{what:?}"),
         Outcome::Adopted => "adopted".into(),
         Outcome::Failed(failure) => format!("failed: {failure:?}"),
     }

@@ -4,7 +4,7 @@ use super::Cx;
 use super::series::carry_out;
 use crate::Protocol;
 use crate::two_phase::{Updates, Writes};
-use tidemark_core::{DcId, EdgeTransaction, Failure, Found, Hlc, Key, Op, Outcome, Reply, Update};
+use tidemark_core::{DcId, EdgeTransaction, Failure, Found, Hlc, Key, Op, Outcome, Reply, Update, Write};
 use tidemark_crdt::{Effect, Moment, Series};
 
 /// Updates that had no effect, each by its place, with the error that a Redis client would have got.
@@ -20,20 +20,13 @@ impl<P: Protocol> Cx<'_, P> {
         (time, floor): (Hlc, Hlc),
         number: u64,
     ) -> (Writes, WithoutEffect) {
-        let (alone, expiring) = (false, self.store.is_expiring());
+        // Nothing else than what was seen decides: another region may accept the same.
+        let (alone, expiring) = (false, true);
         let moment = Moment { time, origin: DcId::EDGE, floor, expiring, alone, past: Some(number) };
         let (mut writes, mut without) = (Writes::new(), WithoutEffect::new());
         for (key, updates) in updates {
-            let blind = updates.iter().all(|(_, update)| update.command.is_none() && !update.observes());
-            match updates.last() {
-                Some((_, last)) if blind && !self.store.needs_evaluation(&key) => {
-                    writes.push((key, last.write.clone()));
-                }
-                _ => {
-                    let changes = self.series_of(&key, updates, view, moment, &mut without);
-                    writes.extend(changes.map(|effect| (key, tidemark_core::Write::Apply(effect.encode()))));
-                }
-            }
+            let effect = self.series_of(&key, updates, view, moment, &mut without);
+            writes.extend(effect.map(|effect| (key, Write::Apply(effect.encode()))));
         }
         (writes, without)
     }

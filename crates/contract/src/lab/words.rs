@@ -2,6 +2,7 @@
 
 use super::Lab;
 use crate::Protocol;
+use std::collections::BTreeMap;
 use tidemark_core::{
     Condition, DcId, Failure, Found, Hlc, Key, Micros, Op, Outcome, PartitionId, ServerId, Stamp, Update,
     Write,
@@ -61,10 +62,20 @@ pub fn text(outcome: &Outcome) -> String {
     }
 }
 
-/// What a log holds of a version: what is stored beside it, for each of its keys.
-pub(super) fn logged<M: Clone>(key: &Key, version: &Version<M>) -> Vec<((Key, Stamp), M)> {
-    let (stamp, meta) = (version.stamp, &version.meta);
-    version.write.keys(key).map(|key| ((key.clone(), stamp), meta.clone())).collect()
+/// What logs hold of versions: what is stored beside each, for each of its keys.
+pub(super) type Logged<P> = BTreeMap<(Key, Stamp), <P as Protocol>::Meta>;
+
+/// A version is logged, or another copy of one.
+pub(super) fn log<P: Protocol>(logged: &mut Logged<P>, key: &Key, version: &Version<P::Meta>) {
+    for key in version.write.keys(key) {
+        let copy = version.meta.clone();
+        match (logged.get_mut(&(key.clone(), version.stamp)), P::EXTENSIONS.edge) {
+            (Some(known), Some(edge)) if version.stamp.origin == DcId::EDGE => {
+                (edge.copies.join)(known, copy)
+            }
+            _ => drop(logged.insert((key.clone(), version.stamp), copy)),
+        }
+    }
 }
 
 /// Whole operations: [`Lab::run`], in few words.

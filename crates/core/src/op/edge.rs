@@ -30,6 +30,8 @@ pub struct EdgeTransaction {
     pub before: Digest,
     /// The digest with this one.
     pub digest: Digest,
+    /// It was not sent to another region, nor in an earlier connection: no one else can have accepted it.
+    pub new: bool,
     /// What it does to each key, in order, each with its place in the transaction.
     pub updates: Vec<(Key, Vec<(u32, Update)>)>,
 }
@@ -130,6 +132,7 @@ mod tests {
             dep: Vector::default(),
             before: [0; 32],
             digest: [digest; 32],
+            new: true,
             updates: Vec::new(),
         };
         let stamps = [of(1, 1), of(1, 2), of(2, 1)].map(|one| one.stamp());

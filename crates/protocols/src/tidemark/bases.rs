@@ -21,6 +21,8 @@ pub(super) struct Kept {
     /// Whether there are any.
     pub(super) any: bool,
     tell_at: Micros,
+    /// What was stable here, and durable, when this server started.
+    was_stable: Vector,
     /// Those of the last while, oldest first, each with when it was the newest.
     recent: VecDeque<(Micros, Vec<Vector>)>,
 }
@@ -31,7 +33,12 @@ impl Kept {
         let most = if cx.me.partition == ROOT { cx.params.base_regions.min(cx.topology.dcs) } else { 0 };
         was.bases.resize(most, has(&was.times.stable, cx.me.dc, l));
         let bases = Bases::new(cx.topology.dcs, was.bases.clone());
-        Self { bases, any: cx.params.base_regions > 0, tell_at: 0, recent: VecDeque::new() }
+        let was_stable = if BASES_ARE_HERE.kept() {
+            has(&was.times.stable, cx.me.dc, l).raised(l, was.times.stable[l])
+        } else {
+            Vector::default()
+        };
+        Self { bases, any: cx.params.base_regions > 0, tell_at: 0, was_stable, recent: VecDeque::new() }
     }
 
     /// Another data centre has told.
@@ -52,10 +59,10 @@ impl Tidemark {
         self.kept.bases.told(m, &told);
         self.kept.bases.advance(m); // 29
         let bases = self.kept.bases.all().to_vec();
-        if cx.params.base_window_us > 0 {
+        if self.retain > 0 {
             let recent = &mut self.kept.recent;
             recent.push_back((cx.mono, bases.clone()));
-            while recent.front().is_some_and(|(at, _)| at + cx.params.base_window_us < cx.mono) {
+            while recent.front().is_some_and(|(at, _)| at + 2 * self.retain < cx.mono) {
                 recent.pop_front();
             }
         }
@@ -72,12 +79,18 @@ impl Tidemark {
         (self.kept.bases.all(), self.kept.bases.all_told())
     }
 
+    /// What lies above is not collected: the snapshot that is safe, and after a restart what may have been.
+    pub(super) fn collected(&self) -> Vector {
+        let mut safe = At::safe(self.m, self.l, self.st.safe()).dsv;
+        safe.merge(&self.kept.was_stable);
+        safe
+    }
+
     /// Whether all that is in a base is here, and nothing that is not was taken for the oldest that anybody reads.
     pub(super) fn has_base(&self, At { m, dsv, .. }: &At, cx: &Cx<'_, Self>) -> bool {
-        let safe = At::safe(*m, self.l, self.st.safe()).dsv;
         let received = self.st.vv.raised(self.l, self.announced(cx));
         let is_here = dsv.le_elsewhere(&received, *m);
-        safe.le(dsv) && is_here || !BASES_ARE_HERE.kept()
+        self.collected().le(dsv) && is_here || !BASES_ARE_HERE.kept()
     }
 
     /// The snapshot that so many data centres have whole.

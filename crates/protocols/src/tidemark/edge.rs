@@ -12,8 +12,9 @@
 //! - D18 A transaction is accepted up to `retain` after `h`: `ct ≤ h + retain`. Therefore, when all have passed `h + retain`, every
 //!   copy is here, and none comes any more. Until then its versions, and what is above them, are not collected, and no floor passes
 //!   them. One that was not accepted by then will not be with that time: the client is asked for another one.
-//! - D19 What a client does to keys of data types is evaluated at the partition of each key when it is prepared, in what the client saw: V(dep)
-//!   and what it wrote itself before. If something was collected since that is not in V(dep), that counts as seen.
+//! - D19 What a client does to keys is evaluated at the partition of each key when it is prepared, in what the client saw: V(dep) and
+//!   what it wrote itself before. So whoever accepts it writes the same. V(dep) can be read for twice `retain`; a transaction
+//!   that has seen less is too late, as in D18, and gets another `dep`, too; at once if nobody else can have it.
 
 use super::failures::lags;
 use super::*;
@@ -41,7 +42,10 @@ pub struct OfEdge {
     pub stamp: Stamp,
     /// What the client saw.
     pub dep: Vector,
+    /// What tells its counters from those of others.
     number: u64,
+    /// See [`EdgeTransaction::new`].
+    pub new: bool,
 }
 
 /// What a participant adds to a transaction.
@@ -141,6 +145,7 @@ impl Tidemark {
             k: all.k,
             stamp: all.stamp(),
             number: number_of(&all),
+            new: all.new,
             dep: all.dep,
         };
         let writes = vec![(guard, Write::Assign(written.into()))];
@@ -165,17 +170,27 @@ impl Tidemark {
         if let Some(ahead_us) = cx.too_far_ahead(all.h) {
             return Some(Acceptance::Later(ahead_us));
         }
-        let retain = cx.params.edge_retain_us;
-        let (until, soon) = (later(all.h, retain), later(all.h, retain - MARGIN_US.min(retain / 4)));
+        let soon = later(all.h, self.retain - MARGIN_US.min(self.retain / 4));
         if self.clock(cx).max(Hlc::at(cx.now)) > soon && TIMES_ARE_NEW.kept() {
-            let passed =
-                self.without_l(&self.st.stable).iter().all(|(dc, entry)| dc == self.m || entry > until);
-            let given_up = passed && self.st.stable[self.l] > until || !GIVEN_UP_BY_ALL.kept();
-            return Some(if given_up { Acceptance::Retime } else { Acceptance::Behind }); // D18
+            return Some(self.too_late(all.h, all.new));
         }
         let covered =
             all.dep.le_elsewhere(&self.st.stable, self.m) && all.dep[self.m] <= self.st.stable[self.l];
         (!covered && DEP_IS_COVERED.kept()).then_some(Acceptance::Behind)
+    }
+
+    /// What becomes of a transaction of this time that came too late (D18).
+    pub(super) fn too_late(&self, h: Hlc, new: bool) -> Acceptance {
+        let until = later(h, self.retain);
+        let mut others = self.st.stable.iter().filter(|(dc, _)| *dc != self.m);
+        let given_up = others.all(|(_, entry)| entry > until) || !GIVEN_UP_BY_ALL.kept();
+        if new || given_up { Acceptance::Retime } else { Acceptance::Behind }
+    }
+
+    /// Whether a participant can see what the client saw (D19).
+    pub(super) fn sees_dep(&self, edge: &OfEdge, cx: &Cx<'_, Self>) -> bool {
+        let at = At { m: cx.me.dc, l: self.l, dsv: self.snapshot_of(&edge.dep) };
+        self.collected().le(&at.dsv) || !DEP_IS_READ.kept()
     }
 
     /// What an edge client's transaction writes here (D19).
@@ -186,11 +201,9 @@ impl Tidemark {
         updates: Updates,
         cx: &mut Cx<'_, Self>,
     ) -> (Writes, WithoutEffect) {
-        let m = cx.me.dc;
-        let mut dsv = At::safe(m, self.l, self.st.safe()).dsv;
-        dsv.merge(&self.snapshot_of(&edge.dep));
-        let floor = self.lagged(dsv.min()).max(cx.store().floor());
-        let view = View::Own(At { m, l: self.l, dsv }, edge.client, edge.k);
+        let at = At { m: cx.me.dc, l: self.l, dsv: self.snapshot_of(&edge.dep) };
+        let floor = self.lagged(at.dsv.min()).max(cx.store().floor());
+        let view = View::Own(at, edge.client, edge.k);
         let (written, without) = cx.carried_out(updates, &view, (edge.stamp.ts, floor), edge.number);
         writes.extend(written);
         (writes, without)

@@ -24,10 +24,9 @@ pub struct Params {
     /// How often regions tell each other what they have, if such snapshots are kept.
     pub tell_us: Micros,
     /// A transaction of an edge client is accepted up to so long after its time. So long other regions can have accepted it, too, and
-    /// what it wrote is kept apart. At 0, the default, there are no edge clients.
+    /// what it wrote is kept apart; and snapshots that several regions have whole can be read for twice as long. At 0, the default, there
+    /// are no edge clients.
     pub edge_retain_us: Micros,
-    /// How long snapshots that several regions have whole can be read after there are newer ones.
-    pub base_window_us: Micros,
 }
 
 impl tidemark_contract::Params for Params {
@@ -40,7 +39,7 @@ impl Default for Params {
     fn default() -> Self {
         let stabilised::Params { theta_us, delta_us, fan_out, wait_limit_us } = Default::default();
         let transaction_limit_us = TRANSACTION_LIMIT_US;
-        let (keep_us, base_regions, tell_us, edge_retain_us, base_window_us) = (0, 0, 100_000, 0, 0);
+        let (keep_us, base_regions, tell_us, edge_retain_us) = (0, 0, 100_000, 0);
         Self {
             theta_us,
             delta_us,
@@ -51,7 +50,6 @@ impl Default for Params {
             base_regions,
             tell_us,
             edge_retain_us,
-            base_window_us,
         }
     }
 }

@@ -8,7 +8,7 @@
 //! - D15 Until physical time has come to the time of a transaction, the clocks that it has moved up go on from there, half as fast. A
 //!   clock that stood still would give a PUT a time above the snapshots that are read later at other servers.
 
-use super::edge::{Added, Snap, later};
+use super::edge::{Added, OfEdge, Snap, later};
 use super::failures::too_late;
 use super::transactions::{Message, Transactions};
 use super::*;
@@ -58,7 +58,10 @@ impl Tidemark {
         let Transactions { commits, ahead, .. } = &mut self.transactions;
         let ahead = (*ahead).min(cx.max_skew_us / 4); // who writes at a sibling is not to be refused for it
         let from = self.st.vv[cx.me.dc].next().max(Hlc::at(cx.now + ahead));
-        let until = snap.edge.as_ref().map_or(NEVER, |edge| later(edge.stamp.ts, cx.params.edge_retain_us)); // D17
+        let until = match &snap.edge {
+            Some(edge) if TIMES_ARE_NEW.kept() => later(edge.stamp.ts, cx.params.edge_retain_us), // D18
+            _ => NEVER,
+        };
         let times = Times { from, until, deadline };
         let participants = commits.begin_watching(ticket, all, snap, times, cx.topology);
         self.lift(from, &participants, cx);
@@ -84,7 +87,8 @@ impl Tidemark {
         self.learn_from(&(past.dsv.clone(), past.l), cx); // what the session has seen, the writes overwrite
         let (m, view, mut seen) = (cx.me.dc, self.fresh(cx), Past::default());
         let Part { writes, watched, updates } = part;
-        if !cx.bears(&writes) || snap.edge.as_ref().is_some_and(|edge| edge.stamp.ts <= cx.store().floor()) {
+        let early = |edge: &OfEdge| edge.stamp.ts <= cx.store().floor() || !self.sees_dep(edge, cx);
+        if !cx.bears(&writes) || snap.edge.as_deref().is_some_and(early) {
             return self.transactions.commits.refuse(tx, too_late());
         }
         let (writes, without) = match &snap.edge {

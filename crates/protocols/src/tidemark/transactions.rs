@@ -28,7 +28,7 @@ use tidemark_contract::core::{Acceptance, Write};
 use tidemark_contract::cx::apart::{Ground, Looked};
 use tidemark_contract::cx::edge::WithoutEffect;
 use tidemark_contract::gather::GatherId;
-use tidemark_contract::two_phase::{Adds, Commit, Decided, Part, State, Turn, TwoPhase, Tx, given_up};
+use tidemark_contract::two_phase::{self, Adds, Commit, Decided, Part, State, Turn, TwoPhase, Tx, given_up};
 
 /// What servers of a data centre say to each other about transactions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -207,6 +207,12 @@ impl Tidemark {
                 cx.answer(ticket, Outcome::Written { stamp: None, previous }, snap.past);
             }
             Some(Turn::Decided(ticket, snap, Ok(decided))) => self.decided(ticket, snap, decided, cx),
+            Some(Turn::Decided(ticket, Snap { edge: Some(edge), .. }, Err(why)))
+                if why == too_late() || why == two_phase::too_late() =>
+            {
+                let what = Outcome::Accepted(Box::new(self.too_late(edge.stamp.ts, edge.new)));
+                cx.answer(ticket, what, Past::default());
+            }
             Some(Turn::Decided(ticket, _, Err(why))) => self.refused(ticket, why, cx),
             Some(Turn::Learnt) => self.apply(cx),
             Some(Turn::Again(tx, ct)) => {

@@ -2,6 +2,7 @@
 
 mod bases;
 mod commands;
+mod edge;
 mod lasting;
 mod proposals;
 mod transactions;
@@ -146,10 +147,14 @@ fn step_6_a_version_keeps_what_was_stable_of_its_dependencies_where_that_is_less
     let (s, x) = (lab.client(0), lab.key("x", 0));
     remember(&mut lab, s, past(&[0, 70, 80], &[0, 60, 90]));
     lab.put(s, &x, "1");
-    assert_eq!(meta(&lab, 0, 0, &x), Meta { ds: v(&[0, 70, 80]), need: needs(&[0, 60, 80]) });
+    assert_eq!(meta(&lab, 0, 0, &x), Meta { ds: v(&[0, 70, 80]), need: needs(&[0, 60, 80]), edge: None });
     remember(&mut lab, s, past(&[], &[0, 70]));
     lab.put(s, &x, "2");
-    assert_eq!(meta(&lab, 0, 0, &x), Meta { ds: v(&[1_000, 70, 80]), need: None }, "no exceptions");
+    assert_eq!(
+        meta(&lab, 0, 0, &x),
+        Meta { ds: v(&[1_000, 70, 80]), need: None, edge: None },
+        "no exceptions"
+    );
 }
 
 #[test]
@@ -161,7 +166,7 @@ fn step_7_the_session_learns_what_is_needed_and_peers_do_not() {
     lab.put(s, &x, "1");
     assert_eq!(lab.token(s).past, past(&[1_000, 70, 80], &[0, 65, 80]));
     lab.deliver_all();
-    assert_eq!(meta(&lab, 1, 0, &x), Meta { ds: v(&[0, 70, 80]), need: None });
+    assert_eq!(meta(&lab, 1, 0, &x), Meta { ds: v(&[0, 70, 80]), need: None, edge: None });
 }
 
 /// Puts the clock of A/0 so far back that its snapshots begin at what their sessions bring.

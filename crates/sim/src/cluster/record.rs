@@ -10,7 +10,7 @@ use crate::rng::mix;
 use crate::trace::Happening;
 use crate::typed::{self, program};
 use tidemark_core::history;
-use tidemark_core::{Failure, Found, Op, Outcome};
+use tidemark_core::{DcId, Failure, Found, Op, Outcome};
 
 impl Cluster<'_> {
     /// A step has ended: it is written down, and the next one planned.
@@ -131,6 +131,8 @@ impl Cluster<'_> {
             Outcome::Conflicts(keys) => 6 + keys.len() as u64,
             Outcome::Adopted => 4,
             Outcome::Begun(snapshot) => snapshot.number,
+            Outcome::Bases(bases, _) => bases.iter().fold(7, |so_far, base| mix(so_far, base.digest())),
+            Outcome::Accepted(what) => mix(8, format!("{what:?}").len() as u64),
             Outcome::Failed(failure) => 5 + u64::from(failure.is_definite()),
         };
         self.digest = mix(self.digest ^ self.now, mix(self.clients[number].id.0, told));
@@ -145,7 +147,7 @@ impl Cluster<'_> {
         for partition in &process.partitions {
             let to = tidemark_core::ServerId::new(process.dc, *partition);
             node.versions(*partition, &mut |key, stamp, write| {
-                if known.insert((key.clone(), stamp)) && stamp.origin != to.dc {
+                if known.insert((key.clone(), stamp)) && stamp.origin != to.dc && stamp.origin != DcId::EDGE {
                     let from = tidemark_core::ServerId::new(stamp.origin, *partition);
                     let (key, write) = (key.clone(), write.clone());
                     new.push(Happening::Received { from, to, key, write, stamp });

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt::Arguments;
 use tidemark_contract::info::Transactions;
 use tidemark_core::history::{Action, Final};
-use tidemark_core::{Key, Micros, Op, Outcome, ServerId, Stamp, Write};
+use tidemark_core::{DcId, Key, Micros, Op, Outcome, ServerId, Stamp, Write};
 use tidemark_node::{MemberView, Node};
 
 /// Collection follows what servers have made durable, which they do in steps of this length.
@@ -104,8 +104,13 @@ impl Cluster<'_> {
         for server in self.layout.topology.servers() {
             let Some(node) = self.serving(server) else { continue };
             if self.untold {
-                node.versions(server.partition, &mut |_, stamp, _| written.include(stamp));
-                node.folded(server.partition, &mut |stamp| written.include(stamp));
+                let mut include = |stamp: Stamp| {
+                    if stamp.origin != DcId::EDGE {
+                        written.include(stamp);
+                    }
+                };
+                node.versions(server.partition, &mut |_, stamp, _| include(stamp));
+                node.folded(server.partition, &mut include);
             }
             let view =
                 node.partition(server.partition).filter(|_| self.layout.transactions >= Transactions::Writes);

@@ -91,11 +91,11 @@ fn step_28_a_base_survives_restarts_while_a_region_is_away() {
         lab.fire(at, Timer::Theta);
         lab.deliver_within(DcId(0));
     }
-    let base = lab.protocol(server(0, 0)).bases()[1].clone();
+    let base = lab.protocol(server(0, 0)).bases().0[1].clone();
     for dc in [0, 1] {
         lab.restart(server(dc, 0));
     }
-    assert_eq!(lab.protocol(server(0, 0)).bases()[1], base);
+    assert_eq!(lab.protocol(server(0, 0)).bases().0[1], base);
     lab.fire(server(0, 0), Timer::Theta);
     lab.fire(server(1, 0), Timer::Theta);
     assert!(begin(&mut lab, t, 2).is_err(), "B has not told yet");
@@ -210,7 +210,7 @@ impl World {
         let client = self.clients[n];
         let snapshot = begin(&mut self.lab, client, regions).ok()?;
         let dc = self.lab.token(client).home;
-        let base = self.lab.protocol(ServerId::new(dc, server(0, 0).partition)).bases()
+        let base = self.lab.protocol(ServerId::new(dc, server(0, 0).partition)).bases().0
             [usize::from(regions) - 1]
             .clone();
         let found = read(&mut self.lab, client, snapshot, &self.keys);

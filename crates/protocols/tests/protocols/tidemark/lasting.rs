@@ -211,7 +211,7 @@ fn d3_a_conditional_update_depends_on_and_wins_over_what_it_saw() {
         reply.1,
         Past { ds: Vector::from_entries([ut, at(8_000)]), dsv: v(&[0, 7_000]), l: Hlc::ZERO }
     );
-    assert_eq!(meta(&lab, 0, 0, &x), Meta { ds: v(&[0, 8_000]), need: needs(&[0, 7_000]) });
+    assert_eq!(meta(&lab, 0, 0, &x), Meta { ds: v(&[0, 8_000]), need: needs(&[0, 7_000]), edge: None });
     assert!(lab.put_new(a, &x, "2").is_some(), "a tombstone is nothing");
 }
 

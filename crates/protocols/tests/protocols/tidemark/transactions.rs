@@ -365,7 +365,8 @@ fn t2_a_transaction_has_the_causes_of_what_it_has_seen() {
 #[test]
 fn t7_a_version_of_a_transaction_announces_less_than_its_time() {
     let stamp = Stamp { ts: at(70), origin: DcId(1), seq: 1 };
-    let announced = || Tidemark::EXTENSIONS.announced(stamp, &Meta { ds: v(&[0, 70]), need: None });
+    let announced =
+        || Tidemark::EXTENSIONS.announced(stamp, &Meta { ds: v(&[0, 70]), need: None, edge: None });
     assert_eq!(announced(), at(70).prev());
     assert_eq!(without(&[TIMES_ARRIVE_WHOLE], announced), at(70));
 }
