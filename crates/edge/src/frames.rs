@@ -13,6 +13,7 @@
 mod base;
 mod link;
 mod primitive;
+mod row;
 mod to_client;
 mod to_gateway;
 mod transaction;
@@ -21,6 +22,7 @@ mod value;
 pub use base::Base;
 pub use link::{ClientLink, GatewayLink, TICKS_KEPT, TICKS_REFERRED_TO};
 pub use primitive::{Malformed, Unsendable};
+pub(crate) use row::{decode_row, encode_row};
 pub use to_client::{Tick, ToClient, Welcome};
 pub use to_gateway::{Hello, ToGateway, VERSION};
 pub use transaction::{Body, Chain, Operation, OperationKind, Secret};
