@@ -180,7 +180,8 @@ fn a_tick_before_the_last_64_is_spelled_out() {
         let mut to = connection.gateway.base().clone();
         to.0.resize(to.0.len().max(1), Default::default());
         to.0[0].0 += 1;
-        let quiet = Tick { to: to.clone(), regions: 1, in_base: 0, have: 0, updates: Vec::new() };
+        let quiet =
+            Tick { to: to.clone(), regions: 1, in_base: 0, check: [0; 8], have: 0, updates: Vec::new() };
         connection.down(&ToClient::Tick(quiet));
         connection.bases.push(to);
     }
@@ -215,7 +216,8 @@ fn what_may_not_come_here_is_refused_on_both_sides() {
     connection.up(&watch(1));
     let absent = ToClient::Value { reference: 1, value: Value::Absent };
     assert!(connection.gateway.encode(&absent).is_err(), "no tick yet");
-    let back = Tick { to: Base::default(), regions: 1, in_base: 0, have: 0, updates: Vec::new() };
+    let back =
+        Tick { to: Base::default(), regions: 1, in_base: 0, check: [0; 8], have: 0, updates: Vec::new() };
     if connection.gateway.base().0.iter().any(|entry| entry.0 > 0) {
         assert!(connection.gateway.encode(&ToClient::Tick(back)).is_err(), "a base never falls");
     }

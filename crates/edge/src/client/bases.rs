@@ -30,6 +30,15 @@ impl Client {
             open.ticked_at_us = Some(self.now_us);
         }
         self.connecting.succeeded();
+        let is_ours = |known| known == tick.check;
+        if tick.in_base > self.base.in_base && !self.chain_at(tick.in_base).is_some_and(is_ours) {
+            // It is not this log that is in the base, or more than this log.
+            let first = self.first_k();
+            self.on_forked(first, tick.in_base);
+            if self.fork.is_some() {
+                return;
+            }
+        }
         self.staged.push_back(Staged::Tick(tick));
     }
 

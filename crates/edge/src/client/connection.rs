@@ -274,19 +274,18 @@ impl Client {
         }
         if self.chain_at(head).is_some_and(|known| known != check) {
             let first = self.first_k();
-            self.on_forked(first);
+            self.on_forked(first, head);
         }
     }
 
-    /// The check of the chain up to `k`, if the log says it and all of it was sent: else it may still change.
-    fn chain_at(&self, k: u64) -> Option<[u8; 8]> {
+    /// The check of the chain up to `k`, if the log reaches so far.
+    pub(super) fn chain_at(&self, k: u64) -> Option<[u8; 8]> {
         let mut chain = self.base.chain;
         if k == 0 || k < self.base.chain_k {
             return None;
         }
         for number in self.first_k()..=k {
-            let entry = self.view.log.get(&number).filter(|entry| entry.logged.sent)?;
-            chain = chain.then(&entry.logged.body.encode());
+            chain = chain.then(&self.view.log.get(&number)?.logged.body.encode());
         }
         Some(chain.check())
     }

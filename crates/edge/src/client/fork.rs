@@ -29,12 +29,13 @@ impl Fork {
 }
 
 impl Client {
-    pub(super) fn on_forked(&mut self, k: u64) {
+    /// `k` is the first transaction that may differ; another copy of the client has made some up to `head` at least.
+    pub(super) fn on_forked(&mut self, k: u64, head: u64) {
         if !FORKS_RENEW.kept() || self.fork.is_some() {
             return;
         }
         let welcome = self.opened().and_then(|open| open.welcome.as_ref());
-        let head = welcome.map_or(0, |welcome| welcome.head);
+        let head = welcome.map_or(0, |welcome| welcome.head).max(head);
         self.close();
         self.connecting.phase = Phase::Renewing;
         self.fork = Some(Fork { k, head, secret: None, renewed: None });
@@ -98,7 +99,7 @@ impl Client {
         let Some(welcome) = self.opened().and_then(|open| open.welcome.as_ref()) else { return };
         let known = self.base.in_base.max(welcome.head);
         if known > self.last_k() && self.view.log.is_empty() && self.commits.is_empty() {
-            self.on_forked(known + 1);
+            self.on_forked(known + 1, known);
         }
     }
 }

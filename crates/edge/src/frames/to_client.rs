@@ -103,6 +103,8 @@ pub struct Tick {
     pub regions: u64,
     /// The client's transactions up to this one are in it.
     pub in_base: u64,
+    /// The check of the chain up to it; zeros if there is none.
+    pub check: [u8; 8],
     /// A bit for each region that is known to have it.
     pub have: u64,
     /// What differs, by ascending references.
@@ -238,6 +240,7 @@ impl Tick {
         }
         put_varint(out, self.regions);
         put_varint(out, self.in_base);
+        out.extend_from_slice(&self.check);
         put_varint(out, self.have);
         put_count(out, self.updates.len());
         self.updates.iter().for_each(|update| update.put(out, self.to.newest_us()));
@@ -251,7 +254,8 @@ impl Tick {
         if !to.dominates(last) {
             return Err(Malformed("a base below the last one"));
         }
-        let (regions, in_base, have) = (reader.varint()?, reader.varint()?, reader.varint()?);
+        let (regions, in_base) = (reader.varint()?, reader.varint()?);
+        let (check, have) = (reader.array()?, reader.varint()?);
         let count = reader.count(2)?;
         let mut updates: Vec<Update> = Vec::new();
         for _ in 0..count {
@@ -259,6 +263,6 @@ impl Tick {
             ascends(updates.last().map(|last| &last.reference), &update.reference)?;
             updates.push(update);
         }
-        Ok(Self { to, regions, in_base, have, updates })
+        Ok(Self { to, regions, in_base, check, have, updates })
     }
 }

@@ -159,6 +159,7 @@ fn ticks(fixture: &mut Fixture) {
         to: to.clone(),
         regions: 2,
         in_base: 5,
+        check: [5; 8],
         have: 0b101,
         updates: vec![
             whole(0, Value::String(written(NOW + 30, "Ada"))),
@@ -178,6 +179,7 @@ fn ticks(fixture: &mut Fixture) {
         to: next,
         regions: 3,
         in_base: 7,
+        check: [7; 8],
         have: 0b1111,
         updates: vec![
             Update {
@@ -222,18 +224,34 @@ fn malformed(fixture: &mut Fixture) {
     fixture.malformed("gateway", &[1], "a client's frame");
     fixture.malformed("gateway", &[130], "it ends too early");
     fixture.malformed("gateway", &[137, 4, 1, 0], "a value of an earlier tick");
-    fixture.malformed("gateway", &[138, 2, 4, 0, 0, 0, 0, 3, 7, 0, 0], "a tick that came before");
-    fixture.malformed("gateway", &[138, 3, 4, 1, 0, 0, 0, 3, 7, 0, 0], "a base below the last one");
     fixture.malformed(
         "gateway",
-        &[138, 3, 3, 0, 0, 0, 3, 7, 0, 0],
+        &[138, 2, 4, 0, 0, 0, 0, 3, 7, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0],
+        "a tick that came before",
+    );
+    fixture.malformed(
+        "gateway",
+        &[138, 3, 4, 1, 0, 0, 0, 3, 7, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0],
+        "a base below the last one",
+    );
+    fixture.malformed(
+        "gateway",
+        &[138, 3, 3, 0, 0, 0, 3, 7, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0],
         "a base without an entry of the last one",
     );
-    fixture.malformed("gateway", &[138, 3, 4, 0, 0, 0, 0, 3, 7, 0, 2, 3, 0, 2, 0], "references descend");
-    fixture.malformed("gateway", &[138, 3, 4, 0, 0, 0, 0, 3, 7, 0, 1, 3, 3, 0], "an empty set");
     fixture.malformed(
         "gateway",
-        &[138, 3, 4, 0, 0, 0, 0, 3, 7, 0, 1, 3, 6, 2, 1, 98, 1, 97, 0],
+        &[138, 3, 4, 0, 0, 0, 0, 3, 7, 8, 7, 6, 5, 4, 3, 2, 1, 0, 2, 3, 0, 2, 0],
+        "references descend",
+    );
+    fixture.malformed(
+        "gateway",
+        &[138, 3, 4, 0, 0, 0, 0, 3, 7, 8, 7, 6, 5, 4, 3, 2, 1, 0, 1, 3, 3, 0],
+        "an empty set",
+    );
+    fixture.malformed(
+        "gateway",
+        &[138, 3, 4, 0, 0, 0, 0, 3, 7, 8, 7, 6, 5, 4, 3, 2, 1, 0, 1, 3, 6, 2, 1, 98, 1, 97, 0],
         "members descend",
     );
 }

@@ -121,10 +121,10 @@ impl Session {
         if !world.vectors[self.region].dominates(&to) {
             return None;
         }
-        let in_base = self.verified.iter().rev().find(|(_, index)| world.is_in(**index, &to));
-        let in_base =
-            in_base.map_or(0, |(k, _)| *k).max(self.hello.as_ref().map_or(0, |hello| hello.in_base));
         let set = world.set(&to);
+        let own = set.iter().map(|index| &world.accepted[*index]).filter(|one| one.cid == self.cid);
+        let last = own.max_by_key(|one| one.body.k);
+        let (in_base, check) = last.map_or((0, [0; 8]), |last| (last.body.k, last.chain.check()));
         let watched: Vec<(u64, Bytes)> =
             self.link.watched().map(|(reference, key)| (reference, key.clone())).collect();
         let mut updates = Vec::new();
@@ -138,7 +138,7 @@ impl Session {
                 updates.push(Update { reference, change: change.unwrap_or(Change::Whole(value)) });
             }
         }
-        Some(ToClient::Tick(Tick { to, regions, in_base, have: 0, updates }))
+        Some(ToClient::Tick(Tick { to, regions, in_base, check, have: 0, updates }))
     }
 }
 

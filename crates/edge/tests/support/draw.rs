@@ -136,7 +136,8 @@ pub(crate) fn tick(rng: &mut Rng, last: &Base) -> Tick {
     let references: BTreeSet<u64> = (0..rng.usize(..5)).map(|_| number(rng)).collect();
     let updates = references.into_iter().map(|reference| Update { reference, change: change(rng) });
     let updates: Vec<Update> = updates.collect();
-    Tick { to: later(rng, last), regions: number(rng), in_base: number(rng), have: number(rng), updates }
+    let (to, check) = (later(rng, last), rng.u64(..).to_be_bytes());
+    Tick { to, regions: number(rng), in_base: number(rng), check, have: number(rng), updates }
 }
 
 /// A frame that a gateway may send on this connection next.

@@ -135,7 +135,7 @@ pub(crate) fn to_client(frame: &ToClient) -> (&'static str, Json) {
         ToClient::Tick(tick) => {
             let updates: Json = tick.updates.iter().map(update).collect();
             let fields = json!({
-                "to": base(&tick.to), "K": number(tick.regions), "g": number(tick.in_base),
+                "to": base(&tick.to), "K": number(tick.regions), "g": number(tick.in_base), "check": hex(&tick.check),
                 "have": number(tick.have), "updates": updates,
             });
             ("Tick", fields)
