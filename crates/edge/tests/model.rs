@@ -127,6 +127,11 @@ impl Schedule {
     /// Everything works again, but for lost regions.
     fn heal(&mut self) {
         let Self { world, hosts, rng, .. } = self;
+        // A base that all regions have is not to be had when one is lost.
+        let regions = world.lost.iter().filter(|lost| !**lost).count() as u64;
+        if regions < self.regions {
+            hosts.iter_mut().for_each(|host| host.event(world, rng, Event::SetRegions { regions }));
+        }
         for _ in 0..80 {
             world.now_us += 300_000;
             for host in hosts.iter_mut() {

@@ -96,6 +96,11 @@ impl Client {
         }
         self.base = self.base_of(&tick);
         self.view.base = self.base.base.clone();
+        let done = self.base.chain_k;
+        if let Some(open) = self.connecting.opened_mut() {
+            // What is in the base needs not be sent.
+            (open.acked, open.next) = (open.acked.max(done), open.next.max(done + 1));
+        }
         self.base_regions = tick.regions;
         self.epoch += 1;
         let mut keys = BTreeSet::new();

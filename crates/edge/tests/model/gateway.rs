@@ -53,7 +53,10 @@ impl Session {
                 self.have.remove(&reference);
                 self.sent.remove(&reference);
             }
-            ToGateway::SetK { .. } => {}
+            ToGateway::SetK { regions } => {
+                let hello = self.hello.as_mut().expect("it was the first frame");
+                hello.regions = regions;
+            }
             ToGateway::Sync => {
                 self.synced = true;
                 answers.extend(answers.is_empty().then(|| self.tick(world, rng)).flatten());
@@ -70,13 +73,10 @@ impl Session {
 
     fn welcome(&mut self, world: &World, hello: Hello) -> ToClient {
         self.cid = hello.secret.cid();
-        let is_last = |chain: &Chain| chain.check() == hello.check;
-        if let Some(last) = world.present(self.region, &self.cid, hello.first - 1, is_last) {
-            self.verified.insert(hello.first - 1, last);
-        }
         let head = world.head(self.region, &self.cid).map(|head| &world.accepted[head]);
         let covered = world.vectors[self.region].dominates(&hello.base);
         self.hello = Some(hello);
+        self.find_first(world);
         ToClient::Welcome(Welcome {
             region: self.region as u8,
             regions: 3,
@@ -90,7 +90,17 @@ impl Session {
         })
     }
 
+    /// The transaction before the client's log; it may come after Hello.
+    fn find_first(&mut self, world: &World) {
+        let Some(hello) = &self.hello else { return };
+        let is_last = |chain: &Chain| chain.check() == hello.check;
+        if let Some(last) = world.present(self.region, &self.cid, hello.first - 1, is_last) {
+            self.verified.insert(hello.first - 1, last);
+        }
+    }
+
     fn transfer(&mut self, world: &mut World, body: &Body) -> ToClient {
+        self.find_first(world);
         let before = self.verified.get(&(body.k - 1)).copied();
         if body.k > 1 && before.is_none() {
             let other = world.present(self.region, &self.cid, body.k - 1, |_| true);
@@ -122,9 +132,12 @@ impl Session {
             return None;
         }
         let set = world.set(&to);
-        let own = set.iter().map(|index| &world.accepted[*index]).filter(|one| one.cid == self.cid);
-        let last = own.max_by_key(|one| one.body.k);
-        let (in_base, check) = last.map_or((0, [0; 8]), |last| (last.body.k, last.chain.check()));
+        let own = set.iter().filter(|index| world.accepted[**index].cid == self.cid);
+        let last = own.max_by_key(|index| world.accepted[**index].body.k).copied();
+        let (in_base, check) = last
+            .map_or((0, [0; 8]), |last| (world.accepted[last].body.k, world.accepted[last].chain.check()));
+        // The client goes on after it, or says that its chain is another one.
+        self.verified.extend(last.map(|last| (in_base, last)));
         let watched: Vec<(u64, Bytes)> =
             self.link.watched().map(|(reference, key)| (reference, key.clone())).collect();
         let mut updates = Vec::new();
