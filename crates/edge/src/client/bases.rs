@@ -34,7 +34,7 @@ impl Client {
         if tick.in_base > self.base.in_base && !self.chain_at(tick.in_base).is_some_and(is_ours) {
             // It is not this log that is in the base, or more than this log.
             let first = self.first_k();
-            self.on_forked(first, tick.in_base);
+            self.on_forked(first);
             if self.fork.is_some() {
                 return;
             }

@@ -58,7 +58,7 @@ impl Client {
             }
             (k, h_us) = (k + 1, next_h_us);
             let logged = Arc::new(Logged { sent: false, body });
-            self.commits.batch.push((id, Entry { logged, epoch, connection: 0 }));
+            self.commits.batch.push((id, Entry { logged, epoch, connection: 0, is_new: true }));
         }
         if self.commits.batch.is_empty() {
             return;

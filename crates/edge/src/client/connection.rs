@@ -274,7 +274,7 @@ impl Client {
         }
         if self.chain_at(head).is_some_and(|known| known != check) {
             let first = self.first_k();
-            self.on_forked(first, head);
+            self.on_forked(first);
         }
     }
 

@@ -15,8 +15,6 @@ use std::sync::Arc;
 pub(super) struct Fork {
     /// The first transaction that differs: those before it are the gateway's, too.
     k: u64,
-    /// The last one that the gateway has. What is not marked as sent may have been sent by the other copy.
-    head: u64,
     secret: Option<Secret>,
     /// The new state, and the number under which it is being persisted.
     renewed: Option<(u64, BTreeMap<u64, Entry>)>,
@@ -29,16 +27,14 @@ impl Fork {
 }
 
 impl Client {
-    /// `k` is the first transaction that may differ; another copy of the client has made some up to `head` at least.
-    pub(super) fn on_forked(&mut self, k: u64, head: u64) {
+    /// `k` is the first transaction that may differ.
+    pub(super) fn on_forked(&mut self, k: u64) {
         if !FORKS_RENEW.kept() || self.fork.is_some() {
             return;
         }
-        let welcome = self.opened().and_then(|open| open.welcome.as_ref());
-        let head = welcome.map_or(0, |welcome| welcome.head).max(head);
         self.close();
         self.connecting.phase = Phase::Renewing;
-        self.fork = Some(Fork { k, head, secret: None, renewed: None });
+        self.fork = Some(Fork { k, secret: None, renewed: None });
         self.out.push(super::Effect::DrawSecret);
     }
 
@@ -54,7 +50,7 @@ impl Client {
         let Some(fork) = &self.fork else { return };
         let Some(secret) = fork.secret.clone().filter(|_| !busy && fork.renewed.is_none()) else { return };
         self.staged.clear();
-        let kept = self.view.log.values().filter(|entry| is_kept(entry, fork));
+        let kept = self.view.log.values().filter(|entry| is_kept(entry));
         let kept: BTreeMap<u64, Entry> =
             (1..).zip(kept).map(|(k, entry)| (k, renumbered(entry, k))).collect();
         let mut rows = vec![Row::Secret(secret)];
@@ -66,15 +62,13 @@ impl Client {
     }
 
     pub(super) fn on_fork_persisted(&mut self, done: bool) {
-        let Some(Fork { k, head, secret: Some(secret), renewed: Some((_, kept)) }) = self.fork.take() else {
+        let Some(Fork { k, secret: Some(secret), renewed: Some((_, kept)) }) = self.fork.take() else {
             return;
         };
         if !done {
             return self.reconnect(); // the gateway will say it again
         }
-        let fork = Fork { k, head, secret: None, renewed: None };
-        let gone: Vec<Entry> =
-            self.view.log.values().filter(|entry| !is_kept(entry, &fork)).cloned().collect();
+        let gone: Vec<Entry> = self.view.log.values().filter(|entry| !is_kept(entry)).cloned().collect();
         let keys: BTreeSet<_> = gone
             .iter()
             .flat_map(|entry| &entry.logged.body.operations)
@@ -99,17 +93,18 @@ impl Client {
         let Some(welcome) = self.opened().and_then(|open| open.welcome.as_ref()) else { return };
         let known = self.base.in_base.max(welcome.head);
         if known > self.last_k() && self.view.log.is_empty() && self.commits.is_empty() {
-            self.on_forked(known + 1, known);
+            self.on_forked(known + 1);
         }
     }
 }
 
-fn is_kept(entry: &Entry, fork: &Fork) -> bool {
-    !entry.logged.sent && entry.logged.body.k > fork.head
+/// Whether no other copy can have sent it. What was not sent when the disk was copied may have been sent from the other copy since.
+fn is_kept(entry: &Entry) -> bool {
+    !entry.logged.sent && entry.is_new
 }
 
 fn renumbered(entry: &Entry, k: u64) -> Entry {
     let mut body = entry.logged.body.clone();
     body.k = k;
-    Entry { logged: Arc::new(Logged { sent: false, body }), epoch: entry.epoch, connection: 0 }
+    Entry { logged: Arc::new(Logged { sent: false, body }), ..entry.clone() }
 }

@@ -23,6 +23,8 @@ pub(super) struct Entry {
     pub(super) epoch: Epoch,
     /// The connection in which it was sent for the first time; 0: an earlier process has sent it, or nobody.
     pub(super) connection: u64,
+    /// Whether this process has committed it. Else another copy of the disk may have it, too.
+    pub(super) is_new: bool,
 }
 
 /// A transaction that runs: it reads one base and its own operations.
@@ -36,7 +38,7 @@ pub struct Transaction {
 impl Entry {
     /// One from disk: what is cached is as old as it.
     pub(super) fn loaded(logged: Logged) -> Self {
-        Self { logged: Arc::new(logged), epoch: 0, connection: 0 }
+        Self { logged: Arc::new(logged), epoch: 0, connection: 0, is_new: false }
     }
 
     fn moment(&self) -> Moment {

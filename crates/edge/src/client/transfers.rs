@@ -65,7 +65,7 @@ impl Client {
             body.h_us = body.h_us.max(oldest_us).max(last_us + 1).min(MICROS_END - 1);
             last_us = body.h_us;
             let logged = Arc::new(Logged { sent: true, body });
-            entries.push(Entry { logged, epoch: entry.epoch, connection });
+            entries.push(Entry { logged, connection, ..entry.clone() });
         }
         let rows = entries.iter().map(|entry| Row::Entry((*entry.logged).clone())).collect();
         let persist = self.persist(rows);

@@ -10,6 +10,7 @@ use tidemark_edge::frames::*;
 pub(crate) const REGIONS: usize = 3;
 
 /// A transaction that a region has accepted.
+#[derive(Debug)]
 pub(crate) struct Accepted {
     pub(crate) cid: [u8; 16],
     pub(crate) body: Body,
