@@ -27,6 +27,9 @@ const SCHEDULES: u64 = 1500;
 const CLIENTS: usize = 3;
 const STEPS: usize = 400;
 
+/// The last steps are without commits, so that a client may have nothing new to send when it connects.
+const COMMITS_UNTIL: usize = 300;
+
 struct Schedule {
     world: World,
     hosts: Vec<Host>,
@@ -51,7 +54,7 @@ impl Schedule {
         let behind = std::array::from_fn(|_| rng.u64(..200));
         let world = World::new(behind);
         let hosts = (0..CLIENTS).map(|number| Host::new(number, regions, &mut rng)).collect();
-        let restores = rng.u8(..4) == 0;
+        let restores = rng.bool();
         let mut new = Self { world, hosts, rng, regions, restores };
         for host in &mut new.hosts {
             for key in KEYS {
@@ -66,20 +69,20 @@ impl Schedule {
         new
     }
 
-    fn step(&mut self) {
+    fn step(&mut self, number_of_step: usize) {
         let Self { world, hosts, rng, .. } = self;
         let number = rng.usize(..hosts.len());
         let host = &mut hosts[number];
         match rng.u8(..100) {
-            0..=9 => host.commit(world, rng),
-            10..=31 => {
+            0..=6 if number_of_step < COMMITS_UNTIL => host.commit(world, rng),
+            0..=27 => {
                 let can = rng.u8(..30) > 0;
                 host.step_disk(world, rng, can);
             }
-            32..=47 => host.step_up(world, rng),
-            48..=65 => host.step_down(world, rng),
-            66..=71 => host.step_tick(world, rng),
-            72..=74 => {
+            28..=44 => host.step_up(world, rng),
+            45..=62 => host.step_down(world, rng),
+            63..=67 => host.step_tick(world, rng),
+            68..=74 => {
                 let can = rng.u8(..4) > 0;
                 host.connect(world, rng, can);
             }
@@ -89,7 +92,7 @@ impl Schedule {
                 world.tell(from, to);
             }
             87..=93 => {
-                world.now_us += if rng.u8(..6) == 0 { rng.u64(..400_000) } else { rng.u64(1..2000) };
+                world.now_us += if rng.u8(..3) == 0 { rng.u64(..400_000) } else { rng.u64(1..2000) };
                 hosts.iter_mut().for_each(|host| host.step_time(world, rng));
             }
             94..=95 => host.cut(world, rng),
@@ -109,7 +112,10 @@ impl Schedule {
         match rng.u8(..3) {
             0 => self.lose(),
             1 if self.restores => hosts[number].save(),
-            2 if self.restores => hosts[number].restore(world, rng),
+            2 if self.restores => {
+                let saved = hosts.iter_mut().find(|host| host.copy.is_some());
+                saved.into_iter().for_each(|host| host.restore(world, rng));
+            }
             _ => {}
         }
     }
@@ -205,8 +211,8 @@ impl Schedule {
 
 fn play(seed: u64, counts: &mut Counts) {
     let mut schedule = Schedule::new(seed);
-    for _ in 0..STEPS {
-        schedule.step();
+    for number in 0..STEPS {
+        schedule.step(number);
     }
     if schedule.rng.u8(..3) == 0 {
         schedule.lose();

@@ -16,7 +16,7 @@ pub(crate) struct Host {
     pub(crate) client: Client,
     pub(crate) disk: Durable,
     /// An older state of the disk, to be restored.
-    copy: Option<Durable>,
+    pub(crate) copy: Option<Durable>,
     /// Writes under way.
     pub(crate) writes: VecDeque<(u64, Vec<Row>)>,
     /// Asked for, and not there yet.
