@@ -240,12 +240,14 @@ fn clients_show_their_base_and_their_log_and_lose_nothing() {
 }
 
 /// The first schedule that finds a violation without a rule.
-fn found(rule: Rule) -> Option<u64> {
-    let violated = |seed: &u64| {
-        let play = || catch_unwind(AssertUnwindSafe(|| play(*seed, &mut Counts::default()))).is_err();
-        without(&[rule], play)
+fn found(rule: Rule) -> Option<(u64, String)> {
+    let violation = |seed: u64| {
+        let play = || catch_unwind(AssertUnwindSafe(|| play(seed, &mut Counts::default())));
+        let payload = without(&[rule], play).err()?;
+        let text = payload.downcast_ref::<String>().cloned().unwrap_or_default();
+        Some((seed, text.chars().take(80).collect()))
     };
-    (0..schedules(SCHEDULES)).find(violated)
+    (0..schedules(SCHEDULES)).find_map(violation)
 }
 
 #[test]
@@ -253,6 +255,6 @@ fn each_rule_is_missed() {
     std::panic::set_hook(Box::new(|_| {}));
     let found: Vec<_> = RULES.iter().map(|rule| (rule.name, found(*rule))).collect();
     let _ = std::panic::take_hook();
-    println!("{found:?}");
+    println!("{found:#?}");
     assert!(found.iter().all(|(_, seed)| seed.is_some()), "{found:?}");
 }
