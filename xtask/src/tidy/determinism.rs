@@ -15,6 +15,7 @@ const CRATES: &[&str] = &[
     "node",
     "sim",
     "check",
+    "edge",
     "workload",
 ];
 

@@ -1,0 +1,192 @@
+//! Rules 8 and 9: new bases, and values of watched keys.
+
+use super::{Client, Report};
+use crate::durable::{DurableBase, Row};
+use crate::frames::{Chain, Change, NO_HASH, Tick, ToGateway, Value, ValueHash, WATCHED_MAX};
+use crate::rule::{BASE_BEFORE_PRUNING, TICKS_ARE_WHOLE};
+use crate::value::Cached;
+use bytes::Bytes;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Instead of the number of a persist: the mutant's rest waits for the next event.
+pub(super) const KEPT_BACK: u64 = u64::MAX;
+
+/// Something that is to become visible, in its turn.
+#[derive(Clone, Debug)]
+pub(super) enum Staged {
+    /// When the base is durable.
+    Tick(Tick),
+    /// When the ticks before it are visible.
+    Value(u64, Value),
+    /// What a mutant keeps back of a tick.
+    Rest(Tick),
+}
+
+impl Client {
+    pub(super) fn on_tick(&mut self, tick: Tick) {
+        if let Some(open) = self.connecting.opened_mut() {
+            open.behind = 0;
+            open.ticked_at_us = Some(self.now_us);
+        }
+        self.connecting.succeeded();
+        let is_ours = |known| known == tick.check;
+        if tick.in_base > self.base.in_base && !self.chain_at(tick.in_base).is_some_and(is_ours) {
+            // It is not this log that is in the base, or more than this log.
+            let first = self.first_k();
+            self.on_forked(first);
+            if self.fork.is_some() {
+                return;
+            }
+        }
+        self.staged.push_back(Staged::Tick(tick));
+    }
+
+    pub(super) fn on_value(&mut self, reference: u64, value: Value) {
+        self.staged.push_back(Staged::Value(reference, value));
+    }
+
+    /// Makes visible what can be, and persists the next base.
+    pub(super) fn advance_staged(&mut self) {
+        while self.tick_persist.is_none() {
+            match self.staged.front() {
+                None => return,
+                Some(Staged::Value(..)) => {
+                    let Some(Staged::Value(reference, value)) = self.staged.pop_front() else { return };
+                    let keys = self.take(reference, &Change::Whole(value)).into_iter().collect();
+                    self.changed(keys);
+                }
+                Some(Staged::Rest(_)) => {
+                    let Some(Staged::Rest(tick)) = self.staged.pop_front() else { return };
+                    let keys =
+                        tick.updates.iter().filter_map(|update| self.take(update.reference, &update.change));
+                    let keys = keys.collect();
+                    self.changed(keys);
+                }
+                Some(Staged::Tick(tick)) => {
+                    let base = self.base_of(&tick.clone());
+                    let drop = Row::Drop(base.chain_k);
+                    if !BASE_BEFORE_PRUNING.kept() {
+                        self.persist(vec![drop.clone()]);
+                    }
+                    self.tick_persist = Some(self.persist(vec![Row::Base(base), drop]));
+                }
+            }
+        }
+    }
+
+    /// The base of a tick, and the chain up to it.
+    fn base_of(&self, tick: &Tick) -> DurableBase {
+        let in_base = tick.in_base.max(self.base.in_base);
+        let (mut chain_k, mut chain) = (self.base.chain_k, self.base.chain);
+        for (k, entry) in self.view.log.range(..=in_base) {
+            (chain_k, chain) = (*k, Chain::then(&chain, &entry.logged.body.encode()));
+        }
+        DurableBase { base: tick.to.clone(), in_base, chain_k, chain }
+    }
+
+    pub(super) fn on_tick_persisted(&mut self, done: bool) {
+        self.tick_persist = None;
+        let Some(Staged::Tick(mut tick)) = self.staged.pop_front() else { return };
+        if !done {
+            // The connection goes on from a base that the disk cannot keep: another one begins at the old base.
+            self.staged.clear();
+            self.fail();
+            return;
+        }
+        self.base = self.base_of(&tick);
+        self.view.base = self.base.base.clone();
+        let done = self.base.chain_k;
+        if let Some(open) = self.connecting.opened_mut() {
+            // What is in the base needs not be sent.
+            (open.acked, open.next) = (open.acked.max(done), open.next.max(done + 1));
+        }
+        self.base_regions = tick.regions;
+        self.epoch += 1;
+        let mut keys = BTreeSet::new();
+        let log = Arc::make_mut(&mut self.view.log);
+        let kept = log.split_off(&(self.base.chain_k + 1));
+        for entry in std::mem::replace(log, kept).into_values() {
+            keys.extend(entry.logged.body.operations.iter().map(|operation| operation.key.clone()));
+        }
+        self.reported = self.reported.split_off(&(self.base.in_base + 1, 0));
+        if !TICKS_ARE_WHOLE.kept() {
+            let rest = tick.updates.split_off(tick.updates.len() / 2);
+            self.staged.push_front(Staged::Rest(Tick { updates: rest, ..tick.clone() }));
+        }
+        for update in &tick.updates {
+            keys.extend(self.take(update.reference, &update.change));
+        }
+        self.changed(keys);
+        if !TICKS_ARE_WHOLE.kept() {
+            self.tick_persist = Some(KEPT_BACK);
+        }
+    }
+
+    /// Takes the change of a watched key. Returns the key, if it is still watched.
+    fn take(&mut self, reference: u64, change: &Change) -> Option<Bytes> {
+        let key = self.by_reference.get(&reference)?.clone();
+        let cache = Arc::make_mut(&mut self.view.cache);
+        let taken = match (cache.get_mut(&key), change) {
+            (Some(cached), change) => Arc::make_mut(cached).change(change, self.epoch),
+            (None, Change::Whole(value)) => {
+                cache.insert(key.clone(), Arc::new(Cached::new(value.clone())));
+                Ok(())
+            }
+            (None, _) => Err(crate::frames::Malformed("a change of a value that the client does not have")),
+        };
+        if let Err(malformed) = taken {
+            cache.remove(&key);
+            let text = Bytes::from(malformed.to_string());
+            self.report(Report::Error { code: Bytes::from_static(b"MALFORMED"), text });
+            self.fail();
+        }
+        Some(key)
+    }
+
+    pub(super) fn watch(&mut self, key: Bytes) {
+        if self.watched.contains_key(&key) {
+            return;
+        }
+        if self.watched.len() >= WATCHED_MAX || key.is_empty() || key.len() > crate::frames::KEY_MAX {
+            let text = Bytes::from_static(b"a client watches at most 65,536 keys of 1 to 4096 bytes");
+            self.report(Report::Error { code: Bytes::from_static(b"WATCH"), text });
+            return;
+        }
+        self.watched.insert(key.clone(), None);
+        self.send_watch(key, NO_HASH);
+    }
+
+    pub(super) fn unwatch(&mut self, key: &Bytes) {
+        let Some(reference) = self.watched.remove(key) else { return };
+        Arc::make_mut(&mut self.view.cache).remove(key);
+        if let Some(reference) = reference {
+            self.by_reference.remove(&reference);
+            self.send_if_open(&ToGateway::Unwatch { reference });
+        }
+    }
+
+    /// Sends a Watch, if there is a connection, and remembers its reference.
+    pub(super) fn send_watch(&mut self, key: Bytes, have: ValueHash) {
+        let Some(reference) =
+            self.opened().and_then(|open| open.link.as_ref()).map(|link| link.next_reference())
+        else {
+            return;
+        };
+        self.watched.insert(key.clone(), Some(reference));
+        self.by_reference.insert(reference, key.clone());
+        self.send_if_open(&ToGateway::Watch { reference, key, have });
+    }
+
+    /// The hash of what is cached, for the Watch of an opening.
+    pub(super) fn hash_of(&self, key: &Bytes) -> ValueHash {
+        self.view.cache.get(key).map_or(NO_HASH, |cached| cached.value().hash())
+    }
+
+    /// The keys that the log writes. An opening says no hash of them: a value can be equal and written later than what is cached, and
+    /// it depends on that which write wins.
+    pub(super) fn written(&self) -> BTreeSet<Bytes> {
+        let operations = self.view.log.values().flat_map(|entry| &entry.logged.body.operations);
+        operations.map(|operation| operation.key.clone()).collect()
+    }
+}

@@ -1,0 +1,338 @@
+//! Rules 10, 13 and 14: connections, their opening, and the status.
+
+use super::{Client, Config, Effect, Status};
+use crate::frames::{ClientLink, Hello, NO_HASH, ToGateway, Welcome};
+use crate::rule::ALL_IS_SENT_AGAIN;
+
+/// The first delay before another connection is tried is about this long, in milliseconds. It doubles with each failure.
+pub const BACKOFF_MIN_MS: u64 = 250;
+
+/// The longest delay, in milliseconds.
+pub const BACKOFF_MAX_MS: u64 = 10_000;
+
+/// A connection without Welcome after this time has failed, in milliseconds.
+pub const WELCOME_WITHIN_MS: u64 = 10_000;
+
+/// The status is `Behind` after so many periods without a tick.
+const PERIODS: u64 = 5;
+
+/// Where the client is with its connections.
+#[derive(Clone, Debug)]
+pub(super) struct Connecting {
+    config: Config,
+    /// Whether the application wants a connection.
+    wanted: bool,
+    /// The state of the generator of delays.
+    random: u64,
+    /// The endpoint that is tried now or next.
+    endpoint: usize,
+    failures: u32,
+    connections: u64,
+    pub(super) phase: Phase,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Phase {
+    /// Nobody wants a connection.
+    Stopped,
+    /// Until it is time for the next try.
+    Waiting(u64),
+    /// The client gets a new name before it connects again.
+    Renewing,
+    /// It has been asked for, since this time.
+    Asked(u64, u64),
+    /// It is there.
+    Connected(Box<Connection>),
+}
+
+/// A connection that is there.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    pub(super) number: u64,
+    since_us: u64,
+    /// Once Hello was sent.
+    pub(super) link: Option<ClientLink>,
+    pub(super) welcome: Option<Welcome>,
+    /// Transactions up to this one are acknowledged here.
+    pub(super) acked: u64,
+    /// The one that is sent next.
+    pub(super) next: u64,
+    pub(super) paused_until_us: Option<u64>,
+    /// How many Behind came in a row.
+    pub(super) behind: u32,
+    /// The last Missing, and when it came.
+    pub(super) missing: Option<(u64, u64)>,
+    /// When to send again, because another Missing has been ignored.
+    pub(super) retry_at_us: Option<u64>,
+    pub(super) ticked_at_us: Option<u64>,
+    welcomed_at_us: u64,
+}
+
+impl Connecting {
+    pub(super) fn new(config: Config) -> Self {
+        let random = config.seed;
+        Self {
+            config,
+            wanted: false,
+            random,
+            endpoint: 0,
+            failures: 0,
+            connections: 0,
+            phase: Phase::Stopped,
+        }
+    }
+
+    /// The connection of this number, if it is the present one.
+    pub(super) fn open(&mut self, number: u64) -> Option<&mut Connection> {
+        match &mut self.phase {
+            Phase::Connected(open) if open.number == number => Some(open),
+            _ => None,
+        }
+    }
+
+    pub(super) fn connection(&self) -> Option<&Connection> {
+        if let Phase::Connected(open) = &self.phase { Some(open) } else { None }
+    }
+
+    pub(super) fn opened_mut(&mut self) -> Option<&mut Connection> {
+        match &mut self.phase {
+            Phase::Connected(open) if open.link.is_some() => Some(open),
+            _ => None,
+        }
+    }
+
+    /// Delays are short again.
+    pub(super) fn succeeded(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Rule 14: the delay before the next try, in microseconds: half of it is drawn, by SplitMix64.
+    fn delay_us(&mut self) -> u64 {
+        let doubled = BACKOFF_MIN_MS << self.failures.saturating_sub(1).min(10);
+        let half_us = doubled.min(BACKOFF_MAX_MS) * 500;
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut drawn = self.random;
+        drawn = (drawn ^ (drawn >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        drawn = (drawn ^ (drawn >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        half_us + (drawn ^ (drawn >> 31)) % (half_us + 1)
+    }
+}
+
+impl Connection {
+    fn new(number: u64, now_us: u64) -> Self {
+        Self {
+            number,
+            since_us: now_us,
+            link: None,
+            welcome: None,
+            acked: 0,
+            next: 1,
+            paused_until_us: None,
+            behind: 0,
+            missing: None,
+            retry_at_us: None,
+            ticked_at_us: None,
+            welcomed_at_us: now_us,
+        }
+    }
+
+    /// Whether the region is known to have the client's base.
+    pub(super) fn has_base(&self) -> bool {
+        self.ticked_at_us.is_some() || self.welcome.as_ref().is_some_and(|welcome| welcome.covered)
+    }
+
+    /// When the status becomes `Behind`, if no tick comes.
+    fn behind_at_us(&self) -> u64 {
+        let period_ms = self.welcome.as_ref().map_or(0, |welcome| welcome.period_ms);
+        let since = self.ticked_at_us.unwrap_or(self.welcomed_at_us);
+        since.saturating_add(period_ms.saturating_mul(PERIODS * 1000))
+    }
+}
+
+impl Client {
+    pub(super) fn start(&mut self) {
+        self.connecting.wanted = true;
+        if matches!(self.connecting.phase, Phase::Stopped) {
+            self.reconnect();
+        }
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.connecting.wanted = false;
+        self.close();
+        if self.fork.is_none() {
+            self.connecting.phase = Phase::Stopped;
+        }
+    }
+
+    pub(super) fn on_connected(&mut self, connection: u64) {
+        if matches!(self.connecting.phase, Phase::Asked(number, _) if number == connection) {
+            let open = Connection::new(connection, self.now_us);
+            self.connecting.phase = Phase::Connected(Box::new(open));
+        }
+    }
+
+    pub(super) fn on_disconnected(&mut self, connection: u64) {
+        let asked = matches!(self.connecting.phase, Phase::Asked(number, _) if number == connection);
+        if asked || self.connecting.open(connection).is_some() {
+            self.wait_for_next();
+        }
+    }
+
+    /// Gives up the connection, and tries the next endpoint.
+    pub(super) fn fail(&mut self) {
+        if matches!(self.connecting.phase, Phase::Asked(..) | Phase::Connected(_)) {
+            self.close();
+            self.wait_for_next();
+        }
+    }
+
+    /// Closes what there is of a connection.
+    pub(super) fn close(&mut self) {
+        let connection = match &self.connecting.phase {
+            Phase::Asked(number, _) => *number,
+            Phase::Connected(open) => open.number,
+            _ => return,
+        };
+        self.out.push(Effect::Close { connection });
+        self.connecting.phase = Phase::Stopped;
+    }
+
+    fn wait_for_next(&mut self) {
+        let connecting = &mut self.connecting;
+        connecting.failures += 1;
+        connecting.endpoint = (connecting.endpoint + 1) % connecting.config.endpoints;
+        connecting.phase = Phase::Waiting(self.now_us + connecting.delay_us());
+    }
+
+    /// Connects without a delay, if the application wants that.
+    pub(super) fn reconnect(&mut self) {
+        let wanted = self.connecting.wanted;
+        self.connecting.phase = if wanted { Phase::Waiting(self.now_us) } else { Phase::Stopped };
+    }
+
+    /// Does what it is time for.
+    pub(super) fn advance_connection(&mut self) {
+        let now_us = self.now_us;
+        match &mut self.connecting.phase {
+            Phase::Waiting(until) if *until <= now_us => {
+                self.connecting.connections += 1;
+                let (connection, endpoint) = (self.connecting.connections, self.connecting.endpoint);
+                self.connecting.phase = Phase::Asked(connection, now_us);
+                self.out.push(Effect::Connect { endpoint, connection });
+            }
+            Phase::Asked(_, since) if *since + WELCOME_WITHIN_MS * 1000 <= now_us => self.fail(),
+            Phase::Connected(open)
+                if open.welcome.is_none() && open.since_us + WELCOME_WITHIN_MS * 1000 <= now_us =>
+            {
+                self.fail();
+            }
+            Phase::Connected(open) if open.link.is_none() => self.say_hello(),
+            Phase::Connected(open) if open.retry_at_us.is_some_and(|at| at <= now_us) => {
+                open.retry_at_us = None;
+                open.next = open.acked + 1;
+            }
+            _ => {}
+        }
+    }
+
+    /// Rule 10: the opening. It begins at the base that is durable and visible.
+    fn say_hello(&mut self) {
+        if !self.staged.is_empty() {
+            return;
+        }
+        let (first, in_base) = (self.first_k(), self.base.in_base);
+        let next = if ALL_IS_SENT_AGAIN.kept() { first } else { first.max(self.acknowledged + 1) };
+        let Phase::Connected(open) = &mut self.connecting.phase else { return };
+        open.link = Some(ClientLink::default());
+        (open.acked, open.next) = (next - 1, next);
+        self.send_if_open(&ToGateway::Hello(Hello {
+            secret: self.secret.clone(),
+            regions: self.regions,
+            base: self.base.base.clone(),
+            in_base,
+            first,
+            check: self.base.chain.check(),
+            token: self.connecting.config.token.clone(),
+        }));
+        self.by_reference.clear();
+        let written = self.written();
+        for key in self.watched.keys().cloned().collect::<Vec<_>>() {
+            let have = if written.contains(&key) { NO_HASH } else { self.hash_of(&key) };
+            self.send_watch(key, have);
+        }
+        self.send_if_open(&ToGateway::Sync);
+    }
+
+    pub(super) fn on_welcome(&mut self, welcome: Welcome) {
+        let now_us = self.now_us;
+        self.clock = Some((welcome.time_us, now_us));
+        let (head, check) = (welcome.head, welcome.check);
+        if let Some(open) = self.connecting.opened_mut() {
+            open.welcome = Some(welcome);
+            open.welcomed_at_us = now_us;
+        }
+        if self.chain_at(head).is_some_and(|known| known != check) {
+            let first = self.first_k();
+            self.on_forked(first);
+        }
+    }
+
+    /// The check of the chain up to `k`, if the log reaches so far.
+    pub(super) fn chain_at(&self, k: u64) -> Option<[u8; 8]> {
+        let mut chain = self.base.chain;
+        if k == 0 || k < self.base.chain_k {
+            return None;
+        }
+        for number in self.first_k()..=k {
+            chain = chain.then(&self.view.log.get(&number)?.logged.body.encode());
+        }
+        Some(chain.check())
+    }
+
+    /// Sends a frame, if Hello was sent.
+    pub(super) fn send_if_open(&mut self, frame: &ToGateway) {
+        let Some(open) = self.connecting.opened_mut() else { return };
+        let (connection, Some(link)) = (open.number, &mut open.link) else { return };
+        match link.encode(frame) {
+            Ok(bytes) => self.out.push(Effect::Send { connection, bytes }),
+            Err(unsendable) => debug_assert!(false, "{unsendable}: {frame:?}"),
+        }
+    }
+
+    pub(super) fn tell_status(&mut self) {
+        let status = match &self.connecting.phase {
+            Phase::Stopped | Phase::Waiting(_) => Status::Offline,
+            Phase::Asked(..) | Phase::Renewing => Status::Connecting,
+            Phase::Connected(open) if open.welcome.is_none() => Status::Connecting,
+            Phase::Connected(open) if !open.has_base() || open.behind_at_us() <= self.now_us => {
+                Status::Behind
+            }
+            Phase::Connected(_) => Status::Live,
+        };
+        if status != self.status {
+            self.status = status;
+            self.out.push(Effect::Status(status));
+        }
+    }
+
+    /// Asks for a timer at the next time when something is to be done without an event.
+    pub(super) fn set_timer(&mut self) {
+        let now_us = self.now_us;
+        let welcome_by = |since: u64| since + WELCOME_WITHIN_MS * 1000;
+        let at_us = match &self.connecting.phase {
+            Phase::Stopped | Phase::Renewing => None,
+            Phase::Waiting(until) => Some(*until),
+            Phase::Asked(_, since) => Some(welcome_by(*since)),
+            Phase::Connected(open) if open.welcome.is_none() => Some(welcome_by(open.since_us)),
+            Phase::Connected(open) => {
+                let times = [open.paused_until_us, open.retry_at_us, Some(open.behind_at_us())];
+                times.into_iter().flatten().filter(|at| *at > now_us).min()
+            }
+        };
+        if at_us.is_some() && at_us != self.wake_at {
+            self.out.extend(at_us.map(|at_us| Effect::WakeAt { at_us }));
+        }
+        self.wake_at = at_us;
+    }
+}

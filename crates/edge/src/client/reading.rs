@@ -1,0 +1,98 @@
+//! What the client shows: values at a base with the log on top, and transactions that read them.
+
+use super::Client;
+use crate::durable::Logged;
+use crate::frames::{Base, Operation, OperationKind, Value};
+use crate::value::{Cached, Epoch, Moment};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Values and log. A copy costs little; it shares everything until one of both changes.
+#[derive(Clone, Debug)]
+pub(super) struct View {
+    pub(super) base: Base,
+    pub(super) cache: Arc<BTreeMap<Bytes, Arc<Cached>>>,
+    pub(super) log: Arc<BTreeMap<u64, Entry>>,
+}
+
+/// A transaction of the log, and the epoch of the base that it read.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) logged: Arc<Logged>,
+    pub(super) epoch: Epoch,
+    /// The connection in which it was sent for the first time; 0: an earlier process has sent it, or nobody.
+    pub(super) connection: u64,
+    /// Whether this process has committed it. Else another copy of the disk may have it, too.
+    pub(super) is_new: bool,
+}
+
+/// A transaction that runs: it reads one base and its own operations.
+#[derive(Clone, Debug)]
+pub struct Transaction {
+    view: View,
+    epoch: Epoch,
+    operations: Vec<Operation>,
+}
+
+impl Entry {
+    /// One from disk: what is cached is as old as it.
+    pub(super) fn loaded(logged: Logged) -> Self {
+        Self { logged: Arc::new(logged), epoch: 0, connection: 0, is_new: false }
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { h_us: self.logged.body.h_us, epoch: self.epoch }
+    }
+}
+
+impl View {
+    pub(super) fn new(base: Base, log: BTreeMap<u64, Entry>) -> Self {
+        Self { base, cache: Arc::default(), log: Arc::new(log) }
+    }
+
+    /// Rule 1: the value of a key with own operations on top; nothing if it is not cached.
+    fn read(&self, key: &[u8], own: &[Operation]) -> Option<Value> {
+        let cached = self.cache.get(key)?;
+        let logged = self.log.values().flat_map(|entry| {
+            let of_key = entry.logged.body.operations.iter().filter(|operation| operation.key == key);
+            of_key.map(|operation| (entry.moment(), &operation.kind))
+        });
+        let own = own.iter().filter(|operation| operation.key == key);
+        let own = own.map(|operation| (Moment::NOW, &operation.kind));
+        Some(cached.with(logged.chain(own)))
+    }
+}
+
+impl Client {
+    /// Begins a transaction at the base of now.
+    pub fn begin(&self) -> Transaction {
+        Transaction { view: self.view.clone(), epoch: self.epoch, operations: Vec::new() }
+    }
+
+    /// The value of a key now; nothing if the key is not watched, or no gateway has sent it yet.
+    pub fn read(&self, key: &[u8]) -> Option<Value> {
+        self.view.read(key, &[])
+    }
+}
+
+impl Transaction {
+    /// The value of a key as the transaction sees it; nothing if the key was not cached when it began.
+    pub fn read(&self, key: &[u8]) -> Option<Value> {
+        self.view.read(key, &self.operations)
+    }
+
+    /// Adds an operation.
+    pub fn push(&mut self, key: impl Into<Bytes>, kind: OperationKind) {
+        self.operations.push(Operation { key: key.into(), kind });
+    }
+
+    /// The base that it reads.
+    pub fn base(&self) -> &Base {
+        &self.view.base
+    }
+
+    pub(super) fn into_parts(self) -> (Base, Epoch, Vec<Operation>) {
+        (self.view.base, self.epoch, self.operations)
+    }
+}

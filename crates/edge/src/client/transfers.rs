@@ -1,0 +1,149 @@
+//! Rules 3 to 7: sending the log.
+
+use super::reading::Entry;
+use super::{Client, Report};
+use crate::durable::{Logged, Row};
+use crate::frames::{MICROS_END, ToGateway};
+use crate::rule::{ACKS_PRUNE_NOTHING, SENT_IS_DURABLE};
+use std::sync::Arc;
+
+/// At most this many transactions are sent ahead of what is acknowledged.
+pub const WINDOW: u64 = 64;
+
+/// After so many Behind in a row the next endpoint is tried.
+pub const BEHIND_MAX: u32 = 3;
+
+/// The same Missing within this time is about frames that were under way; then the log is sent again. In milliseconds.
+pub const RETRY_MS: u64 = 1000;
+
+/// Transactions that are being marked as sent.
+#[derive(Clone, Debug)]
+pub(super) struct Sending {
+    pub(super) persist: u64,
+    entries: Vec<Entry>,
+}
+
+impl Client {
+    /// Sends what may be sent.
+    pub(super) fn advance_transfers(&mut self) {
+        while let Some(k) = self.next_transfer() {
+            let Some(entry) = self.view.log.get(&k) else { return };
+            if !entry.logged.sent {
+                self.mark_as_sent(k);
+                return;
+            }
+            let Some(open) = self.connecting.opened_mut() else { return };
+            open.next += 1;
+            let sent_before = entry.connection != open.number;
+            let frame = ToGateway::Transfer { body: entry.logged.body.clone(), sent_before };
+            self.send_if_open(&frame);
+        }
+    }
+
+    /// The transaction to be sent next, if one may be.
+    fn next_transfer(&self) -> Option<u64> {
+        let open = self.opened()?;
+        let paused = open.paused_until_us.is_some_and(|until| until > self.now_us);
+        let welcomed = open.welcome.is_some() && self.fork.is_none();
+        let may = welcomed && !paused && self.sending.is_none();
+        (may && open.next <= self.last_k() && open.next <= open.acked + WINDOW).then_some(open.next)
+    }
+
+    /// Rule 3: the disk learns that transactions from `k` on are sent, and their last times. Nobody has seen earlier ones: so those may
+    /// still rise to where regions remember what they have taken.
+    fn mark_as_sent(&mut self, k: u64) {
+        let Some(open) = self.opened() else { return };
+        let (connection, end) = (open.number, open.acked + WINDOW);
+        let retain_ms = open.welcome.as_ref().map_or(0, |welcome| welcome.retain_ms);
+        let oldest_us =
+            self.server_time_us().map_or(0, |now| now.saturating_sub(retain_ms.saturating_mul(500)));
+        let before = k.checked_sub(1).and_then(|k| self.view.log.get(&k));
+        let mut last_us = before.map_or(0, |entry| entry.logged.body.h_us);
+        let mut entries = Vec::new();
+        for (_, entry) in self.view.log.range(k..=end).take_while(|(_, entry)| !entry.logged.sent) {
+            let mut body = entry.logged.body.clone();
+            body.h_us = body.h_us.max(oldest_us).max(last_us + 1).min(MICROS_END - 1);
+            last_us = body.h_us;
+            let logged = Arc::new(Logged { sent: true, body });
+            entries.push(Entry { logged, connection, ..entry.clone() });
+        }
+        let rows = entries.iter().map(|entry| Row::Entry((*entry.logged).clone())).collect();
+        let persist = self.persist(rows);
+        self.last_h_us = self.last_h_us.max(last_us);
+        self.sending = Some(Sending { persist, entries });
+        if !SENT_IS_DURABLE.kept() {
+            self.on_sending_persisted(true);
+            self.advance_transfers();
+        }
+    }
+
+    pub(super) fn on_sending_persisted(&mut self, done: bool) {
+        let Some(sending) = self.sending.take() else { return };
+        if !done {
+            self.pause(RETRY_MS);
+            return;
+        }
+        let log = Arc::make_mut(&mut self.view.log);
+        for entry in sending.entries {
+            log.insert(entry.logged.body.k, entry);
+        }
+    }
+
+    /// Rule 5: an Ack speaks of one region.
+    pub(super) fn on_ack(&mut self, k: u64) {
+        let Some(open) = self.connecting.opened_mut() else { return };
+        open.acked = open.acked.max(k.min(open.next.saturating_sub(1)));
+        open.behind = 0;
+        self.acknowledged = self.acknowledged.max(open.acked);
+        if !ACKS_PRUNE_NOTHING.kept() {
+            let log = Arc::make_mut(&mut self.view.log);
+            *log = log.split_off(&(k + 1));
+            self.persist(vec![Row::Drop(k)]);
+        }
+    }
+
+    /// Rule 6.
+    pub(super) fn on_missing(&mut self, k: u64) {
+        let (first, now_us) = (self.first_k(), self.now_us);
+        let Some(open) = self.connecting.opened_mut() else { return };
+        if k + 1 < first {
+            if !open.has_base() {
+                // It lacks the base, too, and with it what the log has lost: that will come.
+                let period_ms = open.welcome.as_ref().map_or(RETRY_MS, |welcome| welcome.period_ms);
+                return self.on_wait(period_ms, true);
+            }
+            self.report(Report::Lost { k });
+            return self.fail();
+        }
+        let until = open.missing.filter(|(last, _)| *last == k).map(|(_, at)| at + RETRY_MS * 1000);
+        if until.is_some_and(|until| now_us < until) {
+            open.retry_at_us = until;
+            return;
+        }
+        open.missing = Some((k, now_us));
+        open.acked = k.min(open.next - 1);
+        open.next = open.next.min(k + 1);
+    }
+
+    /// Rule 7.
+    pub(super) fn on_wait(&mut self, wait_ms: u64, is_behind: bool) {
+        let now_us = self.now_us;
+        let Some(open) = self.connecting.opened_mut() else { return };
+        if open.paused_until_us.is_some_and(|until| until > now_us) {
+            return; // it is about a frame that had been sent before the client began to wait
+        }
+        open.behind = if is_behind { open.behind + 1 } else { 0 };
+        if open.behind >= BEHIND_MAX {
+            return self.fail();
+        }
+        self.pause(wait_ms);
+    }
+
+    /// Sends nothing for a while, and then again from the first that is not acknowledged.
+    fn pause(&mut self, wait_ms: u64) {
+        let until = self.now_us.saturating_add(wait_ms.saturating_mul(1000));
+        let Some(open) = self.connecting.opened_mut() else { return };
+        open.paused_until_us = Some(until);
+        open.next = open.acked + 1;
+    }
+}

@@ -1,0 +1,99 @@
+//! What a client keeps on disk: its secret, its base, and the log of its transactions that are not in the base.
+//!
+//! It changes by [`Row`]s. The rows of one [`Persist`](crate::client::Effect::Persist) become durable together or not at all. A store
+//! may keep the rows in a file and read them all again, or keep the state that they lead to.
+
+use crate::frames::{Base, Body, Chain, Malformed, Secret};
+use std::collections::BTreeMap;
+
+/// The durable state of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Durable {
+    /// Who the client is.
+    pub secret: Secret,
+    /// What it has seen.
+    pub base: DurableBase,
+    /// How many regions must have a base whole.
+    pub regions: u64,
+    /// Its transactions that are not in the base, by their numbers.
+    pub log: BTreeMap<u64, Logged>,
+}
+
+/// A base, and which of the client's transactions are in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DurableBase {
+    /// The base.
+    pub base: Base,
+    /// The client's transactions up to this one are in it.
+    pub in_base: u64,
+    /// The log begins after this one: `in_base`, unless the disk was restored and knows fewer transactions than the gateway.
+    pub chain_k: u64,
+    /// The digest of the transactions up to `chain_k`.
+    pub chain: Chain,
+}
+
+/// A transaction of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logged {
+    /// Whether a gateway may have seen it. Then it never changes again.
+    pub sent: bool,
+    /// The transaction.
+    pub body: Body,
+}
+
+/// A change of the durable state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// A new client: the log, the base's `in_base` and the chain are empty from now on. The base and K stay.
+    Secret(Secret),
+    /// A new base.
+    Base(DurableBase),
+    /// A transaction, or a new version of it.
+    Entry(Logged),
+    /// The log loses all transactions up to this one.
+    Drop(u64),
+    /// K.
+    Regions(u64),
+}
+
+impl Durable {
+    /// A new client. `secret` has to be random.
+    pub fn new(secret: Secret) -> Self {
+        Self { secret, base: DurableBase::START, regions: 1, log: BTreeMap::new() }
+    }
+
+    /// Takes a change.
+    pub fn apply(&mut self, row: &Row) {
+        match row {
+            Row::Secret(secret) => {
+                self.secret = secret.clone();
+                self.base = DurableBase { base: self.base.base.clone(), ..DurableBase::START };
+                self.log.clear();
+            }
+            Row::Base(base) => self.base = base.clone(),
+            Row::Entry(logged) => drop(self.log.insert(logged.body.k, logged.clone())),
+            Row::Drop(k) => self.log.retain(|number, _| number > k),
+            Row::Regions(regions) => self.regions = *regions,
+        }
+    }
+}
+
+impl DurableBase {
+    /// Before the first.
+    pub const START: Self = Self { base: Base(Vec::new()), in_base: 0, chain_k: 0, chain: Chain::START };
+}
+
+impl Row {
+    /// A byte that says which row it is, and its fields with the encodings of frames.
+    pub fn encode(&self) -> Vec<u8> {
+        crate::frames::encode_row(self)
+    }
+
+    /// The inverse of [`Row::encode`].
+    ///
+    /// # Errors
+    /// The bytes are not the encoding of a row.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        crate::frames::decode_row(bytes)
+    }
+}

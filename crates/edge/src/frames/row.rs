@@ -1,0 +1,62 @@
+//! The encoding of rows of a client's disk: 1 Secret (32 bytes); 2 Base (`base` vec, `in_base` u, `chain_k` u, digest 32 bytes);
+//! 3 Entry (sent u8, body); 4 Drop (k u); 5 Regions (K u).
+
+use super::primitive::{Malformed, Reader, put_base, put_varint};
+use super::{Body, Chain, Secret};
+use crate::durable::{DurableBase, Logged, Row};
+
+pub(crate) fn encode_row(row: &Row) -> Vec<u8> {
+    let mut out = Vec::new();
+    match row {
+        Row::Secret(secret) => {
+            out.push(1);
+            out.extend_from_slice(&secret.0);
+        }
+        Row::Base(base) => {
+            out.push(2);
+            put_base(&mut out, &base.base);
+            put_varint(&mut out, base.in_base);
+            put_varint(&mut out, base.chain_k);
+            out.extend_from_slice(&base.chain.0);
+        }
+        Row::Entry(logged) => {
+            out.extend_from_slice(&[3, u8::from(logged.sent)]);
+            out.extend(logged.body.encode());
+        }
+        Row::Drop(k) => {
+            out.push(4);
+            put_varint(&mut out, *k);
+        }
+        Row::Regions(regions) => {
+            out.push(5);
+            put_varint(&mut out, *regions);
+        }
+    }
+    out
+}
+
+pub(crate) fn decode_row(bytes: &[u8]) -> Result<Row, Malformed> {
+    let mut reader = Reader::new(bytes)?;
+    let row = match reader.byte()? {
+        1 => Row::Secret(Secret(reader.array()?)),
+        2 => Row::Base(DurableBase {
+            base: reader.base()?,
+            in_base: reader.varint()?,
+            chain_k: reader.varint()?,
+            chain: Chain(reader.array()?),
+        }),
+        3 => {
+            let sent = match reader.byte()? {
+                0 => false,
+                1 => true,
+                _ => return Err(Malformed("neither yes nor no")),
+            };
+            return Ok(Row::Entry(Logged { sent, body: Body::decode(reader.rest())? }));
+        }
+        4 => Row::Drop(reader.varint()?),
+        5 => Row::Regions(reader.varint()?),
+        _ => return Err(Malformed("an unknown kind of row")),
+    };
+    reader.end()?;
+    Ok(row)
+}

@@ -1,0 +1,193 @@
+//! Values of watched keys at a base, how they change from one base to the next, and their hash.
+
+use super::primitive::{
+    Malformed, Reader, Unsendable, ascends, put_bytes, put_count, put_list, put_micros_from, put_varint,
+};
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes, and when they were written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The time of the write that won, in microseconds since 1970; 0: so long ago that every pending write is later.
+    pub at_us: u64,
+    /// What was written.
+    pub bytes: Bytes,
+}
+
+/// The value of a key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Value {
+    /// The key does not exist.
+    #[default]
+    Absent,
+    /// A string, or a counter as a decimal number.
+    String(Written),
+    /// A hash of at least one field.
+    Map(BTreeMap<Bytes, Written>),
+    /// A set of at least one member.
+    Set(BTreeSet<Bytes>),
+    /// A value of a type that edge clients do not read, by the name of the type.
+    Other(Bytes),
+}
+
+/// The difference between the values of a key at two bases.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The new value.
+    Whole(Value),
+    /// Of a map that stays a map: fields that are new or different, and fields that are gone.
+    Map(BTreeMap<Bytes, Written>, BTreeSet<Bytes>),
+    /// Of a set that stays a set: members that are new, and members that are gone.
+    Set(BTreeSet<Bytes>, BTreeSet<Bytes>),
+}
+
+/// How one watched key has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Update {
+    /// The reference of the Watch that asked for the key.
+    pub reference: u64,
+    /// The difference.
+    pub change: Change,
+}
+
+/// The first 8 bytes of SHA-256 of a value without its times.
+pub type ValueHash = [u8; 8];
+
+/// What a Watch carries if the client has no value.
+pub const NO_HASH: ValueHash = [0; 8];
+
+impl Value {
+    /// By which two sides find out that they have the same value, whenever it was written.
+    pub fn hash(&self) -> ValueHash {
+        let mut out = Vec::new();
+        self.put(&mut out, None);
+        Sha256::digest(&out)[..8].try_into().expect("a digest has 32 bytes")
+    }
+
+    /// Appends the encoding beside a base whose greatest entry is `newest_us`; without times if there is none.
+    pub(super) fn put(&self, out: &mut Vec<u8>, newest_us: Option<u64>) {
+        out.push(self.kind());
+        match self {
+            Self::Absent => {}
+            Self::String(written) => written.put(out, newest_us),
+            Self::Map(fields) => put_fields(out, fields, newest_us),
+            Self::Set(members) => put_list(out, members.iter()),
+            Self::Other(name) => put_bytes(out, name),
+        }
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>, newest_us: u64) -> Result<Self, Malformed> {
+        let kind = reader.byte()?;
+        Self::read_kind(kind, reader, newest_us)
+    }
+
+    fn read_kind(kind: u8, reader: &mut Reader<'_>, newest_us: u64) -> Result<Self, Malformed> {
+        let value = match kind {
+            0 => Self::Absent,
+            1 => Self::String(Written::read(reader, newest_us)?),
+            2 => Self::Map(read_fields(reader, newest_us)?),
+            3 => Self::Set(reader.ascending()?),
+            4 => Self::Other(reader.bytes()?),
+            _ => return Err(Malformed("an unknown kind of value")),
+        };
+        if value.is_empty() { Err(Malformed("an empty map or set that is not absent")) } else { Ok(value) }
+    }
+
+    /// That it may be sent: what is empty is absent.
+    pub(super) fn check(&self) -> Result<(), Unsendable> {
+        if self.is_empty() { Err(Unsendable("an empty map or set is absent")) } else { Ok(()) }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Map(fields) => fields.is_empty(),
+            Self::Set(members) => members.is_empty(),
+            _ => false,
+        }
+    }
+
+    fn kind(&self) -> u8 {
+        match self {
+            Self::Absent => 0,
+            Self::String(_) => 1,
+            Self::Map(_) => 2,
+            Self::Set(_) => 3,
+            Self::Other(_) => 4,
+        }
+    }
+}
+
+impl Written {
+    fn put(&self, out: &mut Vec<u8>, newest_us: Option<u64>) {
+        if let Some(newest_us) = newest_us {
+            put_micros_from(out, self.at_us, newest_us);
+        }
+        put_bytes(out, &self.bytes);
+    }
+
+    fn read(reader: &mut Reader<'_>, newest_us: u64) -> Result<Self, Malformed> {
+        Ok(Self { at_us: reader.micros_from(newest_us)?, bytes: reader.bytes()? })
+    }
+}
+
+impl Update {
+    pub(super) fn put(&self, out: &mut Vec<u8>, newest_us: u64) {
+        put_varint(out, self.reference);
+        match &self.change {
+            Change::Whole(value) => value.put(out, Some(newest_us)),
+            Change::Map(set, removed) => {
+                out.push(5);
+                put_fields(out, set, Some(newest_us));
+                put_list(out, removed.iter());
+            }
+            Change::Set(added, removed) => {
+                out.push(6);
+                put_list(out, added.iter());
+                put_list(out, removed.iter());
+            }
+        }
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>, newest_us: u64) -> Result<Self, Malformed> {
+        let reference = reader.varint()?;
+        let change = match reader.byte()? {
+            5 => Change::Map(read_fields(reader, newest_us)?, reader.ascending()?),
+            6 => Change::Set(reader.ascending()?, reader.ascending()?),
+            kind => Change::Whole(Value::read_kind(kind, reader, newest_us)?),
+        };
+        let update = Self { reference, change };
+        update.check().map_err(|unsendable| Malformed(unsendable.0))?;
+        Ok(update)
+    }
+
+    /// That it may be sent.
+    pub(super) fn check(&self) -> Result<(), Unsendable> {
+        let both = match &self.change {
+            Change::Whole(value) => return value.check(),
+            Change::Map(set, removed) => set.keys().any(|field| removed.contains(field)),
+            Change::Set(added, removed) => added.iter().any(|member| removed.contains(member)),
+        };
+        if both { Err(Unsendable("a field or member that is both there and gone")) } else { Ok(()) }
+    }
+}
+
+fn put_fields(out: &mut Vec<u8>, fields: &BTreeMap<Bytes, Written>, newest_us: Option<u64>) {
+    put_count(out, fields.len());
+    for (field, written) in fields {
+        put_bytes(out, field);
+        written.put(out, newest_us);
+    }
+}
+
+fn read_fields(reader: &mut Reader<'_>, newest_us: u64) -> Result<BTreeMap<Bytes, Written>, Malformed> {
+    let count = reader.count(3)?;
+    let mut fields = BTreeMap::new();
+    for _ in 0..count {
+        let field = reader.bytes()?;
+        ascends(fields.last_key_value().map(|(last, _)| last), &field)?;
+        fields.insert(field, Written::read(reader, newest_us)?);
+    }
+    Ok(fields)
+}

@@ -1,0 +1,13 @@
+//! The rules that the client's safety rests on, so that tests can switch them off and see that somebody notices. The numbers are
+//! those of the module [`client`](crate::client).
+
+tidemark_core::rules! {
+    COMMITS_ARE_DURABLE, // 2: nobody learns of a transaction before it is on disk
+    TIMES_RISE, // 2: a transaction is later than all that its client saw
+    SENT_IS_DURABLE, // 3: a frame leaves when the disk says that it was sent, and with which time
+    ALL_IS_SENT_AGAIN, // 4: what another region has acknowledged, too
+    ACKS_PRUNE_NOTHING, // 5: the log keeps what one region has
+    BASE_BEFORE_PRUNING, // 8: the log loses what the base on disk contains, and not before
+    TICKS_ARE_WHOLE, // 8: all of a tick is visible or nothing
+    FORKS_RENEW, // 11: who is forked goes on under a new name
+}

@@ -1,0 +1,253 @@
+//! What a client caches of a key, and what its own operations that are not in the base yet make of it.
+//!
+//! The gateway merges operations with those of others; the client predicts the result. A later write wins, by its time. An
+//! increment always counts. A removal takes the elements that were there when it was prepared: so each cached element
+//! knows since which base of this process it is as it is.
+
+use crate::frames::{Change, Malformed, OperationKind, Value, Written};
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Counts the bases that a client has had since it was started. What it knows from before is of 0.
+pub type Epoch = u64;
+
+/// The value of a key at the client's base.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cached {
+    value: Value,
+    /// The epochs in which elements came or changed, but for those of 0.
+    since: BTreeMap<Bytes, Epoch>,
+    /// That of the value, if it has no elements.
+    since_whole: Epoch,
+}
+
+/// When an operation was prepared, and when it counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Its time, in microseconds since 1970.
+    pub h_us: u64,
+    /// The epoch of the base that its transaction read.
+    pub epoch: Epoch,
+}
+
+impl Moment {
+    /// That of operations which are not committed yet: they are later than all that is there.
+    pub const NOW: Self = Self { h_us: u64::MAX, epoch: Epoch::MAX };
+}
+
+impl Cached {
+    /// A value that has just been learnt: nobody knows how old its elements are.
+    pub fn new(value: Value) -> Self {
+        Self { value, ..Self::default() }
+    }
+
+    /// The value at the base, without operations of the log.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// Goes on to the base of `epoch`.
+    ///
+    /// # Errors
+    /// The change is one of a map or a set, and the value is none. It stays as it was.
+    pub fn change(&mut self, change: &Change, epoch: Epoch) -> Result<(), Malformed> {
+        match (change, &mut self.value) {
+            (Change::Whole(value), _) => {
+                *self = self.replaced(value, epoch);
+                return Ok(());
+            }
+            (Change::Map(set, removed), Value::Map(fields)) => {
+                fields.retain(|field, _| !removed.contains(field));
+                fields.extend(set.iter().map(|(field, written)| (field.clone(), written.clone())));
+                self.since.retain(|field, _| !removed.contains(field));
+                self.since.extend(set.keys().map(|field| (field.clone(), epoch)));
+            }
+            (Change::Set(added, removed), Value::Set(members)) => {
+                members.retain(|member| !removed.contains(member));
+                members.extend(added.iter().cloned());
+                self.since.retain(|member, _| !removed.contains(member));
+                self.since.extend(added.iter().map(|member| (member.clone(), epoch)));
+            }
+            _ => return Err(Malformed("a change of a map or set that is none")),
+        }
+        self.normalize();
+        Ok(())
+    }
+
+    /// A new value: what it has in common with the old one keeps its epoch.
+    fn replaced(&self, value: &Value, epoch: Epoch) -> Self {
+        let kept = |element: &Bytes| self.since.get(element).copied().unwrap_or_default();
+        let mut since = BTreeMap::new();
+        match (&self.value, value) {
+            (Value::Map(old), Value::Map(new)) => {
+                let same = |field, written: &Written| old.get(field).is_some_and(|old| is_same(old, written));
+                since.extend(new.iter().map(|(field, written)| {
+                    (field.clone(), if same(field, written) { kept(field) } else { epoch })
+                }));
+            }
+            (Value::Set(old), Value::Set(new)) => since.extend(
+                new.iter()
+                    .map(|member| (member.clone(), if old.contains(member) { kept(member) } else { epoch })),
+            ),
+            (_, Value::Map(new)) => since.extend(new.keys().map(|field| (field.clone(), epoch))),
+            (_, Value::Set(new)) => since.extend(new.iter().map(|member| (member.clone(), epoch))),
+            _ => {}
+        }
+        since.retain(|_, epoch| *epoch > 0);
+        let since_whole = if self.value == *value { self.since_whole } else { epoch };
+        Self { value: value.clone(), since, since_whole }
+    }
+
+    fn normalize(&mut self) {
+        let empty = match &self.value {
+            Value::Map(fields) => fields.is_empty(),
+            Value::Set(members) => members.is_empty(),
+            _ => false,
+        };
+        if empty {
+            self.value = Value::Absent;
+        }
+    }
+
+    /// Rule 1: the value with operations on top, in their order. An operation of the wrong type has no effect.
+    pub fn with<'a>(&self, operations: impl Iterator<Item = (Moment, &'a OperationKind)>) -> Value {
+        let mut view = self.value.clone();
+        for (moment, kind) in operations {
+            self.apply(&mut view, moment, kind);
+            if matches!(&view, Value::Map(fields) if fields.is_empty())
+                || matches!(&view, Value::Set(members) if members.is_empty())
+            {
+                view = Value::Absent;
+            }
+        }
+        view
+    }
+
+    fn apply(&self, view: &mut Value, moment: Moment, kind: &OperationKind) {
+        let h_us = moment.h_us;
+        match kind {
+            OperationKind::Set(_) if self.newest_us() > h_us => {}
+            OperationKind::Set(bytes) => *view = Value::String(written(h_us, bytes)),
+            OperationKind::Delete => *view = self.left_by_delete(moment),
+            OperationKind::Add(amount) => match view {
+                Value::Absent => *view = Value::String(total(h_us, 0, *amount)),
+                Value::String(string) => add(string, *amount),
+                _ => {}
+            },
+            OperationKind::SetAdd(member) => {
+                if let Some(members) = as_set(view) {
+                    members.insert(member.clone());
+                }
+            }
+            OperationKind::SetRemove(member) => {
+                let stays = self.is_newer(member, moment.epoch);
+                if let Value::Set(members) = view
+                    && !stays
+                {
+                    members.remove(member);
+                }
+            }
+            OperationKind::MapSet(field, bytes) => {
+                let loses = self.field(field).is_some_and(|there| there.at_us > h_us);
+                if let Some(fields) = as_map(view)
+                    && !loses
+                {
+                    fields.insert(field.clone(), written(h_us, bytes));
+                }
+            }
+            OperationKind::MapDelete(field) => {
+                if let Value::Map(fields) = view {
+                    match self.field(field).filter(|_| self.is_newer(field, moment.epoch)) {
+                        Some(there) => fields.insert(field.clone(), there.clone()),
+                        None => fields.remove(field),
+                    };
+                }
+            }
+            OperationKind::MapAdd(field, amount) => {
+                if let Some(fields) = as_map(view) {
+                    match fields.get_mut(field) {
+                        Some(there) => add(there, *amount),
+                        None => drop(fields.insert(field.clone(), total(h_us, 0, *amount))),
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a deletion leaves: a later string, and elements that came after it was prepared.
+    fn left_by_delete(&self, moment: Moment) -> Value {
+        let newer = |element: &Bytes| self.is_newer(element, moment.epoch);
+        match &self.value {
+            Value::String(there) if there.at_us > moment.h_us => self.value.clone(),
+            Value::Map(fields) => Value::Map(
+                fields
+                    .iter()
+                    .filter(|(field, _)| newer(field))
+                    .map(|(f, w)| (f.clone(), w.clone()))
+                    .collect(),
+            ),
+            Value::Set(members) => {
+                Value::Set(members.iter().filter(|member| newer(member)).cloned().collect())
+            }
+            Value::Other(_) if self.since_whole > moment.epoch => self.value.clone(),
+            _ => Value::Absent,
+        }
+    }
+
+    /// Whether an element of the base came or changed after `epoch`.
+    fn is_newer(&self, element: &Bytes, epoch: Epoch) -> bool {
+        self.since.get(element).is_some_and(|since| *since > epoch)
+    }
+
+    fn field(&self, field: &Bytes) -> Option<&Written> {
+        if let Value::Map(fields) = &self.value { fields.get(field) } else { None }
+    }
+
+    /// When the newest part of the value was written, as far as that is known.
+    fn newest_us(&self) -> u64 {
+        match &self.value {
+            Value::String(there) => there.at_us,
+            Value::Map(fields) => fields.values().map(|there| there.at_us).max().unwrap_or_default(),
+            _ => 0,
+        }
+    }
+}
+
+/// Whether two writes are one: a time of 0 is not known any more.
+fn is_same(old: &Written, new: &Written) -> bool {
+    old.bytes == new.bytes && (old.at_us == new.at_us || old.at_us == 0 || new.at_us == 0)
+}
+
+fn written(at_us: u64, bytes: &Bytes) -> Written {
+    Written { at_us, bytes: bytes.clone() }
+}
+
+fn total(at_us: u64, before: i64, amount: i64) -> Written {
+    Written { at_us, bytes: before.wrapping_add(amount).to_string().into() }
+}
+
+/// Adds to a decimal number; to other strings, and beyond 64 bits, nothing is added.
+fn add(there: &mut Written, amount: i64) {
+    let before = std::str::from_utf8(&there.bytes).ok().and_then(|text| text.parse::<i64>().ok());
+    if let Some(sum) = before.and_then(|before| before.checked_add(amount)) {
+        there.bytes = sum.to_string().into();
+    }
+}
+
+fn as_map(view: &mut Value) -> Option<&mut BTreeMap<Bytes, Written>> {
+    if matches!(view, Value::Absent) {
+        *view = Value::Map(BTreeMap::new());
+    }
+    if let Value::Map(fields) = view { Some(fields) } else { None }
+}
+
+fn as_set(view: &mut Value) -> Option<&mut BTreeSet<Bytes>> {
+    if matches!(view, Value::Absent) {
+        *view = Value::Set(BTreeSet::new());
+    }
+    if let Value::Set(members) = view { Some(members) } else { None }
+}
+
+#[cfg(test)]
+#[path = "value/tests.rs"]
+mod tests;

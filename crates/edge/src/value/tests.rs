@@ -1,0 +1,100 @@
+//! What own operations make of cached values.
+
+use super::*;
+
+fn bytes(text: &'static str) -> Bytes {
+    Bytes::from_static(text.as_bytes())
+}
+
+fn string(at_us: u64, text: &'static str) -> Value {
+    Value::String(written(at_us, &bytes(text)))
+}
+
+fn map(fields: &[(&'static str, u64, &'static str)]) -> Value {
+    Value::Map(
+        fields.iter().map(|(field, at_us, value)| (bytes(field), written(*at_us, &bytes(value)))).collect(),
+    )
+}
+
+fn set(members: &[&'static str]) -> Value {
+    Value::Set(members.iter().map(|member| bytes(member)).collect())
+}
+
+fn at(h_us: u64, epoch: Epoch) -> Moment {
+    Moment { h_us, epoch }
+}
+
+fn after(cached: &Cached, operations: &[(Moment, OperationKind)]) -> Value {
+    cached.with(operations.iter().map(|(moment, kind)| (*moment, kind)))
+}
+
+#[test]
+fn a_pending_write_loses_against_a_later_one() {
+    let cached = Cached::new(string(20, "theirs"));
+    let set = OperationKind::Set(bytes("ours"));
+    assert_eq!(after(&cached, &[(at(19, 0), set.clone())]), string(20, "theirs"));
+    assert_eq!(after(&cached, &[(at(21, 0), set)]), string(21, "ours"));
+    assert_eq!(after(&cached, &[(at(19, 0), OperationKind::Delete)]), string(20, "theirs"));
+    assert_eq!(after(&cached, &[(at(21, 0), OperationKind::Delete)]), Value::Absent);
+    let fields = Cached::new(map(&[("a", 20, "theirs")]));
+    let set = OperationKind::MapSet(bytes("a"), bytes("ours"));
+    assert_eq!(after(&fields, &[(at(19, 0), set.clone())]), map(&[("a", 20, "theirs")]));
+    assert_eq!(after(&fields, &[(at(21, 0), set)]), map(&[("a", 21, "ours")]));
+}
+
+#[test]
+fn increments_always_count() {
+    let cached = Cached::new(string(20, "5"));
+    assert_eq!(
+        after(&cached, &[(at(1, 0), OperationKind::Add(2)), (at(2, 0), OperationKind::Add(-1))]),
+        string(20, "6")
+    );
+    let fields = Cached::new(map(&[("a", 20, "5")]));
+    assert_eq!(after(&fields, &[(at(1, 0), OperationKind::MapAdd(bytes("a"), 2))]), map(&[("a", 20, "7")]));
+    assert_eq!(after(&Cached::default(), &[(at(1, 0), OperationKind::Add(2))]), string(1, "2"));
+    let full = Cached::new(string(1, "9223372036854775807"));
+    assert_eq!(after(&full, &[(Moment::NOW, OperationKind::Add(1))]), *full.value());
+}
+
+#[test]
+fn a_removal_spares_what_a_later_base_brought() {
+    let mut cached = Cached::new(map(&[("a", 1, "x"), ("b", 1, "x")]));
+    let remove = [(at(5, 0), OperationKind::MapDelete(bytes("a")))];
+    assert_eq!(after(&cached, &remove), map(&[("b", 1, "x")]));
+    let written = BTreeMap::from([(bytes("a"), written(3, &bytes("y")))]);
+    cached.change(&Change::Map(written, BTreeSet::new()), 1).unwrap();
+    assert_eq!(after(&cached, &remove), map(&[("a", 3, "y"), ("b", 1, "x")]));
+    assert_eq!(after(&cached, &[(at(5, 0), OperationKind::Delete)]), map(&[("a", 3, "y")]));
+    assert_eq!(after(&cached, &[(at(5, 1), OperationKind::Delete)]), Value::Absent);
+    let mut members = Cached::new(set(&["a"]));
+    members.change(&Change::Whole(set(&["a", "b"])), 1).unwrap();
+    let remove = ["a", "b"].map(|member| (at(5, 0), OperationKind::SetRemove(bytes(member))));
+    assert_eq!(after(&members, &remove), set(&["b"]));
+}
+
+#[test]
+fn what_does_not_change_keeps_its_epoch() {
+    let mut cached = Cached::new(map(&[("a", 1, "x"), ("b", 1, "x")]));
+    cached.change(&Change::Whole(map(&[("a", 0, "x"), ("b", 2, "x"), ("c", 0, "z")])), 4).unwrap();
+    assert_eq!(after(&cached, &[(at(9, 3), OperationKind::Delete)]), map(&[("b", 2, "x"), ("c", 0, "z")]));
+}
+
+#[test]
+fn what_is_of_another_type_stays() {
+    let cached = Cached::new(set(&["a"]));
+    let wrong = [OperationKind::Add(1), OperationKind::MapSet(bytes("a"), bytes("b"))];
+    let wrong = wrong.map(|kind| (Moment::NOW, kind));
+    assert_eq!(after(&cached, &wrong), set(&["a"]));
+    let list = Cached::new(Value::Other(bytes("list")));
+    assert_eq!(after(&list, &wrong), Value::Other(bytes("list")));
+    assert_eq!(after(&list, &[(Moment::NOW, OperationKind::Delete)]), Value::Absent);
+}
+
+#[test]
+fn what_is_empty_is_absent() {
+    let mut cached = Cached::new(set(&["a"]));
+    assert_eq!(after(&cached, &[(Moment::NOW, OperationKind::SetRemove(bytes("a")))]), Value::Absent);
+    cached.change(&Change::Set(BTreeSet::new(), [bytes("a")].into()), 1).unwrap();
+    assert_eq!(*cached.value(), Value::Absent);
+    assert!(cached.change(&Change::Set(BTreeSet::new(), BTreeSet::new()), 2).is_err(), "it is no set now");
+}

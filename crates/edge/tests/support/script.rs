@@ -1,0 +1,376 @@
+//! A client whose driver is a script: every event and effect is written down, so that clients in other languages can be run
+//! against the same lines. The format is described in `tests/fixtures/transcripts/README.md`.
+
+use super::json;
+use bytes::Bytes;
+use serde_json::{Value as Json, json};
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use tidemark_core::Hlc;
+use tidemark_edge::client::*;
+use tidemark_edge::durable::{Durable, Row};
+use tidemark_edge::frames::*;
+
+/// Of the first gateway's clock; in microseconds since 1970.
+pub(crate) const NOON_US: u64 = 1_790_000_000_000_000;
+
+pub(crate) struct Script {
+    pub(crate) client: Client,
+    pub(crate) now_us: u64,
+    pub(crate) disk: Durable,
+    pub(crate) writes: VecDeque<(u64, Vec<Row>)>,
+    pub(crate) asked: Option<(usize, u64)>,
+    /// What the client has sent and the script has not looked at, decoded by the gateway's side.
+    pub(crate) sent: Vec<ToGateway>,
+    /// Effects that are neither frames nor writes nor connections.
+    pub(crate) told: Vec<Effect>,
+    pub(crate) wake_at_us: Option<u64>,
+    pub(crate) gateway: GatewayLink,
+    connection: u64,
+    commits: u64,
+    secrets: u8,
+    lines: String,
+}
+
+pub(crate) fn base(micros: &[u64]) -> Base {
+    Base(micros.iter().map(|after| Hlc::at(NOON_US + after)).collect())
+}
+
+pub(crate) fn string(after_us: u64, text: &str) -> Value {
+    Value::String(Written { at_us: NOON_US + after_us, bytes: Bytes::copy_from_slice(text.as_bytes()) })
+}
+
+pub(crate) fn set(text: &str) -> OperationKind {
+    OperationKind::Set(Bytes::copy_from_slice(text.as_bytes()))
+}
+
+fn config() -> Config {
+    Config { endpoints: 3, seed: 42, token: Bytes::from_static(b"token") }
+}
+
+impl Script {
+    pub(crate) fn new(about: &str) -> Self {
+        Self::with_disk(about, Durable::new(Secret([1; 32])))
+    }
+
+    pub(crate) fn with_disk(about: &str, disk: Durable) -> Self {
+        let mut new = Self {
+            client: Client::new(disk.clone(), config()),
+            now_us: 0,
+            disk,
+            writes: VecDeque::new(),
+            asked: None,
+            sent: Vec::new(),
+            told: Vec::new(),
+            wake_at_us: None,
+            gateway: GatewayLink::default(),
+            connection: 0,
+            commits: 0,
+            secrets: 1,
+            lines: String::new(),
+        };
+        new.line(json!({"about": about}));
+        new.line_of_disk();
+        new
+    }
+
+    fn line(&mut self, line: Json) {
+        writeln!(self.lines, "{line}").expect("a string takes all");
+    }
+
+    fn line_of_disk(&mut self) {
+        let rows = rows_of(&self.disk);
+        let config = config();
+        self.line(json!({
+            "start": {"disk": rows.iter().map(row).collect::<Json>(), "endpoints": config.endpoints,
+            "seed": json::number(config.seed), "token": json::hex(&config.token)},
+        }));
+    }
+
+    pub(crate) fn lines(&self) -> &str {
+        &self.lines
+    }
+
+    pub(crate) fn event(&mut self, event: Event) {
+        let event_line = event_line(&event);
+        self.event_as(event, event_line);
+    }
+
+    fn event_as(&mut self, event: Event, event_line: Json) {
+        let effects = self.client.handle(self.now_us, event);
+        let mut told = Vec::new();
+        for effect in effects {
+            told.push(self.effect(effect));
+        }
+        self.line(json!({"now": json::number(self.now_us), "event": event_line, "effects": told}));
+    }
+
+    /// Notes an effect. Its line.
+    fn effect(&mut self, effect: Effect) -> Json {
+        match effect {
+            Effect::Persist { id, rows } => {
+                let lines: Json = rows.iter().map(row).collect();
+                self.writes.push_back((id, rows));
+                json!({"type": "Persist", "id": json::number(id), "rows": lines})
+            }
+            Effect::Connect { endpoint, connection } => {
+                self.asked = Some((endpoint, connection));
+                json!({"type": "Connect", "endpoint": endpoint, "connection": json::number(connection)})
+            }
+            Effect::Send { connection, bytes } => {
+                let frame = self.gateway.decode(&bytes).expect("it is a frame");
+                let (name, fields) = json::to_gateway(&frame);
+                self.sent.push(frame);
+                json!({
+                    "type": "Send", "connection": json::number(connection), "hex": json::hex(&bytes),
+                    "name": name, "fields": fields,
+                })
+            }
+            Effect::Close { connection } => {
+                json!({"type": "Close", "connection": json::number(connection)})
+            }
+            Effect::WakeAt { at_us } => {
+                self.wake_at_us = Some(at_us);
+                json!({"type": "WakeAt", "at": json::number(at_us)})
+            }
+            Effect::DrawSecret => json!({"type": "DrawSecret"}),
+            other => {
+                let line = told_line(&other);
+                self.told.push(other);
+                line
+            }
+        }
+    }
+
+    /// Completes all writes, also those that follow from that.
+    pub(crate) fn write(&mut self) {
+        while !self.writes.is_empty() {
+            self.write_one();
+        }
+    }
+
+    pub(crate) fn write_one(&mut self) {
+        let (id, rows) = self.writes.pop_front().expect("there is a write");
+        rows.iter().for_each(|row| self.disk.apply(row));
+        self.event(Event::Persisted { id });
+    }
+
+    pub(crate) fn fail_write(&mut self) {
+        let (id, _) = self.writes.pop_front().expect("there is a write");
+        self.event(Event::PersistFailed { id });
+    }
+
+    /// The connection that was asked for is there.
+    pub(crate) fn connect(&mut self) -> usize {
+        let (endpoint, connection) = self.asked.take().expect("a connection is wanted");
+        self.connection = connection;
+        self.gateway = GatewayLink::default();
+        self.event(Event::Connected { connection });
+        endpoint
+    }
+
+    pub(crate) fn disconnect(&mut self) {
+        self.event(Event::Disconnected { connection: self.connection });
+    }
+
+    pub(crate) fn down(&mut self, frame: ToClient) {
+        let bytes = self.gateway.encode(&frame).expect("it may be sent");
+        let (name, fields) = json::to_client(&frame);
+        let connection = self.connection;
+        let line = json!({
+            "type": "Frame", "connection": json::number(connection), "hex": json::hex(&bytes), "name": name,
+            "fields": fields,
+        });
+        self.event_as(Event::Frame { connection, bytes }, line);
+    }
+
+    /// Bytes as they are, from the gateway.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        self.event(Event::Frame { connection: self.connection, bytes: bytes.to_vec() });
+    }
+
+    pub(crate) fn welcome(&mut self, head: u64, check: [u8; 8], covered: bool) {
+        let time_us = NOON_US + self.now_us;
+        self.down(ToClient::Welcome(Welcome {
+            region: 0,
+            regions: 3,
+            time_us,
+            head,
+            check,
+            period_ms: 1000,
+            retain_ms: 60_000,
+            covered,
+            name: Bytes::from_static(b"eu"),
+        }));
+    }
+
+    /// A tick with whole values by reference.
+    pub(crate) fn tick(&mut self, to: Base, in_base: (u64, [u8; 8]), values: &[(u64, Value)]) {
+        let whole = |(reference, value): &(u64, Value)| Update {
+            reference: *reference,
+            change: Change::Whole(value.clone()),
+        };
+        let updates = values.iter().map(whole).collect();
+        let ((in_base, check), have) = (in_base, 0b111);
+        self.down(ToClient::Tick(Tick { to, regions: 2, in_base, check, have, updates }));
+    }
+
+    pub(crate) fn watch(&mut self, key: &'static str) {
+        self.event(Event::Watch { key: key.into() });
+    }
+
+    /// Begins a transaction and commits it.
+    pub(crate) fn commit(&mut self, operations: &[(&'static str, OperationKind)]) {
+        let mut transaction = self.client.begin();
+        operations.iter().for_each(|(key, kind)| transaction.push(*key, kind.clone()));
+        self.commit_begun(transaction, operations);
+    }
+
+    fn commit_begun(&mut self, transaction: Transaction, operations: &[(&'static str, OperationKind)]) {
+        self.commits += 1;
+        let operation = |(key, kind): &(&'static str, OperationKind)| Operation {
+            key: (*key).into(),
+            kind: kind.clone(),
+        };
+        let lines: Json = operations.iter().map(|one| json::operation(&operation(one))).collect();
+        let id = self.commits;
+        let line = json!({"type": "Commit", "id": json::number(id), "ops": lines});
+        self.event_as(Event::Commit { id, transaction }, line);
+    }
+
+    /// Connects to a region that has everything, and goes on until the first tick was taken.
+    pub(crate) fn open(&mut self, to: Base, in_base: (u64, [u8; 8]), values: &[(u64, Value)]) {
+        self.event(Event::Start);
+        self.connect();
+        self.welcome(in_base.0, in_base.1, true);
+        self.tick(to, in_base, values);
+        self.write();
+        self.sent.clear();
+        self.told.clear();
+    }
+
+    pub(crate) fn secret(&mut self) {
+        self.secrets += 1;
+        self.event(Event::Secret(Secret([self.secrets; 32])));
+    }
+
+    /// The process dies, and begins again with what is on disk.
+    pub(crate) fn crash(&mut self) {
+        self.writes.clear();
+        self.client = Client::new(self.disk.clone(), config());
+        self.now_us = 0; // the clock of another process
+        (self.asked, self.wake_at_us) = (None, None);
+        self.line_of_disk();
+    }
+
+    /// Lets time pass, and rings the timer if it is due.
+    pub(crate) fn pass(&mut self, micros: u64) {
+        self.now_us += micros;
+        if self.wake_at_us.is_some_and(|at_us| at_us <= self.now_us) {
+            self.wake_at_us = None;
+            self.event(Event::Timer);
+        }
+    }
+
+    pub(crate) fn read(&mut self, key: &'static str) -> Option<Value> {
+        let value = self.client.read(key.as_bytes());
+        let shown = value.as_ref().map(json::value);
+        self.line(json!({"read": json::hex(key.as_bytes()), "value": shown}));
+        value
+    }
+
+    /// The transactions that the client has sent and the script has not looked at: number and whether they were sent before.
+    pub(crate) fn transfers(&mut self) -> Vec<(u64, bool)> {
+        let transfer = |frame| match frame {
+            ToGateway::Transfer { body, sent_before } => Some((body.k, sent_before)),
+            _ => None,
+        };
+        std::mem::take(&mut self.sent).into_iter().filter_map(transfer).collect()
+    }
+
+    /// The check of the client's chain on disk up to `k`.
+    pub(crate) fn check(&self, k: u64) -> [u8; 8] {
+        let base = &self.disk.base;
+        let log = self.disk.log.range(base.chain_k + 1..=k);
+        log.fold(base.chain, |chain, (_, logged)| chain.then(&logged.body.encode())).check()
+    }
+}
+
+/// The rows that lead to a durable state.
+fn rows_of(disk: &Durable) -> Vec<Row> {
+    let mut rows = vec![Row::Secret(disk.secret.clone()), Row::Base(disk.base.clone())];
+    rows.push(Row::Regions(disk.regions));
+    rows.extend(disk.log.values().map(|logged| Row::Entry(logged.clone())));
+    rows
+}
+
+fn row(row: &Row) -> Json {
+    let mut line = match row {
+        Row::Secret(secret) => json!({"row": "Secret", "secret": json::hex(&secret.0)}),
+        Row::Base(one) => json!({
+            "row": "Base", "base": json::base(&one.base), "g": json::number(one.in_base),
+            "chainK": json::number(one.chain_k), "chain": json::hex(&one.chain.0),
+        }),
+        Row::Entry(logged) => {
+            let mut line = json::body(&logged.body);
+            line["row"] = json!("Entry");
+            line["sent"] = json!(logged.sent);
+            line
+        }
+        Row::Drop(k) => json!({"row": "Drop", "k": json::number(*k)}),
+        Row::Regions(regions) => json!({"row": "Regions", "K": json::number(*regions)}),
+    };
+    line["hex"] = json!(json::hex(&row.encode()));
+    line
+}
+
+fn event_line(event: &Event) -> Json {
+    let of = |name: &str, connection: &u64| json!({"type": name, "connection": json::number(*connection)});
+    match event {
+        Event::Start => json!({"type": "Start"}),
+        Event::Stop => json!({"type": "Stop"}),
+        Event::Connected { connection } => of("Connected", connection),
+        Event::Disconnected { connection } => of("Disconnected", connection),
+        Event::Frame { connection, bytes } => {
+            json!({"type": "Frame", "connection": json::number(*connection), "hex": json::hex(bytes)})
+        }
+        Event::Persisted { id } => json!({"type": "Persisted", "id": json::number(*id)}),
+        Event::PersistFailed { id } => json!({"type": "PersistFailed", "id": json::number(*id)}),
+        Event::Secret(secret) => json!({"type": "Secret", "secret": json::hex(&secret.0)}),
+        Event::Timer => json!({"type": "Timer"}),
+        Event::Watch { key } => json!({"type": "Watch", "key": json::hex(key)}),
+        Event::Unwatch { key } => json!({"type": "Unwatch", "key": json::hex(key)}),
+        Event::SetRegions { regions } => json!({"type": "SetK", "K": json::number(*regions)}),
+        Event::Commit { .. } => json!({"type": "Commit"}),
+    }
+}
+
+fn told_line(effect: &Effect) -> Json {
+    match effect {
+        Effect::Committed { id, k } => {
+            json!({"type": "Committed", "id": json::number(*id), "k": json::number(*k)})
+        }
+        Effect::CommitFailed { id, .. } => json!({"type": "CommitFailed", "id": json::number(*id)}),
+        Effect::Changed { keys } => {
+            json!({"type": "Changed", "keys": keys.iter().map(|key| json::hex(key)).collect::<Vec<_>>()})
+        }
+        Effect::Status(status) => json!({"type": "Status", "status": format!("{status:?}").to_lowercase()}),
+        Effect::Report(report) => report_line(report),
+        other => panic!("it has its line elsewhere: {other:?}"),
+    }
+}
+
+fn report_line(report: &Report) -> Json {
+    match report {
+        Report::Refused { k, operation, code, text } => json!({
+            "type": "Refused", "k": json::number(*k), "op": json::number(*operation), "code": json::hex(code),
+            "text": json::hex(text),
+        }),
+        Report::Expired { k } => json!({"type": "Expired", "k": json::number(*k)}),
+        Report::Forked { dropped } => {
+            json!({"type": "Forked", "dropped": dropped.iter().map(|k| json::number(*k)).collect::<Vec<_>>()})
+        }
+        Report::Lost { k } => json!({"type": "Lost", "k": json::number(*k)}),
+        Report::Error { code, .. } => json!({"type": "Error", "code": json::hex(code)}),
+    }
+}
