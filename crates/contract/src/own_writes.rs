@@ -32,9 +32,11 @@ impl OwnWrites {
             Op::Transact(step) => match &**step {
                 Transact::Read { keys, .. } | Transact::ReadBase { keys, .. } => (keys.clone(), Vec::new()),
                 Transact::Commit { writes, .. } => (Vec::new(), writes.clone()),
-                Transact::Begin { .. } | Transact::End { .. } | Transact::Bases | Transact::Accept(_) => {
-                    Default::default()
-                }
+                Transact::Begin { .. }
+                | Transact::End { .. }
+                | Transact::Bases
+                | Transact::Changed { .. }
+                | Transact::Accept(_) => Default::default(),
             },
             Op::Put { key, update } => (Vec::new(), vec![(key.clone(), update.write.clone())]),
             Op::PutAll { writes } => (Vec::new(), writes.clone()),

@@ -261,7 +261,7 @@ impl<'a, P: Protocol> SessionCx<'a, P> {
             Op::Transact(step) => match (&**step, step.keys().next()) {
                 (Transact::Begin { partition, .. }, _) => *partition,
                 (Transact::Read { snapshot, .. } | Transact::End { snapshot }, _) => snapshot.holder,
-                (Transact::Bases, _) => PartitionId(0),
+                (Transact::Bases | Transact::Changed { .. }, _) => PartitionId(0),
                 (Transact::Accept(all), _) => self.topology.partition_of(&all.guard()),
                 (Transact::Commit { .. } | Transact::ReadBase { .. }, Some(key)) => {
                     self.topology.partition_of(key)

@@ -355,6 +355,8 @@ pub enum Outcome {
     Conflicts(Vec<(Key, Vec<Found>)>),
     /// The snapshots that one region has whole, two have, and so on, as far as they are kept; and what each region has, as far as is known.
     Bases(Vec<Vector>, Vec<Vector>),
+    /// Keys that may differ between two snapshots; none if any may.
+    Changed(Option<Vec<Key>>),
     /// What became of a transaction of an edge client.
     Accepted(Box<Acceptance>),
 }

@@ -205,7 +205,7 @@ impl Client {
             ToClient::Later { wait_ms } => self.on_wait(wait_ms, false),
             ToClient::Behind { wait_ms } => self.on_wait(wait_ms, true),
             ToClient::Forked { k } => self.on_forked(k),
-            ToClient::Expired { k } => self.report_once(k, u64::MAX, Report::Expired { k }),
+            ToClient::Retime { k } => self.on_retime(k),
             ToClient::Refused { k, operation, code, text } => {
                 self.report_once(k, operation, Report::Refused { k, operation, code, text });
             }

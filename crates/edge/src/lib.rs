@@ -12,5 +12,6 @@ pub mod client;
 pub mod durable;
 pub mod file;
 pub mod frames;
+pub mod gateway;
 pub mod rule;
 pub mod value;

@@ -226,7 +226,10 @@ impl Cure {
     fn step(&mut self, ticket: Ticket, step: Transact, snap: Vector, until: Micros, cx: &mut Cx<'_, Self>) {
         let nothing = Outcome::Written { stamp: None, previous: None };
         match step {
-            Transact::Begin { regions: 1.., .. } | Transact::Bases | Transact::ReadBase { .. } => {
+            Transact::Begin { regions: 1.., .. }
+            | Transact::Bases
+            | Transact::Changed { .. }
+            | Transact::ReadBase { .. } => {
                 cx.fail(ticket, leases::knows_no_bases());
             }
             Transact::Accept(_) => cx.fail(ticket, leases::has_no_edge()),

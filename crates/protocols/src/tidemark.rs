@@ -46,6 +46,7 @@ mod lasting;
 mod params;
 mod past;
 mod proposals;
+mod recent;
 mod rounds;
 mod rules;
 mod snapshots;
@@ -58,6 +59,7 @@ pub use lasting::Lasting;
 pub use params::Params;
 pub use past::{Edge, Meta, Need, Past};
 use proposals::Lead;
+use recent::Recent;
 pub use rules::*;
 use tidemark_contract::core::Transact;
 use tidemark_contract::prelude::*;
@@ -97,6 +99,7 @@ pub struct Tidemark {
     kept: Kept,
     /// How long a transaction of an edge client can be accepted (D17).
     retain: Micros,
+    recent: Recent,
     /// Versions with exceptions.
     exceptional: Watched,
 }
@@ -158,9 +161,9 @@ impl Protocol for Tidemark {
             if FENCE_SURVIVES.kept() { st.stable[m].max(was.hard.times.ceiling) } else { Hlc::ZERO };
         st.stable[l] = st.stable[l].max(Hlc::ZERO); // from now on the least of all entries counts it (D6)
         let (commands, interactive) = (Commands::start(was.life), Interactive::start(&was, cx));
-        let retain = cx.params.edge_retain_us;
+        let (retain, recent) = (cx.params.edge_retain_us, Recent::start(&was, cx));
         let exceptional = Watched::default();
-        Self { st, m, l, transactions, commands, interactive, lead: None, kept, retain, exceptional }
+        Self { st, m, l, transactions, commands, interactive, lead: None, kept, retain, recent, exceptional }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
@@ -188,7 +191,10 @@ impl Protocol for Tidemark {
 
     fn on_replicate(&mut self, from: ServerId, item: Received<'_, Meta>, _: &mut Cx<'_, Self>) {
         self.st.vv.raise(from.dc, item.upto);
-        item.versions.iter().for_each(|(_, d)| self.interactive.received(d.meta.at(d.stamp)));
+        for (key, d) in item.versions {
+            self.interactive.received(d.meta.at(d.stamp));
+            self.came(key, d);
+        }
     }
 
     fn on_peer_reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
@@ -317,6 +323,7 @@ impl Tidemark {
             meta.need.iter().for_each(|_| self.exceptional.watch(&key, new)); // D5
             Ok(Draft::new(new, meta))
         });
+        self.written_now(cx);
         cx.answer(ticket, outcome, past); // 7
     }
 

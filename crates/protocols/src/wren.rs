@@ -279,7 +279,10 @@ impl Wren {
     /// A step of an interactive transaction.
     fn step(&mut self, ticket: Ticket, step: Transact, past: Past, cx: &mut Cx<'_, Self>) {
         match step {
-            Transact::Begin { regions: 1.., .. } | Transact::Bases | Transact::ReadBase { .. } => {
+            Transact::Begin { regions: 1.., .. }
+            | Transact::Bases
+            | Transact::Changed { .. }
+            | Transact::ReadBase { .. } => {
                 cx.fail(ticket, leases::knows_no_bases());
             }
             Transact::Accept(_) => cx.fail(ticket, leases::has_no_edge()),

@@ -114,6 +114,7 @@ fn result(outcome: &Outcome) -> String {
         Outcome::Conflicts(keys) => format!("{} keys in conflict", keys.len()),
         Outcome::Begun(snapshot) => format!("in {snapshot}"),
         Outcome::Bases(bases, _) => format!("bases {bases:?}"),
+        Outcome::Changed(keys) => format!("{keys:?}"),
         Outcome::Accepted(what) => format!("{what:?}"),
         Outcome::Adopted => "adopted".into(),
         Outcome::Failed(failure) => format!("failed: {failure:?}"),

@@ -1,10 +1,16 @@
 //! What clients at the edge do to keys: it is evaluated where it is accepted, on what they had seen.
 
 use super::Cx;
+use super::apart::Looked;
 use super::series::carry_out;
 use crate::Protocol;
 use crate::two_phase::{Updates, Writes};
-use tidemark_core::{DcId, EdgeTransaction, Failure, Found, Hlc, Key, Op, Outcome, Reply, Update, Write};
+use bytes::Bytes;
+use tidemark_core::{
+    DcId, EdgeTransaction, Failure, Found, Hlc, Key, Micros, Op, Outcome, Reply, Update, Write,
+};
+use tidemark_crdt::cell::Cell;
+use tidemark_crdt::effect::{Datum, Kind};
 use tidemark_crdt::{Effect, Moment, Series};
 
 /// Updates that had no effect, each by its place, with the error that a Redis client would have got.
@@ -61,6 +67,49 @@ fn error_of(outcome: &Outcome) -> Option<String> {
         Outcome::Failed(Failure::Refused(why)) => Some(why.clone()),
         _ => None,
     }
+}
+
+/// A key as clients at the edge see it. Times are in microseconds since 1970; 0: it was so long ago that it is not known any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// There is none.
+    Absent,
+    /// A string, and when it was written.
+    String(Micros, Bytes),
+    /// The fields of a hash, each with when it was written.
+    Map(Vec<(Bytes, Micros, Bytes)>),
+    /// The members of a set.
+    Set(Vec<Bytes>),
+    /// It is of another type, of this name.
+    Other(&'static str),
+}
+
+/// What a key is that was looked at, by deadlines at the time `now`; none if it was not [looked at](super::apart::Looked).
+pub fn shown(found: &Found, now: Hlc) -> Option<Shown> {
+    let state = Looked::decode(found)?.state();
+    let at = |kind, name: &[u8]| state.hot(kind, name).and_then(Cell::assigned_at).map_or(0, Hlc::micros);
+    let Some(plain) = state.shown().filter(|_| !state.is_expired(now)) else { return Some(Shown::Absent) };
+    let kind = plain.kind();
+    let mut all = Vec::new();
+    match kind {
+        Kind::String | Kind::Hash | Kind::Set => {
+            plain.each(|name, datum| all.push((Bytes::copy_from_slice(name), datum)))
+        }
+        other => return Some(Shown::Other(other.name())),
+    }
+    let bytes = |datum: Datum| match datum {
+        Datum::Bytes(bytes) => Bytes::copy_from_slice(&bytes),
+        _ => Bytes::new(),
+    };
+    Some(match kind {
+        Kind::String => {
+            all.pop().map_or(Shown::Absent, |(name, datum)| Shown::String(at(kind, &name), bytes(datum)))
+        }
+        Kind::Hash => Shown::Map(
+            all.into_iter().map(|(name, datum)| (name.clone(), at(kind, &name), bytes(datum))).collect(),
+        ),
+        _ => Shown::Set(all.into_iter().map(|(name, _)| name).collect()),
+    })
 }
 
 /// A number that no other transaction has, as good as certainly.

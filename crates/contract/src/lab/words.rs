@@ -51,6 +51,7 @@ pub fn text(outcome: &Outcome) -> String {
         Outcome::Bases(bases, _) => {
             bases.iter().map(|base| format!("{base:?}")).collect::<Vec<_>>().join(" ")
         }
+        Outcome::Changed(keys) => format!("{keys:?}"),
         Outcome::Accepted(what) => format!("{what:?}"),
         Outcome::Adopted => "adopted".to_string(),
         Outcome::Failed(Failure::Unavailable(_) | Failure::Misconfigured(_)) => "unavailable".to_string(),

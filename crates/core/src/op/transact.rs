@@ -51,6 +51,13 @@ pub enum Transact {
         /// What is asked of each of them; their values, without.
         command: Option<Box<Command>>,
     },
+    /// Which keys may differ between two such snapshots?
+    Changed {
+        /// The older one.
+        from: Vector,
+        /// The newer one: everything in it is here.
+        to: Vector,
+    },
     /// A transaction of an edge client is accepted.
     Accept(Box<EdgeTransaction>),
 }
@@ -80,7 +87,9 @@ impl Transact {
     /// The keys that it reads or writes.
     pub fn keys(&self) -> Box<dyn Iterator<Item = &Key> + '_> {
         match self {
-            Self::Begin { .. } | Self::End { .. } | Self::Bases => Box::new(std::iter::empty()),
+            Self::Begin { .. } | Self::End { .. } | Self::Bases | Self::Changed { .. } => {
+                Box::new(std::iter::empty())
+            }
             Self::Read { keys, .. } | Self::ReadBase { keys, .. } => Box::new(keys.iter()),
             Self::Accept(all) => Box::new(all.updates.iter().map(|(key, _)| key)),
             Self::Commit { writes, watched } => {

@@ -61,11 +61,16 @@ impl Client {
         let mut last_us = before.map_or(0, |entry| entry.logged.body.h_us);
         let mut entries = Vec::new();
         for (_, entry) in self.view.log.range(k..=end).take_while(|(_, entry)| !entry.logged.sent) {
-            let mut body = entry.logged.body.clone();
-            body.h_us = body.h_us.max(oldest_us).max(last_us + 1).min(MICROS_END - 1);
+            let (mut body, mut epoch) = (entry.logged.body.clone(), entry.epoch);
+            if body.dep.newest_us() < oldest_us && self.base.base.dominates(&body.dep) {
+                // Regions can read recent bases: it counts as prepared in the one of now.
+                (body.dep, epoch) = (self.base.base.clone(), self.epoch);
+            }
+            body.h_us =
+                body.h_us.max(body.dep.newest_us() + 1).max(oldest_us).max(last_us + 1).min(MICROS_END - 1);
             last_us = body.h_us;
             let logged = Arc::new(Logged { sent: true, body });
-            entries.push(Entry { logged, connection, ..entry.clone() });
+            entries.push(Entry { logged, connection, epoch, ..entry.clone() });
         }
         let rows = entries.iter().map(|entry| Row::Entry((*entry.logged).clone())).collect();
         let persist = self.persist(rows);
@@ -86,6 +91,16 @@ impl Client {
         let log = Arc::make_mut(&mut self.view.log);
         for entry in sending.entries {
             log.insert(entry.logged.body.k, entry);
+        }
+    }
+
+    /// Rule 12: no region has taken transaction `k` or a later one, and none will with these times: they are as if they had not been sent.
+    pub(super) fn on_retime(&mut self, k: u64) {
+        let Some(open) = self.connecting.opened_mut().filter(|open| k > open.acked) else { return };
+        (open.next, open.behind) = (open.next.min(k), 0);
+        self.sending.iter_mut().for_each(|sending| sending.entries.clear());
+        for (_, entry) in Arc::make_mut(&mut self.view.log).range_mut(k..) {
+            Arc::make_mut(&mut entry.logged).sent = false;
         }
     }
 

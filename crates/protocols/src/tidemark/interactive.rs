@@ -135,7 +135,8 @@ impl Tidemark {
                 let (bases, told) = self.bases();
                 cx.answer(ticket, Outcome::Bases(bases.to_vec(), told.to_vec()), Past::default());
             }
-            Transact::Accept(all) => self.accept(ticket, *all, cx), // D17
+            Transact::Changed { from, to } => self.ask_for_changes(ticket, from, to, cx), // D20
+            Transact::Accept(all) => self.accept(ticket, *all, cx),                       // D17
             Transact::Commit { writes, watched } => {
                 self.put_all(ticket, Part { writes, watched, ..Part::default() }, past, cx);
             }

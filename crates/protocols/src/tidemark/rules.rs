@@ -62,6 +62,7 @@ tidemark_contract::rules! {
     GUARDS_GO_FIRST, // D17: a transaction follows the one before, and depends on it
     DEP_IS_COVERED, // D17: a region that lacks what a transaction depends on does not accept it
     TIMES_ARE_NEW, // D17: none is accepted that others may have, so long ago that its versions are not kept apart
+    CHANGES_ARE_KNOWN, // D20: what was forgotten may have changed
     DEP_IS_READ, // D19: what a client does is evaluated in what it saw, and nothing else
     GIVEN_UP_BY_ALL; // D17: another time is asked for only when no region can have accepted it
     of bases: OWN_REGION_COVERS, ONE_CHOICE_FOR_ALL, BASES_NEVER_FALL; // D16

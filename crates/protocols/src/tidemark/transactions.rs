@@ -49,6 +49,10 @@ pub enum Message {
     Read(GatherId, Slice),
     /// This is found, and limits what it finds here later.
     Found(GatherId, Option<Sliced>),
+    /// What has changed between these bases?
+    WhichChanged(GatherId, Vector, Vector),
+    /// These; anything may have, if none are given.
+    HaveChanged(GatherId, Option<Vec<Key>>),
     /// From root to root: the sender's data centre has this, and will have it after a crash (D16).
     Told(Vector),
 }
@@ -164,7 +168,10 @@ impl Tidemark {
             writes.iter().for_each(|(key, _)| self.exceptional.watch(key, stamp)); // D5
         }
         if WRITTEN_TOGETHER.kept() {
-            cx.write(writes[0].0.clone(), Version { stamp, meta, write: Write::Group(Arc::new(writes)) });
+            let (key, write) = (writes[0].0.clone(), Write::Group(Arc::new(writes)));
+            let version = Version { stamp, meta, write };
+            self.came(&key, &version);
+            cx.write(key, version);
         } else {
             let version = |write| Version { stamp, meta: meta.clone(), write };
             writes.into_iter().for_each(|(key, write)| cx.write(key, version(write)));
@@ -189,6 +196,8 @@ impl Tidemark {
                 self.take_l(up_to, cx);
                 self.show(cx);
             }
+            Message::WhichChanged(id, older, newer) => self.tell_changes(from, id, (&older, &newer), cx),
+            Message::HaveChanged(id, keys) => self.changes_told(from, id, keys, cx),
             Message::Told(stable) => self.kept.told(from.dc, &stable),
             Message::Read(id, slice) => self.read_slice_at(from, id, slice, cx),
             Message::Found(id, slice) => self.slice_found(from, id, slice, cx),
@@ -287,7 +296,9 @@ impl Tidemark {
                 let need = Some(Box::new(Need { stable: past.dsv.clone(), local: ct, upto }));
                 let (stamp, edge) = edge.as_ref().map_or((stamp, None), |edge| edge.copy(stamp)); // D17
                 self.exceptional.watch(&key, stamp); // D5
-                cx.write(key, Version { stamp, meta: Meta { ds: ds.clone(), need, edge }, write });
+                let version = Version { stamp, meta: Meta { ds: ds.clone(), need, edge }, write };
+                self.came(&key, &version);
+                cx.write(key, version);
             }
             self.transactions.hidden_below = self.transactions.hidden_below.max(ct);
             self.transactions.unshown.push((ct, tx));
@@ -311,6 +322,7 @@ impl Tidemark {
         let mut lost = self.transactions.commits.tend(cx.mono);
         lost.extend(self.given_up(None, cx.mono));
         lost.extend(self.unread(None, cx.mono));
+        lost.extend(self.changes_unknown(None, cx.mono));
         lost.into_iter().for_each(|ticket| self.fail(ticket, given_up(), cx));
         self.transactions.unanswered.retain(|_, waits| {
             let late = waits.deadline <= cx.mono;
@@ -328,6 +340,7 @@ impl Tidemark {
         let mut lost = self.transactions.commits.reset(peer, cx.mono);
         lost.extend(self.given_up(Some(peer), cx.mono));
         lost.extend(self.unread(Some(peer), cx.mono));
+        lost.extend(self.changes_unknown(Some(peer), cx.mono));
         lost.into_iter().for_each(|ticket| self.fail(ticket, given_up(), cx));
         self.save(cx);
     }

@@ -132,6 +132,7 @@ impl Cluster<'_> {
             Outcome::Adopted => 4,
             Outcome::Begun(snapshot) => snapshot.number,
             Outcome::Bases(bases, _) => bases.iter().fold(7, |so_far, base| mix(so_far, base.digest())),
+            Outcome::Changed(keys) => 9 + keys.as_ref().map_or(0, |keys| keys.len() as u64),
             Outcome::Accepted(what) => mix(8, format!("{what:?}").len() as u64),
             Outcome::Failed(failure) => 5 + u64::from(failure.is_definite()),
         };

@@ -1,0 +1,271 @@
+//! Clients that go from base to base together.
+
+use super::connection::Connection;
+use super::{Answer, Ask, ConnectionId, Gateway, Why};
+use crate::frames::{Base, Change, Tick, ToClient, Update, Value};
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+use tidemark_core::{Guard, guard_of};
+
+/// So many keys are read at a time.
+const KEYS_A_READ: usize = 512;
+
+/// A client whose keys do not change is told of a new base so often.
+const IDLE_US: u64 = 5_000_000;
+
+/// A key that somebody watches.
+pub(super) struct Watched {
+    /// At the channel's base, once it is known.
+    pub(super) value: Option<Value>,
+    pub(super) watchers: BTreeSet<ConnectionId>,
+}
+
+/// Clients of one K.
+#[derive(Default)]
+pub(super) struct Channel {
+    pub(super) base: Base,
+    pub(super) keys: BTreeMap<Bytes, Watched>,
+    pub(super) members: BTreeSet<ConnectionId>,
+    /// A read is under way: at which base, how many answers are missing, and what was read.
+    reading: Option<Reading>,
+}
+
+struct Reading {
+    at: Base,
+    missing: usize,
+    failed: bool,
+    values: BTreeMap<Bytes, Value>,
+}
+
+impl Reading {
+    fn at(at: Base) -> Self {
+        Self { at, missing: 0, failed: false, values: BTreeMap::new() }
+    }
+}
+
+impl Channel {
+    pub(super) fn watch(&mut self, key: &Bytes, id: ConnectionId) {
+        let new = || Watched { value: None, watchers: BTreeSet::new() };
+        self.keys.entry(key.clone()).or_insert_with(new).watchers.insert(id);
+    }
+
+    pub(super) fn unwatch(&mut self, key: &[u8], id: ConnectionId) {
+        let Some(watched) = self.keys.get_mut(key) else { return };
+        watched.watchers.remove(&id);
+        if watched.watchers.is_empty() {
+            self.keys.remove(key);
+        }
+    }
+
+    /// The value of a key at the base, if it is known.
+    pub(super) fn value(&self, key: &[u8]) -> Option<&Value> {
+        self.keys.get(key)?.value.as_ref()
+    }
+}
+
+impl Gateway {
+    /// There may be newer bases.
+    pub(super) fn advance(&mut self) {
+        let all: Vec<u64> = self.channels.keys().copied().collect();
+        all.into_iter().for_each(|regions| self.step(regions));
+    }
+
+    /// Goes on to the newest base of a channel, or reads at its base what it does not know.
+    pub(super) fn step(&mut self, regions: u64) {
+        let newest = self.bases.get(regions as usize - 1).cloned().unwrap_or_default();
+        let Some(channel) = self.channels.get_mut(&regions).filter(|channel| channel.reading.is_none())
+        else {
+            return;
+        };
+        let moves = newest != channel.base && newest.dominates(&channel.base);
+        if moves && channel.base.newest_us() > 0 {
+            let from = channel.base.clone();
+            channel.reading = Some(Reading::at(newest.clone()));
+            self.ask(Why::Changed(regions), Ask::Changed(from, newest));
+        } else {
+            let at = if moves { newest } else { channel.base.clone() };
+            let keys = channel.keys.iter().filter(|(_, watched)| watched.value.is_none());
+            let keys: Vec<Bytes> = keys.map(|(key, _)| key.clone()).collect();
+            if at.newest_us() > 0 && (moves || !keys.is_empty()) {
+                channel.reading = Some(Reading::at(at));
+                self.read_all(regions, &keys);
+            }
+        }
+    }
+
+    /// It is known what may differ at the base that a channel goes on to.
+    pub(super) fn changed(&mut self, regions: u64, answer: Answer) {
+        let Some(channel) = self.channels.get_mut(&regions) else { return };
+        let keys: Vec<Bytes> = match answer {
+            Answer::Changed(Some(changed)) => {
+                let changed = changed.into_iter().filter(|key| channel.keys.contains_key(key));
+                let unknown = channel.keys.iter().filter(|(_, watched)| watched.value.is_none());
+                let all: BTreeSet<Bytes> = changed.chain(unknown.map(|(key, _)| key.clone())).collect();
+                all.into_iter().collect()
+            }
+            Answer::Changed(None) => channel.keys.keys().cloned().collect(),
+            _ => {
+                channel.reading = None; // another time
+                return;
+            }
+        };
+        self.read_all(regions, &keys);
+    }
+
+    fn read_all(&mut self, regions: u64, keys: &[Bytes]) {
+        let Some(reading) = self.channels.get_mut(&regions).and_then(|channel| channel.reading.as_mut())
+        else {
+            return;
+        };
+        reading.missing = keys.len().div_ceil(KEYS_A_READ);
+        let at = reading.at.clone();
+        for keys in keys.chunks(KEYS_A_READ) {
+            self.ask(Why::Read(regions, keys.to_vec()), Ask::Read(at.clone(), keys.to_vec()));
+        }
+        if keys.is_empty() {
+            self.arrive(regions);
+        }
+    }
+
+    /// Values have come.
+    pub(super) fn read(&mut self, regions: u64, keys: Vec<Bytes>, answer: Answer) {
+        let reading = self.channels.get_mut(&regions).and_then(|channel| channel.reading.as_mut());
+        let Some(reading) = reading else { return };
+        reading.missing -= 1;
+        match answer {
+            Answer::Values(values) => reading.values.extend(keys.into_iter().zip(values)),
+            _ => reading.failed = true,
+        }
+        if reading.missing == 0 {
+            self.arrive(regions);
+        }
+    }
+
+    /// All is read: the channel is at its new base.
+    fn arrive(&mut self, regions: u64) {
+        let Some(channel) = self.channels.get_mut(&regions) else { return };
+        let Some(Reading { at, failed, values, .. }) = channel.reading.take() else { return };
+        if failed {
+            return; // what it has is kept, and read again at the next base
+        }
+        channel.base = at;
+        let mut changes = BTreeMap::<Bytes, Change>::new();
+        for (key, value) in values {
+            let Some(watched) = channel.keys.get_mut(&key) else { continue };
+            let before = watched.value.replace(value);
+            let now = watched.value.as_ref().expect("just put there");
+            if before.as_ref() != Some(now) {
+                changes.insert(
+                    key,
+                    before
+                        .and_then(|before| change(&before, now))
+                        .unwrap_or_else(|| Change::Whole(now.clone())),
+                );
+            }
+        }
+        let members: Vec<ConnectionId> = channel.members.iter().copied().collect();
+        for id in members {
+            if self.connections.get(&id).is_some_and(|connection| connection.live) {
+                self.tell(id, regions, &changes);
+            } else {
+                self.open_if_ready(id);
+            }
+            self.fill(id);
+        }
+        if self
+            .channels
+            .get(&regions)
+            .is_some_and(|channel| channel.keys.values().any(|one| one.value.is_none()))
+        {
+            self.step(regions); // keys that were watched meanwhile
+        }
+    }
+
+    /// Sends a tick to a client that is live, if it has something to be told.
+    fn tell(&mut self, id: ConnectionId, regions: u64, changes: &BTreeMap<Bytes, Change>) {
+        let Some(connection) = self.connections.get(&id) else { return };
+        let mut updates: Vec<Update> = changes
+            .iter()
+            .filter_map(|(key, change)| {
+                let reference = connection.link.reference_of(key)?;
+                let waits = connection.waits.contains(&reference);
+                (!waits).then(|| Update { reference, change: change.clone() })
+            })
+            .collect();
+        updates.sort_unstable_by_key(|update| update.reference);
+        let guard = self.guard(regions, connection);
+        let due = connection.asks || self.now_us >= connection.ticked_us + IDLE_US;
+        if !updates.is_empty() || guard.k != connection.in_base || due {
+            self.send_tick(id, regions, guard, updates);
+        }
+    }
+
+    /// How far the transactions of a client are in the base of its channel.
+    pub(super) fn guard(&self, regions: u64, connection: &Connection) -> Guard {
+        let value = self.channels[&regions].value(&guard_of(connection.client));
+        match value {
+            Some(Value::String(written)) => Guard::decode(Some(&written.bytes)),
+            _ => Guard::default(),
+        }
+    }
+
+    pub(super) fn send_tick(&mut self, id: ConnectionId, regions: u64, guard: Guard, updates: Vec<Update>) {
+        let to = self.channels[&regions].base.clone();
+        let have =
+            (0..).zip(&self.told).filter(|(_, told)| told.dominates(&to)).fold(0, |all, (n, _)| all | 1 << n);
+        let mut check = [0; 8];
+        if guard.k > 0 {
+            check.copy_from_slice(&guard.digest[..8]);
+        }
+        let now_us = self.now_us;
+        if let Some(connection) = self.connections.get_mut(&id) {
+            (connection.asks, connection.ticked_us, connection.in_base) = (false, now_us, guard.k);
+        }
+        self.send(id, &ToClient::Tick(Tick { to, regions, in_base: guard.k, check, have, updates }));
+    }
+
+    /// Sends a client that is live the values that it waits for, as far as they are known.
+    pub(super) fn fill(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.get(&id).filter(|connection| connection.live) else { return };
+        let Some(regions) = connection.channel else { return };
+        let channel = &self.channels[&regions];
+        let known: Vec<(u64, Value)> = connection
+            .waits
+            .iter()
+            .filter_map(|reference| {
+                let key = connection.link.watched().find(|(one, _)| one == reference)?.1;
+                Some((*reference, channel.value(key)?.clone()))
+            })
+            .collect();
+        if known.is_empty() {
+            return;
+        }
+        if *connection.link.base() != channel.base {
+            let guard = self.guard(regions, connection);
+            self.send_tick(id, regions, guard, Vec::new()); // I1
+        }
+        for (reference, value) in known {
+            if let Some(connection) = self.connections.get_mut(&id) {
+                connection.waits.remove(&reference);
+            }
+            self.send(id, &ToClient::Value { reference, value });
+        }
+    }
+}
+
+/// What has changed, if both are maps or sets, and it is less than the whole.
+fn change(before: &Value, now: &Value) -> Option<Change> {
+    match (before, now) {
+        (Value::Map(before), Value::Map(now)) => {
+            let set = now.iter().filter(|(field, written)| before.get(*field) != Some(*written));
+            let set = set.map(|(field, written)| (field.clone(), written.clone())).collect();
+            let gone = before.keys().filter(|field| !now.contains_key(*field)).cloned().collect();
+            Some(Change::Map(set, gone))
+        }
+        (Value::Set(before), Value::Set(now)) => Some(Change::Set(
+            now.difference(before).cloned().collect(),
+            before.difference(now).cloned().collect(),
+        )),
+        _ => None,
+    }
+}

@@ -1,0 +1,37 @@
+//! One connection.
+
+use crate::frames::{Body, Chain, GatewayLink, Hello, ValueHash};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use tidemark_core::{ClientId, Guard};
+
+/// What a gateway knows of one client.
+#[derive(Default)]
+pub(super) struct Connection {
+    pub(super) link: GatewayLink,
+    pub(super) hello: Option<Hello>,
+    pub(super) client: ClientId,
+    /// K, as it asks for it, and as far as that is kept here: the channel that it is in.
+    pub(super) wants: u64,
+    pub(super) channel: Option<u64>,
+    /// It was told that it is disconnected.
+    pub(super) refused: bool,
+    /// Its first Sync has come.
+    pub(super) synced: bool,
+    /// It was sent the tick that ends its opening.
+    pub(super) live: bool,
+    /// What it has of keys, by their references, until it is live.
+    pub(super) have: BTreeMap<u64, ValueHash>,
+    /// Keys whose values it waits for since it is live.
+    pub(super) waits: BTreeSet<u64>,
+    /// It has asked for a tick.
+    pub(super) asks: bool,
+    /// When it was sent the last one.
+    pub(super) ticked_us: u64,
+    /// Its transactions are in its base up to this one.
+    pub(super) in_base: u64,
+    /// How far this region has its transactions.
+    pub(super) head: Option<Guard>,
+    pub(super) queue: VecDeque<(Body, bool)>,
+    /// One of them is being accepted.
+    pub(super) busy: Option<(u64, Chain, u64)>,
+}
