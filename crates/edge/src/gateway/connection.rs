@@ -33,5 +33,16 @@ pub(super) struct Connection {
     pub(super) head: Option<Guard>,
     pub(super) queue: VecDeque<(Body, bool)>,
     /// One of them is being accepted.
-    pub(super) busy: Option<(u64, Chain, u64)>,
+    pub(super) busy: Option<Busy>,
+    /// The client was asked to give this transaction, and those after it, new times: it may have sent them once more with the old ones.
+    pub(super) retimed: Option<(u64, u64)>,
+}
+
+/// A transaction that is being accepted.
+pub(super) struct Busy {
+    pub(super) k: u64,
+    pub(super) h_us: u64,
+    pub(super) chain: Chain,
+    /// How many operations it has.
+    pub(super) operations: u64,
 }

@@ -1,5 +1,6 @@
 //! Transactions of clients on their way to the region, one at a time.
 
+use super::connection::Busy;
 use super::{Answer, Ask, ConnectionId, Gateway, Why};
 use crate::frames::{Body, Chain, Operation, OperationKind, ToClient};
 use bytes::Bytes;
@@ -20,6 +21,12 @@ impl Gateway {
             }
             let (Some(head), Some(hello)) = (connection.head, &connection.hello) else { return };
             let Some((body, sent_before)) = connection.queue.pop_front() else { return };
+            if let Some((k, h_us)) = connection.retimed {
+                if body.k != k || body.h_us <= h_us {
+                    continue; // nobody may take it with its old time, now that there will be another one
+                }
+                connection.retimed = None;
+            }
             if body.k <= head.k {
                 self.send(id, &ToClient::Ack { k: body.k });
                 continue;
@@ -37,7 +44,7 @@ impl Gateway {
             }
             let (before, operations) = (Chain(head.digest), body.operations.len() as u64);
             let chain = before.then(&body.encode());
-            connection.busy = Some((body.k, chain, operations));
+            connection.busy = Some(Busy { k: body.k, h_us: body.h_us, chain, operations });
             let asked = transaction(connection.client, body, before, chain, !sent_before);
             self.ask(Why::Accept(id), Ask::Accept(Box::new(asked)));
         }
@@ -57,7 +64,7 @@ impl Gateway {
     /// The region has answered to a transaction.
     pub(super) fn accepted(&mut self, id: ConnectionId, answer: Answer) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
-        let Some((k, chain, operations)) = connection.busy.take() else { return };
+        let Some(Busy { k, h_us, chain, operations }) = connection.busy.take() else { return };
         let accepted = match answer {
             Answer::Accepted(accepted) => accepted,
             Answer::Failed(Failure::Refused(_)) => {
@@ -66,6 +73,9 @@ impl Gateway {
             // It may have been accepted, or will be.
             _ => Acceptance::Behind,
         };
+        if accepted == Acceptance::Retime {
+            connection.retimed = Some((k, h_us));
+        }
         if matches!(accepted, Acceptance::Taken(_) | Acceptance::Known) {
             connection.head = Some(Guard { k, digest: chain.0 });
         } else {
