@@ -98,8 +98,9 @@ impl Schedule {
             }
             94..=95 => host.cut(world, rng),
             96 => host.crash(world, rng),
+            // Between two writes, too.
+            98 if host.writes.len() > 1 => host.crash(world, rng),
             97 => self.rare(number),
-            98 if self.restores => self.rare(number),
             _ => {
                 let key = Bytes::from_static(KEYS[rng.usize(..KEYS.len())].as_bytes());
                 host.event(world, rng, Event::Unwatch { key: key.clone() });
@@ -124,7 +125,9 @@ impl Schedule {
     /// A region is lost, with all that it alone had; but fewer than K are.
     fn lose(&mut self) {
         let Self { world, hosts, rng, .. } = self;
-        let lost = rng.usize(..REGIONS);
+        // One that a client talks to, most of the time.
+        let of = hosts[rng.usize(..hosts.len())].session.as_ref().filter(|_| rng.u8(..4) > 0);
+        let lost = of.map_or(rng.usize(..REGIONS), |(_, session)| session.region);
         let already = world.lost.iter().filter(|lost| **lost).count() as u64;
         if world.lost[lost] || already + 1 >= self.regions {
             return;
@@ -215,7 +218,7 @@ fn play(seed: u64, counts: &mut Counts) {
     for number in 0..STEPS {
         schedule.step(number);
     }
-    if schedule.rng.u8(..3) == 0 {
+    if schedule.rng.bool() {
         schedule.lose();
     }
     schedule.heal();
