@@ -25,6 +25,22 @@
 //!   [`Event::Persisted`] or [`Event::PersistFailed`]. After a failure nothing of that one is on disk.
 //! - O2 Frames of one connection arrive in order, and none after it was closed.
 //! - O3 `now_us` is of a clock that never goes back, in microseconds since whenever.
+//!
+//! ```
+//! use tidemark_edge::client::{Client, Config, Effect, Event};
+//! use tidemark_edge::{durable::Durable, frames::{OperationKind, Secret}};
+//!
+//! let mut disk = Durable::new(Secret([7; 32])); // a driver draws it
+//! let config = Config { endpoints: 2, seed: 1, token: "".into() };
+//! let mut client = Client::new(disk.clone(), config);
+//! let mut transaction = client.begin();
+//! transaction.push("visits", OperationKind::Add(1));
+//! let effects = client.handle(0, Event::Commit { id: 1, transaction });
+//! let [Effect::Persist { id, rows }] = &effects[..] else { panic!() };
+//! rows.iter().for_each(|row| disk.apply(row)); // a driver writes them to a file
+//! let effects = client.handle(0, Event::Persisted { id: *id });
+//! assert_eq!(effects[0], Effect::Committed { id: 1, k: 1 }); // it will be sent when there is a connection
+//! ```
 
 mod bases;
 mod commits;

@@ -3,7 +3,7 @@
 //! - [`frames`] is what a client and its gateway send each other, byte by byte.
 //! - [`client`] is the client: events in, effects out.
 //! - [`durable`] is what a client keeps on disk, as rows.
-//! - [`file`] is a file for that.
+//! - [`file`](mod@file) is a file for that.
 //! - [`value`] is what it caches, and what its own operations make of that.
 //!
 //! But for `file`, nothing here does input or output, reads a clock or draws a random number: bytes, times and seeds are arguments.

@@ -262,6 +262,7 @@ fn rule_11_a_fork_makes_a_new_client_of_what_was_not_sent() {
     assert_eq!(script.disk, script.client.durable());
     assert_eq!(script.read("a"), Some(string(5, "old")));
     script.sent.clear();
+    script.pass(1_000_000);
     script.connect();
     assert!(matches!(&script.sent[0], ToGateway::Hello(hello) if hello.first == 1 && hello.check == [0; 8]));
 }

@@ -140,6 +140,7 @@ fn forked() {
     script.secret();
     script.write();
     script.read("a");
+    script.pass(1_000_000);
     script.connect();
     script.welcome(0, [0; 8], true);
     script.write();

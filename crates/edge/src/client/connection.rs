@@ -153,7 +153,7 @@ impl Client {
     pub(super) fn start(&mut self) {
         self.connecting.wanted = true;
         if matches!(self.connecting.phase, Phase::Stopped) {
-            self.reconnect();
+            self.connecting.phase = Phase::Waiting(self.now_us);
         }
     }
 
@@ -205,10 +205,11 @@ impl Client {
         connecting.phase = Phase::Waiting(self.now_us + connecting.delay_us());
     }
 
-    /// Connects without a delay, if the application wants that.
-    pub(super) fn reconnect(&mut self) {
-        let wanted = self.connecting.wanted;
-        self.connecting.phase = if wanted { Phase::Waiting(self.now_us) } else { Phase::Stopped };
+    /// Connects to the same gateway after a delay, so that one which always says the same is not asked without end.
+    pub(super) fn try_again(&mut self) {
+        self.connecting.failures += 1;
+        let at_us = self.now_us + self.connecting.delay_us();
+        self.connecting.phase = if self.connecting.wanted { Phase::Waiting(at_us) } else { Phase::Stopped };
     }
 
     /// Does what it is time for.

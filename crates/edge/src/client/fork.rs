@@ -66,7 +66,7 @@ impl Client {
             return;
         };
         if !done {
-            return self.reconnect(); // the gateway will say it again
+            return self.try_again(); // the gateway will say it again
         }
         let gone: Vec<Entry> = self.view.log.values().filter(|entry| !is_kept(entry)).cloned().collect();
         let keys: BTreeSet<_> = gone
@@ -84,7 +84,7 @@ impl Client {
         self.acknowledged = 0;
         self.report(Report::Forked { dropped });
         self.changed(keys);
-        self.reconnect();
+        self.try_again();
     }
 
     /// A gateway that has more transactions than this client ever made says that the disk was restored. With an empty log nothing is

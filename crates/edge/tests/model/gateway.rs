@@ -17,6 +17,8 @@ pub(crate) struct Session {
     have: BTreeMap<u64, ValueHash>,
     sent: BTreeMap<u64, Value>,
     synced: bool,
+    /// What was told of a fork: nothing that follows is taken, for it follows another chain than the region's.
+    forked: Option<u64>,
 }
 
 impl Session {
@@ -30,6 +32,7 @@ impl Session {
             have: BTreeMap::new(),
             sent: BTreeMap::new(),
             synced: false,
+            forked: None,
         }
     }
 
@@ -39,7 +42,16 @@ impl Session {
         let mut answers = Vec::new();
         match frame {
             ToGateway::Hello(hello) => answers.push(self.welcome(world, hello)),
-            ToGateway::Transfer { body, .. } => answers.push(self.transfer(world, &body)),
+            ToGateway::Transfer { body, .. } => {
+                let answer = match self.forked {
+                    Some(k) => ToClient::Forked { k },
+                    None => self.transfer(world, &body),
+                };
+                if let ToClient::Forked { k } = &answer {
+                    self.forked = Some(*k);
+                }
+                answers.push(answer);
+            }
             ToGateway::Watch { reference, key, have } => {
                 if self.link.tick() == 0 {
                     self.have.insert(reference, have);
