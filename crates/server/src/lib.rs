@@ -4,6 +4,7 @@ mod admin;
 mod allocated;
 mod clock;
 pub mod config;
+mod edge;
 mod gateway;
 mod net;
 pub mod node;

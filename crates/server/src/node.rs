@@ -26,6 +26,8 @@ pub struct NodeConfig {
     pub peer_listen: Option<SocketAddr>,
     /// Where the admin HTTP server listens; none for no such server.
     pub admin_listen: Option<SocketAddr>,
+    /// Where edge clients connect; none for no such clients.
+    pub edge_listen: Option<SocketAddr>,
     /// The clients' password. Required unless `redis_listen` and `admin_listen` are loopback addresses; at any other
     /// the admin server wants it as a bearer token.
     pub requirepass: Option<String>,
@@ -72,6 +74,7 @@ impl NodeConfig {
             redis_listen,
             peer_listen: None,
             admin_listen: None,
+            edge_listen: None,
             requirepass: None,
             peer_secret: None,
             fsync: Fsync::EverySec,
@@ -131,6 +134,14 @@ impl NodeConfig {
         {
             return Err(format!(
                 "refusing to serve administrators at {listen}: an address other than loopback needs a password (requirepass)"
+            ));
+        }
+        if let Some(listen) = self.edge_listen
+            && !listen.ip().is_loopback()
+            && self.requirepass.is_none()
+        {
+            return Err(format!(
+                "refusing to serve edge clients at {listen}: an address other than loopback needs a password (requirepass)"
             ));
         }
         if self.cluster.nodes.len() > 1 && self.peer_listen.is_none() {

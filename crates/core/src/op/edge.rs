@@ -13,7 +13,7 @@ pub struct ClientId(pub [u8; 16]);
 pub type Digest = [u8; 32];
 
 /// What the keys begin with that hold how far the transactions of a client were accepted.
-pub const GUARD_PREFIX: &[u8] = b"\0edge/";
+pub const GUARD_PREFIX: &[u8] = b"\0tidemark:edge:";
 
 /// A transaction of an edge client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

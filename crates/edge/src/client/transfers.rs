@@ -100,7 +100,9 @@ impl Client {
         (open.next, open.behind) = (open.next.min(k), 0);
         self.sending.iter_mut().for_each(|sending| sending.entries.clear());
         for (_, entry) in Arc::make_mut(&mut self.view.log).range_mut(k..) {
-            Arc::make_mut(&mut entry.logged).sent = false;
+            let logged = Arc::make_mut(&mut entry.logged);
+            // By that the gateway tells the new one from the old one, which may have been sent once more.
+            (logged.sent, logged.body.h_us) = (false, logged.body.h_us + 1);
         }
     }
 

@@ -27,7 +27,11 @@ const MOST_ELECTION: Duration = Duration::from_secs(60);
 pub(super) fn check(file: &ClusterFile, base: &Path) -> Result<Cluster, Vec<Problem>> {
     let mut problems = Vec::new();
     let protocol = protocol(file, &mut problems);
-    let params = match params::check(protocol, &file.protocol) {
+    let mut numbers = file.protocol.clone();
+    if file.nodes.iter().any(|node| node.edge_listen.is_some()) {
+        problems.extend(params::for_edge(protocol, &mut numbers, file.regions.len()).err());
+    }
+    let params = match params::check(protocol, &numbers) {
         Ok(params) => params,
         Err(problem) => {
             problems.push(problem);
@@ -254,6 +258,7 @@ fn node(
         peer_listen: table.peer_listen.clone(),
         peer_address,
         admin_listen: table.admin_listen.clone(),
+        edge_listen: table.edge_listen.clone(),
         dir: base.join(dir),
         partitions,
     }
@@ -307,6 +312,10 @@ fn protection(file: &ClusterFile, problems: &mut Vec<Problem>) {
             beyond("listen", &node.listen, "clients need no password", remedy);
             let remedy = "set requirepass, which HTTP requests then bear as their token";
             beyond("admin_listen", &node.admin_listen, "anybody may change the cluster", remedy);
+            let remedy = "set requirepass, which edge clients then give as their token";
+            node.edge_listen.iter().for_each(|listen| {
+                beyond("edge_listen", listen, "anybody may read and write every key", remedy);
+            });
         }
         if table.peer_secret.is_none() {
             let remedy = "set peer_secret in [cluster] or TIDEMARK_PEER_SECRET";

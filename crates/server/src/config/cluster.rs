@@ -61,6 +61,8 @@ pub struct Node {
     pub peer_address: Address,
     /// Where it serves HTTP.
     pub admin_listen: Address,
+    /// Where edge clients connect.
+    pub edge_listen: Option<Address>,
     /// Its data directory.
     pub dir: PathBuf,
     /// The partitions it holds, in ascending order: at least one.

@@ -191,6 +191,9 @@ pub struct NodeTable {
     pub peer_address: Option<Address>,
     /// Where metrics, health and status are served over HTTP.
     pub admin_listen: Address,
+    /// Where edge clients connect, by WebSocket; nowhere, if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge_listen: Option<Address>,
     /// Its data directory, relative to the cluster file; `data/<name>` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dir: Option<String>,

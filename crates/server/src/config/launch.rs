@@ -55,6 +55,7 @@ impl Cluster {
         let mut config = NodeConfig::new(Arc::new(self.layout()), me, node.dir.clone(), listen);
         config.peer_listen = if self.nodes.len() > 1 { Some(resolve(&node.peer_listen)?) } else { None };
         config.admin_listen = Some(resolve(&node.admin_listen)?);
+        config.edge_listen = node.edge_listen.as_ref().map(resolve).transpose()?;
         config.requirepass = self.requirepass.as_ref().map(|secret| secret.0.clone());
         config.peer_secret = self.peer_secret.as_ref().map(|secret| secret.0.clone());
         config.fsync = self.fsync.into();

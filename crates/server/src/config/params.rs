@@ -10,6 +10,30 @@ use tidemark_registry::by_name;
 /// Numbers at zero of which a protocol would spin or stand still.
 const POSITIVE: &[&str] = &["theta_us", "delta_us"];
 
+/// How long a transaction of an edge client can be accepted, unless the file says otherwise.
+const EDGE_RETAIN: &str = "60s";
+
+/// What edge clients need of the protocol called `name`, for so many regions, where the table leaves it open.
+pub(super) fn for_edge(name: &str, table: &mut toml::Table, regions: usize) -> Result<(), Problem> {
+    let Some(protocol) = by_name(name) else { return Ok(()) };
+    if !protocol.default_params().contains_key("edge_retain_us") {
+        let what = format!("{name} takes no edge clients");
+        return Err(Problem::new(
+            "cluster.protocol",
+            what,
+            "remove edge_listen, or take the protocol causal",
+        ));
+    }
+    let mut preset = |keys: [&str; 2], value: toml::Value| {
+        if !keys.iter().any(|key| table.contains_key(*key)) {
+            table.insert(keys[0].to_string(), value);
+        }
+    };
+    preset(["base_regions", "base_regions"], toml::Value::Integer(regions as i64));
+    preset(["edge_retain", "edge_retain_us"], toml::Value::String(EDGE_RETAIN.into()));
+    Ok(())
+}
+
 /// Checks the `[protocol]` table of the protocol called `name`, which exists.
 pub(super) fn check(name: &str, table: &toml::Table) -> Result<Value, Problem> {
     let Some(protocol) = by_name(name) else { return Ok(Value::Null) };

@@ -91,11 +91,13 @@ fn reachable(nodes: &[Node], problems: &mut Vec<Problem>) {
 /// the same host.
 fn clashes(nodes: &[Node], problems: &mut Vec<Problem>) {
     let listeners = |node: &Node| {
-        [
+        let edge = node.edge_listen.clone().map(|listen| ("edge_listen", listen));
+        let others = [
             ("listen", node.listen.clone()),
             ("peer_listen", node.peer_listen.clone()),
             ("admin_listen", node.admin_listen.clone()),
-        ]
+        ];
+        others.into_iter().chain(edge)
     };
     let mut taken: Vec<(usize, &str, Address)> = Vec::new();
     for (index, node) in nodes.iter().enumerate() {

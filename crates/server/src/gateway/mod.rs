@@ -7,6 +7,7 @@ pub(crate) mod changes;
 pub(crate) mod client;
 pub(crate) mod confirming;
 pub(crate) mod deliver;
+pub(crate) mod desk;
 mod ending;
 pub(crate) mod execute;
 mod held;

@@ -81,6 +81,7 @@ impl Shard {
                 let Some(client) = core.clients.get(session) else {
                     let engine = &mut core.engine;
                     let left = engine.rights.done(session, outcome).err();
+                    let left = left.and_then(|outcome| engine.desk.done(session, outcome).err());
                     let left = left.and_then(|outcome| engine.memory.done(session, outcome).err());
                     left.into_iter().for_each(|outcome| engine.bus.done(session, outcome));
                     return;
@@ -101,7 +102,8 @@ impl Shard {
                     return;
                 }
                 let engine = &mut core.engine;
-                if engine.rights.close(session) || engine.memory.close(session) || engine.bus.ended(session) {
+                let others = engine.memory.close(session) || engine.bus.ended(session);
+                if others || engine.rights.close(session) || engine.desk.close(session) {
                     engine.node.close(session);
                 }
             }
@@ -139,6 +141,7 @@ impl Core {
                 self.unwritten.push(session);
             }
         }
+        self.engine.desk.seal(batch, released);
         // The usual way: no list is made.
         let at_once = batch <= released;
         for session in self.engine.dirty.drain(..) {

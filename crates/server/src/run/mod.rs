@@ -9,7 +9,7 @@ mod writer;
 
 use crate::clock::Clock;
 use crate::gateway::info::Identity;
-use crate::{NodeConfig, ServeError, admin, gateway, net, redis};
+use crate::{NodeConfig, ServeError, admin, edge, gateway, net, redis};
 use jobs::DiskThread;
 use serde::Serialize;
 use shard::{Core, Engine, Shard};
@@ -36,6 +36,8 @@ pub struct Hooks {
     pub peer: Option<StdListener>,
     /// For the admin HTTP server.
     pub admin: Option<StdListener>,
+    /// For edge clients.
+    pub edge: Option<StdListener>,
     /// Stops the node when notified.
     pub stop: Option<Arc<Notify>>,
     /// Told once the node serves.
@@ -57,6 +59,8 @@ pub struct Ready {
     pub peer: Option<SocketAddr>,
     /// For the admin HTTP server.
     pub admin: Option<SocketAddr>,
+    /// For edge clients.
+    pub edge: Option<SocketAddr>,
     /// The process.
     pub pid: u32,
 }
@@ -185,6 +189,10 @@ async fn serve(
         Some(listener) => Some(admin::start(&shard, listener)?),
         None => None,
     };
+    let edge = match listeners.edge {
+        Some(listener) => Some(edge::start(&shard, listener)?),
+        None => None,
+    };
     // The node may have something to do from the start: other nodes are to be called.
     shard.want_batch();
     announce(&shard, &ready, &hooks)?;
@@ -205,7 +213,7 @@ async fn serve(
     hand_over(&shard).await;
     // From here on nobody is heard any more, neither clients nor other nodes.
     shard.stop();
-    drop(admin);
+    drop((admin, edge));
     tasks.iter().for_each(tokio::task::JoinHandle::abort);
     shard.core.borrow().links.abort();
     let last = match shard.failure() {
@@ -257,6 +265,7 @@ fn announce(shard: &Shard, ready: &Ready, hooks: &Hooks) -> Result<(), ServeErro
         redis = %ready.redis,
         peer = ready.peer.map(tracing::field::display),
         admin = ready.admin.map(tracing::field::display),
+        edge = ready.edge.map(tracing::field::display),
         protocol = ready.protocol,
         "ready: node {} of region {}",
         ready.node,

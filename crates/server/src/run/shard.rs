@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::gateway::bus::Bus;
 use crate::gateway::client::{Client, Clients};
 use crate::gateway::confirming::Standings;
+use crate::gateway::desk::Desk;
 use crate::gateway::info::Identity;
 use crate::gateway::listening::Listening;
 use crate::gateway::memory::Memory;
@@ -49,6 +50,8 @@ pub(crate) struct Engine {
     pub(crate) bus: Bus,
     /// Rights of bounded counters that other regions are asked for, or ask for.
     pub(crate) rights: Rights,
+    /// Operations of edge clients.
+    pub(crate) desk: Desk,
     /// The limit of memory, and keys that are purged.
     pub(crate) memory: Memory,
     /// How the other nodes of the region stand.
@@ -87,6 +90,7 @@ impl Engine {
             shared,
             bus: Bus::new(),
             rights: Rights::default(),
+            desk: Desk::default(),
             memory: Memory::default(),
             standings: Standings::default(),
             waiters: Waiters::default(),

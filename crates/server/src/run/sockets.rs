@@ -13,6 +13,7 @@ pub(super) struct Sockets {
     redis: Socket,
     peer: Option<Socket>,
     admin: Option<Socket>,
+    edge: Option<Socket>,
 }
 
 /// The same, open.
@@ -20,6 +21,7 @@ pub(super) struct Listeners {
     pub(super) redis: StdListener,
     pub(super) peer: Option<StdListener>,
     pub(super) admin: Option<StdListener>,
+    pub(super) edge: Option<StdListener>,
 }
 
 impl Sockets {
@@ -37,6 +39,7 @@ impl Sockets {
             redis: redis.expect("clients always have an address"),
             peer: socket(hooks.peer.take(), config.peer_listen, "nodes")?,
             admin: socket(hooks.admin.take(), config.admin_listen, "the admin server")?,
+            edge: socket(hooks.edge.take(), config.edge_listen, "edge clients")?,
         })
     }
 
@@ -52,6 +55,7 @@ impl Sockets {
             redis: listen(self.redis)?,
             peer: self.peer.map(listen).transpose()?,
             admin: self.admin.map(listen).transpose()?,
+            edge: self.edge.map(listen).transpose()?,
         })
     }
 
@@ -70,6 +74,7 @@ impl Sockets {
             redis: address_of(&self.redis)?,
             peer: address(&self.peer)?,
             admin: address(&self.admin)?,
+            edge: address(&self.edge)?,
             pid: std::process::id(),
         })
     }

@@ -106,6 +106,9 @@ pub(crate) struct Up {
     /// The first region's port for HTTP; the next ones follow [default: 8001].
     #[arg(long, value_name = "PORT")]
     http_port: Option<u16>,
+    /// Serve edge clients, by WebSocket: the first region's port; the next ones follow [default with --edge alone: 9001].
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "9001")]
+    edge: Option<u16>,
 }
 
 impl Up {
@@ -127,6 +130,7 @@ impl Up {
             latency: self.latency,
             base_port: self.base_port,
             http_port: self.http_port,
+            edge_port: self.edge,
         };
         let directory = Directory::take(self.dir)?;
         let cluster = directory.cluster(&wish)?;
@@ -280,7 +284,12 @@ fn addresses(cluster: &Cluster) -> String {
         let admin = format!("http://{}", node.admin_listen);
         rows.push(row([&region, &node.name, &node.listen.to_string(), &admin, &attempt]));
     }
-    format!("\n{}", table(&rows))
+    let edge = |node: &tidemark_server::config::Node| {
+        node.edge_listen.as_ref().map(|listen| format!("ws://{listen}/edge"))
+    };
+    let edge: Vec<String> = cluster.nodes.iter().filter_map(edge).collect();
+    let edge = if edge.is_empty() { String::new() } else { format!("\nEdge clients: {}\n", edge.join(" ")) };
+    format!("\n{}{edge}", table(&rows))
 }
 
 #[cfg(test)]

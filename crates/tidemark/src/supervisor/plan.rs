@@ -34,6 +34,8 @@ pub(crate) struct Wish {
     pub(crate) latency: Option<String>,
     pub(crate) base_port: Option<u16>,
     pub(crate) http_port: Option<u16>,
+    /// The first region's port for edge clients.
+    pub(crate) edge_port: Option<u16>,
 }
 
 /// The cluster file that fulfils the wish: one node a region, or as many as wished, all on loopback.
@@ -66,6 +68,7 @@ pub(crate) fn cluster_file(wish: &Wish) -> anyhow::Result<ClusterFile> {
             peer_listen: at(ports.peers[index]),
             peer_address: None,
             admin_listen: at(ports.http[index]),
+            edge_listen: wish.edge_port.map(|first| at(first + index as u16)),
             dir: None,
             partitions: match groups {
                 1 => PartitionSet::All,
