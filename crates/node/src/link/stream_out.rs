@@ -94,7 +94,7 @@ impl<P: Protocol> NodeOf<P> {
                         Supply::<P>::Opened { server, incarnation }
                     }
                     Err(refusal) => {
-                        self.core.counters.streams_refused += 1;
+                        self.core.counters.streams_refused += u64::from(server.dc == self.core.dc);
                         // Said once: every peer asks again and again, for every partition.
                         match disowned {
                             Some(why) if !known => self.core.notice(Level::Error, why),
@@ -147,8 +147,8 @@ impl<P: Protocol> NodeOf<P> {
                 more |= batch.len() - before >= limit / 2;
             }
             let Err(refusal) = polled else { return true };
-            self.core.counters.streams_refused += 1;
             if server.dc == self.core.dc {
+                self.core.counters.streams_refused += 1;
                 self.core.notice(Level::Error, format!("no stream to {to}: {refusal}"));
             }
             batch.push(&Supply::<P>::Refused { server: *server, refusal });
