@@ -197,6 +197,7 @@ fn core(
         speaks: false,
         peers: vec![Peer::default(); cluster.nodes.len()],
         links: Default::default(),
+        relays: Default::default(),
         dialers: Vec::new(),
         cuts: Default::default(),
         follow: Follow::default(),

@@ -102,20 +102,20 @@ fn messages() {
 
 #[test]
 fn replication_streams() {
-    let partition = PARTITION;
-    let open = StreamRequest::Open { partition, resume: Resume { incarnation: 500, received: 7 } };
+    let server = ServerId::new(DcId(0), PARTITION);
+    let open = StreamRequest::Open { server, resume: Resume { incarnation: 500, received: 7 } };
     assert_eq!(hex(&frame(&open)), "0500000009148d1a79c848ec0e0001f40307");
     let (mut close, mut confirm) = (FrameBuffer::default(), FrameBuffer::default());
-    close.push(&StreamRequest::Close { partition });
-    confirm.push(&StreamRequest::Confirm { partition, seq: 8 });
+    close.push(&StreamRequest::Close { server });
+    confirm.push(&StreamRequest::Confirm { server, seq: 8 });
     close.append(&mut confirm);
     assert_eq!(hex(&close.take()), "0500000009d5d4ba57b265a1d10101020108");
     let supply = |supply: Supply<Eventual>| hex(&frame(&supply));
-    let opened = Supply::Opened { partition, incarnation: 500 };
+    let opened = Supply::Opened { server, incarnation: 500 };
     assert_eq!(supply(opened), "040000000928c05fc9cd0d479d0001f403");
     let refusal = StreamRefusal::LostLog { theirs: 9, mine: 7 };
     assert_eq!(
-        supply(Supply::Refused { partition, refusal }),
+        supply(Supply::Refused { server, refusal }),
         "05000000092297580c27613d280101000\
         907"
     );
@@ -126,7 +126,7 @@ fn replication_streams() {
         StreamItem::Heartbeat { after_seq: 5, ts: Hlc(1_000_002) },
     ];
     assert_eq!(
-        supply(Supply::Items { partition, items }),
+        supply(Supply::Items { server, items }),
         "1d00000009e019c93e927b47a80201030004016bc0843d0100000576616c75650105c1843d0305c2843d"
     );
 }

@@ -315,12 +315,20 @@ impl<P: Protocol> Host<P> {
                     None => {}
                 }
             }
+            // Nobody has to relay: what takes more room than that is given up.
+            let relays = self.places[at].relays.iter().map(|relay| relay.stream.position());
+            keep = relays.filter(|position| *position >= floor).fold(keep, Position::min);
         }
         // A failure leaves the segments where they are; the next upkeep tries again.
         if keep > self.log.oldest() && self.log.drop_before(keep).is_ok() {
             let oldest = self.log.oldest();
             self.group.iter_mut().for_each(|group| group.forget_before(oldest));
-            self.places.iter_mut().for_each(|place| place.index.retain(|_, position| *position >= oldest));
+            for place in &mut self.places {
+                place.index.retain(|_, position| *position >= oldest);
+                for received in &mut place.received {
+                    received.index.retain(|_, position| *position >= oldest);
+                }
+            }
         }
     }
 

@@ -17,9 +17,11 @@ use tidemark_store::log::{Log, LogError, Position};
 
 mod error;
 mod outgoing;
+mod relay;
 
 pub use error::StreamError;
 pub(crate) use outgoing::OutgoingStream;
+pub(crate) use relay::{Beat, Relay};
 
 /// What a receiver has of one peer's records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -276,6 +278,7 @@ impl<P: Protocol> Host<P> {
             }
             StreamItem::Heartbeat { after_seq, ts } if after_seq + 1 == expected => {
                 self.not_ahead(now, ts)?;
+                self.place_mut(at).received[from.dc.index()].beat = Beat { after: after_seq, ts };
                 self.replicate(now, from, at, Received { upto: ts, versions: &[] });
                 Ok(())
             }
@@ -308,9 +311,9 @@ impl<P: Protocol> Host<P> {
         self.make_room(key.len() + version.write.len())
             .map_err(|failure| StreamError::NoRoom(format!("{failure:?}")))?;
         let payload = (from.dc, record::parts(&key, &version));
-        self.append(RECEIVED, at, seq, |buffer| record::encode(&payload, buffer));
+        let position = self.append(RECEIVED, at, seq, |buffer| record::encode(&payload, buffer));
         let place = self.place_mut(at);
-        place.received[from.dc.index()].seq = seq;
+        place.received[from.dc.index()].took(seq, position);
         let upto = P::EXTENSIONS.announced(version.stamp, &version.meta);
         place.last.raise(from.dc, upto);
         self.replicate(now, from, at, Received { upto, versions: &[(key, version)] });

@@ -2,7 +2,7 @@
 
 use crate::place::Floor;
 use tidemark_core::Hlc;
-use tidemark_store::log::LogCursor;
+use tidemark_store::log::{LogCursor, Position};
 
 /// An open stream to one peer.
 pub(crate) struct OutgoingStream {
@@ -18,6 +18,11 @@ pub(crate) struct OutgoingStream {
 impl OutgoingStream {
     pub(super) fn new(cursor: LogCursor, sent: u64) -> Self {
         Self { cursor, sent, beat: Hlc::ZERO, floor: Hlc::ZERO }
+    }
+
+    /// What it reads next.
+    pub(crate) fn position(&self) -> Position {
+        self.cursor.position()
     }
 
     /// Whether this floor is to be handed out now: a record that was written before it may lie below.
