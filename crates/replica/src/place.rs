@@ -21,17 +21,20 @@ pub(crate) struct Received {
     pub(crate) durable: u64,
     /// Records that will be durable with the log up to a position.
     pub(crate) written: VecDeque<(Position, u64)>,
-    /// Where some of them stand in the log: every [`INDEX_EVERY`]th that was received since the start.
+    /// Where some of them stand in the log: every [`INDEX_EVERY`]th.
     pub(crate) index: BTreeMap<u64, Position>,
     /// The last heartbeat.
     pub(crate) beat: Beat,
+    /// No third data centre will ask for records up to this one: all have them, as the peer has told since the start, or they
+    /// were given up.
+    pub(crate) passed: u64,
 }
 
 impl Received {
-    /// Record `seq` is in the log.
-    pub(crate) fn took(&mut self, seq: u64, position: Option<Position>) {
-        self.seq = seq;
-        if let Some(position) = position.filter(|_| seq % INDEX_EVERY == 1) {
+    /// Remembers where record `seq` stands.
+    #[inline]
+    pub(crate) fn note(&mut self, seq: u64, position: Position) {
+        if seq % INDEX_EVERY == 1 {
             self.index.insert(seq, position);
         }
     }

@@ -315,9 +315,7 @@ impl<P: Protocol> Host<P> {
                     None => {}
                 }
             }
-            // Nobody has to relay: what takes more room than that is given up.
-            let relays = self.places[at].relays.iter().map(|relay| relay.stream.position());
-            keep = relays.filter(|position| *position >= floor).fold(keep, Position::min);
+            keep = self.kept_for_others(at, floor).fold(keep, Position::min);
         }
         // A failure leaves the segments where they are; the next upkeep tries again.
         if keep > self.log.oldest() && self.log.drop_before(keep).is_ok() {
@@ -330,6 +328,23 @@ impl<P: Protocol> Host<P> {
                 }
             }
         }
+    }
+
+    /// From where on the log is needed for records of others. What takes more room than that is given up: a relay then says that it
+    /// cannot help.
+    fn kept_for_others(&mut self, at: usize, floor: Position) -> impl Iterator<Item = Position> {
+        let mut kept: Vec<Position> =
+            self.places[at].relays.iter().map(|relay| relay.stream.position()).collect();
+        for origin in self.config.topology.all_dcs().filter(|dc| *dc != self.config.dc) {
+            let needed = self.needed_for_others(at, origin);
+            if needed.is_some_and(|position| position < floor) && self.upkeep.replay_from > floor {
+                let received = &mut self.places[at].received[origin.index()];
+                received.passed = received.seq;
+            } else {
+                kept.extend(needed);
+            }
+        }
+        kept.into_iter().filter(move |position| *position >= floor)
     }
 
     /// From where on the log is needed to stream `dc`, if it lacks anything and was not given up.

@@ -8,6 +8,7 @@ use crate::config::Now;
 use crate::host::Host;
 use crate::record::{self, PEER, RECEIVED, SKIPPED, VersionParts, WRITTEN};
 use crate::refusal::StreamRefusal;
+use crate::rule::REPEATS_ARE_DROPPED;
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::protocol::{Received, replicate};
@@ -67,6 +68,11 @@ pub enum StreamItem<P: Protocol> {
         after_seq: u64,
         /// The time.
         ts: Hlc,
+    },
+    /// All data centres have what was written up to here: none will ask a third one for it.
+    Everywhere {
+        /// The last record that all have.
+        seq: u64,
     },
 }
 
@@ -262,8 +268,9 @@ impl<P: Protocol> Host<P> {
             return Err(StreamError::NotAccepted(from));
         }
         let expected = received.seq + 1;
+        let repeats = |seq| seq < expected && REPEATS_ARE_DROPPED.kept();
         match item {
-            StreamItem::Record { seq, .. } | StreamItem::Skipped { seq, .. } if seq < expected => Ok(()),
+            StreamItem::Record { seq, .. } | StreamItem::Skipped { seq, .. } if repeats(seq) => Ok(()),
             StreamItem::Record { seq, .. } | StreamItem::Skipped { seq, .. } if seq > expected => {
                 Err(StreamError::Gap { expected, got: seq })
             }
@@ -280,6 +287,11 @@ impl<P: Protocol> Host<P> {
                 self.not_ahead(now, ts)?;
                 self.place_mut(at).received[from.dc.index()].beat = Beat { after: after_seq, ts };
                 self.replicate(now, from, at, Received { upto: ts, versions: &[] });
+                Ok(())
+            }
+            StreamItem::Everywhere { seq } => {
+                let received = &mut self.place_mut(at).received[from.dc.index()];
+                received.passed = seq.max(received.passed);
                 Ok(())
             }
             StreamItem::Floor { after_seq, floor } if after_seq + 1 == expected => {
@@ -313,7 +325,9 @@ impl<P: Protocol> Host<P> {
         let payload = (from.dc, record::parts(&key, &version));
         let position = self.append(RECEIVED, at, seq, |buffer| record::encode(&payload, buffer));
         let place = self.place_mut(at);
-        place.received[from.dc.index()].took(seq, position);
+        let received = &mut place.received[from.dc.index()];
+        received.seq = seq;
+        position.into_iter().for_each(|position| received.note(seq, position));
         let upto = P::EXTENSIONS.announced(version.stamp, &version.meta);
         place.last.raise(from.dc, upto);
         self.replicate(now, from, at, Received { upto, versions: &[(key, version)] });

@@ -2,7 +2,7 @@
 
 mod faults;
 
-use crate::{GROUP_RULES, NODE_RULES};
+use crate::{GROUP_RULES, HOST_RULES, NODE_RULES};
 pub use faults::{FaultKind, Faults};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -23,8 +23,8 @@ pub struct Options {
     pub partitions: usize,
     /// Processes of each node, which hold the same: 1 to 7.
     pub replicas: usize,
-    /// Rules of the protocol, of groups ([`GROUP_RULES`](crate::GROUP_RULES)) or of nodes ([`NODE_RULES`](crate::NODE_RULES)), that
-    /// are not kept.
+    /// Rules of the protocol, of groups ([`GROUP_RULES`](crate::GROUP_RULES)), of replication streams
+    /// ([`HOST_RULES`](crate::HOST_RULES)) or of nodes ([`NODE_RULES`](crate::NODE_RULES)), that are not kept.
     pub without: Vec<Rule>,
     /// Which data centres hold which keys.
     pub placement: Placed,
@@ -141,9 +141,9 @@ pub(crate) fn rules(info: &Info, without: &[Rule]) -> Result<(), String> {
     if !rule::SWITCHABLE && !without.is_empty() {
         return Err("this program was built without the feature `variants`: it keeps all rules".into());
     }
-    let known = [info.rules, GROUP_RULES, NODE_RULES];
+    let known = [info.rules, GROUP_RULES, HOST_RULES, NODE_RULES];
     match without.iter().find(|rule| !known.iter().any(|known| known.contains(rule))) {
-        Some(rule) => Err(format!("{rule} is no rule of {}, nor of groups or nodes", info.name)),
+        Some(rule) => Err(format!("{rule} is no rule of {}, nor of groups, streams or nodes", info.name)),
         None => Ok(()),
     }
 }

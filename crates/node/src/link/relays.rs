@@ -14,30 +14,35 @@ use std::collections::BTreeMap;
 use tidemark_contract::Protocol;
 use tidemark_core::{Micros, ServerId};
 
-/// What comes through others.
+/// What comes through others: the servers from which no stream comes.
 #[derive(Default)]
-pub(crate) struct Relays {
-    /// The servers of which no stream comes, and since when, or since when somebody was asked last.
-    since: BTreeMap<ServerId, Micros>,
-    /// Who is asked for their records.
-    asked: BTreeMap<ServerId, NodeId>,
-    tries: usize,
+pub(crate) struct Relays(BTreeMap<ServerId, Missing>);
+
+struct Missing {
+    /// Since when, or when a node was asked last.
+    since: Micros,
+    /// The node that is asked for the records.
+    asked: Option<NodeId>,
+    /// The node that was asked last: another one is next.
+    last: Option<NodeId>,
 }
 
 impl Relays {
     /// Of which servers this node is asked.
     pub(crate) fn asked_of(&self, node: NodeId) -> impl Iterator<Item = ServerId> {
-        self.asked.iter().filter(move |(_, asked)| **asked == node).map(|(server, _)| *server)
+        self.0.iter().filter(move |(_, missing)| missing.asked == Some(node)).map(|(server, _)| *server)
     }
 
     /// Whether this node is asked for the records of a server.
     pub(crate) fn asks(&self, node: NodeId, server: ServerId) -> bool {
-        self.asked.get(&server) == Some(&node)
+        self.0.get(&server).is_some_and(|missing| missing.asked == Some(node))
     }
 
     /// A node that was asked cannot help.
     pub(crate) fn refused(&mut self, node: NodeId, server: ServerId) {
-        self.asked.retain(|asked, by| (*asked, *by) != (server, node));
+        if let Some(missing) = self.0.get_mut(&server) {
+            missing.asked.take_if(|asked| *asked == node);
+        }
     }
 }
 
@@ -52,17 +57,14 @@ impl<P: Protocol> NodeOf<P> {
             others.flat_map(|dc| held().map(move |partition| ServerId::new(dc, partition))).collect();
         for server in servers {
             let open: Vec<(LinkId, NodeId)> = self.streams_in(|open, _| open.contains(&server));
-            let direct = open.iter().any(|(_, node)| self.core.dc_of(*node) == server.dc);
-            if direct {
-                self.core.relays.since.remove(&server);
-                if let Some(node) = self.core.relays.asked.remove(&server) {
-                    open.iter()
-                        .filter(|(_, by)| *by == node)
-                        .for_each(|(id, _)| self.close_relay(*id, server));
-                }
+            if open.iter().any(|(_, node)| self.core.dc_of(*node) == server.dc) {
+                let node = self.core.relays.0.remove(&server).and_then(|missing| missing.asked);
+                let through = open.iter().filter(|(_, by)| Some(*by) == node);
+                through.for_each(|(id, _)| self.close_relay(*id, server));
                 continue;
             }
-            let since = *self.core.relays.since.entry(server).or_insert(now);
+            let fresh = Missing { since: now, asked: None, last: None };
+            let since = self.core.relays.0.entry(server).or_insert(fresh).since;
             if open.is_empty() && now >= since + after {
                 self.ask_somebody(server);
             }
@@ -72,20 +74,21 @@ impl<P: Protocol> NodeOf<P> {
     /// Asks the next region that may have them for the records of a server.
     fn ask_somebody(&mut self, server: ServerId) {
         let core = &self.core;
+        let to = ServerId::new(core.dc, server.partition);
         let may_have = |node: NodeId| {
             let at = ServerId::new(core.dc_of(node), server.partition);
-            at.dc != server.dc && core.home(at) == Some(node)
+            at.dc != server.dc && core.home(at) == Some(node) && !core.cuts.is_cut(at, to)
         };
-        let candidates = self.streams_in(|_, node| may_have(node));
-        let relays = &mut self.core.relays;
-        relays.since.insert(server, self.core.now.mono);
-        if candidates.is_empty() {
-            return;
+        let mut candidates = self.streams_in(|_, node| may_have(node));
+        candidates.sort_by_key(|(_, node)| *node);
+        let Some(missing) = self.core.relays.0.get_mut(&server) else { return };
+        missing.since = self.core.now.mono;
+        let next = candidates.iter().find(|(_, node)| Some(*node) > missing.last).or(candidates.first());
+        missing.asked = next.map(|(_, node)| *node);
+        missing.last = missing.asked;
+        if let Some((id, _)) = next {
+            self.ask_for_streams(*id);
         }
-        relays.tries += 1;
-        let (id, node) = candidates[relays.tries % candidates.len()];
-        relays.asked.insert(server, node);
-        self.ask_for_streams(id);
     }
 
     fn close_relay(&mut self, id: LinkId, server: ServerId) {

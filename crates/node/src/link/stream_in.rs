@@ -43,16 +43,15 @@ impl<P: Protocol> NodeOf<P> {
         let Some(Role::StreamIn(stream)) = core.links.up(id).map(|up| &mut up.role) else { return };
         for partition in layout.partitions.iter().copied().filter(|partition| host.holds(*partition)) {
             let (from, to) = (ServerId::new(layout.dc, partition), ServerId::new(dc, partition));
-            let open = stream.open.iter().any(|(server, _)| *server == from);
-            match (open, cut(from, to, &core.cuts)) {
-                (false, false) => {
-                    batch.push(&Request::Open { server: from, resume: host.resume_point(from, partition) });
+            if cut(from, to, &core.cuts) {
+                let (closed, open) =
+                    stream.open.drain(..).partition(|(server, _)| server.partition == partition);
+                stream.open = open;
+                for (server, _) in <Vec<(ServerId, u64)>>::into_iter(closed) {
+                    batch.push(&Request::Close { server });
                 }
-                (true, true) => {
-                    stream.open.retain(|(server, _)| server.partition != partition);
-                    batch.push(&Request::Close { server: from });
-                }
-                _ => {}
+            } else if stream.open.iter().all(|(server, _)| *server != from) {
+                batch.push(&Request::Open { server: from, resume: host.resume_point(from, partition) });
             }
         }
         for server in relayed {

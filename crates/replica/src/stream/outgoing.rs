@@ -13,11 +13,13 @@ pub(crate) struct OutgoingStream {
     pub(super) beat: Hlc,
     /// The last floor that was handed out.
     pub(super) floor: Hlc,
+    /// Up to which record it was said that all data centres have it.
+    pub(super) everywhere: u64,
 }
 
 impl OutgoingStream {
     pub(super) fn new(cursor: LogCursor, sent: u64) -> Self {
-        Self { cursor, sent, beat: Hlc::ZERO, floor: Hlc::ZERO }
+        Self { cursor, sent, beat: Hlc::ZERO, floor: Hlc::ZERO, everywhere: 0 }
     }
 
     /// What it reads next.

@@ -4,11 +4,16 @@
 //! order: the receiver drops what it has already, and the sender's own stream goes on later where the relay has come to. A heartbeat
 //! says that nothing else will come up to its time, so it follows the last record that it was sent behind, and comes before no other.
 
-use super::{Host, OutgoingStream, Resume, StreamItem, StreamRefusal, unreadable};
+use super::{Host, OutgoingStream, Resume, StreamItem, StreamRefusal, item, unreadable};
+use crate::place::{INDEX_EVERY, Received};
 use crate::record::{self, RECEIVED, SKIPPED, VersionParts};
+use crate::rule::BEATS_COME_LAST;
 use tidemark_contract::Protocol;
 use tidemark_core::{DcId, Hlc, PartitionId, ServerId};
-use tidemark_store::log::Frame;
+use tidemark_store::log::{Frame, Position};
+
+/// How much of the log is passed over at a time, for each byte that may be handed out.
+const OTHERS: usize = 16;
 
 /// An open relay.
 pub(crate) struct Relay {
@@ -57,16 +62,23 @@ impl<P: Protocol> Host<P> {
         max_bytes: usize,
         out: &mut Vec<StreamItem<P>>,
     ) -> Result<(), StreamRefusal> {
-        match dc == self.config.dc {
-            true => self.poll_stream(partition, to, max_bytes, out),
-            false => self.poll_relay((partition, dc), to, max_bytes, out),
+        if dc != self.config.dc {
+            return self.poll_relay((partition, dc), to, max_bytes, out);
         }
+        self.poll_stream(partition, to, max_bytes, out)?;
+        if let Some(seq) = self.tells_everywhere(partition, to) {
+            out.push(StreamItem::Everywhere { seq });
+            self.place_mut(partition).streams[to.index()]
+                .iter_mut()
+                .for_each(|stream| stream.everywhere = seq);
+        }
+        Ok(())
     }
 
     /// Whether [`Self::poll_feed`] may have something to hand out.
     pub fn has_for_feed(&mut self, ServerId { dc, partition }: ServerId, to: DcId) -> bool {
         match dc == self.config.dc {
-            true => self.has_for_stream(partition, to),
+            true => self.has_for_stream(partition, to) || self.tells_everywhere(partition, to).is_some(),
             false => self.has_for_relay((partition, dc), to),
         }
     }
@@ -109,23 +121,26 @@ impl<P: Protocol> Host<P> {
     ) -> Result<OutgoingStream, StreamRefusal> {
         let known = &self.place(partition).received[origin.index()];
         let indexed = known.index.range(..=received + 1).next_back().map(|(_, position)| *position);
-        let from = match received >= known.seq {
+        let (last, durable) = (known.seq, known.durable);
+        let from = match received >= last {
             true => self.log.flushed(),
             false => indexed.unwrap_or_default().max(self.log.oldest()).min(self.log.flushed()),
         };
         let mut cursor = self.log.cursor(from).map_err(unreadable)?;
         let mut before = cursor.position();
+        let mut found = received >= durable;
         while let Some(frame) = self.log.read(&mut cursor).map_err(unreadable)? {
             if is_of(&frame, partition, origin) && frame.seq > received && !self.is_retracted(&frame) {
-                if frame.seq > received + 1 {
-                    return Err(StreamRefusal::Truncated { needed: received + 1, first_kept: frame.seq });
-                }
+                found = frame.seq == received + 1;
                 before = frame.position;
                 break;
             }
             before = frame.end;
         }
-        Ok(OutgoingStream::new(self.log.cursor(before).map_err(unreadable)?, received))
+        match found {
+            true => Ok(OutgoingStream::new(self.log.cursor(before).map_err(unreadable)?, received)),
+            false => Err(StreamRefusal::NotRelayed),
+        }
     }
 
     fn is_retracted(&self, frame: &Frame<'_>) -> bool {
@@ -135,7 +150,7 @@ impl<P: Protocol> Host<P> {
     /// As [`Self::poll_stream`], of a relay.
     ///
     /// # Errors
-    /// The log dropped what comes next, or cannot be read, or a record was not sent here; the relay is closed.
+    /// The log has not what comes next, or cannot be read; the relay is closed.
     fn poll_relay(
         &mut self,
         (partition, origin): (PartitionId, DcId),
@@ -161,43 +176,85 @@ impl<P: Protocol> Host<P> {
         let place = &mut self.places[self.place_of[partition.index()]];
         let relay = place.relays.iter_mut().find(|relay| (relay.origin, relay.to) == (origin, to));
         let Some(Relay { stream, .. }) = relay else { return Ok(()) };
-        let mut bytes = 0;
-        while bytes < max_bytes {
+        let (mut bytes, mut passed) = (0, 0);
+        while bytes < max_bytes && passed < max_bytes.saturating_mul(OTHERS) {
             let next = self.log.read_before(&mut stream.cursor, durable).map_err(unreadable)?;
             let Some(frame) = next else { break };
+            passed += frame.payload.len();
             let retracted = self.group.as_ref().is_some_and(|group| group.is_retracted(frame.position));
             if !is_of(&frame, partition, origin) || frame.seq <= stream.sent || retracted {
                 continue;
             }
-            if frame.seq > stream.sent + 1 {
-                return Err(StreamRefusal::Truncated { needed: stream.sent + 1, first_kept: frame.seq });
-            }
-            if frame.kind == SKIPPED {
+            if frame.seq > stream.sent + 1 || frame.kind == SKIPPED {
                 return Err(StreamRefusal::NotRelayed);
             }
-            let parts: (DcId, VersionParts<P::Meta>) = record::decode(frame.payload)
+            let (_, parts): (DcId, VersionParts<P::Meta>) = record::decode(frame.payload)
                 .map_err(|error| StreamRefusal::Unreadable(format!("record {}: {error}", frame.seq)))?;
             bytes += frame.payload.len();
             stream.sent = frame.seq;
-            let (key, version) = record::whole(parts.1);
-            out.push(StreamItem::Record { seq: frame.seq, key, version });
+            // Only the origin's log says for whom it was.
+            let regions = self.config.topology.holders(&parts.0);
+            out.push(item(frame.seq, to, (regions, parts)));
         }
-        let Beat { after, ts } = place.received[origin.index()].beat;
-        if after == stream.sent && ts > stream.beat {
+        let received = &place.received[origin.index()];
+        if let Some(ts) = received.beat_for(stream) {
             stream.beat = ts;
-            out.push(StreamItem::Heartbeat { after_seq: after, ts });
+            out.push(StreamItem::Heartbeat { after_seq: stream.sent, ts });
         }
         Ok(())
     }
 
     /// Whether [`Self::poll_relay`] may have something to hand out.
-    fn has_for_relay(&self, (partition, origin): (PartitionId, DcId), to: DcId) -> bool {
-        let place = self.place(partition);
-        let relay = place.relays.iter().find(|relay| (relay.origin, relay.to) == (origin, to));
+    fn has_for_relay(&mut self, (partition, origin): (PartitionId, DcId), to: DcId) -> bool {
+        let durable = self.durable();
+        let place = &mut self.places[self.place_of[partition.index()]];
+        let relay = place.relays.iter_mut().find(|relay| (relay.origin, relay.to) == (origin, to));
         let Some(Relay { stream, .. }) = relay else { return false };
         let received = &place.received[origin.index()];
-        let Beat { after, ts } = received.beat;
-        stream.sent < received.durable || after == stream.sent && ts > stream.beat
+        if stream.sent < received.seq {
+            return stream.sent < received.durable || received.beat_for(stream).is_some();
+        }
+        // All that was received was sent: the log is passed over, so that it may be shortened.
+        received.beat_for(stream).is_some() || self.log.skip(&mut stream.cursor, durable).is_err()
+    }
+
+    /// Up to which record `to` is to be told that all data centres have it, those aside that were given up. It is told in
+    /// steps, so that it costs nothing beside records.
+    fn tells_everywhere(&self, partition: PartitionId, to: DcId) -> Option<u64> {
+        if !self.keeps_for_others() {
+            return None;
+        }
+        let place = self.place(partition);
+        let told = place.streams[to.index()].as_ref()?.everywhere;
+        let others = self.config.topology.all_dcs().filter(|dc| *dc != self.config.dc);
+        let kept = others.filter(|dc| !place.needs_seeding[dc.index()]);
+        let all = kept.map(|dc| place.confirmed[dc.index()]).min()?;
+        (all > told && (all == place.written || all >= told + INDEX_EVERY)).then_some(all)
+    }
+
+    fn keeps_for_others(&self) -> bool {
+        self.config.relays && self.config.topology.dcs > 2
+    }
+
+    /// From where on the log has what third data centres may ask for, of what one has written. Nothing in a follower of a group:
+    /// it does not hear what all have, and a relay that lacks something says so.
+    pub(crate) fn needed_for_others(&self, at: usize, origin: DcId) -> Option<Position> {
+        let place = &self.places[at];
+        let received = &place.received[origin.index()];
+        if !self.keeps_for_others() || place.protocol.is_none() || received.passed >= received.seq {
+            return None;
+        }
+        let indexed = received.index.range(..=received.passed + 1).next_back();
+        Some(indexed.map_or(self.log.oldest(), |(_, position)| *position))
+    }
+}
+
+impl Received {
+    /// The heartbeat that may follow now: it comes after the last record before it.
+    fn beat_for(&self, stream: &OutgoingStream) -> Option<Hlc> {
+        let Beat { after, ts } = self.beat;
+        let may_leave = after == stream.sent || !BEATS_COME_LAST.kept();
+        (may_leave && ts > stream.beat).then_some(ts)
     }
 }
 
