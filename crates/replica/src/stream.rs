@@ -285,7 +285,7 @@ impl<P: Protocol> Host<P> {
             }
             StreamItem::Heartbeat { after_seq, ts } if after_seq + 1 == expected => {
                 self.not_ahead(now, ts)?;
-                self.place_mut(at).received[from.dc.index()].beat = Beat { after: after_seq, ts };
+                self.place_mut(at).received[from.dc.index()].hear(Beat { after: after_seq, ts });
                 self.replicate(now, from, at, Received { upto: ts, versions: &[] });
                 Ok(())
             }

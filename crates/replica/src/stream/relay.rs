@@ -250,6 +250,13 @@ impl<P: Protocol> Host<P> {
 }
 
 impl Received {
+    /// A heartbeat of the peer. One that comes over a third data centre may be older than the last.
+    pub(super) fn hear(&mut self, beat: Beat) {
+        if beat.ts > self.beat.ts {
+            self.beat = beat;
+        }
+    }
+
     /// The heartbeat that may follow now: it comes after the last record before it.
     fn beat_for(&self, stream: &OutgoingStream) -> Option<Hlc> {
         let Beat { after, ts } = self.beat;
