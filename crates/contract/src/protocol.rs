@@ -106,10 +106,10 @@ pub struct Received<'a, M> {
 /// 2. Effects leave the server's process only after every record of this *or an earlier* batch is durable as
 ///    the policy says, the versions that were merely read included. Versions and persisted state of one batch
 ///    are durable together or not at all.
-/// 3. Replicated versions and heartbeats between two peers arrive in the order sent (erratum E-8): versions
-///    exactly once as the protocol sees it, across crashes of either side; repeats are dropped by the sender's
-///    incarnation and log position, never by stamp. Other messages arrive at most once, on a channel of their
-///    own, in any order.
+/// 3. Replicated versions and heartbeats between two peers arrive in the order sent (erratum E-8), from the sender or over
+///    a third data centre: versions exactly once as the protocol sees it, across crashes of either side; repeats are
+///    dropped by the sender's incarnation and log position, never by stamp. Other messages arrive at most once, on a
+///    channel of their own, in any order.
 /// 4. A timer fires after its delay, measured on a clock that does not jump.
 /// 5. `now` may jump either way, unless [`Info::clock`] says that it must not; `mono` does not.
 /// 6. What was persisted is there at the next start.

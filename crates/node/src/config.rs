@@ -61,6 +61,8 @@ pub struct Pace {
     pub offer_again_us: Micros,
     /// Before a stream that was refused is asked for again: an operator has to do something meanwhile.
     pub ask_again_us: Micros,
+    /// After a stream has ended, before the records are asked for in a third region; 0 is never.
+    pub relay_after_us: Micros,
     /// After a copy that did not arrive, before the leader hears of it and tries again.
     pub copy_again_us: Micros,
 }
@@ -74,6 +76,7 @@ impl Default for Pace {
             dial_us: (20_000, 1_000_000),
             offer_again_us: 100_000,
             ask_again_us: 5_000_000,
+            relay_after_us: 2_000_000,
             copy_again_us: 1_000_000,
         }
     }

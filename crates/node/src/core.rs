@@ -9,6 +9,7 @@ use crate::gate::Gate;
 use crate::layout::{GroupId, Groups, NodeId};
 use crate::link::frame::FrameBuffer;
 use crate::link::hello::Epoch;
+use crate::link::relays::Relays;
 use crate::link::table::Links;
 use crate::node::{About, Batch, Fatal, LinkId, OrderAnswer, OrderId, Output, SessionId};
 use crate::notice::{Level, Notice};
@@ -103,6 +104,7 @@ pub(crate) struct Core {
     /// By node.
     pub(crate) peers: Vec<Peer>,
     pub(crate) links: Links,
+    pub(crate) relays: Relays,
     pub(crate) dialers: Vec<Dialer>,
     pub(crate) cuts: Cuts,
     pub(crate) follow: Follow,

@@ -76,6 +76,7 @@ impl<P: Protocol> NodeOf<P> {
             self.core.outputs.push_back(Output::Job(job));
         }
         self.look_after_members();
+        self.look_for_relays();
         if self.hold.wants_sync()
             && let Some(job) = self.hold.sync_job()
         {

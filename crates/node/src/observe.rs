@@ -195,7 +195,7 @@ impl Core {
                 What::Record { from, to, key, stamp: version.stamp, content: item }
             }
             StreamItem::Heartbeat { .. } => What::Beat { content: item, heartbeat: true },
-            StreamItem::Skipped { .. } | StreamItem::Floor { .. } => {
+            StreamItem::Skipped { .. } | StreamItem::Floor { .. } | StreamItem::Everywhere { .. } => {
                 What::Beat { content: item, heartbeat: false }
             }
         };

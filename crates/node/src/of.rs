@@ -81,6 +81,7 @@ impl<P: Protocol> NodeOf<P> {
             max_skew_us: config.max_skew_us,
             log_segment_bytes: config.log_segment_bytes,
             log_retain_bytes: config.log_retain_bytes,
+            relays: config.pace.relay_after_us > 0,
             snapshot_every_bytes: config.snapshot_every_bytes,
             new_incarnation: rng.u64(1..),
         };
@@ -197,6 +198,7 @@ fn core(
         speaks: false,
         peers: vec![Peer::default(); cluster.nodes.len()],
         links: Default::default(),
+        relays: Default::default(),
         dialers: Vec::new(),
         cuts: Default::default(),
         follow: Follow::default(),

@@ -49,30 +49,30 @@ fn the_handshake() {
     let hello = |kind| hex(&frame(&Hello::new(&cluster, Some("s"), "causal", nodes, speaker(), kind)));
     assert_eq!(
         hello(LinkKind::Messages),
-        "2600000009366403439e0a944405706172697301730663617573616c010200000001c9c08fb40100014d01f4\
+        "260000000a366403434e70340305706172697301730663617573616c010200000001c9c08fb40100014d01f4\
         03038202010000"
     );
     assert_eq!(
         hello(LinkKind::Stream),
-        "2600000009a05404342e23f47905706172697301730663617573616c010200000001c9c08fb40100014d01f4\
+        "260000000aa0540434fe59543e05706172697301730663617573616c010200000001c9c08fb40100014d01f4\
         03038202010001"
     );
     assert_eq!(
         hello(LinkKind::Raft),
-        "26000000091a050dadfe59543e05706172697301730663617573616c010200000001c9c08fb40100014d01f4\
+        "260000000a1a050dad2e23f47905706172697301730663617573616c010200000001c9c08fb40100014d01f4\
         03038202010002"
     );
     assert_eq!(
         hello(LinkKind::Copy),
-        "26000000098c350ada4e70340305706172697301730663617573616c010200000001c9c08fb40100014d01f4\
+        "260000000a8c350ada9e0a944405706172697301730663617573616c010200000001c9c08fb40100014d01f4\
         03038202010003"
     );
     assert_eq!(
         hex(&frame(&Welcome::Accepted(speaker()))),
-        "0a000000099301370c2334b149004d01f4030\
+        "0a0000000a9301370cf34e110e004d01f4030\
         382020100"
     );
-    assert_eq!(hex(&frame(&Welcome::Refused("no".into()))), "0400000009f7560fbca7b83a8001026e6f");
+    assert_eq!(hex(&frame(&Welcome::Refused("no".into()))), "040000000af7560fbc77c29ac701026e6f");
 }
 
 #[test]
@@ -81,44 +81,40 @@ fn messages() {
     let (to, from) = (PARTITION, ServerId::new(DcId(1), PARTITION));
     let put = Request::Put(key(), Update::put(Write::Assign(value())));
     let ask = Message::Ask { ticket: TICKET, to, writes: Some(6), request: put };
-    assert_eq!(say(ask), "15000000094f175f8960f6177e0001ac020901010601016b000576616c7565000000");
+    assert_eq!(say(ask), "150000000a4f175f89b08cb7390001ac020901010601016b000576616c7565000000");
     let got = Reply::Got(Found::new(Some(STAMP), Some(value())));
     let answer = Message::Answer { ticket: TICKET, from, reply: got };
-    assert_eq!(say(answer), "160000000936b177143245bb5f0101ac020901010001c0843d0100010576616c756500");
+    assert_eq!(say(answer), "160000000a36b17714e23f1b180101ac020901010001c0843d0100010576616c756500");
     let written = Reply::Put(Outcome::Written { stamp: Some(STAMP), previous: None });
     let answer = Message::Answer { ticket: TICKET, from, reply: written };
-    assert_eq!(say(answer), "1000000009db61d867cd10ae650101ac02090101010101c0843d010000");
+    assert_eq!(say(answer), "100000000adb61d8671d6a0e220101ac02090101010101c0843d010000");
     let refusal = Message::Refusal { ticket: TICKET, failure: Failure::ClockSkew { ahead_us: 5 } };
-    assert_eq!(say(refusal), "0700000009af59d1b89ac884a40201ac02090105");
+    assert_eq!(say(refusal), "070000000aaf59d1b84ab224e30201ac02090105");
     let returned = Message::Returned { ticket: TICKET, to, writes: None, request: Request::Get(key()) };
-    assert_eq!(say(returned), "0a0000000935d5afacec4c7fc40301ac0209010000016b");
+    assert_eq!(say(returned), "0a0000000a35d5afac3c36df830301ac0209010000016b");
     let vector = |a, b| Vector::from_entries([Hlc(a), Hlc(b)]);
     let message = Peer::Tree(Tree::Up(Report { stable: vector(1, 2), safe: vector(0, 1) }));
     let peer = Message::<Tidemark>::Peer { from, to: PartitionId(0), message };
-    assert_eq!(hex(&frame(&peer)), "0c0000000926edbdf8019c43cb040101000000020102020001");
+    assert_eq!(hex(&frame(&peer)), "0c0000000a26edbdf8d1e6e38c040101000000020102020001");
     let broadcast = Message::Broadcast { content: b"hi".to_vec() };
-    assert_eq!(say(broadcast), "040000000913c3548ce0a0695d05026869");
+    assert_eq!(say(broadcast), "040000000a13c3548c30dac91a05026869");
 }
 
 #[test]
 fn replication_streams() {
-    let partition = PARTITION;
-    let open = StreamRequest::Open { partition, resume: Resume { incarnation: 500, received: 7 } };
-    assert_eq!(hex(&frame(&open)), "0500000009148d1a79c848ec0e0001f40307");
+    let server = ServerId::new(DcId(0), PARTITION);
+    let open = StreamRequest::Open { server, resume: Resume { incarnation: 500, received: 7 } };
+    assert_eq!(hex(&frame(&open)), "060000000aaadbfa0e05724275000001f40307");
     let (mut close, mut confirm) = (FrameBuffer::default(), FrameBuffer::default());
-    close.push(&StreamRequest::Close { partition });
-    confirm.push(&StreamRequest::Confirm { partition, seq: 8 });
+    close.push(&StreamRequest::Close { server });
+    confirm.push(&StreamRequest::Confirm { server, seq: 8 });
     close.append(&mut confirm);
-    assert_eq!(hex(&close.take()), "0500000009d5d4ba57b265a1d10101020108");
+    assert_eq!(hex(&close.take()), "070000000a828cb2bbac5be7ed01000102000108");
     let supply = |supply: Supply<Eventual>| hex(&frame(&supply));
-    let opened = Supply::Opened { partition, incarnation: 500 };
-    assert_eq!(supply(opened), "040000000928c05fc9cd0d479d0001f403");
+    let opened = Supply::Opened { server, incarnation: 500 };
+    assert_eq!(supply(opened), "050000000a29e8392e99a8b74e000001f403");
     let refusal = StreamRefusal::LostLog { theirs: 9, mine: 7 };
-    assert_eq!(
-        supply(Supply::Refused { partition, refusal }),
-        "05000000092297580c27613d280101000\
-        907"
-    );
+    assert_eq!(supply(Supply::Refused { server, refusal }), "060000000a893b848d97242aab010001000907");
     let version = Version { stamp: STAMP, meta: (), write: Write::Assign(value()) };
     let items = vec![
         StreamItem::Record { seq: 4, key: key(), version },
@@ -126,8 +122,8 @@ fn replication_streams() {
         StreamItem::Heartbeat { after_seq: 5, ts: Hlc(1_000_002) },
     ];
     assert_eq!(
-        supply(Supply::Items { partition, items }),
-        "1d00000009e019c93e927b47a80201030004016bc0843d0100000576616c75650105c1843d0305c2843d"
+        supply(Supply::Items { server, items }),
+        "1e0000000a2b96578baae886c9020001030004016bc0843d0100000576616c75650105c1843d0305c2843d"
     );
 }
 

@@ -34,6 +34,8 @@ pub struct HostConfig<P: Protocol> {
     pub log_segment_bytes: u64,
     /// How much log is kept for peers that are away, in bytes.
     pub log_retain_bytes: u64,
+    /// Whether records of other data centres are kept for third ones, which may ask for them here.
+    pub relays: bool,
     /// How much log is written before the next snapshot, in bytes.
     pub snapshot_every_bytes: u64,
     /// Names the log, if the directory is new: a random number, not 0.

@@ -16,13 +16,13 @@
 use crate::entry::{Entry, EntryKind, push_record, records};
 use crate::host::{Fatal, Host};
 use crate::place::Place;
-use crate::record::{self, ENTRY, GROUP, WRITTEN};
+use crate::record::{self, ENTRY, GROUP, RECEIVED, WRITTEN};
 use crate::recover::{OpenError, apply};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use tidemark_contract::Protocol;
-use tidemark_core::PartitionId;
+use tidemark_core::{DcId, PartitionId};
 use tidemark_store::log::{Log, LogResult, Position};
 
 /// What one of a group must not forget, beside entries.
@@ -162,8 +162,8 @@ impl<P: Protocol> Host<P> {
                 let item = item.map_err(|detail| malformed(entry, detail))?;
                 let payload = |buffer: &mut Vec<u8>| buffer.extend_from_slice(item.payload);
                 let position = self.append_as_it_is(item.kind, item.partition, item.seq, payload);
-                if let (WRITTEN, Some(position)) = (item.kind, position) {
-                    note(&mut self.places, item.partition, item.seq, position);
+                if let (Some(origin), Some(position)) = (origin(item.kind, item.payload), position) {
+                    note(&mut self.places, (item.partition, origin), item.seq, position);
                 }
                 start = start.or(position);
             }
@@ -238,9 +238,28 @@ impl<P: Protocol> Host<P> {
     }
 }
 
-pub(crate) fn note<P: Protocol>(places: &mut [Place<P>], partition: u16, seq: u64, position: Position) {
-    if let Some(place) = places.iter_mut().find(|place| place.id == PartitionId(partition)) {
-        place.note(seq, position);
+/// Remembers where a record stands for which streams look: one that was written here, or in the data centre that is named.
+pub(crate) fn note<P: Protocol>(
+    places: &mut [Place<P>],
+    (partition, origin): (u16, Option<DcId>),
+    seq: u64,
+    position: Position,
+) {
+    let Some(place) = places.iter_mut().find(|place| place.id == PartitionId(partition)) else { return };
+    match origin {
+        None => place.note(seq, position),
+        Some(dc) => {
+            place.received.get_mut(dc.index()).into_iter().for_each(|received| received.note(seq, position))
+        }
+    }
+}
+
+/// Where a record was written for which streams look: none if it was here. None at all of other records.
+pub(crate) fn origin(kind: u8, payload: &[u8]) -> Option<Option<DcId>> {
+    match kind {
+        WRITTEN => Some(None),
+        RECEIVED => payload.first().map(|dc| Some(DcId(*dc))),
+        _ => None,
     }
 }
 

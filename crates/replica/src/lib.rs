@@ -30,6 +30,7 @@ mod record;
 mod recover;
 mod refusal;
 mod replay;
+pub mod rule;
 mod snapshot;
 mod staged;
 mod status;

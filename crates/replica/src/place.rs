@@ -1,7 +1,7 @@
 //! One partition of a host: its protocol, its chains, its timers, and where its streams stand.
 
 use crate::changes::Hidden;
-use crate::stream::OutgoingStream;
+use crate::stream::{Beat, OutgoingStream, Relay};
 use crate::timers::Timers;
 use std::collections::{BTreeMap, VecDeque};
 use tidemark_contract::protocol::newest_only;
@@ -21,6 +21,23 @@ pub(crate) struct Received {
     pub(crate) durable: u64,
     /// Records that will be durable with the log up to a position.
     pub(crate) written: VecDeque<(Position, u64)>,
+    /// Where some of them stand in the log: every [`INDEX_EVERY`]th.
+    pub(crate) index: BTreeMap<u64, Position>,
+    /// The last heartbeat.
+    pub(crate) beat: Beat,
+    /// No third data centre will ask for records up to this one: all have them, as the peer has told since the start, or they
+    /// were given up.
+    pub(crate) passed: u64,
+}
+
+impl Received {
+    /// Remembers where record `seq` stands.
+    #[inline]
+    pub(crate) fn note(&mut self, seq: u64, position: Position) {
+        if seq % INDEX_EVERY == 1 {
+            self.index.insert(seq, position);
+        }
+    }
 }
 
 /// A heartbeat on its way to the streams.
@@ -62,6 +79,8 @@ pub(crate) struct Place<P: Protocol> {
     pub(crate) last: Vector,
     /// One a data centre: the stream to it, while there is one.
     pub(crate) streams: Vec<Option<OutgoingStream>>,
+    /// What is handed on of other data centres.
+    pub(crate) relays: Vec<Relay>,
     /// One a data centre: the last record that its peer has confirmed, as far as is known.
     pub(crate) confirmed: Vec<u64>,
     /// One a data centre: the same, as far as all of the group know.
@@ -97,6 +116,7 @@ impl<P: Protocol> Place<P> {
             received: vec![Received::default(); dcs],
             last: Vector::zero(dcs),
             streams: (0..dcs).map(|_| None).collect(),
+            relays: Vec::new(),
             confirmed: vec![0; dcs],
             told: vec![0; dcs],
             needs_seeding: vec![false; dcs],

@@ -3,7 +3,7 @@
 
 use crate::config::{HostConfig, Now};
 use crate::entry::Entries;
-use crate::group::{Membership, note};
+use crate::group::{Membership, note, origin};
 use crate::host::Host;
 use crate::place::Place;
 use crate::record::{
@@ -252,18 +252,21 @@ impl<P: Protocol> Recovery<P> {
 
 /// Where records for streams stand that were read of the log; in a group, those since the last entry.
 #[derive(Default)]
-struct Noted(Vec<(u16, u64, Position)>);
+struct Noted(Vec<((u16, Option<DcId>), u64, Position)>);
 
 impl Noted {
     fn take<P: Protocol>(&mut self, item: &Item<'_>, grouped: bool, places: &mut [Place<P>]) {
         match item.kind {
-            WRITTEN => self.0.push((item.partition, item.seq, item.at)),
+            WRITTEN | RECEIVED => {
+                let origin = origin(item.kind, item.payload);
+                self.0.extend(origin.map(|origin| ((item.partition, origin), item.seq, item.at)));
+            }
             // They came with a copy that was given up: what streams look for stands before them.
             ENTRY if item.seq == 0 => self.0.clear(),
             _ => {}
         }
         if item.kind == ENTRY || !grouped {
-            self.0.drain(..).for_each(|(partition, seq, at)| note(places, partition, seq, at));
+            self.0.drain(..).for_each(|(of, seq, at)| note(places, of, seq, at));
         }
     }
 }

@@ -50,6 +50,9 @@ pub enum StreamRefusal {
         /// The one that the sender has.
         found: u64,
     },
+    /// A relay lacks something itself.
+    #[error("it has not received what it is asked for")]
+    NotRelayed,
     /// The sender's log cannot be read.
     #[error("the log cannot be read: {0}")]
     Unreadable(String),
@@ -68,7 +71,7 @@ impl StreamRefusal {
                 "a peer knows log {known:016x} of this node, but its data directory holds {found:016x}: it was emptied \
                  or replaced"
             ),
-            Self::Truncated { .. } | Self::Unreadable(_) => return None,
+            Self::Truncated { .. } | Self::NotRelayed | Self::Unreadable(_) => return None,
         };
         Some(format!(
             "this node takes no more writes, which no peer would receive: {what}. Stop it, restore its own data \

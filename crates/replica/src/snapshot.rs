@@ -315,13 +315,36 @@ impl<P: Protocol> Host<P> {
                     None => {}
                 }
             }
+            keep = self.kept_for_others(at, floor).fold(keep, Position::min);
         }
         // A failure leaves the segments where they are; the next upkeep tries again.
         if keep > self.log.oldest() && self.log.drop_before(keep).is_ok() {
             let oldest = self.log.oldest();
             self.group.iter_mut().for_each(|group| group.forget_before(oldest));
-            self.places.iter_mut().for_each(|place| place.index.retain(|_, position| *position >= oldest));
+            for place in &mut self.places {
+                place.index.retain(|_, position| *position >= oldest);
+                for received in &mut place.received {
+                    received.index.retain(|_, position| *position >= oldest);
+                }
+            }
         }
+    }
+
+    /// From where on the log is needed for records of others. What takes more room than that is given up: a relay then says that it
+    /// cannot help.
+    fn kept_for_others(&mut self, at: usize, floor: Position) -> impl Iterator<Item = Position> {
+        let mut kept: Vec<Position> =
+            self.places[at].relays.iter().map(|relay| relay.stream.position()).collect();
+        for origin in self.config.topology.all_dcs().filter(|dc| *dc != self.config.dc) {
+            let needed = self.needed_for_others(at, origin);
+            if needed.is_some_and(|position| position < floor) && self.upkeep.replay_from > floor {
+                let received = &mut self.places[at].received[origin.index()];
+                received.passed = received.seq;
+            } else {
+                kept.extend(needed);
+            }
+        }
+        kept.into_iter().filter(move |position| *position >= floor)
     }
 
     /// From where on the log is needed to stream `dc`, if it lacks anything and was not given up.

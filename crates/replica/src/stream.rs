@@ -8,6 +8,7 @@ use crate::config::Now;
 use crate::host::Host;
 use crate::record::{self, PEER, RECEIVED, SKIPPED, VersionParts, WRITTEN};
 use crate::refusal::StreamRefusal;
+use crate::rule::REPEATS_ARE_DROPPED;
 use derive_where::derive_where;
 use serde::{Deserialize, Serialize};
 use tidemark_contract::protocol::{Received, replicate};
@@ -17,9 +18,11 @@ use tidemark_store::log::{Log, LogError, Position};
 
 mod error;
 mod outgoing;
+mod relay;
 
 pub use error::StreamError;
 pub(crate) use outgoing::OutgoingStream;
+pub(crate) use relay::{Beat, Relay};
 
 /// What a receiver has of one peer's records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +68,11 @@ pub enum StreamItem<P: Protocol> {
         after_seq: u64,
         /// The time.
         ts: Hlc,
+    },
+    /// All data centres have what was written up to here: none will ask a third one for it.
+    Everywhere {
+        /// The last record that all have.
+        seq: u64,
     },
 }
 
@@ -260,8 +268,9 @@ impl<P: Protocol> Host<P> {
             return Err(StreamError::NotAccepted(from));
         }
         let expected = received.seq + 1;
+        let repeats = |seq| seq < expected && REPEATS_ARE_DROPPED.kept();
         match item {
-            StreamItem::Record { seq, .. } | StreamItem::Skipped { seq, .. } if seq < expected => Ok(()),
+            StreamItem::Record { seq, .. } | StreamItem::Skipped { seq, .. } if repeats(seq) => Ok(()),
             StreamItem::Record { seq, .. } | StreamItem::Skipped { seq, .. } if seq > expected => {
                 Err(StreamError::Gap { expected, got: seq })
             }
@@ -276,7 +285,13 @@ impl<P: Protocol> Host<P> {
             }
             StreamItem::Heartbeat { after_seq, ts } if after_seq + 1 == expected => {
                 self.not_ahead(now, ts)?;
+                self.place_mut(at).received[from.dc.index()].hear(Beat { after: after_seq, ts });
                 self.replicate(now, from, at, Received { upto: ts, versions: &[] });
+                Ok(())
+            }
+            StreamItem::Everywhere { seq } => {
+                let received = &mut self.place_mut(at).received[from.dc.index()];
+                received.passed = seq.max(received.passed);
                 Ok(())
             }
             StreamItem::Floor { after_seq, floor } if after_seq + 1 == expected => {
@@ -308,9 +323,11 @@ impl<P: Protocol> Host<P> {
         self.make_room(key.len() + version.write.len())
             .map_err(|failure| StreamError::NoRoom(format!("{failure:?}")))?;
         let payload = (from.dc, record::parts(&key, &version));
-        self.append(RECEIVED, at, seq, |buffer| record::encode(&payload, buffer));
+        let position = self.append(RECEIVED, at, seq, |buffer| record::encode(&payload, buffer));
         let place = self.place_mut(at);
-        place.received[from.dc.index()].seq = seq;
+        let received = &mut place.received[from.dc.index()];
+        received.seq = seq;
+        position.into_iter().for_each(|position| received.note(seq, position));
         let upto = P::EXTENSIONS.announced(version.stamp, &version.meta);
         place.last.raise(from.dc, upto);
         self.replicate(now, from, at, Received { upto, versions: &[(key, version)] });

@@ -3,6 +3,7 @@
 mod deleted;
 mod followers;
 mod recorder;
+mod relays;
 mod streaming;
 
 use fastrand::Rng;
@@ -33,6 +34,7 @@ fn config(dc: u8, dcs: usize, fsync: Fsync) -> HostConfig<Recorder> {
         max_skew_us: 1_000_000,
         log_segment_bytes: 4 << 10,
         log_retain_bytes: 1 << 20,
+        relays: false,
         snapshot_every_bytes: 1 << 30,
         new_incarnation: 77 + dc as u64,
     }
@@ -68,12 +70,11 @@ fn tidy(host: &mut Host<Recorder>) {
 
 /// The asks that were answered.
 fn answered(host: &mut Host<Recorder>) -> Vec<u64> {
-    let outputs = host.take_outputs().into_iter();
-    let asks = outputs.map(|output| match output {
+    let ask = |output| match output {
         Output::Reply { ticket, .. } => ticket.ask.0,
         other => panic!("{other:?}"),
-    });
-    asks.collect()
+    };
+    host.take_outputs().into_iter().map(ask).collect()
 }
 
 fn numbers(host: &Host<Recorder>) -> Vec<u64> {
@@ -161,10 +162,8 @@ fn a_receiver_that_knows_another_log_or_more_of_this_one_is_refused() {
         |output: &Output<_>| matches!(output, Output::Refused { failure: Failure::Misconfigured(_), .. });
     assert!(outputs.iter().all(refused) && outputs.len() == 1, "{outputs:?}");
     host.accept_stream(server(1), P0, 8).unwrap();
-    assert_eq!(
-        host.accept_stream(server(1), P0, 9),
-        Err(StreamRefusal::OtherIncarnation { known: 8, found: 9 })
-    );
+    let refused = host.accept_stream(server(1), P0, 9);
+    assert_eq!(refused, Err(StreamRefusal::OtherIncarnation { known: 8, found: 9 }));
 }
 
 #[test]

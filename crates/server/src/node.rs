@@ -58,6 +58,8 @@ pub struct NodeConfig {
     /// How long a follower of a group waits for its leader before it wants to lead; members wait up to 0.6 of it longer,
     /// each for another time.
     pub election_timeout_us: Micros,
+    /// How long no stream comes from a region before its records are asked for in a third one; 0 is never.
+    pub relay_after_us: Micros,
     /// How long the data thread looks for work before it blocks; 0 blocks at once.
     pub spin_us: Micros,
     /// Written once the node serves: one line of JSON with its addresses.
@@ -89,6 +91,7 @@ impl NodeConfig {
             max_clients: 10_000,
             op_deadline_us: 5_000_000,
             election_timeout_us: 1_000_000,
+            relay_after_us: 2_000_000,
             spin_us: 0,
             ready_file: None,
         }

@@ -45,4 +45,5 @@ pub use shrink::Shrunk;
 /// Rules of groups, for [`Options::without`].
 pub use tidemark_group::rule::RULES as GROUP_RULES;
 pub use tidemark_node::rule::RULES as NODE_RULES;
+pub use tidemark_replica::rule::RULES as HOST_RULES;
 pub use tidemark_store::log::Fsync;

@@ -208,6 +208,7 @@ impl Composer<'_> {
             tick_us: None,
             pools: false,
             typed: false,
+            relays: false,
             config,
             scripts,
             faults: Vec::new(),

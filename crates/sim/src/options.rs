@@ -2,7 +2,7 @@
 
 mod faults;
 
-use crate::{GROUP_RULES, NODE_RULES};
+use crate::{GROUP_RULES, HOST_RULES, NODE_RULES};
 pub use faults::{FaultKind, Faults};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -23,8 +23,8 @@ pub struct Options {
     pub partitions: usize,
     /// Processes of each node, which hold the same: 1 to 7.
     pub replicas: usize,
-    /// Rules of the protocol, of groups ([`GROUP_RULES`](crate::GROUP_RULES)) or of nodes ([`NODE_RULES`](crate::NODE_RULES)), that
-    /// are not kept.
+    /// Rules of the protocol, of groups ([`GROUP_RULES`](crate::GROUP_RULES)), of replication streams
+    /// ([`HOST_RULES`](crate::HOST_RULES)) or of nodes ([`NODE_RULES`](crate::NODE_RULES)), that are not kept.
     pub without: Vec<Rule>,
     /// Which data centres hold which keys.
     pub placement: Placed,
@@ -44,6 +44,8 @@ pub struct Options {
     pub typed: u32,
     /// Before how many of a hundred operations an interactive transaction begins, in protocols that have them.
     pub interactive: u32,
+    /// What a region cannot send to another one comes through a third.
+    pub relays: bool,
     /// What histories are held to; the protocol's own promise if none.
     pub promise: Option<Promise>,
     /// When logs are synced; drawn for each schedule if none, and `always` wherever power can fail.
@@ -68,6 +70,7 @@ impl Default for Options {
             pools: false,
             typed: 0,
             interactive: 0,
+            relays: false,
             promise: None,
             fsync: None,
             params: BTreeMap::new(),
@@ -138,9 +141,9 @@ pub(crate) fn rules(info: &Info, without: &[Rule]) -> Result<(), String> {
     if !rule::SWITCHABLE && !without.is_empty() {
         return Err("this program was built without the feature `variants`: it keeps all rules".into());
     }
-    let known = [info.rules, GROUP_RULES, NODE_RULES];
+    let known = [info.rules, GROUP_RULES, HOST_RULES, NODE_RULES];
     match without.iter().find(|rule| !known.iter().any(|known| known.contains(rule))) {
-        Some(rule) => Err(format!("{rule} is no rule of {}, nor of groups or nodes", info.name)),
+        Some(rule) => Err(format!("{rule} is no rule of {}, nor of groups, streams or nodes", info.name)),
         None => Ok(()),
     }
 }
@@ -206,6 +209,9 @@ impl fmt::Display for Options {
         }
         if self.interactive > 0 {
             write!(f, " --interactive {}", self.interactive)?;
+        }
+        if self.relays {
+            write!(f, " --relays")?;
         }
         for rule in &self.without {
             write!(f, " --without {rule}")?;
@@ -288,13 +294,14 @@ mod tests {
             pools: true,
             typed: 40,
             interactive: 5,
+            relays: true,
             without: vec![tidemark_group::rule::VOTES],
             promise: Some(Promise::Causal),
             fsync: Some(Fsync::Always),
             params: BTreeMap::from([("fan_out".into(), 3.into()), ("rounds".into(), "two".into())]),
             ..Options::default()
         };
-        let typed = " --dcs 2 --faults none --exclusions --reads-at-a-time --pools --typed 40 --interactive 5 --without VOTES --promise causal --fsync always --param fan_out=3 --param rounds=two";
+        let typed = " --dcs 2 --faults none --exclusions --reads-at-a-time --pools --typed 40 --interactive 5 --relays --without VOTES --promise causal --fsync always --param fan_out=3 --param rounds=two";
         assert_eq!(options.to_string(), typed);
     }
 

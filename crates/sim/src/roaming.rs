@@ -165,6 +165,7 @@ fn plan(seed: u64, remedy: Remedy, layout: &Layout) -> Plan {
         tick_us: None,
         pools: false,
         typed: false,
+        relays: false,
         seed,
         config: config(&mut rng),
         scripts,

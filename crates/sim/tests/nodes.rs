@@ -6,6 +6,7 @@ use tidemark_node::rule::{
 };
 use tidemark_protocols::*;
 use tidemark_registry::factory_of;
+use tidemark_replica::rule::{BEATS_COME_LAST, REPEATS_ARE_DROPPED};
 use tidemark_sim::{Campaign, Faults, Options, Placed, Summary, campaign};
 
 /// Two regions of two partitions.
@@ -214,4 +215,20 @@ fn sessions_that_share_their_past_are_one() {
 fn followers_of_nodes_answer_sessions() {
     let stats = cleared::<NuKv>(groups(), 0..40).stats;
     assert!(stats.follower_reads > 100, "{stats:?}");
+}
+
+/// Three regions; what one of them cannot send to another comes over the third.
+fn relays() -> Options {
+    Options { relays: true, dcs: 3, ..few() }
+}
+
+#[test]
+fn records_come_over_a_third_region() {
+    cleared::<Tidemark>(relays(), 0..200);
+    cleared::<Cops>(relays(), 0..100);
+    cleared::<GentleRain>(relays(), 0..100);
+    cleared::<Tidemark>(Options { replicas: 3, ..relays() }, 0..30);
+    cleared::<Tidemark>(Options { placement: Placed::Random, ..relays() }, 0..60);
+    convicted::<Tidemark>(&[BEATS_COME_LAST], relays());
+    convicted::<Tidemark>(&[REPEATS_ARE_DROPPED], relays());
 }

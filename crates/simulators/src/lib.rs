@@ -4,8 +4,8 @@ use tidemark_node::Factory;
 use tidemark_protocols::{Rule, Variant};
 use tidemark_registry::{by_name, variant};
 use tidemark_sim::{
-    Bound, Bounded, Campaign, GROUP_RULES, Load, Loaded, Measured, Measurement, NODE_RULES, Options,
-    Progress, Summary,
+    Bound, Bounded, Campaign, GROUP_RULES, HOST_RULES, Load, Loaded, Measured, Measurement, NODE_RULES,
+    Options, Progress, Summary,
 };
 
 /// What can be done with a protocol, or a variant of one, in virtual time.
@@ -40,12 +40,12 @@ impl Simulator {
         self.factory.info().rules
     }
 
-    /// The rule called `name`, of the protocol, of groups or of nodes.
+    /// The rule called `name`, of the protocol, of groups, of replication streams or of nodes.
     ///
     /// # Errors
     /// There is none: a sentence for the user, with those that there are.
     pub fn rule(self, name: &str) -> Result<Rule, String> {
-        let carriers = GROUP_RULES.iter().chain(NODE_RULES);
+        let carriers = GROUP_RULES.iter().chain(HOST_RULES).chain(NODE_RULES);
         let found = self.rules().iter().chain(carriers).find(|rule| rule.name == name);
         found.copied().ok_or_else(|| {
             let names = |rules: &[Rule]| rules.iter().map(|rule| rule.name).collect::<Vec<_>>().join(", ");
@@ -53,9 +53,10 @@ impl Simulator {
                 [] => format!("{} has none", self.factory.name()),
                 rules => format!("those of {} are {}", self.factory.name(), names(rules)),
             };
-            let (groups, nodes) = (names(GROUP_RULES), names(NODE_RULES));
+            let (groups, streams, nodes) = (names(GROUP_RULES), names(HOST_RULES), names(NODE_RULES));
             format!(
-                "no rule is called {name:?}: {ours}; those of groups are {groups}; those of nodes are {nodes}"
+                "no rule is called {name:?}: {ours}; those of groups are {groups}; those of streams are {streams}; \
+                 those of nodes are {nodes}"
             )
         })
     }

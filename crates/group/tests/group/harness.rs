@@ -67,6 +67,7 @@ impl<P: Protocol<Params: Default>> Cluster<P> {
             max_skew_us: 1_000_000,
             log_segment_bytes: 4 << 10,
             log_retain_bytes: 1 << 20,
+            relays: false,
             snapshot_every_bytes: 2 << 10,
             new_incarnation: 70 + member as u64,
         };

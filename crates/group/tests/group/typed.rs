@@ -46,6 +46,7 @@ impl Pair {
             max_skew_us: 1_000_000,
             log_segment_bytes: 4 << 10,
             log_retain_bytes: 1 << 30,
+            relays: false,
             snapshot_every_bytes: 1 << 30,
             new_incarnation: 99,
         };

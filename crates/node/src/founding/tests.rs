@@ -19,6 +19,7 @@ fn founding() -> Founding<Eventual> {
         max_skew_us: 0,
         log_segment_bytes: 1 << 20,
         log_retain_bytes: 1 << 20,
+        relays: false,
         snapshot_every_bytes: 1 << 20,
         new_incarnation: 1,
     };

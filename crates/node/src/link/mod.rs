@@ -7,6 +7,7 @@ mod handshake;
 pub mod hello;
 pub mod message;
 mod raft;
+pub(crate) mod relays;
 pub mod stream;
 mod stream_in;
 mod stream_out;

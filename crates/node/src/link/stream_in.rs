@@ -10,7 +10,7 @@ use crate::observe::Way;
 use crate::of::NodeOf;
 use bytes::Bytes;
 use tidemark_contract::Protocol;
-use tidemark_core::{PartitionId, ServerId};
+use tidemark_core::ServerId;
 use tidemark_replica::{StreamError, StreamItem};
 
 /// What became of a frame.
@@ -37,21 +37,28 @@ impl<P: Protocol> NodeOf<P> {
         let Some(host) = self.hold.host() else { return };
         let core = &mut self.core;
         let dc = core.dc;
+        let relayed: Vec<ServerId> = core.relays.asked_of(node).collect();
         let cut = |from, to, cuts: &crate::cuts::Cuts| cuts.is_cut(from, to);
         let mut batch = FrameBuffer::default();
         let Some(Role::StreamIn(stream)) = core.links.up(id).map(|up| &mut up.role) else { return };
         for partition in layout.partitions.iter().copied().filter(|partition| host.holds(*partition)) {
             let (from, to) = (ServerId::new(layout.dc, partition), ServerId::new(dc, partition));
-            let open = stream.open.iter().any(|(server, _)| *server == from);
-            match (open, cut(from, to, &core.cuts)) {
-                (false, false) => {
-                    batch.push(&Request::Open { partition, resume: host.resume_point(from, partition) });
+            if cut(from, to, &core.cuts) {
+                let (closed, open) =
+                    stream.open.drain(..).partition(|(server, _)| server.partition == partition);
+                stream.open = open;
+                for (server, _) in <Vec<(ServerId, u64)>>::into_iter(closed) {
+                    batch.push(&Request::Close { server });
                 }
-                (true, true) => {
-                    stream.open.retain(|(server, _)| *server != from);
-                    batch.push(&Request::Close { partition });
-                }
-                _ => {}
+            } else if stream.open.iter().all(|(server, _)| *server != from) {
+                batch.push(&Request::Open { server: from, resume: host.resume_point(from, partition) });
+            }
+        }
+        for server in relayed {
+            let (partition, at) = (server.partition, ServerId::new(layout.dc, server.partition));
+            let open = stream.open.iter().any(|(open, _)| *open == server);
+            if !open && host.holds(partition) && !cut(at, ServerId::new(dc, partition), &core.cuts) {
+                batch.push(&Request::Open { server, resume: host.resume_point(server, partition) });
             }
         }
         core.say(id, &mut batch);
@@ -86,42 +93,52 @@ impl<P: Protocol> NodeOf<P> {
                 return;
             }
             match supply {
-                Supply::Opened { partition, incarnation } => self.opened(id, node, partition, incarnation),
-                Supply::Refused { partition, refusal } => {
-                    self.refused(id, node, partition, &refusal.to_string());
-                }
-                Supply::Items { partition, items } => taken = self.take_items(id, node, partition, items),
+                Supply::Opened { server, incarnation } => self.opened(id, node, server, incarnation),
+                Supply::Refused { server, refusal } => self.refused(id, node, server, &refusal.to_string()),
+                Supply::Items { server, items } => taken = self.take_items(id, node, server, items),
             }
         })?;
         self.collect(None);
         Ok(taken)
     }
 
-    fn opened(&mut self, id: LinkId, node: NodeId, partition: PartitionId, incarnation: u64) {
-        let from = ServerId::new(self.core.dc_of(node), partition);
-        let theirs = self.core.home(from) == Some(node);
-        if self.core.cuts.is_cut(from, ServerId::new(self.core.dc, partition)) {
-            // It was cut while the answer was under way. If it stood as open here, nobody would ask for it once it is healed.
-            return self.core.say_frame(id, &frame(&Request::Close { partition }));
+    fn opened(&mut self, id: LinkId, node: NodeId, from: ServerId, incarnation: u64) {
+        let partition = from.partition;
+        let at = ServerId::new(self.core.dc_of(node), partition);
+        let theirs = self.core.home(at) == Some(node);
+        let relayed = from != at;
+        if self.core.cuts.is_cut(at, ServerId::new(self.core.dc, partition))
+            || relayed && !self.core.relays.asks(node, from)
+        {
+            // It was cut while the answer was under way, or is not needed any more. If it stood as open here, nobody would ask for it
+            // once it is healed.
+            return self.core.say_frame(id, &frame(&Request::Close { server: from }));
         }
         let Some(host) = self.hold.host_mut().filter(|host| theirs && host.holds(partition)) else {
             // A handshake that came late may have made this node doubt who leads. The doubt ends, and nobody else asks then.
-            return self.ask_again(id, partition);
+            return self.ask_again(id, from);
         };
         if let Err(refusal) = host.accept_stream(from, partition, incarnation) {
-            return self.refused(id, node, partition, &refusal.to_string());
+            return self.refused(id, node, from, &refusal.to_string());
         }
         let confirmed = host.received(from, partition);
         if let Some(stream) = self.stream_in(id) {
             stream.open.retain(|(server, _)| *server != from);
             stream.open.push((from, confirmed));
-            self.core.say_frame(id, &frame(&Request::Confirm { partition, seq: confirmed }));
+            if !relayed {
+                self.core.say_frame(id, &frame(&Request::Confirm { server: from, seq: confirmed }));
+            }
         }
     }
 
-    fn refused(&mut self, id: LinkId, node: NodeId, partition: PartitionId, why: &str) {
-        let from = ServerId::new(self.core.dc_of(node), partition);
-        self.ask_again(id, partition);
+    fn refused(&mut self, id: LinkId, node: NodeId, from: ServerId, why: &str) {
+        if from.dc != self.core.dc_of(node) {
+            if let Some(stream) = self.stream_in(id) {
+                stream.open.retain(|(server, _)| *server != from);
+            }
+            return self.core.relays.refused(node, from);
+        }
+        self.ask_again(id, from);
         self.core.counters.streams_refused += 1;
         let trouble = format!("no records from {from}: {why}");
         if self.core.peers[node.index()].trouble.as_deref() != Some(&trouble) {
@@ -131,24 +148,18 @@ impl<P: Protocol> NodeOf<P> {
     }
 
     /// The stream of a partition is not open: it is asked for again after a pause.
-    fn ask_again(&mut self, id: LinkId, partition: PartitionId) {
+    fn ask_again(&mut self, id: LinkId, from: ServerId) {
         let again = self.core.now.mono + self.core.config.pace.ask_again_us;
         self.core.links.look_at(again);
         if let Some(stream) = self.stream_in(id) {
-            stream.open.retain(|(server, _)| server.partition != partition);
+            stream.open.retain(|(server, _)| *server != from);
             stream.ask_again = Some(again);
         }
     }
 
-    fn take_items(
-        &mut self,
-        id: LinkId,
-        node: NodeId,
-        partition: PartitionId,
-        items: Vec<StreamItem<P>>,
-    ) -> Taken {
-        let (from, to) =
-            (ServerId::new(self.core.dc_of(node), partition), ServerId::new(self.core.dc, partition));
+    fn take_items(&mut self, id: LinkId, node: NodeId, from: ServerId, items: Vec<StreamItem<P>>) -> Taken {
+        let partition = from.partition;
+        let to = ServerId::new(self.core.dc, partition);
         let open = |stream: &mut StreamIn| stream.open.iter().any(|(server, _)| *server == from);
         if !self.stream_in(id).is_some_and(open) {
             // Under way when the stream was closed here.
@@ -183,17 +194,17 @@ impl<P: Protocol> NodeOf<P> {
         let Some(host) = self.hold.host() else { return };
         let mut said: Vec<(LinkId, FrameBuffer)> = Vec::new();
         for link in self.core.links.iter_mut() {
-            let super::table::Stage::Up(super::table::Up { role: Role::StreamIn(stream), .. }) =
+            let super::table::Stage::Up(super::table::Up { role: Role::StreamIn(stream), node, .. }) =
                 &mut link.stage
             else {
                 continue;
             };
-            let mut batch = FrameBuffer::default();
-            for (from, confirmed) in &mut stream.open {
+            let (mut batch, dc) = (FrameBuffer::default(), self.core.config.cluster.nodes[node.index()].dc);
+            for (from, confirmed) in stream.open.iter_mut().filter(|(server, _)| server.dc == dc) {
                 let seq = host.received(*from, from.partition);
                 if seq > *confirmed {
                     *confirmed = seq;
-                    batch.push(&Request::Confirm { partition: from.partition, seq });
+                    batch.push(&Request::Confirm { server: *from, seq });
                 }
             }
             if !batch.is_empty() {

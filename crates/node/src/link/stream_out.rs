@@ -34,7 +34,7 @@ impl<P: Protocol> NodeOf<P> {
     /// The streams of a link that ends.
     pub(crate) fn close_streams(&mut self, out: &StreamOut) {
         if let Some(host) = self.hold.host_mut() {
-            out.open.iter().for_each(|partition| host.close_stream(*partition, out.dc));
+            out.open.iter().for_each(|server| host.close_feed(*server, out.dc));
         }
     }
 
@@ -57,19 +57,18 @@ impl<P: Protocol> NodeOf<P> {
 
     /// Whether the receiver may ask: it serves its partition, as far as is known here.
     fn asked_for_stream(&mut self, id: LinkId, node: NodeId, request: Request) -> bool {
-        let (Request::Open { partition, .. }
-        | Request::Close { partition }
-        | Request::Confirm { partition, .. }) = request;
-        let server = ServerId::new(self.core.dc_of(node), partition);
-        let leads = self.core.home(server) == Some(node);
-        if leads {
-            self.carry_out_request(id, server, request);
+        let (Request::Open { server, .. } | Request::Close { server } | Request::Confirm { server, .. }) =
+            request;
+        let to = ServerId::new(self.core.dc_of(node), server.partition);
+        let leads = self.core.home(to) == Some(node);
+        if leads && server.dc != to.dc {
+            self.carry_out_request(id, to, server, request);
         }
         leads
     }
 
-    fn carry_out_request(&mut self, id: LinkId, server: ServerId, request: Request) {
-        let ServerId { dc, partition } = server;
+    fn carry_out_request(&mut self, id: LinkId, to: ServerId, server: ServerId, request: Request) {
+        let ServerId { dc, partition } = to;
         if matches!(request, Request::Open { .. }) {
             // There is one stream to a data centre. An earlier leader there may not have noticed yet that it does not lead
             // any more.
@@ -77,7 +76,7 @@ impl<P: Protocol> NodeOf<P> {
                 if let Stage::Up(Up { role: Role::StreamOut(out), .. }) = &mut link.stage
                     && out.dc == dc
                 {
-                    out.open.retain(|open| *open != partition);
+                    out.open.retain(|open| *open != server);
                 }
             }
         }
@@ -85,41 +84,41 @@ impl<P: Protocol> NodeOf<P> {
         match request {
             Request::Open { resume, .. } => {
                 let known = host.disowned().is_some();
-                let answer = host.open_stream(partition, dc, resume);
+                let answer = host.open_feed(server, dc, resume);
                 let disowned = host.disowned().map(str::to_string);
                 let answer = match answer {
                     Ok(incarnation) => {
                         if let Some(out) = self.stream_out(id) {
-                            out.open.push(partition);
+                            out.open.push(server);
                         }
-                        Supply::<P>::Opened { partition, incarnation }
+                        Supply::<P>::Opened { server, incarnation }
                     }
                     Err(refusal) => {
-                        self.core.counters.streams_refused += 1;
+                        self.core.counters.streams_refused += u64::from(server.dc == self.core.dc);
                         // Said once: every peer asks again and again, for every partition.
                         match disowned {
                             Some(why) if !known => self.core.notice(Level::Error, why),
                             Some(_) => {}
-                            None => {
-                                self.core.notice(Level::Error, format!("no stream to {server}: {refusal}"));
-                            }
+                            None if server.dc != self.core.dc => {}
+                            None => self.core.notice(Level::Error, format!("no stream to {to}: {refusal}")),
                         }
-                        Supply::Refused { partition, refusal }
+                        Supply::Refused { server, refusal }
                     }
                 };
                 self.core.say_frame(id, &frame(&answer));
             }
             Request::Close { .. } => {
-                if self.stream_out(id).is_some_and(|out| out.open.contains(&partition)) {
+                if self.stream_out(id).is_some_and(|out| out.open.contains(&server)) {
                     if let Some(out) = self.stream_out(id) {
-                        out.open.retain(|open| *open != partition);
+                        out.open.retain(|open| *open != server);
                     }
                     if let Some(host) = self.hold.host_mut() {
-                        host.close_stream(partition, dc);
+                        host.close_feed(server, dc);
                     }
                 }
             }
-            Request::Confirm { seq, .. } => host.confirm(partition, dc, seq),
+            Request::Confirm { seq, .. } if server.dc == self.core.dc => host.confirm(partition, dc, seq),
+            Request::Confirm { .. } => {}
         }
     }
 
@@ -131,25 +130,28 @@ impl<P: Protocol> NodeOf<P> {
         let limit = self.core.config.stream_frame_bytes;
         let mut more = false;
         let mut batch = FrameBuffer::default();
-        open.retain(|partition| {
-            let (from, to) = (ServerId::new(self.core.dc, *partition), ServerId::new(dc, *partition));
+        open.retain(|server| {
+            let partition = server.partition;
+            let (from, to) = (ServerId::new(self.core.dc, partition), ServerId::new(dc, partition));
             if self.core.cuts.is_cut(from, to) {
                 return true;
             }
             let Some(host) = self.hold.host_mut() else { return true };
             let mut items = Vec::new();
-            let polled = host.poll_stream(*partition, dc, limit, &mut items);
+            let polled = host.poll_feed(*server, dc, limit, &mut items);
             if !items.is_empty() {
                 self.core.counters.stream_items_out += items.len() as u64;
                 self.core.sees_items(Way::Out, node, (from, to), &items);
                 let before = batch.len();
-                batch.push(&Supply::<P>::Items { partition: *partition, items });
+                batch.push(&Supply::<P>::Items { server: *server, items });
                 more |= batch.len() - before >= limit / 2;
             }
             let Err(refusal) = polled else { return true };
-            self.core.counters.streams_refused += 1;
-            self.core.notice(Level::Error, format!("no stream to {to}: {refusal}"));
-            batch.push(&Supply::<P>::Refused { partition: *partition, refusal });
+            if server.dc == self.core.dc {
+                self.core.counters.streams_refused += 1;
+                self.core.notice(Level::Error, format!("no stream to {to}: {refusal}"));
+            }
+            batch.push(&Supply::<P>::Refused { server: *server, refusal });
             false
         });
         if let Some(out) = self.stream_out(id) {
@@ -175,7 +177,7 @@ impl<P: Protocol> NodeOf<P> {
         let Core { links, outputs, .. } = &mut self.core;
         for link in links.iter_mut().filter(|link| !link.ready) {
             if let Stage::Up(Up { role: Role::StreamOut(out), .. }) = &link.stage
-                && out.open.iter().any(|partition| host.has_for_stream(*partition, out.dc))
+                && out.open.iter().any(|server| host.has_for_feed(*server, out.dc))
             {
                 link.ready = true;
                 outputs.push_back(Output::Ready { link: link.id });

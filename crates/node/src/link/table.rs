@@ -5,7 +5,7 @@ use super::hello::{LinkKind, Speaker};
 use crate::layout::NodeId;
 use crate::node::LinkId;
 use bytes::Bytes;
-use tidemark_core::{DcId, Micros, PartitionId, ServerId};
+use tidemark_core::{DcId, Micros, ServerId};
 use tidemark_group::{CopyIn, CopyOut};
 
 /// One connection to another node.
@@ -84,7 +84,8 @@ pub(crate) struct StreamIn {
 /// A link on which records leave.
 pub(crate) struct StreamOut {
     pub(crate) dc: DcId,
-    pub(crate) open: Vec<PartitionId>,
+    /// Whose: those of servers here, and of others that are relayed.
+    pub(crate) open: Vec<ServerId>,
 }
 
 /// A copy that is being sent.

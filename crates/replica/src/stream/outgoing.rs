@@ -2,7 +2,7 @@
 
 use crate::place::Floor;
 use tidemark_core::Hlc;
-use tidemark_store::log::LogCursor;
+use tidemark_store::log::{LogCursor, Position};
 
 /// An open stream to one peer.
 pub(crate) struct OutgoingStream {
@@ -13,11 +13,18 @@ pub(crate) struct OutgoingStream {
     pub(super) beat: Hlc,
     /// The last floor that was handed out.
     pub(super) floor: Hlc,
+    /// Up to which record it was said that all data centres have it.
+    pub(super) everywhere: u64,
 }
 
 impl OutgoingStream {
     pub(super) fn new(cursor: LogCursor, sent: u64) -> Self {
-        Self { cursor, sent, beat: Hlc::ZERO, floor: Hlc::ZERO }
+        Self { cursor, sent, beat: Hlc::ZERO, floor: Hlc::ZERO, everywhere: 0 }
+    }
+
+    /// What it reads next.
+    pub(crate) fn position(&self) -> Position {
+        self.cursor.position()
     }
 
     /// Whether this floor is to be handed out now: a record that was written before it may lie below.

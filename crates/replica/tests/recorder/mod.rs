@@ -22,6 +22,8 @@ pub(crate) enum Request {
     Share(u64, bool),
     /// Drops what is older than this; a tombstone of that time goes with its key.
     Collect(u64),
+    /// Nothing is written up to this time any more.
+    Beat(u64),
     Read,
 }
 
@@ -64,6 +66,7 @@ impl Protocol for Recorder {
                 let stamp = Stamp::new(Hlc(number), cx.me.dc);
                 cx.revise(&key(number), stamp, |meta| *meta = 0)
             }
+            Request::Beat(ts) => cx.heartbeat(Hlc(ts)),
             Request::Read => {}
         }
         cx.reply(ticket, ());

@@ -33,6 +33,7 @@ pub(crate) fn config(dc: usize, fsync: Fsync, snapshot_every_bytes: u64) -> Host
         max_skew_us: 1_000_000_000, // each start moves the clock on
         log_segment_bytes: 1 << 20,
         log_retain_bytes: 1 << 30,
+        relays: false,
         snapshot_every_bytes,
         new_incarnation: 77 + dc as u64,
     }

@@ -20,6 +20,7 @@ pub(super) const MAX_REGIONS: usize = 64;
 const MAX_NODES: usize = 4096;
 const MAX_REPLICAS: u8 = 9;
 const LEAST_GRACE: Duration = Duration::from_secs(1);
+const LEAST_RELAY: Duration = Duration::from_millis(100);
 const LEAST_ELECTION: Duration = Duration::from_millis(50);
 const MOST_ELECTION: Duration = Duration::from_secs(60);
 
@@ -154,6 +155,11 @@ fn limits(file: &ClusterFile, problems: &mut Vec<Problem>) {
         let what = format!("{} is no time to wait for a leader", limits.election_timeout);
         let remedy = "choose 50ms to 60s: some times what a message between two nodes of a region takes";
         problems.push(Problem::new("limits.election_timeout", what, remedy));
+    }
+    if !limits.relay_after.0.is_zero() && limits.relay_after.0 < LEAST_RELAY {
+        let what = format!("{} is too short", limits.relay_after);
+        let remedy = "choose at least 100ms, or 0s if a region is to wait for the other one itself";
+        problems.push(Problem::new("limits.relay_after", what, remedy));
     }
     if limits.expire_grace.0 < LEAST_GRACE {
         let what = format!("{} is too short", limits.expire_grace);

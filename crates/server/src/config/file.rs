@@ -116,6 +116,8 @@ pub struct Limits {
     /// How long the members of a group wait for their leader before they elect another: what a leader's failure costs,
     /// and once or twice that at most.
     pub election_timeout: Span,
+    /// How long a region receives nothing from another one before it asks a third one for the records; `0s` for never.
+    pub relay_after: Span,
 }
 
 impl Default for Limits {
@@ -130,6 +132,7 @@ impl Default for Limits {
             expire_grace: Span(Duration::from_secs(600)),
             request_timeout: Span(Duration::from_secs(5)),
             election_timeout: Span(Duration::from_secs(1)),
+            relay_after: Span(Duration::from_secs(2)),
         }
     }
 }

@@ -70,6 +70,7 @@ impl Cluster {
         config.max_clients = self.limits.max_clients as usize;
         config.op_deadline_us = micros(self.limits.request_timeout.0);
         config.election_timeout_us = micros(self.limits.election_timeout.0);
+        config.relay_after_us = micros(self.limits.relay_after.0);
         Ok(config)
     }
 }
@@ -104,6 +105,7 @@ mod tests {
         [limits]
         max_clients = 7
         request_timeout = "1500ms"
+        relay_after = "3s"
         [wan]
         preset = "nukv"
         jitter = "1ms"
@@ -136,6 +138,7 @@ mod tests {
             (config.max_skew_us, config.op_deadline_us, config.max_clients),
             (2_000_000, 1_500_000, 7)
         );
+        assert_eq!(config.relay_after_us, 3_000_000);
         assert_eq!(config.data_dir, Path::new("/base/data/s"));
         assert_eq!(config.cluster.params["theta_us"], 7_000);
         let link = |from, to| WanLink {

@@ -184,6 +184,7 @@ fn each_mistake_has_its_own_words() {
         ("partitions = 4", "partitions = 4\n[protocol]\nteta_us = 5", "did you mean theta_us?"),
         ("partitions = 4", "partitions = 4\n[limits]\nlog_segment = \"64\"", "at least 1MiB"),
         ("partitions = 4", "partitions = 4\n[limits]\nmax_clients = 0", "zero is not possible"),
+        ("partitions = 4", "partitions = 4\n[limits]\nrelay_after = \"9ms\"", "at least 100ms, or 0s"),
         ("partitions = 4", "partitions = 4\n[wan]\npreset = \"nukw\"", "did you mean \"nukv\""),
         ("partitions = 4", "partitions = 4\n[wan]\njitter = \"1ms\"", "no round-trip time for east–west"),
         (

@@ -158,7 +158,7 @@ fn node_config(config: &NodeConfig) -> Config {
         election_timeout_us: config.election_timeout_us,
         backlog_bytes: BACKLOG_BYTES,
         stream_frame_bytes: Config::STREAM_FRAME_BYTES,
-        pace: Pace::default(),
+        pace: Pace { relay_after_us: config.relay_after_us, ..Pace::default() },
         raft: RaftLimits::default(),
         observer: None,
         seed: fastrand::u64(1..),

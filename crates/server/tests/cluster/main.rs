@@ -21,6 +21,7 @@ mod pausing;
 mod placement;
 mod publications;
 mod pubsub;
+mod relays;
 mod scopes;
 mod scripts;
 mod several;

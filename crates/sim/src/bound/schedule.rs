@@ -119,6 +119,7 @@ impl<'a> Schedule<'a> {
             tick_us: None,
             pools: false,
             typed: false,
+            relays: false,
             config: self.config.clone(),
             scripts,
             faults: Vec::new(),

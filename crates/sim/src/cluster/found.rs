@@ -65,7 +65,8 @@ pub(super) fn pace(plan: &Plan) -> Pace {
     if plan.scripts.is_empty() {
         // Under load, as servers do; but records leave with the batch that wrote them, and nobody is too far away to answer.
         let handshake_us = Pace::default().handshake_us + 4 * config.slowest_us();
-        return Pace { upkeep_us: config.upkeep_us, stream_round_us: 0, handshake_us, ..Pace::default() };
+        let upkeep_us = config.upkeep_us;
+        return Pace { upkeep_us, stream_round_us: 0, handshake_us, relay_after_us: 0, ..Pace::default() };
     }
     let (lan, wan) = (config.lan_us, config.farthest_us());
     Pace {
@@ -75,6 +76,7 @@ pub(super) fn pace(plan: &Plan) -> Pace {
         dial_us: (2 * lan, wan),
         offer_again_us: wan,
         ask_again_us: 4 * wan,
+        relay_after_us: if plan.relays { 2 * wan } else { 0 },
         copy_again_us: wan,
     }
 }

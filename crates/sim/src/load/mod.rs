@@ -206,6 +206,7 @@ impl Load {
             tick_us: Some(TICK_US),
             pools: false,
             typed: false,
+            relays: false,
             seed: self.seed,
             config: self.config(),
             scripts: Vec::new(),

@@ -42,6 +42,8 @@ pub struct Plan {
     pub pools: bool,
     /// Some operations are commands of data types.
     pub typed: bool,
+    /// Records may come through a third region.
+    pub relays: bool,
     /// The numbers.
     pub config: Config,
     /// What each session does; session `i` starts in data centre `i % dcs`.
@@ -295,6 +297,7 @@ impl Plan {
             tick_us: None,
             pools: options.pools,
             typed: options.typed > 0,
+            relays: options.relays,
             scripts: vec![Vec::new(); options.sessions],
             faults: Vec::new(),
             holds: Vec::new(),

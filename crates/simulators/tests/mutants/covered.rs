@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 use tidemark_protocols::{NAMES, Protocol, variants, with_protocol};
-use tidemark_sim::{GROUP_RULES, NODE_RULES};
+use tidemark_sim::{GROUP_RULES, HOST_RULES, NODE_RULES};
 
 fn all() -> Vec<(&'static str, Mutants)> {
     vec![
@@ -97,10 +97,10 @@ fn each_rule_of_groups_is_switched_off_by_a_test() {
 }
 
 #[test]
-fn each_rule_of_nodes_is_switched_off_by_a_test() {
+fn each_rule_of_nodes_and_streams_is_switched_off_by_a_test() {
     let nodes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sim/tests/nodes.rs");
     let names = switched_off(&[nodes]);
-    for rule in NODE_RULES {
+    for rule in HOST_RULES.iter().chain(NODE_RULES) {
         assert!(names.contains(rule.name), "nothing is tested without {rule}");
     }
 }

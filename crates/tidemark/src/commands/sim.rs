@@ -81,6 +81,9 @@ pub(crate) struct Sim {
     /// Before how many of a hundred operations an interactive transaction begins, in protocols that have them.
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100))]
     interactive: u32,
+    /// Have regions that cannot reach another one get its writes through a third, with three regions or more.
+    #[arg(long)]
+    relays: bool,
     /// Play it without a rule that its correctness, or that of Raft groups or nodes, rests on, to see what the rule is for; may be
     /// repeated. An unknown name lists those that there are.
     #[arg(long, value_name = "RULE")]
@@ -141,6 +144,7 @@ impl Sim {
             pools: self.pools,
             typed: self.typed,
             interactive: self.interactive,
+            relays: self.relays,
             promise: self.promise,
             fsync: self.fsync,
             params: self.params.into_iter().collect(),
