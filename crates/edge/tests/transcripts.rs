@@ -184,8 +184,7 @@ fn missing_and_lost() {
 
 #[test]
 fn refused() {
-    let mut script =
-        Script::new("A refusal and an expiry are reported once each, however often they are said.");
+    let mut script = Script::new("A refusal is reported once, however often it is said.");
     script.watch("a");
     script.open(base(&[10, 20, 30]), NONE, &[(0, Value::Other("list".into()))]);
     script.commit(&[("a", OperationKind::SetAdd("x".into())), ("b", set("y"))]);
@@ -194,14 +193,32 @@ fn refused() {
     for _ in 0..2 {
         let (code, text) = (Bytes::from_static(b"WRONGTYPE"), Bytes::from_static(b"the key holds a list"));
         script.down(ToClient::Refused { k: 1, operation: 0, code, text });
-        script.down(ToClient::Expired { k: 1 });
     }
     let check = script.check(1);
     script.tick(base(&[40, 50, 60]), (1, check), &[]);
     script.write();
-    script.down(ToClient::Expired { k: 1 });
     script.down(ToClient::Error { code: "GOING".into(), text: "the node stops".into() });
     keep("refused", &script);
+}
+
+#[test]
+fn retime() {
+    let mut script = Script::new(
+        "A transaction that no region took in time gets a new time, with those after it, and is sent again.",
+    );
+    script.open(base(&[10, 20, 30]), NONE, &[]);
+    (0..3).for_each(|_| script.commit(&[("a", OperationKind::Add(1))]));
+    script.write();
+    script.down(ToClient::Ack { k: 1 });
+    script.pass(100_000_000);
+    script.down(ToClient::Retime { k: 2 });
+    script.down(ToClient::Missing { k: 1 });
+    script.write();
+    script.down(ToClient::Ack { k: 3 });
+    let check = script.check(3);
+    script.tick(base(&[40, 100_000_050, 60]), (3, check), &[]);
+    script.write();
+    keep("retime", &script);
 }
 
 #[test]

@@ -142,11 +142,6 @@ pub enum Report {
         /// A sentence for people.
         text: Bytes,
     },
-    /// A transaction was sent so long ago that nobody knows whether it was applied then. It was not applied now.
-    Expired {
-        /// Its number.
-        k: u64,
-    },
     /// Another copy of this client has used its name: the disk was copied or restored. The client has a new name.
     Forked {
         /// Transactions of the log that had been sent, or may have been: they are gone from the log, and may have been applied.

@@ -3,7 +3,7 @@
 use super::reading::Entry;
 use super::{Client, Report};
 use crate::durable::{Logged, Row};
-use crate::frames::{MICROS_END, ToGateway};
+use crate::frames::{MICROS_END, Malformed, ToGateway};
 use crate::rule::{ACKS_PRUNE_NOTHING, SENT_IS_DURABLE};
 use std::sync::Arc;
 
@@ -26,6 +26,7 @@ pub(super) struct Sending {
 impl Client {
     /// Sends what may be sent.
     pub(super) fn advance_transfers(&mut self) {
+        self.advance_retime();
         while let Some(k) = self.next_transfer() {
             let Some(entry) = self.view.log.get(&k) else { return };
             if !entry.logged.sent {
@@ -54,9 +55,7 @@ impl Client {
     fn mark_as_sent(&mut self, k: u64) {
         let Some(open) = self.opened() else { return };
         let (connection, end) = (open.number, open.acked + WINDOW);
-        let retain_ms = open.welcome.as_ref().map_or(0, |welcome| welcome.retain_ms);
-        let oldest_us =
-            self.server_time_us().map_or(0, |now| now.saturating_sub(retain_ms.saturating_mul(500)));
+        let oldest_us = self.oldest_us();
         let before = k.checked_sub(1).and_then(|k| self.view.log.get(&k));
         let mut last_us = before.map_or(0, |entry| entry.logged.body.h_us);
         let mut entries = Vec::new();
@@ -77,6 +76,51 @@ impl Client {
         }
     }
 
+    /// Where regions remember for certain what they have taken, in microseconds since 1970.
+    fn oldest_us(&self) -> u64 {
+        let welcome = self.opened().and_then(|open| open.welcome.as_ref());
+        let half_us = welcome.map_or(0, |welcome| welcome.retain_ms.saturating_mul(500));
+        self.server_time_us().map_or(0, |now| now.saturating_sub(half_us))
+    }
+
+    /// Rule 12: no region has taken `k` with its time, and none will.
+    pub(super) fn on_retime(&mut self, k: u64) {
+        let (is_known, now_us) = (self.view.log.contains_key(&k), self.now_us);
+        let Some(open) = self.connecting.opened_mut() else { return };
+        if let Some((first, at)) = open.retimed
+            && (k > first || (k == first && now_us < at + RETRY_MS * 1000))
+        {
+            open.retry_at_us = Some(at + RETRY_MS * 1000);
+            return; // it is about a frame that was under way, with the old time
+        }
+        if !is_known || k <= open.acked {
+            return self
+                .on_malformed(Malformed("a new time for a transaction that is not in the log, or is taken"));
+        }
+        (open.retimed, open.retime) = (Some((k, now_us)), Some(k));
+    }
+
+    /// Persists new times, and sends from there again.
+    fn advance_retime(&mut self) {
+        let (oldest_us, busy) = (self.oldest_us(), self.sending.is_some() || self.fork.is_some());
+        let Some(open) = self.connecting.opened_mut().filter(|_| !busy) else { return };
+        let Some(k) = open.retime.take() else { return };
+        open.next = open.next.min(k);
+        let mut last_us = 0;
+        let mut entries = Vec::new();
+        for (_, entry) in self.view.log.range(k..) {
+            let mut logged = (*entry.logged).clone();
+            let own_us = if entry.logged.body.k == k { logged.body.h_us + 1 } else { logged.body.h_us };
+            logged.body.h_us = own_us.max(oldest_us).max(last_us + 1).min(MICROS_END - 1);
+            last_us = logged.body.h_us;
+            entries.push(Entry { logged: Arc::new(logged), ..entry.clone() });
+        }
+        let rows = entries.iter().map(|entry| Row::Entry((*entry.logged).clone())).collect();
+        let persist = self.persist(rows);
+        self.last_h_us = self.last_h_us.max(last_us);
+        self.sending = Some(Sending { persist, entries });
+    }
+
     pub(super) fn on_sending_persisted(&mut self, done: bool) {
         let Some(sending) = self.sending.take() else { return };
         if !done {
@@ -94,6 +138,7 @@ impl Client {
         let Some(open) = self.connecting.opened_mut() else { return };
         open.acked = open.acked.max(k.min(open.next.saturating_sub(1)));
         open.behind = 0;
+        open.retimed = open.retimed.filter(|(first, _)| *first > open.acked);
         self.acknowledged = self.acknowledged.max(open.acked);
         if !ACKS_PRUNE_NOTHING.kept() {
             let log = Arc::make_mut(&mut self.view.log);

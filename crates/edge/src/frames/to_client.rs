@@ -37,8 +37,8 @@ pub enum ToClient {
         /// The first that is known to differ.
         k: u64,
     },
-    /// Transaction `k` was first sent too long ago to know whether it was taken. It was not applied now.
-    Expired {
+    /// Transaction `k` was not taken with its time, and no region will take it: the client gives it and those after it new times.
+    Retime {
         /// Its number.
         k: u64,
     },
@@ -117,7 +117,7 @@ const MISSING: u8 = 131;
 const LATER: u8 = 132;
 const BEHIND: u8 = 133;
 const FORKED: u8 = 134;
-const EXPIRED: u8 = 135;
+const RETIME: u8 = 135;
 const REFUSED: u8 = 136;
 const VALUE: u8 = 137;
 const TICK: u8 = 138;
@@ -138,7 +138,7 @@ impl ToClient {
             Self::Later { wait_ms } => number(&mut out, LATER, *wait_ms),
             Self::Behind { wait_ms } => number(&mut out, BEHIND, *wait_ms),
             Self::Forked { k } => number(&mut out, FORKED, *k),
-            Self::Expired { k } => number(&mut out, EXPIRED, *k),
+            Self::Retime { k } => number(&mut out, RETIME, *k),
             Self::Refused { k, operation, code, text } => {
                 number(&mut out, REFUSED, *k);
                 put_varint(&mut out, *operation);
@@ -173,7 +173,7 @@ impl ToClient {
             LATER => Self::Later { wait_ms: reader.varint()? },
             BEHIND => Self::Behind { wait_ms: reader.varint()? },
             FORKED => Self::Forked { k: reader.varint()? },
-            EXPIRED => Self::Expired { k: reader.varint()? },
+            RETIME => Self::Retime { k: reader.varint()? },
             REFUSED => Self::Refused {
                 k: reader.varint()?,
                 operation: reader.varint()?,

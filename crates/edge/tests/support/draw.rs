@@ -148,7 +148,7 @@ pub(crate) fn to_client(rng: &mut Rng, link: &GatewayLink) -> ToClient {
         2 => ToClient::Later { wait_ms: number(rng) },
         3 => ToClient::Behind { wait_ms: number(rng) },
         4 => ToClient::Forked { k: number(rng) },
-        5 => ToClient::Expired { k: number(rng) },
+        5 => ToClient::Retime { k: number(rng) },
         6 => {
             let (k, operation) = (number(rng), number(rng));
             ToClient::Refused { k, operation, code: text(rng, 9), text: text(rng, 9) }

@@ -366,7 +366,6 @@ fn report_line(report: &Report) -> Json {
             "type": "Refused", "k": json::number(*k), "op": json::number(*operation), "code": json::hex(code),
             "text": json::hex(text),
         }),
-        Report::Expired { k } => json!({"type": "Expired", "k": json::number(*k)}),
         Report::Forked { dropped } => {
             json!({"type": "Forked", "dropped": dropped.iter().map(|k| json::number(*k)).collect::<Vec<_>>()})
         }
