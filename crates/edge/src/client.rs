@@ -6,7 +6,7 @@
 //! **Rules**, as numbered in the specification of the link; each has a test of its name:
 //! 1. A read is the value at the base, with the log's operations on top, and those of the transaction.
 //! 2. A commit gets the next number, and a time above all that it saw. It is durable before it is visible.
-//! 3. A transaction is marked as sent, durably, before its frame leaves. Then it never changes again.
+//! 3. A transaction is marked as sent, durably, before its frame leaves. Then it never changes again, but for Retime.
 //! 4. A new connection sends the whole log, at most [`WINDOW`] transactions ahead of what is acknowledged.
 //! 5. An Ack prunes nothing: it speaks of one region.
 //! 6. Missing says from where to send again; what is gone from the log is lost.
@@ -15,7 +15,7 @@
 //! 9. A Value is of the base that is visible when its turn comes.
 //! 10. A connection opens with Hello, the watches with the hashes of what is cached, and Sync.
 //! 11. A fork makes the client go on under a new name with what was never sent.
-//! 12. Each refusal is reported once.
+//! 12. Each refusal is reported once. Retime gives a transaction, and those after it, new times.
 //! 13. The status is one of four.
 //! 14. A connection that fails is followed by one to the next endpoint, after a delay that grows.
 //! 15. An operation of the wrong type is the gateway's to refuse.
@@ -56,7 +56,7 @@ pub use reading::Transaction;
 pub use transfers::{BEHIND_MAX, RETRY_MS, WINDOW};
 
 use crate::durable::{Durable, DurableBase, Logged, Row};
-use crate::frames::{Base, Secret, ToClient};
+use crate::frames::{Base, Malformed, Secret, ToClient};
 use crate::value::Epoch;
 use bases::Staged;
 use bytes::Bytes;
@@ -205,12 +205,14 @@ impl Client {
         let Some(link) = &mut open.link else { return };
         match link.decode(bytes) {
             Ok(frame) => self.on_decoded(frame),
-            Err(malformed) => {
-                let text = Bytes::from(malformed.to_string());
-                self.report(Report::Error { code: Bytes::from_static(b"MALFORMED"), text });
-                self.fail();
-            }
+            Err(malformed) => self.on_malformed(malformed),
         }
+    }
+
+    fn on_malformed(&mut self, malformed: Malformed) {
+        let text = Bytes::from(malformed.to_string());
+        self.report(Report::Error { code: Bytes::from_static(b"MALFORMED"), text });
+        self.fail();
     }
 
     fn on_decoded(&mut self, frame: ToClient) {

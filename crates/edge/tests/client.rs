@@ -303,6 +303,30 @@ fn rule_12_a_refusal_is_reported_once() {
 }
 
 #[test]
+fn rule_12_retime_gives_new_times_and_sends_again() {
+    let mut script = opened();
+    (0..3).for_each(|_| script.commit(&[("a", OperationKind::Add(1))]));
+    script.write();
+    script.transfers();
+    script.pass(100_000_000);
+    script.down(ToClient::Ack { k: 1 });
+    let before = script.disk.log[&1].body.h_us;
+    script.down(ToClient::Retime { k: 2 });
+    script.down(ToClient::Retime { k: 3 });
+    assert!(script.transfers().is_empty(), "the disk comes first");
+    script.write();
+    assert_eq!(script.transfers(), [(2, false), (3, false)]);
+    let least = NOON_US + script.now_us - 30_000_000;
+    let times: Vec<u64> = script.disk.log.values().map(|logged| logged.body.h_us).collect();
+    assert_eq!(times, [before, least, least + 1]);
+    assert!(script.disk.log.values().all(|logged| logged.sent));
+    script.told.clear();
+    script.down(ToClient::Ack { k: 3 });
+    script.down(ToClient::Retime { k: 1 });
+    assert_eq!(script.client.status(), Status::Offline, "it is taken");
+}
+
+#[test]
 fn rule_13_the_status_is_one_of_four() {
     let mut script = Script::new("");
     assert_eq!(script.client.status(), Status::Offline);

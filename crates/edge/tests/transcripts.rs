@@ -203,19 +203,20 @@ fn refused() {
 
 #[test]
 fn retime() {
-    let mut script = Script::new("Transactions that nobody took in time get new times, and the base of now.");
+    let mut script = Script::new(
+        "A transaction that no region took in time gets a new time, with those after it, and is sent again.",
+    );
     script.open(base(&[10, 20, 30]), NONE, &[]);
-    script.commit(&[("a", set("x"))]);
-    script.commit(&[("a", set("y"))]);
-    script.write();
-    script.tick(base(&[40, 50, 60]), NONE, &[]);
-    script.write();
-    script.pass(60_000_000);
-    script.down(ToClient::Retime { k: 1 });
+    (0..3).for_each(|_| script.commit(&[("a", OperationKind::Add(1))]));
     script.write();
     script.down(ToClient::Ack { k: 1 });
-    script.down(ToClient::Retime { k: 1 });
+    script.pass(100_000_000);
     script.down(ToClient::Retime { k: 2 });
+    script.down(ToClient::Missing { k: 1 });
+    script.write();
+    script.down(ToClient::Ack { k: 3 });
+    let check = script.check(3);
+    script.tick(base(&[40, 100_000_050, 60]), (3, check), &[]);
     script.write();
     keep("retime", &script);
 }

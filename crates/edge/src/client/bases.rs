@@ -137,9 +137,7 @@ impl Client {
         };
         if let Err(malformed) = taken {
             cache.remove(&key);
-            let text = Bytes::from(malformed.to_string());
-            self.report(Report::Error { code: Bytes::from_static(b"MALFORMED"), text });
-            self.fail();
+            self.on_malformed(malformed);
         }
         Some(key)
     }

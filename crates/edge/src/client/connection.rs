@@ -64,6 +64,10 @@ pub(super) struct Connection {
     pub(super) missing: Option<(u64, u64)>,
     /// When to send again, because another Missing has been ignored.
     pub(super) retry_at_us: Option<u64>,
+    /// The transaction that gets a new time, and when that was asked for; until it is acknowledged.
+    pub(super) retimed: Option<(u64, u64)>,
+    /// New times are to be persisted, from this transaction on.
+    pub(super) retime: Option<u64>,
     pub(super) ticked_at_us: Option<u64>,
     welcomed_at_us: u64,
 }
@@ -131,6 +135,8 @@ impl Connection {
             behind: 0,
             missing: None,
             retry_at_us: None,
+            retimed: None,
+            retime: None,
             ticked_at_us: None,
             welcomed_at_us: now_us,
         }

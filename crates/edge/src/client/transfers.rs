@@ -3,8 +3,9 @@
 use super::reading::Entry;
 use super::{Client, Report};
 use crate::durable::{Logged, Row};
-use crate::frames::{MICROS_END, ToGateway};
+use crate::frames::{Body, MICROS_END, Malformed, ToGateway};
 use crate::rule::{ACKS_PRUNE_NOTHING, SENT_IS_DURABLE};
+use crate::value::Epoch;
 use std::sync::Arc;
 
 /// At most this many transactions are sent ahead of what is acknowledged.
@@ -26,6 +27,7 @@ pub(super) struct Sending {
 impl Client {
     /// Sends what may be sent.
     pub(super) fn advance_transfers(&mut self) {
+        self.advance_retime();
         while let Some(k) = self.next_transfer() {
             let Some(entry) = self.view.log.get(&k) else { return };
             if !entry.logged.sent {
@@ -54,18 +56,12 @@ impl Client {
     fn mark_as_sent(&mut self, k: u64) {
         let Some(open) = self.opened() else { return };
         let (connection, end) = (open.number, open.acked + WINDOW);
-        let retain_ms = open.welcome.as_ref().map_or(0, |welcome| welcome.retain_ms);
-        let oldest_us =
-            self.server_time_us().map_or(0, |now| now.saturating_sub(retain_ms.saturating_mul(500)));
+        let oldest_us = self.oldest_us();
         let before = k.checked_sub(1).and_then(|k| self.view.log.get(&k));
         let mut last_us = before.map_or(0, |entry| entry.logged.body.h_us);
         let mut entries = Vec::new();
         for (_, entry) in self.view.log.range(k..=end).take_while(|(_, entry)| !entry.logged.sent) {
-            let (mut body, mut epoch) = (entry.logged.body.clone(), entry.epoch);
-            if body.dep.newest_us() < oldest_us && self.base.base.dominates(&body.dep) {
-                // Regions can read recent bases: it counts as prepared in the one of now.
-                (body.dep, epoch) = (self.base.base.clone(), self.epoch);
-            }
+            let (mut body, epoch) = self.seen_lately(entry, oldest_us);
             body.h_us =
                 body.h_us.max(body.dep.newest_us() + 1).max(oldest_us).max(last_us + 1).min(MICROS_END - 1);
             last_us = body.h_us;
@@ -82,6 +78,62 @@ impl Client {
         }
     }
 
+    /// The transaction, which counts as prepared in the base of now if its own is so old that regions may not read it any more.
+    fn seen_lately(&self, entry: &Entry, oldest_us: u64) -> (Body, Epoch) {
+        let body = entry.logged.body.clone();
+        let is_old = body.dep.newest_us() < oldest_us && self.base.base.dominates(&body.dep);
+        if is_old { (Body { dep: self.base.base.clone(), ..body }, self.epoch) } else { (body, entry.epoch) }
+    }
+
+    /// Where regions remember for certain what they have taken, in microseconds since 1970.
+    fn oldest_us(&self) -> u64 {
+        let welcome = self.opened().and_then(|open| open.welcome.as_ref());
+        let half_us = welcome.map_or(0, |welcome| welcome.retain_ms.saturating_mul(500));
+        self.server_time_us().map_or(0, |now| now.saturating_sub(half_us))
+    }
+
+    /// Rule 12: no region has taken `k` with its time, and none will.
+    pub(super) fn on_retime(&mut self, k: u64) {
+        let (is_known, now_us) = (self.view.log.contains_key(&k), self.now_us);
+        let Some(open) = self.connecting.opened_mut() else { return };
+        if let Some((first, at)) = open.retimed
+            && (k > first || (k == first && now_us < at + RETRY_MS * 1000))
+        {
+            open.retry_at_us = Some(at + RETRY_MS * 1000);
+            return; // it is about a frame that was under way, with the old time
+        }
+        if !is_known || k <= open.acked {
+            return self
+                .on_malformed(Malformed("a new time for a transaction that is not in the log, or is taken"));
+        }
+        (open.retimed, open.retime) = (Some((k, now_us)), Some(k));
+    }
+
+    /// Persists new times, and sends from there again.
+    fn advance_retime(&mut self) {
+        let (oldest_us, busy) = (self.oldest_us(), self.sending.is_some() || self.fork.is_some());
+        let Some(open) = self.connecting.opened_mut().filter(|_| !busy) else { return };
+        let Some(k) = open.retime.take() else { return };
+        (open.next, open.behind) = (open.next.min(k), 0);
+        let connection = open.number;
+        let mut last_us = 0;
+        let mut entries = Vec::new();
+        for (_, entry) in self.view.log.range(k..) {
+            let (mut body, epoch) = self.seen_lately(entry, oldest_us);
+            // By that the gateway tells the new one from the old one.
+            let own_us = if body.k == k { body.h_us + 1 } else { body.h_us };
+            let least_us = oldest_us.max(body.dep.newest_us() + 1);
+            body.h_us = own_us.max(least_us).max(last_us + 1).min(MICROS_END - 1);
+            last_us = body.h_us;
+            let logged = Arc::new(Logged { body, ..*entry.logged });
+            entries.push(Entry { logged, epoch, connection, ..entry.clone() });
+        }
+        let rows = entries.iter().map(|entry| Row::Entry((*entry.logged).clone())).collect();
+        let persist = self.persist(rows);
+        self.last_h_us = self.last_h_us.max(last_us);
+        self.sending = Some(Sending { persist, entries });
+    }
+
     pub(super) fn on_sending_persisted(&mut self, done: bool) {
         let Some(sending) = self.sending.take() else { return };
         if !done {
@@ -94,23 +146,12 @@ impl Client {
         }
     }
 
-    /// Rule 12: no region has taken transaction `k` or a later one, and none will with these times: they are as if they had not been sent.
-    pub(super) fn on_retime(&mut self, k: u64) {
-        let Some(open) = self.connecting.opened_mut().filter(|open| k > open.acked) else { return };
-        (open.next, open.behind) = (open.next.min(k), 0);
-        self.sending.iter_mut().for_each(|sending| sending.entries.clear());
-        for (_, entry) in Arc::make_mut(&mut self.view.log).range_mut(k..) {
-            let logged = Arc::make_mut(&mut entry.logged);
-            // By that the gateway tells the new one from the old one, which may have been sent once more.
-            (logged.sent, logged.body.h_us) = (false, logged.body.h_us + 1);
-        }
-    }
-
     /// Rule 5: an Ack speaks of one region.
     pub(super) fn on_ack(&mut self, k: u64) {
         let Some(open) = self.connecting.opened_mut() else { return };
         open.acked = open.acked.max(k.min(open.next.saturating_sub(1)));
         open.behind = 0;
+        open.retimed = open.retimed.filter(|(first, _)| *first > open.acked);
         self.acknowledged = self.acknowledged.max(open.acked);
         if !ACKS_PRUNE_NOTHING.kept() {
             let log = Arc::make_mut(&mut self.view.log);

@@ -37,7 +37,7 @@ pub enum ToClient {
         /// The first that is known to differ.
         k: u64,
     },
-    /// Transaction `k` was first sent too long ago to know whether it was taken. It was not applied now.
+    /// Transaction `k` was not taken with its time, and no region will take it: the client gives it and those after it new times.
     Retime {
         /// Its number.
         k: u64,

@@ -35,8 +35,8 @@ pub(crate) struct Host {
     /// Unique values that the application need not find again.
     pub(crate) excused: BTreeSet<Bytes>,
     pub(crate) committed: BTreeSet<Bytes>,
-    /// Of transactions that were not sent when a disk was saved: if that is restored, both copies may send them, at different
-    /// times of theirs, to regions that do not know of each other yet. Nobody can find out.
+    /// Of transactions in the log of a disk that was restored. Both copies may give them times, at the first sending or when a region
+    /// asks for it, and send them to regions that do not know of each other yet. Nobody can find out.
     pub(crate) copied: BTreeSet<Bytes>,
 }
 
@@ -223,8 +223,7 @@ impl Host {
         let Some(copy) = self.copy.take() else { return };
         self.disk = copy;
         self.restored = true;
-        let unsent = self.disk.log.values().filter(|logged| !logged.sent);
-        self.copied.extend(unsent.map(|logged| unique_of(&logged.body)));
+        self.copied.extend(self.disk.log.values().map(|logged| unique_of(&logged.body)));
         self.writes.clear();
         self.excused.extend(std::mem::take(&mut self.own).into_values());
         self.seen = self.disk.base.base.clone();

@@ -9,6 +9,9 @@ use tidemark_edge::frames::*;
 
 pub(crate) const REGIONS: usize = 3;
 
+/// For how long regions remember what they have taken, in microseconds.
+pub(crate) const RETAIN_US: u64 = 1_000_000;
+
 /// A transaction that a region has accepted.
 #[derive(Debug)]
 pub(crate) struct Accepted {
@@ -32,6 +35,8 @@ pub(crate) struct World {
     /// How far each clock is behind, in microseconds.
     behind: [u64; REGIONS],
     pub(crate) now_us: u64,
+    /// How often a region asked for new times.
+    pub(crate) retimed: usize,
 }
 
 /// What a region says to a Transfer.
@@ -51,6 +56,7 @@ impl World {
             lost: [false; REGIONS],
             behind,
             now_us: 1 << 40,
+            retimed: 0,
         }
     }
 
@@ -147,6 +153,11 @@ impl World {
         }
         if !self.vectors[at].dominates(&body.dep) {
             return Verdict::Answer(ToClient::Behind { wait_ms: 2 });
+        }
+        let taken = self.accepted.iter().any(|one| one.cid == cid && one.chain == chain);
+        if !taken && body.h_us + RETAIN_US < self.now_us {
+            self.retimed += 1;
+            return Verdict::Answer(ToClient::Retime { k: body.k });
         }
         if body.h_us > self.clock_us(at) + 50 {
             return Verdict::Answer(ToClient::Later { wait_ms: 1 });
