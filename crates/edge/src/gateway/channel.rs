@@ -220,6 +220,8 @@ impl Gateway {
         let now_us = self.now_us;
         if let Some(connection) = self.connections.get_mut(&id) {
             (connection.asks, connection.ticked_us, connection.in_base) = (false, now_us, guard.k);
+            // The client sends on after what is in its base.
+            connection.head = connection.head.map(|head| if guard.k > head.k { guard } else { head });
         }
         self.send(id, &ToClient::Tick(Tick { to, regions, in_base: guard.k, check, have, updates }));
     }

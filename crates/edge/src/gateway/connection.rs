@@ -36,6 +36,8 @@ pub(super) struct Connection {
     pub(super) busy: Option<Busy>,
     /// The client was asked to give this transaction, and those after it, new times: it may have sent them once more with the old ones.
     pub(super) retimed: Option<(u64, u64)>,
+    /// The client was told of a fork: it takes another name, and what it has sent under this one is void.
+    pub(super) forked: bool,
 }
 
 /// A transaction that is being accepted.

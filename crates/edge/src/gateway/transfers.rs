@@ -16,14 +16,20 @@ impl Gateway {
     pub(super) fn transfer(&mut self, id: ConnectionId) {
         loop {
             let Some(connection) = self.connections.get_mut(&id) else { return };
-            if connection.busy.is_some() || connection.refused {
+            if connection.busy.is_some() || connection.refused || connection.forked {
                 return;
             }
             let (Some(head), Some(hello)) = (connection.head, &connection.hello) else { return };
             let Some((body, sent_before)) = connection.queue.pop_front() else { return };
             if let Some((k, h_us)) = connection.retimed {
-                if body.k != k || body.h_us <= h_us {
-                    continue; // nobody may take it with its old time, now that there will be another one
+                // Nobody may take it with its old time, now that there will be another one.
+                if body.k != k {
+                    self.send(id, &ToClient::Missing { k: k - 1 });
+                    continue;
+                }
+                if body.h_us <= h_us {
+                    self.send(id, &ToClient::Retime { k });
+                    continue;
                 }
                 connection.retimed = None;
             }
@@ -73,6 +79,7 @@ impl Gateway {
             // It may have been accepted, or will be.
             _ => Acceptance::Behind,
         };
+        connection.forked = matches!(accepted, Acceptance::Forked(_));
         if accepted == Acceptance::Retime {
             connection.retimed = Some((k, h_us));
         }
