@@ -29,8 +29,6 @@ export interface LeaderOptions {
   readonly store: Store;
 }
 
-/** A connection that is not there after so long is given up. */
-const CONNECT_MS = 10_000;
 /** A gateway that says nothing for so many of its periods, and for so long, is given up. */
 const SILENT_PERIODS = 10;
 const SILENT_MS = 15_000;
@@ -60,7 +58,7 @@ export class Leader implements Engine {
     }
     const token = typeof options.token === "string" ? fromText(options.token) : fromArray(options.token);
     const seed = crypto.getRandomValues(new Int32Array(1))[0];
-    const client = new Client({ K: options.K, endpoints: options.endpoints.length, token, seed }, durable);
+    const client = new Client({ K: options.K, endpoints: options.endpoints.length, token, seed, eager: true }, durable);
     const leader = new Leader(options, listener, client);
     if (reason) listener.identity(reason);
     leader.#do((now) => client.start(now));
@@ -240,25 +238,24 @@ export class Leader implements Engine {
     this.#socket = socket;
     socket.binaryType = "arraybuffer";
     socket.onopen = () => {
-      this.#expect(SILENT_MS);
+      this.#expect();
       this.#do((now) => this.#client.connected(now));
     };
     socket.onmessage = (event: { data: unknown }) => {
-      this.#expect(SILENT_MS);
+      this.#expect();
       if (event.data instanceof ArrayBuffer) {
         const frame = new Uint8Array(event.data);
         this.#do((now) => this.#client.received(now, frame));
       } else this.#lose();
     };
     socket.onclose = socket.onerror = () => this.#lose();
-    this.#expect(CONNECT_MS);
   }
 
   /** Gives the connection up unless something is heard of it. */
-  #expect(ms: number): void {
+  #expect(): void {
     clearTimeout(this.#silence);
     const period = this.#client.periodMs ?? 0;
-    this.#silence = setTimeout(() => this.#lose(), Math.max(ms, SILENT_PERIODS * period));
+    this.#silence = setTimeout(() => this.#lose(), Math.max(SILENT_MS, SILENT_PERIODS * period));
   }
 
   #lose(): void {

@@ -4,26 +4,31 @@
 // `Rule n` is that of the link's specification. Times come in as whole microseconds of a monotonic clock.
 //
 // Deviations:
-// D1 (rules 2 and 8). The store may be asynchronous. A transaction is then visible in this process before it is durable; it is sent only after.
-//    A base is visible only once it is durable: frames behind it wait.
+// D1 (rule 2) With `eager`, a transaction is visible in this process before it is durable. It is sent only after, and taken back if it cannot be made durable.
+// D2 (rule 1) What own transactions wrote does not count as brought by a later tick: a pending removal that came after them covers it.
+// D3 (rule 8) A tick that would prune what this client has never sent, or has sent only after the gateway had its number, is a fork.
 // Invariants:
 // I1 The base never falls, also over crashes. I2 An entry leaves the log only in the durable step that has it in the base.
 // I3 What was sent is durable with `sent`, and keeps its number, time and operations, but for a Retime.
 
-import { type Bytes, toText } from "./bytes.js";
-import { Malformed, type Vec, WATCHED_MAX, dominates, greatest, sameVec } from "./codec.js";
+import { type Bytes, compareBytes, toText } from "./bytes.js";
+import { Malformed, type Vec, WATCHED_MAX, greatest } from "./codec.js";
 import { type ClientFrame, type GatewayFrame, type Tick, decodeGateway, encodeClient } from "./frames.js";
+import { Link, type Welcome } from "./link.js";
 import { DIGEST_0, type Entry, Log, type Origin, type Row, rowOf } from "./log.js";
 import { Rng } from "./rng.js";
 import { Cached, type Change, NOW, type Op, type Value, applied, elementOf, hashOf } from "./value.js";
 
 export const WINDOW = 64;
-/** A gateway keeps the bases of more ticks than these. */
-const TICKS_REFERRED_TO = 64;
-const BEHIND_MAX = 3;
+export const BEHIND_MAX = 3;
+export const BACKOFF_MIN_MS = 250;
+export const BACKOFF_MAX_MS = 10_000;
+/** A connection without Welcome after so long has failed. */
+export const WELCOME_WITHIN_US = 10_000_000;
+/** The same Missing within this time is about frames that were under way. */
+export const RETRY_US = 1_000_000;
 const PERIODS_MAX = 5;
-const BACKOFF_MIN_US = 250_000;
-const BACKOFF_MAX_US = 10_000_000;
+const TABS_MAX = 256;
 const NONE: Bytes = "\0".repeat(8);
 
 export interface Config {
@@ -33,7 +38,9 @@ export interface Config {
   readonly endpoints: number;
   readonly token: Bytes;
   /** For the jitter of reconnections. */
-  readonly seed: number;
+  readonly seed: bigint | number;
+  /** Are transactions visible before they are durable? */
+  readonly eager: boolean;
 }
 
 /** Everything durable but the log's entries. */
@@ -56,7 +63,7 @@ export interface Durable {
 
 /** One atomic durable step. */
 export type Step =
-  | { readonly type: "row"; readonly row: Row }
+  | { readonly type: "rows"; readonly rows: readonly Row[] }
   /** The rows up to `meta.before` go with it. */
   | { readonly type: "base"; readonly meta: Meta }
   /** A new identity: these are all rows from now on. */
@@ -112,73 +119,58 @@ export function freshMeta(secret: Bytes, K: number): Meta {
 }
 
 interface Pending {
-  readonly kind: "commit" | "send" | "retime" | "base" | "renew";
+  readonly kind: "commit" | "send" | "base" | "renew";
   readonly step: Step;
-  readonly entry?: Entry;
+  readonly entries: readonly Entry[];
   readonly tick?: Tick;
+  readonly link?: Link | undefined;
 }
 
-/** What lasts as long as one connection. */
-class Link {
-  readonly refs = new Map<number, Bytes>();
-  readonly refOf = new Map<Bytes, number>();
-  /** The bases of Hello and of the last ticks, the newest last: so a transfer names its dep. */
-  readonly bases: { tick: number; base: Vec }[];
-  readonly number: number;
-  nextRef = 0;
-  last: Vec;
-  lastTick = 0;
-  /** Keys watched in the opening: tick 1 brings them. */
-  opening: Set<Bytes>;
-  welcome: Extract<GatewayFrame, { type: "welcome" }> | undefined;
-  /** Next entry to send, and the last that was acknowledged. */
-  next: number;
-  acked: number;
-  /** Until then nothing is sent. */
-  pausedUntil: number | undefined;
-  behinds = 0;
-  heardAt: number;
+/** What waits for the bases before it to become durable. */
+type Staged = { readonly link: Link; readonly tick: Tick } | { readonly link: Link; readonly ref: number; readonly value: Value };
 
-  constructor(number: number, base: Vec, first: number, now: number, opening: Iterable<Bytes>) {
-    this.number = number;
-    this.bases = [{ tick: 0, base }];
-    this.last = base;
-    this.next = first;
-    this.acked = first - 1;
-    this.heardAt = now;
-    this.opening = new Set(opening);
-  }
+interface Fork {
+  /** The first transaction that differs. */
+  readonly k: number;
+  /** The last one that the gateway has: up to it, what is not marked as sent may have been sent by the other copy. */
+  readonly head: number;
+  secret: Bytes | undefined;
 }
+
+type State = "stopped" | "waiting" | "asked" | "connected" | "renewing";
 
 export class Client {
   readonly #config: Config;
   readonly #rng: Rng;
+  #now = 0;
   #meta: Meta;
   #log: Log;
   #K: number;
-  #interest = new Set<Bytes>();
-  #cache = new Map<Bytes, Cached>();
-  #visible = new Map<Bytes, Value>();
+  #lastH: number;
+  #ids = 0;
+  readonly #interest = new Set<Bytes>();
+  readonly #cache = new Map<Bytes, Cached>();
+  readonly #visible = new Map<Bytes, Value>();
   /** Bases so far in this run. */
   #epoch = 0;
-  #ids = 0;
   #effects: Effect[] = [];
   #persisting: Pending[] = [];
-  /** Frames behind a base that is not durable yet. */
-  #inbox: Uint8Array[] = [];
+  /** Committed, and to be persisted together once the commits before them are. */
+  #waiting: Entry[] = [];
+  #staged: Staged[] = [];
+  #fork: Fork | undefined;
+  #phase: State = "stopped";
+  /** When the phase began; for `waiting`, when it ends. */
+  #phaseAt = 0;
   #link: Link | undefined;
   #connections = 0;
   #endpoint = 0;
-  #attempt = 0;
-  #phase: "idle" | "waiting" | "connecting" | "connected" | "closed" = "idle";
-  #reconnectAt = 0;
+  #failures = 0;
   #wakeAt: number | undefined;
-  #clock: { serverUs: number; atUs: number } | undefined;
-  #retainUs = 0;
-  #refused = new Set<string>();
-  #renewing = false;
+  #clock: { readonly serverUs: number; readonly atUs: number } | undefined;
+  readonly #refused = new Set<string>();
   #lost = false;
-  #status: Status = { phase: "offline", region: undefined, unsent: 0, pending: 0, lost: false };
+  #status: Status;
 
   constructor(config: Config, durable: Durable) {
     this.#config = config;
@@ -186,6 +178,7 @@ export class Client {
     this.#meta = durable.meta;
     this.#K = config.K;
     this.#log = new Log(durable.meta.before, durable.meta.digest, durable.rows);
+    this.#lastH = this.#log.entries.reduce((h, entry) => Math.max(h, entry.h), 0);
     this.#status = this.#statusNow();
   }
 
@@ -228,152 +221,183 @@ export class Client {
     return lastOfTabs(this.#meta.tabs, this.#log.entries);
   }
 
-  get watched(): ReadonlySet<Bytes> {
-    return this.#interest;
-  }
-
   read(key: Bytes, buffer: readonly Op[] = []): Read {
-    return { value: this.#valueOf(key, buffer), pending: this.#pendingOf(key), base: this.#meta.base };
-  }
-
-  #pendingOf(key: Bytes): number {
-    let n = 0;
-    for (const entry of this.#log.entries) if (entry.ops.some((op) => op.key === key)) n++;
-    return n;
+    const pending = this.#log.entries.reduce((n, { ops }) => n + (ops.some((op) => op.key === key) ? 1 : 0), 0);
+    return { value: this.#valueOf(key, buffer), pending, base: this.#meta.base };
   }
 
   /** Rule 1. */
   #valueOf(key: Bytes, buffer: readonly Op[]): Value | undefined {
     const cached = this.#cache.get(key);
     if (!cached) return undefined;
-    const own = buffer.filter((op) => op.key === key);
-    const known = own.length === 0 ? this.#visible.get(key) : undefined;
-    if (known) return known;
-    let view = cached.value;
-    for (const entry of this.#log.entries) {
-      for (const op of entry.ops) if (op.key === key) view = applied(cached, view, op, entry);
+    let view = this.#visible.get(key) ?? cached.value;
+    if (!this.#visible.has(key)) {
+      for (const entry of this.#log.entries) {
+        if (entry.shown) for (const op of entry.ops) if (op.key === key) view = applied(cached, view, op, entry);
+      }
+      this.#visible.set(key, view);
     }
-    if (own.length === 0) this.#visible.set(key, view);
-    for (const op of own) view = applied(cached, view, op, NOW);
+    for (const op of buffer) if (op.key === key) view = applied(cached, view, op, NOW);
     return view;
   }
 
   /** Rule 2. REQUIRES: at least one operation. */
   commit(nowUs: number, ops: readonly Op[], origin?: Origin): { readonly id: number; readonly k: number } {
-    const log = this.#log;
+    this.#at(nowUs);
     const base = this.#meta.base;
-    const h = Math.max((log.entry(log.last)?.h ?? 0) + 1, greatest(base) + 1, this.#serverTime(nowUs));
+    const h = Math.max(Math.max(this.#lastH, greatest(base)) + 1, this.#serverTime());
+    this.#lastH = h;
     const id = ++this.#ids;
-    const entry: Entry = { id, k: log.last + 1, dep: base, ops, h, origin, sent: false, durable: false, dirty: false, epoch: this.#epoch, connection: 0 };
-    log.push(entry);
-    const keys = keysOf([entry]);
-    this.#forget(keys);
-    this.#persist({ kind: "commit", step: { type: "row", row: rowOf(entry) }, entry });
-    this.#changed(keys, false);
-    this.#settle(nowUs);
+    const shown = this.#config.eager;
+    const entry: Entry = { id, k: this.#log.last + 1, dep: base, ops, h, origin, sent: false, durable: false, shown, epoch: this.#epoch, connection: 0 };
+    this.#log.push(entry);
+    this.#waiting.push(entry);
+    if (shown) this.#changed(keysOf([entry]), false);
+    this.#advance();
     return { id, k: entry.k };
   }
 
   watch(nowUs: number, key: Bytes): void {
+    this.#at(nowUs);
     if (this.#interest.has(key)) return;
     if (this.#interest.size >= WATCHED_MAX) throw new RangeError("more than 65,536 watched keys");
     this.#interest.add(key);
-    if (this.#link) this.#sendWatch(this.#link, key);
-    this.#settle(nowUs);
+    if (this.#link) this.#send({ type: "watch", ref: this.#link.watch(key), key, have: NONE });
+    this.#advance();
   }
 
   unwatch(nowUs: number, key: Bytes): void {
+    this.#at(nowUs);
     if (!this.#interest.delete(key)) return;
     this.#cache.delete(key);
     this.#visible.delete(key);
-    const link = this.#link;
-    const ref = link?.refOf.get(key);
-    if (link && ref !== undefined) {
-      link.refOf.delete(key);
-      link.refs.delete(ref);
-      link.opening.delete(key);
-      this.#send({ type: "unwatch", ref });
-    }
-    this.#settle(nowUs);
+    const ref = this.#link?.unwatch(key);
+    if (ref !== undefined) this.#send({ type: "unwatch", ref });
+    this.#advance();
   }
 
   setK(nowUs: number, K: number): void {
-    if (this.#K === K) return;
+    this.#at(nowUs);
     this.#K = K;
     if (this.#link) this.#send({ type: "setK", K });
-    this.#settle(nowUs);
+    this.#advance();
   }
 
-  // ---- connection
+  // ---- connection (rules 10, 13 and 14)
 
   start(nowUs: number): void {
-    if (this.#phase !== "idle") return;
-    this.#connect();
-    this.#settle(nowUs);
+    this.#at(nowUs);
+    if (this.#phase === "stopped") this.#reconnect();
+    this.#advance();
   }
 
-  /** For good. */
   stop(nowUs: number): void {
-    if (this.#phase === "connecting" || this.#phase === "connected") this.#effects.push({ type: "close" });
-    this.#phase = "closed";
-    this.#link = undefined;
-    this.#settle(nowUs);
-  }
-
-  #connect(): void {
-    if (this.#renewing || this.#config.endpoints === 0) return;
-    this.#phase = "connecting";
-    this.#effects.push({ type: "connect", endpoint: this.#endpoint });
+    this.#at(nowUs);
+    this.#close();
+    if (!this.#fork) this.#phase = "stopped";
+    this.#advance();
   }
 
   /** The application knows that the network is back: no need to wait. */
   hurry(nowUs: number): void {
-    if (this.#phase === "waiting") this.#connect();
-    this.#settle(nowUs);
+    this.#at(nowUs);
+    if (this.#phase === "waiting") this.#reconnect();
+    this.#advance();
   }
 
-  /** Rule 10: Hello, all Watches, Sync. */
   connected(nowUs: number): void {
-    if (this.#phase !== "connecting") return;
+    this.#at(nowUs);
+    if (this.#phase !== "asked") return;
     this.#phase = "connected";
-    this.#inbox = [];
-    const { secret, base, g } = this.#meta;
-    const link = new Link(++this.#connections, base, this.#log.first, nowUs, this.#interest);
-    this.#link = link;
-    const check = this.#log.digest.slice(0, 8);
-    this.#send({ type: "hello", secret, K: this.#K, base, g, first: this.#log.first, check, token: this.#config.token });
-    for (const key of this.#interest) this.#sendWatch(link, key);
-    this.#send({ type: "sync" });
-    this.#settle(nowUs);
+    this.#phaseAt = this.#now;
+    this.#advance();
   }
 
   disconnected(nowUs: number): void {
-    if (this.#phase !== "connecting" && this.#phase !== "connected") return;
-    this.#drop(nowUs, true);
-    this.#settle(nowUs);
+    this.#at(nowUs);
+    if (this.#phase === "asked" || this.#phase === "connected") this.#waitForNext();
+    this.#advance();
   }
 
-  /** Rule 14. */
-  #drop(nowUs: number, nextEndpoint: boolean): void {
-    this.#link = undefined;
-    this.#inbox = [];
-    if (nextEndpoint && this.#config.endpoints > 0) this.#endpoint = (this.#endpoint + 1) % this.#config.endpoints;
-    const backoff = Math.min(BACKOFF_MAX_US, BACKOFF_MIN_US * 2 ** Math.min(this.#attempt++, 16));
+  wake(nowUs: number): void {
+    this.#at(nowUs);
+    this.#advance();
+  }
+
+  #at(nowUs: number): void {
+    this.#now = Math.max(this.#now, nowUs);
+  }
+
+  /** Does what has become possible. */
+  #advance(): void {
+    this.#advanceStaged();
+    this.#advanceFork();
+    this.#advanceCommits();
+    this.#advanceConnection();
+    this.#advanceTransfers();
+    this.#renewIfRestored();
+    this.#tellStatus();
+    this.#setTimer();
+  }
+
+  #reconnect(): void {
     this.#phase = "waiting";
-    this.#reconnectAt = nowUs + Math.floor(backoff * (0.5 + this.#rng.next() / 2));
+    this.#phaseAt = this.#now;
   }
 
-  #fail(nowUs: number): void {
+  #close(): void {
+    if (this.#phase !== "asked" && this.#phase !== "connected") return;
     this.#effects.push({ type: "close" });
-    this.#drop(nowUs, true);
+    this.#link = undefined;
+    this.#phase = "stopped";
   }
 
-  #sendWatch(link: Link, key: Bytes): void {
-    const ref = link.nextRef++;
-    link.refs.set(ref, key);
-    link.refOf.set(key, ref);
-    const cached = this.#cache.get(key);
-    this.#send({ type: "watch", ref, key, have: cached ? hashOf(cached.value) : NONE });
+  #fail(): void {
+    if (this.#phase !== "asked" && this.#phase !== "connected") return;
+    this.#close();
+    this.#waitForNext();
+  }
+
+  #waitForNext(): void {
+    this.#link = undefined;
+    this.#endpoint = (this.#endpoint + 1) % this.#config.endpoints;
+    const half = Math.min(BACKOFF_MIN_MS * 2 ** Math.min(this.#failures++, 10), BACKOFF_MAX_MS) * 500;
+    this.#phase = "waiting";
+    this.#phaseAt = this.#now + half + this.#rng.below(half + 1);
+  }
+
+  #advanceConnection(): void {
+    const link = this.#link;
+    if (this.#phase === "waiting" && this.#phaseAt <= this.#now && this.#config.endpoints > 0) {
+      this.#phase = "asked";
+      this.#phaseAt = this.#now;
+      this.#connections++;
+      this.#effects.push({ type: "connect", endpoint: this.#endpoint });
+    } else if ((this.#phase === "asked" || this.#phase === "connected") && !link?.welcome && this.#phaseAt + WELCOME_WITHIN_US <= this.#now) {
+      this.#fail();
+    } else if (this.#phase === "connected" && !link) {
+      this.#sayHello();
+    } else if (link?.retryAt !== undefined && link.retryAt <= this.#now) {
+      link.retryAt = undefined;
+      link.next = link.acked + 1;
+    }
+  }
+
+  /** Rule 10: the opening. It begins at the base that is durable and visible. */
+  #sayHello(): void {
+    if (this.#staged.length > 0) return;
+    const { secret, base, g } = this.#meta;
+    const first = this.#log.first;
+    const link = new Link(this.#connections, base, first);
+    this.#link = link;
+    this.#send({ type: "hello", secret, K: this.#K, base, g, first, check: this.#log.digest.slice(0, 8), token: this.#config.token });
+    const written = keysOf(this.#log.entries.filter(({ shown }) => shown));
+    for (const key of [...this.#interest].sort(compareBytes)) {
+      // Nothing is said of keys that the log writes: an equal value may have been written later, and which write wins depends on that.
+      const cached = written.has(key) ? undefined : this.#cache.get(key);
+      this.#send({ type: "watch", ref: link.watch(key), key, have: cached ? hashOf(cached.value) : NONE });
+    }
+    this.#send({ type: "sync" });
   }
 
   #send(frame: ClientFrame): void {
@@ -383,370 +407,401 @@ export class Client {
   // ---- frames
 
   received(nowUs: number, frame: Uint8Array): void {
-    if (!this.#link) return;
-    this.#inbox.push(frame);
-    this.#settle(nowUs);
-  }
-
-  #readInbox(nowUs: number): void {
-    while (this.#inbox.length > 0 && this.#link && !this.#renewing && !this.#persisting.some((p) => p.kind === "base")) {
-      const array = this.#inbox.shift()!;
+    this.#at(nowUs);
+    const link = this.#link;
+    if (link) {
       try {
-        this.#handle(nowUs, this.#link, decodeGateway(array, this.#link.last));
+        this.#onFrame(link, decodeGateway(frame, link.last));
       } catch (error) {
         if (!(error instanceof Malformed)) throw error;
-        this.#fail(nowUs);
+        this.#fail();
       }
     }
+    this.#advance();
   }
 
-  #handle(nowUs: number, link: Link, frame: GatewayFrame): void {
-    if (frame.type === "error") {
-      this.#fail(nowUs);
-      return;
-    }
+  #onFrame(link: Link, frame: GatewayFrame): void {
+    if (frame.type === "error") return this.#fail();
     if ((frame.type === "welcome") === (link.welcome !== undefined)) throw new Malformed("Welcome comes first, and once");
     switch (frame.type) {
       case "welcome":
-        return this.#onWelcome(nowUs, link, frame);
+        return this.#onWelcome(link, frame);
       case "ack":
-        if (frame.k >= link.next) throw new Malformed("Ack of what was not sent");
-        link.acked = Math.max(link.acked, frame.k);
+        link.acked = Math.max(link.acked, Math.min(frame.k, link.next - 1));
+        link.behinds = 0;
         return;
       case "missing":
-        if (frame.k >= link.next) throw new Malformed("Missing after what was not sent");
-        if (frame.k + 1 < this.#log.first) {
-          this.#lost = true;
-          return;
-        }
-        link.acked = Math.min(link.acked, frame.k);
-        link.next = frame.k + 1;
-        return;
+        return this.#onMissing(link, frame.k);
       case "later":
+        return this.#onWait(link, frame.ms, false);
       case "behind":
-        return this.#onWait(nowUs, link, frame);
+        return this.#onWait(link, frame.ms, true);
       case "forked":
-        return this.#fork();
+        return this.#onForked(frame.k);
       case "retime":
-        return this.#onRetime(nowUs, link, frame.k);
+        return this.#onRetime(link, frame.k);
       case "refused":
         return this.#onRefused(frame);
-      case "value": {
-        if (link.lastTick === 0 || frame.tick !== link.lastTick) throw new Malformed("Value of another tick");
-        const key = link.refs.get(frame.ref);
-        if (key === undefined) return;
-        this.#cache.set(key, this.#cachedFrom(key, { kind: "value", value: frame.value }, new Set()));
-        this.#forget([key]);
-        this.#changed(new Set([key]), false);
+      case "value":
+        if (link.tick === 0 || frame.tick !== link.tick) throw new Malformed("Value of another tick");
+        this.#staged.push({ link, ref: frame.ref, value: frame.value });
         return;
-      }
       case "tick":
-        this.#onTick(link, frame);
+        if (frame.tick !== link.tick + 1) throw new Malformed("number of a tick");
+        link.ticked(frame.to);
+        link.behinds = 0;
+        link.tickedAt = this.#now;
+        this.#failures = 0;
+        this.#staged.push({ link, tick: frame });
     }
   }
 
-  #onWelcome(nowUs: number, link: Link, frame: Extract<GatewayFrame, { type: "welcome" }>): void {
+  #onWelcome(link: Link, frame: Welcome): void {
     link.welcome = frame;
-    link.heardAt = nowUs;
-    this.#attempt = 0;
-    this.#clock = { serverUs: frame.time, atUs: nowUs };
-    this.#retainUs = frame.retain * 1000;
+    link.welcomedAt = this.#now;
+    this.#clock = { serverUs: frame.time, atUs: this.#now };
     this.#lost = false;
+    const known = frame.head > 0 && this.#log.sentUpTo(frame.head) ? this.#log.digestAt(frame.head) : undefined;
+    if (known !== undefined && known.slice(0, 8) !== frame.check) this.#onForked(this.#log.first);
   }
 
-  /** Rule 7. */
-  #onWait(nowUs: number, link: Link, frame: Extract<GatewayFrame, { type: "later" | "behind" }>): void {
+  // ---- a new base (rules 8 and 9)
+
+  #advanceStaged(): void {
+    while (!this.#persisting.some(({ kind }) => kind === "base")) {
+      const next = this.#staged[0];
+      if (!next) return;
+      if ("value" in next) {
+        this.#staged.shift();
+        const key = next.link.refs.get(next.ref);
+        if (key === undefined) continue;
+        this.#cache.set(key, new Cached(next.value));
+        this.#changed(new Set([key]), false);
+        continue;
+      }
+      const { tick, link } = next;
+      const g = Math.max(tick.g, this.#meta.g);
+      const before = Math.min(Math.max(this.#meta.before, g), this.#log.last);
+      const pruned = this.#log.entries.slice(0, before - this.#meta.before);
+      const foreign = pruned.find((entry) => !entry.sent || (entry.connection === link.number && entry.k <= (link.welcome?.head ?? 0)));
+      if (foreign) {
+        this.#staged = [];
+        return this.#onForked(foreign.k);
+      }
+      const tabs = lastOfTabs(this.#meta.tabs, pruned);
+      const meta: Meta = { ...this.#meta, base: tick.to, g, K: tick.K, before, digest: this.#log.digestAt(before)!, tabs };
+      this.#persist({ kind: "base", step: { type: "base", meta }, entries: [], tick, link });
+    }
+  }
+
+  #applyTick(link: Link, tick: Tick, meta: Meta): void {
+    this.#staged.shift();
+    const dropped = this.#log.prune(meta.before, meta.digest);
+    this.#meta = meta;
+    this.#epoch++;
+    const keys = keysOf(dropped);
+    for (const { k, ops } of dropped) for (let op = 0; op <= ops.length; op++) this.#refused.delete(`${k}/${op}`);
+    const own = elementsOf(dropped);
+    for (const { ref, change } of tick.updates) {
+      const key = link.refs.get(ref);
+      if (key === undefined || !this.#interest.has(key)) continue;
+      const next = this.#next(this.#cache.get(key), change, own.get(key));
+      if (next) {
+        this.#cache.set(key, next);
+        keys.add(key);
+      } else {
+        this.#cache.delete(key);
+        this.#fail();
+      }
+    }
+    link.acked = Math.max(link.acked, meta.before);
+    link.next = Math.max(link.next, meta.before + 1);
+    this.#changed(keys, true);
+  }
+
+  #next(old: Cached | undefined, change: Change, own: ReadonlySet<Bytes> | undefined): Cached | undefined {
+    if (old) return old.changed(change, this.#epoch, own);
+    return change.kind === "value" ? new Cached(change.value) : undefined;
+  }
+
+  // ---- sending (rules 3 to 7)
+
+  #advanceTransfers(): void {
+    const link = this.#link;
+    if (!link?.welcome || this.#fork) return;
+    if (link.pausedUntil !== undefined && this.#now < link.pausedUntil) return;
+    link.pausedUntil = undefined;
+    while (link.next <= this.#log.last && link.next <= link.acked + WINDOW) {
+      const entry = this.#log.entry(link.next)!;
+      if (!entry.durable) return;
+      if (!entry.sent) {
+        this.#markAsSent(link);
+        return;
+      }
+      const ops = entry.ops.map((op) => ({ op, ref: link.refOf.get(op.key) }));
+      const again = entry.connection !== link.number;
+      this.#send({ type: "transfer", k: entry.k, again, tick: link.tickOf(entry.dep), dep: entry.dep, h: entry.h, ops });
+      link.next++;
+    }
+  }
+
+  /** Rule 3. */
+  #markAsSent(link: Link): void {
+    if (this.#persisting.some(({ kind }) => kind === "send")) return;
+    this.#raise(link.next);
+    const entries: Entry[] = [];
+    for (let k = link.next; k <= link.acked + WINDOW; k++) {
+      const entry = this.#log.entry(k);
+      if (!entry?.durable || entry.sent) break;
+      entries.push(entry);
+    }
+    for (const entry of entries) {
+      entry.sent = true;
+      entry.connection = link.number;
+    }
+    this.#persist({ kind: "send", step: { type: "rows", rows: entries.map(rowOf) }, entries });
+  }
+
+  /** Entries from k on get times that regions still remember, and that grow. Returns those that changed. */
+  #raise(k: number): Entry[] {
+    const changed = this.#log.raise(k, this.#serverTime() - Math.floor(((this.#link?.welcome?.retain ?? 0) * 1000) / 2));
+    this.#lastH = Math.max(this.#lastH, this.#log.entry(this.#log.last)?.h ?? 0);
+    this.#changed(keysOf(changed), false);
+    return changed;
+  }
+
+  #onRetime(link: Link, k: number): void {
+    const entry = this.#log.entry(k);
+    if (!entry || k <= link.acked) throw new Malformed("Retime of what is not under way");
+    link.next = Math.min(link.next, k);
+    const changed = this.#raise(k);
+    const sent = changed.filter(({ sent }) => sent);
+    if (sent.length > 0) this.#persist({ kind: "send", step: { type: "rows", rows: sent.map(rowOf) }, entries: sent });
+  }
+
+  #onMissing(link: Link, k: number): void {
+    if (k + 1 < this.#log.first) {
+      // A region that lacks the base lacks what the log has lost, too: that will come.
+      if (!link.covered) return this.#onWait(link, link.welcome!.period, true);
+      this.#lost = true;
+      return this.#fail();
+    }
+    if (link.missing?.k === k && this.#now < link.missing.at + RETRY_US) {
+      link.retryAt = link.missing.at + RETRY_US;
+      return;
+    }
+    link.missing = { k, at: this.#now };
+    link.acked = Math.min(link.acked, k);
+    link.next = Math.min(link.next, k + 1);
+  }
+
+  #onWait(link: Link, ms: number, behind: boolean): void {
+    // While the client waits it is about a frame that was sent before.
+    if (link.pausedUntil !== undefined && this.#now < link.pausedUntil) return;
+    link.behinds = behind ? link.behinds + 1 : 0;
+    if (link.behinds >= BEHIND_MAX) return this.#fail();
+    this.#pause(link, ms * 1000);
+  }
+
+  #pause(link: Link, us: number): void {
+    link.pausedUntil = this.#now + us;
     link.next = link.acked + 1;
-    // Every transaction in flight gets this reply: they count as one.
-    if (link.pausedUntil !== undefined) return;
-    link.pausedUntil = nowUs + frame.ms * 1000;
-    if (frame.type === "behind" && ++link.behinds >= BEHIND_MAX && this.#config.endpoints > 1) this.#fail(nowUs);
   }
 
-  #onRetime(nowUs: number, link: Link, k: number): void {
-    if (!this.#log.entry(k) || k <= link.acked || k >= link.next) throw new Malformed("Retime of what is not under way");
-    const changed = this.#log.raise(k, Math.max(this.#log.entry(k)!.h + 1, this.#floor(nowUs)));
-    for (const entry of changed) this.#persist({ kind: "retime", step: { type: "row", row: rowOf(entry) }, entry });
-    link.next = k;
-    const keys = keysOf(changed);
-    this.#forget(keys);
-    this.#changed(keys, false);
-  }
-
+  /** Rule 12. */
   #onRefused(frame: Extract<GatewayFrame, { type: "refused" }>): void {
     const name = `${frame.k}/${frame.op}`;
     const entry = this.#log.entry(frame.k);
     if (this.#refused.has(name) || !entry) return;
     this.#refused.add(name);
-    const op = frame.op < entry.ops.length ? frame.op : undefined;
-    this.#refuse(entry, op, toText(frame.code), toText(frame.text));
+    this.#refuse(entry, frame.op < entry.ops.length ? frame.op : undefined, toText(frame.code), toText(frame.text));
   }
 
   #refuse(entry: Entry, op: number | undefined, code: string, text: string): void {
     this.#effects.push({ type: "refused", refusal: { k: entry.k, op, code, text, ops: entry.ops } });
   }
 
-  // ---- a new base (rule 8)
-
-  #onTick(link: Link, tick: Tick): void {
-    if (tick.tick !== link.lastTick + 1) throw new Malformed("number of a tick");
-    if (!dominates(tick.to, this.#meta.base)) throw new Malformed("base falls");
-    if (tick.g < this.#meta.g) throw new Malformed("guard falls");
-    for (const { ref, change } of tick.updates) {
-      const key = link.refs.get(ref);
-      if (key !== undefined && change.kind !== "value" && !this.#cache.get(key)?.changed(change, this.#epoch)) throw new Malformed("change of another value");
-    }
-    if (tick.g > this.#log.last) {
-      // The base has own transactions that this disk does not know: it was restored.
-      this.#fork();
-      return;
-    }
-    const before = Math.max(this.#log.first - 1, tick.g);
-    const digest = this.#log.digestAt(before)!;
-    const tabs = lastOfTabs(this.#meta.tabs, this.#log.entries.slice(0, before - this.#log.first + 1));
-    const meta: Meta = { ...this.#meta, base: tick.to, g: tick.g, K: tick.K, before, digest, tabs };
-    this.#persist({ kind: "base", step: { type: "base", meta }, tick });
-  }
-
-  #applyTick(nowUs: number, tick: Tick, meta: Meta): void {
-    const dropped = this.#log.prune(meta.before);
-    this.#meta = meta;
-    this.#epoch++;
-    const keys = keysOf(dropped);
-    for (const entry of dropped) for (let op = 0; op <= entry.ops.length; op++) this.#refused.delete(`${entry.k}/${op}`);
-    const link = this.#link;
-    if (link) {
-      const own = elementsOf(dropped);
-      for (const { ref, change } of tick.updates) {
-        const key = link.refs.get(ref);
-        if (key === undefined) continue;
-        this.#cache.set(key, this.#cachedFrom(key, change, own.get(key) ?? new Set()));
-        keys.add(key);
-      }
-      link.last = tick.to;
-      link.lastTick = tick.tick;
-      link.opening.clear();
-      link.behinds = 0;
-      link.heardAt = nowUs;
-      link.bases.push({ tick: tick.tick, base: tick.to });
-      if (link.bases.length > 1 + TICKS_REFERRED_TO) link.bases.splice(1, 1);
-      link.acked = Math.max(link.acked, this.#log.first - 1);
-      link.next = Math.max(link.next, this.#log.first);
-    }
-    this.#forget(keys);
-    this.#changed(keys, true);
-  }
-
-  #cachedFrom(key: Bytes, change: Change, own: ReadonlySet<Bytes>): Cached {
-    const old = this.#cache.get(key);
-    // What comes first was there all along: no transaction is younger than the cache.
-    if (!old && change.kind === "value") return new Cached(change.value);
-    return old!.changed(change, this.#epoch, own)!;
-  }
-
-  // ---- sending (rules 3 and 4)
-
-  #pump(nowUs: number): void {
-    const link = this.#link;
-    if (!link?.welcome || this.#renewing) return;
-    if (link.pausedUntil !== undefined) {
-      if (nowUs < link.pausedUntil) return;
-      link.pausedUntil = undefined;
-    }
-    while (link.next <= this.#log.last && link.next - 1 - link.acked < WINDOW) {
-      const entry = this.#log.entry(link.next)!;
-      if (!entry.durable) return;
-      if (!entry.sent) {
-        this.#firstSend(nowUs, link, entry);
-        if (!entry.durable) return;
-        continue;
-      }
-      if (entry.dirty) {
-        entry.dirty = false;
-        this.#persist({ kind: "retime", step: { type: "row", row: rowOf(entry) }, entry });
-        if (!entry.durable) return;
-      }
-      const tick = link.bases.findLast(({ base }) => sameVec(base, entry.dep))?.tick;
-      const ops = entry.ops.map((op) => ({ op, ref: link.refOf.get(op.key) }));
-      const again = entry.connection !== link.number;
-      this.#send({ type: "transfer", k: entry.k, again, tick, dep: entry.dep, h: entry.h, ops });
-      link.next++;
-    }
-  }
-
-  #firstSend(nowUs: number, link: Link, entry: Entry): void {
-    const keys = keysOf(this.#log.raise(entry.k, this.#floor(nowUs)));
-    if (keys.size > 0) {
-      this.#forget(keys);
-      this.#changed(keys, false);
-    }
-    entry.sent = true;
-    entry.connection = link.number;
-    this.#persist({ kind: "send", step: { type: "row", row: rowOf(entry) }, entry });
-  }
-
-  #floor(nowUs: number): number {
-    return this.#serverTime(nowUs) - Math.floor(this.#retainUs / 2);
-  }
-
-  #serverTime(nowUs: number): number {
-    return this.#clock ? this.#clock.serverUs + Math.max(0, nowUs - this.#clock.atUs) : 0;
+  #serverTime(): number {
+    return this.#clock ? this.#clock.serverUs + this.#now - this.#clock.atUs : 0;
   }
 
   // ---- durability
 
+  #advanceCommits(): void {
+    if (this.#waiting.length === 0 || this.#persisting.some(({ kind }) => kind === "commit" || kind === "renew")) return;
+    const entries = this.#waiting.splice(0);
+    this.#persist({ kind: "commit", step: { type: "rows", rows: entries.map(rowOf) }, entries });
+  }
+
   #persist(pending: Pending): void {
-    if (pending.entry) pending.entry.durable = false;
+    for (const entry of pending.entries) entry.durable = false;
     this.#persisting.push(pending);
     this.#effects.push({ type: "persist", step: pending.step });
   }
 
   /** The oldest unconfirmed step is durable. */
   persisted(nowUs: number): void {
+    this.#at(nowUs);
     const done = this.#persisting.shift();
     if (!done) throw new Error("persisted without a step");
-    if (done.entry) {
-      // A later step of the same entry may be under way.
-      if (!this.#persisting.some(({ entry }) => entry === done.entry)) done.entry.durable = true;
-      if (done.kind === "commit") this.#effects.push({ type: "durable", id: done.entry.id, k: this.#current(done.entry)?.k ?? done.entry.k });
+    for (const entry of done.entries) entry.durable = !this.#persisting.some(({ entries }) => entries.includes(entry));
+    if (done.kind === "commit") this.#committed(done.entries);
+    if (done.step.type === "base") this.#applyTick(done.link!, done.tick!, done.step.meta);
+    if (done.step.type === "replace") this.#renewed(done.step.meta, done.entries);
+    this.#advance();
+  }
+
+  #committed(entries: readonly Entry[]): void {
+    const hidden = entries.filter(({ shown }) => !shown);
+    for (const entry of entries) {
+      entry.shown = true;
+      this.#effects.push({ type: "durable", id: entry.id, k: entry.k });
     }
-    if (done.kind === "base" && done.step.type === "base" && done.step.meta.secret === this.#meta.secret) this.#applyTick(nowUs, done.tick!, done.step.meta);
-    if (done.kind === "renew") {
-      this.#renewing = false;
-      for (const entry of this.#log.entries) entry.durable = true;
-      this.#connect();
-    }
-    this.#settle(nowUs);
+    this.#changed(keysOf(hidden), false);
   }
 
   /** The oldest unconfirmed step failed, and nothing was changed; neither does any later one take place: all are confirmed so at once. */
   persistFailed(nowUs: number, error: unknown): void {
+    this.#at(nowUs);
     const failed = this.#persisting.splice(0);
-    const commits = failed.filter((pending) => pending.kind === "commit");
-    if (commits.length > 0) {
-      const first = this.#current(commits[0].entry!);
-      const taken = first ? this.#log.truncate(first.k) : [];
-      const keys = keysOf(taken);
-      this.#forget(keys);
-      this.#effects.push({ type: "failed", ids: taken.map((entry) => entry.id), error });
-      this.#changed(keys, false);
+    const commit = failed.find(({ kind }) => kind === "commit")?.entries[0];
+    if (commit) {
+      const taken = this.#log.truncate(commit.k);
+      this.#waiting = [];
+      this.#lastH = Math.max(this.#log.entry(this.#log.last)?.h ?? 0, greatest(this.#meta.base));
+      this.#effects.push({ type: "failed", ids: taken.map(({ id }) => id), error });
+      this.#changed(keysOf(taken), false);
     }
-    for (const { kind, entry } of failed) {
-      if (!entry || entry.k > this.#log.last) continue;
-      entry.durable = true;
-      if (kind === "retime") entry.dirty = true;
-      if (kind === "send") {
+    for (const { kind, entries } of failed) {
+      if (kind !== "send") continue;
+      // Before it was first sent nobody saw it. A time that was changed by a Retime is written with the next attempt.
+      for (const entry of entries) {
         entry.sent = false;
         entry.connection = 0;
+        entry.durable = true;
       }
+      if (this.#link) this.#pause(this.#link, RETRY_US);
     }
-    // The rest is tried again in the next connection.
-    if (failed.some(({ kind }) => kind !== "commit") && this.#phase === "connected") this.#fail(nowUs);
-    if (failed.some(({ kind }) => kind === "renew")) this.#reconnectAt = nowUs + BACKOFF_MAX_US;
-    this.#settle(nowUs);
-  }
-
-  /** An entry may have got a new number, with a new identity. */
-  #current(entry: Entry): Entry | undefined {
-    return this.#log.entries.find(({ id }) => id === entry.id);
+    if (failed.some(({ kind }) => kind === "base")) {
+      this.#staged = [];
+      this.#fail();
+    }
+    const renewal = failed.find(({ kind }) => kind === "renew");
+    if (renewal) {
+      for (const entry of renewal.entries) entry.durable = !this.#waiting.includes(entry);
+      // A gateway will say it again.
+      this.#fork = undefined;
+      this.#waitForNext();
+    }
+    this.#advance();
   }
 
   // ---- a new identity (rule 11)
 
-  #fork(): void {
-    if (this.#renewing) return;
-    this.#renewing = true;
+  #onForked(k: number): void {
+    if (this.#fork) return;
+    this.#fork = { k, head: this.#link?.welcome?.head ?? 0, secret: undefined };
+    this.#close();
+    this.#phase = "renewing";
     this.#effects.push({ type: "forked" });
   }
 
-  /** The store was cleared, or has lost rows: what was not sent goes on under a new identity. Answered by the effect `forked`. */
+  /** The store was cleared: what was not sent goes on under a new identity. Answered by the effect `forked`. */
   cleared(nowUs: number): void {
-    this.#fork();
-    this.#settle(nowUs);
+    this.#at(nowUs);
+    this.#onForked(1);
+    this.#advance();
   }
 
+  /** A fresh random secret, for the effect `forked`. */
   renew(nowUs: number, secret: Bytes): void {
-    if (!this.#renewing) return;
-    if (this.#phase === "connecting" || this.#phase === "connected") this.#effects.push({ type: "close" });
-    this.#phase = "waiting";
-    this.#reconnectAt = Infinity;
-    this.#link = undefined;
-    this.#inbox = [];
+    this.#at(nowUs);
+    if (this.#fork) this.#fork.secret ??= secret;
+    this.#advance();
+  }
+
+  #isKept(entry: Entry): boolean {
+    return !entry.sent && entry.k > this.#fork!.head;
+  }
+
+  #advanceFork(): void {
+    const secret = this.#fork?.secret;
+    if (secret === undefined || this.#persisting.length > 0) return;
+    this.#staged = [];
+    const entries = this.#log.entries.filter((entry) => this.#isKept(entry));
+    const tabs = lastOfTabs(this.#meta.tabs, this.#log.entries);
+    const meta: Meta = { ...freshMeta(secret, this.#meta.K), base: this.#meta.base, tabs };
+    const rows = entries.map((entry, i) => rowOf({ ...entry, k: i + 1 }));
+    this.#persist({ kind: "renew", step: { type: "replace", meta, rows }, entries });
+  }
+
+  #renewed(meta: Meta, kept: readonly Entry[]): void {
+    const k = this.#fork!.k;
     const old = this.#log.entries;
-    const keys = keysOf(old);
-    for (const entry of old) if (entry.sent) this.#refuse(entry, undefined, "forked", "sent under an identity that another copy of this disk has used");
-    const tabs = lastOfTabs(this.#meta.tabs, old);
-    this.#meta = { ...freshMeta(secret, this.#meta.K), base: this.#meta.base, tabs };
+    const gone = old.filter((entry) => !kept.includes(entry) && !this.#waiting.includes(entry));
+    for (const entry of gone) if (entry.k >= k) this.#refuse(entry, undefined, "forked", "sent under an identity that another copy of this disk has used");
+    this.#meta = meta;
     this.#log = new Log(0, DIGEST_0, []);
-    for (const entry of old) if (!entry.sent) this.#log.push({ ...entry, k: this.#log.last + 1, durable: false });
+    for (const entry of old) {
+      if (gone.includes(entry)) continue;
+      entry.k = this.#log.last + 1;
+      this.#log.push(entry);
+    }
+    // Commits that waited became durable with the rest.
+    const committed = this.#waiting.filter((entry) => kept.includes(entry));
+    this.#waiting = this.#waiting.filter((entry) => !kept.includes(entry));
+    this.#committed(committed);
     this.#refused.clear();
-    this.#persist({ kind: "renew", step: { type: "replace", meta: this.#meta, rows: this.#log.entries.map(rowOf) } });
-    this.#forget(keys);
-    this.#changed(keys, false);
-    this.#settle(nowUs);
+    this.#fork = undefined;
+    this.#changed(keysOf(gone), false);
+    this.#reconnect();
+  }
+
+  /** A gateway that has more transactions than this client ever made says that the disk was restored. With an empty log nothing is lost by a new identity. */
+  #renewIfRestored(): void {
+    const known = Math.max(this.#meta.g, this.#link?.welcome?.head ?? 0);
+    if (known > this.#log.last && this.#log.length === 0 && this.#persisting.length === 0) this.#onForked(known + 1);
   }
 
   // ---- time, status
 
-  wake(nowUs: number): void {
-    this.#wakeAt = undefined;
-    if (this.#phase === "waiting" && nowUs >= this.#reconnectAt) {
-      if (this.#renewing) this.#effects.push({ type: "forked" });
-      else this.#connect();
-    }
-    this.#settle(nowUs);
+  #behindAt(link: Link): number {
+    return (link.tickedAt ?? link.welcomedAt) + PERIODS_MAX * link.welcome!.period * 1000;
   }
 
-  #settle(nowUs: number): void {
-    this.#readInbox(nowUs);
-    this.#pump(nowUs);
-    const times: number[] = [];
-    if (this.#phase === "waiting" && this.#reconnectAt < Infinity) times.push(this.#reconnectAt);
+  #setTimer(): void {
     const link = this.#link;
-    if (link?.pausedUntil !== undefined) times.push(link.pausedUntil);
-    if (link?.welcome) {
-      const quietAt = this.#quietAt(link);
-      if (nowUs < quietAt) times.push(quietAt);
-    }
-    const atUs = Math.min(...times);
-    if (times.length > 0 && atUs !== this.#wakeAt) {
-      this.#wakeAt = atUs;
-      this.#effects.push({ type: "wake", atUs });
-    }
-    const status = this.#statusNow(nowUs);
+    let times: (number | undefined)[] = [];
+    if (this.#phase === "waiting") times = [this.#phaseAt];
+    else if (this.#phase === "asked" || (this.#phase === "connected" && !link?.welcome)) times = [this.#phaseAt + WELCOME_WITHIN_US];
+    else if (link) times = [link.pausedUntil, link.retryAt, this.#behindAt(link)].filter((at) => at !== undefined && at > this.#now);
+    const atUs = times.reduce((least, at) => (least === undefined || at! < least ? at : least), undefined);
+    if (atUs !== undefined && atUs !== this.#wakeAt) this.#effects.push({ type: "wake", atUs });
+    this.#wakeAt = atUs;
+  }
+
+  #tellStatus(): void {
+    const status = this.#statusNow();
     const old = this.#status;
-    if ((Object.keys(status) as (keyof Status)[]).some((name) => status[name] !== old[name])) {
-      this.#status = status;
-      this.#effects.push({ type: "status" });
-    }
+    if ((Object.keys(status) as (keyof Status)[]).every((name) => status[name] === old[name])) return;
+    this.#status = status;
+    this.#effects.push({ type: "status" });
   }
 
-  #quietAt(link: Link): number {
-    return link.heardAt + PERIODS_MAX * Math.max(1, link.welcome!.period) * 1000;
-  }
-
-  /** Rule 13. */
-  #statusNow(nowUs = 0): Status {
+  #statusNow(): Status {
     const link = this.#link;
-    let phase: Phase = this.#phase === "connecting" ? "connecting" : "offline";
-    if (link) {
-      const covered = link.lastTick > 0 || link.welcome?.covered;
-      phase = !link.welcome ? "connecting" : covered && nowUs < this.#quietAt(link) ? "live" : "behind";
-    }
-    const acked = link ? Math.max(link.acked, this.#log.first - 1) : this.#log.first - 1;
+    let phase: Phase = "connecting";
+    if (this.#phase === "stopped" || this.#phase === "waiting") phase = "offline";
+    else if (link?.welcome) phase = link.covered && this.#now < this.#behindAt(link) ? "live" : "behind";
+    const acked = Math.max(link?.acked ?? 0, this.#log.first - 1);
     return { phase, region: link?.welcome && toText(link.welcome.name), unsent: this.#log.last - acked, pending: this.#log.length, lost: this.#lost };
   }
 
-  #forget(keys: Iterable<Bytes>): void {
-    for (const key of keys) this.#visible.delete(key);
-  }
-
   #changed(keys: ReadonlySet<Bytes>, tick: boolean): void {
+    for (const key of keys) this.#visible.delete(key);
     if (keys.size > 0 || tick) this.#effects.push({ type: "changed", keys, tick });
   }
 }
-
-const TABS_MAX = 256;
 
 function lastOfTabs(tabs: readonly Origin[], entries: readonly Entry[]): readonly Origin[] {
   const last = new Map(tabs.map(({ tab, n }) => [tab, n]));

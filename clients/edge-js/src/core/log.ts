@@ -15,16 +15,18 @@ export interface Origin {
 export interface Entry {
   /** Number of the commit in this run, for the application: `k` may change with the identity. 0: of an earlier run. */
   readonly id: number;
-  readonly k: number;
+  /** It changes with the identity only. */
+  k: number;
   readonly origin: Origin | undefined;
   readonly dep: Vec;
   readonly ops: readonly Op[];
   /** Arbitration time in microseconds. Fixed once the entry was sent. */
   h: number;
   sent: boolean;
+  /** Its row is as it is. */
   durable: boolean;
-  /** Its row could not be written and is older than it. */
-  dirty: boolean;
+  /** It is visible to reads. */
+  shown: boolean;
   /** That of the base that it read. */
   readonly epoch: number;
   /** The connection in which it was first sent; 0: in an earlier run. */
@@ -62,7 +64,7 @@ export class Log {
     for (const row of rows) {
       const { k, h, dep, ops } = decodeBody(row.body);
       if (k !== row.k || k !== this.last + 1) throw new Error(`L1: entry ${row.k} after ${this.last}`);
-      this.#entries.push({ id: 0, k, h, dep, ops, origin: row.origin, sent: row.sent, durable: true, dirty: false, epoch: 0, connection: 0 });
+      this.#entries.push({ id: 0, k, h, dep, ops, origin: row.origin, sent: row.sent, durable: true, shown: true, epoch: 0, connection: 0 });
     }
   }
 
@@ -111,10 +113,13 @@ export class Log {
     return digest;
   }
 
-  /** Drops the entries up to k, which are in the base. */
-  prune(k: number): Entry[] {
-    const digest = this.digestAt(k);
-    if (digest === undefined) return [];
+  /** Are the entries up to k marked as sent? Else their digest may still change. */
+  sentUpTo(k: number): boolean {
+    return k >= this.#before && k <= this.last && this.#entries.every((entry) => entry.k > k || entry.sent);
+  }
+
+  /** Drops the entries up to k, which are in the base. `digest`: that of k. */
+  prune(k: number, digest: Bytes): Entry[] {
     const dropped = this.#entries.splice(0, k - this.#before);
     this.#before = k;
     this.#digest = digest;

@@ -1,22 +1,24 @@
-/** splitmix32: for jitter, and for schedules in tests. Not for secrets. */
-export class Rng {
-  #state: number;
+const MASK = (1n << 64n) - 1n;
 
-  constructor(seed: number) {
-    this.#state = seed | 0;
+/** SplitMix64: for jitter, and for schedules in tests. Not for secrets. */
+export class Rng {
+  #state: bigint;
+
+  constructor(seed: bigint | number) {
+    this.#state = BigInt(seed) & MASK;
   }
 
-  /** At least 0, below 1. */
-  next(): number {
-    this.#state = (this.#state + 0x9e3779b9) | 0;
+  /** 64 bits. */
+  bits(): bigint {
+    this.#state = (this.#state + 0x9e3779b97f4a7c15n) & MASK;
     let z = this.#state;
-    z = Math.imul(z ^ (z >>> 16), 0x21f0aaad);
-    z = Math.imul(z ^ (z >>> 15), 0x735a2d97);
-    return ((z ^ (z >>> 15)) >>> 0) / 2 ** 32;
+    z = ((z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n) & MASK;
+    z = ((z ^ (z >> 27n)) * 0x94d049bb133111ebn) & MASK;
+    return z ^ (z >> 31n);
   }
 
   /** A whole number below n. */
   below(n: number): number {
-    return Math.floor(this.next() * n);
+    return Number(this.bits() % BigInt(n));
   }
 }

@@ -14,7 +14,7 @@ import { MemoryStore } from "./memory.js";
 import type { Store } from "./store.js";
 
 const MAGIC = "tmedge1\n";
-const ROW = 1;
+const ROWS = 1;
 const BASE = 2;
 const REPLACE = 3;
 
@@ -64,7 +64,7 @@ export class FileStore implements Store {
     if (this.#broken) throw this.#broken;
     this.#write(record(step));
     this.#state.apply(step);
-    if (step.type !== "row" && this.#size > this.#compactAbove && this.#size > 4 * this.#compacted) this.#compact();
+    if (step.type !== "rows" && this.#size > this.#compactAbove && this.#size > 4 * this.#compacted) this.#compact();
   }
 
   close(): void {
@@ -152,16 +152,11 @@ function recover(path: string, bytes: Buffer): { steps: Step[]; size: number } {
 
 function record(step: Step): Uint8Array {
   const w = new Writer();
-  if (step.type === "row") {
-    w.u8(ROW);
-    writeRow(w, step.row);
-  } else {
-    w.u8(step.type === "base" ? BASE : REPLACE);
-    writeMeta(w, step.meta);
-    if (step.type === "replace") {
-      w.u(step.rows.length);
-      for (const row of step.rows) writeRow(w, row);
-    }
+  w.u8(step.type === "rows" ? ROWS : step.type === "base" ? BASE : REPLACE);
+  if (step.type !== "rows") writeMeta(w, step.meta);
+  if (step.type !== "base") {
+    w.u(step.rows.length);
+    for (const row of step.rows) writeRow(w, row);
   }
   const payload = w.finish();
   const head = Buffer.alloc(8);
@@ -174,9 +169,9 @@ function readStep(payload: Uint8Array): Step {
   const r = new Reader(payload);
   const type = r.u8();
   let step: Step;
-  if (type === ROW) step = { type: "row", row: readRow(r) };
+  if (type === ROWS) step = { type: "rows", rows: readRows(r) };
   else if (type === BASE) step = { type: "base", meta: readMeta(r) };
-  else step = { type: "replace", meta: readMeta(r), rows: Array.from({ length: r.count(3) }, () => readRow(r)) };
+  else step = { type: "replace", meta: readMeta(r), rows: readRows(r) };
   r.end();
   return step;
 }
@@ -188,6 +183,10 @@ function writeRow(w: Writer, row: Row): void {
   if (!row.origin) return;
   w.bytes(row.origin.tab);
   w.u(row.origin.n);
+}
+
+function readRows(r: Reader): Row[] {
+  return Array.from({ length: r.count(3) }, () => readRow(r));
 }
 
 function readRow(r: Reader): Row {

@@ -38,8 +38,8 @@ export class IndexedDbStore implements Store {
       transaction.oncomplete = () => resolve();
       transaction.onabort = () => reject(transaction.error ?? new DOMException("aborted", "AbortError"));
       const log = transaction.objectStore(LOG);
-      if (step.type === "row") {
-        log.put(step.row);
+      if (step.type === "rows") {
+        for (const row of step.rows) log.put(row);
         return;
       }
       transaction.objectStore(META).put(step.meta, META);

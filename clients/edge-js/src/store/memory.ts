@@ -13,8 +13,8 @@ export class MemoryStore implements Store {
   }
 
   apply(step: Step): undefined {
-    if (step.type === "row") {
-      this.#rows.set(step.row.k, step.row);
+    if (step.type === "rows") {
+      for (const row of step.rows) this.#rows.set(row.k, row);
       return;
     }
     this.#meta = step.meta;
