@@ -81,13 +81,17 @@ export class Db implements View {
   #engine: Engine | undefined;
   #host: Host | undefined;
   #leading = false;
+  #identity: IdentityReason | undefined;
   #closed = false;
   readonly #closing = new AbortController();
   readonly #listener: Listener = {
     changed: (keys) => this.#onChanged(keys),
     status: (status) => this.#emit("status", status),
     refused: (refusal) => this.#emit("refused", refusal),
-    identity: (reason) => this.#emit("identity", reason),
+    identity: (reason) => {
+      this.#identity = reason;
+      this.#emit("identity", reason);
+    },
     failed: (error) => this.#emit("failed", error),
   };
 
@@ -129,6 +133,11 @@ export class Db implements View {
 
   get status(): Status {
     return this.#on().status;
+  }
+
+  /** Why this client has a new identity since it was opened; undefined: it has the one that it had. */
+  get identity(): IdentityReason | undefined {
+    return this.#identity;
   }
 
   /** Does this tab have the connection? */

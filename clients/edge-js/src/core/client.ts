@@ -321,6 +321,8 @@ export class Client {
 
   wake(nowUs: number): void {
     this.#at(nowUs);
+    // Timers may be early: then another is asked for.
+    this.#wakeAt = undefined;
     this.#advance();
   }
 

@@ -4,7 +4,7 @@
 // only one after a compaction, which writes a new file beside the old one and renames it.
 // Recovery: the last record may be torn, and is cut off. A bad record before others is an error: that is no torn write.
 
-import { closeSync, existsSync, fstatSync, fsyncSync, ftruncateSync, openSync, readFileSync, renameSync, unlinkSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, fsyncSync, ftruncateSync, openSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { fromArray, toArray } from "../core/bytes.js";
 import type { Durable, Meta, Step } from "../core/client.js";
@@ -242,7 +242,7 @@ function lock(path: string): void {
 }
 
 function unlock(path: string): void {
-  unlinkSync(`${path}.lock`);
+  rmSync(`${path}.lock`, { force: true });
 }
 
 function isAlive(pid: number): boolean {
