@@ -282,6 +282,7 @@ export class Db implements View {
     this.#closed = true;
     this.#subscriptions.clear();
     for (const { done } of this.#loads.splice(0)) done.reject(new Error("the database was closed before"));
+    this.#host?.stop();
     await this.#engine?.close();
     this.#host?.close();
     this.#closing.abort();
@@ -315,6 +316,10 @@ export class Db implements View {
       const host = new Host(channel, this.#listener, this.#watched, gone);
       try {
         const leader = await this.#lead(host);
+        if (this.#closed) {
+          await leader.close();
+          return;
+        }
         follower?.handOver(leader);
         this.#host = host;
         host.lead(leader);

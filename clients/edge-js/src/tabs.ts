@@ -271,6 +271,11 @@ export class Host implements Listener {
     return [...this.#tabs.values()].some((interest) => interest.has(key));
   }
 
+  /** What other tabs ask from now on is for the next leader. */
+  stop(): void {
+    this.#channel.onmessage = null;
+  }
+
   close(): void {
     this.#channel.close();
   }

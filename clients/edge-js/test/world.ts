@@ -72,9 +72,9 @@ export class World {
     return { kind: "map", fields };
   }
 
-  /** Own transactions up to this one are in a base. */
-  guard(cid: Bytes, base: Vec): number {
-    return Math.max(0, ...this.txs.filter((tx) => tx.cid === cid && visible(tx, base)).map(({ k }) => k));
+  /** The last transaction of a client that is in a base. */
+  guard(cid: Bytes, base: Vec): Tx | undefined {
+    return this.txs.filter((tx) => tx.cid === cid && visible(tx, base)).reduce<Tx | undefined>((last, tx) => (last && last.k > tx.k ? last : tx), undefined);
   }
 }
 
@@ -290,8 +290,9 @@ export class Session {
       const change = difference(world.value(key, this.#last), value, this.differences);
       if (change && !(world.torn && updates.length > 0)) updates.push({ ref, change });
     }
+    const guard = world.guard(this.#cid!, to);
     const have = BigInt(world.regions.filter(({ vv }) => dominates(vv, to)).reduce((mask, { m }) => mask | (1 << m), 0));
-    this.send({ type: "tick", tick: this.ticks + 1, to, K: this.#K, g: world.guard(this.#cid!, to), have, updates });
+    this.send({ type: "tick", tick: this.ticks + 1, to, K: this.#K, g: guard?.k ?? 0, check: guard?.digest.slice(0, 8) ?? "\0".repeat(8), have, updates });
     this.#bases.push(to);
     for (const ref of this.#late.splice(0)) if (this.#refs.has(ref)) this.#value(ref);
   }

@@ -6,7 +6,6 @@
 // Deviations:
 // D1 (rule 2) With `eager`, a transaction is visible in this process before it is durable. It is sent only after, and taken back if it cannot be made durable.
 // D2 (rule 1) What own transactions wrote does not count as brought by a later tick: a pending removal that came after them covers it.
-// D3 (rule 8) A tick that would prune what this client has never sent, or has sent only after the gateway had its number, is a fork.
 // Invariants:
 // I1 The base never falls, also over crashes. I2 An entry leaves the log only in the durable step that has it in the base.
 // I3 What was sent is durable with `sent`, and keeps its number, time and operations, but for a Retime.
@@ -130,10 +129,8 @@ interface Pending {
 type Staged = { readonly link: Link; readonly tick: Tick } | { readonly link: Link; readonly ref: number; readonly value: Value };
 
 interface Fork {
-  /** The first transaction that differs. */
+  /** The first transaction that may differ. */
   readonly k: number;
-  /** The last one that the gateway has: up to it, what is not marked as sent may have been sent by the other copy. */
-  readonly head: number;
   secret: Bytes | undefined;
 }
 
@@ -463,7 +460,7 @@ export class Client {
     link.welcomedAt = this.#now;
     this.#clock = { serverUs: frame.time, atUs: this.#now };
     this.#lost = false;
-    const known = frame.head > 0 && this.#log.sentUpTo(frame.head) ? this.#log.digestAt(frame.head) : undefined;
+    const known = frame.head > 0 ? this.#log.digestAt(frame.head) : undefined;
     if (known !== undefined && known.slice(0, 8) !== frame.check) this.#onForked(this.#log.first);
   }
 
@@ -484,14 +481,15 @@ export class Client {
       const { tick, link } = next;
       const g = Math.max(tick.g, this.#meta.g);
       const before = Math.min(Math.max(this.#meta.before, g), this.#log.last);
-      const pruned = this.#log.entries.slice(0, before - this.#meta.before);
-      const foreign = pruned.find((entry) => !entry.sent || (entry.connection === link.number && entry.k <= (link.welcome?.head ?? 0)));
-      if (foreign) {
+      const digest = this.#log.digestAt(before)!;
+      if (tick.g > this.#meta.g && (tick.g > this.#log.last || digest.slice(0, 8) !== tick.check)) {
+        // Another branch: this disk was restored, or copied.
         this.#staged = [];
-        return this.#onForked(foreign.k);
+        return this.#onForked(this.#log.first);
       }
+      const pruned = this.#log.entries.slice(0, before - this.#meta.before);
       const tabs = lastOfTabs(this.#meta.tabs, pruned);
-      const meta: Meta = { ...this.#meta, base: tick.to, g, K: tick.K, before, digest: this.#log.digestAt(before)!, tabs };
+      const meta: Meta = { ...this.#meta, base: tick.to, g, K: tick.K, before, digest, tabs };
       this.#persist({ kind: "base", step: { type: "base", meta }, entries: [], tick, link });
     }
   }
@@ -566,9 +564,14 @@ export class Client {
 
   /** Entries from k on get times that regions still remember, and that grow. Returns those that changed. */
   #raise(k: number): Entry[] {
+    const keys = [...keysOf(this.#log.entries.filter((entry) => entry.k >= k))];
+    const before = keys.map((key) => this.#valueOf(key, []));
     const changed = this.#log.raise(k, this.#serverTime() - Math.floor(((this.#link?.welcome?.retain ?? 0) * 1000) / 2));
     this.#lastH = Math.max(this.#lastH, this.#log.entry(this.#log.last)?.h ?? 0);
-    this.#changed(keysOf(changed), false);
+    for (const key of keys) this.#visible.delete(key);
+    // A write with a later time may win now.
+    const others = keys.filter((key, i) => before[i] && hashOf(before[i]) !== hashOf(this.#valueOf(key, [])!));
+    this.#changed(new Set(others), false);
     return changed;
   }
 
@@ -672,7 +675,7 @@ export class Client {
       this.#waiting = [];
       this.#lastH = Math.max(this.#log.entry(this.#log.last)?.h ?? 0, greatest(this.#meta.base));
       this.#effects.push({ type: "failed", ids: taken.map(({ id }) => id), error });
-      this.#changed(keysOf(taken), false);
+      this.#changed(keysOf(taken.filter(({ shown }) => shown)), false);
     }
     for (const { kind, entries } of failed) {
       if (kind !== "send") continue;
@@ -702,7 +705,7 @@ export class Client {
 
   #onForked(k: number): void {
     if (this.#fork) return;
-    this.#fork = { k, head: this.#link?.welcome?.head ?? 0, secret: undefined };
+    this.#fork = { k, secret: undefined };
     this.#close();
     this.#phase = "renewing";
     this.#effects.push({ type: "forked" });
@@ -722,8 +725,9 @@ export class Client {
     this.#advance();
   }
 
+  /** No other copy can have sent it. What was loaded from the disk may have been sent from another copy since. */
   #isKept(entry: Entry): boolean {
-    return !entry.sent && entry.k > this.#fork!.head;
+    return !entry.sent && entry.id > 0;
   }
 
   #advanceFork(): void {
@@ -761,7 +765,9 @@ export class Client {
 
   /** A gateway that has more transactions than this client ever made says that the disk was restored. With an empty log nothing is lost by a new identity. */
   #renewIfRestored(): void {
-    const known = Math.max(this.#meta.g, this.#link?.welcome?.head ?? 0);
+    const welcome = this.#link?.welcome;
+    if (!welcome) return;
+    const known = Math.max(this.#meta.g, welcome.head);
     if (known > this.#log.last && this.#log.length === 0 && this.#persisting.length === 0) this.#onForked(known + 1);
   }
 

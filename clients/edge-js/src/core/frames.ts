@@ -49,6 +49,8 @@ export interface Tick {
   readonly to: Vec;
   readonly K: number;
   readonly g: number;
+  /** Of the digest of g, as the gateway has it. */
+  readonly check: Bytes;
   readonly have: bigint;
   readonly updates: readonly { readonly ref: number; readonly change: Change }[];
 }
@@ -356,6 +358,7 @@ function readTick(r: Reader, last: Vec): Tick {
   if (!dominates(to, last)) throw new Malformed("a base below the last one");
   const K = r.u();
   const g = r.u();
+  const check = r.fixed(8);
   const have = r.u64();
   const from = greatest(to);
   const updates: { ref: number; change: Change }[] = [];
@@ -364,7 +367,7 @@ function readTick(r: Reader, last: Vec): Tick {
     ascends(updates.at(-1)?.ref, ref);
     updates.push({ ref, change: readChange(r, from) });
   }
-  return { type: "tick", tick, to, K, g, have, updates };
+  return { type: "tick", tick, to, K, g, check, have, updates };
 }
 
 function readChange(r: Reader, from: number): Change {
@@ -466,6 +469,7 @@ export function encodeGateway(frame: GatewayFrame, last: Vec): Uint8Array {
       frame.to.forEach((entry, i) => w.i64(BigInt.asIntN(64, entry - (last[i] ?? 0n))));
       w.u(frame.K);
       w.u(frame.g);
+      w.fixed(frame.check);
       w.u(frame.have);
       w.u(frame.updates.length);
       for (const { ref, change } of frame.updates) {

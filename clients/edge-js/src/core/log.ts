@@ -113,11 +113,6 @@ export class Log {
     return digest;
   }
 
-  /** Are the entries up to k marked as sent? Else their digest may still change. */
-  sentUpTo(k: number): boolean {
-    return k >= this.#before && k <= this.last && this.#entries.every((entry) => entry.k > k || entry.sent);
-  }
-
   /** Drops the entries up to k, which are in the base. `digest`: that of k. */
   prune(k: number, digest: Bytes): Entry[] {
     const dropped = this.#entries.splice(0, k - this.#before);

@@ -37,18 +37,13 @@ export class IndexedDbStore implements Store {
       const transaction = db.transaction([META, LOG], "readwrite", { durability: "strict" });
       transaction.oncomplete = () => resolve();
       transaction.onabort = () => reject(transaction.error ?? new DOMException("aborted", "AbortError"));
-      const log = transaction.objectStore(LOG);
-      if (step.type === "rows") {
-        for (const row of step.rows) log.put(row);
-        return;
+      try {
+        write(transaction, step);
+      } catch (error) {
+        // Else what came before the error would take place.
+        transaction.abort();
+        reject(error);
       }
-      transaction.objectStore(META).put(step.meta, META);
-      if (step.type === "base") {
-        log.delete(IDBKeyRange.upperBound(step.meta.before));
-        return;
-      }
-      log.clear();
-      for (const row of step.rows) log.put(row);
     });
   }
 
@@ -79,6 +74,17 @@ export class IndexedDbStore implements Store {
     this.#db = undefined;
     this.onLost?.();
   }
+}
+
+function write(transaction: IDBTransaction, step: Step): void {
+  const log = transaction.objectStore(LOG);
+  if (step.type !== "rows") transaction.objectStore(META).put(step.meta, META);
+  if (step.type === "base") {
+    log.delete(IDBKeyRange.upperBound(step.meta.before));
+    return;
+  }
+  if (step.type === "replace") log.clear();
+  for (const row of step.rows) log.put(row);
 }
 
 function result<T>(request: IDBRequest<T>): Promise<T> {
