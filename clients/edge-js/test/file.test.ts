@@ -47,7 +47,7 @@ test("a crash at every byte of the file leaves what was confirmed before", (t) =
   const memory = new MemoryStore();
   // The size of the file after each step, and what it says then.
   const states = [{ size: 8, state: undefined as unknown }];
-  for (const step of steps(12)) {
+  for (const step of steps(6)) {
     store.apply(step);
     memory.apply(step);
     states.push({ size: statSync(path).size, state: plain(memory.load()) });

@@ -195,7 +195,6 @@ export class Session {
   readonly #send: (frame: Uint8Array) => void;
   readonly #refs = new Map<number, Bytes>();
   readonly #opening = new Map<number, Bytes>();
-  readonly #late: number[] = [];
   readonly #bases: Vec[] = [];
   #nextRef = 0;
   #cid: Bytes | undefined;
@@ -250,8 +249,7 @@ export class Session {
         if (frame.ref !== this.#nextRef++) throw new Error("ref out of order");
         if ([...this.#refs.values()].includes(frame.key)) throw new Error("watched twice");
         this.#refs.set(frame.ref, frame.key);
-        if (!this.#synced) this.#opening.set(frame.ref, frame.have);
-        else if (this.ticks === 0) this.#late.push(frame.ref);
+        if (this.ticks === 0) this.#opening.set(frame.ref, frame.have);
         else this.#value(frame.ref);
         return;
       case "unwatch":
@@ -281,7 +279,6 @@ export class Session {
     const { world } = this.region;
     const updates: { ref: number; change: Change }[] = [];
     for (const [ref, key] of [...this.#refs].sort(([a], [b]) => a - b)) {
-      if (this.#late.includes(ref)) continue;
       const value = world.value(key, to);
       if (this.ticks === 0) {
         if (hashOf(value) !== this.#opening.get(ref)) updates.push({ ref, change: { kind: "value", value } });
@@ -294,7 +291,6 @@ export class Session {
     const have = BigInt(world.regions.filter(({ vv }) => dominates(vv, to)).reduce((mask, { m }) => mask | (1 << m), 0));
     this.send({ type: "tick", tick: this.ticks + 1, to, K: this.#K, g: guard?.k ?? 0, check: guard?.digest.slice(0, 8) ?? "\0".repeat(8), have, updates });
     this.#bases.push(to);
-    for (const ref of this.#late.splice(0)) if (this.#refs.has(ref)) this.#value(ref);
   }
 }
 

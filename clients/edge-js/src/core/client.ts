@@ -548,13 +548,13 @@ export class Client {
   /** Rule 3. */
   #markAsSent(link: Link): void {
     if (this.#persisting.some(({ kind }) => kind === "send")) return;
-    this.#raise(link.next);
     const entries: Entry[] = [];
     for (let k = link.next; k <= link.acked + WINDOW; k++) {
       const entry = this.#log.entry(k);
       if (!entry?.durable || entry.sent) break;
       entries.push(entry);
     }
+    this.#raise(link.next, entries.at(-1)!.k);
     for (const entry of entries) {
       entry.sent = true;
       entry.connection = link.number;
@@ -562,12 +562,12 @@ export class Client {
     this.#persist({ kind: "send", step: { type: "rows", rows: entries.map(rowOf) }, entries });
   }
 
-  /** Entries from k on get times that regions still remember, and that grow. Returns those that changed. */
-  #raise(k: number): Entry[] {
-    const keys = [...keysOf(this.#log.entries.filter((entry) => entry.k >= k))];
+  /** Entries get times that regions still remember, and that grow. Returns those that changed. */
+  #raise(from: number, to: number): Entry[] {
+    const keys = [...keysOf(this.#log.entries.slice(from - this.#log.first, to + 1 - this.#log.first))];
     const before = keys.map((key) => this.#valueOf(key, []));
-    const changed = this.#log.raise(k, this.#serverTime() - Math.floor(((this.#link?.welcome?.retain ?? 0) * 1000) / 2));
-    this.#lastH = Math.max(this.#lastH, this.#log.entry(this.#log.last)?.h ?? 0);
+    const changed = this.#log.raise(from, to, this.#serverTime() - Math.floor(((this.#link?.welcome?.retain ?? 0) * 1000) / 2));
+    this.#lastH = Math.max(this.#lastH, changed.at(-1)?.h ?? 0);
     for (const key of keys) this.#visible.delete(key);
     // A write with a later time may win now.
     const others = keys.filter((key, i) => before[i] && hashOf(before[i]) !== hashOf(this.#valueOf(key, [])!));
@@ -579,7 +579,7 @@ export class Client {
     const entry = this.#log.entry(k);
     if (!entry || k <= link.acked) throw new Malformed("Retime of what is not under way");
     link.next = Math.min(link.next, k);
-    const changed = this.#raise(k);
+    const changed = this.#raise(k, this.#log.last);
     const sent = changed.filter(({ sent }) => sent);
     if (sent.length > 0) this.#persist({ kind: "send", step: { type: "rows", rows: sent.map(rowOf) }, entries: sent });
   }

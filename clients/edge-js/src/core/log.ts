@@ -121,12 +121,13 @@ export class Log {
     return dropped;
   }
 
-  /** Rule 3: no entry from k on is older than `floor`, and times go on growing. Returns the entries that changed. */
-  raise(k: number, floor: number): Entry[] {
+  /** Rule 3: no entry from `from` to `to` is older than `floor`, and times go on growing. Returns the entries that changed. */
+  raise(from: number, to: number, floor: number): Entry[] {
     const changed: Entry[] = [];
-    for (let i = Math.max(0, k - this.first); i < this.#entries.length; i++) {
-      const entry = this.#entries[i];
-      const h = Math.max(entry.h, floor, i > 0 ? this.#entries[i - 1].h + 1 : 0);
+    for (let k = from; k <= to; k++) {
+      const entry = this.entry(k);
+      if (!entry) break;
+      const h = Math.max(entry.h, floor, (this.entry(k - 1)?.h ?? -1) + 1);
       if (h === entry.h) continue;
       entry.h = h;
       changed.push(entry);
