@@ -163,6 +163,8 @@ export class Client {
   #connections = 0;
   #endpoint = 0;
   #failures = 0;
+  /** The application wants a connection. */
+  #wanted = false;
   #wakeAt: number | undefined;
   #clock: { readonly serverUs: number; readonly atUs: number } | undefined;
   readonly #refused = new Set<string>();
@@ -284,12 +286,14 @@ export class Client {
 
   start(nowUs: number): void {
     this.#at(nowUs);
+    this.#wanted = true;
     if (this.#phase === "stopped") this.#reconnect();
     this.#advance();
   }
 
   stop(nowUs: number): void {
     this.#at(nowUs);
+    this.#wanted = false;
     this.#close();
     if (!this.#fork) this.#phase = "stopped";
     this.#advance();
@@ -360,8 +364,13 @@ export class Client {
   #waitForNext(): void {
     this.#link = undefined;
     this.#endpoint = (this.#endpoint + 1) % this.#config.endpoints;
+    this.#tryAgain();
+  }
+
+  /** After a delay, so that a gateway which always says the same is not asked without end. */
+  #tryAgain(): void {
     const half = Math.min(BACKOFF_MIN_MS * 2 ** Math.min(this.#failures++, 10), BACKOFF_MAX_MS) * 500;
-    this.#phase = "waiting";
+    this.#phase = this.#wanted ? "waiting" : "stopped";
     this.#phaseAt = this.#now + half + this.#rng.below(half + 1);
   }
 
@@ -596,7 +605,7 @@ export class Client {
       return;
     }
     link.missing = { k, at: this.#now };
-    link.acked = Math.min(link.acked, k);
+    link.acked = Math.min(k, link.next - 1);
     link.next = Math.min(link.next, k + 1);
   }
 
@@ -696,7 +705,7 @@ export class Client {
       for (const entry of renewal.entries) entry.durable = !this.#waiting.includes(entry);
       // A gateway will say it again.
       this.#fork = undefined;
-      this.#waitForNext();
+      this.#tryAgain();
     }
     this.#advance();
   }
@@ -760,7 +769,7 @@ export class Client {
     this.#refused.clear();
     this.#fork = undefined;
     this.#changed(keysOf(gone), false);
-    this.#reconnect();
+    this.#tryAgain();
   }
 
   /** A gateway that has more transactions than this client ever made says that the disk was restored. With an empty log nothing is lost by a new identity. */
