@@ -242,3 +242,28 @@ test("a restored disk does not prune what the other branch has under the same nu
   assert.ok(value?.kind === "string");
   assert.equal(Number(value.bytes) + 100 * told, 111);
 });
+
+test("two Retimes for a transaction that was sent twice give it one new time", () => {
+  // Seed 10538 of the schedules: the second reply changed the time of what the region had taken by then, and the client took itself for a fork.
+  const world = new World(1);
+  world.retainMs = 60_000;
+  const device = new Device(world);
+  device.connect();
+  device.deaf = true;
+  device.commit({ op: "add", key: "c1", by: 1n });
+  device.cut();
+  world.time += 120_000_000;
+  device.connect();
+  const link = encodeGateway({ type: "welcome", region: 0, regions: 1, time: world.time, head: 0, check: "\0".repeat(8), period: 1000, retain: 60_000, covered: true, name: "x" }, []);
+  device.client.received(device.now, link);
+  device.run();
+  const retime = encodeGateway({ type: "retime", k: 1 }, []);
+  device.client.received(device.now, retime);
+  device.run();
+  const { h } = device.client.log[0];
+  assert.ok(h >= world.time - 30_000_000);
+  world.time += 5_000_000;
+  device.client.received(device.now, retime);
+  device.run();
+  assert.equal(device.client.log[0].h, h);
+});

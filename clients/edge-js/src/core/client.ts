@@ -6,6 +6,7 @@
 // Deviations:
 // D1 (rule 2) With `eager`, a transaction is visible in this process before it is durable. It is sent only after, and taken back if it cannot be made durable.
 // D2 (rule 1) What own transactions wrote does not count as brought by a later tick: a pending removal that came after them covers it.
+// D3 (Retime) One for a time that is not older than three quarters of `retain` is about an earlier frame, and changes nothing.
 // Invariants:
 // I1 The base never falls, also over crashes. I2 An entry leaves the log only in the durable step that has it in the base.
 // I3 What was sent is durable with `sent`, and keeps its number, time and operations, but for a Retime.
@@ -587,6 +588,8 @@ export class Client {
   #onRetime(link: Link, k: number): void {
     const entry = this.#log.entry(k);
     if (!entry || k <= link.acked) throw new Malformed("Retime of what is not under way");
+    // Sent twice with its old time, it gets two replies: after the first it has a new one, which a region may have taken.
+    if (entry.h >= this.#serverTime() - (link.welcome!.retain * 1000 * 3) / 4) return;
     link.next = Math.min(link.next, k);
     const changed = this.#raise(k, this.#log.last);
     const sent = changed.filter(({ sent }) => sent);
