@@ -1,0 +1,855 @@
+// The edge client, without IO: events in, effects out. It has no clock, no randomness and no promises.
+//
+// A client reads in the past, at a base, and commits to its own log; a gateway takes the log and sends newer bases.
+// `Rule n` is that of the link's specification. Times come in as whole microseconds of a monotonic clock.
+//
+// Deviations:
+// D1 (rule 2) With `eager`, a transaction is visible in this process before it is durable. It is sent only after, and taken back if it cannot be made durable.
+// D2 (rule 1) What own transactions wrote does not count as brought by a later tick: a pending removal that came after them covers it.
+// D3 (Retime) One for a time that is not older than three quarters of `retain` is about an earlier frame, and changes nothing.
+// Invariants:
+// I1 The base never falls, also over crashes. I2 An entry leaves the log only in the durable step that has it in the base.
+// I3 What was sent is durable with `sent`, and keeps its number, time and operations, but for a Retime.
+
+import { type Bytes, compareBytes, toText } from "./bytes.js";
+import { Malformed, type Vec, WATCHED_MAX, greatest } from "./codec.js";
+import { type ClientFrame, type GatewayFrame, type Tick, decodeGateway, encodeClient } from "./frames.js";
+import { Link, type Welcome } from "./link.js";
+import { DIGEST_0, type Entry, Log, type Origin, type Row, rowOf } from "./log.js";
+import { Rng } from "./rng.js";
+import { Cached, type Change, NOW, type Op, type Value, applied, elementOf, hashOf } from "./value.js";
+
+export const WINDOW = 64;
+export const BEHIND_MAX = 3;
+export const BACKOFF_MIN_MS = 250;
+export const BACKOFF_MAX_MS = 10_000;
+/** A connection without Welcome after so long has failed. */
+export const WELCOME_WITHIN_US = 10_000_000;
+/** The same Missing within this time is about frames that were under way. */
+export const RETRY_US = 1_000_000;
+const PERIODS_MAX = 5;
+const TABS_MAX = 256;
+const NONE: Bytes = "\0".repeat(8);
+
+export interface Config {
+  /** K: how many regions must have a base whole. */
+  readonly K: number;
+  /** Number of endpoints, in order of preference. */
+  readonly endpoints: number;
+  readonly token: Bytes;
+  /** For the jitter of reconnections. */
+  readonly seed: bigint | number;
+  /** Are transactions visible before they are durable? */
+  readonly eager: boolean;
+}
+
+/** Everything durable but the log's entries. */
+export interface Meta {
+  readonly secret: Bytes;
+  readonly base: Vec;
+  readonly g: number;
+  readonly K: number;
+  /** Number and digest of the transaction before the first entry of the log. */
+  readonly before: number;
+  readonly digest: Bytes;
+  /** The last transaction of each tab that has left the log. */
+  readonly tabs: readonly Origin[];
+}
+
+export interface Durable {
+  readonly meta: Meta;
+  readonly rows: readonly Row[];
+}
+
+/** One atomic durable step. */
+export type Step =
+  | { readonly type: "rows"; readonly rows: readonly Row[] }
+  /** The rows up to `meta.before` go with it. */
+  | { readonly type: "base"; readonly meta: Meta }
+  /** A new identity: these are all rows from now on. */
+  | { readonly type: "replace"; readonly meta: Meta; readonly rows: readonly Row[] };
+
+export type Phase = "offline" | "connecting" | "behind" | "live";
+
+export interface Status {
+  readonly phase: Phase;
+  readonly region: string | undefined;
+  readonly unsent: number;
+  readonly pending: number;
+  /** The region lacks own transactions that are not in the log any more: K or more regions were lost. */
+  readonly lost: boolean;
+}
+
+export interface Refusal {
+  readonly k: number;
+  /** The operation; undefined: the whole transaction. */
+  readonly op: number | undefined;
+  readonly code: string;
+  readonly text: string;
+  readonly ops: readonly Op[];
+}
+
+export type Effect =
+  | { readonly type: "connect"; readonly endpoint: number }
+  | { readonly type: "close" }
+  | { readonly type: "send"; readonly frame: Uint8Array }
+  /** To be confirmed by `persisted` or `persistFailed`, in this order. */
+  | { readonly type: "persist"; readonly step: Step }
+  /** Call `wake` at this time; it replaces an earlier one. */
+  | { readonly type: "wake"; readonly atUs: number }
+  /** To be answered by `renew`, with a fresh secret. */
+  | { readonly type: "forked" }
+  | { readonly type: "durable"; readonly id: number; readonly k: number }
+  | { readonly type: "failed"; readonly ids: readonly number[]; readonly error: unknown }
+  | { readonly type: "refused"; readonly refusal: Refusal }
+  /** What reads return has changed. `tick`: by a new base. */
+  | { readonly type: "changed"; readonly tick: boolean; readonly keys: ReadonlySet<Bytes> }
+  | { readonly type: "status" };
+
+export interface Read {
+  /** undefined: the value is not cached. */
+  readonly value: Value | undefined;
+  /** Own transactions on this key that are not in the base. */
+  readonly pending: number;
+  readonly base: Vec;
+}
+
+export function freshMeta(secret: Bytes, K: number): Meta {
+  return { secret, base: [], g: 0, K, before: 0, digest: DIGEST_0, tabs: [] };
+}
+
+interface Pending {
+  readonly kind: "commit" | "send" | "base" | "renew";
+  readonly step: Step;
+  readonly entries: readonly Entry[];
+  readonly tick?: Tick;
+  readonly link?: Link | undefined;
+}
+
+/** What waits for the bases before it to become durable. */
+type Staged = { readonly link: Link; readonly tick: Tick } | { readonly link: Link; readonly ref: number; readonly value: Value };
+
+interface Fork {
+  /** The first transaction that may differ. */
+  readonly k: number;
+  secret: Bytes | undefined;
+}
+
+type State = "stopped" | "waiting" | "asked" | "connected" | "renewing";
+
+export class Client {
+  readonly #config: Config;
+  readonly #rng: Rng;
+  #now = 0;
+  #meta: Meta;
+  #log: Log;
+  #K: number;
+  #lastH: number;
+  #ids = 0;
+  readonly #interest = new Set<Bytes>();
+  readonly #cache = new Map<Bytes, Cached>();
+  readonly #visible = new Map<Bytes, Value>();
+  /** Bases so far in this run. */
+  #epoch = 0;
+  #effects: Effect[] = [];
+  #persisting: Pending[] = [];
+  /** Committed, and to be persisted together once the commits before them are. */
+  #waiting: Entry[] = [];
+  #staged: Staged[] = [];
+  #fork: Fork | undefined;
+  #phase: State = "stopped";
+  /** When the phase began; for `waiting`, when it ends. */
+  #phaseAt = 0;
+  #link: Link | undefined;
+  #connections = 0;
+  #endpoint = 0;
+  #failures = 0;
+  /** The application wants a connection. */
+  #wanted = false;
+  #wakeAt: number | undefined;
+  #clock: { readonly serverUs: number; readonly atUs: number } | undefined;
+  readonly #refused = new Set<string>();
+  #lost = false;
+  #status: Status;
+
+  constructor(config: Config, durable: Durable) {
+    this.#config = config;
+    this.#rng = new Rng(config.seed);
+    this.#meta = durable.meta;
+    this.#K = config.K;
+    this.#log = new Log(durable.meta.before, durable.meta.digest, durable.rows);
+    this.#lastH = this.#log.entries.reduce((h, entry) => Math.max(h, entry.h), 0);
+    this.#status = this.#statusNow();
+  }
+
+  /** The effects since the last call, in order. */
+  take(): Effect[] {
+    const effects = this.#effects;
+    this.#effects = [];
+    return effects;
+  }
+
+  // ---- what an application asks
+
+  get base(): Vec {
+    return this.#meta.base;
+  }
+
+  get g(): number {
+    return this.#meta.g;
+  }
+
+  get secret(): Bytes {
+    return this.#meta.secret;
+  }
+
+  get status(): Status {
+    return this.#status;
+  }
+
+  /** Between two ticks of the gateway. */
+  get periodMs(): number | undefined {
+    return this.#link?.welcome?.period;
+  }
+
+  get log(): readonly Entry[] {
+    return this.#log.entries;
+  }
+
+  /** The last transaction of each tab, in the log or before it. */
+  get tabs(): readonly Origin[] {
+    return lastOfTabs(this.#meta.tabs, this.#log.entries);
+  }
+
+  read(key: Bytes, buffer: readonly Op[] = []): Read {
+    const pending = this.#log.entries.reduce((n, { ops }) => n + (ops.some((op) => op.key === key) ? 1 : 0), 0);
+    return { value: this.#valueOf(key, buffer), pending, base: this.#meta.base };
+  }
+
+  /** Rule 1. */
+  #valueOf(key: Bytes, buffer: readonly Op[]): Value | undefined {
+    const cached = this.#cache.get(key);
+    if (!cached) return undefined;
+    let view = this.#visible.get(key) ?? cached.value;
+    if (!this.#visible.has(key)) {
+      for (const entry of this.#log.entries) {
+        if (entry.shown) for (const op of entry.ops) if (op.key === key) view = applied(cached, view, op, entry);
+      }
+      this.#visible.set(key, view);
+    }
+    for (const op of buffer) if (op.key === key) view = applied(cached, view, op, NOW);
+    return view;
+  }
+
+  /** Rule 2. REQUIRES: at least one operation. */
+  commit(nowUs: number, ops: readonly Op[], origin?: Origin): { readonly id: number; readonly k: number } {
+    this.#at(nowUs);
+    const base = this.#meta.base;
+    const h = Math.max(Math.max(this.#lastH, greatest(base)) + 1, this.#serverTime());
+    this.#lastH = h;
+    const id = ++this.#ids;
+    const shown = this.#config.eager;
+    const entry: Entry = { id, k: this.#log.last + 1, dep: base, ops, h, origin, sent: false, durable: false, shown, epoch: this.#epoch, connection: 0 };
+    this.#log.push(entry);
+    this.#waiting.push(entry);
+    if (shown) this.#changed(keysOf([entry]), false);
+    this.#advance();
+    return { id, k: entry.k };
+  }
+
+  watch(nowUs: number, key: Bytes): void {
+    this.#at(nowUs);
+    if (this.#interest.has(key)) return;
+    if (this.#interest.size >= WATCHED_MAX) throw new RangeError("more than 65,536 watched keys");
+    this.#interest.add(key);
+    if (this.#link) this.#send({ type: "watch", ref: this.#link.watch(key), key, have: NONE });
+    this.#advance();
+  }
+
+  unwatch(nowUs: number, key: Bytes): void {
+    this.#at(nowUs);
+    if (!this.#interest.delete(key)) return;
+    this.#cache.delete(key);
+    this.#visible.delete(key);
+    const ref = this.#link?.unwatch(key);
+    if (ref !== undefined) this.#send({ type: "unwatch", ref });
+    this.#advance();
+  }
+
+  setK(nowUs: number, K: number): void {
+    this.#at(nowUs);
+    this.#K = K;
+    if (this.#link) this.#send({ type: "setK", K });
+    this.#advance();
+  }
+
+  // ---- connection (rules 10, 13 and 14)
+
+  start(nowUs: number): void {
+    this.#at(nowUs);
+    this.#wanted = true;
+    if (this.#phase === "stopped") this.#reconnect();
+    this.#advance();
+  }
+
+  stop(nowUs: number): void {
+    this.#at(nowUs);
+    this.#wanted = false;
+    this.#close();
+    if (!this.#fork) this.#phase = "stopped";
+    this.#advance();
+  }
+
+  /** The application knows that the network is back: no need to wait. */
+  hurry(nowUs: number): void {
+    this.#at(nowUs);
+    if (this.#phase === "waiting") this.#reconnect();
+    this.#advance();
+  }
+
+  connected(nowUs: number): void {
+    this.#at(nowUs);
+    if (this.#phase !== "asked") return;
+    this.#phase = "connected";
+    this.#phaseAt = this.#now;
+    this.#advance();
+  }
+
+  disconnected(nowUs: number): void {
+    this.#at(nowUs);
+    if (this.#phase === "asked" || this.#phase === "connected") this.#waitForNext();
+    this.#advance();
+  }
+
+  wake(nowUs: number): void {
+    this.#at(nowUs);
+    // Timers may be early: then another is asked for.
+    this.#wakeAt = undefined;
+    this.#advance();
+  }
+
+  #at(nowUs: number): void {
+    this.#now = Math.max(this.#now, nowUs);
+  }
+
+  /** Does what has become possible. */
+  #advance(): void {
+    this.#advanceStaged();
+    this.#advanceFork();
+    this.#advanceCommits();
+    this.#advanceConnection();
+    this.#advanceTransfers();
+    this.#renewIfRestored();
+    this.#tellStatus();
+    this.#setTimer();
+  }
+
+  #reconnect(): void {
+    this.#phase = "waiting";
+    this.#phaseAt = this.#now;
+  }
+
+  #close(): void {
+    if (this.#phase !== "asked" && this.#phase !== "connected") return;
+    this.#effects.push({ type: "close" });
+    this.#link = undefined;
+    this.#phase = "stopped";
+  }
+
+  #fail(): void {
+    if (this.#phase !== "asked" && this.#phase !== "connected") return;
+    this.#close();
+    this.#waitForNext();
+  }
+
+  #waitForNext(): void {
+    this.#link = undefined;
+    this.#endpoint = (this.#endpoint + 1) % this.#config.endpoints;
+    this.#tryAgain();
+  }
+
+  /** After a delay, so that a gateway which always says the same is not asked without end. */
+  #tryAgain(): void {
+    const half = Math.min(BACKOFF_MIN_MS * 2 ** Math.min(this.#failures++, 10), BACKOFF_MAX_MS) * 500;
+    this.#phase = this.#wanted ? "waiting" : "stopped";
+    this.#phaseAt = this.#now + half + this.#rng.below(half + 1);
+  }
+
+  #advanceConnection(): void {
+    const link = this.#link;
+    if (this.#phase === "waiting" && this.#phaseAt <= this.#now && this.#config.endpoints > 0) {
+      this.#phase = "asked";
+      this.#phaseAt = this.#now;
+      this.#connections++;
+      this.#effects.push({ type: "connect", endpoint: this.#endpoint });
+    } else if ((this.#phase === "asked" || this.#phase === "connected") && !link?.welcome && this.#phaseAt + WELCOME_WITHIN_US <= this.#now) {
+      this.#fail();
+    } else if (this.#phase === "connected" && !link) {
+      this.#sayHello();
+    } else if (link?.retryAt !== undefined && link.retryAt <= this.#now) {
+      link.retryAt = undefined;
+      link.next = link.acked + 1;
+    }
+  }
+
+  /** Rule 10: the opening. It begins at the base that is durable and visible. */
+  #sayHello(): void {
+    if (this.#staged.length > 0) return;
+    const { secret, base, g } = this.#meta;
+    const first = this.#log.first;
+    const link = new Link(this.#connections, base, first);
+    this.#link = link;
+    this.#send({ type: "hello", secret, K: this.#K, base, g, first, check: this.#log.digest.slice(0, 8), token: this.#config.token });
+    const written = keysOf(this.#log.entries.filter(({ shown }) => shown));
+    for (const key of [...this.#interest].sort(compareBytes)) {
+      // Nothing is said of keys that the log writes: an equal value may have been written later, and which write wins depends on that.
+      const cached = written.has(key) ? undefined : this.#cache.get(key);
+      this.#send({ type: "watch", ref: link.watch(key), key, have: cached ? hashOf(cached.value) : NONE });
+    }
+    this.#send({ type: "sync" });
+  }
+
+  #send(frame: ClientFrame): void {
+    this.#effects.push({ type: "send", frame: encodeClient(frame) });
+  }
+
+  // ---- frames
+
+  received(nowUs: number, frame: Uint8Array): void {
+    this.#at(nowUs);
+    const link = this.#link;
+    if (link) {
+      try {
+        this.#onFrame(link, decodeGateway(frame, link.last));
+      } catch (error) {
+        if (!(error instanceof Malformed)) throw error;
+        this.#fail();
+      }
+    }
+    this.#advance();
+  }
+
+  #onFrame(link: Link, frame: GatewayFrame): void {
+    if (frame.type === "error") return this.#fail();
+    if ((frame.type === "welcome") === (link.welcome !== undefined)) throw new Malformed("Welcome comes first, and once");
+    switch (frame.type) {
+      case "welcome":
+        return this.#onWelcome(link, frame);
+      case "ack":
+        link.acked = Math.max(link.acked, Math.min(frame.k, link.next - 1));
+        link.behinds = 0;
+        return;
+      case "missing":
+        return this.#onMissing(link, frame.k);
+      case "later":
+        return this.#onWait(link, frame.ms, false);
+      case "behind":
+        return this.#onWait(link, frame.ms, true);
+      case "forked":
+        return this.#onForked(frame.k);
+      case "retime":
+        return this.#onRetime(link, frame.k);
+      case "refused":
+        return this.#onRefused(frame);
+      case "value":
+        if (link.tick === 0 || frame.tick !== link.tick) throw new Malformed("Value of another tick");
+        this.#staged.push({ link, ref: frame.ref, value: frame.value });
+        return;
+      case "tick":
+        if (frame.tick !== link.tick + 1) throw new Malformed("number of a tick");
+        link.ticked(frame.to);
+        link.behinds = 0;
+        link.tickedAt = this.#now;
+        this.#failures = 0;
+        this.#staged.push({ link, tick: frame });
+    }
+  }
+
+  #onWelcome(link: Link, frame: Welcome): void {
+    link.welcome = frame;
+    link.welcomedAt = this.#now;
+    this.#clock = { serverUs: frame.time, atUs: this.#now };
+    this.#lost = false;
+    const known = frame.head > 0 ? this.#log.digestAt(frame.head) : undefined;
+    if (known !== undefined && known.slice(0, 8) !== frame.check) this.#onForked(this.#log.first);
+  }
+
+  // ---- a new base (rules 8 and 9)
+
+  #advanceStaged(): void {
+    while (!this.#persisting.some(({ kind }) => kind === "base")) {
+      const next = this.#staged[0];
+      if (!next) return;
+      if ("value" in next) {
+        this.#staged.shift();
+        const key = next.link.refs.get(next.ref);
+        if (key === undefined) continue;
+        this.#cache.set(key, new Cached(next.value));
+        this.#changed(new Set([key]), false);
+        continue;
+      }
+      const { tick, link } = next;
+      const g = Math.max(tick.g, this.#meta.g);
+      const before = Math.min(Math.max(this.#meta.before, g), this.#log.last);
+      const digest = this.#log.digestAt(before)!;
+      if (tick.g > this.#meta.g && (tick.g > this.#log.last || digest.slice(0, 8) !== tick.check)) {
+        // Another branch: this disk was restored, or copied.
+        this.#staged = [];
+        return this.#onForked(this.#log.first);
+      }
+      const pruned = this.#log.entries.slice(0, before - this.#meta.before);
+      const tabs = lastOfTabs(this.#meta.tabs, pruned);
+      const meta: Meta = { ...this.#meta, base: tick.to, g, K: tick.K, before, digest, tabs };
+      this.#persist({ kind: "base", step: { type: "base", meta }, entries: [], tick, link });
+    }
+  }
+
+  #applyTick(link: Link, tick: Tick, meta: Meta): void {
+    this.#staged.shift();
+    const dropped = this.#log.prune(meta.before, meta.digest);
+    this.#meta = meta;
+    this.#epoch++;
+    const keys = keysOf(dropped);
+    for (const { k, ops } of dropped) for (let op = 0; op <= ops.length; op++) this.#refused.delete(`${k}/${op}`);
+    const own = elementsOf(dropped);
+    for (const { ref, change } of tick.updates) {
+      const key = link.refs.get(ref);
+      if (key === undefined || !this.#interest.has(key)) continue;
+      const next = this.#next(this.#cache.get(key), change, own.get(key));
+      if (next) {
+        this.#cache.set(key, next);
+        keys.add(key);
+      } else {
+        this.#cache.delete(key);
+        this.#fail();
+      }
+    }
+    link.acked = Math.max(link.acked, meta.before);
+    link.next = Math.max(link.next, meta.before + 1);
+    this.#changed(keys, true);
+  }
+
+  #next(old: Cached | undefined, change: Change, own: ReadonlySet<Bytes> | undefined): Cached | undefined {
+    if (old) return old.changed(change, this.#epoch, own);
+    return change.kind === "value" ? new Cached(change.value) : undefined;
+  }
+
+  // ---- sending (rules 3 to 7)
+
+  #advanceTransfers(): void {
+    const link = this.#link;
+    if (!link?.welcome || this.#fork) return;
+    if (link.pausedUntil !== undefined && this.#now < link.pausedUntil) return;
+    link.pausedUntil = undefined;
+    while (link.next <= this.#log.last && link.next <= link.acked + WINDOW) {
+      const entry = this.#log.entry(link.next)!;
+      if (!entry.durable) return;
+      if (!entry.sent) {
+        this.#markAsSent(link);
+        return;
+      }
+      const ops = entry.ops.map((op) => ({ op, ref: link.refOf.get(op.key) }));
+      const again = entry.connection !== link.number;
+      this.#send({ type: "transfer", k: entry.k, again, tick: link.tickOf(entry.dep), dep: entry.dep, h: entry.h, ops });
+      link.next++;
+    }
+  }
+
+  /** Rule 3. */
+  #markAsSent(link: Link): void {
+    if (this.#persisting.some(({ kind }) => kind === "send")) return;
+    const entries: Entry[] = [];
+    for (let k = link.next; k <= link.acked + WINDOW; k++) {
+      const entry = this.#log.entry(k);
+      if (!entry?.durable || entry.sent) break;
+      entries.push(entry);
+    }
+    this.#raise(link.next, entries.at(-1)!.k);
+    for (const entry of entries) {
+      entry.sent = true;
+      entry.connection = link.number;
+    }
+    this.#persist({ kind: "send", step: { type: "rows", rows: entries.map(rowOf) }, entries });
+  }
+
+  /** Entries get times that regions still remember, and that grow. Returns those that changed. */
+  #raise(from: number, to: number): Entry[] {
+    const keys = [...keysOf(this.#log.entries.slice(from - this.#log.first, to + 1 - this.#log.first))];
+    const before = keys.map((key) => this.#valueOf(key, []));
+    const changed = this.#log.raise(from, to, this.#serverTime() - Math.floor(((this.#link?.welcome?.retain ?? 0) * 1000) / 2));
+    this.#lastH = Math.max(this.#lastH, changed.at(-1)?.h ?? 0);
+    for (const key of keys) this.#visible.delete(key);
+    // A write with a later time may win now.
+    const others = keys.filter((key, i) => before[i] && hashOf(before[i]) !== hashOf(this.#valueOf(key, [])!));
+    this.#changed(new Set(others), false);
+    return changed;
+  }
+
+  #onRetime(link: Link, k: number): void {
+    const entry = this.#log.entry(k);
+    if (!entry || k <= link.acked) throw new Malformed("Retime of what is not under way");
+    // Sent twice with its old time, it gets two replies: after the first it has a new one, which a region may have taken.
+    if (entry.h >= this.#serverTime() - (link.welcome!.retain * 1000 * 3) / 4) return;
+    link.next = Math.min(link.next, k);
+    const changed = this.#raise(k, this.#log.last);
+    const sent = changed.filter(({ sent }) => sent);
+    if (sent.length > 0) this.#persist({ kind: "send", step: { type: "rows", rows: sent.map(rowOf) }, entries: sent });
+  }
+
+  #onMissing(link: Link, k: number): void {
+    if (k + 1 < this.#log.first) {
+      // A region that lacks the base lacks what the log has lost, too: that will come.
+      if (!link.covered) return this.#onWait(link, link.welcome!.period, true);
+      this.#lost = true;
+      return this.#fail();
+    }
+    if (link.missing?.k === k && this.#now < link.missing.at + RETRY_US) {
+      link.retryAt = link.missing.at + RETRY_US;
+      return;
+    }
+    link.missing = { k, at: this.#now };
+    link.acked = Math.min(k, link.next - 1);
+    link.next = Math.min(link.next, k + 1);
+  }
+
+  #onWait(link: Link, ms: number, behind: boolean): void {
+    // While the client waits it is about a frame that was sent before.
+    if (link.pausedUntil !== undefined && this.#now < link.pausedUntil) return;
+    link.behinds = behind ? link.behinds + 1 : 0;
+    if (link.behinds >= BEHIND_MAX) return this.#fail();
+    this.#pause(link, ms * 1000);
+  }
+
+  #pause(link: Link, us: number): void {
+    link.pausedUntil = this.#now + us;
+    link.next = link.acked + 1;
+  }
+
+  /** Rule 12. */
+  #onRefused(frame: Extract<GatewayFrame, { type: "refused" }>): void {
+    const name = `${frame.k}/${frame.op}`;
+    const entry = this.#log.entry(frame.k);
+    if (this.#refused.has(name) || !entry) return;
+    this.#refused.add(name);
+    this.#refuse(entry, frame.op < entry.ops.length ? frame.op : undefined, toText(frame.code), toText(frame.text));
+  }
+
+  #refuse(entry: Entry, op: number | undefined, code: string, text: string): void {
+    this.#effects.push({ type: "refused", refusal: { k: entry.k, op, code, text, ops: entry.ops } });
+  }
+
+  #serverTime(): number {
+    return this.#clock ? this.#clock.serverUs + this.#now - this.#clock.atUs : 0;
+  }
+
+  // ---- durability
+
+  #advanceCommits(): void {
+    if (this.#waiting.length === 0 || this.#persisting.some(({ kind }) => kind === "commit" || kind === "renew")) return;
+    const entries = this.#waiting.splice(0);
+    this.#persist({ kind: "commit", step: { type: "rows", rows: entries.map(rowOf) }, entries });
+  }
+
+  #persist(pending: Pending): void {
+    for (const entry of pending.entries) entry.durable = false;
+    this.#persisting.push(pending);
+    this.#effects.push({ type: "persist", step: pending.step });
+  }
+
+  /** The oldest unconfirmed step is durable. */
+  persisted(nowUs: number): void {
+    this.#at(nowUs);
+    const done = this.#persisting.shift();
+    if (!done) throw new Error("persisted without a step");
+    for (const entry of done.entries) entry.durable = !this.#persisting.some(({ entries }) => entries.includes(entry));
+    if (done.kind === "commit") this.#committed(done.entries);
+    if (done.step.type === "base") this.#applyTick(done.link!, done.tick!, done.step.meta);
+    if (done.step.type === "replace") this.#renewed(done.step.meta, done.entries);
+    this.#advance();
+  }
+
+  #committed(entries: readonly Entry[]): void {
+    const hidden = entries.filter(({ shown }) => !shown);
+    for (const entry of entries) {
+      entry.shown = true;
+      this.#effects.push({ type: "durable", id: entry.id, k: entry.k });
+    }
+    this.#changed(keysOf(hidden), false);
+  }
+
+  /** The oldest unconfirmed step failed, and nothing was changed; neither does any later one take place: all are confirmed so at once. */
+  persistFailed(nowUs: number, error: unknown): void {
+    this.#at(nowUs);
+    const failed = this.#persisting.splice(0);
+    const commit = failed.find(({ kind }) => kind === "commit")?.entries[0];
+    if (commit) {
+      const taken = this.#log.truncate(commit.k);
+      this.#waiting = [];
+      this.#lastH = Math.max(this.#log.entry(this.#log.last)?.h ?? 0, greatest(this.#meta.base));
+      this.#effects.push({ type: "failed", ids: taken.map(({ id }) => id), error });
+      this.#changed(keysOf(taken.filter(({ shown }) => shown)), false);
+    }
+    for (const { kind, entries } of failed) {
+      if (kind !== "send") continue;
+      // Before it was first sent nobody saw it. A time that was changed by a Retime is written with the next attempt.
+      for (const entry of entries) {
+        entry.sent = false;
+        entry.connection = 0;
+        entry.durable = true;
+      }
+      if (this.#link) this.#pause(this.#link, RETRY_US);
+    }
+    if (failed.some(({ kind }) => kind === "base")) {
+      this.#staged = [];
+      this.#fail();
+    }
+    const renewal = failed.find(({ kind }) => kind === "renew");
+    if (renewal) {
+      for (const entry of renewal.entries) entry.durable = !this.#waiting.includes(entry);
+      // A gateway will say it again.
+      this.#fork = undefined;
+      this.#tryAgain();
+    }
+    this.#advance();
+  }
+
+  // ---- a new identity (rule 11)
+
+  #onForked(k: number): void {
+    if (this.#fork) return;
+    this.#fork = { k, secret: undefined };
+    this.#close();
+    this.#phase = "renewing";
+    this.#effects.push({ type: "forked" });
+  }
+
+  /** The store was cleared: what was not sent goes on under a new identity. Answered by the effect `forked`. */
+  cleared(nowUs: number): void {
+    this.#at(nowUs);
+    this.#onForked(1);
+    this.#advance();
+  }
+
+  /** A fresh random secret, for the effect `forked`. */
+  renew(nowUs: number, secret: Bytes): void {
+    this.#at(nowUs);
+    if (this.#fork) this.#fork.secret ??= secret;
+    this.#advance();
+  }
+
+  /** No other copy can have sent it. What was loaded from the disk may have been sent from another copy since. */
+  #isKept(entry: Entry): boolean {
+    return !entry.sent && entry.id > 0;
+  }
+
+  #advanceFork(): void {
+    const secret = this.#fork?.secret;
+    if (secret === undefined || this.#persisting.length > 0) return;
+    this.#staged = [];
+    const entries = this.#log.entries.filter((entry) => this.#isKept(entry));
+    const tabs = lastOfTabs(this.#meta.tabs, this.#log.entries);
+    const meta: Meta = { ...freshMeta(secret, this.#meta.K), base: this.#meta.base, tabs };
+    const rows = entries.map((entry, i) => rowOf({ ...entry, k: i + 1 }));
+    this.#persist({ kind: "renew", step: { type: "replace", meta, rows }, entries });
+  }
+
+  #renewed(meta: Meta, kept: readonly Entry[]): void {
+    const k = this.#fork!.k;
+    const old = this.#log.entries;
+    const gone = old.filter((entry) => !kept.includes(entry) && !this.#waiting.includes(entry));
+    for (const entry of gone) if (entry.k >= k) this.#refuse(entry, undefined, "forked", "sent under an identity that another copy of this disk has used");
+    this.#meta = meta;
+    this.#log = new Log(0, DIGEST_0, []);
+    for (const entry of old) {
+      if (gone.includes(entry)) continue;
+      entry.k = this.#log.last + 1;
+      this.#log.push(entry);
+    }
+    // Commits that waited became durable with the rest.
+    const committed = this.#waiting.filter((entry) => kept.includes(entry));
+    this.#waiting = this.#waiting.filter((entry) => !kept.includes(entry));
+    this.#committed(committed);
+    this.#refused.clear();
+    this.#fork = undefined;
+    this.#changed(keysOf(gone), false);
+    this.#tryAgain();
+  }
+
+  /** A gateway that has more transactions than this client ever made says that the disk was restored. With an empty log nothing is lost by a new identity. */
+  #renewIfRestored(): void {
+    const welcome = this.#link?.welcome;
+    if (!welcome) return;
+    const known = Math.max(this.#meta.g, welcome.head);
+    if (known > this.#log.last && this.#log.length === 0 && this.#persisting.length === 0) this.#onForked(known + 1);
+  }
+
+  // ---- time, status
+
+  #behindAt(link: Link): number {
+    return (link.tickedAt ?? link.welcomedAt) + PERIODS_MAX * link.welcome!.period * 1000;
+  }
+
+  #setTimer(): void {
+    const link = this.#link;
+    let times: (number | undefined)[] = [];
+    if (this.#phase === "waiting") times = [this.#phaseAt];
+    else if (this.#phase === "asked" || (this.#phase === "connected" && !link?.welcome)) times = [this.#phaseAt + WELCOME_WITHIN_US];
+    else if (link) times = [link.pausedUntil, link.retryAt, this.#behindAt(link)].filter((at) => at !== undefined && at > this.#now);
+    const atUs = times.reduce((least, at) => (least === undefined || at! < least ? at : least), undefined);
+    if (atUs !== undefined && atUs !== this.#wakeAt) this.#effects.push({ type: "wake", atUs });
+    this.#wakeAt = atUs;
+  }
+
+  #tellStatus(): void {
+    const status = this.#statusNow();
+    const old = this.#status;
+    if ((Object.keys(status) as (keyof Status)[]).every((name) => status[name] === old[name])) return;
+    this.#status = status;
+    this.#effects.push({ type: "status" });
+  }
+
+  #statusNow(): Status {
+    const link = this.#link;
+    let phase: Phase = "connecting";
+    if (this.#phase === "stopped" || this.#phase === "waiting") phase = "offline";
+    else if (link?.welcome) phase = link.covered && this.#now < this.#behindAt(link) ? "live" : "behind";
+    const acked = Math.max(link?.acked ?? 0, this.#log.first - 1);
+    return { phase, region: link?.welcome && toText(link.welcome.name), unsent: this.#log.last - acked, pending: this.#log.length, lost: this.#lost };
+  }
+
+  #changed(keys: ReadonlySet<Bytes>, tick: boolean): void {
+    for (const key of keys) this.#visible.delete(key);
+    if (keys.size > 0 || tick) this.#effects.push({ type: "changed", keys, tick });
+  }
+}
+
+function lastOfTabs(tabs: readonly Origin[], entries: readonly Entry[]): readonly Origin[] {
+  const last = new Map(tabs.map(({ tab, n }) => [tab, n]));
+  for (const { origin } of entries) {
+    if (!origin) continue;
+    last.delete(origin.tab);
+    last.set(origin.tab, origin.n);
+  }
+  return [...last].slice(-TABS_MAX).map(([tab, n]) => ({ tab, n }));
+}
+
+function keysOf(entries: Iterable<Entry>): Set<Bytes> {
+  const keys = new Set<Bytes>();
+  for (const entry of entries) for (const op of entry.ops) keys.add(op.key);
+  return keys;
+}
+
+function elementsOf(entries: Iterable<Entry>): Map<Bytes, Set<Bytes>> {
+  const elements = new Map<Bytes, Set<Bytes>>();
+  for (const entry of entries) {
+    for (const op of entry.ops) {
+      const element = elementOf(op);
+      if (element === undefined) continue;
+      const of = elements.get(op.key);
+      if (of) of.add(element);
+      else elements.set(op.key, new Set([element]));
+    }
+  }
+  return elements;
+}
+

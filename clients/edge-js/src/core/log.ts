@@ -1,0 +1,137 @@
+// The log of own transactions that are not in the base yet, and the digest of their chain.
+
+import { type Bytes, fromArray, toArray } from "./bytes.js";
+import type { Vec } from "./codec.js";
+import { decodeBody, encodeBody } from "./frames.js";
+import { sha256 } from "./sha256.js";
+import type { Op } from "./value.js";
+
+/** The tab that committed, and its number of the transaction: so a tab that asks twice commits once. */
+export interface Origin {
+  readonly tab: string;
+  readonly n: number;
+}
+
+export interface Entry {
+  /** Number of the commit in this run, for the application: `k` may change with the identity. 0: of an earlier run. */
+  readonly id: number;
+  /** It changes with the identity only. */
+  k: number;
+  readonly origin: Origin | undefined;
+  readonly dep: Vec;
+  readonly ops: readonly Op[];
+  /** Arbitration time in microseconds. Fixed once the entry was sent. */
+  h: number;
+  sent: boolean;
+  /** Its row is as it is. */
+  durable: boolean;
+  /** It is visible to reads. */
+  shown: boolean;
+  /** That of the base that it read. */
+  readonly epoch: number;
+  /** The connection in which it was first sent; 0: in an earlier run. */
+  connection: number;
+}
+
+/** An entry as it is kept. */
+export interface Row {
+  readonly k: number;
+  readonly sent: boolean;
+  readonly body: Uint8Array;
+  readonly origin?: Origin | undefined;
+}
+
+export const DIGEST_0: Bytes = "\0".repeat(32);
+
+export function chain(before: Bytes, body: Uint8Array): Bytes {
+  return fromArray(sha256(toArray(before), body));
+}
+
+export function rowOf(entry: Entry): Row {
+  return { k: entry.k, sent: entry.sent, body: encodeBody(entry), origin: entry.origin };
+}
+
+/** Invariant L1: numbers have no gaps; L2: h grows; L3: what was sent comes before what was not. */
+export class Log {
+  #entries: Entry[] = [];
+  /** Number and digest of the transaction before the first entry. */
+  #before: number;
+  #digest: Bytes;
+
+  constructor(before: number, digest: Bytes, rows: readonly Row[]) {
+    this.#before = before;
+    this.#digest = digest;
+    for (const row of rows) {
+      const { k, h, dep, ops } = decodeBody(row.body);
+      if (k !== row.k || k !== this.last + 1) throw new Error(`L1: entry ${row.k} after ${this.last}`);
+      this.#entries.push({ id: 0, k, h, dep, ops, origin: row.origin, sent: row.sent, durable: true, shown: true, epoch: 0, connection: 0 });
+    }
+  }
+
+  get first(): number {
+    return this.#before + 1;
+  }
+
+  get last(): number {
+    return this.#before + this.#entries.length;
+  }
+
+  get length(): number {
+    return this.#entries.length;
+  }
+
+  get entries(): readonly Entry[] {
+    return this.#entries;
+  }
+
+  /** The digest of the transaction before the first entry. */
+  get digest(): Bytes {
+    return this.#digest;
+  }
+
+  entry(k: number): Entry | undefined {
+    return this.#entries[k - this.first];
+  }
+
+  push(entry: Entry): void {
+    this.#entries.push(entry);
+  }
+
+  /** Takes the entries from k on out again. */
+  truncate(k: number): Entry[] {
+    return this.#entries.splice(Math.max(0, k - this.first));
+  }
+
+  /** d_k; undefined: k is before the log or after it. */
+  digestAt(k: number): Bytes | undefined {
+    if (k < this.#before || k > this.last) return undefined;
+    let digest = this.#digest;
+    for (const entry of this.#entries) {
+      if (entry.k > k) break;
+      digest = chain(digest, encodeBody(entry));
+    }
+    return digest;
+  }
+
+  /** Drops the entries up to k, which are in the base. `digest`: that of k. */
+  prune(k: number, digest: Bytes): Entry[] {
+    const dropped = this.#entries.splice(0, k - this.#before);
+    this.#before = k;
+    this.#digest = digest;
+    return dropped;
+  }
+
+  /** Rule 3: no entry from `from` to `to` is older than `floor`, and times go on growing. Returns the entries that changed. */
+  raise(from: number, to: number, floor: number): Entry[] {
+    const changed: Entry[] = [];
+    for (let k = from; k <= to; k++) {
+      const entry = this.entry(k);
+      if (!entry) break;
+      const h = Math.max(entry.h, floor, (this.entry(k - 1)?.h ?? -1) + 1);
+      if (h === entry.h) continue;
+      entry.h = h;
+      changed.push(entry);
+    }
+    return changed;
+  }
+}

@@ -1,0 +1,419 @@
+// The database as applications see it.
+
+import type { Bytes } from "./core/bytes.js";
+import type { Read, Refusal, Status } from "./core/client.js";
+import type { Vec } from "./core/codec.js";
+import type { Op } from "./core/value.js";
+import { type Commit, Deferred, type Engine, type IdentityReason, type Listener } from "./engine.js";
+import { type Codec, type Counter, type Handle, type MapHandle, type Register, type SetHandle, counter, exact, map, register, set, text } from "./handles.js";
+import { Leader, type SocketConstructor } from "./leader.js";
+import { IndexedDbStore } from "./store/indexeddb.js";
+import { MemoryStore } from "./store/memory.js";
+import type { Store } from "./store/store.js";
+import { type Channel, Follower, Host } from "./tabs.js";
+import { Tx, Unavailable } from "./tx.js";
+
+export interface Options {
+  /** Name of the store and of the tabs' common identity. */
+  readonly name: string;
+  /** Gateways, `ws://…/edge` or `wss://…/edge`, in order of preference. */
+  readonly endpoints: readonly string[];
+  /** How many regions must have all that is shown; default 2. */
+  readonly k?: number;
+  readonly token?: string | Uint8Array;
+  /** Default: IndexedDB where there is one, else memory. A store that is given here is not shared with other tabs. */
+  readonly store?: Store;
+  /** Default: the global one. */
+  readonly WebSocket?: unknown;
+  /** How tabs find each other; default: Web Locks and BroadcastChannel beside IndexedDB. false: no other tab. */
+  readonly tabs?: Tabs | false;
+}
+
+export interface Tabs {
+  readonly locks: Pick<LockManager, "request">;
+  channel(name: string): Channel;
+}
+
+/** What one read shows. */
+export interface Shown<R> {
+  /** undefined if it is not available, or absent. */
+  readonly value: R | undefined;
+  /** false: the value is not cached yet. */
+  readonly available: boolean;
+  /** Own transactions on this key that are not in the base yet. */
+  readonly pending: number;
+  /** The past that `value` belongs to, but for own transactions. */
+  readonly base: Vec;
+}
+
+/** Values of one moment. */
+export interface View {
+  readonly base: Vec;
+  get<R>(handle: Handle<R>): R;
+  read<R>(handle: Handle<R>): Shown<R>;
+}
+
+export interface Events {
+  status: Status;
+  refused: Refusal;
+  failed: unknown;
+  identity: IdentityReason;
+}
+
+interface Subscription {
+  readonly handles: readonly Handle[];
+  readonly callback: (view: View) => void;
+}
+
+export async function open(options: Options): Promise<Db> {
+  const db = new Db(options);
+  await db.start();
+  return db;
+}
+
+export class Db implements View {
+  readonly #options: Options;
+  readonly #listeners = new Map<keyof Events, Set<(event: never) => void>>();
+  readonly #subscriptions = new Set<Subscription>();
+  /** How often each key is watched. */
+  readonly #watched = new Map<Bytes, number>();
+  #loads: { keys: readonly Bytes[]; done: Deferred<void> }[] = [];
+  #engine: Engine | undefined;
+  #host: Host | undefined;
+  #leading = false;
+  #identity: IdentityReason | undefined;
+  #closed = false;
+  readonly #closing = new AbortController();
+  readonly #listener: Listener = {
+    changed: (keys) => this.#onChanged(keys),
+    status: (status) => this.#emit("status", status),
+    refused: (refusal) => this.#emit("refused", refusal),
+    identity: (reason) => {
+      this.#identity = reason;
+      this.#emit("identity", reason);
+    },
+    failed: (error) => this.#emit("failed", error),
+  };
+
+  /** Use `open`. */
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  // ---- handles
+
+  register(name: string): Register<string>;
+  register<T>(name: string, codec: Codec<T>): Register<T>;
+  register<T extends string>(name: string): Register<T>;
+  register(name: string, codec: Codec<unknown> = text as Codec<unknown>): Register<unknown> {
+    return register(name, codec);
+  }
+
+  counter(name: string): Counter {
+    return counter(name);
+  }
+
+  map(name: string): MapHandle<string>;
+  map<T>(name: string, codec: Codec<T>): MapHandle<T>;
+  map(name: string, codec: Codec<unknown> = text as Codec<unknown>): MapHandle<unknown> {
+    return map(name, codec);
+  }
+
+  set(name: string): SetHandle<string>;
+  set<T>(name: string, codec: Codec<T>): SetHandle<T>;
+  set(name: string, codec: Codec<unknown> = text as Codec<unknown>): SetHandle<unknown> {
+    return set(name, codec);
+  }
+
+  // ---- reads
+
+  get base(): Vec {
+    return this.#on().base;
+  }
+
+  get status(): Status {
+    return this.#on().status;
+  }
+
+  /** Why this client has a new identity since it was opened; undefined: it has the one that it had. */
+  get identity(): IdentityReason | undefined {
+    return this.#identity;
+  }
+
+  /** Does this tab have the connection? */
+  get leading(): boolean {
+    return this.#leading;
+  }
+
+  /** Throws `Unavailable` if the value is not cached. */
+  get<R>(handle: Handle<R>): R {
+    return valueOf(handle, this.#on().read(handle.key));
+  }
+
+  read<R>(handle: Handle<R>): Shown<R> {
+    return shown(handle, this.#on().read(handle.key));
+  }
+
+  /** The exact value of a counter. */
+  bigint(handle: Counter): bigint {
+    const { value } = this.#on().read(handle.key);
+    if (!value) throw new Unavailable(handle.name);
+    return exact(value);
+  }
+
+  // ---- transactions
+
+  /** Runs the function, which must not be asynchronous, and commits what it did. If it throws, nothing was done. */
+  tx(run: (t: Tx) => void): Commit {
+    const engine = this.#on();
+    const t = new Tx((key, buffer) => engine.read(key, buffer));
+    let ops: readonly Op[];
+    try {
+      run(t);
+    } finally {
+      ops = t.finish();
+    }
+    return ops.length === 0 ? { k: undefined, durable: Promise.resolve(undefined) } : engine.commit(ops);
+  }
+
+  // ---- interest
+
+  /** Keeps these keys in the cache until the function that it returns is called. */
+  watch(handles: Iterable<Handle>): () => void {
+    const keys = [...new Set([...handles].map(({ key }) => key))];
+    const engine = this.#on();
+    for (const key of keys) {
+      this.#watched.set(key, (this.#watched.get(key) ?? 0) + 1);
+      engine.watch(key);
+    }
+    let done = false;
+    return () => {
+      if (done || this.#closed) return;
+      done = true;
+      for (const key of keys) this.#release(key);
+    };
+  }
+
+  #release(key: Bytes): void {
+    const times = this.#watched.get(key)! - 1;
+    if (times > 0) {
+      this.#watched.set(key, times);
+      return;
+    }
+    this.#watched.delete(key);
+    if (!this.#host?.watchedElsewhere(key)) this.#engine?.unwatch(key);
+  }
+
+  /** Watches these keys, and waits until all are cached: for ever, while there is no connection. */
+  async load(handles: Iterable<Handle>): Promise<() => void> {
+    const all = [...handles];
+    const unwatch = this.watch(all);
+    const load = { keys: all.map(({ key }) => key), done: new Deferred<void>() };
+    this.#loads.push(load);
+    this.#finishLoads();
+    await load.done.promise;
+    return unwatch;
+  }
+
+  #finishLoads(): void {
+    this.#loads = this.#loads.filter(({ keys, done }) => {
+      if (keys.some((key) => this.#on().read(key).value === undefined)) return true;
+      done.resolve();
+      return false;
+    });
+  }
+
+  /**
+   * Watches these keys and calls back when they read differently: after an own transaction, and at most once for a new base.
+   * Once all are cached it calls back for the first time, if they are now then at once. Returns how to end it.
+   */
+  subscribe(handles: Iterable<Handle>, callback: (view: View) => void): () => void {
+    const subscription = { handles: [...handles], callback };
+    const unwatch = this.watch(subscription.handles);
+    this.#subscriptions.add(subscription);
+    this.#tell(subscription);
+    return () => {
+      this.#subscriptions.delete(subscription);
+      unwatch();
+    };
+  }
+
+  #tell({ handles, callback }: Subscription): void {
+    const engine = this.#on();
+    const reads = new Map(handles.map(({ key }) => [key, engine.read(key)]));
+    if ([...reads.values()].some(({ value }) => value === undefined)) return;
+    callback(new Moment(engine.base, reads));
+  }
+
+  #onChanged(keys: ReadonlySet<Bytes>): void {
+    if (!this.#engine || this.#closed) return;
+    this.#finishLoads();
+    for (const subscription of [...this.#subscriptions]) {
+      if (this.#subscriptions.has(subscription) && subscription.handles.some(({ key }) => keys.has(key))) this.#tell(subscription);
+    }
+  }
+
+  // ---- the rest
+
+  on<E extends keyof Events>(event: E, callback: (event: Events[E]) => void): () => void {
+    const callbacks = this.#listeners.get(event) ?? new Set();
+    this.#listeners.set(event, callbacks);
+    callbacks.add(callback);
+    return () => callbacks.delete(callback);
+  }
+
+  /** An operation of an own transaction had no effect: wrong type, no rights, or `forked`. */
+  onRefused(callback: (refusal: Refusal) => void): () => void {
+    return this.on("refused", callback);
+  }
+
+  #emit<E extends keyof Events>(event: E, value: Events[E]): void {
+    for (const callback of this.#listeners.get(event) ?? []) (callback as (event: Events[E]) => void)(value);
+  }
+
+  /** How many regions must have all that is shown, from a later base on. */
+  setK(K: number): void {
+    this.#on().setK(K);
+  }
+
+  /** Own transactions that were not sent stay in the store. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#subscriptions.clear();
+    for (const { done } of this.#loads.splice(0)) done.reject(new Error("the database was closed before"));
+    this.#host?.stop();
+    await this.#engine?.close();
+    this.#host?.close();
+    this.#closing.abort();
+  }
+
+  #on(): Engine {
+    if (this.#closed || !this.#engine) throw new Error("the database is closed");
+    return this.#engine;
+  }
+
+  // ---- which side this tab is on
+
+  async start(): Promise<void> {
+    const { name } = this.#options;
+    const tabs = this.#tabs();
+    if (!tabs) {
+      await this.#lead(this.#listener);
+      return;
+    }
+    const tab = crypto.randomUUID();
+    const lock = `tidemark-edge/${name}`;
+    const { signal } = this.#closing;
+    // Whoever wants to know whether this tab is still there asks for this lock.
+    void tabs.locks.request(`${lock}/tab/${tab}`, () => this.#untilClosed()).catch(() => undefined);
+    const started = new Deferred<void>();
+    const channel = tabs.channel(lock);
+    let follower: Follower | undefined;
+    const lead = async () => {
+      if (this.#closed) return;
+      const gone = (other: string, then: () => void) => void tabs.locks.request(`${lock}/tab/${other}`, { signal }, then).catch(() => undefined);
+      const host = new Host(channel, this.#listener, this.#watched, gone);
+      try {
+        const leader = await this.#lead(host);
+        if (this.#closed) {
+          await leader.close();
+          return;
+        }
+        follower?.handOver(leader);
+        this.#host = host;
+        host.lead(leader);
+        this.#onChanged(new Set(this.#watched.keys()));
+        this.#emit("status", leader.status);
+      } catch (error) {
+        started.reject(error);
+        throw error;
+      }
+      started.resolve();
+      await this.#untilClosed();
+    };
+    const first = new Deferred<boolean>();
+    void tabs.locks
+      .request(lock, { ifAvailable: true }, async (granted) => {
+        first.resolve(granted !== null);
+        if (granted) await lead();
+      })
+      .catch(() => undefined);
+    if (await first.promise) return started.promise;
+    follower = new Follower(tab, channel, this.#listener);
+    this.#engine = follower;
+    void tabs.locks.request(lock, { signal }, lead).catch(() => undefined);
+    await Promise.race([follower.ready.promise, started.promise]);
+  }
+
+  async #lead(listener: Listener): Promise<Leader> {
+    const { name, endpoints, k = 2, token = "" } = this.#options;
+    const store = this.#options.store ?? (globalThis.indexedDB ? new IndexedDbStore(name) : new MemoryStore());
+    const socket = (this.#options.WebSocket ?? globalThis.WebSocket) as SocketConstructor | undefined;
+    if (!socket) throw new Error("there is no global WebSocket: give one as an option");
+    if (store instanceof IndexedDbStore) void askToPersist();
+    const leader = await Leader.open({ endpoints, K: k, token, socket, store }, listener);
+    this.#engine = leader;
+    this.#leading = true;
+    return leader;
+  }
+
+  #tabs(): Tabs | undefined {
+    const { tabs, store } = this.#options;
+    if (tabs !== undefined) return tabs || undefined;
+    if (store || !globalThis.indexedDB || !globalThis.navigator?.locks || !globalThis.BroadcastChannel) return undefined;
+    return { locks: navigator.locks, channel: (name) => new BroadcastChannel(name) as Channel };
+  }
+
+  #untilClosed(): Promise<void> {
+    const { signal } = this.#closing;
+    return new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener("abort", () => resolve())));
+  }
+}
+
+class Moment implements View {
+  readonly base: Vec;
+  readonly #reads: ReadonlyMap<Bytes, Read>;
+
+  constructor(base: Vec, reads: ReadonlyMap<Bytes, Read>) {
+    this.base = base;
+    this.#reads = reads;
+  }
+
+  get<R>(handle: Handle<R>): R {
+    return valueOf(handle, this.#of(handle));
+  }
+
+  read<R>(handle: Handle<R>): Shown<R> {
+    return shown(handle, this.#of(handle));
+  }
+
+  #of(handle: Handle): Read {
+    const read = this.#reads.get(handle.key);
+    if (!read) throw new Unavailable(handle.name);
+    return read;
+  }
+}
+
+function valueOf<R>(handle: Handle<R>, { value }: Read): R {
+  if (!value) throw new Unavailable(handle.name);
+  return handle.show(value);
+}
+
+function shown<R>(handle: Handle<R>, { value, pending, base }: Read): Shown<R> {
+  return { value: value && handle.show(value), available: value !== undefined, pending, base };
+}
+
+let asked = false;
+
+/** So that the browser does not take the log away when it needs room. */
+async function askToPersist(): Promise<void> {
+  const storage = globalThis.navigator?.storage;
+  if (asked || !storage?.persist) return;
+  asked = true;
+  try {
+    if (!(await storage.persisted())) await storage.persist();
+  } catch {
+    // It is a request, and may be turned down.
+  }
+}

@@ -1,0 +1,34 @@
+// Bindings for React: a component renders again when what it reads has changed.
+
+import { useCallback, useRef, useSyncExternalStore } from "react";
+import type { Status } from "./core/client.js";
+import type { Db } from "./db.js";
+import type { Handle } from "./handles.js";
+
+/** The value; undefined until it is loaded. The handle must be the same object from render to render, or have the same name. */
+export function useValue<R>(db: Db, handle: Handle<R>): R | undefined {
+  const last = useRef<{ readonly value: R | undefined; readonly of: Handle<R> }>(undefined);
+  const current = useRef(handle);
+  if (current.current.name !== handle.name || current.current.kind !== handle.kind) current.current = handle;
+  const stable = current.current;
+  const subscribe = useCallback(
+    (changed: () => void) =>
+      db.subscribe([stable], (view) => {
+        last.current = { value: view.get(stable), of: stable };
+        changed();
+      }),
+    [db, stable],
+  );
+  const snapshot = () => {
+    // The same object until something changes: a map is shown as a new one by each read.
+    if (last.current?.of !== stable) last.current = { value: db.read(stable).value, of: stable };
+    return last.current.value;
+  };
+  return useSyncExternalStore(subscribe, snapshot, () => undefined);
+}
+
+export function useStatus(db: Db): Status {
+  const subscribe = useCallback((changed: () => void) => db.on("status", changed), [db]);
+  const snapshot = () => db.status;
+  return useSyncExternalStore(subscribe, snapshot, snapshot);
+}

@@ -1,0 +1,274 @@
+// The database against gateways over real WebSockets.
+
+import assert from "node:assert/strict";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test, { type TestContext } from "node:test";
+import { WebSocket } from "ws";
+import { type Db, MemoryStore, type Options, type Refusal, Unavailable, json, open } from "../src/index.js";
+import { FileStore } from "../src/store/file.js";
+import { Gateways, until } from "./gateway.js";
+
+async function gateways(t: TestContext, regions = 3): Promise<Gateways> {
+  const gateways = await Gateways.start(regions);
+  t.after(() => gateways.stop());
+  return gateways;
+}
+
+async function client(t: TestContext, gateways: Gateways, options: Partial<Options> = {}): Promise<Db> {
+  const db = await open({ name: "test", endpoints: gateways.urls, k: 2, WebSocket, store: new MemoryStore(), ...options });
+  t.after(() => db.close());
+  return db;
+}
+
+const live = (db: Db) => until(() => db.status.phase === "live", "live");
+const settled = (db: Db) => until(() => db.status.phase === "live" && db.status.pending === 0, "settled");
+
+test("two clients converge", async (t) => {
+  const g = await gateways(t);
+  const [a, b] = [await client(t, g), await client(t, g, { endpoints: [...g.urls].reverse() })];
+  const [title, likes, cart, tags] = [a.register("r:title"), a.counter("c:likes"), a.map("m:cart", json<number>()), a.set("s:tags")];
+  const all = [title, likes, cart, tags];
+  await Promise.all([a.load(all), b.load(all)]);
+  assert.equal(a.get(title), undefined);
+  assert.equal(a.get(likes), 0);
+  const { k, durable } = a.tx((tx) => {
+    tx.set(title, "Grüße");
+    tx.add(likes, 2);
+    assert.equal(tx.get(likes), 2);
+    tx.put(cart, "apples", 3);
+    tx.insert(tags, "new");
+  });
+  assert.equal(k, 1);
+  assert.equal(await durable, 1);
+  assert.equal(a.get(title), "Grüße");
+  assert.equal(a.read(title).pending, 1);
+  b.tx((tx) => {
+    tx.add(likes, 5);
+    tx.put(cart, "pears", 1);
+    tx.insert(tags, "sale");
+  });
+  await Promise.all([settled(a), settled(b)]);
+  await until(() => a.get(likes) === 7 && b.get(likes) === 7 && b.get(title) === "Grüße", "both have all");
+  assert.deepEqual(a.get(cart), new Map([["apples", 3], ["pears", 1]]));
+  assert.deepEqual(a.get(cart), b.get(cart));
+  assert.deepEqual(a.get(tags), new Set(["new", "sale"]));
+  assert.equal(a.read(title).pending, 0);
+  b.tx((tx) => {
+    tx.remove(cart, "apples");
+    tx.remove(tags, "new");
+    tx.delete(title);
+  });
+  await until(() => a.get(title) === undefined && a.get(cart).size === 1 && a.get(tags).size === 1, "removals");
+});
+
+test("offline and back", async (t) => {
+  const g = await gateways(t);
+  const db = await client(t, g);
+  const likes = db.counter("c:likes");
+  await db.load([likes]);
+  db.tx((tx) => tx.add(likes, 1));
+  await settled(db);
+  const phases: string[] = [];
+  db.on("status", ({ phase }) => phases.push(phase));
+  await g.downAll();
+  await until(() => db.status.phase === "offline", "offline");
+  for (let i = 0; i < 100; i++) db.tx((tx) => tx.add(likes, 1));
+  assert.equal(db.get(likes), 101);
+  assert.equal(db.status.unsent, 100);
+  assert.equal(db.read(likes).pending, 100);
+  assert.throws(() => db.get(db.register("r:other")), Unavailable);
+  await g.upAll();
+  await settled(db);
+  assert.equal(db.get(likes), 101);
+  assert.equal(g.ops.length, 101, "each once");
+  assert.ok(phases.includes("offline") && phases.at(-1) === "live");
+});
+
+test("failover to another region, and each transaction counts once", async (t) => {
+  const g = await gateways(t);
+  const db = await client(t, g);
+  const likes = db.counter("c:likes");
+  await db.load([likes]);
+  const regions = new Set<string | undefined>();
+  db.on("status", ({ region }) => regions.add(region));
+  let committed = 0;
+  for (const m of [0, 1, 2]) {
+    for (let i = 0; i < 20; i++, committed++) db.tx((tx) => tx.add(likes, 1));
+    // Its transactions are acknowledged by region m alone, and it goes away.
+    g.linked.delete(m);
+    await until(() => db.status.unsent === 0 || db.status.phase === "offline", "acknowledged");
+    await g.down(m);
+    g.linked.add(m);
+    await until(() => db.status.phase === "live", "elsewhere", 3000, () => JSON.stringify(db.status) + m);
+    assert.ok(db.get(likes) === committed);
+    await g.up(m);
+  }
+  await settled(db);
+  assert.equal(db.get(likes), committed);
+  assert.ok(regions.size >= 3, [...regions].join());
+});
+
+test("subscribers see one moment, at most once a base", async (t) => {
+  const g = await gateways(t);
+  const [a, b] = [await client(t, g), await client(t, g)];
+  const [from, to] = [a.counter("c:from"), a.counter("c:to")];
+  await a.load([from, to]);
+  const bases: string[] = [];
+  let calls = 0;
+  const end = b.subscribe([from, to], (view) => {
+    calls++;
+    assert.equal(view.get(from) + view.get(to), 0, "money is neither made nor lost");
+    assert.equal(view.read(from).pending, 0);
+    bases.push(view.base.join());
+  });
+  for (let i = 0; i < 50; i++) {
+    a.tx((tx) => {
+      tx.add(from, -1);
+      tx.add(to, 1);
+    });
+    await new Promise((resolve) => setTimeout(resolve, 3));
+  }
+  await until(() => b.read(to).value === 50, "all there");
+  assert.ok(calls >= 2);
+  assert.equal(new Set(bases).size, bases.length, "once a base");
+  end();
+  a.tx((tx) => tx.add(to, 1));
+  await settled(a);
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  assert.equal(bases.length, calls);
+});
+
+test("refused operations are told once", async (t) => {
+  const g = await gateways(t);
+  const db = await client(t, g);
+  const list = db.counter("o:list");
+  const likes = db.counter("c:likes");
+  await db.load([list, likes]);
+  const refusals: Refusal[] = [];
+  db.onRefused((refusal) => refusals.push(refusal));
+  db.tx((tx) => {
+    tx.add(likes, 1);
+    tx.add(list, 1);
+  });
+  await until(() => refusals.length > 0, "refused");
+  await g.down(0);
+  await settled(db);
+  assert.deepEqual(refusals.map(({ k, op, code }) => ({ k, op, code })), [{ k: 1, op: 1, code: "WRONGTYPE" }]);
+  assert.equal(db.get(likes), 1);
+});
+
+test("a quota that is exceeded takes the transaction back", async (t) => {
+  const g = await gateways(t);
+  const store = new MemoryStore();
+  let full = false;
+  const apply = store.apply.bind(store);
+  store.apply = (step) => {
+    if (full && step.type === "rows" && !step.rows[0].sent) throw new DOMException("full", "QuotaExceededError");
+    return apply(step);
+  };
+  const db = await client(t, g, { store });
+  const name = db.register("r:name");
+  await db.load([name]);
+  db.tx((tx) => tx.set(name, "Ada"));
+  full = true;
+  const failures: unknown[] = [];
+  db.on("failed", (error) => failures.push(error));
+  await assert.rejects(db.tx((tx) => tx.set(name, "Bob")).durable, { name: "QuotaExceededError" });
+  assert.equal(db.get(name), "Ada");
+  assert.equal(failures.length, 1);
+  full = false;
+  assert.equal(await db.tx((tx) => tx.set(name, "Cleo")).durable, 2);
+  await settled(db);
+  assert.equal(db.get(name), "Cleo");
+});
+
+test("a transaction whose function throws did nothing", async (t) => {
+  const g = await gateways(t);
+  const db = await client(t, g);
+  const likes = db.counter("c:likes");
+  await db.load([likes]);
+  assert.throws(() =>
+    db.tx((tx) => {
+      tx.add(likes, 1);
+      throw new Error("no");
+    }),
+  );
+  assert.equal(db.get(likes), 0);
+  assert.equal(db.tx(() => undefined).k, undefined);
+});
+
+test("a restart from the file store loses nothing", async (t) => {
+  const g = await gateways(t);
+  const directory = mkdtempSync(join(tmpdir(), "edge-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, "log");
+  let total = 0;
+  for (let run = 0; run < 5; run++) {
+    const db = await client(t, g, { store: new FileStore(path, { compactAbove: 2000 }) });
+    const likes = db.counter("c:likes");
+    await db.load([likes]);
+    if (run % 2 === 1) {
+      await g.downAll();
+      await until(() => db.status.phase === "offline", "offline");
+    }
+    for (let i = 0; i < 10; i++, total++) db.tx((tx) => tx.add(likes, 1));
+    assert.equal(db.get(likes), total);
+    if (run % 2 === 0) await settled(db);
+    await db.close();
+    await g.upAll();
+  }
+  const db = await client(t, g, { store: new FileStore(path) });
+  const likes = db.counter("c:likes");
+  await db.load([likes]);
+  await settled(db);
+  assert.equal(db.get(likes), total);
+});
+
+test("a copied disk becomes another client, and is told", async (t) => {
+  const g = await gateways(t);
+  const directory = mkdtempSync(join(tmpdir(), "edge-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const [one, two] = [join(directory, "one"), join(directory, "two")];
+  const a = await client(t, g, { store: new FileStore(one) });
+  const likes = a.counter("c:likes");
+  await a.load([likes]);
+  a.tx((tx) => tx.add(likes, 1));
+  await settled(a);
+  copyFileSync(one, two);
+  a.tx((tx) => tx.add(likes, 10));
+  await settled(a);
+  await a.close();
+
+  const b = await client(t, g, { store: new FileStore(two), endpoints: ["ws://127.0.0.1:1/edge"] });
+  b.tx((tx) => tx.add(likes, 100));
+  await b.close();
+  const refused: Refusal[] = [];
+  const c = await client(t, g, { store: new FileStore(two) });
+  c.onRefused((refusal) => refused.push(refusal));
+  await c.load([likes]);
+  c.tx((tx) => tx.add(likes, 1000));
+  await settled(c);
+  await until(() => c.identity === "forked", "a new identity");
+  await c.load([likes]);
+  await settled(c);
+  const lost = refused.filter(({ code }) => code === "forked").flatMap(({ ops }) => ops);
+  const told = lost.reduce((sum, op) => sum + (op.op === "add" ? Number(op.by) : 0), 0);
+  assert.equal(c.get(likes) + told, 1111, "each counts once, or was told to be dropped");
+  assert.ok(c.get(likes) >= 11);
+});
+
+test("K may be changed, and the base shows how far it is", async (t) => {
+  const g = await gateways(t);
+  const db = await client(t, g, { k: 3 });
+  const likes = db.counter("c:likes");
+  await db.load([likes]);
+  g.linked.delete(2);
+  db.tx((tx) => tx.add(likes, 1));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.equal(db.status.pending, 1, "three regions do not have it");
+  db.setK(2);
+  await settled(db);
+  assert.equal(db.get(likes), 1);
+});

@@ -1,0 +1,191 @@
+// Tabs: one leads, the others go through it. Locks and channels in memory; real browsers: see browser/.
+
+import assert from "node:assert/strict";
+import test, { type TestContext } from "node:test";
+import { WebSocket } from "ws";
+import { type Db, MemoryStore, type Tabs, open } from "../src/index.js";
+import { Gateways, until } from "./gateway.js";
+
+/** The part of a browser that tabs share, and each tab's own end of it. */
+class Browser {
+  readonly store = new MemoryStore();
+  readonly #holders = new Map<string, number>();
+  #waiting: { name: string; tab: number; run: () => void }[] = [];
+  #channels: { tab: number; channel: { onmessage: ((event: { data: unknown }) => void) | null } }[] = [];
+  #tabs = 0;
+  readonly #dead = new Set<number>();
+
+  tab(): { tabs: Tabs; kill(): void; store: MemoryStore } {
+    const tab = ++this.#tabs;
+    const locks = {
+      request: (name: string, options: any, callback: any = options): Promise<unknown> => {
+        if (this.#dead.has(tab)) return new Promise(() => undefined);
+        if (options.ifAvailable && this.#holders.has(name)) return Promise.resolve(callback(null));
+        return new Promise((resolve, reject) => {
+          const run = () => {
+            this.#holders.set(name, tab);
+            Promise.resolve(callback({ name }))
+              .then(resolve, reject)
+              .finally(() => !this.#dead.has(tab) && this.#release(name));
+          };
+          if (this.#holders.has(name)) this.#waiting.push({ name, tab, run });
+          else run();
+        });
+      },
+    };
+    const channel = () => {
+      const end = {
+        onmessage: null as ((event: { data: unknown }) => void) | null,
+        postMessage: (message: unknown) => {
+          if (this.#dead.has(tab)) return;
+          const data = structuredClone(message);
+          for (const other of this.#channels) {
+            if (other.channel !== end) queueMicrotask(() => !this.#dead.has(other.tab) && other.channel.onmessage?.({ data: structuredClone(data) }));
+          }
+        },
+        close: () => {
+          this.#channels = this.#channels.filter(({ channel }) => channel !== end);
+        },
+      };
+      this.#channels.push({ tab, channel: end });
+      return end;
+    };
+    const store = Object.create(this.store) as MemoryStore;
+    store.load = () => this.store.load();
+    store.apply = (step) => {
+      if (this.#dead.has(tab)) throw new Error("killed");
+      return this.store.apply(step);
+    };
+    return { tabs: { locks: locks as unknown as Tabs["locks"], channel }, store, kill: () => this.#kill(tab) };
+  }
+
+  #kill(tab: number): void {
+    this.#dead.add(tab);
+    this.#waiting = this.#waiting.filter((waiting) => waiting.tab !== tab);
+    for (const [name, holder] of [...this.#holders]) if (holder === tab) this.#release(name);
+  }
+
+  #release(name: string): void {
+    this.#holders.delete(name);
+    const at = this.#waiting.findIndex((waiting) => waiting.name === name);
+    if (at >= 0) this.#waiting.splice(at, 1)[0].run();
+  }
+}
+
+async function setup(t: TestContext) {
+  const g = await Gateways.start();
+  t.after(() => g.stop());
+  const browser = new Browser();
+  const sockets: WebSocket[] = [];
+  const tab = async () => {
+    const { tabs, store, kill } = browser.tab();
+    let dead = false;
+    const own: WebSocket[] = [];
+    class Socket extends WebSocket {
+      constructor(url: string) {
+        super(dead ? "ws://127.0.0.1:1" : url);
+        own.push(this);
+        sockets.push(this);
+      }
+    }
+    const db = await open({ name: "n", endpoints: g.urls, WebSocket: Socket, store, tabs });
+    t.after(() => (dead ? undefined : db.close()));
+    const die = () => {
+      dead = true;
+      kill();
+      for (const socket of own) socket.terminate();
+      // Its timers would keep this process; nothing that it says gets out.
+      void db.close();
+    };
+    return { db, die, sockets: own };
+  };
+  return { g, tab };
+}
+
+const settled = (db: Db) => until(() => db.status.phase === "live" && db.status.pending === 0, "settled");
+
+test("a follower reads and commits through the leader, with one connection", async (t) => {
+  const { g, tab } = await setup(t);
+  const [one, two] = [await tab(), await tab()];
+  assert.ok(one.db.leading && !two.db.leading);
+  const likes = one.db.counter("c:likes");
+  await two.db.load([likes]);
+  const commit = two.db.tx((tx) => tx.add(likes, 1));
+  assert.equal(commit.k, undefined);
+  assert.equal(two.db.get(likes), 1, "visible at once");
+  assert.equal(two.db.read(likes).pending, 1);
+  assert.equal(await commit.durable, 1);
+  assert.equal(two.db.get(likes), 1);
+  await one.db.load([likes]);
+  assert.equal(one.db.get(likes), 1);
+  one.db.tx((tx) => tx.add(likes, 1));
+  await until(() => two.db.get(likes) === 2, "the follower sees the leader's");
+  await settled(two.db);
+  assert.equal(two.db.read(likes).pending, 0);
+  assert.equal(g.ops.length, 2);
+  assert.equal(two.sockets.length, 0);
+});
+
+test("the leader closes: a follower takes over, with what was not confirmed", async (t) => {
+  const { g, tab } = await setup(t);
+  const [one, two, three] = [await tab(), await tab(), await tab()];
+  const likes = one.db.counter("c:likes");
+  for (const { db } of [one, two, three]) await db.load([likes]);
+  two.db.tx((tx) => tx.add(likes, 1));
+  three.db.tx((tx) => tx.add(likes, 1));
+  await one.db.close();
+  two.db.tx((tx) => tx.add(likes, 1));
+  three.db.tx((tx) => tx.add(likes, 1));
+  await until(() => two.db.leading, "takes over");
+  await two.db.load([likes]);
+  await settled(two.db);
+  await until(() => two.db.get(likes) === 4 && three.db.get(likes) === 4, "all count, once");
+  assert.equal(g.ops.length, 4);
+});
+
+test("the leader is killed at any moment: each transaction of the others counts once", async (t) => {
+  const { g, tab } = await setup(t);
+  let [leader, follower] = [await tab(), await tab()];
+  const likes = leader.db.counter("c:likes");
+  await follower.db.load([likes]);
+  let total = 0;
+  for (let round = 0; round < 8; round++) {
+    const durable = Array.from({ length: 5 }, () => follower.db.tx((tx) => tx.add(likes, 1)).durable);
+    total += 5;
+    for (let i = 0; i < round; i++) await Promise.resolve();
+    if (round % 2 === 1) await new Promise((resolve) => setTimeout(resolve, round * 3));
+    leader.die();
+    await until(() => follower.db.leading, "takes over");
+    await Promise.all(durable);
+    await follower.db.load([likes]);
+    assert.equal(follower.db.get(likes), total, `round ${round}`);
+    leader = follower;
+    follower = await tab();
+    await follower.db.load([likes]);
+  }
+  await settled(leader.db);
+  assert.equal(leader.db.get(likes), total);
+  assert.equal(g.ops.length, total);
+});
+
+test("a follower's subscribers see one moment", async (t) => {
+  const { tab } = await setup(t);
+  const [one, two] = [await tab(), await tab()];
+  const [from, to] = [one.db.counter("c:from"), one.db.counter("c:to")];
+  let calls = 0;
+  two.db.subscribe([from, to], (view) => {
+    calls++;
+    assert.equal(view.get(from) + view.get(to), 0);
+  });
+  await one.db.load([from, to]);
+  for (let i = 0; i < 30; i++) {
+    (i % 2 ? one : two).db.tx((tx) => {
+      tx.add(from, -1);
+      tx.add(to, 1);
+    });
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  await until(() => two.db.read(to).value === 30, "all");
+  await settled(two.db);
+  assert.ok(calls > 5);
+});
