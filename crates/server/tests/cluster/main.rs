@@ -8,6 +8,7 @@ mod checking;
 mod conflicts;
 mod dates;
 mod doc;
+mod edge;
 mod expiry;
 mod functions;
 mod groups;

@@ -88,11 +88,14 @@ impl Cluster {
             config.log_segment_bytes = 4 << 20;
             config.election_timeout_us = 200_000;
             adjust(&mut config);
+            let edge = config.edge_listen.map(|_| listen());
+            config.edge_listen = edge.as_ref().map(|edge| edge.local_addr().unwrap());
             let mut node = Node { config, running: None, ready: None };
             node.start(Hooks {
                 redis: Some(redis),
                 peer: Some(peer),
                 admin: Some(admin),
+                edge,
                 ..Hooks::default()
             });
             node
