@@ -339,26 +339,6 @@ impl<P: Protocol> Cx<'_, P> {
         found_of(self.latest(key, view).inspect(|version| saw(version)))
     }
 
-    /// Reads a slice: the newest version of each key under `view`. `saw` is called with each version found.
-    pub fn read(
-        &mut self,
-        keys: &[(u32, Key)],
-        view: &P::View,
-        mut saw: impl FnMut(&Version<P::Meta>),
-    ) -> Vec<(u32, Found)> {
-        keys.iter().map(|(place, key)| (*place, self.get(key, view, &mut saw))).collect()
-    }
-
-    /// The newest version of each key under `view`. `saw` is called with each version found.
-    pub fn read_all(
-        &mut self,
-        keys: &[Key],
-        view: &P::View,
-        mut saw: impl FnMut(&Version<P::Meta>),
-    ) -> Vec<Found> {
-        keys.iter().map(|key| self.get(key, view, &mut saw)).collect()
-    }
-
     /// Walks this partition under `view`. `saw` is called with each version that decided about a key of a
     /// scan; a count is a number that nothing comes to depend on.
     pub fn walk(&self, walk: &Walk, view: &P::View, saw: impl FnMut(&Version<P::Meta>)) -> Outcome {

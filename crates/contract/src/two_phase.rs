@@ -377,23 +377,6 @@ impl<S: Wire, L, D: Adds, W> TwoPhase<S, L, D, W> {
     }
 }
 
-/// When a transaction may commit, and how long proposals are gathered.
-#[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
-pub struct Times {
-    pub from: Hlc,
-    pub until: Hlc,
-    pub deadline: Micros,
-}
-
-/// No limit.
-pub const NEVER: Hlc = Hlc(u64::MAX);
-
-/// What its coordinator is told of a transaction that would commit after it may.
-pub fn too_late() -> Failure {
-    Failure::Unavailable("it came too late to be written with its time".to_string())
-}
-
 /// What a client is told whose transaction was given up.
 pub fn given_up() -> Failure {
     Failure::Unavailable("a partition that the transaction writes did not answer".to_string())

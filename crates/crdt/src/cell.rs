@@ -284,11 +284,6 @@ impl Cell {
         !self.assigned.is_empty()
     }
 
-    /// When the value was assigned that is shown, if that is still known.
-    pub fn assigned_at(&self) -> Option<Hlc> {
-        self.assigned.iter().map(|one| one.dot.ts).max()
-    }
-
     /// The newest stamp of what lives in it.
     pub fn newest(&self) -> Option<Stamp> {
         let live =

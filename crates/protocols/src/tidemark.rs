@@ -373,19 +373,6 @@ impl Tidemark {
         need
     }
 
-    /// A session that moved waits until this data centre covers what it depends on; what of it was written here, by L (T14).
-    fn cover(&mut self, ticket: Ticket, ds: Vector, cx: &mut Cx<'_, Self>) {
-        let (m, l) = (cx.me.dc, self.l);
-        let mut needs = ds.without(m);
-        needs[l] = if MOVERS_WAIT_FOR_L.kept() { ds[m] } else { Hlc::ZERO };
-        let told = |server: &mut Self, ds: Vector| {
-            let dsv = server.without_l(&server.st.stable);
-            let l = ds[server.m];
-            Answer(Outcome::Adopted, Past { ds, dsv, l })
-        };
-        stabilised::arrive(self, ticket, (needs, ds), told, cx);
-    }
-
     /// Merges DSV_c and L_c (1, 4, 8).
     #[inline]
     fn learn_from(&mut self, (dsv, l): &Known, cx: &mut Cx<'_, Self>) {

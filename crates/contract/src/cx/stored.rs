@@ -4,7 +4,7 @@
 use super::{Cx, Effect};
 use crate::Protocol;
 use crate::protocol::newest_only;
-use tidemark_core::{Key, Micros, Stamp};
+use tidemark_core::{Found, Key, Micros, Stamp};
 use tidemark_crdt::Effect as TypeEffect;
 use tidemark_store::{Collected, Store, Version, Versions};
 
@@ -13,6 +13,26 @@ impl<P: Protocol> Cx<'_, P> {
     #[inline]
     pub fn store(&self) -> &Store<P::Meta> {
         self.store
+    }
+
+    /// Reads a slice: the newest version of each key under `view`. `saw` is called with each version found.
+    pub fn read(
+        &mut self,
+        keys: &[(u32, Key)],
+        view: &P::View,
+        mut saw: impl FnMut(&Version<P::Meta>),
+    ) -> Vec<(u32, Found)> {
+        keys.iter().map(|(place, key)| (*place, self.get(key, view, &mut saw))).collect()
+    }
+
+    /// The newest version of each key under `view`. `saw` is called with each version found.
+    pub fn read_all(
+        &mut self,
+        keys: &[Key],
+        view: &P::View,
+        mut saw: impl FnMut(&Version<P::Meta>),
+    ) -> Vec<Found> {
+        keys.iter().map(|key| self.get(key, view, &mut saw)).collect()
     }
 
     /// All versions of `key`, newest first, whoever can see them. What a reader gets of them: [`Cx::latest`].

@@ -27,6 +27,23 @@ pub struct Part {
     pub updates: Updates,
 }
 
+/// When a transaction may commit, and how long proposals are gathered.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Times {
+    pub from: Hlc,
+    pub until: Hlc,
+    pub deadline: Micros,
+}
+
+/// No limit.
+pub const NEVER: Hlc = Hlc(u64::MAX);
+
+/// What its coordinator is told of a transaction that would commit after it may.
+pub fn too_late() -> Failure {
+    Failure::Unavailable("it came too late to be written with its time".to_string())
+}
+
 /// Names a transaction in its data centre: who decides, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Tx(pub PartitionId, pub GatherId);

@@ -43,8 +43,10 @@ pub struct Slice {
 pub enum Limit {
     /// What had come by then; if it has no pin yet, by now.
     Pinned(Option<Pin>),
-    /// It is a base (D16).
+    /// It is a base (D16) that its holder keeps.
     Base,
+    /// It is a base that nobody keeps for its reader: it may be collected.
+    Given,
 }
 
 /// What is found in a slice, what its reader comes to depend on, and what limits those that follow.
@@ -168,10 +170,10 @@ impl Tidemark {
         let id = reads.open(servers, cx.mono + cx.params.wait_limit_us, nothing);
         for (partition, keys) in parts {
             let keys = Several { keys, command: command.clone() };
-            let limit = if base {
-                Limit::Base
-            } else {
-                Limit::Pinned(pins.and_then(|pins| pins.get(&partition)).cloned())
+            let limit = match number {
+                _ if !base => Limit::Pinned(pins.and_then(|pins| pins.get(&partition)).cloned()),
+                Some(_) => Limit::Base,
+                None => Limit::Given,
             };
             let slice = Slice { sv: sv.clone(), limit, keys };
             cx.send(ServerId::new(m, partition), Peer::Own(Message::Read(id, slice)));
@@ -188,12 +190,12 @@ impl Tidemark {
     ) {
         let Slice { sv, limit, keys } = slice;
         let at = At { m: cx.me.dc, l: self.l, dsv: sv.clone() };
-        if matches!(limit, Limit::Base) && !self.has_base(&at, cx) {
+        if matches!(limit, Limit::Given) && !self.has_base(&at, cx) {
             return cx.send(from, Peer::Own(Message::Found(id, None)));
         }
         let (view, limit) = match limit {
-            Limit::Base if BASES_ARE_CLOSED.kept() => (View::Base(at), Limit::Base),
-            Limit::Base => (View::Snapshot(at), Limit::Base),
+            base @ (Limit::Base | Limit::Given) if BASES_ARE_CLOSED.kept() => (View::Base(at), base),
+            base @ (Limit::Base | Limit::Given) => (View::Snapshot(at), base),
             Limit::Pinned(pin) => match self.pin(pin, cx) {
                 Some(pin) if SNAPSHOTS_ARE_PINNED.kept() => {
                     (View::Pinned(at, pin.up_to.clone()), Limit::Pinned(Some(pin)))

@@ -1,7 +1,9 @@
 //! When a transaction shows (T8, T9): a round of announcements for each, of which its coordinator is the root.
 
+use super::failures::not_shown;
 use super::transactions::{Message, Transactions};
 use super::*;
+use tidemark_contract::two_phase::given_up;
 
 impl Tidemark {
     /// The coordinator is to be told once `ct` is announced (T8).
@@ -52,6 +54,34 @@ impl Tidemark {
         if SHOWN_SURVIVES.kept() {
             self.st.ceiling.keep(self.st.stable.clone(), cx);
         }
+        self.save(cx);
+    }
+
+    /// θ: what is in doubt, and what waits for too long.
+    pub(super) fn tend(&mut self, cx: &mut Cx<'_, Self>) {
+        let mut lost = self.transactions.commits.tend(cx.mono);
+        lost.extend(self.given_up(None, cx.mono));
+        lost.extend(self.unread(None, cx.mono));
+        lost.extend(self.changes_unknown(None, cx.mono));
+        lost.into_iter().for_each(|ticket| self.fail(ticket, given_up(), cx));
+        self.transactions.unanswered.retain(|_, waits| {
+            let late = waits.deadline <= cx.mono;
+            if late {
+                cx.fail(waits.ticket, not_shown());
+            }
+            !late
+        });
+        self.stir(cx);
+        self.save(cx);
+    }
+
+    /// A server restarted.
+    pub(super) fn reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
+        let mut lost = self.transactions.commits.reset(peer, cx.mono);
+        lost.extend(self.given_up(Some(peer), cx.mono));
+        lost.extend(self.unread(Some(peer), cx.mono));
+        lost.extend(self.changes_unknown(Some(peer), cx.mono));
+        lost.into_iter().for_each(|ticket| self.fail(ticket, given_up(), cx));
         self.save(cx);
     }
 }

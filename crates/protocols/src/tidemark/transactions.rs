@@ -19,7 +19,7 @@
 
 use super::commands::Places;
 use super::edge::{Added, Snap};
-use super::failures::{changed, contested, lags, not_shown, too_late};
+use super::failures::{changed, contested, lags, too_late};
 use super::interactive::{Slice, Sliced};
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ use tidemark_contract::core::{Acceptance, Write};
 use tidemark_contract::cx::apart::{Ground, Looked};
 use tidemark_contract::cx::edge::WithoutEffect;
 use tidemark_contract::gather::GatherId;
-use tidemark_contract::two_phase::{self, Adds, Commit, Decided, Part, State, Turn, TwoPhase, Tx, given_up};
+use tidemark_contract::two_phase::{self, Adds, Commit, Decided, Part, State, Turn, TwoPhase, Tx};
 
 /// What servers of a data centre say to each other about transactions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -62,10 +62,10 @@ const LAG_MAX_US: Micros = 1_000_000;
 
 /// A transaction whose client waits for its answer (T10).
 pub(super) struct Unanswered {
-    ticket: Ticket,
+    pub(super) ticket: Ticket,
     pub(super) stamp: Stamp,
     past: Past,
-    deadline: Micros,
+    pub(super) deadline: Micros,
     previous: Option<Found>,
     /// Of an edge client: what of it had no effect.
     accepted: Option<WithoutEffect>,
@@ -317,34 +317,6 @@ impl Tidemark {
         );
     }
 
-    /// θ: what is in doubt, and what waits for too long.
-    pub(super) fn tend(&mut self, cx: &mut Cx<'_, Self>) {
-        let mut lost = self.transactions.commits.tend(cx.mono);
-        lost.extend(self.given_up(None, cx.mono));
-        lost.extend(self.unread(None, cx.mono));
-        lost.extend(self.changes_unknown(None, cx.mono));
-        lost.into_iter().for_each(|ticket| self.fail(ticket, given_up(), cx));
-        self.transactions.unanswered.retain(|_, waits| {
-            let late = waits.deadline <= cx.mono;
-            if late {
-                cx.fail(waits.ticket, not_shown());
-            }
-            !late
-        });
-        self.stir(cx);
-        self.save(cx);
-    }
-
-    /// A server restarted.
-    pub(super) fn reset(&mut self, peer: ServerId, cx: &mut Cx<'_, Self>) {
-        let mut lost = self.transactions.commits.reset(peer, cx.mono);
-        lost.extend(self.given_up(Some(peer), cx.mono));
-        lost.extend(self.unread(Some(peer), cx.mono));
-        lost.extend(self.changes_unknown(Some(peer), cx.mono));
-        lost.into_iter().for_each(|ticket| self.fail(ticket, given_up(), cx));
-        self.save(cx);
-    }
-
     /// A participant has refused: if only because something had changed, a command is evaluated once more, and an interactive
     /// transaction is told.
     fn refused(&mut self, ticket: Ticket, why: Failure, cx: &mut Cx<'_, Self>) {
@@ -360,7 +332,7 @@ impl Tidemark {
     }
 
     /// A transaction, or the command that it is of, has failed.
-    fn fail(&mut self, ticket: Ticket, why: Failure, cx: &mut Cx<'_, Self>) {
+    pub(super) fn fail(&mut self, ticket: Ticket, why: Failure, cx: &mut Cx<'_, Self>) {
         let command = self.commands.runs(ticket);
         self.commands.finish(ticket);
         cx.fail(ticket, if command && (why == changed() || why == too_late()) { contested() } else { why });

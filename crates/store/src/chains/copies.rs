@@ -2,6 +2,7 @@
 
 use super::{Store, Version};
 use tidemark_core::{DcId, Key, Stamp};
+use tidemark_crdt::rule;
 
 /// What a protocol says of copies.
 pub struct Copies<M> {
@@ -18,6 +19,21 @@ impl<M> Clone for Copies<M> {
 }
 
 impl<M> Copy for Copies<M> {}
+
+/// Which versions can be folded, of these in the order of their stamps: those that are `safe`. A copy of a version from the edge may come
+/// later, and what removes the version has to be known then: neither that nor anything above is folded before there can be no other.
+pub(super) fn below_copies<'a, M: 'a>(
+    versions: impl Iterator<Item = &'a Version<M>>,
+    mut safe: impl FnMut(&Version<M>) -> bool,
+) -> Vec<Stamp> {
+    let mut held = false;
+    let mut folds = |version: &Version<M>| {
+        let folds = !held && safe(version);
+        held |= !folds && version.stamp.origin == DcId::EDGE && rule::COPIES_HOLD_LATER.kept();
+        folds
+    };
+    versions.filter(|version| folds(version)).map(|version| version.stamp).collect()
+}
 
 impl<M: Clone> Store<M> {
     /// Versions may have copies.

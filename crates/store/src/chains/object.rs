@@ -13,6 +13,7 @@
 //! **Source.** Rules are numbered as in docs/types.md.
 
 use super::Version;
+use super::copies::below_copies;
 use super::frozen::{Mark, Part};
 use super::understood::effect_of;
 use super::undo::{Undo, apply, fold};
@@ -258,17 +259,8 @@ impl<M: Clone> Object<M> {
     }
 
     /// Folds the pending versions that are `safe`: every snapshot that will ever be read contains them. Returns their stamps.
-    pub fn fold(&mut self, absorb: Absorb<M>, mut safe: impl FnMut(&Version<M>) -> bool) -> Vec<Stamp> {
-        // A copy of a version from the edge may come later, and what removes the version has to be known then: neither that nor
-        // anything above is folded before there can be no other copy.
-        let mut held = false;
-        let mut folds = |version: &Version<M>| {
-            let folds = !held && safe(version);
-            held |= !folds && version.stamp.origin == DcId::EDGE && rule::COPIES_HOLD_LATER.kept();
-            folds
-        };
-        let all = self.all_pending().filter(|one| folds(&one.version));
-        let stamps: Vec<Stamp> = all.map(|one| one.version.stamp).collect();
+    pub fn fold(&mut self, absorb: Absorb<M>, safe: impl FnMut(&Version<M>) -> bool) -> Vec<Stamp> {
+        let stamps = below_copies(self.all_pending().map(|one| &one.version), safe);
         stamps.iter().for_each(|stamp| self.fold_one(*stamp, absorb));
         stamps
     }

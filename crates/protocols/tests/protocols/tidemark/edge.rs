@@ -6,7 +6,7 @@ use super::*;
 use tidemark_contract::core::{
     Acceptance, ClientId, Command, EdgeTransaction, Failure, Found, Op, Stamp, Transact, Verb, guard_of,
 };
-use tidemark_protocols::tidemark::DEP_IS_COVERED;
+use tidemark_protocols::tidemark::{BASES_ARE_HERE, CHANGES_ARE_KNOWN, DEP_IS_COVERED};
 
 /// How long a transaction can be accepted here, in microseconds.
 const RETAIN: u64 = 400_000;
@@ -337,4 +337,57 @@ fn without_parameters_nothing_is_accepted() {
     let one = Client::new(1).commit(200_000, vec![set(&x, "1")]);
     let why = format!("{:?}", accept(&mut lab, a, one).expect_err("nothing is"));
     assert!(why.contains("base_regions and edge_retain_us"), "{why}");
+}
+
+fn changed(lab: &mut Lab<Tidemark>, session: usize, from: &Vector, to: &Vector) -> Option<Vec<String>> {
+    let step = Transact::Changed { from: from.clone(), to: to.clone() };
+    match lab.run(session, Op::Transact(Box::new(step))) {
+        Outcome::Changed(keys) => Some(keys?.iter().map(Key::to_string).collect()),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What has changed between two bases, told before and after a server of x has restarted, and without the rule.
+#[test]
+fn d20_changes_are_told_as_long_as_they_are_remembered() {
+    let mut lab = edge(2);
+    let (x, y) = (lab.key("x", 0), lab.key("y", 1));
+    let a = lab.client(0);
+    lab.run(a, transactions::put_all(&[&x, &y], "1"));
+    settle(&mut lab, 200_000);
+    let from = base_of(&mut lab, a, 1).expect("there is one");
+    lab.set_clocks(450_000);
+    lab.put(a, &x, "2");
+    settle(&mut lab, 500_000);
+    let to = base_of(&mut lab, a, 1).expect("there is one");
+    assert_eq!(changed(&mut lab, a, &from, &to), Some(vec![x.to_string()]));
+    assert_eq!(changed(&mut lab, a, &to, &to), Some(Vec::new()));
+    lab.restart(server(0, 0));
+    settle(&mut lab, 700_000);
+    assert_eq!(changed(&mut lab, a, &from, &to), None, "it may be anything");
+    let without = without(&[CHANGES_ARE_KNOWN, BASES_ARE_HERE], || changed(&mut lab, a, &from, &to));
+    assert_eq!(without, Some(Vec::new()), "this is what it is for");
+}
+
+/// A base that is not here, or of which something was collected, is not read.
+#[test]
+fn d16_a_base_is_read_where_it_is_whole() {
+    let mut lab = edge(2);
+    let x = lab.key("x", 0);
+    let (a, b) = (lab.client(0), lab.client(1));
+    settle(&mut lab, 200_000);
+    lab.set_clocks(400_000);
+    lab.put(b, &x, "1");
+    let at = |us| v(&[us, us]);
+    let keys = std::slice::from_ref(&x);
+    assert_eq!(read_base(&mut lab, a, &at(410_000), keys), None, "A has not got it");
+    let torn = without(&[BASES_ARE_HERE], || read_base(&mut lab, a, &at(410_000), keys));
+    assert_eq!(torn.map(|found| value(&found[0])), Some(None), "this is what it is for");
+    for n in 0..20 {
+        settle(&mut lab, 500_000 + n * 200_000);
+        lab.put(b, &x, "later");
+    }
+    assert_eq!(read_base(&mut lab, a, &at(410_000), keys), None, "it is collected");
+    let base = base_of(&mut lab, a, 2).expect("there is one");
+    assert_eq!(read_base(&mut lab, a, &base, keys).map(|found| value(&found[0])), Some(Some("later".into())));
 }
