@@ -95,8 +95,9 @@ impl Cluster {
         let mark = |(key, _): &(Key, Write)| (key.clone(), Bytes::new());
         let watched = writes.iter().filter(|_| self.watches).map(mark).collect();
         self.at(at, |server| {
-            let until = (Hlc::ZERO, u64::MAX);
-            server.now.begin_watching(ticket(0), Part { writes, watched }, 7, until, &topology);
+            let times = Times { from: Hlc::ZERO, until: NEVER, deadline: u64::MAX };
+            let part = Part { writes, watched, ..Part::default() };
+            server.now.begin_watching(ticket(0), part, 7, times, &topology);
             None
         });
     }
@@ -321,4 +322,18 @@ fn a_transaction_is_sure_if_all_are_sure_of_one_time() {
     assert_eq!(decided([(5, true), (5, false)]), (5, false));
     assert_eq!(decided([(5, true), (6, true)]), (6, false));
     assert_eq!(decided([(6, true), (5, true)]), (6, false));
+}
+
+#[test]
+fn a_transaction_does_not_commit_after_it_may() {
+    for (until, commits) in [(Hlc(5), true), (Hlc(4), false)] {
+        let mut server = TwoPhase::<u64, ()>::new(id(0), 1, Undone::default());
+        let number = server.gathering.open(vec![id(1)], 100, Gathered { until, ..gathered() });
+        let turn = server.on_message(id(1), Commit::Prepared(number, Ok((Hlc(5), ())), true), 0);
+        match turn {
+            Some(Turn::Decided(_, _, Ok(decided))) => assert!(commits && decided.stamp.ts == Hlc(5)),
+            Some(Turn::Decided(_, _, Err(why))) => assert!(!commits && why == too_late()),
+            other => panic!("{other:?}"),
+        }
+    }
 }
