@@ -40,7 +40,7 @@ pub struct Settings {
     pub regions: u8,
     /// The name of its region.
     pub name: Bytes,
-    /// How often it looks for a new base, in milliseconds.
+    /// How often it looks for a new base, in milliseconds: so often, at most, clients are sent ticks.
     pub period_ms: u64,
     /// How long a transaction can be accepted, in milliseconds.
     pub retain_ms: u64,
@@ -186,7 +186,13 @@ impl Gateway {
             (Some(Why::Bases), answer) => {
                 self.asks_for_bases = false;
                 if let Answer::Bases(bases, told) = answer {
+                    let as_many = self.bases.len() == bases.len();
                     (self.bases, self.told) = (bases, told);
+                    if !as_many {
+                        // K is as much as that at most.
+                        let all: Vec<ConnectionId> = self.connections.keys().copied().collect();
+                        all.into_iter().for_each(|id| self.join(id));
+                    }
                     self.advance();
                 }
             }

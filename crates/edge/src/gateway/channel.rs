@@ -11,7 +11,7 @@ use tidemark_core::{Guard, guard_of};
 const KEYS_A_READ: usize = 512;
 
 /// A client whose keys do not change is told of a new base so often.
-const IDLE_US: u64 = 5_000_000;
+pub(super) const IDLE_US: u64 = 5_000_000;
 
 /// A key that somebody watches.
 pub(super) struct Watched {

@@ -6,6 +6,9 @@ use crate::frames::{Change, Hello, NO_HASH, ToClient, ToGateway, Update, Value, 
 use std::collections::BTreeSet;
 use tidemark_core::{ClientId, Guard, guard_of};
 
+/// So many transactions of one client wait. Clients send 64 ahead.
+const QUEUE_MAX: usize = 1024;
+
 impl Gateway {
     /// A frame of a client.
     pub(super) fn take(&mut self, id: ConnectionId, frame: ToGateway) {
@@ -13,6 +16,13 @@ impl Gateway {
         match frame {
             ToGateway::Hello(hello) => self.hello(id, hello),
             ToGateway::Transfer { body, sent_before } => {
+                if connection.queue.len() >= QUEUE_MAX {
+                    return self.refuse(
+                        id,
+                        "TOOMANY",
+                        "more transactions were sent ahead than a gateway takes",
+                    );
+                }
                 connection.queue.push_back((body, sent_before));
                 self.transfer(id);
             }
@@ -71,7 +81,8 @@ impl Gateway {
             time_us: self.now_us,
             head: guard.k,
             check,
-            period_ms: settings.period_ms,
+            // A quiet client is sent a tick four times as seldom.
+            period_ms: settings.period_ms.max(super::channel::IDLE_US / 4_000),
             retain_ms: settings.retain_ms,
             covered,
             name: settings.name.clone(),
@@ -83,7 +94,10 @@ impl Gateway {
 
     /// Takes a client into the channel of its K, as far as that is kept here.
     pub(super) fn join(&mut self, id: ConnectionId) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(connection) = self.connections.get(&id).filter(|connection| connection.hello.is_some())
+        else {
+            return;
+        };
         let most = (self.bases.len() as u64).max(1);
         let regions = connection.wants.clamp(1, if self.bases.is_empty() { u64::MAX } else { most });
         if connection.channel == Some(regions) {
