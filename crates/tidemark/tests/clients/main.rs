@@ -9,6 +9,7 @@
 mod applications;
 mod differential;
 mod documents;
+mod edge;
 #[path = "../torture/harness/mod.rs"]
 mod harness;
 mod install;
