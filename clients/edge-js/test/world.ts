@@ -275,7 +275,7 @@ export class Session {
   /** After Retime nothing is taken with its old time. */
   #accept(frame: Transfer): GatewayFrame[] {
     const { k, h } = frame;
-    if (this.#retimed && k !== this.#retimed.k) return [{ type: "missing", k: k - 1 }];
+    if (this.#retimed && k !== this.#retimed.k) return [{ type: "missing", k: this.#retimed.k - 1 }];
     if (this.#retimed && h <= this.#retimed.h) return [{ type: "retime", k }];
     this.#retimed = undefined;
     const replies = this.region.accept(this.#cid!, frame);
