@@ -112,6 +112,8 @@ export interface Read {
   readonly value: Value | undefined;
   /** Own transactions on this key that are not in the base. */
   readonly pending: number;
+  /** Fields and members that they write or remove. */
+  readonly elements: ReadonlySet<Bytes>;
   readonly base: Vec;
 }
 
@@ -223,8 +225,8 @@ export class Client {
   }
 
   read(key: Bytes, buffer: readonly Op[] = []): Read {
-    const pending = this.#log.entries.reduce((n, { ops }) => n + (ops.some((op) => op.key === key) ? 1 : 0), 0);
-    return { value: this.#valueOf(key, buffer), pending, base: this.#meta.base };
+    const own = this.#log.entries.filter(({ ops }) => ops.some((op) => op.key === key));
+    return { value: this.#valueOf(key, buffer), pending: own.length, elements: touched(own, key), base: this.#meta.base };
   }
 
   /** Rule 1. */
@@ -305,6 +307,17 @@ export class Client {
   hurry(nowUs: number): void {
     this.#at(nowUs);
     if (this.#phase === "waiting") this.#reconnect();
+    this.#advance();
+  }
+
+  /** Goes to this endpoint, if it is not there. */
+  prefer(nowUs: number, endpoint: number): void {
+    this.#at(nowUs);
+    if (endpoint === this.#endpoint && this.#phase === "connected") return;
+    this.#endpoint = endpoint;
+    this.#failures = 0;
+    this.#close();
+    if (this.#wanted && !this.#fork) this.#reconnect();
     this.#advance();
   }
 
@@ -861,6 +874,19 @@ function lastOfTabs(tabs: readonly Origin[], entries: readonly Entry[]): readonl
     last.set(origin.tab, origin.n);
   }
   return [...last].slice(-TABS_MAX).map(([tab, n]) => ({ tab, n }));
+}
+
+/** Elements of a key that these transactions write or remove. */
+export function touched(entries: Iterable<{ readonly ops: readonly Op[] }>, key: Bytes): Set<Bytes> {
+  const elements = new Set<Bytes>();
+  for (const { ops } of entries) {
+    for (const op of ops) {
+      if (op.key !== key) continue;
+      if ("field" in op) elements.add(op.field);
+      if ("member" in op) elements.add(op.member);
+    }
+  }
+  return elements;
 }
 
 function keysOf(entries: Iterable<Entry>): Set<Bytes> {

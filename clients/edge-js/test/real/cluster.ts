@@ -6,7 +6,7 @@ import { type Server, type Socket, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { until } from "../gateway.js";
+import { until } from "../until.js";
 
 const run = promisify(execFile);
 

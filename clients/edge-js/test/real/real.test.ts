@@ -131,6 +131,19 @@ test("many writes of Redis: each base is whole, and of one moment", async (t) =>
   console.log(`600 writes in ${told} bases`);
 });
 
+test("a client without news stays live", async (t) => {
+  const db = await client(t, shared.urls);
+  const likes = db.counter(fresh("c"));
+  await db.load([likes]);
+  await live(db);
+  const { base } = db;
+  const phases: string[] = [];
+  db.on("status", ({ phase }) => phases.push(phase));
+  await sleep(6000);
+  assert.deepEqual(phases, []);
+  assert.notDeepEqual(db.base, base);
+});
+
 test("two clients at two regions converge", async (t) => {
   const [a, b] = [await client(t, shared.urls), await client(t, from(shared.urls, 1))];
   const [title, likes, cart, tags] = [a.register(fresh("r")), a.counter(fresh("c")), a.map(fresh("m"), json<number>()), a.set(fresh("s"))];
@@ -169,7 +182,11 @@ test("operations of the wrong type are refused, and the rest of the transaction 
   const refusals: Refusal[] = [];
   db.onRefused((refusal) => refusals.push(refusal));
   const [asCounter, asMap, listAsSet] = [db.counter(word), db.map(word), db.set(list)];
-  await db.load([asCounter, listAsSet, likes]);
+  const seen = db.register(fresh("r"));
+  await db.load([asCounter, listAsSet, likes, seen]);
+  // Which type a key has is a matter of the base that the transaction was prepared in: this one comes after both.
+  await r.call("SET", seen.name, "x");
+  await until(() => db.get(seen) === "x", "the base has both");
   db.tx((tx) => {
     tx.add(asCounter, 1);
     tx.put(asMap, "a", "1");
