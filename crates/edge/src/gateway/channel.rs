@@ -10,8 +10,8 @@ use tidemark_core::{Guard, guard_of};
 /// So many keys are read at a time.
 const KEYS_A_READ: usize = 512;
 
-/// A client whose keys do not change is told of a new base so often.
-const IDLE_US: u64 = 5_000_000;
+/// A client whose keys do not change is told of a new base after so many periods: before the five after which it counts itself as behind.
+const IDLE_PERIODS: u64 = 3;
 
 /// A key that somebody watches.
 pub(super) struct Watched {
@@ -194,7 +194,8 @@ impl Gateway {
             .collect();
         updates.sort_unstable_by_key(|update| update.reference);
         let guard = self.guard(regions, connection);
-        let due = connection.asks || self.now_us >= connection.ticked_us + IDLE_US;
+        let idle_us = IDLE_PERIODS * self.settings.period_ms * 1000;
+        let due = connection.asks || self.now_us >= connection.ticked_us + idle_us;
         if !updates.is_empty() || guard.k != connection.in_base || due {
             self.send_tick(id, regions, guard, updates);
         }
