@@ -30,17 +30,17 @@ export class Cluster {
   readonly regions: number;
   #output = "";
 
-  static async start(regions = 3, password?: string): Promise<Cluster> {
-    const cluster = new Cluster(regions, await freePorts(regions), password);
+  static async start({ regions = 3, password, params = [] }: { regions?: number; password?: string; params?: string[] } = {}): Promise<Cluster> {
+    const cluster = new Cluster(regions, await freePorts(regions), password, params);
     await until(() => cluster.#output.includes("\nready"), "ready", 60_000, () => cluster.#output);
     return cluster;
   }
 
-  private constructor(regions: number, first: number, password: string | undefined) {
+  private constructor(regions: number, first: number, password: string | undefined, params: string[]) {
     this.regions = regions;
     this.#first = first;
     if (password) this.#write(password);
-    const ports = ["--base-port", String(first), "--http-port", String(first + 200), "--edge", String(first + 300)];
+    const ports = ["--base-port", String(first), "--http-port", String(first + 200), "--edge", String(first + 300), ...params.flatMap((param) => ["--param", param])];
     this.#process = spawn(binary(), ["up", ...(password ? [] : ["--regions", String(regions), ...ports]), "--dir", this.#dir]);
     for (const stream of [this.#process.stdout!, this.#process.stderr!]) stream.on("data", (data) => (this.#output += data));
     this.#process.on("exit", (code) => (this.#output += `\nended with ${code}`));
@@ -210,6 +210,8 @@ export class Wires {
   readonly #sockets = new Set<Socket>();
   readonly urls: string[] = [];
   isCut = false;
+  /** What clients send is swallowed, and answers still come. */
+  isDeaf = false;
 
   static async lay(cluster: Cluster): Promise<Wires> {
     const wires = new Wires();
@@ -228,7 +230,9 @@ export class Wires {
           this.#sockets.delete(one);
           two.destroy();
         });
-        one.pipe(two);
+        one.on("data", (data) => {
+          if (!(one === socket && this.isDeaf) && !two.destroyed) two.write(data);
+        });
       }
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -242,7 +246,8 @@ export class Wires {
   }
 
   mend(): void {
-    this.isCut = false;
+    if (this.isDeaf) this.cut();
+    this.isCut = this.isDeaf = false;
   }
 
   close(): void {

@@ -406,8 +406,43 @@ test("failover while the region that is left was cut off: what it has goes on el
   assert.equal(db.get(likes), 5);
 });
 
+test("what no region has taken for too long gets a new time, and counts once", async (t) => {
+  const cluster = await Cluster.start({ params: ["edge_retain=3s"] });
+  t.after(() => cluster.stop());
+  const wires = await Wires.lay(cluster);
+  t.after(() => wires.close());
+  const db = await client(t, wires.urls);
+  const [likes, tags] = [db.counter("c:likes"), db.set("s:tags")];
+  await db.load([likes, tags]);
+  db.tx((tx) => tx.insert(tags, "old"));
+  await settled(db);
+  let total = 0;
+  for (let round = 0; round < 3; round++) {
+    wires.isDeaf = true;
+    // More than a window, so that some are sent and others are not.
+    for (let n = 0; n < 100; n++) db.tx((tx) => {
+      tx.add(likes, 1);
+      tx.insert(tags, `member ${total++}`);
+    });
+    if (round === 0) db.tx((tx) => tx.remove(tags, "old"));
+    await sleep(300);
+    wires.cut();
+    await sleep(4500);
+    wires.mend();
+    await settled(db, 30_000);
+    await until(() => db.get(likes) === total, "each once", 10_000, () => `${db.get(likes)} of ${total}`);
+  }
+  assert.equal(db.get(tags).size, total);
+  assert.equal(db.identity, "created", "no fork");
+  for (let m = 0; m < 3; m++) {
+    const r = redis(t, cluster, m);
+    await eventually(async () => (await r.call("GET", likes.name)) === String(total), `at ${m}`);
+    assert.equal(await r.call("SCARD", tags.name), total);
+  }
+});
+
 test("a wrong token: nothing is read and nothing taken; with the right one it is", async (t) => {
-  const cluster = await Cluster.start(2, "secret");
+  const cluster = await Cluster.start({ regions: 2, password: "secret" });
   t.after(() => cluster.stop());
   const store = new MemoryStore();
   const wrong = await client(t, cluster.urls, { token: "wrong", store });
