@@ -185,8 +185,31 @@ test("a comment is not shown before its card, also where the card comes late", a
   }
   await b.waitForFunction(() => window.model!.comments.size === 30);
   await noOrphans([a, b, c]);
+  console.log(`c shows ${await c.evaluate(() => window.model!.comments.size)} comments before it is healed`);
   await cluster.heal();
   await converge([a, b, c]);
   assert.equal(await c.evaluate(() => window.model!.comments.size), 30);
   await noOrphans([a, b, c]);
+});
+
+test("a region is cut off: its window is behind, and goes on; it is killed: the window is elsewhere", async (t) => {
+  const [a, b] = await windows(t, "cut", 2);
+  await cluster.isolate(0);
+  await a.waitForFunction(() => window.db.status.phase === "behind");
+  await add(a, "ideas", "Only here");
+  await add(b, "ideas", "Only there");
+  await a.waitForSelector('li.pending:has-text("Only here")');
+  await a.waitForFunction(() => window.db.status.unsent === 0);
+  assert.match((await a.locator("#status").textContent())!, /Behind.*region A.*on the way/);
+  assert.equal(await a.locator('main li:has-text("Only there")').count(), 0);
+  await cluster.kill(0);
+  const began = Date.now();
+  await a.waitForFunction(() => window.db.status.region !== "a" && window.db.status.phase === "live");
+  await sees(a, "Only there");
+  await sees(b, "Only here");
+  console.log(`elsewhere, with all of it, after ${Date.now() - began} ms`);
+  await cluster.restart(0);
+  await cluster.heal();
+  await converge([a, b]);
+  assert.equal(await a.locator("main li").count(), 2);
 });
