@@ -1,6 +1,6 @@
 // The database as applications see it.
 
-import type { Bytes } from "./core/bytes.js";
+import { type Bytes, toText } from "./core/bytes.js";
 import type { Read, Refusal, Status } from "./core/client.js";
 import type { Vec } from "./core/codec.js";
 import type { Op } from "./core/value.js";
@@ -42,6 +42,8 @@ export interface Shown<R> {
   readonly available: boolean;
   /** Own transactions on this key that are not in the base yet. */
   readonly pending: number;
+  /** The fields of a map, or members of a set, that they write or remove. */
+  readonly pendingIn: ReadonlySet<string>;
   /** The past that `value` belongs to, but for own transactions. */
   readonly base: Vec;
 }
@@ -276,6 +278,21 @@ export class Db implements View {
     this.#on().setK(K);
   }
 
+  /** Ends the connection, and asks for none until `connect`: for a switch in an application. All tabs with this name are meant. */
+  disconnect(): void {
+    this.#on().link(false);
+  }
+
+  connect(): void {
+    this.#on().link(true);
+  }
+
+  /** Goes to this one of the endpoints. If it fails, the next one is tried. */
+  prefer(endpoint: number): void {
+    if (!this.#options.endpoints[endpoint]) throw new RangeError(`there is no endpoint ${endpoint}`);
+    this.#on().prefer(endpoint);
+  }
+
   /** Own transactions that were not sent stay in the store. */
   async close(): Promise<void> {
     if (this.#closed) return;
@@ -400,8 +417,8 @@ function valueOf<R>(handle: Handle<R>, { value }: Read): R {
   return handle.show(value);
 }
 
-function shown<R>(handle: Handle<R>, { value, pending, base }: Read): Shown<R> {
-  return { value: value && handle.show(value), available: value !== undefined, pending, base };
+function shown<R>(handle: Handle<R>, { value, pending, elements, base }: Read): Shown<R> {
+  return { value: value && handle.show(value), available: value !== undefined, pending, pendingIn: new Set([...elements].map(toText)), base };
 }
 
 let asked = false;

@@ -33,6 +33,9 @@ export interface Engine {
   watch(key: Bytes): void;
   unwatch(key: Bytes): void;
   setK(K: number): void;
+  /** Is a connection wanted? */
+  link(wanted: boolean): void;
+  prefer(endpoint: number): void;
   close(): Promise<void>;
 }
 

@@ -117,6 +117,14 @@ export class Leader implements Engine {
     this.#do((now) => this.#client.setK(now, K));
   }
 
+  link(wanted: boolean): void {
+    this.#do((now) => (wanted ? this.#client.start(now) : this.#client.stop(now)));
+  }
+
+  prefer(endpoint: number): void {
+    this.#do((now) => this.#client.prefer(now, endpoint));
+  }
+
   /** Waits for what is being written. */
   async close(): Promise<void> {
     if (this.#closed) return;

@@ -5,7 +5,7 @@
 // transactions, and the log remembers the last number of each tab, so that what is sent twice is committed once.
 
 import type { Bytes } from "./core/bytes.js";
-import type { Read, Refusal, Status } from "./core/client.js";
+import { type Read, type Refusal, type Status, touched } from "./core/client.js";
 import type { Vec } from "./core/codec.js";
 import { Cached, NOW, type Op, type Value, applied } from "./core/value.js";
 import { type Commit, Deferred, type Engine, type IdentityReason, type Listener } from "./engine.js";
@@ -20,6 +20,7 @@ export interface Channel {
 interface Shown {
   readonly value: Value | undefined;
   readonly pending: number;
+  readonly elements: ReadonlySet<Bytes>;
 }
 
 /** One atomic step of what followers see. */
@@ -49,6 +50,8 @@ type ToLeader =
   | { readonly type: "watch"; readonly tab: string; readonly keys: readonly Bytes[] }
   | { readonly type: "commit"; readonly tab: string; readonly n: number; readonly ops: readonly Op[] }
   | { readonly type: "setK"; readonly K: number }
+  | { readonly type: "link"; readonly wanted: boolean }
+  | { readonly type: "prefer"; readonly endpoint: number }
   | { readonly type: "bye"; readonly tab: string };
 
 interface Unconfirmed {
@@ -90,11 +93,12 @@ export class Follower implements Engine {
     const shown = this.#values.get(key);
     const own = this.#unconfirmed.filter(({ shown, ops }) => !shown && ops.some((op) => op.key === key));
     const pending = (shown?.pending ?? 0) + own.length;
-    if (!shown?.value) return { value: undefined, pending, base: this.base };
+    const elements = new Set([...(shown?.elements ?? []), ...touched(own, key)]);
+    if (!shown?.value) return { value: undefined, pending, elements, base: this.base };
     const cached = new Cached(shown.value);
     let view = shown.value;
     for (const op of [...own.flatMap(({ ops }) => ops), ...buffer]) if (op.key === key) view = applied(cached, view, op, NOW);
-    return { value: view, pending, base: this.base };
+    return { value: view, pending, elements, base: this.base };
   }
 
   commit(ops: readonly Op[]): Commit {
@@ -119,6 +123,14 @@ export class Follower implements Engine {
 
   setK(K: number): void {
     this.#send({ type: "setK", K });
+  }
+
+  link(wanted: boolean): void {
+    this.#send({ type: "link", wanted });
+  }
+
+  prefer(endpoint: number): void {
+    this.#send({ type: "prefer", endpoint });
   }
 
   async close(): Promise<void> {
@@ -291,8 +303,8 @@ export class Host implements Listener {
 
   #view(leader: Leader, keys: Iterable<Bytes>, tab?: string): View {
     const values = [...keys].map((key) => {
-      const { value, pending } = leader.read(key);
-      return [key, { value, pending }] as const;
+      const { value, pending, elements } = leader.read(key);
+      return [key, { value, pending, elements }] as const;
     });
     const tabs = leader.tabs.map(({ tab, n }) => [tab, n] as const);
     return { type: "view", leader: this.#run, tab, values, base: leader.base, status: leader.status, tabs };
@@ -314,6 +326,10 @@ export class Host implements Listener {
         return this.#commit(leader, message);
       case "setK":
         return leader.setK(message.K);
+      case "link":
+        return leader.link(message.wanted);
+      case "prefer":
+        return leader.prefer(message.endpoint);
       case "bye":
         return this.#gone(leader, message.tab);
     }

@@ -25,6 +25,32 @@ async function client(t: TestContext, gateways: Gateways, options: Partial<Optio
 const live = (db: Db) => until(() => db.status.phase === "live", "live");
 const settled = (db: Db) => until(() => db.status.phase === "live" && db.status.pending === 0, "settled");
 
+test("an application disconnects, connects, and goes to another region", async (t) => {
+  const g = await gateways(t);
+  const db = await client(t, g);
+  const cart = db.map("m:cart");
+  await db.load([cart]);
+  db.disconnect();
+  await until(() => db.status.phase === "offline", "offline");
+  db.tx((tx) => {
+    tx.put(cart, "apples", "3");
+    tx.remove(cart, "pears");
+  });
+  assert.deepEqual([...db.read(cart).pendingIn], ["apples", "pears"]);
+  db.prefer(2);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.equal(db.status.phase, "offline");
+  db.connect();
+  await settled(db);
+  assert.equal(db.status.region, "region2");
+  assert.deepEqual([...db.read(cart).pendingIn], []);
+  db.prefer(1);
+  await until(() => db.status.region === "region1" && db.status.phase === "live", "at region 1");
+  await g.down(1);
+  await until(() => db.status.region === "region2", "the next one");
+  assert.throws(() => db.prefer(3), RangeError);
+});
+
 test("two clients converge", async (t) => {
   const g = await gateways(t);
   const [a, b] = [await client(t, g), await client(t, g, { endpoints: [...g.urls].reverse() })];

@@ -4,6 +4,8 @@ import { type WebSocket, WebSocketServer } from "ws";
 import type { Op } from "../src/core/value.js";
 import { Session, World } from "./world.js";
 
+export { until } from "./until.js";
+
 export class Gateways {
   readonly world: World;
   readonly #servers: (WebSocketServer | undefined)[];
@@ -87,13 +89,5 @@ export class Gateways {
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.downAll();
-  }
-}
-
-export async function until(condition: () => boolean, what: string, ms = 10_000, show = () => ""): Promise<void> {
-  const end = Date.now() + ms;
-  while (!condition()) {
-    if (Date.now() > end) throw new Error(`not within ${ms} ms: ${what} ${show()}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

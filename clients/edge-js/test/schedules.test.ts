@@ -17,7 +17,7 @@ const SCHEDULES = Number(process.env.SCHEDULES ?? 400);
 const STEPS = 250;
 const KEYS = ["c1", "c2", "r1", "r2", "m1", "s1", "log"].map((key) => (key === "log" ? "slog" : key));
 
-const seen = { commits: 0, crashes: 0, cuts: 0, ticks: 0, failures: 0, again: 0, unstored: 0 };
+const seen = { commits: 0, crashes: 0, cuts: 0, ticks: 0, failures: 0, again: 0, retimes: 0, unstored: 0 };
 
 class Device {
   readonly name: string;
@@ -211,6 +211,7 @@ class Device {
 
   #hangUp(): void {
     seen.again += this.session?.transfers.filter(({ again }) => again).length ?? 0;
+    seen.retimes += this.session?.retimes ?? 0;
     this.session?.close();
     this.session = undefined;
     this.#endpoint = undefined;
@@ -280,7 +281,7 @@ function play(seed: number, mutant: (typeof MUTANTS)[string] = {}): string {
   const rng = new Rng(seed);
   const world = new World(3);
   mutant.world?.(world);
-  if (rng.below(4) === 0) world.retainMs = 20_000;
+  if (rng.below(3) === 0) world.retainMs = [20_000, 4_000][rng.below(2)];
   const devices = ["a", "b", "c"].map((name) => new Device(name, world, rng));
   for (const device of devices) mutant.device?.(device);
   const any = () => devices[rng.below(devices.length)];

@@ -1,7 +1,7 @@
 // Regions and gateways in memory: the other side of the link, for tests. Replication is whole and in order, for each origin; all else is as in the design.
 
 import { type Bytes, fromArray, toArray } from "../src/core/bytes.js";
-import { type Vec, dominates } from "../src/core/codec.js";
+import { type Vec, dominates, greatest } from "../src/core/codec.js";
 import { type ClientFrame, type GatewayFrame, type Transfer, decodeClient, encodeBody, encodeGateway } from "../src/core/frames.js";
 import { DIGEST_0, chain } from "../src/core/log.js";
 import { sha256 } from "../src/core/sha256.js";
@@ -157,6 +157,7 @@ export class Region {
 
   accept(cid: Bytes, { k, h, dep, ops }: Transfer): GatewayFrame[] {
     const { world } = this;
+    if (h <= greatest(dep)) throw new Error("a time that is not above its base");
     const head = this.head(cid);
     const body = encodeBody({ k, h, dep, ops: ops.map(({ op }) => op) });
     const before = this.of(cid).find((tx) => tx.k === k - 1);
@@ -203,6 +204,9 @@ export class Session {
   /** Changes of maps and sets are sent as differences. */
   differences = true;
   readonly transfers: Transfer[] = [];
+  retimes = 0;
+  /** The transaction that got Retime, and its old time. */
+  #retimed: { readonly k: number; readonly h: number } | undefined;
 
   constructor(region: Region, send: (frame: Uint8Array) => void) {
     this.region = region;
@@ -264,8 +268,22 @@ export class Session {
         return;
       case "transfer":
         this.transfers.push(frame);
-        for (const reply of region.accept(this.#cid!, frame)) this.send(reply);
+        for (const reply of this.#accept(frame)) this.send(reply);
     }
+  }
+
+  /** After Retime nothing is taken with its old time. */
+  #accept(frame: Transfer): GatewayFrame[] {
+    const { k, h } = frame;
+    if (this.#retimed && k !== this.#retimed.k) return [{ type: "missing", k: this.#retimed.k - 1 }];
+    if (this.#retimed && h <= this.#retimed.h) return [{ type: "retime", k }];
+    this.#retimed = undefined;
+    const replies = this.region.accept(this.#cid!, frame);
+    if (replies.some(({ type }) => type === "retime")) {
+      this.#retimed = { k, h };
+      this.retimes++;
+    }
+    return replies;
   }
 
   #value(ref: number): void {

@@ -6,13 +6,14 @@
 // Deviations:
 // D1 (rule 2) With `eager`, a transaction is visible in this process before it is durable. It is sent only after, and taken back if it cannot be made durable.
 // D2 (rule 1) What own transactions wrote does not count as brought by a later tick: a pending removal that came after them covers it.
-// D3 (Retime) One for a time that is not older than three quarters of `retain` is about an earlier frame, and changes nothing.
+// D3 (rule 3) New times are in use for reads before they are durable, and for sending only after.
+// D4 (rule 12) A second Retime of the same transaction, after more than a second, is answered by another connection: on a slow link it is about a frame with the old time, while the one with the new time is under way.
 // Invariants:
 // I1 The base never falls, also over crashes. I2 An entry leaves the log only in the durable step that has it in the base.
-// I3 What was sent is durable with `sent`, and keeps its number, time and operations, but for a Retime.
+// I3 What was sent is durable with `sent`, and keeps its number, base, time and operations, but for a Retime.
 
 import { type Bytes, compareBytes, toText } from "./bytes.js";
-import { Malformed, type Vec, WATCHED_MAX, greatest } from "./codec.js";
+import { Malformed, type Vec, WATCHED_MAX, dominates, greatest } from "./codec.js";
 import { type ClientFrame, type GatewayFrame, type Tick, decodeGateway, encodeClient } from "./frames.js";
 import { Link, type Welcome } from "./link.js";
 import { DIGEST_0, type Entry, Log, type Origin, type Row, rowOf } from "./log.js";
@@ -25,7 +26,7 @@ export const BACKOFF_MIN_MS = 250;
 export const BACKOFF_MAX_MS = 10_000;
 /** A connection without Welcome after so long has failed. */
 export const WELCOME_WITHIN_US = 10_000_000;
-/** The same Missing within this time is about frames that were under way. */
+/** The same Missing or Retime within this time is about frames that were under way. */
 export const RETRY_US = 1_000_000;
 const PERIODS_MAX = 5;
 const TABS_MAX = 256;
@@ -111,6 +112,8 @@ export interface Read {
   readonly value: Value | undefined;
   /** Own transactions on this key that are not in the base. */
   readonly pending: number;
+  /** Fields and members that they write or remove. */
+  readonly elements: ReadonlySet<Bytes>;
   readonly base: Vec;
 }
 
@@ -222,8 +225,8 @@ export class Client {
   }
 
   read(key: Bytes, buffer: readonly Op[] = []): Read {
-    const pending = this.#log.entries.reduce((n, { ops }) => n + (ops.some((op) => op.key === key) ? 1 : 0), 0);
-    return { value: this.#valueOf(key, buffer), pending, base: this.#meta.base };
+    const own = this.#log.entries.filter(({ ops }) => ops.some((op) => op.key === key));
+    return { value: this.#valueOf(key, buffer), pending: own.length, elements: touched(own, key), base: this.#meta.base };
   }
 
   /** Rule 1. */
@@ -304,6 +307,17 @@ export class Client {
   hurry(nowUs: number): void {
     this.#at(nowUs);
     if (this.#phase === "waiting") this.#reconnect();
+    this.#advance();
+  }
+
+  /** Goes to this endpoint, if it is not there. */
+  prefer(nowUs: number, endpoint: number): void {
+    this.#at(nowUs);
+    if (endpoint === this.#endpoint && this.#phase === "connected") return;
+    this.#endpoint = endpoint;
+    this.#failures = 0;
+    this.#close();
+    if (this.#wanted && !this.#fork) this.#reconnect();
     this.#advance();
   }
 
@@ -438,6 +452,7 @@ export class Client {
       case "ack":
         link.acked = Math.max(link.acked, Math.min(frame.k, link.next - 1));
         link.behinds = 0;
+        if (link.retimed && link.retimed.k <= link.acked) link.retimed = undefined;
         return;
       case "missing":
         return this.#onMissing(link, frame.k);
@@ -564,7 +579,7 @@ export class Client {
       if (!entry?.durable || entry.sent) break;
       entries.push(entry);
     }
-    this.#raise(link.next, entries.at(-1)!.k);
+    this.#renewTimes(entries);
     for (const entry of entries) {
       entry.sent = true;
       entry.connection = link.number;
@@ -572,28 +587,56 @@ export class Client {
     this.#persist({ kind: "send", step: { type: "rows", rows: entries.map(rowOf) }, entries });
   }
 
-  /** Entries get times that regions still remember, and that grow. Returns those that changed. */
-  #raise(from: number, to: number): Entry[] {
-    const keys = [...keysOf(this.#log.entries.slice(from - this.#log.first, to + 1 - this.#log.first))];
-    const before = keys.map((key) => this.#valueOf(key, []));
-    const changed = this.#log.raise(from, to, this.#serverTime() - Math.floor(((this.#link?.welcome?.retain ?? 0) * 1000) / 2));
-    this.#lastH = Math.max(this.#lastH, changed.at(-1)?.h ?? 0);
-    for (const key of keys) this.#visible.delete(key);
-    // A write with a later time may win now.
-    const others = keys.filter((key, i) => before[i] && hashOf(before[i]) !== hashOf(this.#valueOf(key, [])!));
-    this.#changed(new Set(others), false);
-    return changed;
+  /** Where regions remember for certain what they have taken. */
+  #oldest(): number {
+    return Math.max(0, this.#serverTime() - (this.#link?.welcome?.retain ?? 0) * 500);
   }
 
+  /** Rule 3, for consecutive entries: times that regions still remember, and that grow; bases that regions still read. */
+  #renewTimes(entries: readonly Entry[]): void {
+    const keys = [...keysOf(entries)];
+    const values = keys.map((key) => this.#valueOf(key, []));
+    const oldest = this.#oldest();
+    for (const entry of entries) {
+      if (greatest(entry.dep) < oldest && dominates(this.#meta.base, entry.dep)) {
+        entry.dep = this.#meta.base;
+        entry.epoch = this.#epoch;
+      }
+      entry.h = Math.max(entry.h, greatest(entry.dep) + 1, oldest, (this.#log.entry(entry.k - 1)?.h ?? -1) + 1);
+      this.#lastH = Math.max(this.#lastH, entry.h);
+    }
+    for (const key of keys) this.#visible.delete(key);
+    // A write with a later time may win now, and a removal may cover more.
+    const others = keys.filter((key, i) => values[i] && hashOf(values[i]) !== hashOf(this.#valueOf(key, [])!));
+    this.#changed(new Set(others), false);
+  }
+
+  /** Rule 12: no region has taken k with its time, and none will. */
   #onRetime(link: Link, k: number): void {
+    const { retimed } = link;
+    if (retimed && (k > retimed.k || (k === retimed.k && this.#now < retimed.at + RETRY_US))) {
+      // About a frame that was under way with the old time.
+      link.retryAt = retimed.at + RETRY_US;
+      return;
+    }
+    // D4: the frame with the new time may be under way, and taken.
+    if (retimed?.k === k) return this.#fail();
     const entry = this.#log.entry(k);
     if (!entry || k <= link.acked) throw new Malformed("Retime of what is not under way");
-    // Sent twice with its old time, it gets two replies: after the first it has a new one, which a region may have taken.
-    if (entry.h >= this.#serverTime() - (link.welcome!.retain * 1000 * 3) / 4) return;
+    link.retimed = { k, at: this.#now };
     link.next = Math.min(link.next, k);
-    const changed = this.#raise(k, this.#log.last);
-    const sent = changed.filter(({ sent }) => sent);
-    if (sent.length > 0) this.#persist({ kind: "send", step: { type: "rows", rows: sent.map(rowOf) }, entries: sent });
+    link.behinds = 0;
+    // Commits that are not durable yet get theirs when they are first sent.
+    const entries = this.#log.entries.slice(k - this.#log.first).filter((entry) => !this.#isBeingCommitted(entry));
+    // By that the gateway tells the new one from the old one.
+    entry.h++;
+    this.#renewTimes(entries);
+    for (const entry of entries) entry.connection = link.number;
+    this.#persist({ kind: "send", step: { type: "rows", rows: entries.map(rowOf) }, entries });
+  }
+
+  #isBeingCommitted(entry: Entry): boolean {
+    return this.#waiting.includes(entry) || this.#persisting.some(({ kind, entries }) => kind === "commit" && entries.includes(entry));
   }
 
   #onMissing(link: Link, k: number): void {
@@ -831,6 +874,19 @@ function lastOfTabs(tabs: readonly Origin[], entries: readonly Entry[]): readonl
     last.set(origin.tab, origin.n);
   }
   return [...last].slice(-TABS_MAX).map(([tab, n]) => ({ tab, n }));
+}
+
+/** Elements of a key that these transactions write or remove. */
+export function touched(entries: Iterable<{ readonly ops: readonly Op[] }>, key: Bytes): Set<Bytes> {
+  const elements = new Set<Bytes>();
+  for (const { ops } of entries) {
+    for (const op of ops) {
+      if (op.key !== key) continue;
+      if ("field" in op) elements.add(op.field);
+      if ("member" in op) elements.add(op.member);
+    }
+  }
+  return elements;
 }
 
 function keysOf(entries: Iterable<Entry>): Set<Bytes> {

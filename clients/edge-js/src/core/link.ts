@@ -30,7 +30,9 @@ export class Link {
   /** How many Behind came in a row. */
   behinds = 0;
   missing: { readonly k: number; readonly at: number } | undefined;
-  /** When to send again, because another Missing was ignored. */
+  /** The last Retime, until its transaction is acknowledged. */
+  retimed: { readonly k: number; readonly at: number } | undefined;
+  /** When to send again, because another Missing or Retime was ignored. */
   retryAt: number | undefined;
 
   constructor(number: number, base: Vec, first: number) {

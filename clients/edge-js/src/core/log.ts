@@ -18,17 +18,18 @@ export interface Entry {
   /** It changes with the identity only. */
   k: number;
   readonly origin: Origin | undefined;
-  readonly dep: Vec;
+  /** Fixed once the entry was sent, as is `h`, but for a Retime. */
+  dep: Vec;
   readonly ops: readonly Op[];
-  /** Arbitration time in microseconds. Fixed once the entry was sent. */
+  /** Arbitration time in microseconds. */
   h: number;
   sent: boolean;
   /** Its row is as it is. */
   durable: boolean;
   /** It is visible to reads. */
   shown: boolean;
-  /** That of the base that it read. */
-  readonly epoch: number;
+  /** That of the base `dep`. */
+  epoch: number;
   /** The connection in which it was first sent; 0: in an earlier run. */
   connection: number;
 }
@@ -51,7 +52,7 @@ export function rowOf(entry: Entry): Row {
   return { k: entry.k, sent: entry.sent, body: encodeBody(entry), origin: entry.origin };
 }
 
-/** Invariant L1: numbers have no gaps; L2: h grows; L3: what was sent comes before what was not. */
+/** Invariant L1: numbers have no gaps; L2: h grows among what was sent; L3: what was sent comes before what was not. */
 export class Log {
   #entries: Entry[] = [];
   /** Number and digest of the transaction before the first entry. */
@@ -119,19 +120,5 @@ export class Log {
     this.#before = k;
     this.#digest = digest;
     return dropped;
-  }
-
-  /** Rule 3: no entry from `from` to `to` is older than `floor`, and times go on growing. Returns the entries that changed. */
-  raise(from: number, to: number, floor: number): Entry[] {
-    const changed: Entry[] = [];
-    for (let k = from; k <= to; k++) {
-      const entry = this.entry(k);
-      if (!entry) break;
-      const h = Math.max(entry.h, floor, (this.entry(k - 1)?.h ?? -1) + 1);
-      if (h === entry.h) continue;
-      entry.h = h;
-      changed.push(entry);
-    }
-    return changed;
   }
 }

@@ -102,6 +102,10 @@ impl Client {
             open.retry_at_us = Some(at + RETRY_MS * 1000);
             return; // it is about a frame that was under way, with the old time
         }
+        if open.retimed.is_some_and(|(first, _)| k == first) {
+            // On a slow link it can still be about the old time, while the frame with the new one is under way: another connection tells.
+            return self.fail();
+        }
         if !is_known || k <= open.acked {
             return self
                 .on_malformed(Malformed("a new time for a transaction that is not in the log, or is taken"));

@@ -1,0 +1,215 @@
+// The board in real browser windows at regions of a real cluster.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import test, { type TestContext, after, before } from "node:test";
+import { type Browser, type BrowserContext, type Page, chromium } from "playwright-core";
+import { Cluster } from "../../../clients/edge-js/test/real/cluster.js";
+import type { Board, Model } from "../src/board.js";
+// @ts-expect-error: plain JavaScript
+import { serve } from "../serve.mjs";
+
+interface Shared {
+  db: { status: { phase: string; region?: string; unsent: number; pending: number } };
+  board: Board;
+  model: Model | undefined;
+  views: number;
+  orphans: number;
+}
+declare const window: Shared & typeof globalThis;
+
+let browser: Browser;
+let cluster: Cluster;
+let server: Server;
+let origin: string;
+
+before(async () => {
+  const executablePath = process.env.CHROMIUM ?? execFileSync("sh", ["-c", "command -v chromium || command -v google-chrome || command -v chromium-browser"], { encoding: "utf8" }).trim();
+  [browser, cluster] = await Promise.all([chromium.launch({ executablePath, args: ["--no-sandbox"] }), Cluster.start()]);
+  server = await serve(0, cluster.urls);
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+
+after(async () => {
+  await browser?.close();
+  server?.close();
+  await cluster?.stop();
+});
+
+async function windows(t: TestContext, name: string, count: number): Promise<Page[]> {
+  const context: BrowserContext = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  t.after(() => context.close());
+  const pages: Page[] = [];
+  for (let m = 0; m < count; m++) {
+    const page = await context.newPage();
+    page.on("pageerror", (error) => console.error(`page ${m}:`, error));
+    await page.goto(`${origin}/?region=${m}&board=${name}`);
+    pages.push(page);
+  }
+  for (const [m, page] of pages.entries()) await page.waitForFunction((region) => window.model && window.db.status.phase === "live" && window.db.status.region === region, "abc"[m]);
+  return pages;
+}
+
+const add = async (page: Page, column: string, title: string) => {
+  await page.fill(`[data-column=${column}] .add input`, title);
+  await page.press(`[data-column=${column}] .add input`, "Enter");
+  await page.waitForSelector(`[data-column=${column}] li:has-text("${title}")`);
+};
+const comment = async (page: Page, title: string, text: string) => {
+  await page.click(`li:has-text("${title}")`);
+  await page.fill("#text", text);
+  await page.press("#text", "Enter");
+  await page.waitForSelector(`#comments :text("${text}")`);
+  await page.click("#card .top button");
+};
+const switchCut = (page: Page) => page.click(".switch");
+const sees = (page: Page, title: string) => page.waitForSelector(`main li:has-text("${title}")`);
+
+/** What a window shows, without what is pending. */
+const plain = (page: Page) =>
+  page.evaluate(() => {
+    const { columns, comments, cheers, people } = window.model!;
+    const shown = [...columns].map(([column, cards]) => [column, cards.map(({ id, value }) => [id, value])]);
+    return JSON.stringify([shown, [...comments].map(([card, all]) => [card, all.map(({ value }) => value)]).sort(), cheers, people]);
+  });
+
+async function converge(pages: readonly Page[]): Promise<void> {
+  for (const page of pages) await page.waitForFunction(() => window.db.status.phase === "live" && window.db.status.pending === 0);
+  let all: string[] = [];
+  for (const end = Date.now() + 15_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 50))) {
+    all = await Promise.all(pages.map(plain));
+    if (all.every((one) => one === all[0])) return;
+  }
+  assert.deepEqual(all, all.map(() => all[0]));
+}
+
+async function noOrphans(pages: readonly Page[]): Promise<void> {
+  const counts = await Promise.all(pages.map((page) => page.evaluate(() => [window.views, window.orphans])));
+  console.log(`views: ${counts.map(([views]) => views).join(", ")}`);
+  for (const [, orphans] of counts) assert.equal(orphans, 0);
+}
+
+const picture = async (page: Page, name: string) => {
+  if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/${name}.png` });
+};
+
+test("two windows at two regions: both cut off, both change, and back", async (t) => {
+  const [a, b, c] = await windows(t, "two", 3);
+  await add(a, "ideas", "Tide tables");
+  await add(a, "ideas", "Harbour map");
+  await add(a, "doing", "Lighthouse keeper's guide");
+  await sees(b, "Lighthouse keeper's guide");
+  await add(b, "done", "Buy paint for the buoys");
+  await comment(b, "Tide tables", "For which ports?");
+  await a.waitForSelector('li:has-text("Tide tables") .said:text-is("1")');
+  await converge([a, b, c]);
+  await picture(a, "live");
+
+  await switchCut(a);
+  await switchCut(b);
+  for (const page of [a, b]) await page.waitForFunction(() => window.db.status.phase === "offline");
+  await add(a, "ideas", "Charts for kayaks");
+  await comment(a, "Charts for kayaks", "Shallow water first");
+  await comment(a, "Charts for kayaks", "And with rocks");
+  await a.dragAndDrop('li:has-text("Tide tables")', "[data-column=doing] ol");
+  await a.waitForSelector('[data-column=doing] li.pending:has-text("Tide tables")');
+  for (let n = 0; n < 3; n++) await a.click("#cheer");
+  await add(b, "doing", "Paint the buoys");
+  await comment(b, "Harbour map", "I have an old one");
+  await comment(b, "Paint the buoys", "Green and red");
+  await b.click('li:has-text("Tide tables")');
+  await b.click('#moves button:text("Done")');
+  await b.click("#card .top button");
+  for (let n = 0; n < 4; n++) await b.click("#cheer");
+  assert.equal(await a.locator("main li.pending").count(), 2);
+  assert.equal(await a.locator("#cheer b").textContent(), "3");
+  assert.match((await a.locator("#status").textContent())!, /Cut off.*7 unsent/);
+  assert.equal(await c.locator('main li:has-text("kayaks")').count(), 0);
+  await picture(a, "cut");
+  await a.click('li:has-text("Charts for kayaks")');
+  await picture(a, "card");
+  await a.keyboard.press("Escape");
+
+  await switchCut(a);
+  await sees(c, "Charts for kayaks");
+  assert.equal(await b.locator('main li:has-text("kayaks")').count(), 0);
+  await switchCut(b);
+  await converge([a, b, c]);
+  for (const page of [a, b, c]) {
+    assert.equal(await page.locator("#cheer b").textContent(), "7", "cheers of both add up");
+    assert.equal(await page.locator("main li").count(), 6);
+    assert.equal(await page.locator("main li.pending").count(), 0);
+    assert.equal(await page.locator('[data-column=done] li:has-text("Tide tables")').count(), 1, "it was moved in both: the later one wins");
+    assert.equal(await page.locator('li:has-text("Charts for kayaks") .said:text-is("2")').count(), 1);
+  }
+  await noOrphans([a, b, c]);
+  await a.click("#theme");
+  await picture(a, "dark");
+  await a.setViewportSize({ width: 420, height: 800 });
+  await picture(a, "narrow");
+});
+
+test("a window keeps what it was not able to send over a reload, and goes to another region", async (t) => {
+  const [a, b] = await windows(t, "reload", 2);
+  await add(a, "ideas", "First");
+  await converge([a, b]);
+  await switchCut(a);
+  await add(a, "ideas", "Second");
+  await a.click("#regions button:text('C')");
+  await a.reload();
+  await a.waitForFunction(() => window.db?.status.region === "c" && window.db.status.phase === "live");
+  await sees(a, "Second");
+  await sees(b, "Second");
+  await converge([a, b]);
+});
+
+test("a comment is not shown before its card, also where the card comes late", async (t) => {
+  const [a, b, c] = await windows(t, "cause", 3);
+  // Cards go from a to b, comments from b to c; between a and c nothing goes.
+  await cluster.tidemark("cut", "a", "c");
+  await b.evaluate(() => {
+    const said = new Set<string>();
+    setInterval(() => {
+      for (const card of [...window.model!.columns.values()].flat()) {
+        if (said.has(card.id)) continue;
+        said.add(card.id);
+        window.board.comment(card.id, `seen: ${card.value.title}`);
+      }
+    }, 10);
+  });
+  for (let n = 0; n < 30; n++) {
+    await a.evaluate((n) => void window.board.add("ideas", `card ${n}`), n);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+  }
+  await b.waitForFunction(() => window.model!.comments.size === 30);
+  await noOrphans([a, b, c]);
+  console.log(`c shows ${await c.evaluate(() => window.model!.comments.size)} comments before it is healed`);
+  await cluster.heal();
+  await converge([a, b, c]);
+  assert.equal(await c.evaluate(() => window.model!.comments.size), 30);
+  await noOrphans([a, b, c]);
+});
+
+test("a region is cut off: its window is behind, and goes on; it is killed: the window is elsewhere", async (t) => {
+  const [a, b] = await windows(t, "cut", 2);
+  await cluster.isolate(0);
+  await a.waitForFunction(() => window.db.status.phase === "behind");
+  await add(a, "ideas", "Only here");
+  await add(b, "ideas", "Only there");
+  await a.waitForSelector('li.pending:has-text("Only here")');
+  await a.waitForFunction(() => window.db.status.unsent === 0);
+  assert.match((await a.locator("#status").textContent())!, /Behind.*region A.*on the way/);
+  assert.equal(await a.locator('main li:has-text("Only there")').count(), 0);
+  await cluster.kill(0);
+  const began = Date.now();
+  await a.waitForFunction(() => window.db.status.region !== "a" && window.db.status.phase === "live");
+  await sees(a, "Only there");
+  await sees(b, "Only here");
+  console.log(`elsewhere, with all of it, after ${Date.now() - began} ms`);
+  await cluster.restart(0);
+  await cluster.heal();
+  await converge([a, b]);
+  assert.equal(await a.locator("main li").count(), 2);
+});
