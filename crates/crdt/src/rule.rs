@@ -37,5 +37,4 @@ tidemark_core::rules! {
     GIVEN_RIGHTS_GO, // R27: what a region has given to another it has no more
     DELETIONS_COUNT, // R28: of a SET and a DEL of a string that have not seen each other the later one counts
     PURGE_LEAVES_DEADLINE, // R29: a purge takes what had expired, and not the deadline
-    COPIES_HOLD_LATER, // R30: nothing settles above a version of which another copy may come
 }

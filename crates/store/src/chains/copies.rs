@@ -2,7 +2,6 @@
 
 use super::{Store, Version};
 use tidemark_core::{DcId, Key, Stamp};
-use tidemark_crdt::rule;
 
 /// What a protocol says of copies.
 pub struct Copies<M> {
@@ -29,7 +28,7 @@ pub(super) fn below_copies<'a, M: 'a>(
     let mut held = false;
     let mut folds = |version: &Version<M>| {
         let folds = !held && safe(version);
-        held |= !folds && version.stamp.origin == DcId::EDGE && rule::COPIES_HOLD_LATER.kept();
+        held |= !folds && version.stamp.origin == DcId::EDGE;
         folds
     };
     versions.filter(|version| folds(version)).map(|version| version.stamp).collect()
