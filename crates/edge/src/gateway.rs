@@ -1,6 +1,6 @@
 //! The gateway of edge clients: events in, effects out. A node has one for all of its connections.
 //!
-//! **Idea.** Clients that ask for the same K go from base to base together, as one [`Channel`]. What has changed between two bases is
+//! **Idea.** Clients that ask for the same K go from base to base together, as one *channel*. What has changed between two bases is
 //! read and compared once for all of them; each client is sent what it watches of that. So the work of the region's
 //! partitions does not grow with the number of clients. How far the transactions of a client are in a base is one more key that it
 //! watches: its guard.
