@@ -19,7 +19,7 @@ function traced(frames: string[]): typeof WebSocket {
   const began = Date.now();
   const note = (way: string, frame: Uint8Array) => {
     frames.push(`${Date.now() - began} ${way} ${frame[0]} ${Buffer.from(frame).toString("hex").slice(2, 160)}`);
-    if (frames.length > 400) frames.shift();
+    if (frames.length > 2000) frames.shift();
   };
   return class extends WebSocket {
     constructor(url: string) {
@@ -122,7 +122,7 @@ class Device {
 
 test(`${SECONDS} s of faults, seed ${SEED}`, { timeout: (SECONDS + 120) * 1000 }, async (t) => {
   const rng = new Rng(SEED);
-  const cluster = await Cluster.start({ params: ["edge_retain=5s"] });
+  const cluster = await Cluster.start({ params: ["edge_retain=10s"] });
   t.after(() => cluster.stop());
   const devices: Device[] = [];
   for (const name of ["p", "q", "r", "s"]) {
@@ -139,7 +139,7 @@ test(`${SECONDS} s of faults, seed ${SEED}`, { timeout: (SECONDS + 120) * 1000 }
   t.after(() => process.off("uncaughtException", onError));
   const commits = setInterval(() => {
     for (const device of devices) if (rng.below(4) === 0) device.commit();
-  }, 10);
+  }, 40);
   t.after(() => clearInterval(commits));
   const down = new Set<number>();
   const seen = { cuts: 0, heals: 0, kills: 0, wires: 0, deaf: 0, crashes: 0, redis: 0 };
