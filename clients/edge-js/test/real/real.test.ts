@@ -446,11 +446,14 @@ test("a wrong token: nothing is read and nothing taken; with the right one it is
   t.after(() => cluster.stop());
   const store = new MemoryStore();
   const wrong = await client(t, cluster.urls, { token: "wrong", store });
+  const codes = new Set<string>();
+  wrong.on("error", ({ code }) => codes.add(code));
   const likes = wrong.counter("c:likes");
   wrong.watch([likes]);
   wrong.tx((tx) => tx.add(likes, 1));
   await sleep(2500);
   assert.notEqual(wrong.status.phase, "live");
+  assert.deepEqual([...codes], ["NOAUTH"]);
   assert.deepEqual([wrong.read(likes).available, wrong.status.unsent], [false, 1]);
   await wrong.close();
   const right = await client(t, cluster.urls, { token: "secret", store });
