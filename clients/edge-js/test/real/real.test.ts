@@ -460,6 +460,15 @@ test("a wrong token: nothing is read and nothing taken; with the right one it is
   await right.load([likes]);
   await settled(right);
   assert.equal(right.get(likes), 1);
+  // A gateway that closes with frames unread resets the connection: then nobody gets to know why.
+  let told = 0;
+  for (let n = 0; n < 20; n++) {
+    const many = await client(t, cluster.urls);
+    many.on("error", ({ code }) => code === "NOAUTH" && told++);
+    many.watch(Array.from({ length: 100 }, (_, i) => many.counter(`c:${i}`)));
+    await until(() => told > n, "told", 1000);
+    await many.close();
+  }
   const none = await client(t, cluster.urls);
   await sleep(1000);
   assert.notEqual(none.status.phase, "live");
