@@ -4,7 +4,7 @@ import { type Bytes, toText } from "./core/bytes.js";
 import type { Read, Refusal, Status } from "./core/client.js";
 import type { Vec } from "./core/codec.js";
 import type { Op } from "./core/value.js";
-import { type Commit, Deferred, type Engine, type IdentityReason, type Listener } from "./engine.js";
+import { type Commit, Deferred, type Engine, type GatewayError, type IdentityReason, type Listener } from "./engine.js";
 import { type Codec, type Counter, type Handle, type MapHandle, type Register, type SetHandle, counter, exact, map, register, set, text } from "./handles.js";
 import { Leader, type SocketConstructor } from "./leader.js";
 import { IndexedDbStore } from "./store/indexeddb.js";
@@ -60,6 +60,7 @@ export interface Events {
   refused: Refusal;
   failed: unknown;
   identity: IdentityReason;
+  error: GatewayError;
 }
 
 interface Subscription {
@@ -95,6 +96,7 @@ export class Db implements View {
       this.#emit("identity", reason);
     },
     failed: (error) => this.#emit("failed", error),
+    error: (error) => this.#emit("error", error),
   };
 
   /** Use `open`. */

@@ -15,12 +15,20 @@ export interface Commit {
 /** Why there is a new identity: nothing was kept; another copy of the disk has gone on; what was kept is gone. */
 export type IdentityReason = "created" | "forked" | "cleared";
 
+/** `code` is NOAUTH if the token is wrong. */
+export interface GatewayError {
+  readonly code: string;
+  readonly text: string;
+}
+
 export interface Listener {
   /** `keys`: those that may read differently. */
   changed(keys: ReadonlySet<Bytes>): void;
   status(status: Status): void;
   refused(refusal: Refusal): void;
   identity(reason: IdentityReason): void;
+  /** A gateway has closed the connection, and said why. */
+  error(error: GatewayError): void;
   /** A transaction could not be made durable, and was taken back. */
   failed(error: unknown): void;
 }

@@ -195,6 +195,8 @@ export class Leader implements Engine {
         return;
       case "refused":
         return this.#listener.refused(effect.refusal);
+      case "error":
+        return this.#listener.error({ code: effect.code, text: effect.text });
       case "changed":
         return this.#listener.changed(effect.keys);
       case "status":

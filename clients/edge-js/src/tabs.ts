@@ -8,7 +8,7 @@ import type { Bytes } from "./core/bytes.js";
 import { type Read, type Refusal, type Status, touched } from "./core/client.js";
 import type { Vec } from "./core/codec.js";
 import { Cached, NOW, type Op, type Value, applied } from "./core/value.js";
-import { type Commit, Deferred, type Engine, type IdentityReason, type Listener } from "./engine.js";
+import { type Commit, Deferred, type Engine, type GatewayError, type IdentityReason, type Listener } from "./engine.js";
 import type { Leader } from "./leader.js";
 
 export interface Channel {
@@ -44,7 +44,8 @@ type ToFollower =
   | { readonly type: "durable"; readonly tab: string; readonly n: number; readonly k: number | undefined }
   | { readonly type: "failed"; readonly tab: string; readonly n: number; readonly name: string; readonly text: string }
   | { readonly type: "refused"; readonly refusal: Refusal }
-  | { readonly type: "identity"; readonly reason: IdentityReason };
+  | { readonly type: "identity"; readonly reason: IdentityReason }
+  | { readonly type: "error"; readonly error: GatewayError };
 
 type ToLeader =
   | { readonly type: "watch"; readonly tab: string; readonly keys: readonly Bytes[] }
@@ -190,6 +191,8 @@ export class Follower implements Engine {
         return this.#listener.refused(message.refusal);
       case "identity":
         return this.#listener.identity(message.reason);
+      case "error":
+        return this.#listener.error(message.error);
     }
   }
 
@@ -272,6 +275,11 @@ export class Host implements Listener {
   identity(reason: IdentityReason): void {
     this.#tell({ type: "identity", reason });
     this.#listener.identity(reason);
+  }
+
+  error(error: GatewayError): void {
+    this.#tell({ type: "error", error });
+    this.#listener.error(error);
   }
 
   failed(error: unknown): void {

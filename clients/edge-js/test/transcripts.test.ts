@@ -110,8 +110,9 @@ function theirs(effect: Json): string[] {
     case "DrawSecret":
     case "Close":
       return [effect.type];
-    case "Lost":
     case "Error":
+      return [`Error ${effect.code}`];
+    case "Lost":
       return [];
     default:
       return [JSON.stringify(effect)];
@@ -163,6 +164,8 @@ class Player {
         const { k, op, code, text, ops } = effect.refusal;
         return code === "forked" ? [`Forked ${k}`] : [`Refused ${k} ${op ?? ops.length} ${Buffer.from(code).toString("hex")} ${Buffer.from(text).toString("hex")}`];
       }
+      case "error":
+        return [`Error ${Buffer.from(effect.code).toString("hex")}`];
       case "forked":
         return ["DrawSecret"];
       case "close":

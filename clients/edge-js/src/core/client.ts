@@ -103,6 +103,8 @@ export type Effect =
   | { readonly type: "durable"; readonly id: number; readonly k: number }
   | { readonly type: "failed"; readonly ids: readonly number[]; readonly error: unknown }
   | { readonly type: "refused"; readonly refusal: Refusal }
+  /** A gateway has closed the connection, and said why. */
+  | { readonly type: "error"; readonly code: string; readonly text: string }
   /** What reads return has changed. `tick`: by a new base. */
   | { readonly type: "changed"; readonly tick: boolean; readonly keys: ReadonlySet<Bytes> }
   | { readonly type: "status" };
@@ -444,7 +446,10 @@ export class Client {
   }
 
   #onFrame(link: Link, frame: GatewayFrame): void {
-    if (frame.type === "error") return this.#fail();
+    if (frame.type === "error") {
+      this.#effects.push({ type: "error", code: toText(frame.code), text: toText(frame.text) });
+      return this.#fail();
+    }
     if ((frame.type === "welcome") === (link.welcome !== undefined)) throw new Malformed("Welcome comes first, and once");
     switch (frame.type) {
       case "welcome":

@@ -14,7 +14,31 @@ const SEED = Number(process.env.SEED ?? 1);
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** The last frames of a device, for failures. */
+function traced(frames: string[]): typeof WebSocket {
+  const began = Date.now();
+  const note = (way: string, frame: Uint8Array) => {
+    frames.push(`${Date.now() - began} ${way} ${frame[0]} ${Buffer.from(frame).toString("hex").slice(2, 160)}`);
+    if (frames.length > 2000) frames.shift();
+  };
+  return class extends WebSocket {
+    constructor(url: string) {
+      super(url);
+      frames.push(`${Date.now() - began} connect ${url}`);
+      this.on("message", (data: ArrayBuffer) => note("<", new Uint8Array(data)));
+      this.on("close", (code) => frames.push(`${Date.now() - began} closed ${code}`));
+      this.on("error", (error) => frames.push(`${Date.now() - began} ${error.message}`));
+    }
+
+    override send(data: Uint8Array): void {
+      note(">", data);
+      super.send(data);
+    }
+  } as unknown as typeof WebSocket;
+}
+
 class Device {
+  readonly frames: string[] = [];
   readonly #name: string;
   readonly #wires: Wires;
   readonly #rng: Rng;
@@ -44,7 +68,7 @@ class Device {
   async start(): Promise<void> {
     const m = this.#rng.below(3);
     const endpoints = [...this.#wires.urls.slice(m), ...this.#wires.urls.slice(0, m)];
-    this.#db = await open({ name: this.#name, endpoints, k: 1 + this.#rng.below(3), WebSocket, store: this.#store });
+    this.#db = await open({ name: this.#name, endpoints, k: 1 + this.#rng.below(3), WebSocket: traced(this.frames), store: this.#store });
     this.#likes = this.#db.counter("likes");
     this.#tokens = this.#db.set("tokens");
     this.#causes = this.#db.map("causes");
@@ -98,7 +122,7 @@ class Device {
 
 test(`${SECONDS} s of faults, seed ${SEED}`, { timeout: (SECONDS + 120) * 1000 }, async (t) => {
   const rng = new Rng(SEED);
-  const cluster = await Cluster.start({ params: ["edge_retain=5s"] });
+  const cluster = await Cluster.start({ params: ["edge_retain=10s"] });
   t.after(() => cluster.stop());
   const devices: Device[] = [];
   for (const name of ["p", "q", "r", "s"]) {
@@ -115,7 +139,7 @@ test(`${SECONDS} s of faults, seed ${SEED}`, { timeout: (SECONDS + 120) * 1000 }
   t.after(() => process.off("uncaughtException", onError));
   const commits = setInterval(() => {
     for (const device of devices) if (rng.below(4) === 0) device.commit();
-  }, 10);
+  }, 40);
   t.after(() => clearInterval(commits));
   const down = new Set<number>();
   const seen = { cuts: 0, heals: 0, kills: 0, wires: 0, deaf: 0, crashes: 0, redis: 0 };
@@ -178,7 +202,11 @@ test(`${SECONDS} s of faults, seed ${SEED}`, { timeout: (SECONDS + 120) * 1000 }
     db.setK(3);
   }
   const show = () => JSON.stringify(devices.map(({ db }) => db.status));
-  await until(() => failed !== undefined || devices.every(({ db }) => db.status.phase === "live" && db.status.pending === 0), "settled", 60_000, show);
+  const isSettled = ({ db }: Device) => db.status.phase === "live" && db.status.pending === 0;
+  await until(() => failed !== undefined || devices.every(isSettled), "settled", 60_000, show).catch((error) => {
+    for (const device of devices) if (!isSettled(device)) console.log(device.frames.join("\n"));
+    throw error;
+  });
   if (failed) throw failed;
   const total = devices.reduce((sum, { own }) => sum + own.size, 0);
   await until(() => devices.every(({ likes }) => likes === total + seen.redis), "each once", 20_000, () => `${devices.map(({ likes }) => likes)} of ${total} + ${seen.redis}`);

@@ -446,17 +446,29 @@ test("a wrong token: nothing is read and nothing taken; with the right one it is
   t.after(() => cluster.stop());
   const store = new MemoryStore();
   const wrong = await client(t, cluster.urls, { token: "wrong", store });
+  const codes = new Set<string>();
+  wrong.on("error", ({ code }) => codes.add(code));
   const likes = wrong.counter("c:likes");
   wrong.watch([likes]);
   wrong.tx((tx) => tx.add(likes, 1));
   await sleep(2500);
   assert.notEqual(wrong.status.phase, "live");
+  assert.deepEqual([...codes], ["NOAUTH"]);
   assert.deepEqual([wrong.read(likes).available, wrong.status.unsent], [false, 1]);
   await wrong.close();
   const right = await client(t, cluster.urls, { token: "secret", store });
   await right.load([likes]);
   await settled(right);
   assert.equal(right.get(likes), 1);
+  // A gateway that closes with frames unread resets the connection: then nobody gets to know why.
+  let told = 0;
+  for (let n = 0; n < 20; n++) {
+    const many = await client(t, cluster.urls);
+    many.on("error", ({ code }) => code === "NOAUTH" && told++);
+    many.watch(Array.from({ length: 100 }, (_, i) => many.counter(`c:${i}`)));
+    await until(() => told > n, "told", 1000);
+    await many.close();
+  }
   const none = await client(t, cluster.urls);
   await sleep(1000);
   assert.notEqual(none.status.phase, "live");

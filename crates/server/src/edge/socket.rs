@@ -92,7 +92,12 @@ async fn serve(mut socket: WebSocket, hub: Arc<Hub>) {
         }
     }
     hub.close(id);
-    let _ = tokio::time::timeout(PATIENCE, socket.send(Message::Close(None))).await;
+    let farewell = async {
+        let _ = socket.send(Message::Close(None)).await;
+        // What the client has sent meanwhile is read: a socket that is closed before resets the connection, and an Error is lost on the way.
+        while let Some(Ok(_)) = socket.recv().await {}
+    };
+    let _ = tokio::time::timeout(PATIENCE, farewell).await;
 }
 
 async fn send(socket: &mut WebSocket, message: Message) -> bool {
