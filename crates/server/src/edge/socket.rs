@@ -19,6 +19,9 @@ const PING: Duration = Duration::from_secs(20);
 /// How long a client may take to read one frame.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How long what a client has sent is read after its connection was closed.
+const FAREWELL: Duration = Duration::from_secs(2);
+
 /// Serves at `listener` until `stopped`.
 pub(super) fn run(listener: TcpListener, hub: Arc<Hub>, stopped: oneshot::Receiver<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -97,7 +100,7 @@ async fn serve(mut socket: WebSocket, hub: Arc<Hub>) {
         // What the client has sent meanwhile is read: a socket that is closed before resets the connection, and an Error is lost on the way.
         while let Some(Ok(_)) = socket.recv().await {}
     };
-    let _ = tokio::time::timeout(PATIENCE, farewell).await;
+    let _ = tokio::time::timeout(FAREWELL, farewell).await;
 }
 
 async fn send(socket: &mut WebSocket, message: Message) -> bool {
