@@ -12,33 +12,13 @@ import { sha256 } from "../src/core/sha256.js";
 import { type Change, type Op, type Value, hashOf } from "../src/core/value.js";
 import { lines } from "./fixtures.js";
 import { hexOf, unhex } from "./hex.js";
-
-type Json = Record<string, any>;
+import { type Json, fieldsOf, valueOf } from "./json.js";
 
 function opOf(op: Op): Json {
   const { key, ...rest } = op;
   const fields: Json = { key: hexOf(key), op: op.op[0].toUpperCase() + op.op.slice(1) };
   for (const [name, value] of Object.entries(rest)) if (name !== "op") fields[name === "by" ? "amount" : name] = typeof value === "bigint" ? String(value) : hexOf(value);
   return fields;
-}
-
-function fieldsOf(fields: ReadonlyMap<Bytes, { ts: number; value: Bytes }>): Json[] {
-  return [...fields].map(([field, { ts, value }]) => ({ field: hexOf(field), ts: String(ts), value: hexOf(value) }));
-}
-
-function valueOf(value: Value): Json {
-  switch (value.kind) {
-    case "absent":
-      return { kind: "absent" };
-    case "string":
-      return { kind: "string", ts: String(value.ts), value: hexOf(value.bytes) };
-    case "map":
-      return { kind: "map", fields: fieldsOf(value.fields) };
-    case "set":
-      return { kind: "set", members: [...value.members].map(hexOf) };
-    case "other":
-      return { kind: "other", type: hexOf(value.type) };
-  }
 }
 
 function fromValue(json: Json): Value {

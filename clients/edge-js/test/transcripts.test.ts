@@ -11,8 +11,7 @@ import { decodeBody } from "../src/core/frames.js";
 import type { Op, Value } from "../src/core/value.js";
 import { lines, transcripts } from "./fixtures.js";
 import { hexOf, unhex } from "./hex.js";
-
-type Json = Record<string, any>;
+import { type Json, valueOf } from "./json.js";
 
 function bin(hex: string): Bytes {
   return fromArray(unhex(hex));
@@ -41,20 +40,13 @@ function disk(rows: Json[]): { meta: Meta; rows: Row[]; K: number } {
   return { meta, rows: kept, K };
 }
 
-function valueOf(value: Value | undefined): Json | null {
+/** What was read, its fields and members in the order of the transcripts. */
+function readOf(value: Value | undefined): Json | null {
   if (value === undefined) return null;
-  switch (value.kind) {
-    case "absent":
-      return { kind: "absent" };
-    case "string":
-      return { kind: "string", ts: String(value.ts), value: hexOf(value.bytes) };
-    case "map":
-      return { kind: "map", fields: [...value.fields].map(([field, { ts, value }]) => ({ field: hexOf(field), ts: String(ts), value: hexOf(value) })).sort((a, b) => (a.field < b.field ? -1 : 1)) };
-    case "set":
-      return { kind: "set", members: [...value.members].map(hexOf).sort() };
-    case "other":
-      return { kind: "other", type: hexOf(value.type) };
-  }
+  const json = valueOf(value);
+  json.fields?.sort((a: Json, b: Json) => (a.field < b.field ? -1 : 1));
+  json.members?.sort();
+  return json;
 }
 
 /** Rows as this test compares them. */
@@ -175,7 +167,7 @@ class Player {
 
   play(line: Json): void {
     if (line.read !== undefined) {
-      assert.deepEqual(valueOf(this.#client.read(bin(line.read)).value), line.value, `read ${line.read}`);
+      assert.deepEqual(readOf(this.#client.read(bin(line.read)).value), line.value, `read ${line.read}`);
       return;
     }
     for (const effect of line.effects) if (effect.type === "Persist" && effect.rows.every(({ row }: Json) => row === "Regions")) this.#foreign.add(effect.id);

@@ -22,7 +22,7 @@ pub use clock::{Hlc, Micros, Stamp};
 pub use command::{Command, Reply, Verb};
 pub use guarantee::Guarantees;
 pub use ids::{DcId, PartitionId, Regions, ServerId};
-pub use op::{Acceptance, ClientId, Digest, EdgeTransaction, GUARD_PREFIX, Guard, guard_of};
+pub use op::{Acceptance, ClientId, Digest, EdgeTransaction, GUARD_PREFIX, Guard, Shown, guard_of};
 pub use op::{Condition, Failure, Found, Key, Op, OpKind, Outcome, Snapshot, Transact, Update, Value, Write};
 pub use promise::Promise;
 pub use rule::{Rule, Variant, without};

@@ -394,7 +394,7 @@ mod edge;
 pub mod shared_bytes;
 mod transact;
 
-pub use edge::{Acceptance, ClientId, Digest, EdgeTransaction, GUARD_PREFIX, Guard, guard_of};
+pub use edge::{Acceptance, ClientId, Digest, EdgeTransaction, GUARD_PREFIX, Guard, Shown, guard_of};
 pub use transact::{Snapshot, Transact};
 
 mod optional_bytes;

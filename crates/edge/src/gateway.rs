@@ -13,6 +13,7 @@
 //! - I2 A channel goes on to a new base only with the values there of all watched keys that the region says may differ.
 //! - I3 One transaction of a connection is asked for at a time, in the order in which they came.
 
+mod ask;
 mod channel;
 mod connection;
 mod opening;

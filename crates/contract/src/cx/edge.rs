@@ -7,7 +7,7 @@ use crate::Protocol;
 use crate::two_phase::{Updates, Writes};
 use bytes::Bytes;
 use tidemark_core::{
-    DcId, EdgeTransaction, Failure, Found, Hlc, Key, Micros, Op, Outcome, Reply, Update, Write,
+    DcId, EdgeTransaction, Failure, Found, Hlc, Key, Op, Outcome, Reply, Shown, Update, Write,
 };
 use tidemark_crdt::cell::Cell;
 use tidemark_crdt::effect::{Datum, Kind};
@@ -67,21 +67,6 @@ fn error_of(outcome: &Outcome) -> Option<String> {
         Outcome::Failed(Failure::Refused(why)) => Some(why.clone()),
         _ => None,
     }
-}
-
-/// A key as clients at the edge see it. Times are in microseconds since 1970; 0: it was so long ago that it is not known any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shown {
-    /// There is none.
-    Absent,
-    /// A string, and when it was written.
-    String(Micros, Bytes),
-    /// The fields of a hash, each with when it was written.
-    Map(Vec<(Bytes, Micros, Bytes)>),
-    /// The members of a set.
-    Set(Vec<Bytes>),
-    /// It is of another type, of this name.
-    Other(&'static str),
 }
 
 /// What a key is that was looked at, by deadlines at the time `now`; none if it was not [looked at](super::apart::Looked).

@@ -112,6 +112,21 @@ pub enum Acceptance {
     Retime,
 }
 
+/// A key as clients at the edge see it. Times are in microseconds since 1970; 0: it was so long ago that it is not known any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// There is none.
+    Absent,
+    /// A string, and when it was written.
+    String(Micros, Bytes),
+    /// The fields of a hash, each with when it was written.
+    Map(Vec<(Bytes, Micros, Bytes)>),
+    /// The members of a set.
+    Set(Vec<Bytes>),
+    /// It is of another type, of this name.
+    Other(&'static str),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,11 +2,8 @@
 
 use bytes::Bytes;
 use tidemark_contract::Lab;
-use tidemark_contract::core::{
-    Command, Guard, Hlc, Key, Op, Outcome, ServerId, Transact, Vector, Verb, guard_of,
-};
-use tidemark_contract::cx::edge::{Shown, shown};
-use tidemark_edge::frames::{Base, Value, Written};
+use tidemark_contract::core::{Hlc, Key, Op, Outcome, ServerId};
+use tidemark_contract::cx::edge::shown;
 use tidemark_edge::gateway::{Answer, Ask, ConnectionId, Gateway, Output, Settings};
 use tidemark_protocols::Tidemark;
 use tidemark_protocols::tidemark::{Params, Timer};
@@ -112,7 +109,7 @@ impl Regions {
             for output in outputs {
                 match output {
                     Output::Ask(id, ask) => {
-                        let answer = self.answer(dc, ask);
+                        let answer = self.answer(dc, &ask);
                         self.gateways[usize::from(dc)].answered(id, answer, self.now_us);
                     }
                     other => self.sent.push((dc, other)),
@@ -121,48 +118,10 @@ impl Regions {
         }
     }
 
-    fn answer(&mut self, dc: u8, ask: Ask) -> Answer {
-        let session = self.sessions[usize::from(dc)];
-        let transact = |step| Op::Transact(Box::new(step));
-        let base = |vector: Vector| Base(vector.entries().to_vec());
-        match ask {
-            Ask::Bases => match self.lab.run(session, transact(Transact::Bases)) {
-                Outcome::Bases(bases, told) => {
-                    Answer::Bases(bases.into_iter().map(base).collect(), told.into_iter().map(base).collect())
-                }
-                other => failed(other),
-            },
-            Ask::Guard(client) => match self.lab.run(session, Op::Get { key: guard_of(client) }) {
-                Outcome::Found(found) => Answer::Guard(Guard::decode(found.value.as_deref())),
-                other => failed(other),
-            },
-            Ask::Changed(Base(from), Base(to)) => {
-                let (from, to) = (Vector::from_entries(from), Vector::from_entries(to));
-                match self.lab.run(session, transact(Transact::Changed { from, to })) {
-                    Outcome::Changed(keys) => {
-                        Answer::Changed(keys.map(|keys| keys.into_iter().map(|key| key.0).collect()))
-                    }
-                    other => failed(other),
-                }
-            }
-            Ask::Read(Base(base), keys) => {
-                let command = Some(Box::new(Command::new(Verb::Look, Vec::new())));
-                let (base, keys) = (Vector::from_entries(base), keys.into_iter().map(Key).collect());
-                match self.lab.run(session, transact(Transact::ReadBase { base, keys, command })) {
-                    Outcome::FoundAll(found) => {
-                        let now = Hlc::at(self.now_us);
-                        let all =
-                            found.iter().map(|found| value(shown(found, now).expect("it was looked at")));
-                        Answer::Values(all.collect())
-                    }
-                    other => failed(other),
-                }
-            }
-            Ask::Accept(all) => match self.lab.run(session, transact(Transact::Accept(all))) {
-                Outcome::Accepted(what) => Answer::Accepted(*what),
-                other => failed(other),
-            },
-        }
+    fn answer(&mut self, dc: u8, ask: &Ask) -> Answer {
+        let now = Hlc::at(self.now_us);
+        let outcome = self.lab.run(self.sessions[usize::from(dc)], ask.operation());
+        ask.answer(outcome, |found| shown(found, now)).expect("it is an outcome of this operation")
     }
 
     pub(crate) fn outcome(&mut self, dc: u8, key: &'static str) -> Outcome {
@@ -174,25 +133,5 @@ impl Regions {
             Outcome::Found(found) => found.value.map(|value| String::from_utf8_lossy(&value).into_owned()),
             other => panic!("{other:?}"),
         }
-    }
-}
-
-fn failed(outcome: Outcome) -> Answer {
-    match outcome {
-        Outcome::Failed(why) => Answer::Failed(why),
-        other => panic!("{other:?}"),
-    }
-}
-
-fn value(shown: Shown) -> Value {
-    let written = |at_us, bytes| Written { at_us, bytes };
-    match shown {
-        Shown::Absent => Value::Absent,
-        Shown::String(at_us, bytes) => Value::String(written(at_us, bytes)),
-        Shown::Map(fields) => Value::Map(
-            fields.into_iter().map(|(field, at_us, bytes)| (field, written(at_us, bytes))).collect(),
-        ),
-        Shown::Set(members) => Value::Set(members.into_iter().collect()),
-        Shown::Other(name) => Value::Other(Bytes::from_static(name.as_bytes())),
     }
 }

@@ -1,12 +1,12 @@
 //! The gateway between its connections and the data thread.
 
-use super::translate::{answer, question};
 use crate::gateway::desk::Question;
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
-use tidemark_core::Failure;
+use tidemark_contract::cx::edge::shown;
+use tidemark_core::{Failure, Hlc};
 use tidemark_edge::gateway::{Answer, Ask, AskId, ConnectionId, Gateway, Output, Settings};
 use tokio::sync::{mpsc, oneshot};
 
@@ -108,11 +108,15 @@ impl Hub {
     async fn answer(self: Arc<Self>, id: AskId, ask: Ask) {
         let (answers, answered) = oneshot::channel();
         let asked = async {
-            self.ask.send((question(&ask), answers)).await.ok()?;
+            self.ask.send((ask.operation(), answers)).await.ok()?;
             answered.await.ok()
         };
         let answer = match asked.await {
-            Some(outcome) => answer(outcome, now_us()),
+            Some(outcome) => {
+                let now = Hlc::at(now_us());
+                let answer = ask.answer(outcome, |found| shown(found, now));
+                answer.unwrap_or_else(|| Answer::Failed(Failure::Refused("it cannot be read".into())))
+            }
             None => Answer::Failed(Failure::Unavailable("the node stops, or has a new leader".into())),
         };
         let mut state = self.state();

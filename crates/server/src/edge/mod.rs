@@ -3,7 +3,6 @@
 
 mod hub;
 mod socket;
-mod translate;
 
 use crate::ServeError;
 use crate::gateway::desk;
