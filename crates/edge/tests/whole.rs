@@ -2,8 +2,8 @@
 //!
 //! Schedules are drawn: clients commit and read, connections break, frames are lost with them, gateways and clients restart, regions
 //! deliver to each other what they like, servers restart. Whatever a client sees is one point of the past with its own
-//! transactions on top: pairs that are written together are equal, and what a transaction had seen is there. In the end all is there,
-//! once.
+//! transactions on top, and as many regions have it as the client asks for: pairs that are written together are equal, and what a
+//! transaction had seen is there. In the end all is there, once.
 
 mod whole {
     pub(crate) mod app;
@@ -13,6 +13,7 @@ mod whole {
 use fastrand::Rng;
 use tidemark_contract::core::{DcId, Outcome, ServerId};
 use tidemark_contract::lab::server;
+use tidemark_edge::frames::Base;
 use tidemark_protocols::tidemark::Timer;
 use whole::app::{App, CLIENTS};
 use whole::region::{RETAIN_US, Regions};
@@ -21,6 +22,8 @@ struct World {
     rng: Rng,
     regions: Regions,
     apps: Vec<App>,
+    /// The base and K of each client that were looked at last.
+    checked: Vec<(Base, usize)>,
 }
 
 impl World {
@@ -29,7 +32,7 @@ impl World {
         let dcs = 2 + rng.u8(..2);
         let regions = Regions::new(dcs);
         let apps = (0..CLIENTS).map(|n| App::new(n, dcs, &mut rng)).collect();
-        Self { rng, regions, apps }
+        Self { rng, regions, apps, checked: vec![(Base::default(), 0); CLIENTS] }
     }
 
     fn any_server(&mut self) -> ServerId {
@@ -73,7 +76,25 @@ impl World {
             38 => self.round(),
             _ => {}
         }
-        self.apps.iter_mut().try_for_each(App::check)
+        self.apps.iter_mut().try_for_each(App::check)?;
+        self.bases_are_had()
+    }
+
+    /// As many regions have the base of a client as it asks for.
+    fn bases_are_had(&mut self) -> Result<(), String> {
+        for (app, checked) in self.apps.iter().zip(&mut self.checked) {
+            let now = (app.base(), app.base_regions());
+            if *checked == now {
+                continue;
+            }
+            let (base, most) = &now;
+            let having = self.regions.having(base);
+            if having < *most {
+                return Err(format!("{base:?} should be in {most} regions, and is in {having}"));
+            }
+            *checked = now;
+        }
+        Ok(())
     }
 
     /// Everybody hears of everything.

@@ -6,7 +6,7 @@ use fastrand::Rng;
 use std::collections::{BTreeMap, VecDeque};
 use tidemark_edge::client::{Client, Config, Effect, Event, Report};
 use tidemark_edge::durable::{Durable, Row};
-use tidemark_edge::frames::{OperationKind, Secret, Value};
+use tidemark_edge::frames::{Base, OperationKind, Secret, Value};
 use tidemark_edge::gateway::{ConnectionId, Output};
 
 pub(crate) const CLIENTS: usize = 3;
@@ -104,6 +104,14 @@ impl App {
                 }
             }
         }
+    }
+
+    pub(crate) fn base(&self) -> Base {
+        self.client.base().clone()
+    }
+
+    pub(crate) fn base_regions(&self) -> usize {
+        self.client.base_regions() as usize
     }
 
     /// Starts the client when it begins, and after a crash.

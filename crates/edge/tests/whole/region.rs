@@ -4,6 +4,7 @@ use bytes::Bytes;
 use tidemark_contract::Lab;
 use tidemark_contract::core::{Hlc, Key, Op, Outcome, ServerId};
 use tidemark_contract::cx::edge::shown;
+use tidemark_edge::frames::Base;
 use tidemark_edge::gateway::{Answer, Ask, ConnectionId, Gateway, Output, Settings};
 use tidemark_protocols::Tidemark;
 use tidemark_protocols::tidemark::{Params, Timer};
@@ -122,6 +123,17 @@ impl Regions {
         let now = Hlc::at(self.now_us);
         let outcome = self.lab.run(self.sessions[usize::from(dc)], ask.operation());
         ask.answer(outcome, |found| shown(found, now)).expect("it is an outcome of this operation")
+    }
+
+    /// How many regions have all of a base on their disks.
+    pub(crate) fn having(&mut self, base: &Base) -> usize {
+        let dcs = self.dcs;
+        let has = |region: &u8| {
+            let Answer::Bases(bases, _) = self.answer(*region, &Ask::Bases) else { return false };
+            let has = bases.first().cloned().unwrap_or_default(); // the base of one region, its own
+            (0..usize::from(dcs)).all(|entry| base.entry(entry) <= has.entry(entry))
+        };
+        (0..dcs).filter(has).count()
     }
 
     pub(crate) fn outcome(&mut self, dc: u8, key: &'static str) -> Outcome {
