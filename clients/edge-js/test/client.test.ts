@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Client, type Durable, type Refusal, WINDOW, freshMeta } from "../src/core/client.js";
 import { dominates, greatest, sameVec } from "../src/core/codec.js";
-import { encodeGateway } from "../src/core/frames.js";
+import { type GatewayFrame, encodeGateway } from "../src/core/frames.js";
 import type { Op } from "../src/core/value.js";
 import { MemoryStore } from "../src/store/memory.js";
 import { Session, World } from "./world.js";
@@ -302,4 +302,25 @@ test("a Retime is obeyed, however recent the time is, but not twice in a connect
   device.client.received(device.now, encodeGateway({ type: "welcome", region: 0, regions: 1, time: world.time, head: 0, check: "\0".repeat(8), period: 1000, retain: 60_000, covered: true, name: "x" }, []));
   device.run();
   assert.ok(retime(1)[0] > first[0], "in another connection it is about the time of now");
+});
+
+test("a Missing ends a new time as an Ack does: the next transaction may get one, too", () => {
+  const world = new World(1);
+  world.retainMs = 60_000;
+  const device = new Device(world);
+  device.connect();
+  device.deaf = true;
+  device.commit({ op: "add", key: "c1", by: 1n });
+  device.commit({ op: "add", key: "c1", by: 2n });
+  const received = (frame: GatewayFrame) => {
+    device.client.received(device.now, encodeGateway(frame, []));
+    device.run();
+    return device.client.log.map(({ h }) => h);
+  };
+  const first = received({ type: "retime", k: 1 });
+  assert.deepEqual(received({ type: "missing", k: 0 }), first);
+  assert.deepEqual(received({ type: "retime", k: 2 }), first, "it is about a frame that was under way");
+  received({ type: "missing", k: 1 });
+  const second = received({ type: "retime", k: 2 });
+  assert.ok(second[0] === first[0] && second[1] > first[1]);
 });

@@ -161,6 +161,12 @@ fn clients_see_one_point_of_the_past_and_everything_arrives_once() {
     assert!(committed > 0);
 }
 
+/// A Missing told the client that its new time was taken, when the Ack had passed unheard: then it obeyed no other Retime, and sent for ever.
+#[test]
+fn a_missing_ends_a_new_time_as_an_ack_does() {
+    play(822).unwrap();
+}
+
 /// Weeks offline, so far as regions are concerned: what was never sent, and what was sent and lost, arrives in order and once.
 #[test]
 fn what_was_lost_on_its_way_long_ago_arrives_once() {

@@ -455,9 +455,8 @@ export class Client {
       case "welcome":
         return this.#onWelcome(link, frame);
       case "ack":
-        link.acked = Math.max(link.acked, Math.min(frame.k, link.next - 1));
+        link.reaches(Math.max(link.acked, Math.min(frame.k, link.next - 1)));
         link.behinds = 0;
-        if (link.retimed && link.retimed.k <= link.acked) link.retimed = undefined;
         return;
       case "missing":
         return this.#onMissing(link, frame.k);
@@ -544,7 +543,7 @@ export class Client {
         this.#fail();
       }
     }
-    link.acked = Math.max(link.acked, meta.before);
+    link.reaches(Math.max(link.acked, meta.before));
     link.next = Math.max(link.next, meta.before + 1);
     this.#changed(keys, true);
   }
@@ -656,7 +655,7 @@ export class Client {
       return;
     }
     link.missing = { k, at: this.#now };
-    link.acked = Math.min(k, link.next - 1);
+    link.reaches(Math.min(k, link.next - 1));
     link.next = Math.min(link.next, k + 1);
   }
 

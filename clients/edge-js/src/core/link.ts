@@ -47,6 +47,12 @@ export class Link {
     return this.#bases.at(-1) ?? this.#hello;
   }
 
+  /** The region has everything up to `k`, and with that the new time of what it has. */
+  reaches(k: number): void {
+    this.acked = k;
+    if (this.retimed && this.retimed.k <= k) this.retimed = undefined;
+  }
+
   /** The gateway is known to have the base of Hello. */
   get covered(): boolean {
     return this.tickedAt !== undefined || this.welcome?.covered === true;

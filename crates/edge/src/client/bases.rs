@@ -99,7 +99,8 @@ impl Client {
         let done = self.base.chain_k;
         if let Some(open) = self.connecting.opened_mut() {
             // What is in the base needs not be sent.
-            (open.acked, open.next) = (open.acked.max(done), open.next.max(done + 1));
+            open.reaches(open.acked.max(done));
+            open.next = open.next.max(done + 1);
         }
         self.base_regions = tick.regions;
         self.epoch += 1;

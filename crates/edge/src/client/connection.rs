@@ -142,6 +142,12 @@ impl Connection {
         }
     }
 
+    /// The region has everything up to `k`, and with that the new time of what it has.
+    pub(super) fn reaches(&mut self, k: u64) {
+        self.acked = k;
+        self.retimed = self.retimed.filter(|(first, _)| *first > k);
+    }
+
     /// Whether the region is known to have the client's base.
     pub(super) fn has_base(&self) -> bool {
         self.ticked_at_us.is_some() || self.welcome.as_ref().is_some_and(|welcome| welcome.covered)

@@ -153,9 +153,8 @@ impl Client {
     /// Rule 5: an Ack speaks of one region.
     pub(super) fn on_ack(&mut self, k: u64) {
         let Some(open) = self.connecting.opened_mut() else { return };
-        open.acked = open.acked.max(k.min(open.next.saturating_sub(1)));
+        open.reaches(open.acked.max(k.min(open.next.saturating_sub(1))));
         open.behind = 0;
-        open.retimed = open.retimed.filter(|(first, _)| *first > open.acked);
         self.acknowledged = self.acknowledged.max(open.acked);
         if !ACKS_PRUNE_NOTHING.kept() {
             let log = Arc::make_mut(&mut self.view.log);
@@ -183,7 +182,7 @@ impl Client {
             return;
         }
         open.missing = Some((k, now_us));
-        open.acked = k.min(open.next - 1);
+        open.reaches(k.min(open.next - 1));
         open.next = open.next.min(k + 1);
     }
 
