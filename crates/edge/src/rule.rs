@@ -4,6 +4,7 @@
 tidemark_core::rules! {
     COMMITS_ARE_DURABLE, // 2: nobody learns of a transaction before it is on disk
     TIMES_RISE, // 2: a transaction is later than all that its client saw
+    HIDDEN_STAYS_HIDDEN, // 3, 12: with a later time a transaction does not bring back what its client has seen overwritten
     SENT_IS_DURABLE, // 3: a frame leaves when the disk says that it was sent, and with which time
     ALL_IS_SENT_AGAIN, // 4: what another region has acknowledged, too
     ACKS_PRUNE_NOTHING, // 5: the log keeps what one region has

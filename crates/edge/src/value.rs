@@ -126,7 +126,7 @@ impl Cached {
     fn apply(&self, view: &mut Value, moment: Moment, kind: &OperationKind) {
         let h_us = moment.h_us;
         match kind {
-            OperationKind::Set(_) if self.newest_us() > h_us => {}
+            OperationKind::Set(_) if self.hides(moment, kind) => {}
             OperationKind::Set(bytes) => *view = Value::String(written(h_us, bytes)),
             OperationKind::Delete => *view = self.left_by_delete(moment),
             OperationKind::Add(amount) => match view {
@@ -148,7 +148,7 @@ impl Cached {
                 }
             }
             OperationKind::MapSet(field, bytes) => {
-                let loses = self.field(field).is_some_and(|there| there.at_us > h_us);
+                let loses = self.hides(moment, kind);
                 if let Some(fields) = as_map(view)
                     && !loses
                 {
@@ -171,6 +171,18 @@ impl Cached {
                     }
                 }
             }
+        }
+    }
+
+    /// Whether the value at the base hides an operation: a later write of the same was seen.
+    pub fn hides(&self, moment: Moment, kind: &OperationKind) -> bool {
+        match (kind, &self.value) {
+            (OperationKind::Set(_), _) => self.newest_us() > moment.h_us,
+            (OperationKind::MapSet(field, _), _) => {
+                self.field(field).is_some_and(|there| there.at_us > moment.h_us)
+            }
+            (OperationKind::Delete, Value::String(there)) => there.at_us > moment.h_us,
+            _ => false,
         }
     }
 

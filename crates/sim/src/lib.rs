@@ -38,10 +38,12 @@ pub use measure::{Measurement, TRANSACTION_KEYS, measure};
 pub use meter::{Background, Measured, Operation, Updates};
 pub use options::{FaultKind, Faults, Options, Placed};
 pub use outcome::{Problem, ProblemKind, RunOutcome, Stats, Verdict};
-pub use plan::{Act, Damage, Fault, Handshake, Held, Hold, Layout, Plan, Step, Trouble};
+pub use plan::{Act, Damage, EdgeAct, EdgePlan, EdgeStep, Fault, Handshake, Held, Hold, Layout, Plan, Step, Trouble};
 pub use report::Counterexample;
 pub use run::{Simulation, run};
 pub use shrink::Shrunk;
+/// Rules of edge clients, for [`Options::without`].
+pub use tidemark_edge::rule::RULES as EDGE_RULES;
 /// Rules of groups, for [`Options::without`].
 pub use tidemark_group::rule::RULES as GROUP_RULES;
 pub use tidemark_node::rule::RULES as NODE_RULES;

@@ -213,6 +213,7 @@ impl Composer<'_> {
             scripts,
             faults: Vec::new(),
             holds: Vec::new(),
+            edge: Vec::new(),
             end_us: until,
         };
         (plan, times)

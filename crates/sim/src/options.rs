@@ -2,7 +2,8 @@
 
 mod faults;
 
-use crate::{GROUP_RULES, HOST_RULES, NODE_RULES};
+use crate::plan::edge;
+use crate::{EDGE_RULES, GROUP_RULES, HOST_RULES, NODE_RULES};
 pub use faults::{FaultKind, Faults};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -24,7 +25,8 @@ pub struct Options {
     /// Processes of each node, which hold the same: 1 to 7.
     pub replicas: usize,
     /// Rules of the protocol, of groups ([`GROUP_RULES`](crate::GROUP_RULES)), of replication streams
-    /// ([`HOST_RULES`](crate::HOST_RULES)) or of nodes ([`NODE_RULES`](crate::NODE_RULES)), that are not kept.
+    /// ([`HOST_RULES`](crate::HOST_RULES)), of nodes ([`NODE_RULES`](crate::NODE_RULES)) or of edge clients
+    /// ([`EDGE_RULES`](crate::EDGE_RULES)), that are not kept.
     pub without: Vec<Rule>,
     /// Which data centres hold which keys.
     pub placement: Placed,
@@ -46,6 +48,9 @@ pub struct Options {
     pub interactive: u32,
     /// What a region cannot send to another one comes through a third.
     pub relays: bool,
+    /// Edge clients, in protocols that have them: 0 to 64. Half of the reads and writes of sessions then are commands of data types, at
+    /// least.
+    pub edge: usize,
     /// What histories are held to; the protocol's own promise if none.
     pub promise: Option<Promise>,
     /// When logs are synced; drawn for each schedule if none, and `always` wherever power can fail.
@@ -71,6 +76,7 @@ impl Default for Options {
             typed: 0,
             interactive: 0,
             relays: false,
+            edge: 0,
             promise: None,
             fsync: None,
             params: BTreeMap::new(),
@@ -110,6 +116,9 @@ impl Options {
         if self.interactive > 0 && self.pools {
             return Err("what the others of a pool learn while a transaction is open is not in its snapshot: leave out --pools".into());
         }
+        if self.edge > 0 && factory.default_params().get("edge_retain_us").is_none() {
+            return Err(format!("{} has no edge clients", info.name));
+        }
         rules(info, &self.without)?;
         let params = changed(info.name, factory.default_params().into(), &self.params)?;
         let explained = |error: String| format!("{}: {error}", info.name);
@@ -129,7 +138,13 @@ impl Options {
         within("partitions", self.partitions, 1, 64)?;
         within("replicas", self.replicas, 1, 7)?;
         within("sessions", self.sessions, 1, 10_000)?;
+        within("edge", self.edge, 0, 64)?;
         within("ops", self.ops, 1, 1_000_000)
+    }
+
+    /// How many of a hundred reads and writes are commands of data types.
+    pub(crate) fn commands(&self) -> u32 {
+        if self.edge > 0 { self.typed.max(edge::TYPED) } else { self.typed }
     }
 }
 
@@ -141,9 +156,9 @@ pub(crate) fn rules(info: &Info, without: &[Rule]) -> Result<(), String> {
     if !rule::SWITCHABLE && !without.is_empty() {
         return Err("this program was built without the feature `variants`: it keeps all rules".into());
     }
-    let known = [info.rules, GROUP_RULES, HOST_RULES, NODE_RULES];
+    let known = [info.rules, GROUP_RULES, HOST_RULES, NODE_RULES, EDGE_RULES];
     match without.iter().find(|rule| !known.iter().any(|known| known.contains(rule))) {
-        Some(rule) => Err(format!("{rule} is no rule of {}, nor of groups, streams or nodes", info.name)),
+        Some(rule) => Err(format!("{rule} is no rule of {}, nor of groups, streams, nodes or edge clients", info.name)),
         None => Ok(()),
     }
 }
@@ -212,6 +227,9 @@ impl fmt::Display for Options {
         }
         if self.relays {
             write!(f, " --relays")?;
+        }
+        if self.edge > 0 {
+            write!(f, " --edge {}", self.edge)?;
         }
         for rule in &self.without {
             write!(f, " --without {rule}")?;
@@ -295,13 +313,14 @@ mod tests {
             typed: 40,
             interactive: 5,
             relays: true,
+            edge: 3,
             without: vec![tidemark_group::rule::VOTES],
             promise: Some(Promise::Causal),
             fsync: Some(Fsync::Always),
             params: BTreeMap::from([("fan_out".into(), 3.into()), ("rounds".into(), "two".into())]),
             ..Options::default()
         };
-        let typed = " --dcs 2 --faults none --exclusions --reads-at-a-time --pools --typed 40 --interactive 5 --relays --without VOTES --promise causal --fsync always --param fan_out=3 --param rounds=two";
+        let typed = " --dcs 2 --faults none --exclusions --reads-at-a-time --pools --typed 40 --interactive 5 --relays --edge 3 --without VOTES --promise causal --fsync always --param fan_out=3 --param rounds=two";
         assert_eq!(options.to_string(), typed);
     }
 

@@ -89,6 +89,8 @@ pub enum ProblemKind {
     Updates,
     /// Keys of data types are not what was done to them, or not the same everywhere.
     Types,
+    /// An edge client was shown, told, or promised something that is not so.
+    Edge,
 }
 
 impl fmt::Display for ProblemKind {
@@ -100,6 +102,7 @@ impl fmt::Display for ProblemKind {
             Self::Link => "link",
             Self::Updates => "updates",
             Self::Types => "types",
+            Self::Edge => "edge",
         })
     }
 }
@@ -149,6 +152,10 @@ pub struct Stats {
     pub refused: u64,
     /// Clients that came back with a token.
     pub returned: u64,
+    /// Transactions of edge clients that a region took.
+    pub edge: u64,
+    /// How often another region took one, too.
+    pub edge_twice: u64,
     /// Virtual time, in microseconds.
     pub virtual_us: Micros,
 }
@@ -177,6 +184,8 @@ impl Stats {
         self.damaged += other.damaged;
         self.refused += other.refused;
         self.returned += other.returned;
+        self.edge += other.edge;
+        self.edge_twice += other.edge_twice;
         self.virtual_us += other.virtual_us;
     }
 }

@@ -40,6 +40,8 @@ pub(crate) enum Stream {
     Typed = 16,
     /// Which operations are done in interactive transactions.
     Interactive = 17,
+    /// What edge clients do, and what happens to them.
+    Edge = 18,
 }
 
 /// The generator of one stream of a schedule.

@@ -171,6 +171,7 @@ fn plan(seed: u64, remedy: Remedy, layout: &Layout) -> Plan {
         scripts,
         faults: vec![Fault { at: CUT.0, until: CUT.1, what: cut }],
         holds: Vec::new(),
+        edge: Vec::new(),
         end_us: BEGIN + SPAN + WAN,
     }
 }

@@ -4,7 +4,7 @@ use crate::cluster::{Cluster, Subject};
 use crate::grouping;
 use crate::options::{Options, Placed, changed, name_of};
 use crate::outcome::{Problem, ProblemKind, RunOutcome};
-use crate::plan::{Layout, Plan, dated, interactive};
+use crate::plan::{Layout, Plan, dated, edge, interactive};
 use crate::rng::{Stream, stream};
 use crate::trace::Trace;
 use crate::typed::program;
@@ -92,7 +92,7 @@ impl Simulation {
         // Only where commands of data types rely on it; of their keys the history has values, and no versions.
         if promise.is_immediate()
             && self.factory.has_types()
-            && self.options.typed == 0
+            && self.options.commands() == 0
             && let Some(text) = lost_update(&outcome.history)
         {
             let (kind, at_us) = (ProblemKind::Updates, outcome.stats.virtual_us);
@@ -114,6 +114,10 @@ impl Simulation {
             chosen
                 .entry("transaction_limit_us".to_string())
                 .or_insert_with(|| interactive::limit_us(plan.seed).into());
+        }
+        if self.options.edge > 0 {
+            chosen.entry("base_regions".to_string()).or_insert_with(|| topology.dcs.into());
+            chosen.entry("edge_retain_us".to_string()).or_insert_with(|| edge::retain_us(plan).into());
         }
         if chosen.contains_key("base_regions") {
             chosen.entry("tell_us".to_string()).or_insert(TELL_US.into());

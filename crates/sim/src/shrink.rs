@@ -47,7 +47,12 @@ impl Shrinker<'_> {
     fn shrink(&mut self) {
         loop {
             let before = self.runs;
-            let changed = self.faults() | self.holds() | self.steps() | self.config() | self.keys();
+            let changed = self.faults()
+                | self.holds()
+                | self.edge_steps()
+                | self.steps()
+                | self.config()
+                | self.keys();
             if !changed || self.runs >= MAX_RUNS || self.runs == before {
                 return;
             }
@@ -103,6 +108,21 @@ impl Shrinker<'_> {
                 smaller
             },
         )
+    }
+
+    /// What edge clients do, one client after the other.
+    fn edge_steps(&mut self) -> bool {
+        self.pieces(Plan::edge_steps, |plan, at, end| {
+            let mut smaller = plan.clone();
+            let mut number = 0;
+            for client in &mut smaller.edge {
+                client.steps.retain(|_| {
+                    number += 1;
+                    !(at + 1..=end).contains(&number)
+                });
+            }
+            smaller
+        })
     }
 
     /// Steps by time, so that a piece is a span of the schedule.

@@ -4,7 +4,7 @@ use tidemark_node::Factory;
 use tidemark_protocols::{Rule, Variant};
 use tidemark_registry::{by_name, variant};
 use tidemark_sim::{
-    Bound, Bounded, Campaign, GROUP_RULES, HOST_RULES, Load, Loaded, Measured, Measurement, NODE_RULES,
+    Bound, Bounded, Campaign, EDGE_RULES, GROUP_RULES, HOST_RULES, Load, Loaded, Measured, Measurement, NODE_RULES,
     Options, Progress, Summary,
 };
 
@@ -40,12 +40,12 @@ impl Simulator {
         self.factory.info().rules
     }
 
-    /// The rule called `name`, of the protocol, of groups, of replication streams or of nodes.
+    /// The rule called `name`, of the protocol, of groups, of replication streams, of nodes or of edge clients.
     ///
     /// # Errors
     /// There is none: a sentence for the user, with those that there are.
     pub fn rule(self, name: &str) -> Result<Rule, String> {
-        let carriers = GROUP_RULES.iter().chain(HOST_RULES).chain(NODE_RULES);
+        let carriers = GROUP_RULES.iter().chain(HOST_RULES).chain(NODE_RULES).chain(EDGE_RULES);
         let found = self.rules().iter().chain(carriers).find(|rule| rule.name == name);
         found.copied().ok_or_else(|| {
             let names = |rules: &[Rule]| rules.iter().map(|rule| rule.name).collect::<Vec<_>>().join(", ");
@@ -54,9 +54,10 @@ impl Simulator {
                 rules => format!("those of {} are {}", self.factory.name(), names(rules)),
             };
             let (groups, streams, nodes) = (names(GROUP_RULES), names(HOST_RULES), names(NODE_RULES));
+            let edge = names(EDGE_RULES);
             format!(
                 "no rule is called {name:?}: {ours}; those of groups are {groups}; those of streams are {streams}; \
-                 those of nodes are {nodes}"
+                 those of nodes are {nodes}; those of edge clients are {edge}"
             )
         })
     }

@@ -41,7 +41,7 @@ impl Entry {
         Self { logged: Arc::new(logged), epoch: 0, connection: 0, is_new: false }
     }
 
-    fn moment(&self) -> Moment {
+    pub(super) fn moment(&self) -> Moment {
         Moment { h_us: self.logged.body.h_us, epoch: self.epoch }
     }
 }

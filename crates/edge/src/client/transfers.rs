@@ -4,7 +4,7 @@ use super::reading::Entry;
 use super::{Client, Report};
 use crate::durable::{Logged, Row};
 use crate::frames::{Body, MICROS_END, Malformed, ToGateway};
-use crate::rule::{ACKS_PRUNE_NOTHING, SENT_IS_DURABLE};
+use crate::rule::{ACKS_PRUNE_NOTHING, HIDDEN_STAYS_HIDDEN, SENT_IS_DURABLE};
 use crate::value::Epoch;
 use std::sync::Arc;
 
@@ -65,6 +65,7 @@ impl Client {
             body.h_us =
                 body.h_us.max(body.dep.newest_us() + 1).max(oldest_us).max(last_us + 1).min(MICROS_END - 1);
             last_us = body.h_us;
+            self.leave_out_hidden(entry, &mut body);
             let logged = Arc::new(Logged { sent: true, body });
             entries.push(Entry { logged, connection, epoch, ..entry.clone() });
         }
@@ -76,6 +77,17 @@ impl Client {
             self.on_sending_persisted(true);
             self.advance_transfers();
         }
+    }
+
+    /// A transaction that gets a later time loses what its client has seen overwritten: with that time it would win again.
+    fn leave_out_hidden(&self, entry: &Entry, body: &mut Body) {
+        if body.h_us == entry.logged.body.h_us || !HIDDEN_STAYS_HIDDEN.kept() {
+            return;
+        }
+        let cache = &self.view.cache;
+        body.operations.retain(|operation| {
+            cache.get(&operation.key).is_none_or(|cached| !cached.hides(entry.moment(), &operation.kind))
+        });
     }
 
     /// The transaction, which counts as prepared in the base of now if its own is so old that regions may not read it any more.
@@ -129,6 +141,7 @@ impl Client {
             let least_us = oldest_us.max(body.dep.newest_us() + 1);
             body.h_us = own_us.max(least_us).max(last_us + 1).min(MICROS_END - 1);
             last_us = body.h_us;
+            self.leave_out_hidden(entry, &mut body);
             let logged = Arc::new(Logged { body, ..*entry.logged });
             entries.push(Entry { logged, epoch, connection, ..entry.clone() });
         }

@@ -228,7 +228,7 @@ impl References {
 fn check_body(body: &Body) -> Result<(), Malformed> {
     let keys = body.operations.iter().all(Operation::is_valid);
     let times = body.h_us < MICROS_END && body.dep.0.len() <= Base::ENTRIES_MAX;
-    if body.k == 0 || body.operations.is_empty() || !keys || !times {
+    if body.k == 0 || !keys || !times {
         return Err(Malformed("a transaction out of range"));
     }
     Ok(())

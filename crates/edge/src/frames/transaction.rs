@@ -47,7 +47,7 @@ pub struct Body {
     pub h_us: u64,
     /// The base that its client saw when it prepared it.
     pub dep: Base,
-    /// At least one.
+    /// At least one when it is committed; with a later time perhaps none: the client has seen all of them overwritten.
     pub operations: Vec<Operation>,
 }
 
@@ -121,13 +121,10 @@ impl Body {
         body.valid()
     }
 
-    /// Itself, if its number and its operations can be.
+    /// Itself, if its number can be.
     pub(super) fn valid(self) -> Result<Self, Malformed> {
         match self {
             Self { k: 0, .. } => Err(Malformed("a transaction with the number 0")),
-            Self { ref operations, .. } if operations.is_empty() => {
-                Err(Malformed("a transaction without operations"))
-            }
             body => Ok(body),
         }
     }

@@ -124,6 +124,7 @@ impl<'a> Schedule<'a> {
             scripts,
             faults: Vec::new(),
             holds: late.map(|what| Hold { what, at: READ_US, until: LATE_US }).into_iter().collect(),
+            edge: Vec::new(),
             end_us: OTHERS_US,
         }
     }

@@ -2,6 +2,7 @@
 //! elsewhere if need be, with a session that knows nothing.
 
 use super::interactive::{Interactive, Next};
+use super::process::User;
 use super::returning::Returning;
 use super::{Cluster, Event};
 use crate::plan::{Act, Step};
@@ -9,6 +10,7 @@ use crate::rng::mix;
 use std::borrow::Cow;
 use tidemark_core::history;
 use tidemark_core::{DcId, Failure, Micros, Op, Outcome};
+use tidemark_edge::gateway::AskId;
 use tidemark_node::{Options, SessionId, TokenError};
 
 /// A user of the store: a script, and the session that plays it.
@@ -73,27 +75,33 @@ pub(super) struct Running {
     pub(super) ends: bool,
 }
 
-/// What a node says to a client, once it may leave.
+/// What a node says to a client or to its gateway, once it may leave.
 pub(super) enum Reply {
     /// How its operation ended.
     Outcome { client: usize, session: SessionId, outcome: Outcome },
     /// The token of a session, for the step of another client, with how much of the history it stands for.
     Token { session: SessionId, to: usize, operation: u64, text: String, past: (history::SessionId, u64) },
+    /// How the question of a gateway ended.
+    Answer { session: SessionId, ask: AskId, outcome: Outcome },
     /// The token of a session, for its client to come back with.
     Kept { session: SessionId, client: usize, text: String, past: (history::SessionId, u64) },
 }
 
 impl Reply {
-    pub(super) fn to(client: usize, session: SessionId, outcome: Outcome) -> Self {
-        Self::Outcome { client, session, outcome }
+    pub(super) fn to(user: User, session: SessionId, outcome: Outcome) -> Self {
+        match user {
+            User::Client(client) => Self::Outcome { client, session, outcome },
+            User::Gateway(ask) => Self::Answer { session, ask, outcome },
+        }
     }
 
     /// The session whose connection it leaves on.
     pub(super) fn session(&self) -> SessionId {
         match self {
-            Self::Outcome { session, .. } | Self::Token { session, .. } | Self::Kept { session, .. } => {
-                *session
-            }
+            Self::Outcome { session, .. }
+            | Self::Token { session, .. }
+            | Self::Kept { session, .. }
+            | Self::Answer { session, .. } => *session,
         }
     }
 }
@@ -187,7 +195,7 @@ impl Cluster<'_> {
         session: SessionId,
         outcome: Option<Outcome>,
     ) {
-        self.processes[at].said.extend(outcome.map(|outcome| Reply::to(number, session, outcome)));
+        self.processes[at].said.extend(outcome.map(|outcome| Reply::to(User::Client(number), session, outcome)));
         self.turn(at);
     }
 
@@ -196,12 +204,8 @@ impl Cluster<'_> {
         if self.clients[number].connection.is_none() {
             let process = self.process_for(number)?;
             let session = self.input(process, |node, _| node.open())?;
-            let place = &mut self.processes[process];
-            if place.sessions.len() <= session.slot() {
-                place.sessions.resize(session.slot() + 1, None);
-            }
-            place.sessions[session.slot()] = Some(number);
-            let boots = place.boots;
+            self.processes[process].users.set(session, Some(User::Client(number)));
+            let boots = self.processes[process].boots;
             self.joins_pool(number, process, session);
             self.clients[number].connection =
                 Some(Connection { process, boots, session, options: Options::default() });
@@ -273,6 +277,7 @@ impl Cluster<'_> {
                     self.tells_client(client, outcome);
                 }
             }
+            Reply::Answer { session, ask, outcome } => self.edge_hears(at, session, ask, outcome),
             Reply::Token { to, operation, text, past, .. } => self.take_token(to, operation, &text, past),
             Reply::Kept { session, client, text, past } if self.is_at(client, at, session) => {
                 self.keep_token(client, text, past);
@@ -352,7 +357,7 @@ impl Cluster<'_> {
         let client = &mut self.clients[number];
         let Some(Connection { process, boots, session, .. }) = client.connection.take() else { return };
         if self.processes[process].boots == boots && self.processes[process].node.is_some() {
-            self.processes[process].sessions[session.slot()] = None;
+            self.processes[process].users.set(session, None);
             self.input(process, |node, _| node.close(session));
         }
     }

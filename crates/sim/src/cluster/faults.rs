@@ -155,6 +155,7 @@ impl Cluster<'_> {
             self.boot(process);
         }
         self.heal_cuts();
+        self.heal_edge();
         self.begin_settling();
         self.queue.push(self.now, Event::Settle);
     }

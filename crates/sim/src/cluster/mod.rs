@@ -28,6 +28,7 @@ mod clients;
 mod cores;
 mod damage;
 mod driving;
+mod edge;
 mod faults;
 mod found;
 mod generator;
@@ -83,6 +84,8 @@ enum Event {
     Settle,
     /// Something in a run under load.
     Load(driving::Happening),
+    /// Something of edge clients.
+    Edge(Box<edge::Happening>),
 }
 
 /// Where the run stands.
@@ -165,6 +168,8 @@ pub(crate) struct Cluster<'a> {
     /// What drives a run under load, and the cores once work takes time.
     load: Option<Box<driving::Driving<'a>>>,
     cores: Option<cores::Cores>,
+    /// Edge clients, and the gateways of nodes.
+    edge: Option<Box<edge::Edge<'a>>>,
     /// Emptied buffers, to be filled again.
     spare: Vec<Vec<u8>>,
     /// Emptied wishes, likewise.
@@ -222,6 +227,7 @@ impl<'a> Cluster<'a> {
             gauge: None,
             load: None,
             cores: None,
+            edge: None,
             spare: Vec::new(),
             wishes: None,
             factory: subject.factory,
@@ -250,6 +256,7 @@ impl<'a> Cluster<'a> {
         for (number, script) in self.plan.scripts.iter().enumerate() {
             self.add_client(number % dcs, script.as_slice().into(), clients::Role::Worker);
         }
+        self.begin_edge();
     }
 
     /// Runs to the end.
@@ -272,6 +279,7 @@ impl<'a> Cluster<'a> {
             self.begin_watches();
         }
         (0..self.processes.len()).for_each(|process| self.note_counters(process));
+        self.judge_edge(self.stage == Stage::Over);
         self.judge_types();
         self.stats.virtual_us = self.now;
         let digest = mix(self.digest, self.stats.events);
@@ -303,6 +311,7 @@ impl<'a> Cluster<'a> {
             Event::Settle => (13, 0),
             Event::Operator(_) => (14, 0),
             Event::Load(_) => (15, 0),
+            Event::Edge(_) => (16, 0),
         };
         self.digest = mix(self.digest ^ self.now, kind << 56 ^ of);
         match event {
@@ -321,6 +330,7 @@ impl<'a> Cluster<'a> {
             Event::Settle => self.settle(),
             Event::Operator(errand) => self.errand(*errand),
             Event::Load(what) => self.happened(what),
+            Event::Edge(what) => self.edge_happens(*what),
         }
     }
 

@@ -11,11 +11,38 @@ use crate::trace::Happening;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidemark_core::{DcId, Micros, PartitionId};
-use tidemark_node::{Batch, ClusterLayout, Config, Gate, Job, LinkId, Node, NodeId};
+use tidemark_edge::gateway::AskId;
+use tidemark_node::{Batch, ClusterLayout, Config, Gate, Job, LinkId, Node, NodeId, SessionId};
 use tidemark_store::disk::SimDisk;
 
 /// How many units of time a follower waits for its leader before it stands for election.
 pub(crate) const ELECTION_TICKS: usize = 10;
+
+/// Whose a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum User {
+    /// A client's.
+    Client(usize),
+    /// The gateway's of the process, for a question.
+    Gateway(AskId),
+}
+
+/// Whose each open session is.
+#[derive(Default)]
+pub(super) struct Users(Vec<Option<User>>);
+
+impl Users {
+    pub(super) fn of(&self, session: SessionId) -> Option<User> {
+        self.0.get(session.slot()).copied().flatten()
+    }
+
+    pub(super) fn set(&mut self, session: SessionId, user: Option<User>) {
+        if self.0.len() <= session.slot() {
+            self.0.resize(session.slot() + 1, None);
+        }
+        self.0[session.slot()] = user;
+    }
+}
 
 /// One process of one region.
 pub(super) struct Process {
@@ -30,8 +57,7 @@ pub(super) struct Process {
     pub(super) cluster: Arc<ClusterLayout>,
     /// The connection that each link of this start is an end of, by number of the link.
     pub(super) ends: Vec<Option<(ConnId, usize)>>,
-    /// The client of each open session, by its place.
-    pub(super) sessions: Vec<Option<usize>>,
+    pub(super) users: Users,
     /// Replies of the batch that is being gathered.
     pub(super) said: Vec<Reply>,
     /// Replies of batches that may not leave yet.
@@ -73,7 +99,7 @@ impl Process {
             partitions: layout.partitions.clone(),
             clocks: Clocks::new(clock),
             ends: Vec::new(),
-            sessions: Vec::new(),
+            users: Users::default(),
             said: Vec::new(),
             gate: Gate::default(),
             batch: Batch::default(),
@@ -111,7 +137,7 @@ impl Process {
         self.node = None;
         self.serves = None;
         self.ends.clear();
-        self.sessions.clear();
+        self.users = Users::default();
         self.said.clear();
         self.gate.clear();
         self.batch = Batch::default();
@@ -160,6 +186,7 @@ impl Cluster<'_> {
         match self.factory.open(config, disk, now) {
             Ok(node) => {
                 process.node = Some(node);
+                self.edge_boots(at);
                 if again {
                     let name = self.name_of(at);
                     self.trace(|| Happening::Trouble(format!("{name} is up again")));
@@ -225,6 +252,7 @@ impl Cluster<'_> {
         self.shown[at].clear();
         self.break_connections_of(at, ending);
         self.disconnect_clients_of(at);
+        self.edge_process_ends(at);
     }
 
     /// What a node has counted that concerns the run. REQUIRES: once for each of its starts.

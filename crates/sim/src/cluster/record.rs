@@ -57,12 +57,15 @@ impl Cluster<'_> {
         client.step += 1;
         match client.script.get(client.step) {
             Some(step) => self.queue.push(step.at.max(self.now), Event::Wake(number)),
-            None => {
-                self.busy -= 1;
-                if self.busy == 0 {
-                    if self.stage == Stage::Work { self.heal() } else { self.stage = Stage::Over }
-                }
-            }
+            None => self.one_less_is_busy(),
+        }
+    }
+
+    /// Somebody has no steps left.
+    pub(super) fn one_less_is_busy(&mut self) {
+        self.busy -= 1;
+        if self.busy == 0 {
+            if self.stage == Stage::Work { self.heal() } else { self.stage = Stage::Over }
         }
     }
 

@@ -45,7 +45,8 @@ impl Cluster<'_> {
         let patience = 60 * (config.slowest_us() + interval)
             + 4 * apart
             + 20 * COLLECTION_STEP_US
-            + 10 * self.election_us();
+            + 10 * self.election_us()
+            + self.edge_patience();
         self.stage = Stage::Settle(self.now + patience);
     }
 
@@ -85,7 +86,7 @@ impl Cluster<'_> {
     }
 
     /// The node that serves `server`: of several that think so, the one of the latest epoch.
-    fn serving(&self, server: ServerId) -> Option<&dyn Node> {
+    pub(super) fn serving(&self, server: ServerId) -> Option<&dyn Node> {
         let first = self.plan.node_of(&self.layout.topology, server) * self.plan.replicas;
         let nodes = self.processes[first..first + self.plan.replicas].iter();
         let nodes = nodes.filter_map(|process| process.node.as_deref());
@@ -136,7 +137,7 @@ impl Cluster<'_> {
         if self.now <= self.asked_until {
             return Some(say(format_args!("something is still under way")));
         }
-        if let Some(what) = self.operator_busy() {
+        if let Some(what) = self.operator_busy().or_else(|| self.edge_unsettled()) {
             return Some(say(format_args!("{what}")));
         }
         for server in self.layout.topology.servers() {

@@ -1,7 +1,7 @@
 //! Inputs of nodes, and what they bring about: batches, jobs, bytes that leave, replies that are released.
 
 use super::clients::Reply;
-use super::process::Process;
+use super::process::{Process, User};
 use super::{Cluster, Event};
 use crate::rng::mix;
 use crate::trace::Happening;
@@ -15,7 +15,7 @@ pub(super) struct Wishes {
     links: Vec<(LinkId, bool)>,
     dials: Vec<(LinkId, usize, LinkKind)>,
     resumes: Vec<LinkId>,
-    ended: Vec<usize>,
+    ended: Vec<User>,
     jobs: Vec<Job>,
     released: Vec<Reply>,
     /// Links on which a copy of everything begins.
@@ -83,7 +83,10 @@ impl Cluster<'_> {
         let sent = |link: &LinkId| self.processes[at].end_of(*link).is_some_and(|(_, end)| end == 0);
         self.stats.copies += copies.drain(..).filter(sent).count() as u64;
         ordered.drain(..).for_each(|(id, answer)| self.ordered(at, id, answer));
-        ended.drain(..).for_each(|client| self.disconnect_client(client));
+        ended.drain(..).for_each(|user| match user {
+            User::Client(client) => self.disconnect_client(client),
+            User::Gateway(ask) => self.edge_ended(at, ask),
+        });
         jobs.drain(..).for_each(|job| self.begin_job(at, job));
         dials.drain(..).for_each(|(link, to, kind)| self.dial(at, link, to, kind));
         for (link, closes) in links.drain(..) {
@@ -199,15 +202,13 @@ impl Process {
             self.gate.push(self.batch, reply);
         }
         while let Some(output) = node.poll() {
-            let client =
-                |session: tidemark_node::SessionId| self.sessions.get(session.slot()).copied().flatten();
             match output {
                 // Its reply belongs to the next batch: what brought it about may be younger than this one.
                 Output::Done { session, outcome } => {
-                    self.said.extend(client(session).map(|client| Reply::to(client, session, outcome)));
+                    self.said.extend(self.users.of(session).map(|user| Reply::to(user, session, outcome)));
                 }
                 Output::Ended { session } => {
-                    wishes.ended.extend(client(session));
+                    wishes.ended.extend(self.users.of(session));
                     self.said.retain(|reply| reply.session() != session);
                     self.gate.retain(|reply| reply.session() != session);
                 }

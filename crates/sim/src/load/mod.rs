@@ -212,6 +212,7 @@ impl Load {
             scripts: Vec::new(),
             faults: Vec::new(),
             holds: Vec::new(),
+            edge: Vec::new(),
             end_us: Micros::MAX,
         }
     }

@@ -15,6 +15,7 @@ use tidemark_node::cuts::Place;
 pub(crate) mod asking;
 mod config;
 pub(crate) mod dated;
+pub(crate) mod edge;
 mod faults;
 pub(crate) mod interactive;
 mod layout;
@@ -27,6 +28,7 @@ pub(crate) mod typed;
 mod workload;
 
 pub(crate) use config::{ClockPlan, Config, Mix};
+pub use edge::{EdgeAct, EdgePlan, EdgeStep};
 pub use layout::Layout;
 
 /// One schedule.
@@ -52,6 +54,8 @@ pub struct Plan {
     pub faults: Vec<Fault>,
     /// Which messages are held.
     pub holds: Vec<Hold>,
+    /// Edge clients.
+    pub edge: Vec<EdgePlan>,
     /// When the last step is due.
     pub end_us: Micros,
 }
@@ -296,11 +300,12 @@ impl Plan {
             replicas: options.replicas,
             tick_us: None,
             pools: options.pools,
-            typed: options.typed > 0,
+            typed: options.commands() > 0,
             relays: options.relays,
             scripts: vec![Vec::new(); options.sessions],
             faults: Vec::new(),
             holds: Vec::new(),
+            edge: Vec::new(),
             end_us: 0,
             config,
         };
@@ -323,14 +328,25 @@ impl Plan {
         if options.reads_at_a_time {
             dated::draw(&mut plan);
         }
-        typed::draw(&mut plan, options.typed, layout);
+        typed::draw(&mut plan, options.commands(), layout);
         interactive::draw(&mut plan, options);
+        edge::draw(&mut plan, options, layout);
         plan
     }
 
-    /// How many steps there are.
+    /// How many steps sessions take.
     pub fn steps(&self) -> usize {
         self.scripts.iter().map(Vec::len).sum()
+    }
+
+    /// How many steps edge clients take.
+    pub fn edge_steps(&self) -> usize {
+        self.edge.iter().map(|client| client.steps.len()).sum()
+    }
+
+    /// How many steps there are.
+    pub fn all_steps(&self) -> usize {
+        self.steps() + self.edge_steps()
     }
 
     /// The number of the node that hosts a server.

@@ -104,6 +104,11 @@ impl Ledger {
         true
     }
 
+    /// What the first region said.
+    pub(crate) fn said(&self, key: &Key, question: Verb) -> Option<&Reply> {
+        Some(&self.answers.get(&(key.clone(), question.name()))?.first()?.1)
+    }
+
     /// What is wrong, if everything was answered.
     pub(crate) fn judge(&self) -> Vec<String> {
         let mut wrong = Vec::new();
@@ -124,9 +129,8 @@ impl Ledger {
     /// Whether the rights to a bounded counter are not what it stands above its bound.
     fn forged(&self, key: &Key) -> Option<String> {
         Family::find(key).filter(|family| *family == Family::Stock)?;
-        let said = |verb: Verb| Some(&self.answers.get(&(key.clone(), verb.name()))?.first()?.1);
         let (Some(Reply::Int(value)), Some(Reply::Map(regions))) =
-            (said(Verb::BCounterGet), said(Verb::BCounterRights))
+            (self.said(key, Verb::BCounterGet), self.said(key, Verb::BCounterRights))
         else {
             return None;
         };

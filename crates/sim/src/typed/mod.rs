@@ -101,7 +101,7 @@ pub(crate) fn call_with(verb: Verb, key: Key, other: Key, args: &[&str]) -> Op {
 }
 
 /// The register that a field of a hash is in a history.
-fn field(hash: &Key, field: &[u8]) -> Key {
+pub(crate) fn field(hash: &Key, field: &[u8]) -> Key {
     Key::from(format!("{hash}.{}", String::from_utf8_lossy(field)).as_str())
 }
 

@@ -84,6 +84,9 @@ pub(crate) struct Sim {
     /// Have regions that cannot reach another one get its writes through a third, with three regions or more.
     #[arg(long)]
     relays: bool,
+    /// Edge clients, in protocols that have them: their disks, connections and processes fail, too.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    edge: usize,
     /// Play it without a rule that its correctness, or that of Raft groups or nodes, rests on, to see what the rule is for; may be
     /// repeated. An unknown name lists those that there are.
     #[arg(long, value_name = "RULE")]
@@ -145,6 +148,7 @@ impl Sim {
             typed: self.typed,
             interactive: self.interactive,
             relays: self.relays,
+            edge: self.edge,
             promise: self.promise,
             fsync: self.fsync,
             params: self.params.into_iter().collect(),
@@ -230,6 +234,12 @@ fn report(summary: &Summary, took: Duration) -> String {
         stats.events,
         summary.digest,
     ));
+    if stats.edge > 0 {
+        text.push_str(&format!(
+            "{} transactions of edge clients, {} of them in two regions or more\n",
+            stats.edge, stats.edge_twice
+        ));
+    }
     if summary.violations > 1 {
         let kinds: Vec<String> =
             summary.by_verdict.iter().map(|(verdict, count)| format!("{verdict} {count}")).collect();

@@ -1,0 +1,336 @@
+//! Transactions of edge clients: what the history has of them, and what became of them.
+//!
+//! To the checker a transaction is one read of several keys, and one write of several keys. It was acknowledged when it was on its client's
+//! disk. Its versions are known once a region has taken it.
+
+use super::super::Cluster;
+use super::client::Client;
+use crate::outcome::ProblemKind;
+use crate::trace::Happening as Line;
+use crate::typed::{self, Family, field};
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use tidemark_core::history::{Action, Event, Fate, Read, ReadKind};
+use tidemark_core::{
+    Acceptance, Command, DcId, EdgeTransaction, Failure, Found, Hlc, Key, Micros, Op, Outcome, Stamp, Update, Verb,
+};
+use tidemark_edge::client::Event as Heard;
+use tidemark_edge::frames::{Operation, OperationKind, Value};
+
+/// The fields of hashes in schedules.
+const FIELDS: [&str; 3] = ["e0", "e1", "e2"];
+
+/// A transaction.
+struct Record {
+    client: usize,
+    /// Its number there; 0 if its client does not know that it was committed.
+    k: u64,
+    began: Micros,
+    reads: Vec<Read>,
+    ops: Vec<Op>,
+    /// Its writes in the history.
+    events: Range<usize>,
+    /// Of its versions, since a region has taken it.
+    stamp: Option<Stamp>,
+    /// With which stamp a region was asked last to take it: it may have taken it, and died before it said so.
+    asked: Option<Stamp>,
+    /// When it counted for its client at first, and which of its operations were left out since: the client has seen them overwritten.
+    first: Hlc,
+    left_out: Vec<Key>,
+    /// It was acknowledged, and its client can still send it.
+    sure: bool,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Records {
+    all: Vec<Record>,
+    /// By a value that only they write.
+    by_value: BTreeMap<Bytes, usize>,
+}
+
+impl Records {
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether a transaction writes one of these values.
+    pub(super) fn is_among(&self, record: usize, values: &BTreeSet<Bytes>) -> bool {
+        values.iter().any(|value| self.by_value.get(value) == Some(&record))
+    }
+
+    /// An operation of a client's transaction, by its place among those that were sent.
+    pub(super) fn operation(&self, client: usize, k: u64, place: usize) -> Option<Op> {
+        let record = self.all.iter().rev().find(|record| record.client == client && record.k == k)?;
+        let sent = |op: &&Op| register(op).is_none_or(|register| !record.left_out.contains(&register));
+        record.ops.iter().filter(sent).nth(place).cloned()
+    }
+}
+
+/// What an operation writes that nobody else writes.
+pub(super) fn value_of(operation: &Operation) -> Option<Bytes> {
+    match &operation.kind {
+        OperationKind::Set(value) | OperationKind::MapSet(_, value) | OperationKind::SetAdd(value) => {
+            Some(value.clone())
+        }
+        _ => None,
+    }
+}
+
+/// An operation of a schedule, as edge clients say it.
+fn operation(op: &Op) -> Operation {
+    let Op::Put { key, update: Update { command: Some(command), .. } } = op else {
+        panic!("edge clients do commands: {op:?}")
+    };
+    let arg = |at: usize| command.args[at].clone();
+    let number = |at: usize| std::str::from_utf8(&command.args[at]).ok().and_then(|text| text.parse().ok());
+    let by = |at: usize| number(at).expect("it is a number");
+    let kind = match command.verb {
+        Verb::Set => OperationKind::Set(arg(0)),
+        Verb::Del => OperationKind::Delete,
+        Verb::IncrBy => OperationKind::Add(by(0)),
+        Verb::HSet => OperationKind::MapSet(arg(0), arg(1)),
+        Verb::HDel => OperationKind::MapDelete(arg(0)),
+        Verb::SAdd => OperationKind::SetAdd(arg(0)),
+        Verb::SRem => OperationKind::SetRemove(arg(0)),
+        Verb::HIncrBy => OperationKind::MapAdd(arg(0), by(1)),
+        other => panic!("edge clients have no {other:?}"),
+    };
+    Operation { key: key.0.clone(), kind }
+}
+
+/// What an update writes last: a value, as a rule.
+fn written(update: &Update) -> Option<Bytes> {
+    match (&update.command, update.write.value()) {
+        (Some(command), _) => command.args.last().cloned(),
+        (None, value) => value.map(|value| Bytes::copy_from_slice(value)),
+    }
+}
+
+/// The register that an operation of an edge client assigns, if it does.
+fn register(op: &Op) -> Option<Key> {
+    let Op::Put { key, update: Update { command: Some(command), .. } } = op else { return None };
+    match (Family::find(key)?, command.verb) {
+        (Family::Register, Verb::Set) => Some(key.clone()),
+        (Family::Hash, Verb::HSet) => Some(field(key, &command.args[0])),
+        _ => None,
+    }
+}
+
+/// What a client's value of a key says of registers; none if it is of another type.
+fn registers(key: &Key, value: &Value) -> Option<Vec<Read>> {
+    let found = |bytes: Option<&Bytes>| Found::new(None, bytes.map(|bytes| bytes[..].into()));
+    let fields = |of: &dyn Fn(&str) -> Found| {
+        FIELDS.iter().map(|name| Read::new(field(key, name.as_bytes()), of(name))).collect()
+    };
+    match (Family::find(key)?, value) {
+        (Family::Register, Value::Absent) => Some(vec![Read::new(key.clone(), found(None))]),
+        (Family::Register, Value::String(written)) => {
+            Some(vec![Read::new(key.clone(), found(Some(&written.bytes)))])
+        }
+        (Family::Hash, Value::Absent) => Some(fields(&|_| found(None))),
+        (Family::Hash, Value::Map(map)) => {
+            Some(fields(&|name| found(map.get(name.as_bytes()).map(|written| &written.bytes))))
+        }
+        _ => None,
+    }
+}
+
+impl Client<'_> {
+    /// What it shows of a register, or of the fields of a hash; nothing if it does not have the key.
+    pub(super) fn shows(&self, key: &Key) -> Option<Option<Vec<Read>>> {
+        let value = self.core.as_ref()?.read(key)?;
+        Some(registers(key, &value))
+    }
+}
+
+impl Cluster<'_> {
+    /// A client's application reads, and commits. Whether it waits for the disk.
+    pub(super) fn edge_commits(&mut self, number: usize, keys: &[Key], ops: &[Op]) -> bool {
+        let now = self.now;
+        let edge = self.edge();
+        let Some(core) = &edge.clients[number].core else { return false };
+        let mut transaction = core.begin();
+        let values = keys.iter().filter_map(|key| Some((key, transaction.read(key)?)));
+        let (mut reads, mut wrong) = (Vec::new(), None);
+        for (key, value) in values {
+            match registers(key, &value) {
+                Some(found) => reads.extend(found),
+                None => wrong = Some(format!("edge client {number} finds {value:?} at {key}")),
+            }
+        }
+        for op in ops {
+            let Operation { key, kind } = operation(op);
+            transaction.push(key, kind);
+        }
+        let at = edge.records.all.len();
+        let values = ops.iter().filter_map(|op| value_of(&operation(op))).filter(|value| value.contains(&b'.'));
+        edge.records.by_value.extend(values.map(|value| (value, at)));
+        edge.records.all.push(Record {
+            client: number,
+            k: 0,
+            began: now,
+            reads,
+            ops: ops.to_vec(),
+            events: 0..0,
+            stamp: None,
+            asked: None,
+            first: Hlc::ZERO,
+            left_out: Vec::new(),
+            sure: false,
+        });
+        if let Some(wrong) = wrong {
+            self.problem(ProblemKind::Types, wrong);
+        }
+        if ops.is_empty() {
+            self.edge_committed(number, at, Some(0));
+            return false;
+        }
+        self.edge().clients[number].running = Some(at);
+        self.edge_tell(number, Heard::Commit { id: at as u64, transaction });
+        true
+    }
+
+    /// A transaction was committed, under a number, or was not.
+    pub(super) fn edge_committed(&mut self, number: usize, record: usize, done: Option<u64>) {
+        self.stats.ops += 1;
+        self.stats.failed += u64::from(done.is_none());
+        let (now, dc) = (self.now, DcId::EDGE);
+        let at = self.history.events.len();
+        let edge = self.edge.as_mut().expect("there are edge clients");
+        let (client, record) = (&mut edge.clients[number], &mut edge.records.all[record]);
+        let Some(k) = done else { return };
+        record.k = k;
+        let logged = client.core.as_ref().and_then(|core| core.durable().log.remove(&k));
+        record.first = logged.map_or(Hlc::ZERO, |logged| Hlc::at(logged.body.h_us));
+        record.sure = true;
+        let session = client.session;
+        let times = (record.began, now);
+        let txn = (!record.ops.is_empty()).then_some(client.recorded);
+        let mut events = Vec::new();
+        if !record.reads.is_empty() {
+            let reads = std::mem::take(&mut record.reads);
+            events.push(Event::read(session, dc, ReadKind::Rotx, reads).at(times.0, times.1));
+        }
+        let written = Outcome::Written { stamp: Some(Stamp::default()), previous: None };
+        let read = events.len();
+        for op in &record.ops {
+            events.extend(typed::event(session, dc, times, op, &written));
+            self.ledger.note(op, &Outcome::Failed(Failure::Unavailable("it is not known yet".into())));
+        }
+        events.iter_mut().for_each(|event| event.txn = txn);
+        record.events = at + read..at + events.len();
+        client.recorded += events.len() as u64;
+        let ops = &record.ops;
+        if let Some(trace) = &mut self.trace {
+            let said = |op: &Op| match op {
+                Op::Put { key, update: Update { command: Some(command), .. } } => words(key, command),
+                _ => String::new(),
+            };
+            let ops: Vec<String> = ops.iter().map(said).collect();
+            let reads = events.iter().take(read).map(|event| &event.action);
+            trace.add(now, Line::Trouble(format!("edge client {number} ({session}): {k} {ops:?} after {reads:?}", reads = reads.collect::<Vec<_>>())));
+        }
+        self.history.events.extend(events);
+    }
+
+    /// Which transaction it is that a region is asked to take.
+    fn edge_record_of(&mut self, transaction: &EdgeTransaction) -> Option<&mut Record> {
+        let updates = transaction.updates.iter().flat_map(|(_, updates)| updates);
+        let edge = self.edge();
+        let (records, mut values) = (&mut edge.records, updates.filter_map(|(_, update)| written(update)));
+        let found = values.find_map(|value| records.by_value.get(&value)).copied();
+        // Nothing may be left of it but its number.
+        let number = || {
+            let cid = |client: &Client<'_>| client.core.as_ref().map(|core| core.cid());
+            let client = edge.clients.iter().position(|client| cid(client) == Some(transaction.client.0))?;
+            records.all.iter().rposition(|record| record.client == client && record.k == transaction.k)
+        };
+        let at = found.or_else(number)?;
+        Some(&mut records.all[at])
+    }
+
+    /// A region is asked to take a transaction.
+    pub(super) fn edge_sends_to_region(&mut self, transaction: &EdgeTransaction) {
+        let stamp = transaction.stamp();
+        let Some(record) = self.edge_record_of(transaction) else { return };
+        record.asked = Some(stamp);
+        let done = |op: &Op| {
+            let Op::Put { key, update } = op else { return false };
+            let same = |other: &Update| written(other) == written(update);
+            transaction.updates.iter().any(|(of, all)| of == key && all.iter().any(|(_, other)| same(other)))
+        };
+        record.left_out = record.ops.iter().filter(|op| !done(op)).filter_map(register).collect();
+    }
+
+    /// A region has taken a transaction, or knows it.
+    pub(super) fn edge_accepts(&mut self, transaction: &EdgeTransaction, what: &Acceptance) {
+        self.trace(|| {
+            let (k, h) = (transaction.k, transaction.h);
+            Line::Trouble(format!("transaction {k} of an edge client at {h}: {what:?}"))
+        });
+        let taken = match what {
+            Acceptance::Taken(_) => true,
+            Acceptance::Known => false,
+            _ => return,
+        };
+        let stamp = transaction.stamp();
+        let Some(record) = self.edge_record_of(transaction) else { return };
+        let before = record.stamp.replace(stamp);
+        match before {
+            None => self.stats.edge += u64::from(taken),
+            Some(before) if before == stamp => self.stats.edge_twice += u64::from(taken),
+            Some(before) => {
+                let text = format!("transaction {} of an edge client was taken at {before}, and at {stamp}", transaction.k);
+                self.problem(ProblemKind::Edge, text);
+            }
+        }
+    }
+
+    /// Of a client's transactions since then, those that no region is known to have may be lost.
+    pub(super) fn edge_unsure(&mut self, number: usize, since: usize) {
+        let records = self.edge().records.all.iter_mut().skip(since);
+        records.filter(|record| record.client == number).for_each(|record| record.sure = false);
+    }
+
+    /// The history says what became of all transactions; `ended`: everything was to be delivered.
+    pub(super) fn edge_concludes(&mut self, ended: bool) {
+        let Some(edge) = &self.edge else { return };
+        let mut lost = Vec::new();
+        for record in &edge.records.all {
+            if record.events.is_empty() && record.k == 0 && !record.sure {
+                continue; // it was never committed
+            }
+            // Its client has seen it in a base: whether or not a region could say so before, it has taken it.
+            let client = edge.clients[record.client].core.as_ref();
+            let arrived = record.sure && client.is_some_and(|client| client.pending() == 0);
+            let stamp = record.stamp.or(record.asked.filter(|_| arrived));
+            let fate = if stamp.is_some() { Fate::Ok } else { Fate::Unknown };
+            for event in &mut self.history.events[record.events.clone()] {
+                if let Action::Write { version, key, .. } = &mut event.action {
+                    let left_out = record.left_out.contains(key);
+                    // No two transactions of a client have one time.
+                    let earlier = Stamp { ts: record.first, origin: DcId::EDGE, seq: record.client as u32 };
+                    (event.fate, *version) = (fate, stamp.map(|stamp| if left_out { earlier } else { stamp }));
+                }
+            }
+            let outcome = match stamp {
+                Some(stamp) => Outcome::Written { stamp: Some(stamp), previous: None },
+                None => Outcome::Failed(Failure::Indefinite("its client may never have sent it".into())),
+            };
+            record.ops.iter().for_each(|op| self.ledger.note(op, &outcome));
+            if stamp.is_none() && record.sure && !record.ops.is_empty() {
+                lost.push(format!("transaction {} of edge client {} was never taken", record.k, record.client));
+            }
+        }
+        if ended {
+            lost.into_iter().for_each(|text| self.problem(ProblemKind::Edge, text));
+        }
+    }
+}
+
+fn words(key: &Key, command: &Command) -> String {
+    let args: Vec<_> = command.args.iter().map(|arg| String::from_utf8_lossy(arg)).collect();
+    format!("{} {key} {}", command.verb.name().to_uppercase(), args.join(" "))
+}
