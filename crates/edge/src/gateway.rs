@@ -100,10 +100,10 @@ enum Why {
     /// The guard of a client whose earlier transactions were not here.
     Catch(ConnectionId),
     Accept(ConnectionId),
-    /// For the channel of this K.
-    Changed(u64),
+    /// For the channel of this K, and its reading of this number.
+    Changed(u64, u64),
     /// The same: these keys.
-    Read(u64, Vec<Bytes>),
+    Read(u64, u64, Vec<Bytes>),
 }
 
 /// See above.
@@ -207,8 +207,8 @@ impl Gateway {
             }
             (Some(Why::Catch(id)), answer) => self.caught_up(id, &answer),
             (Some(Why::Accept(id)), answer) => self.accepted(id, answer),
-            (Some(Why::Changed(regions)), answer) => self.changed(regions, answer),
-            (Some(Why::Read(regions, keys)), answer) => self.read(regions, keys, answer),
+            (Some(Why::Changed(regions, number)), answer) => self.changed(regions, number, answer),
+            (Some(Why::Read(regions, number, keys)), answer) => self.read(regions, number, keys, answer),
             (None, _) => {}
         }
     }

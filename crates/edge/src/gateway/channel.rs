@@ -31,6 +31,8 @@ pub(super) struct Channel {
 }
 
 struct Reading {
+    /// What answers to it name: a channel that was left, and is there again, takes none of those to the one before.
+    number: u64,
     at: Base,
     missing: usize,
     failed: bool,
@@ -38,8 +40,8 @@ struct Reading {
 }
 
 impl Reading {
-    fn at(at: Base) -> Self {
-        Self { at, missing: 0, failed: false, values: BTreeMap::new() }
+    fn new(number: u64, at: Base) -> Self {
+        Self { number, at, missing: 0, failed: false, values: BTreeMap::new() }
     }
 }
 
@@ -55,6 +57,11 @@ impl Channel {
         if watched.watchers.is_empty() {
             self.keys.remove(key);
         }
+    }
+
+    /// Whether the reading of that number is under way.
+    fn reads(&self, number: u64) -> bool {
+        self.reading.as_ref().is_some_and(|reading| reading.number == number)
     }
 
     /// The value of a key at the base, if it is known.
@@ -73,6 +80,7 @@ impl Gateway {
     /// Goes on to the newest base of a channel, or reads at its base what it does not know.
     pub(super) fn step(&mut self, regions: u64) {
         let newest = self.bases.get(regions as usize - 1).cloned().unwrap_or_default();
+        let number = self.last_ask + 1; // that of its first question: no other reading has it
         let Some(channel) = self.channels.get_mut(&regions).filter(|channel| channel.reading.is_none())
         else {
             return;
@@ -80,22 +88,24 @@ impl Gateway {
         let moves = newest != channel.base && newest.dominates(&channel.base);
         if moves && channel.base.newest_us() > 0 {
             let from = channel.base.clone();
-            channel.reading = Some(Reading::at(newest.clone()));
-            self.ask(Why::Changed(regions), Ask::Changed(from, newest));
+            channel.reading = Some(Reading::new(number, newest.clone()));
+            self.ask(Why::Changed(regions, number), Ask::Changed(from, newest));
         } else {
             let at = if moves { newest } else { channel.base.clone() };
             let keys = channel.keys.iter().filter(|(_, watched)| watched.value.is_none());
             let keys: Vec<Bytes> = keys.map(|(key, _)| key.clone()).collect();
             if at.newest_us() > 0 && (moves || !keys.is_empty()) {
-                channel.reading = Some(Reading::at(at));
+                channel.reading = Some(Reading::new(number, at));
                 self.read_all(regions, &keys);
             }
         }
     }
 
     /// It is known what may differ at the base that a channel goes on to.
-    pub(super) fn changed(&mut self, regions: u64, answer: Answer) {
-        let Some(channel) = self.channels.get_mut(&regions) else { return };
+    pub(super) fn changed(&mut self, regions: u64, number: u64, answer: Answer) {
+        let Some(channel) = self.channels.get_mut(&regions).filter(|channel| channel.reads(number)) else {
+            return;
+        };
         let keys: Vec<Bytes> = match answer {
             Answer::Changed(Some(changed)) => {
                 let changed = changed.into_iter().filter(|key| channel.keys.contains_key(key));
@@ -118,9 +128,9 @@ impl Gateway {
             return;
         };
         reading.missing = keys.len().div_ceil(KEYS_A_READ);
-        let at = reading.at.clone();
+        let (at, number) = (reading.at.clone(), reading.number);
         for keys in keys.chunks(KEYS_A_READ) {
-            self.ask(Why::Read(regions, keys.to_vec()), Ask::Read(at.clone(), keys.to_vec()));
+            self.ask(Why::Read(regions, number, keys.to_vec()), Ask::Read(at.clone(), keys.to_vec()));
         }
         if keys.is_empty() {
             self.arrive(regions);
@@ -128,9 +138,9 @@ impl Gateway {
     }
 
     /// Values have come.
-    pub(super) fn read(&mut self, regions: u64, keys: Vec<Bytes>, answer: Answer) {
-        let reading = self.channels.get_mut(&regions).and_then(|channel| channel.reading.as_mut());
-        let Some(reading) = reading else { return };
+    pub(super) fn read(&mut self, regions: u64, number: u64, keys: Vec<Bytes>, answer: Answer) {
+        let channel = self.channels.get_mut(&regions).filter(|channel| channel.reads(number));
+        let Some(reading) = channel.and_then(|channel| channel.reading.as_mut()) else { return };
         reading.missing -= 1;
         match answer {
             Answer::Values(values) => reading.values.extend(keys.into_iter().zip(values)),

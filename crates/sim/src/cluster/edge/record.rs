@@ -298,6 +298,7 @@ impl Cluster<'_> {
     pub(super) fn edge_concludes(&mut self, ended: bool) {
         let Some(edge) = &self.edge else { return };
         let mut lost = Vec::new();
+        let mut last: BTreeMap<(usize, Key), Hlc> = BTreeMap::new();
         for record in &edge.records.all {
             if record.events.is_empty() && record.k == 0 && !record.sure {
                 continue; // it was never committed
@@ -309,10 +310,13 @@ impl Cluster<'_> {
             let fate = if stamp.is_some() { Fate::Ok } else { Fate::Unknown };
             for event in &mut self.history.events[record.events.clone()] {
                 if let Action::Write { version, key, .. } = &mut event.action {
+                    // What was left out lost to what its client had seen, and was above the client's own before.
+                    let before = last.entry((record.client, key.clone())).or_default();
+                    let ts = record.first.max(before.next());
+                    let lost = || Stamp { ts, origin: DcId::EDGE, seq: record.client as u32 };
                     let left_out = record.left_out.contains(key);
-                    // No two transactions of a client have one time.
-                    let earlier = Stamp { ts: record.first, origin: DcId::EDGE, seq: record.client as u32 };
-                    (event.fate, *version) = (fate, stamp.map(|stamp| if left_out { earlier } else { stamp }));
+                    (event.fate, *version) = (fate, stamp.map(|stamp| if left_out { lost() } else { stamp }));
+                    *before = version.map_or(*before, |version| version.ts);
                 }
             }
             let outcome = match stamp {
