@@ -246,7 +246,7 @@ export class Db implements View {
     const engine = this.#on();
     const reads = new Map(handles.map(({ key }) => [key, engine.read(key)]));
     if ([...reads.values()].some(({ value }) => value === undefined)) return;
-    callback(new Moment(engine.base, reads));
+    guarded(() => callback(new Moment(engine.base, reads)));
   }
 
   #onChanged(keys: ReadonlySet<Bytes>): void {
@@ -272,7 +272,7 @@ export class Db implements View {
   }
 
   #emit<E extends keyof Events>(event: E, value: Events[E]): void {
-    for (const callback of this.#listeners.get(event) ?? []) (callback as (event: Events[E]) => void)(value);
+    for (const callback of this.#listeners.get(event) ?? []) guarded(() => (callback as (event: Events[E]) => void)(value));
   }
 
   /** How many regions must have all that is shown, from a later base on. */
@@ -421,6 +421,18 @@ function valueOf<R>(handle: Handle<R>, { value }: Read): R {
 
 function shown<R>(handle: Handle<R>, { value, pending, elements, base }: Read): Shown<R> {
   return { value: value && handle.show(value), available: value !== undefined, pending, pendingIn: new Set([...elements].map(toText)), base };
+}
+
+/** An error of the application is reported as an uncaught one; what is under way here goes on. */
+function guarded(call: () => void): void {
+  try {
+    call();
+  } catch (error) {
+    if (typeof reportError === "function") return reportError(error);
+    setTimeout(() => {
+      throw error;
+    });
+  }
 }
 
 let asked = false;

@@ -29,6 +29,8 @@ export interface Listener {
   identity(reason: IdentityReason): void;
   /** A gateway has closed the connection, and said why. */
   error(error: GatewayError): void;
+  /** Transactions on these keys have become durable. */
+  stored?(keys: ReadonlySet<Bytes>): void;
   /** A transaction could not be made durable, and was taken back. */
   failed(error: unknown): void;
 }

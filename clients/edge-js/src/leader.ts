@@ -96,6 +96,15 @@ export class Leader implements Engine {
     return this.#client.read(key, buffer);
   }
 
+  /** What other tabs may see of a key. */
+  readDurable(key: Bytes): Read {
+    return this.#client.readDurable(key);
+  }
+
+  get tabsDurable(): readonly Origin[] {
+    return this.#client.tabsDurable;
+  }
+
   commit(ops: readonly Op[], origin?: Origin): Commit {
     if (this.#closed) throw new Error("the database is closed");
     const deferred = new Deferred<number | undefined>();
@@ -183,6 +192,7 @@ export class Leader implements Engine {
         this.#lastIdentity = "forked";
         return this.#client.renew(nowUs(), randomSecret());
       case "durable":
+        this.#listener.stored?.(new Set(this.#client.log.findLast(({ id }) => id === effect.id)?.ops.map((op) => op.key)));
         this.#durable.get(effect.id)?.resolve(effect.k);
         this.#durable.delete(effect.id);
         return;

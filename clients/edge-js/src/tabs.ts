@@ -254,12 +254,15 @@ export class Host implements Listener {
   }
 
   changed(keys: ReadonlySet<Bytes>): void {
-    const leader = this.#leader;
-    if (leader && this.#tabs.size > 0) {
-      const theirs = [...keys].filter((key) => [...this.#tabs.values()].some((interest) => interest.has(key)));
-      this.#send(this.#view(leader, theirs));
-    }
+    this.stored(keys);
     this.#listener.changed(keys);
+  }
+
+  stored(keys: ReadonlySet<Bytes>): void {
+    const leader = this.#leader;
+    if (!leader || this.#tabs.size === 0) return;
+    const theirs = [...keys].filter((key) => [...this.#tabs.values()].some((interest) => interest.has(key)));
+    this.#send(this.#view(leader, theirs));
   }
 
   status(status: Status): void {
@@ -311,10 +314,11 @@ export class Host implements Listener {
 
   #view(leader: Leader, keys: Iterable<Bytes>, tab?: string): View {
     const values = [...keys].map((key) => {
-      const { value, pending, elements } = leader.read(key);
+      // Else a tab might act on what is lost if this one dies.
+      const { value, pending, elements } = leader.readDurable(key);
       return [key, { value, pending, elements }] as const;
     });
-    const tabs = leader.tabs.map(({ tab, n }) => [tab, n] as const);
+    const tabs = leader.tabsDurable.map(({ tab, n }) => [tab, n] as const);
     return { type: "view", leader: this.#run, tab, values, base: leader.base, status: leader.status, tabs };
   }
 

@@ -298,3 +298,25 @@ test("K may be changed, and the base shows how far it is", async (t) => {
   await settled(db);
   assert.equal(db.get(likes), 1);
 });
+
+test("an error of a callback is reported, and what was under way goes on", async (t) => {
+  const g = await gateways(t);
+  const db = await client(t, g);
+  const likes = db.counter("c:likes");
+  const errors: unknown[] = [];
+  // As browsers have it.
+  globalThis.reportError = (error: unknown) => void errors.push(error);
+  t.after(() => Reflect.deleteProperty(globalThis, "reportError"));
+  db.subscribe([likes], () => {
+    throw new Error("of the application");
+  });
+  db.on("status", () => {
+    throw new Error("of the application, too");
+  });
+  await db.load([likes]);
+  assert.equal(await db.tx((tx) => tx.add(likes, 1)).durable, 1);
+  await settled(db);
+  assert.equal(db.get(likes), 1);
+  await until(() => errors.length > 2, "reported");
+  assert.ok(errors.every((error) => (error as Error).message.startsWith("of the application")));
+});

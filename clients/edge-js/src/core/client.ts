@@ -231,6 +231,23 @@ export class Client {
     return { value: this.#valueOf(key, buffer), pending: own.length, elements: touched(own, key), base: this.#meta.base };
   }
 
+  /** The same without what is not durable yet: what may be shown outside of this process, where it would outlive what a crash takes. */
+  readDurable(key: Bytes): Read {
+    const own = this.#committedLog().filter(({ ops }) => ops.some((op) => op.key === key));
+    const cached = this.#cache.get(key);
+    const value = cached && own.reduce((view, entry) => entry.ops.reduce((view, op) => (op.key === key ? applied(cached, view, op, entry) : view), view), cached.value);
+    return { value, pending: own.length, elements: touched(own, key), base: this.#meta.base };
+  }
+
+  /** As `tabs`, without what is not durable yet. */
+  get tabsDurable(): readonly Origin[] {
+    return lastOfTabs(this.#meta.tabs, this.#committedLog());
+  }
+
+  #committedLog(): readonly Entry[] {
+    return this.#log.entries.slice(0, this.#log.entries.findLastIndex((entry) => !this.#isBeingCommitted(entry)) + 1);
+  }
+
   /** Rule 1. */
   #valueOf(key: Bytes, buffer: readonly Op[]): Value | undefined {
     const cached = this.#cache.get(key);
