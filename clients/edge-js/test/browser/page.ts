@@ -1,0 +1,25 @@
+// What a page of these tests runs.
+
+import { type Db, type IdentityReason, type Register, open } from "../../src/index.js";
+import { Worker } from "./workload.js";
+
+declare global {
+  interface Window {
+    db: Db;
+    worker: Worker;
+    big: Register<string>;
+    identities: IdentityReason[];
+    /** Opens the database, and is done once everything is there, or `offline`. */
+    start(options: { endpoints: string[]; prefix: string; registers: string[]; offline?: boolean }): Promise<void>;
+  }
+}
+
+window.start = async ({ endpoints, prefix, registers, offline }) => {
+  window.db = await open({ name: "test", endpoints, k: 2 });
+  window.identities = window.db.identity ? [window.db.identity] : [];
+  window.db.on("identity", (reason) => window.identities.push(reason));
+  window.worker = new Worker(window.db, prefix, (what) => console.error(`violation: ${what}`));
+  window.big = window.db.register(`${prefix}big`);
+  const loaded = window.worker.load(registers);
+  if (!offline) await loaded;
+};
