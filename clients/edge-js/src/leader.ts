@@ -1,7 +1,7 @@
 // Carries out the effects of the core: socket, store, timers. There is one for an identity: in a browser, in the leading tab.
 
 import { type Bytes, fromArray, fromText } from "./core/bytes.js";
-import { Client, type Effect, type Read, type Status, type Step, freshMeta } from "./core/client.js";
+import { Client, type Effect, type Inspection, type Read, type Status, type Step, freshMeta } from "./core/client.js";
 import type { Vec } from "./core/codec.js";
 import type { Origin } from "./core/log.js";
 import type { Op } from "./core/value.js";
@@ -132,6 +132,10 @@ export class Leader implements Engine {
 
   prefer(endpoint: number): void {
     this.#do((now) => this.#client.prefer(now, endpoint));
+  }
+
+  async inspect(): Promise<Inspection> {
+    return this.#client.inspect(nowUs());
   }
 
   /** Waits for what is being written. */

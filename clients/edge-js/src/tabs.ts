@@ -5,7 +5,7 @@
 // transactions, and the log remembers the last number of each tab, so that what is sent twice is committed once.
 
 import type { Bytes } from "./core/bytes.js";
-import { type Read, type Refusal, type Status, touched } from "./core/client.js";
+import { type Inspection, type Read, type Refusal, type Status, touched } from "./core/client.js";
 import type { Vec } from "./core/codec.js";
 import { Cached, NOW, type Op, type Value, applied } from "./core/value.js";
 import { type Commit, Deferred, type Engine, type GatewayError, type IdentityReason, type Listener } from "./engine.js";
@@ -41,6 +41,7 @@ type ToFollower =
   | View
   | { readonly type: "leader" }
   | { readonly type: "status"; readonly status: Status }
+  | { readonly type: "inspection"; readonly inspection: Inspection }
   | { readonly type: "durable"; readonly tab: string; readonly n: number; readonly k: number | undefined }
   | { readonly type: "failed"; readonly tab: string; readonly n: number; readonly name: string; readonly text: string }
   | { readonly type: "refused"; readonly refusal: Refusal }
@@ -53,6 +54,7 @@ type ToLeader =
   | { readonly type: "setK"; readonly K: number }
   | { readonly type: "link"; readonly wanted: boolean }
   | { readonly type: "prefer"; readonly endpoint: number }
+  | { readonly type: "inspect" }
   | { readonly type: "bye"; readonly tab: string };
 
 interface Unconfirmed {
@@ -74,6 +76,7 @@ export class Follower implements Engine {
   #unconfirmed: Unconfirmed[] = [];
   #n = 0;
   #leader: string | undefined;
+  #inspected: Deferred<Inspection> | undefined;
   base: Vec = [];
   status: Status = OFFLINE;
   readonly ready = new Deferred<void>();
@@ -134,8 +137,15 @@ export class Follower implements Engine {
     this.#send({ type: "prefer", endpoint });
   }
 
+  inspect(): Promise<Inspection> {
+    this.#inspected ??= new Deferred();
+    this.#send({ type: "inspect" });
+    return this.#inspected.promise;
+  }
+
   async close(): Promise<void> {
     this.#send({ type: "bye", tab: this.tab });
+    this.#inspected?.reject(new Error("the database was closed before"));
     for (const { durable } of this.#unconfirmed) durable.reject(new Error("the database was closed before"));
     this.#channel.close();
   }
@@ -153,6 +163,7 @@ export class Follower implements Engine {
       leader.commit(ops, { tab: this.tab, n }).durable.then(durable.resolve, durable.reject);
     }
     this.#unconfirmed = [];
+    this.#inspected?.resolve(leader.inspect());
     this.ready.resolve();
   }
 
@@ -175,6 +186,10 @@ export class Follower implements Engine {
       case "status":
         this.status = message.status;
         return this.#listener.status(message.status);
+      case "inspection":
+        this.#inspected?.resolve(message.inspection);
+        this.#inspected = undefined;
+        return;
       case "durable":
         if (message.tab === this.tab) this.#confirmed(message.n)?.durable.resolve(message.k);
         return;
@@ -342,6 +357,8 @@ export class Host implements Listener {
         return leader.link(message.wanted);
       case "prefer":
         return leader.prefer(message.endpoint);
+      case "inspect":
+        return void leader.inspect().then((inspection) => this.#send({ type: "inspection", inspection }));
       case "bye":
         return this.#gone(leader, message.tab);
     }

@@ -119,6 +119,28 @@ export interface Read {
   readonly base: Vec;
 }
 
+/** How far a transaction of the log is: not on the disk yet, on it, sent, or taken by the region of this connection. */
+export type Stage = "storing" | "stored" | "sent" | "accepted";
+
+/** The state of a client, for people who look into it. */
+export interface Inspection {
+  readonly status: Status;
+  /** How many regions must have a base. */
+  readonly K: number;
+  readonly base: Vec;
+  /** Regions known to have the base, as bits; undefined: none was told on this connection. */
+  readonly have: bigint | undefined;
+  /** Number of this connection's region. */
+  readonly region: number | undefined;
+  readonly regions: number | undefined;
+  /** The servers' time in microseconds; 0: not known yet. */
+  readonly serverUs: number;
+  /** The transactions up to here are in the base. */
+  readonly before: number;
+  /** The log. `h`: the time by which it wins, in microseconds. */
+  readonly transactions: readonly { readonly k: number; readonly h: number; readonly stage: Stage; readonly ops: readonly Op[]; readonly tab: string | undefined }[];
+}
+
 export function freshMeta(secret: Bytes, K: number): Meta {
   return { secret, base: [], g: 0, K, before: 0, digest: DIGEST_0, tabs: [] };
 }
@@ -224,6 +246,23 @@ export class Client {
   /** The last transaction of each tab, in the log or before it. */
   get tabs(): readonly Origin[] {
     return lastOfTabs(this.#meta.tabs, this.#log.entries);
+  }
+
+  inspect(nowUs: number): Inspection {
+    this.#at(nowUs);
+    const { welcome, acked = 0 } = this.#link ?? {};
+    const stage = (entry: Entry): Stage => (entry.k <= acked ? "accepted" : entry.sent ? "sent" : this.#isBeingCommitted(entry) ? "storing" : "stored");
+    return {
+      status: this.#status,
+      K: this.#K,
+      base: this.#meta.base,
+      have: this.#link?.have,
+      region: welcome?.region,
+      regions: welcome?.regions,
+      serverUs: this.#serverTime(),
+      before: this.#meta.before,
+      transactions: this.#log.entries.map((entry) => ({ k: entry.k, h: entry.h, stage: stage(entry), ops: entry.ops, tab: entry.origin?.tab })),
+    };
   }
 
   read(key: Bytes, buffer: readonly Op[] = []): Read {
@@ -560,6 +599,7 @@ export class Client {
         this.#fail();
       }
     }
+    link.have = tick.have;
     link.reaches(Math.max(link.acked, meta.before));
     link.next = Math.max(link.next, meta.before + 1);
     this.#changed(keys, true);
