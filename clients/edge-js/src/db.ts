@@ -338,7 +338,7 @@ export class Db implements View {
     const { name } = this.#options;
     const tabs = this.#tabs();
     if (!tabs) {
-      await this.#lead(this.#listener);
+      this.#take(await this.#lead(this.#listener));
       return;
     }
     const tab = crypto.randomUUID();
@@ -359,7 +359,9 @@ export class Db implements View {
           await leader.close();
           return;
         }
+        // Until the leader has all that was not confirmed, reads see it through the follower.
         follower?.handOver(leader);
+        this.#take(leader);
         this.#host = host;
         host.lead(leader);
         this.#onChanged(new Set(this.#watched.keys()));
@@ -385,16 +387,18 @@ export class Db implements View {
     await Promise.race([follower.ready.promise, started.promise]);
   }
 
-  async #lead(listener: Listener): Promise<Leader> {
+  #lead(listener: Listener): Promise<Leader> {
     const { name, endpoints, k = 2, token = "" } = this.#options;
     const store = this.#options.store ?? (globalThis.indexedDB ? new IndexedDbStore(name) : new MemoryStore());
     const socket = (this.#options.WebSocket ?? globalThis.WebSocket) as SocketConstructor | undefined;
     if (!socket) throw new Error("there is no global WebSocket: give one as an option");
     if (store instanceof IndexedDbStore) void askToPersist();
-    const leader = await Leader.open({ endpoints, K: k, token, socket, store }, listener);
+    return Leader.open({ endpoints, K: k, token, socket, store }, listener);
+  }
+
+  #take(leader: Leader): void {
     this.#engine = leader;
     this.#leading = true;
-    return leader;
   }
 
   #tabs(): Tabs | undefined {

@@ -42,11 +42,14 @@ test("offline and back, over a reload", async (t) => {
     for (let n = 0; n < 20; n++) await tab.step(true);
     assert.ok((await tab.status()).pending >= pending + 20 - 5, "nothing of it goes anywhere");
     if (round === 1) {
-      // What the page needs is here; the database is not to be reached.
+      // What the page itself needs is here; no server is to be reached.
       await scene.context.setOffline(false);
-      await tab.start(scene.origin, wires.urls, true);
+      const shown = () => tab.page.evaluate(() => [window.db.get(window.worker.likes), window.db.base.join()]);
+      const before = await shown();
+      await tab.start(scene.origin, wires.urls);
       assert.equal((await tab.status()).unsent > 0, true, "the log outlives the page");
-      assert.deepEqual(await tab.page.evaluate(() => window.identities), []);
+      assert.deepEqual([await shown(), await tab.page.evaluate(() => window.identities)], [before, []], "and so do the values");
+      for (let n = 0; n < 10; n++) await tab.step();
     }
     await scene.context.setOffline(false);
     wires.mend();
@@ -85,21 +88,30 @@ test("a tab is killed during commits, again and again", async (t) => {
 
 test("two tabs: one leads; when it is closed or killed, the other goes on", async (t) => {
   const scene = await Scene.set(t, stage, cluster, "tabs");
+  const wires = await Wires.lay(cluster);
+  t.after(() => wires.close());
+  const urls = wires.urls;
   const stop = scene.work();
-  let [leader, follower] = [await scene.tab(), await scene.tab()];
+  let [leader, follower] = [await scene.tab({ urls }), await scene.tab({ urls })];
   for (let round = 0; round < 4; round++) {
     assert.deepEqual(await Promise.all([leader, follower].map((tab) => tab.page.evaluate(() => window.db.leading))), [true, false]);
     const commits = [leader, follower].map((tab) => scene.run.keep(() => tab.step(), 3, 2));
     await sleep(150 + scene.run.rng.below(200));
+    // Without a network, too, the one that is left shows what both had.
+    if (round >= 2) {
+      wires.cut();
+      await follower.reaches("offline");
+    }
     if (round % 2 === 0) await scene.crash(leader);
     else await scene.close(leader);
     await follower.until(() => window.db.leading, undefined);
     await sleep(100);
     await Promise.all(commits.map((stop) => stop()));
+    wires.mend();
     leader = follower;
-    follower = await scene.tab();
+    follower = await scene.tab({ urls });
   }
-  const third = await scene.tab();
+  const third = await scene.tab({ urls });
   for (const tab of [leader, follower, third]) await tab.step(true);
   await stop();
   await scene.end();

@@ -74,10 +74,10 @@ export class Tab {
   readonly #run: Run;
   readonly devtools: CDPSession;
 
-  static async open(run: Run, context: BrowserContext, origin: string, session: Session, urls: readonly string[], offline = false): Promise<Tab> {
+  static async open(run: Run, context: BrowserContext, origin: string, session: Session, urls: readonly string[]): Promise<Tab> {
     const page = await context.newPage();
     const tab = new Tab(run, page, session, await context.newCDPSession(page));
-    await tab.start(origin, urls, offline);
+    await tab.start(origin, urls);
     return tab;
   }
 
@@ -91,9 +91,9 @@ export class Tab {
   }
 
   /** Loads the page, or loads it again. */
-  async start(origin: string, urls: readonly string[], offline = false): Promise<void> {
+  async start(origin: string, urls: readonly string[]): Promise<void> {
     await this.page.goto(origin);
-    await this.page.evaluate((options) => window.start(options), { endpoints: [...urls], prefix: this.#run.prefix, registers: REGISTERS, offline });
+    await this.page.evaluate((options) => window.start(options), { endpoints: [...urls], prefix: this.#run.prefix, registers: REGISTERS });
   }
 
   step = (writing?: boolean) => this.#run.step(this.session, (plan) => this.page.evaluate((plan) => window.worker.step(plan), plan), writing);

@@ -49,14 +49,15 @@ export class Session {
     return keys.map((key) => ({ type: "write", session: this.id, dc: this.dc, key, value, txn, outcome }));
   }
 
-  /** Records a transaction of an edge client; `run` fails if the client dies in it. */
+  /** Records a transaction of an edge client; `run` fails if the client's page dies in it. */
   async step(plan: Plan, run: (plan: Plan) => Promise<Outcome>): Promise<"done" | "failed" | "unknown"> {
     const { txn, done } = this.slot();
     const writes = plan.writes.length > 0 ? [...plan.writes, "left", "right"] : [];
     let outcome: Outcome;
     try {
       outcome = await run(plan);
-    } catch {
+    } catch (error) {
+      if (!/closed|crash/.test(String(error))) throw error;
       done(this.write(writes, plan.token, txn, "unknown"));
       return "unknown";
     }

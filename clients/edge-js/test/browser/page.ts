@@ -9,17 +9,16 @@ declare global {
     worker: Worker;
     big: Register<string>;
     identities: IdentityReason[];
-    /** Opens the database, and is done once everything is there, or `offline`. */
-    start(options: { endpoints: string[]; prefix: string; registers: string[]; offline?: boolean }): Promise<void>;
+    /** Opens the database, and is done once everything is there. */
+    start(options: { endpoints: string[]; prefix: string; registers: string[] }): Promise<void>;
   }
 }
 
-window.start = async ({ endpoints, prefix, registers, offline }) => {
+window.start = async ({ endpoints, prefix, registers }) => {
   window.db = await open({ name: "test", endpoints, k: 2 });
   window.identities = window.db.identity ? [window.db.identity] : [];
   window.db.on("identity", (reason) => window.identities.push(reason));
   window.worker = new Worker(window.db, prefix, (what) => console.error(`violation: ${what}`));
   window.big = window.db.register(`${prefix}big`);
-  const loaded = window.worker.load(registers);
-  if (!offline) await loaded;
+  await window.worker.load(registers);
 };

@@ -101,8 +101,8 @@ export class Scene {
   }
 
   /** A tab of a new user, or of one whose last tab is gone. */
-  async tab({ urls = this.run.cluster.urls, session = this.run.history.session(0), offline = false } = {}): Promise<Tab> {
-    const tab = await Tab.open(this.run, this.context, this.origin, session, urls, offline);
+  async tab({ urls = this.run.cluster.urls, session = this.run.history.session(0) } = {}): Promise<Tab> {
+    const tab = await Tab.open(this.run, this.context, this.origin, session, urls);
     this.#tabs.add(tab);
     return tab;
   }
