@@ -38,7 +38,7 @@ after(async () => {
 });
 
 async function windows(t: TestContext, name: string, count: number): Promise<Page[]> {
-  const context: BrowserContext = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const context: BrowserContext = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
   t.after(() => context.close());
   const pages: Page[] = [];
   for (let m = 0; m < count; m++) {

@@ -64,7 +64,7 @@ test("a tab is killed during commits, again and again", async (t) => {
   const session = scene.run.history.session(0);
   const stop = scene.work();
   const seen = { kills: 0, during: 0 };
-  for (; seen.kills < 15; seen.kills++) {
+  for (; seen.kills < 12; seen.kills++) {
     const tab = await scene.tab({ session });
     let under = 0;
     const commit = async () => {
