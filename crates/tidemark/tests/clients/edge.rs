@@ -2,7 +2,7 @@
 //! clusters, with this `tidemark`, in this process and in a browser.
 
 use crate::install::{self, CLIENTS, run};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -25,7 +25,7 @@ fn package(path: &str) -> Option<PathBuf> {
 }
 
 /// Runs a script of a package that ends with the summary of its tests.
-fn passes(npm: &mut Command, folder: &PathBuf) {
+fn passes(npm: &mut Command, folder: &Path) {
     let said = run(npm.env("TIDEMARK", env!("CARGO_BIN_EXE_tidemark")).current_dir(folder));
     assert!(said.contains("fail 0") && !said.contains("pass 0"), "{said}");
     for line in said.lines().filter(|line| line.contains("lines of history")) {
