@@ -1,17 +1,19 @@
 // The database as applications see it.
 
-import { type Bytes, toText } from "./core/bytes.js";
-import type { Read, Refusal, Status } from "./core/client.js";
+import type { Bytes } from "./core/bytes.js";
+import type { Inspection, Refusal, Status } from "./core/client.js";
 import type { Vec } from "./core/codec.js";
 import type { Op } from "./core/value.js";
 import { type Commit, Deferred, type Engine, type GatewayError, type IdentityReason, type Listener } from "./engine.js";
 import { type Codec, type Counter, type Handle, type MapHandle, type Register, type SetHandle, counter, exact, map, register, set, text } from "./handles.js";
 import { Leader, type SocketConstructor } from "./leader.js";
+import { Live } from "./live.js";
 import { IndexedDbStore } from "./store/indexeddb.js";
 import { MemoryStore } from "./store/memory.js";
 import type { Store } from "./store/store.js";
 import { type Channel, Follower, Host } from "./tabs.js";
 import { Tx, Unavailable } from "./tx.js";
+import { Moment, type Shown, type View } from "./view.js";
 
 export interface Options {
   /** Name of the store and of the tabs' common identity. */
@@ -32,27 +34,6 @@ export interface Options {
 export interface Tabs {
   readonly locks: Pick<LockManager, "request">;
   channel(name: string): Channel;
-}
-
-/** What one read shows. */
-export interface Shown<R> {
-  /** undefined if it is not available, or absent. */
-  readonly value: R | undefined;
-  /** false: the value is not cached yet. */
-  readonly available: boolean;
-  /** Own transactions on this key that are not in the base yet. */
-  readonly pending: number;
-  /** The fields of a map, or members of a set, that they write or remove. */
-  readonly pendingIn: ReadonlySet<string>;
-  /** The past that `value` belongs to, but for own transactions. */
-  readonly base: Vec;
-}
-
-/** Values of one moment. */
-export interface View {
-  readonly base: Vec;
-  get<R>(handle: Handle<R>): R;
-  read<R>(handle: Handle<R>): Shown<R>;
 }
 
 export interface Events {
@@ -78,6 +59,7 @@ export class Db implements View {
   readonly #options: Options;
   readonly #listeners = new Map<keyof Events, Set<(event: never) => void>>();
   readonly #subscriptions = new Set<Subscription>();
+  readonly #lives = new Set<{ reads(keys: ReadonlySet<Bytes>): boolean; run(): void }>();
   /** How often each key is watched. */
   readonly #watched = new Map<Bytes, number>();
   #loads: { keys: readonly Bytes[]; done: Deferred<void> }[] = [];
@@ -151,11 +133,23 @@ export class Db implements View {
 
   /** Throws `Unavailable` if the value is not cached. */
   get<R>(handle: Handle<R>): R {
-    return valueOf(handle, this.#on().read(handle.key));
+    return this.#now().get(handle);
+  }
+
+  all<R>(handles: Iterable<Handle<R>>): R[] {
+    return this.#now().all(handles);
   }
 
   read<R>(handle: Handle<R>): Shown<R> {
-    return shown(handle, this.#on().read(handle.key));
+    return this.#now().read(handle);
+  }
+
+  #now(onRead?: (handle: Handle) => void): View {
+    const engine = this.#on();
+    return new Moment(engine.base, (handle) => {
+      onRead?.(handle);
+      return engine.read(handle.key);
+    });
   }
 
   /** The exact value of a counter. */
@@ -246,7 +240,26 @@ export class Db implements View {
     const engine = this.#on();
     const reads = new Map(handles.map(({ key }) => [key, engine.read(key)]));
     if ([...reads.values()].some(({ value }) => value === undefined)) return;
-    callback(new Moment(engine.base, reads));
+    const view = new Moment(engine.base, (handle) => {
+      const read = reads.get(handle.key);
+      if (!read) throw new Unavailable(handle.name);
+      return read;
+    });
+    guarded(() => callback(view));
+  }
+
+  /**
+   * Runs a query, and again whenever something that it has read reads differently; each time calls back with what it returns. Which keys it reads may
+   * depend on what it has read. While one of them is not cached the query has no result: its `get` and `all` throw `Unavailable`, which it must not catch,
+   * and it runs again when the value is here. It must not be asynchronous, and change nothing. Returns how to end it.
+   */
+  live<R>(query: (view: View) => R, callback: (value: R) => void): () => void {
+    const live = new Live({ view: (onRead) => this.#now(onRead), watch: (handles) => this.watch(handles) }, query, callback);
+    this.#lives.add(live);
+    guarded(() => live.run());
+    return () => {
+      if (this.#lives.delete(live) && !this.#closed) live.end();
+    };
   }
 
   #onChanged(keys: ReadonlySet<Bytes>): void {
@@ -255,6 +268,7 @@ export class Db implements View {
     for (const subscription of [...this.#subscriptions]) {
       if (this.#subscriptions.has(subscription) && subscription.handles.some(({ key }) => keys.has(key))) this.#tell(subscription);
     }
+    for (const live of [...this.#lives]) if (this.#lives.has(live) && live.reads(keys)) guarded(() => live.run());
   }
 
   // ---- the rest
@@ -272,7 +286,7 @@ export class Db implements View {
   }
 
   #emit<E extends keyof Events>(event: E, value: Events[E]): void {
-    for (const callback of this.#listeners.get(event) ?? []) (callback as (event: Events[E]) => void)(value);
+    for (const callback of this.#listeners.get(event) ?? []) guarded(() => (callback as (event: Events[E]) => void)(value));
   }
 
   /** How many regions must have all that is shown, from a later base on. */
@@ -295,11 +309,17 @@ export class Db implements View {
     this.#on().prefer(endpoint);
   }
 
+  /** The state of the client behind all tabs, for devtools; it waits while no tab leads. */
+  inspect(): Promise<Inspection> {
+    return this.#on().inspect();
+  }
+
   /** Own transactions that were not sent stay in the store. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     this.#subscriptions.clear();
+    this.#lives.clear();
     for (const { done } of this.#loads.splice(0)) done.reject(new Error("the database was closed before"));
     this.#host?.stop();
     await this.#engine?.close();
@@ -318,7 +338,7 @@ export class Db implements View {
     const { name } = this.#options;
     const tabs = this.#tabs();
     if (!tabs) {
-      await this.#lead(this.#listener);
+      this.#take(await this.#lead(this.#listener));
       return;
     }
     const tab = crypto.randomUUID();
@@ -339,7 +359,9 @@ export class Db implements View {
           await leader.close();
           return;
         }
+        // Until the leader has all that was not confirmed, reads see it through the follower.
         follower?.handOver(leader);
+        this.#take(leader);
         this.#host = host;
         host.lead(leader);
         this.#onChanged(new Set(this.#watched.keys()));
@@ -365,16 +387,18 @@ export class Db implements View {
     await Promise.race([follower.ready.promise, started.promise]);
   }
 
-  async #lead(listener: Listener): Promise<Leader> {
+  #lead(listener: Listener): Promise<Leader> {
     const { name, endpoints, k = 2, token = "" } = this.#options;
     const store = this.#options.store ?? (globalThis.indexedDB ? new IndexedDbStore(name) : new MemoryStore());
     const socket = (this.#options.WebSocket ?? globalThis.WebSocket) as SocketConstructor | undefined;
     if (!socket) throw new Error("there is no global WebSocket: give one as an option");
     if (store instanceof IndexedDbStore) void askToPersist();
-    const leader = await Leader.open({ endpoints, K: k, token, socket, store }, listener);
+    return Leader.open({ endpoints, K: k, token, socket, store }, listener);
+  }
+
+  #take(leader: Leader): void {
     this.#engine = leader;
     this.#leading = true;
-    return leader;
   }
 
   #tabs(): Tabs | undefined {
@@ -390,37 +414,16 @@ export class Db implements View {
   }
 }
 
-class Moment implements View {
-  readonly base: Vec;
-  readonly #reads: ReadonlyMap<Bytes, Read>;
-
-  constructor(base: Vec, reads: ReadonlyMap<Bytes, Read>) {
-    this.base = base;
-    this.#reads = reads;
+/** An error of the application is reported as an uncaught one; what is under way here goes on. */
+function guarded(call: () => void): void {
+  try {
+    call();
+  } catch (error) {
+    if (typeof reportError === "function") return reportError(error);
+    setTimeout(() => {
+      throw error;
+    });
   }
-
-  get<R>(handle: Handle<R>): R {
-    return valueOf(handle, this.#of(handle));
-  }
-
-  read<R>(handle: Handle<R>): Shown<R> {
-    return shown(handle, this.#of(handle));
-  }
-
-  #of(handle: Handle): Read {
-    const read = this.#reads.get(handle.key);
-    if (!read) throw new Unavailable(handle.name);
-    return read;
-  }
-}
-
-function valueOf<R>(handle: Handle<R>, { value }: Read): R {
-  if (!value) throw new Unavailable(handle.name);
-  return handle.show(value);
-}
-
-function shown<R>(handle: Handle<R>, { value, pending, elements, base }: Read): Shown<R> {
-  return { value: value && handle.show(value), available: value !== undefined, pending, pendingIn: new Set([...elements].map(toText)), base };
 }
 
 let asked = false;

@@ -1,7 +1,7 @@
 // What a database needs from the side that it is on: leader of its tabs, or follower.
 
 import type { Bytes } from "./core/bytes.js";
-import type { Read, Refusal, Status } from "./core/client.js";
+import type { Inspection, Read, Refusal, Status } from "./core/client.js";
 import type { Vec } from "./core/codec.js";
 import type { Op } from "./core/value.js";
 
@@ -29,6 +29,8 @@ export interface Listener {
   identity(reason: IdentityReason): void;
   /** A gateway has closed the connection, and said why. */
   error(error: GatewayError): void;
+  /** Transactions on these keys have become durable. */
+  stored?(keys: ReadonlySet<Bytes>): void;
   /** A transaction could not be made durable, and was taken back. */
   failed(error: unknown): void;
 }
@@ -44,13 +46,15 @@ export interface Engine {
   /** Is a connection wanted? */
   link(wanted: boolean): void;
   prefer(endpoint: number): void;
+  /** What the leader knows. In a follower it waits for as long as there is none. */
+  inspect(): Promise<Inspection>;
   close(): Promise<void>;
 }
 
 /** A promise, and how to settle it. Nobody has to wait for it: a rejection is also told to `Listener.failed`. */
 export class Deferred<T> {
   readonly promise: Promise<T>;
-  resolve!: (value: T) => void;
+  resolve!: (value: T | PromiseLike<T>) => void;
   reject!: (error: unknown) => void;
 
   constructor() {

@@ -1,7 +1,7 @@
 // Carries out the effects of the core: socket, store, timers. There is one for an identity: in a browser, in the leading tab.
 
 import { type Bytes, fromArray, fromText } from "./core/bytes.js";
-import { Client, type Effect, type Read, type Status, type Step, freshMeta } from "./core/client.js";
+import { Client, type Effect, type Inspection, type Read, type Status, type Step, freshMeta } from "./core/client.js";
 import type { Vec } from "./core/codec.js";
 import type { Origin } from "./core/log.js";
 import type { Op } from "./core/value.js";
@@ -32,6 +32,8 @@ export interface LeaderOptions {
 /** A gateway that says nothing for so many of its periods, and for so long, is given up. */
 const SILENT_PERIODS = 10;
 const SILENT_MS = 15_000;
+/** What is kept, and nobody asks for in this time, is not kept any more. */
+const FORGET_MS = 30_000;
 
 export class Leader implements Engine {
   readonly #options: LeaderOptions;
@@ -43,6 +45,9 @@ export class Leader implements Engine {
   #socket: Socket | undefined;
   #wake: ReturnType<typeof setTimeout> | undefined;
   #silence: ReturnType<typeof setTimeout> | undefined;
+  #forget: ReturnType<typeof setInterval> | undefined;
+  /** Not watched any more, and kept for now. */
+  readonly #leaving = new Set<Bytes>();
   #running = false;
   #closed = false;
   #lastIdentity: IdentityReason = "forked";
@@ -54,7 +59,7 @@ export class Leader implements Engine {
     if (durable === undefined || durable === "lost") {
       reason = durable === undefined ? "created" : "cleared";
       durable = { meta: freshMeta(randomSecret(), options.K), rows: [] };
-      await options.store.apply({ type: "replace", ...durable });
+      await options.store.apply({ type: "replace", meta: durable.meta, rows: durable.rows });
     }
     const token = typeof options.token === "string" ? fromText(options.token) : fromArray(options.token);
     const seed = crypto.getRandomValues(new Int32Array(1))[0];
@@ -62,6 +67,7 @@ export class Leader implements Engine {
     const leader = new Leader(options, listener, client);
     if (reason) listener.identity(reason);
     leader.#do((now) => client.start(now));
+    leader.#forget = setInterval(() => leader.#letGo(), FORGET_MS);
     return leader;
   }
 
@@ -96,6 +102,15 @@ export class Leader implements Engine {
     return this.#client.read(key, buffer);
   }
 
+  /** What other tabs may see of a key. */
+  readDurable(key: Bytes): Read {
+    return this.#client.readDurable(key);
+  }
+
+  get tabsDurable(): readonly Origin[] {
+    return this.#client.tabsDurable;
+  }
+
   commit(ops: readonly Op[], origin?: Origin): Commit {
     if (this.#closed) throw new Error("the database is closed");
     const deferred = new Deferred<number | undefined>();
@@ -106,11 +121,21 @@ export class Leader implements Engine {
   }
 
   watch(key: Bytes): void {
+    this.#leaving.delete(key);
     this.#do((now) => this.#client.watch(now, key));
   }
 
+  /** Without a connection it is kept: nobody could get it again. */
   unwatch(key: Bytes): void {
-    this.#do((now) => this.#client.unwatch(now, key));
+    if (this.status.phase !== "live") this.#leaving.add(key);
+    else this.#do((now) => this.#client.unwatch(now, key));
+  }
+
+  #letGo(): void {
+    if (this.status.phase !== "live") return;
+    this.#do((now) => this.#client.forget(now));
+    for (const key of this.#leaving) this.#do((now) => this.#client.unwatch(now, key));
+    this.#leaving.clear();
   }
 
   setK(K: number): void {
@@ -125,12 +150,17 @@ export class Leader implements Engine {
     this.#do((now) => this.#client.prefer(now, endpoint));
   }
 
+  async inspect(): Promise<Inspection> {
+    return this.#client.inspect(nowUs());
+  }
+
   /** Waits for what is being written. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#do((now) => this.#client.stop(now));
     this.#closed = true;
     clearTimeout(this.#wake);
+    clearInterval(this.#forget);
     if (typeof removeEventListener === "function") removeEventListener("online", this.#online);
     if (this.#stepping) {
       const idle = new Deferred<void>();
@@ -183,6 +213,7 @@ export class Leader implements Engine {
         this.#lastIdentity = "forked";
         return this.#client.renew(nowUs(), randomSecret());
       case "durable":
+        this.#listener.stored?.(new Set(this.#client.log.findLast(({ id }) => id === effect.id)?.ops.map((op) => op.key)));
         this.#durable.get(effect.id)?.resolve(effect.k);
         this.#durable.delete(effect.id);
         return;

@@ -1,9 +1,11 @@
 // Bindings for React: a component renders again when what it reads has changed.
 
-import { useCallback, useRef, useSyncExternalStore } from "react";
+import { useCallback, useMemo, useRef, useSyncExternalStore } from "react";
 import type { Status } from "./core/client.js";
 import type { Db } from "./db.js";
 import type { Handle } from "./handles.js";
+import { Unavailable } from "./tx.js";
+import type { View } from "./view.js";
 
 /** The value; undefined until it is loaded. The handle must be the same object from render to render, or have the same name. */
 export function useValue<R>(db: Db, handle: Handle<R>): R | undefined {
@@ -25,6 +27,25 @@ export function useValue<R>(db: Db, handle: Handle<R>): R | undefined {
     return last.current.value;
   };
   return useSyncExternalStore(subscribe, snapshot, () => undefined);
+}
+
+/** What a live query returns; undefined until all that it reads is loaded. `deps`: of what the query depends on beside, as for `useMemo`. */
+export function useLive<R>(db: Db, query: (view: View) => R, deps: readonly unknown[] = []): R | undefined {
+  const store = useMemo(() => {
+    let value: R | undefined;
+    try {
+      value = query(db);
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+    }
+    const subscribe = (changed: () => void) =>
+      db.live(query, (next) => {
+        value = next;
+        changed();
+      });
+    return { subscribe, snapshot: () => value };
+  }, [db, ...deps]);
+  return useSyncExternalStore(store.subscribe, store.snapshot, () => undefined);
 }
 
 export function useStatus(db: Db): Status {

@@ -3,6 +3,7 @@
 import type { Status } from "./core/client.js";
 import type { Db } from "./db.js";
 import type { Handle, Register } from "./handles.js";
+import type { View } from "./view.js";
 
 export interface Readable<T> {
   subscribe(run: (value: T) => void): () => void;
@@ -20,6 +21,21 @@ export function value<R>(db: Db, handle: Handle<R>): Readable<R | undefined> {
       const end = db.subscribe([handle], (view) => {
         told = true;
         run(view.get(handle));
+      });
+      if (!told) run(undefined);
+      return end;
+    },
+  };
+}
+
+/** What a live query returns; undefined until all that it reads is loaded. */
+export function live<R>(db: Db, query: (view: View) => R): Readable<R | undefined> {
+  return {
+    subscribe(run) {
+      let told = false;
+      const end = db.live(query, (value) => {
+        told = true;
+        run(value);
       });
       if (!told) run(undefined);
       return end;

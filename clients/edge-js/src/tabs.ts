@@ -5,7 +5,7 @@
 // transactions, and the log remembers the last number of each tab, so that what is sent twice is committed once.
 
 import type { Bytes } from "./core/bytes.js";
-import { type Read, type Refusal, type Status, touched } from "./core/client.js";
+import { type Inspection, type Read, type Refusal, type Status, touched } from "./core/client.js";
 import type { Vec } from "./core/codec.js";
 import { Cached, NOW, type Op, type Value, applied } from "./core/value.js";
 import { type Commit, Deferred, type Engine, type GatewayError, type IdentityReason, type Listener } from "./engine.js";
@@ -41,6 +41,7 @@ type ToFollower =
   | View
   | { readonly type: "leader" }
   | { readonly type: "status"; readonly status: Status }
+  | { readonly type: "inspection"; readonly inspection: Inspection }
   | { readonly type: "durable"; readonly tab: string; readonly n: number; readonly k: number | undefined }
   | { readonly type: "failed"; readonly tab: string; readonly n: number; readonly name: string; readonly text: string }
   | { readonly type: "refused"; readonly refusal: Refusal }
@@ -53,6 +54,7 @@ type ToLeader =
   | { readonly type: "setK"; readonly K: number }
   | { readonly type: "link"; readonly wanted: boolean }
   | { readonly type: "prefer"; readonly endpoint: number }
+  | { readonly type: "inspect" }
   | { readonly type: "bye"; readonly tab: string };
 
 interface Unconfirmed {
@@ -74,6 +76,7 @@ export class Follower implements Engine {
   #unconfirmed: Unconfirmed[] = [];
   #n = 0;
   #leader: string | undefined;
+  #inspected: Deferred<Inspection> | undefined;
   base: Vec = [];
   status: Status = OFFLINE;
   readonly ready = new Deferred<void>();
@@ -134,8 +137,15 @@ export class Follower implements Engine {
     this.#send({ type: "prefer", endpoint });
   }
 
+  inspect(): Promise<Inspection> {
+    this.#inspected ??= new Deferred();
+    this.#send({ type: "inspect" });
+    return this.#inspected.promise;
+  }
+
   async close(): Promise<void> {
     this.#send({ type: "bye", tab: this.tab });
+    this.#inspected?.reject(new Error("the database was closed before"));
     for (const { durable } of this.#unconfirmed) durable.reject(new Error("the database was closed before"));
     this.#channel.close();
   }
@@ -153,6 +163,7 @@ export class Follower implements Engine {
       leader.commit(ops, { tab: this.tab, n }).durable.then(durable.resolve, durable.reject);
     }
     this.#unconfirmed = [];
+    this.#inspected?.resolve(leader.inspect());
     this.ready.resolve();
   }
 
@@ -175,6 +186,10 @@ export class Follower implements Engine {
       case "status":
         this.status = message.status;
         return this.#listener.status(message.status);
+      case "inspection":
+        this.#inspected?.resolve(message.inspection);
+        this.#inspected = undefined;
+        return;
       case "durable":
         if (message.tab === this.tab) this.#confirmed(message.n)?.durable.resolve(message.k);
         return;
@@ -254,12 +269,15 @@ export class Host implements Listener {
   }
 
   changed(keys: ReadonlySet<Bytes>): void {
-    const leader = this.#leader;
-    if (leader && this.#tabs.size > 0) {
-      const theirs = [...keys].filter((key) => [...this.#tabs.values()].some((interest) => interest.has(key)));
-      this.#send(this.#view(leader, theirs));
-    }
+    this.stored(keys);
     this.#listener.changed(keys);
+  }
+
+  stored(keys: ReadonlySet<Bytes>): void {
+    const leader = this.#leader;
+    if (!leader || this.#tabs.size === 0) return;
+    const theirs = [...keys].filter((key) => [...this.#tabs.values()].some((interest) => interest.has(key)));
+    this.#send(this.#view(leader, theirs));
   }
 
   status(status: Status): void {
@@ -311,10 +329,11 @@ export class Host implements Listener {
 
   #view(leader: Leader, keys: Iterable<Bytes>, tab?: string): View {
     const values = [...keys].map((key) => {
-      const { value, pending, elements } = leader.read(key);
+      // Else a tab might act on what is lost if this one dies.
+      const { value, pending, elements } = leader.readDurable(key);
       return [key, { value, pending, elements }] as const;
     });
-    const tabs = leader.tabs.map(({ tab, n }) => [tab, n] as const);
+    const tabs = leader.tabsDurable.map(({ tab, n }) => [tab, n] as const);
     return { type: "view", leader: this.#run, tab, values, base: leader.base, status: leader.status, tabs };
   }
 
@@ -338,6 +357,8 @@ export class Host implements Listener {
         return leader.link(message.wanted);
       case "prefer":
         return leader.prefer(message.endpoint);
+      case "inspect":
+        return void leader.inspect().then((inspection) => this.#send({ type: "inspection", inspection }));
       case "bye":
         return this.#gone(leader, message.tab);
     }

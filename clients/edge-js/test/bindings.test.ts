@@ -6,8 +6,8 @@ import { createElement } from "react";
 import { act, create } from "react-test-renderer";
 import { WebSocket } from "ws";
 import { MemoryStore, open } from "../src/index.js";
-import { useStatus, useValue } from "../src/react.js";
-import { status, value, writable } from "../src/svelte.js";
+import { useLive, useStatus, useValue } from "../src/react.js";
+import { live, status, value, writable } from "../src/svelte.js";
 import { Gateways, until } from "./gateway.js";
 
 (globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
@@ -47,6 +47,48 @@ test("React: useValue and useStatus", async (t) => {
   await act(() => new Promise((resolve) => setTimeout(resolve, 100)));
   assert.ok(renders - before <= 1, "ticks without a change render nothing");
   await act(async () => root.unmount());
+});
+
+test("React: useLive", async (t) => {
+  const { db } = await setup(t);
+  const ids = db.set("s:ids");
+  const title = (id: string) => db.register(`r:title:${id}`);
+  const List = ({ upper }: { upper: boolean }) => {
+    const titles = useLive(db, (view) => view.all([...view.get(ids)].sort().map(title)).map((text) => (upper ? text?.toUpperCase() : text)), [upper]);
+    return createElement("p", null, titles?.join(" ") ?? "loading");
+  };
+  let root!: ReturnType<typeof create>;
+  await act(async () => {
+    root = create(createElement(List, { upper: false }));
+  });
+  const shown = () => (root.toJSON() as unknown as { children?: string[] }).children?.join("") ?? "";
+  await act(() => until(() => shown() !== "loading", "loaded"));
+  assert.equal(shown(), "");
+  await act(async () => {
+    for (const id of ["a", "b"])
+      db.tx((tx) => {
+        tx.insert(ids, id);
+        tx.set(title(id), `title ${id}`);
+      });
+  });
+  await act(() => until(() => shown() !== "", "the titles are loaded, too"));
+  assert.equal(shown(), "title a title b");
+  await act(async () => root.update(createElement(List, { upper: true })));
+  assert.equal(shown(), "TITLE A TITLE B", "at once: all is here");
+  await act(async () => root.unmount());
+  assert.equal(db.read(ids).available, false);
+});
+
+test("Svelte: live", async (t) => {
+  const { db } = await setup(t);
+  const [left, right] = [db.counter("c:left"), db.counter("c:right")];
+  const seen: (number | undefined)[] = [];
+  const end = live(db, (view) => view.get(left) + view.get(right)).subscribe((sum) => seen.push(sum));
+  assert.deepEqual(seen, [undefined]);
+  await until(() => seen.at(-1) === 0, "loaded");
+  db.tx((tx) => tx.add(right, 2));
+  assert.equal(seen.at(-1), 2);
+  end();
 });
 
 test("Svelte: value, writable, status", async (t) => {

@@ -298,3 +298,93 @@ test("K may be changed, and the base shows how far it is", async (t) => {
   await settled(db);
   assert.equal(db.get(likes), 1);
 });
+
+test("without a connection, what is not watched for a while is still here", async (t) => {
+  const g = await gateways(t);
+  const db = await client(t, g);
+  const likes = db.counter("c:likes");
+  const end = db.subscribe([likes], () => undefined);
+  await until(() => db.read(likes).available, "here");
+  await settled(db);
+  await g.downAll();
+  await until(() => db.status.phase === "offline", "offline");
+  // As when a component is replaced by another one.
+  end();
+  const seen: number[] = [];
+  db.subscribe([likes], (view) => seen.push(view.get(likes)));
+  assert.deepEqual(seen, [0]);
+  db.tx((tx) => tx.add(likes, 1));
+  assert.deepEqual(seen, [0, 1]);
+  await g.upAll();
+  await settled(db);
+  assert.equal(db.get(likes), 1);
+});
+
+test("a start without a connection: the values of the last base are here, with own transactions on top", async (t) => {
+  const g = await gateways(t);
+  const store = new MemoryStore();
+  const one = await client(t, g, { store });
+  const [cart, likes, tags] = [one.map("m:cart"), one.counter("c:likes"), one.set("s:tags")];
+  await one.load([cart, likes]);
+  one.tx((tx) => tx.put(cart, "apples", "3"));
+  one.tx((tx) => tx.add(likes, 2));
+  await settled(one);
+  // Asked for later, and told of by the next base.
+  await one.load([tags]);
+  one.tx((tx) => tx.insert(tags, "new"));
+  await settled(one);
+  await g.downAll();
+  await until(() => one.status.phase === "offline", "offline");
+  one.tx((tx) => tx.put(cart, "pears", "1"));
+  const [copy, base] = [store.copy(), one.base.join()];
+  await one.close();
+  const two = await client(t, g, { store: copy });
+  await two.load([cart, likes, tags]);
+  assert.deepEqual([[...two.get(cart)], two.get(likes), [...two.get(tags)]], [[["apples", "3"], ["pears", "1"]], 2, ["new"]]);
+  assert.equal(two.base.join(), base);
+  await g.upAll();
+  await settled(two);
+  assert.deepEqual([...two.get(cart)], [["apples", "3"], ["pears", "1"]]);
+});
+
+test("no room for values: the log has it, and goes on", async (t) => {
+  const g = await gateways(t);
+  const store = new MemoryStore();
+  const db = await client(t, g, { store });
+  const likes = db.counter("c:likes");
+  await db.load([likes]);
+  db.tx((tx) => tx.add(likes, 1));
+  await settled(db);
+  const { apply } = store;
+  store.apply = (step) => {
+    if (step.type === "base" && [...(step.values?.values() ?? [])].some((value) => value !== undefined)) throw new DOMException("full", "QuotaExceededError");
+    return apply.call(store, step);
+  };
+  db.tx((tx) => tx.add(likes, 1));
+  await until(() => db.status.phase !== "live", "the step has failed");
+  await settled(db);
+  assert.equal(db.get(likes), 2);
+  assert.equal(store.load()!.values!.size, 0, "an old value would be of another base");
+});
+
+test("an error of a callback is reported, and what was under way goes on", async (t) => {
+  const g = await gateways(t);
+  const db = await client(t, g);
+  const likes = db.counter("c:likes");
+  const errors: unknown[] = [];
+  // As browsers have it.
+  globalThis.reportError = (error: unknown) => void errors.push(error);
+  t.after(() => Reflect.deleteProperty(globalThis, "reportError"));
+  db.subscribe([likes], () => {
+    throw new Error("of the application");
+  });
+  db.on("status", () => {
+    throw new Error("of the application, too");
+  });
+  await db.load([likes]);
+  assert.equal(await db.tx((tx) => tx.add(likes, 1)).durable, 1);
+  await settled(db);
+  assert.equal(db.get(likes), 1);
+  await until(() => errors.length > 2, "reported");
+  assert.ok(errors.every((error) => (error as Error).message.startsWith("of the application")));
+});

@@ -7,6 +7,7 @@ import "fake-indexeddb/auto";
 import { WebSocket } from "ws";
 import { type Step, freshMeta } from "../src/core/client.js";
 import { encodeBody } from "../src/core/frames.js";
+import type { Value } from "../src/core/value.js";
 import { IndexedDbStore, MemoryStore, type Refusal, open } from "../src/index.js";
 import { Gateways, until } from "./gateway.js";
 
@@ -28,6 +29,44 @@ test("what is applied is loaded again, by another store", async () => {
   const again = new IndexedDbStore("a", factory);
   assert.deepEqual(await again.load(), memory.load());
   assert.equal(await new IndexedDbStore("b", factory).load(), undefined);
+});
+
+test("values are those of the base, and gone with an identity", async () => {
+  const factory = new IDBFactory();
+  const store = new IndexedDbStore("a", factory);
+  const memory = new MemoryStore();
+  const meta = freshMeta("s".repeat(32), 2);
+  const [text, fields, members] = [
+    { kind: "string", ts: 1, bytes: "\xff" },
+    { kind: "map", fields: new Map([["a", { ts: 2, value: "1" }]]) },
+    { kind: "set", members: new Set(["x", "y"]) },
+  ] as Value[];
+  const base = (values: [string, Value | undefined][]): Step => ({ type: "base", meta: { ...meta, base: [7n] }, values: new Map(values) });
+  const apply = async (step: Step) => {
+    await store.apply(step);
+    memory.apply(step);
+    assert.deepEqual(await new IndexedDbStore("a", factory).load(), memory.load());
+  };
+  await apply({ type: "replace", meta, rows: [] });
+  await apply(base([["\xfe", text], ["m", fields]]));
+  await apply(base([["\xfe", undefined], ["s", members]]));
+  assert.deepEqual([...memory.load()!.values!], [["m", fields], ["s", members]]);
+  await apply({ type: "replace", meta, rows: [] });
+  assert.equal(memory.load()!.values!.size, 0);
+});
+
+test("a store of the version before has its log, and no values", async () => {
+  const factory = new IDBFactory();
+  const meta = freshMeta("s".repeat(32), 2);
+  await new Promise<void>((resolve) => {
+    const request = factory.open("tidemark-edge/a", 1);
+    request.onupgradeneeded = () => {
+      request.result.createObjectStore("log", { keyPath: "k" });
+      request.result.createObjectStore("meta").put(meta, "meta");
+    };
+    request.onsuccess = () => resolve(request.result.close());
+  });
+  assert.deepEqual(await new IndexedDbStore("a", factory).load(), { meta, rows: [], values: new Map() });
 });
 
 test("each step is one transaction, with strict durability", async () => {

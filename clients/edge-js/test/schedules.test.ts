@@ -17,7 +17,7 @@ const SCHEDULES = Number(process.env.SCHEDULES ?? 400);
 const STEPS = 250;
 const KEYS = ["c1", "c2", "r1", "r2", "m1", "s1", "log"].map((key) => (key === "log" ? "slog" : key));
 
-const seen = { commits: 0, crashes: 0, cuts: 0, ticks: 0, failures: 0, again: 0, retimes: 0, unstored: 0 };
+const seen = { kept: 0, commits: 0, crashes: 0, cuts: 0, ticks: 0, failures: 0, again: 0, retimes: 0, unstored: 0 };
 
 class Device {
   readonly name: string;
@@ -40,6 +40,7 @@ class Device {
   readonly durable = new Set<string>();
   offline = false;
   forgetful = false;
+  stale = false;
 
   constructor(name: string, world: World, rng: Rng) {
     this.name = name;
@@ -60,7 +61,8 @@ class Device {
     const durable = this.store.load() as Durable;
     this.client = new Client({ K: 1 + this.#rng.below(3), endpoints: 3, token: "", seed: this.#rng.bits(), eager: this.#eager }, durable);
     assert.ok(dominates(this.client.base, durable.meta.base));
-    for (const key of KEYS) this.client.watch(this.#now, key);
+    seen.kept += durable.values!.size;
+    for (const key of KEYS) if (this.#rng.below(4) > 0) this.client.watch(this.#now, key);
     this.client.start(this.#now);
     this.run();
   }
@@ -182,7 +184,8 @@ class Device {
   persistOne(): void {
     const step = this.#steps.shift();
     if (!step) return;
-    if (!this.forgetful || step.type !== "rows") this.store.apply(step);
+    if (this.stale && step.type === "base") this.store.apply({ type: "base", meta: step.meta });
+    else if (!this.forgetful || step.type !== "rows") this.store.apply(step);
     this.client.persisted(this.#now);
     this.run();
   }
@@ -249,8 +252,10 @@ class Device {
 
   toggle(): void {
     const key = KEYS[this.#rng.below(KEYS.length)];
-    if (this.#rng.below(2) === 0) this.client.unwatch(this.#now, key);
-    else this.client.watch(this.#now, key);
+    const what = this.#rng.below(5);
+    if (what < 2) this.client.unwatch(this.#now, key);
+    else if (what < 4) this.client.watch(this.#now, key);
+    else this.client.forget(this.#now);
     this.run();
   }
 
@@ -410,6 +415,7 @@ test("a seed replays its schedule", () => {
 /** Rules that are switched off to see whether the checks notice. */
 const MUTANTS: Record<string, { device?: (device: Device) => void; world?: (world: World) => void }> = {
   "a disk that confirms what it does not keep": { device: (device) => (device.forgetful = true) },
+  "a store whose values are older than its base": { device: (device) => (device.stale = true) },
   "a gateway that takes a transaction twice": { world: (world) => (world.guardless = true) },
   "a tick that lacks an update": { world: (world) => (world.torn = true) },
 };

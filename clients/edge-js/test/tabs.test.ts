@@ -97,7 +97,7 @@ async function setup(t: TestContext) {
       // Its timers would keep this process; nothing that it says gets out.
       void db.close();
     };
-    return { db, die, sockets: own };
+    return { db, die, sockets: own, store };
   };
   return { g, tab };
 }
@@ -188,4 +188,35 @@ test("a follower's subscribers see one moment", async (t) => {
   await until(() => two.db.read(to).value === 30, "all");
   await settled(two.db);
   assert.ok(calls > 5);
+});
+
+test("a tab does not see what another tab may still lose: so nothing follows from what never happened", async (t) => {
+  const { g, tab } = await setup(t);
+  const [one, two] = [await tab(), await tab()];
+  const [cause, effect] = [one.db.register("r:cause"), one.db.register("r:effect")];
+  for (const { db } of [one, two]) await db.load([cause, effect]);
+  // The disk takes long, and then this tab dies.
+  one.store.apply = () => new Promise(() => undefined) as never;
+  one.db.tx((tx) => tx.set(cause, "yes"));
+  assert.equal(one.db.get(cause), "yes");
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  two.db.tx((tx) => tx.set(effect, tx.get(cause) === undefined ? "of nothing" : "of the cause"));
+  one.die();
+  await until(() => two.db.leading, "takes over");
+  await two.db.load([cause, effect]);
+  await settled(two.db);
+  assert.deepEqual([two.db.get(cause), two.db.get(effect)], [undefined, "of nothing"]);
+  assert.equal(g.ops.length, 1);
+});
+
+test("a tab sees what another tab has made durable, before it is sent", async (t) => {
+  const { g, tab } = await setup(t);
+  const [one, two] = [await tab(), await tab()];
+  const cause = one.db.register("r:cause");
+  for (const { db } of [one, two]) await db.load([cause]);
+  await g.downAll();
+  await until(() => one.db.status.phase === "offline", "offline");
+  await one.db.tx((tx) => tx.set(cause, "yes")).durable;
+  await until(() => two.db.get(cause) === "yes", "the other tab sees it");
+  assert.equal(two.db.read(cause).pending, 1);
 });

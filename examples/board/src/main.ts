@@ -1,6 +1,7 @@
 // The page: which client this window is, the connection's controls, and the board.
 
 import { type Db, type Status, open } from "@tidemark/edge";
+import { devtools } from "@tidemark/edge/devtools";
 import { Board, type Model } from "./board.js";
 import { CardDialog } from "./dialog.js";
 import { Columns } from "./columns.js";
@@ -70,6 +71,19 @@ $("cheer").onclick = () => {
   clap.style.setProperty("--drift", `${Math.round(Math.random() * 60 - 30)}px`);
   clap.onanimationend = () => clap.remove();
   $("cheer").append(clap);
+};
+
+let panel: ReturnType<typeof devtools> | undefined;
+$("tools").onclick = () => {
+  if (panel) {
+    panel.close();
+    panel = undefined;
+  } else {
+    panel = devtools(db);
+    $("devtools").append(panel.element);
+  }
+  $("devtools").hidden = !panel;
+  $("tools").setAttribute("aria-pressed", String(panel !== undefined));
 };
 
 const theme = kept(localStorage, "theme", () => (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));

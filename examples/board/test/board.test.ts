@@ -1,11 +1,11 @@
 // The board in real browser windows at regions of a real cluster.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import test, { type TestContext, after, before } from "node:test";
 import { type Browser, type BrowserContext, type Page, chromium } from "playwright-core";
+import { chromiumPath } from "../../../clients/edge-js/test/browser/chromium.js";
 import { Cluster } from "../../../clients/edge-js/test/real/cluster.js";
 import type { Board, Model } from "../src/board.js";
 // @ts-expect-error: plain JavaScript
@@ -26,8 +26,7 @@ let server: Server;
 let origin: string;
 
 before(async () => {
-  const executablePath = process.env.CHROMIUM ?? execFileSync("sh", ["-c", "command -v chromium || command -v google-chrome || command -v chromium-browser"], { encoding: "utf8" }).trim();
-  [browser, cluster] = await Promise.all([chromium.launch({ executablePath, args: ["--no-sandbox"] }), Cluster.start()]);
+  [browser, cluster] = await Promise.all([chromium.launch({ executablePath: chromiumPath(), args: ["--no-sandbox"] }), Cluster.start()]);
   server = await serve(0, cluster.urls);
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
@@ -39,7 +38,7 @@ after(async () => {
 });
 
 async function windows(t: TestContext, name: string, count: number): Promise<Page[]> {
-  const context: BrowserContext = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const context: BrowserContext = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
   t.after(() => context.close());
   const pages: Page[] = [];
   for (let m = 0; m < count; m++) {
@@ -149,6 +148,63 @@ test("two windows at two regions: both cut off, both change, and back", async (t
   await picture(a, "dark");
   await a.setViewportSize({ width: 420, height: 800 });
   await picture(a, "narrow");
+});
+
+test("devtools: what is pending, how far it is, and the base of each region", async (t) => {
+  const [a] = await windows(t, "tools", 1);
+  await a.click("#tools");
+  const tools = a.locator("#devtools");
+  // Shadow roots are seen through.
+  await tools.locator(".top :text('live')").waitFor();
+  await add(a, "ideas", "Tide tables");
+  await tools.locator("svg .span.base").first().waitFor();
+  assert.equal(await tools.locator(".regions tbody tr").count(), 3);
+  await tools.locator(".regions tr:has-text('a ←') .has").waitFor();
+
+  // Without a network it is stored; nothing goes on.
+  await switchCut(a);
+  await add(a, "ideas", "<b>Harbour</b> map");
+  await a.click("#cheer");
+  await a.click("#cheer");
+  const stored = tools.locator(".scroll tr:has(.chip.stored)");
+  await stored.nth(2).waitFor();
+  assert.equal(await stored.count(), 3);
+  assert.match((await stored.nth(0).textContent())!, /board:tools:cards · .*<b>Harbour<\/b> map/, "as text");
+  assert.match((await stored.nth(2).textContent())!, /board:tools:cheers \+ 1/);
+  await tools.locator(".top :text('offline')").waitFor();
+  assert.equal(await tools.locator("svg .span.stored .waits").count(), 3);
+  await picture(a, "tools-cut");
+
+  // A region that is cut off takes it, and K regions do not have it.
+  await cluster.isolate(0);
+  await switchCut(a);
+  await tools.locator(".scroll tr:has(.chip.accepted)").nth(2).waitFor();
+  await tools.locator(".top :text('behind')").waitFor();
+  await picture(a, "tools-behind");
+  await cluster.heal();
+  await tools.locator(".scroll :text('none: all that was committed is in the base')").waitFor();
+  assert.ok((await tools.locator("svg .span.base").count()) >= 3);
+  await picture(a, "tools");
+  await a.click("#theme");
+  await a.waitForTimeout(200);
+  await picture(a, "tools-dark");
+  await a.setViewportSize({ width: 420, height: 900 });
+  await picture(a, "tools-narrow");
+
+  // Another tab of this client sees the same, through the one that leads.
+  await a.setViewportSize({ width: 1280, height: 800 });
+  const follower = await a.context().newPage();
+  await follower.addInitScript(() => sessionStorage.setItem("seat", "0"));
+  await follower.goto(a.url());
+  await follower.click("#tools");
+  await follower.locator("#devtools .top :text('follows')").waitFor();
+  await switchCut(a);
+  await add(a, "done", "Of the other tab");
+  await follower.locator("#devtools .scroll tr:has(.chip.stored)").first().waitFor();
+  await switchCut(a);
+  await follower.locator("#devtools .scroll :text('none: all')").waitFor();
+  await a.click("#tools");
+  assert.equal(await tools.isHidden(), true);
 });
 
 test("a window keeps what it was not able to send over a reload, and goes to another region", async (t) => {

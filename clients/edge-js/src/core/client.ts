@@ -8,6 +8,7 @@
 // D2 (rule 1) What own transactions wrote does not count as brought by a later tick: a pending removal that came after them covers it.
 // D3 (rule 3) New times are in use for reads before they are durable, and for sending only after.
 // D4 (rule 12) A second Retime of the same transaction, after more than a second, is answered by another connection: on a slow link it is about a frame with the old time, while the one with the new time is under way.
+// D5 (rule 10) A store may keep the values at its base. A client that starts with them watches their keys, too, until `forget`.
 // Invariants:
 // I1 The base never falls, also over crashes. I2 An entry leaves the log only in the durable step that has it in the base.
 // I3 What was sent is durable with `sent`, and keeps its number, base, time and operations, but for a Retime.
@@ -30,6 +31,8 @@ export const WELCOME_WITHIN_US = 10_000_000;
 export const RETRY_US = 1_000_000;
 const PERIODS_MAX = 5;
 const TABS_MAX = 256;
+/** A map or set of more elements is not kept in the store: it would be written as a whole with each base that changes it. */
+const KEPT_ELEMENTS_MAX = 10_000;
 const NONE: Bytes = "\0".repeat(8);
 
 export interface Config {
@@ -60,14 +63,19 @@ export interface Meta {
 export interface Durable {
   readonly meta: Meta;
   readonly rows: readonly Row[];
+  /** Values at the base, for a store that keeps them. */
+  readonly values?: ReadonlyMap<Bytes, Value>;
 }
 
 /** One atomic durable step. */
 export type Step =
   | { readonly type: "rows"; readonly rows: readonly Row[] }
-  /** The rows up to `meta.before` go with it. */
-  | { readonly type: "base"; readonly meta: Meta }
-  /** A new identity: these are all rows from now on. */
+  /**
+   * The rows up to `meta.before` go with it. `values`: those that differ from what the store has, undefined: it has it no more. A store may leave them
+   * out, or keep them all.
+   */
+  | { readonly type: "base"; readonly meta: Meta; readonly values?: ReadonlyMap<Bytes, Value | undefined> }
+  /** A new identity: these are all rows from now on, and there are no values. */
   | { readonly type: "replace"; readonly meta: Meta; readonly rows: readonly Row[] };
 
 export type Phase = "offline" | "connecting" | "behind" | "live";
@@ -119,6 +127,28 @@ export interface Read {
   readonly base: Vec;
 }
 
+/** How far a transaction of the log is: not on the disk yet, on it, sent, or taken by the region of this connection. */
+export type Stage = "storing" | "stored" | "sent" | "accepted";
+
+/** The state of a client, for people who look into it. */
+export interface Inspection {
+  readonly status: Status;
+  /** How many regions must have a base. */
+  readonly K: number;
+  readonly base: Vec;
+  /** Regions known to have the base, as bits; undefined: none was told on this connection. */
+  readonly have: bigint | undefined;
+  /** Number of this connection's region. */
+  readonly region: number | undefined;
+  readonly regions: number | undefined;
+  /** The servers' time in microseconds; 0: not known yet. */
+  readonly serverUs: number;
+  /** The transactions up to here are in the base. */
+  readonly before: number;
+  /** The log. `h`: the time by which it wins, in microseconds. */
+  readonly transactions: readonly { readonly k: number; readonly h: number; readonly stage: Stage; readonly ops: readonly Op[]; readonly tab: string | undefined }[];
+}
+
 export function freshMeta(secret: Bytes, K: number): Meta {
   return { secret, base: [], g: 0, K, before: 0, digest: DIGEST_0, tabs: [] };
 }
@@ -152,6 +182,13 @@ export class Client {
   #lastH: number;
   #ids = 0;
   readonly #interest = new Set<Bytes>();
+  /** Keys whose values came from the store, and that nobody has asked for yet. */
+  readonly #kept = new Set<Bytes>();
+  /** Keys whose values the store has, at its base; and those whose values it should get. */
+  #saved = new Set<Bytes>();
+  #unsaved = new Set<Bytes>();
+  /** Not if it has no room. */
+  #saves = true;
   readonly #cache = new Map<Bytes, Cached>();
   readonly #visible = new Map<Bytes, Value>();
   /** Bases so far in this run. */
@@ -183,6 +220,11 @@ export class Client {
     this.#meta = durable.meta;
     this.#K = config.K;
     this.#log = new Log(durable.meta.before, durable.meta.digest, durable.rows);
+    for (const [key, value] of durable.values ?? []) {
+      this.#cache.set(key, new Cached(value));
+      this.#kept.add(key);
+      this.#saved.add(key);
+    }
     this.#lastH = this.#log.entries.reduce((h, entry) => Math.max(h, entry.h), 0);
     this.#status = this.#statusNow();
   }
@@ -226,9 +268,43 @@ export class Client {
     return lastOfTabs(this.#meta.tabs, this.#log.entries);
   }
 
+  inspect(nowUs: number): Inspection {
+    this.#at(nowUs);
+    const { welcome, acked = 0 } = this.#link ?? {};
+    const stage = (entry: Entry): Stage => (entry.k <= acked ? "accepted" : entry.sent ? "sent" : this.#isBeingCommitted(entry) ? "storing" : "stored");
+    return {
+      status: this.#status,
+      K: this.#K,
+      base: this.#meta.base,
+      have: this.#link?.have,
+      region: welcome?.region,
+      regions: welcome?.regions,
+      serverUs: this.#serverTime(),
+      before: this.#meta.before,
+      transactions: this.#log.entries.map((entry) => ({ k: entry.k, h: entry.h, stage: stage(entry), ops: entry.ops, tab: entry.origin?.tab })),
+    };
+  }
+
   read(key: Bytes, buffer: readonly Op[] = []): Read {
     const own = this.#log.entries.filter(({ ops }) => ops.some((op) => op.key === key));
     return { value: this.#valueOf(key, buffer), pending: own.length, elements: touched(own, key), base: this.#meta.base };
+  }
+
+  /** The same without what is not durable yet: what may be shown outside of this process, where it would outlive what a crash takes. */
+  readDurable(key: Bytes): Read {
+    const own = this.#committedLog().filter(({ ops }) => ops.some((op) => op.key === key));
+    const cached = this.#cache.get(key);
+    const value = cached && own.reduce((view, entry) => entry.ops.reduce((view, op) => (op.key === key ? applied(cached, view, op, entry) : view), view), cached.value);
+    return { value, pending: own.length, elements: touched(own, key), base: this.#meta.base };
+  }
+
+  /** As `tabs`, without what is not durable yet. */
+  get tabsDurable(): readonly Origin[] {
+    return lastOfTabs(this.#meta.tabs, this.#committedLog());
+  }
+
+  #committedLog(): readonly Entry[] {
+    return this.#log.entries.slice(0, this.#log.entries.findLastIndex((entry) => !this.#isBeingCommitted(entry)) + 1);
   }
 
   /** Rule 1. */
@@ -267,6 +343,11 @@ export class Client {
     if (this.#interest.has(key)) return;
     if (this.#interest.size >= WATCHED_MAX) throw new RangeError("more than 65,536 watched keys");
     this.#interest.add(key);
+    if (this.#kept.delete(key)) {
+      this.#changed(new Set([key]), false);
+      return this.#advance();
+    }
+    if (this.#interest.size + this.#kept.size > WATCHED_MAX) this.#forget();
     if (this.#link) this.#send({ type: "watch", ref: this.#link.watch(key), key, have: NONE });
     this.#advance();
   }
@@ -274,11 +355,32 @@ export class Client {
   unwatch(nowUs: number, key: Bytes): void {
     this.#at(nowUs);
     if (!this.#interest.delete(key)) return;
+    this.#drop(key);
+    this.#advance();
+  }
+
+  /** Lets go of the keys that nobody has asked for, unless there is no connection to get them again. */
+  forget(nowUs: number): void {
+    this.#at(nowUs);
+    if (!this.#link?.tickedAt) return;
+    this.#forget();
+    this.#advance();
+  }
+
+  #forget(): void {
+    for (const key of this.#kept) this.#drop(key);
+    this.#kept.clear();
+  }
+
+  #drop(key: Bytes): void {
     this.#cache.delete(key);
     this.#visible.delete(key);
     const ref = this.#link?.unwatch(key);
     if (ref !== undefined) this.#send({ type: "unwatch", ref });
-    this.#advance();
+  }
+
+  #isWatched(key: Bytes): boolean {
+    return this.#interest.has(key) || this.#kept.has(key);
   }
 
   setK(nowUs: number, K: number): void {
@@ -417,7 +519,7 @@ export class Client {
     this.#link = link;
     this.#send({ type: "hello", secret, K: this.#K, base, g, first, check: this.#log.digest.slice(0, 8), token: this.#config.token });
     const written = keysOf(this.#log.entries.filter(({ shown }) => shown));
-    for (const key of [...this.#interest].sort(compareBytes)) {
+    for (const key of [...this.#interest, ...this.#kept].sort(compareBytes)) {
       // Nothing is said of keys that the log writes: an equal value may have been written later, and which write wins depends on that.
       const cached = written.has(key) ? undefined : this.#cache.get(key);
       this.#send({ type: "watch", ref: link.watch(key), key, have: cached ? hashOf(cached.value) : NONE });
@@ -504,6 +606,7 @@ export class Client {
         const key = next.link.refs.get(next.ref);
         if (key === undefined) continue;
         this.#cache.set(key, new Cached(next.value));
+        this.#unsaved.add(key);
         this.#changed(new Set([key]), false);
         continue;
       }
@@ -519,8 +622,33 @@ export class Client {
       const pruned = this.#log.entries.slice(0, before - this.#meta.before);
       const tabs = lastOfTabs(this.#meta.tabs, pruned);
       const meta: Meta = { ...this.#meta, base: tick.to, g, K: tick.K, before, digest, tabs };
-      this.#persist({ kind: "base", step: { type: "base", meta }, entries: [], tick, link });
+      this.#persist({ kind: "base", step: { type: "base", meta, values: this.#toSave(link, tick) }, entries: [], tick, link });
     }
+  }
+
+  /** What the store needs so that it has the values of this base, and no older ones. */
+  #toSave(link: Link, tick: Tick): ReadonlyMap<Bytes, Value | undefined> {
+    const values = new Map<Bytes, Value | undefined>();
+    for (const key of this.#saved) if (!this.#isWatched(key) || !this.#saves) values.set(key, undefined);
+    if (!this.#saves) return values;
+    const save = (key: Bytes, value: Value | undefined) => {
+      if (value && elementsIn(value) <= KEPT_ELEMENTS_MAX) values.set(key, value);
+      else if (this.#saved.has(key)) values.set(key, undefined);
+    };
+    for (const key of this.#unsaved) if (this.#isWatched(key)) save(key, this.#cache.get(key)?.value);
+    for (const { ref, change } of tick.updates) {
+      const key = link.refs.get(ref);
+      if (key !== undefined && this.#isWatched(key)) save(key, this.#next(this.#cache.get(key), change, undefined)?.value);
+    }
+    return values;
+  }
+
+  #onSaved(values: ReadonlyMap<Bytes, Value | undefined>): void {
+    for (const [key, value] of values) {
+      if (value) this.#saved.add(key);
+      else this.#saved.delete(key);
+    }
+    this.#unsaved.clear();
   }
 
   #applyTick(link: Link, tick: Tick, meta: Meta): void {
@@ -533,7 +661,7 @@ export class Client {
     const own = elementsOf(dropped);
     for (const { ref, change } of tick.updates) {
       const key = link.refs.get(ref);
-      if (key === undefined || !this.#interest.has(key)) continue;
+      if (key === undefined || !this.#isWatched(key)) continue;
       const next = this.#next(this.#cache.get(key), change, own.get(key));
       if (next) {
         this.#cache.set(key, next);
@@ -543,6 +671,7 @@ export class Client {
         this.#fail();
       }
     }
+    link.have = tick.have;
     link.reaches(Math.max(link.acked, meta.before));
     link.next = Math.max(link.next, meta.before + 1);
     this.#changed(keys, true);
@@ -710,7 +839,10 @@ export class Client {
     if (!done) throw new Error("persisted without a step");
     for (const entry of done.entries) entry.durable = !this.#persisting.some(({ entries }) => entries.includes(entry));
     if (done.kind === "commit") this.#committed(done.entries);
-    if (done.step.type === "base") this.#applyTick(done.link!, done.tick!, done.step.meta);
+    if (done.step.type === "base") {
+      this.#onSaved(done.step.values!);
+      this.#applyTick(done.link!, done.tick!, done.step.meta);
+    }
     if (done.step.type === "replace") this.#renewed(done.step.meta, done.entries);
     this.#advance();
   }
@@ -748,6 +880,8 @@ export class Client {
     }
     if (failed.some(({ kind }) => kind === "base")) {
       this.#staged = [];
+      // The log needs the room.
+      this.#saves = false;
       this.#fail();
     }
     const renewal = failed.find(({ kind }) => kind === "renew");
@@ -806,6 +940,8 @@ export class Client {
     const gone = old.filter((entry) => !kept.includes(entry) && !this.#waiting.includes(entry));
     for (const entry of gone) if (entry.k >= k) this.#refuse(entry, undefined, "forked", "sent under an identity that another copy of this disk has used");
     this.#meta = meta;
+    this.#saved.clear();
+    this.#unsaved = new Set(this.#cache.keys());
     this.#log = new Log(0, DIGEST_0, []);
     for (const entry of old) {
       if (gone.includes(entry)) continue;
@@ -891,6 +1027,10 @@ export function touched(entries: Iterable<{ readonly ops: readonly Op[] }>, key:
     }
   }
   return elements;
+}
+
+function elementsIn(value: Value): number {
+  return value.kind === "map" ? value.fields.size : value.kind === "set" ? value.members.size : 1;
 }
 
 function keysOf(entries: Iterable<Entry>): Set<Bytes> {

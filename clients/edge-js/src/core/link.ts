@@ -22,6 +22,8 @@ export class Link {
   welcome: Welcome | undefined;
   welcomedAt = 0;
   tickedAt: number | undefined;
+  /** The regions known to have the base, as bits. */
+  have: bigint | undefined;
   /** The entry that is sent next, and the last that was acknowledged. */
   next: number;
   acked: number;

@@ -63,7 +63,8 @@ export class FileStore implements Store {
   apply(step: Step): undefined {
     if (this.#broken) throw this.#broken;
     this.#write(record(step));
-    this.#state.apply(step);
+    // Values are not kept here.
+    this.#state.apply(step.type === "base" ? { type: "base", meta: step.meta } : step);
     if (step.type !== "rows" && this.#size > this.#compactAbove && this.#size > 4 * this.#compacted) this.#compact();
   }
 

@@ -1,13 +1,17 @@
-// The browser's store: one object store of rows by their number, one for the rest.
+// The browser's store: one object store of rows by their number, one of values by their keys, one for the rest.
 //
 // Each step is one transaction with `durability: "strict"`: it completes when its data are on the disk, and a quota that is exceeded aborts it as a whole.
 
+import type { Bytes } from "../core/bytes.js";
 import type { Meta, Step } from "../core/client.js";
 import type { Row } from "../core/log.js";
+import type { Value } from "../core/value.js";
 import type { Loaded, Store } from "./store.js";
 
 const LOG = "log";
 const META = "meta";
+/** Values at the base, by their keys. */
+const VALUES = "values";
 
 export class IndexedDbStore implements Store {
   readonly #name: string;
@@ -22,19 +26,21 @@ export class IndexedDbStore implements Store {
 
   async load(): Promise<Loaded> {
     const db = await this.#open();
-    const transaction = db.transaction([META, LOG], "readonly");
-    const [meta, rows] = await Promise.all([
+    const transaction = db.transaction([META, LOG, VALUES], "readonly");
+    const [meta, rows, keys, values] = await Promise.all([
       result<Meta | undefined>(transaction.objectStore(META).get(META)),
       result<Row[]>(transaction.objectStore(LOG).getAll()),
+      result<IDBValidKey[]>(transaction.objectStore(VALUES).getAllKeys()),
+      result<Value[]>(transaction.objectStore(VALUES).getAll()),
     ]);
     if (!meta) return rows.length === 0 ? undefined : "lost";
-    return rows.every((row, i) => row.k === meta.before + 1 + i) ? { meta, rows } : "lost";
+    return rows.every((row, i) => row.k === meta.before + 1 + i) ? { meta, rows, values: new Map(keys.map((key, i) => [key as Bytes, values[i]])) } : "lost";
   }
 
   async apply(step: Step): Promise<void> {
     const db = await this.#open();
     await new Promise<void>((resolve, reject) => {
-      const transaction = db.transaction([META, LOG], "readwrite", { durability: "strict" });
+      const transaction = db.transaction([META, LOG, VALUES], "readwrite", { durability: "strict" });
       transaction.oncomplete = () => resolve();
       transaction.onabort = () => reject(transaction.error ?? new DOMException("aborted", "AbortError"));
       try {
@@ -54,10 +60,13 @@ export class IndexedDbStore implements Store {
 
   async #open(): Promise<IDBDatabase> {
     if (this.#db) return this.#db;
-    const request = this.#factory.open(this.#name, 1);
-    request.onupgradeneeded = () => {
-      request.result.createObjectStore(LOG, { keyPath: "k" });
-      request.result.createObjectStore(META);
+    const request = this.#factory.open(this.#name, 2);
+    request.onupgradeneeded = ({ oldVersion }) => {
+      if (oldVersion < 1) {
+        request.result.createObjectStore(LOG, { keyPath: "k" });
+        request.result.createObjectStore(META);
+      }
+      request.result.createObjectStore(VALUES);
     };
     const db = await result(request);
     this.#db = db;
@@ -81,9 +90,16 @@ function write(transaction: IDBTransaction, step: Step): void {
   if (step.type !== "rows") transaction.objectStore(META).put(step.meta, META);
   if (step.type === "base") {
     log.delete(IDBKeyRange.upperBound(step.meta.before));
+    for (const [key, value] of step.values ?? []) {
+      if (value) transaction.objectStore(VALUES).put(value, key);
+      else transaction.objectStore(VALUES).delete(key);
+    }
     return;
   }
-  if (step.type === "replace") log.clear();
+  if (step.type === "replace") {
+    log.clear();
+    transaction.objectStore(VALUES).clear();
+  }
   for (const row of step.rows) log.put(row);
 }
 

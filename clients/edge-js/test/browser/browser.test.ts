@@ -1,228 +1,322 @@
-// In a real browser: IndexedDB, Web Locks, BroadcastChannel and WebSocket as they are. `npm run browser`; the browser is Chromium, from $CHROMIUM or the PATH.
+// In a real browser, against real servers: `npm run browser`. The browser is Chromium, from $CHROMIUM or the PATH; TIDEMARK names the servers' binary.
+//
+// In each test tabs, another edge client and a Redis client of each region work on the same keys. In the end nothing that was stored is lost, each
+// transaction counts once, no view has shown half of one or an effect without its cause, and `tidemark check` finds the history of all of them causal.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import test, { type TestContext, after, before } from "node:test";
-import { build } from "esbuild";
-import { type Browser, type BrowserContext, type Page, chromium } from "playwright-core";
-import type { Db, Handle } from "../../src/index.js";
-import { Gateways, until } from "../gateway.js";
+import { join } from "node:path";
+import test, { after, before } from "node:test";
+import { Cluster, Wires, binary } from "../real/cluster.js";
+import { type Tab, sleep } from "./clients.js";
+import { type Line, check } from "./history.js";
+import { Scene, Stage } from "./support.js";
 
-declare const edge: typeof import("../../src/index.js");
-declare global {
-  interface Window {
-    db: Db;
-    likes: Handle<number> & { kind: "counter" };
-    big: { kind: "register" };
-    log: string[];
-    done(k: number): void;
-  }
-}
-
-let browser: Browser;
-let origin: string;
-let stop: () => void;
+let stage: Stage;
+let cluster: Cluster;
 
 before(async () => {
-  const { outputFiles } = await build({ entryPoints: ["src/index.ts"], bundle: true, format: "iife", globalName: "edge", platform: "browser", target: "es2022", write: false });
-  const script = outputFiles[0].text;
-  const server = createServer((request, response) => {
-    const isScript = request.url === "/edge.js";
-    response.setHeader("content-type", isScript ? "text/javascript" : "text/html");
-    response.end(isScript ? script : "<!doctype html><title>edge</title><script src=/edge.js></script>");
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  stop = () => server.close();
-  const executablePath = process.env.CHROMIUM ?? execFileSync("sh", ["-c", "command -v chromium || command -v google-chrome || command -v chromium-browser"], { encoding: "utf8" }).trim();
-  browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
-  console.log(browser.version());
+  [stage, cluster] = await Promise.all([Stage.start(), Cluster.start()]);
 });
 
 after(async () => {
-  await browser.close();
-  stop();
+  await stage?.stop();
+  await cluster?.stop();
 });
-
-async function setup(t: TestContext): Promise<{ g: Gateways; context: BrowserContext; tab: () => Promise<Page> }> {
-  const g = await Gateways.start();
-  const context = await browser.newContext();
-  t.after(async () => {
-    await context.close();
-    await g.stop();
-  });
-  const tab = async () => {
-    const page = await context.newPage();
-    page.on("pageerror", (error) => console.error("page:", error));
-    await start(page, g);
-    return page;
-  };
-  return { g, context, tab };
-}
-
-async function start(page: Page, g: Gateways): Promise<void> {
-  await page.goto(origin);
-  await page.evaluate(async (endpoints) => {
-    window.log = [];
-    window.db = await edge.open({ name: "test", endpoints, k: 2 });
-    window.db.on("identity", (reason) => window.log.push(reason));
-    window.likes = window.db.counter("c:likes");
-    window.db.watch([window.likes]);
-  }, g.urls);
-}
-
-const add = (page: Page, times = 1) =>
-  page.evaluate(async (times) => {
-    await Promise.all(Array.from({ length: times }, () => window.db.tx((t) => t.add(window.likes, 1)).durable));
-  }, times);
-
-async function shows(page: Page, likes: number): Promise<void> {
-  const condition = (likes: number) => window.db.read(window.likes).value === likes && window.db.status.phase === "live" && window.db.status.pending === 0;
-  await page.waitForFunction(condition, likes, { timeout: 10_000 }).catch(async () => {
-    assert.fail(`${likes}: ${await page.evaluate(() => JSON.stringify([window.db.read(window.likes).value, window.db.status]))}`);
-  });
-}
 
 test("offline and back, over a reload", async (t) => {
-  const { g, tab } = await setup(t);
-  const page = await tab();
-  await add(page, 3);
-  await shows(page, 3);
-  await g.downAll();
-  await page.waitForFunction(() => window.db.status.phase === "offline");
-  await add(page, 20);
-  assert.equal(await page.evaluate(() => window.db.get(window.likes)), 23);
-  await start(page, g);
-  assert.equal(await page.evaluate(() => window.db.status.pending), 20, "the log outlives the page");
-  assert.equal(await page.evaluate(() => window.db.identity), undefined);
-  await g.upAll();
-  await shows(page, 23);
-  assert.equal(g.ops.length, 23);
-});
-
-test("two tabs: one leads, the other takes over", async (t) => {
-  const { g, tab } = await setup(t);
-  const [one, two] = [await tab(), await tab()];
-  assert.equal(await one.evaluate(() => window.db.leading), true);
-  assert.equal(await two.evaluate(() => window.db.leading), false);
-  await add(two, 5);
-  await add(one, 5);
-  await shows(one, 10);
-  await shows(two, 10);
-  await one.close();
-  await two.waitForFunction(() => window.db.leading);
-  await add(two, 5);
-  await shows(two, 15);
-  const three = await tab();
-  await shows(three, 15);
-  assert.equal(g.ops.length, 15);
-});
-
-test("a tab that is killed during commits loses nothing that was durable", async (t) => {
-  const { g, tab } = await setup(t);
-  let durable = 0;
-  let committed = 0;
-  for (let round = 0; round < 5; round++) {
-    const page = await tab();
-    await page.exposeFunction("done", () => void durable++);
-    await page.evaluate(() => {
-      const more = () => {
-        for (let i = 0; i < 5; i++) void window.db.tx((t) => t.add(window.likes, 1)).durable.then((k) => window.done(k!));
-        setTimeout(more, 1);
-      };
-      more();
-    });
-    await until(() => durable >= (round + 1) * 40, "some");
-    // The renderer dies, as if it had been killed.
-    await page.goto("chrome://crash").catch(() => undefined);
-    await page.close();
-  }
-  const page = await tab();
-  await page.waitForFunction(() => window.db.status.phase === "live" && window.db.status.pending === 0 && window.db.read(window.likes).available);
-  committed = await page.evaluate(() => window.db.get(window.likes));
-  assert.ok(committed >= durable, `${committed} of ${durable}`);
-  assert.equal(committed, g.ops.length, "each once");
-  console.log(`${durable} were told to be durable, ${committed} are there`);
-});
-
-test("the leader of two tabs is killed while the other commits", async (t) => {
-  const { g, tab } = await setup(t);
-  let [leader, follower] = [await tab(), await tab()];
-  let total = 0;
+  const scene = await Scene.set(t, stage, cluster, "offline");
+  const wires = await Wires.lay(cluster);
+  t.after(() => wires.close());
+  const tab = await scene.tab({ urls: wires.urls });
+  const stop = scene.work();
   for (let round = 0; round < 3; round++) {
-    const commits = add(follower, 30);
-    await leader.goto("chrome://crash").catch(() => undefined);
-    await leader.close();
-    await commits;
-    total += 30;
-    await shows(follower, total);
-    leader = follower;
-    follower = await tab();
-    await shows(follower, total);
-  }
-  assert.equal(g.ops.length, total);
-});
-
-test("a quota that is exceeded: the commit fails, and nothing has changed", async (t) => {
-  const { g, context } = await setup(t);
-  const page = await context.newPage();
-  // Before the first write: Chromium remembers for a while how much room there is.
-  const devtools = await context.newCDPSession(page);
-  await devtools.send("Storage.overrideQuotaForOrigin", { origin, quotaSize: 1_000_000 });
-  await start(page, g);
-  await add(page, 2);
-  await shows(page, 2);
-  await g.downAll();
-  await page.waitForFunction(() => window.db.status.phase === "offline");
-  const outcome = await page.evaluate(async () => {
-    const big = window.db.register("r:big");
-    // Storage compresses what it can.
-    const random = () => Array.from(crypto.getRandomValues(new Uint8Array(50_000)), (byte) => String.fromCharCode(33 + (byte % 90))).join("");
-    let n = 0;
-    try {
-      for (; n < 1000; n++) {
-        await window.db.tx((t) => {
-          t.set(big, random());
-          t.add(window.likes, 1);
-        }).durable;
-      }
-      return { n, name: "none", likes: 0, pending: 0 };
-    } catch (error) {
-      return { n, name: (error as Error).name, likes: window.db.get(window.likes), pending: window.db.status.pending };
+    for (let n = 0; n < 5; n++) await tab.step();
+    // Some are under way when the network goes.
+    const last = Array.from({ length: 5 }, () => tab.step(true));
+    await sleep(round * 20);
+    wires.cut();
+    await scene.context.setOffline(true);
+    await Promise.all(last);
+    await tab.reaches("offline");
+    const { pending } = await tab.status();
+    for (let n = 0; n < 20; n++) await tab.step(true);
+    assert.ok((await tab.status()).pending >= pending + 20 - 5, "nothing of it goes anywhere");
+    if (round === 1) {
+      // What the page itself needs is here; no server is to be reached.
+      await scene.context.setOffline(false);
+      const shown = () => tab.page.evaluate(() => [window.db.get(window.worker.likes), window.db.base.join()]);
+      const before = await shown();
+      await tab.start(scene.origin, wires.urls);
+      assert.equal((await tab.status()).unsent > 0, true, "the log outlives the page");
+      assert.deepEqual([await shown(), await tab.page.evaluate(() => window.identities)], [before, []], "and so do the values");
+      for (let n = 0; n < 10; n++) await tab.step();
     }
-  });
-  assert.equal(outcome.name, "QuotaExceededError");
-  assert.ok(outcome.n < 1000);
-  assert.equal(outcome.likes, 2 + outcome.n);
-  assert.equal(outcome.pending, outcome.n);
-  console.log(`full after ${outcome.n} transactions of 50 kB`);
-  await devtools.send("Storage.overrideQuotaForOrigin", { origin });
-  await add(page, 1);
-  await g.upAll();
-  await shows(page, 2 + outcome.n + 1);
-  await start(page, g);
-  await shows(page, 2 + outcome.n + 1);
+    await scene.context.setOffline(false);
+    wires.mend();
+    await tab.settle();
+  }
+  await stop();
+  await scene.end();
 });
 
-test("the site's data are cleared: a new identity, the application is told, and it goes on", async (t) => {
-  const { g, context, tab } = await setup(t);
-  const page = await tab();
-  await add(page, 2);
-  await shows(page, 2);
-  await g.downAll();
-  await page.waitForFunction(() => window.db.status.phase === "offline");
-  await add(page, 3);
-  const devtools = await context.newCDPSession(page);
-  await devtools.send("Storage.clearDataForOrigin", { origin, storageTypes: "indexeddb" });
-  await page.waitForFunction(() => window.log.includes("cleared"));
-  await g.upAll();
-  await shows(page, 5);
-  await add(page, 1);
-  await shows(page, 6);
-  await start(page, g);
-  assert.equal(await page.evaluate(() => window.db.identity), undefined);
-  await shows(page, 6);
-  assert.equal(g.ops.length, 6);
+test("a tab is killed during commits, again and again", async (t) => {
+  const scene = await Scene.set(t, stage, cluster, "killed");
+  const session = scene.run.history.session(0);
+  const stop = scene.work();
+  const seen = { kills: 0, during: 0 };
+  for (; seen.kills < 12; seen.kills++) {
+    const tab = await scene.tab({ session });
+    let under = 0;
+    const commit = async () => {
+      under++;
+      const end = await tab.step(true);
+      if (end !== "unknown") under--;
+      return end;
+    };
+    const commits = scene.run.keep(commit, 0, 4);
+    await sleep(20 + scene.run.rng.below(120));
+    if (under > 0) seen.during++;
+    await scene.crash(tab);
+    await commits();
+  }
+  await scene.tab({ session });
+  await stop();
+  assert.ok(seen.during > seen.kills / 2, JSON.stringify(seen));
+  await scene.end();
+  console.log(`${seen.kills} kills, ${seen.during} of them during commits; ${scene.run.begun.size - scene.run.stored.size} had no answer`);
+});
+
+test("two tabs: one leads; when it is closed or killed, the other goes on", async (t) => {
+  const scene = await Scene.set(t, stage, cluster, "tabs");
+  const wires = await Wires.lay(cluster);
+  t.after(() => wires.close());
+  const urls = wires.urls;
+  const stop = scene.work();
+  let [leader, follower] = [await scene.tab({ urls }), await scene.tab({ urls })];
+  for (let round = 0; round < 4; round++) {
+    assert.deepEqual(await Promise.all([leader, follower].map((tab) => tab.page.evaluate(() => window.db.leading))), [true, false]);
+    const commits = [leader, follower].map((tab) => scene.run.keep(() => tab.step(), 3, 2));
+    await sleep(150 + scene.run.rng.below(200));
+    // Without a network, too, the one that is left shows what both had.
+    if (round >= 2) {
+      wires.cut();
+      await follower.reaches("offline");
+    }
+    if (round % 2 === 0) await scene.crash(leader);
+    else await scene.close(leader);
+    await follower.until(() => window.db.leading, undefined);
+    await sleep(100);
+    await Promise.all(commits.map((stop) => stop()));
+    wires.mend();
+    leader = follower;
+    follower = await scene.tab({ urls });
+  }
+  const third = await scene.tab({ urls });
+  for (const tab of [leader, follower, third]) await tab.step(true);
+  await stop();
+  await scene.end();
+});
+
+test("a frozen tab: whether it follows or leads, nothing is lost, and it catches up", async (t) => {
+  const scene = await Scene.set(t, stage, cluster, "frozen", { context: await stage.bare(t) });
+  const stop = scene.work();
+  const [leader, follower] = [await scene.tab(), await scene.tab()];
+  const freeze = (tab: Tab, state: "frozen" | "active") => tab.devtools.send("Page.setWebLifecycleState", { state });
+  for (const tab of [leader, follower]) for (let n = 0; n < 5; n++) await tab.step(true);
+
+  await freeze(follower, "frozen");
+  for (let n = 0; n < 20; n++) await leader.step(true);
+  await leader.settle();
+  await freeze(follower, "active");
+  await follower.settle();
+  for (let n = 0; n < 5; n++) await follower.step();
+
+  // The one with the connection: the other shows its own commits, and waits until they are stored.
+  await freeze(leader, "frozen");
+  const waiting = Array.from({ length: 10 }, () => follower.step(true));
+  const before = scene.run.stored.size;
+  await sleep(500);
+  const base = await leader.page.evaluate(() => window.db.base.join());
+  await sleep(2500);
+  assert.equal(await leader.page.evaluate(() => window.db.base.join()), base, "it does stand still");
+  assert.ok(await follower.page.evaluate(() => window.db.read(window.worker.tokens).pending >= 10), "they are visible");
+  assert.ok(scene.run.stored.size > before, "the others go on");
+  await freeze(leader, "active");
+  await Promise.all(waiting);
+  await leader.settle();
+
+  // It is frozen, and discarded: the other leads.
+  await freeze(leader, "frozen");
+  const more = Array.from({ length: 10 }, () => follower.step(true));
+  await scene.crash(leader);
+  await Promise.all(more);
+  assert.equal(await follower.page.evaluate(() => window.db.leading), true);
+  await stop();
+  await scene.end();
+});
+
+test("a quota that is exceeded: the commit fails as a whole, and later ones do not", async (t) => {
+  const scene = await Scene.set(t, stage, cluster, "quota");
+  const wires = await Wires.lay(cluster);
+  t.after(() => wires.close());
+  // Before the first write: Chromium remembers for a while how much room there is.
+  const page = await scene.context.newPage();
+  const devtools = await scene.context.newCDPSession(page);
+  await devtools.send("Storage.overrideQuotaForOrigin", { origin: scene.origin, quotaSize: 1_000_000 });
+  const tab = await scene.tab({ urls: wires.urls });
+  const stop = scene.work();
+  for (let n = 0; n < 5; n++) await tab.step(true);
+  await tab.settle();
+  wires.cut();
+  await tab.reaches("offline");
+  const fill = () =>
+    tab.page.evaluate(async () => {
+      // Storage compresses what it can.
+      const random = () => Array.from(crypto.getRandomValues(new Uint8Array(50_000)), (byte) => String.fromCharCode(33 + (byte % 90))).join("");
+      const { big, db } = window;
+      for (let n = 0; ; n++) {
+        const { pending } = db.status;
+        const error = await db.tx((t) => t.set(big, random())).durable.then(() => undefined, (error: Error) => error.name);
+        if (error || n > 1000) return { n, error, grew: db.status.pending - pending };
+      }
+    });
+  const { n, error, grew } = await fill();
+  assert.deepEqual({ error, grew }, { error: "QuotaExceededError", grew: 0 });
+  // Now and then a small one has room: it is stored or fails, and is then there or not.
+  const ends = [];
+  for (let n = 0; n < 30; n++) ends.push(await tab.step(true));
+  await devtools.send("Storage.overrideQuotaForOrigin", { origin: scene.origin });
+  for (let n = 0; n < 5; n++) assert.equal(await tab.step(true), "done");
+  wires.mend();
+  await tab.settle();
+  await tab.start(scene.origin, wires.urls);
+  await stop();
+  await scene.end();
+  console.log(`full after ${n} transactions of 50 kB; then ${ends.filter((end) => end === "failed").length} of 30 small ones failed`);
+});
+
+test("storage is evicted under an open page: it goes on under a new identity", async (t) => {
+  const scene = await Scene.set(t, stage, cluster, "evicted");
+  const wires = await Wires.lay(cluster);
+  t.after(() => wires.close());
+  const tab = await scene.tab({ urls: wires.urls });
+  const stop = scene.work();
+  for (let n = 0; n < 5; n++) await tab.step();
+  await tab.settle();
+  wires.cut();
+  await tab.reaches("offline");
+  for (let n = 0; n < 10; n++) await tab.step(true);
+  await tab.devtools.send("Storage.clearDataForOrigin", { origin: scene.origin, storageTypes: "indexeddb" });
+  await tab.until(() => window.identities.includes("cleared"), undefined);
+  for (let n = 0; n < 5; n++) await tab.step(true);
+  wires.mend();
+  await tab.settle();
+
+  // While no page is open: what was sent is there once, and there is a client without a past.
+  await scene.close(tab);
+  const page = await scene.context.newPage();
+  const devtools = await scene.context.newCDPSession(page);
+  await devtools.send("Storage.clearDataForOrigin", { origin: scene.origin, storageTypes: "all" });
+  const again = await scene.tab({ urls: wires.urls });
+  assert.deepEqual(await again.page.evaluate(() => window.identities), ["created"]);
+  for (let n = 0; n < 5; n++) await again.step();
+  await stop();
+  await scene.end();
+});
+
+test("clocks that are wrong, and change: later writes win, whatever a clock says", async (t) => {
+  const scene = await Scene.set(t, stage, cluster, "clocks");
+  await scene.context.addInitScript(() => {
+    const now = Date.now.bind(Date);
+    (window as unknown as { shift: number }).shift = Number(localStorage.getItem("shift") ?? 0);
+    Date.now = () => now() + (window as unknown as { shift: number }).shift;
+  });
+  const YEAR = 365 * 86_400_000;
+  const shift = (tab: Tab, ms: number) =>
+    tab.page.evaluate((ms) => {
+      (window as unknown as { shift: number }).shift = ms;
+      localStorage.setItem("shift", String(ms));
+      return Date.now();
+    }, ms);
+  const tab = await scene.tab();
+  const stop = scene.work();
+  for (const ms of [YEAR, -20 * YEAR, 3_600_000, 0]) {
+    const ago = Date.now();
+    assert.ok(Math.abs((await shift(tab, ms)) - ago - ms) < 60_000, "the page's clock has changed");
+    for (let n = 0; n < 10; n++) await tab.step();
+    await tab.start(scene.origin, cluster.urls);
+    for (let n = 0; n < 10; n++) await tab.step();
+    await tab.settle();
+  }
+  // A server's clock is set, too.
+  await cluster.tidemark("skew", "a", "--by", "2s");
+  for (let n = 0; n < 20; n++) await tab.step();
+  await cluster.tidemark("heal");
+  for (let n = 0; n < 20; n++) await tab.step();
+  await stop();
+  await tab.settle();
+  // One after the other: each overwrites what it sees, wherever it comes from.
+  const redis = cluster.redis(1);
+  t.after(() => redis.close());
+  await tab.page.evaluate((name) => window.db.load([window.db.register(name)]), `${scene.run.prefix}last`);
+  for (const ms of [-YEAR, YEAR]) {
+    await shift(tab, ms);
+    await tab.page.evaluate(([name, value]) => void window.db.tx((t) => t.set(window.db.register(name), value)), [`${scene.run.prefix}last`, `page ${ms}`]);
+    await tab.settle();
+    for (const end = Date.now() + 10_000; (await redis.call("GET", `${scene.run.prefix}last`)) !== `page ${ms}`; await sleep(20)) assert.ok(Date.now() < end, `the page's write with ${ms} wins`);
+    await redis.call("SET", `${scene.run.prefix}last`, `redis ${ms}`);
+    await tab.until(([name, value]) => window.db.get(window.db.register(name)) === value, [`${scene.run.prefix}last`, `redis ${ms}`]);
+  }
+  await scene.end();
+});
+
+test("a server is replaced: restarted at the same address, then lost for good with its disk", async (t) => {
+  const cluster = await Cluster.start();
+  t.after(() => cluster.stop());
+  // Region a is the one that goes: Redis clients there would lose what it alone has.
+  const scene = await Scene.set(t, stage, cluster, "replaced", { regions: [1, 2] });
+  const tabs = [await scene.tab(), await scene.tab()];
+  await tabs[0].at("a");
+  const stop = scene.work();
+  for (let round = 0; round < 2; round++) {
+    const commits = tabs.map((tab) => scene.run.keep(() => tab.step(), 10, 2));
+    await sleep(400);
+    await cluster.kill(0);
+    await tabs[0].at("b");
+    await sleep(200);
+    await Promise.all(commits.map((stop) => stop()));
+    if (round === 0) await cluster.restart(0);
+    else cluster.wipe(0);
+    await tabs[0].settle();
+    if (round > 0) break;
+    await tabs[0].page.evaluate(() => window.db.prefer(0));
+    await tabs[0].at("a");
+  }
+  await stop();
+  await scene.end();
+  for (const tab of tabs) assert.deepEqual(await tab.page.evaluate(() => [window.db.status.lost, window.identities.includes("forked")]), [false, false]);
+});
+
+test("a history that is not causal is rejected", async (t) => {
+  const scene = await Scene.set(t, stage, cluster, "corrupt");
+  const tab = await scene.tab();
+  const stop = scene.work();
+  for (let n = 0; n < 40; n++) await tab.step();
+  await stop();
+  await scene.end();
+  const { lines } = scene.run.history;
+  const seen = new Set(lines.flatMap((line) => (line.type === "read" ? line.reads : [])).flatMap(({ key, value }) => (key === "left" ? [value] : [])));
+  const write = lines.find((line) => line.type === "write" && line.session === tab.session.id && line.key === "left" && seen.has(line.value)) as Extract<Line, { type: "write" }>;
+  const after = (reads: { key: string; value: string | null }[], session = tab.session.id) => [...lines, { type: "read", session, dc: 0, kind: "rotx", reads } as Line];
+  const rejected = async (name: string, changed: Line[], why: RegExp) => {
+    const { code, text } = await check(binary(), join(stage.dir, `corrupt-${name}.jsonl`), changed);
+    assert.equal(code, 1, `${name}: ${text}`);
+    assert.match(text, why);
+  };
+  await rejected("lost", after([{ key: "left", value: null }]), /causal/);
+  await rejected("invented", after([{ key: "left", value: "nobody's" }]), /well-formed/);
+  await rejected("torn", after([{ key: "left", value: write.value }, { key: "right", value: null }], 999), /snapshot|atomic/);
+  // A transaction took place, of which somebody has seen one half, and then the other half without it.
+  const half = lines.filter((line) => line !== write);
+  await rejected("half", half, /well-formed/);
 });

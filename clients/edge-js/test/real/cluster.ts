@@ -88,6 +88,11 @@ export class Cluster {
     process.kill(nodes[m].pid!, "SIGKILL");
   }
 
+  /** The disk of a region that was killed is gone, too. */
+  wipe(m: number): void {
+    rmSync(join(this.#dir, "data", "abc"[m]), { recursive: true });
+  }
+
   async restart(m: number): Promise<void> {
     await this.tidemark("restart", "abc"[m]);
   }

@@ -46,6 +46,21 @@ pub(crate) fn program(program: &str, package: &str) {
     assert!(exists(program, "--version"), "{package} was installed, but {program} cannot be run");
 }
 
+/// Makes sure that Playwright's tests in `folder` find a Chromium: one that is there, else Debian's, else Playwright's own. Whether they do.
+pub(crate) fn chromium(folder: &Path) -> bool {
+    let names = ["chromium", "google-chrome", "chromium-browser"];
+    if names.into_iter().any(|name| exists(name, "--version"))
+        || catch_unwind(|| program("chromium", "chromium")).is_ok()
+    {
+        return true;
+    }
+    let playwright = || {
+        let mut npx = Command::new("npx");
+        run(npx.args(["playwright-core", "install", "--with-deps", "chromium"]).current_dir(folder));
+    };
+    or_left_out("Chromium", playwright).is_some()
+}
+
 /// Where installed libraries are kept between runs.
 fn shelf(name: &str) -> PathBuf {
     let shelf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients").join(name);
