@@ -19,7 +19,7 @@ import { type ClientFrame, type GatewayFrame, type Tick, decodeGateway, encodeCl
 import { Link, type Welcome } from "./link.js";
 import { DIGEST_0, type Entry, Log, type Origin, type Row, rowOf } from "./log.js";
 import { Rng } from "./rng.js";
-import { Cached, type Change, NOW, type Op, type Value, applied, elementOf, hashOf } from "./value.js";
+import { Cached, type Change, NOW, type Op, type Value, applied, elementOf, hashOf, hides } from "./value.js";
 
 export const WINDOW = 64;
 export const BEHIND_MAX = 3;
@@ -725,18 +725,30 @@ export class Client {
     return Math.max(0, this.#serverTime() - (this.#link?.welcome?.retain ?? 0) * 500);
   }
 
-  /** Rule 3, for consecutive entries: times that regions still remember, and that grow; bases that regions still read. */
-  #renewTimes(entries: readonly Entry[]): void {
+  /** Whether the client has seen an operation overwritten that counts at h. */
+  #hides(op: Op, h: number): boolean {
+    const cached = this.#cache.get(op.key);
+    return cached !== undefined && hides(cached, op, h);
+  }
+
+  /**
+   * Rule 3, for consecutive entries: times that regions still remember, and that grow; bases that regions still read. `raised` gets a greater time in
+   * any case. With a later time an entry loses what the client has seen overwritten: it would win again.
+   */
+  #renewTimes(entries: readonly Entry[], raised?: number): void {
     const keys = [...keysOf(entries)];
     const values = keys.map((key) => this.#valueOf(key, []));
     const oldest = this.#oldest();
     for (const entry of entries) {
+      const { h } = entry;
+      if (entry.k === raised) entry.h++;
       if (greatest(entry.dep) < oldest && dominates(this.#meta.base, entry.dep)) {
         entry.dep = this.#meta.base;
         entry.epoch = this.#epoch;
       }
       entry.h = Math.max(entry.h, greatest(entry.dep) + 1, oldest, (this.#log.entry(entry.k - 1)?.h ?? -1) + 1);
       this.#lastH = Math.max(this.#lastH, entry.h);
+      if (entry.h !== h) entry.ops = entry.ops.filter((op) => !this.#hides(op, h));
     }
     for (const key of keys) this.#visible.delete(key);
     // A write with a later time may win now, and a removal may cover more.
@@ -762,8 +774,7 @@ export class Client {
     // Commits that are not durable yet get theirs when they are first sent.
     const entries = this.#log.entries.slice(k - this.#log.first).filter((entry) => !this.#isBeingCommitted(entry));
     // By that the gateway tells the new one from the old one.
-    entry.h++;
-    this.#renewTimes(entries);
+    this.#renewTimes(entries, k);
     for (const entry of entries) entry.connection = link.number;
     this.#persist({ kind: "send", step: { type: "rows", rows: entries.map(rowOf) }, entries });
   }

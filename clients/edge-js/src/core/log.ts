@@ -20,7 +20,8 @@ export interface Entry {
   readonly origin: Origin | undefined;
   /** Fixed once the entry was sent, as is `h`, but for a Retime. */
   dep: Vec;
-  readonly ops: readonly Op[];
+  /** A later time may leave some out, or all. */
+  ops: readonly Op[];
   /** Arbitration time in microseconds. */
   h: number;
   sent: boolean;

@@ -207,11 +207,25 @@ export interface Moment {
 /** Operations that are not committed yet: they are later than all that is there. */
 export const NOW: Moment = { h: Number.MAX_SAFE_INTEGER, epoch: Number.MAX_SAFE_INTEGER };
 
+/** Whether the value at the base hides an operation: a later write of the same was seen. */
+export function hides({ value, newest }: Cached, op: Op, h: number): boolean {
+  switch (op.op) {
+    case "set":
+      return newest > h;
+    case "mapSet":
+      return (fieldsOf(value)?.get(op.field)?.ts ?? 0) > h;
+    case "delete":
+      return value.kind === "string" && value.ts > h;
+    default:
+      return false;
+  }
+}
+
 /** Rule 1: what one operation on a key makes of `view`, which earlier ones have made of the cached value. One of the wrong type has no effect. */
 export function applied(cached: Cached, view: Value, op: Op, { h, epoch }: Moment): Value {
   switch (op.op) {
     case "set":
-      return cached.newest > h ? view : { kind: "string", ts: h, bytes: op.value };
+      return hides(cached, op, h) ? view : { kind: "string", ts: h, bytes: op.value };
     case "delete":
       return leftByDelete(cached, h, epoch);
     case "add": {
@@ -230,7 +244,7 @@ export function applied(cached: Cached, view: Value, op: Op, { h, epoch }: Momen
     }
     case "mapSet": {
       const fields = fieldsOf(view);
-      if (!fields || (fieldsOf(cached.value)?.get(op.field)?.ts ?? 0) > h) return view;
+      if (!fields || hides(cached, op, h)) return view;
       return { kind: "map", fields: new Map(fields).set(op.field, { ts: h, value: op.value }) };
     }
     case "mapDelete": {

@@ -217,7 +217,6 @@ fn malformed(fixture: &mut Fixture) {
     fixture.malformed("client", &[4, 0], "its watch has ended");
     fixture.malformed("client", &[3, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0], "an empty key");
     fixture.malformed("client", &[3, 4, 1, 97, 0, 0, 0, 0, 0, 0, 0, 0], "a reference that was used");
-    fixture.malformed("client", &[2, 9, 0, 0, 0], "a transaction without operations");
     fixture.malformed("client", &[2, 9, 1, 99, 0, 2, 2], "a tick that was not sent");
     fixture.malformed("client", &[2, 9, 129, 0, 0, 2, 2], "an unknown bit");
     fixture.malformed("client", &[2, 9, 1, 0, 0, 1, 2], "a key that is not watched");
