@@ -232,6 +232,34 @@ fn wrong_calls_say_what_to_do() {
     assert!(new.fails(1, &["--connect", &regions.gateways[0], "get", "key"]).contains("damaged"));
 }
 
+/// A node whose limit of open files cannot be raised turns away the clients that it has no files for, and says why.
+#[test]
+fn where_too_few_files_may_be_open_clients_are_told() {
+    let (dir, port) = (TempDir::new().unwrap(), some_port());
+    let limited = |limit: &str, args: &[&str]| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\"")]).arg(binary()).args(args);
+        command.env("XDG_RUNTIME_DIR", dir.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let ports = [port, port + 10, port + 30].map(|port| port.to_string());
+    let data = dir.path().join("cluster");
+    let mut up = vec!["up", "--regions", "1", "--dir", data.to_str().unwrap(), "--base-port", &ports[0]];
+    up.extend(["--http-port", &ports[1], "--edge", &ports[2]]);
+    let mut up = Running(limited("-n 300", &up));
+    let mut told = BufReader::new(up.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let warning = told.find(|line| line.contains("may open 300 files")).expect("it says so");
+    assert!(warning.contains("44 clients") && warning.contains("ulimit -n"), "{warning}");
+    assert!(told.any(|line| line == "ready"));
+    let gateway = format!("127.0.0.1:{}", ports[2]);
+    let bench = ["edge", "--connect", &gateway, "bench", "--duration", "1s", "--warm-up", "0s", "--clients"];
+    // It raises its own limit where it may.
+    let output = limited("-Sn 60", &[&bench[..], &["44"]].concat()).wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let output = limited("-n 300", &[&bench[..], &["1000"]].concat()).wait_with_output().unwrap();
+    assert!(said(&output).contains("ulimit -n 1064"), "{}", said(&output));
+}
+
 /// Some hundred clients of one node, over real sockets: all are served, each update is acknowledged and seen, and a client costs the node
 /// little memory. Then the node is killed, and all go on at another one.
 #[test]
