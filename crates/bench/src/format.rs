@@ -1,7 +1,7 @@
 //! Numbers for people.
 
 /// Microseconds with a unit that suits: `812 µs`, `1.23 ms`, `45.6 s`.
-pub(crate) fn time(us: f64) -> String {
+pub fn time(us: f64) -> String {
     match us {
         us if us < 999.5 => format!("{us:.0} µs"),
         us if us < 999_500.0 => format!("{} ms", three_digits(us / 1e3)),
@@ -15,7 +15,7 @@ fn three_digits(number: f64) -> String {
 }
 
 /// A count with its thousands set apart: `1,234,567`.
-pub(crate) fn count(count: u64) -> String {
+pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -28,7 +28,7 @@ pub(crate) fn count(count: u64) -> String {
 }
 
 /// Something a second.
-pub(crate) fn rate(per_second: f64) -> String {
+pub fn rate(per_second: f64) -> String {
     if per_second < 99.95 { three_digits(per_second) } else { count(per_second.round() as u64) }
 }
 

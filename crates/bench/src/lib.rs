@@ -8,7 +8,7 @@ mod commands;
 mod connection;
 mod error;
 mod fill;
-mod format;
+pub mod format;
 mod live;
 mod pace;
 mod plan;

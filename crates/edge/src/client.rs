@@ -49,6 +49,7 @@ mod effect;
 mod fork;
 mod reading;
 mod transfers;
+mod values;
 
 pub use connection::{BACKOFF_MAX_MS, BACKOFF_MIN_MS, WELCOME_WITHIN_MS};
 pub use effect::{Effect, Event, Report, Status};
@@ -56,7 +57,7 @@ pub use reading::Transaction;
 pub use transfers::{BEHIND_MAX, RETRY_MS, WINDOW};
 
 use crate::durable::{Durable, DurableBase, Logged, Row};
-use crate::frames::{Base, Malformed, Secret, ToClient};
+use crate::frames::{Base, Malformed, Secret, ToClient, Welcome};
 use crate::value::Epoch;
 use bases::Staged;
 use bytes::Bytes;
@@ -66,6 +67,7 @@ use fork::Fork;
 use reading::{Entry, View};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use transfers::Sending;
+use values::Values;
 
 /// What a client is told when it is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +95,8 @@ pub struct Client {
     last_h_us: u64,
     /// Watched keys, with their references in this connection.
     watched: BTreeMap<Bytes, Option<u64>>,
+    /// Whether the disk keeps values.
+    values: Values,
     /// The inverse of `watched`.
     by_reference: BTreeMap<u64, Bytes>,
     commits: Commits,
@@ -135,6 +139,7 @@ impl Client {
             epoch: 0,
             last_h_us,
             watched: BTreeMap::new(),
+            values: Values::not_kept(&durable.values),
             by_reference: BTreeMap::new(),
             commits: Commits::default(),
             sending: None,
@@ -197,6 +202,8 @@ impl Client {
             self.on_tick_persisted(done);
         } else if self.fork.as_ref().is_some_and(|fork| fork.persist() == Some(id)) {
             self.on_fork_persisted(done);
+        } else if !done {
+            self.on_values_lost();
         }
     }
 
@@ -312,7 +319,28 @@ impl Client {
     pub fn durable(&self) -> Durable {
         let log = self.view.log.iter().map(|(k, entry)| (*k, (*entry.logged).clone()));
         let (secret, base) = (self.secret.clone(), self.base.clone());
-        Durable { secret, base, regions: self.regions, log: log.collect::<BTreeMap<u64, Logged>>() }
+        let log = log.collect::<BTreeMap<u64, Logged>>();
+        Durable { secret, base, regions: self.regions, log, values: self.kept_values() }
+    }
+
+    /// What the gateway has said of itself, if the client is connected to one.
+    pub fn welcome(&self) -> Option<&Welcome> {
+        self.connecting.connection()?.welcome.as_ref()
+    }
+
+    /// Which endpoint the client is connected to, or tries now or next: its index.
+    pub fn endpoint(&self) -> usize {
+        self.connecting.endpoint()
+    }
+
+    /// How many regions must have a base whole, as the application wants it.
+    pub fn regions(&self) -> u64 {
+        self.regions
+    }
+
+    /// The watched keys, in the order of bytes.
+    pub fn watched(&self) -> impl ExactSizeIterator<Item = &Bytes> {
+        self.watched.keys()
     }
 
     fn last_k(&self) -> u64 {

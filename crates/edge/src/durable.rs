@@ -1,9 +1,12 @@
-//! What a client keeps on disk: its secret, its base, and the log of its transactions that are not in the base.
+//! What a client keeps on disk: its secret, its base, and the log of its transactions that are not in the base. One that shall be read
+//! offline by its next process keeps the values at its base, too.
 //!
 //! It changes by [`Row`]s. The rows of one [`Persist`](crate::client::Effect::Persist) become durable together or not at all. A store
 //! may keep the rows in a file and read them all again, or keep the state that they lead to.
 
-use crate::frames::{Base, Body, Chain, Malformed, Secret};
+use crate::frames::{Base, Body, Chain, Change, Malformed, Secret, Value};
+use crate::value::Cached;
+use bytes::Bytes;
 use std::collections::BTreeMap;
 
 /// The durable state of a client.
@@ -17,6 +20,9 @@ pub struct Durable {
     pub regions: u64,
     /// Its transactions that are not in the base, by their numbers.
     pub log: BTreeMap<u64, Logged>,
+    /// Values of watched keys at the base, without the log; only if the client keeps them
+    /// ([`Client::with_values`](crate::client::Client::with_values)).
+    pub values: BTreeMap<Bytes, Value>,
 }
 
 /// A base, and which of the client's transactions are in it.
@@ -54,12 +60,18 @@ pub enum Row {
     Drop(u64),
     /// K.
     Regions(u64),
+    /// How the value of a key is different at the base.
+    Value(Bytes, Change),
+    /// The value of a key is not kept any more.
+    Forget(Bytes),
+    /// No value is kept any more.
+    ForgetAll,
 }
 
 impl Durable {
     /// A new client. `secret` has to be random.
     pub fn new(secret: Secret) -> Self {
-        Self { secret, base: DurableBase::START, regions: 1, log: BTreeMap::new() }
+        Self { secret, base: DurableBase::START, regions: 1, log: BTreeMap::new(), values: BTreeMap::new() }
     }
 
     /// Takes a change.
@@ -74,6 +86,15 @@ impl Durable {
             Row::Entry(logged) => drop(self.log.insert(logged.body.k, logged.clone())),
             Row::Drop(k) => self.log.retain(|number, _| number > k),
             Row::Regions(regions) => self.regions = *regions,
+            Row::Value(key, change) => {
+                let mut cached = Cached::new(self.values.remove(key).unwrap_or_default());
+                // A change of what is not there: the client has given up the key, too.
+                if cached.change(change, 0).is_ok() {
+                    self.values.insert(key.clone(), cached.into_value());
+                }
+            }
+            Row::Forget(key) => drop(self.values.remove(key)),
+            Row::ForgetAll => self.values.clear(),
         }
     }
 }

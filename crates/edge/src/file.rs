@@ -11,7 +11,7 @@
 //! - I4 After a failure that leaves unknown what is on disk, every later append fails.
 
 use crate::durable::{Durable, Row};
-use crate::frames::Secret;
+use crate::frames::{Change, Secret};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ impl ClientFile {
         if self.broken {
             return Err(Error::other("an earlier write has failed, and nobody knows what is on disk"));
         }
-        let record = record(rows);
+        let record = record(rows)?;
         let written = self.file.write_all(&record).and_then(|()| self.file.sync_data());
         if let Err(error) = written {
             self.take_back();
@@ -128,7 +128,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 fn write_anew(path: &Path, state: &Durable) -> Result<(File, u64)> {
     let new = beside(path, ".new");
     let mut file = File::create(&new)?;
-    let bytes = [&MAGIC[..], &record(&rows_of(state))].concat();
+    let bytes = [&MAGIC[..], &record(&rows_of(state))?].concat();
     file.write_all(&bytes)?;
     file.sync_all()?;
     std::fs::rename(&new, path)?;
@@ -138,7 +138,7 @@ fn write_anew(path: &Path, state: &Durable) -> Result<(File, u64)> {
 }
 
 fn rewrite_at(state: &Durable) -> u64 {
-    let record = record(&rows_of(state)).len() as u64;
+    let record = record(&rows_of(state)).map_or(u64::MAX / 8, |record| record.len() as u64);
     record + (4 * record).max(REWRITE_AFTER)
 }
 
@@ -147,20 +147,27 @@ fn rows_of(state: &Durable) -> Vec<Row> {
     let mut rows = vec![Row::Secret(state.secret.clone()), Row::Base(state.base.clone())];
     rows.push(Row::Regions(state.regions));
     rows.extend(state.log.values().map(|logged| Row::Entry(logged.clone())));
+    rows.extend(
+        state.values.iter().map(|(key, value)| Row::Value(key.clone(), Change::Whole(value.clone()))),
+    );
     rows
 }
 
-fn record(rows: &[Row]) -> Vec<u8> {
+/// # Errors
+/// They are longer than a record says, 4 GiB.
+fn record(rows: &[Row]) -> Result<Vec<u8>> {
     let mut payload = Vec::new();
     for row in rows {
         let bytes = row.encode();
         payload.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
         payload.extend(bytes);
     }
-    let mut record = (payload.len() as u32).to_be_bytes().to_vec();
+    let length = u32::try_from(payload.len());
+    let length = length.map_err(|_| Error::new(ErrorKind::InvalidInput, "more than 4 GiB at a time"))?;
+    let mut record = length.to_be_bytes().to_vec();
     record.extend_from_slice(&crc32fast::hash(&payload).to_be_bytes());
     record.extend(payload);
-    record
+    Ok(record)
 }
 
 /// The state that a file leads to, and the length of what counts of it.

@@ -46,6 +46,11 @@ impl Cached {
         &self.value
     }
 
+    /// The same, without what is known of its elements.
+    pub fn into_value(self) -> Value {
+        self.value
+    }
+
     /// Goes on to the base of `epoch`.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 mod support;
 
+use bytes::Bytes;
 use fastrand::Rng;
 use std::io::ErrorKind;
 use support::draw;
@@ -18,8 +19,13 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("there is a place")
 }
 
+/// One of a few, so that changes find what they change.
+fn key(rng: &mut Rng) -> Bytes {
+    Bytes::from(vec![rng.u8(b'a'..b'e')])
+}
+
 fn batch(rng: &mut Rng) -> Vec<Row> {
-    let row = |rng: &mut Rng| match rng.u8(..6) {
+    let row = |rng: &mut Rng| match rng.u8(..9) {
         0 => Row::Base(DurableBase {
             base: draw::base(rng),
             in_base: draw::number(rng),
@@ -28,6 +34,9 @@ fn batch(rng: &mut Rng) -> Vec<Row> {
         }),
         1 => Row::Drop(rng.u64(..10)),
         2 => Row::Regions(rng.u64(1..4)),
+        6 => Row::Value(key(rng), draw::change(rng)),
+        7 => Row::Forget(key(rng)),
+        8 if rng.u8(..8) == 0 => Row::ForgetAll,
         3 if rng.u8(..4) == 0 => Row::Secret(Secret([rng.u8(..); 32])),
         _ => {
             let mut body = draw::body(rng, &[], &[]);

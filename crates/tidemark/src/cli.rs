@@ -1,8 +1,8 @@
 //! The verbs of the command line: one file each under `commands`.
 
 use crate::commands::{
-    bench, check, config, cut, demo, exclude, experiment, groups, heal, kill, protocols, readmit, remove,
-    replace, restart, results, serve, sim, skew, slow, status, up,
+    bench, check, config, cut, demo, edge, exclude, experiment, groups, heal, kill, protocols, readmit,
+    remove, replace, restart, results, serve, sim, skew, slow, status, up,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -56,6 +56,7 @@ pub(crate) enum Command {
     Experiment(experiment::Experiment),
     Results(results::Results),
     Bench(bench::Bench),
+    Edge(edge::Edge),
 }
 
 impl Command {
@@ -83,6 +84,7 @@ impl Command {
             Self::Experiment(experiment) => experiment.run(),
             Self::Results(results) => results.run(),
             Self::Bench(bench) => bench.run(),
+            Self::Edge(edge) => edge.run(),
         }
     }
 }

@@ -53,8 +53,12 @@ impl Client {
                 None => return,
                 Some(Staged::Value(..)) => {
                     let Some(Staged::Value(reference, value)) = self.staged.pop_front() else { return };
-                    let keys = self.take(reference, &Change::Whole(value)).into_iter().collect();
-                    self.changed(keys);
+                    let change = Change::Whole(value);
+                    let key = self.take(reference, &change);
+                    if let (Some(key), Change::Whole(value)) = (&key, &change) {
+                        self.keep_value(key, value);
+                    }
+                    self.changed(key.into_iter().collect());
                 }
                 Some(Staged::Rest(_)) => {
                     let Some(Staged::Rest(tick)) = self.staged.pop_front() else { return };
@@ -64,12 +68,15 @@ impl Client {
                     self.changed(keys);
                 }
                 Some(Staged::Tick(tick)) => {
-                    let base = self.base_of(&tick.clone());
+                    let tick = tick.clone();
+                    let base = self.base_of(&tick);
                     let drop = Row::Drop(base.chain_k);
                     if !BASE_BEFORE_PRUNING.kept() {
                         self.persist(vec![drop.clone()]);
                     }
-                    self.tick_persist = Some(self.persist(vec![Row::Base(base), drop]));
+                    let mut rows = vec![Row::Base(base), drop];
+                    rows.extend(self.rows_of_values(&tick));
+                    self.tick_persist = Some(self.persist(rows));
                 }
             }
         }
@@ -94,6 +101,7 @@ impl Client {
             self.fail();
             return;
         }
+        self.on_values_persisted();
         self.base = self.base_of(&tick);
         self.view.base = self.base.base.clone();
         let done = self.base.chain_k;
@@ -159,6 +167,7 @@ impl Client {
     pub(super) fn unwatch(&mut self, key: &Bytes) {
         let Some(reference) = self.watched.remove(key) else { return };
         Arc::make_mut(&mut self.view.cache).remove(key);
+        self.forget_value(key);
         if let Some(reference) = reference {
             self.by_reference.remove(&reference);
             self.send_if_open(&ToGateway::Unwatch { reference });

@@ -98,6 +98,10 @@ impl Connecting {
         if let Phase::Connected(open) = &self.phase { Some(open) } else { None }
     }
 
+    pub(super) fn endpoint(&self) -> usize {
+        self.endpoint
+    }
+
     pub(super) fn opened_mut(&mut self) -> Option<&mut Connection> {
         match &mut self.phase {
             Phase::Connected(open) if open.link.is_some() => Some(open),

@@ -5,6 +5,7 @@ use super::to_gateway::{Context, Dependency, Memory};
 use super::{Base, Body, FRAME_MAX, KEY_MAX, MICROS_END, Operation, ToClient, ToGateway, WATCHED_MAX};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 /// A client refers to Hello's base, or to the base of one of the last ticks that it received: so many.
 pub const TICKS_REFERRED_TO: usize = 64;
@@ -40,7 +41,7 @@ struct Ticks {
     /// The number of the last one.
     last: u64,
     /// The bases of the last ones, the newest at the back.
-    bases: VecDeque<Base>,
+    bases: VecDeque<Arc<Base>>,
 }
 
 /// Watched keys by their references.
@@ -51,6 +52,8 @@ struct References {
     keys: BTreeMap<u64, Bytes>,
     /// The inverse of `keys`.
     by_key: BTreeMap<Bytes, u64>,
+    /// The key of the last Unwatch, until it is asked for.
+    unwatched: Option<Bytes>,
 }
 
 impl ClientLink {
@@ -121,6 +124,25 @@ impl GatewayLink {
     /// The reference of a watched key.
     pub fn reference_of(&self, key: &[u8]) -> Option<u64> {
         self.both.references.by_key.get(key).copied()
+    }
+
+    /// The key of a reference, if it is still watched.
+    pub fn key_of(&self, reference: u64) -> Option<&Bytes> {
+        self.both.references.keys.get(&reference)
+    }
+
+    /// The key of the Unwatch that was decoded last; nothing if this was asked before.
+    pub fn take_unwatched(&mut self) -> Option<Bytes> {
+        self.both.references.unwatched.take()
+    }
+
+    /// Connections that are sent the same base need one copy of it: `base` is kept for that of the last tick, if it is the same.
+    pub fn share_base(&mut self, base: &Arc<Base>) {
+        if let Some(last) = self.both.ticks.bases.back_mut()
+            && last == base
+        {
+            *last = base.clone();
+        }
     }
 
     /// Encodes a frame that is sent next. A Tick gets the next number, a Value that of the last Tick.
@@ -221,6 +243,7 @@ impl References {
     fn remove(&mut self, reference: u64) {
         if let Some(key) = self.keys.remove(&reference) {
             self.by_key.remove(&key);
+            self.unwatched = Some(key);
         }
     }
 }
@@ -254,12 +277,12 @@ static NOTHING: Base = Base(Vec::new());
 impl Ticks {
     /// The last one.
     fn base(&self) -> &Base {
-        self.bases.back().or(self.hello.as_ref()).unwrap_or(&NOTHING)
+        self.bases.back().map(|base| &**base).or(self.hello.as_ref()).unwrap_or(&NOTHING)
     }
 
     fn push(&mut self, base: Base, kept: usize) {
         self.last += 1;
-        self.bases.push_back(base);
+        self.bases.push_back(Arc::new(base));
         if self.bases.len() > kept {
             self.bases.pop_front();
         }
@@ -278,7 +301,7 @@ impl Context for ClientLink {
 
     /// The newest tick with that base, so that both clients choose the same.
     fn dependency(&self, base: &Base) -> Dependency {
-        match self.both.ticks.bases.iter().rposition(|kept| kept == base) {
+        match self.both.ticks.bases.iter().rposition(|kept| **kept == *base) {
             Some(place) => Dependency::Tick(self.both.ticks.first() + place as u64),
             None if self.both.ticks.hello.as_ref() == Some(base) => Dependency::Tick(0),
             None => Dependency::Explicit,
@@ -296,6 +319,6 @@ impl Memory for GatewayLink {
             return self.both.ticks.hello.clone();
         }
         let place = tick.checked_sub(self.both.ticks.first())?;
-        self.both.ticks.bases.get(usize::try_from(place).ok()?).cloned()
+        self.both.ticks.bases.get(usize::try_from(place).ok()?).map(|base| (**base).clone())
     }
 }

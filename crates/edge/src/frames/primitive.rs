@@ -30,6 +30,11 @@ impl<'a> Reader<'a> {
         Ok(Self { rest: frame })
     }
 
+    /// A row of a disk: a value of many fields is longer there than in a frame, because its times are whole.
+    pub(super) fn of_row(row: &'a [u8]) -> Self {
+        Self { rest: row }
+    }
+
     /// That nothing is left.
     pub(super) fn end(&self) -> Result<(), Malformed> {
         if self.rest.is_empty() { Ok(()) } else { Err(Malformed("bytes after the last field")) }

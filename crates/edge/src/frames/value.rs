@@ -135,14 +135,29 @@ impl Written {
 impl Update {
     pub(super) fn put(&self, out: &mut Vec<u8>, newest_us: u64) {
         put_varint(out, self.reference);
-        match &self.change {
-            Change::Whole(value) => value.put(out, Some(newest_us)),
-            Change::Map(set, removed) => {
+        self.change.put(out, newest_us);
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>, newest_us: u64) -> Result<Self, Malformed> {
+        Ok(Self { reference: reader.varint()?, change: Change::read(reader, newest_us)? })
+    }
+
+    /// That it may be sent.
+    pub(super) fn check(&self) -> Result<(), Unsendable> {
+        self.change.check()
+    }
+}
+
+impl Change {
+    pub(super) fn put(&self, out: &mut Vec<u8>, newest_us: u64) {
+        match self {
+            Self::Whole(value) => value.put(out, Some(newest_us)),
+            Self::Map(set, removed) => {
                 out.push(5);
                 put_fields(out, set, Some(newest_us));
                 put_list(out, removed.iter());
             }
-            Change::Set(added, removed) => {
+            Self::Set(added, removed) => {
                 out.push(6);
                 put_list(out, added.iter());
                 put_list(out, removed.iter());
@@ -151,23 +166,20 @@ impl Update {
     }
 
     pub(super) fn read(reader: &mut Reader<'_>, newest_us: u64) -> Result<Self, Malformed> {
-        let reference = reader.varint()?;
         let change = match reader.byte()? {
-            5 => Change::Map(read_fields(reader, newest_us)?, reader.ascending()?),
-            6 => Change::Set(reader.ascending()?, reader.ascending()?),
-            kind => Change::Whole(Value::read_kind(kind, reader, newest_us)?),
+            5 => Self::Map(read_fields(reader, newest_us)?, reader.ascending()?),
+            6 => Self::Set(reader.ascending()?, reader.ascending()?),
+            kind => Self::Whole(Value::read_kind(kind, reader, newest_us)?),
         };
-        let update = Self { reference, change };
-        update.check().map_err(|unsendable| Malformed(unsendable.0))?;
-        Ok(update)
+        change.check().map_err(|unsendable| Malformed(unsendable.0))?;
+        Ok(change)
     }
 
-    /// That it may be sent.
-    pub(super) fn check(&self) -> Result<(), Unsendable> {
-        let both = match &self.change {
-            Change::Whole(value) => return value.check(),
-            Change::Map(set, removed) => set.keys().any(|field| removed.contains(field)),
-            Change::Set(added, removed) => added.iter().any(|member| removed.contains(member)),
+    fn check(&self) -> Result<(), Unsendable> {
+        let both = match self {
+            Self::Whole(value) => return value.check(),
+            Self::Map(set, removed) => set.keys().any(|field| removed.contains(field)),
+            Self::Set(added, removed) => added.iter().any(|member| removed.contains(member)),
         };
         if both { Err(Unsendable("a field or member that is both there and gone")) } else { Ok(()) }
     }

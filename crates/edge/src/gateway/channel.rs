@@ -5,6 +5,7 @@ use super::{Answer, Ask, ConnectionId, Gateway, Why};
 use crate::frames::{Base, Change, Tick, ToClient, Update, Value};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use tidemark_core::{Guard, guard_of};
 
 /// So many keys are read at a time.
@@ -21,11 +22,20 @@ pub(super) struct Watched {
 }
 
 /// Clients of one K.
+///
+/// **Invariants**
+/// - I1 `unknown` has the keys whose value is not known, `opening` the members that are not live, `asking` those that are and have asked
+///   for a tick or wait for a value, and `ticked` those that are, with when they were sent their last tick. So a new base costs work for
+///   what has changed, and for those that are told of it; not for all that are there.
 #[derive(Default)]
 pub(super) struct Channel {
-    pub(super) base: Base,
+    pub(super) base: Arc<Base>,
     pub(super) keys: BTreeMap<Bytes, Watched>,
+    pub(super) unknown: BTreeSet<Bytes>,
     pub(super) members: BTreeSet<ConnectionId>,
+    pub(super) opening: BTreeSet<ConnectionId>,
+    pub(super) asking: BTreeSet<ConnectionId>,
+    ticked: BTreeSet<(u64, ConnectionId)>,
     /// A read is under way: at which base, how many answers are missing, and what was read.
     reading: Option<Reading>,
 }
@@ -47,8 +57,11 @@ impl Reading {
 
 impl Channel {
     pub(super) fn watch(&mut self, key: &Bytes, id: ConnectionId) {
-        let new = || Watched { value: None, watchers: BTreeSet::new() };
-        self.keys.entry(key.clone()).or_insert_with(new).watchers.insert(id);
+        let watched = self.keys.entry(key.clone()).or_insert_with(|| {
+            self.unknown.insert(key.clone());
+            Watched { value: None, watchers: BTreeSet::new() }
+        });
+        watched.watchers.insert(id);
     }
 
     pub(super) fn unwatch(&mut self, key: &[u8], id: ConnectionId) {
@@ -56,12 +69,27 @@ impl Channel {
         watched.watchers.remove(&id);
         if watched.watchers.is_empty() {
             self.keys.remove(key);
+            self.unknown.remove(key);
         }
     }
 
     /// Whether the reading of that number is under way.
     fn reads(&self, number: u64) -> bool {
         self.reading.as_ref().is_some_and(|reading| reading.number == number)
+    }
+
+    /// A client comes; it is not live.
+    pub(super) fn joins(&mut self, id: ConnectionId) {
+        self.members.insert(id);
+        self.opening.insert(id);
+    }
+
+    /// It goes. It was sent its last tick at `ticked_us`.
+    pub(super) fn leaves(&mut self, id: ConnectionId, ticked_us: u64) {
+        self.members.remove(&id);
+        self.opening.remove(&id);
+        self.asking.remove(&id);
+        self.ticked.remove(&(ticked_us, id));
     }
 
     /// The value of a key at the base, if it is known.
@@ -85,15 +113,14 @@ impl Gateway {
         else {
             return;
         };
-        let moves = newest != channel.base && newest.dominates(&channel.base);
+        let moves = newest != *channel.base && newest.dominates(&channel.base);
         if moves && channel.base.newest_us() > 0 {
-            let from = channel.base.clone();
+            let from = (*channel.base).clone();
             channel.reading = Some(Reading::new(number, newest.clone()));
             self.ask(Why::Changed(regions, number), Ask::Changed(from, newest));
         } else {
-            let at = if moves { newest } else { channel.base.clone() };
-            let keys = channel.keys.iter().filter(|(_, watched)| watched.value.is_none());
-            let keys: Vec<Bytes> = keys.map(|(key, _)| key.clone()).collect();
+            let at = if moves { newest } else { (*channel.base).clone() };
+            let keys: Vec<Bytes> = channel.unknown.iter().cloned().collect();
             if at.newest_us() > 0 && (moves || !keys.is_empty()) {
                 channel.reading = Some(Reading::new(number, at));
                 self.read_all(regions, &keys);
@@ -109,8 +136,7 @@ impl Gateway {
         let keys: Vec<Bytes> = match answer {
             Answer::Changed(Some(changed)) => {
                 let changed = changed.into_iter().filter(|key| channel.keys.contains_key(key));
-                let unknown = channel.keys.iter().filter(|(_, watched)| watched.value.is_none());
-                let all: BTreeSet<Bytes> = changed.chain(unknown.map(|(key, _)| key.clone())).collect();
+                let all: BTreeSet<Bytes> = changed.chain(channel.unknown.iter().cloned()).collect();
                 all.into_iter().collect()
             }
             Answer::Changed(None) => channel.keys.keys().cloned().collect(),
@@ -158,10 +184,12 @@ impl Gateway {
         if failed {
             return; // what it has is kept, and read again at the next base
         }
-        channel.base = at;
+        let moves = *channel.base != at;
+        channel.base = Arc::new(at);
         let mut changes = BTreeMap::<Bytes, Change>::new();
         for (key, value) in values {
             let Some(watched) = channel.keys.get_mut(&key) else { continue };
+            channel.unknown.remove(&key);
             let before = watched.value.replace(value);
             let now = watched.value.as_ref().expect("just put there");
             if before.as_ref() != Some(now) {
@@ -173,35 +201,49 @@ impl Gateway {
                 );
             }
         }
-        let members: Vec<ConnectionId> = channel.members.iter().copied().collect();
-        for id in members {
+        for (id, updates) in self.told(regions, &changes, moves) {
             if self.connections.get(&id).is_some_and(|connection| connection.live) {
-                self.tell(id, regions, &changes);
+                self.tell(id, regions, updates);
             } else {
                 self.open_if_ready(id);
             }
             self.fill(id);
         }
-        if self
-            .channels
-            .get(&regions)
-            .is_some_and(|channel| channel.keys.values().any(|one| one.value.is_none()))
-        {
+        if self.channels.get(&regions).is_some_and(|channel| !channel.unknown.is_empty()) {
             self.step(regions); // keys that were watched meanwhile
         }
     }
 
+    /// Who may have to be told something, and what has changed for each. Without a new base these are clients whose values were read.
+    fn told(
+        &self,
+        regions: u64,
+        changes: &BTreeMap<Bytes, Change>,
+        moves: bool,
+    ) -> BTreeMap<ConnectionId, Vec<Update>> {
+        let channel = &self.channels[&regions];
+        let mut told = BTreeMap::<ConnectionId, Vec<Update>>::new();
+        for (key, change) in changes {
+            for id in channel.keys.get(key).into_iter().flat_map(|watched| &watched.watchers) {
+                let updates = told.entry(*id).or_default();
+                let Some(connection) = self.connections.get(id) else { continue };
+                // A guard has no reference.
+                let reference = connection.link.reference_of(key);
+                let reference = reference.filter(|reference| !connection.waits.contains(reference));
+                updates.extend(reference.map(|reference| Update { reference, change: change.clone() }));
+            }
+        }
+        let idle = channel.ticked.iter().take_while(|(ticked_us, _)| ticked_us + IDLE_US <= self.now_us);
+        let others = channel.opening.iter().chain(&channel.asking).chain(idle.map(|(_, id)| id));
+        for id in others.filter(|_| moves) {
+            told.entry(*id).or_default();
+        }
+        told
+    }
+
     /// Sends a tick to a client that is live, if it has something to be told.
-    fn tell(&mut self, id: ConnectionId, regions: u64, changes: &BTreeMap<Bytes, Change>) {
+    fn tell(&mut self, id: ConnectionId, regions: u64, mut updates: Vec<Update>) {
         let Some(connection) = self.connections.get(&id) else { return };
-        let mut updates: Vec<Update> = changes
-            .iter()
-            .filter_map(|(key, change)| {
-                let reference = connection.link.reference_of(key)?;
-                let waits = connection.waits.contains(&reference);
-                (!waits).then(|| Update { reference, change: change.clone() })
-            })
-            .collect();
         updates.sort_unstable_by_key(|update| update.reference);
         let guard = self.guard(regions, connection);
         let due = connection.asks || self.now_us >= connection.ticked_us + IDLE_US;
@@ -220,7 +262,8 @@ impl Gateway {
     }
 
     pub(super) fn send_tick(&mut self, id: ConnectionId, regions: u64, guard: Guard, updates: Vec<Update>) {
-        let to = self.channels[&regions].base.clone();
+        let shared = self.channels[&regions].base.clone();
+        let to = (*shared).clone();
         let have =
             (0..).zip(&self.told).filter(|(_, told)| told.dominates(&to)).fold(0, |all, (n, _)| all | 1 << n);
         let mut check = [0; 8];
@@ -229,11 +272,22 @@ impl Gateway {
         }
         let now_us = self.now_us;
         if let Some(connection) = self.connections.get_mut(&id) {
+            if let Some(channel) = self.channels.get_mut(&regions) {
+                channel.opening.remove(&id);
+                channel.ticked.remove(&(connection.ticked_us, id));
+                channel.ticked.insert((now_us, id));
+                if connection.waits.is_empty() {
+                    channel.asking.remove(&id);
+                }
+            }
             (connection.asks, connection.ticked_us, connection.in_base) = (false, now_us, guard.k);
             // The client sends on after what is in its base.
             connection.head = connection.head.map(|head| if guard.k > head.k { guard } else { head });
         }
         self.send(id, &ToClient::Tick(Tick { to, regions, in_base: guard.k, check, have, updates }));
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.link.share_base(&shared);
+        }
     }
 
     /// Sends a client that is live the values that it waits for, as far as they are known.
@@ -245,20 +299,26 @@ impl Gateway {
             .waits
             .iter()
             .filter_map(|reference| {
-                let key = connection.link.watched().find(|(one, _)| one == reference)?.1;
+                let key = connection.link.key_of(*reference)?;
                 Some((*reference, channel.value(key)?.clone()))
             })
             .collect();
         if known.is_empty() {
             return;
         }
-        if *connection.link.base() != channel.base {
+        if *connection.link.base() != *channel.base {
             let guard = self.guard(regions, connection);
             self.send_tick(id, regions, guard, Vec::new()); // I1
         }
         for (reference, value) in known {
             if let Some(connection) = self.connections.get_mut(&id) {
                 connection.waits.remove(&reference);
+                if let Some(channel) = self.channels.get_mut(&regions)
+                    && connection.waits.is_empty()
+                    && !connection.asks
+                {
+                    channel.asking.remove(&id);
+                }
             }
             self.send(id, &ToClient::Value { reference, value });
         }

@@ -33,7 +33,11 @@ impl Gateway {
                     connection.have.insert(reference, have);
                 }
                 if let Some(regions) = connection.channel {
-                    self.channels.entry(regions).or_default().watch(&key, id);
+                    let channel = self.channels.entry(regions).or_default();
+                    channel.watch(&key, id);
+                    if connection.live {
+                        channel.asking.insert(id);
+                    }
                     self.fill(id);
                     self.step(regions);
                 }
@@ -45,6 +49,10 @@ impl Gateway {
             }
             ToGateway::Sync => {
                 (connection.synced, connection.asks) = (true, true);
+                let channel = connection.channel.filter(|_| connection.live);
+                if let Some(channel) = channel.and_then(|regions| self.channels.get_mut(&regions)) {
+                    channel.asking.insert(id);
+                }
                 self.open_if_ready(id);
                 self.ask_for_bases();
             }
@@ -107,7 +115,7 @@ impl Gateway {
         let (have, waits) = self.has(&connection);
         self.leave(id, &connection);
         let channel = self.channels.entry(regions).or_default();
-        channel.members.insert(id);
+        channel.joins(id);
         channel.watch(&guard_of(connection.client).0, id);
         connection.link.watched().for_each(|(_, key)| channel.watch(key, id));
         let live = false;
@@ -133,7 +141,7 @@ impl Gateway {
     pub(super) fn leave(&mut self, id: ConnectionId, connection: &Connection) {
         let Some(regions) = connection.channel else { return };
         let Some(channel) = self.channels.get_mut(&regions) else { return };
-        channel.members.remove(&id);
+        channel.leaves(id, connection.ticked_us);
         channel.unwatch(&guard_of(connection.client), id);
         connection.link.watched().for_each(|(_, key)| channel.unwatch(key, id));
         if channel.members.is_empty() {
@@ -145,18 +153,13 @@ impl Gateway {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.have.remove(&reference);
         connection.waits.remove(&reference);
-        // The link has forgotten the key already: what nobody watches any more is found by looking.
-        let (client, regions) = (connection.client, connection.channel);
-        let watched: BTreeSet<_> = connection.link.watched().map(|(_, key)| key.clone()).collect();
-        let Some(channel) = regions.and_then(|regions| self.channels.get_mut(&regions)) else { return };
-        let guard = guard_of(client);
-        let gone: Vec<_> = channel
-            .keys
-            .iter()
-            .filter(|(key, one)| one.watchers.contains(&id) && !watched.contains(*key) && **key != guard.0)
-            .map(|(key, _)| key.clone())
-            .collect();
-        gone.iter().for_each(|key| channel.unwatch(key, id));
+        let Some(key) = connection.link.take_unwatched() else { return };
+        // Its guard it watches as long as it is here.
+        let is_guard = *key == *guard_of(connection.client).0;
+        let channel = connection.channel.and_then(|regions| self.channels.get_mut(&regions));
+        if let Some(channel) = channel.filter(|_| !is_guard) {
+            channel.unwatch(&key, id);
+        }
     }
 
     /// Ends the opening of a client with a tick, if its channel has come to a base that dominates the client's, and all that it watches

@@ -263,6 +263,12 @@ impl Script {
         self.line_of_disk();
     }
 
+    /// The process dies, and the next one keeps values.
+    pub(crate) fn crash_and_keep_values(&mut self) {
+        self.crash();
+        self.client = Client::with_values(self.disk.clone(), config());
+    }
+
     /// Lets time pass, and rings the timer if it is due.
     pub(crate) fn pass(&mut self, micros: u64) {
         self.now_us += micros;
@@ -319,6 +325,10 @@ fn row(row: &Row) -> Json {
         }
         Row::Drop(k) => json!({"row": "Drop", "k": json::number(*k)}),
         Row::Regions(regions) => json!({"row": "Regions", "K": json::number(*regions)}),
+        // Clients in other languages need not keep values, and transcripts have none.
+        Row::Value(key, _) => json!({"row": "Value", "key": json::hex(key)}),
+        Row::Forget(key) => json!({"row": "Forget", "key": json::hex(key)}),
+        Row::ForgetAll => json!({"row": "ForgetAll"}),
     };
     line["hex"] = json!(json::hex(&row.encode()));
     line

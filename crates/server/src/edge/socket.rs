@@ -19,6 +19,9 @@ const PING: Duration = Duration::from_secs(20);
 /// How long a client may take to read one frame.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How much is read at a time, and so how much memory is held for that: frames are small, and clients are many.
+const BUFFER: usize = 2 << 10;
+
 /// How long what a client has sent is read after its connection was closed.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -47,6 +50,8 @@ async fn upgrade(
 ) -> Response {
     match upgrade {
         Ok(upgrade) => upgrade
+            .read_buffer_size(BUFFER)
+            .write_buffer_size(BUFFER)
             .max_message_size(FRAME_MAX)
             .max_frame_size(FRAME_MAX)
             .on_upgrade(|socket| serve(socket, hub)),

@@ -1,6 +1,7 @@
 //! A node from start to end: listeners, recovery, the data thread's tasks, and a clean stop.
 
 mod batch;
+mod files;
 mod jobs;
 pub(crate) mod shard;
 mod sockets;
@@ -77,8 +78,9 @@ pub fn run_node(config: NodeConfig) -> Result<(), ServeError> {
 ///
 /// # Errors
 /// See [`ServeError`].
-pub fn run_node_with(config: NodeConfig, mut hooks: Hooks) -> Result<(), ServeError> {
+pub fn run_node_with(mut config: NodeConfig, mut hooks: Hooks) -> Result<(), ServeError> {
     config.validate().map_err(ServeError::Config)?;
+    files::make_room(&mut config);
     let name = &config.cluster.protocol;
     let Some(factory) = tidemark_registry::by_name(name) else {
         let known = tidemark_registry::NAMES.join(", ");

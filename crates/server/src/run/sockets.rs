@@ -44,9 +44,10 @@ impl Sockets {
     }
 
     pub(super) fn listen(self) -> Result<Listeners, ServeError> {
+        // When a region has gone, all of its edge clients come to others at once.
         let listen = |socket: Socket| {
             socket
-                .listen(1024)
+                .listen(4096)
                 .map_err(failed("cannot listen: somebody else has taken the address meanwhile"))?;
             socket.set_nonblocking(true).map_err(failed("cannot use a listener"))?;
             Ok(socket.into())

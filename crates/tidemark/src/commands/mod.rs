@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod config;
 pub(crate) mod cut;
 pub(crate) mod demo;
+pub(crate) mod edge;
 pub(crate) mod exclude;
 pub(crate) mod experiment;
 pub(crate) mod groups;

@@ -6,6 +6,7 @@ mod adapt;
 mod bench;
 mod bound;
 mod config;
+mod edge;
 mod experiments;
 mod faults;
 mod harness;

@@ -2,37 +2,21 @@
 
 use crate::support::{Cluster, PATIENCE};
 use bytes::Bytes;
-use std::collections::VecDeque;
-use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
-use tidemark_edge::client::{Client, Config, Effect, Event, Report};
+use tidemark_edge::client::{Client, Effect, Event, Report};
 use tidemark_edge::durable::Durable;
-use tidemark_edge::frames::{OperationKind, Secret, Value};
+use tidemark_edge::frames::{OperationKind, Value};
+use tidemark_edge_client::{Driver, Endpoint, Setup, draw_secret};
+use tokio::runtime::Runtime;
 use tungstenite::{Message, WebSocket};
-
-fn connect(address: SocketAddr) -> Option<WebSocket<TcpStream>> {
-    let stream = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
-    let (socket, _) = tungstenite::client(format!("ws://{address}/edge"), stream).ok()?;
-    socket.get_ref().set_nonblocking(true).unwrap();
-    socket.get_ref().set_nodelay(true).unwrap();
-    Some(socket)
-}
 
 /// A client with its disk, in memory, and its connection.
 pub(super) struct App {
-    pub(super) client: Client,
-    disk: Durable,
-    config: Config,
-    endpoints: Vec<SocketAddr>,
-    started: Instant,
-    socket: Option<(u64, WebSocket<TcpStream>)>,
-    online: bool,
-    wake_at_us: u64,
-    commits: u64,
+    driver: Driver<Durable>,
+    setup: Setup,
+    runtime: Runtime,
     pub(super) reports: Vec<Report>,
-    /// Bytes of frames.
-    pub(super) received: usize,
 }
 
 impl App {
@@ -41,117 +25,54 @@ impl App {
     }
 
     pub(super) fn with_token(cluster: &Cluster, nodes: &[usize], regions: u64, token: &'static str) -> Self {
-        let endpoints: Vec<SocketAddr> =
-            nodes.iter().map(|node| cluster.nodes[*node].config.edge_listen.unwrap()).collect();
-        let mut disk = Durable::new(Secret(std::array::from_fn(|_| fastrand::u8(..))));
-        disk.regions = regions;
-        let config =
-            Config { endpoints: endpoints.len(), seed: fastrand::u64(..), token: Bytes::from(token) };
-        let mut app = Self {
-            client: Client::new(disk.clone(), config.clone()),
-            disk,
-            config,
-            endpoints,
-            started: Instant::now(),
-            socket: None,
-            online: true,
-            wake_at_us: u64::MAX,
-            commits: 0,
-            reports: Vec::new(),
-            received: 0,
+        let endpoint = |node: &usize| -> Endpoint {
+            cluster.nodes[*node].config.edge_listen.unwrap().to_string().parse().unwrap()
         };
+        let mut disk = Durable::new(draw_secret());
+        disk.regions = regions;
+        let endpoints = nodes.iter().map(endpoint).collect();
+        let setup = Setup { endpoints, token: Bytes::from(token), keep_values: false };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let mut app = Self { driver: Driver::new(disk, setup.clone()), setup, runtime, reports: Vec::new() };
         app.event(Event::Start);
         app
     }
 
-    fn now_us(&self) -> u64 {
-        self.started.elapsed().as_micros() as u64
+    pub(super) fn client(&self) -> &Client {
+        self.driver.client()
+    }
+
+    /// Bytes of frames from gateways.
+    pub(super) fn received(&self) -> u64 {
+        self.driver.traffic().bytes_in
     }
 
     fn event(&mut self, event: Event) {
-        let mut events = VecDeque::from([event]);
-        while let Some(event) = events.pop_front() {
-            for effect in self.client.handle(self.now_us(), event) {
-                match effect {
-                    Effect::Persist { id, rows } => {
-                        rows.iter().for_each(|row| self.disk.apply(row));
-                        events.push_back(Event::Persisted { id });
-                    }
-                    Effect::Connect { endpoint, connection } => {
-                        self.socket = None;
-                        let socket = connect(self.endpoints[endpoint]).filter(|_| self.online);
-                        events.push_back(match socket {
-                            Some(socket) => {
-                                self.socket = Some((connection, socket));
-                                Event::Connected { connection }
-                            }
-                            None => Event::Disconnected { connection },
-                        });
-                    }
-                    Effect::Send { bytes, .. } => {
-                        let Some((connection, socket)) = &mut self.socket else { continue };
-                        if socket.send(Message::Binary(bytes.into())).is_err() {
-                            let connection = *connection;
-                            self.socket = None;
-                            events.push_back(Event::Disconnected { connection });
-                        }
-                    }
-                    Effect::Close { .. } => self.socket = None,
-                    Effect::WakeAt { at_us } => self.wake_at_us = at_us,
-                    Effect::DrawSecret => {
-                        let secret = Secret(std::array::from_fn(|_| fastrand::u8(..)));
-                        events.push_back(Event::Secret(secret));
-                    }
-                    Effect::CommitFailed { why, .. } => panic!("{why}"),
-                    Effect::Report(report) => {
-                        assert!(!matches!(report, Report::Forked { .. } | Report::Lost { .. }), "{report:?}");
-                        self.reports.push(report);
-                    }
-                    Effect::Committed { .. } | Effect::Changed { .. } | Effect::Status(_) => {}
+        let _timers = self.runtime.enter();
+        self.driver.tell(event);
+        for effect in self.driver.news() {
+            match effect {
+                Effect::CommitFailed { why, .. } => panic!("{why}"),
+                Effect::Report(report) => {
+                    assert!(!matches!(report, Report::Forked { .. } | Report::Lost { .. }), "{report:?}");
+                    self.reports.push(report);
                 }
+                _ => {}
             }
         }
     }
 
     /// Does what is due, for so long.
     pub(super) fn run(&mut self, time: Duration) {
-        let end = Instant::now() + time;
-        loop {
-            if self.now_us() >= self.wake_at_us {
-                self.wake_at_us = u64::MAX;
-                self.event(Event::Timer);
-            }
-            while let Some((connection, socket)) = &mut self.socket {
-                let connection = *connection;
-                match socket.read() {
-                    Ok(Message::Binary(bytes)) => {
-                        self.received += bytes.len();
-                        self.event(Event::Frame { connection, bytes: bytes.to_vec() });
-                    }
-                    Ok(Message::Close(_)) => {
-                        self.socket = None;
-                        self.event(Event::Disconnected { connection });
-                    }
-                    Ok(_) => {}
-                    Err(tungstenite::Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => break,
-                    Err(_) => {
-                        self.socket = None;
-                        self.event(Event::Disconnected { connection });
-                    }
-                }
-            }
-            if Instant::now() >= end {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        self.runtime.block_on(self.driver.run(time));
+        self.event(Event::Timer);
     }
 
     #[track_caller]
     pub(super) fn until(&mut self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
         let start = Instant::now();
         while !condition(self) {
-            let (status, pending) = (self.client.status(), self.client.pending());
+            let (status, pending) = (self.client().status(), self.client().pending());
             assert!(
                 start.elapsed() < PATIENCE,
                 "in vain: {what}; {status:?}, {pending} pending, {:?}",
@@ -165,23 +86,23 @@ impl App {
     pub(super) fn load(&mut self, keys: &[&str]) {
         keys.iter().for_each(|key| self.event(Event::Watch { key: Bytes::copy_from_slice(key.as_bytes()) }));
         self.until("the keys are here", |app| {
-            keys.iter().all(|key| app.client.read(key.as_bytes()).is_some())
+            keys.iter().all(|key| app.client().read(key.as_bytes()).is_some())
         });
     }
 
     pub(super) fn commit(&mut self, operations: &[(&'static str, OperationKind)]) {
-        let mut transaction = self.client.begin();
+        let mut transaction = self.client().begin();
         operations.iter().for_each(|(key, kind)| transaction.push(*key, kind.clone()));
-        self.commits += 1;
-        self.event(Event::Commit { id: self.commits, transaction });
+        let _timers = self.runtime.enter();
+        self.driver.commit(transaction);
     }
 
     pub(super) fn text(&self, key: &str) -> String {
-        string(self.client.read(key.as_bytes()))
+        string(self.client().read(key.as_bytes()))
     }
 
     pub(super) fn field(&self, key: &str, field: &str) -> String {
-        match self.client.read(key.as_bytes()) {
+        match self.client().read(key.as_bytes()) {
             Some(Value::Map(fields)) => fields
                 .get(field.as_bytes())
                 .map_or(String::new(), |written| String::from_utf8_lossy(&written.bytes).into_owned()),
@@ -191,28 +112,21 @@ impl App {
 
     /// The connection breaks.
     pub(super) fn break_off(&mut self) {
-        if let Some((connection, _)) = self.socket.take() {
-            self.event(Event::Disconnected { connection });
-        }
+        let _timers = self.runtime.enter();
+        self.driver.break_off();
     }
 
     pub(super) fn offline(&mut self) {
-        self.online = false;
         self.event(Event::Stop);
-        self.socket = None;
     }
 
     pub(super) fn online(&mut self) {
-        self.online = true;
         self.event(Event::Start);
     }
 
     /// The process ends; another one goes on with its disk.
     pub(super) fn crash(&mut self) {
-        self.socket = None;
-        self.config.seed += 1;
-        self.client = Client::new(self.disk.clone(), self.config.clone());
-        self.wake_at_us = u64::MAX;
+        self.driver = Driver::new(self.driver.disk().clone(), self.setup.clone());
         self.event(Event::Start);
     }
 }
@@ -230,9 +144,9 @@ pub(super) struct Raw(WebSocket<TcpStream>);
 
 impl Raw {
     pub(super) fn connect(address: SocketAddr) -> Self {
-        let socket = connect(address).expect("it is served");
-        socket.get_ref().set_nonblocking(false).unwrap();
-        socket.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
+        let stream = TcpStream::connect(address).expect("it is served");
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (socket, _) = tungstenite::client(format!("ws://{address}/edge"), stream).expect("by WebSocket");
         Self(socket)
     }
 

@@ -1,0 +1,281 @@
+//! What a load measures, and what is said of it.
+
+use super::Plan;
+use crate::Traffic;
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// What clients have noted.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub(super) local_writes: Samples,
+    pub(super) cached_reads: Samples,
+    loads: Samples,
+    to_ack: Samples,
+    to_visible: Samples,
+    failovers: Samples,
+    /// How many clients each group has.
+    groups: Vec<usize>,
+    live: usize,
+    lost: usize,
+    errors: BTreeMap<String, u64>,
+    /// Updates that are not acknowledged, or not seen by all of their group.
+    open: BTreeMap<u64, Open>,
+    numbers: u64,
+    pub(super) traffic: Traffic,
+}
+
+/// What was counted from outside of clients.
+pub(super) struct Counted {
+    /// Updates that were due.
+    pub(super) sent: u64,
+    /// How long that took.
+    pub(super) seconds: f64,
+    /// Until all clients were live.
+    pub(super) connected: Duration,
+    /// What the node's processors did until then, in seconds.
+    pub(super) connect_cpu: Option<f64>,
+    pub(super) traffic: Traffic,
+    pub(super) node: Option<Used>,
+    pub(super) own: Option<Used>,
+}
+
+struct Open {
+    due: Instant,
+    acknowledged: bool,
+    /// So many clients of the group have not seen it.
+    unseen: usize,
+}
+
+/// Durations.
+pub(super) struct Samples(Histogram<u64>);
+
+impl Default for Samples {
+    fn default() -> Self {
+        // Three digits are always possible.
+        Self(Histogram::new(3).expect("three digits"))
+    }
+}
+
+impl Samples {
+    /// Nanoseconds, because a cached read takes fewer than a microsecond.
+    pub(super) fn add(&mut self, time: Duration) {
+        // It grows as needed.
+        let _ = self.0.record(time.as_nanos() as u64);
+    }
+
+    fn times(&self) -> Times {
+        let at = |quantile| self.0.value_at_quantile(quantile) as f64 / 1e3;
+        let (p50_us, p99_us, max_us) = (at(0.5), at(0.99), at(1.0));
+        Times { count: self.0.len(), p50_us, p99_us, max_us }
+    }
+}
+
+/// Quantiles.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Times {
+    /// Of how many.
+    pub count: u64,
+    /// Microseconds.
+    pub p50_us: f64,
+    /// Microseconds.
+    pub p99_us: f64,
+    /// Microseconds.
+    pub max_us: f64,
+}
+
+/// What a process has used while the load was counted.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Used {
+    /// Seconds of processors a second.
+    pub cpu: f64,
+    /// The same a client, in microseconds a second.
+    pub cpu_us_a_client: f64,
+    /// Bytes at the end.
+    pub memory: u64,
+    /// How much it has grown since before the first connection, a client, in bytes.
+    pub memory_a_client: f64,
+}
+
+impl Used {
+    pub(super) fn new(cpu: f64, memory: u64, before: u64, clients: usize, seconds: f64) -> Self {
+        let cpu = cpu / seconds;
+        Self {
+            cpu,
+            cpu_us_a_client: cpu * 1e6 / clients as f64,
+            memory,
+            memory_a_client: memory.saturating_sub(before) as f64 / clients as f64,
+        }
+    }
+}
+
+/// Clients that lost their connections.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Failover {
+    /// How many connections were lost.
+    pub lost: usize,
+    /// From the loss until the client is live at another gateway.
+    pub times: Times,
+}
+
+/// The result.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// How many clients.
+    pub clients: usize,
+    /// K.
+    pub regions: u64,
+    /// How many saw each update.
+    pub seen_by: usize,
+    /// Seconds that were counted.
+    pub seconds: f64,
+    /// Seconds until all clients were live.
+    pub connected: f64,
+    /// From the beginning of a client until it had the values of what it watches.
+    pub load: Times,
+    /// Seconds of the node's processors for one connection and its opening.
+    pub cpu_a_connection: Option<f64>,
+    /// Updates that were due.
+    pub updates: u64,
+    /// Updates that were not acknowledged in the end.
+    pub unacknowledged: u64,
+    /// From when an update was due until its region had accepted it.
+    pub to_ack: Times,
+    /// The same until another client of the group saw it; one sample a client.
+    pub to_visible: Times,
+    /// How many of these have not come: another update has replaced what they would have seen, or it is under way.
+    pub unseen: u64,
+    /// Reads of a cached key.
+    pub cached_read: Times,
+    /// Commits, with the disk in memory.
+    pub local_write: Times,
+    /// Frames to a client a second.
+    pub frames_in: f64,
+    /// Bytes in these.
+    pub bytes_in: f64,
+    /// Frames from a client a second.
+    pub frames_out: f64,
+    /// Bytes in these.
+    pub bytes_out: f64,
+    /// Clients that lost their connections, if any did.
+    pub failover: Option<Failover>,
+    /// What the node used, if its process was named and has survived.
+    pub node: Option<Used>,
+    /// What all clients together used.
+    pub own: Option<Used>,
+    /// What gateways complained of, and how often.
+    pub errors: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    pub(super) fn comes(&mut self, group: usize) {
+        self.groups.resize(self.groups.len().max(group + 1), 0);
+        self.groups[group] += 1;
+    }
+
+    /// An update is committed; returns its number.
+    pub(super) fn writes(&mut self, group: usize, due: Instant) -> u64 {
+        self.numbers += 1;
+        self.open.insert(self.numbers, Open { due, acknowledged: false, unseen: self.groups[group] - 1 });
+        self.numbers
+    }
+
+    pub(super) fn acknowledged(&mut self, number: u64, now: Instant) {
+        if let Some(open) = self.open.get_mut(&number) {
+            open.acknowledged = true;
+            self.to_ack.add(now.saturating_duration_since(open.due));
+            self.open.retain(|_, open| !open.acknowledged || open.unseen > 0);
+        }
+    }
+
+    pub(super) fn seen(&mut self, number: u64, now: Instant) {
+        if let Some(open) = self.open.get_mut(&number) {
+            open.unseen = open.unseen.saturating_sub(1);
+            self.to_visible.add(now.saturating_duration_since(open.due));
+            if open.acknowledged && open.unseen == 0 {
+                self.open.remove(&number);
+            }
+        }
+    }
+
+    pub(super) fn loads(&mut self, time: Duration) {
+        self.live += 1;
+        self.loads.add(time);
+    }
+
+    pub(super) fn loses(&mut self) {
+        self.lost += 1;
+    }
+
+    pub(super) fn fails_over(&mut self, time: Duration) {
+        self.failovers.add(time);
+    }
+
+    pub(super) fn fails(&mut self, why: String) {
+        *self.errors.entry(why).or_default() += 1;
+    }
+
+    pub(super) fn passes(&mut self, before: Traffic, now: Traffic) {
+        self.traffic.frames_in += now.frames_in - before.frames_in;
+        self.traffic.bytes_in += now.bytes_in - before.bytes_in;
+        self.traffic.frames_out += now.frames_out - before.frames_out;
+        self.traffic.bytes_out += now.bytes_out - before.bytes_out;
+    }
+
+    pub(super) fn live(&self) -> usize {
+        self.live
+    }
+
+    pub(super) fn error(&self) -> Option<&str> {
+        self.errors.keys().next().map(String::as_str)
+    }
+
+    /// How many acknowledgements, sights and reconnections have not come.
+    pub(super) fn missing(&self) -> usize {
+        let updates = self.open.values().map(|open| open.unseen + usize::from(!open.acknowledged));
+        updates.sum::<usize>() + self.lost - self.failovers.0.len() as usize
+    }
+
+    /// From now on it counts. What a client loses counts from the beginning.
+    pub(super) fn begin(&mut self) {
+        for samples in
+            [&mut self.local_writes, &mut self.cached_reads, &mut self.to_ack, &mut self.to_visible]
+        {
+            samples.0.reset();
+        }
+        self.open.clear();
+        self.traffic = Traffic::default();
+    }
+
+    pub(super) fn report(&self, plan: &Plan, counted: Counted) -> Report {
+        let Counted { seconds, traffic, .. } = counted;
+        let a_client = |count: u64| count as f64 / plan.clients as f64 / seconds;
+        let failover = Failover { lost: self.lost, times: self.failovers.times() };
+        Report {
+            clients: plan.clients,
+            regions: plan.regions,
+            seen_by: plan.seen_by,
+            seconds,
+            connected: counted.connected.as_secs_f64(),
+            load: self.loads.times(),
+            cpu_a_connection: counted.connect_cpu.map(|cpu| cpu / plan.clients as f64),
+            updates: counted.sent,
+            unacknowledged: self.open.values().filter(|open| !open.acknowledged).count() as u64,
+            to_ack: self.to_ack.times(),
+            to_visible: self.to_visible.times(),
+            unseen: self.open.values().map(|open| open.unseen as u64).sum(),
+            cached_read: self.cached_reads.times(),
+            local_write: self.local_writes.times(),
+            frames_in: a_client(traffic.frames_in),
+            bytes_in: a_client(traffic.bytes_in),
+            frames_out: a_client(traffic.frames_out),
+            bytes_out: a_client(traffic.bytes_out),
+            failover: (self.lost > 0).then_some(failover),
+            node: counted.node,
+            own: counted.own,
+            errors: self.errors.clone(),
+        }
+    }
+}

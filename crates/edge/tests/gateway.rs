@@ -1,0 +1,194 @@
+//! The gateway, step by step: whom it tells of a new base.
+
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use tidemark_core::{Guard, Hlc};
+use tidemark_edge::frames::*;
+use tidemark_edge::gateway::*;
+
+const NOON_US: u64 = 1_790_000_000_000_000;
+
+/// A gateway in a region of its own, which answers at once.
+struct Region {
+    gateway: Gateway,
+    now_us: u64,
+    values: BTreeMap<Bytes, Value>,
+    /// Keys that were written since the last base.
+    changed: Vec<Bytes>,
+    clients: BTreeMap<ConnectionId, ClientLink>,
+    /// How many keys were read.
+    read: usize,
+    received: Vec<(ConnectionId, ToClient)>,
+}
+
+impl Region {
+    fn new() -> Self {
+        let name = Bytes::from_static(b"eu");
+        let settings =
+            Settings { region: 0, regions: 1, name, period_ms: 200, retain_ms: 60_000, token: None };
+        Self {
+            gateway: Gateway::new(settings),
+            now_us: NOON_US,
+            values: BTreeMap::new(),
+            changed: Vec::new(),
+            clients: BTreeMap::new(),
+            read: 0,
+            received: Vec::new(),
+        }
+    }
+
+    /// Answers what the gateway asks, and takes what it sends.
+    fn settle(&mut self) {
+        loop {
+            let outputs = self.gateway.outputs();
+            if outputs.is_empty() {
+                return;
+            }
+            for output in outputs {
+                match output {
+                    Output::Send(id, frame) => {
+                        let frame = self.clients.get_mut(&id).unwrap().decode(&frame).unwrap();
+                        self.received.push((id, frame));
+                    }
+                    Output::Close(id) => panic!("{id} is closed"),
+                    Output::Ask(id, ask) => {
+                        let answer = self.answer(ask);
+                        self.gateway.answered(id, answer, self.now_us);
+                    }
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, ask: Ask) -> Answer {
+        match ask {
+            Ask::Bases => Answer::Bases(vec![self.base()], vec![self.base()]),
+            Ask::Guard(_) => Answer::Guard(Guard::default()),
+            Ask::Changed(..) => Answer::Changed(Some(std::mem::take(&mut self.changed))),
+            Ask::Read(_, keys) => {
+                self.read += keys.len();
+                Answer::Values(
+                    keys.iter().map(|key| self.values.get(key).cloned().unwrap_or_default()).collect(),
+                )
+            }
+            Ask::Accept(_) => panic!("nobody writes"),
+        }
+    }
+
+    fn base(&self) -> Base {
+        Base(vec![Hlc::at(self.now_us)])
+    }
+
+    fn send(&mut self, id: ConnectionId, frame: &ToGateway) {
+        let bytes = self.clients.get_mut(&id).unwrap().encode(frame).unwrap();
+        self.gateway.frame(id, &bytes, self.now_us);
+        self.settle();
+    }
+
+    fn open(&mut self, id: ConnectionId, key: &'static str) {
+        self.clients.insert(id, ClientLink::default());
+        self.gateway.opened(id);
+        let (secret, token, check) = (Secret([id as u8; 32]), Bytes::new(), [0; 8]);
+        let base = Base(Vec::new());
+        self.send(
+            id,
+            &ToGateway::Hello(Hello { secret, regions: 1, base, in_base: 0, first: 1, check, token }),
+        );
+        self.watch(id, 0, key);
+        self.send(id, &ToGateway::Sync);
+        assert!(self.told(id).iter().any(|frame| matches!(frame, ToClient::Tick(_))));
+    }
+
+    fn watch(&mut self, id: ConnectionId, reference: u64, key: &'static str) {
+        self.send(id, &ToGateway::Watch { reference, key: key.into(), have: NO_HASH });
+    }
+
+    fn write(&mut self, key: &'static str, text: &'static str) {
+        let written = Written { at_us: self.now_us, bytes: text.into() };
+        self.values.insert(key.into(), Value::String(written));
+        self.changed.push(key.into());
+    }
+
+    fn pass(&mut self, micros: u64) {
+        self.now_us += micros;
+        self.gateway.tick(self.now_us);
+        self.settle();
+    }
+
+    /// What a client was sent since the last call.
+    fn told(&mut self, id: ConnectionId) -> Vec<ToClient> {
+        self.received.extract_if(.., |(to, _)| *to == id).map(|(_, frame)| frame).collect()
+    }
+
+    /// The references of what a tick has brought; nothing if there was none.
+    fn ticked(&mut self, id: ConnectionId) -> Option<Vec<u64>> {
+        let frames = self.told(id);
+        assert!(frames.len() <= 1, "{frames:?}");
+        frames.into_iter().next().map(|frame| match frame {
+            ToClient::Tick(tick) => tick.updates.iter().map(|update| update.reference).collect(),
+            other => panic!("{other:?}"),
+        })
+    }
+}
+
+#[test]
+fn a_base_is_told_to_those_whose_keys_have_changed_who_ask_or_who_heard_nothing_for_long() {
+    let mut region = Region::new();
+    for (id, key) in [(1, "a"), (2, "b"), (3, "b")] {
+        region.open(id, key);
+    }
+    region.read = 0;
+    region.write("a", "1");
+    region.pass(200_000);
+    assert_eq!([1, 2, 3].map(|id| region.ticked(id)), [Some(vec![0]), None, None]);
+    assert_eq!(region.read, 1, "only what has changed is read");
+    region.write("b", "1");
+    region.pass(200_000);
+    assert_eq!([1, 2, 3].map(|id| region.ticked(id)), [None, Some(vec![0]), Some(vec![0])]);
+    region.write("nobody's", "1");
+    region.pass(200_000);
+    assert_eq!([1, 2, 3].map(|id| region.ticked(id)), [None, None, None]);
+    region.now_us += 1;
+    region.send(3, &ToGateway::Sync);
+    assert_eq!([1, 2, 3].map(|id| region.ticked(id)), [None, None, Some(vec![])]);
+    region.pass(200_000);
+    assert_eq!(region.ticked(3), None, "once");
+    // 5 s after the last one of each: those of 1 and 2 are 0.6 s and 0.4 s old.
+    region.pass(4_350_000);
+    assert_eq!([1, 2, 3].map(|id| region.ticked(id)), [None, None, None]);
+    region.pass(100_000);
+    assert_eq!([1, 2, 3].map(|id| region.ticked(id)), [Some(vec![]), None, None]);
+    region.pass(200_000);
+    assert_eq!([1, 2, 3].map(|id| region.ticked(id)), [None, Some(vec![]), None]);
+    region.gateway.closed(3);
+    region.pass(10_000_000);
+    assert_eq!([1, 2].map(|id| region.ticked(id)), [Some(vec![]), Some(vec![])]);
+    assert!(region.received.is_empty(), "3 has gone");
+}
+
+#[test]
+fn a_key_that_is_watched_later_is_read_and_one_that_is_given_up_is_not() {
+    let mut region = Region::new();
+    region.open(1, "a");
+    region.open(2, "a");
+    region.write("b", "1");
+    region.now_us += 1;
+    region.watch(1, 1, "b");
+    assert!(matches!(&region.told(1)[..], [ToClient::Value { reference: 1, .. }]), "at the base that it has");
+    region.send(1, &ToGateway::Unwatch { reference: 0 });
+    region.write("a", "2");
+    region.write("b", "2");
+    region.read = 0;
+    region.pass(200_000);
+    assert_eq!([1, 2].map(|id| region.ticked(id)), [Some(vec![1]), Some(vec![0])]);
+    assert_eq!(region.read, 2);
+    // Nobody watches it any more: it is not read.
+    region.send(2, &ToGateway::Unwatch { reference: 0 });
+    region.write("a", "3");
+    region.read = 0;
+    region.pass(200_000);
+    assert_eq!((region.ticked(1), region.ticked(2), region.read), (None, None, 0));
+    // Somebody may watch it again, under another reference.
+    region.watch(2, 1, "a");
+    assert!(matches!(&region.told(2)[..], [.., ToClient::Value { reference: 1, .. }]));
+}
