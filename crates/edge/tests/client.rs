@@ -326,6 +326,27 @@ fn rule_12_retime_gives_new_times_and_sends_again() {
     assert_eq!(script.client.status(), Status::Offline, "it is taken");
 }
 
+/// Its time rises above that of the write which the client has seen over it: with its write it would win again.
+#[test]
+fn rule_12_with_a_later_time_a_write_that_was_seen_overwritten_stays_overwritten() {
+    let mut script = opened();
+    script.commit(&[("a", set("mine")), ("n", OperationKind::Add(1))]);
+    script.write();
+    script.transfers();
+    let own_us = script.disk.log[&1].body.h_us;
+    script.tick(base(&[40, 40, 40]), NONE, &[(0, string(own_us + 1, "theirs"))]);
+    script.write();
+    assert_eq!(script.read("a"), Some(string(own_us + 1, "theirs")));
+    script.pass(100_000_000);
+    script.down(ToClient::Retime { k: 1 });
+    script.write();
+    let body = &script.disk.log[&1].body;
+    assert!(body.h_us > own_us + 1);
+    assert_eq!(body.operations.iter().map(|one| &one.key[..]).collect::<Vec<_>>(), [b"n"]);
+    assert_eq!(script.read("a"), Some(string(own_us + 1, "theirs")));
+    assert_eq!(script.transfers(), [(1, false)]);
+}
+
 #[test]
 fn rule_13_the_status_is_one_of_four() {
     let mut script = Script::new("");

@@ -182,6 +182,8 @@ impl Host {
         let mut transaction = self.client.begin();
         self.commits += 1;
         let unique = Bytes::from(format!("{}.{}.{}", self.number, self.commits, rng.u16(..)));
+        // Its first key says which transaction it is: a write may be left out.
+        transaction.push(unique.clone(), OperationKind::Add(1));
         transaction.push("s1", OperationKind::Set(unique.clone()));
         for _ in 0..rng.usize(..3) {
             let element = Bytes::from_static([&b"a"[..], b"b", b"c"][rng.usize(..3)]);
@@ -292,12 +294,9 @@ impl Host {
     }
 }
 
-/// The value that only this transaction writes.
+/// The key that only this transaction writes.
 pub(crate) fn unique_of(body: &Body) -> Bytes {
-    match &body.operations[0].kind {
-        OperationKind::Set(unique) => unique.clone(),
-        other => panic!("a transaction begins with its unique value: {other:?}"),
-    }
+    body.operations[0].key.clone()
 }
 
 fn config(rng: &mut Rng) -> Config {
