@@ -19,7 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidemark-node", &["core", "store", "contract", "replica", "group", "adapt"]),
     (
         "tidemark-sim",
-        &["core", "store", "contract", "protocols", "replica", "group", "node", "check", "workload", "adapt"],
+        &["core", "store", "contract", "protocols", "replica", "group", "node", "check", "edge", "workload", "adapt"],
     ),
     ("tidemark-simulators", &["node", "protocols", "registry", "sim"]),
     ("tidemark-wire", &[]),
