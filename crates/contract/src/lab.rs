@@ -288,8 +288,8 @@ impl<P: Protocol> Lab<P> {
     /// The server refuses it.
     pub fn order(&mut self, at: ServerId, order: &Order) -> Result<Standing, String> {
         self.note(format_args!("{at} <- {order:?}"));
-        let mut answer = None;
-        self.at(at, |protocol, cx| answer = Some(order.carry_out(protocol, cx)));
+        let (mut answer, records) = (None, self.server(at).records.clone());
+        self.at(at, |protocol, cx| answer = Some(order.carry_out(protocol, &records, cx)));
         answer.expect("the handler ran")
     }
 
@@ -347,8 +347,19 @@ impl<P: Protocol> Lab<P> {
         self.messages.remove(&(from, to));
     }
 
-    /// Delivers the next thing that `from` feeds to its peer `to`; false if there is none.
+    /// Delivers the next thing that `from` feeds to its peer `to`; false if there is none, or it is not taken: of a data centre
+    /// that is excluded, heartbeats are dropped and later records stay where they are.
     pub fn deliver(&mut self, from: ServerId, to: ServerId) -> bool {
+        if let Some(last) = P::EXTENSIONS.ends.and_then(|ends| ends(self.protocol(to), from.dc)) {
+            let (has, feed) =
+                (self.server(to).records[from.dc.index()], self.feeds.entry((from, to)).or_default());
+            while let Some(Feed::Heartbeat(_)) = feed.front() {
+                feed.pop_front();
+            }
+            if has >= last {
+                return false;
+            }
+        }
         let Some(feed) = self.feeds.get_mut(&(from, to)).and_then(VecDeque::pop_front) else { return false };
         match feed {
             Feed::Version(key, version) => {

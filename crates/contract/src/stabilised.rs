@@ -23,7 +23,7 @@ use crate::{
     Answer, Ceiling, Cx, Hard, Params as _, Past as _, Protocol, Recovered, Report, SliceReply, SliceReq,
     Slices, Stabilisation, Ticket, Tree, Waiters,
 };
-use tidemark_core::{DcId, Failure, Found, Hlc, Key, Outcome, ServerId, Vector};
+use tidemark_core::{DcId, Failure, Found, Hlc, Key, Micros, Outcome, ServerId, Vector};
 use tidemark_store::Version;
 
 mod at_a_time;
@@ -358,6 +358,12 @@ pub fn arrive<P: StableTime>(
     let st = server.stabilised();
     st.arrivals.park(needs, cx.mono + st.params.wait_limit_us, (ticket, dependencies, admitted));
     server.wake(cx);
+}
+
+/// Refuses all sessions that wait for admission.
+pub fn turn_away<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
+    let all = server.stabilised().arrivals.expire(Micros::MAX);
+    cx.fail_all(all.into_iter().map(|(ticket, ..)| ticket), not_covered);
 }
 
 /// What [`StableTime::wake`] does by default: lets in the sessions that this region covers, and takes up again the requests

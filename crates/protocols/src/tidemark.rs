@@ -40,6 +40,7 @@
 mod bases;
 pub mod commands;
 pub mod edge;
+mod exclusion;
 mod failures;
 pub mod interactive;
 mod lasting;
@@ -54,6 +55,7 @@ pub mod transactions;
 mod view;
 use bases::Kept;
 use commands::Commands;
+pub use exclusion::Excluded;
 use interactive::Interactive;
 pub use lasting::Lasting;
 pub use params::Params;
@@ -75,10 +77,13 @@ pub use view::{At, View};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Request {
-    Of(request::Request<Known, Past, Known, Vector, Micros>),
+    Of(request::Request<Known, Past, Known, Moved, Micros>),
     PutAll(Writes, Past),
     Transact(Transact, Past),
 }
+
+/// What a session depends on that has moved here, and from where.
+pub type Moved = (Vector, DcId);
 
 /// DSV_c and L_c.
 pub type Known = (Vector, Hlc);
@@ -100,6 +105,7 @@ pub struct Tidemark {
     /// How long a transaction of an edge client can be accepted (D17).
     retain: Micros,
     recent: Recent,
+    excluded: Excluded,
     /// Versions with exceptions.
     exceptional: Watched,
 }
@@ -112,6 +118,7 @@ impl Protocol for Tidemark {
         .interactive()
         .partial()
         .reads_at_a_time(true)
+        .excludes_for_good()
         .rules(RULES);
     const EXTENSIONS: Extensions<Self> = Extensions {
         types: Some(Types {
@@ -124,13 +131,15 @@ impl Protocol for Tidemark {
                 View::Fresh(at) => Some(if VIEWS_HAVE_NAMES.kept() { at.dsv.digest() } else { 1 }),
                 _ => None,
             },
-            now: |server, m| View::Fresh(At { m, l: server.l, dsv: server.st.stable.clone() }),
+            now: |server, _| View::Fresh(server.seen_at(server.st.stable.clone())),
             // 2, 8: the fence of every ROTX is above all that was written.
             whole: |params| params.keep_us == 0 && params.base_regions == 0,
             together: None,
         }),
         announces: Some(Meta::announced), // 7
         edge: Some(edge::COPIES),         // D17
+        order: Some(exclusion::obey),     // D21
+        ends: Some(exclusion::last),      // D21
         ..Extensions::NONE
     };
     type Meta = Meta;
@@ -162,18 +171,38 @@ impl Protocol for Tidemark {
         st.stable[l] = st.stable[l].max(Hlc::ZERO); // from now on the least of all entries counts it (D6)
         let (commands, interactive) = (Commands::start(was.life), Interactive::start(&was, cx));
         let (retain, recent) = (cx.params.edge_retain_us, Recent::start(&was, cx));
+        let excluded = Some(was.hard.excluded).filter(|_| EXCLUSION_SURVIVES.kept()).unwrap_or_default();
         let exceptional = Watched::default();
-        Self { st, m, l, transactions, commands, interactive, lead: None, kept, retain, recent, exceptional }
+        let lead = None;
+        let mut server = Self {
+            st,
+            m,
+            l,
+            transactions,
+            commands,
+            interactive,
+            lead,
+            kept,
+            retain,
+            recent,
+            excluded,
+            exceptional,
+        };
+        server.pass(cx); // D21
+        server
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Cx<'_, Self>) {
         use request::Request as Of;
+        if let Some(why) = self.bygone(&request) {
+            return cx.fail(ticket, why); // D21
+        }
         match request {
             Request::Of(Of::Get(key, known)) => self.read(ticket, &Read::Get(key), &known, cx),
             Request::Of(Of::Walk(walk, known)) => self.read(ticket, &Read::Walk(walk), &known, cx), // D4
             Request::Of(Of::Put(key, update, past)) => self.put(ticket, key, update, past, cx),
             Request::Of(Of::Rotx(keys, known)) => self.rotx(ticket, keys, &known, cx),
-            Request::Of(Of::Cover(ds)) => self.cover(ticket, ds, cx), // D2
+            Request::Of(Of::Cover((ds, _))) => self.cover(ticket, ds, cx), // D2
             Request::Of(Of::At(keys, time)) => self.at(ticket, keys, time, cx),
             Request::PutAll(writes, past) => {
                 self.put_all(ticket, Part { writes, ..Part::default() }, past, cx)
@@ -185,6 +214,7 @@ impl Protocol for Tidemark {
     fn on_peer(&mut self, from: ServerId, message: Peer, cx: &mut Cx<'_, Self>) {
         match message {
             Peer::Own(message) => self.on_transaction(from, message, cx),
+            Peer::SliceReq(request) if self.excluded.doubts(&request.at) => {} // D21: nobody waits for ever
             message => stabilised::on_peer(self, from, message, cx),
         }
     }
@@ -212,7 +242,8 @@ impl Protocol for Tidemark {
 
     fn status(&self) -> Status {
         let dsv = self.without_l(&self.st.stable);
-        Status::new(dsv, self.st.waiting() + self.transactions.unfinished() + self.commands.waiting())
+        let blocked = self.st.waiting() + self.transactions.unfinished() + self.commands.waiting();
+        Status { away: self.excluded.away().cloned(), ..Status::new(dsv, blocked) }
     }
 }
 
@@ -223,13 +254,13 @@ impl StableTime for Tidemark {
 
     /// A slice of ROTX.
     fn slice(&mut self, sv: Vector, keys: &Several<(u32, Key)>, cx: &mut Cx<'_, Self>) -> FoundSlice<Self> {
-        let view = View::Snapshot(At { m: cx.me.dc, l: self.l, dsv: sv.clone() });
+        let view = View::Snapshot(self.seen_at(sv.clone()));
         self.slice_as(&view, &sv, keys, cx)
     }
 
     fn settled(&mut self, safe: &Vector, m: DcId, d: &Version<Meta>) -> bool {
         let safe = if COLLECTS_AT_SAFE.kept() { safe } else { &self.st.stable };
-        let at = At::safe(m, self.l, safe);
+        let at = self.seen_at(At::safe(m, self.l, safe));
         if let Some(edge) = &d.meta.edge {
             return self.is_over(d.stamp, safe) && View::Base(at).shows(edge.at, &d.meta); // D17
         }
@@ -245,13 +276,13 @@ impl StableTime for Tidemark {
     }
 
     fn learn(&mut self, stable: &Vector, cx: &mut Cx<'_, Self>) {
-        self.st.stable.merge(stable);
+        self.st.stable.merge(&self.excluded.believed(stable));
         self.end_doubts(cx);
     }
 
     /// What is received, and what is announced here: L is the least that is (T8).
     fn share(&mut self, cx: &mut Cx<'_, Self>) -> Vector {
-        let (announced, mut vv) = (self.announced(cx), self.st.vv.clone());
+        let (announced, mut vv) = (self.announced(cx), self.shared(cx));
         vv[cx.me.dc] = announced;
         vv.raised(self.l, announced)
     }
@@ -332,7 +363,7 @@ impl Tidemark {
     fn bring(&mut self, Past { ds, dsv, l }: &Past, cx: &mut Cx<'_, Self>) {
         if PUT_TAKES_DSV.kept() {
             let (m, fence) = (cx.me.dc, self.st.stable[cx.me.dc]);
-            self.st.stable.merge(dsv);
+            self.st.stable.merge(&self.excluded.believed(dsv));
             self.st.stable[m] = if PUT_TAKES_FENCE.kept() { self.st.stable[m] } else { fence };
             self.take_l(*l, cx);
         }
@@ -376,7 +407,7 @@ impl Tidemark {
     /// Merges DSV_c and L_c (1, 4, 8).
     #[inline]
     fn learn_from(&mut self, (dsv, l): &Known, cx: &mut Cx<'_, Self>) {
-        self.st.stable.merge(dsv);
+        self.st.stable.merge(&self.excluded.believed(dsv));
         self.take_l(*l, cx);
     }
 }
@@ -392,8 +423,8 @@ impl OneRound for Tidemark {
             Some(Op::Transact(step)) => return Request::Transact(*step, past.clone()),
             op => op,
         };
-        let (ds, known) = (|| past.ds.clone(), || (past.dsv.clone(), past.l));
+        let (moved, known) = (|| (past.ds.clone(), m), || (past.dsv.clone(), past.l));
         let fenced = || past.fenced(m); // 8
-        Request::Of(Brings { read: known, put: || past.clone(), rotx: fenced, cover: ds }.ask(op)) // D2: DS_c alone
+        Request::Of(Brings { read: known, put: || past.clone(), rotx: fenced, cover: moved }.ask(op)) // D2: DS_c alone
     }
 }

@@ -269,8 +269,15 @@ impl<P: Protocol> Host<P> {
         }
         let expected = received.seq + 1;
         let repeats = |seq| seq < expected && REPEATS_ARE_DROPPED.kept();
+        let last = self.last_of(from, at);
         match item {
             StreamItem::Record { seq, .. } | StreamItem::Skipped { seq, .. } if repeats(seq) => Ok(()),
+            StreamItem::Record { seq, .. } | StreamItem::Skipped { seq, .. }
+                if last.is_some_and(|last| seq > last) =>
+            {
+                Err(StreamError::Ended(from.dc))
+            }
+            StreamItem::Heartbeat { .. } | StreamItem::Floor { .. } if last.is_some() => Ok(()),
             StreamItem::Record { seq, .. } | StreamItem::Skipped { seq, .. } if seq > expected => {
                 Err(StreamError::Gap { expected, got: seq })
             }
@@ -305,6 +312,16 @@ impl<P: Protocol> Host<P> {
             }
             StreamItem::Heartbeat { .. } | StreamItem::Floor { .. } => Ok(()),
         }
+    }
+
+    /// The number of the last record of `from` that `at` takes, if it does not take all.
+    fn last_of(&self, from: ServerId, at: PartitionId) -> Option<u64> {
+        P::EXTENSIONS.ends.and_then(|ends| ends(self.partition(at), from.dc))
+    }
+
+    /// Whether `at` takes no more records of `from` than it has.
+    pub fn has_all_of(&self, from: ServerId, at: PartitionId) -> bool {
+        self.last_of(from, at).is_some_and(|last| last <= self.place(at).received[from.dc.index()].seq)
     }
 
     fn receive(
