@@ -34,7 +34,8 @@ pub struct Options {
     pub ops: usize,
     /// What may fail.
     pub faults: Faults,
-    /// An operator excludes a data centre and readmits it, in protocols that can do without one.
+    /// An operator excludes a data centre and readmits it, in protocols that can do without one; where it stays excluded, the data
+    /// centre is lost before.
     pub exclusions: bool,
     /// Some reads are reads at a time, in protocols that have them ([`Info::reads_at_a_time`]).
     pub reads_at_a_time: bool,
@@ -109,6 +110,12 @@ impl Options {
         }
         if self.interactive > 0 && self.pools {
             return Err("what the others of a pool learn while a transaction is open is not in its snapshot: leave out --pools".into());
+        }
+        if self.exclusions && info.excludes_for_good && self.placement != Placed::Everywhere {
+            return Err(format!(
+                "{} cannot exclude a region of which no other one has all records: leave out --placement",
+                info.name
+            ));
         }
         rules(info, &self.without)?;
         let params = changed(info.name, factory.default_params().into(), &self.params)?;
