@@ -80,7 +80,8 @@ impl Standing {
         let (_, donor) = cut(&least);
         let knows = |(server, told): (&ServerId, &Standing)| {
             let at_donor = all.get(&ServerId::new(donor, server.partition));
-            server.dc == donor || at_donor.is_some_and(|donor| told.announced >= donor.forgotten)
+            // If nobody has heard anything, nobody is the donor.
+            server.dc == donor || at_donor.is_none_or(|donor| told.announced >= donor.forgotten)
         };
         all.iter().all(knows).then_some(least)
     }

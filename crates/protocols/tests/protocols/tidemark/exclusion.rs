@@ -14,9 +14,9 @@ use tidemark_protocols::tidemark::{
 };
 
 /// The data centre that is lost.
-const C: DcId = DcId(2);
+pub(super) const C: DcId = DcId(2);
 
-pub(super) type Told = BTreeMap<ServerId, Standing>;
+type Told = BTreeMap<ServerId, Standing>;
 
 /// The servers of A and B.
 fn survivors() -> [ServerId; 4] {
@@ -32,12 +32,12 @@ pub(super) fn order_one(
     lab.order(at, &Order::Exclusion(Exclusion { dc: C, round, step: step.clone() }))
 }
 
-pub(super) fn order(lab: &mut Lab<Tidemark>, round: u64, step: &Step) -> Result<Told, String> {
+fn order(lab: &mut Lab<Tidemark>, round: u64, step: &Step) -> Result<Told, String> {
     survivors().into_iter().map(|at| Ok((at, order_one(lab, at, round, step)?))).collect()
 }
 
 /// What of C a survivor has goes to the other one, as far as it is taken.
-pub(super) fn relay(lab: &mut Lab<Tidemark>) {
+fn relay(lab: &mut Lab<Tidemark>) {
     lab.deliver_between(2, 0);
     lab.deliver_between(2, 1);
 }
