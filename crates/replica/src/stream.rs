@@ -324,6 +324,11 @@ impl<P: Protocol> Host<P> {
         self.last_of(from, at).is_some_and(|last| last <= self.place(at).received[from.dc.index()].seq)
     }
 
+    /// Whether others have records of `from` that `at` has to get before that one is excluded.
+    pub fn lacks_some_of(&self, from: ServerId, at: PartitionId) -> bool {
+        self.last_of(from, at).is_some_and(|last| last > self.place(at).received[from.dc.index()].seq)
+    }
+
     fn receive(
         &mut self,
         now: Now,

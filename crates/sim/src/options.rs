@@ -117,6 +117,9 @@ impl Options {
                 info.name
             ));
         }
+        if self.exclusions && info.excludes_for_good && self.reads_at_a_time {
+            return Err("a read at a time is judged by all that was written, of which a region may be lost: leave out --reads-at-a-time".into());
+        }
         rules(info, &self.without)?;
         let params = changed(info.name, factory.default_params().into(), &self.params)?;
         let explained = |error: String| format!("{}: {error}", info.name);

@@ -5,12 +5,9 @@ use crate::outcome::ProblemKind;
 use crate::plan::Plan;
 use crate::rng::mix;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tidemark_core::history::{Action, Fate, Final};
 use tidemark_core::{DcId, Failure, Key, Outcome, Stamp};
-
-/// The newest version of each key that a session of a survivor knows, and whether it is a deletion.
-type Newest<'a> = BTreeMap<&'a Key, (Stamp, bool)>;
 
 /// What an operation in `dc` has come to: if that may be lost, what was acknowledged happened or not.
 pub(super) fn as_far_as_is_left<'o>(plan: &Plan, dc: DcId, outcome: &'o Outcome) -> Cow<'o, Outcome> {
@@ -44,20 +41,22 @@ impl Cluster<'_> {
     pub(super) fn judge_survivors(&mut self) {
         let Some(lost) = self.operator.lost() else { return };
         let finals = std::mem::take(&mut self.history.finals);
-        let mut newest = Newest::new();
-        for event in self.history.events.iter().filter(|event| event.dc != lost && event.fate == Fate::Ok) {
-            let mut knows = |key, stamp: Option<Stamp>, deletes| {
+        let mut newest: BTreeMap<&Key, Stamp> = BTreeMap::new();
+        let mut deleted = BTreeSet::new();
+        for event in &self.history.events {
+            let mut knows = |key, stamp: Option<Stamp>| {
                 let known = newest.entry(key).or_default();
-                *known = (*known).max((stamp.unwrap_or_default(), deletes));
+                *known = (*known).max(stamp.unwrap_or_default());
             };
+            let of_survivor = event.dc != lost && event.fate == Fate::Ok;
             match &event.action {
-                Action::Write { key, value, version, .. } => knows(key, *version, value.is_none()),
-                Action::Read { reads, .. } => {
-                    reads
-                        .iter()
-                        .for_each(|read| knows(&read.key, read.found.stamp, read.found.value.is_none()));
+                // It may have happened, whatever its client was told.
+                Action::Write { key, value: None, .. } => _ = deleted.insert(key),
+                Action::Write { key, version, .. } if of_survivor => knows(key, *version),
+                Action::Read { reads, .. } if of_survivor => {
+                    reads.iter().for_each(|read| knows(&read.key, read.found.stamp));
                 }
-                Action::Adopt { .. } => {}
+                _ => {}
             }
         }
         let mut first: BTreeMap<&Key, &Final> = BTreeMap::new();
@@ -65,16 +64,18 @@ impl Cluster<'_> {
         for last in &finals {
             let (dc, key, found) = (last.dc, &last.key, &last.found);
             let other = first.entry(key).or_insert(last);
-            if other.found.value != found.value || found.value.is_some() && other.found.stamp != found.stamp {
+            let stamps = other.found.stamp.zip(found.stamp).filter(|_| found.value.is_some());
+            if other.found.value != found.value || stamps.is_some_and(|(one, other)| one != other) {
                 wrong.push(format!("{key} is {:?} in {}, and {found:?} in {dc}", other.found, other.dc));
             }
-            let (stamp, deletes) = newest.get(key).copied().unwrap_or_default();
-            let gone = deletes && found.value.is_none();
-            if stamp > found.stamp.unwrap_or_default()
-                && !gone
-                && (found.stamp.is_some() || found.value.is_none())
-            {
-                wrong.push(format!("{key} is {found:?} in {dc}, where {stamp} is known"));
+            let newest = newest.get(key).copied().unwrap_or_default();
+            let older = match found.stamp {
+                Some(stamp) => stamp < newest,
+                // Of data types there are no stamps.
+                None => found.value.is_none() && newest > Stamp::default() && !deleted.contains(key),
+            };
+            if older {
+                wrong.push(format!("{key} is {found:?} in {dc}, where {newest} is known"));
             }
         }
         for what in wrong {

@@ -20,8 +20,8 @@ fn connect(address: SocketAddr) -> Option<WebSocket<TcpStream>> {
 }
 
 /// A client with its disk, in memory, and its connection.
-pub(super) struct App {
-    pub(super) client: Client,
+pub(crate) struct App {
+    pub(crate) client: Client,
     disk: Durable,
     config: Config,
     endpoints: Vec<SocketAddr>,
@@ -36,7 +36,7 @@ pub(super) struct App {
 }
 
 impl App {
-    pub(super) fn new(cluster: &Cluster, nodes: &[usize], regions: u64) -> Self {
+    pub(crate) fn new(cluster: &Cluster, nodes: &[usize], regions: u64) -> Self {
         Self::with_token(cluster, nodes, regions, "")
     }
 
@@ -114,7 +114,7 @@ impl App {
     }
 
     /// Does what is due, for so long.
-    pub(super) fn run(&mut self, time: Duration) {
+    pub(crate) fn run(&mut self, time: Duration) {
         let end = Instant::now() + time;
         loop {
             if self.now_us() >= self.wake_at_us {
@@ -148,7 +148,7 @@ impl App {
     }
 
     #[track_caller]
-    pub(super) fn until(&mut self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
+    pub(crate) fn until(&mut self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
         let start = Instant::now();
         while !condition(self) {
             let (status, pending) = (self.client.status(), self.client.pending());
@@ -162,14 +162,14 @@ impl App {
     }
 
     /// Watches keys, and waits until they are here.
-    pub(super) fn load(&mut self, keys: &[&str]) {
+    pub(crate) fn load(&mut self, keys: &[&str]) {
         keys.iter().for_each(|key| self.event(Event::Watch { key: Bytes::copy_from_slice(key.as_bytes()) }));
         self.until("the keys are here", |app| {
             keys.iter().all(|key| app.client.read(key.as_bytes()).is_some())
         });
     }
 
-    pub(super) fn commit(&mut self, operations: &[(&'static str, OperationKind)]) {
+    pub(crate) fn commit(&mut self, operations: &[(&'static str, OperationKind)]) {
         let mut transaction = self.client.begin();
         operations.iter().for_each(|(key, kind)| transaction.push(*key, kind.clone()));
         self.commits += 1;
