@@ -136,6 +136,15 @@ fn an_operator_excludes_and_readmits_regions_of_nodes() {
     assert!(stats.exclusions > 4, "{stats:?}");
 }
 
+/// Of those that are lost, too, in Raft groups.
+#[test]
+fn an_operator_excludes_regions_that_are_lost() {
+    let lost = Options { dcs: 3, sessions: 6, ..away() };
+    let stats = cleared::<Tidemark>(lost.clone(), 0..200).stats;
+    assert!(stats.exclusions > 150, "{stats:?}");
+    cleared::<Tidemark>(Options { replicas: 3, ..lost }, 0..20);
+}
+
 #[test]
 fn groups_change_while_nodes_serve() {
     let stats = cleared::<Accf>(few(), 0..200).stats;
