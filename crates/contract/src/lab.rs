@@ -347,20 +347,9 @@ impl<P: Protocol> Lab<P> {
         self.messages.remove(&(from, to));
     }
 
-    /// Delivers the next thing that `from` feeds to its peer `to`; false if there is none, or it is not taken: of a data centre
-    /// that is excluded, heartbeats are dropped and later records stay where they are.
+    /// Delivers the next thing that `from` feeds to its peer `to`; false if there is none, or it is not taken.
     pub fn deliver(&mut self, from: ServerId, to: ServerId) -> bool {
-        if let Some(last) = P::EXTENSIONS.ends.and_then(|ends| ends(self.protocol(to), from.dc)) {
-            let (has, feed) =
-                (self.server(to).records[from.dc.index()], self.feeds.entry((from, to)).or_default());
-            while let Some(Feed::Heartbeat(_)) = feed.front() {
-                feed.pop_front();
-            }
-            if has >= last {
-                return false;
-            }
-        }
-        let Some(feed) = self.feeds.get_mut(&(from, to)).and_then(VecDeque::pop_front) else { return false };
+        let Some(feed) = self.next_of(from, to) else { return false };
         match feed {
             Feed::Version(key, version) => {
                 self.note(format_args!("{to} <- {from} replicate {}", shown(&key, &version)));

@@ -23,7 +23,7 @@ use crate::{
     Answer, Ceiling, Cx, Hard, Params as _, Past as _, Protocol, Recovered, Report, SliceReply, SliceReq,
     Slices, Stabilisation, Ticket, Tree, Waiters,
 };
-use tidemark_core::{DcId, Failure, Found, Hlc, Key, Micros, Outcome, ServerId, Vector};
+use tidemark_core::{DcId, Failure, Found, Hlc, Key, Outcome, ServerId, Vector};
 use tidemark_store::Version;
 
 mod at_a_time;
@@ -38,7 +38,7 @@ pub use heartbeats::{delta, is_due};
 use leases::Leases;
 pub use messages::{Messages, Never, Peer, Timer, Timers};
 pub use params::{KeepParams, Params, TRANSACTION_LIMIT_US, TransactionParams};
-pub use past::{Past, cover};
+pub use past::{Past, cover, turn_away};
 
 crate::rules! { from crate::Rule::COMPONENTS;
     STABLE_SURVIVES, // S1
@@ -358,12 +358,6 @@ pub fn arrive<P: StableTime>(
     let st = server.stabilised();
     st.arrivals.park(needs, cx.mono + st.params.wait_limit_us, (ticket, dependencies, admitted));
     server.wake(cx);
-}
-
-/// Refuses all sessions that wait for admission.
-pub fn turn_away<P: StableTime>(server: &mut P, cx: &mut Cx<'_, P>) {
-    let all = server.stabilised().arrivals.expire(Micros::MAX);
-    cx.fail_all(all.into_iter().map(|(ticket, ..)| ticket), not_covered);
 }
 
 /// What [`StableTime::wake`] does by default: lets in the sessions that this region covers, and takes up again the requests

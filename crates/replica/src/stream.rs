@@ -16,6 +16,7 @@ use tidemark_contract::{Protocol, Version};
 use tidemark_core::{DcId, Hlc, Key, PartitionId, Regions, ServerId};
 use tidemark_store::log::{Log, LogError, Position};
 
+mod ended;
 mod error;
 mod outgoing;
 mod relay;
@@ -263,21 +264,10 @@ impl<P: Protocol> Host<P> {
         at: PartitionId,
         item: StreamItem<P>,
     ) -> Result<(), StreamError> {
-        let received = &self.place(at).received[from.dc.index()];
-        if received.incarnation == 0 {
-            return Err(StreamError::NotAccepted(from));
-        }
-        let expected = received.seq + 1;
+        let Some(expected) = self.expects(from, at, &item)? else { return Ok(()) };
         let repeats = |seq| seq < expected && REPEATS_ARE_DROPPED.kept();
-        let last = self.last_of(from, at);
         match item {
             StreamItem::Record { seq, .. } | StreamItem::Skipped { seq, .. } if repeats(seq) => Ok(()),
-            StreamItem::Record { seq, .. } | StreamItem::Skipped { seq, .. }
-                if last.is_some_and(|last| seq > last) =>
-            {
-                Err(StreamError::Ended(from.dc))
-            }
-            StreamItem::Heartbeat { .. } | StreamItem::Floor { .. } if last.is_some() => Ok(()),
             StreamItem::Record { seq, .. } | StreamItem::Skipped { seq, .. } if seq > expected => {
                 Err(StreamError::Gap { expected, got: seq })
             }
@@ -312,21 +302,6 @@ impl<P: Protocol> Host<P> {
             }
             StreamItem::Heartbeat { .. } | StreamItem::Floor { .. } => Ok(()),
         }
-    }
-
-    /// The number of the last record of `from` that `at` takes, if it does not take all.
-    fn last_of(&self, from: ServerId, at: PartitionId) -> Option<u64> {
-        P::EXTENSIONS.ends.and_then(|ends| ends(self.partition(at), from.dc))
-    }
-
-    /// Whether `at` takes no more records of `from` than it has.
-    pub fn has_all_of(&self, from: ServerId, at: PartitionId) -> bool {
-        self.last_of(from, at).is_some_and(|last| last <= self.place(at).received[from.dc.index()].seq)
-    }
-
-    /// Whether others have records of `from` that `at` has to get before that one is excluded.
-    pub fn lacks_some_of(&self, from: ServerId, at: PartitionId) -> bool {
-        self.last_of(from, at).is_some_and(|last| last > self.place(at).received[from.dc.index()].seq)
     }
 
     fn receive(

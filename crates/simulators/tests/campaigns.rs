@@ -119,18 +119,6 @@ fn gentlerain_keeps_its_promise_while_it_does_without_a_data_centre() {
     cleared(GentleRain::INFO.name, Options { exclusions: true, ..Options::default() }, 0..100);
 }
 
-/// D21: a data centre is lost, and the operator excludes it for good.
-#[test]
-fn tidemark_keeps_its_promise_when_a_data_centre_is_lost_and_excluded() {
-    let lost = |dcs: usize| Options { dcs, sessions: 2 * dcs, exclusions: true, ..small("all") };
-    cleared(Tidemark::INFO.name, lost(3), 0..1_000);
-    cleared(Tidemark::INFO.name, Options { typed: 60, interactive: 20, ..lost(3) }, 0..500);
-    let params = [("base_regions".to_string(), 3.into())].into();
-    cleared(Tidemark::INFO.name, Options { interactive: 20, params, ..lost(3) }, 0..300);
-    cleared(Tidemark::INFO.name, lost(4), 0..300);
-    cleared(Tidemark::INFO.name, lost(2), 0..300);
-}
-
 /// No tree (0), chains (1) and stars (4) of five partitions; the default is 2.
 #[test]
 fn gentlerain_keeps_its_promise_in_trees_of_any_shape() {

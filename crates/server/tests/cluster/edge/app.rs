@@ -196,13 +196,13 @@ impl App {
         }
     }
 
-    pub(super) fn offline(&mut self) {
+    pub(crate) fn offline(&mut self) {
         self.online = false;
         self.event(Event::Stop);
         self.socket = None;
     }
 
-    pub(super) fn online(&mut self) {
+    pub(crate) fn online(&mut self) {
         self.online = true;
         self.event(Event::Start);
     }
