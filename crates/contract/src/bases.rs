@@ -190,6 +190,20 @@ mod tests {
         assert_eq!(without(&[BASES_NEVER_FALL], later), v([9, 9, 4]));
     }
 
+    /// C is excluded for good: without the rule the base of three stands still.
+    #[test]
+    fn gone_is_not_counted() {
+        let later = || {
+            let mut bases = bases([[9, 4, 3], [5, 8, 3], [2, 2, 3]]);
+            bases.without(Some(DcId(2)));
+            [ME, DcId(1)].into_iter().for_each(|dc| bases.told(dc, &v([9, 9, 99])));
+            bases.advance(ME);
+            [2, 3].map(|k| bases.base(k).cloned())
+        };
+        assert_eq!(later(), [Some(v([9, 9, 99])), Some(v([9, 9, 99]))]);
+        assert_eq!(without(&[GONE_IS_NOT_COUNTED], later), [Some(v([9, 9, 99])), Some(v([2, 2, 3]))]);
+    }
+
     #[test]
     fn nothing_is_read_below_the_bases_of_an_earlier_life() {
         let mut bases = Bases::new(3, vec![v([5, 5, 5]); 2]);
